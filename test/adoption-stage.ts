@@ -35,7 +35,7 @@ const manifestNamespace = "lease";
 
 /** All that is of leases, but their namespaces; in the order in which one is made. */
 export const leaseKinds: readonly Kind[] = [
-  ...[kinds.networkPolicy, kinds.serviceAccount, kinds.role, kinds.roleBinding, kinds.secret],
+  ...[kinds.networkPolicy, kinds.serviceAccount, kinds.role, kinds.roleBinding, kinds.secret, kinds.configMap],
   ...[kinds.deployment, kinds.statefulSet, kinds.service],
 ];
 export const declarationKinds: readonly Kind[] = [kinds.manifest, kinds.providerHost, kinds.providerLeasedIp];

@@ -25,6 +25,7 @@ import { invariant } from "../src/runtime/invariant.ts";
 import { untilAborted } from "../src/runtime/lifecycle.ts";
 import { type Log, silentLog } from "../src/runtime/log.ts";
 import { createSeededRandom } from "../src/runtime/random.ts";
+import { giveAddresses } from "./address-giver.ts";
 import { fixedPricing, pictureFeed } from "./bid-stage.ts";
 import { eventually } from "./eventually.ts";
 import { memoryFolder } from "./folder.ts";
@@ -95,6 +96,7 @@ export async function startGatewayStage(owner: Owner, options: GatewayStageOptio
     { clock, random, log: silentLog },
   );
   prepareCluster(cluster);
+  giveAddresses(owner, cluster);
   const pool = createPool({ nodes: [node.transport("people's node")], clock, random, log: silentLog });
   await pool.open();
   const chain = createCometBroadcaster(pool);

@@ -79,6 +79,13 @@ export const intended: readonly IntendedDifference[] = [
     only: onlyOurs,
   },
   {
+    why: "a workload finds its leased addresses in its environment",
+    from: /\/ip-[a-z-]+\/objects/,
+    kind: workload,
+    at: new RegExp(`^${container}env\\[AKASH_IP_[A-Z0-9_]+\\]$`),
+    only: onlyOurs,
+  },
+  {
     why: "of a variable that is given twice the last counts; apply takes each name once",
     kind: workload,
     at: new RegExp(`^${container}env\\[DUP\\]\\.value$`),

@@ -6,6 +6,7 @@ import type { LeaseId } from "../src/market/ids.ts";
 import { readSdl, type Sdl } from "../src/market/sdl/sdl.ts";
 import { type Boundary, createCountingBoundary } from "../src/runtime/boundary.ts";
 import { limits } from "../src/runtime/limits.ts";
+import { giveAddresses } from "./address-giver.ts";
 import { memoryFolder } from "./folder.ts";
 import { type Life, leaseStage, type LeaseStage as Stage } from "./lease-keeper-stage.ts";
 import { createOwner, type Owner } from "./owner.ts";
@@ -71,6 +72,7 @@ function dseqIn(spec: unknown): number {
 /** Two leases of one owner that want the same; the first has it. */
 async function openStage(owner: Owner, boundary?: Boundary) {
   const stage = await leaseStage(owner, { dir: memoryFolder(owner) });
+  giveAddresses(owner, stage.cluster);
   const [first, second] = [stage.won(1, site()), stage.won(2, site("second.example.com"))] as const;
   const life = await stage.start({ ...(boundary && { boundary }) });
   for (const lease of [first, second]) {

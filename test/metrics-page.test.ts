@@ -5,14 +5,19 @@ import { join } from "node:path";
 import { type TestContext, test } from "node:test";
 import { createPolicySource } from "../src/bidengine/policies/policy-source.ts";
 import { createDemoCluster, demoInventory } from "../src/box/demo-cluster.ts";
+import { metalLbDefinitions } from "../src/box/metallb/definitions.ts";
 import { createHttpTransports } from "../src/chain/comet/http-transport.ts";
 import { createSigner } from "../src/chain/keys/signer.ts";
 import { createMemoryFeed } from "../src/cluster/inventory/memory-feed.ts";
+import { readDefinitions } from "../src/kube/definitions.ts";
+import { kinds } from "../src/kube/kinds.ts";
 import { createKubeService } from "../src/kube/kube-service.ts";
+import { addressOf } from "../src/market/address.ts";
 import { parseCoin, parseCoins } from "../src/market/coin.ts";
 import { noOvercommit } from "../src/market/overcommit.ts";
 import { createPublisher } from "../src/operators/inventory/serving/publisher.ts";
 import { createInventoryProcess } from "../src/provider/inventory-process.ts";
+import { createIpProcess } from "../src/provider/ip-process.ts";
 import { createProvider } from "../src/provider/provider.ts";
 import { realClock } from "../src/runtime/clock.ts";
 import { untilAborted } from "../src/runtime/lifecycle.ts";
@@ -120,6 +125,42 @@ async function serveInventory(t: TestContext) {
   );
 }
 
+async function serveIp(t: TestContext) {
+  const cluster = createDemoCluster(deps);
+  t.after(() => cluster.close());
+  const { server } = cluster;
+  const made = [...readDefinitions(), ...metalLbDefinitions()];
+  for (const each of made) {
+    if (!server.get(kinds.customResourceDefinition, each.metadata))
+      server.create(kinds.customResourceDefinition, each, "test");
+  }
+  for (const name of ["metallb-system", "akash-services"])
+    if (!server.get(kinds.namespace, { name })) server.create(kinds.namespace, { metadata: { name } }, "test");
+  const metadata = { name: "default", namespace: "metallb-system" };
+  server.create(kinds.ipAddressPool, { metadata, spec: { addresses: ["192.0.2.0/30"] } }, "test");
+  const face = await startHttpFace(t, cluster);
+  const given = <T>(value: T) => ({ value, given: true });
+  const read = await served(
+    t,
+    createIpProcess({
+      ...deps,
+      kubeconfig: face.writeKubeconfig(temporaryFolder(t)),
+      environment: {},
+      metricsListener,
+      ...{ host: "127.0.0.1", restPort: given(0), grpcPort: given(0), podNamespace: "akash-services" },
+      ...{ provider: addressOf(new Uint8Array(20)), manifestNamespace: "lease", pool: "default", ranges: [] },
+      ...{ metalLb: undefined, retryDelayMs: 3_000, pruneIntervalMs: 600_000, refreshMs: 5_000 },
+      ignoreList: { failureLimit: 3, entryLimit: 10, ageLimitMs: 1_000 },
+      version: "test",
+      shutdownMs: 5_000,
+    }),
+  );
+  return eventually("the pool is counted", async () => {
+    const text = await read();
+    return /^akash_provider_ip_addresses 4$/m.test(text) && /^akash_provider_ip_leading 1$/m.test(text) && text;
+  });
+}
+
 /** What is served once every node has told its hardware. */
 async function readyInventory(t: TestContext): Promise<string> {
   const read = await serveInventory(t);
@@ -169,11 +210,15 @@ function rowsOfPage(): Record<string, Row> {
 
 test("every metric of the page is served as it says, and every one that is served is on the page", async (t) => {
   const provider = metricsIn(await (await serveProvider(t))());
-  const operator = metricsIn(await readyInventory(t));
+  const operators = {
+    inventory: metricsIn(await readyInventory(t)),
+    ip: metricsIn(await serveIp(t)),
+  };
   const page = rowsOfPage();
   const rows: Record<string, Row> = {};
-  for (const [name, { kind, help, ...seen }] of [...provider, ...operator]) {
-    const by = provider.has(name) ? (operator.has(name) ? "both" : "provider") : "inventory";
+  for (const [name, { kind, help, ...seen }] of [provider, ...Object.values(operators)].flatMap((each) => [...each])) {
+    const [of] = Object.entries(operators).flatMap(([operator, metrics]) => (metrics.has(name) ? [operator] : []));
+    const by = provider.has(name) ? (of === undefined ? "provider" : "both") : (of ?? "");
     const labels = seen.labels ?? page[name]?.labels ?? "";
     rows[name] = { labels, kind, by, help };
   }

@@ -2,6 +2,7 @@
 
 import type { Chain, Step, StepListener } from "../src/chain/chain.ts";
 import type { Bid, Deployment, Lease } from "../src/chain/records.ts";
+import type { AddressSharing } from "../src/cluster/addresses/addresses-wanted.ts";
 import type { IpOperator } from "../src/cluster/addresses/ip-operator.ts";
 import { type CapacityKeeper, createCapacityKeeper } from "../src/cluster/capacity-keeper.ts";
 import { type ClusterDocument, documentOf } from "../src/cluster/cluster-status.ts";
@@ -103,6 +104,7 @@ export interface World {
   /** Since pods were heard of. */
   podsAgeMs: number;
   ipOperator: IpOperator | undefined;
+  addressSharing: AddressSharing;
   overcommit: Overcommit;
 }
 
@@ -119,6 +121,7 @@ export function createWorld(clock = createVirtualClock()): World {
     trouble: undefined,
     podsAgeMs: 0,
     ipOperator: undefined,
+    addressSharing: "endpoint",
     overcommit: noOvercommit,
   };
 }
@@ -222,6 +225,7 @@ export async function openStage(
     kube: kube as unknown as Kube,
     inventory,
     ipOperator: world.ipOperator,
+    addressSharing: world.addressSharing,
     overcommit: world.overcommit,
     ...deps,
   });

@@ -60,6 +60,7 @@ function notesOf({
   health,
   unwell,
   withheld = [],
+  addressless = [],
   foreign = [],
   kept = [],
   reclaimedAtMs,
@@ -74,6 +75,7 @@ function notesOf({
     }),
     ...(unwell ? [unwellText(unwell)] : []),
     ...withheld.map((each) => `withheld: ${each}`),
+    ...addressless.map((each) => `no address yet: ${each}`),
     ...(kept.length === 0 ? [] : [`kept as the provider before us made it: ${kept.join(", ")}`]),
     ...(foreign.length === 0 ? [] : [`left alone, not made by us: ${foreign.join(", ")}`]),
   ].map((line) => `  ${line}`);

@@ -3,14 +3,19 @@
 import { Command } from "commander";
 import { addSettingOptions } from "../config/options.ts";
 import type { UsedSetting } from "../config/used-settings.ts";
+import { parseAddress } from "../market/address.ts";
 import { realClock } from "../runtime/clock.ts";
+import { ProviderError } from "../runtime/errors.ts";
 import { realRandom } from "../runtime/random.ts";
 import { kubeconfigOf, type Prepared, prepare, redisOf } from "./settings.ts";
 import { abortOnSignals } from "./signals.ts";
 import { version } from "./version.ts";
 
 export function operatorCommand(): Command {
-  return new Command("operator").description("run one of the provider's operators").addCommand(inventoryCommand());
+  return new Command("operator")
+    .description("run one of the provider's operators")
+    .addCommand(inventoryCommand())
+    .addCommand(ipCommand());
 }
 
 function inventoryCommand(): Command {
@@ -37,6 +42,43 @@ async function runInventory(given: Command): Promise<void> {
     discoveryPrivileged: values.discoveryPrivileged,
   });
   await operator.run(abortOnSignals());
+}
+
+function ipCommand(): Command {
+  const command = new Command("ip").description("give leases addresses of their own, through MetalLB");
+  addSettingOptions(command, "ip");
+  return command.action((_, given: Command) => runIp(given));
+}
+
+async function runIp(given: Command): Promise<void> {
+  const prepared = prepare(given);
+  const { values } = prepared;
+  if (values.operatorProvider === undefined) throw new ProviderError("AKP_PROVIDER_ADDRESS_MISSING", {});
+  const { createIpProcess } = await import("../provider/ip-process.ts");
+  const operator = createIpProcess({
+    ...processOptions(prepared),
+    provider: parseAddress(values.operatorProvider),
+    manifestNamespace: values.k8sManifestNamespace,
+    pool: values.metalLbPool,
+    ranges: values.ipRange,
+    metalLb: values.metalLbEndpoint,
+    ...listOptions(values),
+  });
+  await operator.run(abortOnSignals());
+}
+
+/** Of the operators that list leases with which something fails. */
+function listOptions(values: Prepared["values"]) {
+  return {
+    retryDelayMs: values.retryDelayMs,
+    pruneIntervalMs: values.pruneIntervalMs,
+    refreshMs: values.webRefreshIntervalMs,
+    ignoreList: {
+      failureLimit: values.eventFailureLimit,
+      entryLimit: values.ignoreListEntryLimit,
+      ageLimitMs: values.ignoreListAgeLimitMs,
+    },
+  };
 }
 
 /** What every operator's process is told. */

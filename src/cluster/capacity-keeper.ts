@@ -14,6 +14,7 @@ import { limits } from "../runtime/limits.ts";
 import type { Log } from "../runtime/log.ts";
 import type { Queue } from "../runtime/queue.ts";
 import { createAddressPool, noAddresses } from "./addresses/address-pool.ts";
+import type { AddressSharing } from "./addresses/addresses-wanted.ts";
 import type { IpOperator } from "./addresses/ip-operator.ts";
 import type { InventoryFeed } from "./inventory/feed.ts";
 import { place } from "./placement/place.ts";
@@ -32,6 +33,7 @@ interface KeeperDeps {
   readonly kube: Pick<Kube, "watch">;
   readonly inventory: InventoryFeed;
   readonly ipOperator: IpOperator | undefined;
+  readonly addressSharing?: AddressSharing | undefined;
   readonly overcommit: Overcommit;
   readonly clock: Clock;
   readonly log: Log;
@@ -47,11 +49,12 @@ export function createCapacityKeeper(deps: KeeperDeps) {
   const addresses = createAddressBook({
     book,
     pool: () => pool,
+    sharing: deps.addressSharing ?? "endpoint",
     isLeased: (orderId) => runs(mirror.lease(idOf(orderId))),
     monotonicMs: () => clock.monotonicMs(),
   });
-  const { unconfirmed } = addresses;
-  const pool = ipOperator ? createAddressPool({ operator: ipOperator, unconfirmed, clock, log }) : noAddresses;
+  const { leased } = addresses;
+  const pool = ipOperator ? createAddressPool({ operator: ipOperator, leased, clock, log }) : noAddresses;
   const placeNow = (units: readonly ResourceUnit[]) => place(book.room, units, overcommit);
   const pods = createLeasePods(kube);
   const claims = createLeaseClaims(kube);

@@ -108,7 +108,10 @@ export function createClusterService({ overcommit, leases }: ClusterOptions, gro
     waitsForOthers: true,
     async start(scope) {
       const [chain, journal, bus, kube] = await Promise.all([ground.chain, ground.journal, ground.bus, ground.kube]);
-      const own = createCapacityKeeper({ chain, journal, kube, inventory, ipOperator, overcommit, clock, log });
+      const own = createCapacityKeeper({
+        ...{ chain, journal, kube, inventory, ipOperator, overcommit, clock, log },
+        addressSharing: leases?.addressSharing,
+      });
       const queue = createQueue({ name: "reservations", work: own.look, clock, random, log });
       queues.push(queue);
       const publisher = createStatusPublisher({

@@ -48,6 +48,9 @@ export const usedSettings = [
   ...["tokenPriceFile", "tokenPriceUrl", "tokenPriceOracle", "tokenPriceField", "tokenPriceTimeField"],
   ...["tokenPriceMaxAgeMs", "tokenPricePeriodMs"],
   ...["discoveryImage", "discoveryNamespace", "discoveryPrivileged", "discoveryApiPort", "discoveryRoot"],
+  ...["operatorProvider", "metalLbEndpoint", "metalLbPool", "ipRange"],
+  ...["pruneIntervalMs", "webRefreshIntervalMs", "retryDelayMs"],
+  ...["ignoreListEntryLimit", "ignoreListAgeLimitMs", "eventFailureLimit"],
 ] as const satisfies readonly SettingName[];
 
 export type UsedSetting = (typeof usedSettings)[number];

@@ -2,6 +2,7 @@
  * Every error the program can tell a person or a client about: docs/errors.md is made from these tables. A message says
  * what happened and to what; the advice says what to do next. Neither ever holds a secret.
  */
+import { addressErrors } from "./catalogue/address-errors.ts";
 import { boxErrors } from "./catalogue/box-errors.ts";
 import { busErrors } from "./catalogue/bus-errors.ts";
 import { chainErrors } from "./catalogue/chain-errors.ts";
@@ -32,6 +33,7 @@ export const areas = [
   { title: "Transactions", errors: transactionErrors },
   { title: "Kubernetes", errors: kubeErrors },
   { title: "Inventory", errors: inventoryErrors },
+  { title: "Leased addresses", errors: addressErrors },
   { title: "Prices and policies", errors: pricingErrors },
   { title: "Manifests", errors: manifestErrors },
   { title: "Leases", errors: leaseErrors },
@@ -51,6 +53,7 @@ export const catalogue = {
   ...transactionErrors,
   ...kubeErrors,
   ...inventoryErrors,
+  ...addressErrors,
   ...pricingErrors,
   ...manifestErrors,
   ...leaseErrors,

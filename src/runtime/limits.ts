@@ -712,6 +712,8 @@ export const limits = {
   rehearsalLookMs: 50,
   /** How often a lease is looked at that nothing has happened to. It asks nobody for anything. */
   leaseRecheckMs: 10 * minute,
+  /** How long a new manifest waits for its leased addresses, so that containers start with them in their environment: MetalLB gives one within a second or two. */
+  leaseAddressWaitMs: 20 * second,
   /** What one lease does not have, or has and should not, that is told: enough to see what is wrong. */
   leaseMissingTold: 20,
   /** Conditions of leases that are told: the first ones say what is wrong with the others too. */
@@ -790,6 +792,13 @@ export const limits = {
   addressesLeasesAtOnce: 4,
   /** Leases whose addresses are remembered for their tenants: more than a pool of addresses has. */
   addressesKnown: 4_096,
+  /** How long what nothing asks for may take to go before a person is told, as the network documents it. */
+  addressCleanUpMs: 5 * minute,
+  /** How often all of it is counted anew, whatever was heard. */
+  addressUsageMs: minute,
+  /** MetalLB's page of metrics, and how long it may take: a few lines for each pool beside those of its runtime. */
+  metalLbMetricsBytes: 4 * 1024 * 1024,
+  metalLbMetricsMs: 10 * second,
 
   // Simulated cluster
   /** Changes that a watch or a page may be behind: a few seconds of the busiest cluster we simulate. */

@@ -24,10 +24,10 @@ async function stage(t: Owner, total?: number) {
   const clock = createVirtualClock();
   const endpoint = { host: "127.0.0.1", port: operator.port };
   const get = createGet({ endpoint, inCluster: false, kube: noKube }, clock);
-  const unconfirmed = new Set<string>();
+  const leased = new Set<string>();
   const pool = createAddressPool({
     operator: createIpOperator(get),
-    unconfirmed: () => unconfirmed,
+    leased: () => leased,
     clock,
     log: silentLog,
   });
@@ -44,7 +44,7 @@ async function stage(t: Owner, total?: number) {
     await clock.advance(limits.addressesPollMs);
     await eventually("the next answer", () => pool.counts.answers + pool.counts.errors > answers + errors);
   };
-  return { operator, clock, pool, unconfirmed, next, stop };
+  return { operator, clock, pool, leased, next, stop };
 }
 
 test("what is free is told at once, with its age, and asked for again after a pause", async (t) => {
@@ -127,26 +127,26 @@ test("an operator that hangs is left after a while", async (t) => {
 });
 
 test("a lease is confirmed by its distinct addresses, however many ports share one", async (t) => {
-  const { operator, pool, unconfirmed, next } = await stage(t, 4);
+  const { operator, pool, leased, next } = await stage(t, 4);
   const [shared, two, none] = [`${owner}/1/1/1`, `${owner}/2/1/1`, `${owner}/3/1/1`];
   operator.leases.set(shared, ["172.30.0.202", "172.30.0.202", "172.30.0.202"]);
   operator.leases.set(two, ["172.30.0.201", "172.30.0.200"]);
-  for (const order of [shared, two, none]) unconfirmed.add(order);
+  for (const order of [shared, two, none]) leased.add(order);
   await next();
   await eventually("all of them", () => pool.confirmed(none) !== undefined);
   assert.deepEqual([shared, two, none].map(pool.confirmed), [1n, 2n, 0n]);
-  unconfirmed.delete(shared);
+  leased.delete(shared);
   await next();
   await eventually("it to be forgotten", () => pool.confirmed(shared) === undefined);
 });
 
 test("a lease that cannot be told of holds up neither the others nor what is free", async (t) => {
-  const { operator, clock, pool, unconfirmed, next } = await stage(t, 4);
+  const { operator, clock, pool, leased, next } = await stage(t, 4);
   const [pending, hanging, good] = [`${owner}/1/1/1`, `${owner}/2/1/1`, `${owner}/3/1/1`];
   operator.leases.set(pending, [undefined]);
   operator.leases.set(good, ["172.30.0.200"]);
   operator.fault = (path) => (path.endsWith(hanging) ? "hang" : undefined);
-  for (const order of ["nonsense", pending, hanging, good]) unconfirmed.add(order);
+  for (const order of ["nonsense", pending, hanging, good]) leased.add(order);
   await next();
   await eventually("the good one", () => pool.confirmed(good));
   assert.deepEqual(

@@ -35,13 +35,13 @@ interface AddressCounts {
 
 interface AddressPoolDeps {
   readonly operator: IpOperator;
-  /** The orders whose leases should have their addresses by now, and are not known to. */
-  readonly unconfirmed: () => Iterable<string>;
+  /** The orders whose leases should have their addresses by now. */
+  readonly leased: () => Iterable<string>;
   readonly clock: Clock;
   readonly log: Log;
 }
 
-export function createAddressPool({ operator, unconfirmed, clock, log }: AddressPoolDeps): AddressPool {
+export function createAddressPool({ operator, leased, clock, log }: AddressPoolDeps): AddressPool {
   const listeners: (() => void)[] = [];
   const counts = { answers: 0, errors: 0, leaseErrors: 0 };
   let usage: AddressUsage | undefined;
@@ -72,7 +72,7 @@ export function createAddressPool({ operator, unconfirmed, clock, log }: Address
   }
 
   async function askLeases(signal: AbortSignal): Promise<void> {
-    const orders = [...unconfirmed()];
+    const orders = [...leased()];
     // Nobody asks any more for what is not among them.
     confirmed = new Map(orders.flatMap((order) => entryOf(order)));
     await inParallel(orders, limits.addressesLeasesAtOnce, async (order) => {

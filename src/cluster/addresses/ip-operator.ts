@@ -28,8 +28,10 @@ export interface LeasedPort {
 export type Get = (path: string, signal: AbortSignal) => Promise<{ readonly status: number; readonly body: string }>;
 
 const count = z.int().nonnegative();
+/** Pools of IPv6 have more addresses than can be counted exactly here; nobody misses one of them. */
+const amount = z.number().refine((value) => Number.isInteger(value) && value >= 0);
 /** What it calls available is all that the pool has. */
-const usageShape = z.object({ Available: count, InUse: count });
+const usageShape = z.object({ Available: amount, InUse: amount });
 /** One entry per port; several may share an address. */
 const leaseShape = z.array(
   z.object({

@@ -74,7 +74,10 @@ export function createLeasedAddresses({ kube, provider, manifestNamespace }: Lea
       await declarations.take(lease, [wanted], signal);
     },
     release: (lease: LeaseId, signal: AbortSignal) => declarations.release(lease, signal),
-    /** Gives a lease the ports of these endpoints that it wants and another lease of its owner has. All of them, or none. */
+    /**
+     * Gives a lease the ports of these endpoints that it wants and another lease of its owner has. All of them, or none;
+     * of those that a crash cuts short, the rest moves when it is asked for again.
+     */
     async transfer(
       endpoints: readonly string[],
       lease: LeaseId,

@@ -99,7 +99,7 @@ export async function rehearse(deps: RehearsalDeps, signal: AbortSignal): Promis
     const states = createLeaseStates(() => undefined);
     const objectsOf = (workload: LeaseWorkload) => leaseObjects(workload, { ...options, policies: network.policies() });
     const deploy = createDeploy({
-      ...{ chain: { mirror }, kube, live, hostnames, addresses, states, objectsOf, manifestNamespace },
+      ...{ chain: { mirror }, kube, live, hostnames, addresses, states, objectsOf, manifestNamespace, clock },
       ...{ staticHosts: hosts, addressSharing: options.addressSharing, tally: createLeaseTally(), log: silentLog },
       journal: nothingWritten,
     });

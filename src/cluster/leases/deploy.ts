@@ -6,14 +6,17 @@ import type { Chain } from "../../chain/chain.ts";
 import type { Journal } from "../../journal/journal.ts";
 import { kinds } from "../../kube/kinds.ts";
 import type { ApplyOptions, Kube } from "../../kube/kube.ts";
+import { leaseAddresses } from "../../kube/objects/lease-addresses.ts";
 import type { DesiredObject, LeaseObjects, LeaseWorkload } from "../../kube/objects/lease-workload.ts";
 import { manifestResource } from "../../kube/objects/manifest-resource.ts";
+import type { Clock } from "../../runtime/clock.ts";
 import { ProviderError, reasonOf } from "../../runtime/errors.ts";
 import { inParallel } from "../../runtime/in-parallel.ts";
 import { limits } from "../../runtime/limits.ts";
 import type { Log } from "../../runtime/log.ts";
-import { done, type Outcome, stalled, waiting } from "../../runtime/outcome.ts";
-import { type AddressSharing, addressesWanted } from "../addresses/addresses-wanted.ts";
+import { done, type Outcome, recheck, stalled, waiting } from "../../runtime/outcome.ts";
+import { addressesSeen } from "../addresses/addresses-seen.ts";
+import { type AddressSharing, type AddressWanted, addressesWanted } from "../addresses/addresses-wanted.ts";
 import type { LeasedAddresses } from "../addresses/leased-addresses.ts";
 import { type Adopted, createAdoption, isWorkload } from "../adoption/adoption.ts";
 import type { Hostnames } from "../hostnames/hostnames.ts";
@@ -39,12 +42,13 @@ export interface DeployDeps {
   readonly tally: LeaseTally;
   readonly objectsOf: (workload: LeaseWorkload) => LeaseObjects;
   readonly manifestNamespace: string;
+  readonly clock: Pick<Clock, "now">;
   readonly log: Log;
 }
 
 export function createDeploy(deps: DeployDeps) {
   const { chain, journal, kube, live, hostnames, addresses, staticHosts, addressSharing } = deps;
-  const { states, tally, objectsOf, manifestNamespace, log } = deps;
+  const { states, tally, objectsOf, manifestNamespace, clock, log } = deps;
   const adoption = createAdoption(deps);
 
   async function deploy(truth: LeaseTruth, signal: AbortSignal): Promise<Outcome> {
@@ -56,6 +60,10 @@ export function createDeploy(deps: DeployDeps) {
     }
     try {
       const state = await bring(truth, wanted, signal);
+      if ("afterMs" in state) {
+        states.note(key, { state: "deploying" });
+        return recheck(state.afterMs);
+      }
       await settle(truth, wanted);
       states.note(key, state);
       return done();
@@ -78,7 +86,11 @@ export function createDeploy(deps: DeployDeps) {
    * first one changes nothing that runs: trying it would double the time until it does, and what a refused one left is
    * pruned.
    */
-  async function bring(truth: LeaseTruth, { workload, note, isNew }: Wanted, signal: AbortSignal): Promise<LeaseState> {
+  async function bring(
+    truth: LeaseTruth,
+    { workload, note, isNew }: Wanted,
+    signal: AbortSignal,
+  ): Promise<LeaseState | Hold> {
     const { key, id, name, row } = truth;
     const { namespace, policies, credentials, workloads, services } = objectsOf(workload);
     const hostsNeeded = hostsWanted(workload, staticHosts);
@@ -101,14 +113,23 @@ export function createDeploy(deps: DeployDeps) {
     }
     if (manifest.length > 0) await adoption.takeManifest(name, signal);
     await adoption.release(released, signal);
-    for (const step of [manifest, policies, others, bindings, ours, services]) await apply(step, { signal });
+    for (const step of [manifest, policies, others, bindings]) await apply(step, { signal });
+    const addressesNeeded = addressesWanted(workload, addressSharing);
+    const ports = await addresses.declare(id, addressesNeeded, signal);
+    const seen = addressesSeen(live, name, addressesNeeded);
+    const known = addressesNeeded.length > 0 ? [leaseAddresses(id, seen)] : [];
+    await apply(known, { signal });
+    const isHeld = (each: AddressWanted) => ports.withheld.some(({ endpoint }) => endpoint === each.endpoint);
+    const missing = addressesNeeded.filter((each) => !seen.has(each.endpoint) && !isHeld(each));
+    const afterMs = isNew && !isLeft && missing.length > 0 ? holdMs(truth) : 0;
+    if (afterMs > 0) return { afterMs };
+    for (const step of [ours, services]) await apply(step, { signal });
     await adoption.scale(sorted, adopted.madeFor, signal);
     await unstick(deps, ours, signal);
     const hosts = await hostnames.declare(id, hostsNeeded, signal);
-    const ports = await addresses.declare(id, addressesWanted(workload, addressSharing), signal);
     // Of a manifest that never came to run as a whole.
     if (!note && truth.recorded?.version === row?.version) await removeManifestResource(deps, name, signal);
-    const wanted = [policies, credentials, workloads, services].flat();
+    const wanted = [policies, credentials, known, workloads, services].flat();
     const foreign = await prune(deps, name, wanted, signal, (object) => isLeft && isWorkload(object));
     const withheld = [
       ...hosts.withheld.map(({ host, reason }) => `${host}: ${reason}`),
@@ -118,8 +139,19 @@ export function createDeploy(deps: DeployDeps) {
       ...stateOf(truth),
       ...(kept.length > 0 && { kept: firstOf(kept.map(({ desired }) => desired.object.metadata.name)) }),
       ...(withheld.length > 0 && { withheld: firstOf(withheld) }),
+      ...(missing.length > 0 && { addressless: firstOf([...new Set(missing.map(({ endpoint }) => endpoint))]) }),
       ...(foreign.length > 0 && { foreign: firstOf(foreign) }),
     };
+  }
+
+  /**
+   * How much longer a new manifest waits for its addresses, so that its containers start with them. For a while only: a pool may
+   * have none left, or nobody gives them. A Service that gets its address wakes the lease.
+   */
+  function holdMs({ row }: LeaseTruth): number {
+    const agoMs = row ? clock.now() - row.receivedAtMs : -1;
+    // A clock that was set back says nothing.
+    return agoMs < 0 ? 0 : limits.leaseAddressWaitMs - agoMs;
   }
 
   async function adopt(truth: LeaseTruth, wanted: readonly DesiredObject[], signal: AbortSignal): Promise<Adopted> {
@@ -179,6 +211,11 @@ export function createDeploy(deps: DeployDeps) {
   }
 
   return deploy;
+}
+
+/** Nothing is wrong; it is looked at again by then. */
+interface Hold {
+  readonly afterMs: number;
 }
 
 function stateOf({ row }: LeaseTruth): LeaseState {

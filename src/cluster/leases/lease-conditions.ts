@@ -13,6 +13,7 @@ export interface LeaseCondition {
     | "LeaseFailing"
     | "LeaseUnhealthy"
     | "LeaseWithheld"
+    | "AddressPending"
     | "ForeignObjects";
   /** The lease; none where it is about all of them. */
   readonly subject?: string;
@@ -46,11 +47,18 @@ export function healthConditions(
   return found;
 }
 
-function* conditionsOf({ state, why = "", withheld, foreign }: LeaseState): Iterable<Omit<LeaseCondition, "subject">> {
+function* conditionsOf({
+  state,
+  why = "",
+  withheld,
+  addressless,
+  foreign,
+}: LeaseState): Iterable<Omit<LeaseCondition, "subject">> {
   if (state === "frozen") yield { type: "LeaseFrozen", message: why };
   if (state === "refused") yield { type: "LeaseRefused", message: why };
   if (state === "closing" && why !== "") yield { type: "LeaseHeld", message: why };
   if (state === "deploying" && why !== "") yield { type: "LeaseFailing", message: why };
   if (withheld) yield { type: "LeaseWithheld", message: `does not have ${withheld.join("; ")}` };
+  if (addressless) yield { type: "AddressPending", message: `has no address for ${addressless.join(", ")}` };
   if (foreign) yield { type: "ForeignObjects", message: `objects that we did not make: ${foreign.join(", ")}` };
 }

@@ -1,10 +1,11 @@
 /** The network's metrics of leases under its names, and in which state how many are. */
 import type { Metrics } from "../../runtime/metrics.ts";
 import type { LeaseKeeper } from "./lease-keeper.ts";
-import { leaseStates } from "./lease-states.ts";
+import { type LeaseState, leaseStates } from "./lease-states.ts";
 
 export function measureLeases(metrics: Metrics, keeper: LeaseKeeper): void {
   const { states, tally } = keeper;
+  measureAwaited(metrics, keeper);
   metrics.read(
     {
       name: "provider_deployment_manager",
@@ -32,6 +33,27 @@ export function measureLeases(metrics: Metrics, keeper: LeaseKeeper): void {
   metrics.read(
     { name: "akash_provider_leases_known", help: "1 while what leases have in the cluster is known", kind: "gauge" },
     () => (keeper.trouble === undefined ? 1 : 0),
+  );
+}
+
+/** Of leases that wait for something that others give. */
+function measureAwaited(metrics: Metrics, { states }: Pick<LeaseKeeper, "states">): void {
+  const count = (of: (state: LeaseState) => unknown) => () => [...states.all()].filter(([, state]) => of(state)).length;
+  metrics.read(
+    {
+      name: "akash_provider_leases_withheld",
+      help: "Leases that want a host name or a port that another lease has",
+      kind: "gauge",
+    },
+    count(({ withheld }) => withheld),
+  );
+  metrics.read(
+    {
+      name: "akash_provider_leases_without_address",
+      help: "Leases with an endpoint that has no IP address yet",
+      kind: "gauge",
+    },
+    count(({ addressless }) => addressless),
   );
 }
 

@@ -16,6 +16,8 @@ export interface LeaseState {
   readonly why?: string;
   /** Host names and ports of addresses that it wants and does not have, with the reason. */
   readonly withheld?: readonly string[];
+  /** Endpoints that have no leased address, although nobody else has them. */
+  readonly addressless?: readonly string[];
   /** Services whose workloads run as the provider before us made them, until their tenant changes them. */
   readonly kept?: readonly string[];
   /** Objects in its namespace with our labels that we did not make: left alone. */

@@ -7,6 +7,7 @@ import { fieldsOf, recordsOf, textOf } from "../../kube/json-fields.ts";
 import { type Kind, kinds, resourceOf } from "../../kube/kinds.ts";
 import type { Kube, KubeObject, ObjectAt, WatchCache } from "../../kube/kube.ts";
 import { managedSelector } from "../../kube/objects/lease-labels.ts";
+import { type LeasedService, readLeasedService } from "../../kube/objects/leased-ip.ts";
 import { type OwnedFields, ownedFields } from "../../kube/owned-fields.ts";
 import { parseTime } from "../../runtime/clock.ts";
 import { limits } from "../../runtime/limits.ts";
@@ -35,6 +36,8 @@ export interface LiveObject {
   readonly counts?: ReplicaCounts;
   /** Of a Service that is reached by ports of the nodes. */
   readonly nodePorts?: readonly NodePort[];
+  /** Of a Service that the IP operator made. */
+  readonly leased?: LeasedService;
 }
 
 export interface ReplicaCounts {
@@ -66,6 +69,7 @@ const contentKinds = [
   kinds.role,
   kinds.serviceAccount,
   kinds.secret,
+  kinds.configMap,
   kinds.networkPolicy,
 ] as const;
 
@@ -172,7 +176,7 @@ function projectLive(kind: Kind, object: KubeObject, fieldManager: string): Live
     ...failureOf(object),
     ...(kind === kinds.statefulSet && awaitsOldPod(object) && { awaitsOldPod: true }),
     ...(workloadKinds.includes(kind) && { counts: countsOf(kind, object) }),
-    ...(kind === kinds.service && nodePortsOf(object)),
+    ...(kind === kinds.service && { ...nodePortsOf(object), ...leasedOf(object) }),
   };
 }
 
@@ -197,6 +201,11 @@ function nodePortsOf(object: KubeObject): { nodePorts?: readonly NodePort[] } {
       protocol: textOf(protocol) ?? "TCP",
     })),
   };
+}
+
+function leasedOf(object: KubeObject): { leased?: LeasedService } {
+  const leased = readLeasedService(object);
+  return leased ? { leased } : {};
 }
 
 /** The API leaves out what is zero. */

@@ -1,6 +1,7 @@
 /** Which IP addresses are free: those that the IP operator has free, less what is promised and not yet in use by its count. */
 import { limits } from "../../runtime/limits.ts";
 import type { AddressPool } from "../addresses/address-pool.ts";
+import type { AddressSharing } from "../addresses/addresses-wanted.ts";
 import type { Book } from "./book.ts";
 import type { Reservation } from "./reservation.ts";
 
@@ -14,12 +15,13 @@ export type AddressBook = ReturnType<typeof createAddressBook>;
 interface AddressBookDeps {
   readonly book: Book;
   readonly pool: () => Pick<AddressPool, "usage" | "free" | "ageMs" | "trouble" | "confirmed">;
+  readonly sharing: AddressSharing;
   /** Whether the order's lease runs, so that it may have its addresses. */
   readonly isLeased: (orderId: string) => boolean;
   readonly monotonicMs: () => number;
 }
 
-export function createAddressBook({ book, pool, isLeased, monotonicMs }: AddressBookDeps) {
+export function createAddressBook({ book, pool, sharing, isLeased, monotonicMs }: AddressBookDeps) {
   /** Since when a lease is known to have its addresses. */
   const confirmedAtMs = new WeakMap<Reservation, number>();
 
@@ -30,9 +32,14 @@ export function createAddressBook({ book, pool, isLeased, monotonicMs }: Address
     return atMs !== undefined && ageMs !== undefined && monotonicMs() - ageMs >= atMs + limits.reservationSettleMs;
   }
 
+  /** All endpoints of an owner may be on one. */
+  function needed(addresses: number): bigint {
+    return sharing === "owner" && addresses > 1 ? 1n : BigInt(addresses);
+  }
+
   function promised(): bigint {
     let sum = 0n;
-    for (const reservation of book.withAddresses) if (!isInCount(reservation)) sum += BigInt(reservation.addresses);
+    for (const reservation of book.withAddresses) if (!isInCount(reservation)) sum += needed(reservation.addresses);
     return sum;
   }
 
@@ -49,26 +56,26 @@ export function createAddressBook({ book, pool, isLeased, monotonicMs }: Address
     get left(): bigint {
       return left();
     },
-    /** The leases of which it is not known that they have theirs. */
-    *unconfirmed(): Iterable<string> {
-      for (const reservation of book.withAddresses) {
-        if (!confirmedAtMs.has(reservation) && isLeased(reservation.orderId)) yield reservation.orderId;
-      }
+    /** The leases that should have theirs. */
+    *leased(): Iterable<string> {
+      for (const { orderId } of book.withAddresses) if (isLeased(orderId)) yield orderId;
     },
-    /** The operator has answered. */
+    /** The operator has answered. What a lease has lost again, as when somebody deletes its Service, is promised to it still. */
     confirm(): void {
       for (const reservation of book.withAddresses) {
-        const { orderId, addresses } = reservation;
-        const isComplete = (pool().confirmed(orderId) ?? 0n) >= BigInt(addresses);
-        if (isComplete && !confirmedAtMs.has(reservation)) confirmedAtMs.set(reservation, monotonicMs());
+        const confirmed = pool().confirmed(reservation.orderId);
+        if (confirmed === undefined) continue;
+        if (confirmed < needed(reservation.addresses)) confirmedAtMs.delete(reservation);
+        else if (!confirmedAtMs.has(reservation)) confirmedAtMs.set(reservation, monotonicMs());
       }
     },
     answerFor(addresses: number): Answer {
       if (addresses === 0) return { yes: true, reason: "it asks for no address" };
       const { trouble } = pool();
       if (trouble !== undefined) return { yes: false, reason: trouble };
-      const asked = `${addresses} IP ${addresses === 1 ? "address" : "addresses"}`;
-      return { yes: left() >= BigInt(addresses), reason: `it asks for ${asked}, and ${left()} are free` };
+      const count = needed(addresses);
+      const asked = `${count} IP ${count === 1n ? "address" : "addresses"}`;
+      return { yes: left() >= count, reason: `it asks for ${asked}, and ${left()} are free` };
     },
   };
 }

@@ -692,6 +692,47 @@ test("addresses are free by what the IP operator says, less those that are promi
   assert.equal(answer(1, 2).yes, false);
 });
 
+test("an address that a running lease has lost is promised to it still", async (t) => {
+  const world = createWorld();
+  const port = { service: "web", port: 80, externalPort: 80, protocol: "TCP", address: "203.0.113.1" };
+  let has: (typeof port)[] = [];
+  world.ipOperator = { usage: async () => ({ total: 1n, inUse: BigInt(has.length) }), portsOf: async () => has };
+  const stage = await stageOf(t, world);
+  stage.show({ nodes: [pictureNode("a")] });
+  const unit = { ...sampleUnit(), endpoints: [{ kind: "leased-ip", sequenceNumber: 1 } as const] };
+  const left = () => /and (\d+) are free/.exec(stage.capacity.addressesFor(groupOf(unit)).reason)?.[1];
+  assert.ok(reserve(stage, order, unit).fits);
+  world.leases.set(formatBidId(bidOf(order)), leaseOf(order));
+  has = [port];
+  await world.clock.advance(4 * limits.reservationSettleMs);
+  assert.equal(left(), "0");
+  // Somebody deletes its Service, and MetalLB is away.
+  has = [];
+  await world.clock.advance(limits.addressesPollMs);
+  assert.equal(left(), "0");
+  await world.clock.advance(4 * limits.reservationSettleMs);
+  assert.equal(left(), "0");
+});
+
+test("endpoints that share the address of their owner are one, promised and had", async (t) => {
+  const world = createWorld();
+  world.addressSharing = "owner";
+  const port = { service: "web", port: 80, externalPort: 80, protocol: "TCP", address: "203.0.113.1" };
+  let has: (typeof port)[] = [];
+  world.ipOperator = { usage: async () => ({ total: 2n, inUse: BigInt(has.length) }), portsOf: async () => has };
+  const stage = await stageOf(t, world);
+  stage.show({ nodes: [pictureNode("a")] });
+  const endpoints = [1, 2, 3].map((sequenceNumber) => ({ kind: "leased-ip", sequenceNumber }) as const);
+  const answer = () => stage.capacity.addressesFor(groupOf({ ...sampleUnit(), endpoints }));
+  const one = { yes: true, reason: "it asks for 1 IP address, and 1 are free" };
+  assert.ok(reserve(stage, order, { ...sampleUnit(), endpoints }).fits);
+  assert.deepEqual(answer(), one);
+  world.leases.set(formatBidId(bidOf(order)), leaseOf(order));
+  has = [port];
+  await world.clock.advance(4 * limits.reservationSettleMs);
+  assert.deepEqual(answer(), one);
+});
+
 test("with the IP operator off, an order with addresses is a no in words, and one without is not", async (t) => {
   const stage = await stageOf(t);
   const unit = { ...sampleUnit(), endpoints: [{ kind: "leased-ip", sequenceNumber: 1 } as const] };

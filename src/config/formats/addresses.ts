@@ -1,6 +1,7 @@
 /** Kinds of addresses: host and port, URLs, domains, names of Kubernetes objects, accounts of the chain. */
 import { isIP } from "node:net";
 import { parseAddress } from "../../market/address.ts";
+import { type AddressRange, addressRangeText, countAddresses, readAddressRange } from "../../market/address-range.ts";
 import { rangeText, readRange } from "../../market/ip-range.ts";
 import { hideCredentials, quote } from "../problem.ts";
 import { BadValue, commaList, readAsMarket, type TextFormat, textFormat } from "./format.ts";
@@ -168,6 +169,34 @@ const ipRange: TextFormat<string> = textFormat({
 });
 
 export const ipRanges = commaList(ipRange, "a list like 10.96.0.0/12,203.0.113.0/24");
+
+/** More than one pool of addresses ever has; they are gone through one by one. */
+const mostAddresses = 2n ** 20n;
+
+const addressRange: TextFormat<AddressRange> = textFormat({
+  expects: "a range of addresses like 203.0.113.0/28 or 203.0.113.5-203.0.113.9",
+  placeholder: "<range>",
+  show: addressRangeText,
+  read(given) {
+    const range = readAsMarket(() => readAddressRange(given));
+    if (range instanceof BadValue) return range;
+    return countAddresses([range]) > mostAddresses
+      ? new BadValue(`it has more than ${mostAddresses} addresses`)
+      : range;
+  },
+});
+
+const rangeList = commaList(addressRange, "a list like 203.0.113.0/28,198.51.100.5-198.51.100.9");
+
+/** Of one family: a Service has one, and would have to take whichever comes next. */
+export const addressRanges: TextFormat<readonly AddressRange[]> = textFormat({
+  ...rangeList,
+  read(given) {
+    const ranges = rangeList.read(given);
+    if (ranges instanceof BadValue || new Set(ranges.map(({ family }) => family)).size <= 1) return ranges;
+    return new BadValue("it has addresses of IPv4 and of IPv6");
+  },
+});
 
 /** It is the value of a label. */
 const controllerName = text("a name like ingress-nginx", /^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/, "<name>");

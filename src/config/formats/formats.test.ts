@@ -8,6 +8,7 @@ import { inDenom } from "../../market/per-denom.ts";
 import { liveSettings } from "../table.ts";
 import {
   account,
+  addressRanges,
   domain,
   endpoint,
   endpoints,
@@ -243,6 +244,14 @@ test("ranges of addresses are kept in one form, and all addresses at once are no
     ["", []],
   ]);
   refuses(ipRanges, ["0.0.0.0/0", "::/0", "10.0.0.0/33", "office"]);
+});
+
+test("addresses to lease are ranges of one family", () => {
+  takes(addressRanges, [
+    ["203.0.113.8/31", [{ family: 4, first: 0xcb007108n, last: 0xcb007109n }]],
+    ["", []],
+  ]);
+  refuses(addressRanges, ["203.0.113.0/28,fd00::/124", "10.0.0.0/8", "203.0.113.9-203.0.113.5", "office"]);
 });
 
 test("an ingress controller is a name, or where its requests come from", () => {

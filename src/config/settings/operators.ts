@@ -1,4 +1,4 @@
-import { account, endpoint, hostname, kubernetesName, port, url } from "../formats/addresses.ts";
+import { account, addressRanges, endpoint, hostname, kubernetesName, port, url } from "../formats/addresses.ts";
 import { duration, onOff, path, text, whole } from "../formats/plain.ts";
 import { dead, group, operators, optional, type Program, setting } from "../setting.ts";
 
@@ -38,7 +38,7 @@ export const operatorsGroup = group({
     retryDelayMs: setting("retry-delay", duration(), {
       default: "3s",
       usedBy: lists,
-      doc: "Pause before an operator watches the cluster again after an error.",
+      doc: "Pause before an operator tries again what failed; leases on the list of ignored ones wait longer.",
     }),
     // Ten times the default; each entry holds a lease and its last error in memory.
     ignoreListEntryLimit: setting("ignore-list-entry-limit", whole(1, 1_310_720), {
@@ -62,12 +62,17 @@ export const operatorsGroup = group({
     }),
     metalLbEndpoint: optional("metal-lb-endpoint", endpoint, {
       usedBy: ip,
-      doc: "Where MetalLB's metrics are; without it they are looked for in the cluster.",
+      doc: "Where MetalLB's metrics are: with it, its own counts are compared with those of the cluster.",
     }),
     metalLbPool: setting("metal-lb-pool", kubernetesName, {
       default: "default",
       usedBy: ip,
       doc: "MetalLB's pool of addresses to lease.",
+    }),
+    ipRange: setting("ip-range", addressRanges, {
+      default: "",
+      usedBy: ip,
+      doc: "Addresses to lease that are in no pool of MetalLB's: the IP operator makes a pool of one for each. Without, they are those of --metal-lb-pool.",
     }),
     inventoryConfig: optional("config", text("a path that ends in yaml, or YAML itself"), {
       usedBy: inventory,

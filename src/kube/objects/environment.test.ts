@@ -58,3 +58,20 @@ test("values that refer to each other again and again do not grow without end", 
     assert.ok(chars <= 2 * 1024 * 1024, `${chars} signs`);
   }
 });
+
+test("a workload is told its leased addresses by reference, each endpoint once, unless the tenant says otherwise", () => {
+  const on = (ip: string, port: number) => ({ ...sampleService().expose[0]!, port, global: true, ip });
+  const service = sampleService({
+    env: ["AKASH_IP_MINE=none"],
+    expose: [on("my-ip", 1), on("my_ip", 2), on("my-ip", 3), on("mine", 4), { ...on("inside", 5), global: false }],
+  });
+  const variables = environment({ lease: sampleLease, service, offer: undefined }, objectSettings);
+  const ref = (key: string) => ({ configMapKeyRef: { name: "akash-addresses", key, optional: true } });
+  assert.deepEqual(
+    variables.filter(({ name }) => name.startsWith("AKASH_IP_")),
+    [
+      { name: "AKASH_IP_MINE", value: "none" },
+      { name: "AKASH_IP_MY_IP", valueFrom: ref("my-ip") },
+    ],
+  );
+});

@@ -1,10 +1,12 @@
 /** What a container finds in its environment: what the tenant says, and who it is on the market where he does not. */
+import { addressVariables } from "./lease-addresses.ts";
 import type { ObjectSettings } from "./lease-workload.ts";
 import type { ServiceWorkload } from "./service-workload.ts";
 
 interface Variable {
   readonly name: string;
   readonly value?: string;
+  readonly valueFrom?: Readonly<Record<string, unknown>>;
 }
 
 export function environment({ lease, service }: ServiceWorkload, settings: ObjectSettings): Variable[] {
@@ -19,7 +21,7 @@ export function environment({ lease, service }: ServiceWorkload, settings: Objec
     AKASH_PROVIDER: provider,
     AKASH_CLUSTER_PUBLIC_HOSTNAME: settings.clusterPublicHostname,
   }).map(([name, value]) => variable(name, `${value}`));
-  return [...settled(given), ...ours.filter(({ name }) => !names.has(name))];
+  return [...settled(given), ...[...ours, ...addressVariables(service)].filter(({ name }) => !names.has(name))];
 }
 
 function readVariable(text: string): Variable {

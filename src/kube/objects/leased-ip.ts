@@ -3,12 +3,13 @@ import { createHash } from "node:crypto";
 import type { Address } from "../../market/address.ts";
 import type { LeaseId } from "../../market/ids.ts";
 import { base32Hex } from "../../market/lease-namespace.ts";
-import { fieldsOf, textOf } from "../json-fields.ts";
+import { fieldsOf, recordsOf, textOf } from "../json-fields.ts";
 import { kinds } from "../kinds.ts";
 import type { KubeObject } from "../kube.ts";
 import { idLabels, leaseOfLabels } from "./lease-labels.ts";
 import type { DesiredObject } from "./lease-workload.ts";
 import { writeLeaseId } from "./manifest-resource.ts";
+import { givenAddresses, metalLbWord } from "./metallb.ts";
 import { leaseIn } from "./read-manifest-resource.ts";
 
 export interface IpDeclaration {
@@ -30,9 +31,30 @@ const hashedBytes = 15;
 
 /** What an owner calls an endpoint is his own: the same word of another owner is another address. */
 export function sharingKey(owner: Address, endpoint: string): string {
+  return `${owner}-ip-${endpointKey(endpoint)}`;
+}
+
+/** An endpoint's name where it can be a part of one, otherwise its hash. */
+export function endpointKey(endpoint: string): string {
   const isPlain = /^[a-z\d-]+$/.test(endpoint) && endpoint.length <= longestEndpoint;
-  const hash = () => base32Hex(createHash("sha256").update(endpoint).digest().subarray(0, hashedBytes));
-  return `${owner}-ip-${isPlain ? endpoint : hash()}`;
+  return isPlain ? endpoint : base32Hex(createHash("sha256").update(endpoint).digest().subarray(0, hashedBytes));
+}
+
+/** A Service that the IP operator made for a port. */
+export interface LeasedService {
+  readonly sharingKey: string;
+  readonly externalPort: number;
+  readonly protocol: string;
+  /** Undefined while it has none. */
+  readonly address: string | undefined;
+}
+
+export function readLeasedService(object: KubeObject): LeasedService | undefined {
+  const sharingKey = metalLbWord(object.metadata.annotations, "allow-shared-ip");
+  const [{ port, protocol } = {}] = recordsOf(fieldsOf(object["spec"])["ports"]);
+  if (sharingKey === "" || object.metadata.labels?.["akash.network/service-target"] === undefined) return undefined;
+  const [address] = givenAddresses(object);
+  return { sharingKey, externalPort: Number(port), protocol: textOf(protocol) ?? "TCP", address };
 }
 
 export function leasedIpName({

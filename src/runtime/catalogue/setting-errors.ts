@@ -34,4 +34,9 @@ export const settingErrors = {
       "Write `host: https://provider.example.com:8443` into a provider.yaml and name that with --provider-config.",
     ...statuses(400, "INVALID_ARGUMENT", settings),
   },
+  AKP_PROVIDER_ADDRESS_MISSING: {
+    message: "nothing says which provider the IP operator works for",
+    advice: "Name its account with --provider or AP_PROVIDER: akash1…",
+    ...statuses(400, "INVALID_ARGUMENT", settings),
+  },
 } as const satisfies Errors;

@@ -274,6 +274,52 @@ export const marketV1beta5ResourceOffer = messageOf({
   prices: optional(3, marketV1beta5OfferPrices),
 });
 
+export const operatorIpV1PoolUsage = messageOf({
+  name: plain(1, text, ""),
+  total: uint64(2),
+  inUse: uint64(3),
+  free: uint64(4),
+});
+
+export const operatorIpV1Usage = messageOf({
+  total: uint64(1),
+  inUse: uint64(2),
+  free: uint64(3),
+  pools: repeated(4, operatorIpV1PoolUsage),
+});
+
+export const operatorIpV1Condition = messageOf({
+  type: plain(1, text, ""),
+  subject: plain(2, text, ""),
+  message: plain(3, text, ""),
+});
+
+export const operatorIpV1LeasedPort = messageOf({
+  lease: plain(1, text, ""),
+  namespace: plain(2, text, ""),
+  service: plain(3, text, ""),
+  port: uint32(4),
+  externalPort: uint32(5),
+  protocol: plain(6, text, ""),
+  sharingKey: plain(7, text, ""),
+  address: plain(8, text, ""),
+});
+
+export const operatorIpV1State = messageOf({
+  ports: repeated(1, operatorIpV1LeasedPort),
+  conditions: repeated(2, operatorIpV1Condition),
+});
+
+export const operatorIpV1Status = messageOf({
+  leading: bool(1),
+  waitingFor: plain(2, text, ""),
+  usage: optional(3, operatorIpV1Usage),
+  ports: uint64(4),
+  pendingPorts: uint64(5),
+  ignoredLeases: uint64(6),
+  conditions: repeated(7, operatorIpV1Condition),
+});
+
 export const providerLeaseV1LeaseServiceStatus = messageOf({
   available: int32(1),
   total: int32(2),
@@ -761,6 +807,45 @@ export const marketV1beta5ResourcesofferFile: ProtoFile = {
     ],
   },
   imports: [cosmosBaseV1beta1CoinFile, resourcesV1beta4ResourcesFile, resourcesV1beta4EndpointFile],
+};
+
+export const operatorIpV1ServiceFile: ProtoFile = {
+  name: "akash/operator/ip/v1/service.proto",
+  package: "akash.operator.ip.v1",
+  messages: {
+    PoolUsage: ["string name = 1", "uint64 total = 2", "uint64 in_use = 3", "uint64 free = 4"],
+    Usage: ["uint64 total = 1", "uint64 in_use = 2", "uint64 free = 3", "repeated PoolUsage pools = 4"],
+    Condition: ["string type = 1", "string subject = 2", "string message = 3"],
+    LeasedPort: [
+      "string lease = 1",
+      "string namespace = 2",
+      "string service = 3",
+      "uint32 port = 4",
+      "uint32 external_port = 5",
+      "string protocol = 6",
+      "string sharing_key = 7",
+      "string address = 8",
+    ],
+    State: ["repeated LeasedPort ports = 1", "repeated Condition conditions = 2"],
+    Status: [
+      "bool leading = 1",
+      "string waiting_for = 2",
+      "Usage usage = 3",
+      "uint64 ports = 4",
+      "uint64 pending_ports = 5",
+      "uint64 ignored_leases = 6",
+      "repeated Condition conditions = 7",
+    ],
+  },
+  services: {
+    IpRPC: [
+      "GetStatus(google.protobuf.Empty) returns (Status)",
+      "GetState(google.protobuf.Empty) returns (State)",
+      "GetUsage(google.protobuf.Empty) returns (Usage)",
+      "StreamState(google.protobuf.Empty) returns (stream State)",
+    ],
+  },
+  imports: [emptyFile],
 };
 
 export const providerLeaseV1ServiceFile: ProtoFile = {

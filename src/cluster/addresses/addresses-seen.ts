@@ -1,0 +1,34 @@
+/** Which addresses a lease's endpoints have, as the Services say that the IP operator makes. */
+import type { LeasedService } from "../../kube/objects/leased-ip.ts";
+import type { AddressWanted } from "./addresses-wanted.ts";
+
+interface SeenServices {
+  services(
+    namespace: string,
+  ): Iterable<{ readonly leased?: LeasedService; readonly deletingSinceMs: number | undefined }>;
+}
+
+/**
+ * By endpoint; those that have none yet are not there. By what a Service is for, not by its name: two endpoints may want the
+ * same port of a service, and one that is renamed finds the old one's Service for a while.
+ */
+export function addressesSeen(
+  live: SeenServices,
+  namespace: string,
+  wanted: readonly AddressWanted[],
+): Map<string, string> {
+  const given = new Map<string, string>();
+  for (const { leased, deletingSinceMs } of live.services(namespace)) {
+    if (leased?.address !== undefined && deletingSinceMs === undefined) given.set(whatFor(leased), leased.address);
+  }
+  const seen = new Map<string, string>();
+  for (const each of wanted) {
+    const address = given.get(whatFor(each));
+    if (address !== undefined && !seen.has(each.endpoint)) seen.set(each.endpoint, address);
+  }
+  return seen;
+}
+
+function whatFor({ sharingKey, protocol, externalPort }: Omit<LeasedService, "address">): string {
+  return `${sharingKey} ${protocol} ${externalPort}`;
+}

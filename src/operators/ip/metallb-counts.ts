@@ -1,0 +1,77 @@
+/** MetalLB's own counts, from the metrics of its controller, where it is told where they are: to be compared with ours. */
+import type { Clock } from "../../runtime/clock.ts";
+import { reasonOf } from "../../runtime/errors.ts";
+import { bodyOf, inTime } from "../../runtime/fetch-text.ts";
+import { httpUrl } from "../../runtime/http-url.ts";
+import { limits } from "../../runtime/limits.ts";
+import type { Log } from "../../runtime/log.ts";
+import type { Condition } from "./condition.ts";
+import type { AddressUsage } from "./usage.ts";
+
+export interface MetalLbEndpoint {
+  readonly host: string;
+  readonly port: number;
+}
+
+interface Counts {
+  readonly total: bigint;
+  readonly inUse: bigint;
+}
+
+export type CountsCheck = ReturnType<typeof createCountsCheck>;
+
+export function createCountsCheck(endpoint: MetalLbEndpoint, { clock, log }: { clock: Clock; log: Log }) {
+  const url = `${httpUrl(endpoint)}/metrics`;
+  let counts: Counts | undefined;
+  let unreadable: string | undefined;
+  /** Two rounds running: MetalLB counts a moment after it gives. */
+  let differed: string | undefined;
+  let lasting: string | undefined;
+
+  async function fetchCounts(pool: string, signal: AbortSignal): Promise<Counts> {
+    const answer = await fetch(url, { redirect: "manual", signal });
+    const text = await bodyOf(answer, limits.metalLbMetricsBytes);
+    if (answer.status !== 200) throw new Error(`HTTP ${answer.status}`);
+    return readCounts(text, pool);
+  }
+
+  return {
+    /** Whatever goes wrong is told, and nothing depends on it. */
+    async look(pool: string, signal: AbortSignal): Promise<void> {
+      try {
+        const limitMs = limits.metalLbMetricsMs;
+        counts = await inTime({ limitMs, clock, signal }, (until) => fetchCounts(pool, until));
+        unreadable = undefined;
+      } catch (thrown) {
+        signal.throwIfAborted();
+        counts = undefined;
+        const reason = reasonOf(thrown);
+        if (unreadable !== reason) log.info("cannot read metrics of MetalLB", { url, reason });
+        unreadable = reason;
+      }
+    },
+    /** In what they differ, for the second time running. */
+    compare({ total, inUse }: AddressUsage): string | undefined {
+      const isSame = !counts || (counts.total === total && counts.inUse === inUse);
+      const now = isSame ? undefined : `MetalLB counts ${counts?.inUse} of ${counts?.total}, we ${inUse} of ${total}`;
+      lasting = now !== undefined && now === differed ? now : undefined;
+      differed = now;
+      return lasting;
+    },
+    get troubles(): readonly Pick<Condition, "type" | "message">[] {
+      return [
+        ...(unreadable === undefined ? [] : [{ type: "MetricsUnreadable" as const, message: `${url}: ${unreadable}` }]),
+        ...(lasting === undefined ? [] : [{ type: "CountsDiffer" as const, message: lasting }]),
+      ];
+    },
+  };
+}
+
+/** A pool that is not among them has none, as the network's operator reads it. */
+function readCounts(text: string, pool: string): Counts {
+  const read = (name: string) => {
+    const value = text.split("\n").find((line) => line.startsWith(`${name}{pool=${JSON.stringify(pool)}}`));
+    return BigInt(Math.round(Number(value?.split(" ").at(-1) ?? 0)));
+  };
+  return { total: read("metallb_allocator_addresses_total"), inUse: read("metallb_allocator_addresses_in_use_total") };
+}

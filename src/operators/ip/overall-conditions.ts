@@ -1,0 +1,45 @@
+/** What an operator should know of leased addresses that no look at a single one tells. */
+import type { Condition } from "./condition.ts";
+import type { CountsCheck } from "./metallb-counts.ts";
+import type { OwnRange } from "./own-range.ts";
+import type { Supply } from "./supply.ts";
+import type { IpView } from "./view.ts";
+
+interface Overall {
+  readonly view: IpView;
+  readonly range: OwnRange;
+  readonly supply: Supply;
+  readonly check: CountsCheck | undefined;
+}
+
+export function* overallConditions({ view, range, supply, check }: Overall): Iterable<Condition> {
+  const stale = view.trouble;
+  if (stale !== undefined) yield { type: "Stale", subject: "", message: stale };
+  const short = supply.shortage();
+  if (short) yield { type: short.type, subject: "", message: short.error.message };
+  for (const message of check?.troubles ?? []) yield { ...message, subject: "" };
+  if (range.ranges.length > 0) yield* outsideRange(view, range);
+  yield* acrossOwners(view);
+}
+
+function* outsideRange(view: IpView, range: OwnRange): Iterable<Condition> {
+  for (const { own } of view.pools.list()) {
+    if (!own || range.isInRange(own.address)) continue;
+    const message = `${own.address} is in use and not in ${range.text}`;
+    yield { type: "OutsideRange", subject: own.key, message };
+  }
+}
+
+function* acrossOwners(view: IpView): Iterable<Condition> {
+  const owners = new Map<string, string>();
+  for (const { addresses, ours } of view.balancers.list()) {
+    if (!ours) continue;
+    const { owner } = ours.lease;
+    for (const address of addresses) {
+      const other = owners.get(address);
+      if (other !== undefined && other !== owner)
+        yield { type: "SharedAcrossOwners", subject: ours.key, message: `${address} is ${other}'s too` };
+      owners.set(address, owner);
+    }
+  }
+}

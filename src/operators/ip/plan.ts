@@ -1,0 +1,108 @@
+/** What is to be done about one address: a decision on what is known, without doing anything. */
+
+import { invariant } from "../../runtime/invariant.ts";
+import { type Balancer, namesFor, type OwnBalancer, placeOf } from "./balancer.ts";
+import type { LeasedPort } from "./leased-port.ts";
+
+export interface AddressTruth {
+  /** Those that are asked for, each port of a protocol once, in the order of their names. */
+  readonly ports: readonly LeasedPort[];
+  /** The Services of this address, the oldest first. */
+  readonly balancers: readonly OwnBalancer[];
+  /** Of the pool that was made for it, where there is one. */
+  readonly poolAddress: string | undefined;
+  /** Whether a Service of that name is there, or to come, and not for this address. */
+  readonly isTaken: (at: { readonly namespace: string; readonly name: string }) => boolean;
+  /** Whether an address is in a pool and nobody else has it. */
+  readonly canHave: (address: string) => boolean;
+}
+
+export interface PlannedBalancer {
+  readonly port: LeasedPort;
+  readonly name: string;
+  readonly pin: string | undefined;
+  readonly live: OwnBalancer | undefined;
+}
+
+export interface AddressPlan {
+  /** Undefined while it has none. */
+  readonly address: string | undefined;
+  /** To be as they are here. Other ports wait until the address is known, or until an old Service of their name is gone. */
+  readonly wanted: readonly PlannedBalancer[];
+  /** Nothing asks for them any more. */
+  readonly removed: readonly OwnBalancer[];
+  /** Nor for these, but they hold the address until another does. */
+  readonly kept: readonly OwnBalancer[];
+}
+
+export function planAddress(truth: AddressTruth): AddressPlan {
+  const { ports, balancers, poolAddress, canHave } = truth;
+  const address = poolAddress ?? addressOf(truth);
+  const there = new Map(balancers.map((each) => [placeOf(each), each]));
+  const planned = ports.map((port): PlannedBalancer => {
+    const name = nameFor(port, truth, there);
+    const live = there.get(placeOf({ namespace: port.namespace, name }));
+    return { port, name, live, pin: pinFor(live, { address, isFixed: poolAddress !== undefined, canHave }) };
+  });
+  const existing = planned.filter(({ live }) => live !== undefined && !live.deleting);
+  const missing = planned.filter(({ live }) => live === undefined);
+  // The first gets an address, whichever; then the others ask for that one.
+  const fresh = address !== undefined ? missing : missing.slice(0, existing.length === 0 ? 1 : 0);
+  const wanted = [...existing, ...fresh];
+  const places = new Set(planned.map(({ port, name }) => placeOf({ namespace: port.namespace, name })));
+  const unwanted = balancers.filter((each) => !each.deleting && !places.has(placeOf(each)));
+  const isHeld = existing.some(({ live }) => address !== undefined && live?.addresses.includes(address));
+  const isInTheWay = ({ ours }: OwnBalancer) =>
+    ports.some(({ protocol, externalPort }) => protocol === ours.protocol && externalPort === ours.externalPort);
+  const mayGo = (each: OwnBalancer) =>
+    ports.length === 0 || isHeld || poolAddress !== undefined || each.addresses.length === 0 || isInTheWay(each);
+  return {
+    address,
+    wanted,
+    removed: unwanted.filter(mayGo),
+    kept: unwanted.filter((each) => !mayGo(each)),
+  };
+}
+
+/** The one that its Services have, or ask for; of one that goes too: it has it until it is gone. */
+function addressOf({ balancers, ports, canHave }: AddressTruth): string | undefined {
+  const isWanted = (each: Balancer) => ports.some(({ namespace }) => namespace === each.namespace);
+  const inOrder = [
+    ...balancers.filter((each) => !each.deleting && isWanted(each)),
+    ...balancers.filter((each) => !each.deleting && !isWanted(each)),
+    ...balancers.filter((each) => each.deleting),
+  ];
+  const had = inOrder.flatMap(({ addresses }) => addresses);
+  const asked = inOrder.flatMap(({ ours: { pin } }) => pin || []);
+  return [...had, ...asked].find(canHave);
+}
+
+interface PinRules {
+  readonly address: string | undefined;
+  /** It follows from a pool of ours, and not from what MetalLB chose. */
+  readonly isFixed: boolean;
+  readonly canHave: (address: string) => boolean;
+}
+
+/** One that MetalLB gave stays as it is written, pinned or not: a write without need is one too many. */
+function pinFor(live: OwnBalancer | undefined, { address, isFixed, canHave }: PinRules): string | undefined {
+  if (isFixed || !live) return address;
+  if (live.addresses.length > 0) return live.ours.pin || undefined;
+  // What it asks for is another's by now, or in no pool: any other is better than none.
+  return canHave(live.ours.pin) ? live.ours.pin : address;
+}
+
+/** Names among which one that it has is looked for; nobody takes so many but to see what happens. */
+const namesKept = 4;
+
+function nameFor(port: LeasedPort, { isTaken }: AddressTruth, there: ReadonlyMap<string, OwnBalancer>): string {
+  const { namespace } = port;
+  const own = [...namesFor(port).take(namesKept)].flatMap((name) => there.get(placeOf({ namespace, name })) ?? []);
+  // The one that has the address, before the one that has its name by right.
+  const [kept] = own
+    .filter(({ deleting, isTenants }) => !deleting && !isTenants)
+    .sort((a, b) => b.addresses.length - a.addresses.length);
+  const name = kept?.name ?? namesFor(port).find((each) => !isTaken({ namespace, name: each }));
+  invariant(name !== undefined, "there are names without end");
+  return name;
+}

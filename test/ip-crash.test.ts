@@ -1,0 +1,195 @@
+/** 200 changes of ProviderLeasedIPs, with a crash of the operator at each of its writes: judged against a model. */
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import fc from "fast-check";
+import { fieldsOf } from "../src/kube/json-fields.ts";
+import { kinds } from "../src/kube/kinds.ts";
+import { leasedIpName } from "../src/kube/objects/leased-ip.ts";
+import { givenAddresses, metalLbWord } from "../src/kube/objects/metallb.ts";
+import { createCountingBoundary, SimulatedCrash } from "../src/runtime/boundary.ts";
+import { createSeededRandom, type Random } from "../src/runtime/random.ts";
+import { declarationOf, type IpStage, type IpStageOptions, leaseOf, openIpStage, type PortWanted } from "./ip-stage.ts";
+import { createOwner } from "./owner.ts";
+import { runs } from "./runs.ts";
+
+const changesInAll = 200;
+/** Enough for all keys and a few to spare, so that the model knows who has an address: everybody. */
+const ways: Readonly<Record<string, IpStageOptions>> = {
+  "a pool of MetalLB's": { pool: "172.30.0.200-172.30.0.215" },
+  "a range of its own": { pool: "", ranges: ["172.30.0.200-172.30.0.215"] },
+};
+const leases = [leaseOf(1, 1), leaseOf(1, 2), leaseOf(2, 3), leaseOf(3, 4)];
+const endpoints = ["blue", "red"];
+
+interface Asked {
+  readonly lease: (typeof leases)[number];
+  readonly wanted: PortWanted;
+}
+
+/** What is asked for, by the name of its resource. */
+type Model = Map<string, Asked>;
+
+function change(stage: IpStage, model: Model, random: Random): void {
+  const lease = leases[random.int(leases.length)] as Asked["lease"];
+  const wanted: PortWanted = {
+    endpoint: endpoints[random.int(endpoints.length)] as string,
+    externalPort: 80 + random.int(2),
+    protocol: random.int(2) === 0 ? "TCP" : "UDP",
+    port: 8_080 + random.int(3),
+    service: random.int(4) === 0 ? "api" : "web",
+  };
+  const name = leasedIpName(declarationOf(lease, wanted));
+  const held = model.get(name);
+  if (held && random.int(2) === 0) {
+    stage.withdraw(held.lease, held.wanted);
+    model.delete(name);
+    return;
+  }
+  stage.declare(lease, wanted);
+  model.set(name, { lease, wanted });
+}
+
+/** Nothing leaked, nothing missing, nothing shared across owners, and the counts are those of the model. */
+function check(stage: IpStage, model: Model): Map<string, string> {
+  const expected = [...model.values()].map(({ lease, wanted }) => {
+    const { sharingKey, protocol, externalPort, service, port } = declarationOf(lease, wanted);
+    return `${sharingKey} ${protocol}/${externalPort} → ${service}:${port} of ${lease.dseq}`;
+  });
+  const live = stage.services().map((service) => {
+    const [{ port, targetPort, protocol } = {}] = fieldsOf(service["spec"])["ports"] as Record<string, unknown>[];
+    const selector = fieldsOf(fieldsOf(service["spec"])["selector"]);
+    const key = metalLbWord(service.metadata.annotations, "allow-shared-ip");
+    const dseq = service.metadata.labels?.["akash.network/lease.id.dseq"];
+    return {
+      key,
+      address: givenAddresses(service)[0],
+      shown: `${key} ${protocol}/${port} → ${selector["akash.network/manifest-service"]}:${targetPort} of ${dseq}`,
+    };
+  });
+  assert.deepEqual(live.map(({ shown }) => shown).sort(), expected.sort());
+  const keyOf = new Map<string, string>();
+  const addressOf = new Map<string, string>();
+  for (const { key, address = "none" } of live) {
+    assert.notEqual(address, "none", key);
+    assert.equal(addressOf.get(key) ?? address, address, `${key} is on two addresses`);
+    assert.equal(keyOf.get(address) ?? key, key, `${address} is shared`);
+    addressOf.set(key, address);
+    keyOf.set(address, key);
+  }
+  const { total, inUse, free } = stage.operator.usage;
+  assert.deepEqual([total, inUse, free], [16n, BigInt(addressOf.size), 16n - BigInt(addressOf.size)]);
+  const own = stage.cluster.server.list(kinds.ipAddressPool).filter(({ metadata }) => metadata.name !== "default");
+  const announced = stage.cluster.server.list(kinds.l2Advertisement);
+  const expectedPools = stage.operator.usage.pools.some(({ name }) => name === "default") ? 0 : addressOf.size;
+  assert.deepEqual([own.length, announced.length], [expectedPools, expectedPools]);
+  assert.deepEqual(stage.operator.conditions, []);
+  return addressOf;
+}
+
+interface Played {
+  /** Boundaries that the operator crossed in its first life. */
+  readonly crossings: number;
+  readonly lives: number;
+}
+
+interface Play {
+  readonly way: IpStageOptions;
+  readonly seed: number;
+  readonly changes: number;
+  /** At which boundary each life of the operator ends, counted from 1; 0 for none. */
+  readonly crashAt: (life: number) => number;
+}
+
+/** Plays changes from a seed; when the operator ends, another one starts. */
+async function play({ way, seed, changes, crashAt }: Play): Promise<Played> {
+  await using owner = createOwner();
+  const stage = await openIpStage(owner, { ...way, seed });
+  const random = createSeededRandom(seed);
+  const model: Model = new Map();
+  /** Keys that had a port all the time since they were last looked at, and where they were then. */
+  let addresses = new Map<string, string>();
+  let lives = 0;
+  const nextLife = async (mostBoundary: number) => {
+    lives += 1;
+    const boundary = createCountingBoundary(mostBoundary, (at) => {
+      throw new SimulatedCrash(at);
+    });
+    await stage.restart(boundary);
+    return boundary;
+  };
+  const first = await nextLife(crashAt(1));
+  let boundary = first;
+  const live = async (ms: number) => {
+    await stage.settled(ms);
+    if (boundary.crashed) boundary = await nextLife(crashAt(lives + 1));
+  };
+  const rest = async () => {
+    do await live(10_000);
+    while (stage.life.kube.counts.applied > 0 && (await wrote(stage)));
+    await stage.settled(10_000);
+    if (boundary.crashed) return;
+    const now = check(stage, model);
+    for (const [key, address] of addresses) assert.equal(now.get(key), address, `${key} has lost its address`);
+    addresses = now;
+  };
+  for (let done = 0; done < changes; ) {
+    const burst = 1 + random.int(4);
+    for (let each = 0; each < burst && done < changes; each += 1, done += 1) {
+      change(stage, model, random);
+      const keys = new Set([...model.values()].map(({ lease, wanted }) => declarationOf(lease, wanted).sharingKey));
+      for (const key of addresses.keys()) if (!keys.has(key)) addresses.delete(key);
+    }
+    await (random.int(4) === 0 ? rest() : live(random.int(40)));
+  }
+  if (boundary.crashed) await nextLife(0);
+  boundary = createCountingBoundary(0);
+  await stage.restart();
+  await stage.settled(60_000);
+  check(stage, model);
+  return { crossings: first.crossings.length, lives };
+}
+
+/** Whether it writes still. */
+async function wrote(stage: IpStage): Promise<boolean> {
+  const before = stage.life.kube.counts.applied;
+  await stage.settled(1_000);
+  return stage.life.kube.counts.applied > before;
+}
+
+for (const [name, way] of Object.entries(ways)) {
+  test(`${changesInAll} changes with addresses of ${name} come to what the model says`, async () => {
+    const property = fc.asyncProperty(fc.nat(100_000), async (seed) => {
+      await play({ way, seed, changes: changesInAll, crashAt: () => 0 });
+    });
+    await fc.assert(property, { numRuns: runs(2, 20) });
+  });
+
+  test(`${changesInAll} changes with addresses of ${name}, and no operator gets further than a few writes`, async (t) => {
+    let lives = 0;
+    const property = fc.asyncProperty(fc.nat(100_000), fc.integer({ min: 2, max: 5 }), async (seed, most) => {
+      // Before its first write, after it, before the second …
+      const played = await play({ way, seed, changes: changesInAll, crashAt: (life) => 1 + (life % most) });
+      lives += played.lives;
+    });
+    await fc.assert(property, { numRuns: runs(2, 20) });
+    t.diagnostic(`${lives} lives`);
+  });
+
+  test(`with addresses of ${name}, a crash at any write leaks none and shares none`, async (t) => {
+    const changes = runs(12, 30);
+    let boundaries = 0;
+    for (let seed = 1; seed <= runs(2, 3); seed += 1) {
+      const { crossings } = await play({ way, seed, changes, crashAt: () => 0 });
+      boundaries += crossings;
+      for (let at = 1; at <= crossings; at += runs(3, 1)) {
+        try {
+          await play({ way, seed, changes, crashAt: (life) => (life === 1 ? at : 0) });
+        } catch (thrown) {
+          throw new Error(`seed ${seed}, crash at boundary ${at}`, { cause: thrown });
+        }
+      }
+    }
+    t.diagnostic(`${boundaries} boundaries`);
+    assert.ok(boundaries >= 40, `${boundaries}`);
+  });
+}

@@ -1,0 +1,171 @@
+/** What the IP operator tells: to our provider and to the network's, over REST and gRPC, whatever state an address is in. */
+import assert from "node:assert/strict";
+import { createServer } from "node:http";
+import { test } from "node:test";
+import { createIpOperator } from "../src/cluster/addresses/ip-operator.ts";
+import { createGet } from "../src/cluster/addresses/reach-operator.ts";
+import { kinds } from "../src/kube/kinds.ts";
+import type { Kube } from "../src/kube/kube.ts";
+import { formatOrderId } from "../src/market/ids.ts";
+import { startGrpc } from "../src/operators/ip/serving/grpc.ts";
+import { startRest } from "../src/operators/ip/serving/rest.ts";
+import { realClock } from "../src/runtime/clock.ts";
+import { operatorIpV1State, operatorIpV1Status, operatorIpV1Usage } from "../src/runtime/grpc/akash-proto.ts";
+import { silentLog } from "../src/runtime/log.ts";
+import { eventually } from "./eventually.ts";
+import { openGrpcClient } from "./grpc-client.ts";
+import { type IpStage, type IpStageOptions, leaseOf, openIpStage, provider } from "./ip-stage.ts";
+import type { Owner } from "./owner.ts";
+
+const [ann, ben] = [leaseOf(1, 1), leaseOf(2, 3)];
+const never = new AbortController().signal;
+
+async function openServed(t: Owner, options: IpStageOptions = {}) {
+  const stage = await openIpStage(t, options);
+  const rest = await startRest(stage.operator, provider, {
+    ...{ host: "127.0.0.1", port: 0, version: "test", refreshMs: 5_000, clock: stage.clock, log: silentLog },
+    metrics: { text: async () => "", contentType: "text/plain" },
+  });
+  t.after(() => rest.close());
+  const endpoint = { host: "127.0.0.1", port: rest.port };
+  const noKube = new Promise<Kube>(() => undefined);
+  const client = createIpOperator(createGet({ endpoint, inCluster: false, kube: noKube }, realClock));
+  return { stage, client, rest };
+}
+
+test("one pending address wedges nothing: the provider reads the others, and what is free", async (t) => {
+  const { stage, client } = await openServed(t, { pool: "172.30.0.200/32" });
+  stage.declare(ann);
+  await stage.settled();
+  stage.declare(ann, { endpoint: "green", externalPort: 443 });
+  stage.declare(ben);
+  await stage.settled();
+  const addresses = async (lease: typeof ann) =>
+    (await client.portsOf(formatOrderId(lease), never)).map(
+      ({ address, externalPort }) => `${address}:${externalPort}`,
+    );
+  assert.deepEqual(await addresses(ann), ["172.30.0.200:80"]);
+  assert.deepEqual(await addresses(ben), []);
+  assert.deepEqual(await client.usage(never), { total: 1n, inUse: 1n });
+});
+
+test("a blind operator tells no usage, and what leases have as it was last seen", async (t) => {
+  const { stage, client } = await openServed(t);
+  stage.declare(ann);
+  await stage.settled();
+  const { faults } = stage.cluster;
+  for (const verb of ["list", "watch"] as const) faults.forbid(verb, kinds.ipAddressPool);
+  faults.cutWatches();
+  await stage.settled(60_000);
+  await assert.rejects(client.usage(never), /\/usage was answered with HTTP 503/);
+  assert.equal((await client.portsOf(formatOrderId(ann), never)).length, 1);
+});
+
+test("what is in use is told at once, not after a while: the next bid must not promise it", async (t) => {
+  const { stage, client } = await openServed(t, { pool: "172.30.0.200-172.30.0.201" });
+  assert.deepEqual(await client.usage(never), { total: 2n, inUse: 0n });
+  stage.declare(ann);
+  await stage.settled(1_000);
+  assert.deepEqual(await client.usage(never), { total: 2n, inUse: 1n });
+  // Several ports of one address, and several leases on it, are one address.
+  stage.declare(ann, { externalPort: 81 });
+  stage.declare(leaseOf(1, 2), { externalPort: 82 });
+  await stage.settled(1_000);
+  assert.deepEqual(await client.usage(never), { total: 2n, inUse: 1n });
+  stage.setPool("default", ["172.30.0.200-172.30.0.215"]);
+  await stage.settled(1_000);
+  assert.deepEqual(await client.usage(never), { total: 16n, inUse: 1n });
+});
+
+test("of two that want the last address at once one gets it, and the other when it is free again", async (t) => {
+  const { stage, client } = await openServed(t, { pool: "172.30.0.200/32" });
+  stage.declare(ann);
+  stage.declare(ben);
+  await stage.settled(30_000);
+  const given = () => stage.shown().filter((each) => each.endsWith("172.30.0.200"));
+  assert.equal(given().length, 1);
+  assert.deepEqual(await client.usage(never), { total: 1n, inUse: 1n });
+  const [first = ""] = given();
+  const [winner, loser] = first.includes("of 1 ") ? [ann, ben] : [ben, ann];
+  assert.equal(stage.operator.ignored.isFlagged(loser), true);
+  stage.withdraw(winner);
+  await stage.settled(5_000);
+  assert.match(given().join(), new RegExp(`of ${loser.dseq} at`));
+  await stage.settled();
+  assert.equal(stage.operator.ignored.isFlagged(loser), false);
+});
+
+test("over gRPC it tells status, state and usage, and a stream goes on with each change", async (t) => {
+  const stage = await openIpStage(t);
+  const grpc = await startGrpc(stage.operator, { host: "127.0.0.1", port: 0, clock: realClock, log: silentLog });
+  t.after(() => grpc.close());
+  const client = openGrpcClient(t, `http://127.0.0.1:${grpc.port}`);
+  const path = (method: string) => `/akash.operator.ip.v1.IpRPC/${method}`;
+  const empty = new Uint8Array(5);
+  const stream = client.open(path("StreamState"), empty);
+  const last = () => {
+    const message = stream.messages.at(-1);
+    const { ports } = message ? operatorIpV1State.decode(message) : { ports: undefined };
+    return ports?.map(({ service, externalPort, address }) => `${service} ${externalPort} ${address}`).join();
+  };
+  await eventually("the first state", () => last() === "");
+  stage.declare(ann);
+  await stage.settled();
+  await eventually("the next state", () => last() === "web 80 172.30.0.200");
+  const ask = async (method: string) => (await client.open(path(method), empty).ended).message;
+  const usage = operatorIpV1Usage.decode(await ask("GetUsage"));
+  assert.deepEqual([usage.total, usage.inUse, usage.free], [4n, 1n, 3n]);
+  const status = operatorIpV1Status.decode(await ask("GetStatus"));
+  assert.deepEqual([status.leading, status.ports, status.pendingPorts], [true, 1n, 0n]);
+  assert.equal(operatorIpV1State.decode(await ask("GetState")).ports?.[0]?.address, "172.30.0.200");
+});
+
+async function metricsServer(t: Owner, stage: () => IpStage | undefined) {
+  const world = { status: 200, text: undefined as string | undefined, asked: 0 };
+  const server = createServer((_, response) => {
+    world.asked += 1;
+    response.writeHead(world.status).end(world.text ?? stage()?.metalLb?.metrics() ?? "");
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  t.after(() => void server.close());
+  const address = server.address();
+  return { world, endpoint: { host: "127.0.0.1", port: typeof address === "object" ? (address?.port ?? 0) : 0 } };
+}
+
+test("MetalLB's own counts are compared once a minute, and nothing depends on them", async (t) => {
+  let stage: IpStage | undefined;
+  const { world, endpoint } = await metricsServer(t, () => stage);
+  stage = await openIpStage(t, { operator: { metalLb: endpoint } });
+  const { operator, clock } = stage;
+  const types = () => operator.conditions.map(({ type }) => type).join();
+  /** A real socket takes real time: a minute passes at each look. */
+  const comes = (what: string, look: () => boolean) =>
+    eventually(what, async () => {
+      await clock.advance(60_000);
+      return look();
+    });
+  stage.declare(ann);
+  await comes("two rounds", () => world.asked > 2);
+  assert.deepEqual([types(), operator.usage.inUse], ["", 1n]);
+  const name = "metallb_allocator_addresses";
+  world.text = `${name}_in_use_total{pool="default"} 3\n${name}_total{pool="default"} 4\n`;
+  await comes("the difference", () => types() === "CountsDiffer");
+  world.status = 500;
+  await comes("the trouble", () => types().includes("MetricsUnreadable"));
+  stage.declare(ben);
+  await stage.settled();
+  assert.equal(operator.usage.inUse, 2n);
+});
+
+test("a pool of IPv6 has more addresses than a message has room for, and is told of all the same", async (t) => {
+  const { stage, client } = await openServed(t, { pool: "2001:db8::/56" });
+  await stage.settled();
+  assert.equal(stage.operator.usage.total, 2n ** 72n);
+  assert.deepEqual(await client.usage(never), { total: 2n ** 72n, inUse: 0n });
+  const grpc = await startGrpc(stage.operator, { host: "127.0.0.1", port: 0, clock: realClock, log: silentLog });
+  t.after(() => grpc.close());
+  const asked = openGrpcClient(t, `http://127.0.0.1:${grpc.port}`);
+  const { message } = await asked.open("/akash.operator.ip.v1.IpRPC/GetUsage", new Uint8Array(5)).ended;
+  const usage = operatorIpV1Usage.decode(message);
+  assert.deepEqual([usage.total, usage.free], [2n ** 64n - 1n, 2n ** 64n - 1n]);
+});

@@ -1,0 +1,167 @@
+/** Leased addresses in the environment of what runs on them, on a simulated cluster with an IP operator that is played. */
+import assert from "node:assert/strict";
+import { type TestContext, test } from "node:test";
+import { kinds } from "../src/kube/kinds.ts";
+import type { LeaseId } from "../src/market/ids.ts";
+import { leaseNamespace } from "../src/market/lease-namespace.ts";
+import { readSdl, type Sdl } from "../src/market/sdl/sdl.ts";
+import { limits } from "../src/runtime/limits.ts";
+import { giveAddresses } from "./address-giver.ts";
+import { memoryFolder } from "./folder.ts";
+import { type LeaseStage, leaseStage } from "./lease-keeper-stage.ts";
+
+function site(endpoint: string, port = 7000, more: readonly string[] = []): Sdl {
+  const resources = { cpu: { units: "100m" }, memory: { size: "64Mi" }, storage: [{ size: "64Mi" }] };
+  return readSdl(
+    JSON.stringify({
+      version: "2.1",
+      endpoints: Object.fromEntries([endpoint, ...more].map((each) => [each, { kind: "ip" }])),
+      services: {
+        page: {
+          image: "page:1",
+          expose: [endpoint, ...more].map((ip, at) => ({ port: port + at, as: port, to: [{ global: true, ip }] })),
+        },
+      },
+      profiles: {
+        compute: { small: { resources } },
+        placement: { box: { pricing: { small: { denom: "uact", amount: 10_000 } } } },
+      },
+      deployment: { page: { box: { profile: "small", count: 1 } } },
+    }),
+  );
+}
+
+const name = "akash-addresses";
+
+function addressesOf({ cluster }: LeaseStage, lease: LeaseId): unknown {
+  return cluster.server.get(kinds.configMap, { namespace: leaseNamespace(lease), name })?.["data"];
+}
+
+function templateOf({ cluster }: LeaseStage, lease: LeaseId) {
+  const found = cluster.server.get(kinds.deployment, { namespace: leaseNamespace(lease), name: "page" });
+  const spec = found?.["spec"] as
+    | { template: { spec: { containers: { env: { name: string; valueFrom?: unknown }[] }[] } } }
+    | undefined;
+  return spec?.template;
+}
+
+/** One lease that runs, with the addresses that are given. */
+async function deployedStage(t: TestContext, sdl: Sdl, give?: (sharingKey: string) => boolean) {
+  const stage = await leaseStage(t, { dir: memoryFolder(t) });
+  giveAddresses(t, stage.cluster, give);
+  const lease = stage.won(1, sdl);
+  const life = await stage.start();
+  await life.step(lease);
+  await life.send(lease, sdl.manifest);
+  await stage.until("deployed", () => life.state(lease) === "deployed", limits.leaseAddressWaitMs / 2);
+  return { stage, life, lease };
+}
+
+test("a workload is made when its address is there, and refers to it in its environment", async (t) => {
+  const stage = await leaseStage(t, { dir: memoryFolder(t) });
+  let hasAddresses = false;
+  const giver = giveAddresses(t, stage.cluster, () => hasAddresses);
+  const lease = stage.won(1, site("my_ip"));
+  const life = await stage.start();
+  await life.step(lease);
+  await life.send(lease, site("my_ip").manifest);
+  await stage.clock.advance(limits.leaseAddressWaitMs / 2);
+  assert.deepEqual([life.state(lease), templateOf(stage, lease)], ["deploying", undefined]);
+  hasAddresses = true;
+  giver.putAll();
+  await stage.until("deployed", () => life.state(lease) === "deployed", limits.leaseAddressWaitMs / 4);
+  const [key = "", address] = Object.entries(addressesOf(stage, lease) as Record<string, string>)[0] ?? [];
+  assert.equal(address, "192.0.2.1");
+  const env = templateOf(stage, lease)?.spec.containers[0]?.env.find((each) => each.name === "AKASH_IP_MY_IP");
+  assert.deepEqual(env?.valueFrom, { configMapKeyRef: { name, key, optional: true } });
+});
+
+test("an address that does not come holds nothing up for long, is told, and is there for whatever starts later", async (t) => {
+  const stage = await leaseStage(t, { dir: memoryFolder(t) });
+  let hasAddresses = false;
+  const giver = giveAddresses(t, stage.cluster, () => hasAddresses);
+  const [lease, other] = [stage.won(1, site("blue")), stage.won(2, site("red"))];
+  const life = await stage.start();
+  for (const each of [lease, other]) await life.step(each);
+  await life.send(lease, site("blue").manifest);
+  await stage.until("deployed", () => life.state(lease) === "deployed", limits.leaseAddressWaitMs + 5_000);
+  const states = () => life.keeper.states.get(`${lease.owner}/1/1/1/${lease.provider}`);
+  assert.deepEqual(states()?.addressless, ["blue"]);
+  const template = templateOf(stage, lease);
+  const uids = stage.pods(lease).map(({ metadata }) => metadata.uid);
+
+  hasAddresses = true;
+  giver.putAll();
+  await stage.until("the address is known", () => states()?.addressless === undefined);
+  assert.deepEqual(addressesOf(stage, lease), { blue: "192.0.2.1" });
+  assert.deepEqual(templateOf(stage, lease), template, "an address leaves the template as it is");
+  assert.deepEqual(
+    stage.pods(lease).map(({ metadata }) => metadata.uid),
+    uids,
+  );
+  await life.send(other, site("red").manifest);
+  await stage.until("the other is deployed", () => life.state(other) === "deployed", 5_000);
+});
+
+test("a restart writes nothing, and what an update no longer wants is taken away", async (t) => {
+  const { stage, life, lease } = await deployedStage(t, site("blue"));
+  await life.stop();
+  const next = await stage.start();
+  await stage.clock.advance(30_000);
+  assert.equal(next.kube.counts.applied, 0);
+  await next.withdraw(lease);
+  await stage.until("it is gone", () => addressesOf(stage, lease) === undefined);
+});
+
+test("an endpoint that is renamed takes the declarations of its own lease along and no other", async (t) => {
+  const stage = await leaseStage(t, { dir: memoryFolder(t) });
+  giveAddresses(t, stage.cluster);
+  const leases = [
+    stage.won(1, site("one")),
+    stage.won(2, site("two", 7001)),
+    stage.won(3, site("three", 7002)),
+  ] as const;
+  const life = await stage.start();
+  for (const [at, lease] of leases.entries()) {
+    await life.step(lease);
+    await life.send(lease, site(["one", "two", "three"][at] ?? "", 7000 + at).manifest);
+    await stage.until("deployed", () => life.state(lease) === "deployed");
+  }
+  const declared = () =>
+    [...stage.cluster.server.list(kinds.providerLeasedIp)].map(({ metadata }) =>
+      metadata.name.replace(/^akash1\w+-ip-/, ""),
+    );
+  assert.deepEqual(declared().sort(), ["one-tcp-7000", "three-tcp-7002", "two-tcp-7001"]);
+  await life.send(leases[0], site("renamed").manifest);
+  await stage.until("it is renamed", () => declared().includes("renamed-tcp-7000"));
+  await stage.until("deployed", () => life.state(leases[0]) === "deployed");
+  await stage.clock.advance(30_000);
+  assert.deepEqual(declared().sort(), ["renamed-tcp-7000", "three-tcp-7002", "two-tcp-7001"]);
+});
+
+test("a changed port of a leased address is followed in the declaration, and the old one is served no longer", async (t) => {
+  const { stage, life, lease } = await deployedStage(t, site("blue"));
+  await life.send(lease, site("blue", 7005).manifest);
+  const ports = () =>
+    [...stage.cluster.server.list(kinds.providerLeasedIp)].map((object) => (object["spec"] as { port: number }).port);
+  await stage.until("it is followed", () => ports().join() === "7005");
+});
+
+test("two endpoints with the same port of a service are each told with their own address", async (t) => {
+  const { stage, lease } = await deployedStage(t, site("blue", 7000, ["red"]));
+  const told = addressesOf(stage, lease) as Record<string, string>;
+  assert.deepEqual(Object.keys(told).sort(), ["blue", "red"]);
+  assert.notEqual(told["blue"], told["red"]);
+});
+
+test("a renamed endpoint does not start with the address of the one before it", async (t) => {
+  // Nobody takes the old Service away for now.
+  const { stage, life, lease } = await deployedStage(t, site("blue"), (key) => key.endsWith("blue"));
+  assert.deepEqual(addressesOf(stage, lease), { blue: "192.0.2.1" });
+  await life.send(lease, site("red").manifest);
+  await stage.until("red is asked for", () =>
+    stage.cluster.server.list(kinds.providerLeasedIp).some(({ metadata }) => metadata.name.includes("-ip-red-")),
+  );
+  await stage.clock.advance(limits.leaseAddressWaitMs / 2);
+  assert.deepEqual(addressesOf(stage, lease) ?? {}, {});
+});
