@@ -6,7 +6,6 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { TLSSocket } from "node:tls";
 import { createDeployment, createLease, updateDeployment } from "../src/chain/tx/tenant-messages.ts";
-import { staticHost } from "../src/cluster/hostnames/static-host.ts";
 import { kinds } from "../src/kube/kinds.ts";
 import type { KubeObject } from "../src/kube/kube.ts";
 import { parseCoin } from "../src/market/coin.ts";
@@ -15,6 +14,7 @@ import { leaseNamespace } from "../src/market/lease-namespace.ts";
 import type { ManifestGroup } from "../src/market/manifest.ts";
 import { readManifest } from "../src/market/manifest-json.ts";
 import { goJson } from "../src/market/sorted-json.ts";
+import { staticHost } from "../src/market/static-host.ts";
 import { limits } from "../src/runtime/limits.ts";
 import { eventually } from "./eventually.ts";
 import { type Answered, type AskedRequest, ask, askOn, connectGateway } from "./gateway-client.ts";
@@ -57,6 +57,7 @@ function differences(known: KnownManifests): IntendedAnswer[] {
     faulty(/^PUT, resources (id 0|\.)/),
     faulty(/^PUT, resources\.(cpu|memory|gpu|storage|endpoints) null$/),
     faulty(/^PUT, hash right, (one group more|group renamed)$/),
+    faulty(/^PUT, host held by another owner$/),
     {
       ...{ why: "more volumes than on chain are refused, and nothing crashes", status: 422, headers: sent.text },
       ...{ of: /one storage volume more than on chain$/, body: mismatch("Storage") },

@@ -1,10 +1,10 @@
 /** Host names and endpoints that tenants move, held against what the network's own gateway answered. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { staticHost } from "../src/cluster/hostnames/static-host.ts";
 import { kinds } from "../src/kube/kinds.ts";
 import type { LeaseId } from "../src/market/ids.ts";
 import { leaseNamespace } from "../src/market/lease-namespace.ts";
+import { staticHost } from "../src/market/static-host.ts";
 import { limits } from "../src/runtime/limits.ts";
 import { eventually } from "./eventually.ts";
 import { ask, wholeAnswer } from "./gateway-client.ts";

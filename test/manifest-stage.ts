@@ -103,6 +103,8 @@ export interface PlayedCluster extends ClusterSide {
   /** Why it cannot tell, while that is so. */
   trouble: string | undefined;
   refusal: string | undefined;
+  /** Host names that somebody is about to have. */
+  readonly allowed: string[];
   /** How often it was asked. */
   asked: number;
   /** Leases that it was told of. */
@@ -274,6 +276,10 @@ function playedCluster(): PlayedCluster {
     asked: 0,
     hostRefusal() {
       return this.refusal;
+    },
+    allowed: [],
+    allowHosts(hosts) {
+      this.allowed.push(...hosts);
     },
     async recorded(lease) {
       this.asked += 1;

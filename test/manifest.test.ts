@@ -208,8 +208,10 @@ test("an operator's rules and the hosts of others refuse a manifest in words; wh
     await assert.rejects(send(), { code: "AKP_MANIFEST_HOST_REFUSED", message: stage.cluster.refusal });
     stage.cluster.refusal = undefined;
     assert.equal(journal.read.manifests.get(formatLeaseId(lease)), undefined);
+    assert.deepEqual(stage.cluster.allowed, [], "who is refused keeps nobody from the name");
     rules = { ...rules, tenant: () => no("the tenant is refused by the policy", true) };
     assert.equal((await send()).changed.length, 1);
+    assert.deepEqual(stage.cluster.allowed, ["web.example.com"]);
     assert.ok(lines.some((line) => line.includes("policy would refuse the manifest")));
     const nameless = webWish();
     const second = await stage.leased(2n, nameless);

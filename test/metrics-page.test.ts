@@ -16,6 +16,7 @@ import { addressOf } from "../src/market/address.ts";
 import { parseCoin, parseCoins } from "../src/market/coin.ts";
 import { noOvercommit } from "../src/market/overcommit.ts";
 import { createPublisher } from "../src/operators/inventory/serving/publisher.ts";
+import { createHostnameProcess } from "../src/provider/hostname-process.ts";
 import { createInventoryProcess } from "../src/provider/inventory-process.ts";
 import { createIpProcess } from "../src/provider/ip-process.ts";
 import { createProvider } from "../src/provider/provider.ts";
@@ -27,6 +28,7 @@ import { realRandom } from "../src/runtime/random.ts";
 import { fixedPricing } from "./bid-stage.ts";
 import { eventually } from "./eventually.ts";
 import { temporaryFolder } from "./folder.ts";
+import { plainOptions } from "./hostname-stage.ts";
 import { startHttpFace } from "./http-face.ts";
 import { sampleInventory } from "./inventory-samples.ts";
 import { providerKey, startMarketChain } from "./market-chain.ts";
@@ -125,6 +127,32 @@ async function serveInventory(t: TestContext) {
   );
 }
 
+async function serveHostnames(t: TestContext) {
+  const cluster = createDemoCluster(deps);
+  t.after(() => cluster.close());
+  const face = await startHttpFace(t, cluster);
+  const given = <T>(value: T) => ({ value, given: true });
+  return served(
+    t,
+    createHostnameProcess({
+      ...deps,
+      ...plainOptions,
+      kubeconfig: face.writeKubeconfig(temporaryFolder(t)),
+      environment: {},
+      metricsListener,
+      host: "127.0.0.1",
+      restPort: given(0),
+      grpcPort: given(0),
+      podNamespace: demoInventory.discovery.namespace,
+      asksForProof: false,
+      probeAt: undefined,
+      refreshMs: 5_000,
+      version: "test",
+      shutdownMs: 5_000,
+    }),
+  );
+}
+
 async function serveIp(t: TestContext) {
   const cluster = createDemoCluster(deps);
   t.after(() => cluster.close());
@@ -212,6 +240,7 @@ test("every metric of the page is served as it says, and every one that is serve
   const provider = metricsIn(await (await serveProvider(t))());
   const operators = {
     inventory: metricsIn(await readyInventory(t)),
+    hostname: metricsIn(await (await serveHostnames(t))()),
     ip: metricsIn(await serveIp(t)),
   };
   const page = rowsOfPage();

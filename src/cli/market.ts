@@ -5,6 +5,8 @@ import { createPolicySource } from "../bidengine/policies/policy-source.ts";
 import { createPricing, type PriceSettingsSource } from "../bidengine/pricing/create-pricing.ts";
 import { createIpOperator } from "../cluster/addresses/ip-operator.ts";
 import { createGet } from "../cluster/addresses/reach-operator.ts";
+import { createHostnameOperator } from "../cluster/hostnames/hostname-operator.ts";
+import { locateHostnameOperator } from "../cluster/hostnames/locate-operator.ts";
 import { createGrpcFeed } from "../cluster/inventory/grpc-feed.ts";
 import { locateInventory } from "../cluster/inventory/locate-operator.ts";
 import type { LeaseOptions } from "../cluster/leases/lease-options.ts";
@@ -57,6 +59,11 @@ function marketOptions(values: UsedConfig, prices: () => PriceSettingsSource, in
       const location = at(values.inventoryOperatorEndpoint, foundation);
       return createGrpcFeed({ ...foundation, locate: (signal) => locateInventory(location, signal) });
     },
+    hostnameOperator(foundation) {
+      const location = at(values.hostnameOperatorEndpoint, foundation);
+      const locate = (signal: AbortSignal) => locateHostnameOperator(location, signal);
+      return createHostnameOperator({ ...foundation, locate, log: foundation.log.with({ module: "hostnames" }) });
+    },
     ...(values.ipOperator && {
       ipOperator: (foundation) =>
         createIpOperator(createGet(at(values.ipOperatorEndpoint, foundation), foundation.clock)),
@@ -73,7 +80,9 @@ export function overcommitOf(values: UsedConfig): Overcommit {
 }
 
 export function leasesOf(values: UsedConfig): LeaseOptions {
-  const { deploymentIngressDomain: ingressDomain, deploymentBlockedHostnames: blockedHosts } = values;
+  const { deploymentIngressDomain: ingressDomain } = values;
+  // As the hostname operator has it: nobody outside may take the name of something in the cluster.
+  const blockedHosts = [...values.deploymentBlockedHostnames, `.${values.clusterDomain}`];
   const staticHostDomain = values.deploymentIngressStaticHosts ? ingressDomain : undefined;
   const { deploymentRuntimeClass } = values;
   return {

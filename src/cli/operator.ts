@@ -15,6 +15,7 @@ export function operatorCommand(): Command {
   return new Command("operator")
     .description("run one of the provider's operators")
     .addCommand(inventoryCommand())
+    .addCommand(hostnameCommand())
     .addCommand(ipCommand());
 }
 
@@ -40,6 +41,39 @@ async function runInventory(given: Command): Promise<void> {
     discoveryPort: values.discoveryApiPort,
     discoveryNamespace: values.discoveryNamespace,
     discoveryPrivileged: values.discoveryPrivileged,
+  });
+  await operator.run(abortOnSignals());
+}
+
+function hostnameCommand(): Command {
+  const command = new Command("hostname").description("turn the host names of leases into routes to their workloads");
+  addSettingOptions(command, "hostname");
+  return command.action((_, given: Command) => runHostname(given));
+}
+
+async function runHostname(given: Command): Promise<void> {
+  const prepared = prepare(given);
+  const { values } = prepared;
+  const { createHostnameProcess } = await import("../provider/hostname-process.ts");
+  const operator = createHostnameProcess({
+    ...processOptions(prepared),
+    manifestNamespace: values.k8sManifestNamespace,
+    ingressMode: values.ingressMode,
+    ingressProvider: values.ingressProvider,
+    ingressClass: values.ingressClass,
+    gatewayName: values.gatewayName,
+    gatewayNamespace: values.gatewayNamespace,
+    gatewayProvider: values.gatewayProvider,
+    proxyBufferSize: values.proxyBufferSize,
+    tls: { secret: values.ingressTlsSecret, issuer: values.ingressTlsIssuer },
+    removesOldKind: values.migrationsEnabled,
+    ...listOptions(values),
+    // Nobody outside may take the name of something in the cluster.
+    blockedHosts: [...values.deploymentBlockedHostnames, `.${values.clusterDomain}`],
+    ingressDomain: values.deploymentIngressDomain,
+    publicHost: values.clusterPublicHostname || undefined,
+    asksForProof: values.hostnameProof,
+    probeAt: values.hostnameProbe,
   });
   await operator.run(abortOnSignals());
 }

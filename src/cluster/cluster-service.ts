@@ -11,6 +11,7 @@ import type { Kube } from "../kube/kube.ts";
 import type { Overcommit } from "../market/overcommit.ts";
 import type { Clock } from "../runtime/clock.ts";
 import type { GroundService } from "../runtime/lifecycle.ts";
+import { limits } from "../runtime/limits.ts";
 import type { Log } from "../runtime/log.ts";
 import { createQueue } from "../runtime/queue.ts";
 import type { Random } from "../runtime/random.ts";
@@ -24,6 +25,9 @@ import { type ClusterView, createClusterView } from "./cluster-view.ts";
 import { createHealthKeeper, type HealthKeeper } from "./health/health-keeper.ts";
 import { measureHealth } from "./health/health-metrics.ts";
 import type { HealthView } from "./health/lease-health.ts";
+import { measureHostnames } from "./hostnames/hostname-metrics.ts";
+import type { HostnameOperator } from "./hostnames/hostname-operator.ts";
+import { unwellConditions } from "./hostnames/unwell-names.ts";
 import type { InventoryFeed } from "./inventory/feed.ts";
 import { measureFeed } from "./inventory/feed-metrics.ts";
 import { createClusterSide } from "./leases/cluster-side.ts";
@@ -86,6 +90,8 @@ interface ClusterGround {
   readonly inventory: InventoryFeed;
   /** Undefined where IP addresses are not leased. */
   readonly ipOperator: IpOperator | undefined;
+  /** Who says how host names are doing; this service runs it. */
+  readonly hostnameOperator?: HostnameOperator | undefined;
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Log;
@@ -94,7 +100,7 @@ interface ClusterGround {
 type ClusterService = GroundService<Cluster, ClusterDocument>;
 
 export function createClusterService({ overcommit, leases }: ClusterOptions, ground: ClusterGround): ClusterService {
-  const { inventory, ipOperator, clock, random } = ground;
+  const { inventory, ipOperator, hostnameOperator, clock, random } = ground;
   const log = ground.log.with({ module: "cluster" });
   const { promise: opened, resolve } = Promise.withResolvers<Cluster>();
   let running: Running | undefined;
@@ -159,6 +165,7 @@ export function createClusterService({ overcommit, leases }: ClusterOptions, gro
       health.open(scope);
       reclaimer.open(scope);
       scope.task("reconcile", reconciler.run);
+      if (hostnameOperator) scope.task("hostname operator", hostnameOperator.run);
       occurrences.open(scope);
       running = { keeper: own, leaseKeeper, health, reclaimer, reconciler, occurrences };
       const readUsage = createUsageReading({ kube, clock, log });
@@ -168,13 +175,14 @@ export function createClusterService({ overcommit, leases }: ClusterOptions, gro
         ...{ chain, leases: leaseKeeper, health: health.view, clock },
         addresses: ipOperator && createKnownAddresses({ operator: ipOperator, signal: stopping.signal, clock, log }),
         staticHosts: options.hosts,
+        hostHealth: (host) => hostnameOperator?.of(host),
         publicHost: options.clusterPublicHostname,
       });
       const pods = createTenantPods({
         ...{ occurrences, leases: tenants, live: leaseKeeper.live, kube, pods: own.pods, clock, random, log },
       });
       scope.onStop(pods.close);
-      const lines = () => leaseLines(leaseKeeper, health, chain);
+      const lines = () => leaseLines(leaseKeeper, health, chain, (host) => hostnameOperator?.of(host));
       resolve({
         capacity: own.capacity,
         side: createClusterSide(leaseKeeper),
@@ -213,6 +221,9 @@ export function createClusterService({ overcommit, leases }: ClusterOptions, gro
       if (picture.trouble !== undefined) yield { type: "InventoryOld", message: picture.trouble };
       if (ipOperator && pool.trouble !== undefined) yield { type: "AddressesUnknown", message: pool.trouble };
       yield* clusterConditions(running);
+      yield* unwellConditions(hostnameOperator?.unwell() ?? [], limits.leaseConditions);
+      if (hostnameOperator?.trouble !== undefined)
+        yield { type: "HostnamesUnknown", message: hostnameOperator.trouble };
     },
     answers: { ...leaseAnswers(opened), ...reconcileAnswers(opened) },
     measure(metrics) {
@@ -226,6 +237,7 @@ export function createClusterService({ overcommit, leases }: ClusterOptions, gro
       measureOccurrences(metrics, occurrences);
       measureFeed(metrics, inventory);
       measureAddresses(metrics, keeper.pool);
+      measureHostnames(metrics, hostnameOperator);
     },
   };
 }

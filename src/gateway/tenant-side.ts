@@ -40,6 +40,8 @@ export interface RunningLease {
   readonly forwardedPorts: readonly ForwardedPort[] | undefined;
   /** Undefined where nothing of it is reached by an address of its own. */
   readonly addresses: readonly LeasedAddress[] | undefined;
+  /** How its host names are doing, as far as that is known. */
+  readonly hostHealth?: readonly TenantHost[];
   /** What is wrong, in the tenant's words. */
   readonly errors: readonly LeaseError[];
 }
@@ -53,6 +55,13 @@ export interface TenantService {
   readonly updatedReplicas: number;
   readonly readyReplicas: number;
   readonly availableReplicas: number;
+}
+
+export interface TenantHost {
+  readonly host: string;
+  readonly service: string;
+  readonly health: string;
+  readonly why: string;
 }
 
 export interface ForwardedPort {

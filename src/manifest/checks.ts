@@ -2,7 +2,7 @@
 import type { Chain } from "../chain/chain.ts";
 import { type Deployment, runs } from "../chain/records.ts";
 import { type DeploymentId, formatDeploymentId, formatLeaseId, type LeaseId } from "../market/ids.ts";
-import { hostsIn, isIngress, type ManifestGroup } from "../market/manifest.ts";
+import { hostsIn, ingressHostsIn, isIngress, type ManifestGroup } from "../market/manifest.ts";
 import type { ReadManifest } from "../market/manifest-json.ts";
 import { mismatchOf } from "../market/manifest-match.ts";
 import { faultOfManifest } from "../market/manifest-rules.ts";
@@ -13,7 +13,7 @@ import type { OperatorRules, Ruling } from "./operator-rules.ts";
 
 interface CheckDeps {
   readonly chain: Pick<Chain, "mirror" | "queries" | "provider">;
-  readonly cluster: Pick<ClusterSide, "hostRefusal">;
+  readonly cluster: Pick<ClusterSide, "hostRefusal" | "allowHosts">;
   readonly rules: () => OperatorRules;
   /** What is exposed over HTTP must have a host name of the tenant's, since we give it none. */
   readonly requireHost: boolean;
@@ -53,6 +53,7 @@ export function createChecks({ chain, cluster, rules, requireHost, log }: CheckD
     checkHosts(id, [...groups.values()]);
     checkRules(id, [...groups.values()]);
     if (groups.size === 0) throw new ProviderError("AKP_NO_LEASE", {});
+    cluster.allowHosts([...groups.values()].flatMap(ingressHostsIn), id.owner);
     return { version, groups };
   }
 

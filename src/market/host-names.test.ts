@@ -40,6 +40,9 @@ test("a pattern with a dot is the domain and all below it, a plain one only itse
     ["*.foo.com", ".a.foo.com", true],
     ["*.foo.com", "foo.com", false],
     ["*.bar.com", ".foo.com", false],
+    ["*.co.uk", "*.co.uk", true],
+    ["shop.co.uk", "*.co.uk", false],
+    ["*.shop.co.uk", "*.co.uk", false],
   ];
   for (const [host, pattern, is] of cases) assert.equal(isInPattern(host, pattern), is, `${host} ${pattern}`);
 });

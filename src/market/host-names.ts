@@ -2,7 +2,17 @@
  * How host names relate to each other. "*.example.com" is a wildcard: every name below example.com, at any depth, and not
  * example.com itself. Controllers differ in how deep a wildcard reaches; between tenants the widest reading is the safe one.
  */
+import { isIPv4 } from "node:net";
+
 const star = "*.";
+const hostName = /^(\*\.)?[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/;
+/** The longest host name that Kubernetes takes. */
+const mostHostChars = 253;
+
+/** Whether it is one at all, in lower case; a wildcard is. */
+export function isHostName(host: string): boolean {
+  return host.length <= mostHostChars && hostName.test(host) && !isIPv4(host);
+}
 
 export function isWildcard(host: string): boolean {
   return host.startsWith(star);
@@ -27,8 +37,12 @@ export function wildcardsOver(host: string): string[] {
   return labels.slice(1).map((_, index) => `${star}${labels.slice(index + 1).join(".")}`);
 }
 
-/** ".example.com", as operators block a domain, is the name itself and all below it. */
+/**
+ * ".example.com", as operators block a domain, is the name itself and all below it. "*.co.uk" is that wildcard alone: of a
+ * domain that many have names below, nobody is to have them all.
+ */
 export function isInPattern(host: string, pattern: string): boolean {
+  if (isWildcard(pattern)) return host === pattern;
   if (!pattern.startsWith(".")) return hostsOverlap(host, pattern);
   const domain = pattern.slice(1);
   return hostsOverlap(host, domain) || hostsOverlap(host, `${star}${domain}`);

@@ -1,20 +1,16 @@
 /** What every manifest must be like, whoever sent it. The words are the network's: tenants' tools look for them. */
-import { isIPv4 } from "node:net";
 import { goQuote } from "./go-json.ts";
-import { isWildcard } from "./host-names.ts";
+import { isHostName, isWildcard } from "./host-names.ts";
 import type { Manifest, ManifestExpose, ManifestService } from "./manifest.ts";
 import { shorten } from "./shorten.ts";
 
 const serviceName = /^[a-z]([-a-z0-9]*[a-z0-9])?$/;
 const variableName = /^[-._a-zA-Z][-._a-zA-Z0-9]*$/;
-const hostName = /^(\*\.)?[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/;
 const volumeName = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?$/;
 /** No reference to an image has a space or anything unseen. Kubernetes takes one for a workload, and then makes no pod of it. */
 const imageName = /^[!-~]+$/;
 const endpointName = /^[a-z]+[-_a-z0-9]+$/;
 const mostPort = 65_535;
-/** The longest host name that Kubernetes takes. */
-const mostHostChars = 253;
 /** The longest label, and with it the longest name of most objects. */
 const mostLabelChars = 63;
 /** An object of a service may be named with "-np" or "-ip" behind it. */
@@ -130,7 +126,7 @@ function* faultsOfExpose(
   if (proto !== "TCP" && proto !== "UDP") yield `protocol ${show(proto)} unknown`;
   for (const host of hosts ?? []) {
     // No ingress is made for an address, and nobody would say why.
-    if (host.length > mostHostChars || !hostName.test(host) || isIPv4(host)) yield `has invalid hostname ${show(host)}`;
+    if (!isHostName(host)) yield `has invalid hostname ${show(host)}`;
     if (taken.has(host)) yield `hostname ${show(host)} is duplicated, this is not allowed`;
     taken.add(host);
     if (taken.size > mostHosts) return yield `more than ${mostHosts} hostnames are given`;

@@ -54,6 +54,15 @@ export interface ManifestExpose {
   readonly endpointSequenceNumber: number;
 }
 
+/** After what a request is tried again elsewhere. A manifest may say anything: only tools of tenants look at these. */
+export const nextCaseWords: readonly string[] = [
+  ...["error", "timeout", "500", "502", "503", "504", "403", "404", "429", "off"],
+];
+/** The largest that an SDL may ask for: the buffer for the headers of an answer, a request, and how long one may take. */
+export const mostProxyBufferBytes = 1_048_576;
+export const mostBodyBytes = 104_857_600;
+export const mostTimeoutMs = 60_000;
+
 export interface HttpOptions {
   readonly maxBodySize: number;
   readonly readTimeout: number;
@@ -108,6 +117,11 @@ export function manifestResources({ id, cpu, memory, gpu, storage, endpoints }: 
 /** Every host name that a group wants. */
 export function hostsIn({ services }: ManifestGroup): string[] {
   return services.flatMap(({ expose }) => expose.flatMap(({ hosts }) => hosts ?? []));
+}
+
+/** Those of them that will lead somewhere: on other ports a name is words. */
+export function ingressHostsIn({ services }: ManifestGroup): string[] {
+  return services.flatMap(({ expose }) => expose.filter(isIngress).flatMap(({ hosts }) => hosts ?? []));
 }
 
 /** Whether it is reached through the cluster's ingress rather than a port of its own. */

@@ -596,6 +596,44 @@ export const limits = {
   /** Who waits looks this often whether nobody leads any more. */
   leaderLookMs: 2 * second,
 
+  // Hostname operator
+  /** Routes written at once: a cluster that starts with thousands has them in a minute, and the API server others to serve. */
+  hostnameWrites: 32,
+  /**
+   * A host name that is moved to another lease leads to the one before for this long at most while the new one has no
+   * workload that answers: longer than images take, and its owner has asked for it after all.
+   */
+  hostnameTransferMs: 5 * minute,
+  /** Twice this long host names are told as they were last seen, though the cluster is seen no more: longer than a new connection takes. */
+  hostnameSightMs: 15 * second,
+  /**
+   * What was written for a host name is in force at its controller after this long: Traefik gathers changes for two seconds,
+   * those of Ingresses, of routes and of its own kinds each apart.
+   */
+  hostnameSettleMs: 5 * second,
+  /** That nothing led to a name for a moment is told this long: who asks why it failed asks soon. */
+  hostnameGapToldMs: hour,
+  /** A proof of ownership in the DNS is looked for this often: who has just written it there waits for it. */
+  hostnameProofEveryMs: minute,
+  /** How long a name server may take. */
+  hostnameProofMs: 5 * second,
+  /** Owners whose proofs are looked for at once: one whose name servers are dead has one of them. */
+  hostnameProofs: 32,
+  /** Host names in one message of a stream: a client takes four megabytes at once, and each is a few hundred bytes. */
+  hostnameStreamSlice: 1_000,
+  /** Of those with much to tell there are fewer in a message: a quarter of the four megabytes. */
+  hostnameStreamBytes: 1_048_576,
+  /** Of a condition's message: tenants and controllers have a say in some, and all of them are streamed and kept. */
+  hostnameConditionChars: 500,
+  /** Each host name is probed this often, one after the other, where probes are on. */
+  hostnameProbeEveryMs: minute,
+  /** Probes under way at once: a round of thousands takes seconds, and the controller does not notice. */
+  hostnameProbesAtOnce: 16,
+  /** Of these, of names of one owner: one whose names all hang holds up himself. */
+  hostnameProbesOfOwner: 2,
+  /** How long a workload may take to answer a probe. */
+  hostnameProbeMs: 10 * second,
+
   // Inventory operator
   /** Hardware changes with a reboot or a screwdriver, but a card can fall off the bus at any moment. */
   discoveryPeriodMs: minute,
@@ -679,6 +717,14 @@ export const limits = {
   inventoryLabelWrites: 4,
   /** A workload that is restarted or moved has its next pod well within this. */
   inventoryGtKeptMs: 10 * minute,
+
+  // What the hostname operator tells the provider
+  /** Host names that are known of: ten times what a large provider serves. */
+  hostnamesKnown: 50_000,
+  /** One message of its stream: a few hundred names with what is wrong with each. */
+  hostnameStateBytes: 8 * 1024 * 1024,
+  /** Longest pause before it is looked for again: it may not be installed at all, and nothing waits for it. */
+  hostnameRetryMostMs: minute,
 
   // Inventory feed
   /** A picture: 1,000 nodes with eight cards each are about 1 MB, so ten of the largest clusters there are. */

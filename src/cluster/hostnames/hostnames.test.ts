@@ -12,7 +12,7 @@ import { kinds } from "../../kube/kinds.ts";
 import type { KubeObject } from "../../kube/kube.ts";
 import { readProviderHost } from "../../kube/objects/provider-host.ts";
 import { formatLeaseId, type LeaseId } from "../../market/ids.ts";
-import { staticHost } from "./static-host.ts";
+import { staticHost } from "../../market/static-host.ts";
 
 const [ann, annToo, ben] = [leaseOf(1, 1), leaseOf(1, 2), leaseOf(2, 1)];
 const never = new AbortController().signal;
@@ -112,7 +112,7 @@ test("another owner's name is refused in the network's words, and nothing of his
 
 test("of two tenants who send the same name at once one gets it, and the other is told at once", async (t) => {
   const stage = await openStage(t);
-  assert.equal(stage.hostnames.refusal(...refuse(ben, "a.example.com")), undefined);
+  stage.hostnames.allow(...refuse(ben, "A.example.com"));
   const inUse = 'hostname not allowed: host "a.example.com" in use';
   assert.equal(stage.hostnames.refusal(...refuse(ann, "a.example.com")), inUse);
   assert.equal(
@@ -127,9 +127,14 @@ test("of two tenants who send the same name at once one gets it, and the other i
 
 test("what was allowed and never came is free again after a while", async (t) => {
   const stage = await openStage(t);
-  assert.equal(stage.hostnames.refusal(...refuse(ben, "a.example.com")), undefined);
+  stage.hostnames.allow(...refuse(ben, "a.example.com"));
   await stage.clock.advance(61_000);
   assert.equal(stage.hostnames.refusal(...refuse(ann, "a.example.com")), undefined);
+});
+
+test("who only asks for a name keeps nobody from it", async (t) => {
+  const stage = await openStage(t);
+  for (const lease of [ben, ann]) assert.equal(stage.hostnames.refusal(...refuse(lease, "*.example.com")), undefined);
 });
 
 test("two loops that declare one name at once: one gets it, whatever the cluster takes its time with", async (t) => {

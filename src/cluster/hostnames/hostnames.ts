@@ -4,15 +4,15 @@ import type { KubeObject } from "../../kube/kube.ts";
 import { providerHost, providerHostName, readProviderHost } from "../../kube/objects/provider-host.ts";
 import { goQuote } from "../../market/go-json.ts";
 import { hostsOverlap, isWildcard, wildcardsOver } from "../../market/host-names.ts";
+import { blockedText, type HostRules, isReserved, notAllowed } from "../../market/host-rules.ts";
 import type { LeaseId } from "../../market/ids.ts";
+import { staticHost } from "../../market/static-host.ts";
 import type { Clock } from "../../runtime/clock.ts";
 import { ProviderError } from "../../runtime/errors.ts";
 import type { Scope } from "../../runtime/lifecycle.ts";
 import { limits } from "../../runtime/limits.ts";
 import { createDeclarations, type DeclarationDeps, type Withheld } from "../declarations/declarations.ts";
-import { blockedText, type HostRules, isReserved, notAllowed } from "./host-rules.ts";
 import type { HostWanted } from "./hosts-wanted.ts";
-import { staticHost } from "./static-host.ts";
 
 export interface HostnameSettings extends HostRules {
   /** Where the custom resources of all leases are kept. */
@@ -87,26 +87,25 @@ export function createHostnames({ kube, provider, settings, clock }: HostnameDep
     return isOthers(host, owner) ? inUse(host) : undefined;
   }
 
-  function allow(hosts: readonly string[], owner: string): void {
-    const nowMs = clock.monotonicMs();
-    for (const [host, { untilMs }] of allowed) if (untilMs <= nowMs) allowed.delete(host);
-    for (const host of hosts) allowed.set(host, { owner, untilMs: nowMs + limits.hostAllowedMs });
-  }
-
   return {
     open: (scope: Scope) => declarations.open(scope),
-    /**
-     * Why an owner may not have one of these, in the network's words; undefined where he may have them all. Then no other
-     * owner is allowed them for a moment, so that of two who ask at once one is told.
-     */
+    /** Why an owner may not have one of these, in the network's words; undefined where he may have them all. */
     refusal(given: readonly string[], owner: string): string | undefined {
       const hosts = given.map((host) => host.toLowerCase());
       for (const host of hosts) {
         const reason = refusalOf(host, owner);
         if (reason !== undefined) return `${notAllowed}: ${reason}`;
       }
-      allow(hosts, owner);
       return undefined;
+    },
+    /**
+     * No other owner is allowed these for a moment, so that of two who ask at once one is told. Only for names that nothing is
+     * against and that are about to be declared: whoever is not to have them would keep them from everybody else.
+     */
+    allow(given: readonly string[], owner: string): void {
+      const nowMs = clock.monotonicMs();
+      for (const [host, { untilMs }] of allowed) if (untilMs <= nowMs) allowed.delete(host);
+      for (const host of given) allowed.set(host.toLowerCase(), { owner, untilMs: nowMs + limits.hostAllowedMs });
     },
     /** Decides at once who gets what; `declare` then writes it. For one who has a long way to go until there. */
     settle: (lease: LeaseId, wanted: readonly HostWanted[]) => void declarations.settle(lease, wanted),
@@ -118,7 +117,10 @@ export function createHostnames({ kube, provider, settings, clock }: HostnameDep
       return { withheld: (await declarations.declare(lease, wanted, signal)).map(hostOf) };
     },
     release: (lease: LeaseId, signal: AbortSignal) => declarations.release(lease, signal),
-    /** Gives a lease names that another one of its owner has. All of them, or none. */
+    /**
+     * Gives a lease names that another one of its owner has. All of them, or none;
+     * of those that a crash cuts short, the rest moves when it is asked for again.
+     */
     async transfer(
       hosts: readonly string[],
       lease: LeaseId,

@@ -2,8 +2,9 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { groupOf, leaseOf } from "../../../test/declaration-stage.ts";
 import type { LeaseId } from "../../market/ids.ts";
+import { ingressHostsIn } from "../../market/manifest.ts";
+import { staticHost } from "../../market/static-host.ts";
 import { hostsWanted } from "./hosts-wanted.ts";
-import { staticHost } from "./static-host.ts";
 
 const lease = leaseOf(1, 1);
 const off = { staticHostDomain: undefined };
@@ -41,5 +42,13 @@ test("with static hosts each service over HTTP has one of its own, also where it
       ["a.example.com", "web"],
       ["b.example.com", "web"],
     ],
+  );
+});
+
+test("a name that is kept for a lease until it is declared is one that it declares", () => {
+  const group = groupOf({ hosts: ["a.example.com"] }, { hosts: ["b.example.com"], externalPort: 9999 });
+  assert.deepEqual(
+    hostsWanted({ lease, group }, off).map(({ host }) => host),
+    ingressHostsIn(group),
   );
 });

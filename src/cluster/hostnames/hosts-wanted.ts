@@ -1,7 +1,7 @@
 /** Which host names a workload is to be reached by, and what each leads to. */
 import type { LeaseWorkload } from "../../kube/objects/lease-workload.ts";
 import { isIngress } from "../../market/manifest.ts";
-import { staticHost } from "./static-host.ts";
+import { staticHost } from "../../market/static-host.ts";
 
 export interface HostWanted {
   /** In lower case; "*.example.com" is a wildcard. */

@@ -12,6 +12,7 @@ export function createClusterSide(keeper: LeaseKeeper) {
       checkKnown(keeper.trouble);
       return keeper.hostnames.refusal(hosts, owner);
     },
+    allowHosts: (hosts: readonly string[], owner: Address): void => keeper.hostnames.allow(hosts, owner),
     async recorded(lease: LeaseId) {
       checkKnown(keeper.trouble);
       const resource = keeper.live.manifest(leaseNamespace(lease));

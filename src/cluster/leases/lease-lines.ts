@@ -3,9 +3,11 @@ import type { Chain } from "../../chain/chain.ts";
 import { reclaimedAtMs } from "../../chain/tx/closing.ts";
 import { type LeaseId, parseLeaseId } from "../../market/ids.ts";
 import { leaseNamespace } from "../../market/lease-namespace.ts";
+import { limits } from "../../runtime/limits.ts";
 import type { HealthKeeper } from "../health/health-keeper.ts";
 import type { LeaseHealth } from "../health/lease-health.ts";
 import type { SeenUnwell } from "../health/monitoring.ts";
+import type { HostHealth } from "../hostnames/hostname-operator.ts";
 import type { LeaseUsage } from "../usage/lease-usage.ts";
 import type { LeaseKeeper } from "./lease-keeper.ts";
 import type { LeaseState } from "./lease-states.ts";
@@ -15,6 +17,8 @@ export interface LeaseLine extends LeaseState, Partial<LeaseUsage> {
   readonly namespace: string;
   /** That lead to it. */
   readonly hosts: readonly string[];
+  /** Those among them that are not well, with the reason. */
+  readonly hostTroubles?: readonly string[];
   /** Since it was made on the chain; undefined where the mirror does not know it. */
   readonly ageMs: number | undefined;
   /** While it is being reclaimed: until when its tenant was promised it. Then it is closed. */
@@ -30,16 +34,27 @@ export function leaseLines(
   { states, hostnames, trouble }: LeaseKeeper,
   { get: healthOf, unwell: unwellOf }: Pick<HealthKeeper, "get" | "unwell">,
   chain: Pick<Chain, "mirror" | "status">,
+  hostHealth: (host: string) => HostHealth | undefined = () => undefined,
 ): LeaseLine[] {
   const keys = [...states.all()].sort(([a], [b]) => (a < b ? -1 : 1));
   return keys.map(([lease, state]) => {
     const id = parseLeaseId(lease);
     const hosts = trouble === undefined ? hostnames.hostsOf(lease).sort() : [];
     const [health, unwell] = [healthOf(lease), unwellOf(lease)];
-    const told = { ...(health && { health }), ...(unwell && { unwell }) };
+    const hostTroubles = hosts.flatMap((host) => troubleOf(hostHealth(host)));
+    const told = {
+      ...(health && { health }),
+      ...(unwell && { unwell }),
+      ...(hostTroubles.length > 0 && { hostTroubles: hostTroubles.slice(0, limits.leaseMissingTold) }),
+    };
     const about = { ...state, hosts, ageMs: ageOf(id, chain), ...endOf(id, chain), ...told };
     return { lease, namespace: leaseNamespace(id), ...about };
   });
+}
+
+function troubleOf(known: HostHealth | undefined): string[] {
+  if (!known || known.health === "healthy" || known.health === "unknown") return [];
+  return [`${known.host} is ${known.health}${known.why && `: ${known.why}`}`];
 }
 
 function endOf(id: LeaseId, { mirror }: Pick<Chain, "mirror">): Pick<LeaseLine, "reclaimedAtMs"> {

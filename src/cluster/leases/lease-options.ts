@@ -1,8 +1,8 @@
 /** What the operator's settings say of leases. */
 import type { ObjectSettings } from "../../kube/objects/lease-workload.ts";
+import type { HostRules } from "../../market/host-rules.ts";
 import type { AddressSharing } from "../addresses/addresses-wanted.ts";
 import type { MonitorOptions } from "../health/monitoring.ts";
-import type { HostRules } from "../hostnames/host-rules.ts";
 import type { StaticHosts } from "../hostnames/hosts-wanted.ts";
 import type { NetworkSettings } from "../network/watched-network.ts";
 

@@ -12,6 +12,7 @@ import type { Clock } from "../../runtime/clock.ts";
 import { limits } from "../../runtime/limits.ts";
 import type { KnownAddresses } from "../addresses/known-addresses.ts";
 import type { HealthView, Trouble } from "../health/lease-health.ts";
+import type { HostHealth } from "../hostnames/hostname-operator.ts";
 import { hostsWanted, type StaticHosts } from "../hostnames/hosts-wanted.ts";
 import { checkKnown } from "../watch-trouble.ts";
 import type { LeaseKeeper } from "./lease-keeper.ts";
@@ -25,6 +26,8 @@ interface TenantLeasesDeps {
   /** Undefined where IP addresses are not leased. */
   readonly addresses: KnownAddresses | undefined;
   readonly staticHosts: StaticHosts;
+  /** How a name is doing; undefined where nobody knows. */
+  readonly hostHealth: (host: string) => HostHealth | undefined;
   /** By which ports of the nodes are reached. */
   readonly publicHost: string;
   readonly clock: Clock;
@@ -46,7 +49,7 @@ interface Workload {
 export type TenantLeases = ReturnType<typeof createTenantLeases>;
 
 export function createTenantLeases(deps: TenantLeasesDeps) {
-  const { chain, leases, health, addresses, staticHosts, publicHost, clock } = deps;
+  const { chain, leases, health, addresses, staticHosts, hostHealth, publicHost, clock } = deps;
   const { live, hostnames, states } = leases;
   /** An object of a cache is never changed, and goes when another takes its place. */
   const wantsOf = new WeakMap<KubeObject, Wants>();
@@ -91,6 +94,11 @@ export function createTenantLeases(deps: TenantLeasesDeps) {
         availableReplicas: counts.available,
       })),
       forwardedPorts: wants.hasForwardedPorts ? forwardedPorts(name) : undefined,
+      hostHealth: hosts.flatMap(({ host, service }) => {
+        const known = hostHealth(host);
+        // Until the operator has followed a move, it tells of the lease that had it.
+        return known?.lease === key ? [{ host, service, health: known.health, why: known.why }] : [];
+      }),
       addresses: wants.hasAddresses ? addresses?.of(formatOrderId(id)) : undefined,
       errors: [...errorsOf(state), ...troublesOf(key)],
     } as const;

@@ -130,12 +130,12 @@ export const hostname: TextFormat<string> = textFormat({
   read: (given) => (isDomain(given) || isIP(given) ? given.toLowerCase() : notADomain(given)),
 });
 
-/** "example.com" is that name; ".example.com" is the name and everything below it. */
+/** "example.com" is that name; ".example.com" is the name and everything below it; "*.example.com" is the wildcard alone. */
 export const hostnamePatterns = commaList(
   textFormat({
     expects: "a host name like www.example.com or .example.com",
     placeholder: "<host>",
-    read: (given) => (isDomain(given.replace(/^\./, "")) ? given.toLowerCase() : notADomain(given)),
+    read: (given) => (isDomain(given.replace(/^\*?\./, "")) ? given.toLowerCase() : notADomain(given)),
   }),
   "a list like www.example.com,.example.org",
 );

@@ -126,7 +126,8 @@ test("a domain is a domain, and a URL in its place gets a hint", () => {
   takes(hostname, [["10.0.0.1", "10.0.0.1"]]);
   const fault = hostname.read("https://provider.example.com:8443");
   assert.equal(fault instanceof BadValue && fault.hint, "Write only the name: provider.example.com");
-  takes(hostnamePatterns, [["www.example.com,.Example.org", ["www.example.com", ".example.org"]]]);
+  takes(hostnamePatterns, [["www.example.com,.Example.org,*.co.uk", ["www.example.com", ".example.org", "*.co.uk"]]]);
+  refuses(hostnamePatterns, ["*", "*example.com", "a.*.com"]);
 });
 
 test("an account's address is checked to its last letter", () => {

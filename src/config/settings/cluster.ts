@@ -27,6 +27,7 @@ export const clusterGroup = group({
       doc: "The DNS domain of the cluster, below which its Services have their names; no tenant gets a host name there.",
     }),
     clusterPublicHostname: optional("cluster-public-hostname", hostname, {
+      usedBy: ["run", "hostname"],
       doc: "The name under which the cluster is reached: told to tenants, and what the certificate is issued for.",
     }),
     overcommitCpuPercent: setting("overcommit-pct-cpu", percent, {
@@ -79,11 +80,12 @@ export const clusterGroup = group({
       doc: "Which ports share a leased address: those of one endpoint, or all of an owner, who can then use each port once.",
     }),
     hostnameOperatorEndpoint: optional("hostname-operator-endpoint", endpoint, {
-      doc: "Where the hostname operator answers; without it, it is looked for in the cluster.",
+      doc: "Where the hostname operator answers over gRPC, to tell how host names are doing; without it, it is looked for in the cluster.",
     }),
     migrationsEnabled: setting("migrations-enabled", onOff, {
       default: "true",
-      doc: "Bring what an older version left in the cluster up to date at start.",
+      usedBy: ["run", "hostname"],
+      doc: "Bring what an older version left in the cluster up to date: the hostname operator takes away routes of the other --ingress-mode once the new ones are in force.",
     }),
     migrationsStatePath: setting("migrations-state-path", path, {
       default: belowHome("migrations.json"),

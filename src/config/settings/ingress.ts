@@ -1,8 +1,16 @@
-import { domain, hostnamePatterns, ingressControllers, ipRanges, kubernetesName } from "../formats/addresses.ts";
+import {
+  domain,
+  endpoint,
+  hostnamePatterns,
+  ingressControllers,
+  ipRanges,
+  kubernetesName,
+} from "../formats/addresses.ts";
 import { choice, onOff, text } from "../formats/plain.ts";
 import { dead, group, optional, type Program, setting } from "../setting.ts";
 
 const both: readonly Program[] = ["run", "hostname"];
+const hostnames: readonly Program[] = ["hostname"];
 
 export const ingressGroup = group({
   title: "Ingress",
@@ -23,10 +31,45 @@ export const ingressGroup = group({
       usedBy: both,
       doc: "The namespace of that Gateway.",
     }),
-    gatewayProvider: setting("gateway-provider", text("a name like nginx", /^[a-z][a-z0-9-]*$/, "<name>"), {
+    gatewayProvider: setting("gateway-provider", choice(["nginx", "traefik"]), {
       default: "nginx",
       usedBy: both,
-      doc: "Which implementation of the Gateway API runs in the cluster.",
+      doc: "Which implementation of the Gateway API runs in the cluster: NGINX Gateway Fabric or Traefik.",
+    }),
+    ingressProvider: setting("ingress-provider", choice(["nginx", "traefik"]), {
+      default: "nginx",
+      usedBy: hostnames,
+      doc: "Which ingress controller runs in the cluster, in ingress mode: Ingress-NGINX or Traefik.",
+    }),
+    ingressClass: setting("ingress-class", kubernetesName, {
+      default: "akash-ingress-class",
+      usedBy: hostnames,
+      doc: "The class of the Ingress objects, by which their controller knows them.",
+    }),
+    ingressTlsSecret: optional(
+      "ingress-tls-secret",
+      text(
+        "a Secret like wildcard-tls or ingress/wildcard-tls",
+        /^([a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?\/)?[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?$/,
+        "<secret>",
+      ),
+      {
+        usedBy: hostnames,
+        doc: "The certificate of every host name, in ingress mode: a Secret of this name in the namespace of each lease, which somebody has to put there; or, as namespace/name, the one that the controller itself has as its default.",
+      },
+    ),
+    ingressTlsIssuer: optional("ingress-tls-issuer", kubernetesName, {
+      usedBy: hostnames,
+      doc: "A ClusterIssuer of cert-manager, which then has a certificate issued for every host name, in ingress mode.",
+    }),
+    hostnameProof: setting("hostname-proof", onOff, {
+      default: "false",
+      usedBy: hostnames,
+      doc: "Serve a host name that is not below --deployment-ingress-domain only once the DNS has its owner's address in a TXT record of _akash-challenge.<host name>.",
+    }),
+    hostnameProbe: optional("hostname-probe", endpoint, {
+      usedBy: hostnames,
+      doc: "Where the ingress controller answers over HTTP; then every host name is asked there once a minute, and whether it answers is part of its health.",
     }),
     proxyBufferSize: setting(
       "proxy-buffer-size",
@@ -40,11 +83,13 @@ export const ingressGroup = group({
     }),
     deploymentIngressDomain: optional("deployment-ingress-domain", domain, {
       key: "deployment_ingress_domain",
+      usedBy: both,
       doc: "The domain of those host names.",
     }),
     deploymentBlockedHostnames: setting("deployment-blocked-hostnames", hostnamePatterns, {
       default: "",
-      doc: "Host names that tenants may not use; one that begins with a dot stands for the whole domain.",
+      usedBy: both,
+      doc: "Host names that tenants may not use; one that begins with a dot stands for the whole domain, and a wildcard (*.co.uk) for itself alone.",
     }),
     deploymentNetworkPoliciesEnabled: setting("deployment-network-policies-enabled", onOff, {
       default: "true",

@@ -3,7 +3,14 @@ import type { Address } from "../../market/address.ts";
 import { bidOn } from "../../market/ids.ts";
 import { goJson } from "../../market/sorted-json.ts";
 import { checkAllowed } from "../auth/identity.ts";
-import type { ForwardedPort, LeasedAddress, RunningLease, TenantLeases, TenantService } from "../tenant-side.ts";
+import type {
+  ForwardedPort,
+  LeasedAddress,
+  RunningLease,
+  TenantHost,
+  TenantLeases,
+  TenantService,
+} from "../tenant-side.ts";
 import { type Answer, empty, failure, json } from "./answer.ts";
 import type { LeaseRequest, Route } from "./route.ts";
 
@@ -64,7 +71,11 @@ export function leaseRoutes({ provider, leases }: LeaseRoutesDeps): Route[] {
   ];
 }
 
-function statusText({ services, forwardedPorts, addresses, errors }: RunningLease, shown: Shown): string {
+function statusText(
+  { services, forwardedPorts, addresses, hostHealth = [], errors }: RunningLease,
+  shown: Shown,
+): string {
+  const hosts = hostHealth.filter(({ service }) => isShown(service, shown));
   const texts = errors.filter(({ service }) => service === undefined || isShown(service, shown));
   return goJson({
     services: byService(
@@ -74,6 +85,8 @@ function statusText({ services, forwardedPorts, addresses, errors }: RunningLeas
     ),
     forwarded_ports: forwardedPorts ? portsByService(forwardedPorts, shown, forwardedPortOf) : null,
     ips: addresses ? portsByService(addresses, shown, leasedAddressOf) : null,
+    // Beyond what the network tells: its clients leave alone what they do not know.
+    ...(hosts.length > 0 && { hostnames: hosts.map(hostnameOf) }),
     ...(texts.length > 0 && { errors: texts.map(({ text }) => text) }),
   });
 }
@@ -117,6 +130,10 @@ function serviceOf(service: TenantService) {
 
 function forwardedPortOf({ service: name, host, port, externalPort, protocol: proto }: ForwardedPort) {
   return { ...(host !== "" && { host }), port, externalPort, proto, name };
+}
+
+function hostnameOf({ host, service, health, why }: TenantHost) {
+  return { hostname: host, service, health, ...(why !== "" && { message: why }) };
 }
 
 function leasedAddressOf({ port: Port, externalPort: ExternalPort, protocol: Protocol, address: IP }: LeasedAddress) {

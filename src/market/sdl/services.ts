@@ -1,5 +1,13 @@
 /** Services as an SDL writes them, before anything is known of where they run. */
-import type { HttpOptions, ImageCredentials, ManifestExpose } from "../manifest.ts";
+import {
+  type HttpOptions,
+  type ImageCredentials,
+  type ManifestExpose,
+  mostBodyBytes,
+  mostProxyBufferBytes,
+  mostTimeoutMs,
+  nextCaseWords,
+} from "../manifest.ts";
 import { at, entriesOf, type Field, fault, flagOf, isEmpty, itemsOf, textOf, textsOf, wholeOf } from "./fields.ts";
 
 export interface Service {
@@ -43,7 +51,6 @@ interface MountedVolume {
   readonly readOnly: boolean;
 }
 
-const nextCases = ["error", "timeout", "500", "502", "503", "504", "403", "404", "429", "off"];
 const mostPort = 65_535;
 
 export function readService(field: Field): Service {
@@ -97,11 +104,11 @@ function readHttpOptions(options: Field): HttpOptions {
     if (value > most) fault(at(options, name), `must be at most ${most}`);
     return value || usual;
   };
-  const proxyBufferSize = bounded("proxy_buffer_size", 1_048_576, 0);
+  const proxyBufferSize = bounded("proxy_buffer_size", mostProxyBufferBytes, 0);
   return {
-    maxBodySize: bounded("max_body_size", 104_857_600, 1_048_576),
-    readTimeout: bounded("read_timeout", 60_000, 60_000),
-    sendTimeout: bounded("send_timeout", 60_000, 60_000),
+    maxBodySize: bounded("max_body_size", mostBodyBytes, 1_048_576),
+    readTimeout: bounded("read_timeout", mostTimeoutMs, 60_000),
+    sendTimeout: bounded("send_timeout", mostTimeoutMs, 60_000),
     nextTries: wholeOf(at(options, "next_tries")) || 3,
     nextTimeout: wholeOf(at(options, "next_timeout")),
     nextCases: readNextCases(at(options, "next_cases")),
@@ -111,7 +118,8 @@ function readHttpOptions(options: Field): HttpOptions {
 
 function readNextCases(field: Field): readonly string[] {
   const cases = textsOf(field) ?? [];
-  for (const name of cases) if (!nextCases.includes(name)) fault(field, `must be some of ${nextCases.join(", ")}`);
+  for (const name of cases)
+    if (!nextCaseWords.includes(name)) fault(field, `must be some of ${nextCaseWords.join(", ")}`);
   if (cases.includes("off") && cases.length > 1) fault(field, "off must stand alone");
   return cases.length > 0 ? cases : ["error", "timeout"];
 }

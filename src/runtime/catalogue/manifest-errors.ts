@@ -37,7 +37,7 @@ export const manifestErrors = {
   AKP_MANIFEST_HOST_REFUSED: {
     message: "{reason}",
     advice: "Choose another host name, or ask whoever holds it to give it up.",
-    ...statuses(500, "FAILED_PRECONDITION"),
+    ...statuses(422, "FAILED_PRECONDITION"),
   },
   AKP_DEPLOYMENT_UNKNOWN: {
     message: "rpc error: code = NotFound desc = Deployment not found: key not found",

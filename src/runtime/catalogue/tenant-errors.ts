@@ -78,6 +78,11 @@ export const tenantErrors = {
     advice: "Choose another host name, or have whoever holds it give it up.",
     ...statuses(400, "FAILED_PRECONDITION"),
   },
+  AKP_HOSTNAME_WAITS: {
+    message: "observation stopped: {reason}",
+    advice: "Nothing is to be done: the host name is served as soon as that is there.",
+    ...statuses(409, "FAILED_PRECONDITION"),
+  },
   AKP_DESTINATION_UNKNOWN: {
     message: "destination deployment does not exist",
     advice: "Name a deployment of yours that has a running lease with this provider, and send it a manifest first.",

@@ -274,6 +274,50 @@ export const marketV1beta5ResourceOffer = messageOf({
   prices: optional(3, marketV1beta5OfferPrices),
 });
 
+export const operatorHostnameV1Condition = messageOf({
+  type: plain(1, text, ""),
+  message: plain(2, text, ""),
+});
+
+export const operatorHostnameV1Hostname = messageOf({
+  hostname: plain(1, text, ""),
+  leaseId: optional(2, marketV1LeaseID),
+  namespace: plain(3, text, ""),
+  service: plain(4, text, ""),
+  externalPort: uint32(5),
+  state: plain(6, text, ""),
+  health: plain(7, text, ""),
+  route: plain(8, text, ""),
+  endpointsKnown: bool(9),
+  endpointsReady: uint32(10),
+  endpointsTotal: uint32(11),
+  conditions: repeated(12, operatorHostnameV1Condition),
+  changedAt: optional(13, nanoseconds),
+});
+
+export const operatorHostnameV1StatusRequest = messageOf({});
+
+export const operatorHostnameV1Status = messageOf({
+  waitingFor: plain(1, text, ""),
+  leading: bool(2),
+  backend: plain(3, text, ""),
+  served: uint32(4),
+  waiting: uint32(5),
+  refused: uint32(6),
+  unhealthy: uint32(7),
+});
+
+export const operatorHostnameV1StateRequest = messageOf({
+  hostnames: repeated(1, text),
+});
+
+export const operatorHostnameV1State = messageOf({
+  whole: bool(1),
+  hostnames: repeated(2, operatorHostnameV1Hostname),
+  gone: repeated(3, text),
+  settled: bool(4),
+});
+
 export const operatorIpV1PoolUsage = messageOf({
   name: plain(1, text, ""),
   total: uint64(2),
@@ -807,6 +851,49 @@ export const marketV1beta5ResourcesofferFile: ProtoFile = {
     ],
   },
   imports: [cosmosBaseV1beta1CoinFile, resourcesV1beta4ResourcesFile, resourcesV1beta4EndpointFile],
+};
+
+export const operatorHostnameV1ServiceFile: ProtoFile = {
+  name: "akash/operator/hostname/v1/service.proto",
+  package: "akash.operator.hostname.v1",
+  messages: {
+    Condition: ["string type = 1", "string message = 2"],
+    Hostname: [
+      "string hostname = 1",
+      "akash.market.v1.LeaseID lease_id = 2",
+      "string namespace = 3",
+      "string service = 4",
+      "uint32 external_port = 5",
+      "string state = 6",
+      "string health = 7",
+      "string route = 8",
+      "bool endpoints_known = 9",
+      "uint32 endpoints_ready = 10",
+      "uint32 endpoints_total = 11",
+      "repeated Condition conditions = 12",
+      "google.protobuf.Timestamp changed_at = 13",
+    ],
+    StatusRequest: [],
+    Status: [
+      "string waiting_for = 1",
+      "bool leading = 2",
+      "string backend = 3",
+      "uint32 served = 4",
+      "uint32 waiting = 5",
+      "uint32 refused = 6",
+      "uint32 unhealthy = 7",
+    ],
+    StateRequest: ["repeated string hostnames = 1"],
+    State: ["bool whole = 1", "repeated Hostname hostnames = 2", "repeated string gone = 3", "bool settled = 4"],
+  },
+  services: {
+    HostnameRPC: [
+      "GetStatus(StatusRequest) returns (Status)",
+      "GetState(StateRequest) returns (State)",
+      "StreamState(StateRequest) returns (stream State)",
+    ],
+  },
+  imports: [marketV1LeaseFile, timestampFile],
 };
 
 export const operatorIpV1ServiceFile: ProtoFile = {

@@ -1,7 +1,7 @@
 /** The host name of its own that a service gets below the operator's domain: the network's, so that it never moves. */
 import { createHash } from "node:crypto";
-import { formatOrderId, type LeaseId } from "../../market/ids.ts";
-import { base32Hex } from "../../market/lease-namespace.ts";
+import { formatOrderId, type LeaseId } from "./ids.ts";
+import { base32Hex } from "./lease-namespace.ts";
 
 /** The namespace of names in the DNS, from RFC 9562. */
 const dnsNamespace = Buffer.from("6ba7b8109dad11d180b400c04fd430c8", "hex");

@@ -1,8 +1,8 @@
 /** Which host names tenants may not have, whoever asks. The words are the network's: tenants' tools look for them. */
-import { domainOf, isInPattern } from "../../market/host-names.ts";
+import { domainOf, isInPattern } from "./host-names.ts";
 
 export interface HostRules {
-  /** "www.example.com" is that name, ".example.com" the whole domain. */
+  /** "www.example.com" is that name, ".example.com" the whole domain, "*.co.uk" that wildcard alone. */
   readonly blockedHosts: readonly string[];
   /** Names below it are given to services by us. */
   readonly ingressDomain: string | undefined;

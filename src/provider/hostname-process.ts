@@ -1,0 +1,57 @@
+/** `akash-provider operator hostname` as a process of its own beside the provider. */
+import { Resolver } from "node:dns/promises";
+import { request } from "node:http";
+import { createHostnameService, type HostnameServiceOptions } from "../operators/hostname/hostname-service.ts";
+import type { Probe } from "../operators/hostname/probes.ts";
+import { limits } from "../runtime/limits.ts";
+import type { Process } from "../runtime/process.ts";
+import { createOperatorProcess, leaseOfOperator, type OperatorProcessOptions } from "./operator-process.ts";
+import { ownPod, settlePorts } from "./own-pod.ts";
+
+type OwnOptions = Omit<
+  HostnameServiceOptions,
+  "host" | "restPort" | "grpcPort" | "version" | "leadership" | "resolveTxt" | "probe"
+>;
+
+interface HostnameProcessOptions extends OperatorProcessOptions, OwnOptions {
+  /** Whether owners have to prove in the DNS that a domain is theirs. */
+  readonly asksForProof: boolean;
+  /** Where the ingress controller is asked for every host name. */
+  readonly probeAt: { readonly host: string; readonly port: number } | undefined;
+}
+
+export function createHostnameProcess(options: HostnameProcessOptions): Process {
+  const { asksForProof, probeAt } = options;
+  const resolver = new Resolver({ timeout: limits.hostnameProofMs, tries: 1 });
+  return createOperatorProcess("hostname", options, (ground) =>
+    createHostnameService(
+      async (kube, scope) => ({
+        ...options,
+        ...(await settlePorts(options, () => ownPod(kube, "operator-hostname", options, scope.signal))),
+        leadership: leaseOfOperator("hostname", options),
+        ...(asksForProof && { resolveTxt: (name: string) => resolver.resolveTxt(name) }),
+        ...(probeAt && { probe: probeThrough(probeAt) }),
+      }),
+      ground,
+    ),
+  );
+}
+
+/** As somebody from outside would ask, but for the DNS. What comes after the status is not read. */
+export function probeThrough({ host, port }: { readonly host: string; readonly port: number }): Probe {
+  return (name, signal) =>
+    new Promise((resolve, reject) => {
+      const within = AbortSignal.any([signal, AbortSignal.timeout(limits.hostnameProbeMs)]);
+      const asked = request(
+        { host, port, path: "/", headers: { host: name }, agent: false, signal: within },
+        (answer) => {
+          answer.destroy();
+          resolve(answer.statusCode ?? 0);
+        },
+      );
+      asked.on("error", reject);
+      // Also where a connection is given up without a word, as for an upgrade that nobody asked for.
+      asked.on("close", () => reject(new Error("the connection ended without an answer")));
+      asked.end();
+    });
+}

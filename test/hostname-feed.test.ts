@@ -1,0 +1,192 @@
+/** What the provider knows of host names, by an operator that a test plays over real gRPC. */
+import assert from "node:assert/strict";
+import { type TestContext, test } from "node:test";
+import { createHostnameOperator } from "../src/cluster/hostnames/hostname-operator.ts";
+import { locateHostnameOperator } from "../src/cluster/hostnames/locate-operator.ts";
+import { leaseRoutes } from "../src/gateway/rest/lease-routes.ts";
+import type { LeaseRequest } from "../src/gateway/rest/route.ts";
+import type { RunningLease } from "../src/gateway/tenant-side.ts";
+import type { Kube } from "../src/kube/kube.ts";
+import { formatLeaseId } from "../src/market/ids.ts";
+import { startOperatorGrpc } from "../src/operators/serving/grpc.ts";
+import { createVirtualClock, realClock } from "../src/runtime/clock.ts";
+import {
+  operatorHostnameV1ServiceFile,
+  operatorHostnameV1State,
+  operatorHostnameV1Status,
+} from "../src/runtime/grpc/akash-proto.ts";
+import { untilAborted } from "../src/runtime/lifecycle.ts";
+import { limits } from "../src/runtime/limits.ts";
+import { silentLog } from "../src/runtime/log.ts";
+import { createSeededRandom } from "../src/runtime/random.ts";
+import { eventually } from "./eventually.ts";
+import { sampleLease } from "./lease-samples.ts";
+
+type State = Parameters<typeof operatorHostnameV1State.encode>[0];
+
+function named(hostname: string, state: string, health: string, why?: string): State["hostnames"][number] {
+  return {
+    ...{ hostname, state, health, leaseId: { ...sampleLease, bseq: 0 }, namespace: "ns", service: "web" },
+    ...{ externalPort: 80, route: "accepted", endpointsKnown: true, endpointsReady: 0, endpointsTotal: 1 },
+    ...{ conditions: why === undefined ? [] : [{ type: "NoEndpoints", message: why }], changedAt: undefined },
+  };
+}
+
+async function startPlayed(t: TestContext, port = 0) {
+  const sent: State[] = [];
+  let wake = (): void => undefined;
+  const service = "/akash.operator.hostname.v1.HostnameRPC";
+  const status = { waitingFor: "", leading: true, backend: "Traefik", served: 0, waiting: 0, refused: 0, unhealthy: 0 };
+  const listener = await startOperatorGrpc({
+    ...{ host: "127.0.0.1", port, what: "test", file: operatorHostnameV1ServiceFile, serving: () => true },
+    changed: (signal) => untilAborted(signal),
+    methods: [
+      [`${service}/GetStatus`, { kind: "unary", answer: () => ({ message: operatorHostnameV1Status.encode(status) }) }],
+      [
+        `${service}/StreamState`,
+        {
+          kind: "stream",
+          async *answers(_, { signal }) {
+            for (let at = 0; !signal.aborted; at++) {
+              while (at >= sent.length && !signal.aborted) {
+                await new Promise<void>((resolve) => {
+                  wake = resolve;
+                  signal.addEventListener("abort", () => resolve(), { once: true });
+                });
+              }
+              const next = sent[at];
+              if (next) yield operatorHostnameV1State.encode(next);
+            }
+          },
+        },
+      ],
+    ],
+    clock: realClock,
+    log: silentLog,
+  });
+  let isOver = false;
+  const close = async () => {
+    if (!isOver) await listener.close();
+    isOver = true;
+  };
+  t.after(close);
+  return {
+    port: listener.port,
+    close,
+    say(state: Partial<State>): void {
+      sent.push({ whole: false, hostnames: [], gone: [], settled: true, ...state });
+      wake();
+    },
+  };
+}
+
+test("names are known as the operator tells them, those that stay unwell are told after a while, and none when it is away", async (t) => {
+  const clock = createVirtualClock();
+  const operator = await startPlayed(t);
+  const locate = async () => ({ host: "127.0.0.1", port: operator.port });
+  const feed = createHostnameOperator({ locate, clock, random: createSeededRandom(1), log: silentLog });
+  const stopping = new AbortController();
+  const running = feed.run(stopping.signal);
+  t.after(async () => {
+    stopping.abort();
+    await running;
+  });
+  assert.deepEqual([feed.of("a.example.com"), feed.trouble], [undefined, undefined], "what never was is not missed");
+  const [a, b] = [named("a.example.com", "served", "healthy"), named("b.example.com", "served", "unhealthy", "0 of 1")];
+  operator.say({ whole: true, settled: false, hostnames: [a] });
+  operator.say({ hostnames: [b, named("c.example.com", "waiting", "unknown", "no such service")] });
+  await eventually("all are known", () => feed.of("c.example.com"));
+  assert.deepEqual(
+    ["a", "b", "c"].map((name) => feed.of(`${name}.example.com`)?.health),
+    ["healthy", "unhealthy", "waiting"],
+  );
+  assert.equal(feed.of("b.example.com")?.lease, formatLeaseId(sampleLease));
+  assert.match(feed.of("b.example.com")?.why ?? "", /NoEndpoints: 0 of 1/);
+  assert.deepEqual(feed.unwell(), []);
+  await clock.advance(limits.healthStartingMs - 1_000);
+  operator.say({ hostnames: [named("c.example.com", "served", "healthy")], gone: ["a.example.com"] });
+  await eventually("changes are known", () => feed.of("c.example.com")?.health === "healthy");
+  assert.equal(feed.of("a.example.com"), undefined);
+  await clock.advance(2_000);
+  assert.deepEqual(
+    feed.unwell().map(({ host }) => host),
+    ["b.example.com"],
+  );
+  await operator.close();
+  await eventually("it is missed", () => feed.trouble);
+  assert.deepEqual([feed.of("b.example.com"), feed.unwell(), [...feed.all()]], [undefined, [], []]);
+});
+
+test("an operator that is there and cannot be followed is missed after a while, and one that is not there never", async (t) => {
+  const clock = createVirtualClock();
+  const troubleWith = async (locate: () => Promise<{ host: string; port: number }>) => {
+    const feed = createHostnameOperator({ locate, clock, random: createSeededRandom(1), log: silentLog });
+    const stopping = new AbortController();
+    const running = feed.run(stopping.signal);
+    t.after(async () => {
+      stopping.abort();
+      await running;
+    });
+    await clock.advance(0);
+    assert.equal(feed.trouble, undefined);
+    await clock.advance(limits.healthStartingMs);
+    return feed.trouble;
+  };
+  const closed = await startPlayed(t);
+  await closed.close();
+  assert.match((await troubleWith(async () => ({ host: "127.0.0.1", port: closed.port }))) ?? "", /is not followed/);
+  assert.equal(await troubleWith(() => Promise.reject(new Error("there is no Service"))), undefined);
+});
+
+test("the operator is found by the setting, or in the cluster at its Service with a port for gRPC", async () => {
+  const never = new AbortController().signal;
+  const endpoint = { host: "10.0.0.5", port: 8081 };
+  const kubeWith = (ports: unknown) =>
+    Promise.resolve({
+      get: async () =>
+        ports && { metadata: { name: "operator-hostname", namespace: "akash-services" }, spec: { ports } },
+    } as unknown as Kube);
+  const find = (ports: unknown, inCluster = true) =>
+    locateHostnameOperator({ endpoint: undefined, inCluster, kube: kubeWith(ports) }, never);
+  assert.deepEqual(
+    await locateHostnameOperator({ endpoint, inCluster: false, kube: kubeWith(undefined) }, never),
+    endpoint,
+  );
+  assert.equal(
+    (
+      await find([
+        { name: "rest", port: 8080 },
+        { name: "grpc", port: 8081 },
+      ])
+    ).port,
+    8081,
+  );
+  // As the network's own operator has it.
+  await assert.rejects(find([{ name: "rest", port: 8080 }]), /has no port named grpc/);
+  await assert.rejects(find(undefined), /there is no Service operator-hostname/);
+  await assert.rejects(find(undefined, false), /--hostname-operator-endpoint is needed/);
+});
+
+test("lease status says how its host names are doing, beside what the network tells, and only of services that are shown", async () => {
+  const hostHealth = [
+    { host: "a.example.com", service: "web", health: "healthy", why: "" },
+    { host: "b.example.com", service: "api", health: "unhealthy", why: "NoEndpoints: 0 of 1" },
+  ];
+  const running: RunningLease = {
+    ...{ state: "running", services: [], forwardedPorts: undefined, addresses: undefined, hostHealth, errors: [] },
+  };
+  const statusFor = async (shown: ReadonlySet<string> | undefined, lease: RunningLease) => {
+    const [route] = leaseRoutes({ provider: sampleLease.provider, leases: { find: () => lease } });
+    const request = { ...sampleLease, identity: { servicesOf: () => shown } } as unknown as LeaseRequest;
+    assert.ok(route && "handle" in route);
+    const answer = await route.handle(request as never);
+    return JSON.parse(String((answer as { body: unknown }).body));
+  };
+  assert.deepEqual((await statusFor(undefined, running)).hostnames, [
+    { hostname: "a.example.com", service: "web", health: "healthy" },
+    { hostname: "b.example.com", service: "api", health: "unhealthy", message: "NoEndpoints: 0 of 1" },
+  ]);
+  assert.equal((await statusFor(new Set(["web"]), running)).hostnames.length, 1);
+  const unknown = await statusFor(undefined, { ...running, hostHealth: [] });
+  assert.deepEqual(Object.keys(unknown), ["services", "forwarded_ports", "ips"], "as the network's, to the last field");
+});
