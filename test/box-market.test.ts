@@ -115,7 +115,7 @@ test("the wishes are orders of many kinds, and say what they ask for in a few wo
   assert.equal(asked["two 4090"], "2 rtx4090 8 cpu 32Gi");
   assert.equal(asked["any card"], "1 gpu 4 cpu 16Gi");
   assert.equal(asked["database"], "100Gi beta3 4 cpu 16Gi");
-  assert.equal(asked["address"], "ip 1 cpu 1Gi");
+  assert.equal(asked["address"], "ip 1Gi beta3 1 cpu 1Gi");
   const audited = wishes.find(({ name }) => name === "audited")?.groups[0];
   assert.equal(audited?.requirements.anyOf.length, 1);
 });

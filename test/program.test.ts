@@ -30,7 +30,7 @@ import { openTerminal } from "./terminal.ts";
  */
 async function tellDemo(t: TestContext, tries = 3, isVisited = true): Promise<string> {
   const folder = temporaryFolder(t);
-  const program = startProgram(t, ["demo", "--stories", "8"], { TMPDIR: folder });
+  const program = startProgram(t, ["demo", "--stories", "9"], { TMPDIR: folder });
   await program.says(/^or ask it/m);
   // Once is enough; the other tries are for the stories.
   if (isVisited) await deployFromAnotherTerminal(t, pastedLines(program.said));
@@ -64,12 +64,13 @@ async function deployFromAnotherTerminal(t: TestContext, lines: readonly string[
   const shows = async (pattern: RegExp, line = "") => {
     await eventually(`${line} shows ${pattern}`, async () => pattern.test((await shell.paste(line)).said), 60_000);
   };
-  const [settings, create, lease, send, status, logs, enter, close, curl, ...rest] = lines;
+  const [settings, create, lease, send, status, knock, logs, enter, close, curl, ...rest] = lines;
   assert.deepEqual(await shell.paste(settings ?? ""), { said: "\n", code: 0 });
   await shows(/^created akash1\w+\/\d+ {2}block/m, create);
   await shows(/^leased akash1.* from akash1/m, lease);
   await shows(/status: PASS/, send);
   await shows(/"ready_replicas": 1/, status);
+  await shows(/^nginx:1\.27 in pod web-\S+ was asked for \/$/m, knock);
   await shows(/^\[akash1.*\]\[web-\S+\] web: listening on port 80$/m, logs);
   const { said: dseq } = await shell.paste("echo $AP_DSEQ");
   await lookAround(t, `${settings}; AP_DSEQ=${dseq.trim()}; ${enter}`);
@@ -98,8 +99,11 @@ test("the demo tells its stories, takes what a person deploys from another termi
   assert.match(said, /training \(7 h100 .*leased for \d+[\d.]+uact a block, manifest taken: out of funds\n/);
   // One whose image nobody has: it is told so, and mends it.
   assert.match(said, /typo .*, manifest updated after main: ImageError: .*example\/typo:lastest.*: won\n/);
+  // One that has an address of its own.
+  assert.match(said, /address \(ip .*\): bid .*, manifest taken: won\n/);
+  assert.match(said, /leased port written service=\S+\/main-ip-80-tcp /);
   const summary =
-    /8 stories complete \((\d) won, .*, 1 refused, 1 no manifest, 1 out of funds\), \d+ blocks, \d+ transactions landed, 0 failed, 4 nodes offered, 0 messages dropped, (\d+) requests by token, (\d+) by certificate, left 0 namespaces, 0 reservations, 0 manifests; wallet ([\d.]+) ACT and ([\d.]+) AKT, earned ([\d.]+) ACT, withdrawn ([\d.]+) ACT, owed 0, deposits out 0, fees ([\d.]+) AKT\n/;
+    /9 stories complete \((\d) won, .*, 1 refused, 1 no manifest, 1 out of funds\), \d+ blocks, \d+ transactions landed, 0 failed, 4 nodes offered, 0 messages dropped, (\d+) requests by token, (\d+) by certificate, left 0 namespaces, 0 reservations, 0 manifests; wallet ([\d.]+) ACT and ([\d.]+) AKT, earned ([\d.]+) ACT, withdrawn ([\d.]+) ACT, owed 0, deposits out 0, fees ([\d.]+) AKT\n/;
   const [, won, byToken, byCertificate, dollars, tokens, earned, withdrawn, fees] = summary.exec(said) ?? [];
   assert.ok(Number(won) >= 1, said);
   // A tenant has no other way to a provider than its gateway: its manifest, an update, and what it saw of them.

@@ -12,10 +12,8 @@ import { isMisspelt } from "./wishes.ts";
 
 /** Of the discovery pods; nobody pulls it. */
 const image = "akash-provider:demo";
-/** Where operators and their discovery pods live. */
-const namespace = "akash-services";
-/** Where the custom resources of leases live. */
-const manifestNamespace = "lease";
+/** Where operators and their discovery pods live, and where the custom resources of leases do. */
+export const demoNamespaces = { services: "akash-services", manifests: "lease" } as const;
 
 /** How the inventory operator looks at this cluster. */
 export const demoInventory = {
@@ -23,7 +21,7 @@ export const demoInventory = {
   /** The built-in names of gpus do. */
   registry: undefined,
   registryPeriodMs: 300_000,
-  discovery: { namespace, image: () => image, port: 8081, privileged: true },
+  discovery: { namespace: demoNamespaces.services, image: () => image, port: 8081, privileged: true },
   host: "127.0.0.1",
   restPort: 0,
   grpcPort: 0,
@@ -71,7 +69,7 @@ export function createDemoCluster(deps: {
       })),
       behaviour(pulled, { pod, container }) {
         if (isMisspelt(pulled)) return { missing: true };
-        if (pulled !== image) return demoLog(container);
+        if (pulled !== image) return demoLog(container, pod.metadata.name);
         const body = answers.get(pod.spec.nodeName ?? "") ?? "";
         return { http: () => ({ status: 200, body }) };
       },
@@ -80,7 +78,7 @@ export function createDemoCluster(deps: {
   );
   const { server } = cluster;
   for (const definition of readDefinitions()) server.create(kinds.customResourceDefinition, definition, "demo");
-  for (const name of [namespace, manifestNamespace]) server.create(kinds.namespace, { metadata: { name } }, "demo");
+  for (const name of Object.values(demoNamespaces)) server.create(kinds.namespace, { metadata: { name } }, "demo");
   server.create(kinds.storageClass, beta3, "demo");
   server.create(kinds.runtimeClass, nvidia, "demo");
   return cluster;

@@ -1,4 +1,4 @@
-/** What containers of the demo print: a server tells of requests, and what has cards of its training. */
+/** What containers of the demo print and answer: a server tells of requests, and what has cards of its training. */
 import type { Behaviour } from "./cluster/components/kubelet/behaviour.ts";
 import type { Container } from "./cluster/components/shapes/pod.ts";
 
@@ -7,11 +7,17 @@ const everyMs = 700;
 
 const paths = ["/", "/favicon.ico", "/products", "/products/17", "/basket", "/login", "/api/v1/search?q=lamp"];
 
-export function demoLog({ name, image, ports = [], resources }: Container): Pick<Behaviour, "logs" | "logEveryMs"> {
+type Spoken = Pick<Behaviour, "logs" | "logEveryMs" | "http">;
+
+export function demoLog({ name, image, ports = [], resources }: Container, pod: string): Spoken {
   const first = [`${name}: starting ${image}`, `${name}: listening on port ${ports[0]?.containerPort ?? 80}`];
   const hasCards = Object.keys(resources?.limits ?? {}).some((resource) => resource.endsWith("/gpu"));
   const further = hasCards ? trained : served;
-  return { logEveryMs: everyMs, logs: (line) => first[line] ?? further(line - first.length) };
+  return {
+    logEveryMs: everyMs,
+    logs: (line) => first[line] ?? further(line - first.length),
+    http: ({ path }) => ({ body: `${image} in pod ${pod} was asked for ${path}\n` }),
+  };
 }
 
 function served(n: number): string {

@@ -16,7 +16,7 @@ import type { Attribute, GroupSpec } from "../market/group-spec.ts";
 import { noOvercommit } from "../market/overcommit.ts";
 import type { ClusterView } from "../operators/inventory/cluster-view.ts";
 import { createInventoryService } from "../operators/inventory/inventory-service.ts";
-import { createProvider, type Provider, type ProviderStatus } from "../provider/provider.ts";
+import { createProvider, type Foundation, type Provider, type ProviderStatus } from "../provider/provider.ts";
 import type { Clock } from "../runtime/clock.ts";
 import { invariant } from "../runtime/invariant.ts";
 import type { Service } from "../runtime/lifecycle.ts";
@@ -25,6 +25,7 @@ import type { Log } from "../runtime/log.ts";
 import type { Random } from "../runtime/random.ts";
 import { createEmbeddedNode } from "./chain/embedded-node.ts";
 import { createClusterService, createDemoCluster, demoInventory } from "./demo-cluster.ts";
+import { createNames } from "./demo-names.ts";
 import { demoPrices } from "./demo-prices.ts";
 import type { MarketView } from "./market-view.ts";
 import { createNodeService } from "./node-service.ts";
@@ -115,9 +116,14 @@ export function createDemo({ dataDir, version, stories, clock, random, log }: De
   const kube = createKubeService(() => cluster.connect("akash-provider"));
   const pictures = Promise.withResolvers<PictureSource>();
   const said = new Map<string, OrderLine>();
+  let names: ReturnType<typeof createNames> | undefined;
   let inventory: Service<ClusterView> | undefined;
   let tenants: Service<TenantsDocument> | undefined;
   let workloads: Service<Workloads> | undefined;
+  const namesOf = (foundation: Foundation) => {
+    names ??= createNames({ provider: signer.address, listen: loopback, version }, { ...foundation, cluster });
+    return names;
+  };
   const provider = createProvider({
     dataDir,
     metricsListener: loopback,
@@ -128,6 +134,8 @@ export function createDemo({ dataDir, version, stories, clock, random, log }: De
     market: {
       cluster: { overcommit: noOvercommit, leases: { hosts } },
       manifest: { timeoutMs: manifestTimeoutMs, requireHost: false },
+      ipOperator: (foundation) => namesOf(foundation).ipOperator(),
+      hostnameOperator: (foundation) => namesOf(foundation).hostnameOperator(),
       inventory: (foundation) => createMemoryFeed({ ...foundation, source: pictures.promise }),
       bidengine: {
         attributes,
@@ -164,12 +172,14 @@ export function createDemo({ dataDir, version, stories, clock, random, log }: De
       const gatewayUrl = () => gateway().url;
       return [
         inventory,
+        ...namesOf(house).services,
         observed,
         createRegistrationService({ owner: signer.address, attributes, hostUri: gatewayUrl }, house),
         createRivalsService({ rivals, settings }, house),
         createVisitorService({
           ...{ dataDir, privateKey: visitorKey, provider: signer.address },
           ...{ rpcUrl: () => node.rpcUrl, gatewayUrl, grpcAddress: () => `${loopback.host}:${gateway().grpcPort}` },
+          doorUrl: namesOf(house).doorUrl,
         }),
         tenants,
       ];

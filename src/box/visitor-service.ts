@@ -12,9 +12,11 @@ interface VisitorOptions {
   readonly gatewayUrl: () => string;
   /** As gRPC clients want it: host and port. */
   readonly grpcAddress: () => string;
+  /** Where host names are answered. */
+  readonly doorUrl: () => string;
 }
 
-/** In the order in which a person types them; `$GATEWAY`, `$GRPC` and what the program needs to know are set by the first. */
+/** In the order in which a person types them; `$GATEWAY`, `$GRPC`, `$DOOR` and what the program needs to know are set by the first. */
 export function visitorCommands(dataDir: string): string[] {
   const program = "bin/akash-provider";
   return [
@@ -23,6 +25,7 @@ export function visitorCommands(dataDir: string): string[] {
     `${program} tenant lease`,
     `${program} send-manifest docs/deploy.yaml`,
     `${program} lease-status`,
+    "curl -H 'Host: hello.example.com' $DOOR",
     `${program} lease-logs --tail 5`,
     `${program} lease-shell --tty web sh`,
     `${program} tenant close`,
@@ -44,6 +47,7 @@ export function createVisitorService(options: VisitorOptions): Service {
         'export AP_DSEQ="$(date +%s)"',
         `GATEWAY=${quoted(options.gatewayUrl())}`,
         `GRPC=${quoted(options.grpcAddress())}`,
+        `DOOR=${quoted(options.doorUrl())}`,
       ];
       writeFileSync(join(dataDir, "tenant.sh"), `${lines.join("\n")}\n`);
     },

@@ -1,0 +1,122 @@
+/**
+ * The way in from outside: one HTTP port that goes by the Ingresses of the simulated cluster, as an ingress controller does.
+ * `curl -H "Host: NAME" ADDRESS` is answered by a container.
+ */
+import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
+import { fieldsOf, recordsOf, textOf } from "../kube/json-fields.ts";
+import { kinds } from "../kube/kinds.ts";
+import type { Kube, KubeObject, WatchCache } from "../kube/kube.ts";
+import { ProviderError } from "../runtime/errors.ts";
+import type { Service } from "../runtime/lifecycle.ts";
+import { limits } from "../runtime/limits.ts";
+import { type ListenAddress, type Listener, listen } from "../runtime/listener.ts";
+import type { Log } from "../runtime/log.ts";
+
+interface FrontDoorOptions {
+  readonly listen: ListenAddress;
+  /** Of the Ingresses that are ours. */
+  readonly ingressClass: string;
+}
+
+interface FrontDoorGround {
+  readonly kube: Promise<Kube>;
+  readonly log: Log;
+}
+
+interface Route {
+  readonly at: { readonly namespace: string; readonly name: string };
+  readonly host: string;
+  readonly service: string;
+  readonly port: number;
+  /** It says where it is reached. */
+  readonly isTold: boolean;
+}
+
+type Routes = WatchCache<Route | undefined, "host">;
+
+export function createFrontDoorService(
+  options: FrontDoorOptions,
+  ground: FrontDoorGround,
+): Service & { url(): string } {
+  let listener: Listener | undefined;
+  let routes: Routes | undefined;
+  return {
+    name: "front door",
+    async start(scope) {
+      const [kube, { log }] = [await ground.kube, ground];
+      const opened: Routes = kube.watch({
+        kind: kinds.ingress,
+        project: (object) => routeOf(object, options.ingressClass),
+        indexes: { host: (route) => route?.host },
+        handle: ({ type, value: route }) =>
+          route && !route.isTold && type !== "deleted" ? tell(kube, route) : undefined,
+      });
+      scope.onStop(() => opened.close());
+      routes = opened;
+      const server = createServer((request, response) => void answer(kube, opened, request, response));
+      const names = { what: "the front door of the demo", setting: "`loopback` in src/box/demo.ts" };
+      listener = await listen(server, { ...options.listen, ...names, connections: limits.operatorConnections, log });
+      scope.onStop(() => listener?.close());
+    },
+    url: () => listener?.url ?? "",
+    detail: () => (listener ? `${listener.url}, ${routes?.size ?? 0} host names` : ""),
+  };
+}
+
+/** As controllers do, so that whoever looks at an Ingress sees that somebody serves it. */
+async function tell(kube: Kube, { at }: Route): Promise<void> {
+  const status = { loadBalancer: { ingress: [{ ip: "127.0.0.1" }] } };
+  try {
+    await kube.apply(kinds.ingress, { metadata: at, status }, { subresource: "status", force: true });
+  } catch (thrown) {
+    // It went meanwhile; a status is not made of nothing.
+    if (!ProviderError.is(thrown, "AKP_KUBE_NOT_FOUND")) throw thrown;
+  }
+}
+
+async function answer(kube: Kube, routes: Routes, request: IncomingMessage, response: ServerResponse): Promise<void> {
+  const host = hostOf(request.headers.host ?? "");
+  const route = routeTo(routes, host);
+  const say = (status: number, text: string | Buffer) => {
+    response.writeHead(status, { "content-type": "text/plain; charset=utf-8" }).end(text);
+  };
+  if (!route) return say(404, `nothing here is named ${JSON.stringify(host)}\n`);
+  if (request.method !== "GET" && request.method !== "HEAD")
+    return say(405, "containers of the demo answer GET only\n");
+  try {
+    const { at, service: name, port } = route;
+    const target = { kind: "service", namespace: at.namespace, name, port } as const;
+    const { status, body } = await kube.proxy(target, { path: request.url ?? "/" });
+    say(status, body);
+  } catch (thrown) {
+    say(503, `${ProviderError.from(thrown).message}\n`);
+  }
+}
+
+/** One of that very name before one of a wildcard, which stands for one label. */
+function routeTo(routes: Routes, host: string): Route | undefined {
+  const [exact] = routes.by("host", host);
+  const [wide] = routes.by("host", `*${host.slice(Math.max(0, host.indexOf(".")))}`);
+  return exact ?? wide;
+}
+
+/** Without the port. */
+function hostOf(header: string): string {
+  return header.replace(/:\d*$/, "").toLowerCase();
+}
+
+function routeOf({ metadata, spec, status }: KubeObject, ingressClass: string): Route | undefined {
+  const { ingressClassName, rules } = fieldsOf(spec);
+  const [rule] = recordsOf(rules);
+  const [path] = recordsOf(fieldsOf(rule?.["http"])["paths"]);
+  const service = fieldsOf(fieldsOf(path?.["backend"])["service"]);
+  const [host, name] = [textOf(rule?.["host"]), textOf(service["name"])];
+  if (ingressClassName !== ingressClass || !host || !name) return undefined;
+  return {
+    at: { namespace: metadata.namespace ?? "", name: metadata.name },
+    host,
+    service: name,
+    port: Number(fieldsOf(service["port"])["number"] ?? 80),
+    isTold: recordsOf(fieldsOf(fieldsOf(status)["loadBalancer"])["ingress"]).length > 0,
+  };
+}
