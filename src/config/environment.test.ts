@@ -131,6 +131,7 @@ test("of the chart's variables those without effect get a warning, and only thos
     "AKASH_BALANCES_PERIOD",
     "AKASH_BID_DEPOSIT_STORAGE_DENOMS",
     "AKASH_BID_PRICE_CPU",
+    "AKASH_BROADCAST_MODE",
     "AKASH_CLUSTER_NODE_PORT_QUANTITY",
     "AKASH_CLUSTER_STORAGE",
     "AKASH_MONITOR_HEALTHCHECK_PERIOD",

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { globSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
-import { settingOf } from "./table.ts";
+import { liveSettings, settingOf } from "./table.ts";
 import { usedSettings } from "./used-settings.ts";
 
 test("every setting that is said to have an effect is read somewhere", () => {
@@ -13,6 +13,14 @@ test("every setting that is said to have an effect is read somewhere", () => {
   const words = new Set(readers.flatMap((path) => readFileSync(join(src, path), "utf8").split(/[^\w-]+/)));
   assert.deepEqual(
     usedSettings.filter((name) => !words.has(name) && !words.has(settingOf(name).flag ?? "")),
+    [],
+  );
+});
+
+test("no setting is read by nothing", () => {
+  const used: ReadonlySet<string> = new Set(usedSettings);
+  assert.deepEqual(
+    liveSettings.map(([name]) => name).filter((name) => !used.has(name)),
     [],
   );
 });

@@ -1,6 +1,6 @@
 import { account, rpcUrls } from "../formats/addresses.ts";
 import { coins, gas, gasAdjustment, gasPrices } from "../formats/money.ts";
-import { choice, derivationIndex, duration, path, paths, secret, text } from "../formats/plain.ts";
+import { choice, derivationIndex, path, paths, secret, text } from "../formats/plain.ts";
 import { chainPrograms, dead, fixed, group, optional, setting } from "../setting.ts";
 
 export const chainGroup = group({
@@ -63,23 +63,16 @@ export const chainGroup = group({
     fees: optional("fees", coins, { doc: "A fixed fee for every transaction instead of --gas-prices." }),
     feeGranter: optional("fee-granter", account, { doc: "The account that grants us its money for fees." }),
     note: optional("note", text("a short text"), { doc: "A note that is written into every transaction." }),
-    broadcastMode: setting("broadcast-mode", choice(["sync", "async", "block"]), {
-      short: "b",
-      default: "sync",
-      usedBy: ["run"],
-      doc: "How a node is handed a transaction; whichever way, the provider itself looks for it in the blocks.",
-    }),
-    rpcQueryTimeoutMs: setting("rpc-query-timeout", duration({ zero: "refused" }), {
-      default: "1m",
-      doc: "How long a query to a node may take.",
-    }),
-    cachedResultMaxAgeMs: setting("cached-result-max-age", duration(), {
-      default: "5s",
-      usedBy: ["run"],
-      doc: "How old an answer of the chain may be when a manifest is checked against it.",
-    }),
   },
   inert: [
+    dead("broadcast-mode", "whichever way a node is handed a transaction, the provider looks for it in the blocks", {
+      short: "b",
+      harmless: "sync",
+    }),
+    dead("rpc-query-timeout", "how long a query may take follows from what is asked, and another node is asked then", {
+      usedBy: chainPrograms,
+    }),
+    dead("cached-result-max-age", "manifests are checked against the mirror of the chain, which follows every block"),
     fixed(
       "fee-payer",
       "",

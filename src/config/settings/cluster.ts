@@ -1,6 +1,6 @@
 import { domain, endpoint, hostname, kubernetesName } from "../formats/addresses.ts";
 import { choice, count, duration, onOff, path, percent } from "../formats/plain.ts";
-import { belowHome, belowUserHome, dead, group, operators, optional, setting } from "../setting.ts";
+import { belowUserHome, dead, group, operators, optional, setting } from "../setting.ts";
 
 export const clusterGroup = group({
   title: "Cluster",
@@ -87,12 +87,12 @@ export const clusterGroup = group({
       usedBy: ["run", "hostname"],
       doc: "Bring what an older version left in the cluster up to date: the hostname operator takes away routes of the other --ingress-mode once the new ones are in force.",
     }),
-    migrationsStatePath: setting("migrations-state-path", path, {
-      default: belowHome("migrations.json"),
-      doc: "Where the Go provider wrote down which of its migrations are done.",
-    }),
   },
   inert: [
+    dead(
+      "migrations-state-path",
+      "what the Go provider left is taken over at every start, so nobody need note what was done",
+    ),
     dead("monitor-healthcheck-period", "what runs is watched, not polled, so nothing is looked at every so often"),
     dead(
       "monitor-healthcheck-period-jitter",

@@ -57,15 +57,13 @@ export const gatewayGroup = group({
         doc: "DNS services of the network's provider, for dns-01 challenges. This provider answers the other kinds.",
       },
     ),
-    certIssuerDnsResolvers: setting(
-      "cert-issuer-dns-resolvers",
-      commaList(text("a name server", /^[\w.:[\]-]+$/), "a list like 1.1.1.1,8.8.8.8"),
-      { default: "1.1.1.1,8.8.8.8", doc: "Name servers that are asked whether a dns-01 challenge can be seen." },
-    ),
     certIssuerKid: optional("cert-issuer-kid", text("a key id"), {
       doc: "Key id of an account at the authority, where it wants one (external account binding).",
     }),
     certIssuerHmac: optional("cert-issuer-hmac", secret, { doc: "The key that belongs to --cert-issuer-kid." }),
   },
-  inert: [dead("auth-pem", "the certificate is found by the provider's address in --home")],
+  inert: [
+    dead("cert-issuer-dns-resolvers", "dns-01 challenges are refused, so nobody looks whether one can be seen"),
+    dead("auth-pem", "the certificate is found by the provider's address in --home"),
+  ],
 });
