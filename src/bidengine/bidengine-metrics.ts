@@ -6,12 +6,16 @@ import { type BidOutcome, outcomes, type Tally } from "./tally.ts";
 interface Measured {
   readonly tally: Tally;
   readonly waiting: () => number;
+  readonly matching: () => number;
   readonly deposits: () => readonly LockedDeposits[];
   readonly isPaused: () => boolean;
   readonly nowMs: () => number;
 }
 
-export function measureBidEngine(metrics: Metrics, { tally, waiting, deposits, isPaused, nowMs }: Measured): void {
+export function measureBidEngine(
+  metrics: Metrics,
+  { tally, waiting, matching, deposits, isPaused, nowMs }: Measured,
+): void {
   const { shouldBid, bids, complete, handled } = tally;
   metrics.read({ name: "provider_order_manager", help: "Orders being looked after", kind: "gauge" }, () => tally.live);
   metrics.read(
@@ -61,6 +65,14 @@ export function measureBidEngine(metrics: Metrics, { tally, waiting, deposits, i
       kind: "gauge",
     },
     waiting,
+  );
+  metrics.read(
+    {
+      name: "akash_provider_bidengine_matching_orders",
+      help: "Those among them that we would bid on, but for the wallet, the room left, or what we do not know just now",
+      kind: "gauge",
+    },
+    matching,
   );
   metrics.read(
     { name: "akash_provider_bidengine_paused", help: "1 while bidding is paused by a person", kind: "gauge" },

@@ -302,6 +302,7 @@ export function createBidEngineService(
       measureBidEngine(metrics, {
         tally,
         waiting,
+        matching: () => waits.matching,
         deposits,
         isPaused: () => isPausing(engine.paused, clock.now()),
         nowMs,

@@ -6,6 +6,9 @@ import type { Clock, Timer } from "../runtime/clock.ts";
 import { limits } from "../runtime/limits.ts";
 import type { Until } from "./decision/decision.ts";
 
+/** What waits for these asks for what we do not publish, for less than we want, or for what we decided against. */
+const ofOrder: ReadonlySet<Until> = new Set<Until>(["attributes", "prices", "policies"]);
+
 export type WaitingOrders = ReturnType<typeof createWaitingOrders>;
 
 export function createWaitingOrders(clock: Clock, look: (key: string) => void) {
@@ -71,6 +74,10 @@ export function createWaitingOrders(clock: Clock, look: (key: string) => void) {
     },
     get size() {
       return waits.size + due.length;
+    },
+    /** Those that we could serve as they are, but for how we stand: nothing about the order or our own rules has to change. */
+    get matching() {
+      return [...waits.values()].filter((untils) => ![...untils].some((until) => ofOrder.has(until))).length;
     },
   };
 }

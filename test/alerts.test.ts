@@ -1,0 +1,200 @@
+/**
+ * deploy/alerts.yaml on what a running provider serves: before some trouble is made, and after. Each rule is quiet on the one
+ * and fires on the other, by Prometheus' own evaluation.
+ */
+import assert from "node:assert/strict";
+import { readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { type TestContext, test } from "node:test";
+import { parse } from "yaml";
+import type { HostHealth, HostnameOperator } from "../src/cluster/hostnames/hostname-operator.ts";
+import { kinds } from "../src/kube/kinds.ts";
+import { leaseLabels } from "../src/kube/objects/lease-labels.ts";
+import { amountOf, parseCoins } from "../src/market/coin.ts";
+import { formatLeaseId } from "../src/market/ids.ts";
+import { leaseNamespace } from "../src/market/lease-namespace.ts";
+import { measureHostnames } from "../src/operators/hostname/hostname-metrics.ts";
+import { sleep } from "../src/runtime/clock.ts";
+import { untilAborted } from "../src/runtime/lifecycle.ts";
+import { limits } from "../src/runtime/limits.ts";
+import { createMetrics } from "../src/runtime/metrics.ts";
+import { pictureFeed } from "./bid-stage.ts";
+import { type FaultTransport, faultTransport } from "./fault-transport.ts";
+import { memoryFolder, temporaryFolder } from "./folder.ts";
+import { openHostnameStage } from "./hostname-stage.ts";
+import { shop } from "./lease-sdl.ts";
+import { type LeaseStage, machine, onLeaseStage, purse } from "./lease-stage.ts";
+import { createTenant } from "./lease-tenant.ts";
+import { checkFiring, promtool, promtoolMissing } from "./promtool.ts";
+import { certificateTime, makeCertificate } from "./test-certificate.ts";
+
+const rules = join(import.meta.dirname, "../deploy/alerts.yaml");
+const day = 86_400_000;
+const publicHost = "provider.example.com";
+
+interface Rule {
+  readonly alert: string;
+  readonly expr: string;
+}
+
+function allRules(): Rule[] {
+  const { groups } = parse(readFileSync(rules, "utf8")) as { groups: { rules: Rule[] }[] };
+  return groups.flatMap((group) => group.rules);
+}
+
+/** What was served when all was well, and then after each trouble, by the alert that it should set off. */
+async function playTroubles(t: TestContext): Promise<{ well: string; troubled: Map<string, string> }> {
+  const troubled = new Map<string, string>();
+  let well = "";
+  const unwell: HostHealth[] = [];
+  const hostnames: HostnameOperator = {
+    ...{ of: () => undefined, all: () => unwell, unwell: () => unwell, isConnected: true, trouble: undefined },
+    run: untilAborted,
+  };
+  await onLeaseStage({ dir: memoryFolder(t), blockMs: 6_000 }, async (stage) => {
+    const files = certificateFiles(t, stage);
+    files.write(300 * day);
+    const feed = pictureFeed(stage.clock, machine.cpuMilli, [], ["beta3"]);
+    let node: FaultTransport | undefined;
+    // A deposit of a bid is more than what is left above the threshold.
+    const warn = amountOf(purse, "uakt") - 300_000n;
+    const balance = { minimumBalance: [], warnBalance: parseCoins(`${warn}uakt`), threshold: [], fee: undefined };
+    const life = stage.start({
+      nodes() {
+        node = faultTransport(stage.node.transport());
+        return [node];
+      },
+      market: { inventory: () => feed, hostnameOperator: () => hostnames },
+      more: {
+        balance: { ...balance, intervalMs: 600_000, periodMs: 0 },
+        gateway: {
+          ...{ listen: { host: "127.0.0.1", port: 0 }, publicHost, version: "test" },
+          certificate: { keptIn: { path: join(files.folder, "own.pem") }, files: files.paths },
+        },
+      },
+    });
+    await life.house;
+    await stage.atRest();
+    await sleep(stage.clock, limits.reconcileEveryMs + 60_000);
+    well = await life.metrics();
+    const serves = async (alert: string, line: RegExp) => {
+      await stage.until(alert, async () => line.test(await life.metrics()));
+      troubled.set(alert, await life.metrics());
+    };
+
+    const first = createTenant(stage, 1n);
+    await first.deploy(shop());
+    await serves("AkashProviderWalletLow", /^akash_provider_balance_wallet_low\{.*threshold="warn"\} 1$/m);
+    // Nobody gives the address that it leases.
+    await serves("AkashProviderAddressPending", /^akash_provider_leases_without_address 1$/m);
+    const second = createTenant(stage, 2n);
+    await second.deploy(shop({ page: "example.com/crashing:1" }));
+    await serves("AkashProviderHostnameWithheld", /^akash_provider_leases_withheld [1-9]/m);
+    await serves("AkashProviderLeaseUnhealthy", /^akash_provider_lease_health\{state="unhealthy"\} 1$/m);
+    unwell.push({ host: "shop.example.com", lease: "", health: "unhealthy", why: "NoEndpoints" });
+    await serves("AkashProviderHostnameUnwell", /^akash_provider_hostnames_unwell 1$/m);
+    files.write(10 * day);
+    await serves(
+      "AkashProviderCertificateExpiring",
+      /^akash_provider_certificate_expiry_seconds\{source="files"\} \d{6}(\.|$)/m,
+    );
+    files.spoil();
+    await serves("AkashProviderCertificateTrouble", /^akash_provider_certificate_troubles 1$/m);
+    const unknown = { ...first.lease, dseq: 99n };
+    const metadata = { name: leaseNamespace(unknown), labels: { ...leaseLabels(unknown) } };
+    stage.cluster.server.create(kinds.namespace, { metadata }, "somebody");
+    await stage.meanwhile(limits.reconcileEveryMs);
+    await serves("AkashProviderDrift", /^akash_provider_drift\{kind="namespace-unknown"\} 1$/m);
+
+    feed.silence();
+    await sleep(stage.clock, limits.feedOldMs + 10_000);
+    await serves("AkashProviderInventoryOld", /^akash_provider_inventory_feed_usable 0$/m);
+    await createTenant(stage, 3n).post(shop());
+    await serves("AkashProviderNoBids", /^akash_provider_bidengine_matching_orders 1$/m);
+    stage.cluster.faults.refuse({ status: 503, times: Number.POSITIVE_INFINITY });
+    stage.cluster.faults.cutWatches();
+    await serves("AkashProviderLeasesUnknown", /^akash_provider_leases_known 0$/m);
+    if (node) node.hangs = (method) => method.startsWith("broadcast");
+    const { cluster } = await life.house;
+    const closing = { id: formatLeaseId(first.lease), reason: "unspecified", dryRun: false } as const;
+    cluster.closeLease(closing, new AbortController().signal).catch(() => undefined);
+    await stage.until("something is owed", () => (life.status().chain?.owed ?? 0) > 0);
+    if (node) node.hangs = () => true;
+    await sleep(stage.clock, 1_900_000);
+    await serves("AkashProviderChainOld", /^akash_provider_chain_mirror_age_seconds \d{3,}/m);
+    await serves("AkashProviderNotReconciled", /^akash_provider_reconcile_age_seconds \d{4,}/m);
+    await serves("AkashProviderTransactionsHeld", /^akash_provider_outbox_silent 1$/m);
+    await life.stop();
+  });
+  troubled.set("AkashProviderDown", "");
+  troubled.set("AkashProviderHostnamesNotLed", `${well}${await hostnameMetrics(t, false)}`);
+  return { well: `${well}${await hostnameMetrics(t, true)}`, troubled };
+}
+
+/** What one copy of the hostname operator serves. */
+function hostnameMetrics(t: TestContext, leads: boolean): Promise<string> {
+  const { operator } = openHostnameStage(t).start({ leads });
+  const metrics = createMetrics();
+  measureHostnames(metrics, { operator, leading: () => leads, grpc: { streams: 0 } });
+  return metrics.text();
+}
+
+/** A public certificate in files, which can be exchanged. */
+function certificateFiles(t: TestContext, { clock }: LeaseStage) {
+  const folder = temporaryFolder(t);
+  const paths = { certificate: join(folder, "public.pem"), key: join(folder, "public.key") };
+  return {
+    folder,
+    paths,
+    write(lastsMs: number): void {
+      const times = { from: certificateTime(clock.now() - day), until: certificateTime(clock.now() + lastsMs) };
+      const { certPem, keyPem } = makeCertificate({ name: publicHost, host: publicHost, ...times });
+      writeFileSync(paths.certificate, certPem);
+      writeFileSync(paths.key, keyPem);
+    },
+    spoil: () => writeFileSync(paths.certificate, "no certificate"),
+  };
+}
+
+test("the rules are such that Prometheus takes them, and each names metrics that are on the page", {
+  skip: promtoolMissing,
+}, () => {
+  assert.match(promtool("check", "rules", rules), /SUCCESS/);
+  const page = readFileSync(join(import.meta.dirname, "../docs/metrics.md"), "utf8");
+  for (const { alert, expr } of allRules()) {
+    const named = [...expr.matchAll(/(?:akash_)?provider_\w+/g)].map(([name]) => name);
+    assert.ok(named.length > 0, alert);
+    for (const name of named) assert.ok(page.includes(`| \`${name}\` |`), `${alert}: ${name}`);
+  }
+});
+
+test("each rule is quiet on what a well provider serves, and fires on what it serves in trouble", {
+  skip: promtoolMissing,
+}, async (t) => {
+  const { well, troubled } = await playTroubles(t);
+  assert.deepEqual(
+    [...troubled.keys()].sort(),
+    allRules()
+      .map(({ alert }) => alert)
+      .sort(),
+    "each rule has its trouble",
+  );
+  // The longest look back and the longest patience of a rule, together.
+  const minutes = 120;
+  const names = [...troubled.keys()];
+  const quiet = names.map((alert) => ({ minute: minutes - 1, alert, fires: false }));
+  checkFiring(t, rules, [{ text: well, minutes }], quiet);
+  for (const [alert, text] of troubled) {
+    const before = { minute: minutes - 1, alert, fires: false };
+    const after = { minute: 2 * minutes - 1, alert, fires: true };
+    checkFiring(
+      t,
+      rules,
+      [
+        { text: well, minutes },
+        { text, minutes },
+      ],
+      [before, after],
+    );
+  }
+});
