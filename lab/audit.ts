@@ -14,6 +14,8 @@ export interface AuditMark {
 
 export interface AuditedRequest {
   readonly user: string;
+  /** Which of the pods that are this user asked; empty where none did. */
+  readonly pod: string;
   /** get, list, watch, create, update, patch, delete, deletecollection. */
   readonly verb: string;
   /** As a role names it: "pods", "deployments.apps", "pods/log"; a path where no resource was asked for. */
@@ -56,7 +58,7 @@ interface AuditEntry {
   readonly auditID: string;
   readonly verb: string;
   readonly requestURI: string;
-  readonly user: { readonly username: string };
+  readonly user: { readonly username: string; readonly extra?: Readonly<Record<string, readonly string[]>> };
   readonly objectRef?: {
     readonly apiGroup?: string;
     readonly resource: string;
@@ -71,6 +73,7 @@ function requestOf({ user, verb, requestURI, objectRef, responseStatus }: AuditE
   const { resource = new URL(requestURI, "http://x").pathname, apiGroup, subresource } = objectRef ?? {};
   return {
     user: user.username,
+    pod: user.extra?.["authentication.kubernetes.io/pod-name"]?.[0] ?? "",
     verb,
     resource: `${resource}${apiGroup ? `.${apiGroup}` : ""}${subresource ? `/${subresource}` : ""}`,
     namespace: objectRef?.namespace ?? "",

@@ -29,9 +29,12 @@ export async function takeTurn(name: string, onWait: () => void = () => undefine
 /** A name among the kernel's abstract sockets: it goes with the process that holds it, however that ends. */
 function listens(server: Server, name: string): Promise<boolean> {
   return new Promise((resolve, reject) => {
-    server.once("error", (error: NodeJS.ErrnoException) =>
-      error.code === "EADDRINUSE" ? resolve(false) : reject(error),
-    );
+    server.once("error", (error: NodeJS.ErrnoException) => {
+      // Or each look would leave one behind.
+      server.removeAllListeners("listening");
+      if (error.code === "EADDRINUSE") resolve(false);
+      else reject(error);
+    });
     server.listen(`\0akash-provider-${name}`, () => {
       server.removeAllListeners("error");
       resolve(true);

@@ -58,8 +58,9 @@ test("a tenant sends manifests and sees services over gRPC, as far as its creden
   });
 
   await t.test("how its services are doing is told as over REST", async () => {
+    const call = by(tenant.bearer());
     const services = await eventually("services", async () => {
-      const { services } = (await by(tenant.bearer()).unary("ServiceStatus", { leaseId })) as unknown as Statuses;
+      const { services } = (await call.unary("ServiceStatus", { leaseId })) as unknown as Statuses;
       const isThere = services.length === 2 && services[0]?.ips.length === 1;
       return isThere && services.every(({ status }) => status["readyReplicas"] === 1) && services;
     });
@@ -76,10 +77,7 @@ test("a tenant sends manifests and sees services over gRPC, as far as its creden
     assert.deepEqual(page?.ports, ports.page);
     const [{ Port: port, ExternalPort: externalPort, Protocol: protocol, IP: ip }] = ips.page;
     assert.deepEqual(page?.ips, [{ port, externalPort, protocol, ip }]);
-    const one = (await by(tenant.bearer()).unary("ServiceStatus", {
-      leaseId,
-      services: ["store"],
-    })) as unknown as Statuses;
+    const one = (await call.unary("ServiceStatus", { leaseId, services: ["store"] })) as unknown as Statuses;
     assert.deepEqual(
       one.services.map(({ name }) => name),
       ["store"],

@@ -33,8 +33,6 @@ const settings = [
   "--providers.kubernetescrd",
   "--providers.kubernetesgateway",
   `--providers.kubernetesgateway.statusaddress.ip=${network.ingress}`,
-  // It would gather changes for two seconds; tests would rather not wait.
-  "--providers.providersthrottleduration=100ms",
   // There is no way out.
   "--global.checknewversion=false",
   "--global.sendanonymoususage=false",

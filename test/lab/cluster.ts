@@ -133,3 +133,13 @@ function randomName(): string {
 export function takeNode(): Promise<() => void> {
   return takeTurn("lab-node");
 }
+
+/** For who runs a hostname operator: it takes every route of a lease for its own, and sweeps what it was told nothing of. */
+export function takeRoutes(): Promise<() => void> {
+  return takeTurn("lab-routes");
+}
+
+/** For who brings MetalLB into the cluster, and takes it away. */
+export function takeMetalLb(): Promise<() => void> {
+  return takeTurn("lab-metallb");
+}

@@ -12,6 +12,7 @@ import { kubectl, podStartsWithinMs, read } from "./cluster.ts";
 
 /** Everything that a lease is made of, but what the cluster makes of it by itself. */
 export const inNamespace: readonly Kind[] = [
+  kinds.configMap,
   ...[kinds.networkPolicy, kinds.serviceAccount, kinds.role, kinds.roleBinding, kinds.secret],
   ...[kinds.deployment, kinds.statefulSet, kinds.service],
 ];
@@ -39,9 +40,9 @@ export async function pictureOf(kube: Kube, lease: LeaseId, leaseAt: string): Pr
     })),
   ]);
   const all = lists.flatMap(({ kind, objects }) =>
-    // Every namespace gets one of its own.
+    // Every namespace gets these of its own.
     objects
-      .filter(({ metadata }) => metadata.name !== "default")
+      .filter(({ metadata }) => metadata.name !== "default" && metadata.name !== "kube-root-ca.crt")
       .map((object) => [`${resourceOf(kind)} ${object.metadata.name}`, plain(object)] as const),
   );
   const sorted = Object.fromEntries(all.sort(([one], [other]) => (one < other ? -1 : 1)));

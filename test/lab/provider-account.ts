@@ -7,7 +7,7 @@ import { kubectl } from "../../lab/kubectl.ts";
 import { apiServer, places } from "../../lab/places.ts";
 import { secret } from "../../lab/secrets.ts";
 import { installDefinitions } from "../../src/kube/definitions.ts";
-import type { KubeObject } from "../../src/kube/kube.ts";
+import type { KubeObject, ObjectAt } from "../../src/kube/kube.ts";
 import { realClock } from "../../src/runtime/clock.ts";
 import { temporaryFolder } from "../folder.ts";
 import type { Owner } from "../owner.ts";
@@ -50,14 +50,19 @@ export function userOf(services: string): string {
 }
 
 /** For a process outside of the cluster that is to be the provider which runs in this namespace. */
-export async function providerKubeconfig(owner: Owner, services: string): Promise<string> {
+export function providerKubeconfig(owner: Owner, services: string): Promise<string> {
+  return accountKubeconfig(owner, { namespace: services, name: "akash-provider" });
+}
+
+/** For a process outside that is to be this service account. */
+export async function accountKubeconfig(owner: Owner, account: Required<ObjectAt>): Promise<string> {
   const path = join(temporaryFolder(owner), "kubeconfig");
-  writeFileSync(path, JSON.stringify(kubeconfigOf(await tokenOf(services)), null, 2), { mode: 0o600 });
+  writeFileSync(path, JSON.stringify(kubeconfigOf(await tokenOf(account)), null, 2), { mode: 0o600 });
   return path;
 }
 
-async function tokenOf(namespace: string): Promise<string> {
-  const path = `/api/v1/namespaces/${namespace}/serviceaccounts/akash-provider/token`;
+async function tokenOf({ namespace, name }: Required<ObjectAt>): Promise<string> {
+  const path = `/api/v1/namespaces/${namespace}/serviceaccounts/${name}/token`;
   const request = { apiVersion: "authentication.k8s.io/v1", kind: "TokenRequest", spec: { expirationSeconds: 3_600 } };
   const { status, body } = await callApi(path, "POST", request);
   if (status !== 201) throw new Error(`no token: ${status} ${body}`);
