@@ -2,16 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { loadConfig } from "../src/config/load.ts";
 import { groups, liveSettings } from "../src/config/table.ts";
-import { noEffectYet } from "../src/config/used-settings.ts";
 import { configurationPage } from "./configuration-page.ts";
-
-test("settings that nothing reads yet are marked on the page, and the others are not", () => {
-  const isMarked = new Map(liveSettings.map(([name, { flag, key }]) => [flag ?? key ?? "", noEffectYet(name) !== ""]));
-  for (const line of configurationPage().split("\n")) {
-    const [, flag = ""] = /^\| `--(\S+) .*\|.*\|.*\|.*\|$/.exec(line) ?? [];
-    if (isMarked.has(flag)) assert.equal(line.includes("| no effect yet |"), isMarked.get(flag), line);
-  }
-});
 
 test("the page names every setting, dead ones too, and every key of provider.yaml", () => {
   const page = configurationPage();

@@ -9,8 +9,7 @@ import {
   programs,
   type SettingGroup,
 } from "../src/config/setting.ts";
-import { groups, liveSettings, type SettingName, variableOf } from "../src/config/table.ts";
-import { noEffectYet } from "../src/config/used-settings.ts";
+import { groups, liveSettings, variableOf } from "../src/config/table.ts";
 
 export function configurationPage(): string {
   const sections = [introduction, providerYaml(), ...groups.map(groupSection), secrets(), inert(), otherVariables];
@@ -30,8 +29,6 @@ several places, the flag wins over the environment, the environment over the fil
 - Times have units: \`500ms\`, \`10s\`, \`5m\`, \`1h30m\`. Lists are separated by commas; their flags may be repeated.
 - Switches are \`true\` or \`false\`; \`--cluster-k8s\` alone means true.
 - In paths, \`~\` and \`$HOME\` stand for the user's home directory.
-
-Settings that are marked "no effect yet" are known and checked, and nothing reads them so far.
 
 The programs are \`run\`, which is the provider, \`client\`, which are the commands that act on a chain from a shell, \`ask\`, which
 are those that ask the running provider (\`orders\`, \`why\`, \`screen\`, \`pause\` …), the operators \`inventory\`, \`hostname\` and \`ip\`,
@@ -89,17 +86,15 @@ each key once. Numbers are taken as they are written, digit by digit.`;
 }
 
 function groupSection({ title, about, settings }: SettingGroup): string {
-  const rows = Object.entries(settings).flatMap(([name, setting]) => {
-    return setting.format.isSecret ? [] : [row(name as SettingName, setting)];
-  });
+  const rows = Object.values(settings).flatMap((setting) => (setting.format.isSecret ? [] : [row(setting)]));
   return `## ${title}\n\n${about}\n\n${table(["Setting", "Default", "Used by", "What it does"], rows)}`;
 }
 
-function row(setting: SettingName, live: LiveSetting<unknown>): string[] {
+function row(live: LiveSetting<unknown>): string[] {
   const { flag, key, format, default: fallback, usedBy, doc, alsoVariable } = live;
   const name = flag === undefined ? `${code(`${key}:`)} in provider.yaml` : code(`--${flag} ${format.placeholder}`);
   const also = alsoVariable ? ` Also read from ${code(alsoVariable)}.` : "";
-  return [name, defaultText(fallback), noEffectYet(setting) || usersText(usedBy), `${doc}${also}`];
+  return [name, defaultText(fallback), usersText(usedBy), `${doc}${also}`];
 }
 
 function usersText(usedBy: readonly Program[]): string {

@@ -2,7 +2,7 @@
 import { Command, InvalidArgumentError } from "commander";
 import type { Told } from "../bidengine/questions.ts";
 import { addSettingOptions } from "../config/options.ts";
-import type { UsedConfig } from "../config/used-settings.ts";
+import type { Config } from "../config/table.ts";
 import { openToRead } from "../journal/read-only.ts";
 import type { TableReads } from "../journal/tables.ts";
 import { printable, printableJson } from "../market/printable.ts";
@@ -14,7 +14,7 @@ import type { Question } from "../runtime/lifecycle.ts";
 import { takeSettings } from "./settings.ts";
 
 export interface Asker {
-  readonly settings: UsedConfig;
+  readonly settings: Config;
   ask<T>(about: string, question?: Question): Promise<Told<T>>;
   askOn<T>(about: string, question: Question, signal: AbortSignal): AsyncGenerator<Told<T>>;
   /** Asks the provider or, where none can answer, its journal: which of the two does not show in the answer. */

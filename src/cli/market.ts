@@ -10,7 +10,7 @@ import { locateHostnameOperator } from "../cluster/hostnames/locate-operator.ts"
 import { createGrpcFeed } from "../cluster/inventory/grpc-feed.ts";
 import { locateInventory } from "../cluster/inventory/locate-operator.ts";
 import type { LeaseOptions } from "../cluster/leases/lease-options.ts";
-import type { UsedConfig } from "../config/used-settings.ts";
+import type { Config } from "../config/table.ts";
 import { createHttpKube } from "../kube/http/http-kube.ts";
 import type { Kube } from "../kube/kube.ts";
 import { createKubeService } from "../kube/kube-service.ts";
@@ -35,7 +35,7 @@ interface MarketGround {
 
 /** `prices` are the settings as they change. Without a kubeconfig, the service account of the pod we run in, or kubectl's own file. */
 export function marketOf(
-  values: UsedConfig,
+  values: Config,
   prices: () => PriceSettingsSource,
   kubeconfig: string | undefined,
   { environment, ...ground }: MarketGround,
@@ -45,9 +45,9 @@ export function marketOf(
   return { kube: createKubeService(connect), market: marketOptions(values, prices, inCluster) };
 }
 
-function marketOptions(values: UsedConfig, prices: () => PriceSettingsSource, inCluster: boolean): MarketOptions {
+function marketOptions(values: Config, prices: () => PriceSettingsSource, inCluster: boolean): MarketOptions {
   const { policyFile } = values;
-  const at = (endpoint: UsedConfig["ipOperatorEndpoint"], { kube }: Foundation) => {
+  const at = (endpoint: Config["ipOperatorEndpoint"], { kube }: Foundation) => {
     invariant(kube, "what is sold is in a cluster");
     return { endpoint, inCluster, clusterDomain: values.clusterDomain, kube };
   };
@@ -74,12 +74,12 @@ function marketOptions(values: UsedConfig, prices: () => PriceSettingsSource, in
   };
 }
 
-export function overcommitOf(values: UsedConfig): Overcommit {
+export function overcommitOf(values: Config): Overcommit {
   const { overcommitCpuPercent: cpuPercent, overcommitMemoryPercent: memoryPercent } = values;
   return { cpuPercent, memoryPercent, storagePercent: values.overcommitStoragePercent };
 }
 
-export function leasesOf(values: UsedConfig): LeaseOptions {
+export function leasesOf(values: Config): LeaseOptions {
   const { deploymentIngressDomain: ingressDomain } = values;
   // As the hostname operator has it: nobody outside may take the name of something in the cluster.
   const blockedHosts = [...values.deploymentBlockedHostnames, `.${values.clusterDomain}`];
@@ -101,21 +101,21 @@ export function leasesOf(values: UsedConfig): LeaseOptions {
   };
 }
 
-function bidEngineOf(values: UsedConfig): BidEngineOptions {
+function bidEngineOf(values: Config): BidEngineOptions {
   const { attributes, bidDeposit, bidTimeoutMs, reclamationWindowMs, minimumBalance } = values;
   const fee = feeOf(values, limits.bidGas);
   return { attributes, bidDeposit, minimumBalance, bidTimeoutMs, reclamationWindowMs, fee };
 }
 
 /** About what sending one message costs; nothing where somebody else pays. */
-function feeOf({ feeGranter, gasPrices: [price], fees: [fee] = [] }: UsedConfig, gas: bigint): Coin | undefined {
+function feeOf({ feeGranter, gasPrices: [price], fees: [fee] = [] }: Config, gas: bigint): Coin | undefined {
   if (feeGranter !== undefined) return undefined;
   if (fee) return fee;
   return price && { denom: price.denom, amount: toInteger(mulDecimals(price.amount, decimalOf(gas)), "up") };
 }
 
 /** How `run` looks after its money. */
-export function balanceOf(values: UsedConfig): BalanceOptions {
+export function balanceOf(values: Config): BalanceOptions {
   return {
     minimumBalance: values.minimumBalance,
     warnBalance: values.warnBalance,

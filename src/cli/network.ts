@@ -1,9 +1,9 @@
 /** What the settings say of the network of leases. */
 import { admittedControllers } from "../cluster/network/admitted-controllers.ts";
 import type { NetworkSettings } from "../cluster/network/watched-network.ts";
-import type { UsedConfig } from "../config/used-settings.ts";
+import type { Config } from "../config/table.ts";
 
-export function networkSettings(values: UsedConfig): NetworkSettings {
+export function networkSettings(values: Config): NetworkSettings {
   const { ingressMode, gatewayNamespace } = values;
   const gateway = ingressMode === "gateway-api" ? gatewayNamespace : undefined;
   return {

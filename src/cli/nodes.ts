@@ -1,10 +1,10 @@
 /** The nodes of the settings, each with its certificate, key and authorities. */
 import { createHttpTransports } from "../chain/comet/http-transport.ts";
 import type { RpcTransport } from "../chain/comet/transport.ts";
-import type { UsedConfig } from "../config/used-settings.ts";
+import type { Config } from "../config/table.ts";
 import { realClock } from "../runtime/clock.ts";
 
-type NodeSettings = Pick<UsedConfig, "nodes" | "nodeCertFiles" | "nodeKeyFiles" | "nodeCaFiles">;
+type NodeSettings = Pick<Config, "nodes" | "nodeCertFiles" | "nodeKeyFiles" | "nodeCaFiles">;
 
 export function nodesOf({ nodes, nodeCertFiles, nodeKeyFiles, nodeCaFiles }: NodeSettings): RpcTransport[] {
   const addresses = nodes.map((url, index) => {

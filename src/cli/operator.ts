@@ -2,7 +2,7 @@
 
 import { Command } from "commander";
 import { addSettingOptions } from "../config/options.ts";
-import type { UsedSetting } from "../config/used-settings.ts";
+import type { SettingName } from "../config/table.ts";
 import { parseAddress } from "../market/address.ts";
 import { realClock } from "../runtime/clock.ts";
 import { ProviderError } from "../runtime/errors.ts";
@@ -137,7 +137,7 @@ function processOptions(prepared: Prepared) {
   };
 }
 
-function defaulted<Name extends UsedSetting>({ values, sources }: Prepared, name: Name) {
+function defaulted<Name extends SettingName>({ values, sources }: Prepared, name: Name) {
   return { value: values[name], given: sources[name] !== "default" };
 }
 

@@ -3,7 +3,7 @@
 import { Command } from "commander";
 import type { ChainServiceOptions } from "../chain/chain-service.ts";
 import { addSettingOptions } from "../config/options.ts";
-import type { UsedConfig } from "../config/used-settings.ts";
+import type { Config } from "../config/table.ts";
 import { createProvider } from "../provider/provider.ts";
 import { realClock } from "../runtime/clock.ts";
 import { ProviderError } from "../runtime/errors.ts";
@@ -50,7 +50,7 @@ export function runCommand(): Command {
   });
 }
 
-async function chainOf(values: UsedConfig, redactor: Redactor, log: Log): Promise<ChainServiceOptions> {
+async function chainOf(values: Config, redactor: Redactor, log: Log): Promise<ChainServiceOptions> {
   if (values.from === undefined && values.keyFile === undefined) throw new ProviderError("AKP_KEY_MISSING", {});
   const { openKey } = await import("../chain/keys/open-key.ts");
   const { signer, warnings } = await openKey(keySettings(values), redactor.register);

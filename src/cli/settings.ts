@@ -8,14 +8,12 @@ import { type FollowedSettings, followSettings } from "../config/followed-settin
 import { type LoadedConfig, loadConfig } from "../config/load.ts";
 import { givenFlags } from "../config/options.ts";
 import type { ReadFile } from "../config/problem.ts";
-import { liveSettings } from "../config/table.ts";
-import type { UsedConfig } from "../config/used-settings.ts";
+import { type Config, liveSettings } from "../config/table.ts";
 import type { Clock } from "../runtime/clock.ts";
 import { createLog, type Log } from "../runtime/log.ts";
 import { createRedactor, type Redactor } from "../runtime/redact.ts";
 
-export interface TakenSettings extends Omit<LoadedConfig, "values"> {
-  readonly values: UsedConfig;
+export interface TakenSettings extends LoadedConfig {
   /** For whatever prints: it knows every secret among them. */
   readonly redactor: Redactor;
   /** With provider.yaml as it changes. Throws where there is no price for anything. */
@@ -61,14 +59,14 @@ export function kubeconfigOf({ values, sources }: Pick<TakenSettings, "values" |
   return sources.kubeconfig === "default" ? undefined : values.kubeconfig;
 }
 
-export function keySettings(values: UsedConfig): KeySettings {
+export function keySettings(values: Config): KeySettings {
   const { keyFile, from, keyringBackend, keyringDir, home, keyPassphrase } = values;
   const derivation = { coinType: values.keyCoinType, account: values.keyAccount, index: values.keyIndex };
   return { keyFile, from, derivation, keyringBackend, keyringDir: keyringDir ?? home, passphrase: keyPassphrase };
 }
 
 /** Undefined where the bus stays inside the process. */
-export function redisOf(values: UsedConfig): RedisOptions | undefined {
+export function redisOf(values: Config): RedisOptions | undefined {
   if (values.bus === "memory") return undefined;
   const { redisUrl, redisSentinels, redisSentinelMaster, redisUsername, redisPassword } = values;
   return {

@@ -2,24 +2,22 @@
 import { type Command, Option } from "commander";
 import type { Flags } from "./load.ts";
 import type { LiveSetting, Program, Setting } from "./setting.ts";
-import { groups, type SettingName, variableOf } from "./table.ts";
-import { noEffectYet } from "./used-settings.ts";
+import { groups, variableOf } from "./table.ts";
 
 /** The options that stand for settings, among all that a command has. */
 const settingOptions = new WeakSet<Option>();
 
 /** Adds the settings of a program, or of all, to a command. An option that the command already has stays its own. */
 export function addSettingOptions(command: Command, program: Program | "all"): Command {
-  const add = (title: string, setting: Setting, effect: string) => {
+  const add = (title: string, setting: Setting) => {
     const isOurs = program === "all" || setting.usedBy.includes(program);
     if (!isOurs || setting.flag === undefined || isTaken(command, setting.flag)) return;
-    const option = optionOf(setting, setting.flag, effect, command).helpGroup(`${title}:`);
+    const option = optionOf(setting, setting.flag, command).helpGroup(`${title}:`);
     settingOptions.add(option);
     command.addOption(option);
   };
   for (const { title, settings, inert } of groups) {
-    for (const [name, setting] of Object.entries(settings)) add(title, setting, noEffectYet(name as SettingName));
-    for (const setting of inert) add(title, setting, "");
+    for (const setting of [...Object.values(settings), ...inert]) add(title, setting);
   }
   return command;
 }
@@ -34,20 +32,20 @@ export function givenFlags(command: Command): Flags {
   );
 }
 
-function optionOf(setting: Setting, flag: string, effect: string, command: Command): Option {
+function optionOf(setting: Setting, flag: string, command: Command): Option {
   const short =
     setting.short && !command.options.some(({ short }) => short === `-${setting.short}`) ? `-${setting.short}, ` : "";
   const name = `${short}--${flag}`;
   // Dead settings and secrets are taken so that they can be answered, not so that anybody finds them.
   if (setting.type !== "live") return new Option(`${name} [value]`).hideHelp();
   if (setting.format.isSecret) return new Option(`${name} <value>`).hideHelp();
-  const option = new Option(`${name} ${setting.format.placeholder}`, describe(setting, flag, effect));
+  const option = new Option(`${name} ${setting.format.placeholder}`, describe(setting, flag));
   return setting.format.isList ? option.argParser(collect) : option;
 }
 
-function describe({ doc, default: fallback }: LiveSetting<unknown>, flag: string, effect: string): string {
+function describe({ doc, default: fallback }: LiveSetting<unknown>, flag: string): string {
   const value = typeof fallback === "object" ? fallback.says.replaceAll("`", "") : fallback;
-  const facts = [`AP_${variableOf(flag)}`, value && `default ${value}`, effect].filter(Boolean);
+  const facts = [`AP_${variableOf(flag)}`, value && `default ${value}`].filter(Boolean);
   return `${doc} (${facts.join(", ")})`;
 }
 

@@ -3,7 +3,6 @@ import { test } from "node:test";
 import { loadConfig } from "./load.ts";
 import { printConfig, printConfigAsJson } from "./print.ts";
 import { liveSettings } from "./table.ts";
-import { noEffectYet } from "./used-settings.ts";
 
 const loaded = loadConfig({
   flags: { "shutdown-timeout": "90s", "provider-config": "p.yaml" },
@@ -27,16 +26,6 @@ test("every setting is printed with its value and where it came from", () => {
   assert.deepEqual(rows.get("metrics-listener"), ["(not set)", "default"]);
   assert.equal(rows.get("deployment-blocked-hostnames")?.[0], "(none)");
   for (const [, { flag, key }] of liveSettings) assert.ok(rows.has(flag ?? key ?? ""), flag ?? key);
-});
-
-test("settings that nothing reads yet are marked as such, and the others are not", () => {
-  const isMarked = new Map(liveSettings.map(([name, { flag, key }]) => [flag ?? key ?? "", noEffectYet(name) !== ""]));
-  for (const line of printConfig(loaded).split("\n").slice(1)) {
-    const [setting = ""] = line.split(" ");
-    if (isMarked.has(setting)) assert.equal(line.endsWith(", no effect yet"), isMarked.get(setting), line);
-  }
-  const { settings } = JSON.parse(printConfigAsJson(loaded));
-  for (const [setting, mark] of isMarked) assert.equal("effect" in settings[setting], mark, setting);
 });
 
 test("the columns are aligned, and the warnings come last", () => {

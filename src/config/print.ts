@@ -1,13 +1,12 @@
 /** Every setting, its value and where that came from. Secrets are only said to be set. */
 import type { LoadedConfig } from "./load.ts";
 import { liveSettings } from "./table.ts";
-import { noEffectYet } from "./used-settings.ts";
 
 export function printConfig(loaded: LoadedConfig): string {
-  const rows = rowsOf(loaded).map(({ setting, value, source, effect }) => [
+  const rows = rowsOf(loaded).map(({ setting, value, source }) => [
     setting,
     value === "" ? "(none)" : (value ?? "(not set)"),
-    effect ? `${source}, ${effect}` : source,
+    source,
   ]);
   const lines = align([["SETTING", "VALUE", "SOURCE"], ...rows]);
   const warnings = loaded.warnings.map((warning) => `warning: ${warning}`);
@@ -15,9 +14,7 @@ export function printConfig(loaded: LoadedConfig): string {
 }
 
 export function printConfigAsJson(loaded: LoadedConfig): string {
-  const settings = rowsOf(loaded).map(({ setting, value = null, source, effect }) => {
-    return [setting, { value, source, ...(effect && { effect }) }] as const;
-  });
+  const settings = rowsOf(loaded).map(({ setting, value = null, source }) => [setting, { value, source }]);
   return `${JSON.stringify({ settings: Object.fromEntries(settings), warnings: loaded.warnings }, null, 2)}\n`;
 }
 
@@ -26,7 +23,7 @@ function rowsOf({ values, sources }: LoadedConfig) {
   return liveSettings.map(([name, { flag, key, format }]) => {
     const value = values[name];
     const shown = value === undefined ? undefined : format.show(value);
-    return { setting: flag ?? key ?? name, value: shown, source: sources[name], effect: noEffectYet(name) };
+    return { setting: flag ?? key ?? name, value: shown, source: sources[name] };
   });
 }
 

@@ -1,4 +1,6 @@
 import assert from "node:assert/strict";
+import { globSync, readFileSync } from "node:fs";
+import { join } from "node:path";
 import { test } from "node:test";
 import { loadConfig } from "./load.ts";
 import { programs, type Setting } from "./setting.ts";
@@ -23,6 +25,18 @@ test("every setting can be given in some way, and no two in the same", () => {
   assert.equal(new Set(flags.map(variableOf)).size, flags.length);
   assert.equal(settingsByFlag.size, flags.length);
   assert.equal(new Set(all.map(([name]) => name)).size, all.length);
+});
+
+test("no setting is read by nothing", () => {
+  const src = join(import.meta.dirname, "..");
+  const readers = globSync(["{cli,config}/*.ts", "bidengine/pricing/*.ts"], { cwd: src }).filter(
+    (path) => !path.endsWith("test.ts"),
+  );
+  const words = new Set(readers.flatMap((path) => readFileSync(join(src, path), "utf8").split(/[^\w-]+/)));
+  assert.deepEqual(
+    liveSettings.filter(([name, { flag }]) => !words.has(name) && !words.has(flag ?? "")).map(([name]) => name),
+    [],
+  );
 });
 
 test("every default is a value of its setting, and is shown as something that reads the same", () => {

@@ -41,23 +41,17 @@ async function rejectWith(died: Promise<Error>): Promise<never> {
 }
 
 function measureJournal(metrics: Metrics, journal: Journal): void {
-  const counters = [
+  metrics.readEach("counter", "akash_provider_journal", [
     ["commits", "Transactions committed", () => journal.counts.commits],
     ["units", "Units of work written", () => journal.counts.units],
     ["failed_units", "Units of work that failed", () => journal.counts.failed],
-  ] as const;
-  for (const [name, help, value] of counters) {
-    metrics.read({ name: `akash_provider_journal_${name}_total`, help, kind: "counter" }, value);
-  }
-  const gauges = [
+  ]);
+  metrics.readEach("gauge", "akash_provider_journal", [
     ["bytes", "Size of the journal on disk", () => journal.bytes()],
     ["waiting_units", "Units of work waiting for their commit", () => journal.counts.waiting],
     ["sync_seconds", "Duration of the last durable commit", () => journal.counts.syncLastMs / 1_000],
     ["sync_most_seconds", "Duration of the slowest durable commit", () => journal.counts.syncMostMs / 1_000],
-  ] as const;
-  for (const [name, help, value] of gauges) {
-    metrics.read({ name: `akash_provider_journal_${name}`, help, kind: "gauge" }, value);
-  }
+  ]);
   metrics.read({ name: "akash_provider_journal_rows", help: "Rows by table", kind: "gauge", labels: ["table"] }, () =>
     Object.entries(journal.rows()).map(([table, rows]) => [{ table }, rows]),
   );

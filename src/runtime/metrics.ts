@@ -28,9 +28,13 @@ interface Reading<Label extends string = never> {
 /** One number, or one for each combination of labels. */
 type Values<Label extends string> = number | readonly (readonly [Readonly<Record<Label, string>>, number])[];
 
+type Row = readonly [name: string, help: string, values: () => Values<never>];
+
 export interface Metrics {
   /** Calls `values` whenever the metrics are asked for. */
   read<Label extends string = never>(reading: Reading<Label>, values: () => Values<Label>): void;
+  /** Several of one kind and without labels, whose names begin alike; behind those of counters comes "_total". */
+  readEach(kind: Reading["kind"], prefix: string, rows: readonly Row[]): void;
   /** The same of how often something took how long. */
   readHistogram(reading: Pick<Reading, "name" | "help">, histogram: Histogram): void;
   /** Everything, or those of these names, as Prometheus reads it. A reading that fails is left out and counted. */
@@ -98,6 +102,10 @@ export function createMetrics(): Metrics {
 
   return {
     read,
+    readEach(kind, prefix, rows) {
+      const suffix = kind === "counter" ? "_total" : "";
+      for (const [name, help, values] of rows) read({ name: `${prefix}_${name}${suffix}`, help, kind }, values);
+    },
     readHistogram: (reading, histogram) => add({ ...reading, kind: "histogram" }, () => histogramLines(histogram)),
     text: async (only) =>
       (only ? sources.filter(({ reading }) => only.has(reading.name)) : sources).map(render).join("\n"),

@@ -5,18 +5,14 @@ import type { AddressPool } from "./address-pool.ts";
 const name = "akash_provider_addresses";
 
 export function measureAddresses(metrics: Metrics, pool: Pick<AddressPool, "usage" | "ageMs" | "counts">): void {
-  const gauges = [
+  metrics.readEach("gauge", name, [
     ["available", "IP addresses of the pool", () => Number(pool.usage?.total ?? 0n)],
     ["in_use", "IP addresses in use", () => Number(pool.usage?.inUse ?? 0n)],
     ["age_seconds", "Age of the IP operator's last answer", () => (pool.ageMs === undefined ? [] : pool.ageMs / 1_000)],
-  ] as const;
-  for (const [gauge, help, value] of gauges) metrics.read({ name: `${name}_${gauge}`, help, kind: "gauge" }, value);
-  const counters = [
+  ]);
+  metrics.readEach("counter", name, [
     ["answers", "Answers of the IP operator", () => pool.counts.answers],
     ["errors", "Requests to the IP operator that failed", () => pool.counts.errors],
     ["lease_errors", "Leases whose addresses the IP operator did not tell", () => pool.counts.leaseErrors],
-  ] as const;
-  for (const [counter, help, value] of counters) {
-    metrics.read({ name: `${name}_${counter}_total`, help, kind: "counter" }, value);
-  }
+  ]);
 }

@@ -8,19 +8,15 @@ export function measureFeed(
   metrics: Metrics,
   feed: Pick<InventoryFeed, "ageMs" | "trouble" | "counts" | "picture">,
 ): void {
-  const gauges = [
+  metrics.readEach("gauge", name, [
     ["age_seconds", "Age of the inventory", () => (feed.ageMs === undefined ? [] : feed.ageMs / 1_000)],
     ["usable", "1 while bids may rely on the inventory", () => (feed.trouble === undefined ? 1 : 0)],
     ["conditions", "Nodes and storage classes left out as nonsense", () => feed.picture?.conditions.length ?? 0],
-  ] as const;
-  for (const [gauge, help, value] of gauges) metrics.read({ name: `${name}_${gauge}`, help, kind: "gauge" }, value);
-  const counters = [
+  ]);
+  metrics.readEach("counter", name, [
     ["pictures", "Inventories received", () => feed.counts.pictures],
     ["proofs", "Answers of a silent inventory operator that was asked", () => feed.counts.proofs],
     ["reconnects", "Connections to the inventory operator after the first", () => feed.counts.reconnects],
     ["errors", "Failures of the inventory operator or its connection", () => feed.counts.errors],
-  ] as const;
-  for (const [counter, help, value] of counters) {
-    metrics.read({ name: `${name}_${counter}_total`, help, kind: "counter" }, value);
-  }
+  ]);
 }

@@ -3,13 +3,10 @@ import type { Metrics } from "../../runtime/metrics.ts";
 import type { OccurrenceKeeper } from "./occurrence-keeper.ts";
 
 export function measureOccurrences(metrics: Metrics, { counts, recorded }: OccurrenceKeeper): void {
-  const counters = [
+  metrics.readEach("counter", "akash_provider_lease_events", [
     ["seen", "Events of our leases' namespaces seen", () => counts.seen],
     ["kept", "Occurrences of leases written to the journal", () => counts.kept],
     ["written", "Events written to the cluster", () => recorded.written],
     ["failed", "Events that could not be written to the cluster", () => recorded.failed],
-  ] as const;
-  for (const [counter, help, value] of counters) {
-    metrics.read({ name: `akash_provider_lease_events_${counter}_total`, help, kind: "counter" }, value);
-  }
+  ]);
 }

@@ -15,23 +15,19 @@ const states = ["served", "waiting", "refused"] as const;
 const healths = ["healthy", "unhealthy", "unknown"] as const;
 
 export function measureHostnames(metrics: Metrics, { operator, leading, grpc }: MeasuredHostnames): void {
-  const gauges = [
+  metrics.readEach("gauge", name, [
     ["age_seconds", "Time since the API server was last heard of", () => operator.ageMs / 1_000],
     ["leading", "1 while this copy writes", () => (leading() ? 1 : 0)],
     ["ignored_leases", "Leases with host names that wait for something", () => operator.ignored.size],
     ["streams", "gRPC streams that receive each change", () => grpc.streams],
     ["longest_gap_seconds", "Longest time without a route in a transfer", () => operator.counts.longestGapMs / 1_000],
-  ] as const;
-  for (const [gauge, help, value] of gauges) metrics.read({ name: `${name}_${gauge}`, help, kind: "gauge" }, value);
-  const counters = [
+  ]);
+  metrics.readEach("counter", name, [
     ["written", "Objects written", () => operator.counts.written],
     ["removed", "Objects removed", () => operator.counts.removed],
     ["transfers", "Host names moved from one lease to another", () => operator.counts.transfers],
     ["transfer_gaps", "Of these, moved with a moment without a route", () => operator.counts.gaps],
-  ] as const;
-  for (const [counter, help, value] of counters) {
-    metrics.read({ name: `${name}_${counter}_total`, help, kind: "counter" }, value);
-  }
+  ]);
   const count = (is: (state: HostState) => boolean) => [...operator.states.list()].filter(is).length;
   const gauge = { kind: "gauge" } as const;
   metrics.read({ ...gauge, name: `${name}_hostnames`, help: "Host names by state", labels: ["state"] }, () =>

@@ -14,24 +14,20 @@ interface MeasuredInventory {
 const name = "akash_provider_inventory";
 
 export function measureInventory(metrics: Metrics, { operator, publisher, grpc }: MeasuredInventory): void {
-  const gauges = [
+  metrics.readEach("gauge", name, [
     ["age_seconds", "Time since the API server was last heard of", () => operator.ageMs / 1_000],
     ["ready", "1 once the whole cluster was read", () => (publisher.ready ? 1 : 0)],
     ["streams", "gRPC streams that receive each change", () => grpc.streams],
     ["pods", "Pods counted", () => operator.counts.allocations.pods],
-  ] as const;
-  for (const [gauge, help, value] of gauges) metrics.read({ name: `${name}_${gauge}`, help, kind: "gauge" }, value);
-  const counters = [
+  ]);
+  metrics.readEach("counter", name, [
     ["pictures", "Inventories computed", () => operator.counts.pictures],
     ["published", "Inventories published", () => publisher.counts.published],
     ["drifts", "Nodes whose use a recount found wrong; more than 0 is a bug", () => operator.counts.allocations.drifts],
     ["labelled", "Nodes whose labels were written", () => operator.counts.labelled],
     ["registry_failures", "Failed reads of the GPU registry", () => operator.counts.registryFailures],
     ["ceph_failures", "Failed requests to Ceph", () => operator.counts.cephFailures],
-  ] as const;
-  for (const [counter, help, value] of counters) {
-    metrics.read({ name: `${name}_${counter}_total`, help, kind: "counter" }, value);
-  }
+  ]);
   measureCluster(metrics, () => operator.inventory);
 }
 

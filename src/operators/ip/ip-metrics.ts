@@ -8,7 +8,7 @@ const name = "akash_provider_ip";
 
 export function measureIp(metrics: Metrics, operator: IpOperator, grpc: Pick<GrpcListener, "streams">): void {
   const { view } = operator;
-  const gauges = [
+  metrics.readEach("gauge", name, [
     ["addresses", "Addresses of the pool or range that is leased", () => Number(operator.usage.total)],
     ["addresses_in_use", "Addresses of it in use", () => Number(operator.usage.inUse)],
     ["addresses_free", "Addresses of it that are free", () => Number(operator.usage.free)],
@@ -26,8 +26,7 @@ export function measureIp(metrics: Metrics, operator: IpOperator, grpc: Pick<Grp
       "Time since the API server was last heard of",
       () => Math.max(view.declared.ageMs, view.balancers.ageMs) / 1_000,
     ],
-  ] as const;
-  for (const [gauge, help, value] of gauges) metrics.read({ name: `${name}_${gauge}`, help, kind: "gauge" }, value);
+  ]);
   const poolsHelp = "Addresses of each pool of MetalLB's, and those in use";
   const pools = {
     name: `${name}_pool_addresses`,
