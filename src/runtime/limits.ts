@@ -596,6 +596,13 @@ export const limits = {
   /** Who waits looks this often whether nobody leads any more. */
   leaderLookMs: 2 * second,
 
+  /**
+   * Writes of one object within that time, after which it is left as somebody else wants it for as long: a lease that is
+   * changed by a person or a script comes to one or two, and a rival that changes it back to one for each of ours.
+   */
+  contestedWrites: 10,
+  contestedWithinMs: minute,
+
   // Hostname operator
   /** Routes written at once: a cluster that starts with thousands has them in a minute, and the API server others to serve. */
   hostnameWrites: 32,
@@ -613,6 +620,13 @@ export const limits = {
   hostnameSettleMs: 5 * second,
   /** That nothing led to a name for a moment is told this long: who asks why it failed asks soon. */
   hostnameGapToldMs: hour,
+  /**
+   * A route that had to go for a new one, and was put back since the controller refused that too, is left alone this long:
+   * each try is a moment without a route, and what was refused seldom changes by itself.
+   */
+  hostnameForceAgainMs: 10 * minute,
+  /** A controller of the Gateway API has said something of a route by then; they take seconds. */
+  hostnameAnswerMs: minute,
   /** A proof of ownership in the DNS is looked for this often: who has just written it there waits for it. */
   hostnameProofEveryMs: minute,
   /** How long a name server may take. */
@@ -1158,9 +1172,13 @@ export const limits = {
   streamBytesAhead: 64 * 1024,
   /** Of frames that are written together: a TLS record, and what waits for each of many slow readers, twice with its encryption. */
   streamPieceBytes: 16 * 1024,
-  /** Who takes less than such a piece in so long is cut off: what he wanted to read is in the cluster's files. */
-  streamStalledMs: minute,
-  /** From the end of a stream's rights to its close frame; and from there to the end of its connection. */
+  /**
+   * For whom nothing could be written for so long is cut off, and so is who has not read a stream's end by then. That may be
+   * somebody who reads all the time: the kernel takes more when a third of its buffer is free, of up to 4 MB. This long, it is
+   * one with less than 3 KB/s. What waits for him meanwhile is little, and he counts among his tenant's streams.
+   */
+  streamStalledMs: 10 * minute,
+  /** From the end of a stream's rights to its close frame; and from there to the end of our half of its connection. */
   streamFarewellMs: second,
   /** Of what a tenant sends to a shell, in one frame: tools send 4 KB, a browser what somebody pastes. */
   streamFrameBytes: 2 ** 20,
@@ -1192,8 +1210,12 @@ export const limits = {
   acmeAnswerBytes: 256 * 1024,
   /** Of what an authority says is wrong. */
   acmeReasonChars: 400,
+  /** Of all that is kept of a failure, with the address that it was at, which an authority makes up too. */
+  acmeTroubleChars: 1_200,
   /** From an order to its certificate: the authority asks us within seconds, and again for a while. */
   acmeOrderMs: 10 * minute,
+  /** Failures in a row until an order is left for another: two hours, in which an authority that was away may be back. */
+  acmeOrderTries: 8,
   /** How often an order is looked at, at first and later: validation takes seconds. */
   acmePollFirstMs: second,
   acmePollMostMs: 15 * second,
@@ -1209,6 +1231,8 @@ export const limits = {
   acmeChallengeMs: 10 * second,
   /** What a crash left half written is taken away when it is older than any write lasts. */
   acmeLeftoverMs: hour,
+  /** How far our clock may be behind that of who made a certificate for us; authorities date theirs back by an hour besides. */
+  certificateSkewMs: 10 * minute,
 
   // Metrics
   /** A few Prometheus servers, and a person with a browser. */

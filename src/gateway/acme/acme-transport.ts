@@ -62,19 +62,19 @@ function refuse(url: string, { status, headers }: Response, text: string, clock:
   if (kind === "badNonce") return;
   const said = [detail, ...(Array.isArray(subproblems) ? subproblems.map(detailOf) : [])].filter(Boolean).join("; ");
   throw new ProviderError("AKP_ACME_REFUSED", {
-    ...{ url, status, kind: shown(kind || "no reason given") },
-    reason: shown(said || `status ${status}`),
+    ...{ url, status, kind: inBrief(kind || "no reason given") },
+    reason: inBrief(said || `status ${status}`),
     retryAfterMs: retryAfterMs(headers.get("retry-after"), clock),
   });
 }
 
 export function detailOf(problem: unknown): string {
-  return isRecord(problem) && typeof problem["detail"] === "string" ? shown(problem["detail"]) : "";
+  return isRecord(problem) && typeof problem["detail"] === "string" ? inBrief(problem["detail"]) : "";
 }
 
 /** For logs and people: an authority's words may be long. */
-function shown(text: string): string {
-  return text.replaceAll(/\s+/g, " ").slice(0, limits.acmeReasonChars);
+export function inBrief(text: string, chars: number = limits.acmeReasonChars): string {
+  return text.replaceAll(/\s+/g, " ").slice(0, chars);
 }
 
 function retryAfterMs(text: string | null, clock: Clock): number {

@@ -7,7 +7,7 @@ import { ProviderError } from "../../runtime/errors.ts";
 import { limits } from "../../runtime/limits.ts";
 import type { Listener } from "../../runtime/listener.ts";
 import type { Log } from "../../runtime/log.ts";
-import { carry, detailOf, withCall } from "./acme-transport.ts";
+import { carry, detailOf, inBrief, withCall } from "./acme-transport.ts";
 import { answerOverHttp, answerOverTls } from "./challenge-listeners.ts";
 import type { IssuerStorage } from "./issuer-storage.ts";
 
@@ -88,6 +88,9 @@ export function createAuthority(options: AuthorityOptions, deps: AuthorityDeps):
   }
 
   async function prove(client: Client, acme: Acme, order: Order, tries: number, signal: AbortSignal): Promise<void> {
+    // All of them would be asked for at once.
+    const { length } = order.authorizations ?? [];
+    if (length > 1) throw orderOver(`it wants ${length} names proved, and we asked for one`);
     for (const authorization of await client.getAuthorizations(order)) {
       if (authorization.status !== "pending") continue;
       const offered = kinds.filter((kind) => authorization.challenges.some(({ type }) => type === kind));
@@ -147,6 +150,9 @@ export function createAuthority(options: AuthorityOptions, deps: AuthorityDeps):
     openOrder: (signal) =>
       withAccount(signal, async (client) => {
         const { url } = await client.createOrder({ identifiers: [{ type: "dns", value: host }] });
+        // What is kept is gone on with for hours, whoever answers there.
+        if (!URL.canParse(url) || new URL(url).protocol !== new URL(directoryUrl).protocol)
+          throw orderOver(`it is at ${inBrief(url)}`);
         return url;
       }),
     complete: ({ url, key }, tries, signal) =>
@@ -156,8 +162,7 @@ export function createAuthority(options: AuthorityOptions, deps: AuthorityDeps):
           if (order.status === "valid") {
             return { certificate: await client.getCertificate(order), url: order.certificate ?? url };
           }
-          if (order.status === "invalid")
-            throw new ProviderError("AKP_ACME_ORDER_OVER", { reason: detailOf(order.error) || "it is invalid" });
+          if (order.status === "invalid") throw orderOver(detailOf(order.error) || "it is invalid");
           if (order.status === "pending") await prove(client, acme, order, tries, signal);
           if (order.status === "ready") {
             const [, request] = await acme.crypto.createCsr({ commonName: host }, inPkcs8(key));
@@ -180,7 +185,11 @@ async function loadAcme(): Promise<Acme> {
 function asOver(thrown: unknown): never {
   const status = ProviderError.is(thrown, "AKP_ACME_REFUSED") ? thrown.details["status"] : undefined;
   if ((status !== 403 && status !== 404) || isRefusal(thrown, "accountDoesNotExist")) throw thrown;
-  throw new ProviderError("AKP_ACME_ORDER_OVER", { reason: "the authority does not have it" }, { cause: thrown });
+  throw orderOver("the authority does not have it", thrown);
+}
+
+function orderOver(reason: string, cause?: unknown): ProviderError {
+  return new ProviderError("AKP_ACME_ORDER_OVER", { reason }, { cause });
 }
 
 function isRefusal(thrown: unknown, kind: string): boolean {

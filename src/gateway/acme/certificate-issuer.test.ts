@@ -213,6 +213,22 @@ test("an order that the authority refuses to go on with is left for another; one
   }
 });
 
+test("an order that nobody could be reached for, time and again, is left for another", async (t) => {
+  for (const [failures, order] of [
+    [limits.acmeOrderTries - 1, 1],
+    [limits.acmeOrderTries, 2],
+  ] as const) {
+    const { clock, authority, start } = setUpIssuer(t);
+    authority.trouble = unreachable;
+    start();
+    await clock.advance((2 ** (failures - 1) - 1) * minute);
+    assert.equal(authority.asked.length, failures);
+    authority.trouble = undefined;
+    await clock.advance(6 * hour);
+    assert.deepEqual([...authority.issued.keys()], [`https://staging.example/order/${order}`]);
+  }
+});
+
 test("a clock that is wrong does not make us order one certificate after the other", async (t) => {
   const { clock, authority, start } = setUpIssuer(t);
   authority.behindMs = 70 * day;

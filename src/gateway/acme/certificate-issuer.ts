@@ -14,6 +14,7 @@ import { createQueue, type Queue } from "../../runtime/queue.ts";
 import type { Random } from "../../runtime/random.ts";
 import { readPair } from "../certificate/file-certificate.ts";
 import type { CertificateSource } from "../certificate/served-certificate.ts";
+import { inBrief } from "./acme-transport.ts";
 import type { Authority } from "./authority.ts";
 import { type IssuerStorage, noAttempts, type StoredCertificate } from "./issuer-storage.ts";
 
@@ -177,10 +178,12 @@ export function createCertificateIssuer(deps: IssuerDeps): CertificateIssuer {
   function fail(thrown: unknown): void {
     const error = ProviderError.from(thrown);
     counts.failed += 1;
-    trouble = error.message;
-    if (isFinal(error)) storage.dropOrder();
+    // In it may be whatever an authority said to acme-client, and an address that it made up.
+    trouble = inBrief(error.message, limits.acmeTroubleChars);
     const failures = storage.attempts.failures + 1;
-    storage.keepAttempts({ failures, failedAtMs: clock.now(), why: error.message });
+    // Also one that only ever fails for what may pass by itself: it may be the order that is at fault.
+    if (isFinal(error) || failures % limits.acmeOrderTries === 0) storage.dropOrder();
+    storage.keepAttempts({ failures, failedAtMs: clock.now(), why: trouble });
     failedHere = true;
     const { retryAfterMs } = error.details;
     askedForMs = typeof retryAfterMs === "number" ? retryAfterMs : 0;

@@ -122,3 +122,18 @@ test("one that is over is not served any more", async (t) => {
   assert.match(followed.trouble ?? "", /the certificate ended at/);
   assert.deepEqual(changes, [undefined]);
 });
+
+test("one that begins later is served from then on, and what was good stays until then", async (t) => {
+  const { clock, make, write, follow, look, changes } = setUp(t);
+  const first = make(90);
+  write(first);
+  const followed = follow();
+  const times = { fromMs: clock.now() + day, untilMs: clock.now() + 90 * day };
+  const next = makeCertificate({ owner, hosts: [host], isServer: true, serial: serial++, ...times });
+  write(next);
+  await look();
+  assert.partialDeepStrictEqual(followed.current, { certificate: first.certificate });
+  assert.match(followed.trouble ?? "", /the certificate begins at/);
+  await clock.advance(day);
+  assert.deepEqual([changes, followed.trouble], [[next.certificate], undefined]);
+});

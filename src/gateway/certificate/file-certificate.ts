@@ -9,6 +9,7 @@ import type { CertificateWithKey } from "../../chain/certificates/certificate-fi
 import { type Clock, formatTime } from "../../runtime/clock.ts";
 import { reasonOf } from "../../runtime/errors.ts";
 import { followFile } from "../../runtime/followed-file.ts";
+import { limits } from "../../runtime/limits.ts";
 import type { Log } from "../../runtime/log.ts";
 import type { CertificateSource } from "./served-certificate.ts";
 
@@ -92,9 +93,10 @@ export function followCertificateFiles(
 /** Throws why it cannot be shown for this name. */
 export function readPair(certificate: string, key: string, host: string | undefined, nowMs: number): Good {
   const leaf = new X509Certificate(certificate);
-  const untilMs = leaf.validToDate.getTime();
+  const [fromMs, untilMs] = [leaf.validFromDate.getTime(), leaf.validToDate.getTime()];
   if (!leaf.checkPrivateKey(createPrivateKey(key))) throw new Error("the key does not belong to the certificate");
   if (untilMs <= nowMs) throw new Error(`the certificate ended at ${formatTime(untilMs)}`);
+  if (fromMs > nowMs + limits.certificateSkewMs) throw new Error(`the certificate begins at ${formatTime(fromMs)}`);
   if (host === undefined) throw new Error("it is for a public host name, and cluster-public-hostname is not set");
   if (leaf.checkHost(host) === undefined) throw new Error(`the certificate is not for ${host}`);
   // Those behind it must be readable too.

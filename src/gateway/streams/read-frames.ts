@@ -7,7 +7,8 @@ import { limits } from "../../runtime/limits.ts";
 
 type Take = (bytes: Buffer, isBinary: boolean) => Promise<void> | undefined;
 
-export function readFrames(webSocket: WebSocket, take: Take, onFailure: (thrown: unknown) => void): void {
+/** Returns how to throw away what is there and what comes. */
+export function readFrames(webSocket: WebSocket, take: Take, onFailure: (thrown: unknown) => void): () => void {
   /** Came behind the frame that is being taken. */
   const waiting: { readonly bytes: Buffer; readonly isBinary: boolean }[] = [];
   let waitingBytes = 0;
@@ -29,7 +30,7 @@ export function readFrames(webSocket: WebSocket, take: Take, onFailure: (thrown:
     isTaking = false;
   }
 
-  webSocket.on("message", (data: RawData, isBinary) => {
+  function read(data: RawData, isBinary: boolean): void {
     const bytes = data as Buffer;
     if (isTaking) {
       waiting.push({ bytes, isBinary });
@@ -43,5 +44,12 @@ export function readFrames(webSocket: WebSocket, take: Take, onFailure: (thrown:
     } catch (thrown) {
       onFailure(thrown);
     }
-  });
+  }
+
+  webSocket.on("message", read);
+  return () => {
+    webSocket.off("message", read);
+    [waiting.length, waitingBytes] = [0, 0];
+    webSocket.resume();
+  };
 }

@@ -3,6 +3,7 @@ import { once } from "node:events";
 import { test } from "node:test";
 import { eventually } from "../../../test/eventually.ts";
 import { openStream, serveStreams } from "../../../test/stream-stage.ts";
+import { clientFrame } from "../../../test/web-socket-bytes.ts";
 import { ProviderError } from "../../runtime/errors.ts";
 import { limits } from "../../runtime/limits.ts";
 import type { StreamHandler, TenantStream } from "./tenant-stream.ts";
@@ -26,6 +27,26 @@ test("a stream is pinged every ten seconds and lives for an hour, whether anybod
   assert.deepEqual([silent.frames.length, silent.isEnded], [360, false]);
   assert(silent.frames.every(({ bytes }) => bytes.length === 0));
   assert.equal(admission.count, 2);
+});
+
+test("who is behind with what he reads finds a ping for every ten seconds in it", async (t) => {
+  const line = "x".repeat(1_000);
+  let [sent, isEnough] = [0, false];
+  const { port, clock } = await serveStreams(t, async ({ send, signal }) => {
+    while (!isEnough && !signal.aborted) {
+      await send(line);
+      sent += 1;
+    }
+    return { code: 1000 };
+  });
+  const client = await openStream(port);
+  client.socket.pause();
+  await eventually("a handler that waits", () => isStill(() => sent));
+  await clock.advance(3 * limits.streamPingMs);
+  isEnough = true;
+  client.socket.resume();
+  await client.until(() => client.close !== undefined);
+  assert.equal(client.count("ping"), 3);
 });
 
 test("a close frame is echoed with its code and without its reason, then the connection ends", async (t) => {
@@ -87,7 +108,51 @@ test("who does not answer a close frame is left all the same", async (t) => {
   await client.until(() => client.isEnded);
 });
 
-test("a handler waits for its reader, and a reader that takes nothing for a minute is cut off", async (t) => {
+for (const [who, sendsFirst, sendsLater] of [
+  ["who still sends something", false, true],
+  ["whose input nobody takes", true, false],
+] as const)
+  test(`the end of a stream reaches a reader who is behind and ${who}`, async (t) => {
+    const count = 1_000;
+    const begun = Promise.withResolvers<void>();
+    let isDone = false;
+    const { port, clock, admission } = await serveStreams(t, async (stream) => {
+      stream.onFrame(() => new Promise(() => undefined));
+      await begun.promise;
+      for (let sent = 0; sent < count; sent += 1) await stream.send(Buffer.alloc(1_000));
+      isDone = true;
+      return { code: 1000 };
+    });
+    const client = await openStream(port);
+    // More than is read ahead, so that some of it is never read.
+    if (sendsFirst) for (let left = 20; left > 0; left -= 1) client.send("binary", Buffer.alloc(16_384));
+    await eventually("all of it on its way", () => client.socket.writableLength === 0);
+    client.socket.pause();
+    begun.resolve();
+    await eventually("a stream at its end", () => isDone);
+    await clock.advance(5 * limits.streamFarewellMs);
+    // Of a connection that is gone, the kernel would throw away what was not read yet.
+    const pong = clientFrame("pong", "");
+    if (sendsLater)
+      for (let left = 3; left > 0; left -= 1) await new Promise((done) => client.socket.write(pong, done));
+    client.socket.resume();
+    await client.until(() => client.isEnded);
+    assert.deepEqual([client.count("binary"), client.close?.code], [count, 1000]);
+    await eventually("no stream", () => admission.count === 0);
+  });
+
+test("who neither reads the end of a stream nor leaves is left in the end", async (t) => {
+  const { port, clock, admission } = await serveStreams(t, async () => ({ code: 1000 }));
+  const client = await openStream(port);
+  client.socket.pause();
+  await clock.advance(limits.streamStalledMs);
+  assert.equal(admission.count, 1);
+  await clock.advance(2 * limits.streamFarewellMs);
+  await eventually("no stream", () => admission.count === 0);
+  client.socket.destroy();
+});
+
+test("a handler waits for its reader, and a reader that takes nothing for ten minutes is cut off", async (t) => {
   const line = "x".repeat(1_000);
   let sent = 0;
   let reason: unknown;
@@ -101,11 +166,7 @@ test("a handler waits for its reader, and a reader that takes nothing for a minu
   });
   const client = await openStream(port);
   client.socket.pause();
-  await eventually("a handler that waits", async () => {
-    const before = sent;
-    await new Promise((resolve) => setTimeout(resolve, 20));
-    return sent > 0 && sent === before;
-  });
+  await eventually("a handler that waits", () => isStill(() => sent));
   await clock.advance(limits.streamStalledMs - limits.streamPingMs);
   assert.equal(reason, undefined);
   await clock.advance(2 * limits.streamPingMs);
@@ -130,6 +191,29 @@ test("who reads slowly, and reads, is not cut off", async (t) => {
   }
   assert.equal(client.count("binary"), whole / frame.length);
   assert.equal(client.close?.code, 1000);
+});
+
+test("nor is one who reads all the time, and so little that the kernel has no room for minutes", async (t) => {
+  let sent = 0;
+  const { port, clock, admission } = await serveStreams(t, async ({ send, signal }) => {
+    while (!signal.aborted) {
+      await send(Buffer.alloc(16 * 1024));
+      sent += 1;
+    }
+    return { code: 1000 };
+  });
+  const client = await openStream(port);
+  client.socket.pause();
+  await eventually("a handler that waits", () => isStill(() => sent));
+  // Of its send buffer, the kernel wants a third to be free before it takes more: on loopback that is a megabyte.
+  for (let seconds = 0; seconds < 5 * 60; seconds += 4) {
+    const sip = once(client.socket, "data");
+    client.socket.once("data", () => client.socket.pause()).resume();
+    await sip;
+    await clock.advance(4_000);
+  }
+  assert.equal(admission.count, 1);
+  client.socket.destroy();
 });
 
 test("what a tenant sends is read no faster than it is taken, in its order, and none is lost", async (t) => {
@@ -209,6 +293,13 @@ test("a frame that is larger than anybody sends ends its own stream alone", asyn
   await eventually("one stream", () => admission.count === 1);
   assert.equal(other.isEnded, false);
 });
+
+/** The kernel takes megabytes before a handler has to wait. */
+async function isStill(sent: () => number): Promise<boolean> {
+  const before = sent();
+  await new Promise((resolve) => setTimeout(resolve, 20));
+  return sent() > 0 && sent() === before;
+}
 
 function thrown(error: Error): () => never {
   return () => {

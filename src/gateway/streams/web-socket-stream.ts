@@ -50,15 +50,19 @@ export function serveStream(handler: StreamHandler, { webSocket, socket, admitte
   let nextBeat = clock.timer(limits.streamBeatMs, beat);
   let farewell: { cancel(): void } | undefined;
   let isOver = false;
+  /** As an answer to our close frame, or first. */
+  let hasSaidClose = false;
+  let discardInput: () => void = () => undefined;
 
   function beat(): void {
     nextBeat = clock.timer(limits.streamBeatMs, beat);
     beats += 1;
-    // That somebody has left of whom nothing is read comes to light only by writing.
-    const isDue = webSocket.isPaused || (beats * limits.streamBeatMs) % limits.streamPingMs === 0;
+    // Also behind what waits already: who is behind reads it in his time, and counts on one in every ten seconds.
+    const isDue = (beats * limits.streamBeatMs) % limits.streamPingMs === 0;
+    // That somebody has left of whom nothing is read comes to light only by writing. Where something waits, that does it.
+    const isProbe = !writes.room() && webSocket.isPaused;
     if (writes.waitedMs() > limits.streamStalledMs) cutOff();
-    // Behind what waits already, a ping would say nothing.
-    else if (isDue && isOpen() && !writes.room()) webSocket.ping();
+    else if (isOpen() && (isDue || isProbe)) webSocket.ping();
   }
 
   function cutOff(): void {
@@ -71,14 +75,23 @@ export function serveStream(handler: StreamHandler, { webSocket, socket, admitte
     isOver = true;
     farewell?.cancel();
     webSocket.closeWith(signal.aborted ? closeFor(signal.reason) : close);
-    leaveLater();
+    discardInput();
+    leaveLater(clock.monotonicMs() + limits.streamStalledMs);
   }
 
-  function leaveLater(): void {
+  /**
+   * The kernel still holds megabytes for a slow reader, and throws them away where something comes for a connection that is
+   * gone. So only our half is ended, and what comes is read on, until he has left too.
+   */
+  function leaveLater(deadlineMs: number): void {
     if (webSocket.readyState === WebSocket.CLOSED) return;
     farewell = clock.timer(limits.streamFarewellMs, () => {
-      if (socket.writableLength > 0) leaveLater();
-      else webSocket.terminate();
+      const isRead = hasSaidClose && socket.writableLength === 0;
+      if (isRead || clock.monotonicMs() > deadlineMs) webSocket.terminate();
+      else {
+        socket.end();
+        leaveLater(deadlineMs);
+      }
     });
   }
 
@@ -95,7 +108,10 @@ export function serveStream(handler: StreamHandler, { webSocket, socket, admitte
   const gone = () => {
     if (!isOver) admitted.end(new ProviderError("AKP_STREAM_CLIENT_GONE", {}));
   };
-  webSocket.onLeave = gone;
+  webSocket.onLeave = () => {
+    hasSaidClose = true;
+    gone();
+  };
   webSocket.beforeClose = writes.flush;
   webSocket.on("error", (error) => log.debug("stream failed", { reason: error.message }));
   // Who pings and does not read makes us hold nothing.
@@ -113,11 +129,12 @@ export function serveStream(handler: StreamHandler, { webSocket, socket, admitte
       writes.write(frame);
       return signal.aborted ? undefined : writes.room();
     },
-    onFrame: (listener) =>
-      readFrames(webSocket, listener, (thrown) => {
+    onFrame(listener) {
+      discardInput = readFrames(webSocket, listener, (thrown) => {
         log.error("stream failed", { error: thrown });
         admitted.end(ProviderError.from(thrown));
-      }),
+      });
+    },
   });
   webSocket.once("close", () => {
     gone();

@@ -29,14 +29,15 @@ export function keepHeartbeat(session: ServerHttp2Session, socket: Socket, clock
 }
 
 /**
- * A ping is cheap, and some clients measure the way with many while they are sent much. Those who send nothing else are told
- * to be quiet, in the words that clients know, and hung up on.
+ * A ping is cheap, and some clients measure the way with many while they are sent much. Settings are answered as pings are, and
+ * nobody changes his more than a few times. Those who send nothing else are told to be quiet, in the words that clients know,
+ * and hung up on.
  */
 export function boundPings(session: ServerHttp2Session, clock: Clock, onFlood?: () => void): void {
   const { atOnce, perS } = limits.grpcPings;
   let left: number = atOnce;
   let atMs = clock.monotonicMs();
-  session.on("ping", () => {
+  const count = () => {
     const nowMs = clock.monotonicMs();
     left = Math.min(atOnce, left + ((nowMs - atMs) / 1_000) * perS) - 1;
     atMs = nowMs;
@@ -46,5 +47,7 @@ export function boundPings(session: ServerHttp2Session, clock: Clock, onFlood?: 
     session.goaway(constants.NGHTTP2_ENHANCE_YOUR_CALM, 0, Buffer.from("too_many_pings"));
     // In a later turn: at once it would overtake what it was told.
     clock.timer(0, () => session.destroy());
-  });
+  };
+  session.on("ping", count);
+  session.on("remoteSettings", count);
 }
