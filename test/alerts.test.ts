@@ -14,6 +14,7 @@ import { amountOf, parseCoins } from "../src/market/coin.ts";
 import { formatLeaseId } from "../src/market/ids.ts";
 import { leaseNamespace } from "../src/market/lease-namespace.ts";
 import { measureHostnames } from "../src/operators/hostname/hostname-metrics.ts";
+import { measureIp } from "../src/operators/ip/ip-metrics.ts";
 import { sleep } from "../src/runtime/clock.ts";
 import { untilAborted } from "../src/runtime/lifecycle.ts";
 import { limits } from "../src/runtime/limits.ts";
@@ -22,6 +23,7 @@ import { pictureFeed } from "./bid-stage.ts";
 import { type FaultTransport, faultTransport } from "./fault-transport.ts";
 import { memoryFolder, temporaryFolder } from "./folder.ts";
 import { openHostnameStage } from "./hostname-stage.ts";
+import { openIpStage } from "./ip-stage.ts";
 import { shop } from "./lease-sdl.ts";
 import { type LeaseStage, machine, onLeaseStage, purse } from "./lease-stage.ts";
 import { createTenant } from "./lease-tenant.ts";
@@ -128,7 +130,19 @@ async function playTroubles(t: TestContext): Promise<{ well: string; troubled: M
   });
   troubled.set("AkashProviderDown", "");
   troubled.set("AkashProviderHostnamesNotLed", `${well}${await hostnameMetrics(t, false)}`);
-  return { well: `${well}${await hostnameMetrics(t, true)}`, troubled };
+  troubled.set("AkashProviderAddressesNotLed", `${well}${await ipMetrics(t, false)}`);
+  return { well: `${well}${await hostnameMetrics(t, true)}${await ipMetrics(t, true)}`, troubled };
+}
+
+/** What one copy of the IP operator serves. */
+async function ipMetrics(t: TestContext, leads: boolean): Promise<string> {
+  const stage = await openIpStage(t);
+  const waiting = stage.startOperator(undefined, () => ({ leading: false, run: untilAborted }));
+  t.after(waiting.stop);
+  await stage.settled();
+  const metrics = createMetrics();
+  measureIp(metrics, leads ? stage.life.operator : waiting.operator, { streams: 0 });
+  return metrics.text();
 }
 
 /** What one copy of the hostname operator serves. */

@@ -6,6 +6,7 @@ import { closeReasons } from "../src/chain/tx/closing.ts";
 import type { LeaseHealth } from "../src/cluster/health/lease-health.ts";
 import { leaseDefaults } from "../src/cluster/leases/lease-options.ts";
 import { formatLeaseId } from "../src/market/ids.ts";
+import { limits } from "../src/runtime/limits.ts";
 import { memoryFolder } from "./folder.ts";
 import { leaseStage, shop } from "./lease-keeper-stage.ts";
 import { cell } from "./lease-sdl.ts";
@@ -63,6 +64,26 @@ test("what crashes, takes too much memory, or cannot be made is told by its own 
   assert.equal(await reasonOf({ page: { pullMs: 60_000 } }), "page NotReady");
   assert.equal(await reasonOf({ runtimeClass: "nowhere" }), "page NotCreated");
   assert.deepEqual(alarms, [1, 1, 0, 1], "what merely starts alarms nobody");
+});
+
+test("what alarms goes on alarming while the cluster is away, and nothing begins to", async (t) => {
+  for (const [page, alarming] of [
+    [{ exitAfterMs: 10, exitCode: 2 }, 1],
+    [{ pullMs: 3_600_000 }, 0],
+  ] as const) {
+    const { stage, life, state } = await start(t, { page });
+    await stage.clock.advance(20_000);
+    const alarms = () => [...(life.health?.alarms() ?? [])].length;
+    assert.equal(alarms(), alarming);
+    stage.cluster.faults.refuse({ status: 503, times: Number.POSITIVE_INFINITY });
+    stage.cluster.faults.cutWatches();
+    await stage.until("unknown", () => state() === "unknown");
+    await stage.clock.advance(2 * limits.healthStartingMs);
+    assert.deepEqual([state(), alarms()], ["unknown", alarming]);
+    stage.cluster.faults.clear();
+    await stage.until("known", () => state() === "unhealthy");
+    assert.equal(alarms(), 1);
+  }
 });
 
 test("a node that falls silent, is drained or comes back: the reason is right, no time is held against the lease, and it stays", async (t) => {

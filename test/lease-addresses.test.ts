@@ -1,6 +1,7 @@
 /** Leased addresses in the environment of what runs on them, on a simulated cluster with an IP operator that is played. */
 import assert from "node:assert/strict";
 import { type TestContext, test } from "node:test";
+import { leaseConditions } from "../src/cluster/leases/lease-conditions.ts";
 import { kinds } from "../src/kube/kinds.ts";
 import type { LeaseId } from "../src/market/ids.ts";
 import { leaseNamespace } from "../src/market/lease-namespace.ts";
@@ -10,7 +11,8 @@ import { giveAddresses } from "./address-giver.ts";
 import { memoryFolder } from "./folder.ts";
 import { type LeaseStage, leaseStage } from "./lease-keeper-stage.ts";
 
-function site(endpoint: string, port = 7000, more: readonly string[] = []): Sdl {
+/** Where there are more endpoints, or the same one again, each has a port of its own; outside they begin at one and go up by `step`. */
+function site(endpoint: string, port = 7000, more: readonly string[] = [], step = 0): Sdl {
   const resources = { cpu: { units: "100m" }, memory: { size: "64Mi" }, storage: [{ size: "64Mi" }] };
   return readSdl(
     JSON.stringify({
@@ -19,7 +21,10 @@ function site(endpoint: string, port = 7000, more: readonly string[] = []): Sdl 
       services: {
         page: {
           image: "page:1",
-          expose: [endpoint, ...more].map((ip, at) => ({ port: port + at, as: port, to: [{ global: true, ip }] })),
+          expose: [endpoint, ...more].map((ip, at) => ({
+            ...{ port: port + at, as: port + at * step },
+            to: [{ global: true, ip }],
+          })),
         },
       },
       profiles: {
@@ -101,6 +106,46 @@ test("an address that does not come holds nothing up for long, is told, and is t
   );
   await life.send(other, site("red").manifest);
   await stage.until("the other is deployed", () => life.state(other) === "deployed", 5_000);
+});
+
+test("an address that does not come is told on while the cluster is away, beside that", async (t) => {
+  const stage = await leaseStage(t, { dir: memoryFolder(t) });
+  giveAddresses(t, stage.cluster, () => false);
+  const lease = stage.won(1, site("blue"));
+  const life = await stage.start();
+  await life.step(lease);
+  await life.send(lease, site("blue").manifest);
+  await stage.until("deployed", () => life.state(lease) === "deployed", limits.leaseAddressWaitMs + 5_000);
+  const told = () => leaseConditions(life.keeper).map(({ type }) => type);
+  assert.deepEqual(told(), ["AddressPending"]);
+  stage.cluster.faults.refuse({ status: 503, times: Number.POSITIVE_INFINITY });
+  stage.cluster.faults.cutWatches();
+  await stage.until("away", () => life.keeper.trouble !== undefined, limits.kubeStaleMs + 60_000);
+  await life.step(lease);
+  await stage.until("looked at", () => life.state(lease) === "unknown");
+  assert.deepEqual(told(), ["ClusterUnknown", "AddressPending"]);
+  stage.cluster.faults.clear();
+  await stage.until("back", () => life.state(lease) === "deployed", 300_000);
+  assert.deepEqual(told(), ["AddressPending"]);
+});
+
+test("a port that gets no address is told although another port of its endpoint is withheld", async (t) => {
+  const stage = await leaseStage(t, { dir: memoryFolder(t) });
+  giveAddresses(t, stage.cluster, () => false);
+  const [one, both] = [site("blue"), site("blue", 7000, ["blue"], 1)];
+  const [lease, other] = [stage.won(1, one), stage.won(2, both)];
+  const life = await stage.start();
+  for (const each of [lease, other]) await life.step(each);
+  for (const [each, sdl] of [
+    [lease, one],
+    [other, both],
+  ] as const) {
+    await life.send(each, sdl.manifest);
+    await stage.until("deployed", () => life.state(each) === "deployed", limits.leaseAddressWaitMs + 5_000);
+  }
+  const { withheld = [], addressless } = life.keeper.states.get(`${other.owner}/2/1/1/${other.provider}`) ?? {};
+  assert.match(withheld.join(), /^blue TCP 7000: /);
+  assert.deepEqual(addressless, ["blue"]);
 });
 
 test("a restart writes nothing, and what an update no longer wants is taken away", async (t) => {

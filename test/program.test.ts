@@ -2,8 +2,10 @@
 import assert from "node:assert/strict";
 import { once } from "node:events";
 import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { createServer as createHttpServer } from "node:http";
 import { type AddressInfo, createServer, type Socket } from "node:net";
 import { join } from "node:path";
+import { text } from "node:stream/consumers";
 import { after, type TestContext, test } from "node:test";
 import { setTimeout } from "node:timers/promises";
 import { createEmbeddedNode } from "../src/box/chain/embedded-node.ts";
@@ -224,6 +226,32 @@ test("metrics are served where asked for", async (t) => {
   const second = startProvider(t, ["--data-dir", `${dataDir}2`, "--metrics-listener", `127.0.0.1:${port}`]);
   assert.equal(await second.ended(), 2);
   assert.match(second.said, new RegExp(`cannot listen on 127.0.0.1:${port}.*\n  → .*--metrics-listener`));
+});
+
+test("a condition is posted to the address that was given, which is said nowhere", async (t) => {
+  const received: { readonly path: string; readonly authorization: string; readonly body: Record<string, string> }[] =
+    [];
+  const receiver = createHttpServer(async (request, response) => {
+    const { url: path = "", headers } = request;
+    received.push({ path, authorization: headers.authorization ?? "", body: JSON.parse(await text(request)) });
+    response.writeHead(204).end();
+  }).listen(0, "127.0.0.1");
+  t.after(() => receiver.close());
+  await once(receiver, "listening");
+  const { port } = receiver.address() as AddressInfo;
+  const url = `http://bot:50%off@127.0.0.1:${port}/hidden-word`;
+  const program = startProvider(t, ["--data-dir", join(temporaryFolder(t), "data"), "--notify-url", url]);
+  // Twenty seconds of the real clock, and a start.
+  await eventually("it is told that no node answers", () => received.length > 0, 120_000);
+  const [{ path, authorization, body: { type, condition, provider } = {} } = {}] = received;
+  assert.deepEqual([path, type, condition], ["/hidden-word", "raised", "ChainTrouble"]);
+  assert.equal(authorization, `Basic ${Buffer.from("bot:50%off").toString("base64")}`);
+  assert.match(provider ?? "", /^akash1/);
+  program.signal("SIGTERM");
+  assert.equal(await program.ended(), 0, program.said);
+  assert.equal(received.length, 1, "an end is no news of what was wrong");
+  assert.match(program.said, /condition raised/);
+  assert.doesNotMatch(program.said, /hidden-word|50%off/);
 });
 
 const refused: { name: string; args?: string[]; env?: Record<string, string>; yaml?: string; says: RegExp[] }[] = [

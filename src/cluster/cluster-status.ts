@@ -58,7 +58,7 @@ export function clusterConditions({ keeper, leaseKeeper, health, reconciler }: D
   return [
     ...conditionsOf(keeper.book),
     ...leaseConditions(leaseKeeper),
-    ...healthConditions(leaseKeeper, health),
+    ...healthConditions(health),
     ...driftConditions(reconciler),
   ];
 }

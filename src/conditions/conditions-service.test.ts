@@ -35,8 +35,12 @@ async function startReceiver(t: TestContext) {
     let text = "";
     for await (const chunk of request) text += chunk;
     paths.push(request.url ?? "");
-    received.push(JSON.parse(text));
-    here.answer(response);
+    try {
+      received.push(JSON.parse(text));
+      here.answer(response);
+    } catch {
+      response.writeHead(400).end();
+    }
   });
   server.listen(0, "127.0.0.1");
   await new Promise((resolve) => server.once("listening", resolve));
@@ -59,9 +63,9 @@ async function startLife(t: TestContext, { clock, said, receiver, dir }: Stage) 
   const { journal } = await openJournal({ dir, clock, log: silentLog });
   const redactor = createRedactor();
   redactor.register("a-secret-word");
-  const world = { isWhole: true };
+  const world = { running: new Set(["balance"]), isWhole: true };
   const service = createConditionsService({
-    gather: () => ({ conditions: said, ...world }),
+    gather: () => ({ conditions: said.map((each) => ({ ...each, service: "balance" })), ...world }),
     provider: "akash1provider",
     receiver: receiver === undefined ? undefined : { url: receiver, redact: redactor.text },
     journal: Promise.resolve(journal),
@@ -200,6 +204,17 @@ test("no secret is posted or told, neither one of ours nor the receiver's own", 
   assert.doesNotMatch(service.detail?.() ?? "", /hidden-word/);
 });
 
+test("what is posted is JSON whatever is taken out of it", async (t) => {
+  const receiver = await startReceiver(t);
+  const key = '-----BEGIN EC PRIVATE KEY-----\nMHcC"AQ';
+  const [clock, said] = [createVirtualClock(), [{ ...low, message: `cannot read: ${key}` }]];
+  await startLife(t, { clock, said, receiver: receiver.url, dir: memoryFolder(t) });
+  await pass(clock, settledMs);
+  await eventually("it is raised", () => receiver.received.length === 1);
+  const { message, since } = receiver.received[0] ?? {};
+  assert.deepEqual([message, since], ["cannot read: [redacted]", "2026-01-01T00:00:05.000Z"]);
+});
+
 test("what held before a restart is not raised again, keeps its time, and is cleared once everything runs and does not say it", async (t) => {
   const receiver = await startReceiver(t);
   const [clock, said, dir] = [createVirtualClock(), [low], memoryFolder(t)];
@@ -226,6 +241,48 @@ test("what held before a restart is not raised again, keeps its time, and is cle
     ],
   );
   assert.deepEqual(second.service.status?.(), []);
+});
+
+test("what began in this life is over when its own service runs and does not say it, whatever else has not started", async (t) => {
+  const receiver = await startReceiver(t);
+  const [clock, said] = [createVirtualClock(), [low]];
+  const { service, world } = await startLife(t, { clock, said, receiver: receiver.url, dir: memoryFolder(t) });
+  Object.assign(world, { running: new Set(), isWhole: false });
+  await pass(clock, settledMs);
+  await eventually("it is raised", () => receiver.received.length === 1);
+  said.splice(0);
+  await pass(clock, 10 * settledMs);
+  assert.equal(service.status?.()?.length, 1, "a service that does not run says nothing by its silence");
+  world.running.add("balance");
+  await pass(clock, settledMs);
+  await eventually("it is cleared", () => receiver.received.length === 2);
+  assert.deepEqual(service.status?.(), []);
+});
+
+test("what nobody was told of before a restart is told when it is said again, and never where it is not", async (t) => {
+  const receiver = await startReceiver(t);
+  receiver.answer = (response) => response.writeHead(500).end();
+  const [clock, said, dir] = [createVirtualClock(), [low, old], memoryFolder(t)];
+  const first = await startLife(t, { clock, said, receiver: receiver.url, dir });
+  await pass(clock, settledMs);
+  await eventually("it is asked", () => receiver.received.length > 0);
+  await first.stop();
+  receiver.received.splice(0);
+  receiver.answer = (response) => response.writeHead(204).end();
+  said.splice(0, 1);
+
+  const second = await startLife(t, { clock, said, receiver: receiver.url, dir });
+  await pass(clock, 4 * settledMs);
+  await eventually("the other is told", () => receiver.received.length > 0);
+  await clock.settle();
+  assert.deepEqual(
+    receiver.received.map(({ type, condition, since }) => [type, condition, since]),
+    [["raised", "InventoryOld", "2026-01-01T00:00:05.000Z"]],
+  );
+  assert.deepEqual(
+    second.service.status?.()?.map(({ type }) => type),
+    ["InventoryOld"],
+  );
 });
 
 test("without a receiver conditions are held, measured and answered all the same, and never more than a bound", async (t) => {

@@ -70,13 +70,16 @@ export function createConditionsService(ground: ConditionsGround): Service<reado
   }
 
   async function look(): Promise<void> {
-    const changed = held?.look(gather(), clock.now(), clock.monotonicMs()) ?? [];
+    if (!held) return;
+    const { changed, again } = held.look(gather(), clock.now(), clock.monotonicMs());
+    // Of what was kept nobody may have been told; nor is anybody before it is known to hold in this life.
+    if (receiver) for (const key of again) queue.add(key);
     for (const key of changed) {
-      const { type, subject, message, state } = held?.get(key) ?? {};
+      const { type, subject, message, state } = held.get(key) ?? {};
       const fields = { condition: type, ...(subject && { subject }), reason: message };
       log.info(state === "held" ? "condition raised" : "condition cleared", fields);
       if (receiver) queue.add(key);
-      else if (state === "over") held?.forget(key);
+      else if (state === "over") held.forget(key);
     }
     if (changed.length > 0) await keep(changed);
   }
@@ -87,9 +90,7 @@ export function createConditionsService(ground: ConditionsGround): Service<reado
     async start(scope) {
       const opened = await ground.journal;
       journal = opened;
-      const own = createHeldConditions(opened.read.conditions.all(), clock.monotonicMs());
-      held = own;
-      for (const key of own.untold()) queue.add(key);
+      held = createHeldConditions(opened.read.conditions.all(), clock.monotonicMs());
       scope.task("notifications", queue.run);
       scope.task("conditions", async (signal) => {
         for (;;) {

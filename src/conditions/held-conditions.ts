@@ -5,7 +5,7 @@
 import type { ConditionRow } from "../journal/conditions.ts";
 import type { Condition } from "../runtime/condition.ts";
 import { limits } from "../runtime/limits.ts";
-import type { GatheredConditions } from "../runtime/process.ts";
+import type { GatheredConditions, SaidCondition } from "../runtime/process.ts";
 
 export interface HeldCondition extends Condition {
   readonly sinceMs: number;
@@ -19,10 +19,17 @@ interface Entry {
   /** By the clock that never jumps: when it was first and last said. */
   readonly firstMs: number;
   lastMs: number;
+  /** Who said it last; none for one that was kept from before a restart and that nobody has said since. */
+  service: string | undefined;
   /** "over": it holds no longer, and whoever was told of it is to be told so. */
   state: "new" | "held" | "over";
   /** Whoever is notified knows of it. */
   told: boolean;
+}
+
+interface Looked {
+  readonly changed: readonly string[];
+  readonly again: readonly string[];
 }
 
 export type HeldConditions = ReturnType<typeof createHeldConditions>;
@@ -31,19 +38,20 @@ export function createHeldConditions(kept: readonly ConditionRow[], startMs: num
   const entries = new Map<string, Entry>();
   for (const row of kept) {
     // It held when we last looked; whether it still does is seen once everything runs.
-    entries.set(keyOf(row), { ...row, firstMs: startMs, lastMs: startMs, state: "held" });
+    entries.set(keyOf(row), { ...row, firstMs: startMs, lastMs: startMs, service: undefined, state: "held" });
   }
 
-  function take(condition: Condition, nowMs: number, atMs: number): Entry | undefined {
+  function take(condition: SaidCondition, nowMs: number, atMs: number): Entry | undefined {
     const key = keyOf(condition);
+    const { type, subject = "", message, service } = condition;
     const known = entries.get(key);
-    if (known) return Object.assign(known, { message: condition.message, lastMs: atMs });
+    if (known) return Object.assign(known, { message, service, lastMs: atMs });
     if (entries.size >= limits.conditionsHeld) return undefined;
-    const { type, subject = "", message } = condition;
     const entry: Entry = {
       type,
       subject,
       message,
+      service,
       sinceMs: nowMs,
       firstMs: atMs,
       lastMs: atMs,
@@ -55,25 +63,30 @@ export function createHeldConditions(kept: readonly ConditionRow[], startMs: num
   }
 
   return {
-    /** Returns the keys of those that begin or cease to hold by this look. */
-    look({ conditions, isWhole }: GatheredConditions, nowMs: number, atMs: number): string[] {
-      const changed: string[] = [];
+    /** Returns the keys of those that begin or cease to hold by this look, and of those that hold again since a restart. */
+    look({ conditions, running, isWhole }: GatheredConditions, nowMs: number, atMs: number): Looked {
+      const [changed, again]: [string[], string[]] = [[], []];
       const become = (entry: Entry, state: Entry["state"]) => {
         entry.state = state;
         changed.push(keyOf(entry));
       };
       for (const condition of conditions) {
+        const before = entries.get(keyOf(condition));
+        if (before && before.service === undefined) again.push(keyOf(condition));
         const entry = take(condition, nowMs, atMs);
         if (entry?.state === "over" || (entry?.state === "new" && atMs - entry.firstMs >= limits.conditionSettleMs)) {
           become(entry, "held");
         }
       }
+      // Who said it may take it back; of what was kept nobody knows whose it is.
+      const isDenied = ({ service }: Entry) => (service === undefined ? isWhole : running.has(service));
       for (const [key, entry] of entries) {
         if (entry.lastMs === atMs) continue;
         if (entry.state === "new") entries.delete(key);
-        if (entry.state === "held" && isWhole && atMs - entry.lastMs >= limits.conditionSettleMs) become(entry, "over");
+        const isGone = atMs - entry.lastMs >= limits.conditionSettleMs;
+        if (entry.state === "held" && isGone && isDenied(entry)) become(entry, "over");
       }
-      return changed;
+      return { changed, again };
     },
     get: (key: string): Readonly<Entry> | undefined => entries.get(key),
     noteTold(key: string, told: boolean): void {
@@ -88,9 +101,6 @@ export function createHeldConditions(kept: readonly ConditionRow[], startMs: num
         .sort((a, b) => a.sinceMs - b.sinceMs || (keyOf(a) < keyOf(b) ? -1 : 1))
         .map(({ type, subject, message, sinceMs }) => ({ type, ...(subject && { subject }), message, sinceMs }));
     },
-    /** Keys of which whoever is notified does not know how they stand. */
-    untold: () =>
-      [...entries].filter(([, { state, told }]) => told !== (state === "held") && state !== "new").map(([key]) => key),
   };
 }
 

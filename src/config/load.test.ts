@@ -260,6 +260,16 @@ test("an empty secret is refused without being shown", () => {
   );
 });
 
+test("an address to post to that is mistyped is not shown, for it may hold a secret", () => {
+  const word = "T0PB0Tsecretword";
+  for (const mistyped of [`htps://chat.example.com/${word}`, `https//chat.example.com/?key=${word}`, `${word}@host`]) {
+    for (const error of [refusal({ "notify-url": mistyped }), refusal({}, { AP_NOTIFY_URL: mistyped })]) {
+      assert.doesNotMatch(`${error.message} ${error.advice} ${JSON.stringify(error.details)}`, new RegExp(word));
+      assert.match(error.message, /notify-url cannot be that \(hidden\): it must begin with https:/);
+    }
+  }
+});
+
 test("no secret is ever printed or told, wherever it was given", () => {
   const secrets = liveSettings.flatMap(([, { flag, format }]) => (format.isSecret && flag ? [flag] : []));
   assert.ok(secrets.length >= 2);

@@ -74,7 +74,7 @@ function problemsOf(issue: z.core.$ZodIssue, { format }: LiveSetting<unknown>, g
   return [
     invalidSetting(given.locate(path), {
       name: [...inside.reverse(), given.name].join(" of "),
-      value: format.isSecret ? "that (hidden)" : quote(partOf(given.raw, path)),
+      value: format.isSecret || format.isHidden ? "that (hidden)" : quote(partOf(given.raw, path)),
       reason: message,
       hint: typeof hint === "string" ? hint : `Write ${format.expects}.`,
     }),

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Owner } from "../../test/owner.ts";
+import { whileTimePasses } from "../../test/while-time-passes.ts";
 import { createSimulatedCluster } from "../box/cluster/simulated-kube.ts";
 import { createVirtualClock } from "../runtime/clock.ts";
 import { untilAborted } from "../runtime/lifecycle.ts";
@@ -33,8 +34,7 @@ function openStage(t: Owner) {
     });
     const stop = async () => {
       stopping.abort();
-      await clock.advance(0);
-      await running;
+      await whileTimePasses(clock, running);
     };
     t.after(stop);
     return { leadership, stop };
@@ -90,4 +90,98 @@ test("one whose Lease somebody gave to another stops, and one whose Lease was de
   await clock.advance(limits.leaderRenewMs);
   assert.deepEqual([...leaders], ["one"]);
   assert.ok(cluster.server.get(kinds.lease, at));
+});
+
+for (const answerMs of [1_500, 2_600, 3_000]) {
+  test(`an API server that takes ${answerMs} ms for each answer costs nobody the lead`, async (t) => {
+    const { clock, cluster, leaders, start, most } = openStage(t);
+    cluster.faults.slow(answerMs);
+    start("one");
+    await clock.advance(2 * answerMs);
+    assert.deepEqual([...leaders], ["one"]);
+    start("two");
+    for (let seconds = 0; seconds < 600; seconds++) {
+      await clock.advance(1_000);
+      assert.deepEqual([...leaders], ["one"]);
+    }
+    assert.equal(most(), 1);
+  });
+}
+
+test("one whose first word took long counts from when it said it", async (t) => {
+  const { clock, cluster, leaders, start } = openStage(t);
+  const answerMs = 4_000;
+  cluster.faults.slow(answerMs);
+  start("one");
+  await clock.advance(2 * answerMs);
+  assert.deepEqual([...leaders], ["one"]);
+  cluster.faults.forbid("update", kinds.lease);
+  await clock.advance(limits.leaderGiveUpMs - answerMs);
+  assert.deepEqual([...leaders], []);
+});
+
+test("who leads sends one write each time, and nothing else", async (t) => {
+  const { clock, cluster, start } = openStage(t);
+  start("one");
+  await clock.advance(1_000);
+  const before = cluster.counts.requests;
+  await clock.advance(10 * limits.leaderRenewMs);
+  assert.equal(cluster.counts.requests - before, 10);
+});
+
+test("a word whose answer was lost, or that somebody else wrote beside, costs nobody the lead", async (t) => {
+  const { clock, cluster, leaders, start, most } = openStage(t);
+  start("one");
+  await clock.advance(1_000);
+  start("two");
+  for (let round = 0; round < 20; round++) {
+    cluster.faults.loseAnswer({ verb: "update", kind: kinds.lease });
+    await clock.advance(limits.leaderRenewMs);
+    assert.deepEqual([...leaders], ["one"]);
+    const live = cluster.server.get(kinds.lease, at);
+    assert.ok(live);
+    const metadata = { ...live.metadata, annotations: { round: `${round}` } };
+    cluster.server.update(kinds.lease, { ...live, metadata }, "kubectl");
+    await clock.advance(limits.leaderRenewMs);
+    assert.deepEqual([...leaders], ["one"]);
+  }
+  assert.equal(most(), 1);
+});
+
+test("whatever the API server does to three copies, no two of them lead at once", async (t) => {
+  for (let seed = 1; seed <= 4; seed++) {
+    const random = createSeededRandom(seed);
+    const { clock, cluster, leaders, start, most } = openStage(t);
+    const copies = ["one", "two", "three"].map(start);
+    for (let round = 0; round < 100; round++) {
+      cluster.faults.clear();
+      const kind = kinds.lease;
+      const troubles = [
+        () => cluster.faults.slow(random.int(7_000)),
+        () => cluster.faults.forbid("update", kind),
+        () => cluster.faults.loseAnswer({ kind, times: 3 }),
+        () => cluster.faults.refuse({ status: 503, kind, times: 3 }),
+        () => undefined,
+      ];
+      troubles[random.int(troubles.length)]?.();
+      await clock.advance(random.int(20_000));
+      assert.ok(most() <= 1, `seed ${seed}, round ${round}`);
+    }
+    cluster.faults.clear();
+    await clock.advance(2 * limits.leaderDurationMs);
+    assert.equal(leaders.size, 1);
+    for (const { stop } of copies) await stop();
+  }
+});
+
+test("one without the namespace of its Lease says so, and leads when there is one", async (t) => {
+  const { clock, cluster, leaders, start } = openStage(t);
+  cluster.server.delete(kinds.namespace, { name: at.namespace });
+  await clock.advance(10_000);
+  const { leadership } = start("one");
+  await clock.advance(1_000);
+  assert.match(leadership.waitingFor ?? "", /akash-services/);
+  cluster.server.create(kinds.namespace, { metadata: { name: at.namespace } }, "test");
+  await clock.advance(limits.leaderLookMs);
+  assert.deepEqual([...leaders], ["one"]);
 });

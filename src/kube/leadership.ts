@@ -30,19 +30,26 @@ export function createLeadership({ identity, ...at }: LeadershipOptions, { kube,
   const { lease: kind } = kinds;
   const pause = createPause(clock);
   let seen: { readonly version: string | undefined; readonly atMs: number } | undefined;
+  /** The Lease as we wrote it last. Who leads goes on from it: another that wrote since makes that a conflict. */
+  let own: KubeObject | undefined;
+  /** When the last word that was taken was sent: nobody can have seen it before, so nobody counts from an earlier time. */
+  let saidMs = 0;
   let holder: string | undefined;
   let leading = false;
   let trouble: ProviderError | undefined;
 
   /** One try; true where the name in the Lease is ours now, by a write of this moment. */
   async function claim(signal: AbortSignal): Promise<boolean> {
-    const live = await kube.get(kind, at, { signal, deadlineMs: limits.leaderRenewMs });
-    if (!live) return written(kube.create(kind, desired(undefined), { signal, deadlineMs: limits.leaderRenewMs }));
+    const options = { signal, deadlineMs: limits.leaderRenewMs };
+    // One request rather than two: a slow API server leaves no time for both.
+    if (own && (await written(kube.replace(kind, desired(own), options)))) return true;
+    const live = await kube.get(kind, at, options);
+    if (!live) return written(kube.create(kind, desired(undefined), options));
     const { resourceVersion: version } = live.metadata;
     if (seen?.version !== version) seen = { version, atMs: clock.monotonicMs() };
     holder = textOf(fieldsOf(live["spec"])["holderIdentity"]) || undefined;
     if (holder !== undefined && holder !== identity && !isSilent()) return false;
-    return written(kube.replace(kind, desired(live), { signal, deadlineMs: limits.leaderRenewMs }));
+    return written(kube.replace(kind, desired(live), options));
   }
 
   function isSilent(): boolean {
@@ -50,14 +57,20 @@ export function createLeadership({ identity, ...at }: LeadershipOptions, { kube,
   }
 
   async function written(writing: Promise<KubeObject>): Promise<boolean> {
+    const sentMs = clock.monotonicMs();
     try {
-      seen = { version: (await writing).metadata.resourceVersion, atMs: clock.monotonicMs() };
+      own = await writing;
+      seen = { version: own.metadata.resourceVersion, atMs: clock.monotonicMs() };
+      saidMs = sentMs;
       holder = identity;
       return true;
     } catch (thrown) {
-      // Another was quicker.
-      if (ProviderError.is(thrown, "AKP_KUBE_EXISTS") || ProviderError.is(thrown, "AKP_KUBE_CONFLICT")) return false;
-      throw thrown;
+      // Another was quicker, or ours was deleted. Where nothing was ours, its namespace is missing: that is trouble.
+      const wasDeleted = own !== undefined && ProviderError.is(thrown, "AKP_KUBE_NOT_FOUND");
+      const wasSlower = ProviderError.is(thrown, "AKP_KUBE_EXISTS") || ProviderError.is(thrown, "AKP_KUBE_CONFLICT");
+      if (!wasDeleted && !wasSlower) throw thrown;
+      own = undefined;
+      return false;
     }
   }
 
@@ -96,6 +109,7 @@ export function createLeadership({ identity, ...at }: LeadershipOptions, { kube,
 
   /** So that the next one need not wait until we are believed to be dead. */
   async function release(): Promise<void> {
+    own = undefined;
     try {
       const deadlineMs = limits.leaderLookMs;
       const live = await kube.get(kind, at, { deadlineMs });
@@ -108,15 +122,18 @@ export function createLeadership({ identity, ...at }: LeadershipOptions, { kube,
 
   /** Says that it lives until it is over: another has the lead, or nobody took our word for too long. */
   async function renew(over: AbortController, signal: AbortSignal): Promise<void> {
-    const endIn = (ms: number) => clock.timer(ms, () => over.abort());
-    let alarm = endIn(limits.leaderGiveUpMs);
+    const left = (ms: number, sinceMs: number) => Math.max(0, sinceMs + ms - clock.monotonicMs());
+    const setAlarm = () => clock.timer(left(limits.leaderGiveUpMs, saidMs), () => over.abort());
+    let alarm = setAlarm();
+    // From one beginning to the next: what an answer took is not waited once more.
+    let beganMs = saidMs;
     for (;;) {
-      await pause.wait(trouble ? limits.leaderLookMs : limits.leaderRenewMs, signal);
+      await pause.wait(left(trouble ? limits.leaderLookMs : limits.leaderRenewMs, beganMs), signal);
       if (signal.aborted) break;
-      const beganMs = clock.monotonicMs();
+      beganMs = clock.monotonicMs();
       if (await tried(signal)) {
         alarm.cancel();
-        alarm = endIn(limits.leaderGiveUpMs - (clock.monotonicMs() - beganMs));
+        alarm = setAlarm();
       } else if (holder !== identity) over.abort();
     }
     alarm.cancel();

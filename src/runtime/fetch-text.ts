@@ -65,8 +65,19 @@ export function takeCredentials(url: URL): Record<string, string> {
   url.username = "";
   url.password = "";
   if (!username && !password) return {};
-  const pair = `${decodeURIComponent(username)}:${decodeURIComponent(password)}`;
+  const pair = `${unescaped(username)}:${unescaped(password)}`;
   return { authorization: `Basic ${Buffer.from(pair).toString("base64")}` };
+}
+
+/** A password may hold a percent sign that nobody escaped: what is no escape stays as it stands. */
+function unescaped(text: string): string {
+  return text.replace(/(?:%[0-9a-f]{2})+/gi, (escapes) => {
+    try {
+      return decodeURIComponent(escapes);
+    } catch {
+      return escapes;
+    }
+  });
 }
 
 function refusalOf({ status, headers }: Response): string {

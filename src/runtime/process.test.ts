@@ -74,3 +74,22 @@ test("a queue that comes with the start is in the status and the metrics from th
   stopping.abort();
   await running;
 });
+
+test("a service's silence about its conditions counts from when it runs until anything stops", async () => {
+  const gate = Promise.withResolvers<void>();
+  const low = { type: "WalletLow", message: "low" };
+  const first: Service = { name: "first", start: () => undefined, conditions: () => [low] };
+  const second: Service = { name: "second", start: () => gate.promise };
+  const process = createProcess({ services: [first, second], metrics: createMetrics(), ...deps });
+  const stopping = new AbortController();
+  const running = process.run(stopping.signal);
+  const conditions = [{ ...low, service: "first" }];
+  await deps.clock.settle();
+  assert.deepEqual(process.conditions(), { conditions, running: new Set(["first"]), isWhole: false });
+  gate.resolve();
+  await deps.clock.settle();
+  assert.deepEqual(process.conditions(), { conditions, running: new Set(["first", "second"]), isWhole: true });
+  stopping.abort();
+  await running;
+  assert.deepEqual(process.conditions(), { conditions: [], running: new Set(), isWhole: false });
+});

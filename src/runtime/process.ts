@@ -31,9 +31,16 @@ export interface Process {
 }
 
 export interface GatheredConditions {
-  readonly conditions: readonly Condition[];
-  /** Whether every service is there to say it: what is missing otherwise may still be so. */
+  readonly conditions: readonly SaidCondition[];
+  /** The services whose silence counts: what they do not say is not so. */
+  readonly running: ReadonlySet<string>;
+  /** Whether these are all: what is missing otherwise may still be so. */
   readonly isWhole: boolean;
+}
+
+export interface SaidCondition extends Condition {
+  /** Who says it. */
+  readonly service: string;
 }
 
 export interface ProcessStatus {
@@ -78,13 +85,12 @@ export function createProcess({ services, metrics, clock, log, shutdownMs }: Pro
       documents: Object.fromEntries(services.map((service) => [service.name, service.status?.()])),
     }),
     conditions() {
-      const states = lifecycle.services.map(({ state }) => state);
-      // What stops has no word left that counts.
-      const isStopping = states.some((state) => state === "shutdown" || state === "done");
-      return {
-        conditions: isStopping ? [] : services.flatMap((service) => [...(service.conditions?.() ?? [])]),
-        isWhole: states.every((state) => state === "running"),
-      };
+      const states = lifecycle.services;
+      // What stops has no word left that counts, nor does its silence.
+      if (states.some(({ state }) => state === "shutdown" || state === "done"))
+        return { conditions: [], running: new Set(), isWhole: false };
+      const running = new Set(states.filter(({ state }) => state === "running").map(({ name }) => name));
+      return { conditions: services.flatMap(saidBy), running, isWhole: running.size === services.length };
     },
     ask(about, question, signal) {
       const known = answers.get(about);
@@ -99,6 +105,10 @@ export function createProcess({ services, metrics, clock, log, shutdownMs }: Pro
     },
     onChange: lifecycle.onChange,
   };
+}
+
+function saidBy(service: Service): SaidCondition[] {
+  return Array.from(service.conditions?.() ?? [], (condition) => ({ ...condition, service: service.name }));
 }
 
 /** Every answer with the place of its service. */

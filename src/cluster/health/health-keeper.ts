@@ -53,6 +53,8 @@ export function createHealthKeeper(deps: HealthDeps) {
   const healths = new Map<string, LeaseHealth>();
   /** The last that was known: since when a trouble is there is not forgotten while nobody can look. */
   const judged = new Map<string, LeaseHealth>();
+  /** What was starting then may have started since: that is no alarm. */
+  let blindSinceMs: number | undefined;
   const listeners: Listener[] = [];
   const readiness = new Map<string, boolean>();
   const monitoring = createMonitoring({
@@ -160,6 +162,7 @@ export function createHealthKeeper(deps: HealthDeps) {
 
   function onTrouble(now: string | undefined, before: string | undefined): void {
     if (now !== undefined) monitoring.interrupt();
+    blindSinceMs = now === undefined ? undefined : (blindSinceMs ?? clock.now());
     if ((now === undefined) !== (before === undefined)) wakeAll();
   }
 
@@ -179,10 +182,10 @@ export function createHealthKeeper(deps: HealthDeps) {
     /** How long it was seen not to work so far. */
     unwell: monitoring.unwell,
     all: (): Iterable<readonly [string, LeaseHealth]> => healths.entries(),
-    /** What an operator should know of: not what merely starts. */
+    /** What an operator should know of: not what merely starts. While nobody can look, what was known when one last could. */
     *alarms(): Iterable<readonly [string, readonly Trouble[]]> {
-      const longAgoMs = clock.now() - limits.healthStartingMs;
-      for (const [key, { troubles }] of healths) {
+      const longAgoMs = (blindSinceMs ?? clock.now()) - limits.healthStartingMs;
+      for (const [key, { troubles }] of judged) {
         const alarming = troubles.filter(({ reason, sinceMs }) => reason !== "NotReady" || sinceMs <= longAgoMs);
         if (alarming.length > 0) yield [key, alarming];
       }

@@ -119,7 +119,11 @@ export function createDeploy(deps: DeployDeps) {
     const seen = addressesSeen(live, name, addressesNeeded);
     const known = addressesNeeded.length > 0 ? [leaseAddresses(id, seen)] : [];
     await apply(known, { signal });
-    const isHeld = (each: AddressWanted) => ports.withheld.some(({ endpoint }) => endpoint === each.endpoint);
+    // By port: the others of its endpoint are still to get an address.
+    const isHeld = ({ endpoint, protocol, externalPort }: AddressWanted) =>
+      ports.withheld.some(
+        (held) => held.endpoint === endpoint && held.protocol === protocol && held.externalPort === externalPort,
+      );
     const missing = addressesNeeded.filter((each) => !seen.has(each.endpoint) && !isHeld(each));
     const afterMs = isNew && !isLeft && missing.length > 0 ? holdMs(truth) : 0;
     if (afterMs > 0) return { afterMs };

@@ -1,6 +1,7 @@
 /** What an operator should know about leases: those that are not as they should be, and why. */
 import { limits } from "../../runtime/limits.ts";
 import type { Trouble } from "../health/lease-health.ts";
+import { takeTurns } from "../take-turns.ts";
 import type { LeaseKeeper } from "./lease-keeper.ts";
 import type { LeaseState } from "./lease-states.ts";
 
@@ -20,31 +21,47 @@ export interface LeaseCondition {
   readonly message: string;
 }
 
-/** The first of them: what is wrong with everything is said once. */
+/** One about one lease. */
+type LeaseFinding = LeaseCondition & { readonly subject: string };
+
+/** While the cluster is away, that is told beside what was last known: nothing of it is over because nobody can look. */
 export function leaseConditions({ states, trouble }: Pick<LeaseKeeper, "states" | "trouble">): LeaseCondition[] {
-  if (trouble !== undefined) return [{ type: "ClusterUnknown", message: `leases are left as they are: ${trouble}` }];
-  const found: LeaseCondition[] = [];
-  for (const [key, state] of states.all()) {
+  const found: LeaseFinding[] = [];
+  for (const [key, state] of states.lastKnown()) {
     for (const { type, message } of conditionsOf(state))
       found.push({ type, subject: key, message: `lease ${key}: ${message}` });
-    if (found.length >= limits.leaseConditions) break;
   }
-  return found.slice(0, limits.leaseConditions);
+  const away: LeaseCondition[] =
+    trouble === undefined ? [] : [{ type: "ClusterUnknown", message: `leases are left as they are: ${trouble}` }];
+  return [...away, ...told(found)];
 }
 
-/** Of leases that are not well; while nothing is known, nothing is said of them. */
-export function healthConditions(
-  { trouble }: Pick<LeaseKeeper, "trouble">,
-  { alarms }: { alarms(): Iterable<readonly [string, readonly Trouble[]]> },
-): LeaseCondition[] {
-  if (trouble !== undefined) return [];
-  const found: LeaseCondition[] = [];
+/** Of leases that are not well. */
+export function healthConditions({
+  alarms,
+}: {
+  alarms(): Iterable<readonly [string, readonly Trouble[]]>;
+}): LeaseCondition[] {
+  const found: LeaseFinding[] = [];
   for (const [key, troubles] of alarms()) {
-    if (found.length >= limits.leaseConditions) break;
     const texts = troubles.slice(0, limits.leaseTroublesTold).map(({ service, message }) => `${service}: ${message}`);
     found.push({ type: "LeaseUnhealthy", subject: key, message: `lease ${key}: ${texts.join("; ")}` });
   }
-  return found;
+  return told(found);
+}
+
+/** Owners take turns, so that one with many hides nobody else's; of what is left out the number is told. */
+function told(found: readonly LeaseFinding[]): LeaseCondition[] {
+  const inTurns = takeTurns(found, ({ subject }) => ownerOf(subject));
+  const left = Map.groupBy(inTurns.slice(limits.leaseConditions), ({ type }) => type);
+  return [
+    ...inTurns.slice(0, limits.leaseConditions),
+    ...Array.from(left, ([type, all]) => ({ type, message: `${all.length} more leases: see akash-provider leases` })),
+  ];
+}
+
+function ownerOf(key: string): string {
+  return key.slice(0, key.indexOf("/"));
 }
 
 function* conditionsOf({

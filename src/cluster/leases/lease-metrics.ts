@@ -38,7 +38,8 @@ export function measureLeases(metrics: Metrics, keeper: LeaseKeeper): void {
 
 /** Of leases that wait for something that others give. */
 function measureAwaited(metrics: Metrics, { states }: Pick<LeaseKeeper, "states">): void {
-  const count = (of: (state: LeaseState) => unknown) => () => [...states.all()].filter(([, state]) => of(state)).length;
+  const count = (of: (state: LeaseState) => unknown) => () =>
+    [...states.lastKnown()].filter(([, state]) => of(state)).length;
   metrics.read(
     {
       name: "akash_provider_leases_withheld",

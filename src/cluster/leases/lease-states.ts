@@ -28,17 +28,23 @@ export type LeaseStates = ReturnType<typeof createLeaseStates>;
 
 export function createLeaseStates(onChange: () => void) {
   const states = new Map<string, LeaseState>();
+  /** What was wrong with a lease is not over because nobody can look. */
+  const known = new Map<string, LeaseState>();
   return {
     note(key: string, state: LeaseState): void {
       const before = states.get(key);
       states.set(key, state);
+      if (state.state !== "unknown") known.set(key, state);
       if (JSON.stringify(before) !== JSON.stringify(state)) onChange();
     },
     forget(key: string): void {
+      known.delete(key);
       if (states.delete(key)) onChange();
     },
     get: (key: string) => states.get(key),
     all: () => states.entries(),
+    /** How each stands, or stood before it became unknown. */
+    lastKnown: () => known.entries(),
     get size() {
       return states.size;
     },

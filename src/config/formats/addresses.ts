@@ -96,6 +96,7 @@ const plainUrl = url(["https", "http"], "https://alerts.example.com/hook");
 /** Who is told of something. Those of chat programs have a secret in their path, so only where it is on the network is shown. */
 export const webhook: TextFormat<string> = textFormat({
   ...plainUrl,
+  isHidden: true,
   show: (given) => `${URL.parse(given)?.origin ?? ""}/(hidden)`,
 });
 

@@ -17,6 +17,8 @@ export interface Format<T> {
   readonly isPath?: true;
   /** Taken from the environment or a file, never from the command line, and never shown. */
   readonly isSecret?: true;
+  /** May hold a secret, wherever it was given: what is wrong with it is told without it. */
+  readonly isHidden?: true;
   /** The names inside a map, for the nearest right one. */
   readonly fields?: readonly string[];
 }

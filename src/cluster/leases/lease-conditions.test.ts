@@ -1,0 +1,71 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { limits } from "../../runtime/limits.ts";
+import type { Trouble } from "../health/lease-health.ts";
+import { healthConditions, leaseConditions } from "./lease-conditions.ts";
+import { createLeaseStates, type LeaseState } from "./lease-states.ts";
+
+const [ann, mallory] = ["akash1ann", "akash1mallory"];
+const leaseOf = (owner: string, dseq: number) => `${owner}/${dseq}/1/1/akash1provider`;
+const words = ({ type, subject = "all" }: { type: string; subject?: string }) => `${type} of ${subject}`;
+
+function statesOf(all: Iterable<readonly [string, LeaseState]>) {
+  const states = createLeaseStates(() => undefined);
+  for (const [key, state] of all) states.note(key, state);
+  return states;
+}
+
+test("while the cluster is away that is told beside what was last known of each lease", () => {
+  const key = leaseOf(ann, 1);
+  const states = statesOf([[key, { state: "deployed", addressless: ["blue"] }]]);
+  const trouble = "the API server does not answer";
+  assert.deepEqual(leaseConditions({ states, trouble: undefined }).map(words), [`AddressPending of ${key}`]);
+  const away = ["ClusterUnknown of all", `AddressPending of ${key}`];
+  assert.deepEqual(leaseConditions({ states, trouble }).map(words), away);
+  // Its loop has looked meanwhile, and seen nothing.
+  states.note(key, { state: "unknown", why: trouble });
+  assert.deepEqual(leaseConditions({ states, trouble }).map(words), away);
+  assert.deepEqual(states.get(key), { state: "unknown", why: trouble });
+  states.note(key, { state: "deployed" });
+  assert.deepEqual(leaseConditions({ states, trouble: undefined }), []);
+});
+
+test("nothing is told of a lease that is gone, or of which nothing was ever known", () => {
+  const [gone, blank] = [leaseOf(ann, 1), leaseOf(ann, 2)];
+  const states = statesOf([
+    [gone, { state: "deployed", addressless: ["blue"] }],
+    [blank, { state: "unknown", why: "the chain is not known" }],
+  ]);
+  states.forget(gone);
+  assert.deepEqual(leaseConditions({ states, trouble: undefined }), []);
+});
+
+test("one tenant's many leases hide nobody else's, and what is left out is counted", () => {
+  const many = Array.from({ length: limits.leaseConditions + 10 }, (_, at) => leaseOf(mallory, at + 1));
+  const state: LeaseState = { state: "deployed", withheld: ["a.com: held"] };
+  const one = leaseOf(ann, 1);
+  const states = statesOf([...many.map((key) => [key, state] as const), [one, { ...state, addressless: ["blue"] }]]);
+  const told = leaseConditions({ states, trouble: undefined });
+  const ofAnn = told.filter(({ subject }) => subject === one).map(({ type }) => type);
+  assert.deepEqual(ofAnn, ["LeaseWithheld", "AddressPending"]);
+  assert.equal(told.filter(({ subject }) => subject !== undefined).length, limits.leaseConditions);
+  assert.deepEqual(
+    told.filter(({ subject }) => subject === undefined),
+    [{ type: "LeaseWithheld", message: "12 more leases: see akash-provider leases" }],
+  );
+});
+
+test("one tenant's many unhealthy leases hide nobody else's either", () => {
+  const trouble: Trouble = {
+    service: "web",
+    reason: "CrashLoop",
+    message: "exits again and again",
+    replicas: 1,
+    sinceMs: 0,
+  };
+  const many = Array.from({ length: limits.leaseConditions }, (_, at) => leaseOf(mallory, at + 1));
+  const alarms = () => [...many, leaseOf(ann, 1)].map((key) => [key, [trouble]] as const);
+  const told = healthConditions({ alarms });
+  assert.ok(told.some(({ subject }) => subject === leaseOf(ann, 1)));
+  assert.equal(told.at(-1)?.message, "1 more leases: see akash-provider leases");
+});
