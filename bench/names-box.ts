@@ -43,6 +43,8 @@ for (const definition of readDefinitions()) server.create(kinds.customResourceDe
 for (const name of [manifestNamespace, "akash-services"]) {
   server.create(kinds.namespace, { metadata: { name } }, "bench");
 }
+const brought = { metadata: { name: "akash-ingress-class" }, spec: { controller: "k8s.io/ingress-nginx" } };
+server.create(kinds.ingressClass, brought, "bench");
 const leases = Array.from({ length: wanted / hostsEach }, (_, at) => leaseOf((at % 100) + 1, at + 1));
 for (const lease of leases) makeLease(lease);
 const face = await startHttpFace(owner, cluster);

@@ -9,7 +9,7 @@ import type { RunningLease } from "../src/gateway/tenant-side.ts";
 import type { Kube } from "../src/kube/kube.ts";
 import { formatLeaseId } from "../src/market/ids.ts";
 import { startOperatorGrpc } from "../src/operators/serving/grpc.ts";
-import { createVirtualClock, realClock } from "../src/runtime/clock.ts";
+import { type Clock, createVirtualClock, realClock, type VirtualClock } from "../src/runtime/clock.ts";
 import {
   operatorHostnameV1ServiceFile,
   operatorHostnameV1State,
@@ -32,16 +32,22 @@ function named(hostname: string, state: string, health: string, why?: string): S
   };
 }
 
-async function startPlayed(t: TestContext, port = 0) {
+async function startPlayed(t: TestContext, waitingFor = "") {
   const sent: State[] = [];
   let wake = (): void => undefined;
   const service = "/akash.operator.hostname.v1.HostnameRPC";
-  const status = { waitingFor: "", leading: true, backend: "Traefik", served: 0, waiting: 0, refused: 0, unhealthy: 0 };
+  const counts = { served: 0, waiting: 0, refused: 0, unhealthy: 0 };
+  const status = { waitingFor, leading: true, backend: "Traefik", ...counts };
+  let asked = 0;
+  const getStatus = () => {
+    asked += 1;
+    return { message: operatorHostnameV1Status.encode(status) };
+  };
   const listener = await startOperatorGrpc({
-    ...{ host: "127.0.0.1", port, what: "test", file: operatorHostnameV1ServiceFile, serving: () => true },
+    ...{ host: "127.0.0.1", port: 0, what: "test", file: operatorHostnameV1ServiceFile, serving: () => true },
     changed: (signal) => untilAborted(signal),
     methods: [
-      [`${service}/GetStatus`, { kind: "unary", answer: () => ({ message: operatorHostnameV1Status.encode(status) }) }],
+      [`${service}/GetStatus`, { kind: "unary", answer: getStatus }],
       [
         `${service}/StreamState`,
         {
@@ -77,13 +83,35 @@ async function startPlayed(t: TestContext, port = 0) {
       sent.push({ whole: false, hostnames: [], gone: [], settled: true, ...state });
       wake();
     },
+    /** How often it was asked for its status. */
+    get asked() {
+      return asked;
+    },
+    waitsFor(what: string): void {
+      status.waitingFor = what;
+    },
   };
 }
 
-test("names are known as the operator tells them, those that stay unwell are told after a while, and none when it is away", async (t) => {
-  const clock = createVirtualClock();
-  const operator = await startPlayed(t);
-  const locate = async () => ({ host: "127.0.0.1", port: operator.port });
+/** The wire is real: a call on it is given the turns of the event loop that it takes before time reaches its deadline. */
+async function pass(clock: VirtualClock, ms: number): Promise<void> {
+  for (let leftMs = ms; leftMs > 0; leftMs -= 1_000) {
+    await clock.advance(Math.min(leftMs, 1_000));
+    for (let turn = 0; turn < 10; turn++) await new Promise((resolve) => setImmediate(resolve));
+  }
+}
+
+/** Lets time pass until it is so. */
+async function until(what: string, clock: VirtualClock, isSo: () => boolean): Promise<void> {
+  await eventually(what, async () => {
+    if (isSo()) return true;
+    await pass(clock, 1_000);
+    return false;
+  });
+}
+
+function follow(t: TestContext, clock: Clock, at: () => { readonly port: number }) {
+  const locate = async () => ({ host: "127.0.0.1", port: at().port });
   const feed = createHostnameOperator({ locate, clock, random: createSeededRandom(1), log: silentLog });
   const stopping = new AbortController();
   const running = feed.run(stopping.signal);
@@ -91,6 +119,15 @@ test("names are known as the operator tells them, those that stay unwell are tol
     stopping.abort();
     await running;
   });
+  return feed;
+}
+
+const hostsOf = (healths: Iterable<{ readonly host: string }>) => Array.from(healths, ({ host }) => host);
+
+test("names are known as the operator tells them, those that stay unwell are told after a while, and none when it is away", async (t) => {
+  const clock = createVirtualClock();
+  const operator = await startPlayed(t);
+  const feed = follow(t, clock, () => operator);
   assert.deepEqual([feed.of("a.example.com"), feed.trouble], [undefined, undefined], "what never was is not missed");
   const [a, b] = [named("a.example.com", "served", "healthy"), named("b.example.com", "served", "unhealthy", "0 of 1")];
   operator.say({ whole: true, settled: false, hostnames: [a] });
@@ -103,11 +140,11 @@ test("names are known as the operator tells them, those that stay unwell are tol
   assert.equal(feed.of("b.example.com")?.lease, formatLeaseId(sampleLease));
   assert.match(feed.of("b.example.com")?.why ?? "", /NoEndpoints: 0 of 1/);
   assert.deepEqual(feed.unwell(), []);
-  await clock.advance(limits.healthStartingMs - 1_000);
+  await pass(clock, limits.healthStartingMs - 1_000);
   operator.say({ hostnames: [named("c.example.com", "served", "healthy")], gone: ["a.example.com"] });
   await eventually("changes are known", () => feed.of("c.example.com")?.health === "healthy");
   assert.equal(feed.of("a.example.com"), undefined);
-  await clock.advance(2_000);
+  await pass(clock, 2_000);
   assert.deepEqual(
     feed.unwell().map(({ host }) => host),
     ["b.example.com"],
@@ -117,25 +154,106 @@ test("names are known as the operator tells them, those that stay unwell are tol
   assert.deepEqual([feed.of("b.example.com"), feed.unwell(), [...feed.all()]], [undefined, [], []]);
 });
 
+test("an operator that sees the cluster no more ends no alarm, and the provider says what it waits for", async (t) => {
+  const clock = createVirtualClock();
+  const operator = await startPlayed(t);
+  const feed = follow(t, clock, () => operator);
+  const names = ["served", "waiting"].map((state) => named(`${state}.example.com`, state, "unhealthy", "0 of 1"));
+  operator.say({ whole: true, hostnames: [named("well.example.com", "served", "healthy"), ...names] });
+  await eventually("all are known", () => feed.of("waiting.example.com"));
+  await pass(clock, limits.healthStartingMs);
+  assert.deepEqual(hostsOf(feed.unwell()), ["served.example.com", "waiting.example.com"]);
+  assert.equal(feed.trouble, undefined);
+
+  operator.waitsFor("ingresses are not followed");
+  const unseen = (host: string) => named(host, "served", "unknown", "ingresses are not followed");
+  operator.say({ hostnames: [unseen("well.example.com"), unseen("served.example.com")] });
+  await eventually("it is doubted", () => feed.of("served.example.com")?.health === "unknown");
+  assert.deepEqual(hostsOf(feed.unwell()), ["served.example.com", "waiting.example.com"]);
+  await until("it is told", clock, () => feed.trouble !== undefined);
+  assert.equal(feed.trouble, "the hostname operator does not see the cluster: ingresses are not followed");
+
+  operator.waitsFor("");
+  operator.say({ hostnames: [named("served.example.com", "served", "healthy")] });
+  operator.say({ hostnames: [named("waiting.example.com", "served", "unknown")] });
+  await eventually("it is served", () => feed.of("waiting.example.com")?.health === "unknown");
+  assert.deepEqual(feed.unwell(), [], "what is seen to be well, or was not served and is, is unwell no more");
+  await until("it sees again", clock, () => feed.trouble === undefined);
+});
+
+test("one moment without sight of the cluster is no trouble", async (t) => {
+  const clock = createVirtualClock();
+  const operator = await startPlayed(t);
+  const feed = follow(t, clock, () => operator);
+  operator.say({ whole: true });
+  await eventually("it is followed", () => feed.isConnected);
+  operator.waitsFor("a connection that is made again");
+  await until("it was asked", clock, () => operator.asked === 2);
+  operator.waitsFor("");
+  await until("it was asked again", clock, () => {
+    assert.equal(feed.trouble, undefined);
+    return operator.asked === 3;
+  });
+});
+
+test("an operator that starts again and has not read the cluster yet is no word that all is well", async (t) => {
+  const clock = createVirtualClock();
+  const [host, gone] = ["b.example.com", "gone.example.com"];
+  let operator = await startPlayed(t);
+  const feed = follow(t, clock, () => operator);
+  const bad = named(host, "served", "unhealthy", "0 of 1");
+  operator.say({ whole: true, hostnames: [bad, named(gone, "served", "unhealthy")] });
+  await eventually("they are known", () => feed.of(host));
+  await pass(clock, limits.healthStartingMs);
+  // The second time it dies before it has told anything.
+  for (const _ of [1, 2]) {
+    await operator.close();
+    await eventually("it is missed", () => !feed.isConnected && feed.trouble);
+    operator = await startPlayed(t, "the cluster has not been read yet");
+    operator.say({ whole: true });
+    await until("it is followed again", clock, () => {
+      assert.notEqual(feed.trouble, undefined);
+      return feed.isConnected;
+    });
+    assert.match(feed.trouble ?? "", /does not see the cluster: the cluster has not been read yet/);
+    assert.deepEqual(hostsOf(feed.unwell()), [host, gone]);
+  }
+  operator.waitsFor("");
+  operator.say({ hostnames: [bad] });
+  await eventually("it is told again", () => feed.of(host));
+  assert.ok(hostsOf(feed.unwell()).includes(host), "it is not well since then, and not since now");
+  assert.ok(hostsOf(feed.unwell()).includes(gone), "it may have yet to look at this one");
+  await until("what it does not tell is forgotten", clock, () => hostsOf(feed.unwell()).join() === host);
+  assert.equal(feed.trouble, undefined);
+});
+
+test("an operator that has never seen the cluster is given the time to start", async (t) => {
+  const clock = createVirtualClock();
+  const operator = await startPlayed(t, "the cluster has not been read yet");
+  const feed = follow(t, clock, () => operator);
+  operator.say({ whole: true });
+  await eventually("it is followed", () => feed.isConnected);
+  assert.equal(feed.trouble, undefined);
+  await pass(clock, limits.healthStartingMs);
+  assert.match(feed.trouble ?? "", /does not see the cluster/);
+});
+
 test("an operator that is there and cannot be followed is missed after a while, and one that is not there never", async (t) => {
   const clock = createVirtualClock();
-  const troubleWith = async (locate: () => Promise<{ host: string; port: number }>) => {
-    const feed = createHostnameOperator({ locate, clock, random: createSeededRandom(1), log: silentLog });
-    const stopping = new AbortController();
-    const running = feed.run(stopping.signal);
-    t.after(async () => {
-      stopping.abort();
-      await running;
-    });
+  const troubleWith = async (at: () => { readonly port: number }) => {
+    const feed = follow(t, clock, at);
     await clock.advance(0);
     assert.equal(feed.trouble, undefined);
-    await clock.advance(limits.healthStartingMs);
+    await pass(clock, limits.healthStartingMs);
     return feed.trouble;
   };
   const closed = await startPlayed(t);
   await closed.close();
-  assert.match((await troubleWith(async () => ({ host: "127.0.0.1", port: closed.port }))) ?? "", /is not followed/);
-  assert.equal(await troubleWith(() => Promise.reject(new Error("there is no Service"))), undefined);
+  assert.match((await troubleWith(() => closed)) ?? "", /is not followed/);
+  const absent = () => {
+    throw new Error("there is no Service");
+  };
+  assert.equal(await troubleWith(absent), undefined);
 });
 
 test("the operator is found by the setting, or in the cluster at its Service with a port for gRPC", async () => {

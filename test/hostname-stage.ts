@@ -103,7 +103,13 @@ interface LeaseParts {
   readonly endpoints?: boolean;
 }
 
-export function openHostnameStage(owner: Owner, given: { readonly seed?: number } = {}): HostnameStage {
+interface StageOptions {
+  readonly seed?: number;
+  /** The Ingress classes that some controller has brought. */
+  readonly classes?: readonly string[];
+}
+
+export function openHostnameStage(owner: Owner, given: StageOptions = {}): HostnameStage {
   const clock = createVirtualClock();
   const seed = given.seed ?? 1;
   const cluster = createSimulatedCluster({}, { clock, random: createSeededRandom(seed), log: silentLog });
@@ -115,6 +121,8 @@ export function openHostnameStage(owner: Owner, given: { readonly seed?: number 
   });
   for (const definition of readDefinitions()) server.create(kinds.customResourceDefinition, definition, "test");
   server.create(kinds.namespace, { metadata: { name: manifestNamespace } }, "test");
+  for (const name of given.classes ?? ["akash-ingress-class", "traefik"])
+    server.create(kinds.ingressClass, { metadata: { name }, spec: { controller: "example.com/test" } }, "test");
 
   function put(kind: Kind, object: KubeObject): void {
     const live = server.get(kind, object.metadata);

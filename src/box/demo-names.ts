@@ -60,6 +60,9 @@ export function createNames(options: NamesOptions, { cluster, ...ground }: Names
     }),
     { ...ground, kube: connect("akash-operator-ip") },
   );
+  // As a controller brings it: without one no Ingress is taken for served.
+  const brought = { metadata: { name: ingressClass }, spec: { controller: "akash.network/front-door" } };
+  cluster.server.create(kinds.ingressClass, brought, "demo");
   const door = createFrontDoorService({ listen, ingressClass }, { ...ground, kube: connect("ingress-controller") });
   return {
     services: [createMetalLbService(cluster, ground), hostnames, ip, door] as readonly Service[],

@@ -28,6 +28,7 @@ interface Route {
   readonly host: string;
   readonly service: string;
   readonly port: number;
+  readonly createdAt: string;
   /** It says where it is reached. */
   readonly isTold: boolean;
 }
@@ -76,28 +77,38 @@ async function tell(kube: Kube, { at }: Route): Promise<void> {
 
 async function answer(kube: Kube, routes: Routes, request: IncomingMessage, response: ServerResponse): Promise<void> {
   const host = hostOf(request.headers.host ?? "");
-  const route = routeTo(routes, host);
   const say = (status: number, text: string | Buffer) => {
     response.writeHead(status, { "content-type": "text/plain; charset=utf-8" }).end(text);
   };
-  if (!route) return say(404, `nothing here is named ${JSON.stringify(host)}\n`);
+  const [first, ...others] = routesTo(routes, host);
+  if (!first) return say(404, `nothing here is named ${JSON.stringify(host)}\n`);
   if (request.method !== "GET" && request.method !== "HEAD")
     return say(405, "containers of the demo answer GET only\n");
+  const reach = ({ at, service: name, port }: Route) =>
+    kube.proxy({ kind: "service", namespace: at.namespace, name, port }, { path: pathOf(request.url ?? "/") });
   try {
-    const { at, service: name, port } = route;
-    const target = { kind: "service", namespace: at.namespace, name, port } as const;
-    const { status, body } = await kube.proxy(target, { path: request.url ?? "/" });
-    say(status, body);
+    let told = await reach(first);
+    // While a name goes from one lease to another both have a route, and behind one of them nothing may run yet.
+    for (const other of others) if (told.status === nothingBehind) told = await reach(other);
+    say(told.status, told.body);
   } catch (thrown) {
     say(503, `${ProviderError.from(thrown).message}\n`);
   }
 }
 
-/** One of that very name before one of a wildcard, which stands for one label. */
-function routeTo(routes: Routes, host: string): Route | undefined {
-  const [exact] = routes.by("host", host);
-  const [wide] = routes.by("host", `*${host.slice(Math.max(0, host.indexOf(".")))}`);
-  return exact ?? wide;
+const nothingBehind = 503;
+
+/** Those of that very name before those of a wildcard, which stands for one label; the oldest first, as controllers have it. */
+function routesTo(routes: Routes, host: string): Route[] {
+  const named = (name: string) => Array.from(routes.by("host", name)).filter((route) => route !== undefined);
+  const exact = named(host);
+  const found = exact.length > 0 ? exact : named(`*${host.slice(Math.max(0, host.indexOf(".")))}`);
+  return found.sort((a, b) => a.createdAt.localeCompare(b.createdAt));
+}
+
+/** With two slashes in front, a slash either way, it would be read as the name of a server and lose its first part. */
+function pathOf(url: string): string {
+  return url.replace(/^[/\\]+/, "/");
 }
 
 /** Without the port. */
@@ -117,6 +128,7 @@ function routeOf({ metadata, spec, status }: KubeObject, ingressClass: string): 
     host,
     service: name,
     port: Number(fieldsOf(service["port"])["number"] ?? 80),
+    createdAt: metadata.creationTimestamp ?? "",
     isTold: recordsOf(fieldsOf(fieldsOf(status)["loadBalancer"])["ingress"]).length > 0,
   };
 }

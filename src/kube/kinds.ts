@@ -30,6 +30,7 @@ export const kinds = {
 
   // network
   ingress: kind("networking.k8s.io", "v1", "Ingress", "ingresses"),
+  ingressClass: kind("networking.k8s.io", "v1", "IngressClass", "ingressclasses", cluster),
   networkPolicy: kind("networking.k8s.io", "v1", "NetworkPolicy", "networkpolicies"),
   endpointSlice: kind("discovery.k8s.io", "v1", "EndpointSlice", "endpointslices"),
   gateway: kind("gateway.networking.k8s.io", "v1", "Gateway", "gateways"),

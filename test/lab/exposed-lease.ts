@@ -84,7 +84,11 @@ export async function exposeLease(
   const note = { version: "00", receivedAtMs: Date.now() };
   await kube.apply(kinds.manifest, manifestResource(workload, note, { manifestNamespace }).object);
   const isReady = async () => (await podsOf(lease, "web")).some((pod) => pod.isReady);
-  await eventually("the workload to be ready", isReady, podStartsWithinMs);
+  try {
+    await eventually("the workload to be ready", isReady, podStartsWithinMs);
+  } catch (cause) {
+    throw new Error(await kubectl("describe", "deployments,pods", "-n", namespace), { cause });
+  }
 }
 
 /** Which nodes are for sale is the matter of other tests, which label this one and take the label away. */

@@ -4,7 +4,11 @@
  */
 import { formatLeaseId } from "../../market/ids.ts";
 import { sleep } from "../../runtime/clock.ts";
-import { operatorHostnameV1State, operatorHostnameV1StateRequest } from "../../runtime/grpc/akash-proto.ts";
+import {
+  operatorHostnameV1State,
+  operatorHostnameV1StateRequest,
+  operatorHostnameV1Status,
+} from "../../runtime/grpc/akash-proto.ts";
 import type { GrpcAddress } from "../../runtime/grpc/grpc-client.ts";
 import { limits } from "../../runtime/limits.ts";
 import { followOperator, type OperatorConnection, type OperatorFeedDeps } from "../operator-follower.ts";
@@ -26,7 +30,7 @@ export interface HostnameOperator {
   /** Undefined where nothing is known of it. */
   of(host: string): HostHealth | undefined;
   all(): Iterable<HostHealth>;
-  /** Those that have not been well for longer than it takes to start something. */
+  /** Those that have not been well for longer than it takes to start something, and are not known to be well again. */
   unwell(): HostHealth[];
   readonly isConnected: boolean;
   /** Why nothing is known, where it was known once, or there has been an operator for a while to know it from. */
@@ -45,10 +49,15 @@ const service = "/akash.operator.hostname.v1.HostnameRPC";
 export function createHostnameOperator(deps: OperatorFeedDeps): HostnameOperator {
   const { clock, log } = deps;
   const hosts = new Map<string, Known>();
-  /** By the connection before, until this one has told all: what was not well is so since then. */
-  let before = new Map<string, Known>();
+  /** What was not well by the connections before, and this one has not told of yet: it is so since then. */
+  const before = new Map<string, Known>();
   let isConnected = false;
-  let wasConnected = false;
+  /** Why the operator does not see the cluster, by its last word; "" where it does. */
+  let waitingFor = "";
+  /** By its word before that. */
+  let wasWaiting = false;
+  /** It was followed once, and saw the cluster. */
+  let wasKnown = false;
   let lastError: string | undefined;
   /** Since when there is an operator; a cluster need not have one that can be followed. */
   let foundAtMs: number | undefined;
@@ -59,26 +68,34 @@ export function createHostnameOperator(deps: OperatorFeedDeps): HostnameOperator
     return found;
   }
 
+  function whyUnknown(): string | undefined {
+    if (!isConnected) return `the hostname operator is not followed: ${lastError ?? "connecting"}`;
+    // A connection to the cluster that is made again is no news; who waits at two looks running does not see it.
+    return waitingFor && wasWaiting ? `the hostname operator does not see the cluster: ${waitingFor}` : undefined;
+  }
+
   function isMissed(): boolean {
     const isLong = foundAtMs !== undefined && clock.monotonicMs() - foundAtMs >= limits.healthStartingMs;
-    return !isConnected && (wasConnected || isLong);
+    return wasKnown || isLong;
   }
 
   function take(told: Told): void {
     if (told.whole) {
-      before = new Map(hosts);
+      for (const [host, known] of hosts)
+        if (known.unwellSinceMs !== undefined && before.size < limits.hostnamesKnown) before.set(host, known);
       hosts.clear();
     }
-    for (const host of told.gone) hosts.delete(host);
+    for (const host of told.gone) {
+      hosts.delete(host);
+      before.delete(host);
+    }
     for (const each of told.hostnames) {
       if (hosts.size >= limits.hostnamesKnown && !hosts.has(each.hostname)) continue;
-      const health = healthOf(each);
-      const isWell = health.health === "healthy" || health.health === "unknown";
-      const known = hosts.get(health.host) ?? before.get(health.host);
-      const since = known?.unwellSinceMs ?? clock.monotonicMs();
-      hosts.set(health.host, { ...health, unwellSinceMs: isWell ? undefined : since });
+      const now = healthOf(each);
+      const known = hosts.get(now.host) ?? before.get(now.host);
+      before.delete(now.host);
+      hosts.set(now.host, { ...now, unwellSinceMs: unwellSince(now, known, clock.monotonicMs()) });
     }
-    if (told.settled) before = new Map();
   }
 
   async function followStream({ client, heard }: OperatorConnection): Promise<void> {
@@ -89,21 +106,32 @@ export function createHostnameOperator(deps: OperatorFeedDeps): HostnameOperator
       take(operatorHostnameV1State.decode(message));
       if (!isConnected) log.info("following hostname operator");
       isConnected = true;
-      wasConnected = true;
+      wasKnown ||= waitingFor === "";
       heard();
       lastError = undefined;
     }
   }
 
+  async function askStatus({ client }: OperatorConnection): Promise<void> {
+    const status = await client.call(`${service}/GetStatus`, new Uint8Array(), limits.feedAnswerMs);
+    wasWaiting = waitingFor !== "";
+    ({ waitingFor } = operatorHostnameV1Status.decode(status));
+    // One that has just read the cluster has yet to look at each name; what it has not told by the next time is gone.
+    if (waitingFor === "" && !wasWaiting) before.clear();
+  }
+
   /** A stream is silent while nothing changes; a connection that died without a word is noticed by asking. */
-  async function proveAlive({ client, signal }: OperatorConnection): Promise<never> {
+  async function proveAlive(connection: OperatorConnection): Promise<never> {
     for (;;) {
-      await sleep(clock, limits.feedProofMs, signal);
-      await client.call(`${service}/GetStatus`, new Uint8Array(), limits.feedAnswerMs);
+      await sleep(clock, waitingFor === "" ? limits.feedProofMs : limits.hostnameSightMs, connection.signal);
+      await askStatus(connection);
     }
   }
 
   async function follow(connection: OperatorConnection): Promise<void> {
+    // One that has just started tells an empty stream; whether that means anything has to be known before.
+    waitingFor = "its first answer";
+    await askStatus(connection);
     try {
       await Promise.race([followStream(connection), proveAlive(connection)]);
     } finally {
@@ -123,17 +151,27 @@ export function createHostnameOperator(deps: OperatorFeedDeps): HostnameOperator
     all: () => (isConnected ? hosts.values() : []),
     unwell() {
       const longAgoMs = clock.monotonicMs() - limits.healthStartingMs;
-      const all = isConnected ? [...hosts.values()] : [];
+      const all = isConnected ? [...hosts.values(), ...before.values()] : [];
       return all.filter(({ unwellSinceMs }) => unwellSinceMs !== undefined && unwellSinceMs <= longAgoMs);
     },
     get isConnected() {
       return isConnected;
     },
     get trouble() {
-      return isMissed() ? `the hostname operator is not followed: ${lastError ?? "connecting"}` : undefined;
+      return isMissed() ? whyUnknown() : undefined;
     },
     run: (signal) => followOperator({ ...bounds, follow, failed }, { ...deps, locate }, signal),
   };
+}
+
+/**
+ * Unknown is no word that it is well: what was unhealthy stays so until it is seen to be well. What was not served at all
+ * and is now is better off.
+ */
+function unwellSince({ health }: HostHealth, known: Known | undefined, nowMs: number): number | undefined {
+  if (health === "healthy") return undefined;
+  if (health !== "unknown") return known?.unwellSinceMs ?? nowMs;
+  return known?.health === "unhealthy" || known?.health === "unknown" ? known.unwellSinceMs : undefined;
 }
 
 type Told = ReturnType<typeof operatorHostnameV1State.decode>;

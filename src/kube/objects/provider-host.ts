@@ -19,15 +19,17 @@ export interface HostDeclaration {
 
 const longestName = 253;
 const plainHost = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/;
-const hashedPrefix = "hashed-";
+/** A sha256 in base 32, as below. */
+const hashedName = /^hashed-[0-9a-v]{52}$/;
 
 /**
- * The host itself, as the network does. What Kubernetes takes for no name, a wildcard above all, is hashed; and so is a
- * host that looks hashed, or somebody could ask for the very name that another's wildcard has.
+ * The host itself, as the network does: under any other name a host that its provider declared would be free for
+ * somebody else. What Kubernetes takes for no name, a wildcard above all, is hashed; and so is a host that is just like a
+ * hashed name, or somebody could ask for the very name that another's wildcard has.
  */
 export function providerHostName(host: string): string {
-  if (host.length <= longestName && plainHost.test(host) && !host.startsWith(hashedPrefix)) return host;
-  return `${hashedPrefix}${base32Hex(createHash("sha256").update(host).digest())}`;
+  if (host.length <= longestName && plainHost.test(host) && !hashedName.test(host)) return host;
+  return `hashed-${base32Hex(createHash("sha256").update(host).digest())}`;
 }
 
 export function providerHost(

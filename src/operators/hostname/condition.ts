@@ -19,9 +19,11 @@ export const conditionTypes = [
   "ManifestMissing",
   "ServiceMissing",
   "KindMissing",
+  "ClassMissing",
   "RouteMissing",
   "RouteFailed",
   "RouteNotAccepted",
+  "RouteContested",
   "EndpointsMissing",
   "TransferPending",
   // It is served, with a difference.

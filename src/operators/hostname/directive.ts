@@ -48,6 +48,8 @@ export const defaultOptions: RouteOptions = {
 
 /** What is kept of a manifest: the ports that are open to the world. */
 export interface WatchedManifest {
+  /** Of its lease; undefined where it does not say. */
+  readonly provider: string | undefined;
   readonly services: readonly { readonly name: string; readonly exposes: readonly GlobalExpose[] }[];
 }
 
@@ -56,8 +58,10 @@ interface GlobalExpose extends Pick<Directive, "options" | "unheeded"> {
 }
 
 export function projectManifest(object: KubeObject): WatchedManifest {
-  const services = readManifestResource(object)?.group.services ?? [];
+  const manifest = readManifestResource(object);
+  const services = manifest?.group.services ?? [];
   return {
+    provider: manifest?.lease.provider,
     services: services
       .filter(({ count }) => count !== 0)
       .map(({ name, expose }) => ({
@@ -98,6 +102,12 @@ function heeded(given: RouteOptions): Pick<Directive, "options" | "unheeded"> {
     if (asked <= most) continue;
     bounds[option] = most;
     unheeded.push(`${word} ${asked}: ${most} is the most`);
+  }
+  // To NGINX that is no limit.
+  if (given.nextTries === 0) {
+    const [word, most] = mostOf.nextTries;
+    bounds.nextTries = most;
+    unheeded.push(`${word} 0: it has no end, and ${most} is the most`);
   }
   return {
     options: { ...given, nextCases: nextCases.filter((word) => nextCaseWords.includes(word)), ...bounds },

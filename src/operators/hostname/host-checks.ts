@@ -11,8 +11,10 @@ import type { LiveRoute } from "./live-route.ts";
 interface HostInput {
   readonly declared: DeclaredHost;
   readonly says: DeclaredRoute;
-  /** Other declared names that a request for this one could be meant for. */
+  /** Other declared names that a request for this one could be meant for, but those that are refused and have no route. */
   readonly overlapping: Iterable<DeclaredHost>;
+  /** Whether a declared name has had a route since it was declared. */
+  readonly isServed: (declared: DeclaredHost) => boolean;
   /** What is there for this name, whoever it leads to. */
   readonly routes: readonly LiveRoute[];
   readonly rules: HostRules;
@@ -43,14 +45,15 @@ const isNotBlocked: HostCheck = ({ says: { host }, rules }) => {
 const checksOfName: readonly HostCheck[] = [isAHostName, isNotReserved, isNotBlocked];
 
 /**
- * Between tenants the one who was first has it; one tenant may have a wildcard and names below it. Who is not to have his own
- * keeps it from nobody.
+ * Between tenants the one who was first has it: who is served goes before who is not, for he was let in while the other was
+ * refused, and then the older before the younger. One tenant may have a wildcard and names below it. Who is not to have his
+ * own keeps it from nobody.
  */
 const isNobodyElses: HostCheck = (input) => {
   const { declared, says } = input;
   for (const other of input.overlapping) {
     const isOthers = other.says !== undefined && other.says.lease.owner !== says.lease.owner;
-    if (!isOthers || !isOlder(other, declared)) continue;
+    if (!isOthers || !isBefore(other, declared, input.isServed)) continue;
     const claim = { ...input, declared: other, says: other.says };
     if (checksOfName.every((check) => check(claim) === undefined)) {
       const text = `host ${JSON.stringify(says.host)} in use`;
@@ -79,8 +82,8 @@ const isSameOwners: HostCheck = ({ declared, says, routes }) => {
   );
 };
 
-/** Who has not given a name up keeps his route, so that is asked before whose it is otherwise. */
-const checks: readonly HostCheck[] = [...checksOfName, isSameOwners, isNobodyElses];
+/** Who has not given a name up keeps his route, whatever else is to be said of it: so that is asked first. */
+const checks: readonly HostCheck[] = [isSameOwners, ...checksOfName, isNobodyElses];
 
 export function refusalOf(input: HostInput): Condition | undefined {
   for (const check of checks) {
@@ -90,7 +93,9 @@ export function refusalOf(input: HostInput): Condition | undefined {
   return undefined;
 }
 
-function isOlder(a: DeclaredHost, b: DeclaredHost): boolean {
+function isBefore(a: DeclaredHost, b: DeclaredHost, isServed: HostInput["isServed"]): boolean {
+  const [first, second] = [isServed(a), isServed(b)];
+  if (first !== second) return first;
   if (a.createdAtMs !== b.createdAtMs) return a.createdAtMs < b.createdAtMs;
   return a.name < b.name;
 }

@@ -34,6 +34,8 @@ interface HostnameLoopDeps {
   readonly rules: HostRules;
   readonly proofs: Proofs | undefined;
   readonly probes: Probes | undefined;
+  /** What of a Service's own options is not in force. */
+  readonly transportTrouble: (directive: Directive) => readonly Condition[];
   readonly manifestNamespace: string;
   /** Whether routes of another kind, from before the mode was changed, are taken away. */
   readonly removesOldKind: boolean;
@@ -52,105 +54,200 @@ export function createHostnameLoop(deps: HostnameLoopDeps) {
   const { removeAll, counts } = writer;
 
   async function look(host: string, stopping: AbortSignal): Promise<Outcome> {
+    const outcome = await lookAt(host, stopping);
+    const waitMs = answerLeftMs(host);
+    if (waitMs === undefined || (outcome.kind === "recheck" && outcome.afterMs <= waitMs)) return outcome;
+    return outcome.kind === "done" || outcome.kind === "recheck" ? recheck(waitMs) : outcome;
+  }
+
+  /** Until a route that no controller has said a word of is told as not accepted: nobody would wake us for that. */
+  function answerLeftMs(host: string): number | undefined {
+    const says = cluster.host(host)?.says;
+    const own = says && cluster.route(backend.kind, says.namespace, providerHostName(host));
+    if (!own?.acceptance.isSilent) return undefined;
+    const leftMs = own.createdAtMs + limits.hostnameAnswerMs - clock.now();
+    return leftMs > 0 ? leftMs : undefined;
+  }
+
+  async function lookAt(host: string, stopping: AbortSignal): Promise<Outcome> {
     if (cluster.trouble !== undefined) return recheck(deps.retryDelayMs);
     const leading = deps.leading();
     const signal = leading && AbortSignal.any([stopping, leading]);
     const declared = cluster.host(host);
     if (!declared) return sweep(host, signal);
-    if (!declared.says) return refuse(declared, undefined, faultOf(declared));
+    if (!declared.says) return refuse(declared, undefined, [faultOf(declared)]);
     return serve(declared, declared.says, signal);
   }
 
   /** Nobody declares it any more, by the word of the server itself. */
   async function sweep(host: string, signal: AbortSignal | undefined): Promise<Outcome> {
+    const own = providerHostName(host);
+    // One of a name that is declared had another written into it by somebody, and is put right.
+    const isPutRight = ({ name, namespace }: LiveRoute) =>
+      name !== own && cluster.declaredAs(name)?.says?.namespace === namespace;
+    const left = [...cluster.routes(host)].filter((route) => !isPutRight(route));
+    if (left.length === 0 || !signal) return forget(host);
+    try {
+      const live = await declaredAtServer(own, signal);
+      // The cache will show it in a moment, and wake us.
+      if (live?.key === host) return recheck(deps.retryDelayMs);
+      // Somebody wrote another host into it. What it has stays until that is put right, or it is gone.
+      if (live) return forget(host);
+      const orphans = await undeclared(left, own, signal);
+      await removeAll(orphans, signal);
+      if (orphans.length > 0) log.info("removed routes of host name", { host, objects: orphans.length });
+    } catch (thrown) {
+      // It still leads somewhere, and whoever asks for the name is to see that.
+      const [{ lease, namespace } = { lease: undefined, namespace: "" }] = left;
+      const was = states.get(host) ?? { lease, namespace, service: "", externalPort: 0 };
+      const conditions = [condition("RouteFailed", `it is not declared, and its route cannot go: ${reasonOf(thrown)}`)];
+      if (!signal.aborted) noteState({ ...was, host, state: "waiting", own: undefined, conditions });
+      throw thrown;
+    }
+    return forget(host);
+  }
+
+  function forget(host: string): Outcome {
     const lease = states.get(host)?.lease;
     if (lease) ignored.succeeded(lease, host);
     states.forget(host);
     writer.forget(host);
     proofs?.forget(host);
-    // One of a name that is declared had another written into it by somebody, and is put right.
-    const own = providerHostName(host);
-    const left = [...cluster.routes(host)].filter(({ name }) => name === own || !cluster.isDeclaredAs(name));
-    if (left.length === 0 || !signal) return done();
-    // The cache will show it in a moment, and wake us.
-    if (await declaredAtServer(host, signal)) return recheck(deps.retryDelayMs);
-    await removeAll(left, signal);
-    log.info("removed routes of host name", { host, objects: left.length });
     return done();
   }
 
-  async function declaredAtServer(host: string, signal: AbortSignal): Promise<DeclaredHost | undefined> {
-    const at = { namespace: deps.manifestNamespace, name: providerHostName(host) };
-    const live = await kube.get(kinds.providerHost, at, { signal });
+  /** Those with another name are not of the host that they name: whose their own is, the server says too. */
+  async function undeclared(left: readonly LiveRoute[], own: string, signal: AbortSignal): Promise<LiveRoute[]> {
+    const orphans: LiveRoute[] = [];
+    for (const route of left) {
+      const live = isRoute(route) && route.name !== own ? await declaredAtServer(route.name, signal) : undefined;
+      if (live?.says?.namespace !== route.namespace) orphans.push(route);
+    }
+    return orphans;
+  }
+
+  async function declaredAtServer(name: string, signal: AbortSignal): Promise<DeclaredHost | undefined> {
+    const live = await kube.get(kinds.providerHost, { namespace: deps.manifestNamespace, name }, { signal });
     return live && projectHost(live);
   }
 
+  /** Whether its owner has had a route since it was declared. */
+  function isServed({ key, createdAtMs, says }: DeclaredHost): boolean {
+    for (const route of cluster.routes(key))
+      if (isRoute(route) && route.lease.owner === says?.lease.owner && route.createdAtMs >= createdAtMs) return true;
+    return false;
+  }
+
+  /** What is refused and has nothing keeps nobody out: else whoever asks first, and proves nothing, would have it. */
+  function* claims(host: string): Iterable<DeclaredHost> {
+    for (const other of cluster.overlapping(host)) {
+      const known = states.get(other.key);
+      const isRefused = known?.state === "refused" && known.namespace === other.says?.namespace;
+      if (!isRefused || isServed(other)) yield other;
+    }
+  }
+
   async function serve(declared: DeclaredHost, says: DeclaredRoute, signal: AbortSignal | undefined): Promise<Outcome> {
+    const failures: unknown[] = [];
+    const outcome = await serveAs(declared, says, signal, failures);
+    // It is tried again, after a while.
+    if (failures.length > 0) throw failures[0];
+    return outcome;
+  }
+
+  /** What could not be removed is kept in `failures`, and keeps nothing else from being done. */
+  async function serveAs(
+    declared: DeclaredHost,
+    says: DeclaredRoute,
+    signal: AbortSignal | undefined,
+    failures: unknown[],
+  ): Promise<Outcome> {
     const { host, lease } = says;
     const routes = [...cluster.routes(host)];
+    const own = cluster.route(backend.kind, says.namespace, providerHostName(host));
     // Routes of another lease may be newer than what the cache shows of the declaration, above all to one who just got the
     // lead. They go only by the word of the server itself.
     if (signal && routes.some(({ namespace }) => namespace !== says.namespace)) {
-      const live = await declaredAtServer(host, signal);
-      if (live?.says?.namespace !== says.namespace) return recheck(deps.retryDelayMs);
-    }
-    const overlapping = cluster.overlapping(host);
-    const refusal = refusalOf({ declared, says, overlapping, routes, rules: deps.rules });
-    const others = routes.filter((route) => route.lease.owner !== lease.owner);
-    // Whoever had the name before has given it up: its object is gone, and this is another one.
-    if (refusal?.type !== "OwnerChanged" && signal) await removeAll(others, signal);
-    // It is of another owner now, and was given up in between: what led to the lease before would take his requests.
-    if (refusal?.type === "HostnameInUse" && signal)
-      await removeAll(
-        routes.filter((route) => !others.includes(route) && route.namespace !== says.namespace),
-        signal,
-      );
-    if (refusal) return refuse(declared, says, refusal);
-    const own = cluster.route(backend.kind, says.namespace, providerHostName(host));
-    // One that leads to this owner was let through before, for whichever lease and by whichever kind.
-    const isServed = routes.some((route) => isRoute(route) && route.lease.owner === lease.owner);
-    if (!isServed && proofs) {
-      const unproven = proofs.missing(host, lease.owner);
-      if (unproven !== undefined) {
-        refuse(declared, says, condition("ProofMissing", unproven));
-        return recheck(limits.hostnameProofEveryMs);
+      try {
+        const live = await declaredAtServer(providerHostName(host), signal);
+        if (live?.says?.namespace !== says.namespace) return recheck(deps.retryDelayMs);
+      } catch (thrown) {
+        if (!signal.aborted) noteWaiting(says, own, [failureText(thrown)]);
+        throw thrown;
       }
     }
+    const overlapping = claims(host);
+    const refusal = refusalOf({ declared, says, overlapping, isServed, routes, rules: deps.rules });
+    const others = routes.filter((route) => route.lease.owner !== lease.owner);
+    // Whoever had the name before has given it up: its object is gone, and this is another one.
+    if (refusal?.type !== "OwnerChanged" && signal) await tryToRemove(others, signal, failures);
+    // It is of another owner now, and was given up in between: what led to the lease before would take his requests.
+    if (refusal?.type === "HostnameInUse" && signal)
+      await tryToRemove(
+        routes.filter((route) => !others.includes(route) && route.namespace !== says.namespace),
+        signal,
+        failures,
+      );
+    const undone = failures.slice(0, 1).map(failureText);
+    if (refusal) return refuse(declared, says, [refusal, ...undone]);
+    // One that leads to this owner was let through before, for whichever lease and by whichever kind.
+    if (routes.some((route) => isRoute(route) && route.lease.owner === lease.owner)) proofs?.believe(host, lease.owner);
+    const unproven = proofs?.missing(host, lease.owner);
+    if (unproven !== undefined) {
+      refuse(declared, says, [condition("ProofMissing", unproven), ...undone]);
+      return recheck(limits.hostnameProofEveryMs);
+    }
     const directive = directiveOf(says, cluster.manifest(says.namespace));
-    if (isMissing(directive)) return wait(says, own, directive.missing);
-    const missing = own ? undefined : needed(directive);
-    if (missing) return wait(says, own, missing);
+    if (isMissing(directive)) return wait(says, own, [directive.missing, ...undone]);
+    const missing = needed(directive);
+    if (missing && !own) return wait(says, own, [missing, ...undone]);
     ignored.succeeded(lease, host);
     return bringAll(
       directive,
       routes.filter((route) => route.lease.owner === lease.owner),
       signal,
+      { failures, conditions: [...undone, ...(missing ? [missing] : [])] },
     );
   }
 
+  async function tryToRemove(routes: readonly LiveRoute[], signal: AbortSignal, failures: unknown[]): Promise<boolean> {
+    try {
+      await removeAll(routes, signal);
+      return true;
+    } catch (thrown) {
+      if (signal.aborted) throw thrown;
+      failures.push(thrown);
+      return false;
+    }
+  }
+
   /** Without these there is nothing that a route could lead to, or nothing that it could be. */
-  function needed({ namespace, service }: Directive): Condition | undefined {
+  function needed({ namespace, service, externalPort }: Directive): Condition | undefined {
     const { group, plural } = backend.kind;
     if (!cluster.isServed(backend.kind))
       return condition("KindMissing", `the cluster does not know ${plural}.${group}`);
-    if (cluster.service(namespace, service)) return undefined;
-    return condition("ServiceMissing", `resource not found: Service ${service} of ${namespace}`);
+    const live = cluster.service(namespace, service);
+    if (live?.ports.includes(externalPort)) return undefined;
+    const what = `Service ${service} of ${namespace}`;
+    return condition("ServiceMissing", `resource not found: ${live ? `port ${externalPort} of ` : ""}${what}`);
   }
 
   async function bringAll(
     directive: Directive,
     routes: readonly LiveRoute[],
     signal: AbortSignal | undefined,
+    before: { readonly failures: unknown[]; readonly conditions: readonly Condition[] },
   ): Promise<Outcome> {
     const built = backend.build(directive, cluster.isServed);
     const own = () => cluster.route(backend.kind, directive.namespace, providerHostName(directive.host));
-    const conditions = [...directive.unheeded, ...built.unhonoured];
-    let [gone, unsettledMs, isPutOff]: [readonly LiveRoute[], number, boolean] = [[], 0, false];
+    const options = [...directive.unheeded, ...built.unhonoured, ...deps.transportTrouble(directive)];
+    const conditions = [...before.conditions, ...options];
+    let [gone, unsettledMs, putOffMs]: [readonly LiveRoute[], number, number | undefined] = [[], 0, undefined];
     if (signal) {
       try {
         const came = await writer.write(directive, built, routes, signal);
-        conditions.push(...came.refused);
-        ({ gone, unsettledMs, isPutOff } = came);
+        conditions.push(...came.conditions);
+        ({ gone, unsettledMs, putOffMs } = came);
       } catch (thrown) {
         if (signal.aborted) throw thrown;
         return failedToWrite(directive, own(), conditions, thrown);
@@ -167,13 +264,15 @@ export function createHostnameLoop(deps: HostnameLoopDeps) {
         nowMs: clock.now(),
       },
     );
-    if (signal) await removeAll(left.removed, signal);
+    const { failures } = before;
+    const isRemoved = signal !== undefined && (await tryToRemove(left.removed, signal, failures));
+    if (signal && !isRemoved) conditions.push(failureText(failures.at(-1)));
     // It would be there by now, if any copy had the lead.
     if (!signal && !own()) conditions.push(condition("RouteMissing", "the copy that has the lead has not made it yet"));
-    if (signal && left.removed.some(({ namespace }) => namespace !== directive.namespace)) counts.transfers += 1;
+    if (isRemoved && left.removed.some(({ namespace }) => namespace !== directive.namespace)) counts.transfers += 1;
     const gap = writer.gapOf(directive.host);
     noteServed(directive, own(), [...conditions, ...left.conditions, ...gap.conditions]);
-    const lookAgainMs = isPutOff ? unsettledMs : (left.lookAgainMs ?? gap.leftMs);
+    const lookAgainMs = putOffMs ?? left.lookAgainMs ?? gap.leftMs;
     return lookAgainMs === undefined ? done() : recheck(lookAgainMs);
   }
 
@@ -183,25 +282,30 @@ export function createHostnameLoop(deps: HostnameLoopDeps) {
     conditions: readonly Condition[],
     thrown: unknown,
   ): Outcome {
-    noteServed(directive, own, [...conditions, condition("RouteFailed", reasonOf(thrown))]);
+    noteServed(directive, own, [...conditions, failureText(thrown)]);
     const passes = ["AKP_KUBE_REFUSED", "AKP_KUBE_TERMINATING", "AKP_KUBE_NOT_FOUND", "AKP_KUBE_KIND_MISSING"] as const;
     if (passes.some((code) => ProviderError.is(thrown, code))) return waiting("cluster", reasonOf(thrown));
     throw thrown;
   }
 
   /** Looked at again some times, as the network's operator does, and from then on when something of it changes. */
-  function wait(says: DeclaredRoute, own: LiveRoute | undefined, missing: Condition): Outcome {
-    noteState({ ...says, state: own ? "served" : "waiting", own, conditions: [missing] });
+  function wait(says: DeclaredRoute, own: LiveRoute | undefined, conditions: readonly Condition[]): Outcome {
+    noteWaiting(says, own, conditions);
     if (ignored.isFlagged(says.lease)) return done();
-    ignored.failed(says.lease, new ProviderError("AKP_HOSTNAME_WAITS", { reason: missing.message }), says.host);
+    const reason = conditions[0]?.message ?? "";
+    ignored.failed(says.lease, new ProviderError("AKP_HOSTNAME_WAITS", { reason }), says.host);
     return recheck(deps.retryDelayMs);
   }
 
+  function noteWaiting(says: DeclaredRoute, own: LiveRoute | undefined, conditions: readonly Condition[]): void {
+    noteState({ ...says, state: own ? "served" : "waiting", own, conditions });
+  }
+
   /** Nothing is made for it. What its lease has from before stays: somebody let it have that. */
-  function refuse({ key }: DeclaredHost, says: DeclaredRoute | undefined, refusal: Condition): Outcome {
+  function refuse({ key }: DeclaredHost, says: DeclaredRoute | undefined, conditions: readonly Condition[]): Outcome {
     const unknown = { lease: undefined, namespace: "", service: "", externalPort: 0 };
     const own = says && cluster.route(backend.kind, says.namespace, providerHostName(says.host));
-    noteState({ ...(says ?? unknown), host: key, state: "refused", own, conditions: [refusal] });
+    noteState({ ...(says ?? unknown), host: key, state: "refused", own, conditions });
     return done();
   }
 
@@ -213,10 +317,14 @@ export function createHostnameLoop(deps: HostnameLoopDeps) {
   function noteState(seen: Seen): void {
     const { host, lease, namespace, service, externalPort, state, own } = seen;
     const endpoints = cluster.endpoints(serviceKey(namespace, service));
-    const troubles = own ? [...troublesOf(own, endpoints), ...(deps.probes?.troubleOf(host) ?? [])] : [];
-    const conditions = [...seen.conditions, ...troubles].map(shortened);
+    const hasClass = cluster.hasClass();
+    const found = own ? [...troublesOf(own, endpoints, hasClass), ...(deps.probes?.troubleOf(host) ?? [])] : [];
+    const conditions = [...seen.conditions, ...found].map(shortened);
+    // A route that leads to no Service serves nobody, whatever else is well.
+    const isLost = own !== undefined && seen.conditions.some(({ type }) => type === "ServiceMissing");
     const route: HostState["route"] = own?.acceptance.state ?? (state === "served" ? "unknown" : "none");
-    const health = healthOf({ own, endpoints, troubles });
+    const isSeen = endpoints !== undefined && hasClass !== undefined;
+    const health = healthOf({ own, isSeen, isTroubled: isLost || found.length > 0 });
     const shown = { host, lease, namespace, service, externalPort, state, health, route, endpoints, conditions };
     const before = states.get(host);
     // It is of another lease now: nothing of it fails there any more.
@@ -226,6 +334,26 @@ export function createHostnameLoop(deps: HostnameLoopDeps) {
         log.info("host name has a condition", { host, type: each.type, message: each.message });
     }
     states.note(shown, clock.now());
+    // By whether it is refused, and has a route all the same, others are kept out.
+    const [wasRefused, isRefused] = [before?.state === "refused", state === "refused"];
+    if (wasRefused !== isRefused || (isRefused && before?.route !== route)) cluster.wakeOverlapping(host);
+  }
+
+  function troublesOf(
+    { kind, acceptance, createdAtMs }: LiveRoute,
+    endpoints: HostState["endpoints"],
+    hasClass: boolean | undefined,
+  ): Condition[] {
+    const isUnanswered = acceptance.isSilent && clock.now() - createdAtMs >= limits.hostnameAnswerMs;
+    const silence = "no controller has answered";
+    return [
+      ...(kind === kinds.ingress && hasClass === false
+        ? [condition("ClassMissing", `the cluster has no IngressClass ${cluster.ingressClass}`)]
+        : []),
+      ...(acceptance.state === "refused" ? [condition("RouteNotAccepted", acceptance.message ?? "")] : []),
+      ...(isUnanswered ? [condition("RouteNotAccepted", silence)] : []),
+      ...(endpoints?.ready === 0 ? [condition("EndpointsMissing", "no workload of it is ready")] : []),
+    ];
   }
 
   return { look, counts };
@@ -248,22 +376,20 @@ function faultOf({ name }: DeclaredHost): Condition {
   );
 }
 
-function troublesOf({ acceptance }: LiveRoute, endpoints: HostState["endpoints"]): Condition[] {
-  return [
-    ...(acceptance.state === "refused" ? [condition("RouteNotAccepted", acceptance.message ?? "")] : []),
-    ...(endpoints?.ready === 0 ? [condition("EndpointsMissing", "no workload of it is ready")] : []),
-  ];
+function failureText(thrown: unknown): Condition {
+  return condition("RouteFailed", reasonOf(thrown));
 }
 
 interface Judged {
   readonly own: LiveRoute | undefined;
-  readonly endpoints: HostState["endpoints"];
-  readonly troubles: readonly Condition[];
+  /** What it would be judged by. */
+  readonly isSeen: boolean;
+  readonly isTroubled: boolean;
 }
 
 /** Of an Ingress its controller may say nothing; of a route of the Gateway API it has to. */
-function healthOf({ own, endpoints, troubles }: Judged): HostState["health"] {
-  if (troubles.length > 0) return "unhealthy";
+function healthOf({ own, isSeen, isTroubled }: Judged): HostState["health"] {
+  if (isTroubled) return "unhealthy";
   const isUntold = own?.kind === kinds.httpRoute && own.acceptance.state !== "accepted";
-  return !own || !endpoints || isUntold ? "unknown" : "healthy";
+  return !own || !isSeen || isUntold ? "unknown" : "healthy";
 }

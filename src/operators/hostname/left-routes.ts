@@ -42,15 +42,16 @@ export function sortLeft(
   const left = routes.filter((each) => !isWanted(each) && !each.isDeleting);
   if (left.length === 0) return nothing;
   const { namespace } = route.object.metadata;
-  const elsewhere = left.filter((each) => each.namespace !== namespace);
-  const here = left.filter((each) => each.namespace === namespace);
-  const oldKind = here.find((each) => each.kind !== route.kind && isRoute(each));
-  const kept = oldKind && !standing.removesOldKind ? [keptText(oldKind)] : [];
+  const oldKind = left.filter((each) => each.kind !== route.kind && isRoute(each));
+  const stays = standing.removesOldKind ? [] : oldKind;
+  const kept = stays.slice(0, 1).map(keptText);
   // What an old route refers to stays with it.
-  const going = kept.length > 0 ? elsewhere : left;
+  const going = left.filter(
+    (each) => !stays.some((old) => old === each || (old.namespace === each.namespace && !isRoute(each))),
+  );
   if (going.length === 0) return { removed: [], conditions: kept };
   // Nothing leads to the old parts of a route that is already new.
-  const isReplaced = elsewhere.length === 0 && !oldKind;
+  const isReplaced = going.every((each) => each.namespace === namespace && !oldKind.includes(each));
   const waitMs = isReplaced ? standing.unsettledMs : takeOverMs(standing);
   if (waitMs === 0) return { removed: going, conditions: kept };
   if (isReplaced) return { removed: [], conditions: kept, lookAgainMs: standing.unsettledMs };

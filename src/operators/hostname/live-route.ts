@@ -17,7 +17,7 @@ export interface LiveRoute {
   readonly name: string;
   readonly uid: string;
   readonly createdAtMs: number;
-  /** Which host name it is for; undefined where it does not say. */
+  /** Which host name it is for; of a route that names none any more, its own name, which is that of most hosts. */
   readonly host: string | undefined;
   /** The Service that an Ingress leads to, as in `serviceKey`. */
   readonly service: string | undefined;
@@ -33,6 +33,8 @@ export interface LiveRoute {
 /** What its controller says of it. Many controllers say nothing of an Ingress. */
 interface Acceptance {
   readonly state: "accepted" | "refused" | "unknown";
+  /** Nobody has said anything of it, who has to. */
+  readonly isSilent?: boolean;
   readonly message?: string;
 }
 
@@ -79,8 +81,9 @@ function ownedOnceTaken(kind: Kind, object: KubeObject, fieldManager: string): O
 
 function hostOf(kind: Kind, object: KubeObject): string | undefined {
   const spec = fieldsOf(object["spec"]);
-  if (kind === kinds.ingress) return textOf(recordsOf(spec["rules"])[0]?.["host"]);
-  if (kind === kinds.httpRoute) return textOf(listOf(spec["hostnames"])[0]);
+  const { name } = object.metadata;
+  if (kind === kinds.ingress) return textOf(recordsOf(spec["rules"])[0]?.["host"]) ?? name;
+  if (kind === kinds.httpRoute) return textOf(listOf(spec["hostnames"])[0]) ?? name;
   return object.metadata.annotations?.[hostnameAnnotation];
 }
 
@@ -111,7 +114,8 @@ function acceptedBy(status: Fields, generation: number, { gatewayName, gatewayNa
   if (bad) return { state: "refused", message: textOf(bad["message"]) || textOf(bad["reason"]) || "" };
   const accepted = about("Accepted");
   const isOfNow = Number(accepted?.["observedGeneration"] ?? generation) >= generation;
-  return { state: accepted?.["status"] === "True" && isOfNow ? "accepted" : "unknown" };
+  if (accepted?.["status"] === "True" && isOfNow) return { state: "accepted" };
+  return { state: "unknown", isSilent: conditions.length === 0 };
 }
 
 type Fields = Readonly<Record<string, unknown>>;

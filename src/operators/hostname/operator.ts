@@ -48,6 +48,7 @@ export function createHostnameOperator(options: HostnameOperatorOptions, ground:
   let leadAtMs = Number.NEGATIVE_INFINITY;
   const cluster = watchCluster({
     ...{ kube, manifestNamespace, gateway: options, inForce: backend.uses },
+    ingressClass: options.ingressMode === "ingress" ? options.ingressClass : undefined,
     onHost: (host) => void hosts.add(host),
     onService: (service) => void transports.add(service),
   });
@@ -55,14 +56,20 @@ export function createHostnameOperator(options: HostnameOperatorOptions, ground:
   const probes = probe && createProbes({ ...ground, probe, served: servedHosts, onChange: onAnswer });
   const proofs = resolveTxt && createProofs({ ...ground, rules: options, resolve: resolveTxt, onAnswer });
   const shared = { ...ground, cluster, retryDelayMs, leading, ledSinceMs: () => leadAtMs };
+  const isTraefik = options.ingressMode === "ingress" && options.ingressProvider === "traefik";
+  const transport = createTransportLoop({
+    ...{ ...shared, isWanted: isTraefik, routeKind: backend.kind },
+    onTrouble(service) {
+      for (const { key } of cluster.hostsOf(service)) hosts.add(key);
+    },
+  });
   const loop = createHostnameLoop({
     ...shared,
     ...{ backend, states, ignored, rules: options, probes, manifestNamespace },
     proofs,
     removesOldKind: options.removesOldKind,
+    transportTrouble: transport.troubleOf,
   });
-  const isTraefik = options.ingressMode === "ingress" && options.ingressProvider === "traefik";
-  const transport = createTransportLoop({ ...shared, isWanted: isTraefik, routeKind: backend.kind });
   const queueOf = { ...ground, concurrency: limits.hostnameWrites };
   const hosts = createQueue({ name: "hostnames", work: loop.look, ...queueOf });
   const transports = createQueue({ name: "service-transports", work: transport.look, ...queueOf });

@@ -1,40 +1,55 @@
 /**
- * Which declared names a request could be meant for besides one of them: a wildcard and what is below it. Looking one up
- * takes as long as it has labels, or as there are names below it, however many names there are in all.
+ * Which declared names a request could be meant for besides one of them: a wildcard and what is below it. All names are kept
+ * once, by their labels from the last to the first: what is below a domain stands together there. A set of names for each domain
+ * would hold every name as often as it has labels, and a tenant may ask for a hundred of them.
  */
 import { domainOf, wildcardsOver } from "../../market/host-names.ts";
 
 export function createOverlaps() {
-  /** By domain, all names below it, wildcards too. */
-  const below = new Map<string, Set<string>>();
+  /** "com.example.www", in order. */
+  const sorted: string[] = [];
 
-  function* domainsOver(host: string): Iterable<string> {
-    for (const wildcard of wildcardsOver(domainOf(host) ?? host)) yield domainOf(wildcard) ?? "";
-    // "*.example.com" is below example.com.
-    const domain = domainOf(host);
-    if (domain !== undefined) yield domain;
+  /** Of the first that is not before it. */
+  function placeOf(turned: string): number {
+    let [from, to] = [0, sorted.length];
+    while (from < to) {
+      const middle = (from + to) >>> 1;
+      if ((sorted[middle] ?? "") < turned) from = middle + 1;
+      else to = middle;
+    }
+    return from;
   }
 
   return {
     add(host: string): void {
-      for (const domain of domainsOver(host)) {
-        const names = below.get(domain) ?? new Set();
-        below.set(domain, names.add(host));
-      }
+      const turned = turn(host);
+      const at = placeOf(turned);
+      if (sorted[at] !== turned) sorted.splice(at, 0, turned);
     },
     remove(host: string): void {
-      for (const domain of domainsOver(host)) {
-        const names = below.get(domain);
-        names?.delete(host);
-        if (names?.size === 0) below.delete(domain);
-      }
+      const turned = turn(host);
+      const at = placeOf(turned);
+      if (sorted[at] === turned) sorted.splice(at, 1);
     },
     /** The names other than itself that overlap it, as far as they may be declared: wildcards over it are only possible ones. */
     *of(host: string): Iterable<string> {
       const domain = domainOf(host);
       yield* wildcardsOver(domain ?? host);
       if (domain === undefined) return;
-      for (const name of below.get(domain) ?? []) if (name !== host) yield name;
+      const above = `${turn(domain)}.`;
+      const from = placeOf(above);
+      let to = from;
+      while (sorted[to]?.startsWith(above)) to += 1;
+      // Who asks may have names come and go meanwhile.
+      for (const turned of sorted.slice(from, to)) {
+        const name = turn(turned);
+        if (name !== host) yield name;
+      }
     },
   };
+}
+
+/** There and back. */
+function turn(name: string): string {
+  return name.split(".").reverse().join(".");
 }

@@ -38,6 +38,8 @@ export type Proofs = ReturnType<typeof createProofs>;
 export function createProofs({ rules, resolve, onAnswer, ...ground }: ProofDeps) {
   const { clock } = ground;
   const answers = new Map<string, Answer>();
+  /** By host name, its owner, who has shown it: records are taken down again, and a route that somebody deletes is to come back. */
+  const proven = new Map<string, string>();
   /** By owner, the names that are to be asked for. */
   const asked = new Map<string, Set<string>>();
   const queue = createQueue({ ...ground, name: "hostname-proofs", work: askNext, concurrency: limits.hostnameProofs });
@@ -52,6 +54,7 @@ export function createProofs({ rules, resolve, onAnswer, ...ground }: ProofDeps)
     const missing = await lookUp(host, owner, signal);
     hosts?.delete(host);
     answers.set(host, { owner, missing, atMs: clock.monotonicMs() });
+    if (missing === undefined) proven.set(host, owner);
     onAnswer(host);
     return recheck(0);
   }
@@ -75,7 +78,8 @@ export function createProofs({ rules, resolve, onAnswer, ...ground }: ProofDeps)
      * Names below the provider's own domain need no proof.
      */
     missing(host: string, owner: string): string | undefined {
-      if (isReserved(host, rules)) return undefined;
+      if (isReserved(host, rules) || proven.get(host) === owner) return undefined;
+      proven.delete(host);
       const known = answers.get(host);
       const own = known?.owner === owner ? known : undefined;
       if (own && clock.monotonicMs() - own.atMs < limits.hostnameProofEveryMs) return own.missing;
@@ -83,7 +87,12 @@ export function createProofs({ rules, resolve, onAnswer, ...ground }: ProofDeps)
       queue.add(owner);
       return own?.missing ?? `${wanted(host, owner).text} has not been found yet`;
     },
-    forget: (host: string) => void answers.delete(host),
+    /** It is served: somebody let its owner have it. */
+    believe: (host: string, owner: string) => void proven.set(host, owner),
+    forget(host: string): void {
+      answers.delete(host);
+      proven.delete(host);
+    },
     queue,
   };
 }

@@ -2,13 +2,14 @@
 import { adoptObject } from "../../kube/adopt-object.ts";
 import { isAsDesired } from "../../kube/as-desired.ts";
 import { objectText } from "../../kube/kinds.ts";
-import type { Kube } from "../../kube/kube.ts";
+import type { Kube, KubeObject } from "../../kube/kube.ts";
 import type { DesiredObject } from "../../kube/objects/lease-workload.ts";
 import type { Clock } from "../../runtime/clock.ts";
 import { ProviderError, reasonOf } from "../../runtime/errors.ts";
 import { limits } from "../../runtime/limits.ts";
 import type { Log } from "../../runtime/log.ts";
-import type { RouteObjects } from "./backends/backend.ts";
+import { createWritePace } from "../write-pace.ts";
+import { digestOf, type RouteObjects } from "./backends/backend.ts";
 import { type Condition, condition } from "./condition.ts";
 import { serviceKey } from "./declared-host.ts";
 import type { Directive } from "./directive.ts";
@@ -25,12 +26,12 @@ interface RouteWriterDeps {
 }
 
 interface Written {
-  /** What the cluster would not have, without which the route works all the same. */
-  readonly refused: readonly Condition[];
+  /** What the cluster would not have, without which the route works all the same, and what keeps us from writing more. */
+  readonly conditions: readonly Condition[];
   /** Which routes had to go for the new one. */
   readonly gone: readonly LiveRoute[];
-  /** The route waits for what it is to name. */
-  readonly isPutOff: boolean;
+  /** The route waits for what it is to name, or for whoever writes against us. */
+  readonly putOffMs?: number;
   /** Until all that was written is in force. */
   readonly unsettledMs: number;
 }
@@ -41,6 +42,11 @@ export function createRouteWriter({ cluster, kube, ledSinceMs, clock, log }: Rou
   const gapsSinceMs = new Map<string, number>();
   /** Of names that have one again. */
   const gaps = new Map<string, { readonly gapMs: number; readonly toldUntilMs: number }>();
+  /** What went for a new route that did not come, until it is back: for whom, and what it was. */
+  const removed = new Map<string, { readonly owner: string; readonly objects: readonly DesiredObject[] }>();
+  /** Names whose new route was refused with the old one gone too: what the controller said, and until when that counts. */
+  const refusals = new Map<string, { readonly thrown: unknown; readonly untilMs: number }>();
+  const pace = createWritePace(clock);
   /** By host name. */
   const settling = createSettling(clock, ledSinceMs);
 
@@ -51,25 +57,22 @@ export function createRouteWriter({ cluster, kube, ledSinceMs, clock, log }: Rou
     signal: AbortSignal,
   ): Promise<Written> {
     const { host } = directive;
-    let gone: readonly LiveRoute[] = [];
+    const wanted = [...parts, route, ...policies];
+    // What is wanted later may be another thing, which nobody has written against yet.
+    const what = `${host} ${digestOf(JSON.stringify(wanted))}`;
+    const pauseMs = pace.pauseMs(what);
+    if (pauseMs > 0) {
+      const text = `somebody else changes its objects: they were written ${limits.contestedWrites} times within a minute`;
+      const conditions = [condition("RouteContested", text)];
+      return { conditions, gone: [], putOffMs: pauseMs, unsettledMs: settling.leftMs(host) };
+    }
+    const writtenBefore = counts.written;
     for (const part of parts) await bring(host, part, signal);
     // One that serves goes on as it is until it may name what is new.
-    if (parts.length > 0 && isToChange(route) && settling.leftMs(host) > 0)
-      return { refused: [], gone, isPutOff: true, unsettledMs: settling.leftMs(host) };
-    try {
-      await bring(host, route, signal);
-    } catch (thrown) {
-      const before = routes.filter(({ namespace, kind }) => namespace !== directive.namespace && kind === route.kind);
-      const { ready = 0 } = cluster.endpoints(serviceKey(directive.namespace, directive.service)) ?? {};
-      // As long as nothing answers behind the new route, or another is in its way, the old one is better than none.
-      if (ready === 0 || !isInTheWay(thrown, before)) throw thrown;
-      // The controller wants no two routes for one name: the old one has to go first, and for a moment there is none.
-      gapsSinceMs.set(host, clock.monotonicMs());
-      await removeAll(before, signal);
-      gone = before;
-      await bring(host, route, signal);
-    }
-    endGap(host);
+    const unsettledMs = settling.leftMs(host);
+    if (parts.length > 0 && isToChange(route) && unsettledMs > 0)
+      return { conditions: [], gone: [], putOffMs: unsettledMs, unsettledMs };
+    const gone = await bringRoute(directive, route, routes, signal);
     const refused: Condition[] = [];
     for (const policy of policies) {
       try {
@@ -81,21 +84,95 @@ export function createRouteWriter({ cluster, kube, ledSinceMs, clock, log }: Rou
         refused.push(condition("OptionNotHonoured", text));
       }
     }
-    return { refused, gone, isPutOff: false, unsettledMs: settling.leftMs(host) };
+    if (counts.written > writtenBefore) pace.wrote(what);
+    return { conditions: refused, gone, unsettledMs: settling.leftMs(host) };
   }
 
-  /** The new route may have come at a later look than the one at which the old one went. */
-  function endGap(host: string): void {
+  /** Returns which routes had to go for it. */
+  async function bringRoute(
+    { host, namespace, service, lease: { owner } }: Directive,
+    route: DesiredObject,
+    routes: readonly LiveRoute[],
+    signal: AbortSignal,
+  ): Promise<readonly LiveRoute[]> {
+    const before = routes.filter((each) => each.namespace !== namespace && each.kind === route.kind);
+    let gone: readonly LiveRoute[] = [];
+    try {
+      await bring(host, route, signal);
+    } catch (thrown) {
+      if (signal.aborted || (await putBack(host, owner, signal))) throw thrown;
+      const { ready = 0 } = cluster.endpoints(serviceKey(namespace, service)) ?? {};
+      // As long as nothing answers behind the new route, or another is in its way, the old one is better than none.
+      if (ready === 0 || !isInTheWay(thrown, before)) throw thrown;
+      const { thrown: refused, untilMs = 0 } = refusals.get(host) ?? {};
+      if (untilMs > clock.monotonicMs()) throw refused;
+      await bringInstead(host, owner, route, before, signal);
+      gone = before;
+    }
+    removed.delete(host);
+    refusals.delete(host);
+    endGap(host, true);
+    return gone;
+  }
+
+  /** The controller wants no two routes for one name: the old one has to go first, and for a moment there is none. */
+  async function bringInstead(
+    host: string,
+    owner: string,
+    route: DesiredObject,
+    before: readonly LiveRoute[],
+    signal: AbortSignal,
+  ): Promise<void> {
+    const objects: DesiredObject[] = [];
+    for (const { kind, namespace, name } of before) {
+      const live = await kube.get(kind, { namespace, name }, { signal });
+      if (live) objects.push({ kind, object: asWritten(live) });
+    }
+    gapsSinceMs.set(host, clock.monotonicMs());
+    removed.set(host, { owner, objects });
+    try {
+      await removeAll(before, signal);
+      await bring(host, route, signal);
+    } catch (thrown) {
+      if (signal.aborted) throw thrown;
+      // What it says of the route itself, it says the next time too; a connection that broke is another matter.
+      if (ProviderError.is(thrown, "AKP_KUBE_REFUSED"))
+        refusals.set(host, { thrown, untilMs: clock.monotonicMs() + limits.hostnameForceAgainMs });
+      await putBack(host, owner, signal);
+      throw thrown;
+    }
+  }
+
+  /** Whether there was anything to put back; what cannot be now is tried at the next look. */
+  async function putBack(host: string, owner: string, signal: AbortSignal): Promise<boolean> {
+    const before = removed.get(host);
+    if (before?.owner !== owner) return false;
+    try {
+      for (const { kind, object } of before.objects)
+        await kube.apply(kind, object, { live: null, force: true, signal });
+      removed.delete(host);
+      endGap(host, false);
+      log.info("put route of host name back", { host, reason: "the new one was refused" });
+    } catch (thrown) {
+      log.info("cannot put route of host name back", { host, reason: reasonOf(thrown) });
+    }
+    return true;
+  }
+
+  /** The new route may have come at a later look than the one at which the old one went, or the old one be back. */
+  function endGap(host: string, isMoved: boolean): void {
     const sinceMs = gapsSinceMs.get(host);
     if (sinceMs === undefined) return;
     gapsSinceMs.delete(host);
     const nowMs = clock.monotonicMs();
     const gapMs = nowMs - sinceMs;
-    counts.transfers += 1;
-    counts.gaps += 1;
+    if (isMoved) {
+      counts.transfers += 1;
+      counts.gaps += 1;
+    }
     counts.longestGapMs = Math.max(counts.longestGapMs, gapMs);
     gaps.set(host, { gapMs, toldUntilMs: nowMs + limits.hostnameGapToldMs });
-    log.info("moved host name with a gap", { host, gapMs, reason: "controller takes no second route" });
+    if (isMoved) log.info("moved host name with a gap", { host, gapMs, reason: "controller takes no second route" });
   }
 
   /** What is to be told of it, and for how long. */
@@ -131,22 +208,45 @@ export function createRouteWriter({ cluster, kube, ledSinceMs, clock, log }: Rou
     return live !== undefined && !isAsDesired(kind, object, live.ownedFromBefore ?? live.owned);
   }
 
-  /** Routes go before what they refer to. The very object that was seen: another may have its name by now. */
+  /**
+   * Routes go before what they refer to. The very object that was seen: another may have its name by now. One that cannot go
+   * keeps no other, but what it refers to stays with it: without that it would lead nowhere. The first that could not go is
+   * thrown in the end.
+   */
   async function removeAll(routes: readonly LiveRoute[], signal: AbortSignal): Promise<void> {
+    const failures: unknown[] = [];
+    const kept = new Set<string>();
     for (const each of [...routes.filter(isRoute), ...routes.filter((route) => !isRoute(route))]) {
-      if (each.isDeleting) continue;
-      await kube.delete(each.kind, each, { uid: each.uid, signal });
-      counts.removed += 1;
+      if (each.isDeleting || (!isRoute(each) && kept.has(each.namespace))) continue;
+      try {
+        await kube.delete(each.kind, each, { uid: each.uid, signal });
+        counts.removed += 1;
+      } catch (thrown) {
+        if (signal.aborted) throw thrown;
+        failures.push(thrown);
+        kept.add(each.namespace);
+      }
     }
+    if (failures.length > 0) throw failures[0];
   }
 
   function forget(host: string): void {
     gapsSinceMs.delete(host);
     gaps.delete(host);
+    removed.delete(host);
+    refusals.delete(host);
     settling.forget(host);
   }
 
   return { write, removeAll, gapOf, forget, counts };
+}
+
+/** As somebody would write it who makes it anew. */
+function asWritten({
+  metadata: { name, namespace = "", labels = {}, annotations = {} },
+  ...object
+}: KubeObject): KubeObject {
+  return { metadata: { name, namespace, labels, annotations }, spec: object["spec"] };
 }
 
 /** Ingress-NGINX refuses what is already there in another namespace, and names it. */

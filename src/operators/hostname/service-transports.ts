@@ -6,10 +6,13 @@ import { type Kind, kinds } from "../../kube/kinds.ts";
 import type { Kube } from "../../kube/kube.ts";
 import { idLabels } from "../../kube/objects/lease-labels.ts";
 import type { Clock } from "../../runtime/clock.ts";
+import { reasonOf } from "../../runtime/errors.ts";
 import { limits } from "../../runtime/limits.ts";
 import { done, type Outcome, recheck } from "../../runtime/outcome.ts";
 import { serversTransport } from "./backends/kinds.ts";
 import { traefikName, transportAnnotation, transportOf } from "./backends/traefik.ts";
+import { type Condition, condition } from "./condition.ts";
+import { serviceKey } from "./declared-host.ts";
 import { type Directive, directiveOf, isMissing } from "./directive.ts";
 import { createSettling } from "./settling.ts";
 import type { WatchedCluster } from "./watched-cluster.ts";
@@ -24,15 +27,37 @@ interface TransportDeps {
   readonly retryDelayMs: number;
   readonly leading: () => AbortSignal | undefined;
   readonly ledSinceMs: () => number;
+  /** What is told of a Service is another thing than before. */
+  readonly onTrouble: (key: string) => void;
   readonly clock: Clock;
 }
 
 export function createTransportLoop(deps: TransportDeps) {
   const { cluster, kube, isWanted, routeKind, retryDelayMs, leading } = deps;
+  /** By Service, why its time-out could not be written. */
+  const troubles = new Map<string, string>();
   /** By Service. */
   const settling = createSettling(deps.clock, deps.ledSinceMs);
 
   async function look(key: string, stopping: AbortSignal): Promise<Outcome> {
+    try {
+      const outcome = await lookAt(key, stopping);
+      noteTrouble(key, undefined);
+      return outcome;
+    } catch (thrown) {
+      if (!stopping.aborted && leading()) noteTrouble(key, reasonOf(thrown));
+      throw thrown;
+    }
+  }
+
+  function noteTrouble(key: string, trouble: string | undefined): void {
+    if (troubles.get(key) === trouble) return;
+    if (trouble === undefined) troubles.delete(key);
+    else troubles.set(key, trouble);
+    deps.onTrouble(key);
+  }
+
+  async function lookAt(key: string, stopping: AbortSignal): Promise<Outcome> {
     if (cluster.trouble !== undefined) return recheck(retryDelayMs);
     const lead = leading();
     if (!lead || !cluster.isServed(serversTransport)) return done();
@@ -93,5 +118,15 @@ export function createTransportLoop(deps: TransportDeps) {
     return done();
   }
 
-  return { look };
+  return {
+    look,
+    /** For a name that leads to the Service: its time-out is not in force. */
+    troubleOf({ namespace, service, options }: Directive): Condition[] {
+      const trouble = troubles.get(serviceKey(namespace, service));
+      if (trouble === undefined) return [];
+      return [
+        condition("OptionNotHonoured", `read_timeout ${options.readTimeoutMs}: it cannot be written: ${trouble}`),
+      ];
+    },
+  };
 }

@@ -22,6 +22,8 @@ interface WatchedClusterDeps {
   readonly kube: Pick<Kube, "watch" | "fieldManager">;
   readonly manifestNamespace: string;
   readonly gateway: ParentGateway;
+  /** Of the Ingresses that are made; undefined where none are. */
+  readonly ingressClass: string | undefined;
   /** What routes are made of now. Of other kinds there may be something left; who cannot see it makes routes all the same. */
   readonly inForce: readonly Kind[];
   /** A host name is to be looked at. */
@@ -32,6 +34,7 @@ interface WatchedClusterDeps {
 
 interface LiveService {
   readonly owned: OwnedFields;
+  readonly ports: readonly number[];
   /** The ServersTransport that it names. */
   readonly transport: string | undefined;
 }
@@ -47,18 +50,27 @@ const optionalKinds: readonly Kind[] = [kinds.httpRoute, middleware, clientSetti
 export type WatchedCluster = ReturnType<typeof watchCluster>;
 
 export function watchCluster(deps: WatchedClusterDeps) {
-  const { kube, manifestNamespace, gateway, inForce, onHost, onService } = deps;
+  const { kube, manifestNamespace, gateway, ingressClass, inForce, onHost, onService } = deps;
   const { fieldManager } = kube;
   const overlaps = createOverlaps();
   const managed = { labelSelector: managedSelector, withManagedFields: true };
   const ending = new AbortController();
   const wakeHosts = wakeBoth<DeclaredHost>(({ key }) => key, onDeclared);
   const wakeServices = wakeBoth(serviceOf, onService);
+  /**
+   * Of the leases that were ever seen in our namespace. Routes of another provider are none of ours, though nothing here
+   * declares them: it has a namespace of its own, or we were told a wrong one.
+   */
+  const providers = new Set<string>();
 
   const hosts = kube.watch<DeclaredHost, "key" | "lease" | "service">({
     kind: kinds.providerHost,
     namespace: manifestNamespace,
-    project: projectHost,
+    project(object) {
+      const declared = projectHost(object);
+      meet(declared.says?.lease.provider);
+      return declared;
+    },
     indexes: {
       key: ({ key }: DeclaredHost) => key,
       lease: ({ says }: DeclaredHost) => says?.namespace,
@@ -72,7 +84,11 @@ export function watchCluster(deps: WatchedClusterDeps) {
   const manifests = kube.watch<WatchedManifest>({
     kind: kinds.manifest,
     namespace: manifestNamespace,
-    project: projectManifest,
+    project(object) {
+      const manifest = projectManifest(object);
+      meet(manifest.provider);
+      return manifest;
+    },
     // Its name is that of the lease's namespace.
     handle: ({ name }) => wakeLease(name),
   });
@@ -88,21 +104,51 @@ export function watchCluster(deps: WatchedClusterDeps) {
     indexes: { service: ({ service }: { readonly service: string }) => service },
     handle: ({ value: { service } }) => wakeService(service),
   });
+  const classes =
+    ingressClass === undefined
+      ? undefined
+      : kube.watch({
+          kind: kinds.ingressClass,
+          project: () => true,
+          handle: ({ name }) => (name === ingressClass ? wakeAll() : undefined),
+        });
   const served = watchServedKinds(kube, () => openServed());
   const routes = new Map<Kind, WatchCache<LiveRoute, "host" | "service">>();
   let transports: WatchCache<LiveTransport> | undefined;
   openRoutes(kinds.ingress);
-  /** Without endpoints there is no health, but routes all the same. */
+  if (classes) whenReady(classes);
+  /** Without endpoints and classes there is no health, but routes all the same. */
   const needed: readonly WatchCache<unknown>[] = [hosts, manifests, services, served.cache];
+
+  /** Before anything is judged by what it declares. What is left of it was not ours to take away until now. */
+  function meet(provider: string | undefined): void {
+    if (provider === undefined || providers.has(provider)) return;
+    providers.add(provider);
+    for (const host of routedHosts()) onHost(host);
+  }
+
+  function isOurs(route: LiveRoute): route is OwnRoute {
+    return route.lease !== undefined && providers.has(route.lease.provider);
+  }
+
+  function* routedHosts(): Iterable<string> {
+    for (const cache of routes.values()) for (const route of cache.list()) if (route.host) yield route.host;
+  }
 
   /** Whether it is declared now, the cache says. */
   function onDeclared(key: string): void {
     onHost(key);
-    // One that is no host name gets nothing; with thousands of labels it would take megabytes to find what it overlaps.
+    // One that is no host name gets nothing.
     if (!isHostName(key)) return;
     if (host(key)) overlaps.add(key);
     else overlaps.remove(key);
     // Those that were refused for it may be had now.
+    wakeOverlapping(key);
+  }
+
+  function wakeOverlapping(key: string): void {
+    // With thousands of labels it would take megabytes to find what it overlaps.
+    if (!isHostName(key)) return;
     for (const other of overlaps.of(key)) if (host(other)) onHost(other);
   }
 
@@ -133,7 +179,7 @@ export function watchCluster(deps: WatchedClusterDeps) {
   }
 
   /** What was looked at without it is looked at again. */
-  function whenReady(cache: WatchCache<never> | WatchCache<LiveRoute> | WatchCache<LiveTransport>): void {
+  function whenReady(cache: WatchCache<unknown>): void {
     cache.synced(ending.signal).then(wakeAll, () => undefined);
   }
 
@@ -191,15 +237,23 @@ export function watchCluster(deps: WatchedClusterDeps) {
   let isCounted = true;
   /** Some name was looked at meanwhile. */
   let isMissed = false;
-  /** What was counted before and is not followed now may be otherwise. */
-  function isCounting(): boolean {
-    return slices.ready && slices.trouble === undefined;
+  /** What was seen before and is not followed now may be otherwise. */
+  function isFollowed(cache: WatchCache<unknown>): boolean {
+    return cache.ready && cache.trouble === undefined;
   }
 
   return {
     host,
-    /** Whether there is a declaration with this name of its object, which is that of its route too. */
-    isDeclaredAs: (name: string): boolean => hosts.get({ namespace: manifestNamespace, name }) !== undefined,
+    /** The declaration with this name of its object, which is that of its route too. */
+    declaredAs: (name: string) => hosts.get({ namespace: manifestNamespace, name }),
+    ingressClass,
+    /** Whether the cluster has the class of Ingresses that are made; undefined where that is not seen. */
+    hasClass(): boolean | undefined {
+      if (!classes || ingressClass === undefined) return true;
+      return isFollowed(classes) ? classes.get({ name: ingressClass }) !== undefined : undefined;
+    },
+    /** What was judged by this name is looked at again. */
+    wakeOverlapping,
     /** The host names that lead to a Service. */
     hostsOf: (service: string): Iterable<DeclaredHost> => hosts.by("service", service),
     /** Whether an Ingress still leads to a Service, of whichever name. */
@@ -216,7 +270,7 @@ export function watchCluster(deps: WatchedClusterDeps) {
     transport: (namespace: string, name: string) => transports?.get({ namespace, name }),
     /** Undefined where nobody has counted them yet. */
     endpoints(service: string): Endpoints | undefined {
-      if (!isCounting()) {
+      if (!isFollowed(slices)) {
         isMissed = true;
         return undefined;
       }
@@ -227,16 +281,14 @@ export function watchCluster(deps: WatchedClusterDeps) {
       return sum;
     },
     /** Every object for this name that is ours, of whatever kind. */
-    *routes(key: string): Iterable<LiveRoute & { readonly lease: NonNullable<LiveRoute["lease"]> }> {
+    *routes(key: string): Iterable<OwnRoute> {
       for (const cache of routes.values()) {
         for (const route of cache.by("host", key)) if (isOurs(route)) yield route;
       }
     },
     route: (kind: Kind, namespace: string, name: string) => routes.get(kind)?.get({ namespace, name }),
     /** Every name that some object is for. */
-    *routedHosts(): Iterable<string> {
-      for (const cache of routes.values()) for (const route of cache.list()) if (route.host) yield route.host;
-    },
+    routedHosts,
     transportsOfServices: (): Iterable<LiveTransport> => transports?.list() ?? [],
     /** Whether the cluster knows a kind; those of Kubernetes itself it does. */
     isServed: (kind: Kind): boolean => kind === kinds.ingress || served.has(kind),
@@ -251,9 +303,9 @@ export function watchCluster(deps: WatchedClusterDeps) {
       await Promise.all([...needed, ...routes.values()].map((cache) => cache.synced(signal)));
     },
     wakeAll,
-    /** Has all names looked at whose workloads can be counted no more, or again. Nothing else would wake them. */
+    /** Has all names looked at whose health can be judged no more, or again. Nothing else would wake them. */
     recount(): void {
-      const isNow = isCounting();
+      const isNow = isFollowed(slices) && (!classes || isFollowed(classes));
       if (isNow === isCounted && !(isNow && isMissed)) return;
       isCounted = isNow;
       isMissed = false;
@@ -261,7 +313,8 @@ export function watchCluster(deps: WatchedClusterDeps) {
     },
     async close(): Promise<void> {
       ending.abort();
-      const all = [...needed, slices, ...routes.values(), ...(transports ? [transports] : [])];
+      const judging = [slices, ...(classes ? [classes] : [])];
+      const all = [...needed, ...judging, ...routes.values(), ...(transports ? [transports] : [])];
       await Promise.all(all.map((cache) => cache.close()));
     },
   };
@@ -271,9 +324,7 @@ function serviceOf({ says }: DeclaredHost): string | undefined {
   return says && serviceKey(says.namespace, says.service);
 }
 
-function isOurs(route: LiveRoute): route is LiveRoute & { readonly lease: NonNullable<LiveRoute["lease"]> } {
-  return route.lease !== undefined;
-}
+type OwnRoute = LiveRoute & { readonly lease: NonNullable<LiveRoute["lease"]> };
 
 interface LiveTransport {
   /** By which it is found: its namespace, and the Service that it is for. */
@@ -292,7 +343,8 @@ function projectTransport(object: KubeObject, fieldManager: string): LiveTranspo
 
 function projectService(object: KubeObject, fieldManager: string): LiveService {
   const transport = object.metadata.annotations?.[transportAnnotation];
-  return { owned: ownedFields(object, fieldManager), transport };
+  const ports = recordsOf(fieldsOf(object["spec"])["ports"]).map(({ port }) => Number(port));
+  return { owned: ownedFields(object, fieldManager), ports, transport };
 }
 
 function projectSlice({ metadata, ...slice }: KubeObject): Endpoints & { readonly service: string } {

@@ -1,0 +1,44 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { createVirtualClock } from "../runtime/clock.ts";
+import { limits } from "../runtime/limits.ts";
+import { createWritePace } from "./write-pace.ts";
+
+const { contestedWrites: most, contestedWithinMs: withinMs } = limits;
+
+test("an object that is written again and again is left until the first of these writes is long ago", async () => {
+  const clock = createVirtualClock();
+  const pace = createWritePace(clock);
+  for (let turn = 1; turn < most; turn += 1) {
+    pace.wrote("it");
+    await clock.advance(10);
+  }
+  assert.equal(pace.pauseMs("it"), 0);
+  pace.wrote("it");
+  assert.equal(pace.pauseMs("it"), withinMs - 10 * (most - 1));
+  assert.equal(pace.pauseMs("another"), 0);
+  await clock.advance(pace.pauseMs("it"));
+  assert.equal(pace.pauseMs("it"), 0);
+  // One more, and it is too much again: a fight goes on at this pace and no faster.
+  pace.wrote("it");
+  assert.equal(pace.pauseMs("it"), 10);
+});
+
+test("an object that is written now and then is never left", async () => {
+  const clock = createVirtualClock();
+  const pace = createWritePace(clock);
+  for (let turn = 0; turn < 5 * most; turn += 1) {
+    pace.wrote("it");
+    assert.equal(pace.pauseMs("it"), 0);
+    await clock.advance(Math.ceil(withinMs / (most - 1)));
+  }
+});
+
+test("nothing is kept of objects that are written no more", async () => {
+  const clock = createVirtualClock();
+  const pace = createWritePace(clock);
+  for (let at = 0; at < 100; at += 1) pace.wrote(`object ${at}`);
+  await clock.advance(withinMs);
+  pace.wrote("it");
+  assert.equal(pace.size, 1);
+});

@@ -1,0 +1,43 @@
+/**
+ * How often one object is written. Two who both want it their way would otherwise write as fast as the server lets them;
+ * what is written so often within so short a time is left for a while, and somebody is told.
+ */
+import type { Clock } from "../runtime/clock.ts";
+import { limits } from "../runtime/limits.ts";
+
+export function createWritePace(clock: Pick<Clock, "monotonicMs">) {
+  /** When each object was written of late, the one written last at the end. */
+  const written = new Map<string, readonly number[]>();
+
+  const recent = (object: string): readonly number[] => {
+    const sinceMs = clock.monotonicMs() - limits.contestedWithinMs;
+    return (written.get(object) ?? []).filter((atMs) => atMs > sinceMs);
+  };
+
+  /** Of what is left alone nothing is kept. */
+  function forget(): void {
+    for (const object of written.keys()) {
+      if (recent(object).length > 0) return;
+      written.delete(object);
+    }
+  }
+
+  return {
+    wrote(object: string): void {
+      const times = [...recent(object), clock.monotonicMs()];
+      written.delete(object);
+      written.set(object, times);
+      forget();
+    },
+    /** How long it is to be left as it is; 0 where it may be written. */
+    pauseMs(object: string): number {
+      const [oldest = 0, ...others] = recent(object).slice(-limits.contestedWrites);
+      const isContested = others.length + 1 >= limits.contestedWrites;
+      return isContested ? oldest + limits.contestedWithinMs - clock.monotonicMs() : 0;
+    },
+    /** Objects of which something is kept. */
+    get size(): number {
+      return written.size;
+    },
+  };
+}

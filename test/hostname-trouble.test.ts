@@ -1,0 +1,270 @@
+/** What is told and done where the cluster, its controllers or somebody else in it do not play along. */
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { type Kind, kinds } from "../src/kube/kinds.ts";
+import type { Kube, KubeObject } from "../src/kube/kube.ts";
+import { leaseNamespace } from "../src/market/lease-namespace.ts";
+import { serversTransport } from "../src/operators/hostname/backends/kinds.ts";
+import { ProviderError } from "../src/runtime/errors.ts";
+import { limits } from "../src/runtime/limits.ts";
+import { groupOf, hosts, leaseOf } from "./declaration-stage.ts";
+import { controllerKinds, openHostnameStage, stateText } from "./hostname-stage.ts";
+
+const [ann, annToo, ben] = [leaseOf(1, 1), leaseOf(1, 2), leaseOf(2, 1)];
+const host = "a.example.com";
+const usual = { maxBodySize: 1_048_576, readTimeout: 60_000, sendTimeout: 60_000, nextTries: 3, nextTimeout: 0 };
+
+function namespacesOf(routes: readonly KubeObject[]): string[] {
+  return routes.map(({ metadata }) => metadata.namespace ?? "");
+}
+
+test("where the controller refuses a moved name's route once the old one is gone, the old one is put back and stays", async (t) => {
+  const stage = openHostnameStage(t);
+  for (const each of [ann, annToo]) stage.lease(each, hosts(host));
+  stage.declare(host, ann);
+  let [isBroken, isShut, removed] = [false, false, 0];
+  const refuse = (reason: string) => {
+    throw new ProviderError("AKP_KUBE_REFUSED", { verb: "patch", resource: host, status: 400, reason });
+  };
+  // Ingress-NGINX's webhook asks for the host first, and tests the whole configuration last.
+  const through = (kube: Kube): Kube => ({
+    ...kube,
+    async apply(kind, object, options) {
+      const { name, namespace } = object.metadata;
+      const other = stage
+        .routes()
+        .find(({ metadata }) => metadata.name === name && metadata.namespace !== namespace)?.metadata;
+      if (kind === kinds.ingress && other)
+        refuse(`host "${name}" and path "/" is already defined in ingress ${other.namespace}/${name}`);
+      if (kind === kinds.ingress && isBroken && (isShut || namespace === leaseNamespace(annToo)))
+        refuse("nginx: [emerg] could not build server_names_hash");
+      return kube.apply(kind, object, options);
+    },
+    async delete(kind, at, options) {
+      removed += 1;
+      return kube.delete(kind, at, options);
+    },
+  });
+  const { operator } = stage.start({ through });
+  await stage.settled(10_000);
+  const [before] = stage.routes();
+  isBroken = true;
+  // For a moment it takes nothing at all.
+  isShut = true;
+  stage.declare(host, annToo);
+  await stage.settled(1_000);
+  assert.deepEqual(stage.routes(), []);
+  isShut = false;
+  await stage.settled(60_000);
+  assert.deepEqual(stage.routes()[0]?.["spec"], before?.["spec"]);
+  assert.deepEqual(stage.routes()[0]?.metadata.annotations, before?.metadata.annotations);
+  assert.deepEqual(namespacesOf(stage.routes()), [leaseNamespace(ann)]);
+  const [failed] = operator.states.get(host)?.conditions ?? [];
+  assert.match(`${failed?.type} ${failed?.message}`, /^RouteFailed .*server_names_hash/);
+  assert.equal(removed, 1, "it is not taken away again for each try");
+  isBroken = false;
+  await stage.settled(2 * limits.hostnameForceAgainMs);
+  assert.deepEqual(namespacesOf(stage.routes()), [leaseNamespace(annToo)]);
+});
+
+test("a name whose declaration cannot be asked for in a move is told as it is now", async (t) => {
+  const stage = openHostnameStage(t);
+  const { faults } = stage.cluster;
+  for (const each of [ann, annToo]) stage.lease(each, hosts(host));
+  stage.declare(host, ann);
+  const { operator } = stage.start();
+  await stage.settled(10_000);
+  faults.forbid("delete", kinds.ingress);
+  stage.declare(host, annToo);
+  await stage.settled(30_000);
+  assert.equal(stateText(operator.states.get(host)), "served healthy: RouteFailed");
+  faults.forbid("get", kinds.providerHost);
+  stage.endpoints(annToo, 0, 1);
+  await stage.settled(60_000);
+  assert.equal(stateText(operator.states.get(host)), "served unhealthy: RouteFailed, EndpointsMissing");
+  faults.clear();
+  stage.endpoints(annToo, 1);
+  await stage.settled(600_000);
+  assert.equal(stateText(operator.states.get(host)), "served healthy");
+  assert.deepEqual(namespacesOf(stage.routes()), [leaseNamespace(annToo)]);
+});
+
+test("an old route that cannot be removed keeps the new owner from nothing, and is told", async (t) => {
+  const stage = openHostnameStage(t);
+  for (const each of [ann, ben]) stage.lease(each, hosts(host));
+  stage.declare(host, ann);
+  const { operator } = stage.start();
+  await stage.settled(10_000);
+  stage.cluster.faults.forbid("delete", kinds.ingress);
+  stage.withdraw(host);
+  await stage.settled(10_000);
+  assert.match(stateText(operator.states.get(host)), /RouteFailed/, "it still leads somewhere");
+  stage.declare(host, ben);
+  await stage.settled(60_000);
+  assert.deepEqual(namespacesOf(stage.routes()).sort(), [leaseNamespace(ann), leaseNamespace(ben)].sort());
+  const state = operator.states.get(host);
+  assert.equal(state?.namespace, leaseNamespace(ben));
+  assert.match(stateText(state), /^served .*RouteFailed/);
+  stage.cluster.faults.clear();
+  await stage.settled(600_000);
+  assert.deepEqual(namespacesOf(stage.routes()), [leaseNamespace(ben)]);
+  assert.equal(stateText(operator.states.get(host)), "served healthy");
+  stage.withdraw(host);
+  await stage.settled(10_000);
+  assert.equal(operator.states.size, 0);
+});
+
+test("what can be removed of a name goes though something else of it cannot", async (t) => {
+  const stage = openHostnameStage(t);
+  stage.define(...controllerKinds.traefik, ...controllerKinds.gateway);
+  stage.lease(ann, groupOf({ hosts: [host], httpOptions: { ...usual, nextCases: ["error"] } }));
+  stage.declare(host, ann);
+  const first = stage.start({ ingressProvider: "traefik" });
+  await stage.settled(20_000);
+  await first.stop();
+  const { operator } = stage.start({ ingressMode: "gateway-api", gatewayProvider: "traefik" });
+  await stage.settled(20_000);
+  assert.equal(stage.routes(kinds.httpRoute).length, 1);
+  stage.cluster.faults.forbid("delete", kinds.ingress);
+  stage.withdraw(host);
+  await stage.settled(60_000);
+  // What an Ingress names stays with it: without that it would lead nowhere, and perhaps take the requests of another.
+  assert.deepEqual(
+    stage.all().map((each) => each.split(" ")[0]),
+    ["Ingress", "Middleware", "ServersTransport"],
+  );
+  assert.match(stateText(operator.states.get(host)), /RouteFailed/);
+});
+
+test("an Ingress of a class that nobody has brought is not called healthy, until somebody does", async (t) => {
+  const stage = openHostnameStage(t, { classes: [] });
+  stage.lease(ann, hosts(host));
+  stage.declare(host, ann);
+  const { operator } = stage.start();
+  await stage.settled(10_000);
+  assert.equal(stateText(operator.states.get(host)), "served unhealthy: ClassMissing");
+  const { server } = stage.cluster;
+  const made = { metadata: { name: "akash-ingress-class" }, spec: { controller: "k8s.io/ingress-nginx" } };
+  server.create(kinds.ingressClass, made, "test");
+  await stage.settled();
+  assert.equal(stateText(operator.states.get(host)), "served healthy");
+  server.delete(kinds.ingressClass, made.metadata);
+  await stage.settled();
+  assert.equal(stateText(operator.states.get(host)), "served unhealthy: ClassMissing");
+});
+
+test("without the right to see classes routes are made all the same, and health is not known", async (t) => {
+  const stage = openHostnameStage(t);
+  stage.cluster.faults.forbid("list", kinds.ingressClass);
+  stage.lease(ann, hosts(host));
+  stage.declare(host, ann);
+  const { operator } = stage.start();
+  await stage.settled(60_000);
+  assert.equal(stage.routes().length, 1);
+  assert.equal(stateText(operator.states.get(host)), "served unknown");
+  stage.cluster.faults.clear();
+  await stage.settled(600_000);
+  assert.equal(stateText(operator.states.get(host)), "served healthy");
+});
+
+test("a route of the Gateway API that no controller says a word of is not accepted after a while", async (t) => {
+  const stage = openHostnameStage(t);
+  stage.define(...controllerKinds.gateway, ...controllerKinds.fabric);
+  stage.lease(ann, hosts(host));
+  stage.declare(host, ann);
+  const { operator } = stage.start({ ingressMode: "gateway-api" });
+  await stage.settled(10_000);
+  assert.equal(stateText(operator.states.get(host)), "served unknown");
+  await stage.settled(limits.hostnameAnswerMs);
+  assert.equal(stateText(operator.states.get(host)), "served unhealthy: RouteNotAccepted");
+  assert.equal(operator.states.get(host)?.conditions[0]?.message, "no controller has answered");
+});
+
+test("a route whose Service is gone, or has not its port, is not called healthy", async (t) => {
+  const stage = openHostnameStage(t);
+  const { server } = stage.cluster;
+  stage.lease(ann, hosts(host));
+  stage.declare(host, ann);
+  const { operator } = stage.start();
+  await stage.settled();
+  const at = { namespace: leaseNamespace(ann), name: "web" };
+  const live = server.get(kinds.service, at);
+  assert.ok(live);
+  const spec = { ...(live["spec"] as object), ports: [{ name: "x", port: 9_999 }] };
+  server.update(kinds.service, { ...live, spec } as KubeObject, "kubectl");
+  await stage.settled();
+  assert.equal(stateText(operator.states.get(host)), "served unhealthy: ServiceMissing");
+  server.delete(kinds.service, at);
+  server.delete(kinds.endpointSlice, { ...at, name: "web-1" });
+  await stage.settled(60_000);
+  assert.equal(stateText(operator.states.get(host)), "served unhealthy: ServiceMissing");
+  stage.lease(ann, hosts(host));
+  await stage.settled();
+  assert.equal(stateText(operator.states.get(host)), "served healthy");
+});
+
+test("against somebody who writes the same field again and again a route is written a few times a minute, and that is told", async (t) => {
+  const stage = openHostnameStage(t);
+  const { server } = stage.cluster;
+  stage.lease(ann, hosts(host));
+  stage.declare(host, ann);
+  const { operator } = stage.start();
+  await stage.settled(3_000);
+  const size = "nginx.ingress.kubernetes.io/proxy-body-size";
+  let isAtIt = true;
+  const revert = () => {
+    const [route] = stage.routes();
+    const { annotations = {} } = route?.metadata ?? {};
+    if (!route || !isAtIt || annotations[size] === "7") return;
+    const metadata = { ...route.metadata, annotations: { ...annotations, [size]: "7" } };
+    server.update(kinds.ingress, { ...route, metadata }, "policy-controller");
+  };
+  let isDue = false;
+  server.subscribe(() => {
+    if (isDue) return;
+    isDue = true;
+    stage.clock.timer(50, () => {
+      isDue = false;
+      revert();
+    });
+  });
+  const before = operator.counts.written;
+  revert();
+  await stage.settled(120_000);
+  const written = operator.counts.written - before;
+  assert.ok(written <= 3 * limits.contestedWrites, `${written} writes in two minutes`);
+  assert.equal(stateText(operator.states.get(host)), "served healthy: RouteContested");
+  isAtIt = false;
+  await stage.settled(180_000);
+  assert.equal(stateText(operator.states.get(host)), "served healthy");
+  assert.notEqual(stage.routes()[0]?.metadata.annotations?.[size], "7");
+});
+
+test("no tries at all are tries without end to NGINX, and bounded like any other number", async (t) => {
+  const stage = openHostnameStage(t);
+  stage.lease(ann, groupOf({ hosts: [host], httpOptions: { ...usual, nextTries: 0, nextCases: ["error"] } }));
+  stage.declare(host, ann);
+  const { operator } = stage.start();
+  await stage.settled();
+  const { annotations } = stage.routes()[0]?.metadata ?? {};
+  assert.equal(annotations?.["nginx.ingress.kubernetes.io/proxy-next-upstream-tries"], "10");
+  assert.deepEqual(operator.states.get(host)?.conditions, [
+    { type: "OptionNotHonoured", message: "next_tries 0: it has no end, and 10 is the most" },
+  ]);
+});
+
+test("Traefik: a time-out that cannot be written is told of the names of its Service", async (t) => {
+  const stage = openHostnameStage(t);
+  const forbid = (kind: Kind) => stage.cluster.faults.forbid("patch", kind);
+  stage.define(...controllerKinds.traefik);
+  stage.lease(ann, groupOf({ hosts: [host], httpOptions: { ...usual, readTimeout: 5_000, nextCases: ["error"] } }));
+  stage.declare(host, ann);
+  forbid(serversTransport);
+  const { operator } = stage.start({ ingressProvider: "traefik" });
+  await stage.settled(60_000);
+  assert.equal(stateText(operator.states.get(host)), "served healthy: OptionNotHonoured");
+  assert.match(operator.states.get(host)?.conditions[0]?.message ?? "", /^read_timeout 5000: /);
+  stage.cluster.faults.clear();
+  await stage.settled(600_000);
+  assert.equal(stateText(operator.states.get(host)), "served healthy");
+});
