@@ -1,20 +1,21 @@
 /** The loop of one address: all ports of a sharing key together, from the resources that ask for them to Services and back. */
 import { kinds, objectText } from "../../kube/kinds.ts";
 import type { Kube } from "../../kube/kube.ts";
-import { leasedIpName } from "../../kube/objects/leased-ip.ts";
 import type { Address } from "../../market/address.ts";
-import type { LeaseId } from "../../market/ids.ts";
+import { formatLeaseId, type LeaseId } from "../../market/ids.ts";
 import type { Clock } from "../../runtime/clock.ts";
 import { ProviderError } from "../../runtime/errors.ts";
 import { limits } from "../../runtime/limits.ts";
 import type { Log } from "../../runtime/log.ts";
 import { done, failed, type Outcome, recheck, stalled, waiting } from "../../runtime/outcome.ts";
 import type { IgnoreList } from "../ignore-list.ts";
-import { desiredBalancer, isForPort, type OwnBalancer, placeOf } from "./balancer.ts";
+import type { OwnBalancer } from "./balancer.ts";
+import { createBalancerWrites, type Failure, type Written } from "./balancer-writes.ts";
 import type { Condition, ConditionType } from "./condition.ts";
-import { type LeasedPort, readDeclaredPort } from "./leased-port.ts";
-import { type OwnRange, shown } from "./own-range.ts";
-import { type AddressPlan, type AddressTruth, type PlannedBalancer, planAddress } from "./plan.ts";
+import type { LeasedPort } from "./leased-port.ts";
+import type { OwnRange } from "./own-range.ts";
+import type { PacedApply, Turn } from "./paced-apply.ts";
+import { type AddressPlan, type AddressTruth, isOfPort, type PlannedBalancer, planAddress } from "./plan.ts";
 import { exhausted, type Shortage, type Supply } from "./supply.ts";
 import type { IpView } from "./view.ts";
 
@@ -25,7 +26,8 @@ interface AddressLoopOptions {
 }
 
 interface AddressLoopDeps {
-  readonly kube: Pick<Kube, "get" | "apply" | "delete">;
+  readonly kube: Pick<Kube, "get" | "delete">;
+  readonly apply: PacedApply;
   readonly view: IpView;
   /** Where the addresses are of a range that is ours; an empty one where all are MetalLB's to give. */
   readonly range: OwnRange;
@@ -38,158 +40,131 @@ interface AddressLoopDeps {
 }
 
 export function createAddressLoop(options: AddressLoopOptions, deps: AddressLoopDeps) {
-  const { kube, view, range, supply, ignored, tell, clock, log } = deps;
+  const { view, range, supply, ignored, tell, clock, log } = deps;
+  const writes = createBalancerWrites(options, deps);
   /** Since when something of an address is to be gone. */
   const cleaning = new Map<string, number>();
-  /** Names of Services that are being written, and for which key: the cache does not show them yet. */
-  const writing = new Map<string, string>();
   /** Keys that have no address because there was none. */
   const without = new Set<string>();
+  /** Keys that MetalLB is to give one, whichever is free. */
+  const hopeful = new Set<string>();
 
   async function look(key: string, signal: AbortSignal): Promise<Outcome> {
     const trouble = view.trouble;
     if (trouble !== undefined) return waiting("cluster", trouble);
     const conditions = refusals(key);
-    const { ports } = view.portsOf(key);
-    ignored.forget(key, leasesOf(ports));
+    const { ports, balancers } = view.truth(key);
+    // Who asks for nothing any more may have a Service that cannot be deleted.
+    const left = balancers.flatMap(({ deleting, ours }) => (deleting ? [] : ours.lease));
+    ignored.forget(key, [...leasesOf(ports), ...left]);
     const note: Note = (type, message) => void conditions.push({ type, subject: key, message });
+    let pauseMs = 0;
+    const contested: Turn["contested"] = (message, forMs) => {
+      note("Contested", message);
+      pauseMs = Math.max(pauseMs, forMs);
+    };
     try {
-      return await settle(key, note, signal);
+      const outcome = await settle(key, note, { signal, contested });
+      return pauseMs > 0 && outcome.kind !== "failed" ? recheck(pauseMs) : outcome;
     } catch (thrown) {
       signal.throwIfAborted();
-      return afterFailure(key, ports, ProviderError.from(thrown), note);
+      const error = ProviderError.from(thrown);
+      const failures = Array.from(leasesOf(ports), (lease) => ({ lease, error }));
+      return afterFailure(key, error, failures, note);
     } finally {
       tell(key, conditions, ports);
     }
   }
 
-  function afterFailure(key: string, ports: readonly LeasedPort[], error: ProviderError, note: Note): Outcome {
-    note("Failed", error.message);
-    const isListed = ports.some(({ lease }) => ignored.isFlagged(lease));
-    for (const lease of leasesOf(ports)) ignored.failed(lease, error, key);
-    if (isListed) return failed(error);
+  function afterFailure(key: string, error: ProviderError, failures: readonly Failure[], note: Note): Outcome {
+    const messages = [error, ...failures.map((each) => each.error)].map(({ message }) => message);
+    for (const message of new Set(messages)) note("Failed", message);
+    // Where nobody asks for anything, or all have failed often enough, there is no hurry: the pauses grow.
+    const isListed = failures.every(({ lease }) => ignored.isFlagged(lease));
+    const isOver = view.portsOf(key).ports.length === 0;
+    // Once a look, however many ports it has.
+    const byLease = new Map(failures.map((each) => [formatLeaseId(each.lease), each]));
+    for (const each of byLease.values()) ignored.failed(each.lease, each.error, key);
+    if (isListed || isOver) return failed(error);
     log.error("address not settled, trying again", { key, error });
     return recheck(options.retryDelayMs);
   }
 
-  async function settle(key: string, note: Note, signal: AbortSignal): Promise<Outcome> {
-    // It would lend its name to a new one only to go with it.
-    if (view.ownPoolOf(key)?.deleting && view.portsOf(key).ports.length > 0)
-      return waiting("MetalLB", "the pool from before is being deleted");
-    const lack = await provide(key, signal);
+  async function settle(key: string, note: Note, turn: Turn): Promise<Outcome> {
+    const pool = view.ownPoolOf(key);
+    const isPoolGoing = pool?.deleting === true;
+    if (isPoolGoing) note("PoolDeleting", `${objectText(kinds.ipAddressPool, pool)} is being deleted`);
+    // One that goes would lend its name to a new one only to go with it.
+    const lack = isPoolGoing ? undefined : await provide(key, turn);
     const truth = truthOf(key);
-    if (truth.ports.length === 0 && truth.balancers.length === 0) return over(key, signal);
+    if (truth.ports.length === 0 && truth.balancers.length === 0) return over(key, turn.signal);
     const plan = planAddress(truth);
     const isLate = isCleanUpLate(key, truth, plan);
     if (isLate) note("CleanUpFailed", cleanUpText(truth, plan));
     differing(plan, note);
-    // Without an address to be had, what is there already is still kept up to date.
-    const wanted = lack ? plan.wanted.filter(({ live }) => live !== undefined) : plan.wanted;
-    const failures = await applyAll(wanted, truth.poolAddress === undefined ? supply.poolFor : () => undefined, signal);
-    const applied = wanted.filter((each) => !failures.has(each));
+    const { applied, failures } = await write(truth, plan, lack === undefined && !isPoolGoing, turn);
     // Nobody who could take the address over has come.
-    const removed = isLate ? [...plan.removed, ...plan.kept] : plan.removed;
-    await removeAll(key, removed, applied, signal);
-    for (const [{ port }, error] of failures) return afterFailure(key, [port], error, note);
-    return outcomeOf(key, { truth, plan, lack, isLate }, note);
+    const removed = isLate ? [...plan.removed, ...plan.kept] : plan.removed.filter(isReplaced(truth, applied));
+    const unremoved = await writes.remove(key, removed, applied, turn.signal);
+    const standing = standingOf(key, { lack, isPoolGoing, failures: [...failures, ...unremoved] });
+    const undropped = await dropPending(key, standing, turn.signal);
+    const outcome = outcomeOf(key, standing, isLate, note);
+    const all = [...standing.failures, ...undropped];
+    return all[0] ? afterFailure(key, all[0].error, all, note) : outcome;
   }
 
   function truthOf(key: string): AddressTruth {
     const truth = view.truth(key);
     return {
       ...truth,
-      isTaken: (at) => (writing.get(placeOf(at)) ?? key) !== key || truth.isTaken(at),
+      isTaken: (at) => writes.isTaken(at, key) || truth.isTaken(at),
       canHave: (address) => truth.canHave(address) || range.canHave(key, address),
     };
   }
 
   /** An address for a key that has none: of our own range, or at least the prospect of one. */
-  async function provide(key: string, signal: AbortSignal): Promise<Shortage | undefined> {
+  async function provide(key: string, turn: Turn): Promise<Shortage | undefined> {
     const truth = truthOf(key);
     if (truth.ports.length === 0) return undefined;
     const plan = planAddress(truth);
     const isGiven = plan.address !== undefined && truth.poolAddress === undefined && !range.isInRange(plan.address);
     if (range.ranges.length === 0 || isGiven) {
-      const isPending = plan.wanted.some(({ live }) => live !== undefined);
+      const isPending = plan.wanted.length > 0;
       return plan.address === undefined && !isPending ? supply.shortage() : undefined;
     }
     const lack = truth.poolAddress === undefined ? supply.shortage() : undefined;
     // The one that its Services ask for is theirs, however few are left.
     if (lack && !(lack.type === "PoolExhausted" && plan.address !== undefined)) return lack;
-    const address = await range.ensure(key, truth, signal);
+    const address = await range.ensure(key, truth, turn);
     return address === undefined ? exhausted() : undefined;
   }
 
   async function over(key: string, signal: AbortSignal): Promise<Outcome> {
     without.delete(key);
+    hopeful.delete(key);
     cleaning.delete(key);
     await range.release(key, signal);
     return done();
   }
 
-  async function applyAll(
-    wanted: readonly PlannedBalancer[],
-    poolOf: Supply["poolFor"],
-    signal: AbortSignal,
-  ): Promise<ReadonlyMap<PlannedBalancer, ProviderError>> {
-    const places = wanted.map(({ port, name }) => placeOf({ namespace: port.namespace, name }));
-    for (const [at, { port }] of wanted.entries()) writing.set(places[at] ?? "", port.sharingKey);
-    const failures = new Map<PlannedBalancer, ProviderError>();
-    for (const each of wanted) {
-      try {
-        await applyOne(each, poolOf, signal);
-      } catch (thrown) {
-        // Another lease's namespace may be gone: its ports hold up no other's.
-        failures.set(each, ProviderError.from(thrown));
-      }
-    }
-    for (const place of places) writing.delete(place);
-    signal.throwIfAborted();
-    return failures;
-  }
-
-  async function applyOne(
-    { port, name, pin, live }: PlannedBalancer,
-    poolOf: Supply["poolFor"],
-    signal: AbortSignal,
-  ): Promise<void> {
-    // One that has an address names what it named: another pool would take it away.
-    const pool = live && live.addresses.length > 0 ? live.ours.pool || undefined : poolOf(pin);
-    const desired = desiredBalancer({ port, name, pin, pool });
-    const fields = live?.ours.fields ?? null;
-    const { object, written } = await kube.apply(kinds.service, desired, { live: fields, force: true, signal });
-    if (written) log.info("leased port written", { service: placeOf(desired.metadata), key: port.sharingKey, pin });
-    await shown(view.balancers, object, signal);
-  }
-
-  async function removeAll(
-    key: string,
-    removed: readonly OwnBalancer[],
-    applied: readonly PlannedBalancer[],
-    signal: AbortSignal,
-  ): Promise<void> {
-    for (const balancer of removed) {
-      const { namespace, name, uid } = balancer;
-      // Of two for the same port, one is enough, and keeps the other from the address.
-      const isDouble = applied.some(({ port }) => isForPort(balancer, port));
-      if (!isDouble && (await isAskedFor(key, balancer, signal))) continue;
-      await kube.delete(kinds.service, { namespace, name }, { ...(uid !== undefined && { uid }), signal });
-      log.info("leased port removed", { service: placeOf(balancer), key });
-    }
-  }
-
-  /** Asked of the server itself: nothing is taken from a tenant because a cache is behind. */
-  async function isAskedFor(key: string, { namespace, ours }: OwnBalancer, signal: AbortSignal): Promise<boolean> {
-    const { externalPort, service } = ours;
-    const protocol = ours.protocol === "UDP" ? "UDP" : "TCP";
-    const at = {
-      namespace: options.manifestNamespace,
-      name: leasedIpName({ sharingKey: key, protocol, externalPort }),
+  async function write(truth: AddressTruth, plan: AddressPlan, mayCome: boolean, turn: Turn): Promise<Written> {
+    const poolOf = truth.poolAddress === undefined ? supply.poolFor : () => undefined;
+    // Without an address to be had, what is there already is still kept up to date.
+    const wanted = mayCome ? plan.wanted : plan.wanted.filter(({ live }) => live !== undefined);
+    const written = await writes.apply(wanted, poolOf, turn);
+    const first = await writes.applyFirst(mayCome ? plan.firsts : [], poolOf, turn);
+    return {
+      applied: [...written.applied, ...first.applied],
+      failures: [...written.failures, ...first.failures],
     };
-    const live = await kube.get(kinds.providerLeasedIp, at, { signal });
-    const port = live && readDeclaredPort(live, options.provider).port;
-    if (port?.sharingKey !== key || port.protocol !== protocol || port.externalPort !== externalPort) return false;
-    return port.namespace === namespace && port.service === service;
+  }
+
+  /** Those that MetalLB would give the next address to come free, which may be one that its tenant gives up for an instant. */
+  function dropPending(key: string, { truth, plan, short }: Standing, signal: AbortSignal): Promise<Failure[]> {
+    const isFull = short?.type === "PoolExhausted" && plan.address === undefined;
+    const isPending = ({ deleting, addresses, ours }: OwnBalancer) =>
+      !deleting && addresses.length === 0 && ours.pin === "";
+    return writes.dropPending(key, isFull ? truth.balancers.filter(isPending) : [], signal);
   }
 
   function isCleanUpLate(key: string, { balancers }: AddressTruth, { removed, kept }: AddressPlan): boolean {
@@ -214,15 +189,24 @@ export function createAddressLoop(options: AddressLoopOptions, deps: AddressLoop
     return [...refused, ...double];
   }
 
-  function outcomeOf(key: string, { truth, plan, lack, isLate }: Settled, note: Note): Outcome {
-    const addressed = plan.wanted.filter(({ live }) => (live?.addresses.length ?? 0) > 0);
-    for (const { port } of addressed) ignored.succeeded(port.lease, key);
-    const isPending = addressed.length < truth.ports.length;
-    const short = lack ?? (isPending && plan.address === undefined ? supply.shortage() : undefined);
+  /** As it is by now: what was written may have its address already. */
+  function standingOf(key: string, { lack, isPoolGoing, failures }: Tried): Standing {
+    const truth = truthOf(key);
+    const plan = planAddress(truth);
+    const addressed = plan.wanted.flatMap(({ port, live }) => (live && live.addresses.length > 0 ? port : []));
+    const failing = new Set(failures.map(({ lease }) => formatLeaseId(lease)));
+    const pending = truth.ports.filter((port) => !addressed.includes(port) && !failing.has(formatLeaseId(port.lease)));
+    const isLacking = pending.length > 0 && plan.address === undefined && !isPoolGoing;
+    for (const { lease } of addressed) if (!failing.has(formatLeaseId(lease))) ignored.succeeded(lease, key);
+    return { truth, plan, pending, short: lack ?? (isLacking ? supply.shortage() : undefined), failures };
+  }
+
+  function outcomeOf(key: string, { truth, plan, pending, short }: Standing, isLate: boolean, note: Note): Outcome {
+    hopeful.delete(key);
     if (short && truth.ports.length > 0) {
       without.add(key);
       note(short.type, short.error.message);
-      for (const lease of leasesOf(truth.ports)) ignored.failed(lease, short.error, key);
+      for (const lease of leasesOf(pending)) ignored.failed(lease, short.error, key);
       log.info("no address available", { key, reason: short.error.message });
       return waiting("address", short.error.message);
     }
@@ -230,7 +214,9 @@ export function createAddressLoop(options: AddressLoopOptions, deps: AddressLoop
     if (isLate) return stalled("what nothing asks for any more does not go");
     const isClean =
       plan.removed.length === 0 && plan.kept.length === 0 && !truth.balancers.some((each) => each.deleting);
+    const isPending = pending.length > 0;
     if (!isPending && isClean) return done();
+    if (isPending && plan.address === undefined) hopeful.add(key);
     if (isPending) note("AddressPending", `MetalLB has not given ${plan.address ?? "an address"} yet`);
     // Whatever happens next to these Services wakes it.
     return waiting("MetalLB", isPending ? "the address was not given yet" : "what is not asked for goes");
@@ -242,21 +228,42 @@ export function createAddressLoop(options: AddressLoopOptions, deps: AddressLoop
     get without(): Iterable<string> {
       return without;
     },
+    /** Those that are to be told when the last one goes to another: they would have the next, whosever it is. */
+    get hopeful(): Iterable<string> {
+      return hopeful;
+    },
   };
 }
 
 type Note = (type: ConditionType, message: string) => void;
 
-interface Settled {
+interface Tried {
+  readonly lack: Shortage | undefined;
+  readonly isPoolGoing: boolean;
+  readonly failures: readonly Failure[];
+}
+
+interface Standing {
   readonly truth: AddressTruth;
   readonly plan: AddressPlan;
-  readonly lack: Shortage | undefined;
-  readonly isLate: boolean;
+  /** Without an address, though nothing of their leases failed. */
+  readonly pending: readonly LeasedPort[];
+  /** Why there is none to be had. */
+  readonly short: Shortage | undefined;
+  readonly failures: readonly Failure[];
 }
 
 /** Each once, however many ports it has. */
 function leasesOf(ports: readonly LeasedPort[]): Iterable<LeaseId> {
   return new Map(ports.map(({ namespace, lease }) => [namespace, lease])).values();
+}
+
+/** It serves its port, and holds the address, until the one that comes after it is written. */
+function isReplaced({ ports }: AddressTruth, applied: readonly PlannedBalancer[]) {
+  return (each: OwnBalancer): boolean =>
+    each.addresses.length === 0 ||
+    !ports.some((port) => isOfPort(each, port)) ||
+    applied.some(({ port }) => isOfPort(each, port));
 }
 
 /** The network's operator leaves it to MetalLB whether they share; to put it right would take an address from a tenant. */

@@ -19,7 +19,9 @@ export function recordConditions(
   const { providerLeasedIp: kind } = kinds;
   for (const { type, subject, message } of conditions) {
     if (type === "AddressPending") continue;
-    const { resource: name } = ports.find(({ resource }) => resource === subject) ?? ports[0] ?? { resource: subject };
+    // A refusal is about one resource; all else is about the key, and told of the first that asks for it.
+    const name = type === "Refused" ? subject : ports[0]?.resource;
+    if (name === undefined) continue;
     const uid = view.declared.get({ namespace, name })?.uid;
     const at = { namespace, name, ...(uid !== undefined && { uid }) };
     const regarding = { apiVersion: apiVersionOf(kind), kind: kind.kind, ...at };

@@ -17,6 +17,8 @@ export type ConditionType =
   | "AddressesDiffer"
   | "SharedAcrossOwners"
   | "CleanUpFailed"
+  | "PoolDeleting"
+  | "Contested"
   | "Failed"
   | "MetricsUnreadable"
   | "CountsDiffer"

@@ -6,17 +6,21 @@ import { httpUrl } from "../../runtime/http-url.ts";
 import { limits } from "../../runtime/limits.ts";
 import type { Log } from "../../runtime/log.ts";
 import type { Condition } from "./condition.ts";
-import type { AddressUsage } from "./usage.ts";
+import type { PoolCounts } from "./usage.ts";
 
 export interface MetalLbEndpoint {
   readonly host: string;
   readonly port: number;
 }
 
+/** As the page has them: numbers with a fraction's precision. */
 interface Counts {
-  readonly total: bigint;
-  readonly inUse: bigint;
+  readonly total: number;
+  readonly inUse: number;
 }
+
+/** Of a range with so many MetalLB says the largest number that it knows, as it never runs out. */
+const endless = 2 ** 62;
 
 export type CountsCheck = ReturnType<typeof createCountsCheck>;
 
@@ -51,8 +55,8 @@ export function createCountsCheck(endpoint: MetalLbEndpoint, { clock, log }: { c
       }
     },
     /** In what they differ, for the second time running. */
-    compare({ total, inUse }: AddressUsage): string | undefined {
-      const isSame = !counts || (counts.total === total && counts.inUse === inUse);
+    compare({ total, inUse }: PoolCounts): string | undefined {
+      const isSame = !counts || (isAsMany(counts.total, total) && isAsMany(counts.inUse, inUse));
       const now = isSame ? undefined : `MetalLB counts ${counts?.inUse} of ${counts?.total}, we ${inUse} of ${total}`;
       lasting = now !== undefined && now === differed ? now : undefined;
       differed = now;
@@ -67,11 +71,17 @@ export function createCountsCheck(endpoint: MetalLbEndpoint, { clock, log }: { c
   };
 }
 
+/** As far as a number on that page can tell. One with an endless range and another is negative there: it runs over. */
+function isAsMany(theirs: number, ours: bigint): boolean {
+  const isEndless = theirs >= endless || theirs < 0;
+  return theirs === Number(ours) || (isEndless && Number(ours) >= endless);
+}
+
 /** A pool that is not among them has none, as the network's operator reads it. */
 function readCounts(text: string, pool: string): Counts {
   const read = (name: string) => {
     const value = text.split("\n").find((line) => line.startsWith(`${name}{pool=${JSON.stringify(pool)}}`));
-    return BigInt(Math.round(Number(value?.split(" ").at(-1) ?? 0)));
+    return Number(value?.split(" ").at(-1) ?? 0);
   };
   return { total: read("metallb_allocator_addresses_total"), inUse: read("metallb_allocator_addresses_in_use_total") };
 }

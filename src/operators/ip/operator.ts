@@ -19,6 +19,7 @@ import type { LeasedPort } from "./leased-port.ts";
 import { createCountsCheck, type MetalLbEndpoint } from "./metallb-counts.ts";
 import { overallConditions } from "./overall-conditions.ts";
 import { createOwnRange } from "./own-range.ts";
+import { createPacedApply } from "./paced-apply.ts";
 import { createSupply } from "./supply.ts";
 import type { AddressUsage } from "./usage.ts";
 import { openView } from "./view.ts";
@@ -65,11 +66,12 @@ export function startIpOperator(options: IpOperatorOptions, deps: IpOperatorDeps
     { kube, wake: (key) => void queue.add(key), onAddresses },
     scope,
   );
-  const range = createOwnRange(ranges, { view, kube, provider });
+  const apply = createPacedApply(kube, clock);
+  const range = createOwnRange(ranges, { view, kube, apply, provider });
   const supply = createSupply(pool, { view, range, kube });
   const loop = createAddressLoop(
     { provider, manifestNamespace, retryDelayMs },
-    { kube, view, range, supply, ignored, tell, clock, log },
+    { kube, apply, view, range, supply, ignored, tell, clock, log },
   );
   const check = options.metalLb && createCountsCheck(options.metalLb, { clock, log });
 
@@ -80,11 +82,13 @@ export function startIpOperator(options: IpOperatorOptions, deps: IpOperatorDeps
   function onAddresses(): void {
     supply.changed();
     changed();
-    const waiting = [...loop.without];
+    const [waiting, hopeful] = [[...loop.without], [...loop.hopeful]];
     // Counted for somebody only: a thousand Services may change one after the other.
-    const now = waiting.length > 0 ? supply.shortage()?.error.message : undefined;
-    if (now === undefined || now !== lacked) for (const key of waiting) queue.add(key);
+    const now = waiting.length + hopeful.length > 0 ? supply.shortage()?.error.message : undefined;
+    const isOther = now !== lacked;
     lacked = now;
+    if (now === undefined || isOther) for (const key of waiting) queue.add(key);
+    if (now !== undefined && isOther) for (const key of hopeful) queue.add(key);
   }
 
   function tell(key: string, now: readonly Condition[], ports: readonly LeasedPort[]): void {
@@ -99,7 +103,7 @@ export function startIpOperator(options: IpOperatorOptions, deps: IpOperatorDeps
       await supply.lookForOtherVersions(signal);
       await check?.look(pool, signal);
       onAddresses();
-      const difference = check && ranges.length === 0 ? check.compare(supply.usage) : undefined;
+      const difference = check && ranges.length === 0 ? check.compare(supply.whole) : undefined;
       if (difference !== undefined) log.info("address counts differ from those of MetalLB", { reason: difference });
       await sleep(clock, limits.addressUsageMs, signal);
     }
@@ -125,6 +129,8 @@ export function startIpOperator(options: IpOperatorOptions, deps: IpOperatorDeps
 
   /** Who leads no more sees nothing of what becomes of it. */
   async function lead(leading: AbortSignal): Promise<void> {
+    // What was known went with the last time, and nobody else looks before the next sweep.
+    for (const key of view.keys()) queue.add(key);
     try {
       await queue.run(leading);
     } finally {

@@ -19,14 +19,24 @@ export function* overallConditions({ view, range, supply, check }: Overall): Ite
   if (short) yield { type: short.type, subject: "", message: short.error.message };
   for (const message of check?.troubles ?? []) yield { ...message, subject: "" };
   if (range.ranges.length > 0) yield* outsideRange(view, range);
+  yield* unmarked(view);
   yield* acrossOwners(view);
 }
 
 function* outsideRange(view: IpView, range: OwnRange): Iterable<Condition> {
   for (const { own } of view.pools.list()) {
-    if (!own || range.isInRange(own.address)) continue;
+    if (own?.key === undefined || range.isInRange(own.address)) continue;
     const message = `${own.address} is in use and not in ${range.text}`;
     yield { type: "OutsideRange", subject: own.key, message };
+  }
+}
+
+/** Whose it was cannot be known: had it Services still, it would have been put right. */
+function* unmarked(view: IpView): Iterable<Condition> {
+  for (const { name, own } of view.pools.list()) {
+    if (!own || own.key !== undefined) continue;
+    const message = `IPAddressPool ${name} has lost its labels or annotation, and holds ${own.address}`;
+    yield { type: "CleanUpFailed", subject: name, message };
   }
 }
 

@@ -1,7 +1,7 @@
 /** A pool of one address that we made for one sharing key, and how it is announced; or any other pool of MetalLB's. */
 import type { KubeObject } from "../../kube/kube.ts";
 import { type MetalLbPool, metalLbNamespace, readPool } from "../../kube/objects/metallb.ts";
-import { type OwnedFields, ownedFields } from "../../kube/owned-fields.ts";
+import { isAppliedBy, type OwnedFields, ownedFields } from "../../kube/owned-fields.ts";
 import type { Address } from "../../market/address.ts";
 import { ipAddressText } from "../../market/address-range.ts";
 import { targetLabels } from "./balancer.ts";
@@ -16,7 +16,8 @@ export interface SeenPool extends MetalLbPool {
 }
 
 interface OwnPool {
-  readonly key: string;
+  /** Undefined where somebody took off what says it. */
+  readonly key: string | undefined;
   readonly address: string;
   readonly uid: string | undefined;
   readonly fields: OwnedFields;
@@ -33,23 +34,39 @@ export interface SeenAdvertisement {
 export function readSeenPool(object: KubeObject, provider: Address, fieldManager: string): SeenPool {
   const pool = readPool(object);
   const { uid, deletionTimestamp } = object.metadata;
-  const key = ownKey(object, provider);
   const [only] = pool.ranges;
   const address = only && ipAddressText({ family: only.family, value: only.first });
   const fields = ownedFields(object, fieldManager);
-  const own = key !== undefined && address !== undefined ? { key, address, uid, fields } : undefined;
+  const isOurs = isOwn(object, provider, fieldManager);
+  const key = ownKey(object, provider, fieldManager);
+  const own = isOurs && address !== undefined ? { key, address, uid, fields } : undefined;
   return { ...pool, deleting: deletionTimestamp !== undefined, own };
 }
 
 export function readSeenAdvertisement(object: KubeObject, provider: Address, fieldManager: string): SeenAdvertisement {
   const { name, uid, deletionTimestamp } = object.metadata;
   const fields = ownedFields(object, fieldManager);
-  return { name, uid, deleting: deletionTimestamp !== undefined, key: ownKey(object, provider), fields };
+  const key = ownKey(object, provider, fieldManager);
+  return { name, uid, deleting: deletionTimestamp !== undefined, key, fields };
 }
 
-function ownKey({ metadata: { labels = {}, annotations = {} } }: KubeObject, provider: Address): string | undefined {
-  const isOurs = Object.entries(ownLabels(provider)).every(([label, value]) => labels[label] === value);
-  return isOurs ? annotations[keyAnnotation] : undefined;
+/**
+ * By its labels, or by who wrote it: a label that somebody took off makes no stranger's pool of it, whose addresses would
+ * overlap with the range and stop everything. One with another provider's name is another's.
+ */
+function isOwn(object: KubeObject, provider: Address, fieldManager: string): boolean {
+  const { labels = {}, annotations = {}, managedFields = [] } = object.metadata;
+  if ((labels[providerLabel] ?? provider) !== provider) return false;
+  const isLabelled = Object.entries(ownLabels(provider)).every(([label, value]) => labels[label] === value);
+  const isMade = managedFields.some((entry) => isAppliedBy(entry, fieldManager));
+  return isMade || (isLabelled && annotations[keyAnnotation] !== undefined);
+}
+
+/** Without a provider's name it may be that of another provider's operator, which bears the same name as ours. */
+function ownKey(object: KubeObject, provider: Address, fieldManager: string): string | undefined {
+  const { labels = {}, annotations = {} } = object.metadata;
+  const isCertain = labels[providerLabel] === provider && isOwn(object, provider, fieldManager);
+  return isCertain ? annotations[keyAnnotation] : undefined;
 }
 
 function ownLabels(provider: Address): Readonly<Record<string, string>> {

@@ -18,17 +18,19 @@ import {
 import type { OwnBalancer } from "./balancer.ts";
 import type { LeasedPort } from "./leased-port.ts";
 import { desiredAdvertisement, desiredPool, poolName, type SeenPool } from "./own-pool.ts";
+import type { PacedApply, Turn } from "./paced-apply.ts";
 import type { IpView } from "./view.ts";
 
 interface OwnRangeDeps {
   readonly view: IpView;
-  readonly kube: Pick<Kube, "apply" | "delete">;
+  readonly kube: Pick<Kube, "delete">;
+  readonly apply: PacedApply;
   readonly provider: Address;
 }
 
 export type OwnRange = ReturnType<typeof createOwnRange>;
 
-export function createOwnRange(ranges: readonly AddressRange[], { view, kube, provider }: OwnRangeDeps) {
+export function createOwnRange(ranges: readonly AddressRange[], { view, kube, apply, provider }: OwnRangeDeps) {
   /** Addresses on their way into a pool: taken from before that is written until the cache shows it. */
   const claims = new Map<string, string>();
   const text = ranges.map(addressRangeText).join(",");
@@ -43,7 +45,13 @@ export function createOwnRange(ranges: readonly AddressRange[], { view, kube, pr
    * while its pool is lost, as all are when MetalLB is installed anew.
    */
   function taken(key: string): ReadonlySet<string> {
-    const pools = [...view.pools.list()].flatMap(({ own }) => (own && own.key !== key ? own.address : []));
+    const held = new Set(
+      [...view.balancers.by("key", key)].flatMap(({ addresses, ours }) => [...addresses, ours?.pin]),
+    );
+    // One that does not say whose it is any more is that of the Services which have its address.
+    const isOthers = (own: NonNullable<SeenPool["own"]>) =>
+      own.key === undefined ? !held.has(own.address) : own.key !== key;
+    const pools = [...view.pools.list()].flatMap(({ own }) => (own && isOthers(own) ? own.address : []));
     const services = [...view.balancers.list()].flatMap(({ addresses, ours }) =>
       ours?.key === key ? [] : [...addresses, ...(ours?.pin ? [ours.pin] : [])],
     );
@@ -77,11 +85,15 @@ export function createOwnRange(ranges: readonly AddressRange[], { view, kube, pr
     return undefined;
   }
 
-  async function announce(key: string, name: string, signal: AbortSignal): Promise<void> {
+  function unmarked(address: string): SeenPool | undefined {
+    return [...view.pools.list()].find(({ own }) => own && own.key === undefined && own.address === address);
+  }
+
+  async function announce(key: string, name: string, turn: Turn): Promise<void> {
     const live = view.advertisements.get({ namespace: metalLbNamespace, name })?.fields ?? null;
     const desired = desiredAdvertisement({ name, key, provider });
-    const { object } = await kube.apply(kinds.l2Advertisement, desired, { live, force: true, signal });
-    await shown(view.advertisements, object, signal);
+    const done = await apply(kinds.l2Advertisement, desired, live, turn);
+    await shown(view.advertisements, done?.object, turn.signal);
   }
 
   return {
@@ -100,19 +112,21 @@ export function createOwnRange(ranges: readonly AddressRange[], { view, kube, pr
     async ensure(
       key: string,
       { ports, balancers }: { readonly ports: readonly LeasedPort[]; readonly balancers: readonly OwnBalancer[] },
-      signal: AbortSignal,
+      turn: Turn,
     ): Promise<string | undefined> {
-      const pool = view.ownPoolOf(key);
-      const address = keptAddress(key, pool, balancers) ?? claim(key, balancers);
+      const marked = view.ownPoolOf(key);
+      const address = keptAddress(key, marked, balancers) ?? claim(key, balancers);
       const [first] = ports;
       if (address === undefined || !first) return undefined;
+      // MetalLB takes no second one of the same address.
+      const pool = marked ?? unmarked(address);
       const name = pool?.name ?? poolName(first.resource);
       const desired = desiredPool({ name, key, address, provider });
       const live = pool?.own?.fields ?? null;
-      const { object } = await kube.apply(kinds.ipAddressPool, desired, { live, force: true, signal });
-      await shown(view.pools, object, signal);
+      const done = await apply(kinds.ipAddressPool, desired, live, turn);
+      await shown(view.pools, done?.object, turn.signal);
       claims.delete(key);
-      await announce(key, name, signal);
+      await announce(key, name, turn);
       return address;
     },
     /** Once nothing has the address any more. */

@@ -29,6 +29,8 @@ export interface AddressPlan {
   readonly address: string | undefined;
   /** To be as they are here. Other ports wait until the address is known, or until an old Service of their name is gone. */
   readonly wanted: readonly PlannedBalancer[];
+  /** Any one of these, to get an address: the first that can be written, as one lease's trouble is not another's. */
+  readonly firsts: readonly PlannedBalancer[];
   /** Nothing asks for them any more. */
   readonly removed: readonly OwnBalancer[];
   /** Nor for these, but they hold the address until another does. */
@@ -47,21 +49,27 @@ export function planAddress(truth: AddressTruth): AddressPlan {
   const existing = planned.filter(({ live }) => live !== undefined && !live.deleting);
   const missing = planned.filter(({ live }) => live === undefined);
   // The first gets an address, whichever; then the others ask for that one.
-  const fresh = address !== undefined ? missing : missing.slice(0, existing.length === 0 ? 1 : 0);
-  const wanted = [...existing, ...fresh];
+  const isKnown = address !== undefined;
+  const wanted = isKnown ? [...existing, ...missing] : existing;
+  const firsts = isKnown || existing.length > 0 ? [] : missing;
   const places = new Set(planned.map(({ port, name }) => placeOf({ namespace: port.namespace, name })));
   const unwanted = balancers.filter((each) => !each.deleting && !places.has(placeOf(each)));
   const isHeld = existing.some(({ live }) => address !== undefined && live?.addresses.includes(address));
-  const isInTheWay = ({ ours }: OwnBalancer) =>
-    ports.some(({ protocol, externalPort }) => protocol === ours.protocol && externalPort === ours.externalPort);
+  const isInTheWay = (each: OwnBalancer) => ports.some((port) => isOfPort(each, port));
   const mayGo = (each: OwnBalancer) =>
     ports.length === 0 || isHeld || poolAddress !== undefined || each.addresses.length === 0 || isInTheWay(each);
   return {
     address,
     wanted,
+    firsts,
     removed: unwanted.filter(mayGo),
     kept: unwanted.filter((each) => !mayGo(each)),
   };
+}
+
+/** Whether it serves the same port of the address, for whichever lease and service: MetalLB lets one of them have it. */
+export function isOfPort({ ours }: OwnBalancer, { protocol, externalPort }: LeasedPort): boolean {
+  return ours.protocol === protocol && ours.externalPort === externalPort;
 }
 
 /** The one that its Services have, or ask for; of one that goes too: it has it until it is gone. */

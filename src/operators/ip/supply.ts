@@ -6,7 +6,7 @@ import { readIpAddress } from "../../market/address-range.ts";
 import { ProviderError } from "../../runtime/errors.ts";
 import type { ConditionType } from "./condition.ts";
 import type { OwnRange } from "./own-range.ts";
-import { type AddressUsage, addressUsage } from "./usage.ts";
+import { type AddressUsage, addressUsage, type PoolCounts, wholeUsage } from "./usage.ts";
 import type { IpView } from "./view.ts";
 
 interface SupplyDeps {
@@ -57,6 +57,11 @@ export function createSupply(poolName: string, { view, range, kube }: SupplyDeps
   return {
     get usage(): AddressUsage {
       return currentUsage();
+    },
+    /** All of the pool of MetalLB's, of either family. */
+    get whole(): PoolCounts {
+      const pool = view.pools.get({ namespace: metalLbNamespace, name: poolName });
+      return pool ? wholeUsage(pool, view.given()) : { total: 0n, inUse: 0n };
     },
     /** Counted anew when somebody next wants to know. */
     changed(): void {
