@@ -30,15 +30,12 @@ import { openTerminal } from "./terminal.ts";
  * What the demo says from beginning to end. Its blocks, tenants and provider live by the real clock: where a machine has no
  * time for them their stories may end otherwise, but then it also says that the chain did not answer in time.
  */
-async function tellDemo(t: TestContext, tries = 3, isVisited = true): Promise<string> {
+async function tellDemo(t: TestContext, tries = 3): Promise<string> {
   const folder = temporaryFolder(t);
   const program = startProgram(t, ["demo", "--stories", "9"], { TMPDIR: folder });
-  await program.says(/^or ask it/m);
-  // Once is enough; the other tries are for the stories.
-  if (isVisited) await deployFromAnotherTerminal(t, pastedLines(program.said));
   assert.equal(await program.ended(), 0, program.said);
   assert.deepEqual(readdirSync(folder), []);
-  return tries > 1 && /no answer within/.test(program.said) ? tellDemo(t, tries - 1, false) : program.said;
+  return tries > 1 && /no answer within/.test(program.said) ? tellDemo(t, tries - 1) : program.said;
 }
 
 /** What the demo tells a person to type, without the margin. */
@@ -86,7 +83,16 @@ async function deployFromAnotherTerminal(t: TestContext, lines: readonly string[
   assert.deepEqual(rest, []);
 }
 
-test("the demo tells its stories, takes what a person deploys from another terminal, and leaves nothing behind", async (t) => {
+test("the demo takes what a person deploys from another terminal", async (t) => {
+  // Without an end of its own: a person takes his time, and on a busy machine a lot of it.
+  const program = startProgram(t, ["demo"], { TMPDIR: temporaryFolder(t) });
+  await program.says(/^or ask it/m);
+  await deployFromAnotherTerminal(t, pastedLines(program.said));
+  program.signal("SIGINT");
+  assert.equal(await program.ended(), 0, program.said);
+});
+
+test("the demo tells its stories and leaves nothing behind", async (t) => {
   const said = await tellDemo(t);
   // One yes that nobody else can undercut, which runs and is updated, and one no.
   assert.match(
