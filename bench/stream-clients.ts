@@ -46,7 +46,7 @@ export function tokenOf(dseq: number): string {
 }
 
 /** One container that runs a script of a shell. */
-export function scripted(image: string, script: string): Sdl {
+export function scripted(image: string, script: string, cpuUnits: string): Sdl {
   return readSdl(
     JSON.stringify({
       version: "2.1",
@@ -60,8 +60,7 @@ export function scripted(image: string, script: string): Sdl {
       },
       profiles: {
         compute: {
-          // What is started in a container shares its processor: with a tenth of one, that alone takes a third of a second.
-          cell: { resources: { cpu: { units: "1" }, memory: { size: "64Mi" }, storage: [{ size: "64Mi" }] } },
+          cell: { resources: { cpu: { units: cpuUnits }, memory: { size: "64Mi" }, storage: [{ size: "64Mi" }] } },
         },
         placement: { box: { pricing: { cell: { denom: "uact", amount: 10_000 } } } },
       },

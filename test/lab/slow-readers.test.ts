@@ -24,7 +24,8 @@ test("fifty slow readers of logs and twenty of shells cost little memory, and no
     ...(["gateway", `leases-in=${account.leaseNamespace}`] as const),
   );
   t.after(provider.stop);
-  const sdl = scripted(shellImage, talker);
+  // The node has two processors, and other tests run there too.
+  const sdl = scripted(shellImage, talker, "0.1");
   await kubectl("label", "node", "lab", "akash.network=true", "--overwrite");
   for (const dseq of [firstOfOther, firstOfCrowd]) {
     t.after(
