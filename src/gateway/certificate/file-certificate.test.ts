@@ -10,6 +10,7 @@ import { limits } from "../../runtime/limits.ts";
 import { silentLog } from "../../runtime/log.ts";
 import { followCertificateFiles } from "./file-certificate.ts";
 
+const hour = 3_600_000;
 const day = 86_400_000;
 const host = "provider.example";
 const owner = parseAddress("akash1pzhdmwnzzscqes69qjuk46e8tq2wtcd2h68uhz");
@@ -128,12 +129,12 @@ test("one that begins later is served from then on, and what was good stays unti
   const first = make(90);
   write(first);
   const followed = follow();
-  const times = { fromMs: clock.now() + day, untilMs: clock.now() + 90 * day };
+  const times = { fromMs: clock.now() + hour, untilMs: clock.now() + 90 * day };
   const next = makeCertificate({ owner, hosts: [host], isServer: true, serial: serial++, ...times });
   write(next);
   await look();
   assert.partialDeepStrictEqual(followed.current, { certificate: first.certificate });
   assert.match(followed.trouble ?? "", /the certificate begins at/);
-  await clock.advance(day);
+  await clock.advance(hour);
   assert.deepEqual([changes, followed.trouble], [[next.certificate], undefined]);
 });
