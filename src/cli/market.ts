@@ -25,6 +25,7 @@ import { limits } from "../runtime/limits.ts";
 import type { Log } from "../runtime/log.ts";
 import type { Random } from "../runtime/random.ts";
 import { networkSettings } from "./network.ts";
+import { blockedHostsOf } from "./settings.ts";
 
 interface MarketGround {
   readonly environment: Readonly<Record<string, string | undefined>>;
@@ -81,8 +82,6 @@ export function overcommitOf(values: Config): Overcommit {
 
 export function leasesOf(values: Config): LeaseOptions {
   const { deploymentIngressDomain: ingressDomain } = values;
-  // As the hostname operator has it: nobody outside may take the name of something in the cluster.
-  const blockedHosts = [...values.deploymentBlockedHostnames, `.${values.clusterDomain}`];
   const staticHostDomain = values.deploymentIngressStaticHosts ? ingressDomain : undefined;
   const { deploymentRuntimeClass } = values;
   return {
@@ -90,7 +89,7 @@ export function leasesOf(values: Config): LeaseOptions {
     clusterPublicHostname: values.clusterPublicHostname ?? "",
     pullSecret: values.dockerImagePullSecretsName,
     runtimeClass: deploymentRuntimeClass === "none" ? undefined : deploymentRuntimeClass,
-    hosts: { blockedHosts, ingressDomain, staticHostDomain },
+    hosts: { blockedHosts: blockedHostsOf(values), ingressDomain, staticHostDomain },
     addressSharing: values.ipSharing,
     network: networkSettings(values),
     monitor: {

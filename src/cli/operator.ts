@@ -7,7 +7,7 @@ import { parseAddress } from "../market/address.ts";
 import { realClock } from "../runtime/clock.ts";
 import { ProviderError } from "../runtime/errors.ts";
 import { realRandom } from "../runtime/random.ts";
-import { kubeconfigOf, type Prepared, prepare, redisOf } from "./settings.ts";
+import { blockedHostsOf, kubeconfigOf, type Prepared, prepare, redisOf } from "./settings.ts";
 import { abortOnSignals } from "./signals.ts";
 import { version } from "./version.ts";
 
@@ -68,8 +68,7 @@ async function runHostname(given: Command): Promise<void> {
     tls: { secret: values.ingressTlsSecret, issuer: values.ingressTlsIssuer },
     removesOldKind: values.migrationsEnabled,
     ...listOptions(values),
-    // Nobody outside may take the name of something in the cluster.
-    blockedHosts: [...values.deploymentBlockedHostnames, `.${values.clusterDomain}`],
+    blockedHosts: blockedHostsOf(values),
     ingressDomain: values.deploymentIngressDomain,
     publicHost: values.clusterPublicHostname || undefined,
     asksForProof: values.hostnameProof,

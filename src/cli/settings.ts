@@ -59,6 +59,11 @@ export function kubeconfigOf({ values, sources }: Pick<TakenSettings, "values" |
   return sources.kubeconfig === "default" ? undefined : values.kubeconfig;
 }
 
+/** Nobody outside may take the name of something in the cluster; the provider and the hostname operator agree on that. */
+export function blockedHostsOf({ deploymentBlockedHostnames, clusterDomain }: Config): string[] {
+  return [...deploymentBlockedHostnames, `.${clusterDomain}`];
+}
+
 export function keySettings(values: Config): KeySettings {
   const { keyFile, from, keyringBackend, keyringDir, home, keyPassphrase } = values;
   const derivation = { coinType: values.keyCoinType, account: values.keyAccount, index: values.keyIndex };

@@ -22,8 +22,7 @@ export function hostsWanted(
 ): HostWanted[] {
   const wanted = new Map<string, HostWanted>();
   for (const { name: service, expose } of group.services) {
-    for (const { hosts, externalPort, port, ...rest } of expose) {
-      if (!isIngress({ externalPort, port, hosts, ...rest })) continue;
+    for (const { hosts, externalPort, port } of expose.filter(isIngress)) {
       const own = staticHostDomain === undefined ? [] : [staticHost(lease, service, staticHostDomain)];
       for (const host of [...own, ...(hosts ?? []).map((each) => each.toLowerCase())]) {
         if (!wanted.has(host)) wanted.set(host, { host, service, externalPort: externalPort || port });

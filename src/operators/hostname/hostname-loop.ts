@@ -2,7 +2,7 @@
  * One look at a host name: what is declared, what its lease runs and what routes there are, and the smallest change that
  * brings them together. A new route comes before an old one goes. Only the copy that leads writes; others tell what they see.
  */
-import { kinds } from "../../kube/kinds.ts";
+import { kinds, resourceOf } from "../../kube/kinds.ts";
 import type { Kube } from "../../kube/kube.ts";
 import { providerHostName } from "../../kube/objects/provider-host.ts";
 import type { HostRules } from "../../market/host-rules.ts";
@@ -223,9 +223,8 @@ export function createHostnameLoop(deps: HostnameLoopDeps) {
 
   /** Without these there is nothing that a route could lead to, or nothing that it could be. */
   function needed({ namespace, service, externalPort }: Directive): Condition | undefined {
-    const { group, plural } = backend.kind;
     if (!cluster.isServed(backend.kind))
-      return condition("KindMissing", `the cluster does not know ${plural}.${group}`);
+      return condition("KindMissing", `the cluster does not know ${resourceOf(backend.kind)}`);
     const live = cluster.service(namespace, service);
     if (live?.ports.includes(externalPort)) return undefined;
     const what = `Service ${service} of ${namespace}`;

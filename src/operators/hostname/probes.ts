@@ -5,6 +5,7 @@
  */
 import { isWildcard } from "../../market/host-names.ts";
 import { type Clock, sleep } from "../../runtime/clock.ts";
+import { reasonOf } from "../../runtime/errors.ts";
 import { limits } from "../../runtime/limits.ts";
 import type { Log } from "../../runtime/log.ts";
 import { done, type Outcome, recheck } from "../../runtime/outcome.ts";
@@ -59,7 +60,7 @@ export function createProbes({ probe, served, onChange, ...ground }: ProbeDeps) 
       return status >= 502 && status <= 504 ? `a probe was answered with status ${status}` : undefined;
     } catch (thrown) {
       signal.throwIfAborted();
-      return `a probe was not answered: ${thrown instanceof Error ? thrown.message : String(thrown)}`;
+      return `a probe was not answered: ${reasonOf(thrown)}`;
     }
   }
 

@@ -3,7 +3,7 @@
  * them are pure, and say what they cannot have their controller do.
  */
 import { createHash } from "node:crypto";
-import type { Kind } from "../../../kube/kinds.ts";
+import { type Kind, resourceOf } from "../../../kube/kinds.ts";
 import { idLabels } from "../../../kube/objects/lease-labels.ts";
 import type { DesiredObject } from "../../../kube/objects/lease-workload.ts";
 import { providerHostName } from "../../../kube/objects/provider-host.ts";
@@ -71,6 +71,13 @@ export function notHonoured(
   return (Object.entries(wishes) as [keyof RouteOptions, string][])
     .filter(([option]) => !isDefault(option, options))
     .map(([option, why]) => condition("OptionNotHonoured", `${words[option]} ${shownValue(options, option)}: ${why}`));
+}
+
+/** Of kinds that the cluster does not know, and what holds without them. */
+export function notServed(kinds: readonly Kind[], isServed: (kind: Kind) => boolean, instead: string): Condition[] {
+  return kinds
+    .filter((kind) => !isServed(kind))
+    .map((kind) => condition("OptionNotHonoured", `the cluster does not know ${resourceOf(kind)}, so ${instead}`));
 }
 
 function isDefault(option: keyof RouteOptions, options: RouteOptions): boolean {

@@ -4,9 +4,8 @@
  */
 import { type Kind, kinds } from "../../../kube/kinds.ts";
 import { providerHostName } from "../../../kube/objects/provider-host.ts";
-import { condition } from "../condition.ts";
 import type { Directive } from "../directive.ts";
-import { notHonoured, partMeta, wholeSeconds } from "./backend.ts";
+import { notHonoured, notServed, partMeta, wholeSeconds } from "./backend.ts";
 import type { Extras, GatewayOptions } from "./gateway-api.ts";
 import { nginxCase } from "./ingress-nginx.ts";
 import { clientSettingsPolicy, proxySettingsPolicy } from "./kinds.ts";
@@ -19,18 +18,13 @@ export function fabricExtras(
   isServed: (kind: Kind) => boolean,
 ): Extras {
   const policies = [clientPolicy(directive), proxyPolicy(directive, bufferOf(directive, options))];
-  const absent = policies.filter(({ kind }) => !isServed(kind));
+  const policyKinds = policies.map(({ kind }) => kind);
   const tries = "NGINX Gateway Fabric has no policy for trying another workload";
   return {
     annotations: annotationsOf(directive, options),
     policies: policies.filter(({ kind }) => isServed(kind)),
     unhonoured: [
-      ...absent.map(({ kind: { plural, group } }) =>
-        condition(
-          "OptionNotHonoured",
-          `the cluster does not know ${plural}.${group}, so what they would set is the Gateway's own`,
-        ),
-      ),
+      ...notServed(policyKinds, isServed, "what they would set is the Gateway's own"),
       ...notHonoured(directive, { nextTries: tries, nextTimeoutMs: tries, nextCases: tries }),
     ],
   };

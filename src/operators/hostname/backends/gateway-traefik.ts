@@ -1,8 +1,7 @@
 /** Traefik behind the Gateway API: a filter of the route may name a Middleware, and nothing may name a ServersTransport. */
 import type { Kind } from "../../../kube/kinds.ts";
-import { condition } from "../condition.ts";
 import type { Directive } from "../directive.ts";
-import { notHonoured } from "./backend.ts";
+import { notHonoured, notServed } from "./backend.ts";
 import type { Extras } from "./gateway-api.ts";
 import { middleware } from "./kinds.ts";
 import { heldAnswers, middlewaresOf, triedAgain } from "./traefik.ts";
@@ -18,11 +17,9 @@ export function traefikExtras(directive: Directive, _options: unknown, isServed:
       proxyBufferBytes: "Traefik has no such buffer",
     }),
     ...triedAgain(directive),
+    ...notServed([middleware], isServed, "requests may be of any size"),
   ];
-  if (!isServed(middleware)) {
-    const why = `the cluster does not know ${middleware.plural}.${middleware.group}, so requests may be of any size`;
-    return { unhonoured: [...unhonoured, condition("OptionNotHonoured", why)] };
-  }
+  if (!isServed(middleware)) return { unhonoured };
   const parts = middlewaresOf(directive);
   const { group, kind } = middleware;
   const refTo = (name: string) => ({ type: "ExtensionRef", extensionRef: { group, kind, name } });

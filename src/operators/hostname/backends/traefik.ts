@@ -2,11 +2,11 @@
  * Traefik behind Ingress objects. The size of requests and how often they are tried are Middlewares, which the Ingress
  * names; time-outs are a ServersTransport, which only the Service can name (service-transports.ts). Facts of Traefik v3.6.
  */
-import { type Kind, kinds } from "../../../kube/kinds.ts";
+import { kinds } from "../../../kube/kinds.ts";
 import type { DesiredObject } from "../../../kube/objects/lease-workload.ts";
 import { type Condition, condition } from "../condition.ts";
 import { type Directive, defaultOptions } from "../directive.ts";
-import { type Backend, digestOf, notHonoured, partMeta } from "./backend.ts";
+import { type Backend, digestOf, notHonoured, notServed, partMeta } from "./backend.ts";
 import { type IngressOptions, ingressOf } from "./ingress.ts";
 import { middleware, serversTransport } from "./kinds.ts";
 
@@ -31,10 +31,11 @@ export function createTraefikBackend(options: IngressOptions): Backend {
         ...(named !== "" && { [`${routerPrefix}middlewares`]: named }),
         ...(directive.host.startsWith("*.") && { [`${routerPrefix}priority`]: `${wildcardPriority}` }),
       };
+      const lacking = notServed([middleware, serversTransport], isServed, "sizes and time-outs are Traefik's own");
       return {
         ...{ parts, policies: [] },
         route: ingressOf(directive, annotations, options),
-        unhonoured: [...unhonoured(directive), ...lacking(isServed)],
+        unhonoured: [...unhonoured(directive), ...lacking],
       };
     },
   };
@@ -116,15 +117,4 @@ export function triedAgain({ options: { nextCases, nextTries } }: Directive): Co
       `next_cases ${asked.join(",")}: Traefik tries again only where a workload does not answer`,
     ),
   ];
-}
-
-function lacking(isServed: (kind: Kind) => boolean): Condition[] {
-  return [middleware, serversTransport]
-    .filter((kind) => !isServed(kind))
-    .map(({ plural, group }) =>
-      condition(
-        "OptionNotHonoured",
-        `the cluster does not know ${plural}.${group}, so sizes and time-outs are Traefik's own`,
-      ),
-    );
 }

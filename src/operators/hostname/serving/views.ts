@@ -1,6 +1,6 @@
 /** How host names are told over REST: in the network's fields, and with all that we know besides. */
-import type { LeaseId } from "../../../market/ids.ts";
 import { formatGoTime, formatTime } from "../../../runtime/clock.ts";
+import { leaseFields } from "../../serving/lease-fields.ts";
 import type { HostState, HostStates } from "../host-states.ts";
 
 /** `/managed-hostnames`: what is served; undefined while nothing is. */
@@ -30,11 +30,6 @@ export function hostnamesView(states: HostStates): readonly object[] {
     conditions: rest.conditions,
     changed_at: formatTime(changedAtMs),
   }));
-}
-
-/** In the network's order. The number of the bid is none of its business. */
-function leaseFields({ owner, dseq, gseq, oseq, provider }: LeaseId): object {
-  return { owner, dseq, gseq, oseq, provider, bseq: 0 };
 }
 
 function sorted(states: HostStates): HostState[] {

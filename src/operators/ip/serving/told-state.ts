@@ -3,6 +3,7 @@ import { findAddress } from "../../../market/address.ts";
 import { formatLeaseId } from "../../../market/ids.ts";
 import { leaseNamespace } from "../../../market/lease-namespace.ts";
 import { formatGoTime } from "../../../runtime/clock.ts";
+import { leaseFields } from "../../serving/lease-fields.ts";
 import type { AskedAnswer } from "../../serving/rest.ts";
 import { type Balancer, isForPort } from "../balancer.ts";
 import type { LeasedPort } from "../leased-port.ts";
@@ -40,10 +41,9 @@ export function networkState(operator: Told): object | undefined {
 }
 
 function entryOf({ lease, namespace, changedAtMs, service, port, externalPort, protocol, sharingKey }: LeasedPort) {
-  const { owner, dseq, gseq, oseq, provider } = lease;
   return {
     "last-event-time": formatGoTime(changedAtMs),
-    "lease-id": { owner, dseq, gseq, oseq, provider, bseq: 0 },
+    "lease-id": leaseFields(lease),
     namespace,
     port,
     "external-port": externalPort,
