@@ -7,7 +7,7 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { type TestContext, test } from "node:test";
 import { parse } from "yaml";
-import type { HostHealth, HostnameOperator } from "../src/cluster/hostnames/hostname-operator.ts";
+import type { HostHealth, HostnameFeed } from "../src/cluster/hostnames/hostname-feed.ts";
 import { kinds } from "../src/kube/kinds.ts";
 import { leaseLabels } from "../src/kube/objects/lease-labels.ts";
 import { amountOf, parseCoins } from "../src/market/coin.ts";
@@ -49,7 +49,7 @@ async function playTroubles(t: TestContext): Promise<{ well: string; troubled: M
   const troubled = new Map<string, string>();
   let well = "";
   const unwell: HostHealth[] = [];
-  const hostnames: HostnameOperator = {
+  const hostnames: HostnameFeed = {
     ...{ of: () => undefined, all: () => unwell, unwell: () => unwell, isConnected: true, trouble: undefined },
     run: untilAborted,
   };
@@ -66,7 +66,7 @@ async function playTroubles(t: TestContext): Promise<{ well: string; troubled: M
         node = faultTransport(stage.node.transport());
         return [node];
       },
-      market: { inventory: () => feed, hostnameOperator: () => hostnames },
+      market: { inventory: () => feed, hostnameFeed: () => hostnames },
       more: {
         balance: { ...balance, intervalMs: 600_000, periodMs: 0 },
         gateway: {

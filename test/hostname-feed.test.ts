@@ -1,7 +1,7 @@
 /** What the provider knows of host names, by an operator that a test plays over real gRPC. */
 import assert from "node:assert/strict";
 import { type TestContext, test } from "node:test";
-import { createHostnameOperator } from "../src/cluster/hostnames/hostname-operator.ts";
+import { createHostnameFeed } from "../src/cluster/hostnames/hostname-feed.ts";
 import { locateHostnameOperator } from "../src/cluster/hostnames/locate-operator.ts";
 import { leaseRoutes } from "../src/gateway/rest/lease-routes.ts";
 import type { LeaseRequest } from "../src/gateway/rest/route.ts";
@@ -112,7 +112,7 @@ async function until(what: string, clock: VirtualClock, isSo: () => boolean): Pr
 
 function follow(t: TestContext, clock: Clock, at: () => { readonly port: number }) {
   const locate = async () => ({ host: "127.0.0.1", port: at().port });
-  const feed = createHostnameOperator({ locate, clock, random: createSeededRandom(1), log: silentLog });
+  const feed = createHostnameFeed({ locate, clock, random: createSeededRandom(1), log: silentLog });
   const stopping = new AbortController();
   const running = feed.run(stopping.signal);
   t.after(async () => {

@@ -1,7 +1,7 @@
 /** Host names and leased addresses in the demo: both operators as they are, MetalLB played, and a way in from outside. */
 import { createIpOperator, type IpOperator } from "../cluster/addresses/ip-operator.ts";
 import { createGet } from "../cluster/addresses/reach-operator.ts";
-import { createHostnameOperator, type HostnameOperator } from "../cluster/hostnames/hostname-operator.ts";
+import { createHostnameFeed, type HostnameFeed } from "../cluster/hostnames/hostname-feed.ts";
 import { kinds } from "../kube/kinds.ts";
 import type { Kube } from "../kube/kube.ts";
 import { metalLbNamespace } from "../kube/objects/metallb.ts";
@@ -74,9 +74,9 @@ export function createNames(options: NamesOptions, { cluster, ...ground }: Names
         return createGet({ endpoint, inCluster: false, kube: connect("akash-provider") }, ground.clock)(path, signal);
       });
     },
-    hostnameOperator(): HostnameOperator {
+    hostnameFeed(): HostnameFeed {
       const locate = async () => ({ host: listen.host, port: (await hostnames.opened).grpc.port });
-      return createHostnameOperator({ ...ground, locate });
+      return createHostnameFeed({ ...ground, locate });
     },
   };
 }

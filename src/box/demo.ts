@@ -135,7 +135,7 @@ export function createDemo({ dataDir, version, stories, clock, random, log }: De
       cluster: { overcommit: noOvercommit, leases: { hosts } },
       manifest: { timeoutMs: manifestTimeoutMs, requireHost: false },
       ipOperator: (foundation) => namesOf(foundation).ipOperator(),
-      hostnameOperator: (foundation) => namesOf(foundation).hostnameOperator(),
+      hostnameFeed: (foundation) => namesOf(foundation).hostnameFeed(),
       inventory: (foundation) => createMemoryFeed({ ...foundation, source: pictures.promise }),
       bidengine: {
         attributes,

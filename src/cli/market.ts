@@ -5,7 +5,7 @@ import { createPolicySource } from "../bidengine/policies/policy-source.ts";
 import { createPricing, type PriceSettingsSource } from "../bidengine/pricing/create-pricing.ts";
 import { createIpOperator } from "../cluster/addresses/ip-operator.ts";
 import { createGet } from "../cluster/addresses/reach-operator.ts";
-import { createHostnameOperator } from "../cluster/hostnames/hostname-operator.ts";
+import { createHostnameFeed } from "../cluster/hostnames/hostname-feed.ts";
 import { locateHostnameOperator } from "../cluster/hostnames/locate-operator.ts";
 import { createGrpcFeed } from "../cluster/inventory/grpc-feed.ts";
 import { locateInventory } from "../cluster/inventory/locate-operator.ts";
@@ -60,10 +60,10 @@ function marketOptions(values: Config, prices: () => PriceSettingsSource, inClus
       const location = at(values.inventoryOperatorEndpoint, foundation);
       return createGrpcFeed({ ...foundation, locate: (signal) => locateInventory(location, signal) });
     },
-    hostnameOperator(foundation) {
+    hostnameFeed(foundation) {
       const location = at(values.hostnameOperatorEndpoint, foundation);
       const locate = (signal: AbortSignal) => locateHostnameOperator(location, signal);
-      return createHostnameOperator({ ...foundation, locate, log: foundation.log.with({ module: "hostnames" }) });
+      return createHostnameFeed({ ...foundation, locate, log: foundation.log.with({ module: "hostnames" }) });
     },
     ...(values.ipOperator && {
       ipOperator: (foundation) =>

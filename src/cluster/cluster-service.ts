@@ -25,8 +25,8 @@ import { type ClusterView, createClusterView } from "./cluster-view.ts";
 import { createHealthKeeper, type HealthKeeper } from "./health/health-keeper.ts";
 import { measureHealth } from "./health/health-metrics.ts";
 import type { HealthView } from "./health/lease-health.ts";
+import type { HostnameFeed } from "./hostnames/hostname-feed.ts";
 import { measureHostnames } from "./hostnames/hostname-metrics.ts";
-import type { HostnameOperator } from "./hostnames/hostname-operator.ts";
 import { unwellConditions } from "./hostnames/unwell-names.ts";
 import type { InventoryFeed } from "./inventory/feed.ts";
 import { measureFeed } from "./inventory/feed-metrics.ts";
@@ -91,7 +91,7 @@ interface ClusterGround {
   /** Undefined where IP addresses are not leased. */
   readonly ipOperator: IpOperator | undefined;
   /** Who says how host names are doing; this service runs it. */
-  readonly hostnameOperator?: HostnameOperator | undefined;
+  readonly hostnameFeed?: HostnameFeed | undefined;
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Log;
@@ -100,7 +100,7 @@ interface ClusterGround {
 type ClusterService = GroundService<Cluster, ClusterDocument>;
 
 export function createClusterService({ overcommit, leases }: ClusterOptions, ground: ClusterGround): ClusterService {
-  const { inventory, ipOperator, hostnameOperator, clock, random } = ground;
+  const { inventory, ipOperator, hostnameFeed, clock, random } = ground;
   const log = ground.log.with({ module: "cluster" });
   const { promise: opened, resolve } = Promise.withResolvers<Cluster>();
   let running: Running | undefined;
@@ -165,7 +165,7 @@ export function createClusterService({ overcommit, leases }: ClusterOptions, gro
       health.open(scope);
       reclaimer.open(scope);
       scope.task("reconcile", reconciler.run);
-      if (hostnameOperator) scope.task("hostname operator", hostnameOperator.run);
+      if (hostnameFeed) scope.task("hostname operator", hostnameFeed.run);
       occurrences.open(scope);
       running = { keeper: own, leaseKeeper, health, reclaimer, reconciler, occurrences };
       const readUsage = createUsageReading({ kube, clock, log });
@@ -175,14 +175,14 @@ export function createClusterService({ overcommit, leases }: ClusterOptions, gro
         ...{ chain, leases: leaseKeeper, health: health.view, clock },
         addresses: ipOperator && createKnownAddresses({ operator: ipOperator, signal: stopping.signal, clock, log }),
         staticHosts: options.hosts,
-        hostHealth: (host) => hostnameOperator?.of(host),
+        hostHealth: (host) => hostnameFeed?.of(host),
         publicHost: options.clusterPublicHostname,
       });
       const pods = createTenantPods({
         ...{ occurrences, leases: tenants, live: leaseKeeper.live, kube, pods: own.pods, clock, random, log },
       });
       scope.onStop(pods.close);
-      const lines = () => leaseLines(leaseKeeper, health, chain, (host) => hostnameOperator?.of(host));
+      const lines = () => leaseLines(leaseKeeper, health, chain, (host) => hostnameFeed?.of(host));
       resolve({
         capacity: own.capacity,
         side: createClusterSide(leaseKeeper),
@@ -221,9 +221,8 @@ export function createClusterService({ overcommit, leases }: ClusterOptions, gro
       if (picture.trouble !== undefined) yield { type: "InventoryOld", message: picture.trouble };
       if (ipOperator && pool.trouble !== undefined) yield { type: "AddressesUnknown", message: pool.trouble };
       yield* clusterConditions(running);
-      yield* unwellConditions(hostnameOperator?.unwell() ?? [], limits.leaseConditions);
-      if (hostnameOperator?.trouble !== undefined)
-        yield { type: "HostnamesUnknown", message: hostnameOperator.trouble };
+      yield* unwellConditions(hostnameFeed?.unwell() ?? [], limits.leaseConditions);
+      if (hostnameFeed?.trouble !== undefined) yield { type: "HostnamesUnknown", message: hostnameFeed.trouble };
     },
     answers: { ...leaseAnswers(opened), ...reconcileAnswers(opened) },
     measure(metrics) {
@@ -237,7 +236,7 @@ export function createClusterService({ overcommit, leases }: ClusterOptions, gro
       measureOccurrences(metrics, occurrences);
       measureFeed(metrics, inventory);
       measureAddresses(metrics, keeper.pool);
-      measureHostnames(metrics, hostnameOperator);
+      measureHostnames(metrics, hostnameFeed);
     },
   };
 }

@@ -19,7 +19,7 @@ import { type ChainDocument, type ChainServiceOptions, createChainService } from
 import type { IpOperator } from "../cluster/addresses/ip-operator.ts";
 import { type Cluster, type ClusterOptions, createClusterService } from "../cluster/cluster-service.ts";
 import type { ClusterDocument } from "../cluster/cluster-status.ts";
-import type { HostnameOperator } from "../cluster/hostnames/hostname-operator.ts";
+import type { HostnameFeed } from "../cluster/hostnames/hostname-feed.ts";
 import type { InventoryFeed } from "../cluster/inventory/feed.ts";
 import { createConditionsService } from "../conditions/conditions-service.ts";
 import type { HeldCondition } from "../conditions/held-conditions.ts";
@@ -83,7 +83,7 @@ export interface MarketOptions {
   /** Undefined where IP addresses are not leased. */
   readonly ipOperator?: (foundation: Foundation) => IpOperator;
   /** Who says how host names are doing; without it nobody knows. */
-  readonly hostnameOperator?: (foundation: Foundation) => HostnameOperator;
+  readonly hostnameFeed?: (foundation: Foundation) => HostnameFeed;
   readonly manifest: ManifestOptions;
   readonly bidengine: BidEngineOptions;
   readonly pricing: (foundation: Foundation) => RunningPricing;
@@ -240,7 +240,7 @@ function createMarket(options: MarketOptions, foundation: Foundation & { readonl
     ...foundation,
     inventory: inventory(foundation),
     ipOperator: ipOperator?.(foundation),
-    hostnameOperator: options.hostnameOperator?.(foundation),
+    hostnameFeed: options.hostnameFeed?.(foundation),
   });
   const manifest = createManifestService(options.manifest, {
     ...foundation,

@@ -1,8 +1,8 @@
 /** What is measured of host names, by what the hostname operator says. */
 import type { Metrics } from "../../runtime/metrics.ts";
-import { type HostnameOperator, hostHealthWords } from "./hostname-operator.ts";
+import { type HostnameFeed, hostHealthWords } from "./hostname-feed.ts";
 
-export function measureHostnames(metrics: Metrics, operator: HostnameOperator | undefined): void {
+export function measureHostnames(metrics: Metrics, feed: HostnameFeed | undefined): void {
   metrics.read(
     {
       name: "akash_provider_hostnames",
@@ -11,9 +11,9 @@ export function measureHostnames(metrics: Metrics, operator: HostnameOperator | 
       labels: ["health"],
     },
     () => {
-      if (!operator?.isConnected) return [];
+      if (!feed?.isConnected) return [];
       const counts = new Map<string, number>(hostHealthWords.map((word) => [word, 0]));
-      for (const { health } of operator.all()) counts.set(health, (counts.get(health) ?? 0) + 1);
+      for (const { health } of feed.all()) counts.set(health, (counts.get(health) ?? 0) + 1);
       return Array.from(counts, ([health, count]) => [{ health }, count] as const);
     },
   );
@@ -23,6 +23,6 @@ export function measureHostnames(metrics: Metrics, operator: HostnameOperator | 
       help: "Host names that have not been served or healthy for five minutes",
       kind: "gauge",
     },
-    () => operator?.unwell().length ?? 0,
+    () => feed?.unwell().length ?? 0,
   );
 }

@@ -7,7 +7,7 @@ import { limits } from "../../runtime/limits.ts";
 import type { HealthKeeper } from "../health/health-keeper.ts";
 import type { LeaseHealth } from "../health/lease-health.ts";
 import type { SeenUnwell } from "../health/monitoring.ts";
-import type { HostHealth } from "../hostnames/hostname-operator.ts";
+import type { HostHealth } from "../hostnames/hostname-feed.ts";
 import type { LeaseUsage } from "../usage/lease-usage.ts";
 import type { LeaseKeeper } from "./lease-keeper.ts";
 import type { LeaseState } from "./lease-states.ts";

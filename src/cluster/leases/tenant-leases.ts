@@ -12,7 +12,7 @@ import type { Clock } from "../../runtime/clock.ts";
 import { limits } from "../../runtime/limits.ts";
 import type { KnownAddresses } from "../addresses/known-addresses.ts";
 import type { HealthView, Trouble } from "../health/lease-health.ts";
-import type { HostHealth } from "../hostnames/hostname-operator.ts";
+import type { HostHealth } from "../hostnames/hostname-feed.ts";
 import { hostsWanted, type StaticHosts } from "../hostnames/hosts-wanted.ts";
 import { checkKnown } from "../watch-trouble.ts";
 import type { LeaseKeeper } from "./lease-keeper.ts";

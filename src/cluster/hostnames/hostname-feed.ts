@@ -26,7 +26,7 @@ export interface HostHealth {
 export const hostHealthWords = ["healthy", "unhealthy", "unknown", "waiting", "refused"] as const;
 type HostHealthWord = (typeof hostHealthWords)[number];
 
-export interface HostnameOperator {
+export interface HostnameFeed {
   /** Undefined where nothing is known of it. */
   of(host: string): HostHealth | undefined;
   all(): Iterable<HostHealth>;
@@ -46,7 +46,7 @@ interface Known extends HostHealth {
 
 const service = "/akash.operator.hostname.v1.HostnameRPC";
 
-export function createHostnameOperator(deps: OperatorFeedDeps): HostnameOperator {
+export function createHostnameFeed(deps: OperatorFeedDeps): HostnameFeed {
   const { clock, log } = deps;
   const hosts = new Map<string, Known>();
   /** What was not well by the connections before, and this one has not told of yet: it is so since then. */
