@@ -139,6 +139,18 @@ function checkPods(open: OpenKube): void {
     return undefined;
   });
 
+  test("who reads a command's output alone is not kept waiting by what it says beside that", async (t) => {
+    const { kube, pod } = await open(t);
+    if (!pod) return t.skip("pods do not run here");
+    const session = await kube.exec(pod, { command: ["sh", "-c", "echo trouble >&2; cat"], stdin: true });
+    const said = text(session.stdout);
+    await eventually("what nobody reads", () => session.stderr.readableLength > 0);
+    session.stdin.end("done");
+    assert.equal(await said, "done");
+    assert.equal(await session.exit, 0);
+    return undefined;
+  });
+
   test("a pod that names a node without room for it is turned away by the kubelet", async (t) => {
     const { kube, pod, namespace } = await open(t);
     if (!pod) return t.skip("pods do not run here");

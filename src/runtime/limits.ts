@@ -542,6 +542,8 @@ export const limits = {
   kubeExecMessageBytes: 1024 * 1024,
   /** And so are we to cut the input: the server's buffers for it are of this size. */
   kubeExecPieceBytes: 32 * 1024,
+  /** Of each output of an exec, held for its reader: who reads one alone misses no end for a few words on the other. */
+  kubeExecAheadBytes: 16 * 1024,
   /** An exec over a quiet line is asked so often whether it still lives. */
   kubePingMs: 20 * second,
 

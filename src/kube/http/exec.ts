@@ -119,9 +119,9 @@ async function exitCodeOf(bytes: Buffer, asked: Operation, peer: Peer): Promise<
   throw refusalError({ status: status.code ?? 500, body: bytes.toString() }, asked, peer);
 }
 
-/** A reader that is slow slows the command down, as a pipe would: while anything is left of a message, the next is not read. */
+/** A reader that is slow slows the command down, as a pipe would. Both outputs come one after the other, so one that is not read holds up the other. */
 function output(socket: WebSocket): Readable {
-  return new Readable({ highWaterMark: 1, read: () => socket.resume() });
+  return new Readable({ highWaterMark: limits.kubeExecAheadBytes, read: () => socket.resume() });
 }
 
 function deliver(stream: Readable, bytes: Buffer, socket: WebSocket): void {
