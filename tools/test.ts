@@ -41,7 +41,7 @@ const wholeBatchFiles = 8;
 const skipped: string[] = [];
 // One file may take this long; a promise that never settles would else hold up everything for ever. A real cluster takes its
 // time to start and end pods.
-const timeout = (process.env["TEST_LONG"] ? 60 : lab ? 10 : 5) * 60_000;
+const timeout = (process.env["TEST_LONG"] ? 60 : lab ? 20 : 5) * 60_000;
 // Node would leave one core idle, and tests that wait for a process, a clock or the lab another one.
 const concurrency = availableParallelism() + 1;
 const isWhole = words.length === 0 && !long && !lab;
