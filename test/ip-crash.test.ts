@@ -65,9 +65,10 @@ function keysOf(model: Model): Set<string> {
 
 /**
  * Nothing leaked, nothing missing, nothing shared across owners, and the counts are those of the model. As many keys as
- * there are addresses have one, with all their ports; of the others there is nothing that could take another's.
+ * there are addresses have one, with all their ports; of the others there is nothing that could take another's. Where a pool
+ * shrinks and grows again before the operator is back, MetalLB may have put ports of one key on two: that is told, and left.
  */
-function check(stage: IpStage, model: Model, size: number): Map<string, string> {
+function check(stage: IpStage, model: Model, size: number, mayDiffer: boolean): Map<string, string> {
   const live = stage.services().map((service) => {
     const [{ port, targetPort, protocol } = {}] = fieldsOf(service["spec"])["ports"] as Record<string, unknown>[];
     const selector = fieldsOf(fieldsOf(service["spec"])["selector"]);
@@ -87,28 +88,35 @@ function check(stage: IpStage, model: Model, size: number): Map<string, string> 
       : [];
   });
   assert.deepEqual(live.map(({ shown }) => shown).sort(), expected.sort());
-  assert.equal(having.size, Math.min(size, keysOf(model).size));
   const keyOf = new Map<string, string>();
   const addressOf = new Map<string, string>();
+  const differing = new Set<string>();
   for (const { key, address = "none" } of live) {
     assert.notEqual(address, "none", key);
-    assert.equal(addressOf.get(key) ?? address, address, `${key} is on two addresses`);
     assert.equal(keyOf.get(address) ?? key, key, `${address} is shared`);
+    if ((addressOf.get(key) ?? address) !== address) differing.add(key);
     addressOf.set(key, address);
     keyOf.set(address, key);
   }
+  assert.ok(mayDiffer || differing.size === 0, `${[...differing]} are on two addresses`);
+  const taken = keyOf.size;
+  assert.equal(having.size, Math.min(size - (taken - having.size), keysOf(model).size));
   const { total, inUse, free } = stage.operator.usage;
-  assert.deepEqual([total, inUse, free], [size, addressOf.size, size - addressOf.size].map(BigInt));
+  assert.deepEqual([total, inUse, free], [size, taken, size - taken].map(BigInt));
   const own = stage.cluster.server.list(kinds.ipAddressPool).filter(({ metadata }) => metadata.name !== "default");
   const announced = stage.cluster.server.list(kinds.l2Advertisement);
-  const expectedPools = stage.operator.usage.pools.some(({ name }) => name === "default") ? 0 : addressOf.size;
+  const expectedPools = stage.operator.usage.pools.some(({ name }) => name === "default") ? 0 : taken;
   assert.deepEqual([own.length, announced.length], [expectedPools, expectedPools]);
-  const isFull = addressOf.size === size;
+  const isFull = taken === size;
   const waiting = [...keysOf(model)].filter((key) => !addressOf.has(key));
   assert.deepEqual(
     stage.operator.conditions.map(({ type, subject }) => `${type} ${subject}`).sort(),
-    [...(isFull ? [""] : []), ...waiting].map((subject) => `PoolExhausted ${subject}`).sort(),
+    [
+      ...[...(isFull ? [""] : []), ...waiting].map((subject) => `PoolExhausted ${subject}`),
+      ...[...differing].map((subject) => `AddressesDiffer ${subject}`),
+    ].sort(),
   );
+  for (const key of differing) addressOf.delete(key);
   return addressOf;
 }
 
@@ -155,7 +163,7 @@ async function play({ way, seed, changes, crashAt }: Play): Promise<Played> {
     while (stage.life.kube.counts.applied > 0 && (await wrote(stage)));
     await stage.settled(10_000);
     if (boundary.crashed) return;
-    const now = check(stage, model, size);
+    const now = check(stage, model, size, way.sizes.length > 1);
     for (const [key, address] of addresses) assert.equal(now.get(key), address, `${key} has lost its address`);
     addresses = now;
   };
@@ -179,7 +187,7 @@ async function play({ way, seed, changes, crashAt }: Play): Promise<Played> {
   boundary = createCountingBoundary(0);
   await stage.restart();
   await stage.settled(60_000);
-  check(stage, model, size);
+  check(stage, model, size, way.sizes.length > 1);
   return { crossings: first.crossings.length, lives };
 }
 
