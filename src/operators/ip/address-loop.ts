@@ -167,9 +167,8 @@ export function createAddressLoop(options: AddressLoopOptions, deps: AddressLoop
     return writes.dropPending(key, isFull ? truth.balancers.filter(isPending) : [], signal);
   }
 
-  function isCleanUpLate(key: string, { balancers }: AddressTruth, { removed, kept }: AddressPlan): boolean {
-    const isClean = removed.length + kept.length === 0 && !balancers.some(({ deleting }) => deleting);
-    if (isClean) {
+  function isCleanUpLate(key: string, truth: AddressTruth, plan: AddressPlan): boolean {
+    if (isClean(truth, plan)) {
       cleaning.delete(key);
       return false;
     }
@@ -212,10 +211,8 @@ export function createAddressLoop(options: AddressLoopOptions, deps: AddressLoop
     }
     without.delete(key);
     if (isLate) return stalled("what nothing asks for any more does not go");
-    const isClean =
-      plan.removed.length === 0 && plan.kept.length === 0 && !truth.balancers.some((each) => each.deleting);
     const isPending = pending.length > 0;
-    if (!isPending && isClean) return done();
+    if (!isPending && isClean(truth, plan)) return done();
     if (isPending && plan.address === undefined) hopeful.add(key);
     if (isPending) note("AddressPending", `MetalLB has not given ${plan.address ?? "an address"} yet`);
     // Whatever happens next to these Services wakes it.
@@ -256,6 +253,11 @@ interface Standing {
 /** Each once, however many ports it has. */
 function leasesOf(ports: readonly LeasedPort[]): Iterable<LeaseId> {
   return new Map(ports.map(({ namespace, lease }) => [namespace, lease])).values();
+}
+
+/** Nothing is there that nothing asks for. */
+function isClean({ balancers }: AddressTruth, { removed, kept }: AddressPlan): boolean {
+  return removed.length + kept.length === 0 && !balancers.some(({ deleting }) => deleting);
 }
 
 /** It serves its port, and holds the address, until the one that comes after it is written. */
