@@ -21,6 +21,8 @@ import {
 } from "../test/money-chain.ts";
 import { deploymentMessage } from "../test/money-stage.ts";
 import { createOwner } from "../test/owner.ts";
+import { serveParent } from "./processes.ts";
+import { size } from "./report.ts";
 
 export interface Told {
   readonly what: "ready";
@@ -28,14 +30,13 @@ export interface Told {
 }
 
 const [leases = 0, wellPaid = 0, shared = 0] = process.argv.slice(2).map(Number);
-const blockMs = 1_000;
+const blockMs = size(1_000, 200);
 const perTransaction = 100;
 /** Blocks in which the leases earn before anybody looks: the well paid ones enough to be withdrawn, the others not. */
 const earningBlocks = 150;
 const [highRate, lowRate] = ["5000.5", "10.25"];
 
-const owner = createOwner();
-const { node, submit } = await openMoneyChain(owner, { clock: realClock, listens: true });
+const { node, submit } = await openMoneyChain(createOwner(), { clock: realClock, listens: true });
 
 const wishes = Array.from({ length: leases }, (_, index) => ({
   dseq: BigInt(index + 1),
@@ -68,13 +69,8 @@ await deliver(
 );
 for (let made = 0; made < earningBlocks; made++) node.step();
 
-const blocks = setInterval(() => void node.step(), blockMs);
-process.once("message", async () => {
-  clearInterval(blocks);
-  await owner[Symbol.asyncDispose]();
-  process.disconnect();
-});
-process.send?.({ what: "ready", rpcUrl: node.rpcUrl } satisfies Told);
+setInterval(() => void node.step(), blockMs);
+serveParent<never, Told>()({ what: "ready", rpcUrl: node.rpcUrl });
 
 function messagesOf(isWanted: (bid: BidId) => boolean): Message[] {
   return bids.filter(({ id }) => isWanted(id)).map(({ message }) => message);

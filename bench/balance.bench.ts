@@ -1,11 +1,9 @@
 /**
  * Our money on many leases: a node in another process makes a block a second, and a provider with nothing but chain, journal
- * and balance checker looks after 2,000 escrows. At its start all are due at once: of the
- * first look 500 are worth a withdrawal; that of the next start, when nothing is, is the pass that is measured.
+ * and balance checker looks after many escrows. At its start all are due at once: of the first look a quarter are worth a
+ * withdrawal; that of the next start, when nothing is, is the pass that is measured.
  */
-import { fork } from "node:child_process";
-import { once } from "node:events";
-import { join } from "node:path";
+import assert from "node:assert/strict";
 import type { SettledResult } from "../src/chain/chain.ts";
 import { createHttpTransport } from "../src/chain/comet/http-transport.ts";
 import type { RpcTransport } from "../src/chain/comet/transport.ts";
@@ -19,11 +17,13 @@ import { orderOf, us } from "../test/money-chain.ts";
 import { startLife } from "../test/money-life.ts";
 import { createOwner, type Owner } from "../test/owner.ts";
 import type { Told } from "./balance-node.ts";
-import { report, round, rssMb } from "./report.ts";
+import { startChild, told } from "./processes.ts";
+import { cpuMs, report, round, rssMb, size } from "./report.ts";
 
-const leases = 2_000;
-const wellPaid = 500;
-const shared = 200;
+const [leases, wellPaid, shared] = size([2_000, 500, 200], [100, 25, 10]);
+const idleMs = size(10_000, 1_000);
+/** There is no baseline: blocks come by the clock, so the bars are absolute. */
+const bars = { cpuS: ["≤", 1], blocks: ["≤", 5] } as const;
 /** Longer than all of this takes. */
 const intervalMs = 600_000;
 const patienceMs = 120_000;
@@ -33,7 +33,8 @@ const some = keys.filter((_, index) => index % 97 === 0 || index === leases - 1)
 export async function bench(): Promise<void> {
   await using owner = createOwner();
   const beganMs = performance.now();
-  const asked = countRequests(await startNode(owner));
+  const rpcUrl = await startNode(owner);
+  const asked = countRequests(rpcUrl);
   const setUpS = round((performance.now() - beganMs) / 1_000);
   const dir = temporaryFolder(owner);
   const start = () => {
@@ -43,11 +44,16 @@ export async function bench(): Promise<void> {
     return life;
   };
   const measured = async (name: string, work: () => Promise<unknown>) => {
-    const [startedMs, before, startedCpu] = [performance.now(), asked.count, process.cpuUsage()];
+    const [startedMs, before, startedCpuMs] = [performance.now(), asked.count, cpuMs()];
     await work();
-    const { user, system } = process.cpuUsage(startedCpu);
     const seconds = round((performance.now() - startedMs) / 1_000);
-    return { name, cpuS: round((user + system) / 1e6), seconds, queries: asked.count - before, rssMb: rssMb() };
+    return {
+      name,
+      cpuS: round((cpuMs() - startedCpuMs) / 1_000),
+      seconds,
+      queries: asked.count - before,
+      rssMb: rssMb(),
+    };
   };
 
   const life = start();
@@ -60,11 +66,12 @@ export async function bench(): Promise<void> {
     await eventually("all withdrawals are settled", () => chain.outbox.counts.owed === 0, patienceMs);
   });
   const heights = withdrawals(journal).map(({ result }) => Number((result as SettledResult).height ?? Number.NaN));
+  assert(heights.every(Number.isFinite), "a withdrawal is in no block");
   await life.stop();
 
   const before = chain.height;
-  // Of another block, so that what is booked then can be told apart.
-  await sleep(realClock, 2_000);
+  // What is booked then can be told apart by its block.
+  await eventually("another block", async () => (await heightOf(rpcUrl)) > before);
   const begun = asked.escrows();
   const next = start();
   await begun;
@@ -75,10 +82,10 @@ export async function bench(): Promise<void> {
     eventually("all are booked", () => some.every(isBooked), patienceMs),
   );
   if (!keys.every(isBooked)) throw new Error("some escrows were not looked at");
-  const idle = await measured("10 s between passes", () => sleep(realClock, 10_000));
+  const idle = await measured(`${idleMs / 1_000} s between passes`, () => sleep(realClock, idleMs));
   await next.stop();
 
-  report(`balance of ${leases} leases, ${shared} shared, 1 s blocks, node in another process`, [landing, pass, idle], {
+  const line = {
     bench: "balance",
     leases,
     cpuS: pass.cpuS,
@@ -86,7 +93,8 @@ export async function bench(): Promise<void> {
     queries: pass.queries,
     withdrawals: heights.length,
     setUpS,
-  });
+  };
+  report(`balance of ${leases} leases, ${shared} shared, node in another process`, [landing, pass, idle], line, bars);
 }
 
 function withdrawals({ read }: Journal): Intent[] {
@@ -94,15 +102,15 @@ function withdrawals({ read }: Journal): Intent[] {
 }
 
 async function startNode(owner: Owner): Promise<string> {
-  const args = [leases, wellPaid, shared].map(String);
-  const child = fork(join(import.meta.dirname, "balance-node.ts"), args, { execArgv: [], serialization: "advanced" });
-  const closed = once(child, "close");
-  owner.after(async () => {
-    child.send("stop");
-    await closed;
-  });
-  const [{ rpcUrl }] = (await once(child, "message")) as [Told];
-  return rpcUrl;
+  const child = startChild(owner, "balance-node.ts", ...[leases, wellPaid, shared].map(String));
+  return (await told<Told, "ready">(child, "ready")).rpcUrl;
+}
+
+async function heightOf(rpcUrl: string): Promise<bigint> {
+  const { result } = (await (await fetch(`${rpcUrl}/status`)).json()) as {
+    result: { sync_info: { latest_block_height: string } };
+  };
+  return BigInt(result.sync_info.latest_block_height);
 }
 
 /** What the node is asked, by whoever lives on it. */

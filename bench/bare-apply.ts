@@ -2,6 +2,7 @@
 import { once } from "node:events";
 import * as https from "node:https";
 import type { OwnControlPlane } from "../lab/own-control-plane.ts";
+import { serverName } from "../lab/own-secrets.ts";
 import { objectPath } from "../src/kube/client/paths.ts";
 import { apiVersionOf, type Kind } from "../src/kube/kinds.ts";
 import type { KubeObject } from "../src/kube/kube.ts";
@@ -12,7 +13,7 @@ export interface BareApply {
 }
 
 export function createBareApply({ apiUrl, admin, authority }: OwnControlPlane, fieldManager: string): BareApply {
-  const agent = new https.Agent({ keepAlive: true, ca: authority.certPem });
+  const agent = new https.Agent({ keepAlive: true, ca: authority.certPem, servername: serverName });
   const headers = { authorization: `Bearer ${admin.token}`, "content-type": "application/apply-patch+yaml" };
   return {
     async apply(kind, object) {

@@ -20,6 +20,7 @@ import { silentLog } from "../src/runtime/log.ts";
 import type { Metrics } from "../src/runtime/metrics.ts";
 import { realRandom } from "../src/runtime/random.ts";
 import { providerSigner } from "../test/outbox-stage.ts";
+import { size } from "./report.ts";
 
 export interface Bidder extends AsyncDisposable {
   /** Resolves when it has nothing left to do. */
@@ -79,7 +80,7 @@ export async function openBidder(rpcUrl: string, strategy: "scale" | "shellScrip
     async quiet() {
       // Twice in a row: between hearing of a block and looking at what it changed, nothing waits either.
       for (let looks = 0; looks < 2; ) {
-        await sleep(realClock, 500);
+        await sleep(realClock, size(500, 100));
         const { bidengine, queues } = provider.status();
         // How orders ended is written down at a pace of its own, behind everything else.
         const others = queues.filter(({ name }) => name !== "market-memory");

@@ -1,9 +1,8 @@
 /** The parent's side of `bids-node.ts`: posts orders and says how soon the bids on them were on the chain. */
-import { fork } from "node:child_process";
-import { once } from "node:events";
-import { join } from "node:path";
 import type { Owner } from "../test/owner.ts";
 import type { Asked, BlockCounts, Told } from "./bids-node.ts";
+import { startChild, told } from "./processes.ts";
+import { size } from "./report.ts";
 
 export interface Market {
   readonly rpcUrl: string;
@@ -15,6 +14,9 @@ export interface Market {
 
 export interface Landing {
   readonly orders: number;
+  /** Those that stay open. */
+  readonly good: number;
+  /** On good orders. */
   readonly bids: number;
   /** Blocks after the one that created the orders until the last bid was in. */
   readonly blocks: number;
@@ -27,20 +29,14 @@ export interface Landing {
 }
 
 /** A bid that has not come by then does not come. */
-const patienceBlocks = 30;
+const patienceBlocks = size(30, 300);
 
 export async function startMarket(owner: Owner): Promise<Market> {
-  const child = fork(join(import.meta.dirname, "bids-node.ts"), { execArgv: [], serialization: "advanced" });
-  const closed = once(child, "close");
+  const child = startChild(owner, "bids-node.ts");
   const ask = (asked: Asked) => void child.send(asked);
-  owner.after(async () => {
-    ask({ what: "stop" });
-    await closed;
-  });
   let heard: (block: BlockCounts) => void = () => undefined;
-  const ready = new Promise<string>((resolve) => {
-    child.on("message", (told: Told) => (told.what === "ready" ? resolve(told.rpcUrl) : heard(told)));
-  });
+  const { rpcUrl } = await told<Told, "ready">(child, "ready");
+  child.on("message", (message: Told) => message.what === "block" && heard(message));
 
   /** Every block until one of them satisfies. */
   function blocksUntil(isLast: (blocks: readonly BlockCounts[]) => boolean): Promise<readonly BlockCounts[]> {
@@ -54,16 +50,17 @@ export async function startMarket(owner: Owner): Promise<Market> {
   }
 
   return {
-    rpcUrl: await ready,
+    rpcUrl,
     async land(orders, badEvery) {
-      const bad = badEvery === undefined ? 0 : Math.floor(orders / badEvery);
+      const good = orders - (badEvery === undefined ? 0 : Math.floor(orders / badEvery));
       ask({ what: "post", orders, ...(badEvery !== undefined && { badEvery }) });
       await blocksUntil((blocks) => blocks.at(-1)?.orders === orders);
-      const blocks = await blocksUntil((all) => sum(all, "bids") >= orders - bad || all.length >= patienceBlocks);
+      const blocks = await blocksUntil((all) => sum(all, "bids") >= good || all.length >= patienceBlocks);
       ask({ what: "close" });
-      await blocksUntil((all) => sum(all, "closed") >= orders - bad);
+      await blocksUntil((all) => sum(all, "closed") >= good);
       return {
         orders,
+        good,
         bids: sum(blocks, "bids"),
         blocks: blocks.length,
         perBlock: Math.max(...blocks.map(({ bids }) => bids)),

@@ -19,6 +19,8 @@ import { signTransaction, type TestKey } from "../test/chain-signing.ts";
 import { closeDeployment, createDeployment } from "../test/market-messages.ts";
 import type { Message } from "../test/market-stage.ts";
 import { chainId, providerKey, registration, tenantKey } from "../test/outbox-stage.ts";
+import { serveParent } from "./processes.ts";
+import { size } from "./report.ts";
 
 export type Asked =
   /** Every so many, an order is closed again as soon as the first bids have come, and before the others are in a block. */
@@ -26,8 +28,7 @@ export type Asked =
   /** All that are open. */
   | { readonly what: "close" }
   /** From now on an estimate of gas takes so long for each message of its transaction. */
-  | { readonly what: "estimate"; readonly msPerMessage: number }
-  | { readonly what: "stop" };
+  | { readonly what: "estimate"; readonly msPerMessage: number };
 
 export type Told = { readonly what: "ready"; readonly rpcUrl: string } | ({ readonly what: "block" } & BlockCounts);
 
@@ -44,12 +45,13 @@ export interface BlockCounts {
   readonly estimated: number;
 }
 
-const blockMs = 1_000;
+const blockMs = size(1_000, 200);
 const perTransaction = 50;
 const coins = ["uact", "uakt"].map((denom) => ({ denom, amount: 10n ** 16n }));
 const accounts = [providerKey, tenantKey].map(({ address }) => ({ address, coins }));
 const owner = parseAddress(tenantKey.address);
 
+const tell = serveParent<Asked, Told>(answer);
 let msPerMessage = 0;
 let estimated = 0;
 let madeInMs = 0;
@@ -69,7 +71,7 @@ node.onBlock((block) => {
 /** While the tenant hands over what must be in one block, there is none. */
 let isHeld = false;
 let dueMs = performance.now();
-const blocks = setInterval(() => {
+setInterval(() => {
   if (isHeld || performance.now() < dueMs) return;
   dueMs = Math.max(dueMs + blockMs, performance.now());
   node.step();
@@ -80,7 +82,6 @@ let open: DeploymentId[] = [];
 let badOrders: ReadonlySet<string> = new Set();
 await submit(await sign(providerKey, [[registration(providerKey.address)]]));
 tell({ what: "ready", rpcUrl: node.rpcUrl });
-process.on("message", (asked: Asked) => void answer(asked));
 
 async function answer(asked: Asked): Promise<void> {
   if (asked.what === "post") await post(asked.orders, asked.badEvery);
@@ -89,12 +90,6 @@ async function answer(asked: Asked): Promise<void> {
     await submit(await sign(tenantKey, inGroups(closing.map((id) => closeDeployment(id)))));
   }
   if (asked.what === "estimate") msPerMessage = asked.msPerMessage;
-  if (asked.what === "stop") {
-    clearInterval(blocks);
-    pool.close();
-    await node.stop();
-    process.disconnect();
-  }
 }
 
 /** Signed in advance, and the next block waits for them all. */
@@ -197,8 +192,4 @@ function slowed(of: App): App {
   };
   const changed = { query: { value: query }, finalizeBlock: { value: finalizeBlock }, checkTx: { value: checkTx } };
   return Object.create(of, changed) as App;
-}
-
-function tell(message: Told): void {
-  process.send?.(message);
 }

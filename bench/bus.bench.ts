@@ -12,16 +12,17 @@ import { silentLog } from "../src/runtime/log.ts";
 import { realRandom } from "../src/runtime/random.ts";
 import { createOwner, type Owner } from "../test/owner.ts";
 import { type RedisServer, redisMissing, startRedis } from "../test/redis-server.ts";
-import { report, round, rssMb } from "./report.ts";
+import { inTurn, medianRatio, report, round, rssMb, size } from "./report.ts";
 
 const topic = "akash.provider.event.manifest";
 /** Messages that are sent before an answer is awaited, on both sides: as many as one write of ours holds. */
 const pipeline = limits.busBatchMessages;
-const perRound = 400 * pipeline;
-const rounds = 9;
+const perRound = size(400, 20) * pipeline;
+const rounds = size(9, 1);
 /** Enough to fill every buffer many times over. */
-const perHalf = 800 * pipeline;
-const slices = 10;
+const perHalf = size(800, 60) * pipeline;
+const slices = size(10, 2);
+const bars = { ratio: ["≥", 0.3], flat: ["=", true] } as const;
 
 const event = {
   kind: "ManifestReceived",
@@ -39,20 +40,19 @@ export async function bench(): Promise<void> {
   const bus = openBus(owner, server);
   await bus.flush();
 
-  // Once unmeasured, to warm both up; then in turn, so that a busy machine slows both alike.
-  await ours(bus, perRound);
-  await theirs(server);
-  const rows: { round: number; ours: number; redisBenchmark: number; ratio: number }[] = [];
-  for (let n = 1; n <= rounds; n += 1) {
-    const [oursPerS, theirsPerS] = [await ours(bus, perRound), await theirs(server)];
-    rows.push({
-      round: n,
-      ours: Math.round(oursPerS),
-      redisBenchmark: Math.round(theirsPerS),
-      ratio: round(oursPerS / theirsPerS),
-    });
-  }
-  const ratio = median(rows.map((row) => row.ratio));
+  const pairs = await inTurn(
+    rounds,
+    () => ours(bus, perRound),
+    () => theirs(server),
+  );
+  const rows = pairs.map(({ ours, baseline }, at) => {
+    return {
+      round: at + 1,
+      ours: Math.round(ours),
+      redisBenchmark: Math.round(baseline),
+      ratio: round(ours / baseline),
+    };
+  });
 
   const stalled = openBus(owner, server);
   const subscription = stalled.subscribe(topic, () => new Promise<void>(() => undefined));
@@ -67,12 +67,8 @@ export async function bench(): Promise<void> {
   console.log(
     `stalled subscriber: ${dropped} dropped, at most ${firstMb} MB in the first half, ${secondMb} MB in the second`,
   );
-  report("Messages per second through Redis", rows, {
-    bench: "bus",
-    ratio,
-    rssMb: secondMb,
-    flat: secondMb <= 1.1 * firstMb,
-  });
+  const [ratio, flat] = [medianRatio(pairs, (perS) => perS), secondMb <= 1.1 * firstMb];
+  report("messages per second through Redis", rows, { bench: "bus", ratio, rssMb: secondMb, flat }, bars);
 }
 
 function openBus(owner: Owner, server: RedisServer): Bus {
@@ -109,8 +105,4 @@ async function theirs(server: RedisServer): Promise<number> {
   const perSecond = /","([\d.]+)"(?:,"[\d.]+")*\s*$/.exec(stdout)?.[1];
   if (!perSecond) throw new Error(`redis-benchmark said ${stdout}`);
   return Number(perSecond);
-}
-
-function median(values: readonly number[]): number {
-  return values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] ?? 0;
 }

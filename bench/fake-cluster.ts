@@ -6,11 +6,12 @@ import { realClock, sleep } from "../src/runtime/clock.ts";
 import { inParallel } from "../src/runtime/in-parallel.ts";
 import { openKube } from "../test/lab/open-kube.ts";
 import type { Owner } from "../test/owner.ts";
+import { size } from "./report.ts";
 
-export const nodes = 1_000;
-export const pods = 10_000;
+export const nodes = size(1_000, 20);
+export const pods = size(10_000, 200);
 /** The first of them, to see what grows with their number; in a namespace of their own, so that they can be read alone. */
-export const fewPods = 1_000;
+export const fewPods = size(1_000, 20);
 export const fewNamespace = "few";
 
 /** As many as keep a small API server busy. */

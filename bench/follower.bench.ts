@@ -1,11 +1,4 @@
-/** Catches up with 10,000 blocks of 5 events each, from a node in another process. */
-
-import { spawn } from "node:child_process";
-import { once } from "node:events";
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
-import { createInterface } from "node:readline";
+/** Catches up with blocks of 5 events each, from a node in another process. */
 import { cursorIn } from "../src/chain/chain-service.ts";
 import { createFollower } from "../src/chain/comet/follower.ts";
 import { createHttpTransports } from "../src/chain/comet/http-transport.ts";
@@ -14,35 +7,25 @@ import { openJournal } from "../src/journal/open.ts";
 import { realClock } from "../src/runtime/clock.ts";
 import { silentLog } from "../src/runtime/log.ts";
 import { realRandom } from "../src/runtime/random.ts";
-import { nodeFlags } from "./node-flags.ts";
-import { report, round, rssMb } from "./report.ts";
+import { temporaryFolder } from "../test/folder.ts";
+import { createOwner } from "../test/owner.ts";
+import type { Told } from "./event-node.ts";
+import { startChild, told } from "./processes.ts";
+import { report, round, rssMb, size } from "./report.ts";
 
-const blocks = 10_000;
+const blocks = size(10_000, 500);
 const eventsPerBlock = 5;
 /** Memory after the second half against that after the first: more growth than this is a leak. */
 const mostGrowth = 1.1;
+/** There is no baseline for the time, so its bar is absolute. */
+const bars = { seconds: ["≤", 30], flat: ["=", true] } as const;
 
 export async function bench(): Promise<void> {
-  const script = join(import.meta.dirname, "event-node.ts");
-  const node = spawn(process.execPath, [script, `${blocks}`, `${eventsPerBlock}`], {
-    stdio: ["ignore", "pipe", "inherit"],
-  });
-  try {
-    const [url] = (await once(createInterface(node.stdout), "line")) as [string];
-    const follower = spawn(process.execPath, [...nodeFlags, import.meta.filename, url], { stdio: "inherit" });
-    const [code] = await once(follower, "exit");
-    if (code !== 0) throw new Error(`the follower ended with ${code}`);
-  } finally {
-    const exited = once(node, "exit");
-    node.kill();
-    await exited;
-  }
-}
-
-async function follow(url: string): Promise<void> {
-  const dir = mkdtempSync(join(tmpdir(), "akash-provider-bench-"));
+  await using owner = createOwner();
+  const node = startChild(owner, "event-node.ts", `${blocks}`, `${eventsPerBlock}`);
+  const { rpcUrl: url } = await told<Told, "ready">(node, "ready");
   const parts = { clock: realClock, log: silentLog };
-  const { journal } = await openJournal({ dir, ...parts });
+  const { journal } = await openJournal({ dir: temporaryFolder(owner), ...parts });
   const pool = createPool({ nodes: createHttpTransports([{ url }], realClock), random: realRandom, ...parts });
   await pool.open();
   const stopping = new AbortController();
@@ -71,10 +54,7 @@ async function follow(url: string): Promise<void> {
   if (events !== blocks * eventsPerBlock) throw new Error(`${events} events were seen`);
   pool.close();
   await journal.close();
-  rmSync(dir, { recursive: true, force: true });
   const flat = endMb <= mostGrowth * halfMb;
   const rows = [{ blocks, events, seconds, "blocks/s": round(blocks / seconds), "MB half-way": halfMb, MB: endMb }];
-  report("Catching up with blocks over RPC", rows, { bench: "follower", blocks, seconds, rssMb: endMb, flat });
+  report("follower: blocks over RPC", rows, { bench: "follower", blocks, seconds, rssMb: endMb, flat }, bars);
 }
-
-if (import.meta.main) await follow(process.argv[2] ?? "");

@@ -2,6 +2,8 @@
 import { createServer } from "node:https";
 import type { AddressInfo } from "node:net";
 import { tlsSettings } from "../src/gateway/rest/tls-front.ts";
+import { serveParent } from "./processes.ts";
+import { cpuMs } from "./report.ts";
 
 export type Asked =
   | {
@@ -11,8 +13,7 @@ export type Asked =
       readonly headers: Readonly<Record<string, string>>;
       readonly body: Uint8Array;
     }
-  | { readonly what: "cpu" }
-  | { readonly what: "stop" };
+  | { readonly what: "cpu" };
 
 export type Told =
   | { readonly what: "serving"; readonly port: number }
@@ -25,12 +26,8 @@ const server = createServer({ ...tlsSettings, requestCert: true, rejectUnauthori
   response.writeHead(200, headers).end(body);
 });
 
-process.on("message", (asked: Asked) => {
-  if (asked.what === "stop") process.exit();
-  if (asked.what === "cpu") {
-    const { user, system } = process.cpuUsage();
-    tell({ what: "cpu", cpuMs: (user + system) / 1_000 });
-  }
+const tell = serveParent<Asked, Told>((asked) => {
+  if (asked.what === "cpu") tell({ what: "cpu", cpuMs: cpuMs() });
   if (asked.what !== "serve") return;
   ({ headers, body } = asked);
   server.setSecureContext({ ...tlsSettings, cert: asked.cert, key: asked.key });
@@ -38,9 +35,3 @@ process.on("message", (asked: Asked) => {
   if (server.listening) serving();
   else server.listen(0, "127.0.0.1", serving);
 });
-// A parent that has failed says nothing.
-process.once("disconnect", () => process.exit());
-
-function tell(message: Told): void {
-  process.send?.(message);
-}

@@ -4,6 +4,7 @@
  */
 import { connect, type TLSSocket } from "node:tls";
 import { realClock, sleep } from "../src/runtime/clock.ts";
+import { serveParent } from "./processes.ts";
 
 export interface Target {
   readonly port: number;
@@ -40,21 +41,17 @@ export type Asked =
       readonly target: Target;
       readonly atOnce: number;
       readonly ms: number;
-    }
-  | { readonly what: "stop" };
+    };
 
 export type Told =
   | ({ readonly what: "loaded"; readonly id: number } & Loaded)
   | { readonly what: "handshaken"; readonly id: number; readonly perS: number };
 
-process.on("message", (asked: Asked) => void answer(asked));
-// A parent that has failed says nothing.
-process.once("disconnect", () => process.exit());
+const tell = serveParent<Asked, Told>(answer);
 
 async function answer(asked: Asked): Promise<void> {
   if (asked.what === "load") tell({ what: "loaded", id: asked.id, ...(await load(asked)) });
   if (asked.what === "handshakes") tell({ what: "handshaken", id: asked.id, perS: await handshakes(asked) });
-  if (asked.what === "stop") process.disconnect();
 }
 
 async function load({ target, request, connections, ms, pauseMs = 0 }: Load): Promise<Loaded> {
@@ -134,8 +131,4 @@ function open(target: Target): Promise<TLSSocket> {
     socket.setNoDelay(true);
     socket.once("secureConnect", () => resolve(socket)).on("error", reject);
   });
-}
-
-function tell(message: Told): void {
-  process.send?.(message);
 }

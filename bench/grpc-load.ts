@@ -5,6 +5,7 @@
  */
 import { once } from "node:events";
 import { connect, type TLSSocket } from "node:tls";
+import { serveParent } from "./processes.ts";
 
 export interface GrpcLoad {
   readonly port: number;
@@ -126,7 +127,6 @@ function headerBlock(port: number, path: string): Buffer {
   return Buffer.concat(headers.flatMap(([name = "", value = ""]) => [Buffer.of(0), text(name), text(value)]));
 }
 
-if (import.meta.main)
-  process.on("message", (asked: GrpcLoad) => {
-    void loadGrpc(asked).then((loaded) => process.send?.(loaded));
-  });
+const tell = serveParent<GrpcLoad, GrpcLoaded>(async (asked) => {
+  tell(await loadGrpc(asked));
+});

@@ -1,23 +1,19 @@
 /** GetStatus over one TLS connection with 64 streams, with one lease and with a hundred, and memory over half a million calls. */
 import { once } from "node:events";
-import { join } from "node:path";
 import { temporaryFolder } from "../test/folder.ts";
 import { createOwner, type Owner } from "../test/owner.ts";
 import type { GrpcLoad, GrpcLoaded } from "./grpc-load.ts";
-import { launch, startMarket, startProvider } from "./leases-market.ts";
-import { type Row, round } from "./report.ts";
+import { startMarket, startProvider } from "./leases-market.ts";
+import { startChild } from "./processes.ts";
+import { type Row, round, size } from "./report.ts";
 
-const [dseq, grpcStreams, grpcCalls, callsForMemory, manyLeases] = [7, 64, 60_000, 500_000, 100];
+const [dseq, grpcStreams] = [7, 64];
+const [grpcCalls, callsForMemory, manyLeases] = size([60_000, 500_000, 100], [2_000, 5_000, 5]);
 
 export async function measureGrpc(rows: Row[]) {
   await using owner = createOwner();
   const market = await startMarket(owner);
-  const provider = await startProvider(
-    market.rpcUrl,
-    market.kubeconfig,
-    join(temporaryFolder(owner), "data"),
-    "gateway",
-  );
+  const provider = await startProvider(market.rpcUrl, market.kubeconfig, temporaryFolder(owner), "gateway");
   owner.after(provider.stop);
   const load = startGrpcLoad(owner, provider.start.grpcPort);
   const lease = async (dseqs: readonly number[]) => {
@@ -40,8 +36,7 @@ export async function measureGrpc(rows: Row[]) {
 }
 
 function startGrpcLoad(owner: Owner, port: number): (calls: number) => Promise<GrpcLoaded> {
-  const child = launch("grpc-load.ts");
-  owner.after(() => void child.disconnect());
+  const child = startChild(owner, "grpc-load.ts");
   return async (calls) => {
     const asked: GrpcLoad = { port, path: "/akash.provider.v1.ProviderRPC/GetStatus", streams: grpcStreams, calls };
     child.send(asked);

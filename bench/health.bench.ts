@@ -3,23 +3,22 @@
  * that a pod changed the lease's health says so, also while many others change; what a reconcile of chain, cluster and
  * journal costs; and that nobody is asked more while more leases are at rest.
  */
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
+import assert from "node:assert/strict";
 import { realClock, sleep } from "../src/runtime/clock.ts";
+import { temporaryFolder } from "../test/folder.ts";
 import { createOwner } from "../test/owner.ts";
 import type { PodChange } from "./leases-box.ts";
 import { type BenchedProvider, type Market, startMarket, startProvider } from "./leases-market.ts";
 import type { HealthChange } from "./leases-provider.ts";
-import { percentile } from "./percentile.ts";
-import { type Row, report, round } from "./report.ts";
+import { percentile, type Row, report, round, size } from "./report.ts";
 
-const bars = { changeP99Ms: 500, reconcileCpuS: 2 };
-const [fewLeases, leases] = [100, 1_000];
+/** There is no baseline for times, so their bars are absolute. */
+const bars = { changeP99Ms: ["≤", 500], reconcileCpuS: ["≤", 2], idleGrowth: ["≤", 1.5] } as const;
+const [fewLeases, leases] = size([100, 1_000], [5, 20]);
 /** As long as the longest of watches that hear nothing: each is opened anew in it once. */
-const restMs = 35_000;
+const restMs = size(35_000, 500);
 /** Pods deleted one after the other. */
-const deleted = 60;
+const deleted = size(60, 5);
 /** Until the last one has come back, however busy the machine is. */
 const patienceMs = 60_000;
 const everyMs = 100;
@@ -28,13 +27,10 @@ const others = 1;
 
 export async function bench(): Promise<void> {
   await using owner = createOwner();
-  const folder = mkdtempSync(join(tmpdir(), "akash-provider-bench-"));
-  owner.after(() => rmSync(folder, { recursive: true }));
   const market = await startMarket(owner);
-  const start = () => startProvider(market.rpcUrl, market.kubeconfig, join(folder, "data"));
-  const few = await measureRest(market, start, 0, fewLeases);
-  const many = await measureRest(market, start, fewLeases, leases);
-  const provider = await start();
+  const provider = await startProvider(market.rpcUrl, market.kubeconfig, temporaryFolder(owner));
+  const few = await measureRest(market, provider, 0, fewLeases);
+  const many = await measureRest(market, provider, fewLeases, leases);
   const quiet = await measureChanges(market, provider, 0);
   const busy = await measureChanges(market, provider, others);
   const reconciled = await provider.reconcile();
@@ -48,37 +44,20 @@ export async function bench(): Promise<void> {
     { what: `requests a minute at rest, ${fewLeases} leases`, value: few },
     { what: `requests a minute at rest, ${leases} leases`, value: many },
   ];
-  report(`health: change ≤ ${bars.changeP99Ms} ms p99, reconcile ≤ ${bars.reconcileCpuS} s of CPU`, rows, {
-    ...{ bench: "health", leases, changeP99Ms, reconcileCpuS, idleRequestsPerMin: many },
-  });
-  if (changeP99Ms > bars.changeP99Ms) throw new Error(`a change shows after ${changeP99Ms} ms`);
-  if (reconcileCpuS > bars.reconcileCpuS) throw new Error(`a reconcile takes ${reconcileCpuS} s`);
-  if (reconciled.leases !== leases || reconciled.drifts > 0)
-    throw new Error(`of ${reconciled.leases} leases ${reconciled.drifts} have drifted`);
-  if (many > few * 1.5 + 5) throw new Error(`requests at rest grow with leases: ${few} and ${many} a minute`);
+  const figures = { leases, changeP99Ms, reconcileCpuS, idleRequestsPerMin: many, idleGrowth: round(many / few) };
+  report("health of leases: changes, reconcile, at rest", rows, { bench: "health", ...figures }, bars);
+  assert.deepEqual([reconciled.leases, reconciled.drifts], [leases, 0], "leases, and drifts of them");
 }
 
 /** With so many leases; what the cluster is asked in a minute while nothing happens. */
-async function measureRest(market: Market, start: () => Promise<BenchedProvider>, from: number, to: number) {
-  const first = await start();
+async function measureRest(market: Market, provider: BenchedProvider, from: number, to: number) {
   const dseqs = Array.from({ length: to - from }, (_, n) => dseqOf(from + n));
   await market.lease(dseqs);
-  await first.submit(dseqs);
-  const healthy = new Set<string>();
-  while (healthy.size < dseqs.length) {
-    await sleep(realClock, 500);
-    const { changes } = await first.healths();
-    for (const { namespace, isHealthy } of changes) if (isHealthy) healthy.add(namespace);
-  }
-  // Another one has nothing left to tell of their coming up.
-  await first.stop();
-  const second = await start();
-  await sleep(realClock, 3_000);
-  await market.requests();
+  await provider.submit(dseqs);
+  await provider.untilHealthy(dseqs);
+  await market.quiet();
   await sleep(realClock, restMs);
-  const perMinute = round(((await market.requests()).length * 60_000) / restMs, 1);
-  await second.stop();
-  return perMinute;
+  return round(((await market.requests()).length * 60_000) / restMs, 1);
 }
 
 interface Measured {
@@ -99,7 +78,7 @@ async function measureChanges(market: Market, provider: BenchedProvider, others:
   const healths: HealthChange[] = [];
   const untilMs = realClock.monotonicMs() + patienceMs;
   for (;;) {
-    await sleep(realClock, 1_000);
+    await sleep(realClock, 100);
     changes.push(...(await market.changes()));
     const after = await provider.healths();
     healths.push(...after.changes);

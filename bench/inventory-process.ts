@@ -12,6 +12,8 @@ import type { Scope } from "../src/runtime/lifecycle.ts";
 import { silentLog } from "../src/runtime/log.ts";
 import { createMetrics } from "../src/runtime/metrics.ts";
 import { realRandom } from "../src/runtime/random.ts";
+import { serveParent } from "./processes.ts";
+import { cpuMs, size } from "./report.ts";
 
 export type Told =
   /** The first whole picture was published, and later the last label written. */
@@ -21,6 +23,7 @@ export type Told =
   | { readonly what: "published"; readonly nodes: readonly string[]; readonly atNs: bigint }
   | { readonly what: "cost"; readonly cpuMs: number; readonly peakMb: number };
 
+const tell = serveParent<never, Told>();
 const [kubeconfig = ""] = process.argv.slice(2);
 const deps = { clock: realClock, random: realRandom, log: silentLog };
 const kube = createHttpKube({ kubeconfig, fieldManager: "akash-operator-inventory" }, deps);
@@ -51,12 +54,12 @@ tell({ what: "first", seconds: performance.now() / 1_000, nodes: first.inventory
 // The start is over when all labels are written and nothing more came of that.
 for (let published = -1; isLabelling() || publisher.counts.published !== published; ) {
   published = publisher.counts.published;
-  await sleep(realClock, 2_000);
+  await sleep(realClock, size(2_000, 500));
 }
 tell({ what: "quiet" });
 
 const asked = once(process, "message");
-const startedCpu = process.cpuUsage();
+const startedCpuMs = cpuMs();
 const followed = publisher.told;
 const cpuOf = new Map(followed?.inventory.nodes.map(({ name, cpuMilli }) => [name, cpuMilli.allocated]));
 const following = (async () => {
@@ -74,16 +77,10 @@ const following = (async () => {
 })();
 following.catch(() => undefined);
 await asked;
-const { user, system } = process.cpuUsage(startedCpu);
-tell({ what: "cost", cpuMs: (user + system) / 1_000, peakMb: process.resourceUsage().maxRSS / 1_024 });
+tell({ what: "cost", cpuMs: cpuMs() - startedCpuMs, peakMb: process.resourceUsage().maxRSS / 1_024 });
 process.disconnect();
-process.exit(0);
 
 function isLabelling(): boolean {
   const counts = operator.queues.find(({ name }) => name === "labels")?.counts;
   return counts !== undefined && counts.ready + counts.running + counts.delayed > 0;
-}
-
-function tell(message: Told): void {
-  process.send?.(message);
 }

@@ -1,9 +1,7 @@
 /**
- * How soon a large cluster is known and how soon a change of it is published: a real API server, 1,000 nodes and 10,000
- * pods that KWOK gives their statuses, and the inventory operator in a process of its own.
+ * How soon a large cluster is known and how soon a change of it is published: a real API server, nodes and pods that KWOK
+ * gives their statuses, and the inventory operator in a process of its own.
  */
-import { type ChildProcess, fork } from "node:child_process";
-import { join } from "node:path";
 import { kinds } from "../src/kube/kinds.ts";
 import type { Kube } from "../src/kube/kube.ts";
 import { realClock, sleep } from "../src/runtime/clock.ts";
@@ -12,13 +10,14 @@ import { openKube } from "../test/lab/open-kube.ts";
 import { createOwner } from "../test/owner.ts";
 import { fewPods, makeNodes, makePods, nodeName, nodes, pods } from "./fake-cluster.ts";
 import type { Told } from "./inventory-process.ts";
-import { nodeFlags } from "./node-flags.ts";
-import { percentile } from "./percentile.ts";
-import { report, round } from "./report.ts";
+import { launch, told } from "./processes.ts";
+import { percentile, report, round, size } from "./report.ts";
 
 /** Pods that come one by one, each on a node of its own, and the pause between two. */
-const events = 300;
+const events = size(300, 10);
 const pauseMs = 40;
+/** There is no baseline for times and memory, so their bars are absolute. */
+const bars = { firstS: ["≤", 15], p99Ms: ["≤", 200], rssMb: ["≤", 200], cpuGrowth: ["≤", 1.5] } as const;
 
 interface Run {
   readonly firstS: number;
@@ -53,7 +52,7 @@ export async function bench(kubeconfig: string): Promise<void> {
     { what: "cpu of one event, ms", few: round(few.cpuMsPerEvent), many: round(many.cpuMsPerEvent) },
     { what: "most memory, MB", few: round(few.peakMb, 1), many: round(many.peakMb, 1) },
   ];
-  report("inventory: a real API server with KWOK, the operator in a process of its own", rows, {
+  const line = {
     bench: "inventory",
     nodes,
     pods,
@@ -61,17 +60,22 @@ export async function bench(kubeconfig: string): Promise<void> {
     p99Ms,
     rssMb: round(many.peakMb, 1),
     cpuGrowth: round(many.cpuMsPerEvent / few.cpuMsPerEvent),
-  });
+  };
+  report("inventory: a real API server with KWOK, the operator in a process of its own", rows, line, bars);
 }
 
 /** Starts the operator, waits until it is quiet, and then has pods come one by one. */
 async function follow(kubeconfig: string, kube: Kube): Promise<Run> {
-  const program = join(import.meta.dirname, "inventory-process.ts");
-  const child = fork(program, [kubeconfig], { execArgv: nodeFlags, serialization: "advanced" });
-  const messages = messagesOf(child);
-  const first = await messages.next("first");
+  const child = launch("inventory-process.ts", kubeconfig);
+  /** When each node was first told to look different, after the operator was quiet. */
+  const published = new Map<string, bigint>();
+  child.on("message", (message: Told) => {
+    if (message.what !== "published") return;
+    for (const node of message.nodes) if (!published.has(node)) published.set(node, message.atNs);
+  });
+  const first = await told<Told, "first">(child, "first");
   if (first.nodes !== nodes) throw new Error(`the first picture had ${first.nodes} of ${nodes} nodes`);
-  await messages.next("quiet");
+  await told<Told, "quiet">(child, "quiet");
   const answered = new Map<string, bigint>();
   const writes: Promise<void>[] = [];
   const coming = Array.from({ length: events }, (_, event) => nodeName(event * Math.floor(nodes / events)));
@@ -84,32 +88,15 @@ async function follow(kubeconfig: string, kube: Kube): Promise<Run> {
     await sleep(realClock, pauseMs);
   }
   await Promise.all(writes);
-  await eventually("every event", () => [...answered.keys()].every((node) => messages.published.has(node)));
+  await eventually("every event", () => [...answered.keys()].every((node) => published.has(node)));
   child.send("cost");
-  const { cpuMs, peakMb } = await messages.next("cost");
+  const { cpuMs, peakMb } = await told<Told, "cost">(child, "cost");
   for (const name of coming) await kube.delete(kinds.pod, { namespace: "default", name }, { graceSeconds: 0 });
   return {
     firstS: first.seconds,
-    latenciesMs: [...answered].map(([node, atNs]) => Number((messages.published.get(node) ?? 0n) - atNs) / 1e6),
+    latenciesMs: [...answered].map(([node, atNs]) => Number((published.get(node) ?? 0n) - atNs) / 1e6),
     cpuMsPerEvent: cpuMs / events,
     peakMb,
-  };
-}
-
-type Message<What extends Told["what"]> = Extract<Told, { readonly what: What }>;
-
-/** `published` holds when each node was first told to look different, after the operator was quiet. */
-function messagesOf(child: ChildProcess) {
-  const published = new Map<string, bigint>();
-  const arrived = new Map<string, Told>();
-  child.on("message", (message: Told) => {
-    if (message.what !== "published") arrived.set(message.what, message);
-    else for (const node of message.nodes) if (!published.has(node)) published.set(node, message.atNs);
-  });
-  return {
-    published: published as ReadonlyMap<string, bigint>,
-    next: <What extends Told["what"]>(what: What): Promise<Message<What>> =>
-      eventually(`"${what}"`, () => arrived.get(what) as Message<What> | undefined, 120_000),
   };
 }
 

@@ -3,8 +3,6 @@
  * with the same settings and the same number per commit. The two alternate within one run, so that a disk which slows
  * down slows both; the ratio is the median over the rounds.
  */
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { pragmas } from "../src/journal/connection.ts";
@@ -13,26 +11,21 @@ import { migrations } from "../src/journal/migrations.ts";
 import { openJournal } from "../src/journal/open.ts";
 import { realClock } from "../src/runtime/clock.ts";
 import { silentLog } from "../src/runtime/log.ts";
-import { type Row, report, round } from "./report.ts";
+import { temporaryFolder } from "../test/folder.ts";
+import { createOwner } from "../test/owner.ts";
+import { inTurn, median, medianRatio, report, round, size } from "./report.ts";
 
 /** A block of the network rarely holds more orders than this; each makes one intent. */
 const perCommit = 100;
 /** SQLite folds its log back about every 40 commits of this size, so every round pays for it. */
-const commitsPerRound = 50;
+const commitsPerRound = size(50, 5);
 /** Odd, for a median; fewer let a busy neighbour on the disk move the ratio by a tenth. */
-const rounds = 41;
+const rounds = size(41, 1);
+const bars = { ratio: ["≥", 0.7] } as const;
 
 export async function bench(): Promise<void> {
-  const dir = mkdtempSync(join(tmpdir(), "akash-provider-bench-"));
-  try {
-    const { rows, ratio, intentsPerS } = await compare(dir);
-    report(`journal: ${perCommit} durable intents per commit`, rows, { bench: "journal", ratio, intentsPerS });
-  } finally {
-    rmSync(dir, { recursive: true, force: true });
-  }
-}
-
-async function compare(dir: string): Promise<{ rows: Row[]; ratio: number; intentsPerS: number }> {
+  await using owner = createOwner();
+  const dir = temporaryFolder(owner);
   const { journal } = await openJournal({ dir: join(dir, "journal"), clock: realClock, log: silentLog });
   const bare = openBare(join(dir, "bare.db"));
   const commits = Array.from({ length: commitsPerRound }, (_, commit) =>
@@ -47,27 +40,23 @@ async function compare(dir: string): Promise<{ rows: Row[]; ratio: number; inten
     for (const intents of commits) bare.commit(intents);
   };
 
-  const results: { ours: number; bare: number }[] = [];
-  // One round of each to warm up, not counted.
-  for (let index = 0; index <= rounds; index++) {
-    const first = index % 2 === 0;
-    const ahead = await perSecond(first ? throughJournal : throughBare);
-    const behind = await perSecond(first ? throughBare : throughJournal);
-    if (index > 0) results.push(first ? { ours: ahead, bare: behind } : { ours: behind, bare: ahead });
-  }
+  const pairs = await inTurn(
+    rounds,
+    () => perSecond(throughJournal),
+    () => perSecond(throughBare),
+  );
   bare.close();
   await journal.close();
 
-  const ours = median(results.map((result) => result.ours));
-  const theirs = median(results.map((result) => result.bare));
-  return {
-    rows: [
-      { way: "journal", intentsPerS: round(ours, 0), bytes: JSON.stringify(bidIntent(0)).length },
-      { way: "bare SQLite", intentsPerS: round(theirs, 0), bytes: JSON.stringify(bidIntent(0)).length },
-    ],
-    ratio: round(median(results.map((result) => result.ours / result.bare))),
-    intentsPerS: round(ours, 0),
-  };
+  const ratio = medianRatio(pairs, (perS) => perS);
+  const intentsPerS = round(median(pairs.map(({ ours }) => ours)), 0);
+  const barePerS = round(median(pairs.map(({ baseline }) => baseline)), 0);
+  const bytes = JSON.stringify(bidIntent(0)).length;
+  const rows = [
+    { way: "journal", intentsPerS, bytes },
+    { way: "bare SQLite", intentsPerS: barePerS, bytes },
+  ];
+  report(`journal: ${perCommit} durable intents per commit`, rows, { bench: "journal", ratio, intentsPerS }, bars);
 }
 
 /** What a loop does by hand at best: one statement, one transaction per group, text that is ready to be stored. */
@@ -118,8 +107,4 @@ async function perSecond(work: () => Promise<void>): Promise<number> {
   const startedMs = performance.now();
   await work();
   return (commitsPerRound * perCommit * 1_000) / (performance.now() - startedMs);
-}
-
-function median(values: number[]): number {
-  return values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] ?? Number.NaN;
 }

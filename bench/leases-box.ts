@@ -10,7 +10,7 @@ import { conditionHolds, fieldsOf } from "../src/kube/json-fields.ts";
 import { kinds } from "../src/kube/kinds.ts";
 import type { KubeObject } from "../src/kube/kube.ts";
 import { leaseNamespace } from "../src/market/lease-namespace.ts";
-import { realClock, type Timer } from "../src/runtime/clock.ts";
+import { realClock } from "../src/runtime/clock.ts";
 import { silentLog } from "../src/runtime/log.ts";
 import { realRandom } from "../src/runtime/random.ts";
 import { startHttpFace } from "../test/http-face.ts";
@@ -25,7 +25,8 @@ import {
   talkative,
   tenantSigner,
 } from "./leases-people.ts";
-import { sharedMs } from "./shared-time.ts";
+import { serveParent, sharedMs } from "./processes.ts";
+import { size } from "./report.ts";
 
 export type Told =
   | { readonly what: "ready"; readonly rpcUrl: string; readonly kubeconfig: string }
@@ -34,7 +35,7 @@ export type Told =
   | { readonly what: "changes"; readonly changes: readonly PodChange[] };
 
 export type Asked =
-  | { readonly what: "requests" | "stop" }
+  | { readonly what: "requests" }
   /** Blocks come as slowly from now on. */
   | { readonly what: "blocks"; readonly everyMs: number }
   /** Somebody deletes the pods of these leases; each gets another. */
@@ -56,13 +57,11 @@ let blockMs = 200;
 const machines = 10;
 
 /** Long enough for a pod that is missed to be seen as missing, whatever else the machine does. */
-const quiet = { startMs: 2_000 };
+const quiet = { startMs: size(2_000, 1_000) };
 /** Some 10 MB. */
 const talks: Behaviour = { logs: (line) => `${line} `.padEnd(1_000, "x") };
 
-let nextBlock: Timer | undefined;
 const [folder = ""] = process.argv.slice(2);
-const owner = createOwner();
 const deps = { clock: realClock, random: realRandom, log: silentLog };
 const node = createEmbeddedNode({
   chainId,
@@ -82,8 +81,7 @@ const cluster = createSimulatedCluster(
   deps,
 );
 prepareCluster(cluster);
-const face = await startHttpFace(owner, cluster);
-tell({ what: "ready", rpcUrl: node.rpcUrl, kubeconfig: face.writeKubeconfig(folder) });
+const face = await startHttpFace(createOwner(), cluster);
 /** Pods that are ready, by namespace. */
 const ready = new Map<string, Set<string>>();
 const changes: PodChange[] = [];
@@ -97,20 +95,17 @@ cluster.server.subscribe(({ type, kind, object }) => {
   ready.set(namespace, own);
   if (wasReady !== own.size > 0) changes.push({ namespace, isReady: !wasReady, atMs: sharedMs() });
 });
-process.on("message", (asked: Asked) => {
+const tell = serveParent<Asked, Told>((asked) => {
   if (asked.what === "blocks") blockMs = asked.everyMs;
   if (asked.what === "requests") tell({ what: "requests", requests: face.requests.splice(0) });
   if (asked.what === "changes") tell({ what: "changes", changes: changes.splice(0) });
   if (asked.what === "delete") for (const dseq of asked.dseqs) deletePod(leaseNamespace(leaseOf(dseq)));
-  if (asked.what === "stop") void stop();
 });
-
-// A parent that has failed says nothing.
-process.once("disconnect", () => process.exit());
+tell({ what: "ready", rpcUrl: node.rpcUrl, kubeconfig: face.writeKubeconfig(folder) });
 
 function makeBlock(): void {
   node.step();
-  nextBlock = realClock.timer(blockMs, makeBlock);
+  realClock.timer(blockMs, makeBlock);
 }
 
 function deletePod(namespace: string): void {
@@ -121,16 +116,4 @@ function deletePod(namespace: string): void {
 
 function isReady({ status }: KubeObject): boolean {
   return conditionHolds(fieldsOf(status)["conditions"], "Ready");
-}
-
-async function stop(): Promise<void> {
-  nextBlock?.cancel();
-  await owner[Symbol.asyncDispose]();
-  await cluster.close();
-  await node.stop();
-  process.disconnect();
-}
-
-function tell(message: Told): void {
-  process.send?.(message);
 }

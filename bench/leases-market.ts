@@ -1,7 +1,5 @@
 /** The parent's side of the benchmarks of leases: the tenant, and the other processes. */
-import { type ChildProcess, fork } from "node:child_process";
-import { on, once } from "node:events";
-import { join } from "node:path";
+import { once } from "node:events";
 import { createHttpTransports } from "../src/chain/comet/http-transport.ts";
 import { createPool } from "../src/chain/comet/pool.ts";
 import { createQueries } from "../src/chain/comet/queries/queries.ts";
@@ -11,6 +9,7 @@ import type { PackedMessage } from "../src/chain/tx/messages.ts";
 import { sendMessages } from "../src/chain/tx/send.ts";
 import { createDeployment, createLease } from "../src/chain/tx/tenant-messages.ts";
 import { parseCoin } from "../src/market/coin.ts";
+import { leaseNamespace } from "../src/market/lease-namespace.ts";
 import { manifestHash } from "../src/market/manifest.ts";
 import { realClock, sleep } from "../src/runtime/clock.ts";
 import { silentLog } from "../src/runtime/log.ts";
@@ -22,7 +21,8 @@ import type { Owner } from "../test/owner.ts";
 import type { Asked as BoxAsked, Told as BoxTold, PodChange } from "./leases-box.ts";
 import { chainId, deploymentOf, leaseOf, providerSigner, signerOf } from "./leases-people.ts";
 import type { Asked, HealthChange, ProviderOption, Reconciled, Told } from "./leases-provider.ts";
-import { nodeFlags } from "./node-flags.ts";
+import { launch, startChild, told } from "./processes.ts";
+import { size } from "./report.ts";
 
 /** Messages of one transaction. */
 const perTransaction = 50;
@@ -30,13 +30,8 @@ const perTransaction = 50;
 export type Market = Awaited<ReturnType<typeof startMarket>>;
 
 export async function startMarket(owner: Owner) {
-  const box = launch("leases-box.ts", temporaryFolder(owner));
-  const boxEnded = once(box, "exit");
+  const box = startChild(owner, "leases-box.ts", temporaryFolder(owner));
   const askBox = (asked: BoxAsked) => void box.send(asked);
-  owner.after(async () => {
-    askBox({ what: "stop" });
-    await boxEnded;
-  });
   const { rpcUrl, kubeconfig } = await told<BoxTold, "ready">(box, "ready");
   const deps = { clock: realClock, random: realRandom, log: silentLog };
   const pool = createPool({ nodes: createHttpTransports([{ url: rpcUrl }], realClock), ...deps });
@@ -79,11 +74,19 @@ export async function startMarket(owner: Owner) {
         dseqs.map((dseq) => createLease(leaseOf(dseq))),
       );
     },
-    /** What the simulated cluster was asked since the last time, by a provider that does only what is measured. */
+    /**
+     * What the simulated cluster was asked since the last time. Without Events, which are sent at a pace of their own, sixty a
+     * minute: those of hundreds of new leases take longer than what is measured.
+     */
     async requests(): Promise<readonly string[]> {
       const answer = told<BoxTold, "requests">(box, "requests");
       askBox({ what: "requests" });
-      return (await answer).requests;
+      return (await answer).requests.filter((request) => !request.includes("/apis/events.k8s.io/"));
+    },
+    /** Resolves when the simulated cluster had no request for a second. */
+    async quiet(): Promise<void> {
+      do await sleep(realClock, size(1_000, 300));
+      while ((await this.requests()).length > 0);
     },
     /** Resolves when it is in a block. */
     send: (signer: Signer, message: PackedMessage) => send(signer, [message]),
@@ -119,6 +122,15 @@ export async function startProvider(rpcUrl: string, kubeconfig: string, dataDir:
       ask({ what: "healths" });
       return answer;
     },
+    /** Resolves when each of these leases, which were just submitted, has become healthy. */
+    async untilHealthy(dseqs: readonly number[]): Promise<void> {
+      const awaited = new Set(dseqs.map((dseq) => leaseNamespace(leaseOf(dseq))));
+      while (awaited.size > 0) {
+        await sleep(realClock, 100);
+        const { changes } = await this.healths();
+        for (const { namespace, isHealthy } of changes) if (isHealthy) awaited.delete(namespace);
+      }
+    },
     async reconcile(): Promise<Reconciled> {
       const answer = told<Told, "reconciled">(child, "reconciled");
       ask({ what: "reconcile" });
@@ -134,22 +146,4 @@ export async function startProvider(rpcUrl: string, kubeconfig: string, dataDir:
       await ended;
     },
   };
-}
-
-/** As bin/akash-provider does, what was once compiled is not compiled again. */
-const compiled = join(import.meta.dirname, "../node_modules/.cache/bench");
-
-export function launch(program: string, ...args: readonly string[]): ChildProcess {
-  const env = { ...process.env, NODE_COMPILE_CACHE: compiled, MALLOC_ARENA_MAX: "2" };
-  return fork(join(import.meta.dirname, program), args, { execArgv: nodeFlags, serialization: "advanced", env });
-}
-
-export async function told<Message extends { what: string }, What extends Message["what"]>(
-  child: ChildProcess,
-  what: What,
-): Promise<Extract<Message, { what: What }>> {
-  for await (const [message] of on(child, "message", { close: ["exit"] })) {
-    if (message.what === what) return message;
-  }
-  throw new Error(`a process ended before it told of "${what}"`);
 }

@@ -20,8 +20,8 @@ import { certificateOf } from "../test/gateway-stage.ts";
 import { cell } from "../test/lease-sdl.ts";
 import { fees, marketOptions } from "../test/lease-stage.ts";
 import { deploymentOf, leaseOf, providerSigner } from "./leases-people.ts";
-import { rssMb } from "./report.ts";
-import { sharedMs } from "./shared-time.ts";
+import { serveParent, sharedMs } from "./processes.ts";
+import { cpuMs, rssMb } from "./report.ts";
 
 export type Asked =
   /** The manifests of these deployments, all at once. */
@@ -70,6 +70,7 @@ export interface Start {
   readonly grpcPort: number;
 }
 
+const tell = serveParent<Asked, Told>(answer);
 const [rpcUrl = "", kubeconfig = "", dataDir = "", ...more] = process.argv.slice(2);
 const manifestNamespace = more.find((each) => each.startsWith("leases-in="))?.slice("leases-in=".length);
 const deps = { clock: realClock, random: realRandom, log: silentLog };
@@ -131,9 +132,6 @@ tell({
   port: provider.status().gateway?.port ?? 0,
   grpcPort: provider.status().gateway?.grpcPort ?? 0,
 });
-process.on("message", (asked: Asked) => void answer(asked));
-// A parent that has failed says nothing.
-process.once("disconnect", () => process.exit());
 
 async function answer(asked: Asked): Promise<void> {
   if (asked.what === "submit") tell({ what: "applied", ms: await Promise.all(asked.dseqs.map(submit)) });
@@ -168,14 +166,4 @@ async function submit(dseq: number): Promise<number> {
 async function atRest(): Promise<void> {
   const isBusy = () => provider.status().queues.some(({ counts }) => counts.ready + counts.running > 0);
   while (isBusy()) await sleep(realClock, 5);
-}
-
-/** How long this process was at work. */
-function cpuMs(): number {
-  const { user, system } = process.cpuUsage();
-  return (user + system) / 1_000;
-}
-
-function tell(message: Told): void {
-  process.send?.(message);
 }

@@ -18,6 +18,8 @@ import { hosts, leaseOf, manifestNamespace } from "../test/declaration-stage.ts"
 import { eventually } from "../test/eventually.ts";
 import { startHttpFace } from "../test/http-face.ts";
 import { createOwner } from "../test/owner.ts";
+import { serveParent } from "./processes.ts";
+import { size } from "./report.ts";
 
 export type Told =
   | { readonly what: "ready"; readonly kubeconfig: string }
@@ -26,17 +28,16 @@ export type Told =
   /** In so many seconds without anything to do, but for the word of who leads that it lives, and watches that go on where they were. */
   | { readonly what: "rested"; readonly requests: readonly string[] };
 
-export type Asked = { readonly what: "routed" | "change" | "rest" | "stop" };
+export type Asked = { readonly what: "routed" | "change" | "rest" };
 
 /** A lease of a tenant who shows several domains. */
 const hostsEach = 5;
-const changes = 300;
+const changes = size(300, 20);
 const pauseMs = 50;
-const restMs = 15_000;
+const restMs = size(15_000, 1_000);
 
 const [folder = "", hostnames = ""] = process.argv.slice(2);
 const wanted = Number(hostnames);
-const owner = createOwner();
 const cluster = createSimulatedCluster({}, { clock: realClock, random: realRandom, log: silentLog });
 const { server } = cluster;
 for (const definition of readDefinitions()) server.create(kinds.customResourceDefinition, definition, "bench");
@@ -47,8 +48,7 @@ const brought = { metadata: { name: "akash-ingress-class" }, spec: { controller:
 server.create(kinds.ingressClass, brought, "bench");
 const leases = Array.from({ length: wanted / hostsEach }, (_, at) => leaseOf((at % 100) + 1, at + 1));
 for (const lease of leases) makeLease(lease);
-const face = await startHttpFace(owner, cluster);
-tell({ what: "ready", kubeconfig: face.writeKubeconfig(folder) });
+const face = await startHttpFace(createOwner(), cluster);
 
 const bodySize = "nginx.ingress.kubernetes.io/proxy-body-size";
 /** What waits for a route to have this size, by the name of the host. */
@@ -59,18 +59,12 @@ cluster.server.subscribe(({ kind, object }) => {
   if (waiting && object.metadata.annotations?.[bodySize] === `${waiting.bytes}`) waiting.seen();
 });
 
-process.on("message", async ({ what }: Asked) => {
+const tell = serveParent<Asked, Told>(async ({ what }) => {
   if (what === "routed") tell({ what, hostnames: server.list(kinds.ingress).length });
   if (what === "change") tell({ what: "changed", latenciesMs: await change() });
   if (what === "rest") tell({ what: "rested", requests: await rest() });
-  if (what === "stop") {
-    await owner[Symbol.asyncDispose]();
-    await cluster.close();
-    process.disconnect();
-  }
 });
-// A parent that has failed says nothing.
-process.once("disconnect", () => process.exit());
+tell({ what: "ready", kubeconfig: face.writeKubeconfig(folder) });
 
 function hostsOf(lease: LeaseId): string[] {
   return Array.from({ length: hostsEach }, (_, at) => `h${at}.d${lease.dseq}.example.com`);
@@ -126,8 +120,4 @@ async function rest(): Promise<string[]> {
   face.requests.splice(0);
   await sleep(realClock, restMs);
   return face.requests.splice(0).filter((request) => !request.includes("/leases/") && !request.includes("watch=1"));
-}
-
-function tell(message: Told): void {
-  process.send?.(message);
 }

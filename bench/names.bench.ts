@@ -2,29 +2,28 @@
  * How soon many host names have their routes, and how soon a change is in one: the hostname operator as the program that it
  * is, and the cluster of the box in another process, over HTTP.
  */
-import { type ChildProcess, fork, spawn } from "node:child_process";
+import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { eventually } from "../test/eventually.ts";
 import { temporaryFolder } from "../test/folder.ts";
 import { createOwner, type Owner } from "../test/owner.ts";
-import { freePort } from "../test/redis-server.ts";
+import { claimPort } from "../test/redis-server.ts";
 import type { Asked, Told } from "./names-box.ts";
-import { nodeFlags } from "./node-flags.ts";
-import { percentile } from "./percentile.ts";
-import { report, round } from "./report.ts";
+import { startChild, told } from "./processes.ts";
+import { percentile, report, round, size } from "./report.ts";
 
-const hostnames = 5_000;
+const hostnames = size(5_000, 100);
 const root = join(import.meta.dirname, "..");
-
-type Message<What extends Told["what"]> = Extract<Told, { readonly what: What }>;
+/** There is no baseline, so the bars are absolute. */
+const bars = { convergeS: ["≤", 60], changeP99Ms: ["≤", 500], requestsAtRest: ["≤", 0], rssMb: ["≤", 200] } as const;
 
 export async function bench(): Promise<void> {
   await using owner = createOwner();
   const folder = temporaryFolder(owner);
   const box = startBox(owner, folder);
-  const { kubeconfig } = await box.next("ready");
+  const { kubeconfig } = await box.ready;
 
   const beganMs = performance.now();
   const operator = await startOperator(owner, kubeconfig);
@@ -40,49 +39,31 @@ export async function bench(): Promise<void> {
   const memory = memoryOf(operator);
   const changeP99Ms = round(percentile(latenciesMs, 0.99), 1);
   const rows = [
-    { what: "every name has its route, s from the start of the process", seen: convergeS, bar: "≤ 60" },
-    { what: "a change is in a route, ms, median", seen: round(percentile(latenciesMs, 0.5), 1), bar: "" },
-    { what: "a change is in a route, ms, p99", seen: changeP99Ms, bar: "≤ 500" },
-    { what: "requests at rest", seen: requests.length, bar: "0" },
-    { what: "memory when all are there, MB", seen: before.now, bar: "" },
-    { what: "most memory, MB", seen: memory.most, bar: "< 200" },
+    { what: "every name has its route, s from the start of the process", seen: convergeS },
+    { what: "a change is in a route, ms, median", seen: round(percentile(latenciesMs, 0.5), 1) },
+    { what: "a change is in a route, ms, p99", seen: changeP99Ms },
+    { what: "requests at rest", seen: requests.length },
+    { what: "memory when all are there, MB", seen: before.now },
+    { what: "most memory, MB", seen: memory.most },
   ];
-  report(`names: ${hostnames} host names, the cluster in another process`, rows, {
-    bench: "names",
-    hostnames,
-    convergeS,
-    changeP99Ms,
-    requestsAtRest: requests.length,
-    rssMb: memory.most,
-  });
   for (const request of requests.slice(0, 5)) console.error(`at rest: ${request}`);
-  box.send({ what: "stop" });
+  const figures = { hostnames, convergeS, changeP99Ms, requestsAtRest: requests.length, rssMb: memory.most };
+  report(`names: ${hostnames} host names, the cluster in another process`, rows, { bench: "names", ...figures }, bars);
 }
 
 function startBox(owner: Owner, folder: string) {
-  const program = join(import.meta.dirname, "names-box.ts");
-  const child = fork(program, [folder, `${hostnames}`], { execArgv: nodeFlags });
-  owner.after(() => endOf(child));
-  const arrived = new Map<Told["what"], Told>();
-  child.on("message", (message: Told) => void arrived.set(message.what, message));
-  const send = (asked: Asked) => void child.send(asked);
-  async function next<What extends Told["what"]>(what: What): Promise<Message<What>> {
-    const told = await eventually(`"${what}"`, () => arrived.get(what) as Message<What> | undefined, 180_000);
-    arrived.delete(what);
-    return told;
-  }
+  const child = startChild(owner, "names-box.ts", folder, `${hostnames}`);
   return {
-    send,
-    next,
-    ask<What extends Told["what"]>(what: Asked["what"], answer: What): Promise<Message<What>> {
-      send({ what });
-      return next(answer);
+    ready: told<Told, "ready">(child, "ready"),
+    ask<What extends Told["what"]>(what: Asked["what"], answer: What) {
+      child.send({ what } satisfies Asked);
+      return told<Told, What>(child, answer);
     },
   };
 }
 
 async function startOperator(owner: Owner, kubeconfig: string): Promise<ChildProcess> {
-  const ports = ["--rest-port", `${await freePort()}`, "--grpc-port", `${await freePort()}`];
+  const ports = ["--rest-port", `${await claimPort(owner)}`, "--grpc-port", `${await claimPort(owner)}`];
   const settings = ["--kubeconfig", kubeconfig, "--rest-address", "127.0.0.1", ...ports];
   const child = spawn(join(root, "bin/akash-provider"), ["operator", "hostname", ...settings, "--log_level", "error"], {
     stdio: ["ignore", "ignore", "inherit"],

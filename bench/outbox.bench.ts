@@ -2,12 +2,7 @@
  * How soon bids land: a node in another process makes a block a second; orders are created in one block, and a bid on each
  * is filed as soon as that block is seen. Real signatures, at most 50 messages per transaction.
  */
-
-import { spawn } from "node:child_process";
-import { once } from "node:events";
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
+import assert from "node:assert/strict";
 import type { Settled } from "../src/chain/chain.ts";
 import { createHttpTransports } from "../src/chain/comet/http-transport.ts";
 import { createPool } from "../src/chain/comet/pool.ts";
@@ -26,11 +21,18 @@ import { silentLog } from "../src/runtime/log.ts";
 import { realRandom } from "../src/runtime/random.ts";
 import { signTransaction, type TestKey } from "../test/chain-signing.ts";
 import { eventually } from "../test/eventually.ts";
+import { temporaryFolder } from "../test/folder.ts";
 import { closeDeployment, createDeployment } from "../test/market-messages.ts";
 import type { Message } from "../test/market-stage.ts";
 import { bidOn, chainId, providerKey, providerSigner, registration, tenantKey } from "../test/outbox-stage.ts";
 import { createOwner, type Owner } from "../test/owner.ts";
-import { report, round } from "./report.ts";
+import type { Told } from "./outbox-node.ts";
+import { startChild, told } from "./processes.ts";
+import { report, round, size } from "./report.ts";
+
+const [fewOrders, manyOrders] = size([200, 2_000], [20, 50]);
+/** There is no baseline: blocks come by the clock, so the bars are absolute. */
+const bars = { blocks: ["≤", 2], blocks2: ["≤", 6] } as const;
 
 interface Landing {
   readonly orders: number;
@@ -43,12 +45,12 @@ interface Landing {
 
 export async function bench(): Promise<void> {
   const market = await openMarket();
-  const few = await land(market, 200);
-  const many = await land(market, 2_000);
-  const spoiled = await land(market, 200, true);
+  const few = await land(market, fewOrders);
+  const many = await land(market, manyOrders);
+  const spoiled = await land(market, fewOrders, true);
   await market.owner[Symbol.asyncDispose]();
   const rows = Object.entries({ few, many, spoiled }).map(([name, landing]) => ({ name, ...landing }));
-  report("outbox: bids on orders of one block, 1 s blocks, node in another process", rows, {
+  const line = {
     bench: "outbox",
     orders: few.orders,
     landed: few.landed,
@@ -57,7 +59,8 @@ export async function bench(): Promise<void> {
     landed2: many.landed,
     blocks2: many.blocks,
     spoiledLanded: spoiled.landed,
-  });
+  };
+  report("outbox: bids on orders of one block, node in another process", rows, line, bars);
 }
 
 interface Market {
@@ -76,9 +79,7 @@ async function openMarket(): Promise<Market> {
   owner.after(() => pool.close());
   await pool.open();
   const chain = createCometBroadcaster(pool);
-  const dir = mkdtempSync(join(tmpdir(), "akash-provider-bench-"));
-  owner.after(() => rmSync(dir, { recursive: true }));
-  const { journal } = await openJournal({ dir, ...deps });
+  const { journal } = await openJournal({ dir: temporaryFolder(owner), ...deps });
   owner.after(() => journal.close());
 
   let gate: Promise<void> | undefined;
@@ -106,16 +107,8 @@ async function openMarket(): Promise<Market> {
 }
 
 async function startNode(owner: Owner): Promise<string> {
-  const child = spawn(process.execPath, [join(import.meta.dirname, "outbox-node.ts")], {
-    stdio: ["pipe", "pipe", "inherit"],
-  });
-  const closed = once(child, "close");
-  owner.after(async () => {
-    child.stdin.end();
-    await closed;
-  });
-  const [line] = (await once(child.stdout.setEncoding("utf8"), "data")) as [string];
-  return line.trim();
+  const child = startChild(owner, "outbox-node.ts");
+  return (await told<Told, "ready">(child, "ready")).rpcUrl;
 }
 
 let nextDseq = 1n;
@@ -141,6 +134,7 @@ async function land(market: Market, count: number, spoil = false): Promise<Landi
   const settled = await Promise.all(ids.map(outbox.wait));
   const seconds = round((performance.now() - startedMs) / 1_000);
   const landed = settled.filter(({ state }) => state === "done");
+  assert.equal(landed.length, spoil ? count - 1 : count, "bids that landed");
   const blocks = Number(lastHeight(landed) - createdAt);
   return { orders: count, landed: landed.length, blocks, seconds, transactions: outbox.counts.transactions - before };
 }

@@ -13,10 +13,10 @@ import { silentLog } from "../src/runtime/log.ts";
 import { openGrpcClient } from "../test/grpc-client.ts";
 import { manyNodes, sampleInventory, withOnePodMore } from "../test/inventory-samples.ts";
 import { createOwner } from "../test/owner.ts";
-import { report, round } from "./report.ts";
+import { cpuMs, percentile, report, round, size } from "./report.ts";
 
-const nodeCount = 1_000;
-const changes = 200;
+const nodeCount = size(1_000, 50);
+const changes = size(200, 10);
 
 export async function bench(): Promise<void> {
   const nodes = manyNodes(nodeCount);
@@ -31,11 +31,8 @@ export async function bench(): Promise<void> {
   };
   const parts = measureParts(change, changeAll);
   const wire = await measureWire(change);
-  report(`${nodeCount} nodes with eight cards each: what a change costs`, parts, {
-    bench: "publishing",
-    nodes: nodeCount,
-    ...wire,
-  });
+  const title = `publishing: what a change costs with ${nodeCount} nodes of eight GPUs each`;
+  report(title, parts, { bench: "publishing", nodes: nodeCount, ...wire }, {});
 }
 
 /** Each form by itself, when one node changed and when all did. */
@@ -50,17 +47,16 @@ function measureParts(change: (n: number) => Inventory, changeAll: () => Invento
     ["bus, whether nodes changed", (picture) => picture.nodeTexts().join("").length],
   ];
   return forms.map(([form, make]) => {
-    let size = 0;
+    let bytes = 0;
     /** Time on the processor: what others do on the machine at the same moment is not our cost. */
     const meanCpuMs = (times: number, next: (n: number) => Inventory) => {
       const pictures = Array.from({ length: times }, (_, n) => pictureOf(next(n)));
-      const start = process.threadCpuUsage();
-      for (const picture of pictures) size = make(picture);
-      const { user, system } = process.threadCpuUsage(start);
-      return round((user + system) / 1e3 / times);
+      const startMs = cpuMs(process.threadCpuUsage());
+      for (const picture of pictures) bytes = make(picture);
+      return round((cpuMs(process.threadCpuUsage()) - startMs) / times);
     };
     meanCpuMs(10, changeAll);
-    return { form, kB: round(size / 1e3, 0), oneMs: meanCpuMs(changes, change), allMs: meanCpuMs(10, changeAll) };
+    return { form, kB: round(bytes / 1e3, 0), oneMs: meanCpuMs(changes, change), allMs: meanCpuMs(10, changeAll) };
   });
 }
 
@@ -84,10 +80,5 @@ async function measureWire(change: (n: number) => Inventory) {
     while (messages.length <= n) await realClock.yield();
     times.push(performance.now() - startMs);
   }
-  times.sort((a, b) => a - b);
-  return { streamMedianMs: at(times, 0.5), streamP99Ms: at(times, 0.99) };
-}
-
-function at(sorted: readonly number[], share: number): number {
-  return round(sorted[Math.floor(share * (sorted.length - 1))] ?? 0);
+  return { streamMedianMs: round(percentile(times, 0.5)), streamP99Ms: round(percentile(times, 0.99)) };
 }

@@ -2,8 +2,7 @@
 import { realClock, sleep } from "../src/runtime/clock.ts";
 import { askOn, connectGateway } from "../test/gateway-client.ts";
 import type { BenchedProvider } from "./leases-market.ts";
-import { percentile } from "./percentile.ts";
-import { round } from "./report.ts";
+import { median, round } from "./report.ts";
 import { type StreamClients, tokenOf } from "./stream-clients.ts";
 import type { StreamTarget } from "./stream-load.ts";
 
@@ -84,5 +83,5 @@ async function otherWaits(port: number, dseq: number): Promise<number> {
     took.push(performance.now() - askedMs);
   }
   socket.destroy();
-  return round(percentile(took, 0.5));
+  return round(median(took));
 }

@@ -5,8 +5,8 @@ import { sortedJson } from "../src/market/sorted-json.ts";
 import { realClock, sleep } from "../src/runtime/clock.ts";
 import { ask } from "../test/gateway-client.ts";
 import type { Owner } from "../test/owner.ts";
-import { launch } from "./leases-market.ts";
 import { signerOf } from "./leases-people.ts";
+import { startChild } from "./processes.ts";
 import type { Asked, LogsRead, ShellsTyped, SlowlyRead, StreamTarget, Told } from "./stream-load.ts";
 
 export interface StreamClients {
@@ -17,8 +17,7 @@ export interface StreamClients {
 }
 
 export function startStreamClients(owner: Owner): StreamClients {
-  const child = launch("stream-load.ts");
-  owner.after(() => void child.disconnect());
+  const child = startChild(owner, "stream-load.ts");
   let last = 0;
   async function told<T extends object>(asked: object): Promise<T> {
     last += 1;

@@ -8,6 +8,7 @@ import { connect, type TLSSocket } from "node:tls";
 import { realClock, sleep } from "../src/runtime/clock.ts";
 import { requestBytes } from "../test/gateway-client.ts";
 import { clientFrame, upgradeHeaders } from "../test/web-socket-bytes.ts";
+import { serveParent } from "./processes.ts";
 
 export interface StreamTarget {
   readonly port: number;
@@ -47,9 +48,7 @@ export interface SlowlyRead {
 
 const [text, binary, closing] = [1, 2, 8];
 
-process.on("message", (asked: Asked) => void answer(asked));
-// A parent that has failed says nothing.
-process.once("disconnect", () => process.exit());
+const tell = serveParent<Asked, Told>(answer);
 
 async function answer(asked: Asked): Promise<void> {
   const { id } = asked;
@@ -185,8 +184,4 @@ function onFrames(socket: TLSSocket, told: (type: number, size: number) => void)
       told(type, size);
     }
   });
-}
-
-function tell(message: Told): void {
-  process.send?.(message);
 }

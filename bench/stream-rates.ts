@@ -14,17 +14,16 @@ import { providerAccount } from "../test/lab/provider-account.ts";
 import { createOwner } from "../test/owner.ts";
 import { startMarket, startProvider } from "./leases-market.ts";
 import { leaseOf } from "./leases-people.ts";
-import { percentile } from "./percentile.ts";
-import { type Row, round } from "./report.ts";
+import { inTurn, median, medianRatio, percentile, type Row, round, size } from "./report.ts";
 import { deploy, scripted, startStreamClients, tokenOf } from "./stream-clients.ts";
 
 /** A kubelet keeps 10 MiB of a container's log in one file, in which each line takes 40 bytes more. */
-const [lines, lineChars] = [58_000, 120];
+const [lines, lineChars] = [size(58_000, 5_000), 120];
 const printer = `awk 'BEGIN { for (n = 1; n <= ${lines}; n++) printf "%0${lineChars}d\\n", n }'`;
 const waiting = "trap 'exit 0' TERM INT; while :; do sleep 3600 & wait $!; done";
-/** Ours and the reference in turn, so that a busy machine slows both alike. */
-const [rounds, together] = [5, 4];
-const [dseq, shells, echoes] = [7, 20, 50];
+const [rounds, together] = [size(5, 1), 4];
+const dseq = 7;
+const [shells, echoes] = size([20, 50], [2, 10]);
 
 export async function measureStreams(rows: Row[]) {
   await using owner = createOwner();
@@ -62,16 +61,13 @@ export async function measureStreams(rows: Row[]) {
 
   const ratios: number[] = [];
   for (const readers of [1, together]) {
-    const rates: (readonly [number, number])[] = [];
-    await ours(1);
-    for (let left = rounds; left > 0; left -= 1) rates.push([await ours(readers), await theirs(readers)]);
-    const [own, reference] = [0, 1].map((at) =>
-      percentile(
-        rates.map((pair) => pair[at] as number),
-        0.5,
-      ),
-    ) as [number, number];
-    ratios.push(own / reference);
+    const pairs = await inTurn(
+      rounds,
+      () => ours(readers),
+      () => theirs(readers),
+    );
+    ratios.push(medianRatio(pairs, (rate) => rate));
+    const [own, reference] = [median(pairs.map((pair) => pair.ours)), median(pairs.map((pair) => pair.baseline))];
     rows.push({
       what: `MB of logs a second, ${readers} at once, and kubectl's`,
       value: `${round(own, 1)}, ${round(reference, 1)}`,
@@ -82,13 +78,13 @@ export async function measureStreams(rows: Row[]) {
     shells,
     echoes,
   );
-  const [shellFirstMs, shellP50Ms] = [round(percentile(firstMs, 0.5)), round(percentile(echoMs, 0.5))];
+  const [shellFirstMs, shellP50Ms] = [round(median(firstMs)), round(median(echoMs))];
   rows.push({
     what: "ms to a shell's first echo, p50 and p90",
     value: `${shellFirstMs}, ${round(percentile(firstMs, 0.9))}`,
   });
   rows.push({ what: "ms to an echo, p50 and p99", value: `${shellP50Ms}, ${round(percentile(echoMs, 0.99))}` });
-  return { logsRatio: round(Math.min(...ratios)), shellP50Ms, shellFirstMs };
+  return { logsRatio: Math.min(...ratios), shellP50Ms, shellFirstMs };
 }
 
 /** Of what the container printed, in megabytes a second. */

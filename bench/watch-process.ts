@@ -10,6 +10,8 @@ import type { Change, KubeObject } from "../src/kube/kube.ts";
 import { realClock } from "../src/runtime/clock.ts";
 import { silentLog } from "../src/runtime/log.ts";
 import { realRandom } from "../src/runtime/random.ts";
+import { serveParent } from "./processes.ts";
+import { cpuMs } from "./report.ts";
 
 /** The list of pods alone, and what its cache takes of the heap. */
 export interface PodsRead {
@@ -20,23 +22,30 @@ export interface PodsRead {
 }
 
 /** Both lists, from the start of the process. */
-export interface AllRead {
+interface AllRead {
   readonly nodes: number;
   readonly pods: number;
   readonly seconds: number;
 }
 
 /** A version of a pod that reached its handler, by the clock that all processes of a machine share. */
-export interface Seen {
+interface Seen {
   readonly version: string;
   readonly atNs: bigint;
 }
 
 /** The most memory that the process ever had. */
-export interface Memory {
+interface Memory {
   readonly peakMb: number;
 }
 
+export type Told =
+  | ({ readonly what: "read" } & PodsRead)
+  | ({ readonly what: "all" } & AllRead)
+  | ({ readonly what: "seen" } & Seen)
+  | ({ readonly what: "memory" } & Memory);
+
+const tell = serveParent<never, Told>();
 const [kubeconfig = "", what, namespace] = process.argv.slice(2);
 const deps = { clock: realClock, random: realRandom, log: silentLog };
 const kube = createHttpKube({ kubeconfig, fieldManager: "akash-provider" }, deps);
@@ -50,7 +59,7 @@ async function readPods(): Promise<void> {
   await warm.synced();
   await warm.close();
   const { heldBytes, ...times } = await holdPods();
-  tell<PodsRead>({ ...times, heapMb: (heldBytes - (await heapBytes())) / 2 ** 20 });
+  tell({ what: "read", ...times, heapMb: (heldBytes - (await heapBytes())) / 2 ** 20 });
   await kube.close();
   process.disconnect();
 }
@@ -58,32 +67,28 @@ async function readPods(): Promise<void> {
 /** How large the heap is while the cache is there; afterwards nobody holds it any more. */
 async function holdPods() {
   const startedMs = performance.now();
-  const usedBefore = process.cpuUsage();
+  const usedBeforeMs = cpuMs();
   const cache = kube.watch({ kind: kinds.pod, namespace, project: projectPod });
   await cache.synced();
   const seconds = (performance.now() - startedMs) / 1_000;
-  const { user, system } = process.cpuUsage(usedBefore);
+  const cpuSeconds = (cpuMs() - usedBeforeMs) / 1_000;
   const heldBytes = await heapBytes();
   await cache.close();
-  return { seconds, cpuSeconds: (user + system) / 1e6, heldBytes };
+  return { seconds, cpuSeconds, heldBytes };
 }
 
 async function readAll(): Promise<void> {
   const handle = ({ type, value: { version } }: Change<KeptPod>) => {
-    if (type === "modified" && version !== undefined) tell<Seen>({ version, atNs: process.hrtime.bigint() });
+    if (type === "modified" && version !== undefined) tell({ what: "seen", version, atNs: process.hrtime.bigint() });
   };
   const nodes = kube.watch({ kind: kinds.node, project: projectNode });
   const pods = kube.watch({ kind: kinds.pod, project: projectPod, handle });
   await Promise.all([nodes.synced(), pods.synced()]);
-  tell<AllRead>({ nodes: nodes.size, pods: pods.size, seconds: performance.now() / 1_000 });
+  tell({ what: "all", nodes: nodes.size, pods: pods.size, seconds: performance.now() / 1_000 });
   await once(process, "message");
-  tell<Memory>({ peakMb: process.resourceUsage().maxRSS / 1_024 });
+  tell({ what: "memory", peakMb: process.resourceUsage().maxRSS / 1_024 });
   await kube.close();
   process.disconnect();
-}
-
-function tell<T extends object>(message: T): void {
-  process.send?.(message);
 }
 
 /** Twice, with a breath in between: what was just let go of is only free the second time. */

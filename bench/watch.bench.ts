@@ -1,10 +1,9 @@
 /**
- * How a large cluster is read and followed: a real API server, 1,000 nodes and 10,000 pods that KWOK gives their statuses,
- * and our client in a process of its own, so that the memory is its alone.
+ * How a large cluster is read and followed: a real API server, nodes and pods that KWOK gives their statuses, and our client
+ * in a process of its own, so that the memory is its alone.
  */
-import { type ChildProcess, fork } from "node:child_process";
-import { on, once } from "node:events";
-import { join } from "node:path";
+import type { ChildProcess } from "node:child_process";
+import { once } from "node:events";
 import { kinds } from "../src/kube/kinds.ts";
 import type { Kube } from "../src/kube/kube.ts";
 import { realClock, sleep } from "../src/runtime/clock.ts";
@@ -12,16 +11,17 @@ import { eventually } from "../test/eventually.ts";
 import { openKube } from "../test/lab/open-kube.ts";
 import { createOwner } from "../test/owner.ts";
 import { fewNamespace, fewPods, makeNodes, makePods, nodes, podName, pods } from "./fake-cluster.ts";
-import { nodeFlags } from "./node-flags.ts";
-import { percentile } from "./percentile.ts";
-import { report, round } from "./report.ts";
-import type { AllRead, Memory, PodsRead, Seen } from "./watch-process.ts";
+import { launch, told } from "./processes.ts";
+import { median, percentile, report, round, size } from "./report.ts";
+import type { PodsRead, Told } from "./watch-process.ts";
 
 /** So often each is read, in turn, so that a busy machine slows both alike; the median of them counts. */
-const readings = 3;
+const readings = size(3, 1);
 /** Changes whose way to the handler is timed, and how many come in a second. */
-const changes = 1_000;
+const changes = size(1_000, 30);
 const changesPerSecond = 100;
+/** There is no baseline for times and memory, so their bars are absolute. */
+const bars = { listS: ["≤", 10], p99Ms: ["≤", 100], rssMb: ["≤", 150], growth: ["≤", 12] } as const;
 
 export async function bench(kubeconfig: string): Promise<void> {
   await using owner = createOwner();
@@ -45,7 +45,7 @@ export async function bench(kubeconfig: string): Promise<void> {
     },
     { what: "a change reaches its handler, p99", seconds: round(p99Ms / 1_000, 4) },
   ];
-  report("watch: a real API server with KWOK, our client in a process of its own", rows, {
+  const line = {
     bench: "watch",
     nodes: all.nodes,
     pods: all.pods,
@@ -53,7 +53,8 @@ export async function bench(kubeconfig: string): Promise<void> {
     p99Ms,
     rssMb: round(peakMb, 1),
     growth: round(growth),
-  });
+  };
+  report("watch: a real API server with KWOK, our client in a process of its own", rows, line, bars);
 }
 
 function rowOf({ seconds, cpuSeconds, heapMb }: PodsRead): object {
@@ -79,28 +80,23 @@ async function readPods(kubeconfig: string): Promise<{ few: PodsRead; all: PodsR
 }
 
 async function readOnce(kubeconfig: string, namespace: string[]): Promise<PodsRead> {
-  const child = startReader(kubeconfig, "pods", ...namespace);
-  const read = await told<PodsRead>(child, "heapMb");
+  const child = launch("watch-process.ts", kubeconfig, "pods", ...namespace);
+  const read = await told<Told, "read">(child, "read");
   await once(child, "exit");
   return read;
 }
 
 function medianOf(reads: readonly PodsRead[]): PodsRead {
-  const middle = (field: keyof PodsRead) =>
-    percentile(
-      reads.map((read) => read[field]),
-      0.5,
-    );
+  const middle = (field: keyof PodsRead) => median(reads.map((read) => read[field]));
   return { seconds: middle("seconds"), cpuSeconds: middle("cpuSeconds"), heapMb: middle("heapMb") };
 }
 
 async function readAll(kubeconfig: string, kube: Kube) {
-  const child = startReader(kubeconfig, "all");
-  const all = await told<AllRead>(child, "pods");
+  const child = launch("watch-process.ts", kubeconfig, "all");
+  const all = await told<Told, "all">(child, "all");
   const latenciesMs = await timeChanges(child, kube);
-  const memory = told<Memory>(child, "peakMb");
   child.send("memory");
-  const { peakMb } = await memory;
+  const { peakMb } = await told<Told, "memory">(child, "memory");
   await once(child, "exit");
   return { all, latenciesMs, peakMb };
 }
@@ -109,14 +105,14 @@ async function readAll(kubeconfig: string, kube: Kube) {
 async function timeChanges(child: ChildProcess, kube: Kube): Promise<number[]> {
   const answered = new Map<string, bigint>();
   const seen = new Map<string, bigint>();
-  const note = ({ version, atNs }: Seen) => void seen.set(version, atNs);
+  const note = (message: Told) => message.what === "seen" && seen.set(message.version, message.atNs);
   child.on("message", note);
   const writes: Promise<void>[] = [];
   for (let change = 0; change < changes; change += 1) {
     const at = { namespace: "default", name: podName(fewPods + change) };
-    const told = [{ op: "add", path: "/status/message", value: "changed" }] as const;
+    const changed = [{ op: "add", path: "/status/message", value: "changed" }] as const;
     writes.push(
-      kube.patch(kinds.pod, at, told, { subresource: "status" }).then(({ metadata }) => {
+      kube.patch(kinds.pod, at, changed, { subresource: "status" }).then(({ metadata }) => {
         answered.set(metadata.resourceVersion ?? "", process.hrtime.bigint());
       }),
     );
@@ -126,15 +122,4 @@ async function timeChanges(child: ChildProcess, kube: Kube): Promise<number[]> {
   await eventually("every change", () => [...answered.keys()].every((version) => seen.has(version)));
   child.off("message", note);
   return [...answered].map(([version, atNs]) => Math.max(0, Number((seen.get(version) ?? 0n) - atNs) / 1e6));
-}
-
-/** The next message with this field; others may come in between. */
-async function told<T extends object>(child: ChildProcess, field: keyof T & string): Promise<T> {
-  for await (const [message] of on(child, "message", { close: ["exit"] })) if (field in message) return message as T;
-  throw new Error("the process ended");
-}
-
-function startReader(...args: string[]): ChildProcess {
-  const program = join(import.meta.dirname, "watch-process.ts");
-  return fork(program, args, { execArgv: nodeFlags, serialization: "advanced" });
 }

@@ -128,6 +128,8 @@ const kubeletConfiguration = {
   failSwapOn: false,
   enforceNodeAllocatable: [],
   evictionHard: { "memory.available": "100Mi", "nodefs.available": "1%", "imagefs.available": "1%" },
+  // A volume that is too large is noticed by its size, which is else read once a minute.
+  volumeStatsAggPeriod: "5s",
   // There is no registry to fetch an image from again.
   imageGCHighThresholdPercent: 100,
   // kube-proxy alone writes packet rules, all in tables of its own that go away whole.

@@ -1,10 +1,8 @@
 /**
- * An etcd and an API server of one's own: no root, no node, free ports on loopback, and gone with their owner. For tests
+ * An etcd and an API server of one's own: no root, no node, on a loopback address of its own, and gone with their owner. For tests
  * that restart, cut off or compact them, which nobody may do to the lab that all share.
  */
-import { once } from "node:events";
 import { cpSync, mkdtempSync, rmSync } from "node:fs";
-import { type AddressInfo, createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Owner } from "../test/owner.ts";
@@ -12,7 +10,7 @@ import type { TestCertificate } from "../test/test-certificate.ts";
 import { answers } from "./api.ts";
 import { binaryOf, isBuilt } from "./build.ts";
 import { write } from "./files.ts";
-import { type OwnProcess, startOwnProcess } from "./own-process.ts";
+import { type OwnProcess, ownAddress, startOwnProcess } from "./own-process.ts";
 import { kubeconfigOf, ownUsers, serviceAccountIssuer, writeSecrets } from "./own-secrets.ts";
 import type { ProgramName } from "./programs.ts";
 
@@ -26,8 +24,8 @@ export interface ControlPlaneOptions {
 }
 
 export interface OwnControlPlane {
+  readonly address: string;
   readonly apiUrl: string;
-  readonly apiPort: number;
   /** The credentials of one who may do everything, and a kubeconfig of them. */
   readonly admin: { readonly token: string };
   readonly kubeconfig: string;
@@ -54,6 +52,10 @@ export interface OwnControlPlane {
   close(): Promise<void>;
 }
 
+/** Others than those of a cluster on this machine, which may listen on every address. */
+const [etcdPort, etcdPeerPort] = [22_379, 22_380];
+export const apiPort = 26_443;
+
 /** Why it cannot run here, or false. In CI nothing is skipped: there a missing program makes the tests fail. */
 export function controlPlaneMissing(programs: readonly ProgramName[] = ["kube"]): string | false {
   const missing = programs.filter((name) => !isBuilt(name));
@@ -64,9 +66,9 @@ export function controlPlaneMissing(programs: readonly ProgramName[] = ["kube"])
 export async function startControlPlane(owner: Owner, options: ControlPlaneOptions = {}): Promise<OwnControlPlane> {
   const folder = mkdtempSync(join(tmpdir(), "akash-provider-kube-"));
   const file = (name: string) => join(folder, name);
-  const [etcdPort = 0, peerPort = 0, apiPort = 0] = await freePorts(3);
-  const etcdUrl = `http://127.0.0.1:${etcdPort}`;
-  const apiUrl = `https://127.0.0.1:${apiPort}`;
+  const address = ownAddress();
+  const etcdUrl = `http://${address}:${etcdPort}`;
+  const apiUrl = `https://${address}:${apiPort}`;
   const { authority, accountKeyPem } = writeSecrets(folder);
   const processes = new Map<string, OwnProcess>();
 
@@ -77,12 +79,12 @@ export async function startControlPlane(owner: Owner, options: ControlPlaneOptio
   }
 
   async function startApi(): Promise<void> {
-    const args = apiArguments(file, etcdUrl, apiPort);
+    const args = apiArguments(file, etcdUrl, address);
     await run("kube-apiserver", { program: "kube", args }, () => answers(`${apiUrl}/readyz`));
   }
 
   async function startEtcd(): Promise<void> {
-    const args = etcdArguments(file("etcd"), etcdUrl, `http://127.0.0.1:${peerPort}`);
+    const args = etcdArguments(file("etcd"), etcdUrl, `http://${address}:${etcdPeerPort}`);
     await run("etcd", { program: "kube", args }, () => answers(`${etcdUrl}/health`));
   }
 
@@ -108,8 +110,8 @@ export async function startControlPlane(owner: Owner, options: ControlPlaneOptio
 
   owner.after(close);
   const plane: OwnControlPlane = {
+    address,
     apiUrl,
-    apiPort,
     admin: ownUsers.admin,
     kubeconfig: writeKubeconfig("admin.kubeconfig", ownUsers.admin),
     strangerKubeconfig: writeKubeconfig("stranger.kubeconfig", ownUsers.stranger),
@@ -150,6 +152,21 @@ export async function startControlPlane(owner: Owner, options: ControlPlaneOptio
   return plane;
 }
 
+const shared = "LAB_SHARED_KUBECONFIG";
+
+/** For the runner: the test files that it starts after this find one control plane that runs as long as its owner. */
+export async function shareControlPlane(owner: Owner): Promise<void> {
+  if (isBuilt()) process.env[shared] = await sharedControlPlane(owner);
+}
+
+/**
+ * The kubeconfig of one with controllers, for tests that neither stop it nor mind what others have there: that of the run,
+ * or one of the owner's where a file of tests is run alone.
+ */
+export async function sharedControlPlane(owner: Owner): Promise<string> {
+  return process.env[shared] ?? (await startControlPlane(owner, { controllers: true })).kubeconfig;
+}
+
 function etcdArguments(data: string, url: string, peerUrl: string): string[] {
   return [
     "etcd",
@@ -165,14 +182,14 @@ function etcdArguments(data: string, url: string, peerUrl: string): string[] {
   ];
 }
 
-function apiArguments(file: (name: string) => string, etcdUrl: string, port: number): string[] {
+function apiArguments(file: (name: string) => string, etcdUrl: string, address: string): string[] {
   return [
     "kube-apiserver",
     `--etcd-servers=${etcdUrl}`,
-    "--bind-address=127.0.0.1",
+    `--bind-address=${address}`,
     // Loopback is refused here, and nobody comes this way.
     "--advertise-address=192.0.2.1",
-    `--secure-port=${port}`,
+    `--secure-port=${apiPort}`,
     "--service-cluster-ip-range=10.96.0.0/16",
     `--tls-cert-file=${file("apiserver.crt")}`,
     `--tls-private-key-file=${file("apiserver.key")}`,
@@ -225,13 +242,4 @@ async function compact(etcdUrl: string): Promise<void> {
   await ask("/v3/kv/put", { key });
   const { header } = await ask("/v3/kv/put", { key });
   await ask("/v3/kv/compaction", { revision: header.revision, physical: true });
-}
-
-/** Held all at once, so that they differ. */
-export async function freePorts(count: number): Promise<number[]> {
-  const servers = Array.from({ length: count }, () => createServer().listen(0, "127.0.0.1"));
-  await Promise.all(servers.map((server) => once(server, "listening")));
-  const ports = servers.map((server) => (server.address() as AddressInfo).port);
-  await Promise.all(servers.map((server) => once(server.close(), "close")));
-  return ports;
 }

@@ -1,5 +1,6 @@
 /** A process of the lab's programs that belongs to one test: it writes its log into a folder and cannot outlive us. */
 import { spawn } from "node:child_process";
+import { randomInt } from "node:crypto";
 import { once } from "node:events";
 import { closeSync, openSync } from "node:fs";
 import { delimiter, join } from "node:path";
@@ -17,6 +18,11 @@ export interface OwnProcess {
 
 /** An API server on a busy machine takes half of this. */
 const readyWithinMs = 90_000;
+
+/** A loopback address that no other process uses: each of its ports is free, and stays free while a server restarts. */
+export function ownAddress(): string {
+  return [127, randomInt(64, 128), randomInt(256), randomInt(1, 255)].join(".");
+}
 
 export function startOwnProcess(name: string, { program, args }: Command, folder: string): OwnProcess {
   const logFile = join(folder, `${name}.log`);

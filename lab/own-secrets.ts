@@ -13,6 +13,9 @@ export const ownUsers = {
 
 export const serviceAccountIssuer = "https://kubernetes.default.svc.cluster.local";
 
+/** That its certificate is for: a test may reach the server through a proxy on another address. */
+export const serverName = "kube-apiserver";
+
 export interface OwnSecrets {
   /** Signs client certificates that the API server believes. */
   readonly authority: TestCertificate;
@@ -23,7 +26,7 @@ export interface OwnSecrets {
 export function writeSecrets(folder: string): OwnSecrets {
   const put = (name: string, content: string | object) => write(join(folder, name), content);
   const authority = makeCertificate({ name: "lab" });
-  const server = makeCertificate({ name: "kube-apiserver", issuer: authority });
+  const server = makeCertificate({ name: serverName, host: serverName, issuer: authority });
   put("ca.crt", authority.certPem);
   put("apiserver.crt", server.certPem);
   put("apiserver.key", server.keyPem);
@@ -45,11 +48,15 @@ const auditPolicy = {
 };
 
 export function kubeconfigOf(server: string, authorityPem: string, user: object): object {
-  const authority = Buffer.from(authorityPem).toString("base64");
+  const cluster = {
+    server,
+    "tls-server-name": serverName,
+    "certificate-authority-data": Buffer.from(authorityPem).toString("base64"),
+  };
   return {
     apiVersion: "v1",
     kind: "Config",
-    clusters: [{ name: "own", cluster: { server, "certificate-authority-data": authority } }],
+    clusters: [{ name: "own", cluster }],
     users: [{ name: "me", user }],
     contexts: [{ name: "own", context: { cluster: "own", user: "me" } }],
     "current-context": "own",

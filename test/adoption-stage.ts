@@ -15,7 +15,8 @@ import { formatDeploymentId, formatLeaseId, type LeaseId } from "../src/market/i
 import { leaseNamespace } from "../src/market/lease-namespace.ts";
 import type { ManifestGroup } from "../src/market/manifest.ts";
 import { openBoundary } from "../src/runtime/boundary.ts";
-import { realClock } from "../src/runtime/clock.ts";
+import { type Clock, realClock } from "../src/runtime/clock.ts";
+import { limits } from "../src/runtime/limits.ts";
 import { silentLog } from "../src/runtime/log.ts";
 import { createSeededRandom } from "../src/runtime/random.ts";
 import { eventually } from "./eventually.ts";
@@ -29,7 +30,8 @@ export const adoptedOptions: LeaseOptions = {
   hosts: { blockedHosts: [], ingressDomain: "ingress.lab.test", staticHostDomain: "ingress.lab.test" },
 };
 
-const clock = realClock;
+/** No MetalLB gives addresses here: by this clock a manifest that comes now has already waited for them. */
+const clock: Clock = { ...realClock, now: () => realClock.now() + limits.leaseAddressWaitMs };
 /** Where all recorded custom resources are. */
 const manifestNamespace = "lease";
 
@@ -146,7 +148,7 @@ export async function startAdopting(
   { dir = memoryFolder(owner), current = "" }: { dir?: string; current?: string } = {},
 ): Promise<AdoptingLife> {
   const [kube, writes] = counting(connect());
-  const { journal } = await openJournal({ dir, clock, log: silentLog, boundary: openBoundary });
+  const { journal } = await openJournal({ dir, clock: realClock, log: silentLog, boundary: openBoundary });
   const random = createSeededRandom(1);
   const hash = { current };
   const chain = chainWith(leases, hash);

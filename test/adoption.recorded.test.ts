@@ -1,7 +1,7 @@
 import { checkAdoption } from "./adoption.contract.ts";
 import { checkGoingBack } from "./going-back.contract.ts";
-import { long } from "./runs.ts";
 import { simulateKube } from "./simulated-kube.ts";
+import { thorough } from "./thorough.ts";
 
 checkAdoption({
   server: "the simulated server",
@@ -10,7 +10,7 @@ checkAdoption({
     return (_owner, fieldManager) => cluster.connect(fieldManager);
   },
   // One with lists that no apply takes, one with volumes and a field that the server dropped.
-  ...(!long && { only: /objects\/(dup|persistent)\/objects.json/ }),
+  ...(!thorough && { only: /objects\/(dup|persistent)\/objects.json/ }),
 });
 
 checkGoingBack("the simulated server", (owner) => simulateKube(owner).connect);

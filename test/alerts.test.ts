@@ -195,20 +195,21 @@ test("each rule is quiet on what a well provider serves, and fires on what it se
   );
   // The longest look back and the longest patience of a rule, together.
   const minutes = 120;
-  const names = [...troubled.keys()];
-  const quiet = names.map((alert) => ({ minute: minutes - 1, alert, fires: false }));
-  checkFiring(t, rules, [{ text: well, minutes }], quiet);
-  for (const [alert, text] of troubled) {
-    const before = { minute: minutes - 1, alert, fires: false };
-    const after = { minute: 2 * minutes - 1, alert, fires: true };
-    checkFiring(
-      t,
-      rules,
-      [
-        { text: well, minutes },
-        { text, minutes },
-      ],
-      [before, after],
-    );
-  }
+  const quiet = {
+    name: "nothing is wrong",
+    scrapes: [{ text: well, minutes }],
+    expected: [...troubled.keys()].map((alert) => ({ minute: minutes - 1, alert, fires: false })),
+  };
+  const firing = [...troubled].map(([alert, text]) => ({
+    name: alert,
+    scrapes: [
+      { text: well, minutes },
+      { text, minutes },
+    ],
+    expected: [
+      { minute: minutes - 1, alert, fires: false },
+      { minute: 2 * minutes - 1, alert, fires: true },
+    ],
+  }));
+  checkFiring(t, rules, [quiet, ...firing]);
 });

@@ -46,12 +46,17 @@ interface Playing {
   readonly seed: number;
   /** Counted from 1; 0 for none. */
   readonly crashAt: number;
+  /** Between the crash and the next life. */
+  readonly awayMs?: number;
   readonly dir: string;
   /** A fault that is put into the provider, to see that it is noticed. */
   readonly parts?: ProviderParts;
 }
 
-export async function playBidHistory(stage: BidStage, { seed, crashAt, dir, parts }: Playing): Promise<BidHistory> {
+export async function playBidHistory(
+  stage: BidStage,
+  { seed, crashAt, awayMs = 0, dir, parts }: Playing,
+): Promise<BidHistory> {
   const random = createSeededRandom(seed);
   const crash = Promise.withResolvers<void>();
   const boundary = createCountingBoundary(crashAt, (at) => {
@@ -59,7 +64,10 @@ export async function playBidHistory(stage: BidStage, { seed, crashAt, dir, part
     throw new SimulatedCrash(at);
   });
   const start = (at: Boundary) => stage.start("one", { ...parts, dir, boundary: at, options: { bidTimeoutMs } });
-  const told = tellStory(stage, random.int(3_000));
+  const told = tellStory(stage, random.int(3_000)).then(async (orders) => {
+    await lateBidEnds(stage);
+    return orders;
+  });
   const faults = new Set<string>();
   const live = async ({ ready }: StartedProvider) => {
     const provider = await ready;
@@ -76,7 +84,7 @@ export async function playBidHistory(stage: BidStage, { seed, crashAt, dir, part
   let found = await Promise.race([crash.promise.then(() => undefined), whole]);
   await first.stop().catch(() => undefined);
   if (!found) {
-    await sleep(stage.clock, [0, 2_000, 8_000][random.int(3)] ?? 0);
+    await sleep(stage.clock, awayMs);
     const second = start(openBoundary);
     found = await live(second);
     await second.stop();
@@ -125,15 +133,8 @@ export function ordersOf(stage: BidStage): Record<Fate, OrderId> {
   return { won: order(1n), lost: order(2n), closed: order(3n), late: order(4n) };
 }
 
-/** What becomes of the order on which nobody decides: its tenant may also close it when all else is over. */
-export type LateEnd = "timed out" | "order closed";
-
-/** The tenant's and the rival's side: neither knows that the provider may be away. */
-export async function tellStory(
-  stage: BidStage,
-  pauseMs: number,
-  late: LateEnd = "timed out",
-): Promise<Record<Fate, OrderId>> {
+/** The tenant's and the rival's side, until all but one is decided: neither knows that the provider may be away. */
+export async function tellStory(stage: BidStage, pauseMs: number): Promise<Record<Fate, OrderId>> {
   const { queries } = stage;
   const orders = ordersOf(stage);
   await sleep(stage.clock, pauseMs);
@@ -159,21 +160,30 @@ export async function tellStory(
     })(),
     stage.until("our bid", async () => (await stateOf(ours(orders.late))) !== undefined),
   ]);
-  if (late === "order closed") await stage.close(orders.late.dseq);
-  await stage.until("our bid's end", async () => (await stateOf(ours(orders.late))) === "closed");
   return orders;
 }
 
-/** Nothing is owed any more, and all that happened has been looked at. */
+/** What becomes of the order on which nobody decides: its tenant may also close it when all else is over. */
+export type LateEnd = "timed out" | "order closed";
+
+export async function lateBidEnds(stage: BidStage, late: LateEnd = "timed out"): Promise<void> {
+  if (late === "order closed") await stage.close(ordersOf(stage).late.dseq);
+  const bid: BidId = { ...ordersOf(stage).late, provider: stage.signer("one").address, bseq: 0 };
+  await stage.until("our bid's end", async () => (await stage.queries.bid(bid)).value?.state === "closed");
+}
+
+/** Nothing is owed any more, all that happened has been looked at, and so many bids are open. */
 export async function settled(
   stage: Pick<BidStage, "until" | "blocks">,
   { chain, status, engine }: BiddingProvider,
+  open = 0,
 ): Promise<void> {
   const isOver = (line: { readonly outcome: string | undefined }) =>
     line.outcome !== undefined && line.outcome !== "bid";
   await stage.until("an end to all", () => {
     const lines = engine.orders(10);
-    return owed(chain) === 0 && status()?.bids === 0 && lines.length === 4 && lines.every(isOver);
+    const isSettled = owed(chain) === 0 && status()?.bids === open && lines.length === 4;
+    return isSettled && lines.filter(isOver).length === 4 - open;
   });
   await stage.blocks(3);
 }

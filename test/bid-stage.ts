@@ -178,8 +178,12 @@ export async function onBidStage(
 }
 
 /** In real time and as fast as a small machine can, for providers that are processes of their own. */
-export async function onRealBidStage(t: TestContext, play: (stage: BidStage) => Promise<void>): Promise<void> {
-  await setUp(t, { clock: realClock, blockMs: 100, lookMs: 20, patienceMs: 60_000, listens: true }, play);
+export async function onRealBidStage(
+  t: TestContext,
+  play: (stage: BidStage) => Promise<void>,
+  clock = realClock,
+): Promise<void> {
+  await setUp(t, { clock, blockMs: 100, lookMs: 20, patienceMs: 240_000, listens: true }, play);
 }
 
 async function setUp(t: TestContext, pace: Pace, play: (stage: BidStage) => Promise<void>): Promise<void> {
@@ -247,9 +251,9 @@ async function setUp(t: TestContext, pace: Pace, play: (stage: BidStage) => Prom
     accept: (bid) => send(tenant, createLease(bid)),
     close: (dseq) => send(tenant, closeDeployment({ owner: tenant.address, dseq })),
     async until(what, isSo) {
-      const limitMs = clock.now() + patienceMs;
+      const limitMs = clock.monotonicMs() + patienceMs;
       while (!(await isSo())) {
-        if (clock.now() > limitMs) throw new Error(`waited in vain: ${what}`);
+        if (clock.monotonicMs() > limitMs) throw new Error(`waited in vain: ${what}`);
         await sleep(clock, lookMs);
       }
     },

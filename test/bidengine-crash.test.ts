@@ -3,38 +3,33 @@ import { join } from "node:path";
 import { type TestContext, test } from "node:test";
 import { type BidHistory, checkEnd, playBidHistory } from "./bid-history.ts";
 import { onBidStage, type ProviderParts } from "./bid-stage.ts";
+import { kindsOf } from "./boundary-kinds.ts";
+import { playCrashes } from "./crash-points.ts";
 import { memoryFolder } from "./folder.ts";
-import { long } from "./runs.ts";
+import { counts, quickTest, seeds } from "./thorough.ts";
 
-type Playing = { readonly seed: number; readonly crashAt: number; readonly parts?: ProviderParts };
+type Playing = Omit<Parameters<typeof playBidHistory>[1], "dir">;
 
-test("wherever the provider ends on the way of an order, it comes to the same bids and the same capacity", async (t) => {
-  const whole = await play(t, { seed: 0, crashAt: 0 });
-  checkEnd(whole);
-  let crashes = 0;
-  for (const { seed, crashAt } of crashPoints(whole.crossings)) {
-    const where = `seed ${seed}, crash at ${crashAt}, about ${whole.crossings[crashAt - 1]}`;
-    const history = await play(t, { seed, crashAt }).catch((thrown: unknown) => {
-      throw new Error(where, { cause: thrown });
-    });
-    if (history.crashed) crashes += 1;
-    assert.doesNotThrow(() => checkEnd(history), where);
-    assert.deepEqual(endOf(history), endOf(whole), where);
-  }
-  t.diagnostic(`${whole.crossings.length} boundaries, ${crashes} crashes`);
-  assert.ok(crashes > 0);
+/** Before the next life; the tenant waits for its bids for longer. */
+const absencesMs = [0, 2_000, 8_000];
+
+test("after a crash at any boundary of an order's way the bids and the capacity are those of a run without one", async (t) => {
+  await playCrashes(t, "bidengine-crash", {
+    seeds: seeds(counts(1, 1, 3)),
+    sample: { every: 3, about: /bid|release|broadcast/ },
+    async whole(seed) {
+      const whole = await play(t, { seed, crashAt: 0 });
+      checkEnd(whole);
+      return whole;
+    },
+    async crash({ seed, crashAt, index }, whole) {
+      const history = await play(t, { seed, crashAt, awayMs: absencesMs[index % absencesMs.length] ?? 0 });
+      assert.ok(history.crashed);
+      checkEnd(history);
+      assert.deepEqual(endOf(history), endOf(whole));
+    },
+  });
 });
-
-/** Every one of them in the long run, with several seeds; else the first of each kind of unit that is about a bid. */
-function crashPoints(crossings: readonly string[]): Playing[] {
-  const all = crossings.map((_, index) => index + 1);
-  if (long) return [1, 2, 3].flatMap((seed) => all.map((crashAt) => ({ seed, crashAt })));
-  const kinds = new Map(
-    crossings.map((crossing, index) => [crossing.replace(/ and \d+ more|[0-9A-F]{64}/, ""), index + 1]),
-  );
-  const about = [...kinds].filter(([kind]) => /bid|release|outcome|broadcast|sent|settle/.test(kind));
-  return about.map(([, crashAt], index) => ({ seed: index + 1, crashAt }));
-}
 
 async function play(t: TestContext, playing: Playing): Promise<BidHistory> {
   let history: BidHistory | undefined;
@@ -87,17 +82,17 @@ const planted: readonly [string, RegExp, NonNullable<ProviderParts["plant"]>][] 
 let crossing: Promise<number> | undefined;
 function afterBid(t: TestContext): Promise<number> {
   crossing ??= play(t, { seed: 1, crashAt: 0 }).then(
-    ({ crossings }) => 1 + crossings.findIndex((each) => /^journal bid .*commit:after/.test(each)),
+    ({ crossings }) => 1 + crossings.findIndex((each) => kindsOf(each).includes("journal bid commit:after")),
   );
   return crossing;
 }
 
-test("the same parts put together by hand come to the same end", async (t) => {
+quickTest("the same parts put together by hand come to the same end", async (t) => {
   checkEnd(await play(t, { seed: 1, crashAt: await afterBid(t), parts: { plant: (sound) => sound } }));
 });
 
 for (const [fault, sign, plant] of planted) {
-  test(`this would notice ${fault}`, async (t) => {
+  quickTest(`this would notice ${fault}`, async (t) => {
     const history = await play(t, { seed: 1, crashAt: await afterBid(t), parts: { plant } });
     assert.ok(history.crashed);
     assert.throws(() => checkEnd(history), sign);

@@ -12,7 +12,7 @@ import { startProxy } from "./cuttable-proxy.ts";
 import { eventually } from "./eventually.ts";
 import { createOwner } from "./owner.ts";
 import { openBus } from "./redis-bus.ts";
-import { freePort, type RedisServer, redisMissing, startRedis } from "./redis-server.ts";
+import { type RedisServer, redisMissing, startRedis, stoppedRedisPort } from "./redis-server.ts";
 import { runs } from "./runs.ts";
 
 const orders = "akash.provider.event.order";
@@ -56,7 +56,7 @@ async function publishThroughCuts(
 
 describe("the Redis bus in trouble", { skip: redisMissing }, () => {
   test("a Redis that is absent at start is reported once, and found when it appears with nothing lost", async (t) => {
-    const port = await freePort();
+    const port = await stoppedRedisPort(t);
     const { bus, lines } = openBus(t, { url: `redis://127.0.0.1:${port}` });
     const seen = listen(bus, orders);
     for (let n = 0; n < 10; n += 1) publishOrder(bus, n);
@@ -73,7 +73,7 @@ describe("the Redis bus in trouble", { skip: redisMissing }, () => {
   });
 
   test("while Redis is away the oldest messages go, by topic, but never the last retained value", async (t) => {
-    const port = await freePort();
+    const port = await stoppedRedisPort(t);
     const { bus } = openBus(t, { url: `redis://127.0.0.1:${port}` }, { busOutgoingMessages: 5 });
     bus.publish("inventory.nodes", { n: 1 }, { retain: true });
     bus.publish("inventory.nodes", { n: 2 }, { retain: true });
@@ -219,7 +219,7 @@ describe("the Redis bus in trouble", { skip: redisMissing }, () => {
     const server = await startRedis(t);
     const address = redisAddress({ url: server.url });
     const { signal } = new AbortController();
-    const connection = await openConnection(address, { name: "stall", clock: realClock, answerMs: 5_000, signal });
+    const connection = await openConnection(address, { name: "stall", clock: realClock, answerMs: 60_000, signal });
     t.after(() => connection.close());
     const answer = connection.send(["PING"], 50);
     // The client writes at the end of this turn; then the answer comes while nobody looks.

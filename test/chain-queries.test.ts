@@ -46,7 +46,7 @@ import {
   spec,
 } from "./market-messages.ts";
 import { person } from "./market-stage.ts";
-import { readJsonVector, vectorTest } from "./vectors.ts";
+import { readJsonRecording } from "./recordings.ts";
 
 const deployment = (dseq: bigint): DeploymentId => ({ owner: tenantAddress, dseq });
 const order = (dseq: bigint): OrderId => ({ ...deployment(dseq), gseq: 1, oseq: 1 });
@@ -69,8 +69,8 @@ const recordedLists: readonly [string, Query<never, { readonly items: readonly u
 ];
 
 for (const [name, query] of recordedLists) {
-  vectorTest(`the real node's list ${name} is read whole`, () => {
-    const { response } = readJsonVector<{ response: { value: string | null } }>(`chain/queries/${name}.json`);
+  test(`the real node's list ${name} is read whole`, () => {
+    const { response } = readJsonRecording<{ response: { value: string | null } }>(`chain/queries/${name}.json`);
     const bytes = Buffer.from(response.value ?? "", "base64");
     const { items } = query.decode(bytes, 1n);
     // What is listed is the first field of every one of these answers.
@@ -78,8 +78,8 @@ for (const [name, query] of recordedLists) {
   });
 }
 
-vectorTest("the real node's market parameters are read with what reclamation added", () => {
-  const { response } = readJsonVector<{ response: { value: string } }>(
+test("the real node's market parameters are read with what reclamation added", () => {
+  const { response } = readJsonRecording<{ response: { value: string } }>(
     "chain/queries/akash.market.v1beta5.Query.Params.json",
   );
   const params = marketParamsQuery.decode(Buffer.from(response.value, "base64"), 1n);

@@ -14,9 +14,10 @@ import { leaseNamespace } from "../src/market/lease-namespace.ts";
 import { audited, playHistory } from "./capacity-history.ts";
 import { adjustable, createLedger, type Wish } from "./capacity-ledger.ts";
 import { type CapacityStage, capacityStage } from "./capacity-stage.ts";
+import { playSeeds } from "./failed-cases.ts";
 import { gi } from "./placement-samples.ts";
-import { runs } from "./runs.ts";
 import { isRunningAndReady } from "./simulated-cluster-stage.ts";
+import { counts, quickTest, seeds } from "./thorough.ts";
 
 const size = { cpuMilli: 4_000n, memoryBytes: 16n * gi, ephemeralBytes: 200n * gi };
 
@@ -59,120 +60,138 @@ function podsOf({ cluster }: CapacityStage, lease: LeaseId): Pod[] {
 /** The services do not know each other: what one needs and what the other gives are held together here. */
 const needed = (given: ClusterCapacity): Capacity => given;
 
-test("the cluster service gives what the bid engine needs of it", () => {
+quickTest("the cluster service gives what the bid engine needs of it", () => {
   const given = {} as ClusterCapacity;
   assert.equal(needed(given), given);
 });
 
 const oneStore: Wish = { pages: 1, apis: 0, stores: 1, caches: 0 };
 
-test("a volume that cannot move is counted once, also by a provider that starts while its pod waits", async (t) => {
-  const { stage, nodes, pods, rest, troubles } = await running(t, oneStore);
-  const home = pods().find(({ metadata }) => metadata.name === "store-0")?.spec.nodeName ?? "";
-  nodes.drain(home);
-  await rest();
-  const waiting = pods().find(({ metadata }) => metadata.name === "store-0");
-  assert.equal(waiting?.spec.nodeName, undefined);
-  assert.deepEqual(troubles(), ["store VolumeNotBound"]);
-  // For longer than a lease may be unwell: it is no fault of its tenant.
-  await rest(600_000);
-  assert.deepEqual(stage.closings, []);
-  await stage.restart();
-  await rest();
-  nodes.uncordon(home);
-  await rest();
-  assert.ok(pods().every(isRunningAndReady));
-  assert.equal(pods().find(({ metadata }) => metadata.name === "store-0")?.spec.nodeName, home);
-});
+quickTest(
+  "a volume that cannot move is counted once, also by a provider that starts while its pod waits",
+  async (t) => {
+    const { stage, nodes, pods, rest, troubles } = await running(t, oneStore);
+    const home = pods().find(({ metadata }) => metadata.name === "store-0")?.spec.nodeName ?? "";
+    nodes.drain(home);
+    await rest();
+    const waiting = pods().find(({ metadata }) => metadata.name === "store-0");
+    assert.equal(waiting?.spec.nodeName, undefined);
+    assert.deepEqual(troubles(), ["store VolumeNotBound"]);
+    // For longer than a lease may be unwell: it is no fault of its tenant.
+    await rest(600_000);
+    assert.deepEqual(stage.closings, []);
+    await stage.restart();
+    await rest();
+    nodes.uncordon(home);
+    await rest();
+    assert.ok(pods().every(isRunningAndReady));
+    assert.equal(pods().find(({ metadata }) => metadata.name === "store-0")?.spec.nodeName, home);
+  },
+);
 
-test("an update shifts replicas between services of a unit in place, and no pod restarts that stays", async (t) => {
-  const { stage, pods, rest, scale, claims } = await running(t, { pages: 3, apis: 1, stores: 2, caches: 0 });
-  const before = new Map(pods().map(({ metadata }) => [metadata.name, metadata.uid]));
-  await scale({ pages: 2, apis: 2, stores: 1, caches: 1 });
-  await rest();
-  const counts = Map.groupBy(pods(), ({ metadata }) => metadata.labels?.["akash.network/manifest-service"]);
-  assert.deepEqual(
-    ["page", "api", "store", "cache"].map((service) => counts.get(service)?.filter(isRunningAndReady).length),
-    [2, 2, 1, 1],
-  );
-  const kept = pods().filter(({ metadata }) => before.get(metadata.name) === metadata.uid);
-  assert.equal(kept.length, 4);
-  // The volume of the replica that is gone has data on it; it stays, is counted, and is told.
-  assert.deepEqual(claims(), ["cache-data-cache-0", "store-data-store-0", "store-data-store-1"]);
-  assert.deepEqual(
-    conditionsOf(stage.life.keeper.book).map(({ type }) => type),
-    ["SpareVolumes"],
-  );
-  // Back again: the claim that was left is taken up, and no further one is made.
-  await scale({ pages: 4, apis: 0, stores: 2, caches: 0 });
-  await rest();
-  assert.ok(pods().every(isRunningAndReady));
-  assert.equal(claims().length, 3);
-});
+quickTest(
+  "an update shifts replicas between services of a unit in place, and no pod restarts that stays",
+  async (t) => {
+    const { stage, pods, rest, scale, claims } = await running(t, { pages: 3, apis: 1, stores: 2, caches: 0 });
+    const before = new Map(pods().map(({ metadata }) => [metadata.name, metadata.uid]));
+    await scale({ pages: 2, apis: 2, stores: 1, caches: 1 });
+    await rest();
+    const counts = Map.groupBy(pods(), ({ metadata }) => metadata.labels?.["akash.network/manifest-service"]);
+    assert.deepEqual(
+      ["page", "api", "store", "cache"].map((service) => counts.get(service)?.filter(isRunningAndReady).length),
+      [2, 2, 1, 1],
+    );
+    const kept = pods().filter(({ metadata }) => before.get(metadata.name) === metadata.uid);
+    assert.equal(kept.length, 4);
+    // The volume of the replica that is gone has data on it; it stays, is counted, and is told.
+    assert.deepEqual(claims(), ["cache-data-cache-0", "store-data-store-0", "store-data-store-1"]);
+    assert.deepEqual(
+      conditionsOf(stage.life.keeper.book).map(({ type }) => type),
+      ["SpareVolumes"],
+    );
+    // Back again: the claim that was left is taken up, and no further one is made.
+    await scale({ pages: 4, apis: 0, stores: 2, caches: 0 });
+    await rest();
+    assert.ok(pods().every(isRunningAndReady));
+    assert.equal(claims().length, 3);
+  },
+);
 
-test("replicas shift although every machine is full: one waits until the other has gone", async (t) => {
+quickTest("replicas shift although every machine is full: one waits until the other has gone", async (t) => {
   const { pods, rest, scale } = await running(t, { pages: 5, apis: 5, stores: 0, caches: 0 });
   await scale({ pages: 10, apis: 0, stores: 0, caches: 0 });
   await rest();
   assert.equal(pods().filter(isRunningAndReady).length, 10);
 });
 
-test("a cordoned machine is not offered, what runs there stays and is counted, also when its kubelet starts again", async (t) => {
-  const { stage, nodes, pods, rest } = await running(t, { pages: 4, apis: 0, stores: 2, caches: 0 });
-  const before = pods().map(({ metadata }) => metadata.uid);
-  for (const name of ["a", "b"]) nodes.cordon(name);
-  await rest();
-  assert.equal(await stage.bid(2, adjustable({ pages: 1, apis: 0, stores: 0, caches: 0 })), false);
-  for (const name of ["a", "b"]) nodes.restart(name);
-  await rest();
-  nodes.uncordon("a");
-  await rest();
-  nodes.uncordon("b");
-  await rest();
-  assert.deepEqual(
-    pods().map(({ metadata }) => metadata.uid),
-    before,
-  );
-});
+quickTest(
+  "a cordoned machine is not offered, what runs there stays and is counted, also when its kubelet starts again",
+  async (t) => {
+    const { stage, nodes, pods, rest } = await running(t, { pages: 4, apis: 0, stores: 2, caches: 0 });
+    const before = pods().map(({ metadata }) => metadata.uid);
+    for (const name of ["a", "b"]) nodes.cordon(name);
+    await rest();
+    assert.equal(await stage.bid(2, adjustable({ pages: 1, apis: 0, stores: 0, caches: 0 })), false);
+    for (const name of ["a", "b"]) nodes.restart(name);
+    await rest();
+    nodes.uncordon("a");
+    await rest();
+    nodes.uncordon("b");
+    await rest();
+    assert.deepEqual(
+      pods().map(({ metadata }) => metadata.uid),
+      before,
+    );
+  },
+);
 
-test("the pods of a drained machine move, their room with them, and it is offered whole when it is back", async (t) => {
-  const { stage, nodes, pods, rest } = await running(t, { pages: 4, apis: 0, stores: 0, caches: 0 });
-  nodes.drain("a");
-  await rest();
-  assert.ok(pods().every((pod) => isRunningAndReady(pod) && pod.spec.nodeName === "b"));
-  nodes.uncordon("a");
-  await rest();
-  assert.deepEqual(stage.life.keeper.book.room.node("a")?.free.slice(0, 2), [size.cpuMilli, size.memoryBytes]);
-});
+quickTest(
+  "the pods of a drained machine move, their room with them, and it is offered whole when it is back",
+  async (t) => {
+    const { stage, nodes, pods, rest } = await running(t, { pages: 4, apis: 0, stores: 0, caches: 0 });
+    nodes.drain("a");
+    await rest();
+    assert.ok(pods().every((pod) => isRunningAndReady(pod) && pod.spec.nodeName === "b"));
+    nodes.uncordon("a");
+    await rest();
+    assert.deepEqual(stage.life.keeper.book.room.node("a")?.free.slice(0, 2), [size.cpuMilli, size.memoryBytes]);
+  },
+);
 
-test("what a lost machine ran is promised elsewhere as soon as it is given up, and nothing of it twice when it is back", async (t) => {
-  const { stage, nodes, pods, rest, troubles } = await running(t, { pages: 4, apis: 0, stores: 0, caches: 0 });
-  nodes.lose("a");
-  await rest(60_000);
-  // It may be back any time: until the cluster gives them up, its pods are where they were.
-  assert.ok(pods().some(({ spec }) => spec.nodeName === "a"));
-  assert.deepEqual(troubles(), ["page NodeLost"]);
-  await rest(300_000);
-  assert.ok(pods().every(({ spec }) => spec.nodeName !== "a"));
-  assert.deepEqual([troubles(), stage.closings], [[], []]);
-  nodes.bringBack("a");
-  await rest();
-  assert.ok(pods().every(isRunningAndReady));
-});
+quickTest(
+  "what a lost machine ran is promised elsewhere as soon as it is given up, and nothing of it twice when it is back",
+  async (t) => {
+    const { stage, nodes, pods, rest, troubles } = await running(t, { pages: 4, apis: 0, stores: 0, caches: 0 });
+    nodes.lose("a");
+    await rest(60_000);
+    // It may be back any time: until the cluster gives them up, its pods are where they were.
+    assert.ok(pods().some(({ spec }) => spec.nodeName === "a"));
+    assert.deepEqual(troubles(), ["page NodeLost"]);
+    await rest(300_000);
+    assert.ok(pods().every(({ spec }) => spec.nodeName !== "a"));
+    assert.deepEqual([troubles(), stage.closings], [[], []]);
+    nodes.bringBack("a");
+    await rest();
+    assert.ok(pods().every(isRunningAndReady));
+  },
+);
 
-test("a pod that is evicted for memory is replaced elsewhere, and its machine is not offered until it has enough again", async (t) => {
-  const { stage, nodes, pods, rest } = await running(t, { pages: 2, apis: 0, stores: 0, caches: 0 });
-  const [victim] = pods();
-  assert.ok(victim?.spec.nodeName);
-  nodes.evict(victim.metadata);
-  await rest();
-  assert.equal(stage.life.keeper.book.room.node(victim.spec.nodeName), undefined);
-  assert.ok(pods().every((pod) => isRunningAndReady(pod) && pod.spec.nodeName !== victim.spec.nodeName));
-  nodes.relieve(victim.spec.nodeName);
-  await rest();
-});
+quickTest(
+  "a pod that is evicted for memory is replaced elsewhere, and its machine is not offered until it has enough again",
+  async (t) => {
+    const { stage, nodes, pods, rest } = await running(t, { pages: 2, apis: 0, stores: 0, caches: 0 });
+    const [victim] = pods();
+    assert.ok(victim?.spec.nodeName);
+    nodes.evict(victim.metadata);
+    await rest();
+    assert.equal(stage.life.keeper.book.room.node(victim.spec.nodeName), undefined);
+    assert.ok(pods().every((pod) => isRunningAndReady(pod) && pod.spec.nodeName !== victim.spec.nodeName));
+    nodes.relieve(victim.spec.nodeName);
+    await rest();
+  },
+);
 
-test("machines that an autoscaler adds and takes away are offered at once, and no longer", async (t) => {
+quickTest("machines that an autoscaler adds and takes away are offered at once, and no longer", async (t) => {
   const { stage, nodes, pods, rest } = await running(t, { pages: 4, apis: 0, stores: 0, caches: 0 }, ["a"]);
   const large = adjustable({ pages: 5, apis: 0, stores: 0, caches: 0 });
   assert.equal(await stage.bid(2, large), false);
@@ -188,6 +207,5 @@ test("machines that an autoscaler adds and takes away are offered at once, and n
 });
 
 test("whatever happens to machines and leases, capacity adds up to the byte", async () => {
-  const histories = runs(1, 100);
-  for (let seed = 1; seed <= histories; seed += 1) await playHistory(seed, runs(12, 25));
+  await playSeeds("cluster-capacity", seeds(counts(1, 8, 100)), (seed) => playHistory(seed, counts(12, 25)));
 });

@@ -186,7 +186,7 @@ test("the compatibility checklist", async (t) => {
     proved("src/gateway/auth/network-tools.test.ts", "a token that a wallet signed as it signs transactions is good");
     proved("src/gateway/auth/network-tools.test.ts", "a token that a key signed by itself is good, for what it says");
     proved(
-      "src/gateway/auth/signature.recorded.test.ts",
+      "src/gateway/auth/signature.vectors.test.ts",
       "the network's own samples of signatures are good or bad as it says",
     );
     proved("test/gateway-strangers.test.ts", "a silent chain locks no tenant out");

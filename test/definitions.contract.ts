@@ -14,7 +14,6 @@ import { realClock } from "../src/runtime/clock.ts";
 import type { KubeContract, KubeStage } from "./kube.contract.ts";
 import { refusal } from "./kube-objects.ts";
 import { recordedLeases } from "./recorded-leases.ts";
-import { vectorsPresent } from "./vectors.ts";
 
 const owner = "akash1qqqsyqcyq5rqwzqfpg9scrgwpugpzysnwduagr";
 const lease = parseLeaseId(`${owner}/18446744073709551615/1/1/akash1zs23v9ccrydpk8qarc0jqgfzyvjz2f38jm8da6`);
@@ -91,8 +90,7 @@ export function checkDefinitions({ name, skip, open }: KubeContract): void {
       });
     });
 
-    const why = vectorsPresent ? "" : " (skipped: no recorded data, set VECTORS to its folder)";
-    test(`keep all that the network's provider wrote${why}`, { skip: !vectorsPresent }, async (t) => {
+    test("keep all that the network's provider wrote", async (t) => {
       const { kube, connect, namespace } = await installed(t, open);
       const restarted = connect(kube.fieldManager);
       let count = 0;

@@ -9,13 +9,14 @@ import { createSeededRandom } from "../src/runtime/random.ts";
 import { createEventApp } from "./event-app.ts";
 import { follow, openPool, startEventChain } from "./event-chain.ts";
 import { eventually } from "./eventually.ts";
+import { playSeeds } from "./failed-cases.ts";
 import { chaos, startFaultProxy } from "./fault-proxy.ts";
 import { faultTransport } from "./fault-transport.ts";
 import { createOwner } from "./owner.ts";
-import { runs } from "./runs.ts";
+import { counts, quickTest, seeds } from "./thorough.ts";
 
 test("calls that are cut, cut off, garbled, refused or answered with a web page cost no event", async () => {
-  for (let seed = 1; seed <= runs(2, 60); seed += 1) {
+  await playSeeds("follower-faults", seeds(counts(2, 6, 60)), async (seed) => {
     await using owner = createOwner();
     const random = createSeededRandom(seed);
     const chain = await startEventChain(owner, { perBlock: 2 });
@@ -30,10 +31,10 @@ test("calls that are cut, cut off, garbled, refused or answered with a web page 
     );
     const following = await follow(owner, pool);
     for (let made = 0; made < 20; made += 1) await chain.block(1 + random.int(3));
-    await eventually(`seed ${seed}`, () => following.follower.height === chain.node.height);
-    assert.deepEqual(following.seen, chain.app.told, `seed ${seed}`);
-    assert.deepEqual(following.gaps, [], `seed ${seed}`);
-  }
+    await eventually("the head", () => following.follower.height === chain.node.height);
+    assert.deepEqual(following.seen, chain.app.told);
+    assert.deepEqual(following.gaps, []);
+  });
 });
 
 /** Two ways to the same node, and the follower on one of them. */
@@ -58,7 +59,7 @@ async function twoNodes(t: TestContext, blockMs: number) {
   return { clock, app, node, pool, inUse, ...following };
 }
 
-test("a node that takes calls and never answers is left within three block times", async (t) => {
+quickTest("a node that takes calls and never answers is left within three block times", async (t) => {
   const blockMs = 1_000;
   const { clock, app, pool, inUse, follower, seen } = await twoNodes(t, blockMs);
   const before = follower.height;
@@ -71,7 +72,7 @@ test("a node that takes calls and never answers is left within three block times
   assert.deepEqual(seen, app.told.slice(0, seen.length));
 });
 
-test("a node whose height stands still for three block times is exchanged for one that goes on", async (t) => {
+quickTest("a node whose height stands still for three block times is exchanged for one that goes on", async (t) => {
   const blockMs = 200;
   const { clock, app, node, pool, inUse, follower, seen } = await twoNodes(t, blockMs);
   const frozenAt = node.height;
@@ -85,7 +86,7 @@ test("a node whose height stands still for three block times is exchanged for on
   assert.deepEqual(seen, app.told.slice(0, seen.length));
 });
 
-test("a chain that makes no blocks is told once, and once more when it stops again", async (t) => {
+quickTest("a chain that makes no blocks is told once, and once more when it stops again", async (t) => {
   const chain = await startEventChain(t);
   for (let made = 0; made < 3; made += 1) await chain.block();
   const pool = openPool(t, [chain.node.rpcUrl]);
@@ -102,7 +103,7 @@ test("a chain that makes no blocks is told once, and once more when it stops aga
   assert.equal(told.length, 2);
 });
 
-test("a node three blocks behind is not used, and one that catches up is used again", async (t) => {
+quickTest("a node three blocks behind is not used, and one that catches up is used again", async (t) => {
   const chain = await startEventChain(t, { perBlock: 1 });
   const [slow, good] = await Promise.all([1, 2].map(() => startFaultProxy(t, () => chain.node.rpcUrl)));
   assert.ok(slow && good);
@@ -126,7 +127,7 @@ test("a node three blocks behind is not used, and one that catches up is used ag
   assert.equal(pool.nodes[0]?.condition, "good");
 });
 
-test("a node of another chain is never used", async (t) => {
+quickTest("a node of another chain is never used", async (t) => {
   const chain = await startEventChain(t, { perBlock: 1 });
   const other = await startEventChain(t, { perBlock: 5, chainId: "other-1" });
   for (let made = 0; made < 5; made += 1) await chain.block();
@@ -142,7 +143,7 @@ test("a node of another chain is never used", async (t) => {
   assert.match(pool.nodes[0]?.trouble ?? "", /other-1/);
 });
 
-test("a block of 5,000 events comes whole", async (t) => {
+quickTest("a block of 5,000 events comes whole", async (t) => {
   const chain = await startEventChain(t);
   await chain.block(1, 5_000, 1);
   const pool = openPool(t, [chain.node.rpcUrl]);
@@ -153,21 +154,24 @@ test("a block of 5,000 events comes whole", async (t) => {
   assert.deepEqual(following.seen, chain.app.told);
 });
 
-test("a node that cannot give a block's results is passed over for that, and nothing is called lost", async (t) => {
-  const chain = await startEventChain(t, { perBlock: 1 });
-  const [poor, good] = await Promise.all([1, 2].map(() => startFaultProxy(t, () => chain.node.rpcUrl)));
-  assert.ok(poor && good);
-  poor.fault = (method) => (method === "block_results" ? "error" : undefined);
-  for (let made = 0; made < 10; made += 1) await chain.block();
-  const pool = openPool(t, [poor.url, good.url]);
-  await pool.open();
-  const following = await follow(t, pool);
-  await eventually("the head", () => following.follower.height === 10n);
-  assert.deepEqual(following.seen, chain.app.told);
-  assert.deepEqual(following.gaps, []);
-});
+quickTest(
+  "a node that cannot give a block's results is passed over for that, and nothing is called lost",
+  async (t) => {
+    const chain = await startEventChain(t, { perBlock: 1 });
+    const [poor, good] = await Promise.all([1, 2].map(() => startFaultProxy(t, () => chain.node.rpcUrl)));
+    assert.ok(poor && good);
+    poor.fault = (method) => (method === "block_results" ? "error" : undefined);
+    for (let made = 0; made < 10; made += 1) await chain.block();
+    const pool = openPool(t, [poor.url, good.url]);
+    await pool.open();
+    const following = await follow(t, pool);
+    await eventually("the head", () => following.follower.height === 10n);
+    assert.deepEqual(following.seen, chain.app.told);
+    assert.deepEqual(following.gaps, []);
+  },
+);
 
-test("results that the only node refuses for a while are waited for", async (t) => {
+quickTest("results that the only node refuses for a while are waited for", async (t) => {
   const chain = await startEventChain(t, { perBlock: 1 });
   const proxy = await startFaultProxy(t, () => chain.node.rpcUrl);
   let refusals = 0;
@@ -186,7 +190,7 @@ test("results that the only node refuses for a while are waited for", async (t) 
   assert.ok(following.follower.counts.retries > 0);
 });
 
-test("a height that is told before its results can be read is waited for in silence", async (t) => {
+quickTest("a height that is told before its results can be read is waited for in silence", async (t) => {
   const chain = await startEventChain(t, { perBlock: 1 });
   const proxies = await Promise.all([1, 2].map(() => startFaultProxy(t, () => chain.node.rpcUrl)));
   let early = 0;
@@ -222,7 +226,7 @@ test("a height that is told before its results can be read is waited for in sile
   );
 });
 
-test("blocks that no node has any more are told as a gap, and the rest is followed", async (t) => {
+quickTest("blocks that no node has any more are told as a gap, and the rest is followed", async (t) => {
   const chain = await startEventChain(t, { perBlock: 1, keepBlocks: 10 });
   for (let made = 0; made < 50; made += 1) await chain.block();
   const pool = openPool(t, [chain.node.rpcUrl]);

@@ -1,25 +1,14 @@
 /** Blocks of many megabytes, from a node in another process: what is measured here is ours alone. */
 import assert from "node:assert/strict";
-import { spawn } from "node:child_process";
-import { once } from "node:events";
-import { join } from "node:path";
-import { createInterface } from "node:readline";
 import { type TestContext, test } from "node:test";
+import type { Told } from "../bench/event-node.ts";
+import { startChild, told } from "../bench/processes.ts";
 import { follow, openPool } from "./event-chain.ts";
 import { eventually } from "./eventually.ts";
 
 async function startLargeNode(t: TestContext, blocks: number, eventsPerBlock: number): Promise<string> {
-  const script = join(import.meta.dirname, "..", "bench", "event-node.ts");
-  const node = spawn(process.execPath, [script, `${blocks}`, `${eventsPerBlock}`], {
-    stdio: ["ignore", "pipe", "inherit"],
-  });
-  t.after(async () => {
-    const exited = once(node, "exit");
-    node.kill();
-    await exited;
-  });
-  const [url] = (await once(createInterface(node.stdout), "line")) as [string];
-  return url;
+  const node = startChild(t, "event-node.ts", `${blocks}`, `${eventsPerBlock}`);
+  return (await told<Told, "ready">(node, "ready")).rpcUrl;
 }
 
 /** What this thread worked in all, and at most between two turns of the event loop; what other programs take does not count. */

@@ -31,9 +31,8 @@ import {
   sent,
 } from "./recorded-gateway.ts";
 import { isAllowed, type MatrixRow, type RecordedToken, tokenOf } from "./recorded-tokens.ts";
-import { long, runs } from "./runs.ts";
+import { runs } from "./runs.ts";
 import { makeCertificate as makeBareCertificate } from "./test-certificate.ts";
-import { vectorTest } from "./vectors.ts";
 
 const dseq = 4_100_001n;
 const hourMs = 3_600_000;
@@ -80,7 +79,7 @@ const started = once(async () => {
   return stage;
 });
 
-vectorTest("every recorded way to say who one is is answered as it was, but for what is meant to differ", async () => {
+test("every recorded way to say who one is is answered as it was, but for what is meant to differ", async () => {
   const stage = await started();
   const { port, tenant } = stage;
   const { volatile, vectors } = readGatewayVectors("auth.json");
@@ -207,20 +206,15 @@ test("nobody is let in over TLS with a header in which anything was changed", as
   const claims = (other = {}) => createAuthStage(Date.now()).claims({ iss: tenant.address, ...other });
   const forger = createForger({ ...people, claims }, createSeededRandom(8));
   const socket = await connectGateway({ port });
-  const tookMs: number[] = [];
-  while (tookMs.length < runs(200, 10_000)) {
+  for (let tried = 0; tried < runs(200, 10_000); ) {
     const { authorization, certificates = [] } = forger.next();
     // What cannot stand in a header never comes so far.
     if (certificates.length > 0 || authorization === undefined || !/^[\t -~\x80-\xff]*$/.test(authorization)) continue;
-    const startedMs = performance.now();
+    tried += 1;
     const { status, body } = await askOn(socket, { path: `/lease/${dseq}/1/1/status`, authorization });
-    tookMs.push(performance.now() - startedMs);
     assert(status === 400 || status === 401 || status === 431, `${status} ${body}: ${JSON.stringify(authorization)}`);
   }
   socket.destroy();
-  tookMs.sort((a, b) => a - b);
-  const slowMs = tookMs[Math.floor(tookMs.length * 0.999)] ?? 0;
-  if (long) assert(slowMs < 50, `one in a thousand takes ${slowMs} ms`);
 });
 
 interface Connection {

@@ -39,7 +39,7 @@ test("a certificate that is revoked is swapped: connections go on, and handshake
   const message = revokeCertificateMessage(stage.provider.address, first);
   const id = await outbox.file({ subject: "test", why: "test", message, priority: "account" });
   const { result } = await outbox.wait(id);
-  await mirror.reached(BigInt(result.height ?? 0) + 1n, AbortSignal.timeout(10_000));
+  await mirror.reached(BigInt(result.height ?? 0) + 1n, AbortSignal.timeout(60_000));
   assert.notEqual(await shown(stage), first, "not served any more after a block");
 
   const second = await eventually("another certificate", () => shown(stage));

@@ -31,23 +31,23 @@ test("a tenant with many followers of a lease to which much happens slows down n
   for (let at = 0; at < events; at += 1) happens(leaseNamespace(busy), at);
   happens(leaseNamespace(quiet), 0);
   await crowd[0]?.until(() => taken() > 0);
-  let [answers, slowestMs] = [0, 0];
+  let [answers, mostFrames] = [0, 0];
   const asking = (async () => {
     while (taken() < followers * events) {
-      const startMs = performance.now();
+      const before = taken();
       assert.equal((await ask()).status, 200);
       answers += 1;
-      slowestMs = Math.max(slowestMs, performance.now() - startMs);
+      mostFrames = Math.max(mostFrames, taken() - before);
     }
   })();
   await other.until(() => noted(other) === 1);
   const takenByThen = taken();
   await asking;
   t.diagnostic(
-    `${followers * events} frames: ${takenByThen} before another's one, ${answers} answers, each within ${Math.round(slowestMs)} ms`,
+    `${followers * events} frames: ${takenByThen} before another's one, ${answers} answers, at most ${mostFrames} before one of them`,
   );
   assert.ok(takenByThen < (followers * events) / 2, `${takenByThen} were taken before another tenant's one`);
-  assert.ok(answers >= 10, `${answers} answers meanwhile`);
+  assert.ok(mostFrames < (followers * events) / 4, `${mostFrames} were taken before one answer`);
   for (const client of [...crowd, other]) client.socket.destroy();
   socket.destroy();
 

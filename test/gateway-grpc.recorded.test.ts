@@ -1,12 +1,13 @@
 /** Our gRPC held against what the network's own gateway was seen to answer; what differs on purpose is a row with its reason. */
 import assert from "node:assert/strict";
 import { connect as connectHttp2, type IncomingHttpHeaders } from "node:http2";
+import { test } from "node:test";
 import { connect } from "node:tls";
 import { providerV1Status } from "../src/runtime/grpc/akash-proto.ts";
 import { createCutter } from "../src/runtime/grpc/framing.ts";
 import { publicHost, startGatewayStage } from "./gateway-stage.ts";
 import { createOwner, type Owner } from "./owner.ts";
-import { readJsonVector, vectorTest } from "./vectors.ts";
+import { readJsonRecording } from "./recordings.ts";
 
 type Pairs = readonly (readonly [string, string])[];
 
@@ -92,10 +93,10 @@ const rawIntended: Readonly<Record<string, string>> = {
   "keepalive: five pings at once without streams": "five are no flood",
 };
 
-vectorTest("calls are answered as the network's gateway answered them", async () => {
+test("calls are answered as the network's gateway answered them", async () => {
   await using owner = createOwner();
   const stage = await startGatewayStage(owner, { tenants: 2 });
-  const { vectors } = readJsonVector("gateway/grpc.json") as { vectors: readonly Vector[] };
+  const { vectors } = readJsonRecording("gateway/grpc.json") as { vectors: readonly Vector[] };
   const [tenant, stranger] = stage.tenants;
   assert.ok(tenant && stranger);
   const published = await tenant.certificate();
@@ -129,10 +130,10 @@ vectorTest("calls are answered as the network's gateway answered them", async ()
   assert.deepEqual([...seen].sort(), Object.keys(intended).sort(), "intended differences that nothing shows");
 });
 
-vectorTest("who speaks no HTTP/2, or pings, is treated as the network's gateway treated him", async () => {
+test("who speaks no HTTP/2, or pings, is treated as the network's gateway treated him", async () => {
   await using owner = createOwner();
   const stage = await startGatewayStage(owner);
-  const { vectors } = readJsonVector("gateway/grpc.json") as { vectors: readonly Vector[] };
+  const { vectors } = readJsonRecording("gateway/grpc.json") as { vectors: readonly Vector[] };
   const seen = new Set<string>();
   for (const { name, request, answer } of vectors.filter((each) => each.request.alpn)) {
     const [alpn, isEnded] = await converse(owner, stage.grpcPort, request);

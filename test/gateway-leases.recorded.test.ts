@@ -31,7 +31,6 @@ import {
   sent,
 } from "./recorded-gateway.ts";
 import { groupsOf, type KnownManifests, manifestText } from "./recorded-manifests.ts";
-import { vectorsPresent } from "./vectors.ts";
 
 const domain = "ingress.lab.test";
 const settings: GatewayStageOptions = {
@@ -92,94 +91,85 @@ const errorsTold: readonly (readonly [of: RegExp, errors: RegExp])[] = [
 /** Streams are not asked here. */
 const notHere = /without upgrade$/;
 
-const title = "what was asked of the network's gateway about manifests and leases gets its answer, or a listed one";
-if (!vectorsPresent) {
-  test(`${title} (skipped: no recorded data, set VECTORS to its folder)`, { skip: true }, () => undefined);
-} else {
-  test(title, async (t) => {
-    let pace: { readonly startMs?: number } = {};
-    const stage = await startGatewayStage(t, {
-      ...settings,
-      behaviour: (image, { container }) => {
-        if (image.includes("missing")) return { missing: true };
-        return JSON.stringify(container).includes("exit 3") ? { exitAfterMs: 1, exitCode: 3 } : pace;
-      },
-    });
-    const replay = await createReplay(stage);
-    const { play, tenants, known } = replay;
-    const [one, two] = tenants;
-    const namespaceOf = (owner: GatewayTenant, dseq: bigint) => leaseNamespace(replay.lease(owner, dseq));
-
-    await play(
-      "before a manifest",
-      /no manifest sent$/,
-      /^PUT, (?!good|host held|hash right|(just )?closed)/,
-      /^PUT, hash right/,
-    );
-    await play("first manifests", /^PUT, good$/);
-    await replay.deployed(one, 4_100_001n);
-    await play("more of them", /^PUT, good, (?!provider restarted|tenant2|persistent|one image)/, /^PUT, host held/);
-    await replay.deployed(one, 4_100_002n);
-    await play(
-      "what runs",
-      /^(lease|service) status, (?!just closed|closed|manifest accepted|after)/,
-      /^lease status with query/,
-      /^(status|service\/web\/status), /,
-    );
-    await play("manifests of what runs", /^GET manifest, (?!just closed|closed|persistent)/);
-
-    await one.send(
-      updateDeployment({ owner: one.address, dseq: 4_100_002n }, replay.hashOf(known["d2 with args changed"] ?? "")),
-    );
-    await play("an update on chain", /^lease status after an on-chain update/, /PUT of the old manifest$/);
-    // So that one sees the new pod before it is ready.
-    pace = { startMs: 600_000 };
-    const namespace = namespaceOf(one, 4_100_002n);
-    const [old] = stage.cluster.server.list(kinds.pod, { namespace });
-    await play("its manifest", /PUT of the new manifest$/, /PUT of the old manifest again$/);
-    await eventually("a new pod", () => stage.cluster.server.list(kinds.pod, { namespace }).length === 2);
-    // A real cluster takes it away first, as we tell it to; the simulated one waits for the new one.
-    stage.cluster.server.delete(kinds.pod, { namespace, name: old?.metadata.name ?? "" }, {});
-    await play("what runs of it", /^lease status after an update/);
-    await play("storage that lasts", /^PUT, good, persistent/);
-    await play("its pod starts", /^persistent storage, .* (2|pod starting)$/);
-    pace = {};
-    stage.cluster.server.delete(kinds.pod, { namespace: namespaceOf(one, 4_100_007n), name: "db-0" }, {});
-    await play("its pod is ready", /^persistent storage, .* ready$/, /^GET manifest, persistent/);
-    await play("one of two images", /^PUT, good, one image/, /^image cannot be pulled/);
-
-    await stage.restart();
-    await play(
-      "after a restart",
-      /provider restarted between/,
-      /^lease status, manifest accepted after such a restart/,
-    );
-
-    await play("to be closed", /^PUT, good, tenant2$/);
-    await replay.deployed(two, 4_100_103n);
-    const keeper: KubeObject = {
-      metadata: { namespace: namespaceOf(two, 4_100_103n), name: "k", finalizers: ["test/k"] },
-    };
-    stage.cluster.server.create(kinds.configMap, keeper, "test");
-    await two.close(4_100_103n);
-    await play("just closed", /just closed$/);
-    const kept = stage.cluster.server.get(kinds.configMap, keeper.metadata);
-    assert.ok(kept);
-    stage.cluster.server.update(kinds.configMap, { ...kept, metadata: { ...kept.metadata, finalizers: [] } }, "test");
-    await play("long closed", /closed, namespace gone$/);
-
-    const authorization = one.bearer();
-    await ask(stage, { method: "DELETE", path: "/deployment/4100007/manifest", authorization });
-    // As for a moment after a PUT: there is a manifest, and nothing of it runs.
-    await play("nothing runs", /^persistent storage, .* 1$/);
-
-    stage.cluster.faults.refuse({ status: 503, times: Number.POSITIVE_INFINITY });
-    stage.cluster.faults.cutWatches();
-    await play("no API server", /^API server unreachable/);
-    stage.cluster.faults.clear();
-    replay.finish();
+test("what was asked of the network's gateway about manifests and leases gets its answer, or a listed one", async (t) => {
+  let pace: { readonly startMs?: number } = {};
+  const stage = await startGatewayStage(t, {
+    ...settings,
+    behaviour: (image, { container }) => {
+      if (image.includes("missing")) return { missing: true };
+      return JSON.stringify(container).includes("exit 3") ? { exitAfterMs: 1, exitCode: 3 } : pace;
+    },
   });
-}
+  const replay = await createReplay(stage);
+  const { play, tenants, known } = replay;
+  const [one, two] = tenants;
+  const namespaceOf = (owner: GatewayTenant, dseq: bigint) => leaseNamespace(replay.lease(owner, dseq));
+
+  await play(
+    "before a manifest",
+    /no manifest sent$/,
+    /^PUT, (?!good|host held|hash right|(just )?closed)/,
+    /^PUT, hash right/,
+  );
+  await play("first manifests", /^PUT, good$/);
+  await replay.deployed(one, 4_100_001n);
+  await play("more of them", /^PUT, good, (?!provider restarted|tenant2|persistent|one image)/, /^PUT, host held/);
+  await replay.deployed(one, 4_100_002n);
+  await play(
+    "what runs",
+    /^(lease|service) status, (?!just closed|closed|manifest accepted|after)/,
+    /^lease status with query/,
+    /^(status|service\/web\/status), /,
+  );
+  await play("manifests of what runs", /^GET manifest, (?!just closed|closed|persistent)/);
+
+  await one.send(
+    updateDeployment({ owner: one.address, dseq: 4_100_002n }, replay.hashOf(known["d2 with args changed"] ?? "")),
+  );
+  await play("an update on chain", /^lease status after an on-chain update/, /PUT of the old manifest$/);
+  // So that one sees the new pod before it is ready.
+  pace = { startMs: 600_000 };
+  const namespace = namespaceOf(one, 4_100_002n);
+  const [old] = stage.cluster.server.list(kinds.pod, { namespace });
+  await play("its manifest", /PUT of the new manifest$/, /PUT of the old manifest again$/);
+  await eventually("a new pod", () => stage.cluster.server.list(kinds.pod, { namespace }).length === 2);
+  // A real cluster takes it away first, as we tell it to; the simulated one waits for the new one.
+  stage.cluster.server.delete(kinds.pod, { namespace, name: old?.metadata.name ?? "" }, {});
+  await play("what runs of it", /^lease status after an update/);
+  await play("storage that lasts", /^PUT, good, persistent/);
+  await play("its pod starts", /^persistent storage, .* (2|pod starting)$/);
+  pace = {};
+  stage.cluster.server.delete(kinds.pod, { namespace: namespaceOf(one, 4_100_007n), name: "db-0" }, {});
+  await play("its pod is ready", /^persistent storage, .* ready$/, /^GET manifest, persistent/);
+  await play("one of two images", /^PUT, good, one image/, /^image cannot be pulled/);
+
+  await stage.restart();
+  await play("after a restart", /provider restarted between/, /^lease status, manifest accepted after such a restart/);
+
+  await play("to be closed", /^PUT, good, tenant2$/);
+  await replay.deployed(two, 4_100_103n);
+  const keeper: KubeObject = {
+    metadata: { namespace: namespaceOf(two, 4_100_103n), name: "k", finalizers: ["test/k"] },
+  };
+  stage.cluster.server.create(kinds.configMap, keeper, "test");
+  await two.close(4_100_103n);
+  await play("just closed", /just closed$/);
+  const kept = stage.cluster.server.get(kinds.configMap, keeper.metadata);
+  assert.ok(kept);
+  stage.cluster.server.update(kinds.configMap, { ...kept, metadata: { ...kept.metadata, finalizers: [] } }, "test");
+  await play("long closed", /closed, namespace gone$/);
+
+  const authorization = one.bearer();
+  await ask(stage, { method: "DELETE", path: "/deployment/4100007/manifest", authorization });
+  // As for a moment after a PUT: there is a manifest, and nothing of it runs.
+  await play("nothing runs", /^persistent storage, .* 1$/);
+
+  stage.cluster.faults.refuse({ status: 503, times: Number.POSITIVE_INFINITY });
+  stage.cluster.faults.cutWatches();
+  await play("no API server", /^API server unreachable/);
+  stage.cluster.faults.clear();
+  replay.finish();
+});
 
 /** Posts every deployment of the recording and takes bids on those that had a lease; the numbers are the recorder's. */
 async function createReplay(stage: GatewayStage) {
@@ -296,7 +286,7 @@ async function createReplay(stage: GatewayStage) {
           comparison.compare(translated(vector), withoutErrors(vector.name, await answerTo(vector)));
           return true;
         };
-        if (vector.request.method === "GET") await eventually(`${scene}: ${vector.name}`, hold, 5_000);
+        if (vector.request.method === "GET") await eventually(`${scene}: ${vector.name}`, hold);
         else await hold();
       }
     },

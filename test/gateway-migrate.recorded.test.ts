@@ -19,7 +19,7 @@ import {
   requestOf,
 } from "./recorded-gateway.ts";
 import { onAddresses, oneService, threeServices } from "./recorded-tenants.ts";
-import { readJsonVector } from "./vectors.ts";
+import { readJsonRecording } from "./recordings.ts";
 
 const domain = "ingress.lab.test";
 
@@ -125,7 +125,7 @@ test("host names and endpoints move between leases of one owner", async (t) => {
   await t.test("of two endpoints the one that was asked for moves, as recorded", async () => {
     const both = onAddresses({ endpoint: "blue", port: 7000 }, { endpoint: "red", port: 7001 });
     for (const dseq of [1n, 2n]) await one.deployed(dseq, both);
-    const steps = readJsonVector<Record<string, { request?: string; answer: string } | undefined>>(
+    const steps = readJsonRecording<Record<string, { request?: string; answer: string } | undefined>>(
       "objects/ip-migrate/steps.json",
     );
     const dseqs = { "1794775013307": "2", "1794774898065": "1" };

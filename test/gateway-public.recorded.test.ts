@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { test } from "node:test";
 import { type Answered, ask, connectGateway, connectPlain, exchange, wholeAnswer } from "./gateway-client.ts";
 import { startGatewayStage } from "./gateway-stage.ts";
 import { createOwner } from "./owner.ts";
@@ -12,7 +13,6 @@ import {
   requestOf,
   sent,
 } from "./recorded-gateway.ts";
-import { vectorTest } from "./vectors.ts";
 
 const intended: readonly IntendedAnswer[] = [
   {
@@ -95,7 +95,7 @@ const intended: readonly IntendedAnswer[] = [
   },
 ];
 
-vectorTest("strangers are answered as the network's gateway answered them", async () => {
+test("strangers are answered as the network's gateway answered them", async () => {
   await using owner = createOwner();
   const stage = await startGatewayStage(owner);
   const { volatile, vectors } = readGatewayVectors("public.json");

@@ -22,7 +22,6 @@ import {
 } from "./recorded-gateway.ts";
 import { oneService, serviceNamed, threeServices } from "./recorded-tenants.ts";
 import { openStream, upgradeHeaders } from "./stream-stage.ts";
-import { vectorsPresent } from "./vectors.ts";
 
 interface RecordedFrame {
   readonly dir: "client" | "server";
@@ -86,182 +85,174 @@ const intended: readonly IntendedShell[] = [
 /** Ends of tokens. */
 const leases = { access: "granular" };
 
-const title = "what was asked of the network's gateway about shells gets its frames, or listed ones";
-if (!vectorsPresent) {
-  test(`${title} (skipped: no recorded data, set VECTORS to its folder)`, { skip: true }, () => undefined);
-} else {
-  test(title, async (t) => {
-    const slow = new Set<string>();
-    const broken = new Map<string, object>();
-    const stage = await startGatewayStage(t, {
-      tenants: 3,
-      behaviour: (_image, { pod }) => {
-        const { namespace = "" } = pod.metadata;
-        return slow.has(namespace) ? { startMs: 600_000 } : broken.get(namespace);
-      },
-    });
-    const [one, two, three] = stage.tenants as [GatewayTenant, GatewayTenant, GatewayTenant];
-    const namespaceOf = ({ address }: GatewayTenant, dseq: bigint) =>
-      leaseNamespace(bidOn({ owner: address, dseq, gseq: 1, oseq: 1 }, stage.provider.address));
-    const podsOf = (owner: GatewayTenant, dseq: bigint, service: string) =>
-      stage.cluster.server
-        .list(kinds.pod, { namespace: namespaceOf(owner, dseq) })
-        .map(({ metadata }) => metadata.name)
-        .filter((name) => name.startsWith(service))
-        .sort();
-    const file = readGatewayVectors("shell.json");
-    const recordings = createRecordings(file.vectors as readonly RecordedShell[]);
-    const unseen = new Set(intended);
-    let translate = createTranslation({});
-    let openShells = 0;
-    let closing: Promise<void> | undefined;
-
-    async function deploy(owner: GatewayTenant, dseq: bigint, sdl = oneService()): Promise<void> {
-      const manifests = await stage.house.manifests;
-      await eventually("a manifest taken", async () => {
-        await manifests?.submit({ owner: owner.address, dseq }, JSON.stringify(sdl.manifest));
-        return true;
-      });
-    }
-
-    slow.add(namespaceOf(one, 4_100_007n));
-    broken.set(namespaceOf(one, 4_100_008n), { startMs: 600_000 });
-    broken.set(namespaceOf(two, 4_100_005n), { exitAfterMs: 1, exitCode: 3 });
-    await Promise.all([
-      (async () => {
-        await one.lease(4_100_001n, threeServices());
-        await one.deployed(4_100_007n, serviceNamed("db"));
-        await one.deployed(4_100_008n, serviceNamed("bad"));
-      })(),
-      (async () => {
-        await two.deployed(4_100_005n, oneService());
-        await two.deployed(4_100_103n, oneService());
-      })(),
-      // His key is known to the chain from then on.
-      three.lease(1n),
-    ]);
-    const certificate = await one.certificate();
-
-    function authorizationOf({ name, request }: RecordedShell): string | undefined {
-      const permissions = (scope: string[], services: string[]) => [
-        {
-          ...{ provider: stage.provider.address, access: "granular" },
-          deployments: [{ dseq: 4_100_001, gseq: 0, oseq: 0, scope, services }],
-        },
-      ];
-      if (name === "no credentials" || request.auth?.startsWith("mTLS")) return undefined;
-      if (name.startsWith("wrong scope")) return one.bearer({ leases: { access: "scoped", scope: ["logs"] } });
-      if (name === "token for another service")
-        return one.bearer({ leases: { ...leases, permissions: permissions(["shell"], ["api"]) } });
-      return stage.tenants[Number(/tenant(\d)/.exec(request.auth ?? "")?.[1] ?? 1) - 1]?.bearer();
-    }
-
-    async function playOne(vector: RecordedShell): Promise<void> {
-      const { name, answer, request, frames = [], close } = vector;
-      const row = intended.find(({ of }) => of.test(name));
-      const client = await openStream(stage.port, {
-        ...requestOf(vector, (text) => quicker(translate(text))),
-        ...(request.upgrade && { headers: upgradeHeaders }),
-        authorization: authorizationOf(vector),
-        ...(request.auth?.startsWith("mTLS") && { certificate }),
-      });
-      try {
-        assert.ok(client.answer, name);
-        if (answer.status !== 101 || name === "token for another service") {
-          comparison.compare(vector, client.answer);
-          return;
-        }
-        assert.equal(client.answer.status, 101, name);
-        const told = () => merged(client.frames.flatMap(({ type, bytes }) => (type === "binary" ? [bytes] : [])));
-        let wanted = merged([]);
-        let hasLeft = false;
-        const seen: Buffer[] = [];
-        for (const frame of frames) {
-          if (frame.dir === "server") {
-            if (frame.type === "binary") seen.push(bytesOf(frame));
-            wanted = merged(seen).map(translate);
-            continue;
-          }
-          // What is answered to what was sent before comes first.
-          if (!row?.told) await client.until(() => JSON.stringify(told()) === JSON.stringify(wanted));
-          if (frame.type === "tcp reset/close") hasLeft = true;
-          else if (frame.type === "close") client.send("close", Buffer.of(0x03, 0xe8));
-          else if (frame.type !== "pong") client.send(frame.type as "text", bytesOf(frame));
-        }
-        if (hasLeft) return;
-        if (name.includes("then the deployment is closed")) {
-          await client.until(() => !name.includes("tty") || told().length > 0);
-          openShells += 1;
-          await eventually("both of them", () => openShells === 2);
-          closing ??= two.close(4_100_103n);
-          await closing;
-        }
-        const hasResult = wanted.some((text) => text.startsWith("102 ")) || row?.told !== undefined;
-        // After its last frame the network's provider just hangs up; we say that all is well.
-        const code = row?.code ?? (hasResult ? 1000 : (close?.code ?? null));
-        if (code === null) await quiet(client);
-        else await client.until(() => client.close !== undefined);
-        if (row?.told) matches(told(), row.told, name);
-        else assert.deepEqual(told(), wanted, name);
-        assert.equal(client.close?.code ?? null, code, name);
-        if (row) unseen.delete(row);
-        if (code === null) return;
-        client.send("close", Buffer.of(0x03, 0xe8));
-        await client.until(() => client.isEnded);
-      } finally {
-        client.socket.destroy();
-      }
-    }
-
-    const comparison = createComparison(
-      [
-        {
-          ...{ why: "a token's services are those that it opens", of: /^token for another service$/, status: 401 },
-          body: '{"message":"unauthorized access"}',
-        },
-        {
-          ...{ why: "a shell has one verb, as every other route of a lease", of: /^(POST|PUT) with upgrade/ },
-          ...{ status: 404, body: "404 page not found\n", headers: sent.text },
-        },
-      ],
-      (text) => text,
-    );
-
-    async function play(...names: readonly RegExp[]): Promise<void> {
-      for (const vector of recordings.take(...names))
-        await eventually(vector.name, async () => (await playOne(vector)) ?? true, 10_000);
-    }
-
-    await play(/no manifest sent$/, /pod starting/, /no ready replica/, /^image cannot be pulled/, /^unknown [gd]seq$/);
-    slow.clear();
-    for (const name of podsOf(one, 4_100_007n, "db"))
-      stage.cluster.server.delete(kinds.pod, { namespace: namespaceOf(one, 4_100_007n), name }, {});
-    await deploy(one, 4_100_001n, threeServices());
-    await eventually("two pods", () => podsOf(one, 4_100_001n, "api").length === 2);
-    const ours = podsOf(one, 4_100_001n, "api");
-    translate = createTranslation({
-      "api-54945bc9cf-9dqzj": ours[0] ?? "",
-      "api-54945bc9cf-wgjqf": ours[1] ?? "",
-      "db-0": (await eventually("its pod", () => podsOf(one, 4_100_007n, "db")))[0] ?? "",
-    });
-    await play(/^(?!shell|API server|processes left|persistent)/);
-    await play(/^persistent storage/);
-    await play(/^processes left/);
-    await Promise.all(recordings.take(/then the deployment is closed/).map(playOne));
-    await eventually(
-      "the end",
-      () => !stage.cluster.server.get(kinds.namespace, { name: namespaceOf(two, 4_100_103n) }),
-    );
-    await play(/namespace gone$/);
-    stage.cluster.faults.refuse({ status: 503, times: Number.POSITIVE_INFINITY });
-    stage.cluster.faults.cutWatches();
-    await play(/^API server unreachable/);
-    stage.cluster.faults.clear();
-    recordings.finish();
-    checkAllSeen(unseen);
-    comparison.finish();
+test("what was asked of the network's gateway about shells gets its frames, or listed ones", async (t) => {
+  const slow = new Set<string>();
+  const broken = new Map<string, object>();
+  const stage = await startGatewayStage(t, {
+    tenants: 3,
+    behaviour: (_image, { pod }) => {
+      const { namespace = "" } = pod.metadata;
+      return slow.has(namespace) ? { startMs: 600_000 } : broken.get(namespace);
+    },
   });
-}
+  const [one, two, three] = stage.tenants as [GatewayTenant, GatewayTenant, GatewayTenant];
+  const namespaceOf = ({ address }: GatewayTenant, dseq: bigint) =>
+    leaseNamespace(bidOn({ owner: address, dseq, gseq: 1, oseq: 1 }, stage.provider.address));
+  const podsOf = (owner: GatewayTenant, dseq: bigint, service: string) =>
+    stage.cluster.server
+      .list(kinds.pod, { namespace: namespaceOf(owner, dseq) })
+      .map(({ metadata }) => metadata.name)
+      .filter((name) => name.startsWith(service))
+      .sort();
+  const file = readGatewayVectors("shell.json");
+  const recordings = createRecordings(file.vectors as readonly RecordedShell[]);
+  const unseen = new Set(intended);
+  let translate = createTranslation({});
+  let openShells = 0;
+  let closing: Promise<void> | undefined;
+
+  async function deploy(owner: GatewayTenant, dseq: bigint, sdl = oneService()): Promise<void> {
+    const manifests = await stage.house.manifests;
+    await eventually("a manifest taken", async () => {
+      await manifests?.submit({ owner: owner.address, dseq }, JSON.stringify(sdl.manifest));
+      return true;
+    });
+  }
+
+  slow.add(namespaceOf(one, 4_100_007n));
+  broken.set(namespaceOf(one, 4_100_008n), { startMs: 600_000 });
+  broken.set(namespaceOf(two, 4_100_005n), { exitAfterMs: 1, exitCode: 3 });
+  await Promise.all([
+    (async () => {
+      await one.lease(4_100_001n, threeServices());
+      await one.deployed(4_100_007n, serviceNamed("db"));
+      await one.deployed(4_100_008n, serviceNamed("bad"));
+    })(),
+    (async () => {
+      await two.deployed(4_100_005n, oneService());
+      await two.deployed(4_100_103n, oneService());
+    })(),
+    // His key is known to the chain from then on.
+    three.lease(1n),
+  ]);
+  const certificate = await one.certificate();
+
+  function authorizationOf({ name, request }: RecordedShell): string | undefined {
+    const permissions = (scope: string[], services: string[]) => [
+      {
+        ...{ provider: stage.provider.address, access: "granular" },
+        deployments: [{ dseq: 4_100_001, gseq: 0, oseq: 0, scope, services }],
+      },
+    ];
+    if (name === "no credentials" || request.auth?.startsWith("mTLS")) return undefined;
+    if (name.startsWith("wrong scope")) return one.bearer({ leases: { access: "scoped", scope: ["logs"] } });
+    if (name === "token for another service")
+      return one.bearer({ leases: { ...leases, permissions: permissions(["shell"], ["api"]) } });
+    return stage.tenants[Number(/tenant(\d)/.exec(request.auth ?? "")?.[1] ?? 1) - 1]?.bearer();
+  }
+
+  async function playOne(vector: RecordedShell): Promise<void> {
+    const { name, answer, request, frames = [], close } = vector;
+    const row = intended.find(({ of }) => of.test(name));
+    const client = await openStream(stage.port, {
+      ...requestOf(vector, (text) => quicker(translate(text))),
+      ...(request.upgrade && { headers: upgradeHeaders }),
+      authorization: authorizationOf(vector),
+      ...(request.auth?.startsWith("mTLS") && { certificate }),
+    });
+    try {
+      assert.ok(client.answer, name);
+      if (answer.status !== 101 || name === "token for another service") {
+        comparison.compare(vector, client.answer);
+        return;
+      }
+      assert.equal(client.answer.status, 101, name);
+      const told = () => merged(client.frames.flatMap(({ type, bytes }) => (type === "binary" ? [bytes] : [])));
+      let wanted = merged([]);
+      let hasLeft = false;
+      const seen: Buffer[] = [];
+      for (const frame of frames) {
+        if (frame.dir === "server") {
+          if (frame.type === "binary") seen.push(bytesOf(frame));
+          wanted = merged(seen).map(translate);
+          continue;
+        }
+        // What is answered to what was sent before comes first.
+        if (!row?.told) await client.until(() => JSON.stringify(told()) === JSON.stringify(wanted));
+        if (frame.type === "tcp reset/close") hasLeft = true;
+        else if (frame.type === "close") client.send("close", Buffer.of(0x03, 0xe8));
+        else if (frame.type !== "pong") client.send(frame.type as "text", bytesOf(frame));
+      }
+      if (hasLeft) return;
+      if (name.includes("then the deployment is closed")) {
+        await client.until(() => !name.includes("tty") || told().length > 0);
+        openShells += 1;
+        await eventually("both of them", () => openShells === 2);
+        closing ??= two.close(4_100_103n);
+        await closing;
+      }
+      const hasResult = wanted.some((text) => text.startsWith("102 ")) || row?.told !== undefined;
+      // After its last frame the network's provider just hangs up; we say that all is well.
+      const code = row?.code ?? (hasResult ? 1000 : (close?.code ?? null));
+      if (code === null) await quiet(client);
+      else await client.until(() => client.close !== undefined);
+      if (row?.told) matches(told(), row.told, name);
+      else assert.deepEqual(told(), wanted, name);
+      assert.equal(client.close?.code ?? null, code, name);
+      if (row) unseen.delete(row);
+      if (code === null) return;
+      client.send("close", Buffer.of(0x03, 0xe8));
+      await client.until(() => client.isEnded);
+    } finally {
+      client.socket.destroy();
+    }
+  }
+
+  const comparison = createComparison(
+    [
+      {
+        ...{ why: "a token's services are those that it opens", of: /^token for another service$/, status: 401 },
+        body: '{"message":"unauthorized access"}',
+      },
+      {
+        ...{ why: "a shell has one verb, as every other route of a lease", of: /^(POST|PUT) with upgrade/ },
+        ...{ status: 404, body: "404 page not found\n", headers: sent.text },
+      },
+    ],
+    (text) => text,
+  );
+
+  async function play(...names: readonly RegExp[]): Promise<void> {
+    for (const vector of recordings.take(...names))
+      await eventually(vector.name, async () => (await playOne(vector)) ?? true);
+  }
+
+  await play(/no manifest sent$/, /pod starting/, /no ready replica/, /^image cannot be pulled/, /^unknown [gd]seq$/);
+  slow.clear();
+  for (const name of podsOf(one, 4_100_007n, "db"))
+    stage.cluster.server.delete(kinds.pod, { namespace: namespaceOf(one, 4_100_007n), name }, {});
+  await deploy(one, 4_100_001n, threeServices());
+  await eventually("two pods", () => podsOf(one, 4_100_001n, "api").length === 2);
+  const ours = podsOf(one, 4_100_001n, "api");
+  translate = createTranslation({
+    "api-54945bc9cf-9dqzj": ours[0] ?? "",
+    "api-54945bc9cf-wgjqf": ours[1] ?? "",
+    "db-0": (await eventually("its pod", () => podsOf(one, 4_100_007n, "db")))[0] ?? "",
+  });
+  await play(/^(?!shell|API server|processes left|persistent)/);
+  await play(/^persistent storage/);
+  await play(/^processes left/);
+  await Promise.all(recordings.take(/then the deployment is closed/).map(playOne));
+  await eventually("the end", () => !stage.cluster.server.get(kinds.namespace, { name: namespaceOf(two, 4_100_103n) }));
+  await play(/namespace gone$/);
+  stage.cluster.faults.refuse({ status: 503, times: Number.POSITIVE_INFINITY });
+  stage.cluster.faults.cutWatches();
+  await play(/^API server unreachable/);
+  stage.cluster.faults.clear();
+  recordings.finish();
+  checkAllSeen(unseen);
+  comparison.finish();
+});
 
 /** Nothing of what was recorded depends on how long a command takes. */
 function quicker(path: string): string {

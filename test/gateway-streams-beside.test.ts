@@ -1,6 +1,6 @@
 /**
  * Streams beside everything else: whatever is open towards the API server and stands still, a write does not wait for it; and
- * however many of them tenants have open at the gateway, others are answered as before.
+ * however many of them tenants have open at the gateway, others are answered. What waited for one of them would never end.
  */
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -33,39 +33,11 @@ function openKube(owner: Owner, kubeconfig: string): Kube {
   return kube;
 }
 
-/** The time of the one in the middle: what a busy machine does to some says nothing of the rest. */
-async function typicalMs(times: number, work: (at: number) => Promise<unknown>): Promise<number> {
-  const took: number[] = [];
-  for (let at = 0; at < times; at++) {
-    const startMs = performance.now();
-    await work(at);
-    took.push(performance.now() - startMs);
-  }
-  return took.sort((a, b) => a - b)[Math.floor(times / 2)] ?? 0;
-}
-
-/** As fast, but for what a machine with other work to do makes of it. */
-function checkAsFast(beforeMs: number, duringMs: number): string {
-  const told = `${beforeMs.toFixed(1)} ms before, ${duringMs.toFixed(1)} ms beside them`;
-  assert.ok(duringMs < 3 * beforeMs + 20, told);
-  return told;
-}
-
 test("writes wait for none of hundreds of logs, commands and watches that stand still", {
   timeout: 60_000,
 }, async (t) => {
   const face = await startHttpFace(t, await simulateBox(t));
   const kube = openKube(t, face.writeKubeconfig(temporaryFolder(t)));
-  /** Twice as many at once as there are sockets for calls, so that each of these is needed. */
-  const write = (name: string) =>
-    typicalMs(5, (at) =>
-      Promise.all(
-        Array.from({ length: 2 * limits.kubeSockets }, (_, n) =>
-          kube.create(kinds.configMap, { metadata: { namespace, name: `${name}-${at}-${n}` } }),
-        ),
-      ),
-    );
-  const beforeMs = await write("before");
   const ofEach = 100;
   const over = new AbortController();
   t.after(() => over.abort());
@@ -79,8 +51,12 @@ test("writes wait for none of hundreds of logs, commands and watches that stand 
   );
   assert.equal(face.execs, ofEach);
   await eventually("all of them", () => face.connections >= 3 * ofEach);
-  const duringMs = await write("during");
-  t.diagnostic(`${2 * limits.kubeSockets} writes: ${checkAsFast(beforeMs, duringMs)}`);
+  // Twice as many at once as there are sockets for calls, so that each of these is needed.
+  await Promise.all(
+    Array.from({ length: 2 * limits.kubeSockets }, (_, n) =>
+      kube.create(kinds.configMap, { metadata: { namespace, name: `beside-${n}` } }),
+    ),
+  );
 });
 
 test("a tenant's requests and what they change in the cluster wait for none of the others' streams", {
@@ -113,18 +89,7 @@ test("a tenant's requests and what they change in the cluster wait for none of t
   };
   const isUp = (dseq: bigint) =>
     eventually("a pod", async () => (await request(`/lease/${dseq}/1/1/status`)).services.cell.ready_replicas === 1);
-  const asked = () => typicalMs(30, () => request("/lease/1/1/1/status"));
-  /** From the manifest to its pod, by a dozen writes. */
-  const deployed = async (dseqs: readonly bigint[]) => {
-    for (const dseq of dseqs) await one.lease(dseq);
-    return typicalMs(dseqs.length, async (at) => {
-      const dseq = dseqs[at] ?? 0n;
-      await request(`/deployment/${dseq}/manifest`, "PUT", JSON.stringify(cell().manifest));
-      await isUp(dseq);
-    });
-  };
   await isUp(1n);
-  const [askedMs, deployedMs] = [await asked(), await deployed([2n, 3n])];
 
   /** Of each of the others: a third each of logs, events and shells. */
   const ofEach = runs(30, 120);
@@ -145,8 +110,11 @@ test("a tenant's requests and what they change in the cluster wait for none of t
     }),
   );
   assert.ok(face.execs === (others.length * ofEach) / paths.length && face.execs > limits.kubeSockets);
-  t.diagnostic(`${streams.length} streams; a request: ${checkAsFast(askedMs, await asked())}`);
-  t.diagnostic(`a manifest and its pod: ${checkAsFast(deployedMs, await deployed([4n, 5n]))}`);
+  await request("/lease/1/1/1/status");
+  // From the manifest to its pod, by a dozen writes.
+  await one.lease(2n);
+  await request("/deployment/2/manifest", "PUT", JSON.stringify(cell().manifest));
+  await isUp(2n);
   assert.ok(
     streams.every(({ close, isEnded }) => close === undefined && !isEnded),
     "all of them are still open",

@@ -1,11 +1,11 @@
 import assert from "node:assert/strict";
+import { test } from "node:test";
 import type { DetailedPeerCertificate, SecureVersion } from "node:tls";
 import { type Asking, ask, askOn, connectGateway } from "./gateway-client.ts";
 import { certificateOf, type GatewayStage, publicHost, startGatewayStage } from "./gateway-stage.ts";
 import { createOwner } from "./owner.ts";
 import { createTranslation, type RecordedVector, readGatewayVectors } from "./recorded-gateway.ts";
 import { makeCertificate } from "./test-certificate.ts";
-import { vectorTest } from "./vectors.ts";
 
 interface Offer {
   readonly port: string;
@@ -26,7 +26,7 @@ const intended: Readonly<Record<string, { readonly why: string; readonly ours: o
 /** What only a trace of the handshake shows; who is asked for a certificate shows in what becomes of one. */
 const traced = /handshake messages/;
 
-vectorTest("handshakes come out as they did at the network's gateway", async () => {
+test("handshakes come out as they did at the network's gateway", async () => {
   await using owner = createOwner();
   const stage = await startGatewayStage(owner);
   const { vectors, translate } = recorded(stage);
@@ -41,7 +41,7 @@ vectorTest("handshakes come out as they did at the network's gateway", async () 
   assert.deepEqual([...seen], Object.keys(intended), "intended differences that nothing shows");
 });
 
-vectorTest("the name that a client asks for decides on the certificate, and whether it is asked for one", async () => {
+test("the name that a client asks for decides on the certificate, and whether it is asked for one", async () => {
   await using owner = createOwner();
   const stage = await startGatewayStage(owner, { publicCertificate: certificateOf(publicHost) });
   const { tenant, port, provider } = stage;

@@ -19,9 +19,7 @@ export function checkGoingBack(server: string, open: (owner: Owner) => (fieldMan
     const connect = open(t);
     const theirs = connect("provider-services");
     await installDefinitions(connect("operator"), realClock);
-    if (!(await theirs.get(kinds.namespace, { name: "lease" }))) {
-      await theirs.create(kinds.namespace, { metadata: { name: "lease" } });
-    }
+    await theirs.apply(kinds.namespace, { metadata: { name: "lease" } });
     const [group] = shop({ credentials: true, permissions: true }).manifest;
     assert.ok(group);
     const lease = bidOf(orderKey(77));

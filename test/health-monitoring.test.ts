@@ -10,10 +10,12 @@ import { formatLeaseId, type LeaseId } from "../src/market/ids.ts";
 import { leaseNamespace } from "../src/market/lease-namespace.ts";
 import { type Boundary, createCountingBoundary } from "../src/runtime/boundary.ts";
 import { limits } from "../src/runtime/limits.ts";
+import { playCrashes } from "./crash-points.ts";
 import { memoryFolder } from "./folder.ts";
 import { type Life, leaseStage, shop } from "./lease-keeper-stage.ts";
 import { createOwner, type Owner } from "./owner.ts";
 import { runs } from "./runs.ts";
+import { quickTest } from "./thorough.ts";
 
 /** Shorter than the network's, so that less time has to pass: 60 s. */
 const monitor = { maxRetries: 4, retryPeriodMs: 10_000, retryJitterMs: 10_000 };
@@ -48,28 +50,31 @@ function acts({ advance }: Clock, lease: LeaseId) {
   };
 }
 
-test("the defaults are those of the network: 40 × (4 s + half of 15 s)", () => {
+quickTest("the defaults are those of the network: 40 × (4 s + half of 15 s)", () => {
   assert.equal(unwellLimitMs(leaseDefaults.monitor), 460_000);
   assert.equal(unwellLimitMs({ ...monitor, maxRetries: 0 }), Number.POSITIVE_INFINITY);
 });
 
-test("a lease that never works is closed once, when that was seen for long enough, with the reason in its history", async (t) => {
-  const { life, key, pass, endings, reasons } = await start(t);
-  assert.deepEqual(reasons(life), ["page ImageError"]);
-  await pass(limitMs - 20_000);
-  assert.deepEqual(endings(life), []);
-  await pass(20_000 + limits.healthSaveMs);
-  assert.match(endings(life).join(), /^closeBid: unhealthy for 6\d s$/);
-  const [line] = life.journal.read.history.about(key, 1);
-  assert.match(
-    line?.line ?? "",
-    /^closeBid filed: unhealthy for .* s: page: ImageError: image "sick:1" cannot be pulled: /,
-  );
-  await pass(limitMs / 2);
-  assert.equal(endings(life).length, 1);
-});
+quickTest(
+  "a lease that never works is closed once, when that was seen for long enough, with the reason in its history",
+  async (t) => {
+    const { life, key, pass, endings, reasons } = await start(t);
+    assert.deepEqual(reasons(life), ["page ImageError"]);
+    await pass(limitMs - 20_000);
+    assert.deepEqual(endings(life), []);
+    await pass(20_000 + limits.healthSaveMs);
+    assert.match(endings(life).join(), /^closeBid: unhealthy for 6\d s$/);
+    const [line] = life.journal.read.history.about(key, 1);
+    assert.match(
+      line?.line ?? "",
+      /^closeBid filed: unhealthy for .* s: page: ImageError: image "sick:1" cannot be pulled: /,
+    );
+    await pass(limitMs / 2);
+    assert.equal(endings(life).length, 1);
+  },
+);
 
-test("a close that failed is tried again after a pause", async (t) => {
+quickTest("a close that failed is tried again after a pause", async (t) => {
   const { life, key, pass, endings } = await start(t);
   await pass(limitMs + limits.healthSaveMs);
   const [first] = life.journal.read.intents.about(key);
@@ -83,7 +88,7 @@ test("a close that failed is tried again after a pause", async (t) => {
   assert.equal(endings(life).length, 2);
 });
 
-test("once it has worked for a while, all is forgotten", async (t) => {
+quickTest("once it has worked for a while, all is forgotten", async (t) => {
   const { life, stage, key, ills, pass, observedMs, stateOf } = await start(t);
   await pass(limitMs / 2);
   assert.ok((observedMs(life) ?? 0) >= limitMs / 2 - limits.healthSaveMs);
@@ -96,7 +101,7 @@ test("once it has worked for a while, all is forgotten", async (t) => {
   assert.ok((life.health?.unwell(key)?.observedMs ?? limitMs) <= 1_000);
 });
 
-test("what is up for a second between two crashes does not work, and is closed", async (t) => {
+quickTest("what is up for a second between two crashes does not work, and is closed", async (t) => {
   const { life, ills, key, pass, endings } = await start(t);
   ills.page = { exitAfterMs: 1_000, exitCode: 1 };
   await pass(400_000);
@@ -107,7 +112,7 @@ test("what is up for a second between two crashes does not work, and is closed",
   );
 });
 
-test("what its tenant has put right gets as much time as it had at first", async (t) => {
+quickTest("what its tenant has put right gets as much time as it had at first", async (t) => {
   const { life, stage, lease, ills, pass, endings, stateOf } = await start(t);
   await pass(limitMs - 15_000);
   ills.page = { pullMs: 45_000 };
@@ -116,7 +121,7 @@ test("what its tenant has put right gets as much time as it had at first", async
   assert.deepEqual(endings(life), []);
 });
 
-test("what starts or is replaced one by one takes its time, and a lease that gets on is not closed", async (t) => {
+quickTest("what starts or is replaced one by one takes its time, and a lease that gets on is not closed", async (t) => {
   const behaviour = (image: string) => (image.startsWith("store") ? { startMs: 25_000 } : undefined);
   const stage = await leaseStage(t, { dir: memoryFolder(t), behaviour });
   const lease = stage.won(1, shop({ stores: 4 }));
@@ -130,7 +135,7 @@ test("what starts or is replaced one by one takes its time, and a lease that get
   assert.deepEqual(endings(life), []);
 });
 
-test("one that gets on now and then is closed for another that never does", async (t) => {
+quickTest("one that gets on now and then is closed for another that never does", async (t) => {
   const behaviour = (image: string) =>
     image.startsWith("store") ? { missing: true } : { exitAfterMs: 20_000, exitCode: 1 };
   const stage = await leaseStage(t, { dir: memoryFolder(t), behaviour });
@@ -142,46 +147,49 @@ test("one that gets on now and then is closed for another that never does", asyn
   assert.equal(endings(life).length, 1);
 });
 
-test("what nobody could see is not held against a lease: without a server, a chain or its node, and while we are away", async (t) => {
-  const { life, stage, key, pass, endings, reasons } = await start(t);
-  const { faults, nodes } = stage.cluster;
-  await pass(limitMs / 2);
-  const seenMs = () => life.health?.unwell(key)?.observedMs ?? Number.NaN;
-  async function without(what: string, begin: () => void, end: () => void): Promise<void> {
+quickTest(
+  "what nobody could see is not held against a lease: without a server, a chain or its node, and while we are away",
+  async (t) => {
+    const { life, stage, key, pass, endings, reasons } = await start(t);
+    const { faults, nodes } = stage.cluster;
+    await pass(limitMs / 2);
+    const seenMs = () => life.health?.unwell(key)?.observedMs ?? Number.NaN;
+    async function without(what: string, begin: () => void, end: () => void): Promise<void> {
+      const before = seenMs();
+      begin();
+      await pass(longMs);
+      assert.ok(seenMs() - before <= limits.healthLookMs, `${what}: ${seenMs() - before} ms`);
+      end();
+      await pass(5_000);
+      assert.deepEqual(endings(life), [], what);
+    }
+    const refuseAll = () => {
+      faults.refuse({ status: 503, times: Number.POSITIVE_INFINITY });
+      faults.cutWatches();
+    };
+    await without("no server", refuseAll, faults.clear);
+    await without(
+      "an old mirror",
+      () => Object.assign(stage, { mirrorAgeMs: 2 * limits.healthMirrorMs }),
+      () => Object.assign(stage, { mirrorAgeMs: 0 }),
+    );
+    await without(
+      "no node",
+      () => nodes.notReady("one"),
+      () => nodes.ready("one"),
+    );
     const before = seenMs();
-    begin();
+    await life.stop();
     await pass(longMs);
-    assert.ok(seenMs() - before <= limits.healthLookMs, `${what}: ${seenMs() - before} ms`);
-    end();
-    await pass(5_000);
-    assert.deepEqual(endings(life), [], what);
-  }
-  const refuseAll = () => {
-    faults.refuse({ status: 503, times: Number.POSITIVE_INFINITY });
-    faults.cutWatches();
-  };
-  await without("no server", refuseAll, faults.clear);
-  await without(
-    "an old mirror",
-    () => Object.assign(stage, { mirrorAgeMs: 2 * limits.healthMirrorMs }),
-    () => Object.assign(stage, { mirrorAgeMs: 0 }),
-  );
-  await without(
-    "no node",
-    () => nodes.notReady("one"),
-    () => nodes.ready("one"),
-  );
-  const before = seenMs();
-  await life.stop();
-  await pass(longMs);
-  const next = await stage.start({ monitor });
-  await pass(10_000);
-  assert.deepEqual(reasons(next), ["page ImageError"]);
-  const afterMs = (next.health?.unwell(key)?.observedMs ?? 0) - before;
-  assert.ok(afterMs > 0 && afterMs <= 10_000, `${afterMs} ms`);
-});
+    const next = await stage.start({ monitor });
+    await pass(10_000);
+    assert.deepEqual(reasons(next), ["page ImageError"]);
+    const afterMs = (next.health?.unwell(key)?.observedMs ?? 0) - before;
+    assert.ok(afterMs > 0 && afterMs <= 10_000, `${afterMs} ms`);
+  },
+);
 
-test("watches that turn out to be dead take back what was counted by them", async (t) => {
+quickTest("watches that turn out to be dead take back what was counted by them", async (t) => {
   const { life, stage, key, pass } = await start(t);
   await pass(60_000);
   const before = life.health?.unwell(key)?.observedMs ?? 0;
@@ -191,22 +199,25 @@ test("watches that turn out to be dead take back what was counted by them", asyn
   assert.ok((life.health?.unwell(key)?.observedMs ?? 0) - before <= limits.healthLookMs);
 });
 
-test("a cluster that takes no writes shows what was: nothing is closed by it, nor as soon as it takes some again", async (t) => {
-  const { life, stage, pass, endings } = await start(t);
-  for (const verb of ["create", "patch", "update", "delete"] as const) {
-    stage.cluster.faults.refuse({ status: 500, verb, times: Number.POSITIVE_INFINITY });
-  }
-  await pass(longMs);
-  assert.deepEqual(endings(life), []);
-  stage.cluster.faults.clear();
-  await pass(limits.healthConfirmMs - 10_000);
-  assert.deepEqual(endings(life), []);
-  // The last try that failed had its own patience.
-  await pass(5 * limits.healthConfirmMs);
-  assert.equal(endings(life).length, 1);
-});
+quickTest(
+  "a cluster that takes no writes shows what was: nothing is closed by it, nor as soon as it takes some again",
+  async (t) => {
+    const { life, stage, pass, endings } = await start(t);
+    for (const verb of ["create", "patch", "update", "delete"] as const) {
+      stage.cluster.faults.refuse({ status: 500, verb, times: Number.POSITIVE_INFINITY });
+    }
+    await pass(longMs);
+    assert.deepEqual(endings(life), []);
+    stage.cluster.faults.clear();
+    await pass(limits.healthConfirmMs - 10_000);
+    assert.deepEqual(endings(life), []);
+    // The last try that failed had its own patience.
+    await pass(5 * limits.healthConfirmMs);
+    assert.equal(endings(life).length, 1);
+  },
+);
 
-test("the tenant of a lease with a reclamation window is told, and it is not closed at once", async (t) => {
+quickTest("the tenant of a lease with a reclamation window is told, and it is not closed at once", async (t) => {
   const { life, stage, key, pass, endings } = await start(t);
   const lease = stage.world.leases.get(key);
   assert.ok(lease);
@@ -215,21 +226,24 @@ test("the tenant of a lease with a reclamation window is told, and it is not clo
   assert.match(endings(life).join(), /^startReclaim: unhealthy for 6\d s$/);
 });
 
-test("a lease that is being reclaimed, is withdrawn, or waits for its manifest is not closed for its health", async (t) => {
-  const { life, stage, lease, pass, endings, stateOf } = await start(t);
-  await pass(limitMs / 2);
-  stage.becomes(lease, "reclaiming");
-  await life.step(lease);
-  await pass(limitMs);
-  stage.becomes(lease, "active");
-  await life.withdraw(lease);
-  await pass(limitMs);
-  assert.equal(stateOf(life), undefined);
-  assert.equal(life.journal.read.unhealth.get(formatLeaseId(lease)), undefined);
-  assert.deepEqual(endings(life), []);
-});
+quickTest(
+  "a lease that is being reclaimed, is withdrawn, or waits for its manifest is not closed for its health",
+  async (t) => {
+    const { life, stage, lease, pass, endings, stateOf } = await start(t);
+    await pass(limitMs / 2);
+    stage.becomes(lease, "reclaiming");
+    await life.step(lease);
+    await pass(limitMs);
+    stage.becomes(lease, "active");
+    await life.withdraw(lease);
+    await pass(limitMs);
+    assert.equal(stateOf(life), undefined);
+    assert.equal(life.journal.read.unhealth.get(formatLeaseId(lease)), undefined);
+    assert.deepEqual(endings(life), []);
+  },
+);
 
-test("by what the server itself says it is well: it is not closed, whatever the caches show", async (t) => {
+quickTest("by what the server itself says it is well: it is not closed, whatever the caches show", async (t) => {
   const { life, stage, lease, ills, pass, endings } = await start(t);
   await pass(limitMs / 3);
   // Watches tell what was an hour ago; a list tells what is.
@@ -243,7 +257,7 @@ test("by what the server itself says it is well: it is not closed, whatever the 
   assert.deepEqual(endings(life), []);
 });
 
-test("what its tenant sends while his lease is looked at for the last time is tried first", async (t) => {
+quickTest("what its tenant sends while his lease is looked at for the last time is tried first", async (t) => {
   const stage = await leaseStage(t, { dir: memoryFolder(t), behaviour: () => ({ missing: true }) });
   const lease = stage.won(1);
   const { key, endings, pass } = acts(stage.clock, lease);
@@ -268,28 +282,31 @@ test("what its tenant sends while his lease is looked at for the last time is tr
   assert.deepEqual(endings(life), []);
 });
 
-test("a provider that is ended every minute closes a lease that never works all the same, after what it saw", async (t) => {
-  const dir = memoryFolder(t);
-  const { life: first, stage, pass, endings, observedMs } = await start(t, { dir });
-  let life = first;
-  let [lives, seenMs] = [1, 0];
-  for (; lives <= 5 && endings(life).length === 0; lives++) {
-    await pass(55_000);
-    seenMs = observedMs(life) ?? 0;
-    if (endings(life).length > 0) break;
-    await life.stop();
-    await pass(60_000);
-    life = await stage.start({ monitor });
-  }
-  assert.equal(endings(life).length, 1);
-  assert.ok(seenMs >= limitMs - limits.healthSaveMs && seenMs < limitMs + 60_000, `${seenMs} ms in ${lives} lives`);
-});
+quickTest(
+  "a provider that is ended every minute closes a lease that never works all the same, after what it saw",
+  async (t) => {
+    const dir = memoryFolder(t);
+    const { life: first, stage, pass, endings, observedMs } = await start(t, { dir });
+    let life = first;
+    let [lives, seenMs] = [1, 0];
+    for (; lives <= 5 && endings(life).length === 0; lives++) {
+      await pass(55_000);
+      seenMs = observedMs(life) ?? 0;
+      if (endings(life).length > 0) break;
+      await life.stop();
+      await pass(60_000);
+      life = await stage.start({ monitor });
+    }
+    assert.equal(endings(life).length, 1);
+    assert.ok(seenMs >= limitMs - limits.healthSaveMs && seenMs < limitMs + 60_000, `${seenMs} ms in ${lives} lives`);
+  },
+);
 
 test("a crash at any write around the close closes once", async (t) => {
   async function tell(crashAt: number) {
     await using owner = createOwner();
     const dir = memoryFolder(owner);
-    const { stage, lease, life: before, pass, endings } = await start(owner, { dir });
+    const { stage, life: before, pass, endings } = await start(owner, { dir });
     await pass(limitMs - limits.healthConfirmMs - 20_000);
     await before.stop();
     const counting = createCountingBoundary(crashAt);
@@ -301,17 +318,19 @@ test("a crash at any write around the close closes once", async (t) => {
     await life.stop();
     const next = await stage.start({ monitor });
     await pass(3 * limits.healthConfirmMs);
-    return { counting, closed: endings(next).length, state: next.state(lease) };
+    return { crossings: counting.crossings, crashed: counting.crashed, closed: endings(next).length };
   }
-  const calm = await tell(0);
-  assert.equal(calm.closed, 1);
-  const boundaries = calm.counting.crossings.length;
-  let crashes = 0;
-  for (let at = 1; at <= boundaries; at += runs(11, 1)) {
-    const { counting, closed } = await tell(at);
-    assert.equal(closed, 1, `a crash at ${at}, ${counting.crossings.at(-1)}`);
-    crashes += counting.crashed ? 1 : 0;
-  }
-  t.diagnostic(`${crashes} crashes at ${boundaries} boundaries`);
-  assert.ok(crashes > 0);
+  await playCrashes(t, "health-monitoring", {
+    sample: { every: 11 },
+    async whole() {
+      const whole = await tell(0);
+      assert.equal(whole.closed, 1);
+      return whole;
+    },
+    async crash({ crashAt }) {
+      const { crashed, closed } = await tell(crashAt);
+      assert.ok(crashed);
+      assert.equal(closed, 1);
+    },
+  });
 });

@@ -10,79 +10,55 @@ import { type Coin, parseCoins, sumCoins } from "../src/market/coin.ts";
 import type { LeaseId } from "../src/market/ids.ts";
 import { leaseNamespace } from "../src/market/lease-namespace.ts";
 import { createSeededRandom } from "../src/runtime/random.ts";
+import { opensJournal } from "./boundary-kinds.ts";
 import type { Snapshot } from "./cluster-snapshot.ts";
+import { playCrashes } from "./crash-points.ts";
+import { playCase } from "./failed-cases.ts";
 import { memoryFolder } from "./folder.ts";
 import { type History, playHistory } from "./history.ts";
-import { runs } from "./runs.ts";
-
-/**
- * Each with a crash at every boundary of its deploy, update and teardown. What a crash leaves after one write is what it
- * leaves before the next: beyond some seeds one of the two is enough, of which every other seed takes one half; the quick run
- * takes every fourth.
- */
-const seeds = runs(1, 100);
+import { counts, seeds } from "./thorough.ts";
 
 test("a lease goes from manifest to pods, update and close as if nothing had happened, wherever the provider crashes", async (t) => {
   const folder = memoryFolder(t);
-  let [histories, crashes] = [0, 0];
-  for (let seed = 1; seed <= seeds; seed += 1) {
-    const whole = await playWhole(seed, join(folder, `${seed}`));
-    const boundaries = boundariesOf(whole.crossings);
-    if (seed === 1) t.diagnostic(`${boundaries.length} boundaries of deploy, update and teardown`);
-    const isThorough = seed <= runs(0, 10);
-    const tried = boundaries.filter(({ about }) => isThorough || about.endsWith(":after"));
-    const every = isThorough ? 1 : runs(4, 2);
-    for (const { at: crashAt, about } of tried.filter((_, index) => (index + seed) % every === 0)) {
+  await playCrashes(t, "history", {
+    seeds: seeds(counts(1, 1, 20)),
+    // Those at which only the height is written down are most of them.
+    sample: { every: 4, about: /^(kube|journal (?!cursor|close)).*after$/ },
+    whole: (seed) => playWhole(seed, join(folder, `${seed}`)),
+    async crash({ seed, crashAt }, whole) {
       const dir = join(folder, `${seed}-${crashAt}`);
-      histories += 1;
       await playHistory({ seed, crashAt, dir }, async (history) => {
-        if (history.crashed) crashes += 1;
+        assert.ok(history.crashed);
         await checkEnd(history);
         assert.deepEqual(history.scenes, whole.scenes);
-      }).catch((thrown: unknown) => {
-        throw new Error(`seed ${seed}, crash at ${crashAt}, about ${about}`, { cause: thrown });
       });
       rmSync(dir, { recursive: true });
-    }
-  }
-  t.diagnostic(`${histories} histories, ${crashes} crashes`);
-  assert.ok(crashes > histories * 0.9, "a history may be over a little before the boundary; most are not");
+    },
+  });
 });
 
 test("an order goes to its end wherever the provider crashes on the way", async (t) => {
   const folder = memoryFolder(t);
   const random = createSeededRandom(1);
   const { crossings } = await playWhole(1, join(folder, "whole"));
-  for (let seed = 1; seed <= runs(2, 300); seed += 1) {
+  const opened = crossings.findLastIndex(opensJournal) + 1;
+  for (const seed of seeds(counts(2, 60, 300))) {
     // The last two are of a journal that is closed, when all is over.
-    const crashAt = 1 + random.int(crossings.length - 2);
-    await playHistory({ seed, crashAt, dir: join(folder, `${seed}`) }, checkEnd).catch((thrown: unknown) => {
-      throw new Error(`seed ${seed}, crash at ${crashAt}, about ${crossings[crashAt - 1]}`, { cause: thrown });
-    });
+    const crashAt = opened + 1 + random.int(crossings.length - opened - 2);
+    const dir = join(folder, `${seed}`);
+    await playCase("history", { seed, crashAt }, `crash near ${crossings[crashAt - 1]}`, () =>
+      playHistory({ seed, crashAt, dir }, checkEnd),
+    );
+    rmSync(dir, { recursive: true });
   }
 });
 
-/** From the first manifest on, without those at which only the height is written down, and the end itself. */
-function boundariesOf(crossings: readonly string[]) {
-  const from = crossings.findIndex((crossing) => crossing.includes("manifest"));
-  assert.ok(from >= 0);
-  return crossings
-    .map((about, index) => ({ at: index + 1, about }))
-    .slice(from)
-    .filter(({ about }) => !about.startsWith("journal cursor commit") && !about.startsWith("journal close"));
-}
-
 /** A history that nobody interrupts. */
-interface Whole extends Pick<History, "crossings" | "scenes"> {
-  readonly seed: number;
-}
-
-async function playWhole(seed: number, dir: string): Promise<Whole> {
-  let whole: Whole | undefined;
+async function playWhole(seed: number, dir: string): Promise<Pick<History, "crossings" | "scenes">> {
+  let whole: Pick<History, "crossings" | "scenes"> | undefined;
   await playHistory({ seed, crashAt: 0, dir }, async (history) => {
     await checkEnd(history);
-    const { crossings, scenes } = history;
-    whole = { seed, crossings, scenes };
+    whole = { crossings: history.crossings, scenes: history.scenes };
   });
   assert.ok(whole);
   return whole;

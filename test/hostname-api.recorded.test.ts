@@ -1,7 +1,7 @@
 /** What the network's own hostname operator answered, asked of ours in the same situations. */
 import assert from "node:assert/strict";
 import { request } from "node:http";
-import type { TestContext } from "node:test";
+import { test } from "node:test";
 import { kinds } from "../src/kube/kinds.ts";
 import { readLeaseId } from "../src/kube/objects/lease-labels.ts";
 import type { LeaseId } from "../src/market/ids.ts";
@@ -11,7 +11,7 @@ import { silentLog } from "../src/runtime/log.ts";
 import { createSeededRandom } from "../src/runtime/random.ts";
 import { groupOf } from "./declaration-stage.ts";
 import { controllerKinds, type HostnameStage, openHostnameStage, plainOptions } from "./hostname-stage.ts";
-import { readJsonVector, vectorTest } from "./vectors.ts";
+import { readJsonRecording } from "./recordings.ts";
 
 interface Vector {
   readonly name: string;
@@ -166,8 +166,8 @@ for (const [file, mode] of [
   ["hostname", "ingress"],
   ["hostname-gateway", "gateway-api"],
 ] as const) {
-  const run = async (t: TestContext) => {
-    const { headerSets, vectors } = readJsonVector<Recording>(`operators/${file}.json`);
+  test(`the recorded questions are answered as they were: ${file}`, async (t) => {
+    const { headerSets, vectors } = readJsonRecording<Recording>(`operators/${file}.json`);
     const stage = openHostnameStage(t);
     stage.define(...controllerKinds.gateway);
     assert.ok(missing);
@@ -195,11 +195,10 @@ for (const [file, mode] of [
     await server.stop();
     assert.deepEqual(unintended, []);
     assert.ok(stage.routes(mode === "ingress" ? kinds.ingress : kinds.httpRoute).length > 10);
-  };
-  vectorTest(`the recorded questions are answered as they were: ${file}`, run as never);
+  });
 }
 
-vectorTest("every difference that is meant was seen", () => {
+test("every difference that is meant was seen", () => {
   assert.deepEqual(
     intended.filter(({ why }) => !used.has(why)),
     [],

@@ -9,9 +9,10 @@ import type { KubeObject } from "../src/kube/kube.ts";
 import { leaseOfLabels } from "../src/kube/objects/lease-labels.ts";
 import { createCountingBoundary, SimulatedCrash } from "../src/runtime/boundary.ts";
 import { limits } from "../src/runtime/limits.ts";
+import { playCrashes } from "./crash-points.ts";
 import { groupOf, leaseOf } from "./declaration-stage.ts";
 import { controllerKinds, type HostnameStage, openHostnameStage, routeKinds } from "./hostname-stage.ts";
-import { runs } from "./runs.ts";
+import { counts, seeds } from "./thorough.ts";
 
 const [ann, annToo, ben] = [leaseOf(1, 1), leaseOf(1, 2), leaseOf(2, 1)];
 const options = { ingressProvider: "traefik" } as const;
@@ -19,7 +20,7 @@ const group = groupOf({ hosts: ["a.example.com"] });
 
 interface End {
   readonly objects: readonly unknown[];
-  readonly crossings: number;
+  readonly crossings: readonly string[];
   readonly crashed: boolean;
 }
 
@@ -56,7 +57,7 @@ async function play(t: TestContext, seed: number, crashAt: number): Promise<End>
   await stage.settled(10_000);
   await life.stop();
   assert.deepEqual(watch.wrong, []);
-  return { objects: left(stage), crossings: boundary.crossings.length, crashed: boundary.crashed };
+  return { objects: left(stage), crossings: boundary.crossings, crashed: boundary.crashed };
 }
 
 const longer = { maxBodySize: 2_000_000, readTimeout: 9_000, sendTimeout: 60_000, nextTries: 1, nextTimeout: 0 };
@@ -84,14 +85,19 @@ function watchOwners(stage: HostnameStage) {
   return { wrong };
 }
 
-test("whichever write the operator dies at, the next one brings all to the same end", async (t) => {
-  for (let seed = 1; seed <= runs(1, 5); seed++) {
-    const whole = await play(t, seed, 0);
-    assert.ok(whole.crossings > 30, `only ${whole.crossings} boundaries`);
-    for (let at = 1; at <= whole.crossings; at += runs(2, 1)) {
-      const crashed = await play(t, seed, at);
-      assert.ok(crashed.crashed, `seed ${seed}, boundary ${at} was not reached`);
-      assert.deepEqual(crashed.objects, whole.objects, `seed ${seed}, boundary ${at}`);
-    }
-  }
+test("after a crash of the operator at any write the next one brings all to the same end", async (t) => {
+  await playCrashes(t, "hostname-crash", {
+    seeds: seeds(counts(1, 1, 5)),
+    sample: { every: 2 },
+    async whole(seed) {
+      const whole = await play(t, seed, 0);
+      assert.ok(whole.crossings.length > 30, `only ${whole.crossings.length} boundaries`);
+      return whole;
+    },
+    async crash({ seed, crashAt }, whole) {
+      const { crashed, objects } = await play(t, seed, crashAt);
+      assert.ok(crashed);
+      assert.deepEqual(objects, whole.objects);
+    },
+  });
 });

@@ -1,18 +1,19 @@
 /** The routes that the network's own operator made, made again from the same declarations, and taken over from it. */
 import assert from "node:assert/strict";
 import type { TestContext } from "node:test";
+import { test } from "node:test";
 import { type Kind, kinds } from "../src/kube/kinds.ts";
 import type { KubeObject } from "../src/kube/kube.ts";
 import { limits } from "../src/runtime/limits.ts";
 import { manifestNamespace } from "./declaration-stage.ts";
 import { controllerKinds, type HostnameStage, openHostnameStage } from "./hostname-stage.ts";
 import { type RecordedLease, recordedLeases } from "./recorded-leases.ts";
-import { readJsonVector, vectorTest } from "./vectors.ts";
+import { readJsonRecording } from "./recordings.ts";
 
 const routeKinds = [kinds.ingress, kinds.httpRoute];
 
 function routesIn({ from }: RecordedLease): KubeObject[] {
-  const { items = [] } = readJsonVector<{ items?: KubeObject[] }>(from);
+  const { items = [] } = readJsonRecording<{ items?: KubeObject[] }>(from);
   return items.filter(({ kind = "" }) => routeKinds.some((each) => each.kind === kind));
 }
 
@@ -61,7 +62,7 @@ async function inOwnStage(t: TestContext, work: (stage: HostnameStage) => Promis
   await work(stage);
 }
 
-vectorTestWith("every recorded declaration becomes the recorded route", async (t) => {
+test("every recorded declaration becomes the recorded route", async (t) => {
   let count = 0;
   for (const lease of recordedLeases()) {
     const recorded = routesIn(lease);
@@ -82,7 +83,7 @@ vectorTestWith("every recorded declaration becomes the recorded route", async (t
   assert.ok(count > 80, `only ${count} routes were recorded`);
 });
 
-vectorTestWith("what the network's operator made is taken over without a write, whoever owns its fields", async (t) => {
+test("what the network's operator made is taken over without a write, whoever owns its fields", async (t) => {
   for (const lease of recordedLeases().filter(({ from }) =>
     /\/(host|gateway)-(options|options-off|two)\//.test(from),
   )) {
@@ -132,8 +133,8 @@ for (const [word, ingressMode, kind] of [
   ["host", "ingress", kinds.ingress],
   ["gateway", "gateway-api", kinds.httpRoute],
 ] as const) {
-  vectorTestWith(`a transfer ends as the recorded one does, without a moment without a route: ${word}`, async (t) => {
-    const { transfer } = readJsonVector<Steps>(`objects/${word}-steps/steps.json`);
+  test(`a transfer ends as the recorded one does, without a moment without a route: ${word}`, async (t) => {
+    const { transfer } = readJsonRecording<Steps>(`objects/${word}-steps/steps.json`);
     const leases = recordedLeases().filter(({ from }) =>
       new RegExp(`/${word}-(options|options-off|two|dest)/objects.json`).test(from),
     );
@@ -177,8 +178,4 @@ function accept(stage: HostnameStage): void {
     const conditions = [{ type: "Accepted", status: "True" }];
     stage.cluster.server.updateStatus(kinds.httpRoute, { ...route, status: { parents: [{ parentRef, conditions }] } });
   }
-}
-
-function vectorTestWith(name: string, run: (t: TestContext) => Promise<void>): void {
-  vectorTest(name, run as never);
 }

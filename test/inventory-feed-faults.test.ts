@@ -14,7 +14,7 @@ import { createSeededRandom } from "../src/runtime/random.ts";
 import { startProxy } from "./cuttable-proxy.ts";
 import { eventually } from "./eventually.ts";
 import type { Owner } from "./owner.ts";
-import { grpcHeaders, networkNode, networkPicture, startRawOperator } from "./raw-operator.ts";
+import { grpcHeaders, networkNode, networkPicture, type RawOperator, startRawOperator } from "./raw-operator.ts";
 
 const one = networkPicture([networkNode("one")]);
 const two = networkPicture([networkNode("one"), networkNode("two")]);
@@ -43,9 +43,19 @@ function follow(owner: Owner, address: GrpcAddress) {
   return { clock, feed, pictures, stop, until };
 }
 
+/** Where it is just then. */
+function addressOf(operator: RawOperator) {
+  return {
+    host: "127.0.0.1",
+    get port() {
+      return operator.port;
+    },
+  };
+}
+
 async function stage(owner: Owner, picture?: Uint8Array) {
   const operator = await startRawOperator(owner, picture);
-  return { operator, ...follow(owner, { host: "127.0.0.1", port: operator.port }) };
+  return { operator, ...follow(owner, addressOf(operator)) };
 }
 
 test("the network's own operator is understood: it says nothing of how new its pictures are", async (t) => {

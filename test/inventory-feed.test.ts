@@ -33,18 +33,22 @@ checkFeed({
 
 test("our operator may be restarted, and what is known stays until it has a picture again", async (t) => {
   const clock = createVirtualClock();
-  const start = async (port: number) => {
+  let port = 0;
+  const start = async () => {
     const publisher = createPublisher({ clock: realClock, log: silentLog, waitingFor: () => "nodes", ageMs: () => 0 });
-    const grpc = await startGrpc(publisher, { host: "127.0.0.1", port, clock: realClock, log: silentLog });
+    const grpc = await startGrpc(publisher, { host: "127.0.0.1", port: 0, clock: realClock, log: silentLog });
+    port = grpc.port;
     const stop = async () => {
+      // Nothing listens there.
+      port = 1;
       publisher.close();
       await grpc.close();
     };
     t.after(stop);
-    return { publisher, port: grpc.port, stop };
+    return { publisher, stop };
   };
-  const first = await start(0);
-  const locate = async () => ({ host: "127.0.0.1", port: first.port });
+  const first = await start();
+  const locate = async () => ({ host: "127.0.0.1", port });
   const feed = createGrpcFeed({ locate, clock, random: createSeededRandom(1), log: silentLog });
   const stopping = new AbortController();
   const running = feed.run(stopping.signal);
@@ -56,7 +60,7 @@ test("our operator may be restarted, and what is known stays until it has a pict
   await eventually("the picture", () => feed.picture);
   await first.stop();
   await eventually("the end to be noticed", () => feed.lastError);
-  const second = await start(first.port);
+  const second = await start();
   // It looks at the cluster first, and says so when it is asked.
   await eventually("what it waits for", async () => {
     await clock.advance(1_000);

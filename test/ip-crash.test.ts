@@ -1,18 +1,19 @@
-/** 200 changes of ProviderLeasedIPs, with a crash of the operator at each of its writes: judged against a model. */
+/** Changes of ProviderLeasedIPs, with a crash of the operator at each of its writes: judged against a model. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import fc from "fast-check";
 import { fieldsOf } from "../src/kube/json-fields.ts";
 import { kinds } from "../src/kube/kinds.ts";
 import { leasedIpName } from "../src/kube/objects/leased-ip.ts";
 import { givenAddresses, metalLbWord } from "../src/kube/objects/metallb.ts";
 import { createCountingBoundary, SimulatedCrash } from "../src/runtime/boundary.ts";
 import { createSeededRandom, type Random } from "../src/runtime/random.ts";
+import { playCrashes } from "./crash-points.ts";
+import { playSeeds } from "./failed-cases.ts";
 import { declarationOf, type IpStage, type IpStageOptions, leaseOf, openIpStage, type PortWanted } from "./ip-stage.ts";
 import { createOwner } from "./owner.ts";
-import { runs } from "./runs.ts";
+import { counts, seeds } from "./thorough.ts";
 
-const changesInAll = 200;
+const changesInAll = counts(40, 200);
 /** Of how many addresses there are, the first few or all: more than there are keys, or fewer. */
 interface Way {
   readonly isOwn: boolean;
@@ -120,7 +121,7 @@ function check(stage: IpStage, model: Model, size: number, mayDiffer: boolean): 
 
 interface Played {
   /** Boundaries that the operator crossed in its first life. */
-  readonly crossings: number;
+  readonly crossings: readonly string[];
   readonly lives: number;
 }
 
@@ -191,7 +192,7 @@ async function play({ way, seed, changes, crashAt }: Play): Promise<Played> {
   await stage.restart();
   await stage.settled(60_000);
   check(stage, model, size, way.sizes.length > 1);
-  return { crossings: first.crossings.length, lives };
+  return { crossings: first.crossings, lives };
 }
 
 /** Whether it writes still. */
@@ -203,38 +204,31 @@ async function wrote(stage: IpStage): Promise<boolean> {
 
 for (const [name, way] of Object.entries(ways)) {
   test(`${changesInAll} changes with addresses of ${name} come to what the model says`, async () => {
-    const property = fc.asyncProperty(fc.nat(100_000), async (seed) => {
-      await play({ way, seed, changes: changesInAll, crashAt: () => 0 });
-    });
-    await fc.assert(property, { numRuns: runs(1, 10), seed: 7, endOnFailure: true });
+    const some = seeds(counts(1, 2, 10));
+    await playSeeds(`ip-crash: ${name}`, some, (seed) => play({ way, seed, changes: changesInAll, crashAt: () => 0 }));
   });
 
-  test(`${changesInAll} changes with addresses of ${name}, and no operator gets further than a few writes`, async (t) => {
+  test(`${changesInAll} changes with addresses of ${name} come to that although the operator crashes after a few writes`, async (t) => {
     let lives = 0;
-    const property = fc.asyncProperty(fc.nat(100_000), fc.integer({ min: 2, max: 5 }), async (seed, most) => {
+    await playSeeds(`ip-crash: ${name}, many crashes`, seeds(counts(1, 2, 10)), async (seed) => {
+      const most = 2 + (seed % 4);
       // Before its first write, after it, before the second …
       const played = await play({ way, seed, changes: changesInAll, crashAt: (life) => 1 + (life % most) });
       lives += played.lives;
     });
-    await fc.assert(property, { numRuns: runs(1, 10), seed: 7, endOnFailure: true });
     t.diagnostic(`${lives} lives`);
   });
 
   test(`with addresses of ${name}, a crash at any write leaks none and shares none`, async (t) => {
-    const changes = runs(12, 30);
-    let boundaries = 0;
-    for (let seed = 1; seed <= runs(1, 2); seed += 1) {
-      const { crossings } = await play({ way, seed, changes, crashAt: () => 0 });
-      boundaries += crossings;
-      for (let at = 1; at <= crossings; at += runs(3, 1)) {
-        try {
-          await play({ way, seed, changes, crashAt: (life) => (life === 1 ? at : 0) });
-        } catch (thrown) {
-          throw new Error(`seed ${seed}, crash at boundary ${at}`, { cause: thrown });
-        }
-      }
-    }
-    t.diagnostic(`${boundaries} boundaries`);
-    assert.ok(boundaries >= 20, `${boundaries}`);
+    const changes = 12;
+    await playCrashes(t, `ip-crash: ${name}, one crash`, {
+      seeds: seeds(counts(1, 1, 4)),
+      sample: { every: 13 },
+      whole: (seed) => play({ way, seed, changes, crashAt: () => 0 }),
+      crash: async ({ seed, crashAt }) => {
+        const { lives } = await play({ way, seed, changes, crashAt: (life) => (life === 1 ? crashAt : 0) });
+        assert.ok(lives > 1);
+      },
+    });
   });
 }

@@ -13,7 +13,7 @@ import { silentLog } from "../src/runtime/log.ts";
 import { type IpStage, type IpStageOptions, manifestNamespace, openIpStage, type PortWanted } from "./ip-stage.ts";
 import { type Difference, differences } from "./object-differences.ts";
 import { createOwner, type Owner } from "./owner.ts";
-import { listVectors, readJsonVector, vectorTest } from "./vectors.ts";
+import { listRecordings, readJsonRecording } from "./recordings.ts";
 
 interface RecordedIp {
   readonly loadBalancers: Readonly<Record<string, { readonly annotations: object; readonly status: object }>>;
@@ -42,18 +42,19 @@ function wished({ metadata, spec }: KubeObject) {
   return { metadata: { name, namespace, labels, annotations }, spec: Object.fromEntries(kept) };
 }
 
-const objectFiles = () => listVectors("objects").filter((path) => /^objects\/ip-[^/]+\/objects[^/]*\.json$/.test(path));
+const objectFiles = () =>
+  listRecordings("objects").filter((path) => /^objects\/ip-[^/]+\/objects[^/]*\.json$/.test(path));
 
-vectorTest("every recorded ProviderLeasedIP becomes the Service that was recorded, with an address", async () => {
+test("every recorded ProviderLeasedIP becomes the Service that was recorded, with an address", async () => {
   const seen = new Set<Row>();
   let services = 0;
   for (const path of objectFiles()) {
     await using owner = createOwner();
-    const { items } = readJsonVector<{ items: KubeObject[] }>(path);
+    const { items } = readJsonRecording<{ items: KubeObject[] }>(path);
     const declared = items.filter(({ kind }) => kind === "ProviderLeasedIP");
     const recorded = items.filter(({ spec }) => fieldsOf(spec)["type"] === "LoadBalancer");
     const provider = declared[0]?.metadata.labels?.["akash.network/lease.id.provider"] as Address | undefined;
-    const ip = readJsonVector<RecordedIp>(path.replace("/objects", "/ip"));
+    const ip = readJsonRecording<RecordedIp>(path.replace("/objects", "/ip"));
     const pool = ip.pools?.default.spec.addresses[0];
     const options: IpStageOptions = { ...(pool && { pool }), ...(provider && { operator: { provider } }) };
     const stage = await openIpStage(owner, options);
@@ -142,9 +143,9 @@ const answerRows: readonly AnswerRow[] = [
   },
 ];
 
-vectorTest("every recorded request is answered as recorded", async () => {
+test("every recorded request is answered as recorded", async () => {
   await using owner = createOwner();
-  const { volatile, headerSets, vectors } = readJsonVector<Vectors>("operators/ip.json");
+  const { volatile, headerSets, vectors } = readJsonRecording<Vectors>("operators/ip.json");
   const provider = parseAddress(volatile["provider"] ?? "");
   const stage = await openIpStage(owner, { operator: { provider } });
   const ask = await serve(owner, stage, provider);

@@ -5,10 +5,10 @@ import { kinds } from "../src/kube/kinds.ts";
 import { formatLeaseId } from "../src/market/ids.ts";
 import type { Manifest } from "../src/market/manifest.ts";
 import { type Boundary, type CountingBoundary, createCountingBoundary } from "../src/runtime/boundary.ts";
+import { playCrashes } from "./crash-points.ts";
 import { memoryFolder } from "./folder.ts";
 import { type Life, leaseStage, shop } from "./lease-keeper-stage.ts";
 import { createOwner } from "./owner.ts";
-import { runs } from "./runs.ts";
 
 interface Story {
   /** Every object after the update, without what the server or chance gives it. */
@@ -98,17 +98,18 @@ function withoutChance(spec: unknown): unknown {
 }
 
 test("a crash at any write of deploy, update and teardown comes to the same end", async (t) => {
-  const calm = createCountingBoundary(0);
-  const expected = await tell(calm);
-  assert.deepEqual([expected.left, expected.rows, expected.stayed], [0, 0, true]);
-  const boundaries = calm.crossings.length;
-  const step = runs(9, 1);
-  let crashes = 0;
-  for (let at = 1; at <= boundaries; at += step) {
-    const boundary = createCountingBoundary(at);
-    assert.deepEqual(await tell(boundary), expected, `a crash at ${at}, ${boundary.crossings.at(-1)}`);
-    crashes += boundary.crashed ? 1 : 0;
-  }
-  t.diagnostic(`${crashes} crashes at ${boundaries} boundaries`);
-  assert.ok(crashes >= Math.floor(boundaries / step) - 1);
+  await playCrashes(t, "lease-crash", {
+    sample: { every: 9 },
+    async whole() {
+      const boundary = createCountingBoundary();
+      const story = await tell(boundary);
+      assert.deepEqual([story.left, story.rows, story.stayed], [0, 0, true]);
+      return { story, crossings: boundary.crossings };
+    },
+    async crash({ crashAt }, whole) {
+      const boundary = createCountingBoundary(crashAt);
+      assert.deepEqual(await tell(boundary), whole.story);
+      assert.ok(boundary.crashed);
+    },
+  });
 });

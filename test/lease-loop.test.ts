@@ -12,7 +12,7 @@ import { limits } from "../src/runtime/limits.ts";
 import { memoryFolder } from "./folder.ts";
 import { type LeaseStage, type Life, leaseStage, shop } from "./lease-keeper-stage.ts";
 import type { Owner } from "./owner.ts";
-import { runs } from "./runs.ts";
+import { counts, quickTest } from "./thorough.ts";
 
 const shopObjects = [
   "deployments page",
@@ -56,39 +56,42 @@ const lines = ({ journal }: Life, lease: LeaseId) =>
 const uids = (pods: readonly KubeObject[]) =>
   new Map(pods.map(({ metadata }) => [metadata.labels?.["akash.network/manifest-service"], metadata.uid]));
 
-test("a lease with a manifest becomes a namespace with its workloads, and goes when the chain says that it is over", async (t) => {
-  const stage = await leaseStage(t, { dir: memoryFolder(t) });
-  const { cluster, until } = stage;
-  const life = await stage.start();
-  const lease = stage.won(1);
-  await life.step(lease);
-  await until("looked at", () => life.state(lease) === "waiting for manifest");
-  assert.equal(namespaceOf(stage, lease), undefined);
+quickTest(
+  "a lease with a manifest becomes a namespace with its workloads, and goes when the chain says that it is over",
+  async (t) => {
+    const stage = await leaseStage(t, { dir: memoryFolder(t) });
+    const { cluster, until } = stage;
+    const life = await stage.start();
+    const lease = stage.won(1);
+    await life.step(lease);
+    await until("looked at", () => life.state(lease) === "waiting for manifest");
+    assert.equal(namespaceOf(stage, lease), undefined);
 
-  await life.send(lease, shop().manifest);
-  await until("deployed", () => life.state(lease) === "deployed");
-  assert.deepEqual(objectNames(stage, lease), shopObjects);
-  await until("its pods", () => stage.pods(lease).length === 2);
-  assert.ok(manifestOf(stage, lease));
-  const hosts = [...cluster.server.list(kinds.providerHost, { namespace: "lease" })];
-  assert.deepEqual(
-    hosts.map(({ metadata }) => metadata.name),
-    ["shop.example.com"],
-  );
+    await life.send(lease, shop().manifest);
+    await until("deployed", () => life.state(lease) === "deployed");
+    assert.deepEqual(objectNames(stage, lease), shopObjects);
+    await until("its pods", () => stage.pods(lease).length === 2);
+    assert.ok(manifestOf(stage, lease));
+    const hosts = [...cluster.server.list(kinds.providerHost, { namespace: "lease" })];
+    assert.deepEqual(
+      hosts.map(({ metadata }) => metadata.name),
+      ["shop.example.com"],
+    );
 
-  stage.becomes(lease, "closed");
-  await life.step(lease);
-  await until("forgotten", () => life.state(lease) === undefined);
-  assert.equal(namespaceOf(stage, lease), undefined);
-  assert.equal(manifestOf(stage, lease), undefined);
-  assert.equal([...cluster.server.list(kinds.providerHost, { namespace: "lease" })].length, 0);
-  assert.equal(life.journal.read.manifests.get(formatLeaseId(lease)), undefined);
-  const [end, beginning] = lines(life, lease);
-  assert.match(end ?? "", /^torn down: closed on chain since height 9, by a reading at height 10$/);
-  assert.match(beginning ?? "", /^deployed: manifest [0-9a-f]{64}$/);
-});
+    stage.becomes(lease, "closed");
+    await life.step(lease);
+    await until("forgotten", () => life.state(lease) === undefined);
+    assert.equal(namespaceOf(stage, lease), undefined);
+    assert.equal(manifestOf(stage, lease), undefined);
+    assert.equal([...cluster.server.list(kinds.providerHost, { namespace: "lease" })].length, 0);
+    assert.equal(life.journal.read.manifests.get(formatLeaseId(lease)), undefined);
+    const [end, beginning] = lines(life, lease);
+    assert.match(end ?? "", /^torn down: closed on chain since height 9, by a reading at height 10$/);
+    assert.match(beginning ?? "", /^deployed: manifest [0-9a-f]{64}$/);
+  },
+);
 
-test("a restart with nothing to do writes nothing and asks for nothing that grows with the leases", async (t) => {
+quickTest("a restart with nothing to do writes nothing and asks for nothing that grows with the leases", async (t) => {
   const dir = memoryFolder(t);
   const stage = await leaseStage(t, { dir });
   const first = await stage.start();
@@ -123,7 +126,7 @@ test("a restart with nothing to do writes nothing and asks for nothing that grow
   assert.deepEqual(one, three);
 });
 
-test("at rest leases cost no requests: as many are made with six as with none", async (t) => {
+quickTest("at rest leases cost no requests: as many are made with six as with none", async (t) => {
   const whileAtRest = async (count: number) => {
     const stage = await leaseStage(t, { dir: memoryFolder(t) });
     const life = await stage.start();
@@ -140,7 +143,7 @@ test("at rest leases cost no requests: as many are made with six as with none", 
   assert.ok(Math.abs(six - none) < 10, `${six} requests with six leases, ${none} with none`);
 });
 
-test("the update of one image rolls one service, and leaves the pod of the other alone", async (t) => {
+quickTest("the update of one image rolls one service, and leaves the pod of the other alone", async (t) => {
   const { stage, life, lease } = await deployed(t);
   const before = uids(stage.pods(lease));
   await life.send(lease, shop({ page: "page:2" }).manifest);
@@ -152,7 +155,7 @@ test("the update of one image rolls one service, and leaves the pod of the other
   assert.match(lines(life, lease)[0] ?? "", /^updated: manifest/);
 });
 
-test("an update that the server refuses changes nothing at all, and says why", async (t) => {
+quickTest("an update that the server refuses changes nothing at all, and says why", async (t) => {
   const { stage, life, lease } = await deployed(t);
   const before = versions(stage, lease);
   // The second service of the manifest cannot be: the first one is not updated either.
@@ -176,7 +179,7 @@ test("an update that the server refuses changes nothing at all, and says why", a
   await stage.until("deployed", () => next.state(lease) === "deployed");
 });
 
-test("a first manifest that is refused leaves nothing but its walls", async (t) => {
+quickTest("a first manifest that is refused leaves nothing but its walls", async (t) => {
   const stage = await leaseStage(t, { dir: memoryFolder(t) });
   const life = await stage.start();
   const lease = stage.won(1);
@@ -186,7 +189,7 @@ test("a first manifest that is refused leaves nothing but its walls", async (t) 
   assert.equal(manifestOf(stage, lease), undefined);
 });
 
-test("what a refused first manifest left is taken away as soon as a cache that is late shows it", async (t) => {
+quickTest("what a refused first manifest left is taken away as soon as a cache that is late shows it", async (t) => {
   const stage = await leaseStage(t, { dir: memoryFolder(t) });
   const life = await stage.start();
   const lease = stage.won(1);
@@ -201,7 +204,7 @@ test("what a refused first manifest left is taken away as soon as a cache that i
   assert.equal(stage.pods(lease).length, 0);
 });
 
-test("what is refused only when it is written goes back to what ran before", async (t) => {
+quickTest("what is refused only when it is written goes back to what ran before", async (t) => {
   const dir = memoryFolder(t);
   const stage = await leaseStage(t, { dir });
   let refusing = false;
@@ -230,7 +233,7 @@ test("what is refused only when it is written goes back to what ran before", asy
   assert.equal(uids(stage.pods(lease)).get("store"), before.get("store"));
 });
 
-test("trouble that passes is no refusal: the same manifest is brought as soon as it is over", async (t) => {
+quickTest("trouble that passes is no refusal: the same manifest is brought as soon as it is over", async (t) => {
   const { stage, life, lease } = await deployed(t);
   stage.cluster.faults.refuse({ status: 500, verb: "patch", times: 12 });
   stage.cluster.faults.forbid("patch", kinds.deployment);
@@ -242,27 +245,30 @@ test("trouble that passes is no refusal: the same manifest is brought as soon as
   assert.equal(life.journal.read.manifests.get(formatLeaseId(lease))?.deployed?.version, version);
 });
 
-test("what is no longer wanted is pruned: credentials, permissions, a renamed service, the other kind of workload", async (t) => {
-  const { stage, life, lease } = await deployed(t, shop({ credentials: true, permissions: true }));
-  assert.ok(objectNames(stage, lease).includes("secrets docker-creds-page"));
-  assert.ok(objectNames(stage, lease).includes("roles page"));
-  await life.send(lease, shop({ name: "front", persistent: false }).manifest);
-  await stage.until("deployed", () => objectNames(stage, lease).includes("deployments store"));
-  await settle(stage);
-  assert.deepEqual(objectNames(stage, lease), [
-    "deployments front",
-    "deployments store",
-    "services front",
-    "services store",
-    "networkpolicies akash-deployment-restrictions",
-    "serviceaccounts front",
-    "serviceaccounts store",
-  ]);
-  const claims = [...stage.objects(lease).keys()].filter((name) => name.includes("claims"));
-  assert.equal(claims.length, 1, "the tenant's data stays");
-});
+quickTest(
+  "what is no longer wanted is pruned: credentials, permissions, a renamed service, the other kind of workload",
+  async (t) => {
+    const { stage, life, lease } = await deployed(t, shop({ credentials: true, permissions: true }));
+    assert.ok(objectNames(stage, lease).includes("secrets docker-creds-page"));
+    assert.ok(objectNames(stage, lease).includes("roles page"));
+    await life.send(lease, shop({ name: "front", persistent: false }).manifest);
+    await stage.until("deployed", () => objectNames(stage, lease).includes("deployments store"));
+    await settle(stage);
+    assert.deepEqual(objectNames(stage, lease), [
+      "deployments front",
+      "deployments store",
+      "services front",
+      "services store",
+      "networkpolicies akash-deployment-restrictions",
+      "serviceaccounts front",
+      "serviceaccounts store",
+    ]);
+    const claims = [...stage.objects(lease).keys()].filter((name) => name.includes("claims"));
+    assert.equal(claims.length, 1, "the tenant's data stays");
+  },
+);
 
-test("policies that are switched off are removed, and come back when they are on again", async (t) => {
+quickTest("policies that are switched off are removed, and come back when they are on again", async (t) => {
   const { stage, life, lease } = await deployed(t);
   await life.stop();
   const network = { enabled: false, admitted: [], closedRanges: [] };
@@ -274,24 +280,27 @@ test("policies that are switched off are removed, and come back when they are on
   await stage.until("back", hasPolicy);
 });
 
-test("what somebody changed or deleted by hand is put back, and what somebody else made is left alone and told", async (t) => {
-  const { stage, life, lease } = await deployed(t);
-  const namespace = leaseNamespace(lease);
-  const { server } = stage.cluster;
-  const labels = { "akash.network": "true", "akash.network/namespace": namespace };
-  server.create(kinds.secret, { metadata: { name: "theirs", namespace, labels }, data: {} }, "kubectl-create");
-  for (const name of ["page", "store"]) server.delete(kinds.service, { namespace, name }, {});
-  const page = server.get(kinds.deployment, { namespace, name: "page" });
-  assert.ok(page);
-  server.update(kinds.deployment, { ...page, spec: { ...(page["spec"] as object), replicas: 3 } }, "kubectl-edit");
-  await stage.until("put back", () => shopObjects.every((name) => objectNames(stage, lease).includes(name)));
-  await settle(stage);
-  assert.equal(fieldsOf(stage.objects(lease).get("deployments page")?.["spec"])["replicas"], 1);
-  assert.ok(objectNames(stage, lease).includes("secrets theirs"));
-  assert.deepEqual(life.keeper.states.get(formatLeaseId(lease))?.foreign, ["secrets theirs"]);
-});
+quickTest(
+  "what somebody changed or deleted by hand is put back, and what somebody else made is left alone and told",
+  async (t) => {
+    const { stage, life, lease } = await deployed(t);
+    const namespace = leaseNamespace(lease);
+    const { server } = stage.cluster;
+    const labels = { "akash.network": "true", "akash.network/namespace": namespace };
+    server.create(kinds.secret, { metadata: { name: "theirs", namespace, labels }, data: {} }, "kubectl-create");
+    for (const name of ["page", "store"]) server.delete(kinds.service, { namespace, name }, {});
+    const page = server.get(kinds.deployment, { namespace, name: "page" });
+    assert.ok(page);
+    server.update(kinds.deployment, { ...page, spec: { ...(page["spec"] as object), replicas: 3 } }, "kubectl-edit");
+    await stage.until("put back", () => shopObjects.every((name) => objectNames(stage, lease).includes(name)));
+    await settle(stage);
+    assert.equal(fieldsOf(stage.objects(lease).get("deployments page")?.["spec"])["replicas"], 1);
+    assert.ok(objectNames(stage, lease).includes("secrets theirs"));
+    assert.deepEqual(life.keeper.states.get(formatLeaseId(lease))?.foreign, ["secrets theirs"]);
+  },
+);
 
-test("a namespace that somebody deleted is made again, with all that was in it", async (t) => {
+quickTest("a namespace that somebody deleted is made again, with all that was in it", async (t) => {
   const { stage, lease } = await deployed(t);
   const uid = namespaceOf(stage, lease)?.metadata.uid ?? "";
   stage.cluster.server.delete(kinds.namespace, { name: leaseNamespace(lease) }, { uid });
@@ -301,7 +310,7 @@ test("a namespace that somebody deleted is made again, with all that was in it",
   });
 });
 
-test("a manifest that its owner took back leaves walls and volumes, and the next one runs again", async (t) => {
+quickTest("a manifest that its owner took back leaves walls and volumes, and the next one runs again", async (t) => {
   const { stage, life, lease } = await deployed(t);
   await life.withdraw(lease);
   await stage.until("withdrawn", () => life.state(lease) === "withdrawn");
@@ -320,49 +329,55 @@ test("a manifest that its owner took back leaves walls and volumes, and the next
   assert.deepEqual(objectNames(stage, lease), shopObjects);
 });
 
-test("one that is taken back while it is on its way does not come back in place of one that is refused", async (t) => {
-  const stage = await leaseStage(t, { dir: memoryFolder(t) });
-  const gate = Promise.withResolvers<void>();
-  const plant = (kube: Kube): Kube => ({
-    ...kube,
-    async apply(kind, desired, options) {
-      if (kind === kinds.service) await gate.promise;
-      return kube.apply(kind, desired, options);
-    },
-  });
-  const life = await stage.start({ plant });
-  const lease = stage.won(1);
-  await life.send(lease, shop().manifest);
-  await stage.until("half there", () => objectNames(stage, lease).includes("deployments page"));
-  await life.withdraw(lease);
-  gate.resolve();
-  await stage.until("withdrawn", () => life.state(lease) === "withdrawn");
-  await life.send(lease, shop({ broken: true }).manifest);
-  await stage.until("refused", () => life.state(lease) === "refused");
-  await settle(stage);
-  assert.deepEqual(objectNames(stage, lease), ["networkpolicies akash-deployment-restrictions"]);
-});
+quickTest(
+  "one that is taken back while it is on its way does not come back in place of one that is refused",
+  async (t) => {
+    const stage = await leaseStage(t, { dir: memoryFolder(t) });
+    const gate = Promise.withResolvers<void>();
+    const plant = (kube: Kube): Kube => ({
+      ...kube,
+      async apply(kind, desired, options) {
+        if (kind === kinds.service) await gate.promise;
+        return kube.apply(kind, desired, options);
+      },
+    });
+    const life = await stage.start({ plant });
+    const lease = stage.won(1);
+    await life.send(lease, shop().manifest);
+    await stage.until("half there", () => objectNames(stage, lease).includes("deployments page"));
+    await life.withdraw(lease);
+    gate.resolve();
+    await stage.until("withdrawn", () => life.state(lease) === "withdrawn");
+    await life.send(lease, shop({ broken: true }).manifest);
+    await stage.until("refused", () => life.state(lease) === "refused");
+    await settle(stage);
+    assert.deepEqual(objectNames(stage, lease), ["networkpolicies akash-deployment-restrictions"]);
+  },
+);
 
-test("what the provider before us made goes too when its owner takes it back, and is not written twice", async (t) => {
-  const { stage, life, lease } = await deployed(t);
-  await life.stop();
-  const dir = memoryFolder(t);
-  const next = await stage.start({ dir });
-  await restored(stage, next, lease, { version: "", services: (services) => services });
-  await stage.until("taken over", () => next.state(lease) === "deployed");
-  await next.withdraw(lease);
-  await stage.until("withdrawn", () => next.state(lease) === "withdrawn");
-  await settle(stage);
-  assert.deepEqual(objectNames(stage, lease), ["networkpolicies akash-deployment-restrictions"]);
-  assert.equal(stage.pods(lease).length, 0);
-  await next.stop();
-  const last = await stage.start({ dir });
-  await stage.until("withdrawn still", () => last.state(lease) === "withdrawn");
-  await settle(stage);
-  assert.equal(last.kube.counts.applied, 0);
-});
+quickTest(
+  "what the provider before us made goes too when its owner takes it back, and is not written twice",
+  async (t) => {
+    const { stage, life, lease } = await deployed(t);
+    await life.stop();
+    const dir = memoryFolder(t);
+    const next = await stage.start({ dir });
+    await restored(stage, next, lease, { version: "", services: (services) => services });
+    await stage.until("taken over", () => next.state(lease) === "deployed");
+    await next.withdraw(lease);
+    await stage.until("withdrawn", () => next.state(lease) === "withdrawn");
+    await settle(stage);
+    assert.deepEqual(objectNames(stage, lease), ["networkpolicies akash-deployment-restrictions"]);
+    assert.equal(stage.pods(lease).length, 0);
+    await next.stop();
+    const last = await stage.start({ dir });
+    await stage.until("withdrawn still", () => last.state(lease) === "withdrawn");
+    await settle(stage);
+    assert.equal(last.kube.counts.applied, 0);
+  },
+);
 
-test("a lease whose manifest somebody has spoilt in the cluster is told of, and all others go on", async (t) => {
+quickTest("a lease whose manifest somebody has spoilt in the cluster is told of, and all others go on", async (t) => {
   const { stage, life, lease } = await deployed(t);
   await life.stop();
   const next = await stage.start({ dir: memoryFolder(t) });
@@ -393,7 +408,7 @@ interface Found {
   readonly services: (services: readonly ManifestService[]) => readonly ManifestService[];
 }
 
-test("of many names that another lease of its owner has, the first are told", async (t) => {
+quickTest("of many names that another lease of its owner has, the first are told", async (t) => {
   const { manifest } = shop();
   const hosts = Array.from({ length: 50 }, (_, at) => `h${at}.example.com`);
   const named = manifest.map(({ services, ...group }) => ({
@@ -416,7 +431,7 @@ test("of many names that another lease of its owner has, the first are told", as
   assert.equal(withheld.at(-1), `and ${50 - limits.leaseMissingTold} more`);
 });
 
-test("a lease that is being reclaimed runs on", async (t) => {
+quickTest("a lease that is being reclaimed runs on", async (t) => {
   const { stage, life, lease } = await deployed(t);
   stage.becomes(lease, "reclaiming");
   await life.step(lease);
@@ -442,7 +457,7 @@ function imageOf(object: KubeObject): string | undefined {
 test("a start with many leases knows within three seconds that all of them are as they should be", async (t) => {
   const stage = await leaseStage(t, { dir: memoryFolder(t) });
   const life = await stage.start();
-  const leases = Array.from({ length: runs(12, 500) }, (_, at) => stage.won(at + 1));
+  const leases = Array.from({ length: counts(12, 100, 500) }, (_, at) => stage.won(at + 1));
   for (const lease of leases) await life.send(lease, shop({ host: `shop-${lease.dseq}.example.com` }).manifest);
   await stage.until("deployed", () => leases.every((lease) => life.state(lease) === "deployed"), 600_000);
   await settle(stage);

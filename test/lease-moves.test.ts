@@ -7,10 +7,11 @@ import { readSdl, type Sdl } from "../src/market/sdl/sdl.ts";
 import { type Boundary, createCountingBoundary } from "../src/runtime/boundary.ts";
 import { limits } from "../src/runtime/limits.ts";
 import { giveAddresses } from "./address-giver.ts";
+import { playCrashes } from "./crash-points.ts";
 import { memoryFolder } from "./folder.ts";
 import { type Life, leaseStage, type LeaseStage as Stage } from "./lease-keeper-stage.ts";
 import { createOwner, type Owner } from "./owner.ts";
-import { runs } from "./runs.ts";
+import { quickTest } from "./thorough.ts";
 
 const [a, b] = ["a.example.com", "b.example.com"];
 const never = new AbortController().signal;
@@ -104,36 +105,42 @@ async function move(stage: Stage, life: Life, to: LeaseId, hosts: string[], endp
   await moving;
 }
 
-test("one name and one endpoint move, and stay through looks, a restart and the end of the lease that had them", async (t) => {
-  const { stage, first, second, life } = await openStage(t);
-  assert.deepEqual(held(stage), before);
-  const uid = stage.cluster.server.get(kinds.providerHost, { namespace: "lease", name: a })?.metadata.uid;
-  await move(stage, life, second, [a], ["blue"]);
-  assert.deepEqual(held(stage), after);
-  await move(stage, life, second, [a, a], ["blue", "blue"]);
-  for (const lease of [first, second]) life.keeper.wake(`${lease.owner}/${lease.dseq}/1/1/${lease.provider}`);
-  await stage.clock.advance(20_000);
-  assert.deepEqual(held(stage), after);
-  assert.equal(stage.cluster.server.get(kinds.providerHost, { namespace: "lease", name: a })?.metadata.uid, uid);
+quickTest(
+  "one name and one endpoint move, and stay through looks, a restart and the end of the lease that had them",
+  async (t) => {
+    const { stage, first, second, life } = await openStage(t);
+    assert.deepEqual(held(stage), before);
+    const uid = stage.cluster.server.get(kinds.providerHost, { namespace: "lease", name: a })?.metadata.uid;
+    await move(stage, life, second, [a], ["blue"]);
+    assert.deepEqual(held(stage), after);
+    await move(stage, life, second, [a, a], ["blue", "blue"]);
+    for (const lease of [first, second]) life.keeper.wake(`${lease.owner}/${lease.dseq}/1/1/${lease.provider}`);
+    await stage.clock.advance(20_000);
+    assert.deepEqual(held(stage), after);
+    assert.equal(stage.cluster.server.get(kinds.providerHost, { namespace: "lease", name: a })?.metadata.uid, uid);
 
-  await life.stop();
-  const next = await stage.start();
-  await stage.clock.advance(5_000);
-  assert.deepEqual(held(stage), after);
-  assert.equal(next.kube.counts.applied, 0);
-  stage.becomes(first, "closed");
-  await next.step(first);
-  await stage.until("torn down", () => next.state(first) === undefined);
-  await stage.until("what is left is the other's", () => Object.keys(held(stage).hosts).length === 3);
-  const all = { hosts: { [a]: 2, [b]: 2, "second.example.com": 2 }, ports: { "blue-tcp-7000": 2, "red-tcp-7001": 2 } };
-  await stage.until(
-    "he has all that he wants",
-    () => held(stage).hosts[b] === 2 && held(stage).ports["red-tcp-7001"] === 2,
-  );
-  assert.deepEqual(held(stage), all);
-});
+    await life.stop();
+    const next = await stage.start();
+    await stage.clock.advance(5_000);
+    assert.deepEqual(held(stage), after);
+    assert.equal(next.kube.counts.applied, 0);
+    stage.becomes(first, "closed");
+    await next.step(first);
+    await stage.until("torn down", () => next.state(first) === undefined);
+    await stage.until("what is left is the other's", () => Object.keys(held(stage).hosts).length === 3);
+    const all = {
+      hosts: { [a]: 2, [b]: 2, "second.example.com": 2 },
+      ports: { "blue-tcp-7000": 2, "red-tcp-7001": 2 },
+    };
+    await stage.until(
+      "he has all that he wants",
+      () => held(stage).hosts[b] === 2 && held(stage).ports["red-tcp-7001"] === 2,
+    );
+    assert.deepEqual(held(stage), all);
+  },
+);
 
-test("nothing moves unless all of it may", async (t) => {
+quickTest("nothing moves unless all of it may", async (t) => {
   const { stage, second, life } = await openStage(t);
   const { moves } = life.keeper;
   const page = (service: string) => assert.notEqual(service, "page", "refused");
@@ -164,7 +171,7 @@ test("nothing moves unless all of it may", async (t) => {
   assert.deepEqual(held(stage), before);
 });
 
-test("requests of one owner wait for each other, and no more of them than may", async (t) => {
+quickTest("requests of one owner wait for each other, and no more of them than may", async (t) => {
   const { stage, first, second, life } = await openStage(t);
   const ask = (to: LeaseId) => life.keeper.moves.moveHosts([a], to, anyService, never);
   const asked = Array.from({ length: limits.migrationsWaiting }, (_, at) => ask(at % 2 === 0 ? second : first));
@@ -177,7 +184,7 @@ test("requests of one owner wait for each other, and no more of them than may", 
   assert.equal(held(stage).hosts[a], 2);
 });
 
-test("a lease that is over, has no manifest or had it taken back is no destination", async (t) => {
+quickTest("a lease that is over, has no manifest or had it taken back is no destination", async (t) => {
   const { stage, second, life } = await openStage(t);
   const asked = (to: LeaseId) => life.keeper.moves.moveHosts([a], to, anyService, never);
   await assert.rejects(asked(stage.won(3, site())), { code: "AKP_DESTINATION_UNKNOWN" });
@@ -188,7 +195,7 @@ test("a lease that is over, has no manifest or had it taken back is no destinati
   assert.equal(held(stage).hosts[a], 1);
 });
 
-test("an API server that is away is told, and what was begun is gone on with", async (t) => {
+quickTest("an API server that is away is told, and what was begun is gone on with", async (t) => {
   const { stage, second, life } = await openStage(t);
   stage.cluster.faults.refuse({ status: 503, times: Number.POSITIVE_INFINITY });
   await assert.rejects(move(stage, life, second, [a], []), (thrown: { entry: { http: number }; message: string }) => {
@@ -206,7 +213,7 @@ test("an API server that is away is told, and what was begun is gone on with", a
   assert.deepEqual(held(stage), { ...before, hosts: after.hosts }, "and nothing that was not");
 });
 
-test("an API server that takes its time is not waited for, and does it when it can", async (t) => {
+quickTest("an API server that takes its time is not waited for, and does it when it can", async (t) => {
   const { stage, second, life } = await openStage(t);
   stage.cluster.faults.slow(2 * limits.migrationMs);
   const slow = { code: "AKP_CLUSTER_UNKNOWN", message: /it has not answered for 15 s$/ };
@@ -255,27 +262,36 @@ async function tell(crashAt: number) {
     moved,
     end: held(stage),
     faults,
-    boundaries: boundary.crossings.length,
+    crossings: boundary.crossings,
     crashed: boundary.crashed,
   };
 }
 
 test("a crash at any write of a move leaves each name with one lease, and the tenant can ask again", async (t) => {
-  const whole = await tell(0);
   const moved = { hosts: { ...before.hosts, [a]: 2, [b]: 2 }, ports: { "blue-tcp-7000": 2, "red-tcp-7001": 2 } };
   const { "own.example.com": _, ...left } = moved.hosts;
-  for (let at = 0; at <= whole.boundaries; at += runs(3, 1)) {
-    const told = at === 0 ? whole : await tell(at);
-    assert.equal(told.crashed, at > 0);
-    if (told.answer === "moved") assert.deepEqual(told.found, moved, `${at}: what was answered is so`);
-    for (const dseq of [...Object.values(told.found.hosts), ...Object.values(told.found.ports)]) {
-      assert.ok(dseq === 1 || dseq === 2, `${at}: somebody has it`);
+  function check({ answer, found, ...told }: Awaited<ReturnType<typeof tell>>): void {
+    if (answer === "moved") assert.deepEqual(found, moved, "what was answered is so");
+    for (const dseq of [...Object.values(found.hosts), ...Object.values(found.ports)]) {
+      assert.ok(dseq === 1 || dseq === 2, "somebody has it");
     }
-    assert.equal(Object.keys(told.found.hosts).length + Object.keys(told.found.ports).length, 6, `${at}: none is gone`);
-    assert.deepEqual(told.moved, moved, `${at}: asked again`);
-    assert.deepEqual(told.end, { ...moved, hosts: left }, `${at}: the end of the other takes nothing moved away`);
-    assert.deepEqual(told.faults, [], `${at}`);
+    assert.equal(Object.keys(found.hosts).length + Object.keys(found.ports).length, 6, "none is gone");
+    assert.deepEqual(told.moved, moved, "asked again");
+    assert.deepEqual(told.end, { ...moved, hosts: left }, "the end of the other takes nothing moved away");
+    assert.deepEqual(told.faults, []);
   }
-  t.diagnostic(`${whole.boundaries} boundaries`);
-  assert.ok(whole.boundaries >= 8);
+  await playCrashes(t, "lease-moves", {
+    sample: { every: 3 },
+    async whole() {
+      const whole = await tell(0);
+      check(whole);
+      assert.ok(whole.crossings.length >= 8);
+      return whole;
+    },
+    async crash({ crashAt }) {
+      const told = await tell(crashAt);
+      assert.ok(told.crashed);
+      check(told);
+    },
+  });
 });

@@ -84,7 +84,7 @@ test("what is said of others' namespaces, and by ourselves, is not written down"
 });
 
 test("a process that ends at any write of the journal counts nothing twice, and loses nothing that the cluster still has", async (t) => {
-  for (let at = 1; ; at += runs(3, 1)) {
+  for (let at = 1; ; at += 1) {
     const { clock, happens, start } = occurrenceStage(t);
     const boundary = createCountingBoundary(at);
     let isOpen = false;
@@ -162,15 +162,8 @@ test("a cluster full of Events is read in slices, whatever they are about, and k
     for (const pod of pods) for (const word of words) happens(`lease-${lease}`, pod, `${word} container in ${pod}`);
     for (const word of words) happens("kube-system", `pod-${lease}`, word);
   }
-  const [cpu, heap] = [process.cpuUsage(), process.memoryUsage().heapUsed];
   let life = await start();
   await clock.advance(60_000);
-  const { user, system } = process.cpuUsage(cpu);
-  const cpuMs = Math.round((user + system) / 1_000);
-  const heapMb = Math.round((process.memoryUsage().heapUsed - heap) / 2 ** 20);
-  const events = 12 * leases;
-  t.diagnostic(`${events} Events: ${cpuMs} ms of CPU, ${heapMb} MB more`);
-  assert.ok(cpuMs < events, "the server's part included");
   // Two replicas of the web are one; the store is another.
   assert.equal(life.journal.rows().occurrences, leases * 2 * words.length);
   assert.equal(life.events.counts.seen, leases * pods.length * words.length);

@@ -7,12 +7,12 @@ import { memoryFolder } from "./folder.ts";
 import { cell } from "./lease-sdl.ts";
 import { type LeaseStage, machine, onLeaseStage } from "./lease-stage.ts";
 import { createTenant, type Tenant } from "./lease-tenant.ts";
-import { long, runs } from "./runs.ts";
+import { counts, thorough } from "./thorough.ts";
 
 /** Long enough for every patience to end; an hour where there is time for it. */
-const longMs = runs(5, 60) * 60_000;
-const outageMs = runs(5, 30) * 60_000;
-const leases = runs(3, 100);
+const longMs = counts(5, 10, 60) * 60_000;
+const outageMs = counts(5, 10, 30) * 60_000;
+const leases = counts(3, 8, 100);
 
 test("an API server that is away for long while leases close and open: nothing is wrongly destroyed, all converges", async (t) => {
   await onLeaseStage({ dir: memoryFolder(t), manifestTimeoutMs: 2 * longMs, blockMs: 6_000 }, async (stage) => {
@@ -78,7 +78,7 @@ test(`${leases} leases, and for long`, async (t) => {
     const tenants = Array.from({ length: leases }, (_, n) => createTenant(stage, BigInt(100 + n)));
     await Promise.all(tenants.map((tenant) => tenant.deploy(cell())));
     await stage.atRest();
-    for (const { what, begin } of outages.slice(0, runs(2, outages.length))) {
+    for (const { what, begin } of outages.slice(0, counts(2, outages.length))) {
       await t.test(
         `${what}: no lease is closed, no workload touched; what closed meanwhile goes within a minute`,
         async () => {
@@ -109,19 +109,19 @@ test(`${leases} leases, and for long`, async (t) => {
 test("machines that fall silent for longer than any lease may be unwell, also while nobody can look: none is closed, all runs again", async (t) => {
   await onLeaseStage({ dir: memoryFolder(t), blockMs: 6_000 }, async (stage) => {
     stage.start();
-    const tenants = Array.from({ length: runs(1, 20) }, (_, n) => createTenant(stage, BigInt(100 + n)));
+    const tenants = Array.from({ length: counts(1, 4, 20) }, (_, n) => createTenant(stage, BigInt(100 + n)));
     await Promise.all(tenants.map((tenant) => tenant.deploy(cell())));
     await stage.atRest();
     const { nodes, faults } = stage.cluster;
     const wanted = () =>
       objectsOf(stage, tenants, ["namespaces", "manifests", "deployments", "services"], "generation");
     const [before, sent] = [wanted(), stage.sent];
-    for (const isAway of long ? [false, true] : [false]) {
+    for (const isAway of thorough ? [false, true] : [false]) {
       nodes.lose(machine.name);
       // Long enough for the cluster to give the machine up, and its pods.
       await stage.meanwhile(6 * 60_000);
       if (isAway) apiGone(stage);
-      await stage.meanwhile(runs(8, 30) * 60_000);
+      await stage.meanwhile(counts(8, 8, 30) * 60_000);
       assert.deepEqual([await statesOf(stage, tenants), stage.sent, wanted()], [["active"], sent, before]);
       faults.clear();
       nodes.bringBack(machine.name);

@@ -8,13 +8,14 @@ import { formatLeaseId } from "../src/market/ids.ts";
 import { createCountingBoundary, SimulatedCrash } from "../src/runtime/boundary.ts";
 import { nsToMs, sleep } from "../src/runtime/clock.ts";
 import { limits } from "../src/runtime/limits.ts";
+import { playCrashes } from "./crash-points.ts";
 import { faultTransport } from "./fault-transport.ts";
 import { memoryFolder } from "./folder.ts";
 import { cell, images } from "./lease-sdl.ts";
 import { type LeaseStage, type Life, type LifeOptions, type LivedHouse, onLeaseStage } from "./lease-stage.ts";
 import { createTenant, type Tenant } from "./lease-tenant.ts";
 import type { Owner } from "./owner.ts";
-import { long, runs } from "./runs.ts";
+import { quickTest, thorough } from "./thorough.ts";
 
 const hourMs = 3_600_000;
 const blockMs = 6_000;
@@ -110,7 +111,7 @@ test("a lease that is reclaimed runs on and takes manifests; when its time has p
     await stage.atRest();
     assert.equal(cluster.leases()[0]?.reclaimedAtMs, dueMs);
     await tenant.update(cell(images.newPage));
-    if (long) await stage.meanwhile(dueMs - 40_000 - stage.clock.now());
+    if (thorough) await stage.meanwhile(dueMs - 40_000 - stage.clock.now());
     else await backBefore(stage, dueMs, 20_000);
     assert.deepEqual([await isClosed(stage, tenant), (await tenant.pods()).length], [false, 1]);
     await closedInTime(stage, tenant, dueMs);
@@ -121,7 +122,7 @@ test("a lease that is reclaimed runs on and takes manifests; when its time has p
   });
 });
 
-test("a lease whose tenant closes it before its time is left alone then", async (t) => {
+quickTest("a lease whose tenant closes it before its time is left alone then", async (t) => {
   await play(t, async (stage, tenant) => {
     stage.start();
     const dueMs = await reclaimed(stage, tenant);
@@ -133,18 +134,21 @@ test("a lease whose tenant closes it before its time is left alone then", async 
   });
 });
 
-test("a chain that makes no blocks over the deadline delays the close, and no earlier block is mistaken for a later one", async (t) => {
-  await play(t, async (stage, tenant) => {
-    stage.start();
-    const dueMs = await reclaimed(stage, tenant);
-    await backBefore(stage, dueMs, 10_000);
-    await stage.halted(120_000);
-    assert.deepEqual(endingsOf(stage, tenant), ["startReclaim done"], "by our clock its time has passed long ago");
-    await closedInTime(stage, tenant, dueMs, 180_000);
-  });
-});
+quickTest(
+  "a chain that makes no blocks over the deadline delays the close, and no earlier block is mistaken for a later one",
+  async (t) => {
+    await play(t, async (stage, tenant) => {
+      stage.start();
+      const dueMs = await reclaimed(stage, tenant);
+      await backBefore(stage, dueMs, 10_000);
+      await stage.halted(120_000);
+      assert.deepEqual(endingsOf(stage, tenant), ["startReclaim done"], "by our clock its time has passed long ago");
+      await closedInTime(stage, tenant, dueMs, 180_000);
+    });
+  },
+);
 
-test("nodes that cannot be reached over the deadline delay it as well", async (t) => {
+quickTest("nodes that cannot be reached over the deadline delay it as well", async (t) => {
   await play(t, async (stage, tenant) => {
     const transport = faultTransport(stage.node.transport());
     stage.start();
@@ -158,18 +162,21 @@ test("nodes that cannot be reached over the deadline delay it as well", async (t
   });
 });
 
-test("a provider that is away over the deadline closes it when it is back; one that comes back before waits", async (t) => {
-  for (const backMs of [-15_000, 15_000]) {
-    await play(t, async (stage, tenant) => {
-      stage.start();
-      const dueMs = await reclaimed(stage, tenant);
-      await backBefore(stage, dueMs, -backMs);
-      await closedInTime(stage, tenant, dueMs);
-    });
-  }
-});
+quickTest(
+  "a provider that is away over the deadline closes it when it is back; one that comes back before waits",
+  async (t) => {
+    for (const backMs of [-15_000, 15_000]) {
+      await play(t, async (stage, tenant) => {
+        stage.start();
+        const dueMs = await reclaimed(stage, tenant);
+        await backBefore(stage, dueMs, -backMs);
+        await closedInTime(stage, tenant, dueMs);
+      });
+    }
+  },
+);
 
-test("a lease that waits in vain for a manifest is closed once, for that reason", async (t) => {
+quickTest("a lease that waits in vain for a manifest is closed once, for that reason", async (t) => {
   const story = async (stage: LeaseStage, tenant: Tenant) => {
     stage.start();
     await tenant.post(cell(), undefined, windowNs);
@@ -183,7 +190,7 @@ test("a lease that waits in vain for a manifest is closed once, for that reason"
   await play(t, story, 30_000);
 });
 
-test("a close that was filed too early waits, and one that failed is made again after a pause", async (t) => {
+quickTest("a close that was filed too early waits, and one that failed is made again after a pause", async (t) => {
   await play(t, async (stage, tenant) => {
     stage.start();
     const dueMs = await reclaimed(stage, tenant);
@@ -213,36 +220,37 @@ test("a close that was filed too early waits, and one that failed is made again 
   });
 });
 
-test("a provider that ends at any boundary of the close closes it once", async (t) => {
-  let last = 0;
+test("after a crash at any boundary of the close the lease is closed once", async (t) => {
   /** Comes back just before the deadline, ends at this boundary, and comes back again. */
-  const ending = (crashAt: number) =>
-    play(t, async (stage, tenant) => {
+  async function ending(crashAt: number) {
+    let crossings: readonly string[] = [];
+    const crash = Promise.withResolvers<void>();
+    const boundary = createCountingBoundary(crashAt, (at) => {
+      crash.resolve();
+      throw new SimulatedCrash(at);
+    });
+    await play(t, async (stage, tenant) => {
       stage.start();
       const dueMs = await reclaimed(stage, tenant);
       await stage.life?.stop();
       await stage.halted(dueMs - 10_000 - stage.clock.now());
-      const crash = Promise.withResolvers<void>();
-      const boundary = createCountingBoundary(crashAt, (at) => {
-        crash.resolve();
-        throw new SimulatedCrash(at);
-      });
       const second = stage.start({ boundary });
       await Promise.race([crash.promise, stage.until("it is closed", () => isClosed(stage, tenant))]);
-      last = boundary.crossings.length;
+      crossings = [...boundary.crossings];
       if (boundary.crashed) {
         await second.stop().catch(() => undefined);
         stage.start();
       }
-      await closedInTime(stage, tenant, dueMs, 60_000);
+      await stage.until("its end is settled", () => endingsOf(stage, tenant)[0] === "closeBid done");
+      await closedInTime(stage, tenant, dueMs);
       await stage.atRest();
-      assert.deepEqual(
-        endingsOf(stage, tenant),
-        ["closeBid done", "startReclaim done"],
-        `${boundary.crossings.at(-1)}`,
-      );
+      assert.deepEqual(endingsOf(stage, tenant), ["closeBid done", "startReclaim done"]);
     });
-  await ending(0);
-  const step = runs(Math.ceil(last / 2), 1);
-  for (let at = 1; at <= last; at += step) await ending(at);
+    return { crossings, crashed: boundary.crashed };
+  }
+  await playCrashes(t, "lease-reclaim", {
+    sample: { every: 1, about: /broadcast/ },
+    whole: () => ending(0),
+    crash: async ({ crashAt }) => assert.ok((await ending(crashAt)).crashed),
+  });
 });

@@ -4,9 +4,9 @@ import { type TestContext, test } from "node:test";
 import { deploymentOf, formatLeaseId, type LeaseId } from "../src/market/ids.ts";
 import { type ManifestGroup, manifestHash } from "../src/market/manifest.ts";
 import { type CountingBoundary, createCountingBoundary } from "../src/runtime/boundary.ts";
+import { playCrashes } from "./crash-points.ts";
 import { type ManifestStage, onManifestStage, type RunningManifests } from "./manifest-stage.ts";
 import { bodyOf, versionOf, webWish } from "./manifest-wishes.ts";
-import { long } from "./runs.ts";
 
 const timeoutMs = 10_000;
 const [first, second] = [webWish(), webWish({ image: "web:2" })];
@@ -25,30 +25,23 @@ interface Played {
   readonly crashed: boolean;
 }
 
-test("wherever the provider ends on the way of a manifest, it comes to the same end", async (t) => {
-  const whole = await play(t, 0);
-  assert.deepEqual(whole.end.leases, ["active 0", "active 0", "closed 10003", "active 0"]);
-  assert.equal(whole.end.closings, 1);
-  assert.deepEqual(whole.end.deadlines, []);
-  const points = crashPoints(whole.crossings);
-  assert.ok(points.length >= 10, `${points.length} points`);
-  for (const crashAt of points) {
-    const where = `crash at ${crashAt}, ${whole.crossings[crashAt - 1]}`;
-    const { end, crashed } = await play(t, crashAt).catch((thrown: unknown) => {
-      throw new Error(where, { cause: thrown });
-    });
-    assert.ok(crashed, where);
-    assert.deepEqual(end, whole.end, where);
-  }
-  t.diagnostic(`${whole.crossings.length} boundaries, ${points.length} crashes`);
+test("after a crash at any boundary of a manifest's way all comes to the same end", async (t) => {
+  await playCrashes(t, "manifest-crash", {
+    sample: { every: 3, about: /manifest|lease ending/ },
+    async whole() {
+      const whole = await play(t, 0);
+      assert.deepEqual(whole.end.leases, ["active 0", "active 0", "closed 10003", "active 0"]);
+      assert.equal(whole.end.closings, 1);
+      assert.deepEqual(whole.end.deadlines, []);
+      return whole;
+    },
+    async crash({ crashAt }, whole) {
+      const { end, crashed } = await play(t, crashAt);
+      assert.ok(crashed);
+      assert.deepEqual(end, whole.end);
+    },
+  });
 });
-
-/** Every one of them in the long run; else the first of each kind of unit that is about manifests, or holds some more. */
-function crashPoints(crossings: readonly string[]): number[] {
-  if (long) return crossings.map((_, index) => index + 1);
-  const kinds = crossings.filter((crossing) => /manifest|lease ending|more/.test(crossing));
-  return [...new Set(kinds)].map((kind) => crossings.indexOf(kind) + 1);
-}
 
 async function play(t: TestContext, crashAt: number): Promise<Played> {
   let played: Played | undefined;

@@ -1,4 +1,4 @@
-/** Manifests that lie: refused in the network's words, within milliseconds, with nothing written and nobody told. */
+/** Manifests that lie: refused in the network's words, with nothing written and nobody told. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { deploymentOf, formatLeaseId } from "../src/market/ids.ts";
@@ -68,7 +68,7 @@ const lies: Readonly<Record<string, Lie>> = {
   "half of it": { body: body.slice(0, body.length / 2), words: "unexpected EOF" },
 };
 
-test("a manifest that lies is refused in the network's words and in milliseconds, and leaves nothing behind", async (t) => {
+test("a manifest that lies is refused in the network's words, and leaves nothing behind", async (t) => {
   await onManifestStage(t, async (stage) => {
     const { manifests, journal } = await stage.running();
     const told = stage.cluster.woken;
@@ -82,16 +82,12 @@ test("a manifest that lies is refused in the network's words and in milliseconds
       const isWatched = () => journal.read.deadlines.get("manifest", formatLeaseId(lease)) !== undefined;
       await stage.until("the mirror knows it", isWatched);
       const units = journal.counts.units;
-      const before = process.cpuUsage();
       const refusal = await manifests.submit(id, lie.body).then(
         () => assert.fail(`${name} was taken`),
         (thrown: unknown) => ProviderError.from(thrown),
       );
       assert.equal(refusal.message, lie.words, name);
       assert.ok(refusal.entry.http >= 400 && refusal.entry.http < 500, name);
-      // Of our own work: others use this machine too.
-      const tookMs = process.cpuUsage(before).user / 1_000;
-      assert.ok(tookMs < 250, `${name} took ${tookMs} ms`);
       assert.equal(journal.counts.units, units, `${name} wrote something`);
     }
     assert.deepEqual([told, journal.read.manifests.leaseIds()], [[], []]);

@@ -11,7 +11,8 @@ import { limits } from "../src/runtime/limits.ts";
 import { faultTransport } from "./fault-transport.ts";
 import { type ManifestStage, onManifestStage } from "./manifest-stage.ts";
 import { bodyOf, versionOf, webWish } from "./manifest-wishes.ts";
-import { long, runs } from "./runs.ts";
+import { runs } from "./runs.ts";
+import { quickTest, thorough } from "./thorough.ts";
 
 const timeoutMs = 15_000;
 const wish = webWish();
@@ -26,27 +27,30 @@ async function untilClosed(stage: ManifestStage, lease: LeaseId): Promise<void> 
   assert.equal(await closedBy(stage, lease), 10_003);
 }
 
-test("a lease whose manifest never comes is closed when its time is up, with the reason that says so; what is invalid does not count", async (t) => {
-  await onManifestStage(t, async (stage) => {
-    const { manifests, journal, status } = await stage.running({ timeoutMs });
-    const lease = await stage.leased(1n, wish);
-    const key = formatLeaseId(lease);
-    await assert.rejects(manifests.submit(deploymentOf(lease), "{}"), { code: "AKP_MANIFEST_UNREADABLE" });
-    await assert.rejects(manifests.submit(deploymentOf(lease), bodyOf(webWish({ image: "other" }).manifest)), {
-      code: "AKP_MANIFEST_OTHER_VERSION",
+quickTest(
+  "a lease whose manifest never comes is closed when its time is up, with the reason that says so; what is invalid does not count",
+  async (t) => {
+    await onManifestStage(t, async (stage) => {
+      const { manifests, journal, status } = await stage.running({ timeoutMs });
+      const lease = await stage.leased(1n, wish);
+      const key = formatLeaseId(lease);
+      await assert.rejects(manifests.submit(deploymentOf(lease), "{}"), { code: "AKP_MANIFEST_UNREADABLE" });
+      await assert.rejects(manifests.submit(deploymentOf(lease), bodyOf(webWish({ image: "other" }).manifest)), {
+        code: "AKP_MANIFEST_OTHER_VERSION",
+      });
+      const createdAt = (await stage.queries.lease(lease)).value?.createdAt ?? 0n;
+      await untilClosed(stage, lease);
+      const { value: closed } = await stage.queries.lease(lease);
+      const lived = Number((closed?.closedOn ?? 0n) - createdAt);
+      assert.ok(lived >= 15 && lived <= 19, `closed after ${lived} blocks of a second`);
+      await stage.until("nothing is left of it", () => status().leases === 0);
+      assert.equal(journal.read.deadlines.get("manifest", key), undefined);
+      assert.equal(journal.read.intents.about(key).length, 1);
     });
-    const createdAt = (await stage.queries.lease(lease)).value?.createdAt ?? 0n;
-    await untilClosed(stage, lease);
-    const { value: closed } = await stage.queries.lease(lease);
-    const lived = Number((closed?.closedOn ?? 0n) - createdAt);
-    assert.ok(lived >= 15 && lived <= 19, `closed after ${lived} blocks of a second`);
-    await stage.until("nothing is left of it", () => status().leases === 0);
-    assert.equal(journal.read.deadlines.get("manifest", key), undefined);
-    assert.equal(journal.read.intents.about(key).length, 1);
-  });
-});
+  },
+);
 
-test("with several groups each lease has a deadline of its own, and 0 turns them off", async (t) => {
+quickTest("with several groups each lease has a deadline of its own, and 0 turns them off", async (t) => {
   await onManifestStage(t, async (stage) => {
     const two = webWish({ placements: ["east", "west"] });
     const { stop } = await stage.running({ timeoutMs: 0 });
@@ -60,21 +64,24 @@ test("with several groups each lease has a deadline of its own, and 0 turns them
   });
 });
 
-test("a lease that was won while nobody ran takes its manifest after the start, and is closed if none comes even then", async (t) => {
-  await onManifestStage(t, async (stage) => {
-    await (await stage.running({ timeoutMs })).stop();
-    const [sends, silent] = [await stage.leased(1n, wish), await stage.leased(2n, wish)];
-    await stage.pass(30_000);
-    const { manifests } = await stage.running({ timeoutMs });
-    await stage.pass(timeoutMs - 5_000);
-    assert.equal(await closedBy(stage, silent), undefined, "its tenant gets a moment");
-    assert.equal((await manifests.submit(deploymentOf(sends), bodyOf(wish.manifest))).changed.length, 1);
-    await untilClosed(stage, silent);
-    assert.equal(await closedBy(stage, sends), undefined);
-  });
-});
+quickTest(
+  "a lease that was won while nobody ran takes its manifest after the start, and is closed if none comes even then",
+  async (t) => {
+    await onManifestStage(t, async (stage) => {
+      await (await stage.running({ timeoutMs })).stop();
+      const [sends, silent] = [await stage.leased(1n, wish), await stage.leased(2n, wish)];
+      await stage.pass(30_000);
+      const { manifests } = await stage.running({ timeoutMs });
+      await stage.pass(timeoutMs - 5_000);
+      assert.equal(await closedBy(stage, silent), undefined, "its tenant gets a moment");
+      assert.equal((await manifests.submit(deploymentOf(sends), bodyOf(wish.manifest))).changed.length, 1);
+      await untilClosed(stage, silent);
+      assert.equal(await closedBy(stage, sends), undefined);
+    });
+  },
+);
 
-test("a lease from a block that no node has any more is as old as the blocks since then", async (t) => {
+quickTest("a lease from a block that no node has any more is as old as the blocks since then", async (t) => {
   const play = async (stage: ManifestStage) => {
     const lease = await stage.leased(1n, wish);
     await stage.pass(40_000);
@@ -86,105 +93,120 @@ test("a lease from a block that no node has any more is as old as the blocks sin
   await onManifestStage(t, play, { keepBlocks: 10 });
 });
 
-test("nothing is closed while the cluster cannot tell, nor while no node answers, for however long; then it is", async (t) => {
-  await onManifestStage(t, async (stage) => {
-    const transport = faultTransport(stage.node.transport());
-    const { journal } = await stage.running({ timeoutMs, nodes: () => [transport] });
-    const lease = await stage.leased(1n, wish);
-    const filed = () => journal.read.intents.about(formatLeaseId(lease)).length;
-    stage.cluster.trouble = "its cache has not been filled yet";
-    await stage.pass(40_000);
-    assert.deepEqual([await closedBy(stage, lease), filed()], [undefined, 0]);
-    transport.hangs = () => true;
-    stage.cluster.trouble = undefined;
-    await stage.pass(runs(60_000, 3_600_000));
-    assert.equal(filed(), 0);
-    transport.hangs = () => false;
-    await untilClosed(stage, lease);
-  });
-});
+quickTest(
+  "nothing is closed while the cluster cannot tell, nor while no node answers, for however long; then it is",
+  async (t) => {
+    await onManifestStage(t, async (stage) => {
+      const transport = faultTransport(stage.node.transport());
+      const { journal } = await stage.running({ timeoutMs, nodes: () => [transport] });
+      const lease = await stage.leased(1n, wish);
+      const filed = () => journal.read.intents.about(formatLeaseId(lease)).length;
+      stage.cluster.trouble = "its cache has not been filled yet";
+      await stage.pass(40_000);
+      assert.deepEqual([await closedBy(stage, lease), filed()], [undefined, 0]);
+      transport.hangs = () => true;
+      stage.cluster.trouble = undefined;
+      await stage.pass(runs(60_000, 3_600_000));
+      assert.equal(filed(), 0);
+      transport.hangs = () => false;
+      await untilClosed(stage, lease);
+    });
+  },
+);
 
-test("who was turned away because the cluster could not tell gets a moment to send it again, however late that is", async (t) => {
-  await onManifestStage(t, async (stage) => {
-    const { manifests } = await stage.running({ timeoutMs });
-    const lease = await stage.leased(1n, wish);
-    const send = () => manifests.submit(deploymentOf(lease), bodyOf(wish.manifest));
-    // Nobody looks at a lease between its beginning and its deadline, unless its tenant comes.
-    stage.cluster.trouble = "its API server is away";
-    await assert.rejects(send, { code: "AKP_CLUSTER_UNKNOWN" });
-    await stage.pass(timeoutMs - 3_000);
-    stage.cluster.trouble = undefined;
-    await stage.pass(timeoutMs - 3_000);
-    assert.equal(await closedBy(stage, lease), undefined);
-    assert.equal((await send()).changed.length, 1);
-    await stage.pass(2 * timeoutMs);
-    assert.equal(await closedBy(stage, lease), undefined);
-  });
-});
+quickTest(
+  "who was turned away because the cluster could not tell gets a moment to send it again, however late that is",
+  async (t) => {
+    await onManifestStage(t, async (stage) => {
+      const { manifests } = await stage.running({ timeoutMs });
+      const lease = await stage.leased(1n, wish);
+      const send = () => manifests.submit(deploymentOf(lease), bodyOf(wish.manifest));
+      // Nobody looks at a lease between its beginning and its deadline, unless its tenant comes.
+      stage.cluster.trouble = "its API server is away";
+      await assert.rejects(send, { code: "AKP_CLUSTER_UNKNOWN" });
+      await stage.pass(timeoutMs - 3_000);
+      stage.cluster.trouble = undefined;
+      await stage.pass(timeoutMs - 3_000);
+      assert.equal(await closedBy(stage, lease), undefined);
+      assert.equal((await send()).changed.length, 1);
+      await stage.pass(2 * timeoutMs);
+      assert.equal(await closedBy(stage, lease), undefined);
+    });
+  },
+);
 
-test("a lease whose namespace is there is not closed, although journal and Manifest resource are lost", async (t) => {
-  await onManifestStage(t, async (stage) => {
-    const { journal } = await stage.running({ timeoutMs });
-    const lease = await stage.leased(1n, wish);
-    stage.cluster.namespaces.add(formatLeaseId(lease));
-    await stage.pass(2 * timeoutMs);
-    assert.deepEqual([await closedBy(stage, lease), journal.read.intents.owed()], [undefined, 0]);
-  });
-});
+quickTest(
+  "a lease whose namespace is there is not closed, although journal and Manifest resource are lost",
+  async (t) => {
+    await onManifestStage(t, async (stage) => {
+      const { journal } = await stage.running({ timeoutMs });
+      const lease = await stage.leased(1n, wish);
+      stage.cluster.namespaces.add(formatLeaseId(lease));
+      await stage.pass(2 * timeoutMs);
+      assert.deepEqual([await closedBy(stage, lease), journal.read.intents.owed()], [undefined, 0]);
+    });
+  },
+);
 
-test("a journal that was lost is rebuilt from what the cluster says was sent, and one from last week brought up to date", async (t) => {
-  await onManifestStage(t, async (stage) => {
-    const next = webWish({ image: "web:2" });
-    const first = await stage.running({ timeoutMs });
-    const [running, withdrawn] = [await stage.leased(1n, wish), await stage.leased(2n, wish)];
-    const key = formatLeaseId(running);
-    await first.manifests.submit(deploymentOf(running), bodyOf(wish.manifest));
-    await first.manifests.submit(deploymentOf(withdrawn), bodyOf(wish.manifest));
-    await first.stop();
-    const [file, backup] = [join(stage.dir, "journal.db"), join(stage.dir, "..", "backup.db")];
-    copyFileSync(file, backup);
-    const second = await stage.running({ timeoutMs });
-    await stage.update(deploymentOf(running), manifestHash(next.manifest));
-    await second.manifests.submit(deploymentOf(running), bodyOf(next.manifest));
-    await second.manifests.withdraw(deploymentOf(withdrawn));
-    for (const lease of [running, withdrawn]) {
-      const sent = second.manifests.manifestOf(lease);
-      if (sent) stage.cluster.records.set(formatLeaseId(lease), sent);
-    }
-    await second.stop();
-    for (const age of ["lost", "last week's"]) {
-      for (const end of ["", "-wal", "-shm"]) rmSync(`${file}${end}`, { force: true });
-      if (age === "last week's") copyFileSync(backup, file);
-      const { manifests, journal, stop } = await stage.running({ timeoutMs });
-      await stage.until(`${age} is restored`, () => manifests.manifestOf(withdrawn)?.withdrawnAtMs !== undefined);
-      await stage.pass(timeoutMs + 10_000);
-      const row = journal.read.manifests.get(key);
-      assert.equal(row?.version, versionOf(next.manifest), age);
-      assert.deepEqual(row?.deployed, { version: row?.version, body: row?.body });
-      assert.deepEqual([await closedBy(stage, running), await closedBy(stage, withdrawn)], [undefined, undefined]);
-      assert.deepEqual([...journal.read.deadlines.subjects("manifest")], []);
-      assert.equal(journal.read.intents.owed(), 0);
-      await stop();
-    }
-  });
-});
+quickTest(
+  "a journal that was lost is rebuilt from what the cluster says was sent, and one from last week brought up to date",
+  async (t) => {
+    await onManifestStage(t, async (stage) => {
+      const next = webWish({ image: "web:2" });
+      const first = await stage.running({ timeoutMs });
+      const [running, withdrawn] = [await stage.leased(1n, wish), await stage.leased(2n, wish)];
+      const key = formatLeaseId(running);
+      await first.manifests.submit(deploymentOf(running), bodyOf(wish.manifest));
+      await first.manifests.submit(deploymentOf(withdrawn), bodyOf(wish.manifest));
+      await first.stop();
+      const [file, backup] = [join(stage.dir, "journal.db"), join(stage.dir, "..", "backup.db")];
+      copyFileSync(file, backup);
+      const second = await stage.running({ timeoutMs });
+      await stage.update(deploymentOf(running), manifestHash(next.manifest));
+      await second.manifests.submit(deploymentOf(running), bodyOf(next.manifest));
+      await second.manifests.withdraw(deploymentOf(withdrawn));
+      for (const lease of [running, withdrawn]) {
+        const sent = second.manifests.manifestOf(lease);
+        if (sent) stage.cluster.records.set(formatLeaseId(lease), sent);
+      }
+      await second.stop();
+      for (const age of ["lost", "last week's"]) {
+        for (const end of ["", "-wal", "-shm"]) rmSync(`${file}${end}`, { force: true });
+        if (age === "last week's") copyFileSync(backup, file);
+        const { manifests, journal, stop } = await stage.running({ timeoutMs });
+        await stage.until(`${age} is restored`, () => manifests.manifestOf(withdrawn)?.withdrawnAtMs !== undefined);
+        await stage.pass(timeoutMs + 10_000);
+        const row = journal.read.manifests.get(key);
+        assert.equal(row?.version, versionOf(next.manifest), age);
+        assert.deepEqual(row?.deployed, { version: row?.version, body: row?.body });
+        assert.deepEqual([await closedBy(stage, running), await closedBy(stage, withdrawn)], [undefined, undefined]);
+        assert.deepEqual([...journal.read.deadlines.subjects("manifest")], []);
+        assert.equal(journal.read.intents.owed(), 0);
+        await stop();
+      }
+    });
+  },
+);
 
-test("what somebody has made newer in the cluster while we ran is taken up before long: the lease waits for that", async (t) => {
-  await onManifestStage(t, async (stage) => {
-    const { manifests } = await stage.running({ timeoutMs });
-    const lease = await stage.leased(1n, wish);
-    await manifests.submit(deploymentOf(lease), bodyOf(wish.manifest));
-    const sent = manifests.manifestOf(lease);
-    assert.ok(sent);
-    await stage.pass(5_000);
-    const receivedAtMs = sent.receivedAtMs + 3_600_000;
-    stage.cluster.records.set(formatLeaseId(lease), { ...sent, receivedAtMs });
-    await stage.pass(limits.manifestRecheckMs);
-    assert.equal(manifests.manifestOf(lease)?.receivedAtMs, receivedAtMs);
-  });
-});
+quickTest(
+  "what somebody has made newer in the cluster while we ran is taken up before long: the lease waits for that",
+  async (t) => {
+    await onManifestStage(t, async (stage) => {
+      const { manifests } = await stage.running({ timeoutMs });
+      const lease = await stage.leased(1n, wish);
+      await manifests.submit(deploymentOf(lease), bodyOf(wish.manifest));
+      const sent = manifests.manifestOf(lease);
+      assert.ok(sent);
+      await stage.pass(5_000);
+      const receivedAtMs = sent.receivedAtMs + 3_600_000;
+      stage.cluster.records.set(formatLeaseId(lease), { ...sent, receivedAtMs });
+      await stage.pass(limits.manifestRecheckMs);
+      assert.equal(manifests.manifestOf(lease)?.receivedAtMs, receivedAtMs);
+    });
+  },
+);
 
-test("what is sent before the loop has looked is not taken for older than what the cluster has", async (t) => {
+quickTest("what is sent before the loop has looked is not taken for older than what the cluster has", async (t) => {
   await onManifestStage(t, async (stage) => {
     const next = webWish({ image: "web:2" });
     const lease = await stage.leased(1n, wish);
@@ -202,33 +224,36 @@ test("what is sent before the loop has looked is not taken for older than what t
   });
 });
 
-test("what came last is the newer one, also where the mirror is behind and where the clock was set back", async (t) => {
-  await onManifestStage(t, async (stage) => {
-    const next = webWish({ image: "web:2" });
-    const { manifests, journal, chain } = await stage.running({ timeoutMs });
-    const lease = await stage.leased(1n, wish);
-    const [id, key] = [deploymentOf(lease), formatLeaseId(lease)];
-    const record = () => {
-      const sent = manifests.manifestOf(lease);
-      if (sent) stage.cluster.records.set(key, sent);
-    };
-    await stage.until("the mirror knows it", () => chain.mirror.lease(lease) !== undefined);
-    await manifests.submit(id, bodyOf(wish.manifest));
-    record();
-    stage.clock.jump(-3_600_000);
-    await manifests.withdraw(id);
-    await stage.pass(3_000);
-    assert.notEqual(manifests.manifestOf(lease)?.withdrawnAtMs, undefined);
-    record();
-    await stage.update(id, manifestHash(next.manifest));
-    await manifests.submit(id, bodyOf(next.manifest));
-    await stage.pass(3_000);
-    assert.equal(journal.read.manifests.get(key)?.version, versionOf(next.manifest));
-    assert.equal(journal.read.manifests.get(key)?.withdrawnAtMs, undefined);
-  });
-});
+quickTest(
+  "what came last is the newer one, also where the mirror is behind and where the clock was set back",
+  async (t) => {
+    await onManifestStage(t, async (stage) => {
+      const next = webWish({ image: "web:2" });
+      const { manifests, journal, chain } = await stage.running({ timeoutMs });
+      const lease = await stage.leased(1n, wish);
+      const [id, key] = [deploymentOf(lease), formatLeaseId(lease)];
+      const record = () => {
+        const sent = manifests.manifestOf(lease);
+        if (sent) stage.cluster.records.set(key, sent);
+      };
+      await stage.until("the mirror knows it", () => chain.mirror.lease(lease) !== undefined);
+      await manifests.submit(id, bodyOf(wish.manifest));
+      record();
+      stage.clock.jump(-3_600_000);
+      await manifests.withdraw(id);
+      await stage.pass(3_000);
+      assert.notEqual(manifests.manifestOf(lease)?.withdrawnAtMs, undefined);
+      record();
+      await stage.update(id, manifestHash(next.manifest));
+      await manifests.submit(id, bodyOf(next.manifest));
+      await stage.pass(3_000);
+      assert.equal(journal.read.manifests.get(key)?.version, versionOf(next.manifest));
+      assert.equal(journal.read.manifests.get(key)?.withdrawnAtMs, undefined);
+    });
+  },
+);
 
-test("an attempt that came to nothing is made again after a pause", async (t) => {
+quickTest("an attempt that came to nothing is made again after a pause", async (t) => {
   await onManifestStage(t, async (stage) => {
     const { chain, journal } = await stage.running({ timeoutMs });
     const lease = await stage.leased(1n, wish);
@@ -247,27 +272,30 @@ test("an attempt that came to nothing is made again after a pause", async (t) =>
   });
 });
 
-test("a machine whose time of day is set hours ahead or back neither ends a tenant's time early nor keeps a lease for hours", async (t) => {
-  await onManifestStage(t, async (stage) => {
-    let aheadMs = 0;
-    const { chain, journal } = await stage.running({ timeoutMs, aheadMs: () => aheadMs });
-    await stage.pass(timeoutMs);
-    aheadMs = 5 * 3_600_000;
-    const lease = await stage.leased(1n, wish);
-    const subject = formatLeaseId(lease);
-    await stage.until("it is watched", () => journal.read.deadlines.get("manifest", subject) !== undefined);
-    await stage.pass(timeoutMs - 6_000);
-    assert.deepEqual(journal.read.intents.about(subject), []);
-    const message = closeBidMessage(lease, "manifest-timeout");
-    await journal.durable("test", ({ intents }) => {
-      const id = intents.file(chain.outbox.intentOf({ subject, why: "a test", message, priority: "close" }));
-      intents.settle(id, "failed");
+quickTest(
+  "a machine whose time of day is set hours ahead or back neither ends a tenant's time early nor keeps a lease for hours",
+  async (t) => {
+    await onManifestStage(t, async (stage) => {
+      let aheadMs = 0;
+      const { chain, journal } = await stage.running({ timeoutMs, aheadMs: () => aheadMs });
+      await stage.pass(timeoutMs);
+      aheadMs = 5 * 3_600_000;
+      const lease = await stage.leased(1n, wish);
+      const subject = formatLeaseId(lease);
+      await stage.until("it is watched", () => journal.read.deadlines.get("manifest", subject) !== undefined);
+      await stage.pass(timeoutMs - 6_000);
+      assert.deepEqual(journal.read.intents.about(subject), []);
+      const message = closeBidMessage(lease, "manifest-timeout");
+      await journal.durable("test", ({ intents }) => {
+        const id = intents.file(chain.outbox.intentOf({ subject, why: "a test", message, priority: "close" }));
+        intents.settle(id, "failed");
+      });
+      aheadMs = -5 * 3_600_000;
+      await stage.pass(limits.leaseCloseRetryMs + 30_000);
+      assert.equal(await closedBy(stage, lease), 10_003);
     });
-    aheadMs = -5 * 3_600_000;
-    await stage.pass(limits.leaseCloseRetryMs + 30_000);
-    assert.equal(await closedBy(stage, lease), 10_003);
-  });
-});
+  },
+);
 
 test("a tenant who is to be told before a reclamation is told, and the end of that time is left to who watches over it", async (t) => {
   const windowNs = 3_600_000_000_000n;
@@ -279,7 +307,7 @@ test("a tenant who is to be told before a reclamation is told, and the end of th
       async () => (await stage.queries.lease(lease)).value?.state === "reclaiming",
     );
     // An hour has as many blocks and looks as all other tests here together.
-    if (long) await stage.pass(3_700_000);
+    if (thorough) await stage.pass(3_700_000);
     assert.deepEqual(
       journal.read.intents.about(formatLeaseId(lease)).map(({ what }) => what),
       ["startReclaim"],
@@ -288,32 +316,35 @@ test("a tenant who is to be told before a reclamation is told, and the end of th
   await onManifestStage(t, play, { blockMs: 60_000 });
 });
 
-test("a manifest that came just in time spares its lease, also where the provider ended with the very write", async (t) => {
-  await onManifestStage(t, async (stage) => {
-    let isMortal = false;
-    let isDead = false;
-    const boundary: Boundary = {
-      cross(_, point) {
-        isDead ||= isMortal && point === "manifest commit:after";
-        if (isDead) throw new SimulatedCrash(point);
-      },
-    };
-    const first = await stage.running({ timeoutMs, boundary });
-    const lease = await stage.leased(1n, wish);
-    const subject = formatLeaseId(lease);
-    await stage.until("it is watched", () => first.journal.read.deadlines.get("manifest", subject) !== undefined);
-    const message = closeBidMessage(lease, "manifest-timeout");
-    const why = "no manifest came in time";
-    await first.journal.durable("test", ({ intents }) => {
-      intents.file(first.chain.outbox.intentOf({ subject, why, message, priority: "close" }));
+quickTest(
+  "a manifest that came just in time spares its lease, also where the provider ended with the very write",
+  async (t) => {
+    await onManifestStage(t, async (stage) => {
+      let isMortal = false;
+      let isDead = false;
+      const boundary: Boundary = {
+        cross(_, point) {
+          isDead ||= isMortal && point === "manifest commit:after";
+          if (isDead) throw new SimulatedCrash(point);
+        },
+      };
+      const first = await stage.running({ timeoutMs, boundary });
+      const lease = await stage.leased(1n, wish);
+      const subject = formatLeaseId(lease);
+      await stage.until("it is watched", () => first.journal.read.deadlines.get("manifest", subject) !== undefined);
+      const message = closeBidMessage(lease, "manifest-timeout");
+      const why = "no manifest came in time";
+      await first.journal.durable("test", ({ intents }) => {
+        intents.file(first.chain.outbox.intentOf({ subject, why, message, priority: "close" }));
+      });
+      isMortal = true;
+      await assert.rejects(first.manifests.submit(deploymentOf(lease), bodyOf(wish.manifest)), SimulatedCrash);
+      await first.stop().catch(() => undefined);
+      const { journal } = await stage.running({ timeoutMs });
+      await stage.pass(timeoutMs);
+      assert.equal(journal.read.manifests.get(subject)?.version, versionOf(wish.manifest));
+      assert.equal(await closedBy(stage, lease), undefined);
+      assert.equal(journal.read.intents.about(subject)[0]?.state, "cancelled");
     });
-    isMortal = true;
-    await assert.rejects(first.manifests.submit(deploymentOf(lease), bodyOf(wish.manifest)), SimulatedCrash);
-    await first.stop().catch(() => undefined);
-    const { journal } = await stage.running({ timeoutMs });
-    await stage.pass(timeoutMs);
-    assert.equal(journal.read.manifests.get(subject)?.version, versionOf(wish.manifest));
-    assert.equal(await closedBy(stage, lease), undefined);
-    assert.equal(journal.read.intents.about(subject)[0]?.state, "cancelled");
-  });
-});
+  },
+);

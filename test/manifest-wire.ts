@@ -1,6 +1,12 @@
 /** A manifest as the network's npm package writes it for gRPC: one message for each of its groups. */
+import assert from "node:assert/strict";
 import { Group } from "@akashnetwork/chain-sdk/private-types/provider.akash.v2beta3";
+import { manifestText } from "../src/gateway/grpc/manifest-message.ts";
 import type { Manifest, ManifestResources } from "../src/market/manifest.ts";
+import { readManifest } from "../src/market/manifest-json.ts";
+import { manifestV2beta3Group } from "../src/runtime/grpc/akash-proto.ts";
+
+const mostBytes = 1_000_000;
 
 export function wireGroups(manifest: Manifest): Uint8Array[] {
   return manifest.map(({ name, services }) => {
@@ -25,6 +31,15 @@ export function wireGroups(manifest: Manifest): Uint8Array[] {
     });
     return Group.encode(message).finish();
   });
+}
+
+/** A manifest's JSON is read, written as gRPC has it, and read again. */
+export function checkOverGrpc(text: Buffer, from: string): void {
+  const { manifest, version } = readManifest(text, mostBytes);
+  const groups = wireGroups(manifest).map(manifestV2beta3Group.decode);
+  const read = readManifest(manifestText(groups), mostBytes);
+  assert.equal(read.version(), version(), from);
+  assert.equal(read.lacks.size, 0, from);
 }
 
 function wireResources({ id, cpu, memory, storage = [], gpu, endpoints }: ManifestResources) {

@@ -1,5 +1,6 @@
 /** The life of the real node's lab, told once more: it must end in the very bytes that the real node answered. */
 import assert from "node:assert/strict";
+import { test } from "node:test";
 import { QueryAccountsResponse, QueryPaymentsResponse } from "@akashnetwork/chain-sdk/private-types/akash.v1";
 import { MsgCreateDeployment } from "@akashnetwork/chain-sdk/private-types/akash.v1beta4";
 import { Bid_State } from "@akashnetwork/chain-sdk/private-types/akash.v1beta5";
@@ -20,7 +21,7 @@ import {
   withdrawLease,
 } from "./market-messages.ts";
 import { type MarketStage, type Message, marketStage, outcomeOf } from "./market-stage.ts";
-import { readJsonVector, vectorTest } from "./vectors.ts";
+import { readJsonRecording } from "./recordings.ts";
 
 interface RecordedBlock {
   readonly block: { readonly block: { readonly data: { readonly txs: readonly string[] } } };
@@ -35,7 +36,7 @@ interface RecordedBlock {
 }
 
 function recordedAnswer(query: string): Uint8Array {
-  const { response } = readJsonVector<{ response: { value: string } }>(`chain/queries/${query}.json`);
+  const { response } = readJsonRecording<{ response: { value: string } }>(`chain/queries/${query}.json`);
   return Buffer.from(response.value, "base64");
 }
 
@@ -50,7 +51,7 @@ interface RecordedMessage {
 
 /** The first message of each transaction of a recorded block, and what came of it. */
 function recordedMessages(path: string): RecordedMessage[] {
-  const recorded = readJsonVector<RecordedBlock>(`chain/${path}.json`);
+  const recorded = readJsonRecording<RecordedBlock>(`chain/${path}.json`);
   return recorded.block.block.data.txs.map((text, index) => {
     const tx = Buffer.from(text, "base64");
     const result = recorded.block_results.txs_results[index];
@@ -147,7 +148,7 @@ function goTo(stage: MarketStage, height: bigint): void {
   stage.passBlocks(height - stage.context.height);
 }
 
-vectorTest("the lab's five deployments end in the bytes that the real node answered to every query", () => {
+test("the lab's five deployments end in the bytes that the real node answered to every query", () => {
   const stage = recordedStage();
   for (const { height, message } of recordedSteps()) {
     goTo(stage, height);
@@ -169,7 +170,7 @@ vectorTest("the lab's five deployments end in the bytes that the real node answe
   assert.ok(QueryPaymentsResponse.decode(stage.query("/akash.escrow.v1.Query/Payments")).payments.length > 0);
 });
 
-vectorTest("every recorded transaction of tenant and provider has the recorded outcome and the recorded events", () => {
+test("every recorded transaction of tenant and provider has the recorded outcome and the recorded events", () => {
   const stage = recordedStage();
   const recordedAt = new Map([323, 337, 338, 339, 413].map((height) => [BigInt(height), recordedMessage(height)]));
   const refusedAt = new Map([321, 322, 325].map((height) => [BigInt(height), recordedMessage(height)]));
@@ -196,38 +197,35 @@ vectorTest("every recorded transaction of tenant and provider has the recorded o
   assert.equal(refusedAt.size, 0);
 });
 
-vectorTest(
-  "four recorded bids on one order end as they did on the real node: one lost, two left open and closed by hand",
-  () => {
-    const blocks = [372, 373, 376, 389, 391, 393].map((height) => recordedMessages(`losing-bids/${height}`));
-    const [[creation] = [], bids = []] = blocks;
-    assert.ok(creation);
-    const bidders = bids.map(({ message }) => msgCreateBid.decode(message.value).id?.provider ?? "");
-    const { id } = MsgCreateDeployment.decode(creation.message.value);
-    const stage = marketStage({ height: 371n, people: [id?.owner ?? "", ...bidders], registered: bidders });
-    for (const block of blocks) {
-      stage.passBlocks();
-      for (const { message, outcome, events } of block) {
-        let happened: AbciEvent[] = [];
-        assert.equal(
-          outcomeOf(() => {
-            happened = stage.run(message);
-          }),
-          outcome,
-        );
-        assert.deepEqual(happened, events);
-      }
+test("four recorded bids on one order end as they did on the real node: one lost, two left open and closed by hand", () => {
+  const blocks = [372, 373, 376, 389, 391, 393].map((height) => recordedMessages(`losing-bids/${height}`));
+  const [[creation] = [], bids = []] = blocks;
+  assert.ok(creation);
+  const bidders = bids.map(({ message }) => msgCreateBid.decode(message.value).id?.provider ?? "");
+  const { id } = MsgCreateDeployment.decode(creation.message.value);
+  const stage = marketStage({ height: 371n, people: [id?.owner ?? "", ...bidders], registered: bidders });
+  for (const block of blocks) {
+    stage.passBlocks();
+    for (const { message, outcome, events } of block) {
+      let happened: AbciEvent[] = [];
+      assert.equal(
+        outcomeOf(() => {
+          happened = stage.run(message);
+        }),
+        outcome,
+      );
+      assert.deepEqual(happened, events);
     }
-    const list = queryBidsResponse.decode(stage.query("/akash.market.v1beta5.Query/Bids")).bids;
-    assert.deepEqual(
-      list.map(({ bid }) => bid?.state),
-      [Bid_State.active, Bid_State.lost, Bid_State.closed, Bid_State.closed],
-      "in the order of the list",
-    );
-  },
-);
+  }
+  const list = queryBidsResponse.decode(stage.query("/akash.market.v1beta5.Query/Bids")).bids;
+  assert.deepEqual(
+    list.map(({ bid }) => bid?.state),
+    [Bid_State.active, Bid_State.lost, Bid_State.closed, Bid_State.closed],
+    "in the order of the list",
+  );
+});
 
-vectorTest("what a message costs is close to what the real node charged for it", () => {
+test("what a message costs is close to what the real node charged for it", () => {
   const stage = recordedStage();
   // A transaction whose message found nothing shows what all of them cost beside their message.
   const empty = recordedMessage(325);

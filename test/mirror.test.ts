@@ -4,6 +4,7 @@ import { test } from "node:test";
 import { formatBidId, formatOrderId } from "../src/market/ids.ts";
 import { createSeededRandom } from "../src/runtime/random.ts";
 import { eventually } from "./eventually.ts";
+import { playSeeds } from "./failed-cases.ts";
 import { memoryFolder } from "./folder.ts";
 import { providerAddress, providerKey, rivalAddress, rivalKey, startMarketChain, tenantKey } from "./market-chain.ts";
 import {
@@ -16,9 +17,9 @@ import {
 } from "./market-messages.ts";
 import { bid, deployment, order, toldKeys, upToDate, watch } from "./mirror-stage.ts";
 import { createOwner } from "./owner.ts";
-import { runs } from "./runs.ts";
+import { counts, quickTest, seeds } from "./thorough.ts";
 
-test("orders, bids and leases come and go in the mirror as they do on the chain", async (t) => {
+quickTest("orders, bids and leases come and go in the mirror as they do on the chain", async (t) => {
   const market = await startMarketChain(t);
   await market.act(tenantKey, createDeployment({ id: deployment(1n) }));
   const watched = await watch(t, market);
@@ -77,7 +78,7 @@ test("orders, bids and leases come and go in the mirror as they do on the chain"
   assert.deepEqual(watched.chain.counts.mirror, { builds: 1, comparisons: 1, drift: 0 });
 });
 
-test("a block with more new orders than are asked for one by one is taken from the list", async (t) => {
+quickTest("a block with more new orders than are asked for one by one is taken from the list", async (t) => {
   const market = await startMarketChain(t);
   const watched = await watch(t, market);
   const ids = Array.from({ length: 60 }, (_, index) => deployment(BigInt(index + 1)));
@@ -92,7 +93,7 @@ test("a block with more new orders than are asked for one by one is taken from t
   assert.equal(mirror.deployment(deployment(50n))?.state, "active");
 });
 
-test("what closed while we were away is no longer in the mirror after a start", async (t) => {
+quickTest("what closed while we were away is no longer in the mirror after a start", async (t) => {
   const market = await startMarketChain(t);
   const dir = memoryFolder(t);
   await market.act(tenantKey, createDeployment({ id: deployment(1n) }), createDeployment({ id: deployment(2n) }));
@@ -112,7 +113,7 @@ test("what closed while we were away is no longer in the mirror after a start", 
   assert.equal((await after.chain.queries.lease(bid(1n))).value?.state, "closed", "the chain has the proof");
 });
 
-test("a bid that lost while we were away is told after a start", async (t) => {
+quickTest("a bid that lost while we were away is told after a start", async (t) => {
   const market = await startMarketChain(t);
   const dir = memoryFolder(t);
   await market.act(tenantKey, createDeployment({ id: deployment(1n) }));
@@ -129,7 +130,7 @@ test("a bid that lost while we were away is told after a start", async (t) => {
 });
 
 test("whatever happens on the market, mirror and chain agree", async () => {
-  for (let seed = 1; seed <= runs(1, 40); seed += 1) {
+  await playSeeds("mirror", seeds(counts(1, 5, 40)), async (seed) => {
     await using owner = createOwner();
     const random = createSeededRandom(seed);
     const market = await startMarketChain(owner);
@@ -150,7 +151,7 @@ test("whatever happens on the market, mirror and chain agree", async () => {
       await acts[random.int(acts.length)]?.().catch(() => undefined);
     }
     await upToDate(watched, market);
-    assert.deepEqual(await watched.chain.compareMirror(), [], `seed ${seed}`);
-    assert.deepEqual(watched.chain.counts.mirror, { builds: 1, comparisons: 1, drift: 0 }, `seed ${seed}`);
-  }
+    assert.deepEqual(await watched.chain.compareMirror(), []);
+    assert.deepEqual(watched.chain.counts.mirror, { builds: 1, comparisons: 1, drift: 0 });
+  });
 });

@@ -5,11 +5,12 @@ import { type TestContext, test } from "node:test";
 import { createCountingBoundary, SimulatedCrash } from "../src/runtime/boundary.ts";
 import { sleep } from "../src/runtime/clock.ts";
 import { limits } from "../src/runtime/limits.ts";
+import { playCrashes } from "./crash-points.ts";
 import { memoryFolder } from "./folder.ts";
 import type { Life } from "./money-life.ts";
 import { onMoneyStage } from "./money-stage.ts";
 import { storyAuditor, storyParts, tellMoneyStory } from "./money-story.ts";
-import { long, runs } from "./runs.ts";
+import { counts, seeds } from "./thorough.ts";
 
 const blockMs = 6_000;
 /** Within which our provider notices that old debt was paid. */
@@ -30,34 +31,17 @@ interface Played {
   readonly crashed: boolean;
 }
 
-test("wherever the provider ends on the way, nothing is withdrawn twice and every line is in the books once", async (t) => {
-  const seeds = Array.from({ length: runs(1, 3) }, (_, index) => index);
-  let crashes = 0;
-  let boundaries = 0;
-  for (const seed of seeds) {
-    const { crossings } = await play(t, { seed, crashAt: 0, awayBlocks: 0 });
-    boundaries += crossings.length;
-    for (const [index, crashAt] of crashPoints(crossings).entries()) {
-      const awayBlocks = absences[(seed + index) % absences.length] ?? 0;
-      const where = `seed ${seed}, crash at ${crashAt}, ${crossings[crashAt - 1]}, away for ${awayBlocks} blocks`;
-      const { crashed } = await play(t, { seed, crashAt, awayBlocks }).catch((thrown: unknown) => {
-        throw new Error(where, { cause: thrown });
-      });
-      assert.ok(crashed, where);
-      crashes += 1;
-    }
-  }
-  t.diagnostic(`${crashes} crashes at ${boundaries} boundaries, over ${seeds.length} seeds`);
+test("after a crash at any boundary nothing is withdrawn twice and every line is in the books once", async (t) => {
+  await playCrashes(t, "money-crash", {
+    seeds: seeds(counts(1, 1, 3)),
+    sample: { every: 5, about: /book|withdrawals|broadcast/ },
+    whole: (seed) => play(t, { seed, crashAt: 0, awayBlocks: 0 }),
+    async crash({ seed, crashAt, index }) {
+      const { crashed } = await play(t, { seed, crashAt, awayBlocks: absences[index % absences.length] ?? 0 });
+      assert.ok(crashed);
+    },
+  });
 });
-
-/** Every one of them in the long run; else the last of each kind of unit that is about money, and while leases are new. */
-function crashPoints(crossings: readonly string[]): number[] {
-  if (long) return crossings.map((_, index) => index + 1);
-  const kinds = new Map(crossings.map((crossing, index) => [crossing.replace(/ and \d+ more/, ""), index + 1]));
-  const about = [...kinds].filter(([kind]) => /^(journal (book|file w|settle)|broadcast).*after$/.test(kind));
-  const early = crossings.findIndex((crossing) => /^journal book escrows.*after$/.test(crossing)) + 1;
-  return [...about.map(([, crashAt]) => crashAt), early];
-}
 
 async function play(t: TestContext, { seed, crashAt, awayBlocks }: Playing): Promise<Played> {
   const parts = storyParts(join(memoryFolder(t), "provider"), blockMs);

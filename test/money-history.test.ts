@@ -6,12 +6,14 @@ import { parseDecimal } from "../src/market/decimal.ts";
 import { sleep } from "../src/runtime/clock.ts";
 import { limits } from "../src/runtime/limits.ts";
 import { createSeededRandom } from "../src/runtime/random.ts";
+import { playSeeds } from "./failed-cases.ts";
 import { memoryFolder } from "./folder.ts";
 import { createAuditor } from "./money-audit.ts";
 import { moneyOptions } from "./money-life.ts";
 import { createPeople } from "./money-people.ts";
 import { onMoneyStage } from "./money-stage.ts";
-import { long, runs } from "./runs.ts";
+import { soaking } from "./runs.ts";
+import { counts, seeds, thorough } from "./thorough.ts";
 
 const blockMs = 6_000;
 /** Time for our provider to come to rest before the next block. */
@@ -62,12 +64,15 @@ async function play(t: TestContext, { seed, blocks, tokenPrice }: Playing): Prom
 }
 
 test("after random blocks of leases that open, close and overdraw, the books equal the chain", async (t) => {
-  await play(t, { seed: runs(3, 1), blocks: runs(200, 10_000), tokenPrice: "1.37" });
+  const [seed] = seeds(1);
+  await playSeeds("money-history", [soaking && seed ? seed : 3], (each) =>
+    play(t, { seed: each, blocks: counts(200, 1_500, 10_000), tokenPrice: "1.37" }),
+  );
 });
 
 // Nothing else is decided there than whether a withdrawal is due.
-if (long) {
+if (thorough) {
   test("so they do where nobody knows what the token is worth", async (t) => {
-    await play(t, { seed: 2, blocks: 2_000, tokenPrice: undefined });
+    await play(t, { seed: 2, blocks: counts(0, 500, 2_000), tokenPrice: undefined });
   });
 }

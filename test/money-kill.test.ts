@@ -8,54 +8,51 @@ import { openJournal } from "../src/journal/open.ts";
 import { realClock } from "../src/runtime/clock.ts";
 import { silentLog } from "../src/runtime/log.ts";
 import { memoryFolder } from "./folder.ts";
+import { killAtEach, killPoints } from "./kill-points.ts";
 import type { Asked } from "./money-child.ts";
 import { type MoneyStage, onRealMoneyStage } from "./money-stage.ts";
 import { storyAuditor, tellMoneyStory } from "./money-story.ts";
-import { long } from "./runs.ts";
+import { thorough } from "./thorough.ts";
 
-/** The long run kills one at every boundary, until all live to the end. */
-const quick = ["withdrawal"] as const;
 /** As fast as a small machine can. */
 const blockMs = 100;
-/** They mostly wait for blocks. */
-const atOnce = 8;
 
 /** A process takes its time to start. */
 const anyTime = Number.POSITIVE_INFINITY;
 
 type Live = Extract<Asked, { what: "live" }>;
-type KillAt = NonNullable<Live["killAt"]>;
+type Kill = Pick<Live, "killAt" | "withdrawing">;
 
-test("a provider killed at any boundary withdraws nothing twice, and its books are whole when it has run again", async (t) => {
-  let killed = 0;
-  for (let first = 1; ; first += atOnce) {
-    const killAt: readonly KillAt[] = long ? Array.from({ length: atOnce }, (_, index) => first + index) : quick;
-    const all = await Promise.all(killAt.map((at) => isKilled(t, at)));
-    killed += all.filter((each) => each).length;
-    // How many boundaries there are depends on what is written together.
-    if (!long || all.every((each) => !each)) break;
-  }
-  assert.ok(killed >= quick.length);
-  t.diagnostic(`${killed} processes killed`);
-});
+// A process takes a second to start: `npm test` leaves it at money-crash.test.ts.
+if (thorough) {
+  test("a provider killed at any kind of boundary withdraws nothing twice, and its books are whole when it has run again", async (t) => {
+    const { crossings } = await play(t, {});
+    await killAtEach(t, killPoints(crossings), async (killAt) => (await play(t, { killAt })).killed);
+    const afterWithdrawal = [{ kind: "broadcast broadcast:after", nth: 1 }];
+    await killAtEach(t, afterWithdrawal, async (killAt) => (await play(t, { killAt, withdrawing: true })).killed);
+  });
+}
 
-async function isKilled(t: TestContext, killAt: KillAt): Promise<boolean> {
+/** Whether it was killed, and the boundaries of the process that lived to the end. */
+async function play(t: TestContext, kill: Kill) {
   const dir = join(memoryFolder(t), "provider");
   let killed = false;
+  let crossings: readonly string[] = [];
   await onRealMoneyStage(blockMs, async (stage) => {
     const task: Live = { what: "live", dir, rpcUrl: stage.node.rpcUrl, blockMs };
-    const first = launch(t, { ...task, killAt });
+    const first = launch(t, { ...task, ...kill });
     await Promise.race([once(first.child, "message"), first.ended]);
     const frozen = tellAndFreeze(stage);
     frozen.catch(() => undefined);
-    killed = (await finish(stage, first, frozen)) === "SIGKILL";
-    if (killed) assert.equal(await finish(stage, launch(t, task), frozen), 0, "nobody kills the second");
+    let end = await finish(stage, first, frozen);
+    killed = end === "SIGKILL";
+    if (killed) end = await finish(stage, launch(t, task), frozen);
+    assert.ok(end !== "SIGKILL", "nobody kills the second");
+    crossings = end;
     await frozen;
     await audit(stage, dir);
-  }).catch((thrown: unknown) => {
-    throw new Error(`killed at ${killAt}`, { cause: thrown });
   });
-  return killed;
+  return { killed, crossings };
 }
 
 async function audit(stage: MoneyStage, dir: string): Promise<void> {
@@ -74,7 +71,7 @@ async function tellAndFreeze(stage: MoneyStage): Promise<void> {
 }
 
 /** Asks the process to end once the story is told, and says how it ended. */
-async function finish(stage: MoneyStage, { child, ended }: Launched, frozen: Promise<void>): Promise<unknown> {
+async function finish(stage: MoneyStage, { child, ended }: Launched, frozen: Promise<void>) {
   await Promise.race([frozen, ended]);
   if (child.connected) child.send({ what: "end", height: stage.node.height } satisfies Asked, () => undefined);
   return ended;
@@ -86,11 +83,17 @@ function launch(t: TestContext, task: Live) {
   const child = fork(join(import.meta.dirname, "money-child.ts"), { serialization: "advanced" });
   t.after(() => child.kill("SIGKILL"));
   child.send(task);
-  return { child, ended: exitOf(child) };
+  return { child, ended: endOf(child) };
 }
 
-async function exitOf(child: ChildProcess): Promise<number | NodeJS.Signals> {
+/** The boundaries that it crossed, where it lived to the end. */
+async function endOf(child: ChildProcess): Promise<readonly string[] | "SIGKILL"> {
+  let crossings: readonly string[] | undefined;
+  child.on("message", (message: "ready" | readonly string[]) => {
+    if (message !== "ready") crossings = message;
+  });
   const [code, signal] = (await once(child, "exit")) as [number | null, NodeJS.Signals | null];
-  assert.ok(code === 0 || signal === "SIGKILL", `the child ended with ${code}`);
-  return code ?? signal ?? 0;
+  if (signal === "SIGKILL") return signal;
+  assert.ok(code === 0 && crossings, `the child ended with ${code}`);
+  return crossings;
 }

@@ -16,7 +16,7 @@ import { createSeededRandom } from "../src/runtime/random.ts";
 import { onBidStage, smallGroup } from "./bid-stage.ts";
 import { answerBytes, createOracleState, type OracleState, oracleTransport } from "./oracle-transport.ts";
 import { priceSettings } from "./price-settings.ts";
-import { readJsonVector, vectorTest } from "./vectors.ts";
+import { readJsonRecording } from "./recordings.ts";
 
 const [newest, oldest] = oraclePriceQueries;
 const paths = oraclePriceQueries.map(({ path }) => path);
@@ -80,10 +80,10 @@ test("an answer that no oracle would give is refused, whatever is wrong with it"
   for (const [bytes, expected] of wrong) assert.throws(() => read(bytes), expected);
 });
 
-vectorTest("a real node knows the second version and not the first, in the words that we look for", () => {
+test("a real node knows the second version and not the first, in the words that we look for", () => {
   const answers = ["v2", "v1"].map(
     (version) =>
-      readJsonVector<{ response: { code: number; log: string } }>(
+      readJsonRecording<{ response: { code: number; log: string } }>(
         `chain/queries/akash.oracle.${version}.Query.Params.json`,
       ).response,
   );

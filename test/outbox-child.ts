@@ -1,13 +1,14 @@
 /**
  * An outbox in a process of its own, which files the work of a plan and is killed at a boundary. The chain lives in the
- * parent and is asked over the channel between the two. Arguments: the data directory, the seed, the boundary to die at.
+ * parent and is asked over the channel between the two. Arguments: the data directory, the seed, the kind of boundary
+ * to die at and which of its crossings.
  */
 import { createOutbox } from "../src/chain/outbox/outbox.ts";
 import type { Broadcaster } from "../src/chain/tx/broadcaster.ts";
 import { openJournal } from "../src/journal/open.ts";
-import { createCountingBoundary } from "../src/runtime/boundary.ts";
 import { realClock } from "../src/runtime/clock.ts";
 import { silentLog } from "../src/runtime/log.ts";
+import { createKillingBoundary } from "./boundary-kinds.ts";
 import { sendSettings } from "./outbox-run.ts";
 import { chainId, providerSigner } from "./outbox-stage.ts";
 import { type Ground, planOutbox, requestOf } from "./outbox-workload.ts";
@@ -18,12 +19,16 @@ export interface ChildQuestion {
   readonly args: readonly unknown[];
 }
 
+export interface ChildEnd {
+  readonly crossings: readonly string[];
+}
+
 export interface ParentAnswer {
   readonly id: number;
   readonly value: unknown;
 }
 
-const [dir = "", seed = "0", crashAt = "0"] = process.argv.slice(2);
+const [dir = "", seed = "0", kind, nth] = process.argv.slice(2);
 const waiting = new Map<number, (value: never) => void>();
 let questions = 0;
 
@@ -48,11 +53,7 @@ const chain: Broadcaster = {
   findTx: (hash, atOrAbove, firstHeight) => askParent("findTx", hash, atOrAbove, firstHeight),
 };
 
-const boundary = createCountingBoundary(Number(crashAt), () => {
-  process.kill(process.pid, "SIGKILL");
-  // The signal arrives at once, but not before the next instruction.
-  for (;;);
-});
+const boundary = createKillingBoundary(kind === undefined ? undefined : { kind, nth: Number(nth) });
 const deps = { clock: realClock, log: silentLog, boundary };
 const { journal } = await openJournal({ dir, ...deps });
 const outbox = createOutbox({ chainId, signer: providerSigner, chain, journal, settings: sendSettings, ...deps });
@@ -68,4 +69,5 @@ clearInterval(looking);
 abort.abort();
 await running;
 await journal.close();
+process.send?.({ crossings: boundary.crossings } satisfies ChildEnd);
 process.disconnect();

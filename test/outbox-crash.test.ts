@@ -5,39 +5,34 @@ import { test } from "node:test";
 import { type CountingBoundary, createCountingBoundary, SimulatedCrash } from "../src/runtime/boundary.ts";
 import { createVirtualClock } from "../src/runtime/clock.ts";
 import { ProviderError } from "../src/runtime/errors.ts";
+import { playCrashes } from "./crash-points.ts";
 import { memoryFolder } from "./folder.ts";
 import { type Mishap, noFaults, type OutboxRun, runOutbox } from "./outbox-run.ts";
 import { createOutboxStage } from "./outbox-stage.ts";
 import { checkEffects, doAct, type OutboxPlan, planOutbox, prepareGround } from "./outbox-workload.ts";
 import { createOwner, type Owner } from "./owner.ts";
-import { runs } from "./runs.ts";
+import { counts, seeds } from "./thorough.ts";
 
-const seeds = Array.from({ length: runs(1, 20) }, (_, index) => index + 1);
-
-/** Both orders cross the same boundaries; the long run ends at each of them. Odd, so that it is now before, now after a write. */
-const every = { unordered: runs(3, 1), ordered: runs(5, 1) };
+/** Both orders cross the same boundaries. Odd, so that it is now before, now after a write. */
+const samples = { unordered: 3, ordered: 5 };
 
 for (const ordering of ["unordered", "ordered"] as const) {
   test(`after a crash at any boundary every intent has one effect or none, ${ordering}`, async (t) => {
     const folder = memoryFolder(t);
-    let crashes = 0;
-    let boundaries = 0;
-    for (const seed of seeds) {
-      const plan = planOutbox(seed);
-      const whole = createCountingBoundary();
-      await runPlan(join(folder, `${seed}`), plan, ordering, whole);
-      boundaries += whole.crossings.length;
-      for (let crashAt = 1; crashAt <= whole.crossings.length; crashAt += every[ordering]) {
+    await playCrashes(t, `outbox-crash ${ordering}`, {
+      seeds: seeds(counts(1, 3, 20)),
+      sample: { every: samples[ordering] },
+      async whole(seed) {
+        const boundary = createCountingBoundary();
+        await runPlan(join(folder, `${seed}`), planOutbox(seed), ordering, boundary);
+        return boundary;
+      },
+      async crash({ seed, crashAt }) {
         const boundary = createCountingBoundary(crashAt);
-        const what = `seed ${seed}, crash at ${crashAt}: ${whole.crossings[crashAt - 1]}`;
-        await runPlan(join(folder, `${seed}-${crashAt}`), plan, ordering, boundary).catch((thrown: unknown) => {
-          throw new Error(what, { cause: thrown });
-        });
-        assert.ok(boundary.crashed, what);
-        crashes += 1;
-      }
-    }
-    t.diagnostic(`${crashes} crashes at ${boundaries} boundaries, over ${seeds.length} seeds`);
+        await runPlan(join(folder, `${seed}-${crashAt}`), planOutbox(seed), ordering, boundary);
+        assert.ok(boundary.crashed);
+      },
+    });
   });
 }
 

@@ -5,53 +5,58 @@ import { once } from "node:events";
 import { join } from "node:path";
 import { type TestContext, test } from "node:test";
 import { createVirtualClock } from "../src/runtime/clock.ts";
+import type { KillPoint } from "./boundary-kinds.ts";
 import { memoryFolder } from "./folder.ts";
-import type { ChildQuestion, ParentAnswer } from "./outbox-child.ts";
+import { killAtEach, killPoints } from "./kill-points.ts";
+import type { ChildEnd, ChildQuestion, ParentAnswer } from "./outbox-child.ts";
 import { noFaults, runOutbox } from "./outbox-run.ts";
 import { createOutboxStage, type OutboxStage } from "./outbox-stage.ts";
 import { checkEffects, doAct, type Ground, planOutbox, prepareGround } from "./outbox-workload.ts";
-import { runs } from "./runs.ts";
+import { thorough } from "./thorough.ts";
 
 const seed = 3;
 
-/** A process takes about a second. The long run kills one at every boundary, until one lives to the end. */
-const step = runs(7, 1);
+// A process takes a second to start: `npm test` leaves it at outbox-crash.test.ts.
+if (thorough) {
+  test("a process killed at any kind of boundary leaves work that another one finishes, once", async (t) => {
+    const { crossings } = await play(t);
+    await killAtEach(t, killPoints(crossings), async (at) => (await play(t, at)).signal === "SIGKILL");
+  });
+}
 
-test("a process killed at any boundary leaves work that another one finishes, once", async (t) => {
-  const folder = memoryFolder(t);
-  let killed = 0;
-  for (let crashAt = step; await isKilled(t, join(folder, `${crashAt}`), crashAt); crashAt += step) killed += 1;
-  assert.ok(killed > 0);
-  t.diagnostic(`${killed} processes killed, one at ${step === 1 ? "each boundary" : `every ${step}th boundary`}`);
-});
-
-async function isKilled(t: TestContext, dir: string, crashAt: number): Promise<boolean> {
+async function play(t: TestContext, killAt?: KillPoint) {
+  const dir = join(memoryFolder(t), "data");
   const clock = createVirtualClock(Date.now());
   const stage = await createOutboxStage({ clock });
   const plan = planOutbox(seed);
   const ground = await prepareGround(stage, plan);
-  const signal = await runChild(t, stage, ground, dir, crashAt);
+  const end = await runChild(t, stage, ground, [dir, `${seed}`, ...(killAt ? [killAt.kind, `${killAt.nth}`] : [])]);
   // The next process does the rest: what was not filed, and what was not settled.
   const world = { clock, stage, faults: noFaults() };
   const run = await runOutbox(t, world, { dir });
   const everything = { kind: "file", intents: plan.intents.map((_, index) => index) } as const;
   await doAct(everything, plan, ground, run);
   for (let blocks = 0; run.outbox.counts.owed > 0; blocks++) {
-    assert.ok(blocks < 100, `everything is settled in the end, killed at ${crashAt}`);
+    assert.ok(blocks < 100, "everything is settled in the end");
     await run.block(20_000);
   }
   checkEffects(run.journal.read, stage, plan, ground);
   await run.stop();
-  return signal === "SIGKILL";
+  return end;
 }
 
-async function runChild(t: TestContext, stage: OutboxStage, ground: Ground, dir: string, crashAt: number) {
-  const args = [dir, `${seed}`, `${crashAt}`];
+/** The signal that ended it, or the boundaries that it crossed. */
+async function runChild(t: TestContext, stage: OutboxStage, ground: Ground, args: readonly string[]) {
   const child = fork(join(import.meta.dirname, "outbox-child.ts"), args, { serialization: "advanced" });
   const ended = once(child, "exit") as Promise<[number | null, NodeJS.Signals | null]>;
   t.after(() => child.kill("SIGKILL"));
-  child.on("message", (question: ChildQuestion) => {
-    const { id, method, args } = question;
+  let crossings: readonly string[] = [];
+  child.on("message", (message: ChildQuestion | ChildEnd) => {
+    if ("crossings" in message) {
+      crossings = message.crossings;
+      return;
+    }
+    const { id, method, args } = message;
     const answer = async () => {
       if (method === "ground") return ground;
       // Time passes for the chain whenever the child looks.
@@ -64,5 +69,5 @@ async function runChild(t: TestContext, stage: OutboxStage, ground: Ground, dir:
   });
   const [code, signal] = await ended;
   assert.ok(code === 0 || signal === "SIGKILL", `the child ended with ${code}`);
-  return signal;
+  return { signal, crossings };
 }

@@ -10,8 +10,8 @@ import { type Boundary, type CountingBoundary, createCountingBoundary, openBound
 import { silentLog } from "../src/runtime/log.ts";
 import { createSeededRandom } from "../src/runtime/random.ts";
 import { type CertificateLife, type CertificateStage, day, owner, setUpCertificates } from "./certificate-stage.ts";
+import { playCrashes } from "./crash-points.ts";
 import { createOwner, type Owner } from "./owner.ts";
-import { runs } from "./runs.ts";
 
 type StoreOf = (boundary: Boundary) => CertificateStore;
 
@@ -30,19 +30,19 @@ const stores = {
 
 for (const kind of ["file", "Secret"] as const) {
   test(`wherever the program ends, one certificate for each need is on the chain and its key is in the ${kind}`, async (t) => {
-    const whole = createCountingBoundary();
-    await play(kind, whole);
-    let crashes = 0;
-    for (let crashAt = 1; crashAt <= whole.crossings.length; crashAt += runs(17, 1)) {
-      const boundary = createCountingBoundary(crashAt);
-      const where = `crash at ${crashAt}: ${whole.crossings[crashAt - 1]}`;
-      await play(kind, boundary).catch((thrown: unknown) => {
-        throw new Error(where, { cause: thrown });
-      });
-      assert.ok(boundary.crashed, where);
-      crashes += 1;
-    }
-    t.diagnostic(`${crashes} crashes at ${whole.crossings.length} boundaries`);
+    await playCrashes(t, `own-certificate-crash ${kind}`, {
+      sample: { every: 13 },
+      async whole() {
+        const boundary = createCountingBoundary();
+        await play(kind, boundary);
+        return boundary;
+      },
+      async crash({ crashAt }) {
+        const boundary = createCountingBoundary(crashAt);
+        await play(kind, boundary);
+        assert.ok(boundary.crashed);
+      },
+    });
   });
 }
 

@@ -1,9 +1,12 @@
 /** Starts akash-provider as its users do: a process of its own, whose output and exit code are all one knows of it. */
 import { type ChildProcessByStdio, spawn } from "node:child_process";
 import { once } from "node:events";
+import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Readable, Writable } from "node:stream";
+import { pathToFileURL } from "node:url";
 import { eventually } from "./eventually.ts";
+import { temporaryFolder } from "./folder.ts";
 import type { Owner } from "./owner.ts";
 
 export interface Program {
@@ -24,6 +27,9 @@ const main = join(import.meta.dirname, "..", "src", "cli", "main.ts");
 const { PATH = "", NODE_COMPILE_CACHE = "" } = process.env;
 // But for what the runner keeps of files stripped and compiled: without it that is most of the work of a start.
 export const bareEnvironment = { PATH, NODE_COMPILE_CACHE, HOME: "/nonexistent" };
+
+/** For programs whose next step is far away by the real clock. */
+export const fastClock = { NODE_OPTIONS: `--import ${pathToFileURL(join(import.meta.dirname, "fast-clock.ts"))}` };
 
 export function startProgram(owner: Owner, args: readonly string[], env: Record<string, string> = {}): Program {
   const child = spawn(process.execPath, [main, ...args], {
@@ -70,4 +76,11 @@ export function hear(owner: Owner, child: ChildProcessByStdio<Writable | null, R
         throw new Error(`${String(error)}; it said:\n${said}`);
       }),
   };
+}
+
+/** A provider with a key, whose chain cannot be reached: it waits for that, and all else is there. */
+export function startProvider(owner: Owner, args: readonly string[], env: Record<string, string> = {}): Program {
+  const keyFile = join(temporaryFolder(owner), "provider.key");
+  writeFileSync(keyFile, `${"11".repeat(32)}\n`, { mode: 0o600 });
+  return startProgram(owner, ["run", "--key-file", keyFile, "--node", "http://127.0.0.1:1", ...args], env);
 }

@@ -26,33 +26,30 @@ interface Scrape {
 
 const labels = { instance: "provider:9090", job: "akash-provider" };
 
-/** How many alerts of each name fire at these minutes of the scrapes. Counted by rules of their own: promtool wants every label otherwise. */
-export function checkFiring(
-  owner: Owner,
-  rules: string,
-  scrapes: readonly Scrape[],
-  expected: readonly { readonly minute: number; readonly alert: string; readonly fires: boolean }[],
-): void {
+/** What is scraped, and which alerts fire at which minute of it. */
+export interface FiringCase {
+  readonly name: string;
+  readonly scrapes: readonly Scrape[];
+  readonly expected: readonly { readonly minute: number; readonly alert: string; readonly fires: boolean }[];
+}
+
+/** All cases in one run of promtool. Alerts are counted by rules of their own: promtool wants every label otherwise. */
+export function checkFiring(owner: Owner, rules: string, cases: readonly FiringCase[]): void {
   const file = join(temporaryFolder(owner), "test.json");
-  // What no rule names costs time alone.
+  // Series that no rule names only cost time.
   const text = readFileSync(rules, "utf8");
-  const test = {
-    rule_files: [rules],
-    evaluation_interval: "1m",
-    tests: [
-      {
-        interval: "1m",
-        input_series: seriesOf(scrapes).filter(({ series }) => text.includes(series.split("{", 1)[0] ?? "")),
-        promql_expr_test: expected.map(({ minute, alert, fires }) => ({
-          expr: `count(ALERTS{alertname="${alert}",alertstate="firing"}) > bool 0`,
-          eval_time: `${minute}m`,
-          exp_samples: fires ? [{ labels: "{}", value: 1 }] : [],
-        })),
-      },
-    ],
-  };
+  const tests = cases.map(({ name, scrapes, expected }) => ({
+    name,
+    interval: "1m",
+    input_series: seriesOf(scrapes).filter(({ series }) => text.includes(series.split("{", 1)[0] ?? "")),
+    promql_expr_test: expected.map(({ minute, alert, fires }) => ({
+      expr: `count(ALERTS{alertname="${alert}",alertstate="firing"}) > bool 0`,
+      eval_time: `${minute}m`,
+      exp_samples: fires ? [{ labels: "{}", value: 1 }] : [],
+    })),
+  }));
   // YAML takes JSON as it is.
-  writeFileSync(file, JSON.stringify(test));
+  writeFileSync(file, JSON.stringify({ rule_files: [rules], evaluation_interval: "1m", tests }));
   promtool("test", "rules", file);
 }
 

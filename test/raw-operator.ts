@@ -1,11 +1,13 @@
 /** An inventory operator that is nothing but a wire: a test says every byte that it sends. */
 import { once } from "node:events";
 import { createServer, type Http2Server, type ServerHttp2Session, type ServerHttp2Stream } from "node:http2";
+import type { AddressInfo } from "node:net";
 import { Cluster, type Node } from "@akashnetwork/chain-sdk/private-types/provider.akash.v1";
 import { framed } from "../src/runtime/grpc/framing.ts";
 import type { Owner } from "./owner.ts";
 
 export interface RawOperator {
+  /** One at which nothing listens while it is killed, another one after that. */
   readonly port: number;
   /** Connections that are open. */
   readonly sessions: ReadonlySet<ServerHttp2Session>;
@@ -20,7 +22,7 @@ export interface RawOperator {
   write(bytes: Uint8Array): void;
   /** Ends with everything that is open, as a process that is killed does. */
   kill(): Promise<void>;
-  /** Listens again where it did. */
+  /** Listens again, at another port. */
   revive(): Promise<void>;
 }
 
@@ -28,7 +30,6 @@ export async function startRawOperator(owner: Owner, picture?: Uint8Array): Prom
   const sessions = new Set<ServerHttp2Session>();
   const streams = new Set<ServerHttp2Stream>();
   let server: Http2Server;
-  let port = 0;
 
   function serve(stream: ServerHttp2Stream, path: string | undefined): void {
     stream.on("error", () => undefined);
@@ -51,10 +52,8 @@ export async function startRawOperator(owner: Owner, picture?: Uint8Array): Prom
       session.on("close", () => sessions.delete(session));
     });
     server.on("stream", (stream, headers) => serve(stream, headers[":path"]));
-    server.listen(port, "127.0.0.1");
+    server.listen(0, "127.0.0.1");
     await once(server, "listening");
-    const address = server.address();
-    port = typeof address === "object" && address ? address.port : 0;
   }
 
   async function kill(): Promise<void> {
@@ -67,7 +66,7 @@ export async function startRawOperator(owner: Owner, picture?: Uint8Array): Prom
 
   const operator: RawOperator = {
     get port() {
-      return port;
+      return (server.address() as AddressInfo | null)?.port ?? 1;
     },
     sessions,
     streams,

@@ -96,5 +96,5 @@ async function play(dir: string, { fates, isDeaf }: typeof world extends fc.Arbi
 
 test("whatever chain, cluster and journal have, they agree in the end or it is told; without proof nothing goes", async (t) => {
   const property = fc.asyncProperty(world, (given) => play(memoryFolder(t), given));
-  await fc.assert(property, { numRuns: runs(4, 80), seed: 7, endOnFailure: true });
+  await fc.assert(property, { numRuns: runs(4, 80), endOnFailure: true });
 });

@@ -4,7 +4,7 @@
  */
 import assert from "node:assert/strict";
 import type { Answered, AskedRequest } from "./gateway-client.ts";
-import { readJsonVector } from "./vectors.ts";
+import { readJsonRecording } from "./recordings.ts";
 
 type Pairs = readonly (readonly [name: string, value: string])[];
 
@@ -58,7 +58,7 @@ interface RawVector {
 
 /** `name` like "public.json". Sets of headers and bodies that are the same elsewhere are put in. */
 export function readGatewayVectors(name: string): RecordedFile {
-  const { volatile, headerSets = {}, vectors } = readJsonVector<RawFile>(`gateway/${name}`);
+  const { volatile, headerSets = {}, vectors } = readJsonRecording<RawFile>(`gateway/${name}`);
   return {
     volatile,
     vectors: vectors.map(({ answer = {}, ...vector }): RecordedVector => {

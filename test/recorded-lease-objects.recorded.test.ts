@@ -12,11 +12,10 @@ import { type IntendedDifference, intended, isIntended } from "./intended-differ
 import { type Difference, differences } from "./object-differences.ts";
 import { objectsOf, type RecordedLease, recordedLeases } from "./recorded-leases.ts";
 import { asAsked } from "./recorded-objects.ts";
-import { vectorTest } from "./vectors.ts";
 
 const made = { manifestNamespace: "lease", staticHostDomain: "ingress.lab.test", version: "" };
 
-vectorTest("every recorded lease becomes the recorded objects, but for what we mean to do otherwise", () => {
+test("every recorded lease becomes the recorded objects, but for what we mean to do otherwise", () => {
   const used = new Set<IntendedDifference>();
   const unintended: string[] = [];
   const leases = recordedLeases();

@@ -14,7 +14,7 @@ import type { Attribute, UnitResources } from "../src/market/group-spec.ts";
 import { formatLeaseId, type LeaseId } from "../src/market/ids.ts";
 import type { Manifest } from "../src/market/manifest.ts";
 import { readSdl } from "../src/market/sdl/sdl.ts";
-import { listVectors, readJsonVector, readVector } from "./vectors.ts";
+import { listRecordings, readJsonRecording, readRecording } from "./recordings.ts";
 
 export interface RecordedLease {
   /** The file with its objects. */
@@ -29,7 +29,7 @@ export interface RecordedLease {
 
 /** Every state of every lease that was recorded together with what led to it. */
 export function recordedLeases(): RecordedLease[] {
-  const files = new Set(listVectors("objects"));
+  const files = new Set(listRecordings("objects"));
   return [...files].filter((path) => /\/objects[^/]*\.json$/.test(path)).map((path) => readLease(path, files));
 }
 
@@ -67,8 +67,8 @@ function readLease(path: string, files: ReadonlySet<string>): RecordedLease {
   assert.ok(lease, path);
   const manifestPath = find("manifest");
   const manifest = manifestPath
-    ? readJsonVector<Manifest>(manifestPath)
-    : readSdl(readVector(join(folder, "sdl.yaml")).toString()).manifest;
+    ? readJsonRecording<Manifest>(manifestPath)
+    : readSdl(readRecording(join(folder, "sdl.yaml")).toString()).manifest;
   const group = manifest[lease.gseq - 1];
   assert.ok(group, path);
   const leasePath = find("lease");
@@ -76,7 +76,7 @@ function readLease(path: string, files: ReadonlySet<string>): RecordedLease {
     from: path,
     workload: { lease, group, offer: offerIn(join(folder, "market.json"), files) },
     objects: objects.filter((object) => isOf(lease, object)),
-    secretSha256: leasePath ? readJsonVector<{ secretSha256: Record<string, string> }>(leasePath).secretSha256 : {},
+    secretSha256: leasePath ? readJsonRecording<{ secretSha256: Record<string, string> }>(leasePath).secretSha256 : {},
     settings: folder.includes("gateway-") ? behindGateway : behindIngress,
   };
 }
@@ -85,7 +85,7 @@ function readLease(path: string, files: ReadonlySet<string>): RecordedLease {
 function objectsIn(folder: string, path: string, files: ReadonlySet<string>): KubeObject[] {
   const further = ["namespace.json", "manifest-cr.json", "providerhosts.json"].map((name) => join(folder, name));
   return [path, ...further.filter((each) => files.has(each))].flatMap((each) => {
-    const read = readJsonVector<KubeObject & { items?: KubeObject[] }>(each);
+    const read = readJsonRecording<KubeObject & { items?: KubeObject[] }>(each);
     return read.items ?? [read];
   });
 }
@@ -113,7 +113,7 @@ interface WireUnit {
 /** Only cards are looked up in it. */
 function offerIn(path: string, files: ReadonlySet<string>): UnitResources[] {
   if (!files.has(path)) return [];
-  const { bids } = readJsonVector<{ bids: { bid: { resources_offer: { resources: WireUnit }[] } }[] }>(path);
+  const { bids } = readJsonRecording<{ bids: { bid: { resources_offer: { resources: WireUnit }[] } }[] }>(path);
   return (bids[0]?.bid.resources_offer ?? []).map(({ resources: { id, cpu, memory, gpu } }) => ({
     id,
     cpu: { milli: BigInt(cpu.units.val), attributes: [] },

@@ -5,7 +5,7 @@
 import { apiVersionOf, type Kind, kinds } from "../src/kube/kinds.ts";
 import type { KubeObject } from "../src/kube/kube.ts";
 import { isRecord } from "../src/runtime/is-record.ts";
-import { listVectors, readJsonVector } from "./vectors.ts";
+import { listRecordings, readJsonRecording } from "./recordings.ts";
 
 export interface RecordedObject {
   /** Where it was recorded, and what it is. */
@@ -17,8 +17,8 @@ export interface RecordedObject {
 
 export function recordedObjects(): RecordedObject[] {
   const wishes = new Map<string, RecordedObject>();
-  for (const path of listVectors("objects").filter((each) => each.endsWith(".json"))) {
-    for (const object of objectsIn(readJsonVector(path))) {
+  for (const path of listRecordings("objects").filter((each) => each.endsWith(".json"))) {
+    for (const object of objectsIn(readJsonRecording(path))) {
       const kind = kindOf(object);
       if (!kind) continue;
       const wish = { from: `${path} ${kind.kind} ${object.metadata.name}`, kind, ...wished(object) };

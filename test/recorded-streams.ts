@@ -46,7 +46,7 @@ interface StreamComparison {
 }
 
 /** More than any answer takes; a pause of a kubelet is not among them. */
-const patienceMs = 10_000;
+const patienceMs = 60_000;
 
 export function createStreamComparison({ show, intended, answers = [], translate }: StreamComparison) {
   const answered = createComparison(answers, translate);

@@ -1,4 +1,4 @@
-/** Redis servers and Sentinels for tests: real processes on free ports, gone when the test is. */
+/** Redis servers and Sentinels for tests: real processes on ports of their own, gone when the test is. */
 import { type ChildProcess, spawn, spawnSync } from "node:child_process";
 import { randomInt } from "node:crypto";
 import { once } from "node:events";
@@ -32,42 +32,63 @@ export const redisMissing: false | string =
     ? false
     : "redis-server is not installed; on Debian: apt-get install redis-server";
 
-export async function startRedis(
+/** On a port of its own, unless it is started again on that of one that has ended. */
+export function startRedis(
   owner: Owner,
   { port, args = [] }: { port?: number; args?: readonly string[] } = {},
 ): Promise<RedisServer> {
-  const free = port ?? (await freePort());
-  const settings = ["--port", String(free), "--bind", "127.0.0.1", "--save", "", "--appendonly", "no"];
-  return start(owner, free, (folder) => ["--dir", folder, ...settings, ...args]);
+  const settings = ["--bind", "127.0.0.1", "--save", "", "--appendonly", "no", ...args];
+  const argsFor = (folder: string, at: number) => ["--dir", folder, "--port", String(at), ...settings];
+  return port === undefined ? startAnywhere(owner, argsFor) : start(owner, port, argsFor);
 }
 
-export async function startSentinel(
+/** The port of a Redis that has ended, for another to start on. */
+export async function stoppedRedisPort(owner: Owner): Promise<number> {
+  const { port, stop } = await startRedis(owner);
+  await stop();
+  return port;
+}
+
+export function startSentinel(
   owner: Owner,
   master: { name: string; port: number; quorum: number; downAfterMs: number },
 ): Promise<RedisServer> {
-  const port = await freePort();
   const { name } = master;
   const lines = [
-    `port ${port}`,
     "bind 127.0.0.1",
     `sentinel monitor ${name} 127.0.0.1 ${master.port} ${master.quorum}`,
     `sentinel down-after-milliseconds ${name} ${master.downAfterMs}`,
     `sentinel failover-timeout ${name} ${master.downAfterMs * 10}`,
   ];
-  return start(owner, port, (folder) => {
+  return startAnywhere(owner, (folder, port) => {
     // A Sentinel writes what it learns into its file.
     const file = join(folder, "sentinel.conf");
-    writeFileSync(file, `${[...lines, `dir ${folder}`].join("\n")}\n`);
+    writeFileSync(file, `${[`port ${port}`, ...lines, `dir ${folder}`].join("\n")}\n`);
     return [file, "--sentinel"];
   });
 }
 
-async function start(owner: Owner, port: number, argsIn: (folder: string) => readonly string[]): Promise<RedisServer> {
+type ArgsFor = (folder: string, port: number) => readonly string[];
+
+class PortTaken extends Error {}
+
+async function startAnywhere(owner: Owner, argsFor: ArgsFor): Promise<RedisServer> {
+  for (;;) {
+    try {
+      return await start(owner, await claimPort(owner), argsFor);
+    } catch (thrown) {
+      if (!(thrown instanceof PortTaken)) throw thrown;
+    }
+  }
+}
+
+async function start(owner: Owner, port: number, argsFor: ArgsFor): Promise<RedisServer> {
   const folder = mkdtempSync(join(tmpdir(), "akash-provider-redis-"));
-  const child = spawn("redis-server", argsIn(folder), { stdio: ["ignore", "pipe", "inherit"] });
+  const child = spawn("redis-server", argsFor(folder, port), { stdio: ["ignore", "pipe", "inherit"] });
+  const closed = once(child, "close");
   let output = "";
   child.stdout.on("data", (chunk) => {
-    output = (output + String(chunk)).slice(-2_000);
+    output = (output + String(chunk)).slice(-20_000);
   });
   const end = (signal: NodeJS.Signals) => endProcess(child, signal);
   const lastResort = () => child.kill("SIGKILL");
@@ -78,15 +99,19 @@ async function start(owner: Owner, port: number, argsIn: (folder: string) => rea
     // Only now: while it runs it may write there.
     rmSync(folder, { recursive: true, force: true });
   });
-  const command = (...command: string[]) => commandTo(port, command);
-  await eventually(`redis-server on port ${port}`, async () => {
-    if (child.exitCode !== null) throw new Error(`redis-server ended: ${output}`);
-    return (await command("PING")) === "PONG";
-  });
+  const hasEnded = () => child.exitCode !== null;
+  // Its own words: another program on this port may answer too.
+  const isUp = () => /Ready to accept connections|Sentinel ID is/.test(output);
+  await eventually(`redis-server on port ${port}`, () => hasEnded() || isUp());
+  if (hasEnded()) {
+    await closed;
+    const isTaken = output.includes("Address already in use");
+    throw new (isTaken ? PortTaken : Error)(`redis-server on port ${port} has ended: ${output}`);
+  }
   return {
     port,
     url: `redis://127.0.0.1:${port}`,
-    command,
+    command: (...command) => commandTo(port, command),
     stop: () => end("SIGTERM"),
     kill: () => end("SIGKILL"),
     pause: () => void child.kill("SIGSTOP"),
@@ -104,7 +129,7 @@ async function endProcess(child: ChildProcess, signal: NodeJS.Signals): Promise<
 async function commandTo(port: number, command: readonly string[]): Promise<unknown> {
   const address = redisAddress({ url: `redis://127.0.0.1:${port}` });
   const { signal } = new AbortController();
-  const connection = await openConnection(address, { name: "test", clock: realClock, answerMs: 10_000, signal });
+  const connection = await openConnection(address, { name: "test", clock: realClock, answerMs: 60_000, signal });
   try {
     return await connection.send(command);
   } finally {
@@ -113,16 +138,16 @@ async function commandTo(port: number, command: readonly string[]): Promise<unkn
 }
 
 /**
- * Below those that the system gives to whoever wants any: one of these could be somebody else's a moment later, or a
- * connection to it could be connected with itself.
+ * A port that no other test gets as long as its owner lasts: each test listens on the odd port above the even one that it claims.
+ * Below those that the system gives to any client: one of these could be another program's a moment later, or a connection to it
+ * could be connected with itself.
  */
-export function freePort(): Promise<number> {
-  return eventually("a free port", async () => {
-    const port = randomInt(10_000, 32_000);
-    const server = createServer().listen(port, "127.0.0.1");
-    await once(server, "listening");
-    server.close();
-    await once(server, "close");
+export function claimPort(owner: Owner): Promise<number> {
+  return eventually("a port that no other test has", async () => {
+    const port = 2 * randomInt(5_000, 16_000);
+    const claim = createServer().listen(port + 1, "127.0.0.1");
+    await once(claim, "listening");
+    owner.after(() => void claim.close());
     return port;
   });
 }

@@ -8,6 +8,7 @@ import type { Fit } from "../src/market/fit.ts";
 import { formatBidId } from "../src/market/ids.ts";
 import { createVirtualClock } from "../src/runtime/clock.ts";
 import { createSeededRandom, type Random } from "../src/runtime/random.ts";
+import { playSeeds } from "./failed-cases.ts";
 import { memoryFolder } from "./folder.ts";
 import { createOwner, type Owner } from "./owner.ts";
 import { cards, gi, sampleUnit } from "./placement-samples.ts";
@@ -23,7 +24,7 @@ import {
   pictureNode,
   type Stage,
 } from "./reservation-stage.ts";
-import { runs } from "./runs.ts";
+import { counts, seeds } from "./thorough.ts";
 
 interface SoldOrder {
   readonly key: string;
@@ -224,9 +225,8 @@ const weights = ["reserve", "reserve", "release", "win", "win", "bind", "bind", 
 const rare = ["fewerNodes", "restart"];
 
 test("through any history nothing that is promised is free, and in the end everything is counted once", async (t) => {
-  const histories = runs(60, 3_000);
   let steps = 0;
-  for (let seed = 1; seed <= histories; seed += 1) {
+  await playSeeds("reservation-histories", seeds(counts(60, 300, 3_000)), async (seed) => {
     await using owner = createOwner();
     const random = createSeededRandom(seed);
     const history = await createHistory(owner, random);
@@ -244,7 +244,7 @@ test("through any history nothing that is promised is free, and in the end every
       await history.actions[name]?.();
       const { cpu, gpu } = history.totals();
       const promised = history.promised();
-      const where = `seed ${seed}: ${told.join(", ")}`;
+      const where = told.join(", ");
       if (history.hasAllNodes()) {
         assert.ok(cpu <= capacity.cpu - promised.cpu, `${cpu} free with ${promised.cpu} promised; ${where}`);
         assert.ok(gpu <= capacity.gpu - promised.gpu, `${gpu} gpus free with ${promised.gpu} promised; ${where}`);
@@ -256,8 +256,8 @@ test("through any history nothing that is promised is free, and in the end every
     assert.deepEqual(
       { cpu, gpu },
       { cpu: capacity.cpu - promised.cpu, gpu: capacity.gpu - promised.gpu },
-      `seed ${seed}: ${told.join(", ")}`,
+      told.join(", "),
     );
-  }
+  });
   t.diagnostic(`${steps} steps`);
 });

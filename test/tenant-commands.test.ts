@@ -214,7 +214,7 @@ async function giveInput(t: TestContext, env: Record<string, string>): Promise<v
 }
 
 async function sitAtTerminal(t: TestContext, env: Record<string, string>): Promise<void> {
-  const program = `${process.execPath} src/cli/main.ts`;
+  const program = `"${process.execPath}" src/cli/main.ts`;
   const terminal = await openTerminal(t, `${program} lease-shell --dseq 9 --tty --stdin web /bin/sh`, env);
   await terminal.shows(/\/ # /);
   terminal.type("stty size\r");

@@ -22,7 +22,7 @@ export interface Terminal {
 /** With 99 columns and 33 rows. After the program it says how the terminal was left: "icanon", or "-icanon" where keys still come raw. */
 export async function openTerminal(owner: Owner, command: string, env: Record<string, string>): Promise<Terminal> {
   const device = join(temporaryFolder(owner), "tty");
-  const script = `stty rows 33 cols 99; tty > ${device}; ${command}; code=$?; stty -a | grep -o -- '-\\?icanon'; exit $code`;
+  const script = `stty rows 33 cols 99; tty > '${device}'; ${command}; code=$?; stty -a | grep -o -- '-\\?icanon'; exit $code`;
   const child = spawn("script", ["-qec", script, "/dev/null"], {
     ...{ stdio: ["pipe", "pipe", "pipe"], cwd: join(import.meta.dirname, "..") },
     env: { PATH: process.env["PATH"] ?? "", SHELL: "/bin/sh", TERM: "xterm", ...env },

@@ -24,6 +24,7 @@ interface Wishes {
   /** The key itself, where there is one already. */
   readonly keyPem?: string;
   readonly host?: string;
+  readonly address?: string;
 }
 
 /** "20200102000000Z", as wishes have it. */
@@ -31,7 +32,7 @@ export function certificateTime(ms: number): string {
   return formatTime(ms).replaceAll(/[-:T]|\.\d+/g, "");
 }
 
-/** Good for 127.0.0.1, or for a host. */
+/** For an address, or for a host. */
 export function makeCertificate({
   name,
   issuer,
@@ -41,6 +42,7 @@ export function makeCertificate({
   kind = "ec",
   keyPem,
   host,
+  address = "127.0.0.1",
 }: Wishes): TestCertificate {
   const privateKey = keyPem === undefined ? newKey(kind) : createPrivateKey(keyPem);
   const algorithm = kind === "ec" ? ecdsaWithSha256 : rsaWithSha256;
@@ -52,7 +54,7 @@ export function makeCertificate({
     sequence(time(from), time(until)),
     nameOf(name, group),
     createPublicKey(privateKey).export({ type: "spki", format: "der" }),
-    element(0xa3, sequence(basicConstraints(issuer === undefined), namesOf(host))),
+    element(0xa3, sequence(basicConstraints(issuer === undefined), namesOf(host, address))),
   );
   const signature = sign("sha256", body, issuer?.key ?? privateKey);
   const der = sequence(body, algorithm, bits(signature));
@@ -91,7 +93,8 @@ function basicConstraints(isAuthority: boolean): Buffer {
   return sequence(objectId("2.5.29.19"), yes, octets(value));
 }
 
-function namesOf(host: string | undefined): Buffer {
-  const name = host === undefined ? element(0x87, Buffer.of(127, 0, 0, 1)) : element(0x82, Buffer.from(host));
+function namesOf(host: string | undefined, address: string): Buffer {
+  const ip = Buffer.from(address.split(".").map(Number));
+  const name = host === undefined ? element(0x87, ip) : element(0x82, Buffer.from(host));
   return sequence(objectId("2.5.29.17"), octets(sequence(name)));
 }

@@ -1,8 +1,9 @@
 /**
- * Runs the tests: `npm test` with quick counts, `npm run test:long` with the large ones those files that have any,
- * `npm run test:lab` those that need a real cluster, `*.alone.test.ts` after the others. Words after it choose files by part of
- * their path. Skipped tests are listed at the end; in CI a skipped one is a failure.
+ * Runs the tests: `npm test` a sample of everything, `npm run test:long` every kind of boundary, `npm run soak` large counts
+ * with a random seed, `npm run test:lab` those that need a real cluster, `*.alone.test.ts` after the others. Words after it
+ * choose files by part of their path. Skipped tests are listed at the end; in CI a skipped one is a failure.
  */
+import { randomInt } from "node:crypto";
 import { once } from "node:events";
 import { globSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { availableParallelism } from "node:os";
@@ -10,28 +11,45 @@ import { dirname, join } from "node:path";
 import { run } from "node:test";
 import { spec } from "node:test/reporters";
 import { pathToFileURL } from "node:url";
+import { shareControlPlane } from "../lab/own-control-plane.ts";
+import { createOwner } from "../test/owner.ts";
 
 const root = join(import.meta.dirname, "..");
-const options = ["--long", "--lab"];
+const options = ["--long", "--soak", "--lab"];
 const words = process.argv.slice(2).filter((word) => !options.includes(word));
-const lab = process.argv.includes("--lab");
-const long = process.argv.includes("--long");
-if (long) process.env["TEST_LONG"] = "1";
+const [long, soak, lab] = options.map((option) => process.argv.includes(option));
+if (long) process.env["TEST_EFFORT"] = "long";
+if (soak) {
+  process.env["TEST_EFFORT"] = "soak";
+  process.env["TEST_SEED"] ??= String(randomInt(2 ** 30));
+  console.log(`Seed ${process.env["TEST_SEED"]}: TEST_SEED=${process.env["TEST_SEED"]} repeats this run.`);
+}
 const lightTests = pathToFileURL(join(root, "tools/light-tests.ts")).href;
 const cache = join(root, "node_modules/.cache/tests");
 // What one process has stripped of its types and compiled, the next need not.
 process.env["NODE_COMPILE_CACHE"] ??= cache;
 
+/** From the longest on: begun last, one of them would be left alone on the machine. */
+const longest = [
+  ...["streams-load", "history", "bidengine-kill", "money-kill", "ip-crash", "money-history"],
+  ...["program-demo", "tenant-commands", "alerts"],
+  ...["lab/inventory", "lab/lease", "lab/adoption.recorded", "lab/hostnames", "lab/slow-readers", "lab/kube-contract"],
+  ...["lab/lease-history", "lab/kube-faults", "lab/network-policy"],
+].map((name) => `test/${name}.test.ts`);
+const rank = (path: string) => (longest.includes(path) ? longest.indexOf(path) : longest.length);
+
 const files = globSync("{src,test,tools,bench,lab}/**/*.test.ts", { cwd: root })
-  .filter((path) => path.startsWith("test/lab/") === lab)
+  .filter((path) => path.startsWith("test/lab/") === (lab === true))
+  // Test data that the repository may not contain: test/vectors.ts.
+  .filter((path) => !path.endsWith(".vectors.test.ts") || process.env["VECTORS"])
   .filter((path) => words.length === 0 || words.some((word) => path.includes(word)))
-  .map((path) => join(root, path))
-  .filter((path) => !long || countsRuns(path))
   .sort()
-  // Whole histories take longest and are below test/: begun last, one of them would be left alone on the machine.
-  .reverse();
+  .sort((one, other) => rank(one) - rank(other))
+  .map((path) => join(root, path))
+  .filter((path) => !long || mentions(path, /^export const thorough\b/m))
+  .filter((path) => !soak || mentions(path, /^export const soaking\b/m));
 if (files.length === 0) {
-  console.error(`no ${long ? "test file with large counts" : "test file"} has ${words.join(" or ")} in its path`);
+  console.error(`no test file of this kind has ${words.join(" or ")} in its path`);
   process.exit(1);
 }
 
@@ -41,17 +59,22 @@ const wholeBatchFiles = 8;
 const skipped: string[] = [];
 // One file may take this long; a promise that never settles would else hold up everything for ever. A real cluster takes its
 // time to start and end pods.
-const timeout = (process.env["TEST_LONG"] ? 60 : lab ? 20 : 5) * 60_000;
+const timeout = (soak ? 120 : lab || long ? 20 : 5) * 60_000;
 // Node would leave one core idle, and tests that wait for a process, a clock or the lab another one.
 const concurrency = availableParallelism() + 1;
-const isWhole = words.length === 0 && !long && !lab;
+const isWhole = words.length === 0 && !long && !soak && !lab;
 const isAlone = (path: string) => path.endsWith(".alone.test.ts");
+// Tests that only read and write objects need no control plane of their own.
+await using owner = createOwner();
+if (lab) await shareControlPlane(owner);
 // What takes machines of the cluster away would take them from the others.
 const turns = [files.filter((path) => !isAlone(path)), files.filter(isAlone)].filter((turn) => turn.length > 0);
 for (const turn of turns) await runAll(isWhole ? inBatches(turn) : turn);
 if (skipped.length > 0) {
   console.log(`\nNot run:\n${skipped.map((name) => `  - ${name}`).join("\n")}`);
-  if (process.env["CI"]) {
+  // What only root may do is run by .ci/run as root besides.
+  const isRoot = process.getuid?.() === 0;
+  if (process.env["CI"] && skipped.some((name) => isRoot || !name.includes("only root"))) {
     console.log("In CI everything runs: a skipped test is a failure.");
     process.exitCode = 1;
   }
@@ -82,11 +105,11 @@ function inBatches(paths: readonly string[]): string[] {
   const isBesideCode = (path: string) => path.startsWith(join(root, "src/"));
   const shared = paths.filter((path) => !alone.includes(path));
   const groups = [
-    ...chunks(
+    ...deal(
       shared.filter((path) => !isBesideCode(path)),
       wholeBatchFiles,
     ),
-    ...chunks(shared.filter(isBesideCode), batchFiles),
+    ...deal(shared.filter(isBesideCode), batchFiles),
   ];
   const batches = groups.map((group, number) => {
     const path = join(folder, `${number}.mjs`);
@@ -97,18 +120,14 @@ function inBatches(paths: readonly string[]): string[] {
   return [...alone, ...batches];
 }
 
-function chunks(paths: readonly string[], most: number): string[][] {
+/** Files with the same first word often take long together, so neighbours go to different batches. */
+function deal(paths: readonly string[], most: number): string[][] {
   const count = Math.ceil(paths.length / most);
-  return Array.from({ length: count }, (_, index) => paths.slice(index * most, (index + 1) * most));
+  return Array.from({ length: count }, (_, index) => paths.filter((_, at) => at % count === index));
 }
 
 function needsOwnProcess(path: string): boolean {
   return mentions(path, /child_process|worker_threads|memoryUsage|--expose-gc|process\.(exit|once|on)\b/);
-}
-
-/** Whether the file, or what it shares with other tests, tries something as often as test/runs.ts says. */
-function countsRuns(path: string): boolean {
-  return mentions(path, /^export function runs\b/m);
 }
 
 /** Whether the file, or one that it shares with other tests, has this in its text. */

@@ -1,4 +1,4 @@
-/** Pebble, an ACME authority for tests: one of one's own on free ports of loopback, to which every name leads back to us. */
+/** Pebble, an ACME authority for tests: one of one's own on a loopback address of its own, to which every name leads back to us. */
 import { once } from "node:events";
 import { mkdtempSync, rmSync } from "node:fs";
 import { type AddressInfo, createServer } from "node:net";
@@ -10,8 +10,7 @@ import { answers } from "../api.ts";
 import { binaryOf } from "../build.ts";
 import { write } from "../files.ts";
 import { needProgram } from "../machine.ts";
-import { freePorts } from "../own-control-plane.ts";
-import { startOwnProcess } from "../own-process.ts";
+import { ownAddress, startOwnProcess } from "../own-process.ts";
 
 interface PebbleOptions {
   /** Accounts must be bound to one of these, by key id. */
@@ -22,11 +21,14 @@ interface PebbleOptions {
   readonly refusedNonces?: number;
 }
 
+const [port, adminPort, httpPort, tlsPort] = [24_000, 25_000, 25_002, 25_001];
+
 export interface OwnPebble {
   readonly directoryUrl: string;
   /** Signs the certificate that it shows itself. */
   readonly authorityPem: string;
   /** Where it looks for answers to its challenges. */
+  readonly address: string;
   readonly httpPort: number;
   readonly tlsPort: number;
   /** Of what it issues. */
@@ -40,20 +42,20 @@ export async function startPebble(owner: Owner, options: PebbleOptions = {}): Pr
   const { bindings, validitySeconds = 90 * 86_400, refusedNonces = 0 } = options;
   const folder = mkdtempSync(join(tmpdir(), "akash-provider-pebble-"));
   const file = (name: string) => join(folder, name);
-  const [port = 0, adminPort = 0, httpPort = 0, tlsPort = 0] = await freePorts(4);
+  const address = ownAddress();
   const authority = makeCertificate({ name: "pebble authority" });
-  const shown = makeCertificate({ name: "pebble", issuer: authority });
-  const names = await startNameServer();
+  const shown = makeCertificate({ name: "pebble", address, issuer: authority });
+  const names = await startNameServer(address);
   write(file("tls.crt"), shown.certPem);
   write(file("tls.key"), shown.keyPem);
   const settings = {
-    ...{ listenAddress: `127.0.0.1:${port}`, managementListenAddress: `127.0.0.1:${adminPort}`, httpPort, tlsPort },
+    ...{ listenAddress: `${address}:${port}`, managementListenAddress: `${address}:${adminPort}`, httpPort, tlsPort },
     ...{ certificate: file("tls.crt"), privateKey: file("tls.key"), keyAlgorithm: "ecdsa" },
     profiles: { default: { description: "for tests", validityPeriod: validitySeconds } },
     ...(bindings && { externalAccountBindingRequired: true, externalAccountMACKeys: bindings }),
   };
   write(file("pebble.json"), JSON.stringify({ pebble: settings }));
-  const url = (path: string, at = port) => `https://127.0.0.1:${at}/${path}`;
+  const url = (path: string, at = port) => `https://${address}:${at}/${path}`;
   let running: ReturnType<typeof startOwnProcess> | undefined;
 
   async function start(): Promise<void> {
@@ -72,13 +74,13 @@ export async function startPebble(owner: Owner, options: PebbleOptions = {}): Pr
   });
   await start();
   return {
-    ...{ directoryUrl: url("dir"), authorityPem: authority.certPem, httpPort, tlsPort, start, stop },
+    ...{ directoryUrl: url("dir"), authorityPem: authority.certPem, address, httpPort, tlsPort, start, stop },
     rootPem: async () => (await fetch(url("roots/0", adminPort))).text(),
   };
 }
 
-/** Says of every name that it is 127.0.0.1, and has nothing else to say. Pebble asks over TCP, where a length comes first. */
-async function startNameServer(): Promise<{ readonly port: number; close(): void }> {
+/** Says of every name that it is at this address, and has nothing else to say. Pebble asks over TCP, where a length comes first. */
+async function startNameServer(address: string): Promise<{ readonly port: number; close(): void }> {
   const server = createServer((socket) => {
     let bytes = Buffer.alloc(0);
     socket.on("error", () => socket.destroy());
@@ -86,7 +88,7 @@ async function startNameServer(): Promise<{ readonly port: number; close(): void
       bytes = Buffer.concat([bytes, chunk]);
       while (bytes.length >= 2 && bytes.length >= 2 + bytes.readUInt16BE(0)) {
         const size = bytes.readUInt16BE(0);
-        const answer = answerTo(bytes.subarray(2, 2 + size));
+        const answer = answerTo(bytes.subarray(2, 2 + size), address);
         socket.write(Buffer.concat([Buffer.of(answer.length >> 8, answer.length & 0xff), answer]));
         bytes = bytes.subarray(2 + size);
       }
@@ -97,13 +99,13 @@ async function startNameServer(): Promise<{ readonly port: number; close(): void
   return { port: (server.address() as AddressInfo).port, close: () => void server.close() };
 }
 
-function answerTo(asked: Buffer): Buffer {
+function answerTo(asked: Buffer, address: string): Buffer {
   // The question is a name, which ends with a zero, and its type and class.
   const end = asked.indexOf(0, 12) + 5;
   const isAddress = asked.readUInt16BE(end - 4) === 1;
   const header = Buffer.from([0, 0, 0x81, 0x80, 0, 1, 0, isAddress ? 1 : 0, 0, 0, 0, 0]);
   asked.copy(header, 0, 0, 2);
   // The name of the question, an address, of the Internet, for a minute, of four bytes.
-  const answer = Buffer.from([0xc0, 12, 0, 1, 0, 1, 0, 0, 0, 60, 0, 4, 127, 0, 0, 1]);
+  const answer = Buffer.from([0xc0, 12, 0, 1, 0, 1, 0, 0, 0, 60, 0, 4, ...address.split(".").map(Number)]);
   return Buffer.concat([header, asked.subarray(12, end), ...(isAddress ? [answer] : [])]);
 }

@@ -26,8 +26,8 @@ test("units of one tick share one commit and are acknowledged in order", async (
   await Promise.all(units);
   assert.deepEqual(acknowledged, [1, 2, 3]);
   assert.deepEqual(boundary.crossings.slice(before), [
-    "journal unit 1 and 2 more commit:before",
-    "journal unit 1 and 2 more commit:after",
+    "journal unit 1, unit 2, unit 3 commit:before",
+    "journal unit 1, unit 2, unit 3 commit:after",
   ]);
 });
 

@@ -105,7 +105,7 @@ export function createWriter({ connection, tables, path, clock, boundary }: Writ
       const durable = group.some((unit) => unit.durable);
       connection.setSynchronous(durable ? "FULL" : "NORMAL");
       if (!runTogether(group)) runApart(group);
-      const label = group.length === 1 ? group[0]?.label : `${group[0]?.label} and ${group.length - 1} more`;
+      const label = [...new Set(group.map((unit) => unit.label))].join(", ");
       boundary.cross("journal", `${label} commit:before`);
       const startedMs = clock.monotonicMs();
       connection.exec("COMMIT");

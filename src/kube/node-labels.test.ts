@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
 import { runs } from "../../test/runs.ts";
-import { readJsonVector, vectorTest } from "../../test/vectors.ts";
+import { builtInRegistry } from "../operators/inventory/gpu-names/built-in-registry.ts";
 import { interfaceKind } from "../operators/inventory/gpu-names/registry.ts";
 import { isCapabilityLabel, isGpuLabel, labelKeys } from "./node-labels.ts";
 
@@ -21,16 +21,9 @@ test("the keys are those of the seeds and of the network", () => {
   );
 });
 
-type RegistryFile = Record<string, { name: string; devices: Record<string, RegistryDevice> }>;
-interface RegistryDevice {
-  readonly name: string;
-  readonly interface: string;
-  readonly memory_size: string;
-}
-
-vectorTest("no card of the network's registry needs shortening in the network's own keys", () => {
-  for (const { name: vendor, devices } of Object.values(readJsonVector<RegistryFile>("gpus.json"))) {
-    for (const { name: model, memory_size: ram, interface: text } of Object.values(devices)) {
+test("no GPU that is known without a registry needs shortening in the network's own keys", () => {
+  for (const { name: vendor, devices } of builtInRegistry.vendors.values()) {
+    for (const { name: model, memorySize: ram = "", interface: text } of devices.values()) {
       const counted = `akash.network/capabilities.gpu.vendor.${vendor}.model.${model}`;
       const kind = interfaceKind(text);
       assert.equal(labelKeys.gpuCount({ vendor, model, ram }), `${counted}.ram.${ram}`);

@@ -53,10 +53,16 @@ test("it is the same as trying each with each", () => {
   );
 });
 
-test("ten thousand attributes are compared with a hundred in milliseconds", () => {
+test("ten thousand attributes are compared with a hundred by reading each of the hundred once", () => {
+  let reads = 0;
   const asked = Array.from({ length: 10_000 }, (_, at) => ({ key: `key-${at}`, value: "true" }));
-  const had = Array.from({ length: 100 }, (_, at) => ({ key: `key-${at * 2}`, value: "true" }));
-  const before = process.cpuUsage();
+  const had = Array.from({ length: 100 }, (_, at) => ({
+    value: "true",
+    get key() {
+      reads += 1;
+      return `key-${at * 2}`;
+    },
+  }));
   assert.equal(unsatisfied(asked, had).length, 9_900);
-  assert.ok(process.cpuUsage(before).user < 100_000);
+  assert.equal(reads, 100);
 });

@@ -9,31 +9,31 @@ import { openJournal } from "../../src/journal/open.ts";
 import { type Boundary, createCountingBoundary, SimulatedCrash } from "../../src/runtime/boundary.ts";
 import { createVirtualClock, type VirtualClock } from "../../src/runtime/clock.ts";
 import { silentLog } from "../../src/runtime/log.ts";
+import { playCrashes } from "../crash-points.ts";
+import type { StoryCase } from "../failed-cases.ts";
 import { memoryFolder } from "../folder.ts";
-import { runs } from "../runs.ts";
+import { counts, seeds } from "../thorough.ts";
 import { allWork, checkWork, doWork, planWork } from "./workload.ts";
-
-const seeds = Array.from({ length: runs(2, 120) }, (_, index) => index + 1);
 
 test("a crash at any boundary loses nothing acknowledged, halves nothing, and the work goes on", async (t) => {
   const folder = memoryFolder(t);
-  let points = 0;
-  for (const seed of seeds) {
+  const [dir, left] = [join(folder, "live", "data"), join(folder, "left")];
+  async function play({ seed, crashAt }: StoryCase) {
     const plan = planWork(seed);
-    for (let crashAt = 1; ; crashAt++) {
-      const dir = join(folder, "live", "data");
-      const left = join(folder, "left");
-      const { crossed, acknowledged } = await crash(dir, left, crashAt, (journal, clock, acknowledge) =>
-        doWork(journal, clock, plan, acknowledge),
-      );
-      if (crossed < crashAt) break;
-      points += 1;
-      await assertGoesOn(left, `seed ${seed}, crash at ${crashAt}`, plan, acknowledged);
-      for (const path of [join(folder, "live"), left]) rmSync(path, { recursive: true, force: true });
-    }
-    rmSync(join(folder, "live"), { recursive: true, force: true });
+    const told = await crash(dir, left, crashAt, (journal, clock, acknowledge) =>
+      doWork(journal, clock, plan, acknowledge),
+    );
+    if (crashAt > 0) await assertGoesOn(left, plan, told.acknowledged);
+    for (const path of [join(folder, "live"), left]) rmSync(path, { recursive: true, force: true });
+    return told;
   }
-  t.diagnostic(`${points} crash points over ${seeds.length} seeds`);
+  await playCrashes(t, "journal/crash", {
+    seeds: seeds(counts(2, 12, 120)),
+    sample: { every: 1 },
+    opens: true,
+    whole: (seed) => play({ seed, crashAt: 0 }),
+    crash: async ({ seed, crashAt }) => assert.equal((await play({ seed, crashAt })).crossings.length, crashAt),
+  });
 });
 
 test("a crash at any boundary while a damaged journal is set aside keeps its bytes and tells of it", async (t) => {
@@ -45,8 +45,8 @@ test("a crash at any boundary while a damaged journal is set aside keeps its byt
     const dir = join(folder, "live");
     const left = join(folder, "left");
     cpSync(damaged, dir, { recursive: true });
-    const { crossed } = await crash(dir, left, crashAt, () => Promise.resolve());
-    if (crossed < crashAt) break;
+    const { crossings } = await crash(dir, left, crashAt, () => Promise.resolve());
+    if (crossings.length < crashAt) break;
     points += 1;
     const { journal } = await openJournal({ dir: left, clock: createVirtualClock(), log: silentLog });
     const kept = readdirSync(left).filter((name) => name.startsWith("journal.damaged-") && name.endsWith(".db"));
@@ -84,7 +84,7 @@ async function crash(dir: string, left: string, crashAt: number, work: Work) {
   } catch (error) {
     if (!boundary.crashed) throw error;
   }
-  return { crossed: boundary.crossings.length, acknowledged };
+  return { crossings: boundary.crossings, acknowledged };
 }
 
 function copyAsLeft(dir: string, left: string): void {
@@ -105,16 +105,14 @@ async function runOnce(
   }
 }
 
-async function assertGoesOn(dir: string, when: string, plan: ReturnType<typeof planWork>, acknowledged: Set<number>) {
+async function assertGoesOn(dir: string, plan: ReturnType<typeof planWork>, acknowledged: Set<number>) {
   const clock = createVirtualClock();
   const { journal, report } = await openJournal({ dir, clock, log: silentLog });
   try {
-    assert.equal(report.setAside, undefined, when);
+    assert.equal(report.setAside, undefined);
     checkWork(journal.read, plan, acknowledged);
     await doWork(journal, clock, plan, (index) => acknowledged.add(index));
-    assert.deepEqual(checkWork(journal.read, plan, acknowledged), allWork(plan), when);
-  } catch (error) {
-    throw new Error(when, { cause: error });
+    assert.deepEqual(checkWork(journal.read, plan, acknowledged), allWork(plan));
   } finally {
     await journal.close();
   }

@@ -26,7 +26,15 @@ const email = "operator@example.com";
 function optionsOf(pebble: OwnPebble, dir: string, parts: Partial<IssuerOptions> = {}): IssuerOptions {
   // As NODE_EXTRA_CA_CERTS does it for an operator.
   setDefaultCACertificates([...getCACertificates("bundled").slice(0, 1), pebble.authorityPem]);
-  return { directoryUrl: pebble.directoryUrl, email, dir, httpPort: 0, tlsPort: 0, listenHost: "127.0.0.1", ...parts };
+  return {
+    directoryUrl: pebble.directoryUrl,
+    email,
+    dir,
+    httpPort: 0,
+    tlsPort: 0,
+    listenHost: pebble.address,
+    ...parts,
+  };
 }
 
 function start(t: TestContext, options: IssuerOptions, boundary: Boundary = openBoundary) {

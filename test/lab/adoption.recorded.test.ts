@@ -1,10 +1,10 @@
 import { after, describe } from "node:test";
-import { controlPlaneMissing, startControlPlane } from "../../lab/own-control-plane.ts";
+import { controlPlaneMissing, sharedControlPlane } from "../../lab/own-control-plane.ts";
 import { checkAdoption } from "../adoption.contract.ts";
 import { openKube } from "./open-kube.ts";
 
 const skip = controlPlaneMissing(["kube"]);
-const kubeconfig = skip ? "" : (await startControlPlane({ after })).kubeconfig;
+const kubeconfig = skip ? "" : await sharedControlPlane({ after });
 
 describe("on a real API server", { skip }, () => {
   checkAdoption({

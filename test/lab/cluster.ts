@@ -19,13 +19,18 @@ interface Owner {
   after(end: () => Promise<void>): void;
 }
 
-/** A namespace that goes away with the test, and everything in it. */
+/** A namespace that goes away after the test, and everything in it. */
 export async function temporaryNamespace(t: Owner): Promise<string> {
   const name = randomName();
   await create("/api/v1/namespaces", { metadata: { name } });
-  // kubectl waits until it is gone.
-  t.after(async () => void (await kubectl("delete", "namespace", name)));
+  t.after(() => removeNamespace(name));
   return name;
+}
+
+/** Its end takes five seconds and more, which no test waits for. */
+export async function removeNamespace(name: string): Promise<void> {
+  const { status, body } = await callApi(`/api/v1/namespaces/${name}`, "DELETE");
+  if (status !== 200 && status !== 404) throw new Error(`DELETE namespace ${name}: ${status} ${body}`);
 }
 
 export async function create(path: string, object: object): Promise<void> {
@@ -129,9 +134,20 @@ function randomName(): string {
   return `test-${randomBytes(4).toString("hex")}`;
 }
 
-/** For who says by labels what its node sells, or fills it: one at a time. What it returns ends the turn. */
-export function takeNode(): Promise<() => void> {
-  return takeTurn("lab-node");
+const nodeUsers = ["adoption", "history", "isolation", "lease"] as const;
+
+/** For tests of leases, which run beside each other as long as the node is for sale. What it returns ends the turn. */
+export function shareNode(user: (typeof nodeUsers)[number]): Promise<() => void> {
+  return takeTurn(`lab-node-${user}`);
+}
+
+/** For tests that change what the node sells: beside none of the others. */
+export async function takeNode(): Promise<() => void> {
+  const ends: (() => void)[] = [];
+  for (const user of nodeUsers) ends.push(await shareNode(user));
+  return () => {
+    for (const end of ends) end();
+  };
 }
 
 /** For who runs a hostname operator: it takes every route of a lease for its own, and sweeps what it was told nothing of. */

@@ -88,8 +88,8 @@ export async function checkDeployedProvider(t: Owner): Promise<void> {
   const owner = /akash1[a-z0-9]+/.exec(said)?.[0] ?? "";
   assert.match(await inPod("akash-provider", "why", `${owner}/1`), /placementExists/);
   assert.match(await inPod("akash-provider", "why", `${owner}/2`), /✗ placementExists.*300 of cpu/);
-  await eventually("the lease", () => give("tenant", "tenant", "lease", "--dseq", "1"), 30_000);
-  await eventually("what was won", async () => (await inPod("akash-provider", "orders")).includes("won"), 30_000);
+  await eventually("the lease", () => give("tenant", "tenant", "lease", "--dseq", "1"));
+  await eventually("what was won", async () => (await inPod("akash-provider", "orders")).includes("won"));
   await kubectl(["delete", "pod", "--namespace", namespace, pod]);
   await isReady();
   assert.match(await inPod("akash-provider", "orders"), /won/, "its journal is on a volume");
@@ -107,7 +107,7 @@ export async function checkDeployedProvider(t: Owner): Promise<void> {
   const taken = await markAudit();
   await scale(1);
   await isReady();
-  await eventually("the lease", async () => (await inPod("akash-provider", "leases")).includes("deployed"), 30_000);
+  await eventually("the lease", async () => (await inPod("akash-provider", "leases")).includes("deployed"));
   assert.deepEqual((await auditedSince(taken, user)).filter(isWrite), [], "it is taken over as it is");
   assert.deepEqual(await podsOf(lease, "web"), [web]);
   const { status } = await read<{ status: { podIP: string } }>(`/api/v1/namespaces/${namespace}/pods/${pod}`);
@@ -120,7 +120,7 @@ export async function checkDeployedProvider(t: Owner): Promise<void> {
     "--provider-url",
     `https://${status.podIP}:8443`,
   ];
-  const told = await eventually("its gateway", () => give("tenant", ...asked), 30_000);
+  const told = await eventually("its gateway", () => give("tenant", ...asked));
   assert.match(told.said, /"ready_replicas": ?1/, "its tenant sees over TLS, with a token, what a real kubelet runs");
   await give("tenant", "tenant", "close", "--dseq", "1");
   const admin = openKube(t, places.kubeconfig, { fieldManager: "observer" });

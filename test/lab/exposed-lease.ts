@@ -27,18 +27,20 @@ export function leaseOf(owner: Address, provider: Address): LeaseId {
 
 /**
  * `/` is a page with the name that it is given; a body may be sent to `/cgi-bin/eat`; `/cgi-bin/slow` begins to answer after
- * three seconds, `/cgi-bin/stream` goes on for that long, and `/cgi-bin/empty` says nothing, not even that it says nothing.
+ * six seconds, `/cgi-bin/stream` ends once `/cgi-bin/go` was asked for, and `/cgi-bin/empty` says nothing, not even that.
  */
 function serve(name: string): string {
   const script = (path: string, does: string) =>
     `printf '%s\\n' '#!/bin/sh' 'cat > /dev/null' '${does}' > ${path}; chmod 755 ${path}`;
   const begin = "echo Content-Type: text/plain; echo";
+  const untilGo = "while [ ! -e /tmp/go ]; do sleep 0.1; done";
   return [
     "trap 'exit 0' TERM INT; cd /tmp; mkdir -p www/cgi-bin",
     `printf ${name} > www/index.html`,
     script("www/cgi-bin/eat", `${begin}; echo done`),
-    script("www/cgi-bin/slow", `sleep 3; ${begin}; echo done`),
-    script("www/cgi-bin/stream", `${begin}; echo one; sleep 3; echo two`),
+    script("www/cgi-bin/slow", `sleep 6; ${begin}; echo done`),
+    script("www/cgi-bin/stream", `${begin}; echo one; timeout 30 sh -c "${untilGo}"; [ -e /tmp/go ] && echo two`),
+    script("www/cgi-bin/go", `touch /tmp/go; ${begin}`),
     script("www/cgi-bin/empty", begin),
     "httpd -f -p 8080 -h www & wait $!",
   ].join("; ");

@@ -7,7 +7,6 @@ import { test } from "node:test";
 import { Code } from "@connectrpc/connect";
 import { buildProgram } from "../../lab/build.ts";
 import { logsImage } from "../../lab/images.ts";
-import { kubectl } from "../../lab/kubectl.ts";
 import { createHttpKube } from "../../src/kube/http/http-kube.ts";
 import type { GroupSpec } from "../../src/market/group-spec.ts";
 import { leaseNamespace } from "../../src/market/lease-namespace.ts";
@@ -20,7 +19,7 @@ import { eventually } from "../eventually.ts";
 import { temporaryFolder } from "../folder.ts";
 import { certificateOf, startGatewayStage } from "../gateway-stage.ts";
 import { protoJson } from "../manifest-wire.ts";
-import { labIsMissing, podStartsWithinMs } from "./cluster.ts";
+import { labIsMissing, podStartsWithinMs, removeNamespace } from "./cluster.ts";
 import { providerAccount } from "./provider-account.ts";
 
 const sdl = readSdl(`
@@ -85,7 +84,7 @@ test("a client in Go calls every method that reflection tells of, of a provider 
 
   const dseq = BigInt(Date.now());
   const leased = await tenant.lease(dseq, sdl);
-  t.after(() => kubectl(["delete", "--ignore-not-found", "namespace", leaseNamespace(leased)]));
+  t.after(() => removeNamespace(leaseNamespace(leased)));
   const leaseId = { dseq: `${dseq}`, gseq: 1, oseq: 1 };
   const manifest = protoJson(sdl.manifest);
   const by = ["-authorization", tenant.bearer()];

@@ -4,7 +4,7 @@
  */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { controlPlaneMissing, type OwnControlPlane, startControlPlane } from "../../lab/own-control-plane.ts";
+import { apiPort, controlPlaneMissing, type OwnControlPlane, startControlPlane } from "../../lab/own-control-plane.ts";
 import { type Kind, kinds } from "../../src/kube/kinds.ts";
 import type { Kube, KubeObject } from "../../src/kube/kube.ts";
 import { realClock, sleep } from "../../src/runtime/clock.ts";
@@ -15,7 +15,7 @@ import { definitionOf } from "../kube-definition.ts";
 import { type Beats, type Observed, observe, versionOf } from "./observer.ts";
 import { openKube } from "./open-kube.ts";
 
-const changes = 10_000;
+const changes = 5_000;
 const seed = 20_261_115;
 /** What the design promises. */
 const blindMostMs = 60_000;
@@ -36,7 +36,7 @@ test(`through ${changes} changes on a bad wire no watch is blind for a minute, n
   await direct.create(kinds.namespace, { metadata: { name: namespace } });
   await direct.create(kinds.customResourceDefinition, definitionOf(kinds.manifest));
   await eventually("the custom kind", () => direct.list(kinds.manifest));
-  const wire = await startProxy(t, plane.apiPort);
+  const wire = await startProxy(t, apiPort, plane.address);
   const cut = openKube(t, plane.writeKubeconfig("cut", plane.admin, `https://127.0.0.1:${wire.port}`));
   const beats = written.map((kind): Beats => ({ kind, name: "beat", written: [] }));
   const watches = [

@@ -44,7 +44,7 @@ describe("the client, in containers", { skip: labIsMissing }, async () => {
       for await (const batch of cut.logs(at, { follow: true, signal: stop.signal }))
         lines.push(...batch.map(({ text }) => text));
     })();
-    const reaches = (count: number) => eventually(`${count} lines`, () => lines.length >= count, 30_000);
+    const reaches = (count: number) => eventually(`${count} lines`, () => lines.length >= count);
     for (let cuts = 1; cuts <= 5; cuts += 1) {
       await reaches(10 * cuts);
       wire.cut();
@@ -52,7 +52,7 @@ describe("the client, in containers", { skip: labIsMissing }, async () => {
     wire.target = undefined;
     const before = lines.length;
     // It has noticed, and was turned away a few times.
-    await eventually("some tries", () => cut.counts.retries >= 3, 30_000);
+    await eventually("some tries", () => cut.counts.retries >= 3);
     wire.target = network.apiPort;
     await reaches(before + 30);
     stop.abort();

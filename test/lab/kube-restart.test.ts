@@ -22,7 +22,6 @@ import { createOwner } from "../owner.ts";
 import { recordedObjects } from "../recorded-objects.ts";
 import { checkNothingIsLeftUnwritten, checkNothingIsWrittenAgain, type Place } from "../restart-properties.ts";
 import { runs } from "../runs.ts";
-import { vectorsPresent } from "../vectors.ts";
 import { kubectl } from "./cluster.ts";
 import { openKube } from "./open-kube.ts";
 
@@ -61,9 +60,7 @@ describe("a restart on a real API server", { skip }, () => {
     await checkUnchanged(kube, open(), await builtObjects(kube, namespace));
   });
 
-  test(`writes nothing that the network's provider was seen to make${vectorsPresent ? "" : " (no recorded data)"}`, {
-    skip: !vectorsPresent,
-  }, async () => {
+  test("writes nothing that the network's provider was seen to make", async () => {
     const kube = open();
     const namespace = "recorded";
     await kube.create(kinds.namespace, { metadata: { name: namespace } });

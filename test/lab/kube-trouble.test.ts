@@ -136,9 +136,6 @@ describe("a watch of a real API server waits and recovers", { skip: missing }, a
   });
 });
 
-/** The pause between two tries grows to five seconds; a busy machine takes longer for the rest. */
-const recoversWithinMs = 20_000;
-
 function watchPods(kube: Kube): WatchCache<string> {
   return kube.watch({ kind: kinds.pod, project: ({ metadata }) => metadata.name });
 }
@@ -157,7 +154,7 @@ async function troubled(cache: WatchCache<unknown>, code: ErrorCode, ...words: s
   });
   const { connections } = cache.counts;
   const isOver = () => cache.ready && cache.trouble === undefined && cache.counts.connections > connections;
-  return async () => void (await eventually("the watch", isOver, recoversWithinMs));
+  return async () => void (await eventually("the watch", isOver));
 }
 
 /** Takes connections and never says a word. */

@@ -12,7 +12,8 @@ import { addressOf } from "../../src/market/address.ts";
 import { leaseNamespace } from "../../src/market/lease-namespace.ts";
 import { readSdl } from "../../src/market/sdl/sdl.ts";
 import { eventually } from "../eventually.ts";
-import { kubectl, podStartsWithinMs } from "./cluster.ts";
+import { podStartsWithinMs, removeNamespace } from "./cluster.ts";
+import { offerNode } from "./lease-look.ts";
 import type { PodAt } from "./pods.ts";
 
 export interface LabLease {
@@ -34,11 +35,8 @@ export async function runLease(kube: Kube, sdl: string, settings: ObjectSettings
   for (const { kind, object } of objects) await kube.apply(kind, object);
   const names = workload.group.services.map(({ name }) => name);
   const pod = (service: string) => runningPod(kube, namespace, service);
-  await eventually(
-    `the pods of ${names.join(", ")}`,
-    () => Promise.all([...names.map(pod), offerNode()]),
-    podStartsWithinMs,
-  );
+  await offerNode();
+  await eventually(`the pods of ${names.join(", ")}`, () => Promise.all(names.map(pod)), podStartsWithinMs);
   const lease: LabLease = {
     namespace,
     pod,
@@ -52,7 +50,7 @@ export async function runLease(kube: Kube, sdl: string, settings: ObjectSettings
       for (const { kind, object } of networkPolicies(workload, given)) await kube.apply(kind, object);
     },
     async end() {
-      await kubectl("delete", "namespace", namespace);
+      await removeNamespace(namespace);
     },
   };
   return lease;
@@ -77,9 +75,4 @@ async function runningPod(kube: Kube, namespace: string, service: string): Promi
   const running = pods.find((each) => fieldsOf(each["status"])["phase"] === "Running");
   if (!running) throw new Error(`${service} does not run: ${JSON.stringify(pods[0]?.["status"])}`);
   return running;
-}
-
-/** What the inventory operator says of a node that is for sale; another test may take its word back at any time. */
-async function offerNode(): Promise<void> {
-  await kubectl("label", "node", "lab", "akash.network=true", "--overwrite");
 }

@@ -1,7 +1,7 @@
 /** The label writer against a real API server, whose book of field owners no imitation can be trusted to keep. */
 import { randomBytes } from "node:crypto";
 import { after } from "node:test";
-import { controlPlaneMissing, startControlPlane } from "../../lab/own-control-plane.ts";
+import { controlPlaneMissing, sharedControlPlane } from "../../lab/own-control-plane.ts";
 import { kinds } from "../../src/kube/kinds.ts";
 import { checkLabelWriter, type LabelStage } from "../label-writer.contract.ts";
 import type { Owner } from "../owner.ts";
@@ -10,7 +10,7 @@ import { openKube } from "./open-kube.ts";
 
 const skip = controlPlaneMissing();
 /** One for the whole file; each test has a node of its own, which only the API server knows. */
-const kubeconfig = skip ? "" : (await startControlPlane({ after })).kubeconfig;
+const kubeconfig = skip ? "" : await sharedControlPlane({ after });
 
 async function open(owner: Owner): Promise<LabelStage> {
   const kube = openKube(owner, kubeconfig, { fieldManager: "akash-operator-inventory" });

@@ -16,7 +16,7 @@ import { leaseDefaults } from "../../src/cluster/leases/lease-options.ts";
 import { loadConfig } from "../../src/config/load.ts";
 import type { Journal } from "../../src/journal/journal.ts";
 import { createHttpKube } from "../../src/kube/http/http-kube.ts";
-import { type Kind, resourceOf } from "../../src/kube/kinds.ts";
+import { resourceOf } from "../../src/kube/kinds.ts";
 import type { Kube } from "../../src/kube/kube.ts";
 import { createKubeService } from "../../src/kube/kube-service.ts";
 import type { Manifests } from "../../src/manifest/manifests.ts";
@@ -63,7 +63,7 @@ const lookMs = 20;
 /** What concerns a lease. Whatever else the journal is told comes with time and blocks, and so do Events. */
 const counts = /^kube (?!.*events\.events)|^journal (manifest|lease)/;
 /** In which what was done is told to whoever looks with kubectl. */
-const tellsWithinMs = 2_000;
+const tellsWithinMs = 60_000;
 
 process.once("message", (task: LeaseTask) => {
   live(task).catch((thrown: unknown) => {
@@ -181,13 +181,12 @@ function createLabProvider(task: LeaseTask, onOpen: (house: House) => void) {
   });
 }
 
-/** The same cluster with what is written known at its boundary. */
+/** The same cluster with the kind of what is written known at its boundary. */
 function named(kube: Kube, written: AsyncLocalStorage<string>): Kube {
-  const text = (kind: Kind, { name }: { readonly name: string }) => `${resourceOf(kind)} ${name}`;
   return {
     ...kube,
-    apply: (kind, object, options) => written.run(text(kind, object.metadata), () => kube.apply(kind, object, options)),
-    delete: (kind, at, options) => written.run(text(kind, at), () => kube.delete(kind, at, options)),
+    apply: (kind, ...rest) => written.run(resourceOf(kind), () => kube.apply(kind, ...rest)),
+    delete: (kind, ...rest) => written.run(resourceOf(kind), () => kube.delete(kind, ...rest)),
   };
 }
 
@@ -196,7 +195,9 @@ function killing({ kill }: LeaseTask, written: AsyncLocalStorage<string>): Bound
   const before = new Set(kill.not);
   return {
     cross(kind, point) {
-      const at = [kind, point, kind === "kube" ? written.getStore() : undefined].filter(Boolean).join(" ");
+      // Just before a write the cluster is as it was just after the one before it.
+      const isWritten = kind === "kube" && point.endsWith(":after");
+      const at = [kind, point, isWritten ? written.getStore() : undefined].filter(Boolean).join(" ");
       if (before.has(at) || !counts.test(at)) return;
       // A killed process sends no last word.
       writeFileSync(kill.note, at);

@@ -9,7 +9,7 @@ import { readSdl } from "../../src/market/sdl/sdl.ts";
 import { eventually } from "../eventually.ts";
 import { createOwner } from "../owner.ts";
 import { startProgram } from "../program.ts";
-import { kubectl, labIsMissing, takeNode } from "./cluster.ts";
+import { kubectl, labIsMissing, read, removeNamespace, shareNode } from "./cluster.ts";
 import { offerNode } from "./lease-look.ts";
 import { shellImage } from "./lease-sdl.ts";
 import { bodyOf, keyOf, leaseStage } from "./lease-stage.ts";
@@ -42,10 +42,10 @@ describe("the history of a lease in the lab", { skip: labIsMissing }, () => {
   let lease: LeaseId | undefined;
 
   before(async () => {
-    endTurn = await takeNode();
+    endTurn = await shareNode("history");
   });
   after(async () => {
-    if (lease) await kubectl("delete", "namespace", "--ignore-not-found", leaseNamespace(lease));
+    if (lease) await removeNamespace(leaseNamespace(lease));
     await owner[Symbol.asyncDispose]();
     endTurn();
   });
@@ -76,6 +76,13 @@ describe("the history of a lease in the lab", { skip: labIsMissing }, () => {
       told = await history();
       return awaited.every(isTold);
     };
+    const ours = ["CrashLoop Deployment crash", "ImageError Deployment ghost", `Deployed Namespace ${namespace}`];
+    const isSaid = async () => {
+      const said = await events(namespace);
+      return ours.every((each) => said.includes(`${each} akash.network/provider`));
+    };
+    // Before anything is asked of the program, whose start takes a thousand times the work.
+    await eventually("ours to be among the Events", isSaid, toldWithinMs);
     await eventually("all of it to be told", areTold, toldWithinMs).catch(() => {
       assert.deepEqual(
         awaited.filter((each) => !isTold(each)),
@@ -84,16 +91,6 @@ describe("the history of a lease in the lab", { skip: labIsMissing }, () => {
       );
     });
 
-    const columns = "custom-columns=R:.reason,K:.involvedObject.kind,N:.involvedObject.name,C:.reportingComponent";
-    const isSaid = async () => {
-      const said = (await kubectl("get", "events", "--namespace", namespace, "--no-headers", "-o", columns))
-        .split("\n")
-        .map((line) => line.split(/\s+/).join(" "));
-      return ["CrashLoop Deployment crash", "ImageError Deployment ghost", `Deployed Namespace ${namespace}`].every(
-        (each) => said.includes(`${each} akash.network/provider`),
-      );
-    };
-    await eventually("ours to be among the Events", isSaid, 30_000);
     await running.stop();
 
     await kubectl("delete", "events", "--all", "--namespace", namespace);
@@ -110,6 +107,8 @@ describe("the history of a lease in the lab", { skip: labIsMissing }, () => {
     const backOffs = (lines: typeof before) =>
       lines.filter(({ reason, object }) => reason === "BackOff" && object.startsWith("Pod crash-"));
     const firstCount = backOffs(before)[0]?.count ?? 0;
+    const isBackOff = (event: string) => event.startsWith("BackOff Pod crash-");
+    await eventually("its next back-off", async () => (await events(namespace)).some(isBackOff), toldWithinMs);
     const isCounted = async () => (backOffs(await history())[0]?.count ?? 0) > firstCount;
     await eventually("the next crash to be counted with the others", isCounted, toldWithinMs);
     assert.equal(backOffs(await history()).length, 1, "another pod of the same service has no line of its own");
@@ -122,6 +121,14 @@ describe("the history of a lease in the lab", { skip: labIsMissing }, () => {
     assert.equal(backOffs(await history()).length, 1, "it outlives the lease");
   });
 
+  /** "Reason Kind name component", of all that there are. */
+  async function events(namespace: string): Promise<string[]> {
+    const { items } = await read<{ items: readonly Event[] }>(`/api/v1/namespaces/${namespace}/events`);
+    return items.map(({ reason, involvedObject: { kind, name }, reportingComponent }) =>
+      [reason, kind, name, reportingComponent].join(" "),
+    );
+  }
+
   async function historyOf(dir: string, of: LeaseId): Promise<Told<LeaseOccurrence>[]> {
     const program = startProgram(owner, ["lease", "history", keyOf(of), "--json", "--data-dir", dir]);
     assert.equal(await program.ended(), 0, program.said);
@@ -131,3 +138,9 @@ describe("the history of a lease in the lab", { skip: labIsMissing }, () => {
       .map((line) => JSON.parse(line));
   }
 });
+
+interface Event {
+  readonly reason: string;
+  readonly involvedObject: { readonly kind: string; readonly name: string };
+  readonly reportingComponent: string;
+}

@@ -1,12 +1,12 @@
 /** The objects of leases on a real API server with its controllers; no pod ever runs. */
 import { after, describe } from "node:test";
-import { controlPlaneMissing, startControlPlane } from "../../lab/own-control-plane.ts";
+import { controlPlaneMissing, sharedControlPlane } from "../../lab/own-control-plane.ts";
 import { leaseObjectsContract } from "../lease-objects.contract.ts";
 import { runs } from "../runs.ts";
 import { openKube } from "./open-kube.ts";
 
 const skip = controlPlaneMissing(["kube"]);
-const kubeconfig = skip ? "" : (await startControlPlane({ after }, { controllers: true })).kubeconfig;
+const kubeconfig = skip ? "" : await sharedControlPlane({ after });
 
 describe("on a real API server", { skip }, () => {
   leaseObjectsContract({

@@ -1,7 +1,9 @@
 /** Commands in real containers: how they begin, and that they end when their tenant leaves. */
 import assert from "node:assert/strict";
+import { once } from "node:events";
 import { text } from "node:stream/consumers";
 import { after, describe, it, type TestContext } from "node:test";
+import { inTurn, medianRatio } from "../../bench/report.ts";
 import { programImage } from "../../lab/images.ts";
 import { places } from "../../lab/places.ts";
 import type { LeasePod } from "../../src/cluster/reservations/lease-pods.ts";
@@ -18,7 +20,7 @@ import { silentLog } from "../../src/runtime/log.ts";
 import { realRandom } from "../../src/runtime/random.ts";
 import { eventually } from "../eventually.ts";
 import { openStream, serveStreams } from "../stream-stage.ts";
-import { kubectl, labIsMissing } from "./cluster.ts";
+import { labIsMissing, removeNamespace } from "./cluster.ts";
 import { openKube } from "./open-kube.ts";
 import { runPod, runShell } from "./pods.ts";
 
@@ -34,7 +36,7 @@ describe("a command of a tenant", { skip: labIsMissing }, async () => {
   const shell = createLeaseShell({ ...deps, pods: { in: () => podsOf } });
   if (!labIsMissing) {
     await kube.apply(kinds.namespace, { metadata: { name: namespace } });
-    after(() => kubectl("delete", "namespace", namespace));
+    after(() => removeNamespace(namespace));
     const bare = { image: programImage("traefik"), command: ["/traefik"] };
     await Promise.all([
       runShell(kube, { namespace, name: "box" }, "true"),
@@ -110,7 +112,7 @@ describe("a command of a tenant", { skip: labIsMissing }, async () => {
     const left = /sleep 77[0-8]\d/;
     assert.match(await processes(), left);
     leaving.abort(new Error("the tenant has left"));
-    await eventually("the end of all of them", async () => !left.test(await processes()), 20_000);
+    await eventually("the end of all of them", async () => !left.test(await processes()));
     assert.match(await processes(), /sleep 7799/);
   });
 
@@ -163,25 +165,36 @@ describe("a command of a tenant", { skip: labIsMissing }, async () => {
     for (const { client, said } of commands) await client.until(() => said(shellCodes.stdout).startsWith("up"));
     assert.match(await processes(), /sleep 780/);
     for (const { client } of commands) client.socket.destroy();
-    await eventually("the end", async () => !/sleep 780/.test(await processes()), 20_000);
+    await eventually("the end", async () => !/sleep 780/.test(await processes()));
   });
 
-  it("answers a key before a person notices", async (t) => {
+  it("echoes a key over TLS in less than ten times what the API server alone takes", async (t) => {
     const open = await overTls(t);
-    const beganMs = performance.now();
     const { client, said, type } = await open(["cat"], true);
-    const times: number[] = [];
-    for (let keys = 1; keys <= 200; keys += 1) {
-      const typedMs = performance.now();
-      type("x");
-      await client.until(() => said(shellCodes.stdout).length >= keys);
-      times.push(performance.now() - (keys === 1 ? beganMs : typedMs));
-    }
-    const [firstMs = 0, ...others] = times;
-    const p50Ms = others.sort((a, b) => a - b)[Math.floor(others.length / 2)] ?? 0;
-    t.diagnostic(`first echo ${firstMs.toFixed(1)} ms, p50 ${p50Ms.toFixed(2)} ms`);
-    // What it should be is for the benchmark to say: this machine may be busy with something else.
-    assert.ok(firstMs < 2_000 && p50Ms < 50, `${firstMs} ms, ${p50Ms} ms`);
+    const alone = await kube.exec({ namespace, name: "box" }, { command: ["cat"], tty: true, stdin: true });
+    t.after(() => alone.close());
+    const msOf = async (press: () => unknown, echo: () => Promise<unknown>) => {
+      const startMs = performance.now();
+      press();
+      await echo();
+      return performance.now() - startMs;
+    };
+    let keys = 0;
+    const tenants = () => {
+      keys += 1;
+      return msOf(
+        () => type("x"),
+        () => client.until(() => said(shellCodes.stdout).length >= keys),
+      );
+    };
+    const direct = () =>
+      msOf(
+        () => alone.stdin.write("x"),
+        () => once(alone.stdout, "data"),
+      );
+    const ratio = medianRatio(await inTurn(100, tenants, direct), Number);
+    t.diagnostic(`${ratio} times`);
+    assert.ok(ratio < 10, `${ratio}`);
     client.socket.destroy();
   });
 

@@ -8,7 +8,7 @@ import { give } from "../asked-provider.ts";
 import { eventually } from "../eventually.ts";
 import { createOwner } from "../owner.ts";
 import { busyCommand, heldBytes } from "./busy.ts";
-import { kubectl, labIsMissing, podStartsWithinMs } from "./cluster.ts";
+import { labIsMissing, podStartsWithinMs, read, removeNamespace } from "./cluster.ts";
 import { bodyOf, keyOf, leaseStage } from "./lease-stage.ts";
 import { providerAccount } from "./provider-account.ts";
 
@@ -33,11 +33,15 @@ describe("what a lease uses in the lab", { skip: labIsMissing }, () => {
     await using owner = createOwner();
     const stage = await leaseStage(owner, await providerAccount(owner));
     const lease = await stage.win(7101n, busy);
-    owner.after(async () => void (await kubectl("delete", "namespace", "--ignore-not-found", leaseNamespace(lease))));
+    owner.after(() => removeNamespace(leaseNamespace(lease)));
     await stage.live({
       sends: { deployment: lease, body: bodyOf(busy) },
       until: { lease: keyOf(lease), isSo: "deployed" },
     });
+    const metrics = `/apis/metrics.k8s.io/v1beta1/namespaces/${leaseNamespace(lease)}/pods`;
+    const areMeasured = async () => (await read<{ items: unknown[] }>(metrics)).items.length === 2;
+    // Before anything is asked of the program, whose start takes a thousand times the work.
+    await eventually("both pods to be measured", areMeasured, 2 * podStartsWithinMs);
     const { stop } = await stage.start();
     const ask = async (...options: string[]) => (await give("leases", "--data-dir", stage.dir, ...options)).stdout;
     const { leased, usage } = await eventually(

@@ -12,7 +12,7 @@ import type { Sdl } from "../../src/market/sdl/sdl.ts";
 import { give } from "../asked-provider.ts";
 import { eventually } from "../eventually.ts";
 import { createOwner } from "../owner.ts";
-import { kubectl, labIsMissing, podStartsWithinMs, read, takeNode } from "./cluster.ts";
+import { kubectl, labIsMissing, podStartsWithinMs, read, shareNode } from "./cluster.ts";
 import { inLeaseNamespace, inNamespace, leftOf, pictureOf, podsOf, runningPod } from "./lease-look.ts";
 import { leaseSdl, otherImage, shellImage, webImage } from "./lease-sdl.ts";
 import { bodyOf, keyOf, type LeaseStage, type Life, leaseStage } from "./lease-stage.ts";
@@ -38,7 +38,7 @@ describe("a lease in the lab", { skip: labIsMissing }, () => {
   const leases = new Set<LeaseId>();
 
   before(async () => {
-    endTurn = await takeNode();
+    endTurn = await shareNode("lease");
     account = await providerAccount(owner);
     stage = await leaseStage(owner, account);
     admin = openKube(owner, places.kubeconfig, { fieldManager: "observer" });
@@ -138,7 +138,7 @@ describe("a lease in the lab", { skip: labIsMissing }, () => {
     assert.deepEqual([...account.grants].filter((grant) => !used.has(grant)).sort(), [], "granted and never used");
   });
 
-  it("comes to the same end when the provider is killed at every write", async (t) => {
+  it("comes to the same end when the provider is killed after every kind of write", async (t) => {
     const first = leaseSdl({ host: "web-7002.example.com" });
     const lease = await win(7002n, first);
     const deploying = await stage.liveAndDie(sends(lease, first));
@@ -159,7 +159,7 @@ describe("a lease in the lab", { skip: labIsMissing }, () => {
     t.diagnostic(
       `killed at ${deploying.length} boundaries of a deploy, ${updating.length} of an update, ${closing.length} of a teardown`,
     );
-    assert.ok(deploying.length > 20 && updating.length >= 4 && closing.length >= 4);
+    assert.ok(deploying.length > 10 && updating.length >= 4 && closing.length >= 4);
   });
 
   /** The provisioner removes a volume when its claim is gone, in its own time. */

@@ -1,7 +1,7 @@
 /** What the pods of a node take, counted by us and by kubectl on a real API server. */
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
-import { controlPlaneMissing, startControlPlane } from "../../lab/own-control-plane.ts";
+import { controlPlaneMissing, sharedControlPlane } from "../../lab/own-control-plane.ts";
 import { kinds } from "../../src/kube/kinds.ts";
 import { createAllocations } from "../../src/operators/inventory/accounting/allocations.ts";
 import { projectPod } from "../../src/operators/inventory/accounting/watched-pod.ts";
@@ -12,7 +12,7 @@ import { openKube } from "./open-kube.ts";
 
 const skip = controlPlaneMissing();
 /** With controllers, because pods need the service account of their namespace. No kubelet: pods stay as we put them. */
-const kubeconfig = skip ? "" : (await startControlPlane({ after }, { controllers: true })).kubeconfig;
+const kubeconfig = skip ? "" : await sharedControlPlane({ after });
 
 const node = "counted";
 const gpu = "nvidia.com/gpu";

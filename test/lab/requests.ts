@@ -7,8 +7,6 @@ interface Asked {
   /** 0 where nothing answered. */
   readonly status: number;
   readonly body: string;
-  /** How long before the end its first piece came. */
-  readonly streamedMs: number;
 }
 
 interface AskOptions {
@@ -17,13 +15,16 @@ interface AskOptions {
   readonly path?: string;
   readonly body?: string;
   readonly agent?: Agent;
+  /** The first piece of the answer has come. */
+  readonly onBegin?: () => void;
 }
 
 /** `fetch` would not let us choose the Host header. */
-export function ask(host: string, { at = network.ingress, path = "/", body, agent }: AskOptions = {}): Promise<Asked> {
+export function ask(host: string, options: AskOptions = {}): Promise<Asked> {
+  const { at = network.ingress, path = "/", body, agent, onBegin } = options;
   const [address = "", port = "80"] = at.split(":");
   return new Promise((resolve) => {
-    const failed = (error: Error) => resolve({ status: 0, body: String(error), streamedMs: 0 });
+    const failed = (error: Error) => resolve({ status: 0, body: String(error) });
     const sent = request(
       {
         host: address,
@@ -35,14 +36,11 @@ export function ask(host: string, { at = network.ingress, path = "/", body, agen
       },
       (response) => {
         let text = "";
-        let firstAtMs = Number.NaN;
         response.setEncoding("utf8").on("data", (piece: string) => {
+          if (text === "") onBegin?.();
           text += piece;
-          if (Number.isNaN(firstAtMs)) firstAtMs = performance.now();
         });
-        response.on("end", () =>
-          resolve({ status: response.statusCode ?? 0, body: text, streamedMs: performance.now() - firstAtMs }),
-        );
+        response.on("end", () => resolve({ status: response.statusCode ?? 0, body: text }));
         response.on("error", failed);
       },
     );
@@ -68,8 +66,8 @@ export interface StreamCount {
   readonly bodies: readonly string[];
 }
 
-/** Asks a host name without a pause, several at once, over connections that stay open and over new ones. */
-export function streamTo(host: string, workers = 4): Stream {
+/** Asks a host name without a pause, over a connection that stays open and beside it over new ones. */
+export function streamTo(host: string): Stream {
   const lost: string[] = [];
   const bodies: string[] = [];
   const startMs = performance.now();
@@ -78,8 +76,8 @@ export function streamTo(host: string, workers = 4): Stream {
   let isOver = false;
   let [lostAtMs, gapMs] = [Number.NaN, 0];
 
-  async function work(index: number): Promise<void> {
-    const agent = new Agent({ keepAlive: index % 2 === 0, maxSockets: 1 });
+  async function work(keepAlive: boolean): Promise<void> {
+    const agent = new Agent({ keepAlive, maxSockets: 1 });
     while (!isOver) {
       const { status, body } = await ask(host, { agent });
       requests += 1;
@@ -95,7 +93,7 @@ export function streamTo(host: string, workers = 4): Stream {
     agent.destroy();
   }
 
-  const working = Promise.all(Array.from({ length: workers }, (_, index) => work(index)));
+  const working = Promise.all([work(true), work(false)]);
   return {
     async more(wanted) {
       const until = requests + wanted;

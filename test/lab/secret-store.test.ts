@@ -1,11 +1,11 @@
 /** The Secret of our certificates on a real API server. */
 import { after } from "node:test";
-import { controlPlaneMissing, startControlPlane } from "../../lab/own-control-plane.ts";
+import { controlPlaneMissing, sharedControlPlane } from "../../lab/own-control-plane.ts";
 import { checkSecretStore } from "../secret-store.contract.ts";
 import { openKube } from "./open-kube.ts";
 
 const skip = controlPlaneMissing();
-const kubeconfig = skip ? "" : (await startControlPlane({ after })).kubeconfig;
+const kubeconfig = skip ? "" : await sharedControlPlane({ after });
 
 checkSecretStore({
   name: "a real API server",

@@ -1,4 +1,4 @@
-/** Writes tar archives (ustar), the same bytes for the same entries: an image's name is the hash of them. */
+/** Writes tar archives (ustar), the same bytes for the same entries: an image's name is the hash of them. Reads them, too. */
 import { readFileSync } from "node:fs";
 
 export interface Entry {
@@ -24,6 +24,22 @@ export function* tar(entries: Iterable<Entry>): Generator<Buffer> {
     yield Buffer.alloc(-content.length & (blockBytes - 1));
   }
   yield Buffer.alloc(2 * blockBytes);
+}
+
+/** The files of an archive, without its folders and links. */
+export function* untar(archive: Buffer): Generator<{ readonly path: string; readonly content: Buffer }> {
+  // Two empty blocks end it.
+  for (let at = 0; archive[at]; ) {
+    const field = (offset: number, bytes: number) => {
+      const text = archive.toString("utf8", at + offset, at + offset + bytes);
+      return text.split("\0", 1)[0] ?? "";
+    };
+    const start = at + blockBytes;
+    const end = start + Number.parseInt(field(124, 12), 8);
+    const path = [field(345, prefixBytes), field(0, nameBytes)].filter((part) => part !== "").join("/");
+    if (field(156, 1) === "0") yield { path, content: archive.subarray(start, end) };
+    at = end + (-end & (blockBytes - 1));
+  }
 }
 
 function header(entry: Entry, sizeBytes: number): Buffer {

@@ -1,10 +1,11 @@
 /** What a real node answered, asked of ours again: the same transactions, rebuilt with our key and the real clock. */
 import assert from "node:assert/strict";
+import { test } from "node:test";
 import { MsgCreateProvider } from "@akashnetwork/chain-sdk/private-types/akash.v1beta4";
 import { MsgSend, SimulateRequest, SimulateResponse } from "@akashnetwork/chain-sdk/private-types/cosmos.v1beta1";
 import { signTransaction, testKey, type Unsigned, unsignedTransaction } from "../../../test/chain-signing.ts";
 import { createTestApp, second, sendMessage, type TestApp } from "../../../test/embedded-app.ts";
-import { readJsonVector, vectorTest } from "../../../test/vectors.ts";
+import { readJsonRecording } from "../../../test/recordings.ts";
 import type { AbciEvent } from "./abci.ts";
 import { bankModule } from "./modules/bank/bank.ts";
 import { providerModule } from "./modules/provider/provider.ts";
@@ -39,8 +40,8 @@ const others = Array.from({ length: 6 }, (_, index) => testKey(`other ${index}`)
 const recordedNs = 1_794_731_035_615_665_784n;
 const entries = new Map(Object.entries({ ...bankModule.messages, ...providerModule.messages }));
 
-vectorTest("every transaction that a real node refused is refused with the same code, codespace and words", () => {
-  for (const { label, tx, answer } of readJsonVector<Refused[]>("chain/refused.json")) {
+test("every transaction that a real node refused is refused with the same code, codespace and words", () => {
+  for (const { label, tx, answer } of readJsonRecording<Refused[]>("chain/refused.json")) {
     if (label === "the same bytes again") continue; // The pool's answer, not the application's.
     const chain = recordedChain();
     const bytes = label === "garbage" ? Buffer.from(tx, "base64") : rebuild(tx, label);
@@ -49,22 +50,22 @@ vectorTest("every transaction that a real node refused is refused with the same 
   }
 });
 
-vectorTest("the transactions of a real block give the same results and events", () => {
-  const recorded = readJsonVector<RecordedBlock>("chain/blocks/415.json");
+test("the transactions of a real block give the same results and events", () => {
+  const recorded = readJsonRecording<RecordedBlock>("chain/blocks/415.json");
   const chain = recordedChain();
   const { txResults } = chain.block(recorded.block.block.data.txs.map((tx) => rebuild(tx, "")));
   compare(recorded, txResults, "akash1k66augwulg83awft5pn3fc4keunmesdcfsjtmg");
 });
 
-vectorTest("a provider that registers leaves the same events as on a real chain", () => {
-  const recorded = readJsonVector<RecordedBlock>("chain/blocks/3.json");
+test("a provider that registers leaves the same events as on a real chain", () => {
+  const recorded = readJsonRecording<RecordedBlock>("chain/blocks/3.json");
   const chain = createTestApp([sender], { timeNs: recordedNs });
   const { txResults } = chain.block(recorded.block.block.data.txs.map((tx) => rebuild(tx, "", 0n)));
   compare(recorded, txResults, "akash14qwqwt3y8x7yas7c9el6jw6grpuwhk042prk04");
 });
 
-vectorTest("a simulation without a fee falls short of the block by as much as on a real chain", () => {
-  const recorded = readJsonVector<RecordedBlock>("chain/blocks/3.json");
+test("a simulation without a fee falls short of the block by as much as on a real chain", () => {
+  const recorded = readJsonRecording<RecordedBlock>("chain/blocks/3.json");
   const [real] = recorded.block_results.txs_results;
   const [tx = ""] = recorded.block.block.data.txs;
   assert.ok(real);

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { readJsonVector, vectorTest } from "../../../test/vectors.ts";
+import { readJsonRecording } from "../../../test/recordings.ts";
 import type { AbciEvent } from "./abci.ts";
 import { typedEvent } from "./events.ts";
 
@@ -20,7 +20,7 @@ test("a typed event has its fields sorted by name, each as JSON", () => {
   assert.ok(event.attributes.every(({ index }) => index));
 });
 
-vectorTest("typed events of real blocks are written the same way", () => {
+test("typed events of real blocks are written the same way", () => {
   const bid = {
     owner: "akash1hqtvxf7m74dee4julve4u9y8xge609ppe9ujjy",
     dseq: 1_794_730_957_394n,
@@ -46,7 +46,7 @@ vectorTest("typed events of real blocks are written the same way", () => {
 
 function recordedEvent(height: number, type: string): AbciEvent {
   const path = `chain/blocks/${height}.json`;
-  const recorded = readJsonVector<{ block_results: { txs_results: { events: AbciEvent[] }[] } }>(path);
+  const recorded = readJsonRecording<{ block_results: { txs_results: { events: AbciEvent[] }[] } }>(path);
   const event = recorded.block_results.txs_results.flatMap(({ events }) => events).find((each) => each.type === type);
   assert.ok(event, `${type} in block ${height}`);
   return event;

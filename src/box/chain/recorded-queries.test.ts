@@ -1,8 +1,9 @@
 /** The same state as a real node had, and the same bytes as it answered. */
 import assert from "node:assert/strict";
+import { test } from "node:test";
 import { QueryProvidersResponse } from "@akashnetwork/chain-sdk/private-types/akash.v1beta4";
 import { QueryTotalSupplyResponse } from "@akashnetwork/chain-sdk/private-types/cosmos.v1beta1";
-import { readJsonVector, vectorTest } from "../../../test/vectors.ts";
+import { readJsonRecording } from "../../../test/recordings.ts";
 import { readCoins } from "./coins.ts";
 import { createContext } from "./context.ts";
 import type { Context, Module } from "./module.ts";
@@ -20,7 +21,7 @@ interface Recorded {
 }
 
 function assertAnswered(query: string, module: Module, prepare: (context: Context, answer: Uint8Array) => void): void {
-  const { path, request, response } = readJsonVector<Recorded>(`chain/queries/${query}.json`);
+  const { path, request, response } = readJsonRecording<Recorded>(`chain/queries/${query}.json`);
   const context = createContext({ chainId: "lab-1", height: 428n, timeNs: 1n }, createStore(), []);
   const expected = Buffer.from(response.value, "base64");
   prepare(context, expected);
@@ -28,7 +29,7 @@ function assertAnswered(query: string, module: Module, prepare: (context: Contex
   assert.equal(Buffer.from(answer ?? []).toString("base64"), response.value);
 }
 
-vectorTest("the list of providers is answered byte for byte", () => {
+test("the list of providers is answered byte for byte", () => {
   assertAnswered("akash.provider.v1beta4.Query.Providers", providerModule, (context, answer) => {
     for (const provider of QueryProvidersResponse.decode(answer).providers) {
       providers(context).set(provider.owner, provider);
@@ -36,12 +37,12 @@ vectorTest("the list of providers is answered byte for byte", () => {
   });
 });
 
-vectorTest("the total supply is answered byte for byte", () => {
+test("the total supply is answered byte for byte", () => {
   assertAnswered("cosmos.bank.v1beta1.Query.TotalSupply", bankModule, (context, answer) => {
     issue(context, "someone", readCoins(QueryTotalSupplyResponse.decode(answer).supply));
   });
 });
 
-vectorTest("an empty list of signed attributes is answered byte for byte", () => {
+test("an empty list of signed attributes is answered byte for byte", () => {
   assertAnswered("akash.audit.v1.Query.AllProvidersAttributes", auditModule, () => undefined);
 });

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { createOwner, type Owner } from "../../../test/owner.ts";
-import { readJsonVector, vectorTest } from "../../../test/vectors.ts";
+import { readJsonRecording } from "../../../test/recordings.ts";
 import { fieldsOf, recordsOf } from "../../kube/json-fields.ts";
 import { kinds } from "../../kube/kinds.ts";
 import type { KubeObject } from "../../kube/kube.ts";
@@ -261,13 +261,13 @@ interface RecordedIp {
 /** In the order in which they were made, each when the others had come to rest. */
 const recordedSteps = ["ip-one", "ip-same-other-port", "ip-same", "ip-shared", "ip-dns", "ip-two"];
 
-vectorTest("it gives what the real one gave, step by step", async () => {
+test("it gives what the real one gave, step by step", async () => {
   await using owner = createOwner();
   const stage = openStage(owner);
   const { server } = stage;
   for (const step of recordedSteps) {
-    const ip = readJsonVector<RecordedIp>(`objects/${step}/ip.json`);
-    const { items } = readJsonVector<{ items: KubeObject[] }>(`objects/${step}/objects.json`);
+    const ip = readJsonRecording<RecordedIp>(`objects/${step}/ip.json`);
+    const { items } = readJsonRecording<{ items: KubeObject[] }>(`objects/${step}/objects.json`);
     await stage.pool("default", ip.pools.default.spec.addresses);
     const services = items.filter(({ spec }) => fieldsOf(spec)["type"] === "LoadBalancer");
     for (const { metadata, spec } of services) {

@@ -5,7 +5,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
-import { readJsonVector, vectorTest } from "../../../test/vectors.ts";
+import { readJsonRecording } from "../../../test/recordings.ts";
 import { checkCertificate } from "../../box/chain/modules/cert/certificate.ts";
 import { parseAddress } from "../../market/address.ts";
 import { createSeededRandom } from "../../runtime/random.ts";
@@ -17,8 +17,8 @@ const wishes: CertificateWishes = {
   ...{ fromMs: Date.UTC(2026, 10, 15, 19, 48, 41), untilMs: Date.UTC(2027, 10, 15, 19, 48, 41) },
 };
 
-vectorTest("a certificate of ours has the bytes of the network's, up to key and signature", () => {
-  const { vectors } = readJsonVector<{ vectors: { name: string; answer: { pem: string } }[] }>("gateway/tls.json");
+test("a certificate of ours has the bytes of the network's, up to key and signature", () => {
+  const { vectors } = readJsonRecording<{ vectors: { name: string; answer: { pem: string } }[] }>("gateway/tls.json");
   const recorded = new X509Certificate(vectors.find(({ name }) => name === "server certificate")?.answer.pem ?? "");
   const made = new X509Certificate(makeCertificate(wishes).certificate);
   const comparable = ({ raw, publicKey }: X509Certificate) => {

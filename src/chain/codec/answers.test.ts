@@ -1,5 +1,6 @@
 /** What a real node answered, through our codecs and back. Parameters of two of its modules, bme and oracle, are none of our business. */
 import assert from "node:assert/strict";
+import { test } from "node:test";
 import {
   QueryCertificatesResponse,
   QueryAccountsResponse as QueryEscrowAccountsResponse,
@@ -11,7 +12,7 @@ import {
   QueryProvidersResponse,
 } from "@akashnetwork/chain-sdk/private-types/akash.v1beta4";
 import { QueryAccountsResponse, QueryTotalSupplyResponse } from "@akashnetwork/chain-sdk/private-types/cosmos.v1beta1";
-import { readJsonVector, vectorTest } from "../../../test/vectors.ts";
+import { readJsonRecording } from "../../../test/recordings.ts";
 import { type Codec, generated } from "../../runtime/protobuf.ts";
 import {
   queryBidsResponse,
@@ -38,8 +39,8 @@ const answers: readonly [string, Codec<never> | Codec<object>][] = [
 ];
 
 for (const [query, codec] of answers) {
-  vectorTest(`the real node's answer to ${query} decodes and encodes to the same bytes`, () => {
-    const { response } = readJsonVector<{ response: { value: string } }>(`chain/queries/${query}.json`);
+  test(`the real node's answer to ${query} decodes and encodes to the same bytes`, () => {
+    const { response } = readJsonRecording<{ response: { value: string } }>(`chain/queries/${query}.json`);
     const bytes = Buffer.from(response.value, "base64");
     const { encode, decode } = codec as Codec<unknown>;
     assert.deepEqual(Buffer.from(encode(decode(bytes))), bytes);

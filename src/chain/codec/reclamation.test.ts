@@ -7,8 +7,8 @@ import {
   QueryParamsResponse,
 } from "@akashnetwork/chain-sdk/private-types/akash.v1beta5";
 import fc from "fast-check";
+import { readJsonRecording } from "../../../test/recordings.ts";
 import { runs } from "../../../test/runs.ts";
-import { readJsonVector, vectorTest } from "../../../test/vectors.ts";
 import { nanoseconds } from "../../runtime/protobuf.ts";
 import { queryMarketParamsResponse } from "./answers.ts";
 import * as reclamation from "./reclamation.ts";
@@ -17,11 +17,11 @@ const hourNs = 3_600_000_000_000n;
 const id = { owner: "akash1owner", dseq: 7n, gseq: 1, oseq: 1, provider: "akash1provider" };
 
 function recorded(query: string): Uint8Array {
-  const { response } = readJsonVector<{ response: { value: string } }>(`chain/queries/${query}.json`);
+  const { response } = readJsonRecording<{ response: { value: string } }>(`chain/queries/${query}.json`);
   return Buffer.from(response.value, "base64");
 }
 
-vectorTest("the reclamation windows of the market's parameters are read, which the npm package drops", () => {
+test("the reclamation windows of the market's parameters are read, which the npm package drops", () => {
   const bytes = recorded("akash.market.v1beta5.Query.Params");
   const { params } = queryMarketParamsResponse.decode(bytes);
   assert.equal(params?.minReclamationWindowNs, hourNs);

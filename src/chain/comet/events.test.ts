@@ -2,8 +2,8 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
 import { person } from "../../../test/market-stage.ts";
+import { readJsonRecording } from "../../../test/recordings.ts";
 import { runs } from "../../../test/runs.ts";
-import { readJsonVector, vectorTest } from "../../../test/vectors.ts";
 import { typedEvent } from "../../box/chain/events.ts";
 import { formatDecCoin } from "../../market/coin.ts";
 import { decimalFromAtto, formatDecimal } from "../../market/decimal.ts";
@@ -24,13 +24,13 @@ interface RecordedBlock {
 }
 
 function recorded(height: number) {
-  const { block, block_results } = readJsonVector<RecordedBlock>(`chain/blocks/${height}.json`);
+  const { block, block_results } = readJsonRecording<RecordedBlock>(`chain/blocks/${height}.json`);
   const content = readBlockContent("node", BigInt(height), "lab-1", block);
   return readBlock(readBlockResults("node", BigInt(height), block_results), content, realClock);
 }
 
-vectorTest("every recorded block holds the events that the index says, and none that cannot be read", async () => {
-  const index = readJsonVector<Record<string, number>>("chain/events-index.json");
+test("every recorded block holds the events that the index says, and none that cannot be read", async () => {
+  const index = readJsonRecording<Record<string, number>>("chain/events-index.json");
   for (const [entry, height] of Object.entries(index)) {
     const [from = "", type = ""] = entry.split(":");
     const { events, malformed, otherEvents } = await recorded(height);
@@ -43,7 +43,7 @@ vectorTest("every recorded block holds the events that the index says, and none 
   }
 });
 
-vectorTest("a recorded close of a deployment tells of group, order, bid and lease, in the chain's order", async () => {
+test("a recorded close of a deployment tells of group, order, bid and lease, in the chain's order", async () => {
   const { events } = await recorded(413);
   assert.deepEqual(
     events.map(({ event }) => event.kind),
@@ -53,22 +53,19 @@ vectorTest("a recorded close of a deployment tells of group, order, bid and leas
   assert.equal(last?.event.kind === "LeaseClosed" && last.event.reason, "insufficient_funds");
 });
 
-vectorTest(
-  "a recorded transaction that failed and paid is known by its hash, with its gas and the coins it cost",
-  async () => {
-    const { txs, events } = await recorded(321);
-    const hash = "C71F04A847D75BD051514455BC3AED7B5E8782FF9A1BED8D944D27DD0F8A6D67";
-    assert.deepEqual(
-      txs.map((tx) => [tx.hash, tx.code, tx.codespace, tx.gasWanted, tx.gasUsed]),
-      [[hash, 12, "market", 500_000n, 49_186n]],
-    );
-    assert.match(txs[0]?.log ?? "", /./);
-    assert.ok(txs[0]?.events.some(({ type }) => type === "coin_spent"));
-    assert.deepEqual(events, []);
-  },
-);
+test("a recorded transaction that failed and paid is known by its hash, with its gas and the coins it cost", async () => {
+  const { txs, events } = await recorded(321);
+  const hash = "C71F04A847D75BD051514455BC3AED7B5E8782FF9A1BED8D944D27DD0F8A6D67";
+  assert.deepEqual(
+    txs.map((tx) => [tx.hash, tx.code, tx.codespace, tx.gasWanted, tx.gasUsed]),
+    [[hash, 12, "market", 500_000n, 49_186n]],
+  );
+  assert.match(txs[0]?.log ?? "", /./);
+  assert.ok(txs[0]?.events.some(({ type }) => type === "coin_spent"));
+  assert.deepEqual(events, []);
+});
 
-vectorTest("recorded events read well in one line", async () => {
+test("recorded events read well in one line", async () => {
   const [owner, provider] = [
     "akash1hqtvxf7m74dee4julve4u9y8xge609ppe9ujjy",
     "akash14qwqwt3y8x7yas7c9el6jw6grpuwhk042prk04",

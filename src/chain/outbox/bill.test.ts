@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
+import { readJsonRecording } from "../../../test/recordings.ts";
 import { runs } from "../../../test/runs.ts";
-import { readJsonVector, vectorTest } from "../../../test/vectors.ts";
 import { readTxResult } from "../comet/blocks.ts";
 import { billOf, shareOf } from "./bill.ts";
 
@@ -20,21 +20,18 @@ test("shares add up to the whole and differ by one unit at most", () => {
   );
 });
 
-vectorTest(
-  "the real node's events tell the fee, also of a transaction that failed, and what each message moved",
-  () => {
-    const sender = "akash1k66augwulg83awft5pn3fc4keunmesdcfsjtmg";
-    const { block_results } = readJsonVector<{ block_results: { txs_results: unknown[] } }>("chain/blocks/415.json");
-    const results = block_results.txs_results;
-    const bills = results.map((result) => billOf({ ...readTxResult(result), height: 415n, admitted: true }, sender));
-    const fee = [{ denom: "uakt", amount: 20_000n }];
-    assert.deepEqual(
-      bills.map((bill) => [bill.fee, bill.feePayer]),
-      bills.map(() => [fee, sender]),
-    );
-    const [failed, done] = bills;
-    assert.equal(failed?.moves.size, 0);
-    const moved = [{ denom: "uakt", amount: 1n }];
-    assert.deepEqual(done?.moves.get(0), { received: moved, spent: moved });
-  },
-);
+test("the real node's events tell the fee, also of a transaction that failed, and what each message moved", () => {
+  const sender = "akash1k66augwulg83awft5pn3fc4keunmesdcfsjtmg";
+  const { block_results } = readJsonRecording<{ block_results: { txs_results: unknown[] } }>("chain/blocks/415.json");
+  const results = block_results.txs_results;
+  const bills = results.map((result) => billOf({ ...readTxResult(result), height: 415n, admitted: true }, sender));
+  const fee = [{ denom: "uakt", amount: 20_000n }];
+  assert.deepEqual(
+    bills.map((bill) => [bill.fee, bill.feePayer]),
+    bills.map(() => [fee, sender]),
+  );
+  const [failed, done] = bills;
+  assert.equal(failed?.moves.size, 0);
+  const moved = [{ denom: "uakt", amount: 1n }];
+  assert.deepEqual(done?.moves.get(0), { received: moved, spent: moved });
+});

@@ -8,8 +8,8 @@ import { sha256 } from "@noble/hashes/sha2";
 import fc from "fast-check";
 import { testKey } from "../../../test/chain-signing.ts";
 import { sendMessage } from "../../../test/embedded-app.ts";
+import { readJsonRecording } from "../../../test/recordings.ts";
 import { runs } from "../../../test/runs.ts";
-import { readJsonVector, vectorTest } from "../../../test/vectors.ts";
 import { decodeTransaction } from "../../box/chain/transaction.ts";
 import { parseCoins, parseDecCoins } from "../../market/coin.ts";
 import { parseDecimal } from "../../market/decimal.ts";
@@ -38,8 +38,8 @@ const ordered: Draft = {
   fee,
 };
 
-vectorTest("a transaction that a real node took comes out byte for byte, save for the signature", () => {
-  const recorded = readJsonVector<{ label: string; tx: string; answer: { hash?: string } }[]>("chain/refused.json");
+test("a transaction that a real node took comes out byte for byte, save for the signature", () => {
+  const recorded = readJsonRecording<{ label: string; tx: string; answer: { hash?: string } }[]>("chain/refused.json");
   const fine = recorded.find(({ label }) => label === "fine");
   const bytes = Buffer.from(fine?.tx ?? "", "base64");
   const raw = TxRaw.decode(bytes);

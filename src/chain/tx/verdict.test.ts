@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { readJsonVector, vectorTest } from "../../../test/vectors.ts";
+import { readJsonRecording } from "../../../test/recordings.ts";
 import { causeOf, fateOf } from "./verdict.ts";
 
 const logs: readonly [string, string][] = [
@@ -28,8 +28,8 @@ for (const [log, kind] of logs) {
   test(`${JSON.stringify(log.slice(0, 60))} is read as ${kind}`, () => assert.equal(causeOf(log).kind, kind));
 }
 
-vectorTest("the real node's refusals are read for what they are", () => {
-  const recorded = readJsonVector<{ label: string; answer: { code: number; log?: string } }[]>("chain/refused.json");
+test("the real node's refusals are read for what they are", () => {
+  const recorded = readJsonRecording<{ label: string; answer: { code: number; log?: string } }[]>("chain/refused.json");
   const kinds = recorded.flatMap(({ label, answer }) => (answer.log ? [[label, causeOf(answer.log).kind]] : []));
   assert.deepEqual(Object.fromEntries(kinds), {
     "unordered, stamp in the past": "stale",

@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { eventually } from "../../../test/eventually.ts";
 import { startIpOperator } from "../../../test/ip-operator.ts";
 import type { Owner } from "../../../test/owner.ts";
-import { readJsonVector, vectorTest } from "../../../test/vectors.ts";
+import { readJsonRecording } from "../../../test/recordings.ts";
 import { whileTimePasses } from "../../../test/while-time-passes.ts";
 import { createSimulatedCluster } from "../../box/cluster/simulated-kube.ts";
 import { kinds } from "../../kube/kinds.ts";
@@ -213,8 +213,8 @@ interface Recorded {
   }[];
 }
 
-vectorTest("every answer of the network's IP operator is understood, or refused in words", async () => {
-  const { vectors } = readJsonVector<Recorded>("operators/ip.json");
+test("every answer of the network's IP operator is understood, or refused in words", async () => {
+  const { vectors } = readJsonRecording<Recorded>("operators/ip.json");
   const { signal } = new AbortController();
   const asked = vectors.filter(({ request }) => request.method === "GET");
   let understood = 0;

@@ -1,7 +1,7 @@
 /** What workloads are declared to want, held against the resources that the network's own provider made for the same manifests. */
 import assert from "node:assert/strict";
+import { test } from "node:test";
 import { recordedLeases } from "../../../test/recorded-leases.ts";
-import { vectorTest } from "../../../test/vectors.ts";
 import { readLeasedIp } from "../../kube/objects/leased-ip.ts";
 import { readProviderHost } from "../../kube/objects/provider-host.ts";
 import { addressesWanted } from "../addresses/addresses-wanted.ts";
@@ -12,7 +12,7 @@ const faults = ["ip-rename/objects-1", "ip-update/objects-1", "ip-update-port/ob
 /** Another lease of the owner had the name or the port. */
 const withheld = ["host-dest/objects.", "gateway-dest/objects.", "ip-same/objects.", "ip-migrate/"];
 
-vectorTest("the declared host names and ports are those that are wanted", () => {
+test("the declared host names and ports are those that are wanted", () => {
   let count = 0;
   for (const { from, workload, objects } of recordedLeases()) {
     if ([...faults, ...withheld].some((each) => from.includes(`objects/${each}`))) continue;

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { listRecordings, readJsonRecording } from "../../../test/recordings.ts";
 import { bidOf, leasePod, orderKey } from "../../../test/reservation-stage.ts";
-import { listVectors, readJsonVector, vectorTest } from "../../../test/vectors.ts";
 import type { KubeObject } from "../../kube/kube.ts";
 import { leaseNamespace } from "../../market/lease-namespace.ts";
 import { committed } from "../../market/overcommit.ts";
@@ -74,29 +74,26 @@ interface RecordedWorkload extends KubeObject {
   readonly spec: { readonly template?: Omit<KubeObject, "metadata"> & { readonly metadata: { labels: object } } };
 }
 
-vectorTest(
-  "the pods that the network's provider makes carry the label, and ask for exactly what is set aside for their unit",
-  () => {
-    const paths = listVectors("objects");
-    let seen = 0;
-    for (const path of paths.filter((each) => each.endsWith("/groups.json"))) {
-      const objects = path.replace("groups.json", "objects.json");
-      if (!paths.includes(objects)) continue;
-      const units = readJsonVector<RecordedGroups>(path).groups.flatMap(({ group_spec }) =>
-        group_spec.resources.map(({ resource: { cpu, memory, gpu } }) =>
-          [committed(BigInt(cpu.units.val), recordedCpuPercent), memory.quantity.val, gpu.units.val].join(),
-        ),
-      );
-      for (const { kind, metadata, spec } of readJsonVector<{ items: RecordedWorkload[] }>(objects).items) {
-        if (kind !== "Deployment" && kind !== "StatefulSet") continue;
-        const { labels } = spec.template?.metadata ?? {};
-        assert.equal((labels as Record<string, string>)["akash.network"], "true", objects);
-        const pod = { ...spec.template, metadata } as KubeObject;
-        const { cpuMilli, memoryBytes, gpus } = projectLeasePod(pod).requests;
-        assert.ok(units.includes([cpuMilli, memoryBytes, gpus].join()), `${objects} ${metadata.name}: ${units}`);
-        seen += 1;
-      }
+test("the pods that the network's provider makes carry the label, and ask for exactly what is set aside for their unit", () => {
+  const paths = listRecordings("objects");
+  let seen = 0;
+  for (const path of paths.filter((each) => each.endsWith("/groups.json"))) {
+    const objects = path.replace("groups.json", "objects.json");
+    if (!paths.includes(objects)) continue;
+    const units = readJsonRecording<RecordedGroups>(path).groups.flatMap(({ group_spec }) =>
+      group_spec.resources.map(({ resource: { cpu, memory, gpu } }) =>
+        [committed(BigInt(cpu.units.val), recordedCpuPercent), memory.quantity.val, gpu.units.val].join(),
+      ),
+    );
+    for (const { kind, metadata, spec } of readJsonRecording<{ items: RecordedWorkload[] }>(objects).items) {
+      if (kind !== "Deployment" && kind !== "StatefulSet") continue;
+      const { labels } = spec.template?.metadata ?? {};
+      assert.equal((labels as Record<string, string>)["akash.network"], "true", objects);
+      const pod = { ...spec.template, metadata } as KubeObject;
+      const { cpuMilli, memoryBytes, gpus } = projectLeasePod(pod).requests;
+      assert.ok(units.includes([cpuMilli, memoryBytes, gpus].join()), `${objects} ${metadata.name}: ${units}`);
+      seen += 1;
     }
-    assert.ok(seen > 30, `${seen} workloads`);
-  },
-);
+  }
+  assert.ok(seen > 30, `${seen} workloads`);
+});

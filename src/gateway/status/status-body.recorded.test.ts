@@ -1,6 +1,7 @@
 /** What the network's provider showed, shown by ours of the same things: the same bytes. */
 import assert from "node:assert/strict";
-import { readJsonVector, vectorTest } from "../../../test/vectors.ts";
+import { test } from "node:test";
+import { readJsonRecording } from "../../../test/recordings.ts";
 import { parseAddress } from "../../market/address.ts";
 import { statusBody } from "./status-body.ts";
 import type { Amounts, ClusterPart } from "./status-parts.ts";
@@ -42,8 +43,8 @@ interface StatusJson {
 }
 
 for (const name of ["GET /status", "GET /status with running leases", "API server unreachable: GET /status"]) {
-  vectorTest(`${name}: byte for byte as it was recorded`, () => {
-    const { vectors } = readJsonVector<Recording>("gateway/public.json");
+  test(`${name}: byte for byte as it was recorded`, () => {
+    const { vectors } = readJsonRecording<Recording>("gateway/public.json");
     const recorded = vectors.find((vector) => vector.name === name)?.answer.body ?? "";
     const json = JSON.parse(recorded) as StatusJson;
     const body = statusBody({

@@ -5,7 +5,6 @@ import { objectSettings, sampleLease } from "../../../test/lease-samples.ts";
 import { anyWorkload } from "../../../test/random-workload.ts";
 import { recordedLeases } from "../../../test/recorded-leases.ts";
 import { runs } from "../../../test/runs.ts";
-import { vectorTest } from "../../../test/vectors.ts";
 import { networksEntry } from "../adopted-fields.ts";
 import type { KubeObject } from "../kube.ts";
 import { leaseObjects } from "./lease-objects.ts";
@@ -38,7 +37,7 @@ test("a lease that is rebuilt from its resource has the same objects, whatever t
   );
 });
 
-vectorTest("what the network's provider kept of a manifest gives the same objects as the manifest", () => {
+test("what the network's provider kept of a manifest gives the same objects as the manifest", () => {
   let count = 0;
   for (const { from, workload, objects } of recordedLeases()) {
     const resource = objects.find(({ kind }) => kind === "Manifest");

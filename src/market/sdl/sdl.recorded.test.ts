@@ -1,42 +1,34 @@
-/** Recorded from the network's own tools: what they make of an SDL, and which they refuse. */
+/** What the network's tools and its chain made of the SDLs of the recorded leases. */
 import assert from "node:assert/strict";
-import { listVectors, readJsonVector, readVector, vectorTest } from "../../../test/vectors.ts";
-import { formatDecimal } from "../decimal.ts";
-import type { GroupSpec } from "../group-spec.ts";
-import { manifestResources } from "../manifest.ts";
+import { test } from "node:test";
+import { recordedGroups } from "../../../test/recorded-groups.ts";
+import { listRecordings, readJsonRecording, readRecording } from "../../../test/recordings.ts";
 import { sortedJson } from "../sorted-json.ts";
 import { readSdl } from "./sdl.ts";
 
-/** A group as the network's tools print it. */
-function printed({ name, requirements, units }: GroupSpec): unknown {
-  const orNull = <T>(list: readonly T[]) => (list.length > 0 ? list : null);
-  const { allOf, anyOf, attributes } = requirements;
-  return {
-    name,
-    requirements: { signed_by: { all_of: orNull(allOf), any_of: orNull(anyOf) }, attributes: orNull(attributes) },
-    resources: units.map(({ count, price, ...resources }) => ({
-      resource: manifestResources(resources),
-      count,
-      price: { denom: price.denom, amount: formatDecimal(price.amount) },
-    })),
-  };
-}
+/** The network's command line tool drops the vendor and orders any GPU of NVIDIA. */
+const rejectedHere = "objects/gpu-amd/sdl.yaml";
+/** A port less, a service more: updates that were rejected, since the groups on chain stay as they are. */
+const withOtherGroups = ["objects/update/sdl-6.yaml", "objects/update/sdl-7.yaml"];
 
-vectorTest("SDLs become the recorded manifests and groups, byte for byte", () => {
-  const cases = listVectors("sdl").filter((path) => path.endsWith("/input.yaml"));
-  assert.ok(cases.length >= 8);
-  for (const path of cases) {
-    const { manifest, groups } = readSdl(readVector(path).toString(), path);
-    const recorded = (name: string) => sortedJson(readJsonVector(path.replace("input.yaml", name)));
-    assert.equal(sortedJson(manifest), recorded("manifest.json"), path);
-    assert.equal(sortedJson(groups.map(printed)), recorded("group-specs.json"), path);
+test("a recorded SDL becomes the recorded manifest and the groups on chain", () => {
+  const paths = listRecordings("objects");
+  let compared = 0;
+  for (const path of paths) {
+    const [, folder, step] = /^(.*)\/sdl(.*)\.yaml$/.exec(path) ?? [];
+    const [manifestPath, groupsPath] = [`${folder}/manifest${step}.json`, `${folder}/groups.json`];
+    if (!paths.includes(manifestPath) || path === rejectedHere) continue;
+    const { manifest, groups } = readSdl(readRecording(path).toString(), path);
+    assert.equal(sortedJson(manifest), sortedJson(readJsonRecording(manifestPath)), path);
+    if (paths.includes(groupsPath) && !withOtherGroups.includes(path))
+      assert.deepEqual(groups, recordedGroups(groupsPath), path);
+    compared += 1;
   }
+  assert.ok(compared >= 60, `${compared} SDLs`);
 });
 
-vectorTest("SDLs that the network's tools refuse are refused", () => {
-  const cases = listVectors("sdl/invalid").filter((path) => path.endsWith(".yaml"));
-  assert.ok(cases.length >= 10);
-  for (const path of cases) {
-    assert.throws(() => readSdl(readVector(path).toString(), path), { code: "AKP_SDL_REFUSED" }, path);
+test("an SDL that the network's tools reject or cut is rejected", () => {
+  for (const path of [rejectedHere, "objects/host-steps/host-upper.yaml"]) {
+    assert.throws(() => readSdl(readRecording(path).toString()), { code: "AKP_SDL_REFUSED" }, path);
   }
 });

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { createPublicKey, verify } from "node:crypto";
 import { test } from "node:test";
 import { type Answer, startNode } from "../../../../test/embedded-node.ts";
-import { readJsonVector, vectorTest } from "../../../../test/vectors.ts";
+import { readJsonRecording } from "../../../../test/recordings.ts";
 import {
   blockBytes,
   type Commit,
@@ -18,7 +18,7 @@ import { merkleRoot, sha256, upperHex } from "./merkle.ts";
 
 const recordedHeights = [3, 321, 322, 323, 325, 337, 338, 339, 411, 413, 415];
 
-vectorTest("the hashes of every recorded block come out as the real node computed them", () => {
+test("the hashes of every recorded block come out as the real node computed them", () => {
   for (const height of recordedHeights) {
     const { block_id, block } = recorded(height).block;
     const header = headerFrom(block.header);
@@ -31,7 +31,7 @@ vectorTest("the hashes of every recorded block come out as the real node compute
   }
 });
 
-vectorTest("the hash over the results of a recorded block stands in the next one", () => {
+test("the hash over the results of a recorded block stands in the next one", () => {
   for (const height of [321, 322, 337, 338]) {
     const results = recorded(height).block_results.txs_results.map((result: Answer) => ({
       ...result,
@@ -43,8 +43,8 @@ vectorTest("the hash over the results of a recorded block stands in the next one
   }
 });
 
-vectorTest("the recorded votes are signatures over the bytes that we would sign", () => {
-  const { validator_info } = readJsonVector<Answer>("chain/status.json").result;
+test("the recorded votes are signatures over the bytes that we would sign", () => {
+  const { validator_info } = readJsonRecording<Answer>("chain/status.json").result;
   for (const height of recordedHeights) {
     const { block } = recorded(height).block;
     assertSigned(block.header.chain_id, commitFrom(block.last_commit), validator_info.pub_key.value);
@@ -75,7 +75,7 @@ function assertSigned(chainId: string, commit: Commit, publicKey: string): void 
 }
 
 function recorded(height: number): Answer {
-  return readJsonVector(`chain/blocks/${height}.json`);
+  return readJsonRecording(`chain/blocks/${height}.json`);
 }
 
 function headerFrom(json: Answer): Header {

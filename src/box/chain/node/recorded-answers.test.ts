@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
-import { after, before } from "node:test";
+import { after, before, test } from "node:test";
 import { type Answer, startNode, type TestNode, wordsBase64 } from "../../../../test/embedded-node.ts";
 import { createOwner } from "../../../../test/owner.ts";
+import { readJsonRecording } from "../../../../test/recordings.ts";
 import { openRpcSocket } from "../../../../test/rpc-socket.ts";
-import { readJsonVector, vectorTest } from "../../../../test/vectors.ts";
 
 const owner = createOwner();
 let node: TestNode;
@@ -15,15 +15,15 @@ before(async () => {
 after(() => owner[Symbol.asyncDispose]());
 
 for (const method of ["status", "abci_info", "health", "akash", "consensus_params"]) {
-  vectorTest(`${method} has the keys and kinds that the real node's answer has`, async () => {
+  test(`${method} has the keys and kinds that the real node's answer has`, async () => {
     const { text } = await node.post(JSON.stringify({ jsonrpc: "2.0", id: 1, method, params: {} }));
-    assertSameShape(JSON.parse(text), readJsonVector(`chain/${method}.json`));
+    assertSameShape(JSON.parse(text), readJsonRecording(`chain/${method}.json`));
   });
 }
 
 for (const height of [3, 321, 322, 323, 325, 337, 338, 339, 411, 413, 415]) {
-  vectorTest(`block and block_results are shaped like the recorded block ${height}`, async () => {
-    const recorded = readJsonVector<Answer>(`chain/blocks/${height}.json`);
+  test(`block and block_results are shaped like the recorded block ${height}`, async () => {
+    const recorded = readJsonRecording<Answer>(`chain/blocks/${height}.json`);
     // Like with like: as many transactions, and those that failed there fail here.
     for (const { code } of recorded.block_results.txs_results ?? []) {
       const words = `${code === 0 ? "do" : "fail"} ${height} ${code}`;
@@ -35,20 +35,21 @@ for (const height of [3, 321, 322, 323, 325, 337, 338, 339, 411, 413, 415]) {
   });
 }
 
-vectorTest("what does not depend on the chain is the same, value for value", async () => {
-  const recorded = (name: string) => readJsonVector<Answer>(`chain/${name}.json`).result;
+test("what does not depend on the chain is the same, value for value", async () => {
+  const recorded = (name: string) => readJsonRecording<Answer>(`chain/${name}.json`).result;
   const akash = await node.call("akash");
   assert.deepEqual({ ...akash, chain_id: "lab-1" }, recorded("akash"));
   const { consensus_params } = await node.call("consensus_params");
   assert.deepEqual(consensus_params, recorded("consensus_params").consensus_params);
-  const { consensus_param_updates, validator_updates } = readJsonVector<Answer>("chain/blocks/411.json").block_results;
+  const { consensus_param_updates, validator_updates } =
+    readJsonRecording<Answer>("chain/blocks/411.json").block_results;
   const ours = await node.call("block_results");
   assert.deepEqual(ours.consensus_param_updates, consensus_param_updates);
   assert.deepEqual(ours.validator_updates, validator_updates);
 });
 
-vectorTest("a header subscription is answered and served like the recorded one", async () => {
-  const recorded = readJsonVector<Answer[]>("chain/subscribe-header.json");
+test("a header subscription is answered and served like the recorded one", async () => {
+  const recorded = readJsonRecording<Answer[]>("chain/subscribe-header.json");
   const client = await openRpcSocket(owner, node.rpcUrl);
   client.send("subscribe", { query: "tm.event='NewBlockHeader'" });
   await client.first(1);
@@ -60,21 +61,18 @@ vectorTest("a header subscription is answered and served like the recorded one",
   assert.deepEqual(messages[1].result.events, recorded[1].result.events);
 });
 
-vectorTest(
-  "a broadcast is answered with the fields of the recorded ones, the same bytes again with their error",
-  async () => {
-    const recorded = readJsonVector<Answer[]>("chain/refused.json");
-    const answerTo = (label: string) => recorded.find((each) => each.label === label)?.answer;
-    const tx = wordsBase64("three");
-    const fine = await node.call("broadcast_tx_sync", { tx });
-    assertSameShape(fine, answerTo("fine"));
-    assertSameShape(await node.call("broadcast_tx_sync", { tx: wordsBase64("bad one") }), answerTo("fee too small"));
-    const { text } = await node.post(
-      JSON.stringify({ jsonrpc: "2.0", id: 1, method: "broadcast_tx_sync", params: { tx } }),
-    );
-    assert.deepEqual(JSON.parse(text).error, answerTo("the same bytes again"));
-  },
-);
+test("a broadcast is answered with the fields of the recorded ones, the same bytes again with their error", async () => {
+  const recorded = readJsonRecording<Answer[]>("chain/refused.json");
+  const answerTo = (label: string) => recorded.find((each) => each.label === label)?.answer;
+  const tx = wordsBase64("three");
+  const fine = await node.call("broadcast_tx_sync", { tx });
+  assertSameShape(fine, answerTo("fine"));
+  assertSameShape(await node.call("broadcast_tx_sync", { tx: wordsBase64("bad one") }), answerTo("fee too small"));
+  const { text } = await node.post(
+    JSON.stringify({ jsonrpc: "2.0", id: 1, method: "broadcast_tx_sync", params: { tx } }),
+  );
+  assert.deepEqual(JSON.parse(text).error, answerTo("the same bytes again"));
+});
 
 /** The same keys in the same order, and values of the same kind; numbers in text stay numbers in text. */
 function assertSameShape(ours: unknown, theirs: unknown, at = "answer"): void {

@@ -13,8 +13,8 @@ import {
   xeon,
 } from "../../../../test/machine-tree.ts";
 import { filesFromFacts } from "../../../../test/node-facts.ts";
+import { readRecording } from "../../../../test/recordings.ts";
 import { runs } from "../../../../test/runs.ts";
-import { readVector, vectorTest } from "../../../../test/vectors.ts";
 import { limits } from "../../../runtime/limits.ts";
 import { builtInRegistry } from "../gpu-names/built-in-registry.ts";
 import { nameCard } from "../gpu-names/market-name.ts";
@@ -23,8 +23,8 @@ import { readHardwareAnswer } from "../hardware.ts";
 import { readInterfaces } from "./discover.ts";
 import { createTree } from "./tree.ts";
 
-vectorTest("the recorded machine with an H200 is seen as its own tools see it", async () => {
-  const hardware = await discoverIn(filesFromFacts(readVector("node-h200/facts.txt").toString()));
+test("the recorded machine with an H200 is seen as its own tools see it", async () => {
+  const hardware = await discoverIn(filesFromFacts(readRecording("node-h200/facts.txt").toString()));
   assert.deepEqual(hardware, {
     architecture: "amd64",
     cpus: [{ id: "0", vendor: "GenuineIntel", model: "Intel(R) Xeon(R) Processor", vcores: 16 }],

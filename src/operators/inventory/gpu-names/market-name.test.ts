@@ -2,7 +2,6 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
 import { runs } from "../../../../test/runs.ts";
-import { readVector, vectorTest } from "../../../../test/vectors.ts";
 import { computeCapabilityOf } from "../discovery/gpu-cards.ts";
 import type { GpuCard } from "../hardware.ts";
 import { builtInRegistry } from "./built-in-registry.ts";
@@ -13,14 +12,6 @@ import { interfaceKind, mergeRegistries } from "./registry.ts";
 function card(vendorId: string, deviceId: string, more: Partial<GpuCard> = {}): GpuCard {
   return { address: "0000:01:00.0", vendorId, deviceId, ...more };
 }
-
-vectorTest("every card that the network names has the same name here without any registry", () => {
-  for (const [vendorId, vendor] of parseRegistry(readVector("gpus.json").toString()).vendors) {
-    for (const [deviceId, device] of vendor.devices) {
-      assert.deepEqual(builtInRegistry.vendors.get(vendorId)?.devices.get(deviceId), device);
-    }
-  }
-});
 
 test("the cards known without a registry are sound, and so are their chips", () => {
   for (const [vendorId, { devices }] of builtInRegistry.vendors) {

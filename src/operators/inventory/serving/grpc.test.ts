@@ -90,14 +90,14 @@ test("the network's own client library reads the cluster and follows its changes
 test("a stream begins with the picture as it is, and hears nothing when nothing changes", async (t) => {
   const { publisher, stream } = await start(t);
   publisher.show(sampleInventory());
-  await publisher.next(undefined, AbortSignal.timeout(5_000));
+  await publisher.next(undefined, AbortSignal.timeout(60_000));
   const first = stream(streamCluster);
   await eventually("the picture", () => first.messages.length === 1);
   const told = publisher.told;
   publisher.show(sampleInventory());
   await eventually("the same picture to be looked at", () => publisher.counts.shown === 2);
   publisher.show(sampleInventory([withOnePodMore(sampleNode())]));
-  await publisher.next(told, AbortSignal.timeout(5_000));
+  await publisher.next(told, AbortSignal.timeout(60_000));
   await eventually("the change", () => first.messages.length === 2);
   assert.equal(publisher.counts.published, 2);
 });
@@ -117,7 +117,7 @@ test("a slow reader finds the newest picture next, and nothing piles up for it",
     const before = publisher.told;
     node = withOnePodMore(node);
     publisher.show(sampleInventory([node, ...nodes.slice(1)]));
-    await publisher.next(before, AbortSignal.timeout(5_000));
+    await publisher.next(before, AbortSignal.timeout(60_000));
   }
   call.stream.resume();
   const newest = await eventually("the newest picture", () => {
@@ -150,7 +150,7 @@ test("a node is asked for by its name, and without one the first is meant", asyn
   const tell = async (...list: NodeInventory[]) => {
     const { told } = publisher;
     publisher.show(sampleInventory(list));
-    await publisher.next(told, AbortSignal.timeout(5_000));
+    await publisher.next(told, AbortSignal.timeout(60_000));
   };
   await tell(a, withOnePodMore(b), c);
   await tell(a, b, withOnePodMore(c));
@@ -178,6 +178,6 @@ test("health says whether there is a picture", async (t) => {
   const check = async () => (await call("/grpc.health.v1.Health/Check", request)).message.at(1);
   assert.equal(await check(), 2);
   publisher.show(sampleInventory());
-  await publisher.next(undefined, AbortSignal.timeout(5_000));
+  await publisher.next(undefined, AbortSignal.timeout(60_000));
   assert.equal(await check(), 1);
 });

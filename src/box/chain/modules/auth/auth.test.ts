@@ -10,7 +10,7 @@ import {
   QueryParamsResponse,
 } from "@akashnetwork/chain-sdk/private-types/cosmos.v1beta1";
 import { alice, bob, createTestApp, sendMessage, type TestApp } from "../../../../../test/embedded-app.ts";
-import { readJsonVector, vectorTest } from "../../../../../test/vectors.ts";
+import { readJsonRecording } from "../../../../../test/recordings.ts";
 
 interface Packed {
   readonly typeUrl: string;
@@ -59,8 +59,8 @@ test("the parameters are the network's", () => {
   );
 });
 
-vectorTest("the modules that hold money have the addresses and permissions that they have on a real chain", () => {
-  const { response } = readJsonVector<{ response: { value: string } }>(
+test("the modules that hold money have the addresses and permissions that they have on a real chain", () => {
+  const { response } = readJsonRecording<{ response: { value: string } }>(
     "chain/queries/cosmos.auth.v1beta1.Query.Accounts.json",
   );
   const recorded = QueryAccountsResponse.decode(Buffer.from(response.value, "base64"));

@@ -9,7 +9,7 @@ import {
   QueryCertificatesResponse,
 } from "@akashnetwork/chain-sdk/private-types/akash.v1";
 import { alice, bob, createTestApp, type TestApp } from "../../../../../test/embedded-app.ts";
-import { readJsonVector, vectorTest } from "../../../../../test/vectors.ts";
+import { readJsonRecording } from "../../../../../test/recordings.ts";
 import {
   bits,
   element,
@@ -134,8 +134,8 @@ test("a certificate whose own key cannot be read, or with a number below zero, i
   assert.equal(chain.deliver(chain.sign(alice, [create(strange(undefined, Buffer.of(5)))])).code, 0);
 });
 
-vectorTest("the certificates of a real chain hold, and have the serials that it says", () => {
-  const { response } = readJsonVector<{ response: { value: string } }>(
+test("the certificates of a real chain hold, and have the serials that it says", () => {
+  const { response } = readJsonRecording<{ response: { value: string } }>(
     "chain/queries/akash.cert.v1.Query.Certificates.json",
   );
   const { certificates } = QueryCertificatesResponse.decode(Buffer.from(response.value, "base64"));
