@@ -141,7 +141,7 @@ test("a condition is posted to the address that was given, which is said nowhere
 
 const refused: { name: string; args?: string[]; env?: Record<string, string>; yaml?: string; says: RegExp[] }[] = [
   { name: "an unknown flag", args: ["--bid-timout", "5m"], says: [/--bid-timout/, /--bid-timeout/] },
-  { name: "an unknown variable", env: { AP_BID_TIMOUT: "5m" }, says: [/AP_BID_TIMOUT/, /AP_BID_TIMEOUT/] },
+  { name: "an invalid variable", env: { AP_BID_TIMEOUT: "soon" }, says: [/AP_BID_TIMEOUT/, /5m/] },
   {
     name: "an unknown key in provider.yaml",
     yaml: "host: https://provider.example.com\nbidpricecpuscal: 1.0\n",
@@ -171,6 +171,30 @@ for (const { name, args = [], env = {}, yaml, says } of refused) {
     assert.ok(!existsSync(dataDir));
   });
 }
+
+test("a restart with an invalid provider.yaml uses its last good content, and diagnostics need the data directory only", async (t) => {
+  const folder = temporaryFolder(t);
+  const [dataDir, file] = [join(folder, "data"), join(folder, "provider.yaml")];
+  const args = ["--data-dir", dataDir, "--provider-config", file];
+  writeFileSync(file, "host: https://provider.example.com\n");
+  const first = startProvider(t, args);
+  await first.says(/service=settings state=running/);
+  first.signal("SIGTERM");
+  assert.equal(await first.ended(), 0, first.said);
+
+  writeFileSync(file, "host: https://provider.example.com\nprice_target_cpu: lots\n");
+  const second = startProvider(t, args, fastClock);
+  await second.says(/ERROR .*provider\.yaml is invalid; starting with its last good content.*price_target_cpu/);
+  const conditions = () =>
+    giveCommand(["conditions"], { AP_DATA_DIR: dataDir, AP_PROVIDER_CONFIG: file, AP_BID_TIMEOUT: "soon" });
+  await eventually("the condition is listed", async () =>
+    /^SettingsFileInvalid .*\n {2}.*price_target_cpu/m.test((await conditions()).stdout),
+  );
+  writeFileSync(file, "host: https://provider.example.com\nprice_target_cpu: 2\n");
+  await eventually("the condition is cleared", async () => !/SettingsFileInvalid/.test((await conditions()).stdout));
+  second.signal("SIGTERM");
+  assert.equal(await second.ended(), 0, second.said);
+});
 
 test("Redis absent at start is said once, the provider runs, and connects when it appears", {
   skip: redisMissing,

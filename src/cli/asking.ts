@@ -14,7 +14,7 @@ import type { Question } from "../runtime/lifecycle.ts";
 import { takeSettings } from "./settings.ts";
 
 export interface Asker {
-  readonly settings: Config;
+  readonly settings: Pick<Config, "dataDir" | "policyFile">;
   ask<T>(about: string, question?: Question): Promise<Told<T>>;
   askOn<T>(about: string, question: Question, signal: AbortSignal): AsyncGenerator<Told<T>>;
   /** Asks the provider or, where none can answer, its journal: which of the two does not show in the answer. */
@@ -39,7 +39,7 @@ export function askingCommand(usage: string, description: string): Command {
 const unanswered = ["AKP_PROVIDER_NOT_RUNNING", "AKP_NOT_RUNNING_YET", "AKP_QUESTION_UNKNOWN"] as const;
 
 export function openAsker(command: Command): Asker {
-  const { values, warnings } = takeSettings(command);
+  const { values, warnings } = takeSettings(command, "ask");
   const { dataDir } = values;
   for (const warning of warnings) complain(`warning: ${warning}`);
   const asking = (about: string, question: Question) => ({ dataDir, about, question, clock: realClock });

@@ -34,8 +34,8 @@ test("config print speaks JSON when asked", async () => {
 
 test("config print refuses what run would refuse", async (t) => {
   const missing = join(temporaryFolder(t), "none.yaml");
-  await assert.rejects(run({ AP_BID_TIMOUT: "1m" }, "print"), (error) =>
-    ProviderError.is(error, "AKP_SETTING_UNKNOWN"),
+  await assert.rejects(run({ AP_BID_TIMEOUT: "soon" }, "print"), (error) =>
+    ProviderError.is(error, "AKP_SETTING_INVALID"),
   );
   await assert.rejects(run({}, "print", "--provider-config", missing), (error) => {
     return ProviderError.is(error, "AKP_SETTINGS_FILE_UNREADABLE");

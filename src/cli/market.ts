@@ -37,7 +37,7 @@ interface MarketGround {
 /** `prices` are the settings as they change. Without a kubeconfig, the service account of the pod we run in, or kubectl's own file. */
 export function marketOf(
   values: Config,
-  prices: () => PriceSettingsSource,
+  prices: PriceSettingsSource,
   kubeconfig: string | undefined,
   { environment, ...ground }: MarketGround,
 ): { readonly kube: GroundService<Kube>; readonly market: MarketOptions } {
@@ -46,7 +46,7 @@ export function marketOf(
   return { kube: createKubeService(connect), market: marketOptions(values, prices, inCluster) };
 }
 
-function marketOptions(values: Config, prices: () => PriceSettingsSource, inCluster: boolean): MarketOptions {
+function marketOptions(values: Config, prices: PriceSettingsSource, inCluster: boolean): MarketOptions {
   const { policyFile } = values;
   const at = (endpoint: Config["ipOperatorEndpoint"], { kube }: Foundation) => {
     invariant(kube, "what is sold is in a cluster");
@@ -70,7 +70,7 @@ function marketOptions(values: Config, prices: () => PriceSettingsSource, inClus
         createIpOperator(createGet(at(values.ipOperatorEndpoint, foundation), foundation.clock)),
     }),
     bidengine: bidEngineOf(values),
-    pricing: (foundation) => createPricing(prices(), foundation),
+    pricing: (foundation) => createPricing(prices, foundation),
     policies: (foundation) => createPolicySource(policyFile, foundation),
   };
 }

@@ -20,18 +20,20 @@ export function runCommand(): Command {
   const command = new Command("run").description("run the provider with your settings");
   addSettingOptions(command, "run");
   return command.action(async (_, given: Command) => {
-    const { values, sources, log, redactor, follow } = prepare(given);
+    const { values, sources, log, redactor, follow } = prepare(given, "run");
     const { dataDir, metricsListener, notifyUrl, shutdownTimeoutMs } = values;
     if (notifyUrl !== undefined) redactor.register(notifyUrl);
     const redis = redisOf(values);
     const chain = await chainOf(values, redactor, log);
     const ground = { environment: process.env, clock: realClock, random: realRandom, log };
+    const settings = follow(ground);
     const market = values.clusterK8s
-      ? marketOf(values, () => follow(ground), kubeconfigOf({ values, sources }), ground)
+      ? marketOf(values, settings, kubeconfigOf({ values, sources }), ground)
       : undefined;
     if (!market) log.info("not bidding, since no cluster is for sale", { setting: "cluster-k8s" });
     const provider = createProvider({
       dataDir,
+      settings,
       keep: { ordersMs: values.marketRetentionMs, ledgerMs: values.ledgerRetentionMs },
       ...(redis && { redis }),
       ...(metricsListener && { metricsListener }),

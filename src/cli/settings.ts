@@ -8,24 +8,37 @@ import { type FollowedSettings, followSettings } from "../config/followed-settin
 import { type LoadedConfig, loadConfig } from "../config/load.ts";
 import { givenFlags } from "../config/options.ts";
 import type { ReadFile } from "../config/problem.ts";
+import { checkPricing } from "../config/resolve.ts";
 import { type Config, liveSettings } from "../config/table.ts";
-import type { Clock } from "../runtime/clock.ts";
+import { openToRead } from "../journal/read-only.ts";
+import { type Clock, realClock } from "../runtime/clock.ts";
+import { reasonOf } from "../runtime/errors.ts";
 import { createLog, type Log } from "../runtime/log.ts";
 import { createRedactor, type Redactor } from "../runtime/redact.ts";
 
 export interface TakenSettings extends LoadedConfig {
   /** For whatever prints: it knows every secret among them. */
   readonly redactor: Redactor;
-  /** With provider.yaml as it changes. Throws where there is no price for anything. */
+  /** Why provider.yaml is not in force as it is now: its last good content is. */
+  readonly rejected?: string;
+  /** With provider.yaml as it changes. */
   follow(ground: { readonly clock: Clock; readonly log: Log }): FollowedSettings;
 }
 
-/** Secrets leave the environment as soon as they are read: every program that this one starts would inherit them. */
-export function takeSettings(command: Command): TakenSettings {
+/**
+ * Secrets leave the environment as soon as they are read: every program that this one starts would inherit them. With "ask", only
+ * the settings of commands that read a data directory have values.
+ */
+export function takeSettings(command: Command, program?: "ask" | "run"): TakenSettings {
   const flags = givenFlags(command);
   const env = withoutOwn(command, process.env);
-  const load = (readFile: ReadFile) => loadConfig({ flags, env, readFile });
-  const loaded = load((path) => readFileSync(path, "utf8"));
+  const load = (readFile: ReadFile) => {
+    const read = loadConfig({ flags, env, readFile, program: program === "ask" ? "ask" : undefined });
+    if (program === "run" && read.values.clusterK8s) checkPricing(read);
+    return read;
+  };
+  const dataDir = () => loadConfig({ flags, env, readFile: readText, program: "ask" }).values.dataDir;
+  const loaded = program === "run" ? loadOrFallBack(load, dataDir) : load(readText);
   for (const name of secretVariables) delete process.env[name];
   const redactor = createRedactor();
   for (const [name, { format }] of liveSettings) {
@@ -35,23 +48,52 @@ export function takeSettings(command: Command): TakenSettings {
   return { ...loaded, redactor, follow: (ground) => followSettings(loaded, load, ground) };
 }
 
+const readText: ReadFile = (path) => readFileSync(path, "utf8");
+
+/** With the last good content of provider.yaml from the journal, where that is what is wrong: leases need a provider that starts. */
+function loadOrFallBack(
+  load: (readFile: ReadFile) => LoadedConfig,
+  dataDir: () => string,
+): LoadedConfig & Pick<TakenSettings, "rejected"> {
+  try {
+    return load(readText);
+  } catch (thrown) {
+    try {
+      const { read, close } = openToRead(dataDir(), realClock);
+      try {
+        return { ...load((path) => read.files.get(path) ?? readText(path)), rejected: reasonOf(thrown) };
+      } finally {
+        close();
+      }
+    } catch {
+      // Without a journal, or where flags or variables are wrong too.
+      throw thrown;
+    }
+  }
+}
+
 /** A command that has a flag of its own reads its variable too; a setting of that name is not meant. */
 function withoutOwn({ options }: Command, env: Environment): Environment {
   const own = new Set(options.flatMap(({ envVar }) => envVar?.replace(/^(AP|AKASH)_/, "") ?? []));
   return Object.fromEntries(Object.entries(env).filter(([name]) => !own.has(name.replace(/^(AP|AKASH)_/, ""))));
 }
 
-export interface Prepared extends Pick<TakenSettings, "values" | "sources" | "redactor" | "follow"> {
+export interface Prepared extends TakenSettings {
   readonly log: Log;
 }
 
 /** What every program that runs for long does first: reads its settings and opens its log. */
-export function prepare(command: Command): Prepared {
-  const { values, sources, redactor, warnings, follow } = takeSettings(command);
+export function prepare(command: Command, program?: "run"): Prepared {
+  const settings = takeSettings(command, program);
+  const { values, redactor, warnings, rejected: reason } = settings;
   const { logLevel: level, logFormat: format, logColor: color, logTimestamp: timestamp } = values;
   const log = createLog({ level, format, color, timestamp, redactor });
   for (const warning of warnings) log.info("settings warning", { module: "config", warning });
-  return { values, sources, log, redactor, follow };
+  if (reason !== undefined) {
+    const path = values.providerConfig;
+    log.error("provider.yaml is invalid; starting with its last good content", { module: "config", path, reason });
+  }
+  return { ...settings, log };
 }
 
 /** The default is a guess that a pod's own service account goes before. */

@@ -1,8 +1,8 @@
 /** Settings from environment variables: AP_<NAME>, then AKASH_<NAME>, as existing providers have them. */
 
 import { isFamiliar, isOfTheNode, isServiceLink, whyIneffective } from "./foreign-variables.ts";
-import { isTypoOf, nearest } from "./nearest.ts";
-import { type Findings, type Given, givenAt, type ReadFile, readFileAt, unknownSetting } from "./problem.ts";
+import { nearest } from "./nearest.ts";
+import { type Findings, type Given, givenAt, type ReadFile, readFileAt } from "./problem.ts";
 import { settingsByFlag, variableOf } from "./table.ts";
 
 export type Environment = Readonly<Record<string, string | undefined>>;
@@ -33,7 +33,12 @@ export const secretVariables: readonly string[] = [...settingsByFlag.values()]
   .flatMap(({ flag }) => prefixes.map((prefix) => `${prefix}${variableOf(flag)}`));
 
 /** What the environment gives, by flag. A secret may be in a file, as Kubernetes and Docker hand them out. */
-export function readEnvironment(environment: Environment, readFile: ReadFile, findings: Findings): Map<string, Given> {
+export function readEnvironment(
+  environment: Environment,
+  isUsed: (flag: string) => boolean,
+  readFile: ReadFile,
+  findings: Findings,
+): Map<string, Given> {
   const set = new Map<string, string>();
   for (const [name, value] of Object.entries(environment)) {
     if (value && !isServiceLink(name, value)) set.set(name, value);
@@ -41,7 +46,7 @@ export function readEnvironment(environment: Environment, readFile: ReadFile, fi
   const given = new Map<string, Given>();
   for (const [variable, { flag, isFile }] of variables) {
     const value = set.get(variable);
-    if (value === undefined || given.has(flag)) continue;
+    if (value === undefined || given.has(flag) || !isUsed(flag)) continue;
     const source = `environment ${variable}`;
     const text = isFile ? readFileAt(source, value, readFile, findings)?.replace(/\r?\n$/, "") : value;
     if (text !== undefined) given.set(flag, givenAt(source, flag, text));
@@ -51,7 +56,7 @@ export function readEnvironment(environment: Environment, readFile: ReadFile, fi
 }
 
 /** What to make of a variable that is no setting. */
-function judge(variable: string, value: string, given: Map<string, Given>, { problems, warnings }: Findings): void {
+function judge(variable: string, value: string, given: Map<string, Given>, { warnings }: Findings): void {
   if (variable === unprefixed && !given.has("deployment-network-policies-enabled")) {
     const right = `AP_${unprefixed}=${value}`;
     warnings.push(`${unprefixed} has no effect, since it lacks the prefix; write ${right} if you mean it.`);
@@ -68,20 +73,10 @@ function judge(variable: string, value: string, given: Map<string, Given>, { pro
   const why = whyIneffective(name);
   if (why !== undefined) {
     warnings.push(`${variable} has no effect: ${why}.`);
-  } else if (isFamiliar(prefix, name)) {
-    return;
-  } else if (prefix === "AP_" ? nearest(variable, namesWith(prefix)) : isTypo(name)) {
-    // Whoever writes AP_ means us, so whatever resembles a setting is one misspelt. AKASH_ is shared: only a slip is.
-    problems.push(unknownSetting("environment", variable, namesWith(prefix)));
-  } else if (!isOfTheNode(name)) {
-    warnings.push(`${variable} has no effect: it is not a setting of this program.`);
+  } else if (!isFamiliar(prefix, name) && !isOfTheNode(name)) {
+    const names = [...variables.keys()].filter((each) => each.startsWith(prefix));
+    const similar = nearest(variable, names);
+    const hint = similar === undefined ? "" : ` Did you mean ${similar}?`;
+    warnings.push(`${variable} has no effect: it is not a setting of this program.${hint}`);
   }
-}
-
-function isTypo(name: string): boolean {
-  return [...settingsByFlag.keys()].some((flag) => isTypoOf(name, flag));
-}
-
-function namesWith(prefix: string): string[] {
-  return [...variables.keys()].filter((name) => name.startsWith(prefix));
 }

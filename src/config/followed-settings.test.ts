@@ -38,7 +38,7 @@ test("a price that changes in provider.yaml is in force within seconds, and a ba
   assert.equal(showDecimal(settings.current.bidPriceMemoryScale.general ?? { atto: 0n }), "7", "flags still hold");
 
   const bad: [string, RegExp][] = [
-    ["bidpricecpuscale: cheap\n", /provider\.yaml:1:\d+: bidpricecpuscale cannot be "cheap".*stay in force/],
+    ["bidpricecpuscale: cheap\n", /provider\.yaml:1:\d+: bidpricecpuscale cannot be "cheap".*stays in force/],
     ["bidpricecpuscal: 1\n", /there is no setting bidpricecpuscal/],
     ["{", /not valid YAML/],
   ];
@@ -47,6 +47,7 @@ test("a price that changes in provider.yaml is in force within seconds, and a ba
     await look();
     assert.match(settings.trouble ?? "", expected);
     assert.equal(price(), "2.5");
+    assert.match(settings.lastGood?.text ?? "", /^bidpricecpuscale: 2\.5\n/);
   }
   unlinkSync(path);
   await look();
@@ -54,33 +55,7 @@ test("a price that changes in provider.yaml is in force within seconds, and a ba
   writeFileSync(path, "bidpricecpuscale: 3\n");
   await look();
   assert.deepEqual([price(), settings.trouble], ["3", undefined]);
-});
-
-test("prices that are all zero are refused at start, and later leave the last good ones in force", async (t) => {
-  const path = join(temporaryFolder(t), "provider.yaml");
-  const load = (readFile: ReadFile) => loadConfig({ flags: { "provider-config": path }, env: {}, readFile });
-  const clock = createVirtualClock();
-  assert.throws(
-    () =>
-      followSettings(
-        load(() => "{}"),
-        load,
-        { clock, log: silentLog },
-      ),
-    /all its prices are zero/,
-  );
-  assert.equal(clock.pendingTimers, 0);
-  writeFileSync(path, "bidpricecpuscale: 1\n");
-  const settings = followSettings(
-    load(() => "bidpricecpuscale: 1\n"),
-    load,
-    { clock, log: silentLog },
-  );
-  t.after(settings.close);
-  writeFileSync(path, "bidpricecpuscale: 0\n");
-  await clock.advance(limits.followedFileMs);
-  assert.match(settings.trouble ?? "", /all its prices are zero/);
-  assert.equal(settings.current.bidPriceCpuScale.general?.atto, 10n ** 18n);
+  assert.deepEqual(settings.lastGood, { path, text: "bidpricecpuscale: 3\n" });
 });
 
 test("without a provider.yaml the settings stay as they were given", () => {

@@ -5,42 +5,42 @@ import { followFile } from "../runtime/followed-file.ts";
 import type { Log } from "../runtime/log.ts";
 import type { LoadedConfig } from "./load.ts";
 import type { ReadFile } from "./problem.ts";
-import { checkPricing } from "./resolve.ts";
 import type { Config } from "./table.ts";
 
 export interface FollowedSettings {
   readonly current: Config;
+  /** The file that `current` was read from; undefined while its content is invalid since the start. */
+  readonly lastGood: { readonly path: string; readonly text: string } | undefined;
   readonly trouble: string | undefined;
   onChange(listener: () => void): void;
   close(): void;
 }
 
-/**
- * Loads them as they were loaded first, whenever the file says something else. Throws where a provider would bid nothing
- * for everything: at first that ends it, and later the last good prices stay.
- */
+/** Loads them as they were loaded first, whenever the file changes. What `load` throws leaves the last good ones in force. */
 export function followSettings(
   first: LoadedConfig,
   load: (readFile: ReadFile) => LoadedConfig,
   { clock, log }: { clock: Clock; log: Log },
 ): FollowedSettings {
-  checkPricing(first);
   const { providerConfig: path } = first.values;
   if (path === undefined) {
-    return { current: first.values, trouble: undefined, onChange: () => undefined, close: () => undefined };
+    const none = { lastGood: undefined, trouble: undefined };
+    return { current: first.values, ...none, onChange: () => undefined, close: () => undefined };
   }
   const read = (text: string) => {
     const loaded = load((each) => (each === path ? text : readFileSync(each, "utf8")));
-    checkPricing(loaded);
-    return loaded.values;
+    return { values: loaded.values, text };
   };
   const file = followFile({ path, read, what: "settings file" }, { clock, log: log.with({ module: "config" }) });
   return {
     get current() {
-      return file.current ?? first.values;
+      return file.current?.values ?? first.values;
+    },
+    get lastGood() {
+      return file.current && { path, text: file.current.text };
     },
     get trouble() {
-      return file.trouble && `${file.trouble}; the last good prices stay in force`;
+      return file.trouble && `${file.trouble}; the last good content stays in force`;
     },
     onChange: file.onChange,
     close: file.close,

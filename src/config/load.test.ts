@@ -136,16 +136,27 @@ test("a time without a unit is refused with the units it could have", () => {
 });
 
 test("several faults are told together, with where each one is", () => {
-  const error = refusal({ gas: "much" }, { AKASH_BID_DEPOSIT: "5", AP_BID_DEPOSITS: "1" }, {});
+  const files = { "p.yaml": "\nbidpricecpuscal: 1\n" };
+  const error = refusal({ gas: "much", "provider-config": "p.yaml" }, { AKASH_BID_DEPOSIT: "5" }, files);
   assert.equal(error.code, "AKP_SETTINGS_REFUSED");
   for (const part of [
     "3 settings",
     "flag --gas:",
     "environment AKASH_BID_DEPOSIT:",
-    "environment: there is no setting AP_BID_DEPOSITS",
+    "p.yaml:2:1: there is no setting bidpricecpuscal",
   ]) {
     assert.ok(error.message.includes(part), part);
   }
+});
+
+test("a command that needs the data directory only is not stopped by other settings, whatever is wrong with them", () => {
+  const { values, warnings } = loadConfig({
+    flags: {},
+    env: { HOME: "/root", AP_DATA_DIR: "/data", AP_GAS: "much", AP_CLUSTER_K8S: "no", AP_KEY_PASSPHRASE_FILE: "/none" },
+    readFile: (path) => raise(new Error(`${path} was read`)),
+    program: "ask",
+  });
+  assert.deepEqual([values.dataDir, warnings], ["/data", []]);
 });
 
 test("a flag that does not exist is refused with the nearest one", () => {

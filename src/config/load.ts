@@ -15,7 +15,7 @@ import {
 } from "./problem.ts";
 import { readProviderFile } from "./provider-file.ts";
 import { expandHome, type Resolved, resolve } from "./resolve.ts";
-import type { LiveSetting } from "./setting.ts";
+import type { LiveSetting, Program, Setting } from "./setting.ts";
 import { settingsByFlag, variableOf } from "./table.ts";
 
 /** What the command line gave, by flag: a text, several texts, or true for a flag without a value. */
@@ -25,6 +25,8 @@ interface Inputs {
   readonly flags: Flags;
   readonly env: Environment;
   readonly readFile: ReadFile;
+  /** Of its settings only, as diagnostics have to work while others are wrong; all others have no value then. */
+  readonly program?: Program | undefined;
 }
 
 export interface LoadedConfig extends Resolved {
@@ -33,14 +35,19 @@ export interface LoadedConfig extends Resolved {
 }
 
 /** Throws everything that is wrong at once. */
-export function loadConfig({ flags, env, readFile }: Inputs): LoadedConfig {
+export function loadConfig({ flags, env, readFile, program }: Inputs): LoadedConfig {
   const findings: Findings = { problems: [], warnings: [] };
-  const byFlag = new Map([...readEnvironment(env, readFile, findings), ...readFlags(flags, findings)]);
+  const isUsed = ({ usedBy }: Setting) => program === undefined || usedBy.includes(program);
+  const isUsedFlag = (flag: string) => {
+    const setting = settingsByFlag.get(flag);
+    return setting !== undefined && isUsed(setting);
+  };
+  const byFlag = new Map([...readEnvironment(env, isUsedFlag, readFile, findings), ...readFlags(flags, findings)]);
   const userHome = env["HOME"] ?? "";
   const byKey = readFileOf(byFlag.get("provider-config"), userHome, readFile, findings);
   judgeInert(byFlag, findings);
   const givenFor = ({ flag = "", key = "" }: LiveSetting<unknown>) => byFlag.get(flag) ?? byKey.get(key);
-  const resolved = resolve(givenFor, userHome, findings);
+  const resolved = resolve(givenFor, isUsed, userHome, findings);
   refuse(findings.problems);
   return { ...resolved, warnings: findings.warnings };
 }

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
 import { runs } from "../../test/runs.ts";
-import { editDistance, isSameName, isTypoOf, nearest } from "./nearest.ts";
+import { editDistance, isSameName, nearest } from "./nearest.ts";
 
 const word = fc.string({ unit: fc.constantFrom("a", "b", "c"), maxLength: 8 });
 
@@ -33,12 +33,6 @@ test("the nearest name is found whatever its case and its dashes", () => {
 test("nothing is suggested for a word that resembles nothing", () => {
   assert.equal(nearest("foo", ["from", "node", "home"]), undefined);
   assert.equal(nearest("x".repeat(100_000), ["from"]), undefined);
-});
-
-test("a short name needs to be closer than a long one to count as a typing error", () => {
-  assert.equal(isTypoOf("NODEE", "node"), true);
-  assert.equal(isTypoOf("NET", "node"), false);
-  assert.equal(isTypoOf("WITHDRAWL_PERIODE", "withdrawal-period"), true);
 });
 
 test("names are the same but for case, dashes and underscores", () => {

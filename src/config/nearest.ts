@@ -31,11 +31,6 @@ export function nearest(word: string, candidates: Iterable<string>): string | un
   return best;
 }
 
-/** So close that it can only be a slip of the fingers; short names differ by one letter and mean something else. */
-export function isTypoOf(word: string, name: string): boolean {
-  return word.length <= longestWord && editDistance(plainOf(word), plainOf(name)) <= (name.length < 8 ? 1 : 2);
-}
-
 /** The same name as another, were it not for case, dashes and underscores: bidPriceCpuScale and bid-price-cpu-scale. */
 export function isSameName(one: string, other: string): boolean {
   return plainOf(one) === plainOf(other);

@@ -16,7 +16,13 @@ export interface Resolved {
 
 type GivenFor = (setting: LiveSetting<unknown>) => Given | undefined;
 
-export function resolve(givenFor: GivenFor, userHome: string, findings: Findings): Resolved {
+/** A setting that is not used has no value, and no rule is applied to it. */
+export function resolve(
+  givenFor: GivenFor,
+  isUsed: (setting: LiveSetting<unknown>) => boolean,
+  userHome: string,
+  findings: Findings,
+): Resolved {
   const values = new Map<SettingName, unknown>();
   const sources = new Map<SettingName, string>();
   const wrong = new Set<SettingName>();
@@ -30,6 +36,10 @@ export function resolve(givenFor: GivenFor, userHome: string, findings: Findings
       liveSettings.some(([, setting]) => setting.flag === flag && (givenFor(setting)?.raw ?? "") !== ""),
   };
   for (const [name, setting] of liveSettings) {
+    if (!isUsed(setting)) {
+      wrong.add(name);
+      continue;
+    }
     const given = givenFor(setting);
     const { value, problems } = given ? readGiven(setting, given, userHome) : readDefault(setting, surroundings);
     values.set(name, value);

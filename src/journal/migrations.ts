@@ -303,6 +303,12 @@ export const migrations: readonly string[] = [
     PRIMARY KEY (type, subject)
   ) STRICT, WITHOUT ROWID;
   `,
+  `
+  CREATE TABLE files (
+    path TEXT PRIMARY KEY,
+    text TEXT NOT NULL
+  ) STRICT, WITHOUT ROWID;
+  `,
 ];
 
 /** Takes the steps that are missing, each whole or not at all. */

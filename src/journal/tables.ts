@@ -37,6 +37,7 @@ export interface Tables {
   readonly tenants: Tenants;
   readonly certificates: Certificates;
   readonly conditions: Conditions;
+  readonly files: Files;
 }
 
 export type TableName = keyof Tables;
@@ -71,6 +72,7 @@ export function createTables(sql: Sql, clock: Clock): Tables {
     tenants: createTenants(sql),
     certificates: createCertificates(sql),
     conditions: createConditions(sql),
+    files: createFiles(sql),
   };
 }
 
@@ -86,5 +88,17 @@ function createCursor(sql: Sql) {
     /** The last height that was worked through, or undefined on a chain never followed. */
     get: (chainId: string) => get(chainId)?.height,
     set: (chainId: string, height: bigint) => void set(chainId, height),
+  };
+}
+
+/** The last good content of files that an operator edits. */
+type Files = ReturnType<typeof createFiles>;
+
+function createFiles(sql: Sql) {
+  const get = sql.one<{ text: string }>("SELECT text FROM files WHERE path = ?");
+  const put = sql.run("INSERT OR REPLACE INTO files (path, text) VALUES (?, ?)");
+  return {
+    get: (path: string) => get(path)?.text,
+    put: (path: string, text: string) => void put(path, text),
   };
 }

@@ -24,6 +24,7 @@ import type { InventoryFeed } from "../cluster/inventory/feed.ts";
 import { createConditionsService } from "../conditions/conditions-service.ts";
 import type { HeldCondition } from "../conditions/held-conditions.ts";
 import type { Receiver } from "../conditions/notification.ts";
+import type { FollowedSettings } from "../config/followed-settings.ts";
 import { createCertificateService } from "../gateway/certificate/certificate-service.ts";
 import { createGatewayService, type GatewayDocument, type GatewayOptions } from "../gateway/gateway-service.ts";
 import type { Journal } from "../journal/journal.ts";
@@ -44,9 +45,12 @@ import { createMetricsListener } from "../runtime/metrics-listener.ts";
 import { createProcess, type Process, type ProcessStatus } from "../runtime/process.ts";
 import type { Random } from "../runtime/random.ts";
 import { announce } from "./announce.ts";
+import { createSettingsService } from "./settings-service.ts";
 
 export interface ProviderOptions {
   readonly dataDir: string;
+  /** Where they follow a file, its content is kept for the next start. */
+  readonly settings?: FollowedSettings;
   /** How long the ends of orders are remembered, and the books. */
   readonly keep?: Keep;
   /** Without it the bus stays inside the process. */
@@ -185,6 +189,7 @@ export function createProvider(options: ProviderOptions): Provider {
     ...before,
     // Its lock makes us the only one in the directory, so that the control socket is ours alone.
     journal,
+    ...(options.settings ? [createSettingsService(options.settings, foundation)] : []),
     bus,
     ...(options.control ? [createControlService({ dataDir, ask, clock, log })] : []),
     // Before the chain, so that a start that waits for its nodes can be watched.
