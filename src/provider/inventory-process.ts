@@ -36,9 +36,11 @@ async function settleOptions(
   const pod = ownPod(kube, "operator-inventory", options, scope.signal);
   const { discoveryImage } = options;
   let image = discoveryImage.given ? discoveryImage.value : undefined;
+  let pullSecrets: readonly string[] = [];
   let self: ObjectReference | undefined;
   const known = pod.then((found) => {
     image = settle(discoveryImage, found?.image);
+    pullSecrets = found?.pullSecrets ?? [];
     self = found?.reference;
   });
   // A read that hangs does not hold up the end.
@@ -49,6 +51,7 @@ async function settleOptions(
     discovery: {
       namespace: options.discoveryNamespace,
       image: () => image,
+      pullSecrets: () => pullSecrets,
       port: options.discoveryPort,
       privileged: options.discoveryPrivileged,
     },

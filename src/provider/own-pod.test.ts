@@ -27,3 +27,22 @@ test("whoever names the ports needs no pod: none is asked for, and none that can
   await new Promise((resolve) => setImmediate(resolve));
   assert.deepEqual([asked, broken], [0, []]);
 });
+
+test("an operator takes image, pull secrets and ports from its own container", async () => {
+  const spec = {
+    imagePullSecrets: [{ name: "registry" }],
+    containers: [
+      { name: "sidecar" },
+      { name: "operator", image: "own:1", ports: [{ name: "rest", containerPort: 8080 }] },
+    ],
+  };
+  const get = async () => ({ metadata: { name: "operator-0", uid: "u-1" }, spec });
+  const options = {
+    podName: "operator-0",
+    podNamespace: "akash-services",
+    clock: createVirtualClock(),
+    log: silentLog,
+  };
+  const found = await ownPod({ get } as unknown as Kube, "operator", options, new AbortController().signal);
+  assert.partialDeepStrictEqual(found, { image: "own:1", pullSecrets: ["registry"], ports: { rest: 8080 } });
+});

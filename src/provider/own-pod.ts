@@ -18,6 +18,7 @@ export interface OwnPodOptions {
 interface OwnPod {
   readonly reference: ObjectReference;
   readonly image: string | undefined;
+  readonly pullSecrets: readonly string[];
   /** The ports that others know, by name: "rest", "grpc". */
   readonly ports: Readonly<Record<string, number>>;
 }
@@ -74,7 +75,8 @@ function readOwnPod(
   container: string,
   at: { readonly namespace: string; readonly name: string },
 ): OwnPod {
-  const containers = recordsOf(fieldsOf(pod["spec"])["containers"]);
+  const spec = fieldsOf(pod["spec"]);
+  const containers = recordsOf(spec["containers"]);
   const own = containers.find(({ name }) => name === container) ?? containers[0] ?? {};
   const ports = recordsOf(own["ports"]).flatMap(({ name, containerPort }) =>
     textOf(name) ? [[textOf(name), Number(containerPort)] as const] : [],
@@ -83,6 +85,7 @@ function readOwnPod(
   return {
     reference: { apiVersion: "v1", kind: "Pod", ...at, ...(uid !== undefined && { uid }) },
     image: textOf(own["image"]),
+    pullSecrets: recordsOf(spec["imagePullSecrets"]).flatMap(({ name }) => textOf(name) ?? []),
     ports: Object.fromEntries(ports),
   };
 }

@@ -48,6 +48,12 @@ test("a discovery pod is put on its node whatever is there, asks for nothing, an
   assert.equal(spec["priorityClassName"], undefined);
 });
 
+test("a discovery pod has the pull secrets of its operator", () => {
+  const withSecrets = discoveryPod(node, { ...options, pullSecrets: ["registry"] });
+  assert.deepEqual((withSecrets["spec"] as Spec)["imagePullSecrets"], [{ name: "registry" }]);
+  assert.equal(isMadeAs(livePod(pod), "one", { ...options, pullSecrets: ["registry"] }), false, "it is replaced");
+});
+
 test("a discovery pod cannot speak to the API server, and goes with its node", () => {
   assert.equal(spec["automountServiceAccountToken"], false);
   assert.equal(spec["serviceAccountName"], undefined);

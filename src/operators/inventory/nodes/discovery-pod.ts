@@ -7,6 +7,8 @@ export interface DiscoveryPodOptions {
   readonly namespace: string;
   /** The operator's own, so that both always speak the same language. */
   readonly image: string;
+  /** For that image: Secrets in the same namespace. */
+  readonly pullSecrets?: readonly string[];
   readonly port: number;
   /** Else it runs as nobody, without any capability. */
   readonly privileged: boolean;
@@ -60,7 +62,7 @@ export function discoveryPod(node: DiscoveryNode, options: DiscoveryPodOptions):
 
 function podSpec(
   nodeName: string,
-  { image, port, privileged }: DiscoveryPodOptions,
+  { image, pullSecrets = [], port, privileged }: DiscoveryPodOptions,
 ): Readonly<Record<string, unknown>> {
   const probe = { httpGet: { path: "/health", port }, timeoutSeconds: 5 };
   const mount = (name: string) => ({ name, mountPath: `${hostRoot}/${name}`, readOnly: true });
@@ -74,6 +76,7 @@ function podSpec(
     automountServiceAccountToken: false,
     enableServiceLinks: false,
     terminationGracePeriodSeconds: 1,
+    ...(pullSecrets.length > 0 && { imagePullSecrets: pullSecrets.map((name) => ({ name })) }),
     containers: [
       {
         name: "discovery",

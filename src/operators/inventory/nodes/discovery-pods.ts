@@ -29,9 +29,10 @@ import { createRemakeBackOff, createRollout } from "./pod-replacement.ts";
 /** What becomes of a node's pod: one is wanted, it may stay as it is, or it has to go. */
 export type DesiredPod = { readonly wanted: DiscoveryNode } | "kept" | "unwanted";
 
-export interface DiscoveryOptions extends Omit<DiscoveryPodOptions, "image"> {
+export interface DiscoveryOptions extends Omit<DiscoveryPodOptions, "image" | "pullSecrets"> {
   /** Undefined while it is not known yet: then no pod is made. */
   readonly image: () => string | undefined;
+  readonly pullSecrets?: () => readonly string[];
 }
 
 interface DiscoveryPodsDeps extends OperatorGround {
@@ -127,7 +128,7 @@ export function createDiscoveryPods(options: DiscoveryOptions, deps: DiscoveryPo
       else missing(node, "the image of its discovery pod is not known yet");
       return recheck(limits.ownPodRetryMs);
     }
-    const recipe = { ...options, image };
+    const recipe = { ...options, image, pullSecrets: options.pullSecrets?.() ?? [] };
     if (!live) return make(discoveryPod(desired.wanted, recipe), node);
     if (live.deleting) return waiting("pod", "the one before it is going");
     if (live.finished) return replaceFinished(node, live);
