@@ -1,5 +1,5 @@
 /** Carries a command over a WebSocket as the API server does (v5.channel.k8s.io): one byte for the channel, then its bytes. */
-import type { Readable } from "node:stream";
+import type { Duplex, Readable } from "node:stream";
 import type { WebSocket } from "ws";
 import type { ExecOptions, ExecSession, ObjectAt } from "../src/kube/kube.ts";
 import { reasonOf } from "../src/runtime/errors.ts";
@@ -61,6 +61,17 @@ export function bridgeExec(socket: WebSocket, session: ExecSession): void {
     })
     // The one who asked has gone.
     .catch(() => socket.terminate());
+}
+
+/** Carries a connection to a port as the API server does (v4.channel.k8s.io): each channel begins with the port's number. */
+export function bridgePort(socket: WebSocket, port: number, connection: Duplex): void {
+  const start = Buffer.of(port & 0xff, port >> 8);
+  for (const channel of [0, 1]) socket.send(Buffer.concat([Buffer.of(channel), start]));
+  connection.on("data", (bytes: Buffer) => socket.send(Buffer.concat([Buffer.of(0), bytes])));
+  connection.on("error", (thrown) => socket.send(Buffer.concat([Buffer.of(1), Buffer.from(thrown.message)])));
+  connection.on("close", () => socket.close());
+  socket.on("message", (data: Buffer) => void (data[0] === 0 && connection.write(data.subarray(1))));
+  socket.on("close", () => connection.destroy());
 }
 
 function exitStatus(code: number): object {

@@ -269,19 +269,15 @@ test("the operator is found by the setting, or in the cluster at its Service wit
     await locateHostnameOperator({ endpoint, inCluster: false, kube: kubeWith(undefined) }, never),
     endpoint,
   );
-  assert.equal(
-    (
-      await find([
-        { name: "rest", port: 8080 },
-        { name: "grpc", port: 8081 },
-      ])
-    ).port,
-    8081,
-  );
+  const ports = [
+    { name: "rest", port: 8080 },
+    { name: "grpc", port: 8081 },
+  ];
+  assert.deepEqual(await find(ports), { host: "operator-hostname.akash-services.svc.cluster.local", port: 8081 });
   // As the network's own operator has it.
   await assert.rejects(find([{ name: "rest", port: 8080 }]), /has no port named grpc/);
   await assert.rejects(find(undefined), /there is no Service operator-hostname/);
-  await assert.rejects(find(undefined, false), /--hostname-operator-endpoint is needed/);
+  await assert.rejects(find(undefined, false), /there is no Service operator-hostname/);
 });
 
 test("lease status says how its host names are doing, beside what the network tells, and only of services that are shown", async () => {

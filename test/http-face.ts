@@ -8,7 +8,7 @@ import { buffer } from "node:stream/consumers";
 import { WebSocketServer } from "ws";
 import type { SimulatedCluster } from "../src/box/cluster/simulated-kube.ts";
 import { ProviderError } from "../src/runtime/errors.ts";
-import { bridgeExec, readExecUrl } from "./exec-bridge.ts";
+import { bridgeExec, bridgePort, readExecUrl } from "./exec-bridge.ts";
 import type { Owner } from "./owner.ts";
 
 export type HttpFace = Awaited<ReturnType<typeof startHttpFace>>;
@@ -49,7 +49,15 @@ export async function startHttpFace(owner: Owner, cluster: SimulatedCluster) {
   const sockets = new WebSocketServer({ noServer: true, handleProtocols: (names) => [...names][0] ?? false });
 
   async function upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): Promise<void> {
-    const { at, options } = readExecUrl(new URL(request.url ?? "/", "http://face"));
+    const url = new URL(request.url ?? "/", "http://face");
+    const [, namespace = "", name = ""] = /\/namespaces\/([^/]+)\/pods\/([^/]+)\/portforward$/.exec(url.pathname) ?? [];
+    if (name !== "") {
+      const port = Number(url.searchParams.get("ports"));
+      const connection = await transport.forwardPort({ namespace, name }, port, {});
+      sockets.handleUpgrade(request, socket, head, (ws) => bridgePort(ws, port, connection));
+      return;
+    }
+    const { at, options } = readExecUrl(url);
     const session = await transport.exec(at, options);
     sockets.handleUpgrade(request, socket, head, (ws) => bridgeExec(ws, session));
   }

@@ -18,6 +18,7 @@ export function answering(answer: (path: string) => readonly Buffer[]): Transpor
   return {
     send: async ({ path }) => ({ status: 200, headers: {}, body: Readable.from(untilCut(answer(path))), peer }),
     exec: () => Promise.reject(new Error("no commands here")),
+    forwardPort: () => Promise.reject(new Error("unused")),
     peer: () => Promise.resolve(peer),
     refused: () => undefined,
     close: () => undefined,

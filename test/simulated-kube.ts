@@ -35,11 +35,12 @@ export interface BoxOptions {
   readonly lineEveryMs?: number;
   readonly exitAfterMs?: number;
   readonly http?: Behaviour["http"];
+  readonly connect?: Behaviour["connect"];
 }
 
 /** A cluster in which a container runs that prints its lines and has a shell. */
 export async function simulateBox(owner: Owner, options: BoxOptions = {}): Promise<SimulatedCluster> {
-  const { clock = realClock, lines = ["first", "second"], lineEveryMs, exitAfterMs, http } = options;
+  const { clock = realClock, lines = ["first", "second"], lineEveryMs, exitAfterMs, http, connect } = options;
   const node = { name: "one", cpuMilli: 8_000n, memoryBytes: 2n ** 34n, ephemeralBytes: 2n ** 36n };
   const cluster = simulateKube(owner, {
     clock,
@@ -52,6 +53,7 @@ export async function simulateBox(owner: Owner, options: BoxOptions = {}): Promi
       ...(lineEveryMs === undefined ? {} : { logEveryMs: lineEveryMs }),
       ...(exitAfterMs === undefined ? {} : { exitAfterMs }),
       ...(http && { http }),
+      ...(connect && { connect }),
     }),
   });
   const containers = [{ name: "box", image: "nowhere.example/box:1", ports: [{ containerPort: 80 }] }];

@@ -2,14 +2,14 @@
 import { growingPauseMs } from "../runtime/back-off.ts";
 import { type Clock, sleep } from "../runtime/clock.ts";
 import { reasonOf } from "../runtime/errors.ts";
-import { connectGrpc, type GrpcAddress, type GrpcClient } from "../runtime/grpc/grpc-client.ts";
+import { connectGrpc, type GrpcClient, type GrpcTarget } from "../runtime/grpc/grpc-client.ts";
 import { limits } from "../runtime/limits.ts";
 import type { Log } from "../runtime/log.ts";
 import { jitter, type Random } from "../runtime/random.ts";
 
 export interface OperatorFeedDeps {
   /** Where the operator is right now; says why where it is not known. */
-  readonly locate: (signal: AbortSignal) => Promise<GrpcAddress>;
+  readonly locate: (signal: AbortSignal) => Promise<GrpcTarget>;
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Log;

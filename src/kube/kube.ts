@@ -2,7 +2,7 @@
  * What the services need of Kubernetes. They read caches that a list-watch keeps, are told which objects changed, and
  * write with server-side apply, which touches nothing that is already as it should be.
  */
-import type { Readable, Writable } from "node:stream";
+import type { Duplex, Readable, Writable } from "node:stream";
 import type { Kind } from "./kinds.ts";
 import type { OwnedFields } from "./owned-fields.ts";
 
@@ -44,6 +44,8 @@ export interface Kube {
   logs(at: ObjectAt, options?: PodLogOptions): AsyncIterable<readonly LogLine[]>;
   /** Runs a command in a container. */
   exec(at: ObjectAt, options: ExecOptions): Promise<ExecSession>;
+  /** A connection to a port of a pod, through the API server. */
+  forwardPort(at: ObjectAt, port: number, options?: CallOptions): Promise<Duplex>;
   /** A GET to a pod or a service inside the cluster, through the API server. */
   proxy(target: ProxyTarget, request?: ProxyRequest): Promise<ProxyAnswer>;
   version(options?: CallOptions): Promise<KubeVersion>;

@@ -1,12 +1,16 @@
 /** The inventory operator on a real node: from its manifest, with the permissions that the manifest gives it. */
 import assert from "node:assert/strict";
+import { Duplex } from "node:stream";
 import { after, before, describe, it } from "node:test";
 import { Cluster } from "@akashnetwork/chain-sdk/private-types/provider.akash.v1";
 import { createClient } from "redis";
 import { shellImage } from "../../lab/images.ts";
 import { network, nodeName, places } from "../../lab/places.ts";
+import { locateInventory } from "../../src/cluster/inventory/locate-operator.ts";
 import { kinds } from "../../src/kube/kinds.ts";
 import { parseBytes } from "../../src/market/quantity.ts";
+import { realClock } from "../../src/runtime/clock.ts";
+import { connectGrpc } from "../../src/runtime/grpc/grpc-client.ts";
 import { eventually } from "../eventually.ts";
 import { openGrpcClient } from "../grpc-client.ts";
 import { ipLinks, lsblk, lscpu, memoryBytesOfFree } from "../machine-tools.ts";
@@ -240,6 +244,18 @@ describe("the inventory operator in the lab", { skip: labIsMissing }, () => {
       podStartsWithinMs,
     );
     for (const node of told) assert.deepEqual(hardwareOf(node), hardwareOf(before));
+  });
+
+  it("is reached from outside the cluster through the API server", async (t) => {
+    const kube = Promise.resolve(openKube(t, places.kubeconfig));
+    const stop = new AbortController();
+    t.after(() => stop.abort());
+    const { signal } = stop;
+    const target = await locateInventory({ endpoint: undefined, inCluster: false, kube }, signal);
+    assert.ok(target instanceof Duplex);
+    const client = await connectGrpc(target, { clock: realClock, mostBytes: 2 ** 22, signal });
+    const answer = await client.call("/akash.inventory.v1.ClusterRPC/QueryCluster", new Uint8Array(), 10_000);
+    assert.ok(Cluster.decode(answer).nodes.some(({ name }) => name === nodeName));
   });
 
   it("leaves a copy of what it tells on Redis", async (t) => {

@@ -9,7 +9,7 @@ import {
   operatorHostnameV1StateRequest,
   operatorHostnameV1Status,
 } from "../../runtime/grpc/akash-proto.ts";
-import type { GrpcAddress } from "../../runtime/grpc/grpc-client.ts";
+import type { GrpcTarget } from "../../runtime/grpc/grpc-client.ts";
 import { limits } from "../../runtime/limits.ts";
 import { followOperator, type OperatorConnection, type OperatorFeedDeps } from "../operator-follower.ts";
 
@@ -62,7 +62,7 @@ export function createHostnameFeed(deps: OperatorFeedDeps): HostnameFeed {
   /** Since when there is an operator; a cluster need not have one that can be followed. */
   let foundAtMs: number | undefined;
 
-  async function locate(signal: AbortSignal): Promise<GrpcAddress> {
+  async function locate(signal: AbortSignal): Promise<GrpcTarget> {
     const found = await deps.locate(signal);
     foundAtMs ??= clock.monotonicMs();
     return found;

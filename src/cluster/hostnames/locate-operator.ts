@@ -1,6 +1,6 @@
 /** Where the hostname operator is. */
-import type { ServiceAddress } from "../../kube/service-address.ts";
-import { locateOperator, type OperatorLocation, serviceNamed } from "../operator-location.ts";
+import type { GrpcTarget } from "../../runtime/grpc/grpc-client.ts";
+import { type OperatorLocation, reachOperator, serviceNamed } from "../operator-location.ts";
 
 const sought = {
   operator: "hostname operator",
@@ -10,6 +10,6 @@ const sought = {
   ...serviceNamed("operator-hostname"),
 } as const;
 
-export function locateHostnameOperator(location: OperatorLocation, signal: AbortSignal): Promise<ServiceAddress> {
-  return locateOperator(sought, location, signal);
+export function locateHostnameOperator(location: OperatorLocation, signal: AbortSignal): Promise<GrpcTarget> {
+  return reachOperator(sought, location, signal);
 }

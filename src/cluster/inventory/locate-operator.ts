@@ -1,8 +1,8 @@
 /** Where the inventory operator is. The network's chart and ours name its Service differently; its labels are the same. */
 import { kinds } from "../../kube/kinds.ts";
 import type { Kube } from "../../kube/kube.ts";
-import type { ServiceAddress } from "../../kube/service-address.ts";
-import { locateOperator, operatorNamespace as namespace, type OperatorLocation } from "../operator-location.ts";
+import type { GrpcTarget } from "../../runtime/grpc/grpc-client.ts";
+import { operatorNamespace as namespace, type OperatorLocation, reachOperator } from "../operator-location.ts";
 
 const labels = { name: "inventory", instance: "inventory-service", component: "operator", "part-of": "provider" };
 const labelSelector = Object.entries(labels)
@@ -18,6 +18,6 @@ const sought = {
   absent: `no Service in ${namespace} has the labels ${labelSelector}`,
 } as const;
 
-export function locateInventory(location: OperatorLocation, signal: AbortSignal): Promise<ServiceAddress> {
-  return locateOperator(sought, location, signal);
+export function locateInventory(location: OperatorLocation, signal: AbortSignal): Promise<GrpcTarget> {
+  return reachOperator(sought, location, signal);
 }

@@ -66,21 +66,21 @@ export const clusterGroup = group({
       doc: "Half of it is added to that period.",
     }),
     inventoryOperatorEndpoint: optional("inventory-operator-endpoint", endpoint, {
-      doc: "Where the inventory operator answers over gRPC; without it, it is looked for in the cluster.",
+      doc: "Address of the inventory operator's gRPC port; default: its Service in the cluster.",
     }),
     ipOperator: setting("ip-operator", onOff, {
       default: "false",
       doc: "Lease IP addresses, with the help of the IP operator.",
     }),
     ipOperatorEndpoint: optional("ip-operator-endpoint", endpoint, {
-      doc: "Where the IP operator answers; without it, it is looked for in the cluster.",
+      doc: "Address of the IP operator's REST port; default: its Service in the cluster.",
     }),
     ipSharing: setting("ip-sharing", choice(["endpoint", "owner"]), {
       default: "endpoint",
       doc: "Which ports share a leased address: those of one endpoint, or all of an owner, who can then use each port once.",
     }),
     hostnameOperatorEndpoint: optional("hostname-operator-endpoint", endpoint, {
-      doc: "Where the hostname operator answers over gRPC, to tell how host names are doing; without it, it is looked for in the cluster.",
+      doc: "Address of the hostname operator, its REST or its gRPC port, for the health of host names; default: its Service in the cluster.",
     }),
     migrationsEnabled: setting("migrations-enabled", onOff, {
       default: "true",

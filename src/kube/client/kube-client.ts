@@ -54,6 +54,7 @@ export function createKubeClient(transport: Transport, fieldManager: string, dep
     apply: createApply({ requests, fieldManager, boundary, lastWrites, get }),
     logs: (at, options = {}) => followLogs(at, options, { requests, clock, random, closing }),
     exec: (at, options) => transport.exec(at, options),
+    forwardPort: (at, port, options = {}) => transport.forwardPort(at, port, options),
     proxy(target, request = {}) {
       const { path = "/", mostBytes = limits.kubeAnswerBytes } = request;
       const kind: Kind = target.kind === "pod" ? kinds.pod : kinds.service;

@@ -24,6 +24,7 @@ function stage(owner: Owner) {
   const transport: Transport = {
     send: (request) => (isReplaced && isAhead(request) ? silentWatch(request) : now.send(request)),
     exec: (pod, options) => now.exec(pod, options),
+    forwardPort: () => Promise.reject(new Error("unused")),
     peer: () => now.peer(),
     refused: () => now.refused(),
     close: () => now.close(),

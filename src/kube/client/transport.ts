@@ -1,12 +1,13 @@
 /** How requests get to an API server and answers come back: over sockets, or within the process. */
-import type { Readable } from "node:stream";
-import type { ExecOptions, ExecSession, ObjectAt } from "../kube.ts";
+import type { Duplex, Readable } from "node:stream";
+import type { CallOptions, ExecOptions, ExecSession, ObjectAt } from "../kube.ts";
 import type { Operation, Peer } from "./refusal.ts";
 
 export interface Transport {
   /** Sends it and resolves with the head of the answer, whatever its status. */
   send(request: SentRequest): Promise<Answer>;
   exec(at: ObjectAt, options: ExecOptions): Promise<ExecSession>;
+  forwardPort(at: ObjectAt, port: number, options: CallOptions): Promise<Duplex>;
   /** With whom we speak, for messages. */
   peer(): Promise<Peer>;
   /** The server said 401: the credentials are looked at again. */

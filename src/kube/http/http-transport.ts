@@ -10,6 +10,7 @@ import { createAgentPool } from "./agents.ts";
 import type { Access, Credentials } from "./credentials.ts";
 import { exec } from "./exec.ts";
 import { gathered } from "./gathering.ts";
+import { forwardPort } from "./port-forward.ts";
 
 interface HttpTransportDeps {
   readonly credentials: Credentials;
@@ -39,6 +40,7 @@ export function createHttpTransport({ credentials, clock }: HttpTransportDeps): 
       return { status: response.statusCode ?? 0, headers: response.headers, body, peer: access };
     },
     exec: (at, options) => exec(at, options, { credentials, agents, clock, closing }),
+    forwardPort: (at, port, options) => forwardPort(at, port, options, { credentials, agents, clock, closing }),
     peer: () => credentials.current(),
     refused: () => credentials.refused(),
     close() {

@@ -65,17 +65,6 @@ export async function startHostnames(
   const leading = () => leader?.leading ?? true;
   const waitingFor = () => operator.waitingFor;
   const { states, backend } = operator;
-  const rest = await startOperatorRest({
-    ...{ what: "the hostname operator over REST", host, port: options.restPort, clock, log },
-    ...{ version, metrics, refreshMs },
-    routes: {
-      "/managed-hostnames": () => managedView(states),
-      "/ignore-list": () => operator.ignored.view(),
-      "/hostnames": () => hostnamesView(states),
-    },
-    waitingFor,
-  });
-  scope.onStop(() => rest.close());
   const grpc = await startOperatorGrpc({
     ...{ what: "the hostname operator over gRPC", host, port: options.grpcPort, clock, log },
     methods: hostnameMethods({ states, waitingFor, leading, backend }),
@@ -84,6 +73,19 @@ export async function startHostnames(
     changed: (signal) => sleep(clock, options.retryDelayMs, signal),
   });
   scope.onStop(grpc.close);
+  const rest = await startOperatorRest({
+    ...{ what: "the hostname operator over REST", host, port: options.restPort, clock, log },
+    ...{ version, metrics, refreshMs },
+    routes: {
+      "/managed-hostnames": () => managedView(states),
+      "/ignore-list": () => operator.ignored.view(),
+      "/hostnames": () => hostnamesView(states),
+    },
+    // The Go provider's setting names this port, ours the other one: both settings lead to gRPC.
+    http2: grpc.accept,
+    waitingFor,
+  });
+  scope.onStop(() => rest.close());
   log.info("hostname API listening", { rest: `${host}:${rest.port}`, grpc: `${host}:${grpc.port}` });
   return { host, operator, leading, rest, grpc };
 }

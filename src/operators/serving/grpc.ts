@@ -1,6 +1,6 @@
 /** What an operator answers over gRPC: a service of its own, with health and reflection beside it. */
 import type { Clock } from "../../runtime/clock.ts";
-import { createGrpcServer } from "../../runtime/grpc/grpc-server.ts";
+import { createGrpcServer, type GrpcServer } from "../../runtime/grpc/grpc-server.ts";
 import { healthFile, healthMethods } from "../../runtime/grpc/health.ts";
 import { type GrpcMethod, methodsOf } from "../../runtime/grpc/methods.ts";
 import { type ProtoFile, symbolsOf } from "../../runtime/grpc/proto-file.ts";
@@ -23,7 +23,7 @@ interface OperatorGrpcOptions extends ListenAddress {
   readonly log: Log;
 }
 
-export interface GrpcListener {
+export interface GrpcListener extends Pick<GrpcServer, "accept"> {
   readonly port: number;
   /** Calls that are told of each change. */
   readonly streams: number;
@@ -51,6 +51,7 @@ export async function startOperatorGrpc(options: OperatorGrpcOptions): Promise<G
     get streams() {
       return server.streams;
     },
+    accept: server.accept,
     close: () => server.stop(),
   };
 }

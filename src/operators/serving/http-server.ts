@@ -1,5 +1,6 @@
 /** How operators listen for HTTP: bounded in connections and time, and never held up by one that is slow. */
-import { createServer, type IncomingMessage, type OutgoingHttpHeaders } from "node:http";
+import { createServer, type IncomingMessage, type OutgoingHttpHeaders, type Server } from "node:http";
+import type { Socket } from "node:net";
 import { limits } from "../../runtime/limits.ts";
 import { type Listener, type ListenOptions, listen } from "../../runtime/listener.ts";
 
@@ -9,10 +10,15 @@ export interface HttpAnswer {
   readonly body?: readonly (string | Buffer)[];
 }
 
+export interface HttpServerOptions extends Omit<ListenOptions, "connections" | "setting"> {
+  /** Takes connections that speak HTTP/2, so that gRPC is served on the same port too. */
+  readonly http2?: ((socket: Socket) => void) | undefined;
+}
+
 /** `answer` never rejects: it has an answer for its own troubles too. */
 export function serveHttp(
   answer: (request: IncomingMessage) => Promise<HttpAnswer>,
-  options: Omit<ListenOptions, "connections" | "setting">,
+  { http2, ...options }: HttpServerOptions,
 ): Promise<Listener> {
   const server = createServer({
     headersTimeout: limits.operatorRequestMs,
@@ -29,5 +35,28 @@ export function serveHttp(
     for (const part of body) response.write(part);
     response.end();
   });
+  if (http2) divertHttp2(server, http2);
   return listen(server, { ...options, setting: "--rest-port", connections: limits.operatorConnections });
+}
+
+/** "PRI" is no method of HTTP/1, and the beginning of every HTTP/2 connection. */
+const http2Start = "PRI";
+
+function divertHttp2(server: Server, http2: (socket: Socket) => void): void {
+  const [http1] = server.listeners("connection");
+  server.removeAllListeners("connection");
+  server.on("connection", (socket: Socket) => {
+    socket.setTimeout(limits.operatorRequestMs, () => socket.destroy());
+    socket.on("error", () => socket.destroy());
+    socket.on("readable", function peek() {
+      const start: Buffer | null = socket.read();
+      if (start === null) return;
+      socket.unshift(start);
+      if (start.length < http2Start.length) return;
+      socket.off("readable", peek);
+      socket.setTimeout(0).removeAllListeners("timeout");
+      if (start.toString("latin1", 0, http2Start.length) === http2Start) http2(socket);
+      else http1?.call(server, socket);
+    });
+  });
 }

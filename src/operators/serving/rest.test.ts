@@ -1,9 +1,16 @@
 import assert from "node:assert/strict";
+import { once } from "node:events";
 import { request } from "node:http";
+import { connect } from "node:net";
 import { test } from "node:test";
+import { openGrpcClient } from "../../../test/grpc-client.ts";
 import type { Owner } from "../../../test/owner.ts";
-import { createVirtualClock } from "../../runtime/clock.ts";
+import { createVirtualClock, realClock } from "../../runtime/clock.ts";
+import { grpcCodes } from "../../runtime/grpc/grpc-status.ts";
+import { healthFile } from "../../runtime/grpc/health.ts";
+import { untilAborted } from "../../runtime/lifecycle.ts";
 import { silentLog } from "../../runtime/log.ts";
+import { startOperatorGrpc } from "./grpc.ts";
 import { startOperatorRest } from "./rest.ts";
 
 async function openStage(t: Owner) {
@@ -90,4 +97,30 @@ test("while it knows nothing yet all that the network's operators have is closed
   );
   const ready = await ask("/readyz");
   assert.deepEqual([ready.status, ready.body], [503, "the cluster has not answered yet\n"]);
+});
+
+test("the REST port serves gRPC too, whichever bytes of a connection come first", async (t) => {
+  const grpc = await startOperatorGrpc({
+    ...{ host: "127.0.0.1", port: 0, what: "an operator over gRPC", clock: realClock, log: silentLog },
+    ...{ methods: [], file: healthFile, serving: () => true, changed: (signal) => untilAborted(signal) },
+  });
+  t.after(() => grpc.close());
+  const rest = await startOperatorRest({
+    ...{ host: "127.0.0.1", port: 0, what: "an operator over REST", version: "1.2.3", refreshMs: 5_000 },
+    metrics: { text: async () => "", contentType: "text/plain" },
+    ...{ routes: {}, waitingFor: () => undefined, http2: grpc.accept, clock: realClock, log: silentLog },
+  });
+  t.after(() => rest.close());
+  const client = openGrpcClient(t, rest.url);
+  assert.equal((await client.call("/grpc.health.v1.Health/Check")).status, grpcCodes.OK);
+  assert.equal(await (await fetch(`${rest.url}/healthz`)).text(), "ok\n");
+  const slow = connect(rest.port, "127.0.0.1");
+  t.after(() => slow.destroy());
+  for (const part of ["P", "RI", "", "x"]) {
+    // "PRIx" is no method: the connection is HTTP/2's, which ends it.
+    slow.write(part);
+    await new Promise((resolve) => setImmediate(resolve));
+  }
+  slow.end();
+  await once(slow.resume(), "close");
 });

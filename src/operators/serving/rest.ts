@@ -9,7 +9,7 @@ import { jsonWithNumbers } from "../../runtime/json-text.ts";
 import type { ListenAddress, Listener } from "../../runtime/listener.ts";
 import type { Log } from "../../runtime/log.ts";
 import type { Metrics } from "../../runtime/metrics.ts";
-import { type HttpAnswer, serveHttp } from "./http-server.ts";
+import { type HttpAnswer, type HttpServerOptions, serveHttp } from "./http-server.ts";
 
 export interface OperatorRestOptions extends ListenAddress {
   /** Who cannot listen where the port is taken: "the hostname operator over REST". */
@@ -26,6 +26,7 @@ export interface OperatorRestOptions extends ListenAddress {
   readonly asked?: (path: string) => AskedAnswer | undefined;
   /** Why nothing can be told yet, or nothing at this path. */
   readonly waitingFor: (path?: string) => string | undefined;
+  readonly http2?: HttpServerOptions["http2"];
   readonly clock: Clock;
   readonly log: Log;
 }

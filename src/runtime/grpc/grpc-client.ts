@@ -7,6 +7,7 @@ import {
   type IncomingHttpHeaders,
   type OutgoingHttpHeaders,
 } from "node:http2";
+import type { Duplex } from "node:stream";
 import { type Clock, withDeadline } from "../clock.ts";
 import { endedBy } from "../ended-by.ts";
 import { reasonOf } from "../errors.ts";
@@ -19,6 +20,9 @@ export interface GrpcAddress {
   readonly host: string;
   readonly port: number;
 }
+
+/** Where a server is, or a connection to it. */
+export type GrpcTarget = GrpcAddress | Duplex;
 
 interface GrpcClientOptions {
   readonly clock: Clock;
@@ -38,10 +42,11 @@ export interface GrpcClient {
 }
 
 /** Resolves when the other side has spoken HTTP/2: one that only takes connections is no server. */
-export async function connectGrpc(address: GrpcAddress, options: GrpcClientOptions): Promise<GrpcClient> {
+export async function connectGrpc(target: GrpcTarget, options: GrpcClientOptions): Promise<GrpcClient> {
   const { clock, mostBytes, signal } = options;
   signal.throwIfAborted();
-  const session = connect(httpUrl(address));
+  const session =
+    "host" in target ? connect(httpUrl(target)) : connect("http://localhost", { createConnection: () => target });
   const close = () => session.destroy();
   signal.addEventListener("abort", close, { once: true });
   session.once("close", () => signal.removeEventListener("abort", close));

@@ -49,6 +49,8 @@ interface GrpcBounds {
 export interface GrpcServer {
   /** Resolves with the port. */
   listen(options: Omit<ListenOptions, "connections" | "log">): Promise<number>;
+  /** Takes a connection that came to another server. */
+  accept(socket: Socket): void;
   /** Ends every call with a status, for clients that still read. */
   stop(): Promise<void>;
   readonly connections: number;
@@ -205,9 +207,11 @@ export function createGrpcServer({ methods, bounds, front, onPingFlood, clock, l
     return `unknown method ${path.slice(service.length + 2)} for service ${service}`;
   }
 
+  const accept = (socket: Socket) => void server.emit("connection", socket);
   return {
+    accept,
     async listen(options) {
-      const listening = front?.((socket) => server.emit("connection", socket)) ?? server;
+      const listening = front?.(accept) ?? server;
       listener = await listen(listening, { ...options, connections: bounds.connections, log });
       return listener.port;
     },

@@ -1,13 +1,13 @@
 /** What the API server passes on to the nodes: logs, commands, and HTTP to pods and services. */
-import { Readable } from "node:stream";
+import { type Duplex, Readable } from "node:stream";
 import { fieldsOf, recordsOf } from "../../../../kube/json-fields.ts";
-import { kinds } from "../../../../kube/kinds.ts";
-import type { KubeObject, LogLine, ObjectAt } from "../../../../kube/kube.ts";
+import { kinds, objectText } from "../../../../kube/kinds.ts";
+import type { CallOptions, KubeObject, LogLine, ObjectAt } from "../../../../kube/kube.ts";
 import type { ContainerLog, PodRuntime } from "../../components/kubelet/pod-runtime.ts";
 import { isReady, type Pod } from "../../components/shapes/pod.ts";
 import { selects } from "../objects/label-selector.ts";
 import { badRequest, notFound } from "../objects/refusals.ts";
-import { Refused } from "../objects/refused.ts";
+import { clientError, Refused } from "../objects/refused.ts";
 import type { Plain } from "../schema/shape.ts";
 import { servedOf } from "../served-kinds.ts";
 import type { Server } from "../server.ts";
@@ -120,6 +120,25 @@ export async function proxyTo(deps: PodDeps, kind: "pods" | "services", at: Obje
   const path = call.path.slice(call.path.indexOf("/proxy") + "/proxy".length) || "/";
   const { method, headers, body = "" } = call;
   return deps.runtime.http(found.pod, found.port, { method, path, headers, body: Buffer.from(body) });
+}
+
+/** A real API server opens the connection first, and says on it that the port refuses. */
+export async function forwardTo(
+  at: ObjectAt,
+  port: number,
+  { signal }: CallOptions,
+  { server, runtime, faults }: PodDeps,
+): Promise<Duplex> {
+  const asked = { verb: "connect to", resource: objectText(kinds.pod, at) };
+  signal?.throwIfAborted();
+  try {
+    faults.check({ verb: "get", resource: "pods", path: `${at.namespace}/${at.name}/portforward`, dryRun: false });
+    const connection = runtime.connect(podAt(server, at), port);
+    signal?.addEventListener("abort", () => void connection.destroy(), { once: true });
+    return connection;
+  } catch (thrown) {
+    throw thrown instanceof Refused ? clientError(thrown, asked) : thrown;
+  }
 }
 
 interface Target {

@@ -7,6 +7,7 @@ import { limits } from "../../../../runtime/limits.ts";
 import { peer } from "../objects/refused.ts";
 import type { ApiAnswer } from "./api-request.ts";
 import { type ExecDeps, execIn } from "./exec-session.ts";
+import { forwardTo } from "./pods.ts";
 import type { Serve } from "./serve.ts";
 
 interface SimulatedTransportDeps extends ExecDeps {
@@ -50,6 +51,7 @@ export function createSimulatedTransport(deps: SimulatedTransportDeps): Transpor
       return { status, headers, body: readable, peer };
     },
     exec: (at, options) => execIn(at, options, deps),
+    forwardPort: (at, port, options) => forwardTo(at, port, options, deps),
     peer: () => Promise.resolve(peer),
     refused: () => undefined,
     close() {

@@ -1,5 +1,6 @@
 /** How a container behaves. A test or the demo says so by image; whatever is left out is an ordinary server. */
 
+import type { Duplex } from "node:stream";
 import type { Container, Pod } from "../shapes/pod.ts";
 import type { PodRequest } from "./pod-runtime.ts";
 
@@ -27,6 +28,8 @@ export interface Behaviour {
   readonly logEveryMs?: number;
   /** What it answers; without it, "200" on the ports that the container declares. */
   readonly http?: (request: PodRequest) => { readonly status?: number; readonly body?: string };
+  /** What a forwarded port leads to. */
+  readonly connect?: (port: number) => Duplex;
 }
 
 interface Attempt {

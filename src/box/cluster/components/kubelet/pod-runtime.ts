@@ -3,7 +3,7 @@
  * found the pod and the container before it asks. What cannot be done is thrown as Refused, in the words of a kubelet:
  * `new Refused(400, "BadRequest", 'container "web" in pod "web-0" is waiting to start: ContainerCreating')`.
  */
-import type { Readable, Writable } from "node:stream";
+import type { Duplex, Readable, Writable } from "node:stream";
 import type { KubeObject, LogLine, ProxyAnswer } from "../../../../kube/kube.ts";
 
 export interface PodRuntime {
@@ -13,6 +13,8 @@ export interface PodRuntime {
   exec(pod: KubeObject, container: string, command: readonly string[], streams: ExecStreams): Promise<number>;
   /** 503 ServiceUnavailable when nothing listens there. */
   http(pod: KubeObject, port: number, request: PodRequest): Promise<ProxyAnswer>;
+  /** 500 when nothing listens there. */
+  connect(pod: KubeObject, port: number): Duplex;
   /** Of each of its containers; nothing while one of them has not run for long enough to be measured. */
   usage(pod: KubeObject): readonly ContainerUsage[];
 }

@@ -1,5 +1,6 @@
 /** What one can do with a container that runs: read its log, run a command in it, speak to its port. */
 
+import type { Duplex } from "node:stream";
 import { readAllAmounts, wholeAmount } from "../../../../kube/exact-amounts.ts";
 import type { KubeObject, ProxyAnswer } from "../../../../kube/kube.ts";
 import { type Clock, sleep } from "../../../../runtime/clock.ts";
@@ -77,10 +78,20 @@ export function createPodRuntime(kubelets: Kubelets, clock: Clock, measuredAfter
     }
   }
 
+  function listeningAt(object: KubeObject, port: number): ContainerRun | undefined {
+    const { containers = [] } = kubelets.runOf(object.metadata.uid ?? "") ?? {};
+    return containers.find((container) => container.stage === "running" && listens(container, port));
+  }
+
+  function connect(object: KubeObject, port: number): Duplex {
+    const connection = listeningAt(object, port)?.life?.behaviour.connect?.(port);
+    if (connection) return connection;
+    throw new Refused(500, "InternalError", `dial tcp4 127.0.0.1:${port}: connect: connection refused`);
+  }
+
   async function http(object: KubeObject, port: number, request: PodRequest): Promise<ProxyAnswer> {
     const run = kubelets.runOf(object.metadata.uid ?? "");
-    const running = (run?.containers ?? []).filter(({ stage }) => stage === "running");
-    const listening = running.find((container) => listens(container, port));
+    const listening = listeningAt(object, port);
     if (!listening) {
       const message = `error trying to reach service: dial tcp ${run?.ip ?? ""}:${port}: connect: connection refused`;
       throw new Refused(503, "ServiceUnavailable", message);
@@ -103,6 +114,7 @@ export function createPodRuntime(kubelets: Kubelets, clock: Clock, measuredAfter
     logs: (pod, container, { previous }) => containerLog(lifeOf(pod, container, previous), source),
     exec,
     http,
+    connect,
   };
 }
 
