@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { formatOrderId } from "../src/market/ids.ts";
+import { sleep } from "../src/runtime/clock.ts";
 import { limits } from "../src/runtime/limits.ts";
 import { type BidStage, onBidStage } from "./bid-stage.ts";
 import { type FaultTransport, faultTransport } from "./fault-transport.ts";
@@ -20,6 +21,46 @@ test("a node that hangs is left for another, and the order is bid on all the sam
     await stage.until("another bid", async () => (await stage.queries.bid(one.bidOn(second))).value !== undefined);
     assert.equal(one.journal.read.intents.about(formatOrderId(second)).length, 1);
   });
+});
+
+test("a quota on broadcasts fails no intent: it is reported, and what waits is sent once the quota is over", async (t) => {
+  await onBidStage(
+    t,
+    async (stage) => {
+      const vendors: FaultTransport[] = [];
+      const nodes = () => {
+        vendors.push(...["one", "two"].map((name) => faultTransport(stage.node.transport(name))));
+        return vendors;
+      };
+      const one = await stage.provider("one", { nodes, options: { bidTimeoutMs: 60_000 } });
+      const order = await stage.post(1n);
+      const bid = async () => (await stage.queries.bid(one.bidOn(order))).value?.state;
+      await stage.until("a bid", async () => (await bid()) === "open");
+      const error = { code: -32005, message: "daily request count exceeded, request rate limited" };
+      const limited = { status: 429, body: JSON.stringify({ jsonrpc: "2.0", error, id: null }) };
+      for (const vendor of vendors) {
+        vendor.answer = async (method, ofNode) => (method === "broadcast_tx_sync" ? limited : ofNode());
+      }
+      for (let minutes = 2; minutes <= 20; minutes += 2) {
+        await sleep(stage.clock, 120_000);
+        const closes = one.journal.read.intents.about(formatOrderId(order)).filter(({ what }) => what === "closeBid");
+        assert.deepEqual(
+          closes.map(({ state, failures = 0 }) => ({ state, failures })),
+          [{ state: "sent", failures: 0 }],
+          `after ${minutes} min`,
+        );
+        assert.match(one.chain.outbox.state.silent ?? "", /daily request count exceeded/, `after ${minutes} min`);
+      }
+      assert.deepEqual(
+        one.chain.status.nodes.map(({ condition }) => condition),
+        ["failing", "failing"],
+      );
+      for (const vendor of vendors) vendor.answer = (_, ofNode) => ofNode();
+      await stage.until("the close", async () => (await bid()) === "closed");
+      await stage.until("no report", () => one.chain.outbox.state.silent === undefined);
+    },
+    { blockMs: 6_000 },
+  );
 });
 
 test("what happened while no node answered is made up for: lost, closed and new orders", async (t) => {

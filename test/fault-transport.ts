@@ -1,10 +1,12 @@
 /** A way to a node within the process that goes wrong as a test wants it; on the virtual clock, so nobody waits. */
-import type { RpcTransport } from "../src/chain/comet/transport.ts";
+import type { RawAnswer, RpcTransport } from "../src/chain/comet/transport.ts";
 import { untilAborted } from "../src/runtime/lifecycle.ts";
 
 export interface FaultTransport extends RpcTransport {
   /** Which methods it takes calls of and never answers. */
   hangs: (method: string) => boolean;
+  /** Gives the answer to a call; by default what the node answers. */
+  answer: (method: string, ofNode: () => Promise<RawAnswer>) => Promise<RawAnswer>;
   /** The last block that this node ever sees. */
   frozenAt: bigint | undefined;
   /** Holds back the answer to the next call of a method until it is let go. */
@@ -17,6 +19,7 @@ export function faultTransport(inner: RpcTransport): FaultTransport {
   const transport: FaultTransport = {
     ...inner,
     hangs: () => false,
+    answer: (_, ofNode) => ofNode(),
     frozenAt: undefined,
     delay(method) {
       const [answer, release] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
@@ -42,7 +45,7 @@ export function faultTransport(inner: RpcTransport): FaultTransport {
         await released;
         return answer;
       }
-      if (frozenAt === undefined) return inner.send(request, bounds);
+      if (frozenAt === undefined) return transport.answer(request.method, () => inner.send(request, bounds));
       const { params } = JSON.parse(request.text) as { params: { height?: string } };
       // What is above is refused as by a node that has not come so far.
       const isAbove = request.method !== "status" && BigInt(params.height ?? 0) > frozenAt;

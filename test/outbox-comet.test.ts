@@ -168,6 +168,27 @@ test("a node without an index and one with a full pool are passed over", async (
   await assert.rejects(chain.broadcast(tx), /mempool is full/, "nothing is said about this transaction");
 });
 
+test("a node with a quota on broadcasts is failing and comes after the others; when all have one, none says no", async (t) => {
+  const { chain, pool, proxies } = await start(t, 2);
+  const [limited, sound] = proxies as [FaultProxy, FaultProxy];
+  const { timeNs } = await chain.head();
+  const send = () => chain.broadcast(sign(timeNs + 120_000_000_000n, 1n));
+  let calls = 0;
+  const quota = "Too many requests, daily quota exceeded";
+  refuse(limited, "broadcast_tx_sync", quota);
+  const { rewrite } = limited;
+  limited.rewrite = (method, ...more) => {
+    if (method === "broadcast_tx_sync") calls += 1;
+    return rewrite(method, ...more);
+  };
+  for (let sent = 0; sent < 3; sent += 1) assert.deepEqual(await send(), { kind: "taken" });
+  assert.equal(calls, 1);
+  assert.equal(pool.nodes[0]?.condition, "failing");
+  assert.match(pool.nodes[0]?.trouble ?? "", /daily quota/);
+  refuse(sound, "broadcast_tx_sync", quota);
+  await assert.rejects(send(), { code: "AKP_CHAIN_NO_ENDPOINT", message: /daily quota/ });
+});
+
 test("a node that gives a page instead of an answer to a broadcast is asked after the others from then on, until it does well again", async (t) => {
   const { chain, pool, proxies } = await start(t, 2);
   const [first] = proxies as [FaultProxy];

@@ -1,6 +1,7 @@
 /** A running outbox before the embedded chain, with faults on the way between them. */
 import type { Block } from "../src/box/chain/node/block-store.ts";
 import type { SettledResult } from "../src/chain/chain.ts";
+import { isAnswer } from "../src/chain/comet/rpc-node.ts";
 import { createOutbox, type OutboxLoop, type OutboxOptions } from "../src/chain/outbox/outbox.ts";
 import { type Broadcaster, type Reach, type Receipt, rpcCodespace } from "../src/chain/tx/broadcaster.ts";
 import type { Journal } from "../src/journal/journal.ts";
@@ -253,6 +254,9 @@ function withFaults({ broadcaster: chain, delay }: OutboxStage, faults: Faults):
     },
     async broadcast(tx, reach = "one"): Promise<Receipt> {
       const log = faults.rpcRefusal(tx);
+      if (log !== undefined && !isAnswer("broadcast_tx_sync", log)) {
+        throw new ProviderError("AKP_CHAIN_CALL_REFUSED", { node: "node 1", method: "broadcast_tx_sync", reason: log });
+      }
       if (log !== undefined) return { kind: "refused", code: -32603, codespace: rpcCodespace, log };
       const mishap = faults.mishap(reach);
       if (mishap === "lost on the way") throw unreachable("connection reset");

@@ -214,7 +214,7 @@ test("a transaction that no node takes holds up nobody else, and its messages ar
   const run = await startOutbox(t);
   const orders = await run.stage.orders(6);
   const poison = "123457";
-  run.faults.rpcRefusal = (tx) => (Buffer.from(tx).includes(poison) ? "tx does not pass the pre-check" : undefined);
+  run.faults.rpcRefusal = (tx) => (Buffer.from(tx).includes(poison) ? "tx pre check: tx size is too big" : undefined);
   const ids = await Promise.all(
     orders.slice(0, 4).map((order, index) => run.outbox.file(index === 1 ? gift(BigInt(poison)) : bidOn(order))),
   );
@@ -226,7 +226,7 @@ test("a transaction that no node takes holds up nobody else, and its messages ar
   assert.equal(run.outbox.state.stalled, undefined);
   for (let blocks = 0; run.outbox.counts.owed > 0 && blocks < 200; blocks++) await run.block(30_000);
   assert.deepEqual(statesOf(run, ids), ["done", "failed", "done", "done"]);
-  assert.match((await run.outbox.wait(ids[1] as number)).result.log ?? "", /pre-check/);
+  assert.match((await run.outbox.wait(ids[1] as number)).result.log ?? "", /pre check/);
 });
 
 test("one transaction that nobody answers about does not keep the others from being sent", async (t) => {

@@ -11,7 +11,7 @@ import { jitter, type Random } from "../../runtime/random.ts";
 import type { CallLimits } from "./rpc-call.ts";
 import {
   createRpcNode,
-  isAnsweredByErrors,
+  isAnswer,
   isUsable,
   type NodeCondition,
   type NodeStatus,
@@ -19,6 +19,7 @@ import {
   type Params,
   type RpcNode,
   type RpcNodeState,
+  refusalReason,
   unlessOfNode,
 } from "./rpc-node.ts";
 import type { RpcTransport } from "./transport.ts";
@@ -132,7 +133,8 @@ export function createPool({ nodes: transports, chainId: wantedId, clock, random
         return { result, node: node.transport.name, nodeHeight };
       } catch (thrown) {
         if (!(thrown instanceof ProviderError)) throw thrown;
-        if (ProviderError.is(thrown, "AKP_CHAIN_CALL_REFUSED") && isAnsweredByErrors(method)) throw thrown;
+        const refusal = refusalReason(thrown);
+        if (refusal !== undefined && isAnswer(method, refusal)) throw thrown;
         failures.push(thrown);
       }
     }

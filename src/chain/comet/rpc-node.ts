@@ -79,9 +79,20 @@ export interface RpcNode {
   recheck(bounds: CallLimits): Promise<void>;
 }
 
-/** An error is the answer to these: that a transaction is not there, or not taken. */
-export function isAnsweredByErrors(method: string): boolean {
-  return method === "tx" || method.startsWith("broadcast_tx_");
+/** What CometBFT says against one transaction (its mempool/errors.go). */
+const againstTransaction = /\btx (already exists in cache|too large|pre check|size is too big)/i;
+
+/**
+ * Whether an error is the answer: that a transaction is not there, or is not taken. Any other error to a broadcast, such
+ * as a quota or a rate limit, is the node's fault.
+ */
+export function isAnswer(method: string, reason: string): boolean {
+  return method === "tx" || (method.startsWith("broadcast_tx_") && againstTransaction.test(reason));
+}
+
+/** Why a node answered with an error, if it did. */
+export function refusalReason(thrown: unknown): string | undefined {
+  return ProviderError.is(thrown, "AKP_CHAIN_CALL_REFUSED") ? String(thrown.details["reason"]) : undefined;
 }
 
 function heightAsked(method: string, { height }: Params): bigint | undefined {
@@ -150,12 +161,12 @@ export function createRpcNode(
   function refused(error: ProviderError, method: string, params: Params, startMs: number): ProviderError {
     counts.refusals += 1;
     answered(clock.monotonicMs() - startMs);
-    if (isAnsweredByErrors(method)) failing.delete(method);
     const height = heightAsked(method, params);
     // That it has thrown a block away, or may not have worked through it yet, is no fault of the node.
     if (status && height !== undefined && height < status.earliestHeight) return error;
     if (status && height !== undefined && height >= status.height) return notYet(transport.name, error.message, error);
-    if (!isAnsweredByErrors(method)) blame(method, error);
+    if (isAnswer(method, refusalReason(error) ?? "")) failing.delete(method);
+    else blame(method, error);
     return error;
   }
 

@@ -8,6 +8,7 @@ import type { NodeCallOptions, Pool } from "../comet/pool.ts";
 import { ask, type Query } from "../comet/queries/abci-query.ts";
 import { accountQuery } from "../comet/queries/queries.ts";
 import { reading } from "../comet/rpc-call.ts";
+import { isAnswer, refusalReason } from "../comet/rpc-node.ts";
 import { readHeight } from "../comet/wire-text.ts";
 import { type Broadcaster, type Included, type Receipt, rpcCodespace } from "./broadcaster.ts";
 import { includedAt } from "./verdict.ts";
@@ -81,17 +82,15 @@ async function offer(pool: Pool, tx: Uint8Array, node: string, signal: AbortSign
   }
 }
 
-/** What every node that answered has against this one; a node that takes none at all says nothing about it. */
+/** What every node that answered has against this one; a node with a quota, or with a full pool, says nothing about it. */
 function refusedByAll(failures: readonly ProviderError[]): Receipt {
   for (const failure of failures) {
     const log = refusalReason(failure);
-    if (log === undefined || takesNone.test(log)) continue;
+    if (log === undefined || !isAnswer("broadcast_tx_sync", log)) continue;
     return { kind: "refused", code: Number(failure.details["rpcCode"]), codespace: rpcCodespace, log };
   }
   throw nobody("broadcast_tx_sync", failures);
 }
-
-const takesNone = /mempool is full|method not found/i;
 
 /**
  * What a node does not know proves nothing where it began after the transaction left, or keeps no index. Nor does a failure
@@ -180,10 +179,6 @@ const simulateQuery: Query<Uint8Array, bigint> = {
     return gasUsed.toBigInt();
   },
 };
-
-function refusalReason(thrown: unknown): string | undefined {
-  return ProviderError.is(thrown, "AKP_CHAIN_CALL_REFUSED") ? String(thrown.details["reason"]) : undefined;
-}
 
 /** An answer that cannot be read is the node's failure, so that another one is asked. */
 function checked<T>(method: string, read: (result: unknown) => T): (result: unknown, node: string) => T {

@@ -48,7 +48,8 @@ export const chainErrors = {
   },
   AKP_CHAIN_CALL_REFUSED: {
     message: "the node {node} refused {method}: {reason}",
-    advice: "The node may keep less history than is asked for, or be of another version. Name another one in --node.",
+    advice:
+      "The node may limit how often it is called, keep less history than is asked for, or be of another version. Name another one in --node.",
     ...statuses(502, "FAILED_PRECONDITION"),
   },
   AKP_CHAIN_QUERY_REFUSED: {
