@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { formatOrderId } from "../src/market/ids.ts";
+import { formatOrderId, type OrderId } from "../src/market/ids.ts";
 import { sleep } from "../src/runtime/clock.ts";
 import { limits } from "../src/runtime/limits.ts";
 import { type BidStage, onBidStage } from "./bid-stage.ts";
@@ -62,6 +62,83 @@ test("a quota on broadcasts fails no intent: it is reported, and what waits is s
     { blockMs: 6_000 },
   );
 });
+
+/** The node reports its newest block as so much higher and later than it is. */
+function overstate(node: FaultTransport | undefined, blocks: bigint, ms: number): void {
+  assert.ok(node);
+  node.answer = async (method, ofNode) => {
+    const { status, body } = await ofNode();
+    if (method !== "status") return { status, body };
+    const higher = body.replace(/(?<="latest_block_height":")\d+/, (height) => `${BigInt(height) + blocks}`);
+    const later = (time: string) => new Date(Date.parse(time) + ms).toISOString();
+    return { status, body: higher.replace(/(?<="latest_block_time":")[^"]+/, later) };
+  };
+}
+
+for (const { of, blocks } of [
+  { of: 3, blocks: 5n },
+  { of: 3, blocks: 10_000_000n },
+  { of: 2, blocks: 1_000n },
+]) {
+  test(`one of ${of} nodes that reports ${blocks} blocks too many, the one in use, keeps no order from a bid`, async (t) => {
+    await onBidStage(t, async (stage) => {
+      const nodes = Array.from({ length: of }, (_, index) => faultTransport(stage.node.transport(`node ${index}`)));
+      const one = await stage.provider("one", { nodes: () => nodes });
+      const isBid = (order: OrderId) => async () => (await stage.queries.bid(one.bidOn(order))).value !== undefined;
+      await stage.until("a bid", isBid(await stage.post(1n)));
+      overstate(nodes[0], blocks, 0);
+      await stage.blocks(20);
+      const during = await stage.post(2n);
+      await stage.blocks(10);
+      assert.ok(await isBid(during)(), "while it overstates");
+      assert.ok((one.chain.status.head ?? 0n) <= stage.node.height);
+      assert.deepEqual(
+        one.chain.status.nodes.slice(1).map(({ condition }) => condition),
+        Array(of - 1).fill("good"),
+      );
+    });
+  });
+}
+
+test("after the only node has overstated its height, orders are bid on as before, and what was sent meanwhile is settled", async (t) => {
+  const play = async (stage: BidStage) => {
+    const nodes = [faultTransport(stage.node.transport("only"))];
+    const one = await stage.provider("one", { nodes: () => nodes });
+    const isBid = (order: OrderId) => async () => (await stage.queries.bid(one.bidOn(order))).value !== undefined;
+    await stage.until("a bid", isBid(await stage.post(1n)));
+    const second = await stage.post(2n);
+    await stage.until("it is sent", () => one.journal.read.transactions.all().length > 0);
+    overstate(nodes[0], 1_000n, 0);
+    await stage.blocks(40);
+    overstate(nodes[0], 0n, 0);
+    const third = await stage.post(3n);
+    await stage.blocks(10);
+    for (const order of [second, third]) assert.ok(await isBid(order)());
+    assert.equal(one.chain.outbox.counts.inFlight, 0);
+  };
+  await onBidStage(t, play, { blockMs: 6_000 });
+});
+
+for (const count of [1, 2, 3]) {
+  test(`a node of ${count} that reports a time a day ahead holds no close, and no stamp is taken from it`, async (t) => {
+    const play = async (stage: BidStage) => {
+      const nodes = Array.from({ length: count }, (_, index) => faultTransport(stage.node.transport(`node ${index}`)));
+      const one = await stage.provider("one", { nodes: () => nodes, options: { bidTimeoutMs: 20_000 } });
+      const isClosed = (order: OrderId) => async () =>
+        (await stage.queries.bid(one.bidOn(order))).value?.state === "closed";
+      const order = await stage.post(1n);
+      await stage.until("a bid", async () => (await stage.queries.bid(one.bidOn(order))).value !== undefined);
+      overstate(nodes[0], 0n, 86_400_000);
+      await stage.until("the close", isClosed(order));
+      overstate(nodes[0], 0n, 0);
+      await stage.until("the next close", isClosed(await stage.post(2n)));
+      const stamp = one.journal.read.transactions.lastStampNs("bids-1", one.signer.address) ?? 0n;
+      assert.ok(stamp < BigInt(stage.clock.now() + limits.outboxStampMs) * 1_000_000n);
+      assert.equal(one.chain.outbox.state.stalled, undefined);
+    };
+    await onBidStage(t, play, { blockMs: 6_000 });
+  });
+}
 
 test("what happened while no node answered is made up for: lost, closed and new orders", async (t) => {
   await onBidStage(t, async (stage) => {

@@ -7,7 +7,11 @@ export function measureChain(metrics: Metrics, chain: CometChain): void {
   const name = "akash_provider_chain";
   metrics.readEach("gauge", name, [
     ["height", "Last block processed", () => Number(chain.height)],
-    ["head_height", "Newest block that any RPC node reported", () => Number(chain.status.head ?? 0n)],
+    [
+      "head_height",
+      "Newest block that was followed, or that most RPC nodes report if it is higher",
+      () => Number(chain.status.head ?? 0n),
+    ],
     ["block_seconds", "Average time between blocks", () => chain.status.blockTimeMs / 1_000],
     ["mirror_ready", "1 once the mirror was built", () => (chain.mirror.ready ? 1 : 0)],
     ["mirror_age_seconds", "Age of the mirror's block", () => (chain.status.mirrorAgeMs ?? 0) / 1_000],

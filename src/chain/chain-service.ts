@@ -35,7 +35,7 @@ interface ChainGround {
 
 export interface ChainDocument {
   readonly chainId: string;
-  /** The last block worked through, and the newest one that a node told of. */
+  /** The last block worked through, and how far the chain is (`ChainStatus`). */
   readonly height: bigint;
   readonly head: bigint | undefined;
   readonly orders: number;

@@ -176,6 +176,7 @@ export interface ChainStatus {
   /** Undefined until a node has told. */
   readonly chainId: string | undefined;
   readonly nodes: readonly NodeState[];
+  /** The newest block that was followed, or that most nodes report if it is higher. It falls when nodes overstated it. */
   readonly head: bigint | undefined;
   readonly blockTimeMs: number;
   /** How old the mirror's view is, by the time of its block; undefined until it was built. */

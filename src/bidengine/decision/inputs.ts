@@ -92,7 +92,7 @@ export interface MarketTerms {
 
 export interface MirrorState {
   readonly ready: boolean;
-  /** Blocks that it is behind the newest one that a node told of; undefined where none has. */
+  /** Blocks that it is behind the head; undefined until a node has reported one. */
   readonly behind: bigint | undefined;
 }
 

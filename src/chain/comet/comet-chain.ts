@@ -1,6 +1,7 @@
 /** The chain over CometBFT RPC: nodes, follower, mirror and wake-up put together. */
 import type { Address } from "../../market/address.ts";
 import { growingPauseMs } from "../../runtime/back-off.ts";
+import { largest } from "../../runtime/bigint.ts";
 import { exitCodes } from "../../runtime/catalogue.ts";
 import { type Clock, nsToMs, sleep } from "../../runtime/clock.ts";
 import { ProviderError } from "../../runtime/errors.ts";
@@ -15,6 +16,7 @@ import { createFollower, type FollowerCounts, mustNotBeAhead } from "./follower.
 import { createMirror, type MirrorCounts } from "./mirror/mirror.ts";
 import { createPool, type Pool, unlessAborted } from "./pool.ts";
 import { createQueries } from "./queries/queries.ts";
+import { isUsable } from "./rpc-node.ts";
 import { createSteps } from "./steps.ts";
 import type { RpcTransport } from "./transport.ts";
 import { createWakeup } from "./wakeup.ts";
@@ -72,8 +74,10 @@ export function createCometChain(options: CometChainOptions): CometChain {
     await pool.open(signal);
     chainId = pool.chainId;
     const known = cursor.load(chainId) ?? 0n;
-    mustNotBeAhead(chainId, known, pool.newest?.height ?? known);
+    const reported = pool.nodes.filter(isUsable).flatMap(({ height }) => height ?? []);
+    mustNotBeAhead(chainId, known, largest(0n, ...reported));
     await mirror.build(known, signal);
+    pool.served(mirror);
   }
 
   return {
@@ -114,7 +118,7 @@ export function createCometChain(options: CometChainOptions): CometChain {
       const { head, blockTimeMs } = follower;
       const mirrorAgeMs = mirror.ready ? clock.now() - nsToMs(mirror.timeNs) : undefined;
       const trouble = startTrouble ?? follower.trouble;
-      return { chainId, nodes: pool.nodes, head: head?.height, blockTimeMs, mirrorAgeMs, trouble };
+      return { chainId, nodes: pool.nodes, head, blockTimeMs, mirrorAgeMs, trouble };
     },
     compareMirror: steps.compare,
     onStep: steps.onStep,

@@ -3,6 +3,7 @@
  * over and only then counts as done; after a crash the last ones come again, so consumers must not mind that.
  */
 import { growingPauseMs } from "../../runtime/back-off.ts";
+import { largest } from "../../runtime/bigint.ts";
 import type { Clock } from "../../runtime/clock.ts";
 import { ProviderError, reasonOf } from "../../runtime/errors.ts";
 import { limits } from "../../runtime/limits.ts";
@@ -15,9 +16,9 @@ import { createBlockTime, createClockCheck } from "./block-times.ts";
 import { type Fetching, fetchBlock, readAhead } from "./blocks.ts";
 import { type Cursor, type CursorWriter, createCursorWriter } from "./cursor.ts";
 import { createGapJudge, hasRefusal } from "./gap.ts";
-import type { Pool } from "./pool.ts";
+import type { Pool, ReportedHead } from "./pool.ts";
 import type { CallLimits } from "./rpc-call.ts";
-import { isNotYet, type NodeStatus } from "./rpc-node.ts";
+import { isNotYet } from "./rpc-node.ts";
 
 export interface BlockConsumer {
   /** `head` is how far the chain is. A failure of the chain's makes the block come again. */
@@ -43,8 +44,8 @@ export interface Follower {
   wake(): void;
   /** The last height that was handed over. */
   readonly height: bigint;
-  /** The highest that a node told of. */
-  readonly head: NodeStatus | undefined;
+  /** How far the chain is: what was served, or what most nodes report if that is more. */
+  readonly head: bigint | undefined;
   readonly blockTimeMs: number;
   /** Why nothing comes just now, in words. */
   readonly trouble: string | undefined;
@@ -76,7 +77,7 @@ export function createFollower({ pool, cursor: kept, consumer, clock, log }: Fol
   const gaps = createGapJudge(pool, clock);
   const clockCheck = createClockCheck(clock, log);
   let height = 0n;
-  let head: NodeStatus | undefined;
+  let reported: ReportedHead | undefined;
   let newsAtMs = 0;
   let failuresInRow = 0;
   let trouble: string | undefined;
@@ -100,7 +101,7 @@ export function createFollower({ pool, cursor: kept, consumer, clock, log }: Fol
 
   async function look(cursor: CursorWriter, signal: AbortSignal): Promise<void> {
     const seen = await pool.head(bounds(signal));
-    note(seen);
+    noteHead();
     if (seen.height > height) return follow(seen.height, cursor, signal);
     mustNotBeAhead(pool.chainId, height, seen.height);
     settleDown();
@@ -112,12 +113,17 @@ export function createFollower({ pool, cursor: kept, consumer, clock, log }: Fol
     return Math.min(Math.max(blockTime.averageMs / 3, limits.rpcPollLeastMs), limits.rpcPollMostMs);
   }
 
-  function note(seen: NodeStatus): void {
-    if (head !== undefined && seen.height <= head.height) return;
-    newsAtMs = clock.monotonicMs();
+  /** Kept while no node answers. */
+  function noteHead(): void {
+    const { agreed } = pool;
+    if (!agreed || agreed.height === reported?.height) return;
     // The first may be of long ago: the chain may stand still.
-    if (head !== undefined) clockCheck.note(seen.timeNs);
-    head = seen;
+    if (reported) clockCheck.note(agreed.timeNs);
+    reported = agreed;
+  }
+
+  function head(): bigint | undefined {
+    return reported && largest(height, reported.height);
   }
 
   async function follow(to: bigint, cursor: CursorWriter, signal: AbortSignal): Promise<void> {
@@ -131,7 +137,7 @@ export function createFollower({ pool, cursor: kept, consumer, clock, log }: Fol
         cursor.moveTo(height);
         settleDown();
         // A replay may take long, and how far the chain has come meanwhile matters to whoever follows it.
-        if (pool.newest) note(pool.newest);
+        noteHead();
         isHandedOver = false;
       }
       newsAtMs = clock.monotonicMs();
@@ -145,7 +151,8 @@ export function createFollower({ pool, cursor: kept, consumer, clock, log }: Fol
   }
 
   async function handOver(block: ChainBlock): Promise<void> {
-    await consumer.block(block, head?.height ?? block.height);
+    await consumer.block(block, head() ?? block.height);
+    pool.served(block);
     for (const error of block.malformed) log.error("cannot read an event of a block", { error });
     blockTime.note(block.height, block.timeNs);
     counts.blocks += 1;
@@ -225,7 +232,7 @@ export function createFollower({ pool, cursor: kept, consumer, clock, log }: Fol
       return height;
     },
     get head() {
-      return head;
+      return head();
     },
     get blockTimeMs() {
       return blockTime.averageMs;

@@ -217,6 +217,23 @@ test("a read at or above a height is answered only by a node that has reached it
   assert.equal((await pool.call("health", {}, name, { atOrAbove: 11n })).node, ahead.url);
 });
 
+test("the head is what most nodes report, a block that was served counting as one more report, and it falls again", async (t) => {
+  const { proxies, pool } = await stage(t, 3);
+  const report = async (...heights: readonly bigint[]) => {
+    for (const [index, proxy] of proxies.entries()) {
+      proxy.rewrite = (method, answer) =>
+        method === "status" ? answer.replace(/(?<="latest_block_height":")\d+/, `${heights[index]}`) : answer;
+    }
+    await pool.probe();
+    return { head: pool.agreed?.height, lags: pool.nodes.map(({ lag }) => lag) };
+  };
+  assert.deepEqual(await report(10n, 10n, 1_010n), { head: 10n, lags: [0n, 0n, 0n] });
+  assert.deepEqual(await report(10n, 10n, 20n), { head: 10n, lags: [0n, 0n, 0n] });
+  pool.served({ height: 20n, timeNs: 0n });
+  assert.deepEqual(await report(10n, 10n, 20n), { head: 20n, lags: [10n, 10n, 0n] }, "two are stuck, and one goes on");
+  assert.deepEqual(await report(5n, 5n, 5n), { head: 5n, lags: [0n, 0n, 0n] }, "the chain was restored");
+});
+
 test("without a chain's id given, that of the first node that answers counts, and others are told apart", async (t) => {
   const ours = await startEventChain(t, { chainId: "ours-1" });
   const theirs = await startEventChain(t, { chainId: "theirs-1" });

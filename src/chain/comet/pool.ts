@@ -2,7 +2,7 @@
  * Several nodes of one chain as if they were one that never fails. A call goes to the node that did well last, and on
  * to the others when that one fails: reads may be repeated, and a transaction has one hash however often it is sent.
  */
-import { largest } from "../../runtime/bigint.ts";
+import { largest, smallest } from "../../runtime/bigint.ts";
 import { type Clock, sleep } from "../../runtime/clock.ts";
 import { ProviderError, reasonOf } from "../../runtime/errors.ts";
 import { limits } from "../../runtime/limits.ts";
@@ -23,6 +23,12 @@ import {
   unlessOfNode,
 } from "./rpc-node.ts";
 import type { RpcTransport } from "./transport.ts";
+
+/** The newest block, as far as it is known. */
+export type ReportedHead = Pick<NodeStatus, "height" | "timeNs">;
+
+/** A report older than three rounds of probes says nothing about the present: the node hangs, or nobody probes. */
+const reportMs = 3 * limits.rpcProbeMs;
 
 interface PoolOptions {
   /** One for each node, under names that differ; the pool closes them. */
@@ -77,8 +83,10 @@ export interface Pool {
   /** Called when another node has taken over. */
   onSwitch(listener: () => void): void;
   readonly nodes: readonly RpcNodeState[];
-  /** The highest that a node in use has told, whoever asked it. */
-  readonly newest: NodeStatus | undefined;
+  /** This block was served: it counts in what is agreed on like the report of one more node. */
+  served(block: ReportedHead): void;
+  /** What most of the usable nodes report. It falls when a node that overstated is corrected. */
+  readonly agreed: ReportedHead | undefined;
   /** How often another node took over. */
   readonly switches: number;
   close(): void;
@@ -91,6 +99,7 @@ export function createPool({ nodes: transports, chainId: wantedId, clock, random
   const listeners: (() => void)[] = [];
   let [preferred] = nodes as [RpcNode, ...RpcNode[]];
   let switches = 0;
+  let lastServed: ReportedHead | undefined;
 
   function prefer(node: RpcNode): void {
     if (node === preferred) return;
@@ -194,9 +203,18 @@ export function createPool({ nodes: transports, chainId: wantedId, clock, random
 
   /** Only readings of the same moment can be compared. */
   function judgeLag(present: readonly RpcNode[]): void {
-    const heights = present.map(({ status }) => status?.height ?? 0n);
-    const best = largest(0n, ...heights);
-    for (const [index, node] of present.entries()) node.lag = best - (heights[index] ?? 0n);
+    const best = agreedOn(present.flatMap(({ status }) => (status && !status.catchingUp ? status : [])));
+    for (const node of present) node.lag = largest(0n, (best?.height ?? 0n) - (node.status?.height ?? 0n));
+  }
+
+  /** Height and time each by majority: one node that is wrong about either moves neither. */
+  function agreedOn(reports: readonly ReportedHead[]): ReportedHead | undefined {
+    if (reports.length === 0) return undefined;
+    const highest = largest(...reports.map(({ height }) => height));
+    // Of a chain that was restored, less than what was served counts.
+    const own = lastServed && { ...lastServed, height: smallest(lastServed.height, highest) };
+    const votes = own ? [...reports, own] : reports;
+    return { height: median(votes.map(({ height }) => height)), timeNs: median(votes.map(({ timeNs }) => timeNs)) };
   }
 
   function tell(node: RpcNode): void {
@@ -247,11 +265,13 @@ export function createPool({ nodes: transports, chainId: wantedId, clock, random
     get nodes() {
       return nodes.map(({ state }) => state);
     },
-    get newest() {
-      return nodes
-        .filter(isUsable)
-        .flatMap(({ status }) => status ?? [])
-        .reduce<NodeStatus | undefined>((best, each) => (best && best.height >= each.height ? best : each), undefined);
+    served({ height, timeNs }) {
+      lastServed = { height, timeNs };
+    },
+    get agreed() {
+      const sinceMs = clock.monotonicMs() - reportMs;
+      const reports = nodes.filter(isUsable).flatMap(({ status }) => status ?? []);
+      return agreedOn(reports.filter(({ atMs }) => atMs >= sinceMs));
     },
     get switches() {
       return switches;
@@ -260,6 +280,12 @@ export function createPool({ nodes: transports, chainId: wantedId, clock, random
       for (const { transport } of nodes) transport.close();
     },
   };
+}
+
+/** Of an even number the higher: of two nodes that differ, one that is behind is more likely than one that overstates. */
+function median(values: readonly bigint[]): bigint {
+  const descending = [...values].sort((a, b) => (a > b ? -1 : 1));
+  return descending[Math.floor((values.length - 1) / 2)] ?? 0n;
 }
 
 /** What a node that is still loading older blocks says is old, however well it answers. */

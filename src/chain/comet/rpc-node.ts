@@ -35,7 +35,7 @@ export interface RpcNodeState {
   readonly height: bigint | undefined;
   /** The oldest block that it still has. */
   readonly earliestHeight: bigint | undefined;
-  /** Blocks behind the best node when all were last asked. */
+  /** Blocks behind the agreed head when all were last probed. */
   readonly lag: bigint;
   readonly latencyMs: number | undefined;
   /** Why it is not used, in words; the last failure. */

@@ -83,3 +83,9 @@ test("an ordered one is over when its height or its sequence has passed", () => 
   nextAction(bySequence, { head: at(11n), account: used(8n, 11n) });
   assert.equal(nextAction(bySequence, { head: at(11n + proof), account: used(8n, 11n + proof) }).kind, "refile");
 });
+
+test("a height that was overstated when the stamp had passed does not hold the flight until the chain is there", () => {
+  const flight = unordered();
+  assert.equal(nextAction(flight, { head: at(1_012n, 1_001n), followed: 12n }).kind, "wait");
+  assert.equal(nextAction(flight, { head: at(13n, 1_001n), followed: 13n }).kind, "refile");
+});

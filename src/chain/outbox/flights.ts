@@ -5,6 +5,7 @@
  */
 import type { Intent, SentTransaction } from "../../journal/intents.ts";
 import type { Journal } from "../../journal/journal.ts";
+import { smallest } from "../../runtime/bigint.ts";
 import type { ProviderError } from "../../runtime/errors.ts";
 import { limits } from "../../runtime/limits.ts";
 import type { Head, Included, Receipt, Refusal, SenderAccount } from "../tx/broadcaster.ts";
@@ -148,7 +149,9 @@ interface Evidence {
 /** What to do about a flight. Handing it over again is safe without proof; giving its intents another transaction is not. */
 export function nextAction(flight: OwnFlight, { head, found, account, followed }: Evidence): FlightAction {
   if (found && fateOf(found).kind !== "undecided") return { kind: "settle", included: found };
-  const passedAt = flight.passedAt ?? passedBy(flight, head, account);
+  // The lowest of them: a head may have been overstated.
+  const known = [flight.passedAt, passedBy(flight, head, account)].filter((height) => height !== undefined);
+  const passedAt = known.length > 0 ? smallest(...known) : undefined;
   if (passedAt !== undefined) flight.passedAt = passedAt;
   const { askedAt, unproven } = flight;
   if (passedAt === undefined) {

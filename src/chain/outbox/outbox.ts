@@ -136,10 +136,10 @@ export function createOutbox(options: OutboxOptions): OutboxLoop {
     if (silence) throw silence;
   }
 
-  /** A node that lags behind the one that announced a block must not take us back in time. */
+  /** A block that was followed is certain; what nodes report, of which the time may be wrong, counts where following is late. */
   async function currentHead(): Promise<Head> {
     const head = await chain.head();
-    return announced && announced.height > head.height ? announced : head;
+    return announced && head.height <= announced.height + BigInt(limits.outboxFollowBlocks) ? announced : head;
   }
 
   /** What waits and is still worth sending; the rest is settled. */

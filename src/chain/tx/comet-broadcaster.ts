@@ -17,7 +17,8 @@ import { includedAt } from "./verdict.ts";
 export function createCometBroadcaster(pool: Pool, signal?: AbortSignal): Broadcaster {
   return {
     async head() {
-      const { height, timeNs } = await pool.head({ signal });
+      const said = await pool.head({ signal });
+      const { height, timeNs } = pool.agreed ?? said;
       return { height, timeNs };
     },
     async account(address, atOrAbove) {
