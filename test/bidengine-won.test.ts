@@ -7,6 +7,7 @@ import { formatLeaseId } from "../src/market/ids.ts";
 import { SimulatedCrash } from "../src/runtime/boundary.ts";
 import { sleep } from "../src/runtime/clock.ts";
 import { type BidStage, onBidStage } from "./bid-stage.ts";
+import { faultTransport } from "./fault-transport.ts";
 import { memoryFolder } from "./folder.ts";
 
 /** A node that takes its time over what auditors have signed, and over nothing else. */
@@ -50,6 +51,42 @@ test("a bid that is won while nobody runs stays won, also where it was about to 
     assert.equal(again.engine.orders(1)[0]?.outcome, "won");
   });
 });
+
+for (const { begins, at } of [
+  { begins: "its close is filed", at: /^close bid .*commit:after/ },
+  { begins: "its close is signed and leaves", at: /^broadcast:before/ },
+]) {
+  for (const outageMs of [20_000, 50_000, 300_000]) {
+    test(`a bid that is won in an outage of ${outageMs / 1_000} s, which begins when ${begins}, keeps its lease`, async (t) => {
+      const play = async (stage: BidStage) => {
+        const only = faultTransport(stage.node.transport("only"));
+        let isOpen = false;
+        const boundary = {
+          cross(_: string, point: string) {
+            if (isOpen && at.test(point)) only.hangs = () => true;
+          },
+        };
+        const options = { bidTimeoutMs: 20_000 };
+        const one = await stage.provider("one", { boundary, options, nodes: () => [only] });
+        const order = await stage.post(1n);
+        const bid = one.bidOn(order);
+        await stage.until("a bid", async () => (await stage.queries.bid(bid)).value?.state === "open");
+        isOpen = true;
+        await stage.until("the outage", () => only.hangs("status"));
+        isOpen = false;
+        await stage.accept(bid);
+        await sleep(stage.clock, outageMs);
+        assert.equal((await stage.queries.lease(bid)).value?.state, "active");
+        only.hangs = () => false;
+        await stage.blocks(30);
+        assert.equal((await stage.queries.lease(bid)).value?.state, "active");
+        assert.equal(one.engine.orders(1)[0]?.outcome, "won");
+        assert.equal(one.chain.outbox.counts.owed, 0);
+      };
+      await onBidStage(t, play, { blockMs: 6_000 });
+    });
+  }
+}
 
 test("a bid that is won, and its lease closed, while nobody runs was not lost", async (t) => {
   await onBidStage(t, async (stage) => {

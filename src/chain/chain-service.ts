@@ -15,6 +15,7 @@ import type { RpcTransport } from "./comet/transport.ts";
 import type { Signer } from "./keys/signer.ts";
 import { createOutbox, type OutboxLoop, troubleOf } from "./outbox/outbox.ts";
 import type { SendSettings } from "./outbox/preparation.ts";
+import { createWonBids } from "./outbox/won-bids.ts";
 import { createCometBroadcaster } from "./tx/comet-broadcaster.ts";
 
 export interface ChainServiceOptions {
@@ -102,7 +103,8 @@ export function createChainService(
       await comet.open(scope);
       const broadcaster = createCometBroadcaster(comet.pool, scope.signal);
       const sending = { chainId: comet.chainId, signer, chain: broadcaster, settings };
-      const own = createOutbox({ ...sending, journal, boundary, clock, log });
+      const bidToClose = createWonBids(comet, comet.pool);
+      const own = createOutbox({ ...sending, journal, boundary, clock, log, bidToClose });
       outbox = own;
       const opened = Object.assign(comet, { outbox: own, broadcaster });
       await beforeBlocks(opened);

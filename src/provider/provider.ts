@@ -10,7 +10,6 @@ import {
 } from "../bidengine/bidengine-service.ts";
 import type { PolicySource } from "../bidengine/policies/policy-source.ts";
 import type { RunningPricing } from "../bidengine/pricing/create-pricing.ts";
-import { spareWonBids } from "../bidengine/spare-won-bids.ts";
 import type { Bus } from "../bus/bus.ts";
 import { createBusService, type TopicStatus } from "../bus/bus-service.ts";
 import type { RedisOptions } from "../bus/redis.ts";
@@ -141,7 +140,6 @@ export function createProvider(options: ProviderOptions): Provider {
   const bus = createBusService(redis, ground);
   const beforeBlocks = async (opened: Chain) => {
     announce(opened, await bus.opened);
-    await spareWonBids(opened, await journal.opened);
   };
   const chain = createChainService(options.chain, { ...ground, boundary, journal: journal.opened }, beforeBlocks);
   const foundation = {

@@ -28,6 +28,7 @@ import {
 import { createSender, laterMs, type SenderCounts } from "./sender.ts";
 import { createSettlement, type SettlementCounts } from "./settlement.ts";
 import { createTracker } from "./tracker.ts";
+import type { BidToClose } from "./won-bids.ts";
 
 export interface OutboxOptions {
   readonly chainId: string;
@@ -38,6 +39,8 @@ export interface OutboxOptions {
   readonly log: Log;
   readonly boundary?: Boundary;
   readonly settings: SendSettings;
+  /** Looked at before an intent leaves, and each time that its transaction is broadcast. */
+  readonly bidToClose?: (intent: Intent) => BidToClose;
 }
 
 /** What services have of it, and what makes it go. */
@@ -62,6 +65,7 @@ type OutboxCounts = Outbox["counts"] & Readonly<SettlementCounts & SenderCounts 
 
 export function createOutbox(options: OutboxOptions): OutboxLoop {
   const { chainId, signer, chain, journal, clock, log, boundary = openBoundary, settings } = options;
+  const { bidToClose = () => "open" } = options;
   const { address } = signer;
   const owner: Owner = { chainId, sender: address };
   refuseOtherOwners(journal, owner);
@@ -77,7 +81,13 @@ export function createOutbox(options: OutboxOptions): OutboxLoop {
   const stamps = createStamps(lastStampNs, stampsInUse, clock.now());
   const shared = { chainId, address, signer, chain, journal, clock, log, settlement, stall, purse, refused, flights };
   const preparation = createPreparation({ ...shared, settings, stamps, gasMemory });
-  const sender = createSender({ ...shared, preparation, boundary, ordering: settings.ordering ?? "unordered" });
+  const sender = createSender({
+    ...shared,
+    preparation,
+    boundary,
+    bidToClose,
+    ordering: settings.ordering ?? "unordered",
+  });
   const tracker = createTracker({ ...shared, sender });
   let announced: Head | undefined;
   let batching: Timer | undefined;
@@ -129,7 +139,7 @@ export function createOutbox(options: OutboxOptions): OutboxLoop {
     const head = await currentHead();
     const lookSilence = await tracker.look(head);
     const { ordering } = sender;
-    const sendSilence = await sender.send(await expire(head), head);
+    const sendSilence = await sender.send(await worthSending(head), head);
     // What an ordering of one at a time left behind is packed anew.
     if (sender.ordering !== ordering) pause.ring();
     const silence = lookSilence ?? sendSilence;
@@ -142,15 +152,16 @@ export function createOutbox(options: OutboxOptions): OutboxLoop {
     return announced && head.height <= announced.height + BigInt(limits.outboxFollowBlocks) ? announced : head;
   }
 
-  /** What waits and is still worth sending; the rest is settled. */
-  async function expire(head: Head): Promise<readonly Intent[]> {
+  /** What waits and may leave. What is worth nothing any more is settled. */
+  async function worthSending(head: Head): Promise<readonly Intent[]> {
     const nowMs = laterMs(clock, head);
     const isExpired = ({ expiresAtMs }: Intent) => expiresAtMs !== undefined && expiresAtMs <= nowMs;
     const waiting = journal.read.intents.waiting(mostWaiting);
     const expired = waiting.filter(isExpired);
-    if (expired.length === 0) return waiting;
-    await settlement.expired(expired);
-    return waiting.filter((intent) => !isExpired(intent));
+    if (expired.length > 0) await settlement.expired(expired);
+    for (const intent of waiting)
+      if (bidToClose(intent) === "won") await settlement.cancel(intent.id, "the bid was won");
+    return waiting.filter((intent) => !isExpired(intent) && bidToClose(intent) === "open");
   }
 
   return {

@@ -17,6 +17,7 @@ import { accountOf, isWithdrawal } from "./intent.ts";
 import { type Purse, type RefusedIntents, type Stall, stallOf } from "./obstacles.ts";
 import { pack } from "./packing.ts";
 import type { Load, Ordering, Preparation, SendPoint } from "./preparation.ts";
+import type { BidToClose } from "./won-bids.ts";
 
 interface SenderDeps {
   readonly chainId: string;
@@ -26,6 +27,7 @@ interface SenderDeps {
   readonly clock: Clock;
   readonly log: Log;
   readonly boundary: Boundary;
+  readonly bidToClose: (intent: Intent) => BidToClose;
   /** What to begin with. */
   readonly ordering: Ordering;
   readonly preparation: Preparation;
@@ -45,6 +47,7 @@ export type Sender = ReturnType<typeof createSender>;
 
 export function createSender(deps: SenderDeps) {
   const { chainId, signer, chain, journal, clock, log, boundary, preparation, stall, purse, refused, flights } = deps;
+  const { bidToClose } = deps;
   const { address } = signer;
   const counts: SenderCounts = { transactions: 0, broadcasts: 0, refused: 0 };
   let { ordering } = deps;
@@ -149,6 +152,8 @@ export function createSender(deps: SenderDeps) {
   }
 
   async function broadcast(flight: Flight, head: Head, reach: Reach, fee: string): Promise<void> {
+    // Once its time is over its intents are filed again, and the rest goes on without the close.
+    if (journal.read.intents.byTxHash(flight.hash).some((intent) => bidToClose(intent) !== "open")) return;
     boundary.cross("broadcast", "broadcast:before");
     const receipt = await chain.broadcast(flight.bytes, reach);
     boundary.cross("broadcast", "broadcast:after");
