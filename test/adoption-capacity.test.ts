@@ -94,6 +94,7 @@ async function findManifests({ world, life, clock }: CapacityStage): Promise<voi
   const loop = createManifestLoop({
     ...{ chain, journal: life.journal, cluster: createClusterSide(life.leases), timeoutMs: 0 },
     ...{ standings: createStandings(() => undefined), clock, log: silentLog },
+    missed: { settle: async () => true, away: () => undefined },
     onRestored: (key) => life.leases.wake(key),
   });
   const all = leases.map(({ lease }) => loop.reunite({ id: lease }, formatLeaseId(lease)));

@@ -160,6 +160,7 @@ export async function startAdopting(
   const standings = createStandings(() => undefined);
   const loop = createManifestLoop({
     ...{ chain, journal, cluster: createClusterSide(keeper), timeoutMs: 0, standings, clock, log: silentLog },
+    missed: { settle: async () => true, away: () => undefined },
     onRestored: (key) => keeper.wake(key),
   });
   const stopping = new AbortController();

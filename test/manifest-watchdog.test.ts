@@ -4,6 +4,7 @@ import { copyFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 import { closeBidMessage } from "../src/chain/tx/closing.ts";
+import { resendGraceMs } from "../src/manifest/manifest-service.ts";
 import { deploymentOf, formatLeaseId, type LeaseId } from "../src/market/ids.ts";
 import { manifestHash } from "../src/market/manifest.ts";
 import { type Boundary, SimulatedCrash } from "../src/runtime/boundary.ts";
@@ -113,6 +114,57 @@ quickTest(
     });
   },
 );
+
+quickTest(
+  "time in which no node answers does not count, and a lease made meanwhile has its full time-out",
+  async (t) => {
+    await onManifestStage(t, async (stage) => {
+      const transport = faultTransport(stage.node.transport());
+      const { chain } = await stage.running({ timeoutMs, nodes: () => [transport] });
+      const known = await stage.leased(1n, wish);
+      await stage.until("it is known", () => chain.mirror.lease(known) !== undefined);
+      const knownMs = stage.clock.now();
+      transport.hangs = () => true;
+      const hungMs = stage.clock.now();
+      const unseen = await stage.leased(2n, wish);
+      await stage.pass(runs(60_000, 600_000));
+      transport.hangs = () => false;
+      await stage.until("it is seen", () => chain.mirror.lease(unseen) !== undefined);
+      const [backMs, watchedMs] = [stage.clock.now(), hungMs - knownMs];
+      await stage.pass(timeoutMs - watchedMs - 3_000);
+      assert.deepEqual([await closedBy(stage, known), await closedBy(stage, unseen)], [undefined, undefined]);
+      await stage.pass(backMs + timeoutMs - 1_000 - stage.clock.now());
+      assert.equal(await closedBy(stage, unseen), undefined);
+      await untilClosed(stage, known);
+      await untilClosed(stage, unseen);
+    });
+  },
+);
+
+quickTest("time in which no provider runs does not count, nor time in which the cluster cannot be read", async (t) => {
+  const longMs = 1.5 * resendGraceMs;
+  await onManifestStage(t, async (stage) => {
+    const first = await stage.running({ timeoutMs: longMs });
+    const lease = await stage.leased(1n, wish);
+    const subject = formatLeaseId(lease);
+    const dueAtMs = () => first.journal.read.deadlines.get("manifest", subject)?.dueAtMs ?? 0;
+    await stage.until("it is watched", () => dueAtMs() > 0);
+    const before = dueAtMs();
+    await first.stop();
+    await stage.pass(2 * longMs);
+    const { journal, manifests } = await stage.running({ timeoutMs: longMs });
+    const dueNowMs = () => (journal.read.deadlines.get("manifest", subject)?.dueAtMs ?? 0) - before;
+    await stage.until("its deadline is later", () => dueNowMs() >= 2 * longMs);
+    stage.cluster.trouble = "its API server is away";
+    await assert.rejects(manifests.submit(deploymentOf(lease), bodyOf(wish.manifest)), { code: "AKP_CLUSTER_UNKNOWN" });
+    await stage.pass(3 * longMs);
+    stage.cluster.trouble = undefined;
+    await stage.until("its deadline is later again", () => dueNowMs() >= 4.5 * longMs);
+    await stage.pass(longMs / 2);
+    assert.equal(await closedBy(stage, lease), undefined);
+    await untilClosed(stage, lease);
+  });
+});
 
 quickTest(
   "who was turned away because the cluster could not tell gets a moment to send it again, however late that is",

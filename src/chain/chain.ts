@@ -44,6 +44,8 @@ export interface Chain {
   readonly broadcaster: Broadcaster;
   /** The last block that was worked through. */
   readonly height: bigint;
+  /** The last block that an earlier run worked through; undefined if there was none. */
+  readonly resumedAt: bigint | undefined;
   readonly status: ChainStatus;
   /** Called with every step along the chain, in order, before the cursor moves past it; a step may come again. */
   onStep(listener: StepListener): void;

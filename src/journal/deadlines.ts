@@ -24,6 +24,7 @@ export function createDeadlines(sql: Sql) {
     `INSERT INTO deadlines (kind, subject, due_at) VALUES (?, ?, ?)
      ON CONFLICT (kind, subject) DO UPDATE SET due_at = excluded.due_at`,
   );
+  const postpone = sql.run("UPDATE deadlines SET due_at = max(due_at + ?, ?) WHERE kind = ?");
   const remove = sql.run("DELETE FROM deadlines WHERE kind = ? AND subject = ?");
   return {
     get: (kind: string, subject: string) => plain(get(kind, subject)),
@@ -33,6 +34,8 @@ export function createDeadlines(sql: Sql) {
     /** The one that comes first, passed or not. */
     next: () => plain(next()),
     put: ({ kind, subject, dueAtMs }: Deadline) => void put(kind, subject, dueAtMs),
+    /** Moves all of a kind by so much, and at least to this time. */
+    postpone: (kind: string, byMs: number, leastMs: number) => void postpone(byMs, leastMs, kind),
     remove: (kind: string, subject: string) => void remove(kind, subject),
   };
 }

@@ -12,12 +12,14 @@ import { createTurns } from "../runtime/turns.ts";
 import type { Accepted, Checks } from "./checks.ts";
 import { isTimeout, type ManifestLoop } from "./manifest-loop.ts";
 import type { LeaseManifest, Manifests, Submitted } from "./manifests.ts";
+import type { MissedTime } from "./missed-time.ts";
 import type { Standings } from "./standings.ts";
 
 interface IntakeDeps {
   readonly journal: Journal;
   readonly checks: Checks;
-  readonly loop: Pick<ManifestLoop, "reunite" | "turnedAway">;
+  readonly loop: Pick<ManifestLoop, "reunite">;
+  readonly missed: Pick<MissedTime, "away">;
   readonly standings: Standings;
   /** Told the key of a lease whose row is another now, and of one that has a new manifest. */
   readonly onChange: (leaseKey: string) => void;
@@ -26,7 +28,7 @@ interface IntakeDeps {
 }
 
 export function createIntake(deps: IntakeDeps): Manifests {
-  const { journal, checks, loop, standings, onChange, onReceived, log } = deps;
+  const { journal, checks, loop, missed, standings, onChange, onReceived, log } = deps;
   const { read } = journal;
   const inTurn = createTurns(limits.manifestWaiting, (waiting) => new ProviderError("AKP_MANIFEST_BUSY", { waiting }));
 
@@ -43,7 +45,7 @@ export function createIntake(deps: IntakeDeps): Manifests {
     } catch (thrown) {
       const { code, entry } = ProviderError.from(thrown);
       const isRefusal = code.startsWith("AKP_MANIFEST") || code === "AKP_DEPLOYMENT_UNKNOWN" || entry.http < 500;
-      if (code === "AKP_CLUSTER_UNKNOWN") loop.turnedAway();
+      if (code === "AKP_CLUSTER_UNKNOWN") missed.away();
       standings.counts[isRefusal ? "refused" : "failed"] += 1;
       // Only the code: the words may quote what the tenant sent.
       log.info("manifest not accepted", { deployment, code });

@@ -24,12 +24,14 @@ import { limits } from "../runtime/limits.ts";
 import type { Log } from "../runtime/log.ts";
 import { done, type Outcome, recheck, stalled, waiting } from "../runtime/outcome.ts";
 import type { ClusterSide } from "./cluster-side.ts";
+import type { MissedTime } from "./missed-time.ts";
 import type { Standings } from "./standings.ts";
 
 interface LoopDeps {
   readonly chain: Pick<Chain, "mirror" | "queries" | "outbox" | "status">;
   readonly journal: Journal;
   readonly cluster: ClusterSide;
+  readonly missed: Pick<MissedTime, "settle" | "away">;
   /** 0 turns it off. */
   readonly timeoutMs: number;
   readonly standings: Standings;
@@ -50,14 +52,9 @@ export function isTimeout(intent: Intent): boolean {
 export type ManifestLoop = ReturnType<typeof createManifestLoop>;
 
 export function createManifestLoop(deps: LoopDeps) {
-  const { chain, journal, cluster, timeoutMs, standings, onRestored, clock, log } = deps;
+  const { chain, journal, cluster, missed, timeoutMs, standings, onRestored, clock, log } = deps;
   const { mirror, queries, outbox } = chain;
   const { read } = journal;
-  /** Whoever wanted to send one while we were away, or while the cluster could not tell, gets a moment to do so. */
-  const graceEndsMs = () => clock.monotonicMs() + Math.min(timeoutMs, limits.manifestGraceMs);
-  let notBeforeMs = graceEndsMs();
-  /** Since the last look that came to something, manifests were turned away. */
-  let isDeaf = false;
 
   async function look(key: string, signal: AbortSignal): Promise<Outcome> {
     const unbuilt = mirrorTrouble(mirror);
@@ -68,17 +65,16 @@ export function createManifestLoop(deps: LoopDeps) {
       return await follow(lease, key, signal);
     } catch (thrown) {
       if (!ProviderError.is(thrown, "AKP_CLUSTER_UNKNOWN")) throw thrown;
-      isDeaf = true;
+      missed.away();
       return waiting("cluster", thrown.message);
     }
   }
 
   async function follow(lease: Lease, key: string, signal: AbortSignal): Promise<Outcome> {
     const row = await reunite(lease, key);
-    if (isDeaf) notBeforeMs = graceEndsMs();
-    isDeaf = false;
-    if (row) return settle(key, row);
-    return timeoutMs === 0 ? settle(key, undefined) : watch(lease, key, signal);
+    const isCurrent = await missed.settle(signal);
+    if (row || timeoutMs === 0) return settle(key, row);
+    return isCurrent ? watch(lease, key, signal) : waiting("chain", "the mirror is behind the chain");
   }
 
   async function forget(key: string): Promise<Outcome> {
@@ -125,32 +121,21 @@ export function createManifestLoop(deps: LoopDeps) {
 
   /** Its deadline is written down before anything is done about it. */
   async function watch(lease: Lease, key: string, signal: AbortSignal): Promise<Outcome> {
-    const dueAtMs = read.deadlines.get(manifestDeadline, key)?.dueAtMs ?? (await arm(lease, key, signal));
+    const dueAtMs = read.deadlines.get(manifestDeadline, key)?.dueAtMs ?? (await arm(key));
     standings.note(key, "waiting", dueAtMs);
-    // By the chain's time, which nobody sets: that is also what it was made by.
     const leftMs = dueAtMs - nsToMs(mirror.timeNs);
-    const graceMs = notBeforeMs - clock.monotonicMs();
-    if (leftMs <= 0 && graceMs <= 0) return end(lease, key, signal);
+    if (leftMs <= 0) return end(lease, key, signal);
     // Time passes with blocks.
-    return recheck(Math.max(graceMs, leftMs > 0 ? Math.max(leftMs, chain.status.blockTimeMs) : 0));
+    return recheck(Math.max(leftMs, chain.status.blockTimeMs));
   }
 
-  async function arm({ createdAt }: Lease, key: string, signal: AbortSignal): Promise<number> {
-    const dueAtMs = (await madeAtMs(createdAt, signal)) + timeoutMs;
+  /** From when we see the lease: its tenant cannot send a manifest to a provider that does not know it. */
+  async function arm(key: string): Promise<number> {
+    const dueAtMs = nsToMs(mirror.timeNs) + timeoutMs;
     await journal.durable("manifest deadline", ({ manifests, deadlines }) => {
       if (!manifests.get(key)) deadlines.put({ kind: manifestDeadline, subject: key, dueAtMs });
     });
     return dueAtMs;
-  }
-
-  /** Nodes keep some of the last blocks. What is older is so old that it need not be known exactly. */
-  async function madeAtMs(height: bigint, signal: AbortSignal): Promise<number> {
-    try {
-      return nsToMs(await queries.blockTimeNs(height, { signal }));
-    } catch (thrown) {
-      if (!ProviderError.is(thrown, "AKP_CHAIN_CALL_REFUSED")) throw thrown;
-      return nsToMs(mirror.timeNs) - Number(mirror.height - height) * chain.status.blockTimeMs;
-    }
   }
 
   /** By proof: the chain says that it runs, cluster and journal that nothing was ever sent. */
@@ -180,10 +165,5 @@ export function createManifestLoop(deps: LoopDeps) {
     return done();
   }
 
-  /** A tenant came, and through no fault of his could not be heard. */
-  function turnedAway(): void {
-    isDeaf = true;
-  }
-
-  return { look, reunite, turnedAway };
+  return { look, reunite };
 }

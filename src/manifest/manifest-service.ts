@@ -17,6 +17,7 @@ import { createIntake } from "./intake.ts";
 import { createManifestLoop } from "./manifest-loop.ts";
 import { measureManifests } from "./manifest-metrics.ts";
 import type { Manifests } from "./manifests.ts";
+import { createMissedTime } from "./missed-time.ts";
 import type { OperatorRules } from "./operator-rules.ts";
 import { createStandings, type ManifestDocument, type Standings } from "./standings.ts";
 
@@ -26,6 +27,9 @@ export interface ManifestOptions {
   /** What is exposed over HTTP must have a host name of the tenant's, since we give it none. */
   readonly requireHost: boolean;
 }
+
+/** What a tenant who could not send a manifest has at least to send it again: tools retry within a minute. */
+export const resendGraceMs = 60_000;
 
 interface ManifestGround {
   readonly chain: Promise<Chain>;
@@ -68,18 +72,24 @@ export function createManifestService(
     };
     const onReceived = (lease: string, version: string) =>
       bus.publish("akash.provider.event.manifest", { kind: "ManifestReceived", lease, version });
+    const addWaiting = () => {
+      for (const key of journal.read.deadlines.subjects(manifestDeadline)) queue.add(key, "low");
+    };
     const checks = createChecks({ chain, cluster, rules, requireHost: options.requireHost, log });
+    const graceMs = Math.min(options.timeoutMs, resendGraceMs);
+    const missed = createMissedTime({ chain, journal, graceMs });
     const loop = createManifestLoop({
-      ...{ chain, journal, cluster, standings: own, clock, log },
+      ...{ chain, journal, cluster, missed, standings: own, clock, log },
       timeoutMs: options.timeoutMs,
       onRestored: onChange,
     });
     const queue = createQueue({ name: "manifests", work: loop.look, clock, random, log });
     queues.push(queue);
-    const intake = createIntake({ ...{ journal, checks, loop, standings: own, log }, onChange, onReceived });
+    const intake = createIntake({ ...{ journal, checks, loop, missed, standings: own, log }, onChange, onReceived });
 
     chain.onStep(({ changed }: Step) => {
       for (const { kind, key } of changed) if (kind === "lease") queue.add(key);
+      if (missed.note()) addWaiting();
     });
     scope.onStop(
       outbox.onSettled(({ id }: Settled) => {
@@ -91,7 +101,7 @@ export function createManifestService(
     scope.task("manifests", queue.run);
     for (const { id } of mirror.leases()) queue.add(formatLeaseId(id));
     // Of leases that ended while nobody looked, the deadlines are left.
-    for (const key of journal.read.deadlines.subjects(manifestDeadline)) queue.add(key, "low");
+    addWaiting();
     status.ask();
     return intake;
   }

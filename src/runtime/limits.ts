@@ -308,8 +308,6 @@ export const limits = {
   manifestBytes: 1024 * 1024,
   /** Requests about one deployment that wait for each other: a tool sends one, and again when it has waited too long. */
   manifestWaiting: 8,
-  /** After a start tenants get this long to send what they could not send while nobody listened. */
-  manifestGraceMs: minute,
   /** How often the cluster's memory of a manifest is held against the journal's. It asks nobody for anything. */
   manifestRecheckMs: 10 * minute,
   /** A lease that could not be closed is tried again after this: each attempt may cost a fee. */

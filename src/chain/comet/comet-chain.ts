@@ -55,6 +55,7 @@ export function createCometChain(options: CometChainOptions): CometChain {
   const wakeup = createWakeup({ node: () => pool.preferred, wake: follower.wake, clock, random, log });
   pool.onSwitch(wakeup.moveOn);
   let chainId: string | undefined;
+  let resumedAt: bigint | undefined;
   /** Until the start is over. */
   let startTrouble: string | undefined = "no RPC node has answered yet";
 
@@ -73,7 +74,8 @@ export function createCometChain(options: CometChainOptions): CometChain {
   async function openOnce(signal: AbortSignal): Promise<void> {
     await pool.open(signal);
     chainId = pool.chainId;
-    const known = cursor.load(chainId) ?? 0n;
+    resumedAt = cursor.load(chainId);
+    const known = resumedAt ?? 0n;
     const reported = pool.nodes.filter(isUsable).flatMap(({ height }) => height ?? []);
     mustNotBeAhead(chainId, known, largest(0n, ...reported));
     await mirror.build(known, signal);
@@ -113,6 +115,9 @@ export function createCometChain(options: CometChainOptions): CometChain {
     },
     get height() {
       return follower.height;
+    },
+    get resumedAt() {
+      return resumedAt;
     },
     get status() {
       const { head, blockTimeMs } = follower;

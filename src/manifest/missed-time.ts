@@ -1,0 +1,85 @@
+/**
+ * Time in which no tenant could send a manifest: we did not run, followed no blocks or could not read the cluster. All manifest
+ * deadlines are moved by it. It is chain time: the local clock may be set.
+ */
+import type { Chain } from "../chain/chain.ts";
+import { manifestDeadline } from "../journal/deadlines.ts";
+import type { Journal } from "../journal/journal.ts";
+import { nsToMs } from "../runtime/clock.ts";
+import { ProviderError } from "../runtime/errors.ts";
+
+interface MissedTimeDeps {
+  readonly chain: Pick<Chain, "mirror" | "queries" | "status" | "resumedAt">;
+  readonly journal: Pick<Journal, "durable">;
+  /** What is left of a deadline at least when manifests can be sent again. */
+  readonly graceMs: number;
+}
+
+/** The mirror is usually one block behind the head: that one is being read. */
+const lagBlocks = 3n;
+/** Block times without a block after which manifests were not received either: a slow block or two is not an outage. */
+const missedBlocks = 5;
+
+export type MissedTime = ReturnType<typeof createMissedTime>;
+
+export function createMissedTime({ chain, journal, graceMs }: MissedTimeDeps) {
+  const { mirror, queries, resumedAt } = chain;
+  /** Chain time up to which manifests could be sent; undefined until that of the last run is known. */
+  let reachableMs: number | undefined;
+  let isAway = true;
+  let missedMs = 0;
+  let last: Promise<unknown> = Promise.resolve();
+
+  const isBehind = () => (chain.status.head ?? mirror.height) - mirror.height >= lagBlocks;
+
+  /** True when deadlines have to be moved. */
+  function note(): boolean {
+    if (reachableMs === undefined || isAway || isBehind()) return false;
+    const sinceMs = nsToMs(mirror.timeNs) - reachableMs;
+    reachableMs += sinceMs;
+    if (sinceMs > missedBlocks * chain.status.blockTimeMs) missedMs += sinceMs;
+    return missedMs > 0;
+  }
+
+  async function moveDeadlines(signal: AbortSignal): Promise<boolean> {
+    if (isBehind()) return false;
+    reachableMs ??= await lastRunMs(signal);
+    const nowMs = nsToMs(mirror.timeNs);
+    const isDue = isAway || note();
+    if (isAway) missedMs += nowMs - reachableMs;
+    reachableMs = nowMs;
+    isAway = false;
+    if (!isDue) return true;
+    const byMs = missedMs;
+    await journal.durable("manifest deadlines", ({ deadlines }) =>
+      deadlines.postpone(manifestDeadline, byMs, nowMs + graceMs),
+    );
+    missedMs -= byMs;
+    return true;
+  }
+
+  /** Nodes keep some of the last blocks; what is older need not be known exactly. */
+  async function lastRunMs(signal: AbortSignal): Promise<number> {
+    if (resumedAt === undefined) return nsToMs(mirror.timeNs);
+    try {
+      return nsToMs(await queries.blockTimeNs(resumedAt, { signal }));
+    } catch (thrown) {
+      if (!ProviderError.is(thrown, "AKP_CHAIN_CALL_REFUSED")) throw thrown;
+      return nsToMs(mirror.timeNs) - Number(mirror.height - resumedAt) * chain.status.blockTimeMs;
+    }
+  }
+
+  return {
+    note,
+    /** The cluster cannot be read, or could not when a tenant came. */
+    away(): void {
+      isAway = true;
+    },
+    /** The cluster was read: what was missed is added to all deadlines. False while the mirror is behind the chain. */
+    settle(signal: AbortSignal): Promise<boolean> {
+      const mine = last.then(() => moveDeadlines(signal));
+      last = mine.catch(() => undefined);
+      return mine;
+    },
+  };
+}
