@@ -26,7 +26,7 @@ import {
 import { leaseNamespace } from "../src/market/lease-namespace.ts";
 import { noOvercommit, type Overcommit } from "../src/market/overcommit.ts";
 import { type Boundary, openBoundary } from "../src/runtime/boundary.ts";
-import { createVirtualClock, type VirtualClock } from "../src/runtime/clock.ts";
+import { createVirtualClock, msToNs, type VirtualClock } from "../src/runtime/clock.ts";
 import { limits } from "../src/runtime/limits.ts";
 import { type Log, silentLog } from "../src/runtime/log.ts";
 import { createQueue, type Queue } from "../src/runtime/queue.ts";
@@ -133,6 +133,9 @@ export function chainOf(world: World) {
   const mirror = {
     ready: true,
     height: 10n,
+    get timeNs() {
+      return msToNs(world.clock.now());
+    },
     bids: () => world.bids.values(),
     bid: (id: BidId) => world.bids.get(formatBidId(id)),
     leases: () => world.leases.values(),

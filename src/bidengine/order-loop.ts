@@ -19,7 +19,7 @@ import { isUnderWay } from "../journal/intents.ts";
 import type { Journal } from "../journal/journal.ts";
 import { showDecCoin } from "../market/coin.ts";
 import type { Misfit } from "../market/fit.ts";
-import type { Clock } from "../runtime/clock.ts";
+import { type Clock, nsToMs } from "../runtime/clock.ts";
 import { invariant } from "../runtime/invariant.ts";
 import { limits } from "../runtime/limits.ts";
 import type { Log } from "../runtime/log.ts";
@@ -59,6 +59,8 @@ const bidDeadline = "bid";
 export function createOrderLoop(deps: LoopDeps) {
   const { chain, journal, capacity, decider, askings, memory, waits, tally, bidTimeoutMs, onNews, clock, log } = deps;
   const { mirror, outbox, queries } = chain;
+  /** What a bid is timed by: the local clock may be wrong, and be corrected meanwhile. */
+  const chainNowMs = () => nsToMs(mirror.timeNs);
 
   async function look(key: string, signal: AbortSignal): Promise<Outcome> {
     const unbuilt = mirrorTrouble(mirror);
@@ -131,7 +133,7 @@ export function createOrderLoop(deps: LoopDeps) {
     invariant(offer, "a bid has an offer", { key });
     if (!decider.covers(terms)) return { fits: false, reason: "the wallet is promised to other bids", shortages: [] };
     if (!decider.withinCaps(order, offer)) return { fits: false, reason: "the caps leave no room", shortages: [] };
-    const expiresAtMs = bidTimeoutMs > 0 ? clock.now() + bidTimeoutMs : Number.MAX_SAFE_INTEGER;
+    const expiresAtMs = bidTimeoutMs > 0 ? chainNowMs() + bidTimeoutMs : Number.MAX_SAFE_INTEGER;
     const reserved = capacity.reserve({ orderId: key, group: order.spec, offer, expiresAtMs });
     if (reserved.fits) decider.promise(key, terms);
     return reserved;
@@ -170,7 +172,7 @@ export function createOrderLoop(deps: LoopDeps) {
     reserved: Reserved,
     message: PackedMessage,
   ): Promise<void> {
-    const expiresAtMs = clock.now() + limits.bidIntentMs;
+    const expiresAtMs = chainNowMs() + limits.bidIntentMs;
     const intent = outbox.intentOf({ subject: key, why: "an order to bid on", message, priority: "bid", expiresAtMs });
     const { price } = decision;
     await journal.durable("bid", (tables) => {
@@ -179,7 +181,7 @@ export function createOrderLoop(deps: LoopDeps) {
       reserved.write(tables);
       tables.intents.file(intent);
       if (bidTimeoutMs > 0) {
-        tables.deadlines.put({ kind: bidDeadline, subject: key, dueAtMs: clock.now() + bidTimeoutMs });
+        tables.deadlines.put({ kind: bidDeadline, subject: key, dueAtMs: chainNowMs() + bidTimeoutMs });
       }
     });
   }
@@ -240,14 +242,14 @@ export function createOrderLoop(deps: LoopDeps) {
     if (isUnderWay(closing)) return done();
     if (bidTimeoutMs === 0) return done();
     const dueAtMs = journal.read.deadlines.get(bidDeadline, key)?.dueAtMs ?? dueByAge(bid);
-    if (dueAtMs <= clock.now()) return closeBid(truth, "timed out", signal);
-    return recheck(dueAtMs - clock.now());
+    const leftMs = dueAtMs - chainNowMs();
+    return leftMs > 0 ? recheck(Math.max(leftMs, chain.status.blockTimeMs)) : closeBid(truth, "timed out", signal);
   }
 
   /** Of a bid that our journal does not know: another one was lost. */
   function dueByAge({ createdAt }: Bid): number {
     const blocks = Number(mirror.height - createdAt);
-    return clock.now() - blocks * chain.status.blockTimeMs + bidTimeoutMs;
+    return chainNowMs() - blocks * chain.status.blockTimeMs + bidTimeoutMs;
   }
 
   /** Our bid is open and its order is not: the chain leaves it so, and the deposit locked. */
@@ -264,7 +266,9 @@ export function createOrderLoop(deps: LoopDeps) {
     const why = `the bid is over: ${outcome}`;
     if (truth.isReserved && !truth.order) await capacity.release(key, why);
     if (isUnderWay(closing)) return done();
-    if (closing && clock.now() - closing.filedAtMs < limits.bidCloseRetryMs) return recheck(limits.bidCloseRetryMs);
+    const restedMs = clock.now() - (closing?.filedAtMs ?? 0);
+    // Below zero after the local clock was set back.
+    if (restedMs >= 0 && restedMs < limits.bidCloseRetryMs) return recheck(limits.bidCloseRetryMs);
     // A bid that was won meanwhile must not be closed: that would end the lease.
     const proof = await queries.bid(id, { atOrAbove: mirror.height, signal });
     if (proof.value?.state !== "open") return recheck(limits.bidLookAgainMs);

@@ -6,7 +6,7 @@ import type { Intent } from "../../journal/intents.ts";
 import type { Journal } from "../../journal/journal.ts";
 import { growingPauseMs } from "../../runtime/back-off.ts";
 import { type Boundary, openBoundary } from "../../runtime/boundary.ts";
-import type { Clock, Timer } from "../../runtime/clock.ts";
+import { type Clock, nsToMs, type Timer } from "../../runtime/clock.ts";
 import { ProviderError, reasonOf } from "../../runtime/errors.ts";
 import { limits } from "../../runtime/limits.ts";
 import type { Log } from "../../runtime/log.ts";
@@ -25,7 +25,7 @@ import {
   type PreparationCounts,
   type SendSettings,
 } from "./preparation.ts";
-import { createSender, laterMs, type SenderCounts } from "./sender.ts";
+import { createSender, type SenderCounts } from "./sender.ts";
 import { createSettlement, type SettlementCounts } from "./settlement.ts";
 import { createTracker } from "./tracker.ts";
 import type { BidToClose } from "./won-bids.ts";
@@ -152,9 +152,9 @@ export function createOutbox(options: OutboxOptions): OutboxLoop {
     return announced && head.height <= announced.height + BigInt(limits.outboxFollowBlocks) ? announced : head;
   }
 
-  /** What waits and may leave. What is worth nothing any more is settled. */
+  /** What waits and may leave, by the time of the chain. What has expired is settled. */
   async function worthSending(head: Head): Promise<readonly Intent[]> {
-    const nowMs = laterMs(clock, head);
+    const nowMs = nsToMs(head.timeNs);
     const isExpired = ({ expiresAtMs }: Intent) => expiresAtMs !== undefined && expiresAtMs <= nowMs;
     const waiting = journal.read.intents.waiting(mostWaiting);
     const expired = waiting.filter(isExpired);

@@ -3,7 +3,7 @@ import type { Intent } from "../../journal/intents.ts";
 import type { Journal } from "../../journal/journal.ts";
 import { formatCoins } from "../../market/coin.ts";
 import type { Boundary } from "../../runtime/boundary.ts";
-import { type Clock, nsToMs } from "../../runtime/clock.ts";
+import { nsToMs } from "../../runtime/clock.ts";
 import { ProviderError } from "../../runtime/errors.ts";
 import { limits } from "../../runtime/limits.ts";
 import type { Log } from "../../runtime/log.ts";
@@ -24,7 +24,6 @@ interface SenderDeps {
   readonly signer: Signer;
   readonly chain: Broadcaster;
   readonly journal: Journal;
-  readonly clock: Clock;
   readonly log: Log;
   readonly boundary: Boundary;
   readonly bidToClose: (intent: Intent) => BidToClose;
@@ -46,7 +45,7 @@ export interface SenderCounts {
 export type Sender = ReturnType<typeof createSender>;
 
 export function createSender(deps: SenderDeps) {
-  const { chainId, signer, chain, journal, clock, log, boundary, preparation, stall, purse, refused, flights } = deps;
+  const { chainId, signer, chain, journal, log, boundary, preparation, stall, purse, refused, flights } = deps;
   const { bidToClose } = deps;
   const { address } = signer;
   const counts: SenderCounts = { transactions: 0, broadcasts: 0, refused: 0 };
@@ -76,7 +75,7 @@ export function createSender(deps: SenderDeps) {
     const setAside = waiting.filter((intent) => refused.waits(intent, head));
     const underWay = flights.all().flatMap(({ subjects }) => subjects);
     const { airborne } = flights;
-    const hurriedFromMs = laterMs(clock, head) + limits.outboxStampMs;
+    const hurriedFromMs = nsToMs(head.timeNs) + limits.outboxStampMs;
     return pack(waiting, {
       mostMessages: limits.outboxTxMessages,
       mostGas: preparation.mostGas,
@@ -176,9 +175,4 @@ export function createSender(deps: SenderDeps) {
     },
     counts: counts as Readonly<SenderCounts>,
   };
-}
-
-/** Now, by our clock or the chain's: what is too late for one of them is not sent. */
-export function laterMs(clock: Clock, { timeNs }: Head): number {
-  return Math.max(clock.now(), nsToMs(timeNs));
 }

@@ -75,7 +75,7 @@ function worldOf(world: World): Truths {
         resources: new Map(found ? [[name, uid]] : []),
       },
       isRestored,
-      book: new Map(booked ? [[order, { expiresAtMs: nowMs, isNeeded: isRunning, ...booked }]] : []),
+      book: new Map(booked ? [[order, { expiredForMs: 0, isNeeded: isRunning, ...booked }]] : []),
     },
   };
 }
@@ -152,10 +152,10 @@ const cases: readonly [string, World, readonly string[]][] = [
   ],
   ["closed, still waited for", { ...closed, deadline: true }, ["deadline-left"]],
   ["closed, and the mirror has it running", { ...closed, mirrored: true }, ["mirror-differs"]],
-  ["closed, reservation left", { ...closed, booked: { expiresAtMs: 0 }, written: true }, ["reservation-left"]],
+  ["closed, reservation left", { ...closed, booked: { expiredForMs: nowMs }, written: true }, ["reservation-left"]],
   ["a reservation whose time is not over", { booked: {}, written: true }, []],
-  ["a reservation that a bid needs", { booked: { expiresAtMs: 0, isNeeded: true }, written: true }, []],
-  ["a reservation of nobody", { booked: { expiresAtMs: 0 }, written: true }, ["reservation-left"]],
+  ["a reservation that a bid needs", { booked: { expiredForMs: nowMs, isNeeded: true }, written: true }, []],
+  ["a reservation of nobody", { booked: { expiredForMs: nowMs }, written: true }, ["reservation-left"]],
   ["a reservation in the journal alone", { written: true }, ["reservation-left"]],
   // A lease that the chain does not have
   ["no such lease, namespace", { namespace: {}, resource: {} }, ["namespace-unknown"]],

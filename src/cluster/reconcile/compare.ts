@@ -109,16 +109,13 @@ function factsOf(truths: Truths) {
 }
 
 /** Promised to nobody: neither lease nor bid nor anything on its way to the chain, and its time is over. */
-function reservationsLeft(
-  { nowMs, chain, journal, believed }: Truths,
-  facts: ReadonlyMap<string, LeaseFacts>,
-): Drift[] {
+function reservationsLeft({ chain, journal, believed }: Truths, facts: ReadonlyMap<string, LeaseFacts>): Drift[] {
   const leased = new Set([...chain.running.values()].map(({ id }) => formatOrderId(orderOf(id))));
   const unasked = new Set([...facts.values()].filter((each) => each.chain === undefined).map(({ order }) => order));
   const isIdle = (order: string) => !leased.has(order) && !unasked.has(order);
   const left: Drift[] = [];
-  for (const [order, { expiresAtMs, isNeeded }] of believed.book) {
-    if (isNeeded || !isIdle(order) || nowMs - expiresAtMs < limits.reconcileUnderWayMs) continue;
+  for (const [order, { expiredForMs, isNeeded }] of believed.book) {
+    if (isNeeded || !isIdle(order) || expiredForMs < limits.reconcileUnderWayMs) continue;
     left.push(drift("reservation-left", order, "something is set aside for it, and it has neither bid nor lease"));
   }
   for (const order of journal.reservations) {

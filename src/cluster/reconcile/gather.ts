@@ -15,7 +15,7 @@ import { leaseOfLabels, looksLikeLease, managedSelector } from "../../kube/objec
 import { readManifestNote } from "../../kube/objects/read-manifest-resource.ts";
 import { bidOn, deploymentOf, formatLeaseId, type LeaseId, parseOrderId } from "../../market/ids.ts";
 import { leaseNamespace } from "../../market/lease-namespace.ts";
-import { type Clock, parseTime } from "../../runtime/clock.ts";
+import { type Clock, nsToMs, parseTime } from "../../runtime/clock.ts";
 import { inParallel } from "../../runtime/in-parallel.ts";
 import { limits } from "../../runtime/limits.ts";
 import type { CapacityKeeper } from "../capacity-keeper.ts";
@@ -165,7 +165,7 @@ function readBook({ book, chain, journal }: GatherDeps): ReadonlyMap<string, Boo
   for (const { orderId, expiresAtMs } of book.all()) {
     const id = bidOn(parseOrderId(orderId), chain.provider);
     const isNeeded = isReservationNeeded(orderId, id, { mirror: chain.mirror, journal });
-    booked.set(orderId, { expiresAtMs, isNeeded });
+    booked.set(orderId, { expiredForMs: nsToMs(chain.mirror.timeNs) - expiresAtMs, isNeeded });
   }
   return booked;
 }

@@ -72,7 +72,8 @@ export interface Cached {
 }
 
 export interface Booked {
-  readonly expiresAtMs: number;
+  /** By the chain's time; negative before. */
+  readonly expiredForMs: number;
   /** A bid of ours or something that we send still stands behind it. */
   readonly isNeeded: boolean;
 }

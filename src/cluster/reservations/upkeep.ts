@@ -12,7 +12,7 @@ import { isUnderWay } from "../../journal/intents.ts";
 import type { Journal } from "../../journal/journal.ts";
 import { type BidId, bidOn, formatOrderId, parseOrderId } from "../../market/ids.ts";
 import type { Overcommit } from "../../market/overcommit.ts";
-import type { Clock } from "../../runtime/clock.ts";
+import { nsToMs } from "../../runtime/clock.ts";
 import { limits } from "../../runtime/limits.ts";
 import type { Log } from "../../runtime/log.ts";
 import { done, type Outcome, recheck, stalled, waiting } from "../../runtime/outcome.ts";
@@ -30,12 +30,15 @@ interface UpkeepDeps {
   readonly overcommit: Overcommit;
   /** Finds places for what has none. */
   readonly settle: () => void;
-  readonly clock: Clock;
   readonly log: Log;
 }
 
-export function createUpkeep({ chain, journal, book, reservations, overcommit, settle, clock, log }: UpkeepDeps) {
+/** Chain time passes with blocks: no look between two of them comes to anything else. */
+const leastBlockMs = 1_000;
+
+export function createUpkeep({ chain, journal, book, reservations, overcommit, settle, log }: UpkeepDeps) {
   const { mirror, queries } = chain;
+  const chainNowMs = () => nsToMs(mirror.timeNs);
 
   /** Moved since they were written down. */
   const unsaved = new Set<string>();
@@ -60,8 +63,8 @@ export function createUpkeep({ chain, journal, book, reservations, overcommit, s
       await reservations.capacity.release(orderId, `the lease is ${lease.state}`);
       return done();
     }
-    const leftMs = reservation.expiresAtMs - clock.now();
-    if (leftMs > 0) return recheck(leftMs);
+    const leftMs = reservation.expiresAtMs - chainNowMs();
+    if (leftMs > 0) return recheck(Math.max(leftMs, leastBlockMs));
     reservations.expired(orderId);
     if (isNeeded(orderId, id)) return recheck(limits.reservationRecheckMs);
     const [bid, chainLease] = await Promise.all([
@@ -69,7 +72,7 @@ export function createUpkeep({ chain, journal, book, reservations, overcommit, s
       queries.lease(id, { atOrAbove: mirror.height, signal }),
     ]);
     // Whoever came back to it while we asked knows better than the answer.
-    const isSame = book.get(orderId) === reservation && reservation.expiresAtMs <= clock.now();
+    const isSame = book.get(orderId) === reservation && reservation.expiresAtMs <= chainNowMs();
     if (!isSame || stands(bid.value) || runs(chainLease.value) || isNeeded(orderId, id)) {
       return recheck(limits.reservationRecheckMs);
     }
@@ -87,7 +90,7 @@ export function createUpkeep({ chain, journal, book, reservations, overcommit, s
     const replicas = units.flatMap(({ id: unit, count }) =>
       Array.from({ length: count }, () => ({ unit, node: nowhere })),
     );
-    const expiresAtMs = clock.now() + limits.reservationRecheckMs;
+    const expiresAtMs = chainNowMs() + limits.reservationRecheckMs;
     book.add(reservationOf(orderId, { replicas, offer: units }, overcommit, expiresAtMs));
     log.info("reservation made again from the chain", { order: orderId, of, replicas: replicas.length });
     reservations.changed();
