@@ -8,9 +8,17 @@ import type { Journal } from "./journal.ts";
 import { openJournal } from "./open.ts";
 import type { Keep } from "./retention.ts";
 
+interface JournalGround {
+  readonly boundary: Boundary;
+  readonly clock: Clock;
+  /** The time of the newest block, undefined until one is known. */
+  readonly chainNowMs: () => number | undefined;
+  readonly log: Log;
+}
+
 export function createJournalService(
   dir: string,
-  { boundary, clock, log }: { readonly boundary: Boundary; readonly clock: Clock; readonly log: Log },
+  { boundary, clock, chainNowMs, log }: JournalGround,
   keep: Keep = {},
 ): GroundService<Journal> {
   const { promise: opened, resolve } = Promise.withResolvers<Journal>();
@@ -22,6 +30,7 @@ export function createJournalService(
         dir,
         boundary,
         clock,
+        chainNowMs,
         log: log.with({ module: "journal" }),
         keep,
       });

@@ -21,6 +21,8 @@ interface JournalDeps {
   /** The data directory; made when it is missing. */
   readonly dir: string;
   readonly clock: Clock;
+  /** The time of the newest block, undefined until one is known: old rows are removed by it. */
+  readonly chainNowMs?: (() => number | undefined) | undefined;
   readonly log: Log;
   readonly boundary?: Boundary;
   readonly keep?: Keep;
@@ -41,7 +43,7 @@ interface Loss {
 }
 
 export async function openJournal(deps: JournalDeps): Promise<{ journal: Journal; report: OpeningReport }> {
-  const { dir, clock, log, boundary = openBoundary, keep = {} } = deps;
+  const { dir, clock, chainNowMs, log, boundary = openBoundary, keep = {} } = deps;
   const path = join(dir, "journal.db");
   prepareFolder(dir, boundary);
   const lock = takeLock(dir, clock);
@@ -54,11 +56,11 @@ export async function openJournal(deps: JournalDeps): Promise<{ journal: Journal
       sql: connection,
       writer,
       clock,
+      chainNowMs,
       log,
       policies: policiesKeeping(keep),
     });
     const setAside = await tellLoss({ dir, log, tables, writer }, opened.loss);
-    await retention.sweep();
     retention.start();
     const { durable, relaxed, died, counts } = writer;
     const close = once(async () => {

@@ -11,7 +11,7 @@ import { silentLog } from "../runtime/log.ts";
 import { connect } from "./connection.ts";
 import { migrate } from "./migrations.ts";
 import { openJournal } from "./open.ts";
-import { createRetention, policies, type RetentionPolicy } from "./retention.ts";
+import { createRetention, firstSweepMs, policies, type RetentionPolicy } from "./retention.ts";
 import { createTables } from "./tables.ts";
 import { createWriter } from "./writer.ts";
 
@@ -70,7 +70,7 @@ test("a sweep removes exactly what is over and too old or too much, in slices", 
   await fc.assert(property, { numRuns: runs(60, 500) });
 });
 
-test("an open journal sweeps by itself, at start and from time to time", async (t) => {
+test("an open journal sweeps by itself, after the start and from time to time", async (t) => {
   const dir = temporaryFolder(t);
   const clock = createVirtualClock();
   const line = { kind: "test", subject: "s", line: "l" };
@@ -87,8 +87,38 @@ test("an open journal sweeps by itself, at start and from time to time", async (
 
   clock.jump(limits.journalHistoryKeepMs + 1);
   const { journal: next } = await openJournal({ dir, clock, log: silentLog });
+  assert.equal(next.rows().history, 1, "the start does not wait for it");
+  await clock.advance(firstSweepMs);
   assert.equal(next.rows().history, 0);
   await next.close();
+});
+
+test("nothing is removed while the local clock and block time differ, or before a block is known", async (t) => {
+  const clock = createVirtualClock();
+  const [dir, log] = [temporaryFolder(t), silentLog];
+  const years = 2 * 365 * 86_400_000;
+  const chain: { nowMs: number | undefined } = { nowMs: undefined };
+  const { journal } = await openJournal({ dir, clock, log, chainNowMs: () => chain.nowMs });
+  t.after(() => journal.close());
+  await journal.durable("write", ({ ledger, history }) => {
+    const line = { kind: "withdrawn", subject: "a", denom: "uact", amount: 5n, height: 1n } as const;
+    ledger.add({ ...line, atMs: clock.now() });
+    history.add({ kind: "lease", subject: "a", line: "l" });
+  });
+  const kept = async () => {
+    await clock.advance(limits.journalRetentionEveryMs);
+    const { ledger, history } = journal.rows();
+    return [ledger, history];
+  };
+  const startedMs = clock.now();
+  clock.jump(years);
+  assert.deepEqual(await kept(), [1, 1], "no block is known");
+  chain.nowMs = startedMs;
+  assert.deepEqual(await kept(), [1, 1], "the clock is ahead");
+  chain.nowMs = clock.now() + years;
+  assert.deepEqual(await kept(), [1, 1], "the clock is behind");
+  chain.nowMs = clock.now();
+  assert.deepEqual(await kept(), [0, 0]);
 });
 
 test("the books go after their time; what runs or is owed for stays, and so do the totals", async (t) => {

@@ -63,29 +63,45 @@ interface RetentionDeps {
   readonly sql: Sql;
   readonly writer: Pick<Writer, "durable">;
   readonly clock: Clock;
+  /** The time of the newest block; undefined until one is known. Without it the local clock is taken at its word. */
+  readonly chainNowMs?: (() => number | undefined) | undefined;
   readonly log: Log;
   readonly policies?: readonly RetentionPolicy[];
   readonly sliceRows?: number;
 }
 
+/** After the start: by then the chain is read, and what the services begin with is done. */
+export const firstSweepMs = 60_000;
+/** Between local clock and block time: nothing is kept for less than days, and a chain may halt for some minutes. */
+const mostSkewMs = 3_600_000;
+
 export function createRetention(deps: RetentionDeps) {
   const { sql, writer, clock, log, sliceRows = limits.journalRetentionRows } = deps;
+  const { chainNowMs = clock.now } = deps;
   const removals = (deps.policies ?? policies).map((policy) => ({ ...policy, remove: createRemoval(sql, policy) }));
   let timer: Timer | undefined;
   let sweeping: Promise<void> = Promise.resolve();
   let stopped = false;
 
-  function removeSlice(): number {
+  /** A clock that is years ahead must not cost the books: without a second witness nothing is removed. */
+  function certainNowMs(): number | undefined {
+    const nowMs = chainNowMs();
+    return nowMs !== undefined && Math.abs(clock.now() - nowMs) <= mostSkewMs ? nowMs : undefined;
+  }
+
+  function removeSlice(nowMs: number): number {
     let removed = 0;
-    for (const { keepMs, remove } of removals) removed += remove(clock.now() - keepMs, sliceRows - removed);
+    for (const { keepMs, remove } of removals) removed += remove(nowMs - keepMs, sliceRows - removed);
     return removed;
   }
 
   /** Removes what is too old or too much now, and says how many rows that were. */
   async function sweep(): Promise<number> {
+    const nowMs = certainNowMs();
+    if (nowMs === undefined) return 0;
     let total = 0;
     for (let removed = sliceRows; removed === sliceRows && !stopped; total += removed) {
-      removed = await writer.durable("retention", removeSlice);
+      removed = await writer.durable("retention", () => removeSlice(nowMs));
     }
     if (total > 0) log.debug("old journal rows removed", { rows: total });
     return total;
@@ -98,19 +114,19 @@ export function createRetention(deps: RetentionDeps) {
       // What storage has to say, the journal itself says; the next sweep tries again if there is one.
       log.error("old journal rows were not removed", { reason: ProviderError.from(thrown).message });
     }
-    if (!stopped) start();
+    if (!stopped) startIn(limits.journalRetentionEveryMs);
   }
 
-  /** Sweeps again every so often, until stopped. */
-  function start(): void {
-    timer = clock.timer(limits.journalRetentionEveryMs, () => {
+  function startIn(ms: number): void {
+    timer = clock.timer(ms, () => {
       sweeping = sweepAndGoOn();
     });
   }
 
   return {
     sweep,
-    start,
+    /** Sweeps every so often, until stopped. */
+    start: () => startIn(firstSweepMs),
     /** Resolves when the last slice is through. */
     async stop(): Promise<void> {
       stopped = true;

@@ -34,7 +34,7 @@ import { createManifestService, type ManifestOptions } from "../manifest/manifes
 import type { Manifests } from "../manifest/manifests.ts";
 import type { ManifestDocument } from "../manifest/standings.ts";
 import { type Boundary, openBoundary } from "../runtime/boundary.ts";
-import type { Clock } from "../runtime/clock.ts";
+import { type Clock, nsToMs } from "../runtime/clock.ts";
 import { createControlService } from "../runtime/control/control-service.ts";
 import type { GroundService, Service } from "../runtime/lifecycle.ts";
 import type { ListenAddress } from "../runtime/listener.ts";
@@ -136,9 +136,12 @@ export function createProvider(options: ProviderOptions): Provider {
   const { boundary = openBoundary, clock, random, log } = options;
   const metrics = createMetrics();
   const ground = { clock, random, log, metrics };
-  const journal = createJournalService(dataDir, { ...ground, boundary }, options.keep);
+  let mirror: Chain["mirror"] | undefined;
+  const chainNowMs = () => mirror && nsToMs(mirror.timeNs);
+  const journal = createJournalService(dataDir, { ...ground, boundary, chainNowMs }, options.keep);
   const bus = createBusService(redis, ground);
   const beforeBlocks = async (opened: Chain) => {
+    mirror = opened.mirror;
     announce(opened, await bus.opened);
   };
   const chain = createChainService(options.chain, { ...ground, boundary, journal: journal.opened }, beforeBlocks);
