@@ -7,10 +7,11 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { type TestContext, test } from "node:test";
 import { parse } from "yaml";
+import { createBidMessage } from "../src/bidengine/bid-message.ts";
 import type { HostHealth, HostnameFeed } from "../src/cluster/hostnames/hostname-feed.ts";
 import { kinds } from "../src/kube/kinds.ts";
 import { leaseLabels } from "../src/kube/objects/lease-labels.ts";
-import { amountOf, parseCoins } from "../src/market/coin.ts";
+import { amountOf, parseCoin, parseCoins, parseDecCoin } from "../src/market/coin.ts";
 import { formatLeaseId } from "../src/market/ids.ts";
 import { leaseNamespace } from "../src/market/lease-namespace.ts";
 import { measureHostnames } from "../src/operators/hostname/hostname-metrics.ts";
@@ -112,6 +113,9 @@ async function playTroubles(t: TestContext): Promise<{ well: string; troubled: M
     await sleep(stage.clock, limits.feedOldMs + 10_000);
     await serves("AkashProviderInventoryOld", /^akash_provider_inventory_feed_usable 0$/m);
     await createTenant(stage, 3n).post(shop());
+    await stage.sendAsProvider(bidOnShop(stage, 3n));
+    await serves("AkashProviderKeyUsedElsewhere", /^akash_provider_key_used_elsewhere 1$/m);
+    await createTenant(stage, 4n).post(shop());
     await serves("AkashProviderNoBids", /^akash_provider_bidengine_matching_orders 1$/m);
     stage.cluster.faults.refuse({ status: 503, times: Number.POSITIVE_INFINITY });
     stage.cluster.faults.cutWatches();
@@ -132,6 +136,15 @@ async function playTroubles(t: TestContext): Promise<{ well: string; troubled: M
   troubled.set("AkashProviderHostnamesNotLed", `${well}${await hostnameMetrics(t, false)}`);
   troubled.set("AkashProviderAddressesNotLed", `${well}${await ipMetrics(t, false)}`);
   return { well: `${well}${await hostnameMetrics(t, true)}${await ipMetrics(t, true)}`, troubled };
+}
+
+/** The bid of another provider with the same key. */
+function bidOnShop({ tenant, provider }: Pick<LeaseStage, "tenant" | "provider">, dseq: bigint) {
+  const [spec] = shop().groups;
+  assert.ok(spec);
+  const id = { owner: tenant.address, dseq, gseq: 1, oseq: 1, provider: provider.address, bseq: 0 };
+  const terms = { price: parseDecCoin("10uact"), deposit: parseCoin("500000uakt"), reclamationWindowNs: undefined };
+  return createBidMessage(id, { spec }, { ...terms, offer: spec.units });
 }
 
 /** What one copy of the IP operator serves. */

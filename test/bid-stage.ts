@@ -40,6 +40,7 @@ import type { Attribute, GroupSpec } from "../src/market/group-spec.ts";
 import type { BidId, OrderId } from "../src/market/ids.ts";
 import { noOvercommit } from "../src/market/overcommit.ts";
 import { parseQuantity } from "../src/market/quantity.ts";
+import type { ExclusiveOptions } from "../src/provider/exclusive.ts";
 import { createProvider, type Foundation, type House } from "../src/provider/provider.ts";
 import { type Boundary, openBoundary } from "../src/runtime/boundary.ts";
 import { type Clock, createVirtualClock, realClock, sleep } from "../src/runtime/clock.ts";
@@ -100,6 +101,11 @@ export interface BidStage {
 
 export interface StartedProvider {
   readonly ready: Promise<BiddingProvider>;
+  /** Settles when it has ended by itself or was stopped. */
+  readonly ended: Promise<void>;
+  /** The services that run, and the types of the conditions that hold. */
+  services(): readonly string[];
+  conditions(): readonly string[];
   stop(): Promise<void>;
 }
 
@@ -119,6 +125,8 @@ export interface ProviderParts {
   readonly boundary?: Boundary;
   /** Looks after its money; nobody does if not said. */
   readonly balance?: BalanceOptions;
+  /** The Lease that keeps a second provider with the same key out; none if not said. */
+  readonly exclusive?: ExclusiveOptions;
 }
 
 export interface Sound {
@@ -360,6 +368,7 @@ export function startProvider(starting: Starting): StartedProvider {
     }),
     boundary,
     ...(starting.balance && { balance: starting.balance }),
+    ...(starting.exclusive && { exclusive: starting.exclusive }),
     control: starting.control ?? false,
     ...ground,
     after(house) {
@@ -394,7 +403,11 @@ export function startProvider(starting: Starting): StartedProvider {
     stopping.abort();
     return ended;
   };
-  return { ready: opened.promise, stop };
+  return {
+    ...{ ready: opened.promise, ended, stop },
+    services: () => provider.status().services.flatMap(({ name, state }) => (state === "running" ? name : [])),
+    conditions: () => provider.conditions().conditions.map(({ type }) => type),
+  };
 }
 
 interface Documents {

@@ -118,6 +118,8 @@ export interface LeaseStage {
   readonly sent: number;
   /** As the tenant; resolves when it is in a block. */
   send(...messages: readonly PackedMessage[]): Promise<void>;
+  /** With the provider's key, and without the provider. */
+  sendAsProvider(...messages: readonly PackedMessage[]): Promise<void>;
   until(what: string, isSo: () => boolean | Promise<boolean>): Promise<void>;
   /** Time passes, and what nobody looks at goes by quickly: there are few blocks in it. */
   meanwhile(ms: number): Promise<void>;
@@ -212,6 +214,7 @@ async function setUp(
       return sent;
     },
     send: (...messages) => send(tenant, ...messages),
+    sendAsProvider: (...messages) => send(provider, ...messages),
     async until(what, isSo) {
       const limitMs = clock.now() + patienceMs;
       while (!(await isSo())) {

@@ -2,6 +2,7 @@
 import type { Journal } from "../journal/journal.ts";
 import type { Boundary } from "../runtime/boundary.ts";
 import type { Clock } from "../runtime/clock.ts";
+import type { ProviderError } from "../runtime/errors.ts";
 import type { GroundService } from "../runtime/lifecycle.ts";
 import { limits } from "../runtime/limits.ts";
 import type { Log } from "../runtime/log.ts";
@@ -12,10 +13,12 @@ import { type CometChain, createCometChain } from "./comet/comet-chain.ts";
 import type { Cursor } from "./comet/cursor.ts";
 import { showEvent } from "./comet/event-text.ts";
 import type { RpcTransport } from "./comet/transport.ts";
+import { createForeignBids, type ForeignBids } from "./foreign-bids.ts";
 import type { Signer } from "./keys/signer.ts";
 import { createOutbox, type OutboxLoop, troubleOf } from "./outbox/outbox.ts";
 import type { SendSettings } from "./outbox/preparation.ts";
 import { createWonBids } from "./outbox/won-bids.ts";
+import type { Broadcaster } from "./tx/broadcaster.ts";
 import { createCometBroadcaster } from "./tx/comet-broadcaster.ts";
 
 export interface ChainServiceOptions {
@@ -29,6 +32,8 @@ export interface ChainServiceOptions {
 interface ChainGround {
   readonly journal: Promise<Journal>;
   readonly boundary: Boundary;
+  /** Why nothing may be sent now, if so: another provider may have our key. */
+  readonly forbids?: (() => ProviderError | undefined) | undefined;
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Log;
@@ -62,6 +67,7 @@ export function createChainService(
   const lastEvents: string[] = [];
   let chain: CometChain | undefined;
   let outbox: OutboxLoop | undefined;
+  let foreign: ForeignBids | undefined;
   let lastDocument: ChainDocument | undefined;
 
   function noteEvents({ block }: Step): void {
@@ -102,14 +108,18 @@ export function createChainService(
       chain = comet;
       await comet.open(scope);
       const broadcaster = createCometBroadcaster(comet.pool, scope.signal);
-      const sending = { chainId: comet.chainId, signer, chain: broadcaster, settings };
+      const allowed = onlyWhile(broadcaster, ground.forbids);
+      const sending = { chainId: comet.chainId, signer, chain: allowed, settings };
       const bidToClose = createWonBids(comet, comet.pool);
       const own = createOutbox({ ...sending, journal, boundary, clock, log, bidToClose });
       outbox = own;
       const opened = Object.assign(comet, { outbox: own, broadcaster });
+      const others = createForeignBids(signer.address, journal.read.intents, clock, log);
+      foreign = others;
       await beforeBlocks(opened);
       comet.onStep(own.onStep);
       comet.onStep(noteEvents);
+      comet.onStep(others.onStep);
       comet.follow(scope);
       scope.task("outbox", own.run);
       resolve(opened);
@@ -131,14 +141,31 @@ export function createChainService(
       if (trouble !== undefined) yield { type: "ChainTrouble", message: trouble };
       const ours = outbox && troubleOf(outbox.state);
       if (ours !== undefined) yield { type: "TransactionsHeld", message: ours };
+      if (foreign?.message !== undefined) yield { type: "KeyUsedElsewhere", message: foreign.message };
       if (mirrorAgeMs <= limits.chainOldMs) return;
       yield { type: "ChainOld", message: `the last block read is ${Math.round(mirrorAgeMs / 1_000)} s old` };
     },
     measure(metrics) {
       if (chain) measureChain(metrics, chain);
       if (outbox) measureOutbox(metrics, outbox);
+      const help = "1 for an hour after a bid of our account that this provider did not send";
+      metrics.read({ name: "akash_provider_key_used_elsewhere", help, kind: "gauge" }, () =>
+        foreign?.message ? 1 : 0,
+      );
     },
   };
+}
+
+/** No pass of the outbox begins and nothing leaves while that is forbidden. */
+function onlyWhile(chain: Broadcaster, forbids: ChainGround["forbids"] = () => undefined): Broadcaster {
+  function guarded<Asked extends unknown[], T>(call: (...asked: Asked) => Promise<T>) {
+    return async (...asked: Asked): Promise<T> => {
+      const error = forbids();
+      if (error) throw error;
+      return call(...asked);
+    };
+  }
+  return { ...chain, head: guarded(chain.head), broadcast: guarded(chain.broadcast) };
 }
 
 /** Relaxed: a power cut may set it back by moments, and the blocks since then come again. */

@@ -18,19 +18,22 @@ function issuerOf(values: TakenSettings["values"]): Pick<CertificateOptions, "is
   };
 }
 
+/** Only the pod of the provider is given its namespace: elsewhere objects of our own would belong to nobody. */
+export function isInPod({ values, sources }: Pick<TakenSettings, "values" | "sources">): boolean {
+  return values.clusterK8s && sources.podNamespace !== "default";
+}
+
 export function gatewayOf({ values, sources }: Pick<TakenSettings, "values" | "sources">): GatewayOptions {
-  const { gatewayListenAddress: listen, clusterPublicHostname, clusterK8s, dataDir, home, podNamespace } = values;
+  const { gatewayListenAddress: listen, clusterPublicHostname, dataDir, home, podNamespace } = values;
   const { gatewayTlsCert: certificate, gatewayTlsKey: key } = values;
   // The two are for the same name; who asks for an issuer is warned that the files have no effect.
   const hasFiles = certificate !== undefined && key !== undefined && !values.certIssuerEnabled;
-  // Whoever runs in a pod says in which namespace; elsewhere a Secret would belong to nobody.
-  const isInPod = clusterK8s && sources.podNamespace !== "default";
   return {
     grpcListen: values.gatewayGrpcListenAddress,
     ...{ listen, version, publicHost: clusterPublicHostname === "" ? undefined : clusterPublicHostname },
     metricsTokenFile: values.gatewayMetricsTokenFile,
     certificate: {
-      keptIn: isInPod ? { namespace: podNamespace } : { path: join(dataDir, "certificates.pem") },
+      keptIn: isInPod({ values, sources }) ? { namespace: podNamespace } : { path: join(dataDir, "certificates.pem") },
       home,
       ...(hasFiles && { files: { certificate, key } }),
       ...issuerOf(values),

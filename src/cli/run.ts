@@ -1,16 +1,17 @@
 /** `akash-provider run`: the provider itself, until a signal or a failure ends it. */
-
+import { hostname } from "node:os";
 import { Command } from "commander";
 import type { ChainServiceOptions } from "../chain/chain-service.ts";
 import { addSettingOptions } from "../config/options.ts";
 import type { Config } from "../config/table.ts";
+import type { ExclusiveOptions } from "../provider/exclusive.ts";
 import { createProvider } from "../provider/provider.ts";
 import { realClock } from "../runtime/clock.ts";
 import { ProviderError } from "../runtime/errors.ts";
 import type { Log } from "../runtime/log.ts";
 import { realRandom } from "../runtime/random.ts";
 import type { Redactor } from "../runtime/redact.ts";
-import { gatewayOf } from "./gateway.ts";
+import { gatewayOf, isInPod } from "./gateway.ts";
 import { balanceOf, marketOf } from "./market.ts";
 import { nodesOf } from "./nodes.ts";
 import { keySettings, kubeconfigOf, prepare, redisOf } from "./settings.ts";
@@ -41,6 +42,7 @@ export function runCommand(): Command {
       control: true,
       chain,
       ...market,
+      ...(isInPod({ values, sources }) && { exclusive: exclusiveIn(values.podNamespace) }),
       balance: balanceOf(values),
       gateway: gatewayOf({ values, sources }),
       shutdownMs: shutdownTimeoutMs,
@@ -50,6 +52,10 @@ export function runCommand(): Command {
     });
     await provider.run(abortOnSignals());
   });
+}
+
+function exclusiveIn(namespace: string): ExclusiveOptions {
+  return { namespace, identity: `${hostname()}-${Buffer.from(realRandom.bytes(4)).toString("hex")}` };
 }
 
 async function chainOf(values: Config, redactor: Redactor, log: Log): Promise<ChainServiceOptions> {

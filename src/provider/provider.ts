@@ -44,6 +44,7 @@ import { createMetricsListener } from "../runtime/metrics-listener.ts";
 import { createProcess, type Process, type ProcessStatus } from "../runtime/process.ts";
 import type { Random } from "../runtime/random.ts";
 import { announce } from "./announce.ts";
+import { createExclusiveService, type ExclusiveOptions } from "./exclusive.ts";
 import { createSettingsService } from "./settings-service.ts";
 
 export interface ProviderOptions {
@@ -61,6 +62,8 @@ export interface ProviderOptions {
   readonly control?: boolean;
   readonly chain: ChainServiceOptions;
   readonly kube?: GroundService<Kube>;
+  /** In a cluster: the Lease that keeps a second provider with this key out. */
+  readonly exclusive?: ExclusiveOptions;
   /** What is sold of the cluster, and how; without it, or without a cluster, nothing is bid. */
   readonly market?: MarketOptions;
   /** How our money is looked after; without it nothing is withdrawn. */
@@ -144,7 +147,11 @@ export function createProvider(options: ProviderOptions): Provider {
     mirror = opened.mirror;
     announce(opened, await bus.opened);
   };
-  const chain = createChainService(options.chain, { ...ground, boundary, journal: journal.opened }, beforeBlocks);
+  const { address } = options.chain.signer;
+  const exclusive =
+    options.exclusive && kube && createExclusiveService(options.exclusive, { ...ground, address, kube: kube.opened });
+  const sending = { boundary, journal: journal.opened, forbids: exclusive?.forbids };
+  const chain = createChainService(options.chain, { ...ground, ...sending }, beforeBlocks);
   const foundation = {
     ...ground,
     chain: chain.opened,
@@ -197,8 +204,9 @@ export function createProvider(options: ProviderOptions): Provider {
     ...(metricsListener ? [createMetricsListener(metrics, metricsListener, log)] : []),
     // What keeps the chain from starting is worth a word too.
     conditions,
-    chain,
     ...(kube ? [kube] : []),
+    ...(exclusive ? [exclusive.service] : []),
+    chain,
     ...(market ? [market.cluster, market.manifest, market.bidengine] : []),
     ...(balance ? [balance] : []),
     ...(certificates ? [certificates] : []),

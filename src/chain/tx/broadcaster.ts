@@ -77,6 +77,7 @@ export interface Included extends Refusal {
 /** Nodes are away, answer nonsense or cannot know, or the call was ended: a reason to try again, and no fault of ours. */
 export function isSilence(thrown: unknown): thrown is Error {
   if (isOfChain(thrown) || ProviderError.is(thrown, "AKP_TX_UNPROVEN")) return true;
+  if (ProviderError.is(thrown, "AKP_PROVIDER_NOT_EXCLUSIVE")) return true;
   return thrown instanceof Error && thrown.name === "AbortError";
 }
 

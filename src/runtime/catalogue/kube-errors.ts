@@ -113,6 +113,12 @@ export const kubeErrors = {
     advice: "It is worked on, and nothing is changed meanwhile. If this lasts, the reason says what is missing.",
     ...statuses(503, "UNAVAILABLE"),
   },
+  AKP_PROVIDER_NOT_EXCLUSIVE: {
+    message: "this provider does not hold the Lease {lease}: {reason}",
+    advice:
+      "Nothing is sent without it. If another provider holds it, run only one with this key; else look at the API server.",
+    ...statuses(503, "UNAVAILABLE"),
+  },
   AKP_KUBE_ANSWER_TOO_LARGE: {
     message: "the Kubernetes API at {server} answered more than {bytes} bytes (to {verb} {resource})",
     advice: "Lists are read in smaller pages by themselves. Else look for an object that is larger than any should be.",

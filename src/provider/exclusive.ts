@@ -1,0 +1,98 @@
+/**
+ * Keeps a second provider with the same key out of a cluster: who works is the one whose name stands in a Lease named after the
+ * address. The journal's lock cannot do that: a second pod has a volume of its own. The services after this one start when the
+ * Lease is ours. While it cannot be renewed nothing is sent; when another provider has it, this one ends.
+ */
+import { fieldsOf, textOf } from "../kube/json-fields.ts";
+import type { Kube, KubeObject } from "../kube/kube.ts";
+import { createLeadership, type Leadership } from "../kube/leadership.ts";
+import type { Address } from "../market/address.ts";
+import type { Clock } from "../runtime/clock.ts";
+import { endedBy } from "../runtime/ended-by.ts";
+import { ProviderError } from "../runtime/errors.ts";
+import { type Service, untilAborted } from "../runtime/lifecycle.ts";
+import type { Log } from "../runtime/log.ts";
+
+export interface ExclusiveOptions {
+  /** Where the Lease is. */
+  readonly namespace: string;
+  /** Of this process: no other has it, not even one of the same pod before. */
+  readonly identity: string;
+}
+
+interface ExclusiveGround {
+  readonly address: Address;
+  readonly kube: Promise<Kube>;
+  readonly clock: Clock;
+  readonly log: Log;
+}
+
+export function createExclusiveService({ namespace, identity }: ExclusiveOptions, ground: ExclusiveGround) {
+  const { address, clock } = ground;
+  const name = `akash-provider-${address}`;
+  const lease = `${namespace}/${name}`;
+  const log = ground.log.with({ module: "exclusive" });
+  const { promise: mayStart, resolve: begin } = Promise.withResolvers<void>();
+  const { promise: lost, reject: lose } = Promise.withResolvers<never>();
+  lost.catch(() => undefined);
+  let leadership: Leadership | undefined;
+  let hasStarted = false;
+  /** Why no Lease can be had here at all. An installation that lacks the rights works as it did before there was one. */
+  let unusable: ProviderError | undefined;
+
+  const notOurs = (reason: string) => new ProviderError("AKP_PROVIDER_NOT_EXCLUSIVE", { lease, reason });
+
+  function watched(kube: Kube): Pick<Kube, "get" | "create" | "replace"> {
+    async function seen<T extends KubeObject | undefined>(call: Promise<T>): Promise<T> {
+      try {
+        const live = await call;
+        const holder = textOf(fieldsOf(live?.["spec"])["holderIdentity"]);
+        if (hasStarted && holder && holder !== identity) lose(notOurs(`${holder} has it`));
+        if (live) unusable = undefined;
+        return live;
+      } catch (thrown) {
+        if (ProviderError.is(thrown, "AKP_KUBE_FORBIDDEN")) {
+          unusable = thrown;
+          begin();
+        }
+        throw thrown;
+      }
+    }
+    return {
+      get: (...asked) => seen(kube.get(...asked)),
+      create: (...asked) => seen(kube.create(...asked)),
+      replace: (...asked) => seen(kube.replace(...asked)),
+    };
+  }
+
+  const service: Service = {
+    name: "exclusive",
+    waitsForOthers: true,
+    async start(scope) {
+      const kube = watched(await ground.kube);
+      const own = createLeadership({ namespace, name, identity }, { kube, clock, log });
+      leadership = own;
+      const lead = (until: AbortSignal) => {
+        begin();
+        return untilAborted(until);
+      };
+      scope.task("lease", (signal) => Promise.race([own.run(signal, lead), lost]));
+      await endedBy(mayStart, scope.signal);
+      hasStarted = true;
+    },
+    detail: () => leadership?.waitingFor ?? lease,
+    *conditions() {
+      const { waitingFor } = leadership ?? {};
+      if (unusable) yield { type: "NotExclusive", message: `another provider is not kept out: ${unusable.message}` };
+      else if (waitingFor !== undefined) yield { type: "Standby", message: notOurs(waitingFor).message };
+    },
+  };
+  return {
+    service,
+    /** Why nothing may be sent now, if so. */
+    forbids(): ProviderError | undefined {
+      if (unusable || leadership?.leading) return undefined;
+      return notOurs(leadership?.waitingFor ?? "it was not claimed yet");
+    },
+  };
+}
