@@ -1,4 +1,4 @@
-/** Looks at a journal that is already there, without changing a byte of it. */
+/** Looks at a journal that is already there, without changing a byte of it and without reading all of its pages. */
 import { existsSync, statSync } from "node:fs";
 import { DatabaseSync } from "node:sqlite";
 import { ProviderError } from "../runtime/errors.ts";
@@ -37,8 +37,6 @@ function lookInside(path: string, known: number): number {
     if (version === 0 && isEmpty) return 0;
     if (value("application_id") !== applicationId) throw corrupt(path, "it belongs to some other program");
     if (version > known) throw new ProviderError("AKP_JOURNAL_TOO_NEW", { path, found: version, known });
-    const verdict = value("integrity_check(1)");
-    if (verdict !== "ok") throw corrupt(path, String(verdict));
     return version;
   } finally {
     database.close();

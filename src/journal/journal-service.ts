@@ -25,6 +25,8 @@ export function createJournalService(
   let journal: Journal | undefined;
   return {
     name: "journal",
+    // A large file that was not closed is checked first, page by page.
+    waitsForOthers: true,
     async start(scope) {
       const { journal: own } = await openJournal({
         dir,
@@ -33,6 +35,7 @@ export function createJournalService(
         chainNowMs,
         log: log.with({ module: "journal" }),
         keep,
+        signal: scope.signal,
       });
       scope.onStop(() => own.close());
       scope.task("storage", (signal) => Promise.race([untilAborted(signal), rejectWith(own.died)]));

@@ -184,6 +184,54 @@ test("damage that shows while running ends the journal, and the next start sets 
   await next.close();
 });
 
+test("a large journal is not read through after a clean stop, and in a thread of its own after any other", async (t) => {
+  const dir = temporaryFolder(t);
+  const told: string[] = [];
+  const log: Log = { ...silentLog, info: (message) => void told.push(message) };
+  const checks = () => told.splice(0).filter((message) => message.startsWith("checking all pages")).length;
+  const { journal } = await openJournal({ dir, clock, log });
+  await fileLarge(journal);
+  await journal.close();
+  const { journal: next } = await openJournal({ dir, clock, log });
+  assert.equal(checks(), 0);
+  await fileSome(next);
+  // What a process that is killed leaves behind.
+  const left = join(temporaryFolder(t), "left");
+  cpSync(dir, left, { recursive: true });
+  await next.close();
+
+  let turns = 0;
+  const turn = () => {
+    turns += 1;
+    turning = setImmediate(turn);
+  };
+  let turning = setImmediate(turn);
+  const { journal: afterKill, report } = await openJournal({ dir: left, clock, log });
+  clearImmediate(turning);
+  assert.equal(checks(), 1);
+  assert.ok(turns > 10, `the event loop went on: ${turns} turns`);
+  assert.deepEqual(report, { created: false });
+  assert.equal(afterKill.read.intents.unsettled(100).length, 50);
+  await afterKill.close();
+});
+
+test("a large journal that is damaged is set aside after a stop that was not clean, and after damage that showed", async (t) => {
+  const dir = temporaryFolder(t);
+  const path = join(dir, "journal.db");
+  const { journal } = await openJournal({ dir, ...deps });
+  await fileSome(journal);
+  await fileLarge(journal);
+  await journal.close();
+  const { journal: next } = await openJournal({ dir, ...deps });
+  overwrite(path, (bytes) => bytes.fill(0x5a, 2 * 4_096, bytes.length / 2));
+  assert.throws(() => next.read.intents.unsettled(1_000), { code: "AKP_JOURNAL_CORRUPT" });
+  await next.died;
+  await next.close().catch(() => undefined);
+  const { journal: last, report } = await openJournal({ dir, ...deps });
+  assert.notEqual(report.setAside, undefined);
+  await last.close();
+});
+
 test("what a tenant's manifest held is not left in the files once it is removed", async (t) => {
   const dir = temporaryFolder(t);
   const secret = "correct horse battery staple";
@@ -207,6 +255,14 @@ async function fileSome(journal: Journal): Promise<void> {
   const intent = { what: "test", subject: "order", why: "test", body: "x".repeat(2_000), priority: 1 };
   await journal.durable("file some", ({ intents }) => {
     for (let count = 0; count < 50; count++) intents.file(intent);
+  });
+}
+
+/** More than is checked at every start. */
+async function fileLarge(journal: Journal): Promise<void> {
+  const line = "x".repeat(2 ** 20);
+  await journal.durable("file much", ({ history }) => {
+    for (let count = 0; count < 10; count++) history.add({ kind: "test", subject: "s", line });
   });
 }
 

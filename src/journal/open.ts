@@ -13,6 +13,7 @@ import { prepareFolder, syncFolder } from "./folder.ts";
 import type { Journal } from "./journal.ts";
 import { takeLock } from "./lock.ts";
 import { migrate, migrations } from "./migrations.ts";
+import { checkPages, noteCleanStop, takeCleanStop } from "./page-check.ts";
 import { createRetention, type Keep, policiesKeeping } from "./retention.ts";
 import { createTables, type TableName, type Tables } from "./tables.ts";
 import { createWriter, type Writer } from "./writer.ts";
@@ -26,6 +27,8 @@ interface JournalDeps {
   readonly log: Log;
   readonly boundary?: Boundary;
   readonly keep?: Keep;
+  /** Ends an opening that takes long. */
+  readonly signal?: AbortSignal;
 }
 
 interface OpeningReport {
@@ -49,7 +52,7 @@ export async function openJournal(deps: JournalDeps): Promise<{ journal: Journal
   const lock = takeLock(dir, clock);
   let connection: Connection | undefined;
   try {
-    const { tables, ...opened } = openSound(path, clock, boundary);
+    const { tables, ...opened } = await openSound(path, deps, boundary);
     connection = opened.connection;
     const writer = createWriter({ connection, tables, path, clock, boundary });
     const retention = createRetention({
@@ -63,12 +66,17 @@ export async function openJournal(deps: JournalDeps): Promise<{ journal: Journal
     const setAside = await tellLoss({ dir, log, tables, writer }, opened.loss);
     retention.start();
     const { durable, relaxed, died, counts } = writer;
+    let isSound = true;
+    void died.then(() => {
+      isSound = false;
+    });
     const close = once(async () => {
       await Promise.all([retention.stop(), writer.drain()]);
       try {
         boundary.cross("journal", "close:before");
       } finally {
         opened.connection.close();
+        if (isSound) noteCleanStop(path, log);
         lock.release();
       }
       boundary.cross("journal", "close:after");
@@ -113,18 +121,22 @@ interface OpenedFile {
 }
 
 /** Opens the file that is there or, when that one is damaged, a new one in its place. */
-function openSound(path: string, clock: Clock, boundary: Boundary): OpenedFile {
+async function openSound(path: string, deps: JournalDeps, boundary: Boundary): Promise<OpenedFile> {
+  const { clock } = deps;
   try {
-    return openFile(path, clock, boundary);
+    return await openFile(path, deps, boundary);
   } catch (error) {
     if (!ProviderError.is(error, "AKP_JOURNAL_CORRUPT")) throw error;
     const loss = { reason: String(error.details["reason"]), kept: setAside(path, clock, boundary) };
-    return { ...openFile(path, clock, boundary), loss };
+    return { ...(await openFile(path, deps, boundary)), loss };
   }
 }
 
-function openFile(path: string, clock: Clock, boundary: Boundary): OpenedFile {
+async function openFile(path: string, deps: JournalDeps, boundary: Boundary): Promise<OpenedFile> {
+  const { clock, log, signal } = deps;
+  const isClean = takeCleanStop(path);
   const version = examine(path, migrations.length);
+  if (version > 0) await checkPages(path, isClean, log, signal);
   if (!existsSync(path)) createFile(path, boundary);
   // Also those of a file that was restored from a backup: they hold tenants' secrets.
   for (const file of [path, `${path}-wal`, `${path}-shm`]) if (existsSync(file)) chmodSync(file, 0o600);

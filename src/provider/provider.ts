@@ -195,13 +195,13 @@ export function createProvider(options: ProviderOptions): Provider {
   const ask: Process["ask"] = (...asked) => running.ask(...asked);
   const services: Service[] = [
     ...before,
+    // First of all, so that a start that takes long can be watched and is not taken for dead.
+    ...(metricsListener ? [createMetricsListener(metrics, metricsListener, log)] : []),
     // Its lock makes us the only one in the directory, so that the control socket is ours alone.
     journal,
     ...(options.settings ? [createSettingsService(options.settings, foundation)] : []),
     bus,
     ...(options.control ? [createControlService({ dataDir, ask, clock, log })] : []),
-    // Before the chain, so that a start that waits for its nodes can be watched.
-    ...(metricsListener ? [createMetricsListener(metrics, metricsListener, log)] : []),
     // What keeps the chain from starting is worth a word too.
     conditions,
     ...(kube ? [kube] : []),
