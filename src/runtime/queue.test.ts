@@ -231,6 +231,30 @@ test("a flood of quick keys lets the event loop breathe", async () => {
   assert.ok(breaths >= 20_000 / limits.queueSliceKeys - 1, `${breaths} breaths`);
 });
 
+test("keys whose work is slow before its first await yield to the event loop after each few milliseconds", async () => {
+  const abort = new AbortController();
+  const log: string[] = [];
+  let nowMs = 0;
+  const clock = {
+    ...realClock,
+    monotonicMs: () => nowMs,
+    yield() {
+      log.push("yield");
+      return realClock.yield();
+    },
+  };
+  const work = async (key: string) => {
+    nowMs += 5;
+    log.push(key);
+    if (key === "5") abort.abort();
+    return done();
+  };
+  const queue = createQueue({ name: "slow", clock, random: createSeededRandom(1), log: silentLog, work });
+  for (let index = 1; index <= 5; index += 1) queue.add(String(index));
+  await queue.run(abort.signal);
+  assert.deepEqual(log, ["1", "2", "yield", "3", "4", "yield", "5"]);
+});
+
 test("a failure is logged with its key and how often it was tried", async () => {
   const lines: unknown[] = [];
   const log: Log = { ...silentLog, error: (_, fields) => void lines.push(fields?.["key"], fields?.["attempts"]) };

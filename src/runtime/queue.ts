@@ -12,6 +12,9 @@ import type { Log } from "./log.ts";
 import { failed, type Outcome, type OutcomeKind } from "./outcome.ts";
 import { jitter, type Random } from "./random.ts";
 
+/** Of synchronous work between two yields to the event loop: the delay of the loop stays near what one key takes. */
+const sliceMs = 10;
+
 export interface QueueOptions {
   readonly name: string;
   readonly work: (key: string, signal: AbortSignal) => Promise<Outcome>;
@@ -90,6 +93,7 @@ export function createQueue(options: QueueOptions): Queue {
   let refused = 0;
   let ready = 0;
   let startedInSlice = 0;
+  let busyMs = 0;
   let breathing = false;
   let woken = false;
   let alarm: { timer: Timer; atMs: number } | undefined;
@@ -139,7 +143,7 @@ export function createQueue(options: QueueOptions): Queue {
     woken = false;
     if (!session || session.signal.aborted) return;
     while (ready > 0 && running.size < concurrency && !breathing) {
-      if (startedInSlice >= limits.queueSliceKeys) {
+      if (startedInSlice >= limits.queueSliceKeys || busyMs >= sliceMs) {
         breathe();
         return;
       }
@@ -154,6 +158,7 @@ export function createQueue(options: QueueOptions): Queue {
     void clock.yield().then(() => {
       breathing = false;
       startedInSlice = 0;
+      busyMs = 0;
       pump();
     });
   }
@@ -166,7 +171,9 @@ export function createQueue(options: QueueOptions): Queue {
     ready -= 1;
     startedInSlice += 1;
     running.add(entry);
-    attempt(entry.key, under.signal).then(
+    const attempting = attempt(entry.key, under.signal);
+    busyMs += clock.monotonicMs() - entry.startedMs;
+    attempting.then(
       (outcome) => finish(entry, outcome, under),
       (broken: InvariantError) => {
         finish(entry, failed(broken), under);
