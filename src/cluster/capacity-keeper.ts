@@ -55,7 +55,7 @@ export function createCapacityKeeper(deps: KeeperDeps) {
   });
   const { leased } = addresses;
   const pool = ipOperator ? createAddressPool({ operator: ipOperator, leased, clock, log }) : noAddresses;
-  const placeNow = (units: readonly ResourceUnit[]) => place(book.room, units, overcommit);
+  const placeNow = (units: readonly ResourceUnit[]) => place(book.room, units, { overcommit });
   const pods = createLeasePods(kube);
   const claims = createLeaseClaims(kube);
   let queue: Queue | undefined;

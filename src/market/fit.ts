@@ -22,6 +22,8 @@ export interface Misfit {
   /** One sentence for people. */
   readonly reason: string;
   readonly shortages: readonly Shortage[];
+  /** The search ended before it had tried everything. */
+  readonly isLimited?: boolean;
 }
 
 /** What one unit lacks. */

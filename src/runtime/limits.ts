@@ -74,8 +74,6 @@ export const limits = {
   nodeCardKinds: 30,
   /** Replicas up to which a group is placed exactly: 203 ways to share out six of them, 877 with seven. */
   placementExactReplicas: 6,
-  /** Ways to settle the gpu models of a group's units: three units of two replicas on a cluster with twenty models. */
-  placementModelChoices: 10_000,
   /** Units of one group that are placed: each is looked for on every node, and a manifest that long is nobody's. */
   placementUnits: 300,
   /** Replicas of one group that are placed: each is an entry in a reservation, and Kubernetes ends at 5,000 nodes. */

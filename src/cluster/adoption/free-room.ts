@@ -55,7 +55,7 @@ export function takeRoom(room: Room, units: readonly ResourceUnit[], overcommit:
     gpu: { count: 0n, attributes: [] },
     storage: unit.storage.filter((volume) => !volumeKind(volume).persistent),
   }));
-  const fit = place(room, plain, overcommit);
+  const fit = place(room, plain, { overcommit });
   if (!fit.fits) return fit.reason;
   for (const claim of claimsOf(fit, overcommit)) room.take(claim);
   return undefined;

@@ -3,9 +3,9 @@
  * goes whole onto a node of its own. There are few ways to share out six replicas, however many nodes there are; and of
  * the nodes that can hold a part, as many as there are replicas are enough, because the other parts cannot take them all.
  */
-import { limits } from "../../runtime/limits.ts";
 import { cardsLeft, type Kinds, kindsFor, takeCards } from "./cards.ts";
-import type { NodeState, Room } from "./room.ts";
+import type { NodeState } from "./room.ts";
+import { cardSteps, type Search } from "./search.ts";
 import { type Asked, gpusOf, type Option, type Spot, type Task } from "./task.ts";
 
 /** How many replicas of each task. */
@@ -25,15 +25,14 @@ interface Way {
 }
 
 /** Undefined where there is none. */
-export function exactFit(tasks: readonly Task[], room: Room): Spot[] | undefined {
+export function exactFit(tasks: readonly Task[], room: Search): Spot[] | undefined {
   const whole: Part = tasks.map(({ count }) => count);
   const replicas = whole.reduce((sum, count) => sum + count, 0);
   const known = new Map<string, readonly Home[]>();
-  let tried = 0;
   for (const ways of combinations(tasks.map(waysOf))) {
-    tried += 1;
-    if (tried > limits.placementModelChoices) return undefined;
     const homesOf = (part: Part): readonly Home[] => {
+      // A name of some letters, made and looked up.
+      room.spend(10 * part.length);
       const name = part.map((count, at) => (count === 0 ? "" : `${count}${ways[at]?.name}`)).join();
       const homes = known.get(name) ?? findHomes(tasks, room, part, ways, replicas);
       known.set(name, homes);
@@ -115,7 +114,7 @@ function housed(
   return undefined;
 }
 
-function findHomes(tasks: readonly Task[], room: Room, part: Part, ways: readonly Way[], enough: number): Home[] {
+function findHomes(tasks: readonly Task[], room: Search, part: Part, ways: readonly Way[], enough: number): Home[] {
   const members = tasks.flatMap((task, at): Member[] => {
     const [count, way] = [part[at] ?? 0, ways[at]];
     return count > 0 && way ? [{ at, way, asked: task.asked.map((amount) => amount * count) }] : [];
@@ -124,10 +123,11 @@ function findHomes(tasks: readonly Task[], room: Room, part: Part, ways: readonl
   const [fewest, ...others] = members.map(({ way }) => way.places).sort((left, right) => left.size - right.size);
   const homes: Home[] = [];
   for (const place of fewest ?? []) {
+    room.spend(1 + members.length);
     const isShort = sum.some((amount, at) => amount > 0 && amount > (room.spare[at]?.[place] ?? 0));
     if (isShort || !others.every((places) => places.has(place))) continue;
     const node = room.nodes[place];
-    const options = node && chooseModels(node, members);
+    const options = node && chooseModels(room, node, members);
     if (options) homes.push({ place, options });
     if (homes.length === enough) break;
   }
@@ -142,18 +142,23 @@ interface Member {
 }
 
 /** A model for each of them, by their places, such that the node has cards for all. */
-function chooseModels(node: NodeState, members: readonly Member[]): Home["options"] | undefined {
+function chooseModels(room: Search, node: NodeState, members: readonly Member[]): Home["options"] | undefined {
   const [member, ...others] = members;
   if (!member) return new Map();
   const gpus = gpusOf(member.asked);
   const tried = new Set<Kinds | undefined>();
   for (const option of member.way.options) {
+    if (option.cards) room.spend(2 * cardSteps(node));
     const kinds = option.cards && gpus > 0 ? kindsFor(node.cards, option.cards) : undefined;
     if (tried.has(kinds) || (kinds !== undefined && cardsLeft(node.cards, kinds) < gpus)) continue;
     tried.add(kinds);
     if (kinds !== undefined) takeCards(node.cards, kinds, gpus);
-    const rest = chooseModels(node, others);
-    if (kinds !== undefined) takeCards(node.cards, kinds, -gpus);
+    let rest: Home["options"] | undefined;
+    try {
+      rest = chooseModels(room, node, others);
+    } finally {
+      if (kinds !== undefined) takeCards(node.cards, kinds, -gpus);
+    }
     if (rest) return new Map(rest).set(member.at, option);
   }
   return undefined;

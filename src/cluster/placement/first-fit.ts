@@ -1,5 +1,6 @@
 /** The quick search: the largest replicas first, each onto the first node that takes it. */
 import { nodeResources, type Room } from "./room.ts";
+import type { Search } from "./search.ts";
 import { howMany, type Option, occupy, type Spot, type Task } from "./task.ts";
 
 /** In which order nodes and models are tried. The tightest node first leaves the large ones whole; by name is the textbook's. */
@@ -12,12 +13,12 @@ const tightest: Order = {
   options: ({ options }) => options.toSorted((left, right) => right.places.length - left.places.length),
 };
 /** The one that leaves the cluster in the best shape. */
-export function bestFit(tasks: readonly Task[], room: Room): Spot[] | undefined {
+export function bestFit(tasks: readonly Task[], room: Search): Spot[] | undefined {
   return firstFit(largestFirst(tasks, shareOf(room)), room, tightest);
 }
 
 /** All that is tried where the exact search would take too long: it finds what first-fit-decreasing does, and more. */
-export function anyFit(tasks: readonly Task[], room: Room): Spot[] | undefined {
+export function anyFit(tasks: readonly Task[], room: Search): Spot[] | undefined {
   const sizes = [shareOf(room), ...nodeResources.map((_, at) => (task: Task) => task.asked[at] ?? 0)];
   const sorted = new Map<Option, Iterable<number>>();
   for (const option of tasks.flatMap(({ options }) => options)) {
@@ -49,7 +50,7 @@ function largestFirst(tasks: readonly Task[], size: (task: Task) => number): Tas
     .map(({ task }) => task);
 }
 
-function firstFit(tasks: readonly Task[], room: Room, order: Order): Spot[] | undefined {
+function firstFit(tasks: readonly Task[], room: Search, order: Order): Spot[] | undefined {
   const spots: Spot[] = [];
   try {
     return tasks.every((task) => placeUnit(task, room, order, spots)) ? [...spots] : undefined;
@@ -59,7 +60,7 @@ function firstFit(tasks: readonly Task[], room: Room, order: Order): Spot[] | un
 }
 
 /** All replicas of the unit as one model; what an option that does not do had taken is given back before the next. */
-function placeUnit(task: Task, room: Room, order: Order, spots: Spot[]): boolean {
+function placeUnit(task: Task, room: Search, order: Order, spots: Spot[]): boolean {
   const before = spots.length;
   for (const option of order.options(task)) {
     let missing = task.count;

@@ -4,6 +4,7 @@ import { showResource } from "../../market/quantity.ts";
 import { limits } from "../../runtime/limits.ts";
 import { type UnitDemand, volumesOf } from "./demand.ts";
 import { type Amounts, askedOf, gpuAt, type NodeState, nodeResources, type Room } from "./room.ts";
+import { cardSteps, type Search } from "./search.ts";
 import { cardShortage, cardsName, cardsThere, freeFor, list, resourceName, shortageOf } from "./shortage.ts";
 import { howMany, isSuited, modelsOf, type Task, taskOf } from "./task.ts";
 
@@ -34,7 +35,7 @@ function classesThere({ classes }: Room): string {
 }
 
 /** Units that would not fit even if they were alone. */
-export function unplaceable(room: Room, tasks: readonly Task[]): Misfit {
+export function unplaceable(room: Search, tasks: readonly Task[]): Misfit {
   const found = tasks.slice(0, limits.misfitListed).map(({ unit }) => ofUnit(room, unit));
   const more = tasks.length > found.length ? `; and so with ${tasks.length - found.length} more units` : "";
   const reasons = found.map(({ reason }, at) => `unit ${tasks[at]?.unit.id}: ${reason}`);
@@ -49,9 +50,12 @@ interface Found {
   readonly shortages: readonly Shortage[];
 }
 
-function ofUnit(room: Room, unit: UnitDemand): Found {
+function ofUnit(room: Search, unit: UnitDemand): Found {
   const models = modelsOf(unit, room);
-  const suited = room.nodes.filter((node) => models.some((cards) => isSuited(node, unit, cards)));
+  const suited = room.nodes.filter((node) => {
+    room.spend(models.length * cardSteps(node));
+    return models.some((cards) => isSuited(node, unit, cards));
+  });
   if (suited.length === 0) return nowhereSuited(room, unit);
   const one = { ...unit, count: 1n };
   if (taskOf(one, room).options.length === 0) return tooLarge(room, one, suited);
@@ -59,7 +63,7 @@ function ofUnit(room: Room, unit: UnitDemand): Found {
 }
 
 /** No node mounts the class, or has such cards at all. */
-function nowhereSuited(room: Room, unit: UnitDemand): Found {
+function nowhereSuited(room: Search, unit: UnitDemand): Found {
   const { id, classes } = unit;
   const nodes = room.nodes.length;
   if (nodes === 0) return { reason: "no node is offered", shortages: [] };
@@ -78,7 +82,7 @@ function nowhereSuited(room: Room, unit: UnitDemand): Found {
 }
 
 /** One replica is larger than what any node has left. */
-function tooLarge(room: Room, unit: UnitDemand, suited: readonly NodeState[]): Found {
+function tooLarge(room: Search, unit: UnitDemand, suited: readonly NodeState[]): Found {
   const short = helpful(unit, (amounts) => taskOf(unit, room, amounts).options.length > 0);
   const shortages = (short.length > 0 ? short : lackedByNearest(room, suited, unit)).map((at) =>
     shortageOf(room, unit, at, suited),
@@ -96,7 +100,7 @@ function tooLarge(room: Room, unit: UnitDemand, suited: readonly NodeState[]): F
 }
 
 /** One replica fits, all of them do not. */
-function tooMany(room: Room, unit: UnitDemand, suited: readonly NodeState[]): Found {
+function tooMany(room: Search, unit: UnitDemand, suited: readonly NodeState[]): Found {
   const asked = unit.amounts.map(askedOf);
   const counts = modelsOf(unit, room).map((cards) =>
     suited.reduce((sum, node) => sum + howMany(room, node.at, asked, cards, Number(unit.count)), 0),
@@ -145,7 +149,7 @@ export function togetherTooMuch(room: Room, tasks: readonly Task[]): Misfit | un
 }
 
 /** There is enough of everything, in pieces that are too small. The search tells of what: with that endless, it finds a way. */
-export function inPieces(room: Room, tasks: readonly Task[], canPlace: (tasks: readonly Task[]) => boolean): Misfit {
+export function inPieces(room: Search, tasks: readonly Task[], canPlace: (tasks: readonly Task[]) => boolean): Misfit {
   const shortages = nodeResources.flatMap((name, at) => {
     const { unit } = tasks.reduce((most, task) => ((task.asked[at] ?? 0) > (most.asked[at] ?? 0) ? task : most));
     if ((unit.amounts[at] ?? 0n) === 0n) return [];
@@ -167,7 +171,7 @@ function without({ amounts }: UnitDemand, left: number): Amounts {
 }
 
 /** Where no resource alone would help: what those nodes lack that lack the fewest. */
-function lackedByNearest(room: Room, nodes: readonly NodeState[], unit: UnitDemand): number[] {
+function lackedByNearest(room: Search, nodes: readonly NodeState[], unit: UnitDemand): number[] {
   const models = modelsOf(unit, room);
   const lacks = nodes.map((node) =>
     nodeResources.flatMap((_, at) => (freeFor(node, models, at) < (unit.amounts[at] ?? 0n) ? [at] : [])),

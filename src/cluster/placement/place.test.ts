@@ -145,6 +145,22 @@ test("an order that names each card in four ways is refused as quickly as one th
   await assertCost(placeSix(inFourWays), { times: 10, of: placeSix(once) });
 });
 
+test("a group whose GPU models multiply is rejected at the search limit, with the room unchanged", () => {
+  const kinds = Array.from({ length: 30 }, (_, at) => cards(`m${at}`, 6n));
+  const room = openRoom(
+    cluster([sampleNode("x", { cpuMilli: 7_500n, cards: kinds }), sampleNode("y", { cpuMilli: 2_500n, cards: kinds })]),
+  );
+  const before = structuredClone({ nodes: room.nodes, spare: room.spare });
+  const units = [1_000n, 2_000n, 2_000n].map((cpuMilli, at) =>
+    sampleUnit({ id: at + 1, count: 2, cpuMilli, gpus: 1n, models: ["nvidia/model/*"] }),
+  );
+  const fit = place(room, units);
+  assert.deepEqual({ ...fit, reason: "" }, { fits: false, reason: "", shortages: [], isLimited: true });
+  assert.match(fit.fits ? "" : fit.reason, /^search limit reached: no placement found in 2500000 steps$/);
+  assert.deepEqual(place(room, units), fit);
+  assert.deepEqual({ nodes: room.nodes, spare: room.spare }, before);
+});
+
 test("who asks for any memory may get either, so neither is promised to another", () => {
   const room = cluster([sampleNode("a", { cards: [cards("a100", 1n, "40Gi"), cards("a100", 1n, "80Gi")] })]);
   const large = { gpus: 1n, models: ["nvidia/model/a100/ram/80Gi"] };
@@ -188,7 +204,7 @@ test("with overcommit, less is set aside than was asked for", () => {
   const overcommit = { cpuPercent: 50, memoryPercent: 100, storagePercent: 0 };
   const units = [sampleUnit({ cpuMilli: 15_000n, memoryBytes: 4n * gi })];
   assert.equal(place(room, units).fits, false);
-  const fit = place(room, units, overcommit);
+  const fit = place(room, units, { overcommit });
   assert.ok(fit.fits);
   assert.equal(fit.offer[0]?.cpu.milli, 15_000n, "the offer is what was asked for");
   for (const claim of claimsOf(fit, overcommit)) room.take(claim);

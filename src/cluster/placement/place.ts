@@ -9,9 +9,27 @@ import { exactFit } from "./exact-fit.ts";
 import { anyFit, bestFit } from "./first-fit.ts";
 import { beyondCluster, inPieces, refuse, togetherTooMuch, unplaceable } from "./misfit.ts";
 import type { Room } from "./room.ts";
+import { openSearch, type Search, SearchLimit, searchSteps } from "./search.ts";
 import { type Spot, type Task, taskOf } from "./task.ts";
 
-export function place(room: Room, units: readonly ResourceUnit[], overcommit: Overcommit = noOvercommit): Fit {
+export interface PlaceOptions {
+  readonly overcommit?: Overcommit;
+  /** How much work may be spent on it; see search.ts. */
+  readonly steps?: number;
+}
+
+export function place(room: Room, units: readonly ResourceUnit[], options: PlaceOptions = {}): Fit {
+  const { overcommit = noOvercommit, steps = searchSteps } = options;
+  const search = openSearch(room, steps);
+  try {
+    return placeIn(search, units, overcommit);
+  } catch (thrown) {
+    if (!(thrown instanceof SearchLimit)) throw thrown;
+    return { ...refuse(`search limit reached: no placement found in ${steps} steps`), isLimited: true };
+  }
+}
+
+function placeIn(room: Search, units: readonly ResourceUnit[], overcommit: Overcommit): Fit {
   if (units.length === 0) return refuse("the group has no units");
   if (units.length > limits.placementUnits) {
     return refuse(`the group has ${units.length} units, at most ${limits.placementUnits} are placed`);

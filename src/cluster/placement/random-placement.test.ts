@@ -14,12 +14,14 @@ import {
   volume,
 } from "../../../test/placement-samples.ts";
 import { runs } from "../../../test/runs.ts";
+import { counts } from "../../../test/thorough.ts";
 import type { Fit } from "../../market/fit.ts";
 import { noOvercommit } from "../../market/overcommit.ts";
 import { createSeededRandom, type Random } from "../../runtime/random.ts";
 import { claimsOf } from "./demand.ts";
-import { place } from "./place.ts";
+import { type PlaceOptions, place } from "./place.ts";
 import { type ClusterRoom, type NodeRoom, openRoom } from "./room.ts";
+import { searchSteps } from "./search.ts";
 
 /** What the reference knows of a unit, before it is written down as the chain has it. */
 interface Plan {
@@ -138,8 +140,63 @@ test("with more of what a misfit names for one replica, it fits", () => {
   assert.ok(named > 100, `${named} cases prove little`);
 });
 
-function placeOf(sample: Case): Fit {
-  return place(openRoom(sample.picture), unitsOf(sample));
+test("the search limit loses at most one in a thousand of the groups that a search without it places", () => {
+  const total = counts(1_000, 10_000);
+  const lost = { bounded: 0, small: 0 };
+  let feasible = 0;
+  for (let seed = 0; feasible < total; seed += 1) {
+    const sample = plantedCase(createSeededRandom(5_000_000 + seed));
+    const bounded = placeOf(sample);
+    const isCut = !bounded.fits && bounded.isLimited;
+    const full = isCut ? placeOf(sample, { steps: 40 * searchSteps }) : bounded;
+    if (!full.fits) continue;
+    feasible += 1;
+    lost.bounded += Number(!bounded.fits);
+    lost.small += Number(!placeOf(sample, { steps: searchSteps / 10_000 }).fits);
+  }
+  assert.ok(lost.bounded <= feasible / 1_000, `${lost.bounded} of ${feasible} lost`);
+  assert.ok(lost.small > feasible / 10, `${lost.small} of ${feasible} are lost in a ten-thousandth of the steps`);
+});
+
+function placeOf(sample: Case, options: PlaceOptions = {}): Fit {
+  return place(openRoom(sample.picture), unitsOf(sample), options);
+}
+
+/** A cluster made around a placement, so that one exists: nodes have what their replicas take, and little more. */
+function plantedCase(random: Random): Case {
+  const isMixed = random.int(2) === 0;
+  const kinds = Array.from({ length: 12 }, (_, at) => `m${at}`);
+  const nodes = Array.from({ length: 2 + random.int(isMixed ? 3 : 11) }, () => {
+    const own = isMixed || random.int(4) > 0 ? kinds.filter(() => random.int(isMixed ? 2 : 8) === 0) : [];
+    return { cpu: 0, memory: 0, gpus: new Map(own.map((kind) => [kind, 0])) };
+  });
+  const plans: Plan[] = [];
+  for (let left = random.int(3) > 0 ? 6 : 14; left > 0 && plans.length < 8; ) {
+    const model = kinds.filter((kind) => nodes.some(({ gpus }) => gpus.has(kind)))[random.int(4)];
+    const gpus = model !== undefined && random.int(4) > 0 ? 1 + random.int(2) : 0;
+    const others = random.int(2) === 0 ? ["*"] : kinds.filter(() => random.int(3) === 0);
+    const count = 1 + random.int(Math.min(left, 4));
+    const plan = { ...{ count, gpus, disk: 1, classes: [] }, cpu: 1 + random.int(8), memory: 1 + random.int(8) };
+    plans.push({ ...plan, models: gpus > 0 && model !== undefined ? [...others, model] : [] });
+    left -= count;
+    const hosts = gpus > 0 ? nodes.filter((node) => node.gpus.has(model ?? "")) : nodes;
+    for (let replica = 0; replica < count; replica += 1) {
+      const host = hosts[random.int(hosts.length)];
+      if (!host) continue;
+      host.cpu += plan.cpu;
+      host.memory += plan.memory;
+      if (gpus > 0 && model !== undefined) host.gpus.set(model, (host.gpus.get(model) ?? 0) + gpus);
+    }
+  }
+  const slack = 1 + random.int(3);
+  const made = nodes.map(({ cpu, memory, gpus }, at) =>
+    sampleNode(`n${at}`, {
+      cpuMilli: BigInt(cpu + random.int(slack)),
+      memoryBytes: BigInt(memory + random.int(slack)),
+      cards: [...gpus].map(([model, count]) => cards(model, BigInt(count + random.int(2)))),
+    }),
+  );
+  return { picture: cluster(made), plans };
 }
 
 function unitsOf({ plans }: Case) {

@@ -5,14 +5,16 @@ import { limits } from "../../runtime/limits.ts";
 import { cardsLeft, countOf, kindsFor } from "./cards.ts";
 import type { UnitDemand } from "./demand.ts";
 import { gpuAt, type NodeState, nodeResources, type Room } from "./room.ts";
+import { cardSteps, type Search } from "./search.ts";
 import { modelsOf } from "./task.ts";
 
 /** By one replica, of what the best of these nodes has. */
-export function shortageOf(room: Room, unit: UnitDemand, at: number, nodes: readonly NodeState[]): Shortage {
+export function shortageOf(room: Search, unit: UnitDemand, at: number, nodes: readonly NodeState[]): Shortage {
   const wanted = unit.amounts[at] ?? 0n;
   const models = modelsOf(unit, room);
   let [available, where, short] = [0n, "cluster", 0];
   for (const node of nodes) {
+    room.spend(models.length * cardSteps(node));
     const free = freeFor(node, models, at);
     if (free > available) [available, where] = [free, node.name];
     if (free < wanted) short += 1;
@@ -21,12 +23,13 @@ export function shortageOf(room: Room, unit: UnitDemand, at: number, nodes: read
 }
 
 /** The same of cards, taken or not. */
-export function cardShortage(room: Room, unit: UnitDemand): Shortage | undefined {
+export function cardShortage(room: Search, unit: UnitDemand): Shortage | undefined {
   const { nodes } = room;
   const models = modelsOf(unit, room);
   const wanted = unit.amounts[gpuAt] ?? 0n;
   let [most, where] = [0, "cluster"];
   for (const node of nodes) {
+    room.spend(models.length * cardSteps(node));
     const count = mostOf(models, (cards) => countOf(node.cards, kindsFor(node.cards, cards)));
     if (count > most) [most, where] = [count, node.name];
   }

@@ -3,6 +3,7 @@ import { type CardDemand, modelsFor } from "../../market/gpu-attributes.ts";
 import { cardsLeft, countOf, kindsFor, takeCards } from "./cards.ts";
 import type { UnitDemand } from "./demand.ts";
 import { type Amounts, askedOf, gpuAt, type NodeState, type Room } from "./room.ts";
+import { cardSteps, type Search } from "./search.ts";
 
 /** In the order of `nodeResources`, as numbers that can be compared with what a node has to spare. */
 export type Asked = readonly number[];
@@ -38,11 +39,12 @@ export function isSuited(node: NodeState, unit: UnitDemand, cards: CardDemand | 
 }
 
 /** The models of real cards that a unit could get; one that is undefined where it asks for no gpu. */
-export function modelsOf({ cards }: UnitDemand, room: Room): (CardDemand | undefined)[] {
+export function modelsOf({ cards }: UnitDemand, room: Search): (CardDemand | undefined)[] {
+  room.spend(1 + cards.length * room.cards.length);
   return cards.length > 0 ? modelsFor(cards, room.cards) : [undefined];
 }
 
-export function taskOf(unit: UnitDemand, room: Room, amounts: Amounts = unit.amounts): Task {
+export function taskOf(unit: UnitDemand, room: Search, amounts: Amounts = unit.amounts): Task {
   const asked = amounts.map(askedOf);
   const count = Number(unit.count);
   const roomy = roomyPlaces(room, unit, asked);
@@ -59,7 +61,8 @@ export function taskOf(unit: UnitDemand, room: Room, amounts: Amounts = unit.amo
 }
 
 /** Places with enough of everything but cards. Columns are gone through quickly, and nodes looked at one by one are not. */
-function roomyPlaces(room: Room, { classes }: UnitDemand, asked: Asked): number[] {
+function roomyPlaces(room: Search, { classes }: UnitDemand, asked: Asked): number[] {
+  room.spend(room.nodes.length);
   const isShort = new Uint8Array(room.nodes.length);
   for (const [at, amount] of asked.entries()) if (amount > 0) markShort(isShort, room.spare[at], amount);
   for (const name of classes.keys()) markShort(isShort, room.mounts.get(name), 1);
@@ -78,19 +81,30 @@ function markShort(isShort: Uint8Array, column: Float64Array | undefined, amount
 }
 
 /** Few nodes have any of a model, and most are passed over without a look at them. */
-function placesWithCards(room: Room, roomy: number[], unit: UnitDemand, asked: Asked, cards: CardDemand): number[] {
+function placesWithCards(room: Search, roomy: number[], unit: UnitDemand, asked: Asked, cards: CardDemand): number[] {
   const kinds = room.kindsFor(cards);
-  return roomy.filter((place) => kinds[place] !== 0 && hasCards(room.nodes[place], unit, asked, cards));
+  room.spend(roomy.length / 4);
+  return roomy.filter((place) => kinds[place] !== 0 && hasCards(room, place, unit, asked, cards));
 }
 
-function hasCards(node: NodeState | undefined, unit: UnitDemand, asked: Asked, cards: CardDemand): boolean {
-  if (!node || !isSuited(node, unit, cards)) return false;
+function hasCards(room: Search, place: number, unit: UnitDemand, asked: Asked, cards: CardDemand): boolean {
+  const node = room.nodes[place];
+  if (!node) return false;
+  room.spend(2 * cardSteps(node));
+  if (!isSuited(node, unit, cards)) return false;
   const gpus = gpusOf(asked);
   return gpus === 0 || cardsLeft(node.cards, kindsFor(node.cards, cards)) >= gpus;
 }
 
 /** How many replicas a node still takes, up to a most. */
-export function howMany(room: Room, place: number, asked: Asked, cards: CardDemand | undefined, most: number): number {
+export function howMany(
+  room: Search,
+  place: number,
+  asked: Asked,
+  cards: CardDemand | undefined,
+  most: number,
+): number {
+  room.spend(1);
   let count = most;
   for (let at = 0; at < asked.length; at += 1) {
     const amount = asked[at] ?? 0;
@@ -101,6 +115,7 @@ export function howMany(room: Room, place: number, asked: Asked, cards: CardDema
   }
   const [gpus, node] = [gpusOf(asked), room.nodes[place]];
   if (!cards || !node || gpus === 0) return count;
+  room.spend(cardSteps(node));
   return Math.min(count, Math.floor(cardsLeft(node.cards, kindsFor(node.cards, cards)) / gpus));
 }
 
