@@ -114,7 +114,7 @@ export function createOrderLoop(deps: LoopDeps) {
         return done();
       }
       tally.shouldBid.decline += 1;
-      if (isOpen) waits.wait(key, waitsFor(decision), mark);
+      if (isOpen) waits.wait(key, waitsFor(decision), mark, decision.isLimited);
       await note(key, order, decision);
       // A price may take its time, and the order was gone before it came.
       if (!isOpen) over(readTruth(key, chain, journal.read));

@@ -49,6 +49,31 @@ test("many are looked at in their turn, the newest first, and none is left out w
   assert.deepEqual(looked, keys.toReversed());
 });
 
+test("an order waits longer after each failed decision, and longest where the search limit was reached", async () => {
+  const { clock, looked, waits } = stage();
+  const secondsOf = async (isLimited: boolean) => {
+    const key = isLimited ? "limited" : "plain";
+    const seconds: number[] = [];
+    for (let decisions = 0; decisions < 10; decisions += 1) {
+      waits.wait(key, new Set(["room"]), waits.mark, isLimited);
+      const [count, fromMs] = [looked.length, clock.monotonicMs()];
+      while (looked.length === count) {
+        waits.changed("room");
+        await clock.advance(1_000);
+      }
+      seconds.push((clock.monotonicMs() - fromMs) / 1_000);
+    }
+    return seconds;
+  };
+  assert.deepEqual(await secondsOf(false), [2, 4, 8, 16, 30, 30, 30, 30, 30, 30]);
+  assert.deepEqual(await secondsOf(true), [2, 4, 8, 16, 32, 64, 128, 256, 512, 600]);
+  waits.forget("plain");
+  waits.wait("plain", new Set(["room"]), waits.mark);
+  waits.changed("room");
+  await clock.advance(limits.orderRecheckEveryMs);
+  assert.equal(looked.at(-1), "plain", "a closed and forgotten order starts anew");
+});
+
 test("what waits is looked at after a while also where nothing was told, and forgetting ends that", async () => {
   const { clock, looked, waits } = stage();
   waits.start();

@@ -1,7 +1,9 @@
 /**
  * Orders that got a no, and what each waits for. When that changes they are looked at again, at a pace and the newest
- * first: on the network thousands of orders stay open that nobody wants any more, and those must not cost.
+ * first: on the network thousands of orders stay open that nobody wants any more, and those must not cost. Each failed decision
+ * of an order makes it wait longer for the next: a new picture of the cluster comes every second and seldom changes the answer.
  */
+import { growingPauseMs } from "../runtime/back-off.ts";
 import type { Clock, Timer } from "../runtime/clock.ts";
 import { limits } from "../runtime/limits.ts";
 import type { Until } from "./decision/decision.ts";
@@ -9,13 +11,20 @@ import type { Until } from "./decision/decision.ts";
 /** What waits for these asks for what we do not publish, for less than we want, or for what we decided against. */
 const ofOrder: ReadonlySet<Until> = new Set<Until>(["attributes", "prices", "policies"]);
 
+/** Between two decisions on one order: soon enough to bid on one that fits again, while its tenant still chooses. */
+const mostPauseMs = 30_000;
+/** The same where the search for a placement used up its steps, which is 50 ms of CPU each time. */
+const mostPauseOfLimitedMs = limits.orderRecheckMs;
+
 export type WaitingOrders = ReturnType<typeof createWaitingOrders>;
 
 export function createWaitingOrders(clock: Clock, look: (key: string) => void) {
   /** By key: what still has to change. In the order in which they began to wait. */
   const waits = new Map<string, Set<Until>>();
-  /** To be looked at, the next one last. */
-  let due: string[] = [];
+  /** Of orders that got a no: how often in a row, and when the next decision may be made. */
+  const failures = new Map<string, { readonly count: number; readonly untilMs: number }>();
+  /** To be looked at, the next one first. */
+  const due = new Set<string>();
   /** Counts the changes, and says which was the last of each. */
   let changes = 0;
   const lastChange = new Map<Until, number>();
@@ -26,13 +35,20 @@ export function createWaitingOrders(clock: Clock, look: (key: string) => void) {
   function makeDue(keys: readonly string[]): void {
     for (const key of keys) waits.delete(key);
     // Behind those that are due already: else the newest would be looked at again and again, and the others never.
-    due = [...keys, ...due];
-    if (due.length > 0 && !stopped) pace ??= clock.timer(limits.orderRecheckEveryMs, lookAtSome);
+    for (const key of keys.toReversed()) due.add(key);
+    if (due.size > 0 && !stopped) pace ??= clock.timer(limits.orderRecheckEveryMs, lookAtSome);
   }
 
   function lookAtSome(): void {
     pace = undefined;
-    for (const key of due.splice(-limits.orderRecheckKeys).reverse()) look(key);
+    let left: number = limits.orderRecheckKeys;
+    for (const key of due) {
+      if (left === 0) break;
+      if ((failures.get(key)?.untilMs ?? 0) > clock.monotonicMs()) continue;
+      due.delete(key);
+      left -= 1;
+      look(key);
+    }
     makeDue([]);
   }
 
@@ -51,13 +67,20 @@ export function createWaitingOrders(clock: Clock, look: (key: string) => void) {
     },
     hasChanged: (until: Until, mark: number) => (lastChange.get(until) ?? 0) > mark,
     /** Nothing to wait for means that it never can become a bid while we run as we do. */
-    wait(key: string, untils: ReadonlySet<Until>, mark: number): void {
+    wait(key: string, untils: ReadonlySet<Until>, mark: number, isLimited = false): void {
       if (untils.size === 0) return;
+      const count = (failures.get(key)?.count ?? 0) + 1;
+      const pauseMs = growingPauseMs(limits.orderRecheckEveryMs, isLimited ? mostPauseOfLimitedMs : mostPauseMs, count);
+      failures.set(key, { count, untilMs: clock.monotonicMs() + pauseMs });
       const left = new Set([...untils].filter((until) => (lastChange.get(until) ?? 0) <= mark));
       if (left.size > 0) waits.set(key, left);
       else makeDue([key]);
     },
-    forget: (key: string) => void waits.delete(key),
+    forget(key: string): void {
+      waits.delete(key);
+      failures.delete(key);
+      due.delete(key);
+    },
     /** An order becomes a bid only when all that it waits for has changed. */
     changed(until: Until): void {
       changes += 1;
@@ -73,7 +96,7 @@ export function createWaitingOrders(clock: Clock, look: (key: string) => void) {
       sweep?.cancel();
     },
     get size() {
-      return waits.size + due.length;
+      return waits.size + due.size;
     },
     /** Those that we could serve as they are, but for how we stand: nothing about the order or our own rules has to change. */
     get matching() {

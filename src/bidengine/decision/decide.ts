@@ -59,7 +59,8 @@ export async function decide(inputs: Inputs, pricing: Pricing, signal: AbortSign
   const offer = gathered.fit?.fits ? gathered.fit.offer : undefined;
   if (!offer || checks.some(({ verdict }) => verdict === "fail")) {
     const unpriced = priceChecks.map((name) => named(name, notAsked("another check said no")));
-    return { verdict: "no", checks: [...checks, ...unpriced], price: undefined, offer };
+    const isLimited = gathered.fit?.fits === false && gathered.fit.isLimited === true;
+    return { verdict: "no", checks: [...checks, ...unpriced], price: undefined, offer, isLimited };
   }
   const { owner, group } = inputs.asked;
   const request: PriceRequest = { owner, group, offer, most: mostFor(group) };

@@ -6,6 +6,8 @@ import type { Fits } from "../../market/fit.ts";
 export interface Decision extends RecordedDecision {
   /** What would be offered, where it fits. Not kept: whoever bids has it in the message, and whoever holds the capacity too. */
   readonly offer: Fits["offer"] | undefined;
+  /** The search for a placement used up its steps. */
+  readonly isLimited?: boolean;
 }
 
 /** As much of it as the journal keeps. */
