@@ -3,6 +3,7 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 import type { Pricing } from "../src/bidengine/pricing/pricing.ts";
+import { parseDecCoin } from "../src/market/coin.ts";
 import { type BidId, formatOrderId, parseOrderId } from "../src/market/ids.ts";
 import { reasonOf } from "../src/runtime/errors.ts";
 import { untilAborted } from "../src/runtime/lifecycle.ts";
@@ -82,6 +83,40 @@ for (const [name, first, second] of [
       await stage.close(parseOrderId(key).dseq);
       const other = one.bidOn(parseOrderId(refused?.orderId ?? ""));
       await stage.until("the other bid", async () => (await stage.queries.bid(other)).value?.state === "open");
+    });
+  });
+}
+
+for (const [name, policy, model] of [
+  ["the cheapest is offered", "{}", "t4"],
+  ["one that the caps leave none of is left out", "caps: { gpu: { t4: 0 } }", "h100"],
+  ["the only one within the caps is offered, at any price", "caps: { gpu: { t4: 0, h100: 0 } }", "a100"],
+] as const) {
+  test(`of the GPU models that an order accepts, ${name}`, async (t) => {
+    const policies = join(temporaryFolder(t), "policies.yaml");
+    writeFileSync(policies, policy);
+    const prices: Record<string, string> = { a100: "30uact", h100: "20uact", t4: "10uact" };
+    const pricing: Pricing = {
+      ...fixedPricing(),
+      quote: ({ offer: [unit] }) => {
+        const price = parseDecCoin(prices[unit?.gpu.attributes[0]?.key.split("/")[3] ?? ""] ?? "");
+        return { price, evidence: {} };
+      },
+    };
+    await onBidStage(t, async (stage) => {
+      const models = ["h100", "a100", "t4"];
+      const options = {
+        attributes: models.map((each) => ({ key: `capabilities/gpu/vendor/nvidia/model/${each}`, value: "true" })),
+      };
+      const here = models.map((each) => cards(each, 1n));
+      const one = await stage.provider("one", { cards: here, options, pricing, policies });
+      const order = await stage.post(1n, groupOfCards(...models));
+      await stage.until("a decision", () => one.engine.orders(1)[0]?.verdict !== undefined);
+      await stage.blocks(2);
+      const bid = (await stage.queries.bid(one.bidOn(order))).value;
+      const offered = bid?.offer.map(({ resources }) => resources?.gpu?.attributes[0]?.key);
+      assert.deepEqual(offered, [`vendor/nvidia/model/${model}`], one.engine.orders(1)[0]?.reason);
+      assert.equal(one.engine.orders(1)[0]?.price, prices[model]);
     });
   });
 }

@@ -15,8 +15,7 @@ import type { BidCounts } from "./bid-counts.ts";
 import type { Capacity } from "./capacity.ts";
 import { decide, screen } from "./decision/decide.ts";
 import type { Decision } from "./decision/decision.ts";
-import { withCards } from "./decision/demand-checks.ts";
-import type { Asked, Standing } from "./decision/inputs.ts";
+import { type Asked, type Standing, withOffer } from "./decision/inputs.ts";
 import { type BidTerms, bidTerms, depositOf } from "./decision/money-checks.ts";
 import { shortagesOf, type WalletNeed, walletNeeds } from "./decision/wallet-needs.ts";
 import type { FollowedEntry } from "./own-entry.ts";
@@ -121,7 +120,7 @@ export function createDecider(deps: DeciderDeps) {
     },
     /** Whether the caps still leave room: others may have been promised it since the decision. */
     withinCaps({ spec }: Order, offer: Fits["offer"]): boolean {
-      const { yes, dryRun } = deps.policies().caps(withCards(spec, offer), capacity.sold);
+      const { yes, dryRun } = deps.policies().caps(withOffer(spec, offer), capacity.sold);
       return yes || dryRun;
     },
     promise: (key: string, { deposit }: BidTerms) => promised.add(key, deposit),

@@ -9,6 +9,8 @@ export interface Fits {
   readonly replicas: readonly PlacedReplica[];
   /** What is offered for each unit, in their order: as asked for, with the attributes of a GPU narrowed to one model. */
   readonly offer: readonly UnitResources[];
+  /** The same group with other GPU models, where units accept several. */
+  readonly others?: readonly Fits[];
 }
 
 interface PlacedReplica {

@@ -1,7 +1,9 @@
 /** From gathered inputs to a decision. The same for an order on the chain and for one that does not exist yet. */
+import type { DecCoin } from "../../market/coin.ts";
+import type { Fits } from "../../market/fit.ts";
 import { mostFor } from "../../market/group-price.ts";
 import { limits } from "../../runtime/limits.ts";
-import type { PriceRequest, Pricing } from "../pricing/pricing.ts";
+import type { PriceRequest, Pricing, Quote } from "../pricing/pricing.ts";
 import { addressesAvailable, placementExists } from "./cluster-checks.ts";
 import type { Check, Decision } from "./decision.ts";
 import {
@@ -14,7 +16,7 @@ import {
   volumesWithinLimit,
   withinOfferCaps,
 } from "./demand-checks.ts";
-import { type Asked, gather, type Inputs, type Standing } from "./inputs.ts";
+import { type Asked, type Gathered, gather, type Inputs, type Standing } from "./inputs.ts";
 import {
   bidsLeft,
   denominationKnown,
@@ -55,24 +57,50 @@ export const checkNames: readonly string[] = [...Object.keys(questions), ...pric
 
 export async function decide(inputs: Inputs, pricing: Pricing, signal: AbortSignal): Promise<Decision> {
   const gathered = gather(inputs);
-  const checks = Object.entries(questions).map(([name, question]) => named(name, question(gathered)));
-  const offer = gathered.fit?.fits ? gathered.fit.offer : undefined;
-  if (!offer || checks.some(({ verdict }) => verdict === "fail")) {
+  const { fit, others } = gathered;
+  let checks = freeChecks(gathered);
+  if (!fit?.fits || checks.some(({ verdict }) => verdict === "fail")) {
     const unpriced = priceChecks.map((name) => named(name, notAsked("another check said no")));
-    const isLimited = gathered.fit?.fits === false && gathered.fit.isLimited === true;
+    const [offer, isLimited] = fit?.fits ? [fit.offer, false] : [undefined, fit?.isLimited === true];
     return { verdict: "no", checks: [...checks, ...unpriced], price: undefined, offer, isLimited };
   }
   const { owner, group } = inputs.asked;
-  const request: PriceRequest = { owner, group, offer, most: mostFor(group) };
-  const quote = await pricing.quote(request, signal);
-  const within = quote.price ? priceWithinMax(quote.price, request.most) : notAsked("there is no price");
+  const most = mostFor(group);
+  const asking = [fit, ...others].map(async (each) => {
+    const request: PriceRequest = { owner, group, offer: each.offer, most };
+    return { fit: each, quote: await pricing.quote(request, signal) };
+  });
+  const { fit: chosen, quote } = (await Promise.all(asking)).reduce(cheaper);
+  if (chosen !== fit) checks = freeChecks({ ...gathered, fit: chosen });
+  const within = quote.price ? priceWithinMax(quote.price, most) : notAsked("there is no price");
   checks.push(named("priceGiven", priceGiven(quote)), named("priceWithinMax", within));
   return {
     verdict: within.verdict === "pass" ? "bid" : "no",
     checks,
-    price: quote.price ? quote.price : quote.wanted,
-    offer,
+    price: priceOf(quote),
+    offer: chosen.offer,
   };
+}
+
+function freeChecks(gathered: Gathered): Check[] {
+  return Object.entries(questions).map(([name, question]) => named(name, question(gathered)));
+}
+
+interface Quoted {
+  readonly fit: Fits;
+  readonly quote: Quote;
+}
+
+/** An offer with a price before one without; of equals the first, which leaves the cluster in the better shape. */
+function cheaper(one: Quoted, other: Quoted): Quoted {
+  const [price, otherPrice] = [priceOf(one.quote), priceOf(other.quote)];
+  if (!otherPrice || (one.quote.price && !other.quote.price)) return one;
+  if (!price || (other.quote.price && !one.quote.price)) return other;
+  return otherPrice.amount.atto < price.amount.atto ? other : one;
+}
+
+function priceOf(quote: Quote): DecCoin | undefined {
+  return quote.price ? quote.price : quote.wanted;
 }
 
 /** Would we bid on this, and for how much? Takes nothing and sends nothing. */

@@ -1,11 +1,9 @@
 /** Whether the order is one that we may serve at all: well-formed, and asking for what we publish and want to do. */
 import { showAttribute, unsatisfied } from "../../market/attributes.ts";
 import { missingCapabilities } from "../../market/capabilities.ts";
-import type { Fits } from "../../market/fit.ts";
-import type { GroupSpec } from "../../market/group-spec.ts";
 import { signaturesFor } from "../../market/signed-by.ts";
 import { limits } from "../../runtime/limits.ts";
-import type { OwnEntry } from "./inputs.ts";
+import { type OwnEntry, withOffer } from "./inputs.ts";
 import { byPolicy, fail, pass, type Question, type Verdict } from "./verdict.ts";
 import { listed, listedSentences } from "./words.ts";
 
@@ -82,17 +80,12 @@ export const tenantAllowed: Question = ({ asked: { owner }, standing: { provider
     ? fail("never", "it is our own order, and the chain takes no bid from whoever made the order")
     : byPolicy(policies.tenant(owner));
 
-/** By the cards that it would get, where it fits: the order may name none, or many that would do. */
 export const withinOfferCaps: Question = ({ asked: { group }, fit, standing: { policies, capacity } }) => {
-  const judgement = policies.caps(withCards(group, fit?.fits ? fit.offer : []), capacity.sold);
+  const judgement = policies.caps(withOffer(group, fit?.fits ? fit.offer : []), capacity.sold);
   const verdict = byPolicy(judgement);
   // What is given back by others may be enough.
   return verdict.verdict === "fail" && !judgement.alone ? { ...verdict, until: "room" } : verdict;
 };
-
-export function withCards({ units }: GroupSpec, offer: Fits["offer"]): Pick<GroupSpec, "units"> {
-  return { units: units.map((unit, at) => ({ ...unit, gpu: offer[at]?.gpu ?? unit.gpu })) };
-}
 
 function evidenceOf(missing: Parameters<typeof showAttribute>[0][]) {
   return { missing: missing.slice(0, limits.decisionListed * 2).map(showAttribute) };

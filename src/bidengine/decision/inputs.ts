@@ -1,6 +1,6 @@
 /** Everything that a check looks at, gathered first: plain values, and what of the cluster answers at once. */
 import type { Coin } from "../../market/coin.ts";
-import type { Fit } from "../../market/fit.ts";
+import type { Fit, Fits } from "../../market/fit.ts";
 import { excessOf } from "../../market/group-excess.ts";
 import { faultsOfGroup } from "../../market/group-rules.ts";
 import type { Attribute, GroupSpec } from "../../market/group-spec.ts";
@@ -23,6 +23,8 @@ export interface Gathered extends Inputs {
   readonly faults: readonly string[];
   /** Undefined for a group with faults: nobody places it. */
   readonly fit: Fit | undefined;
+  /** The same with other GPU models. */
+  readonly others: readonly Fits[];
   readonly addresses: Answer | undefined;
 }
 
@@ -31,8 +33,26 @@ export function gather(inputs: Inputs): Gathered {
   const { capacity } = inputs.standing;
   const excess = excessOf(group);
   const faults = excess === undefined ? faultsOfGroup(group) : [excess];
-  if (faults.length > 0) return { ...inputs, excess, faults, fit: undefined, addresses: undefined };
-  return { ...inputs, excess, faults, fit: capacity.fit(group), addresses: capacity.addressesFor(group) };
+  if (faults.length > 0) return { ...inputs, excess, faults, fit: undefined, others: [], addresses: undefined };
+  const [fit, others] = withinCaps(capacity.fit(group), inputs);
+  return { ...inputs, excess, faults, fit, others, addresses: capacity.addressesFor(group) };
+}
+
+/** Of the GPU models that would do, those that the caps allow; where they allow none, the first one, for its reason. */
+function withinCaps(first: Fit, { asked: { group }, standing }: Inputs): [Fit, readonly Fits[]] {
+  const { policies, capacity } = standing;
+  if (!first.fits || !first.others) return [first, []];
+  const allowed = [first, ...first.others].filter(({ offer }) => {
+    const { yes, dryRun } = policies.caps(withOffer(group, offer), capacity.sold);
+    return yes || dryRun;
+  });
+  const [fit = first, ...others] = allowed;
+  return [fit, others];
+}
+
+/** The group with the GPU models that it would get: the order may name none, or several. */
+export function withOffer({ units }: GroupSpec, offer: Fits["offer"]): Pick<GroupSpec, "units"> {
+  return { units: units.map((unit, at) => ({ ...unit, gpu: offer[at]?.gpu ?? unit.gpu })) };
 }
 
 /** What a tenant asks for: of an order, or of one that does not exist yet. */

@@ -10,6 +10,7 @@ import {
   sampleUnit,
   volume,
 } from "../../../test/placement-samples.ts";
+import type { Fit } from "../../market/fit.ts";
 import { noOvercommit } from "../../market/overcommit.ts";
 import { claimsOf } from "./demand.ts";
 import { place } from "./place.ts";
@@ -73,6 +74,26 @@ test("an offer is what was asked for, with one model of one real card", () => {
     const { count: _count, price: _price, ...unit } = sampleUnit({ gpus: 2n, models: [model] });
     assert.deepEqual(fit.offer, [{ ...unit, gpu: { count: 2n, attributes: [{ key, value: "true" }] } }]);
   }
+});
+
+test("a group that accepts several GPU models is placed with each of them, one unit's model at a time", () => {
+  const room = cluster([
+    sampleNode("a", { cards: [cards("a100", 2n)] }),
+    sampleNode("b", { cards: [cards("h100", 2n)] }),
+    sampleNode("c", { cards: [cards("t4", 1n)] }),
+  ]);
+  const models = (fit: Fit) => fit.fits && fit.offer.map(({ gpu }) => gpu.attributes[0]?.key.split("/")[3]).join("+");
+  const offers = (...units: SampleUnit[]) => {
+    const fit = placed(room, ...units);
+    return fit.fits ? [fit, ...(fit.others ?? [])].map(models).sort() : [];
+  };
+  const any: SampleUnit = { gpus: 1n, models: ["nvidia/model/*"] };
+  assert.deepEqual(offers(any), ["a100", "h100", "t4"]);
+  assert.deepEqual(offers({ ...any, gpus: 2n }), ["a100", "h100"]);
+  assert.deepEqual(offers({ gpus: 1n, models: ["nvidia/model/h100"] }), ["h100"]);
+  const two = offers({ ...any, gpus: 2n }, any);
+  assert.ok(two.includes("a100+h100") || two.includes("h100+a100") || two.includes("a100+t4"), two.join());
+  assert.equal(new Set(two).size, two.length);
 });
 
 test("a wildcard is not pinned to the cards of a node that is short of something else", () => {

@@ -10,7 +10,10 @@ import { anyFit, bestFit } from "./first-fit.ts";
 import { beyondCluster, inPieces, refuse, togetherTooMuch, unplaceable } from "./misfit.ts";
 import type { Room } from "./room.ts";
 import { openSearch, type Search, SearchLimit, searchSteps } from "./search.ts";
-import { type Spot, type Task, taskOf } from "./task.ts";
+import { type Option, type Spot, type Task, taskOf } from "./task.ts";
+
+/** Offers with different GPU models: each is priced, by a process where prices come from a script. */
+const mostOffers = 8;
 
 export interface PlaceOptions {
   readonly overcommit?: Overcommit;
@@ -48,9 +51,51 @@ function placeIn(room: Search, units: readonly ResourceUnit[], overcommit: Overc
   }
   const tooMuch = togetherTooMuch(room, tasks);
   if (tooMuch) return tooMuch;
-  const spots = bestFit(tasks, room) ?? (isFew(tasks) ? exactFit(tasks, room) : anyFit(tasks, room));
-  if (spots) return fitsOf(room, units, spots);
+  const spots = anyOf(tasks, room);
+  if (spots)
+    return withOthers(fitsOf(room, units, spots), otherModels(tasks), (each) => {
+      const found = anyOf(each, room);
+      return found && fitsOf(room, units, found);
+    });
   return inPieces(room, tasks, (eased) => Boolean(bestFit(eased, room) ?? (isFew(eased) && exactFit(eased, room))));
+}
+
+function anyOf(tasks: readonly Task[], room: Search): Spot[] | undefined {
+  return bestFit(tasks, room) ?? (isFew(tasks) ? exactFit(tasks, room) : anyFit(tasks, room));
+}
+
+/** For each GPU model, the tasks with that model alone wherever it is an option. */
+function* otherModels(tasks: readonly Task[]): Generator<Task[]> {
+  const models = new Set(tasks.flatMap(({ options }) => (options.length > 1 ? options.map(modelOf) : [])));
+  for (const model of models) {
+    yield tasks.map((task) => {
+      const options = task.options.filter((option) => modelOf(option) === model);
+      return options.length > 0 ? { ...task, options } : task;
+    });
+  }
+}
+
+function modelOf({ cards }: Option): string {
+  return cards ? cardAttribute(cards).key : "";
+}
+
+/** The first fit is valid whether or not steps are left to look for others. */
+function withOthers(first: Fits, models: Iterable<Task[]>, find: (tasks: Task[]) => Fits | undefined): Fits {
+  const fits = new Map([[gpusOffered(first), first]]);
+  try {
+    for (const tasks of models) {
+      const found = fits.size < mostOffers ? find(tasks) : undefined;
+      if (found && !fits.has(gpusOffered(found))) fits.set(gpusOffered(found), found);
+    }
+  } catch (thrown) {
+    if (!(thrown instanceof SearchLimit)) throw thrown;
+  }
+  const [, ...others] = fits.values();
+  return others.length > 0 ? { ...first, others } : first;
+}
+
+function gpusOffered({ offer }: Fits): string {
+  return offer.map(({ gpu }) => gpu.attributes[0]?.key).join();
 }
 
 /** Few enough for the exact search. For more, no way is found that first-fit-decreasing does not find, or a better one. */
