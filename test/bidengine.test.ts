@@ -121,6 +121,31 @@ for (const [name, policy, model] of [
   });
 }
 
+test("an order that is decided on again is priced as a recheck", async (t) => {
+  const rechecks: (boolean | undefined)[] = [];
+  let changed: () => void = assert.fail;
+  const pricing: Pricing = {
+    ...fixedPricing("10001uact"),
+    onChange: (listener) => {
+      changed = listener;
+    },
+    quote: ({ isRecheck }) => {
+      rechecks.push(isRecheck);
+      return { price: parseDecCoin("10001uact"), evidence: {} };
+    },
+  };
+  await onBidStage(t, async (stage) => {
+    await stage.provider("one", { pricing });
+    await stage.post(1n);
+    await stage.until("a price", () => rechecks.length > 0);
+    changed();
+    await stage.until("a recheck", () => rechecks.length > 1);
+    await stage.post(2n);
+    await stage.until("a price for the new order", () => rechecks.length > 2);
+    assert.deepEqual(rechecks, [false, true, false]);
+  });
+});
+
 test("no more is sold than the caps say, and what is given back is sold again", async (t) => {
   const policies = join(temporaryFolder(t), "policies.yaml");
   writeFileSync(policies, "caps: { cpu: 1500m }");

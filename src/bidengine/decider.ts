@@ -100,10 +100,11 @@ export function createDecider(deps: DeciderDeps) {
       const blocks = behind();
       return !mirror.ready || blocks === undefined || blocks > BigInt(limits.bidMirrorBlocksBehind);
     },
-    decide(order: Order, signal: AbortSignal): Promise<Decision> {
+    decide(order: Order, isRecheck: boolean, signal: AbortSignal): Promise<Decision> {
       const startedMs = clock.monotonicMs();
       const bidsOnOrder = bidCounts.of(formatOrderId(order.id));
-      const deciding = decide({ asked: asked(order), bidsOnOrder, standing: standing() }, pricing, signal);
+      const inputs = { asked: asked(order), bidsOnOrder, standing: standing(), isRecheck };
+      const deciding = decide(inputs, pricing, signal);
       // Up to here nothing was waited for. Of a thousand orders at once the rest would be the time of all the others.
       tally.deciding.observe((clock.monotonicMs() - startedMs) / 1_000);
       return deciding;

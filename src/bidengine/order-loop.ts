@@ -95,7 +95,7 @@ export function createOrderLoop(deps: LoopDeps) {
     // Whoever decides at the same time may take what this one counts on; the second decision knows that.
     for (let isFirst = true; ; isFirst = false) {
       const mark = waits.mark;
-      const deciding = askings.during(key, signal, (until) => decider.decide(order, until));
+      const deciding = askings.during(key, signal, (until) => decider.decide(order, seen !== undefined, until));
       const decision = await deciding.catch((thrown: unknown) => {
         tally.shouldBid.fail += 1;
         throw thrown;

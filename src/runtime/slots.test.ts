@@ -24,6 +24,30 @@ test("no more than so many hold a slot, and the others get theirs in the order o
   assert.deepEqual([slots.taken, slots.waiting], [0, 0]);
 });
 
+test("low priority gets what others leave, behind all that wait, and never more than its share", async () => {
+  const slots = createSlots(3, 2);
+  const { signal } = new AbortController();
+  const entered: string[] = [];
+  const enter = async (name: string, priority?: "low") => {
+    const giveBack = await slots.take(signal, priority);
+    entered.push(name);
+    return giveBack;
+  };
+  const lows = ["low 1", "low 2", "low 3"].map((name) => enter(name, "low"));
+  await Promise.all(lows.slice(0, 2));
+  assert.equal(slots.taken, 2);
+  const first = await enter("first");
+  const second = enter("second");
+  assert.deepEqual(entered, ["low 1", "low 2", "first"], "a slot is left for others");
+  first();
+  (await second)();
+  assert.deepEqual([slots.taken, slots.waiting], [2, 1]);
+  (await lows[0])?.();
+  for (const giveBack of await Promise.all(lows.slice(1))) giveBack();
+  assert.deepEqual(entered, ["low 1", "low 2", "first", "second", "low 3"]);
+  assert.deepEqual([slots.taken, slots.waiting], [0, 0]);
+});
+
 test("who leaves the line holds nothing, and nobody else waits for him", async () => {
   const slots = createSlots(1);
   const giveBack = await slots.take(new AbortController().signal);

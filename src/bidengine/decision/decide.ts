@@ -67,7 +67,7 @@ export async function decide(inputs: Inputs, pricing: Pricing, signal: AbortSign
   const { owner, group } = inputs.asked;
   const most = mostFor(group);
   const asking = [fit, ...others].map(async (each) => {
-    const request: PriceRequest = { owner, group, offer: each.offer, most };
+    const request: PriceRequest = { owner, group, offer: each.offer, most, isRecheck: inputs.isRecheck };
     return { fit: each, quote: await pricing.quote(request, signal) };
   });
   const { fit: chosen, quote } = (await Promise.all(asking)).reduce(cheaper);
@@ -105,7 +105,7 @@ function priceOf(quote: Quote): DecCoin | undefined {
 
 /** Would we bid on this, and for how much? Takes nothing and sends nothing. */
 export function screen(asked: Asked, standing: Standing, pricing: Pricing, signal: AbortSignal): Promise<Decision> {
-  return decide({ asked, bidsOnOrder: undefined, standing }, pricing, signal);
+  return decide({ asked, bidsOnOrder: undefined, standing, isRecheck: true }, pricing, signal);
 }
 
 /** A group that no one could have meant is not read any further. */

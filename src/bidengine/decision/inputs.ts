@@ -13,6 +13,8 @@ export interface Inputs {
   /** Bids on the order so far, of everybody; undefined where nobody has counted, or where there is no order yet. */
   readonly bidsOnOrder: number | undefined;
   readonly standing: Standing;
+  /** It was decided on before, or is only screened: new orders are priced first. */
+  readonly isRecheck?: boolean;
 }
 
 /** The inputs, with what the group itself and the cluster say to them. */

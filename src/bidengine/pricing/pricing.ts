@@ -29,6 +29,8 @@ export interface PriceRequest {
   readonly offer: Fits["offer"];
   /** The most that the order pays per block for all of it. */
   readonly most: DecCoin;
+  /** No new order: others are asked about first, and an answer of a moment ago will do. */
+  readonly isRecheck?: boolean | undefined;
 }
 
 export type Quote = Price | NoPrice;

@@ -209,6 +209,41 @@ test("whoever no longer waits ends the script, or leaves the line before it bega
   await eventually("that nothing is left", () => processesWith(asleep) === 0);
 });
 
+test("rechecks with the same input share one answer for a minute, and new orders always run the script", async (t) => {
+  const folder = temporaryFolder(t);
+  const clock = createVirtualClock();
+  const script = scriptOf(writeScript(folder, `echo >> ${folder}/runs; echo 1`), { clock });
+  const runs = () => readFileSync(`${folder}/runs`, "utf8").length;
+  const quote = async (most: string, isRecheck: boolean) => {
+    assert.ok((await script.quote({ ...priceRequest(groupOf(), most), isRecheck }, never)).price);
+  };
+  for (let count = 0; count < 5; count += 1) await quote("100uakt", true);
+  assert.equal(runs(), 1);
+  await quote("200uakt", true);
+  assert.equal(runs(), 2, "other input");
+  await quote("100uakt", false);
+  assert.equal(runs(), 3, "a new order");
+  await clock.advance(60_000);
+  await quote("100uakt", true);
+  assert.equal(runs(), 4, "a minute later");
+});
+
+test("while rechecks wait for the script, a new order is priced at once", async (t) => {
+  const folder = temporaryFolder(t);
+  const body = `echo "$AKASH_OWNER" >> ${folder}/runs; while [ -e ${folder}/runs ] && [ ! -e ${folder}/go ]; do sleep 0.01; done; echo 1`;
+  const script = scriptOf(writeScript(folder, body), { limit: 2 });
+  const quote = async (owner: string, isRecheck: boolean) => {
+    return (await script.quote({ ...priceRequest(groupOf()), owner, isRecheck }, never)).price;
+  };
+  const rechecks = Array.from({ length: 5 }, (_, at) => quote(`recheck ${at}`, true));
+  const fresh = quote("new", false);
+  const begun = () => (existsSync(`${folder}/runs`) ? linesOf(`${folder}/runs`) : []);
+  await eventually("two that have begun", () => begun().length === 2);
+  assert.deepEqual(begun().sort(), ["new", "recheck 0"]);
+  writeFileSync(`${folder}/go`, "");
+  assert.ok((await Promise.all([fresh, ...rechecks])).every((price) => price !== undefined));
+});
+
 test("500 orders at once with four processes: never more than four, all are answered, and nothing is left", async (t) => {
   const folder = temporaryFolder(t);
   const path = writeScript(

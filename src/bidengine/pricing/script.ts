@@ -8,16 +8,23 @@ import type { Clock } from "../../runtime/clock.ts";
 import { ProviderError, reasonOf } from "../../runtime/errors.ts";
 import { limits } from "../../runtime/limits.ts";
 import type { Log } from "../../runtime/log.ts";
+import { createRecent } from "../../runtime/recent.ts";
 import { createSlots } from "../../runtime/slots.ts";
 import type { ScriptSettings } from "./price-settings.ts";
 import { type NoPrice, no, type PriceRequest, type Quote, type Strategy } from "./pricing.ts";
 import { scriptInput } from "./script-input.ts";
 
+/** For rechecks of orders with the same input, as bots post them by the hundred; a price that is older may have changed. */
+const rememberedMs = 60_000;
+const mostRemembered = 10_000;
+
 export function createScript(settings: ScriptSettings, { clock, log }: { clock: Clock; log: Log }): Strategy {
   const { bidPriceScriptProcessLimit, bidPriceScriptTimeoutMs: limitMs } = settings;
   // Without a slash the system would look for it along PATH.
   const path = resolve(settings.bidPriceScriptPath ?? "");
-  const slots = createSlots(bidPriceScriptProcessLimit);
+  // Rechecks leave half of the processes to new orders.
+  const slots = createSlots(bidPriceScriptProcessLimit, Math.ceil(bidPriceScriptProcessLimit / 2));
+  const remembered = createRecent<{ readonly answer: Quote; readonly atMs: number }>({ most: mostRemembered });
   let trouble: string | undefined;
   let turns = Promise.resolve();
 
@@ -30,19 +37,24 @@ export function createScript(settings: ScriptSettings, { clock, log }: { clock: 
   async function quote(request: PriceRequest, signal: AbortSignal): Promise<Quote> {
     let giveBack: () => void;
     try {
-      giveBack = await slots.take(signal);
+      giveBack = await slots.take(signal, request.isRecheck ? "low" : "normal");
     } catch (thrown) {
       return no(`the price script was not asked: ${reasonOf(thrown)}`, { strategy: "shellScript" });
     }
     try {
-      await ownTurn();
       const env = { AKASH_OWNER: request.owner, AKASH_DENOM: request.most.denom };
-      const program = { path, env, input: scriptInput(request), limitMs, mostBytes: limits.priceScriptBytes };
+      const input = scriptInput(request);
+      const key = `${request.owner} ${input}`;
+      const before = request.isRecheck ? remembered.get(key) : undefined;
+      if (before && clock.monotonicMs() - before.atMs < rememberedMs) return before.answer;
+      await ownTurn();
+      const program = { path, env, input, limitMs, mostBytes: limits.priceScriptBytes };
       const begunMs = clock.monotonicMs();
       const end = await runProgram({ ...program, clock, signal });
       const tookMs = Math.round(clock.monotonicMs() - begunMs);
       const answer = quoteOf(end, request.most.denom, { limitMs, tookMs });
       noteFault(end, answer);
+      if (end.how === "exited") remembered.set(key, { answer, atMs: clock.monotonicMs() });
       return answer;
     } finally {
       giveBack();
