@@ -798,8 +798,6 @@ export const limits = {
   healthStartingMs: 5 * minute,
   /** How long ago something may have ended that explains why its successor is not ready. */
   healthEndedToldMs: hour,
-  /** A node that is drained or lost is back within this; whoever pays for what finds no room for longer may go elsewhere. */
-  healthNodeAwayMs: hour,
   /** How often a lease that is not well is looked at, event or not, and its time added up. */
   healthLookMs: 5 * second,
   /** How often that time is written down: a crash loses no more of it. */

@@ -15,7 +15,7 @@ import type { Clock } from "../../runtime/clock.ts";
 import { ProviderError } from "../../runtime/errors.ts";
 import { limits } from "../../runtime/limits.ts";
 import type { Log } from "../../runtime/log.ts";
-import { isSeenUnwell, type LeaseHealth } from "./lease-health.ts";
+import type { LeaseHealth } from "./lease-health.ts";
 import type { CloseResult } from "./monitoring.ts";
 import { type PodFacts, podFacts } from "./pod-facts.ts";
 
@@ -43,7 +43,7 @@ export function createCloseUnwell({ chain, journal, kube, judge, clock, log }: C
     const pods = await kube.list(kinds.pod, { namespace, labelSelector: managedSelector, signal });
     const health = judge(key, pods.map(podFacts));
     if (health?.state === "healthy") return "well";
-    if (!health || !isSeenUnwell(health)) return "later";
+    if (!health?.isTenantsFault) return "later";
     const why = `unhealthy for ${Math.round(observedMs / 1_000)} s`;
     const ending = { lease, reason: "unstable", why, details: troublesText(health) } as const;
     // What came meanwhile may put it right.

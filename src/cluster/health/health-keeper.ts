@@ -123,7 +123,7 @@ export function createHealthKeeper(deps: HealthDeps) {
       workloads,
       claims: [...claims.in(namespace)],
       isHeardOf: nodes.isReady,
-      isSomeNodeAway: nodes.isSomeAway,
+      takesPods: nodes.takesPods,
       nowMs: clock.now(),
     };
   }

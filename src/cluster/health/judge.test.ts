@@ -1,8 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { limits } from "../../runtime/limits.ts";
 import { type HealthFacts, judge } from "./judge.ts";
-import { isSeenUnwell, type LeaseHealth } from "./lease-health.ts";
+import type { LeaseHealth } from "./lease-health.ts";
 import type { PodFacts } from "./pod-facts.ts";
 
 const nowMs = Date.UTC(2026, 0, 1, 12);
@@ -11,22 +10,20 @@ const base: PodFacts = {
   ...{ trouble: undefined, endedAtMs: undefined },
 };
 const pods = (...some: Partial<PodFacts>[]) => some.map((each) => ({ ...base, ...each }));
-const crash = { reason: "CrashLoop", message: "it ends by itself" } as const;
+const crash = { reason: "CrashLoop", message: "it ends by itself", isTenantsFault: true } as const;
 
 function health(given: Partial<HealthFacts>, before?: LeaseHealth): LeaseHealth {
   const services = [{ name: "web", count: 2 }];
   const workloads = new Map([["web", { isSet: false, failure: undefined }]]);
   return judge(
-    { services, pods: [], workloads, claims: [], isHeardOf: () => true, isSomeNodeAway: false, nowMs, ...given },
+    { services, pods: [], workloads, claims: [], isHeardOf: () => true, takesPods: () => true, nowMs, ...given },
     before,
   );
 }
 
 /** "1/2 healthy: CrashLoop ×1" */
 function brief({ state, services, troubles }: LeaseHealth): string {
-  const counts = services.map(
-    ({ ready, wanted, unobserved }) => `${ready}/${wanted}${unobserved ? `-${unobserved}` : ""}`,
-  );
+  const counts = services.map(({ ready, wanted }) => `${ready}/${wanted}`);
   return [counts.join(" "), state, ...troubles.map(({ reason, replicas }) => `${reason} ×${replicas}`)].join(" ");
 }
 
@@ -75,48 +72,27 @@ test("a volume that is not there yet is what its pod waits for", () => {
   assert.match(told.troubles[0]?.message ?? "", /class beta3/);
 });
 
-test("what is on a node that is not heard of is unobserved, also one that said it was ready, or is held there", () => {
+test("what is on a node that is not heard of is lost, also one that said it was ready, or is held there", () => {
   const isHeardOf = (node: string) => node !== "gone";
   const lost = { on: "gone" } as const;
-  const one = health({ isHeardOf, pods: pods({}, lost) });
-  assert.equal(brief(one), "1/2-1 unhealthy NodeLost ×1");
-  assert.equal(isSeenUnwell(one), false);
-  const stuck = health({ isHeardOf, pods: pods({}, { ...lost, state: "leaving" }) });
-  assert.equal(brief(stuck), "1/2-1 unhealthy NodeLost ×1");
-  // Its successor is there already, and that one crashes.
-  const replaced = health({
-    isHeardOf,
-    pods: pods({}, { ...lost, state: "leaving" }, { state: "unready", trouble: crash }),
-  });
-  assert.equal(brief(replaced), "1/2 unhealthy CrashLoop ×1");
-  assert.equal(isSeenUnwell(replaced), true);
-});
-
-test("a volume on a node that is away is not held against its lease", () => {
-  const trouble = { reason: "VolumeNotBound", message: "its volume is on a machine …", waitsForNode: true } as const;
-  const told = health({
-    services: [{ name: "web", count: 1 }],
-    pods: pods({ state: "unready", on: undefined, trouble }),
-  });
-  assert.equal(brief(told), "0/1-1 unhealthy VolumeNotBound ×1");
-  assert.equal(isSeenUnwell(told), false);
+  assert.equal(brief(health({ isHeardOf, pods: pods({}, lost) })), "1/2 unhealthy NodeLost ×1");
+  const leaving = { ...lost, state: "leaving" } as const;
+  assert.equal(brief(health({ isHeardOf, pods: pods({}, leaving) })), "1/2 unhealthy NodeLost ×1");
+  const replaced = pods({}, leaving, { state: "unready", trouble: crash });
+  assert.equal(brief(health({ isHeardOf, pods: replaced })), "1/2 unhealthy CrashLoop ×1");
 });
 
 test("a pod with a volume that no node takes while nodes are closed waits for the one that has it", () => {
   const trouble = { reason: "Unschedulable", message: "no machine can take it now", nodesAway: true } as const;
   const facts = { services: [{ name: "web", count: 1 }], pods: pods({ state: "unready", on: undefined, trouble }) };
   const claims = [{ service: "web", storageClass: "beta3", phase: "Bound" }];
-  assert.equal(brief(health({ ...facts, claims })), "0/1-1 unhealthy VolumeNotBound ×1");
+  assert.equal(brief(health({ ...facts, claims })), "0/1 unhealthy VolumeNotBound ×1");
   assert.equal(brief(health(facts)), "0/1 unhealthy Unschedulable ×1");
 });
 
-test("a pod that finds no node while some are away is not held against its lease for an hour", () => {
-  const trouble = { reason: "Unschedulable", message: "no machine can take it now", nodesAway: true } as const;
-  const facts = { services: [{ name: "web", count: 1 }], pods: pods({ state: "unready", on: undefined, trouble }) };
-  const first = health({ ...facts, isSomeNodeAway: true });
-  assert.equal(brief(first), "0/1-1 unhealthy Unschedulable ×1");
-  const later = { ...facts, isSomeNodeAway: true, nowMs: nowMs + limits.healthNodeAwayMs };
-  assert.equal(brief(health(later, first)), "0/1 unhealthy Unschedulable ×1");
+test("of replicas that are missing, those are unobserved that are so for no fault of the tenant", () => {
+  const [service] = health({ pods: pods({ state: "unready", trouble: crash }) }).services;
+  assert.deepEqual(service, { name: "web", wanted: 2, ready: 0, unobserved: 1 });
 });
 
 test("an eviction is told while its successor starts, and not for ever", () => {

@@ -1,6 +1,7 @@
 /**
  * From what is wanted and what there is to how a lease is doing. It is healthy when every service has as many ready
- * replicas as it wants. Of one that has fewer, each replica that is missing has one trouble.
+ * replicas as it wants. Of one that has fewer, each replica that is missing has one trouble. It is the tenant's fault when
+ * each of them is known to be: what is not recognised is the cluster's.
  */
 
 import { limits } from "../../runtime/limits.ts";
@@ -35,8 +36,8 @@ export interface HealthFacts {
   readonly workloads: ReadonlyMap<string, WorkloadFacts>;
   readonly claims: readonly ClaimFacts[];
   readonly isHeardOf: (node: string) => boolean;
-  /** Some node of ours takes no pods now, and may again. */
-  readonly isSomeNodeAway: boolean;
+  /** It is heard of, and neither cordoned nor tainted. */
+  readonly takesPods: (node: string) => boolean;
   readonly nowMs: number;
 }
 
@@ -46,11 +47,24 @@ export function judge(facts: HealthFacts, before: LeaseHealth | undefined): Leas
   const services = judged.map(({ health }) => health);
   const isHealthy = services.every(({ ready, wanted }) => ready >= wanted);
   const troubles = judged.flatMap(({ health, troubles }) => toldOf(health.name, troubles, before, facts.nowMs));
-  return { state: isHealthy ? "healthy" : "unhealthy", services, troubles };
+  const evidence = judged.flatMap((each) => each.evidence);
+  const isTenantsFault = evidence.length > 0 && evidence.every(isTenants) && facts.pods.every(isOnSoundNode(facts));
+  return { state: isHealthy ? "healthy" : "unhealthy", services, troubles, isTenantsFault };
+}
+
+function isTenants({ isTenantsFault = false }: PodTrouble): boolean {
+  return isTenantsFault;
+}
+
+/** Also said of a pod that works: what crashes may need what is on a node that is being emptied. */
+function isOnSoundNode({ takesPods }: HealthFacts) {
+  return ({ state, on }: PodFacts) => state === "ended" || state === "leaving" || on === undefined || takesPods(on);
 }
 
 interface JudgedService {
   readonly health: ServiceHealth;
+  /** Why it is not ready, as far as anything says so; also of replicas beyond those that it wants, as in an update. */
+  readonly evidence: readonly PodTrouble[];
   /** One for each replica that is missing, and what ended others lately. */
   readonly troubles: readonly PodTrouble[];
 }
@@ -66,23 +80,32 @@ function judgeService(
   const own = pods.filter(({ service, ofSet }) => service === name && (!workload || ofSet === workload.isSet));
   const isAway = ({ on }: PodFacts) => on !== undefined && !isHeardOf(on);
   const ready = own.filter((pod) => pod.state === "ready" && !isAway(pod)).length;
-  if (ready >= count) return { health: { name, wanted: count, ready, unobserved: 0 }, troubles: [] };
+  if (ready >= count) {
+    return { health: { name, wanted: count, ready, unobserved: 0 }, evidence: [], troubles: [] };
+  }
   const living = own.filter((pod) => pod.state === "unready" || (pod.state === "ready" && isAway(pod)));
   const missing = count - ready;
-  const troubles = living.map((pod) => (isAway(pod) ? nodeLost : troubleOf(pod, facts))).slice(0, missing);
+  const found = living.map((pod) => (isAway(pod) ? nodeLost : remembered(troubleOf(pod, facts), name, before)));
   // A stateful set makes no successor while nobody knows whether the one before still runs.
   const stuck = own.filter((pod) => pod.state === "leaving" && isAway(pod)).length;
-  for (let at = 0; at < stuck && troubles.length < missing; at++) troubles.push(nodeLost);
-  while (troubles.length < missing) troubles.push(notThere(workload));
-  const sinceMs = knownTrouble(before, name, "Unschedulable")?.sinceMs ?? facts.nowMs;
-  const isPatient = facts.isSomeNodeAway && facts.nowMs - sinceMs < limits.healthNodeAwayMs;
-  const unobserved = troubles.filter((each) => waitsForNode(each) || (each.nodesAway && isPatient)).length;
+  for (let at = 0; at < stuck && found.length < missing; at++) found.push(nodeLost);
+  const rejection = rejectionOf(workload?.failure);
+  const troubles = found.slice(0, missing);
+  while (troubles.length < missing) troubles.push(rejection ?? notThere(workload));
+  const unobserved = troubles.filter((trouble) => !isTenants(trouble)).length;
   const ended = own.filter((pod) => isRecent(pod, facts.nowMs)).flatMap(({ trouble }) => trouble ?? []);
-  return { health: { name, wanted: count, ready, unobserved }, troubles: [...troubles, ...ended] };
+  return {
+    health: { name, wanted: count, ready, unobserved },
+    evidence: rejection ? [...found, rejection] : found,
+    troubles: [...troubles, ...ended],
+  };
 }
 
-function waitsForNode({ reason, waitsForNode = false }: PodTrouble): boolean {
-  return reason === "NodeLost" || waitsForNode;
+/** A pull that is tried again forgets why the last one failed. */
+function remembered(trouble: PodTrouble, service: string, before: LeaseHealth | undefined): PodTrouble {
+  const known = knownTrouble(before, service, trouble.reason);
+  if (!known?.message.startsWith(trouble.message)) return trouble;
+  return { ...trouble, message: known.message, isTenantsFault: known.isTenantsFault ?? false };
 }
 
 function troubleOf(pod: PodFacts, { claims, nowMs }: HealthFacts): PodTrouble {
@@ -106,9 +129,14 @@ function claimText({ storageClass, phase }: ClaimFacts): string {
 }
 
 function notThere(workload: WorkloadFacts | undefined): PodTrouble {
-  if (!workload) return { reason: "NotReady", message: "it is being deployed" };
-  if (workload.failure === undefined) return { reason: "NotReady", message: "its replica has not been made yet" };
-  const why = /quota|limitrange/i.test(workload.failure) ? "more than it may have here" : "refused by the cluster";
+  const message = workload ? "its replica has not been made yet" : "it is being deployed";
+  return { reason: "NotReady", message };
+}
+
+/** Why the server makes no pods of it: a webhook or a quota rejects them, which is not the tenant's fault. */
+function rejectionOf(failure: string | undefined): PodTrouble | undefined {
+  if (failure === undefined) return undefined;
+  const why = /quota|limitrange/i.test(failure) ? "more than it may have here" : "rejected by the cluster";
   return { reason: "NotCreated", message: `its replica cannot be made: ${why}` };
 }
 
@@ -127,11 +155,10 @@ function toldOf(
   return [...Map.groupBy(troubles, ({ reason }) => reason)]
     .map(([reason, alike]) => {
       const known = knownTrouble(before, service, reason);
-      const messages = alike.map(({ message }) => message);
-      // The longest says most. A pull that is tried again forgets why the last one failed.
-      const longest = messages.reduce((a, b) => (b.length > a.length ? b : a));
-      const message = known?.message.startsWith(longest) ? known.message : longest;
-      return { service, reason, message, replicas: alike.length, sinceMs: known?.sinceMs ?? nowMs };
+      // The longest says most.
+      const { message, isTenantsFault } = alike.reduce((a, b) => (b.message.length > a.message.length ? b : a));
+      const sinceMs = known?.sinceMs ?? nowMs;
+      return { service, reason, message, replicas: alike.length, sinceMs, ...(isTenantsFault && { isTenantsFault }) };
     })
     .sort((a, b) => troubleReasons.indexOf(a.reason) - troubleReasons.indexOf(b.reason));
 }

@@ -24,6 +24,8 @@ export interface Trouble {
   /** How many of the service's replicas have it. */
   readonly replicas: number;
   readonly sinceMs: number;
+  /** What its tenant sent is the cause, beyond doubt. */
+  readonly isTenantsFault?: boolean;
 }
 
 export interface ServiceHealth {
@@ -31,10 +33,7 @@ export interface ServiceHealth {
   /** How many replicas the tenant wants. */
   readonly wanted: number;
   readonly ready: number;
-  /**
-   * Of those that are not: how many nobody can see, or are held back by a node of ours that is away. Their time is not held
-   * against the lease.
-   */
+  /** Of those that are not: how many for a reason that is not the tenant's fault. */
   readonly unobserved: number;
 }
 
@@ -43,6 +42,8 @@ export interface LeaseHealth {
   readonly state: "healthy" | "unhealthy" | "unknown";
   readonly services: readonly ServiceHealth[];
   readonly troubles: readonly Trouble[];
+  /** It is unhealthy, and every reason for that is the tenant's fault: only then time counts towards closing the lease. */
+  readonly isTenantsFault?: boolean;
 }
 
 /** What others may ask of leases' health. */
@@ -51,9 +52,4 @@ export interface HealthView {
   get(leaseKey: string): LeaseHealth | undefined;
   /** Told after every change, with how it was before. */
   onChange(listener: (leaseKey: string, now: LeaseHealth | undefined, before: LeaseHealth | undefined) => void): void;
-}
-
-/** It does not work, as far as one can see, and no node of ours that is away is the reason. */
-export function isSeenUnwell({ state, services }: LeaseHealth): boolean {
-  return state === "unhealthy" && services.some(({ wanted, ready, unobserved }) => ready + unobserved < wanted);
 }

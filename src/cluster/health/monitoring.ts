@@ -1,7 +1,6 @@
 /**
- * Adds up how long leases are seen unwell, over all our runs, and has those closed that never get well. Only what was seen
- * counts: while chain or cluster are out of reach, while we are not there, and where a node of ours is what is missing,
- * nothing is added. Once it works for as long as there is between two looks of the network's provider, all is forgotten; what
+ * Adds up how long leases are unhealthy by their tenants' fault, over all our runs, and has those closed that never work. Only
+ * what was seen counts: while chain or cluster are out of reach, and while we are not there, nothing is added. Once it works for as long as there is between two looks of the network's provider, all is forgotten; what
  * crashes a second after its start is ready for a second, and does not work. It begins anew where its tenant sends something
  * else, and with every replica that comes to work: they start one by one.
  */
@@ -9,7 +8,7 @@ import type { Journal } from "../../journal/journal.ts";
 import type { UnhealthRow } from "../../journal/unhealth.ts";
 import type { Clock } from "../../runtime/clock.ts";
 import { limits } from "../../runtime/limits.ts";
-import { isSeenUnwell, type LeaseHealth } from "./lease-health.ts";
+import type { LeaseHealth } from "./lease-health.ts";
 
 export interface MonitorOptions {
   readonly maxRetries: number;
@@ -93,7 +92,7 @@ export function createMonitoring(deps: MonitoringDeps) {
     const known = all.get(key);
     if (health.state === "healthy") return known && works(key, known);
     if (health.state === "unknown") return known && takeBack(known);
-    if (!isSeenUnwell(health) || !counts(key)) return known && stopCounting(known);
+    if (!health.isTenantsFault || !counts(key)) return known && stopCounting(known);
     const unwell = known ?? begin(clock.now());
     unwell.worksSinceMs = undefined;
     unwell.manifest ??= manifestOf(key);

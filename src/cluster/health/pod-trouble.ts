@@ -4,14 +4,15 @@
  */
 import { fieldsOf, recordsOf, textOf } from "../../kube/json-fields.ts";
 import type { KubeObject } from "../../kube/kube.ts";
+import { serviceLabel } from "../../kube/objects/lease-labels.ts";
 import { limits } from "../../runtime/limits.ts";
 import type { TroubleReason } from "./lease-health.ts";
 
 export interface PodTrouble {
   readonly reason: TroubleReason;
   readonly message: string;
-  /** It waits for a node of ours that is away. */
-  readonly waitsForNode?: boolean;
+  /** What its tenant sent is the cause, beyond doubt; whatever is not recognised is the cluster's. */
+  readonly isTenantsFault?: boolean;
   /** Nodes are closed or away that may have been the ones for it. */
   readonly nodesAway?: boolean;
 }
@@ -42,14 +43,14 @@ export const nodeLost: PodTrouble = {
   message: "the machine it runs on does not answer; it goes on there or is started on another one",
 };
 
-/** To close the lease would be to delete what is in it. */
 export const volumeElsewhere: PodTrouble = {
   reason: "VolumeNotBound",
   message: "its volume is on a machine that is not available now, and cannot be moved to another",
-  waitsForNode: true,
 };
 
 interface ContainerState {
+  /** The tenant's; else one that the cluster has put beside it. */
+  readonly isTenants: boolean;
   readonly image: string;
   readonly restarts: number;
   readonly waiting: Readonly<Record<string, unknown>>;
@@ -65,6 +66,7 @@ function containersOf(pod: KubeObject): ContainerState[] {
   return [...recordsOf(initContainerStatuses), ...recordsOf(containerStatuses)].map((container) => {
     const state = fieldsOf(container["state"]);
     return {
+      isTenants: container["name"] === pod.metadata.labels?.[serviceLabel],
       // The status may have another name of the same image.
       image: images.get(container["name"]) ?? textOf(container["image"]) ?? "",
       restarts: Number(container["restartCount"]) || 0,
@@ -102,67 +104,112 @@ const startErrors = new Set([
   "CreatePodSandboxError",
 ]);
 
-function notRunning({ image, restarts, waiting, terminated, lastEnd }: ContainerState): PodTrouble | undefined {
+function notRunning(container: ContainerState): PodTrouble | undefined {
+  const found = containerTrouble(container);
+  return found && { ...found, isTenantsFault: container.isTenants && found.isTenantsFault === true };
+}
+
+function containerTrouble({ image, restarts, waiting, terminated, lastEnd }: ContainerState): PodTrouble | undefined {
   const why = textOf(waiting["reason"]) ?? "";
   const words = textOf(waiting["message"]) ?? "";
-  if (imageErrors.has(why)) return { reason: "ImageError", message: imageError(image, why, words) };
-  if (startErrors.has(why)) return { reason: "CannotStart", message: cannotStart(words) };
+  if (imageErrors.has(why)) return imageError(image, why, words);
+  if (startErrors.has(why)) return cannotStart(words);
   if (why === "CrashLoopBackOff") return crashed(lastEnd, restarts);
   return terminated["exitCode"] === undefined ? undefined : crashed(terminated, restarts);
 }
+
+/** How a container ended that nobody saw end: its node or its runtime went down. */
+const unseenEnds = new Set(["ContainerStatusUnknown", "Unknown"]);
 
 function crashed(end: Readonly<Record<string, unknown>>, restarts: number): PodTrouble {
   const why = textOf(end["reason"]) ?? "";
   const again = restarts > 0 ? `, started again ${restarts === 1 ? "once" : `${restarts} times`}` : "";
   if (why === "OOMKilled") {
     const message = `it used more memory than it has and was ended${again}: give it more memory`;
-    return { reason: "OutOfMemory", message };
+    return { reason: "OutOfMemory", message, isTenantsFault: true };
   }
-  if (why === "StartError" || why === "ContainerCannotRun") {
-    return { reason: "CannotStart", message: cannotStart(textOf(end["message"]) ?? "") };
-  }
+  if (why === "StartError" || why === "ContainerCannotRun") return cannotStart(textOf(end["message"]) ?? "");
   const code = Number(end["exitCode"] ?? -1);
   const message =
     code === 0
       ? `it ends by itself, with exit code 0${again}: what a service runs has to go on running`
       : `it ends by itself, with exit code ${code}${again}: its logs say why`;
-  return { reason: "CrashLoop", message };
+  return { reason: "CrashLoop", message, isTenantsFault: code > 0 && !unseenEnds.has(why) };
 }
 
-/** Each with the words by which it is known; the first that fits. */
-const pullCauses: readonly (readonly [RegExp, string])[] = [
-  [/no match for platform|no matching manifest|exec format/i, "it is not made for the processors of our machines"],
-  [/too ?many ?requests|rate limit|429/i, "its registry has a limit, which is reached; credentials may raise it"],
-  [
-    /unauthorized|authentication|denied|forbidden|authorization|401|403/i,
-    "its registry does not let us have it; a private image needs credentials, and a name may be misspelt",
-  ],
-  [/not found|manifest unknown|does not exist|404/i, "there is no such image or tag"],
-  [/no space left/i, "there is no room for it on the disk"],
-  [/no such host|timeout|timed out|refused|unreachable|reset by peer|EOF|TLS|x509/i, "its registry does not answer"],
+/** The words by which a cause is known, and what its tenant reads. */
+interface Cause {
+  readonly words: RegExp;
+  readonly message: string;
+  readonly isTenantsFault?: true;
+}
+
+/**
+ * The first that fits. What the cluster may be to blame for comes first: an image's name and digest are among the words, and
+ * may have 404 in them.
+ */
+const pullCauses: readonly Cause[] = [
+  {
+    words: /no match for platform|no matching manifest|exec format/i,
+    message: "it is not made for the processors of our machines",
+    isTenantsFault: true,
+  },
+  { words: /no space left/i, message: "there is no room for it on the disk" },
+  {
+    words:
+      /no such host|server misbehaving|timeout|timed out|connection refused|unreachable|reset by peer|EOF|TLS|x509/i,
+    message: "its registry does not answer",
+  },
+  {
+    words: /too ?many ?requests|rate limit|\b429\b/i,
+    message: "its registry has a limit, which is reached; credentials may raise it",
+  },
+  {
+    words: /unauthorized|authentication|denied|forbidden|authorization|\b401\b|\b403\b/i,
+    message: "its registry does not let us have it; a private image needs credentials, and a name may be misspelt",
+    isTenantsFault: true,
+  },
+  {
+    words: /not found|manifest unknown|does not exist|\b404\b/i,
+    message: "there is no such image or tag",
+    isTenantsFault: true,
+  },
 ];
 
-function imageError(image: string, why: string, words: string): string {
+function imageError(image: string, why: string, words: string): PodTrouble {
   const what = `image ${quoted(image)}`;
-  if (why === "InvalidImageName") return `${what} is not a name of an image`;
-  const cause = pullCauses.find(([pattern]) => pattern.test(words))?.[1];
-  return `${what} cannot be pulled${cause === undefined ? "" : `: ${cause}`}`;
+  const reason = "ImageError";
+  if (why === "InvalidImageName") return { reason, message: `${what} is not a name of an image`, isTenantsFault: true };
+  const { message, isTenantsFault = false } = pullCauses.find((cause) => cause.words.test(words)) ?? {};
+  return { reason, message: `${what} cannot be pulled${message === undefined ? "" : `: ${message}`}`, isTenantsFault };
 }
 
-function cannotStart(words: string): string {
-  if (/executable file not found|no such file or directory/i.test(words)) {
-    return "its container cannot be started: the command is not in the image";
-  }
-  if (/exec format error/i.test(words)) {
-    return "its container cannot be started: the program is not made for the processors of our machines";
-  }
-  if (/permission denied/i.test(words)) {
-    return "its container cannot be started: the command may not be executed";
-  }
-  if (/runAsNonRoot|non-numeric user|unable to find user/i.test(words)) {
-    return "its container cannot be started: the image does not have the user that it is to run as";
-  }
-  return "its container cannot be started; look at its command, its arguments and its mounts";
+const otherStartCause = "look at its command, its arguments and its mounts";
+const startCauses: readonly Cause[] = [
+  // Runtimes write "no such file" and "permission denied" of a mount that fails, too.
+  { words: /\bmount(ing|ed)?\b/i, message: otherStartCause },
+  {
+    words: /executable file not found|no such file or directory/i,
+    message: "the command is not in the image",
+    isTenantsFault: true,
+  },
+  {
+    words: /exec format error/i,
+    message: "the program is not made for the processors of our machines",
+    isTenantsFault: true,
+  },
+  { words: /permission denied/i, message: "the command may not be executed", isTenantsFault: true },
+  {
+    words: /runAsNonRoot|non-numeric user|unable to find user/i,
+    message: "the image does not have the user that it is to run as",
+  },
+];
+
+function cannotStart(words: string): PodTrouble {
+  const { message, isTenantsFault = false } = startCauses.find((cause) => cause.words.test(words)) ?? {
+    message: otherStartCause,
+  };
+  return { reason: "CannotStart", message: `its container cannot be started: ${message}`, isTenantsFault };
 }
 
 /** Undefined where it has a node, or nobody has looked for one yet. */

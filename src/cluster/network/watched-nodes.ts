@@ -1,5 +1,5 @@
 /** The cluster's nodes, watched once for all who need them: the addresses that are theirs, and whether they are heard of. */
-import { conditionHolds, fieldsOf } from "../../kube/json-fields.ts";
+import { conditionHolds, fieldsOf, recordsOf, textOf } from "../../kube/json-fields.ts";
 import { kinds } from "../../kube/kinds.ts";
 import type { Kube, KubeObject, WatchCache } from "../../kube/kube.ts";
 import type { IpRange } from "../../market/ip-range.ts";
@@ -9,21 +9,18 @@ export interface WatchedNode {
   readonly ranges: readonly IpRange[];
   /** Its kubelet tells how its pods are doing. */
   readonly isReady: boolean;
-  readonly isCordoned: boolean;
+  /** Cordoned, or tainted so that it takes no pods or keeps none. */
+  readonly isClosed: boolean;
 }
 
 export type WatchedNodes = ReturnType<typeof watchNodes>;
 
 export function watchNodes(kube: Pick<Kube, "watch">) {
   const listeners: ((name: string) => void)[] = [];
-  /** Those that take no pods now, and may again. */
-  const away = new Set<string>();
   const cache: WatchCache<WatchedNode> = kube.watch({
     kind: kinds.node,
     project: projectNode,
-    handle({ type, name, value }) {
-      if (type === "deleted" || (value.isReady && !value.isCordoned)) away.delete(name);
-      else away.add(name);
+    handle({ name }) {
       for (const listener of listeners) listener(name);
     },
   });
@@ -31,17 +28,21 @@ export function watchNodes(kube: Pick<Kube, "watch">) {
     cache,
     onChange: (listener: (name: string) => void) => void listeners.push(listener),
     isReady: (name: string) => cache.get({ name })?.isReady ?? false,
-    /** Whether some node takes no pods now, and may again. */
-    get isSomeAway() {
-      return away.size > 0;
+    takesPods(name: string): boolean {
+      const node = cache.get({ name });
+      return node?.isReady === true && !node.isClosed;
     },
   };
 }
 
+/** The effects of taints; another one only asks for other nodes first. */
+const closing = new Set(["NoSchedule", "NoExecute"]);
+
 function projectNode(node: KubeObject): WatchedNode {
+  const { unschedulable, taints } = fieldsOf(node["spec"]);
   return {
     ranges: nodeRanges(node),
     isReady: conditionHolds(fieldsOf(node["status"])["conditions"], "Ready"),
-    isCordoned: fieldsOf(node["spec"])["unschedulable"] === true,
+    isClosed: unschedulable === true || recordsOf(taints).some(({ effect }) => closing.has(textOf(effect) ?? "")),
   };
 }

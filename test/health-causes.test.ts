@@ -1,0 +1,94 @@
+/** What happens to leases in a cluster, and whether it brings them nearer to being closed for their health. */
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type { Behaviour } from "../src/box/cluster/components/kubelet/behaviour.ts";
+import { kinds } from "../src/kube/kinds.ts";
+import { formatLeaseId, type LeaseId } from "../src/market/ids.ts";
+import { memoryFolder } from "./folder.ts";
+import { type Life, leaseStage, shop } from "./lease-keeper-stage.ts";
+import type { Owner } from "./owner.ts";
+
+const hour = 3_600_000;
+/** Far below the default: what counted would be closed within minutes. */
+const monitor = { maxRetries: 4, retryPeriodMs: 10_000, retryJitterMs: 10_000 };
+const closings = ({ journal }: Life, lease: LeaseId) =>
+  journal.read.intents.about(formatLeaseId(lease)).map(({ what, why }) => `${what}: ${why}`);
+const observedMs = ({ health }: Life, lease: LeaseId) => health?.unwell(formatLeaseId(lease))?.observedMs ?? 0;
+const stateOf = ({ health }: Life, lease: LeaseId) => health?.get(formatLeaseId(lease))?.state;
+
+/** A lease with a page and a store, whose container does what `store` says. */
+async function start(owner: Owner, { store = {} as Behaviour, leases = {} } = {}) {
+  const does = { store };
+  const behaviour = (image: string) => (image.startsWith("store") ? does.store : undefined);
+  const stage = await leaseStage(owner, { dir: memoryFolder(owner), behaviour });
+  const lease = stage.won(1);
+  const life = await stage.start({ monitor, leases });
+  await life.send(lease, shop().manifest);
+  return { stage, lease, life, does };
+}
+type Stage = Awaited<ReturnType<typeof start>>;
+
+function removePods({ stage, lease }: Pick<Stage, "stage" | "lease">, prefix = ""): void {
+  for (const { metadata } of stage.pods(lease)) {
+    if (metadata.name.startsWith(prefix)) stage.cluster.server.delete(kinds.pod, metadata);
+  }
+}
+
+const taint = { key: "node.kubernetes.io/disk-pressure", effect: "NoSchedule" };
+
+/** What the cluster does to a lease that has worked, and for how long at the longest. */
+const faults: Readonly<Record<string, readonly [forMs: number, act: (stage: Stage) => unknown]>> = {
+  "its volume does not mount": [
+    hour / 2,
+    (stage) => {
+      stage.does.store = { startMs: hour };
+      removePods(stage, "store");
+    },
+  ],
+  "its node is tainted": [
+    hour / 2,
+    async (stage) => {
+      const { observer, clock } = stage.stage;
+      const patching = observer.patch(kinds.node, { name: "one" }, [
+        { op: "add", path: "/spec/taints", value: [taint] },
+      ]);
+      await Promise.all([patching, clock.advance(1_000)]);
+      removePods(stage);
+    },
+  ],
+  "its node is drained": [1.2 * hour, ({ stage }) => stage.cluster.nodes.drain("one")],
+  "its node is not ready": [1.2 * hour, ({ stage }) => stage.cluster.nodes.notReady("one")],
+};
+
+for (const [what, [forMs, act]] of Object.entries(faults)) {
+  test(`a lease that worked is not closed while ${what}`, async (t) => {
+    const stage = await start(t);
+    const { stage: cluster, life, lease } = stage;
+    await cluster.until("it works", () => stateOf(life, lease) === "healthy");
+    await act(stage);
+    await cluster.clock.advance(forMs);
+    assert.equal(stateOf(life, lease), "unhealthy");
+    assert.deepEqual([closings(life, lease), observedMs(life, lease)], [[], 0]);
+  });
+}
+
+test("a lease whose image takes a quarter of an hour to arrive is not closed", async (t) => {
+  const { stage, life, lease } = await start(t, { store: { pullMs: hour / 4 } });
+  await stage.clock.advance(hour / 4 - 60_000);
+  assert.deepEqual([stateOf(life, lease), closings(life, lease), observedMs(life, lease)], ["unhealthy", [], 0]);
+  await stage.until("it works", () => stateOf(life, lease) === "healthy");
+});
+
+test("a lease whose container ends with exit code 0 is not closed", async (t) => {
+  const { stage, life, lease } = await start(t, { store: { exitAfterMs: 2_000, exitCode: 0 } });
+  await stage.clock.advance(hour / 2);
+  assert.match(life.health?.get(formatLeaseId(lease))?.troubles[0]?.message ?? "", /exit code 0/);
+  assert.deepEqual([closings(life, lease), observedMs(life, lease)], [[], 0]);
+});
+
+test("a lease whose pods the API server does not admit is not closed", async (t) => {
+  const { stage, life, lease } = await start(t, { leases: { runtimeClass: "nowhere" } });
+  await stage.clock.advance(hour / 2);
+  assert.equal(life.health?.get(formatLeaseId(lease))?.troubles[0]?.reason, "NotCreated");
+  assert.deepEqual([closings(life, lease), observedMs(life, lease)], [[], 0]);
+});
