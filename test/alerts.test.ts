@@ -25,7 +25,7 @@ import { type FaultTransport, faultTransport } from "./fault-transport.ts";
 import { memoryFolder, temporaryFolder } from "./folder.ts";
 import { openHostnameStage } from "./hostname-stage.ts";
 import { openIpStage } from "./ip-stage.ts";
-import { shop } from "./lease-sdl.ts";
+import { cell, shop } from "./lease-sdl.ts";
 import { type LeaseStage, machine, onLeaseStage, purse } from "./lease-stage.ts";
 import { createTenant } from "./lease-tenant.ts";
 import { checkFiring, promtool, promtoolMissing } from "./promtool.ts";
@@ -109,6 +109,13 @@ async function playTroubles(t: TestContext): Promise<{ well: string; troubled: M
     await stage.meanwhile(limits.reconcileEveryMs);
     await serves("AkashProviderDrift", /^akash_provider_drift\{kind="namespace-unknown"\} 1$/m);
 
+    stage.cluster.faults.refuse({ status: 403, path: "/deployments/", times: Number.POSITIVE_INFINITY });
+    const forbidden = createTenant(stage, 4n);
+    await forbidden.post(cell());
+    await forbidden.takeBid();
+    await forbidden.sendManifest(cell());
+    await serves("AkashProviderLeaseFailing", /^akash_provider_leases_failing 1$/m);
+    stage.cluster.faults.clear();
     feed.silence();
     await sleep(stage.clock, limits.feedOldMs + 10_000);
     await serves("AkashProviderInventoryOld", /^akash_provider_inventory_feed_usable 0$/m);

@@ -2,6 +2,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Behaviour } from "../src/box/cluster/components/kubelet/behaviour.ts";
+import { unwellLimitMs } from "../src/cluster/health/monitoring.ts";
+import { isFailing } from "../src/cluster/leases/lease-states.ts";
 import { kinds } from "../src/kube/kinds.ts";
 import { formatLeaseId, type LeaseId } from "../src/market/ids.ts";
 import { memoryFolder } from "./folder.ts";
@@ -11,19 +13,20 @@ import type { Owner } from "./owner.ts";
 const hour = 3_600_000;
 /** Far below the default: what counted would be closed within minutes. */
 const monitor = { maxRetries: 4, retryPeriodMs: 10_000, retryJitterMs: 10_000 };
+const limitMs = unwellLimitMs(monitor);
 const closings = ({ journal }: Life, lease: LeaseId) =>
   journal.read.intents.about(formatLeaseId(lease)).map(({ what, why }) => `${what}: ${why}`);
 const observedMs = ({ health }: Life, lease: LeaseId) => health?.unwell(formatLeaseId(lease))?.observedMs ?? 0;
 const stateOf = ({ health }: Life, lease: LeaseId) => health?.get(formatLeaseId(lease))?.state;
 
 /** A lease with a page and a store, whose container does what `store` says. */
-async function start(owner: Owner, { store = {} as Behaviour, leases = {} } = {}) {
+async function start(owner: Owner, { sdl = shop(), store = {} as Behaviour, leases = {} } = {}) {
   const does = { store };
   const behaviour = (image: string) => (image.startsWith("store") ? does.store : undefined);
   const stage = await leaseStage(owner, { dir: memoryFolder(owner), behaviour });
-  const lease = stage.won(1);
+  const lease = stage.won(1, sdl);
   const life = await stage.start({ monitor, leases });
-  await life.send(lease, shop().manifest);
+  await life.send(lease, sdl.manifest);
   return { stage, lease, life, does };
 }
 type Stage = Awaited<ReturnType<typeof start>>;
@@ -92,3 +95,31 @@ test("a lease whose pods the API server does not admit is not closed", async (t)
   assert.equal(life.health?.get(formatLeaseId(lease))?.troubles[0]?.reason, "NotCreated");
   assert.deepEqual([closings(life, lease), observedMs(life, lease)], [[], 0]);
 });
+
+test("a lease whose first manifest the API server rejects is closed, and has all the time again after the next manifest", async (t) => {
+  const { stage, life, lease } = await start(t, { sdl: shop({ broken: true }) });
+  const { clock } = stage;
+  await clock.advance(limitMs - 20_000);
+  assert.equal(life.state(lease), "refused");
+  assert.ok(observedMs(life, lease) > 0);
+  await life.send(lease, shop({ broken: true, page: "page:2" }).manifest);
+  await clock.advance(limitMs - 20_000);
+  assert.deepEqual(closings(life, lease), []);
+  await clock.advance(60_000);
+  assert.match(closings(life, lease).join(), /^closeBid: unhealthy for \d+ s$/);
+  assert.match(life.journal.read.history.about(formatLeaseId(lease), 1)[0]?.line ?? "", /rejected by the cluster/);
+});
+
+for (const status of [403, 500]) {
+  test(`a lease that cannot be deployed because the API server answers us ${status} is never closed, and is reported`, async (t) => {
+    const stage = await leaseStage(t, { dir: memoryFolder(t) });
+    stage.cluster.faults.refuse({ status, path: "/deployments/", times: Number.POSITIVE_INFINITY });
+    const lease = stage.won(1);
+    const life = await stage.start({ monitor });
+    await life.send(lease, shop().manifest);
+    await stage.clock.advance(hour / 4);
+    assert.deepEqual([closings(life, lease), observedMs(life, lease)], [[], 0]);
+    const state = life.keeper.states.get(formatLeaseId(lease));
+    assert.ok(state && isFailing(state));
+  });
+}

@@ -143,6 +143,11 @@ export function manifestToRun(row: ManifestRow | undefined) {
   return refusal === undefined ? { version, body } : deployed;
 }
 
+/** What its tenant wants to run: also what the cluster rejects, where nothing ran before. */
+export function manifestWanted(row: ManifestRow | undefined) {
+  return manifestToRun(row) ?? (row?.withdrawnAtMs === undefined ? row : undefined);
+}
+
 /** Of one that the journal lost, or never had, as the cluster has it: it runs there, or was taken back. */
 export function restoredRow(
   leaseId: string,

@@ -5,7 +5,7 @@
 import type { Chain } from "../../chain/chain.ts";
 import { endingPauseMs, fileEnding } from "../../chain/lease-ending.ts";
 import type { Journal } from "../../journal/journal.ts";
-import { type Manifests, manifestToRun } from "../../journal/manifests.ts";
+import { type Manifests, manifestWanted } from "../../journal/manifests.ts";
 import { kinds } from "../../kube/kinds.ts";
 import type { Kube } from "../../kube/kube.ts";
 import { managedSelector } from "../../kube/objects/lease-labels.ts";
@@ -35,7 +35,7 @@ export function createCloseUnwell({ chain, journal, kube, judge, clock, log }: C
   return async function close(key: string, observedMs: number, signal: AbortSignal): Promise<CloseResult> {
     if (endingPauseMs(key, journal.read.intents, clock.now()) !== 0) return "later";
     const id = parseLeaseId(key);
-    const manifest = versionToRun(key, journal.read.manifests);
+    const manifest = versionWanted(key, journal.read.manifests);
     const { value: lease } = await queries.lease(id, { atOrAbove: mirror.height, signal });
     // One that is being reclaimed is closed by whoever waits for its deadline.
     if (lease?.state !== "active") return "later";
@@ -48,7 +48,7 @@ export function createCloseUnwell({ chain, journal, kube, judge, clock, log }: C
     const ending = { lease, reason: "unstable", why, details: troublesText(health) } as const;
     // What came meanwhile may put it right.
     const isFiled = await fileEnding(
-      { ...ending, unless: ({ manifests }) => versionToRun(key, manifests) !== manifest },
+      { ...ending, unless: ({ manifests }) => versionWanted(key, manifests) !== manifest },
       { outbox, journal },
     );
     if (isFiled) log.info("closing unhealthy lease", { lease: key, troubles: health.troubles });
@@ -56,8 +56,8 @@ export function createCloseUnwell({ chain, journal, kube, judge, clock, log }: C
   };
 }
 
-function versionToRun(key: string, manifests: Pick<Manifests, "get">): string | undefined {
-  return manifestToRun(manifests.get(key))?.version;
+function versionWanted(key: string, manifests: Pick<Manifests, "get">): string | undefined {
+  return manifestWanted(manifests.get(key))?.version;
 }
 
 function troublesText({ troubles }: LeaseHealth): string {

@@ -4,7 +4,7 @@ import type { Chain } from "../../chain/chain.ts";
 import { mirrorTrouble } from "../../chain/mirror-trouble.ts";
 import { runs } from "../../chain/records.ts";
 import type { Journal } from "../../journal/journal.ts";
-import { groupIn, manifestToRun } from "../../journal/manifests.ts";
+import { groupIn, manifestToRun, manifestWanted } from "../../journal/manifests.ts";
 import { kinds } from "../../kube/kinds.ts";
 import type { Kube } from "../../kube/kube.ts";
 import { serviceLabel } from "../../kube/objects/lease-labels.ts";
@@ -59,7 +59,7 @@ export function createHealthKeeper(deps: HealthDeps) {
   const readiness = new Map<string, boolean>();
   const monitoring = createMonitoring({
     ...{ journal, clock, counts, replicasOf },
-    manifestOf: (key) => toRun(key)?.version,
+    manifestOf: (key) => manifestWanted(journal.read.manifests.get(key))?.version,
     limitMs: unwellLimitMs(options.monitor),
     steadyMs: steadyMs(options.monitor),
     silentMs: () => Math.max(pods.cache?.ageMs ?? 0, nodes.cache.ageMs),
@@ -94,10 +94,6 @@ export function createHealthKeeper(deps: HealthDeps) {
     return mirrorTrouble(chain.mirror) ?? leases.trouble ?? watchTrouble(caches);
   }
 
-  function toRun(key: string) {
-    return manifestToRun(journal.read.manifests.get(key));
-  }
-
   function* replicasOf(key: string): Iterable<SeenReplica> {
     for (const { uid, facts } of pods.in(leaseNamespace(parseLeaseId(key))))
       yield { uid, isReady: facts.state === "ready" };
@@ -106,12 +102,13 @@ export function createHealthKeeper(deps: HealthDeps) {
   /** Undefined where nothing should run. */
   function wantedOf(key: string): readonly WantedService[] | undefined {
     if (!runs(chain.mirror.lease(parseLeaseId(key)))) return undefined;
-    const manifest = toRun(key);
+    const manifest = manifestWanted(journal.read.manifests.get(key));
     return manifest && groupIn(manifest.body).services.map(({ name, count }) => ({ name, count }));
   }
 
   function factsOf(key: string, services: readonly WantedService[], podsNow?: readonly PodFacts[]): HealthFacts {
     const namespace = leaseNamespace(parseLeaseId(key));
+    const row = journal.read.manifests.get(key);
     const workloads = new Map<string, WorkloadFacts>();
     for (const { kind, name, labels, failure, deletingSinceMs } of live.workloads(namespace)) {
       if (deletingSinceMs !== undefined) continue;
@@ -122,6 +119,7 @@ export function createHealthKeeper(deps: HealthDeps) {
       pods: podsNow ?? Array.from(pods.in(namespace), ({ facts }) => facts),
       workloads,
       claims: [...claims.in(namespace)],
+      rejection: manifestToRun(row) ? undefined : row?.refusal,
       isHeardOf: nodes.isReady,
       takesPods: nodes.takesPods,
       nowMs: clock.now(),

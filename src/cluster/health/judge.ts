@@ -35,6 +35,8 @@ export interface HealthFacts {
   /** Those that are not on their way out, by service. */
   readonly workloads: ReadonlyMap<string, WorkloadFacts>;
   readonly claims: readonly ClaimFacts[];
+  /** Why the server rejects the manifest, in its words, where nothing ran before. */
+  readonly rejection?: string | undefined;
   readonly isHeardOf: (node: string) => boolean;
   /** It is heard of, and neither cordoned nor tainted. */
   readonly takesPods: (node: string) => boolean;
@@ -89,7 +91,7 @@ function judgeService(
   // A stateful set makes no successor while nobody knows whether the one before still runs.
   const stuck = own.filter((pod) => pod.state === "leaving" && isAway(pod)).length;
   for (let at = 0; at < stuck && found.length < missing; at++) found.push(nodeLost);
-  const rejection = rejectionOf(workload?.failure);
+  const rejection = rejectionOf(workload?.failure, facts);
   const troubles = found.slice(0, missing);
   while (troubles.length < missing) troubles.push(rejection ?? notThere(workload));
   const unobserved = troubles.filter((trouble) => !isTenants(trouble)).length;
@@ -133,11 +135,20 @@ function notThere(workload: WorkloadFacts | undefined): PodTrouble {
   return { reason: "NotReady", message };
 }
 
-/** Why the server makes no pods of it: a webhook or a quota rejects them, which is not the tenant's fault. */
-function rejectionOf(failure: string | undefined): PodTrouble | undefined {
-  if (failure === undefined) return undefined;
-  const why = /quota|limitrange/i.test(failure) ? "more than it may have here" : "rejected by the cluster";
-  return { reason: "NotCreated", message: `its replica cannot be made: ${why}` };
+/** Why the server makes no pods of it: it rejects them, or the whole manifest. Webhooks and quotas are not the tenant's. */
+function rejectionOf(failure: string | undefined, { rejection }: HealthFacts): PodTrouble | undefined {
+  if (failure === undefined && rejection === undefined) return undefined;
+  const why = /quota|limitrange/i.test(failure ?? "") ? "more than it may have here" : "rejected by the cluster";
+  const isTenantsFault = failure === undefined && webhookIn(rejection ?? "") === undefined;
+  return { reason: "NotCreated", message: `its replica cannot be made: ${why}`, isTenantsFault };
+}
+
+/** The webhook or policy that rejects an object or does not answer, by the server's words. */
+function webhookIn(words: string): string | undefined {
+  return /(?:admission|calling) webhook "([^"]{1,253})"|ValidatingAdmissionPolicy '([^']{1,253})'/
+    .exec(words)
+    ?.slice(1)
+    .find((name) => name !== undefined);
 }
 
 /** Those of longer ago say nothing about why it is not well now, and are kept by the cluster all the same. */

@@ -83,6 +83,10 @@ const counted: Readonly<Record<string, Given>> = {
   "an image name that cannot be parsed": { pods: [waits("InvalidImageName")] },
   "a command that is not in the image": { pods: [starts('exec: "/run": stat /run: no such file or directory')] },
   "a program for other processors": { pods: [starts("exec /run: exec format error")] },
+  "a manifest that the API server rejects": {
+    workloads: new Map(),
+    rejection: 'Kubernetes refused to apply statefulsets.apps store of ns (422): spec.volumeMounts: "quota" is invalid',
+  },
 };
 
 const notCounted: Readonly<Record<string, Given>> = {
@@ -146,6 +150,15 @@ const notCounted: Readonly<Record<string, Given>> = {
   "a webhook that rejects pods": fails('admission webhook "validate.kyverno.svc" denied the request: no'),
   "a quota": fails('pods "web-x" is forbidden: exceeded quota: q'),
   "a crash loop while a webhook rejects the next pod": { ...fails(calling), pods: [loops(crash)] },
+  "a manifest that a webhook rejects": {
+    workloads: new Map(),
+    rejection: 'Kubernetes refused to apply pods web (403): admission webhook "x.example.com" denied the request: no',
+  },
+  "a manifest that a policy rejects": {
+    workloads: new Map(),
+    rejection:
+      "(422): deployments.apps is forbidden: ValidatingAdmissionPolicy 'a' with binding 'b' denied request: no",
+  },
   "nothing made yet": {},
   "no workload yet": { workloads: new Map() },
   "a healthy lease": { pods: [ready] },

@@ -3,7 +3,7 @@ import { limits } from "../../runtime/limits.ts";
 import type { Trouble } from "../health/lease-health.ts";
 import { takeTurns } from "../take-turns.ts";
 import type { LeaseKeeper } from "./lease-keeper.ts";
-import type { LeaseState } from "./lease-states.ts";
+import { isFailing, type LeaseState } from "./lease-states.ts";
 
 export interface LeaseCondition {
   readonly type:
@@ -64,17 +64,12 @@ function ownerOf(key: string): string {
   return key.slice(0, key.indexOf("/"));
 }
 
-function* conditionsOf({
-  state,
-  why = "",
-  withheld,
-  addressless,
-  foreign,
-}: LeaseState): Iterable<Omit<LeaseCondition, "subject">> {
+function* conditionsOf(lease: LeaseState): Iterable<Omit<LeaseCondition, "subject">> {
+  const { state, why = "", withheld, addressless, foreign } = lease;
   if (state === "frozen") yield { type: "LeaseFrozen", message: why };
   if (state === "refused") yield { type: "LeaseRefused", message: why };
   if (state === "closing" && why !== "") yield { type: "LeaseHeld", message: why };
-  if (state === "deploying" && why !== "") yield { type: "LeaseFailing", message: why };
+  if (isFailing(lease)) yield { type: "LeaseFailing", message: why };
   if (withheld) yield { type: "LeaseWithheld", message: `does not have ${withheld.join("; ")}` };
   if (addressless) yield { type: "AddressPending", message: `has no address for ${addressless.join(", ")}` };
   if (foreign) yield { type: "ForeignObjects", message: `objects that we did not make: ${foreign.join(", ")}` };

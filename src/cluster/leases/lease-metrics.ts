@@ -1,7 +1,7 @@
 /** The network's metrics of leases under its names, and in which state how many are. */
 import type { Metrics } from "../../runtime/metrics.ts";
 import type { LeaseKeeper } from "./lease-keeper.ts";
-import { type LeaseState, leaseStates } from "./lease-states.ts";
+import { isFailing, type LeaseState, leaseStates } from "./lease-states.ts";
 
 export function measureLeases(metrics: Metrics, keeper: LeaseKeeper): void {
   const { states, tally } = keeper;
@@ -36,7 +36,7 @@ export function measureLeases(metrics: Metrics, keeper: LeaseKeeper): void {
   );
 }
 
-/** Of leases that wait for something that others give. */
+/** Of leases that wait for something that others give, or for the cluster to take what they need. */
 function measureAwaited(metrics: Metrics, { states }: Pick<LeaseKeeper, "states">): void {
   const count = (of: (state: LeaseState) => unknown) => () =>
     [...states.lastKnown()].filter(([, state]) => of(state)).length;
@@ -55,6 +55,14 @@ function measureAwaited(metrics: Metrics, { states }: Pick<LeaseKeeper, "states"
       kind: "gauge",
     },
     count(({ addressless }) => addressless),
+  );
+  metrics.read(
+    {
+      name: "akash_provider_leases_failing",
+      help: "Leases whose manifest cannot be brought to the cluster now, for no fault of their tenants",
+      kind: "gauge",
+    },
+    count(isFailing),
   );
 }
 

@@ -24,6 +24,11 @@ export interface LeaseState {
   readonly foreign?: readonly string[];
 }
 
+/** It is to be brought to the cluster, and something keeps it: the server forbids or fails, or is not ready for it. */
+export function isFailing({ state, why = "" }: LeaseState): boolean {
+  return state === "deploying" && why !== "";
+}
+
 export type LeaseStates = ReturnType<typeof createLeaseStates>;
 
 export function createLeaseStates(onChange: () => void) {
