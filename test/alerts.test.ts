@@ -8,7 +8,9 @@ import { join } from "node:path";
 import { type TestContext, test } from "node:test";
 import { parse } from "yaml";
 import { createBidMessage } from "../src/bidengine/bid-message.ts";
+import { measureHealth } from "../src/cluster/health/health-metrics.ts";
 import type { HostHealth, HostnameFeed } from "../src/cluster/hostnames/hostname-feed.ts";
+import { leaseDefaults } from "../src/cluster/leases/lease-options.ts";
 import { kinds } from "../src/kube/kinds.ts";
 import { leaseLabels } from "../src/kube/objects/lease-labels.ts";
 import { amountOf, parseCoin, parseCoins, parseDecCoin } from "../src/market/coin.ts";
@@ -25,9 +27,11 @@ import { type FaultTransport, faultTransport } from "./fault-transport.ts";
 import { memoryFolder, temporaryFolder } from "./folder.ts";
 import { openHostnameStage } from "./hostname-stage.ts";
 import { openIpStage } from "./ip-stage.ts";
+import { leaseStage } from "./lease-keeper-stage.ts";
 import { cell, shop } from "./lease-sdl.ts";
 import { type LeaseStage, machine, onLeaseStage, purse } from "./lease-stage.ts";
 import { createTenant } from "./lease-tenant.ts";
+import { person } from "./market-stage.ts";
 import { checkFiring, promtool, promtoolMissing } from "./promtool.ts";
 import { certificateTime, makeCertificate } from "./test-certificate.ts";
 
@@ -140,6 +144,7 @@ async function playTroubles(t: TestContext): Promise<{ well: string; troubled: M
     await life.stop();
   });
   troubled.set("AkashProviderDown", "");
+  troubled.set("AkashProviderManyLeasesUnhealthy", await healthMetrics(t));
   troubled.set("AkashProviderHostnamesNotLed", `${well}${await hostnameMetrics(t, false)}`);
   troubled.set("AkashProviderAddressesNotLed", `${well}${await ipMetrics(t, false)}`);
   return { well: `${well}${await hostnameMetrics(t, true)}${await ipMetrics(t, true)}`, troubled };
@@ -152,6 +157,18 @@ function bidOnShop({ tenant, provider }: Pick<LeaseStage, "tenant" | "provider">
   const id = { owner: tenant.address, dseq, gseq: 1, oseq: 1, provider: provider.address, bseq: 0 };
   const terms = { price: parseDecCoin("10uact"), deposit: parseCoin("500000uakt"), reclamationWindowNs: undefined };
   return createBidMessage(id, { spec }, { ...terms, offer: spec.units });
+}
+
+/** What a provider serves of the health of its leases, when one of each of three owners crashes. */
+async function healthMetrics(t: TestContext): Promise<string> {
+  const behaviour = () => ({ exitAfterMs: 10, exitCode: 1 });
+  const stage = await leaseStage(t, { dir: memoryFolder(t), behaviour });
+  const life = await stage.start({ monitor: leaseDefaults.monitor });
+  for (const number of [21, 22, 23]) await life.send(stage.won(number, cell(), person(number)), cell().manifest);
+  const metrics = createMetrics();
+  if (life.health) measureHealth(metrics, life.health);
+  await stage.until("the brake", async () => /^akash_provider_lease_closing_held 1$/m.test(await metrics.text()));
+  return metrics.text();
 }
 
 /** What one copy of the IP operator serves. */

@@ -7,7 +7,8 @@ import { isFailing } from "../src/cluster/leases/lease-states.ts";
 import { kinds } from "../src/kube/kinds.ts";
 import { formatLeaseId, type LeaseId } from "../src/market/ids.ts";
 import { memoryFolder } from "./folder.ts";
-import { type Life, leaseStage, shop } from "./lease-keeper-stage.ts";
+import { type LeaseStage, type Life, leaseStage, shop } from "./lease-keeper-stage.ts";
+import { person } from "./market-stage.ts";
 import type { Owner } from "./owner.ts";
 
 const hour = 3_600_000;
@@ -123,3 +124,43 @@ for (const status of [403, 500]) {
     assert.ok(state && isFailing(state));
   });
 }
+
+/** Leases of so many owners; those of the first few crash. */
+async function owners(owner: Owner, all: number, crashing: number) {
+  let isMended = false;
+  const behaviour = (image: string) =>
+    image === "sick:1" && !isMended ? { exitAfterMs: 1_000, exitCode: 1 } : undefined;
+  const stage: LeaseStage = await leaseStage(owner, { dir: memoryFolder(owner), behaviour });
+  const sdls = Array.from({ length: all }, (_, at) =>
+    shop({ persistent: false, host: `s${at}.example.com`, ...(at < crashing && { page: "sick:1" }) }),
+  );
+  const leases = sdls.map((sdl, at) => stage.won(at + 1, sdl, person(20 + at)));
+  const life = await stage.start({ monitor });
+  for (const [at, lease] of leases.entries()) await life.send(lease, sdls[at]?.manifest ?? []);
+  return { stage, life, leases, mend: () => (isMended = true) };
+}
+
+test("while leases of three of six owners are unhealthy at once none is closed; of two, each is", async (t) => {
+  for (const [crashing, isBraked] of [
+    [3, true],
+    [2, false],
+  ] as const) {
+    const { stage, life, leases } = await owners(t, 6, crashing);
+    await stage.clock.advance(400_000);
+    const closed = leases.filter((lease) => closings(life, lease).length > 0).length;
+    assert.deepEqual([closed, life.health?.brake() !== undefined], [isBraked ? 0 : crashing, isBraked]);
+  }
+});
+
+test("what is still unhealthy when the cause has gone is not closed for the time before", async (t) => {
+  const { stage, life, leases, mend } = await owners(t, 6, 3);
+  await stage.clock.advance(400_000);
+  assert.match(life.health?.brake() ?? "", /leases of 3 of 6 owners are unhealthy at once/);
+  mend();
+  await stage.until("the brake is off", () => life.health?.brake() === undefined, hour);
+  assert.ok(leases.every((lease) => observedMs(life, lease) < limitMs / 2));
+  assert.deepEqual(
+    leases.flatMap((lease) => closings(life, lease)),
+    [],
+  );
+});

@@ -33,7 +33,7 @@ import { silentLog } from "../src/runtime/log.ts";
 import { createSeededRandom } from "../src/runtime/random.ts";
 import { definitionOf } from "./kube-definition.ts";
 import type { Owner } from "./owner.ts";
-import { bidOf, chainOf, createWorld, leaseOf, orderKey, type World } from "./reservation-stage.ts";
+import { bidOf, chainOf, createWorld, leaseOf, orderKey, tenant, type World } from "./reservation-stage.ts";
 
 const machine = {
   ...{ name: "one", cpuMilli: 640_000n, memoryBytes: 2n ** 40n, ephemeralBytes: 2n ** 42n, pods: 5_000 },
@@ -47,7 +47,7 @@ export interface LeaseStage {
   readonly observer: Kube;
   start(options?: StartOptions): Promise<Life>;
   /** The lease is there, and runs. */
-  won(dseq: number, sdl?: Sdl): LeaseId;
+  won(dseq: number, sdl?: Sdl, owner?: LeaseId["owner"]): LeaseId;
   /** As the chain has it from now on; undefined where it knows of none. */
   becomes(lease: LeaseId, state: Lease["state"] | undefined): void;
   /** The mirror does not have it any more; the chain says what it said last. */
@@ -206,11 +206,11 @@ export async function leaseStage(owner: Owner, options: StageOptions): Promise<L
     world,
     observer: cluster.connect("observer"),
     start,
-    won(dseq, { groups } = shop()) {
-      const lease = bidOf(orderKey(dseq));
+    won(dseq, { groups } = shop(), owner = tenant) {
+      const lease = { ...bidOf(orderKey(dseq)), owner };
       const deployment = { groups: groups.map((spec, at) => ({ id: { ...lease, gseq: at + 1 }, spec })) };
       world.deployments.set(formatDeploymentId(lease), deployment as never);
-      world.leases.set(formatLeaseId(lease), leaseOf(orderKey(dseq)));
+      world.leases.set(formatLeaseId(lease), { ...leaseOf(orderKey(dseq)), id: lease });
       return lease;
     },
     becomes(lease, state) {

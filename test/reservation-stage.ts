@@ -275,7 +275,12 @@ export async function openStage(
     document() {
       const leaseKeeper = { states: createLeaseStates(() => undefined), trouble: undefined };
       const reconciler = { lasting: () => [], skipped: undefined };
-      return documentOf({ keeper, leaseKeeper, health: { all: () => [], alarms: () => [] }, reconciler });
+      return documentOf({
+        keeper,
+        leaseKeeper,
+        health: { all: () => [], alarms: () => [], brake: () => undefined },
+        reconciler,
+      });
     },
     free: (at) => freeInAll(keeper.book.room, at),
     freeCpu: () => freeInAll(keeper.book.room, 0),

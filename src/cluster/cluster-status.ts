@@ -33,7 +33,7 @@ export interface ClusterDocument {
 interface Documented {
   readonly keeper: CapacityKeeper;
   readonly leaseKeeper: Pick<LeaseKeeper, "states" | "trouble">;
-  readonly health: Pick<HealthKeeper, "all" | "alarms">;
+  readonly health: Pick<HealthKeeper, "all" | "alarms" | "brake">;
   readonly reconciler: Pick<Reconciler, "lasting" | "skipped">;
 }
 

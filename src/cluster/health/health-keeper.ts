@@ -22,6 +22,7 @@ import type { LeaseOptions } from "../leases/lease-options.ts";
 import type { LeaseClaims } from "../reservations/lease-claims.ts";
 import type { LeasePods } from "../reservations/lease-pods.ts";
 import { followTrouble, watchTrouble } from "../watch-trouble.ts";
+import { createBrake } from "./brake.ts";
 import { createCloseUnwell, createWriteTrial } from "./close-unwell.ts";
 import { type HealthFacts, judge, type WantedService, type WorkloadFacts } from "./judge.ts";
 import type { HealthView, LeaseHealth, Trouble } from "./lease-health.ts";
@@ -66,6 +67,13 @@ export function createHealthKeeper(deps: HealthDeps) {
     tryToWrite: createWriteTrial(kube, options.manifestNamespace),
     close: createCloseUnwell({ chain, journal, kube, judge: look, clock, log }),
   });
+  const brake = createBrake({
+    ...{ pods, claims, clock, alarms, factsOf },
+    leaseIn: leases.leaseIn,
+    judged: () => judged.keys(),
+    // Also one that works between two crashes: its time is kept until it has worked for a while.
+    counted: monitoring.keys,
+  });
   const queue = createQueue({ name: "health", work, clock, random, log });
 
   function wakeNamespace(namespace: string): void {
@@ -106,7 +114,7 @@ export function createHealthKeeper(deps: HealthDeps) {
     return manifest && groupIn(manifest.body).services.map(({ name, count }) => ({ name, count }));
   }
 
-  function factsOf(key: string, services: readonly WantedService[], podsNow?: readonly PodFacts[]): HealthFacts {
+  function factsOf(key: string, services: readonly WantedService[] = [], podsNow?: readonly PodFacts[]): HealthFacts {
     const namespace = leaseNamespace(parseLeaseId(key));
     const row = journal.read.manifests.get(key);
     const workloads = new Map<string, WorkloadFacts>();
@@ -126,6 +134,15 @@ export function createHealthKeeper(deps: HealthDeps) {
     };
   }
 
+  /** What an operator should know of: not what merely starts. While nobody can look, what was known when one last could. */
+  function* alarms(): Iterable<readonly [string, readonly Trouble[]]> {
+    const longAgoMs = (blindSinceMs ?? clock.now()) - limits.healthStartingMs;
+    for (const [key, { troubles }] of judged) {
+      const alarming = troubles.filter(({ reason, sinceMs }) => reason !== "NotReady" || sinceMs <= longAgoMs);
+      if (alarming.length > 0) yield [key, alarming];
+    }
+  }
+
   /** As it is now, by the caches or by these pods. */
   function look(key: string, podsNow?: readonly PodFacts[]): LeaseHealth | undefined {
     if (trouble() !== undefined || leases.states.get(key)?.state === "unknown") return unknown;
@@ -133,12 +150,13 @@ export function createHealthKeeper(deps: HealthDeps) {
     return services && judge(factsOf(key, services, podsNow), judged.get(key));
   }
 
-  /** What its tenant sent is there as a whole, and the chain's newest word is that it runs. */
+  /** What its tenant sent is there as a whole, the chain's newest word is that it runs, and it is not one of many. */
   function counts(key: string): boolean {
     const { state } = leases.states.get(key) ?? {};
     const isBrought = state === "deployed" || state === "refused";
     const isMirrorFresh = (chain.status.mirrorAgeMs ?? Number.POSITIVE_INFINITY) <= limits.healthMirrorMs;
-    return isBrought && isMirrorFresh && chain.mirror.lease(parseLeaseId(key))?.state === "active";
+    const isActive = chain.mirror.lease(parseLeaseId(key))?.state === "active";
+    return isBrought && isMirrorFresh && isActive && brake() === undefined;
   }
 
   async function work(key: string, signal: AbortSignal): Promise<Outcome> {
@@ -180,14 +198,8 @@ export function createHealthKeeper(deps: HealthDeps) {
     /** How long it was seen not to work so far. */
     unwell: monitoring.unwell,
     all: (): Iterable<readonly [string, LeaseHealth]> => healths.entries(),
-    /** What an operator should know of: not what merely starts. While nobody can look, what was known when one last could. */
-    *alarms(): Iterable<readonly [string, readonly Trouble[]]> {
-      const longAgoMs = (blindSinceMs ?? clock.now()) - limits.healthStartingMs;
-      for (const [key, { troubles }] of judged) {
-        const alarming = troubles.filter(({ reason, sinceMs }) => reason !== "NotReady" || sinceMs <= longAgoMs);
-        if (alarming.length > 0) yield [key, alarming];
-      }
-    },
+    alarms,
+    brake,
     open(scope: Scope): void {
       scope.onStop(async () => {
         await monitoring.saveAll();

@@ -23,6 +23,14 @@ export function measureHealth(metrics: Metrics, health: HealthKeeper): void {
   );
   metrics.read(
     {
+      name: "akash_provider_lease_closing_held",
+      help: "1 while no unhealthy lease is closed, because leases of many owners are unhealthy at once",
+      kind: "gauge",
+    },
+    () => (health.brake() === undefined ? 0 : 1),
+  );
+  metrics.read(
+    {
       name: "akash_provider_lease_troubles",
       help: "Replicas of leases that are not ready, by reason",
       kind: "gauge",

@@ -144,7 +144,7 @@ function rejectionOf(failure: string | undefined, { rejection }: HealthFacts): P
 }
 
 /** The webhook or policy that rejects an object or does not answer, by the server's words. */
-function webhookIn(words: string): string | undefined {
+export function webhookIn(words: string): string | undefined {
   return /(?:admission|calling) webhook "([^"]{1,253})"|ValidatingAdmissionPolicy '([^']{1,253})'/
     .exec(words)
     ?.slice(1)

@@ -1,6 +1,6 @@
 /** What an operator should know about leases: those that are not as they should be, and why. */
 import { limits } from "../../runtime/limits.ts";
-import type { Trouble } from "../health/lease-health.ts";
+import type { HealthKeeper } from "../health/health-keeper.ts";
 import { takeTurns } from "../take-turns.ts";
 import type { LeaseKeeper } from "./lease-keeper.ts";
 import { isFailing, type LeaseState } from "./lease-states.ts";
@@ -13,6 +13,7 @@ export interface LeaseCondition {
     | "LeaseRefused"
     | "LeaseFailing"
     | "LeaseUnhealthy"
+    | "ManyLeasesUnhealthy"
     | "LeaseWithheld"
     | "AddressPending"
     | "ForeignObjects";
@@ -37,17 +38,15 @@ export function leaseConditions({ states, trouble }: Pick<LeaseKeeper, "states" 
 }
 
 /** Of leases that are not well. */
-export function healthConditions({
-  alarms,
-}: {
-  alarms(): Iterable<readonly [string, readonly Trouble[]]>;
-}): LeaseCondition[] {
+export function healthConditions({ alarms, brake }: Pick<HealthKeeper, "alarms" | "brake">): LeaseCondition[] {
   const found: LeaseFinding[] = [];
   for (const [key, troubles] of alarms()) {
     const texts = troubles.slice(0, limits.leaseTroublesTold).map(({ service, message }) => `${service}: ${message}`);
     found.push({ type: "LeaseUnhealthy", subject: key, message: `lease ${key}: ${texts.join("; ")}` });
   }
-  return told(found);
+  const cause = brake();
+  const message = `${cause}: no unhealthy lease is closed meanwhile`;
+  return [...(cause === undefined ? [] : [{ type: "ManyLeasesUnhealthy", message } as const]), ...told(found)];
 }
 
 /** Owners take turns, so that one with many hides nobody else's; of what is left out the number is told. */
