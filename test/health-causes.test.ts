@@ -3,10 +3,15 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Behaviour } from "../src/box/cluster/components/kubelet/behaviour.ts";
 import { unwellLimitMs } from "../src/cluster/health/monitoring.ts";
+import { leaseDefaults } from "../src/cluster/leases/lease-options.ts";
 import { isFailing } from "../src/cluster/leases/lease-states.ts";
+import { restoredRow } from "../src/journal/manifests.ts";
 import { kinds } from "../src/kube/kinds.ts";
+import { readManifestResource } from "../src/kube/objects/read-manifest-resource.ts";
 import { formatLeaseId, type LeaseId } from "../src/market/ids.ts";
+import { plant } from "./adoption-stage.ts";
 import { memoryFolder } from "./folder.ts";
+import { asRecorded } from "./go-made.ts";
 import { type LeaseStage, type Life, leaseStage, shop } from "./lease-keeper-stage.ts";
 import { person } from "./market-stage.ts";
 import type { Owner } from "./owner.ts";
@@ -95,6 +100,31 @@ test("a lease whose pods the API server does not admit is not closed", async (t)
   await stage.clock.advance(hour / 2);
   assert.equal(life.health?.get(formatLeaseId(lease))?.troubles[0]?.reason, "NotCreated");
   assert.deepEqual([closings(life, lease), observedMs(life, lease)], [[], 0]);
+});
+
+test("a crash loop in a lease taken over counts from the take-over, and by default ends the lease after a day", async (t) => {
+  const behaviour = (image: string) => (image.startsWith("store") ? { exitAfterMs: 1_000, exitCode: 1 } : undefined);
+  const stage = await leaseStage(t, { dir: memoryFolder(t), behaviour });
+  const lease = stage.won(1);
+  const [group] = shop().manifest;
+  assert.ok(group);
+  const planting = plant(stage.cluster.connect("provider-services"), asRecorded({ lease, group, offer: [] }));
+  let isPlanted = false;
+  planting.then(() => (isPlanted = true), t.diagnostic);
+  await stage.until("its objects are there", () => isPlanted);
+  await stage.clock.advance(hour);
+  const life = await stage.start({ monitor: leaseDefaults.monitor });
+  const [resource] = stage.cluster.server.list(kinds.manifest, { namespace: "lease" });
+  const recorded = resource && readManifestResource(resource);
+  assert.ok(recorded);
+  const key = formatLeaseId(lease);
+  const writing = life.journal.durable("restored", ({ manifests }) => manifests.restore(restoredRow(key, recorded)));
+  await Promise.all([writing, stage.clock.settle()]);
+  life.keeper.wake(key);
+  await stage.clock.advance(hour / 2);
+  assert.deepEqual(closings(life, lease), []);
+  assert.ok(observedMs(life, lease) > 0 && observedMs(life, lease) <= hour / 2);
+  assert.equal(life.health?.unwell(key)?.limitMs, 24 * hour);
 });
 
 test("a lease whose first manifest the API server rejects is closed, and has all the time again after the next manifest", async (t) => {

@@ -50,8 +50,8 @@ function acts({ advance }: Clock, lease: LeaseId) {
   };
 }
 
-quickTest("the defaults are those of the network: 40 × (4 s + half of 15 s)", () => {
-  assert.equal(unwellLimitMs(leaseDefaults.monitor), 460_000);
+quickTest("the defaults are those of the network's chart: 2,304 × (30 s + half of 15 s), a day", () => {
+  assert.equal(unwellLimitMs(leaseDefaults.monitor), 86_400_000);
   assert.equal(unwellLimitMs({ ...monitor, maxRetries: 0 }), Number.POSITIVE_INFINITY);
 });
 

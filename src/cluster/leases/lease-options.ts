@@ -23,5 +23,5 @@ export const leaseDefaults: LeaseOptions = {
   hosts: { blockedHosts: [], ingressDomain: undefined, staticHostDomain: undefined },
   addressSharing: "endpoint",
   network: { enabled: true, admitted: [{ pods: "ingress-nginx" }, { pods: "traefik" }], closedRanges: [] },
-  monitor: { maxRetries: 40, retryPeriodMs: 4_000, retryJitterMs: 15_000 },
+  monitor: { maxRetries: 2_304, retryPeriodMs: 30_000, retryJitterMs: 15_000 },
 };

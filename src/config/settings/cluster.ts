@@ -54,12 +54,12 @@ export const clusterGroup = group({
       doc: "How long a lease waits for its manifest before it is closed; 0 turns this off.",
     }),
     monitorMaxRetries: setting("monitor-max-retries", count, {
-      default: "40",
-      doc: "A lease whose workload does not work is closed when it was seen so for this many times monitor-retry-period with half its jitter (with the defaults 460 s); 0 closes none.",
+      default: "2304",
+      doc: "A lease is closed when its workload was unhealthy by the tenant's fault for this many times monitor-retry-period with half its jitter (with the defaults 24 hours); 0 closes none.",
     }),
     monitorRetryPeriodMs: setting("monitor-retry-period", duration({ least: "4s" }), {
-      default: "4s",
-      doc: "Part of how long a workload may not work, see monitor-max-retries; nothing is looked at so often.",
+      default: "30s",
+      doc: "Part of how long a workload may be unhealthy, see monitor-max-retries, which is not a period of polling.",
     }),
     monitorRetryPeriodJitterMs: setting("monitor-retry-period-jitter", duration({ zero: "refused" }), {
       default: "15s",
