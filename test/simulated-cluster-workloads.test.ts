@@ -55,6 +55,34 @@ test("a deployment has as many pods as asked for, named as in a real cluster, an
   });
 });
 
+test("a pod whose service account is missing is rejected, and made once the account is there", async (t) => {
+  const { server, pods, notes, until } = clusterStage(t);
+  server.create(kinds.deployment, deployment("web", 1, { serviceAccountName: "web" }), "test");
+  const namespace = "default";
+  await until(() => notes("web").some((note) => note.includes(`error looking up service account ${namespace}/web`)));
+  assert.equal(pods().length, 0);
+  server.create(kinds.serviceAccount, { metadata: { namespace, name: "web" } }, "test");
+  await until(() => pods().some(isRunningAndReady));
+});
+
+test("the deprecated name of the service account follows the new one, and comes back when only the new one is cleared", async (t) => {
+  const stage = clusterStage(t);
+  const { server, get } = stage;
+  server.create(kinds.deployment, deployment("web", 0, { serviceAccountName: "web" }), "test");
+  const accounts = () => {
+    const spec = get<Workload>(kinds.deployment, "web")?.spec.template.spec;
+    return [spec?.["serviceAccountName"], spec?.["serviceAccount"]];
+  };
+  const withAccount = (account: Record<string, string>) =>
+    change(stage, kinds.deployment, "web", {
+      template: { metadata: { labels: { app: "web" } }, spec: podSpec(account) },
+    });
+  withAccount({ serviceAccount: "web" });
+  assert.deepEqual(accounts(), ["web", "web"]);
+  withAccount({ serviceAccountName: "default", serviceAccount: "web" });
+  assert.deepEqual(accounts(), ["default", "default"]);
+});
+
 test("pods that the API server refuses are tried again, and an event says why", async (t) => {
   const { server, pods, notes, until } = clusterStage(t);
   server.create(kinds.deployment, deployment("web", 1, { runtimeClassName: "nvidia" }), "test");

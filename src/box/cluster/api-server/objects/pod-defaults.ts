@@ -12,8 +12,9 @@ export function fillPodSpec(spec: Mutable): void {
     securityContext: {},
     schedulerName: "default-scheduler",
   });
-  // The older name of the same field; either one sets both.
-  fill(spec, spec["serviceAccountName"] ? { serviceAccount: spec["serviceAccountName"] } : {});
+  // The deprecated name of the same field. An update that clears only the new name gets the old value back.
+  const account = spec["serviceAccountName"] || spec["serviceAccount"];
+  if (account) Object.assign(spec, { serviceAccountName: account, serviceAccount: account });
   for (const volume of elements(spec, "volumes")) fillVolume(volume);
   for (const list of ["initContainers", "containers", "ephemeralContainers"]) {
     for (const container of elements(spec, list)) fillContainer(container);

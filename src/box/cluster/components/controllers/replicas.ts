@@ -5,6 +5,8 @@
 import { isDeepStrictEqual } from "node:util";
 import { apiVersionOf, type Kind, kinds } from "../../../../kube/kinds.ts";
 import { ProviderError } from "../../../../runtime/errors.ts";
+import { forbidden } from "../../api-server/objects/refusals.ts";
+import { clientError } from "../../api-server/objects/refused.ts";
 import type { Component, Ground } from "../component.ts";
 import { hashText, randomSuffix } from "../names.ts";
 import {
@@ -155,8 +157,18 @@ export function createReplicas({ server, view, random, events, clock }: Ground, 
       annotations,
       ownerReferences: [{ ...owner, controller: true, blockOwnerDeletion: true }],
     };
+    admitAccount(metadata, template.spec);
     server.create(kinds.pod, { metadata, spec: { ...template.spec, ...spec } });
     tell(set, "Normal", "SuccessfulCreate", `Created pod: ${name}`);
+  }
+
+  /** As the ServiceAccount admission plugin does, which an API server without controllers runs without. */
+  function admitAccount({ name, namespace }: { name: string; namespace: string }, spec: PodSpec): void {
+    const account = String(spec["serviceAccountName"] ?? "default");
+    if (view.get(kinds.serviceAccount, { namespace, name: account })) return;
+    const missing = `serviceaccount "${account}" not found`;
+    const reason = `error looking up service account ${namespace}/${account}: ${missing}`;
+    throw clientError(forbidden(kinds.pod, name, reason), { verb: "create", resource: "pods" });
   }
 
   function unmake(set: Workload, { metadata: { namespace, name, uid } }: Pod): void {
