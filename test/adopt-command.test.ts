@@ -55,15 +55,14 @@ test("before a cluster changes hands one command tells what is kept, what change
     assert.deepEqual(program.said.replace(/height \d+/, "height …").split("\n"), [
       `${formatLeaseId(runs)}  ${namespace}`,
       "  keep    deployments.apps cell  1/1 pods",
-      `  change  namespaces ${namespace}  ${version}`,
+      `  change  namespaces ${namespace}  metadata.labels.pod-security.kubernetes.io/enforce, ${version}`,
       `  change  networkpolicies.networking.k8s.io akash-deployment-restrictions  spec.ingress, ${version}`,
-      "  make    serviceaccounts cell",
       `  change  services cell  spec.ports, ${version}`,
       `${formatLeaseId(missing)}  ${leaseNamespace(missing)}`,
       "  no place: the cluster has nothing of it: its tenant has to send the manifest",
       "  no place: its replicas have no room now: unit 1: no node has 100m of cpu free",
       "without a lease: namespace nobodys names no lease: left alone",
-      "2 leases at height …: 1 workloads with 1 pods are kept as they run, 4 other objects change, 3 things have no place. Nothing was written.",
+      "2 leases at height …: 1 workloads with 1 pods are kept as they run, 3 other objects change, 3 things have no place. Nothing was written.",
       "",
     ]);
     assert.deepEqual([...new Set(face.requests.map((each) => each.split(" ")[0]))], ["GET"]);

@@ -9,6 +9,7 @@ import { openJournal } from "../src/journal/open.ts";
 import { networksProvider } from "../src/kube/adopted-fields.ts";
 import { apiVersionOf, type Kind, kinds } from "../src/kube/kinds.ts";
 import type { Kube, KubeObject, ManagedFields, ObjectAt } from "../src/kube/kube.ts";
+import { madeForLabel, templateLabel } from "../src/kube/objects/kept-workload.ts";
 import { createManifestLoop } from "../src/manifest/manifest-loop.ts";
 import { createStandings } from "../src/manifest/standings.ts";
 import { formatDeploymentId, formatLeaseId, type LeaseId } from "../src/market/ids.ts";
@@ -61,6 +62,12 @@ export async function objectsOfLease(kube: Kube, lease: LeaseId): Promise<Map<st
     }
   }
   return found;
+}
+
+/** Whether a workload runs with a pod template that is none of ours, and says for which service. */
+export function isKept(workload: KubeObject | undefined): boolean {
+  const { labels = {} } = workload?.metadata ?? {};
+  return labels[madeForLabel] !== undefined && labels[templateLabel] === undefined;
 }
 
 /** Makes a recorded lease's objects as the network's provider did: by updates under its name, owning what it owned. */

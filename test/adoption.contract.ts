@@ -10,7 +10,6 @@ import { installDefinitions } from "../src/kube/definitions.ts";
 import { fieldsOf, recordsOf } from "../src/kube/json-fields.ts";
 import { kinds } from "../src/kube/kinds.ts";
 import type { Kube, KubeObject } from "../src/kube/kube.ts";
-import { keptLabel } from "../src/kube/objects/kept-workload.ts";
 import { serviceLabel } from "../src/kube/objects/lease-labels.ts";
 import { leaseObjects } from "../src/kube/objects/lease-objects.ts";
 import { ownedFields } from "../src/kube/owned-fields.ts";
@@ -22,6 +21,7 @@ import {
   type AdoptingLife,
   adoptedOptions,
   clear,
+  isKept,
   objectsOfLease,
   plant,
   queriesWith,
@@ -191,7 +191,7 @@ async function checkUpdated(
   assert.ok(ours && live, told(service.name));
   const owned = ownedFields(live, "akash-provider");
   assert.ok(isAsDesired(ours.kind, asSent(ours.kind, ours.object), owned), told(JSON.stringify(live)));
-  assert.equal(live.metadata.labels?.[keptLabel], undefined, told("it is not kept any more"));
+  assert.ok(!isKept(live), told("it is not kept any more"));
   assert.ok(!JSON.stringify(live["spec"]).includes("manifest.resource.version"), told("a field that only they want"));
   await pods.areThoseBut(service.name, told("one service updated"));
 }
@@ -252,7 +252,7 @@ function checkUntouched(
       assert.deepEqual(now?.["spec"], object["spec"], `${told}: ${text}`);
       assert.equal(now?.metadata.uid, object.metadata.uid, `${told}: ${text}`);
       assert.equal(now?.metadata.generation, object.metadata.generation, `${told}: ${text}`);
-      assert.ok(now?.metadata.labels?.[keptLabel], `${told}: ${text}`);
+      assert.ok(isKept(now), `${told}: ${text}`);
     }
     if (text.startsWith("services ") && now) assert.deepEqual(reachedBy(now), reachedBy(object), `${told}: ${text}`);
     if (now) assert.equal(now.metadata.uid, object.metadata.uid, `${told}: ${text}`);

@@ -5,13 +5,13 @@ import { rehearse } from "../src/cluster/adoption/rehearsal.ts";
 import { installDefinitions } from "../src/kube/definitions.ts";
 import { kinds } from "../src/kube/kinds.ts";
 import type { Kube, KubeObject } from "../src/kube/kube.ts";
-import { keptLabel } from "../src/kube/objects/kept-workload.ts";
+import { madeForLabel } from "../src/kube/objects/kept-workload.ts";
 import type { LeaseWorkload } from "../src/kube/objects/lease-workload.ts";
 import { formatLeaseId } from "../src/market/ids.ts";
 import { leaseNamespace } from "../src/market/lease-namespace.ts";
 import type { ManifestGroup } from "../src/market/manifest.ts";
 import { formatTime, realClock } from "../src/runtime/clock.ts";
-import { adoptedOptions, objectsOfLease, plant, queriesWith, startAdopting } from "./adoption-stage.ts";
+import { adoptedOptions, isKept, objectsOfLease, plant, queriesWith, startAdopting } from "./adoption-stage.ts";
 import { eventually } from "./eventually.ts";
 import { memoryFolder } from "./folder.ts";
 import { asRecorded, deployAsNetwork, plainSettings, versionLabel } from "./go-made.ts";
@@ -82,7 +82,8 @@ test("a kept workload is scaled in place, and stays kept", async (t) => {
   await life.atRest(lease, "02");
   const after = (await theirs.get(kinds.deployment, at("page"))) as KubeObject;
   assert.deepEqual(after["spec"], { ...(before["spec"] as object), replicas: 3 });
-  assert.equal(after.metadata.labels?.[keptLabel], before.metadata.labels?.[keptLabel]);
+  assert.ok(isKept(after));
+  assert.equal(after.metadata.labels?.[madeForLabel], before.metadata.labels?.[madeForLabel]);
   // What it was scaled with goes with the rest when it is ours.
   await life.send(lease, changed(group, "page", { count: 2, image: "page:2" }), "03");
   await life.atRest(lease, "03");
@@ -103,7 +104,7 @@ test("a kept workload that somebody deletes is made by us, and its label is gone
   await theirs.delete(kinds.deployment, at("page"));
   await eventually("ours", async () => {
     const made = await theirs.get(kinds.deployment, at("page"));
-    return made?.metadata.labels?.[keptLabel] === undefined && made?.metadata.managedFields?.[0]?.operation === "Apply";
+    return made && !isKept(made) && made.metadata.managedFields?.[0]?.operation === "Apply";
   });
 });
 
@@ -111,14 +112,14 @@ test("a service that gives up its volumes changes its kind, and the kept Statefu
   const { theirs, start, lease, at } = await open(t);
   const life = await start();
   await life.atRest(lease);
-  assert.ok((await theirs.get(kinds.statefulSet, at("store")))?.metadata.labels?.[keptLabel]);
+  assert.ok(isKept(await theirs.get(kinds.statefulSet, at("store"))));
   const [group] = shop({ persistent: false }).manifest;
   assert.ok(group);
   await life.send(lease, group, "02");
   await life.atRest(lease, "02");
   assert.equal(await theirs.get(kinds.statefulSet, at("store")), undefined);
   assert.ok(await theirs.get(kinds.deployment, at("store")));
-  assert.ok((await theirs.get(kinds.deployment, at("page")))?.metadata.labels?.[keptLabel], "the other is kept");
+  assert.ok(isKept(await theirs.get(kinds.deployment, at("page"))), "the other is kept");
 });
 
 test("an update that comes before our first look rolls only what it changes", async (t) => {
@@ -141,7 +142,7 @@ test("an update that comes before our first look rolls only what it changes", as
   await life.atRest(lease, "02");
   const after = generations(await objects());
   assert.deepEqual(after.slice(1), before.slice(1), "store is as it was");
-  assert.equal((await theirs.get(kinds.deployment, at("page")))?.metadata.labels?.[keptLabel], undefined);
+  assert.ok(!isKept(await theirs.get(kinds.deployment, at("page"))));
 });
 
 test("a workload that the manifest does not know is left alone and told, and nothing is made beside it", async (t) => {
@@ -222,7 +223,7 @@ test("workloads that were brought back from a backup, by another's hand, are kep
   await life.send(lease, changed(group, "page", { image: "page:2" }), "02");
   await life.atRest(lease, "02");
   assert.deepEqual(generations(await objects()).slice(1), before.slice(1), "store is as it was");
-  assert.equal((await theirs.get(kinds.deployment, at("page")))?.metadata.labels?.[keptLabel], undefined);
+  assert.ok(!isKept(await theirs.get(kinds.deployment, at("page"))));
 });
 
 test("what the network's provider makes of a manifest that we have written over is not taken for what its tenant wants", async (t) => {
@@ -312,7 +313,7 @@ test("a rehearsal reads only, and tells what has no place", async (t) => {
   );
   assert.deepEqual(
     one?.changes.find(({ object }) => object.startsWith("namespaces "))?.fields,
-    [`metadata.labels.${versionLabel} (removed)`],
+    ["metadata.labels.pod-security.kubernetes.io/enforce", `metadata.labels.${versionLabel} (removed)`],
     "the server gives a namespace a label by itself",
   );
   assert.match(none?.unplaced[0] ?? "", /the cluster has nothing of it/);

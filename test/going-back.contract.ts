@@ -2,12 +2,16 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { installDefinitions } from "../src/kube/definitions.ts";
+import { fieldsOf } from "../src/kube/json-fields.ts";
 import { kinds } from "../src/kube/kinds.ts";
 import type { Kube, KubeObject } from "../src/kube/kube.ts";
+import type { LeaseWorkload } from "../src/kube/objects/lease-workload.ts";
 import { manifestResource } from "../src/kube/objects/manifest-resource.ts";
+import { leaseNamespace } from "../src/market/lease-namespace.ts";
 import type { ManifestGroup } from "../src/market/manifest.ts";
 import { realClock } from "../src/runtime/clock.ts";
 import { objectsOfLease, startAdopting } from "./adoption-stage.ts";
+import { eventually } from "./eventually.ts";
 import { memoryFolder } from "./folder.ts";
 import { asRecorded, deployAsNetwork } from "./go-made.ts";
 import { shop } from "./lease-keeper-stage.ts";
@@ -77,4 +81,73 @@ function checkReadable(live: KubeObject | undefined, workload: Parameters<typeof
   const wanted = manifestResource(workload, { version: "", receivedAtMs: 0 }, { manifestNamespace: "lease" }).object;
   assert.deepEqual(live?.["spec"], JSON.parse(JSON.stringify(wanted["spec"])));
   assert.deepEqual(live?.metadata.labels, wanted.metadata.labels);
+}
+
+interface ReturningStage {
+  readonly server: string;
+  readonly open: (owner: Owner) => (fieldManager: string) => Kube;
+  /** One service that may read logs, one that may not, with images that this cluster runs. */
+  readonly group: ManifestGroup;
+  readonly podsRunWithinMs?: number;
+}
+
+/** On a cluster with controllers and a kubelet. */
+export function checkPodsReturning({ server, open, group, podsRunWithinMs }: ReturningStage): void {
+  for (const madeBy of ["us", "the network's provider"]) {
+    test(`${server}: pods of a lease made by ${madeBy} run on through ours, theirs, ours, theirs, ours`, async (t) => {
+      const connect = open(t);
+      const theirs = connect("provider-services");
+      await installDefinitions(connect("operator"), realClock);
+      await theirs.apply(kinds.namespace, { metadata: { name: "lease" } });
+      const lease = bidOf(orderKey(madeBy === "us" ? 78 : 79));
+      const workload = { lease, group, offer: [] };
+      const dir = memoryFolder(t);
+      const uids = () => runningPods(theirs, workload, podsRunWithinMs);
+      const underTheirs = async () => {
+        await deployAsNetwork(theirs, workload);
+        return uids();
+      };
+      const current = madeBy === "us" ? "01" : "";
+      const underOurs = async (isFirst = false) => {
+        const life = await startAdopting(t, () => connect("akash-provider"), [asRecorded(workload)], { dir, current });
+        if (isFirst && madeBy === "us") await life.send(lease, group, "01");
+        await life.atRest(lease, current);
+        const found = await uids();
+        await life.stop();
+        return found;
+      };
+
+      const made = madeBy === "us" ? [] : await underTheirs();
+      const ours = await underOurs(true);
+      if (madeBy !== "us") assert.deepEqual(ours, made, "taken over");
+      // It restarts each pod of a workload that is not its own once: its template is another.
+      const back = await underTheirs();
+      if (madeBy !== "us") assert.deepEqual(back, ours, "gone back");
+      assert.deepEqual(await underOurs(), back, "taken over a second time");
+      assert.deepEqual(await underTheirs(), back, "gone back a second time");
+      assert.deepEqual(await underOurs(), back, "taken over a third time");
+    });
+  }
+}
+
+/** Once every replica runs, of the newest template, and no other pod is left. */
+async function runningPods(kube: Kube, { lease, group }: LeaseWorkload, limitMs?: number): Promise<string[]> {
+  const namespace = leaseNamespace(lease);
+  const wanted = group.services.reduce((sum, { count }) => sum + count, 0);
+  const look = async () => {
+    const sets = [kinds.deployment, kinds.statefulSet].map((kind) => kube.list(kind, { namespace }));
+    const isRolled = ({ metadata, status }: KubeObject) => {
+      const { observedGeneration, replicas, updatedReplicas, readyReplicas } = fieldsOf(status);
+      const isNew = observedGeneration === metadata.generation && updatedReplicas === replicas;
+      return isNew && readyReplicas === replicas;
+    };
+    if (!(await Promise.all(sets)).flat().every(isRolled)) return undefined;
+    const pods = await kube.list(kinds.pod, { namespace });
+    const isRunning = ({ metadata, status }: KubeObject) =>
+      metadata.deletionTimestamp === undefined && fieldsOf(status)["phase"] === "Running";
+    return pods.length === wanted && pods.every(isRunning)
+      ? pods.map(({ metadata }) => `${metadata.uid}`).sort()
+      : undefined;
+  };
+  return eventually("every replica", look, limitMs);
 }

@@ -46,16 +46,16 @@ export const intended: readonly IntendedDifference[] = [
     only: onlyOurs,
   },
   {
-    why: "every service has an account of its own, so that a permission taken away leaves it one",
-    kind: /^ServiceAccount$/,
-    at: wholeObject,
+    why: "a workload says which service and which of our templates it was made of, so that it keeps that template",
+    kind: workload,
+    at: /^metadata\.labels\.provider\.akash\.network\/(made-for|template)$/,
     only: onlyOurs,
   },
   {
-    why: "and its pods run as that account",
+    why: "the namespace's own account is named, since the API server puts back what an apply merely leaves out",
     kind: workload,
     at: new RegExp(`^${podSpec}serviceAccountName$`),
-    only: onlyOurs,
+    only: ({ ours }) => ours === "default",
   },
   {
     why: "the container runtime's own filter of system calls",

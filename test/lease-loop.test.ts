@@ -20,8 +20,6 @@ const shopObjects = [
   "services page",
   "services store",
   "networkpolicies akash-deployment-restrictions",
-  "serviceaccounts page",
-  "serviceaccounts store",
 ];
 
 /** A stage with a process and a lease that has been deployed. */
@@ -260,8 +258,6 @@ quickTest(
       "services front",
       "services store",
       "networkpolicies akash-deployment-restrictions",
-      "serviceaccounts front",
-      "serviceaccounts store",
     ]);
     const claims = [...stage.objects(lease).keys()].filter((name) => name.includes("claims"));
     assert.equal(claims.length, 1, "the tenant's data stays");

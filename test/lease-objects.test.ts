@@ -58,7 +58,8 @@ test("everything has a limit, and nothing runs with more rights than it needs", 
       assert.equal(container.securityContext.allowPrivilegeEscalation, false);
       assert.equal(container.securityContext.privileged, false);
       assert.equal(pod.securityContext.seccompProfile.type, "RuntimeDefault");
-      assert.equal(pod.serviceAccountName, object.metadata.name);
+      assert.ok(["default", object.metadata.name].includes(pod.serviceAccountName));
+      assert.equal(pod.automountServiceAccountToken, pod.serviceAccountName !== "default");
       for (const { emptyDir } of pod.volumes ?? []) assert.match(emptyDir.sizeLimit, /^\d+$/);
     }
   });
@@ -92,6 +93,7 @@ test("a changed image replaces the pods of its service alone, and a permission t
 
 interface PodSpec {
   readonly serviceAccountName: string;
+  readonly automountServiceAccountToken: boolean;
   readonly securityContext: { readonly seccompProfile: { readonly type: string } };
   readonly containers: readonly [
     {

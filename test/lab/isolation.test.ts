@@ -163,10 +163,10 @@ describe("a lease on the lab", { skip: labIsMissing }, async () => {
     }
   });
 
-  it("has no token of the cluster, and an account of its own", async () => {
+  it("has no token of the cluster, and runs as the account of its namespace that has no rights", async () => {
     for (const service of ["web", "shell", "game"]) {
       const { serviceAccountName, volumes } = fieldsOf((await ours.pod(service))["spec"]);
-      assert.equal(serviceAccountName, service);
+      assert.equal(serviceAccountName, "default");
       assert.deepEqual(recordsOf(volumes), []);
     }
     assert.equal(await output(shell, ["sh", "-c", "ls /var/run/secrets 2>/dev/null || echo none"]), "none\n");

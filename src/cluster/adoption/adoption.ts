@@ -1,6 +1,6 @@
 /**
  * What the network's provider made of a lease before us becomes ours: the fields that it owns are moved to us, so that what
- * we do not want of them can go, and its workloads are kept as they live until their tenant changes them.
+ * we do not want of them can go. Workloads, its and ours, are kept as they live until their tenant changes them.
  */
 import { groupIn } from "../../journal/manifests.ts";
 import { adoptObject } from "../../kube/adopt-object.ts";
@@ -8,7 +8,13 @@ import { networksEntry } from "../../kube/adopted-fields.ts";
 import { pointerTo } from "../../kube/json-pointer.ts";
 import { type Kind, kinds } from "../../kube/kinds.ts";
 import type { Kube, KubeObject, PatchOperation } from "../../kube/kube.ts";
-import { keptLabel, runsService, serviceDigest } from "../../kube/objects/kept-workload.ts";
+import {
+  keptForLabel,
+  madeForLabel,
+  runsService,
+  serviceDigest,
+  templateLabel,
+} from "../../kube/objects/kept-workload.ts";
 import { namespaceLabel } from "../../kube/objects/lease-labels.ts";
 import type { DesiredObject } from "../../kube/objects/lease-workload.ts";
 import { manifestAnnotations } from "../../kube/objects/manifest-resource.ts";
@@ -25,12 +31,19 @@ interface AdoptionDeps {
 }
 
 export interface Adopted {
-  /** For which service each kept workload was made, by its digest; a workload is named by `liveText`. */
-  readonly madeFor: ReadonlyMap<string, string>;
+  /** What each workload says of how it was made; it is named by `liveText`. */
+  readonly made: ReadonlyMap<string, MadeAs>;
   /** Workloads of which the recorded manifest knows no service, so that nobody can say what they were made for. */
   readonly unplaced: readonly string[];
   /** How many objects were moved to us just now. */
   readonly moved: number;
+}
+
+interface MadeAs {
+  /** By its digest. */
+  readonly service: string;
+  /** By its digest; undefined where it is none of ours, or of a version of ours that did not write it down. */
+  readonly template: string | undefined;
 }
 
 /** What is brought to the cluster of a manifest's workloads. */
@@ -51,41 +64,56 @@ export function createAdoption({ kube, live, manifestNamespace }: AdoptionDeps) 
   /** Before anything else is written: what made a workload is told by the Manifest resource, and that only until it is written over. */
   async function take(truth: LeaseTruth, wanted: readonly DesiredObject[], signal: AbortSignal): Promise<Adopted> {
     const { name, namespace } = truth;
-    const { group, isTheirs } = madeOf(truth);
-    const services = new Map(group?.services.map((service) => [service.name, service]));
+    const { services, brought, isTheirs } = madeOf(truth);
     const version = live.manifest(name)?.metadata.resourceVersion;
     /**
-     * By the version that it says, or else, of a manifest from before us, by what it runs. The network's provider may have
-     * made it of one that was written over since, by itself or by us.
+     * By the version that it says, or else, of a manifest from before us or a workload of ours, by what it runs. The
+     * network's provider may have made it of one that was written over since, by itself or by us.
      */
     const isMadeFor = (object: KubeObject, service: ManifestService) =>
       (version !== undefined && object.metadata.labels?.[networksVersion] === version) ||
-      (isTheirs && runsService(object, service));
+      ((isTheirs || !networksEntry(object.metadata)) && runsService(object, service));
     const names = new Set(wanted.map(({ kind, object }) => liveText({ kind, name: object.metadata.name })));
-    const madeFor = new Map<string, string>();
+    const made = new Map<string, MadeAs>();
     const unplaced: string[] = [];
     const moving: LiveObject[] = [];
+    /** Of a version of ours that did not say what it made them of, or the network's provider took it away. */
+    const unmarked: LiveObject[] = [];
     for (const object of live.contents(name)) {
-      const kept = isWorkload(object) ? object.labels[keptLabel] : undefined;
       if (object.deletingSinceMs !== undefined || object.labels[namespaceLabel] !== name) continue;
       // Brought back from a backup, it is whoever's brought it.
       const isBroughtBack = isTheirs && isWorkload(object) && !object.isOurs;
       if (!object.isFromBefore && !isBroughtBack) {
-        if (kept !== undefined) madeFor.set(liveText(object), kept);
+        if (!isWorkload(object) || !object.isOurs) continue;
+        const said = madeAs(object);
+        if (said) made.set(liveText(object), said);
+        if (object.labels[madeForLabel] === undefined) unmarked.push(object);
       } else if (!isWorkload(object)) {
         if (names.has(liveText(object))) moving.push(object);
       } else if (services.has(object.name)) moving.push(object);
       else unplaced.push(liveText(object));
     }
     if (namespace?.isFromBefore) await adoptObject(kube, kinds.namespace, namespace, { signal });
+    const note = (object: LiveObject, now: KubeObject | undefined) => {
+      const said = isWorkload(object) && now ? madeAs(now.metadata) : undefined;
+      if (said) made.set(liveText(object), said);
+    };
     await inParallel(moving, limits.leaseWrites, async (object) => {
       const service = isWorkload(object) ? services.get(object.name) : undefined;
-      const also = (now: KubeObject) => (service ? markOf(now.metadata, isMadeFor(now, service) && service) : []);
-      const moved = await adoptObject(kube, object.kind, object, { also, signal, isStrangers: !object.isOurs });
-      const kept = service && moved?.metadata.labels?.[keptLabel];
-      if (kept !== undefined) madeFor.set(liveText(object), kept);
+      const also = (now: KubeObject) =>
+        service ? marksOf(now, isMadeFor(now, service) ? serviceDigest(service) : undefined) : [];
+      note(object, await adoptObject(kube, object.kind, object, { also, signal, isStrangers: !object.isOurs }));
     });
-    return { madeFor, unplaced: unplaced.sort(), moved: moving.length + (namespace?.isFromBefore ? 1 : 0) };
+    await inParallel(unmarked, limits.leaseWrites, async (object) => {
+      const service = brought.get(object.name);
+      const also = (now: KubeObject) =>
+        marksOf(
+          now,
+          madeAs(object)?.service ?? (service && isMadeFor(now, service) ? serviceDigest(service) : undefined),
+        );
+      note(object, await adoptObject(kube, object.kind, object, { also, signal, isStrangers: true }));
+    });
+    return { made, unplaced: unplaced.sort(), moved: moving.length + (namespace?.isFromBefore ? 1 : 0) };
   }
 
   /** Its version of before says nothing of what the network's provider wrote since. */
@@ -105,39 +133,43 @@ export function createAdoption({ kube, live, manifestNamespace }: AdoptionDeps) 
   }
 
   /** A kept workload is scaled as its tenant wants: that replaces none of its pods. */
-  async function scale({ kept }: WorkloadSteps, madeFor: Adopted["madeFor"], signal: AbortSignal): Promise<void> {
+  async function scale({ kept }: WorkloadSteps, signal: AbortSignal): Promise<void> {
     for (const { desired, count } of kept) {
       const { kind, object } = desired;
       const before = live.get(kind, object.metadata)?.replicas;
       if (before === undefined || before === count) continue;
       const operations: PatchOperation[] = [
-        { op: "test", path: labelPath, value: madeFor.get(liveText({ kind, name: object.metadata.name })) },
+        { op: "test", path: labelPath(madeForLabel), value: object.metadata.labels?.[madeForLabel] },
         { op: "replace", path: "/spec/replicas", value: count },
       ];
       await kube.patch(kind, object.metadata, operations, { signal });
     }
   }
 
-  /** `isLeft`: the tenant has sent nothing since we took over, so what is missing may be what an unplaced workload stands for. */
+  /**
+   * `isLeft`: the tenant has sent nothing since we took over, so what is missing may be what an unplaced workload stands for.
+   * `isRefresh`: the operator wants our newest template on all of them.
+   */
   function sort(
     workloads: readonly DesiredObject[],
     group: ManifestGroup,
-    { madeFor, unplaced }: Adopted,
-    isLeft: boolean,
+    { made, unplaced }: Adopted,
+    { isLeft, isRefresh }: { readonly isLeft: boolean; readonly isRefresh: boolean },
   ): WorkloadSteps {
     const kept: { desired: DesiredObject; count: number }[] = [];
     const released: DesiredObject[] = [];
     const ours: DesiredObject[] = [];
     for (const desired of workloads) {
       const { kind, object } = desired;
-      const { name } = object.metadata;
-      const service = group.services.find((each) => each.name === name);
-      const digest = madeFor.get(liveText({ kind, name }));
-      if (service && digest === serviceDigest(service)) {
-        kept.push({ desired, count: service.count });
+      const { name, labels = {} } = object.metadata;
+      const said = made.get(liveText({ kind, name }));
+      const count = group.services.find((each) => each.name === name)?.count;
+      const isOther = said?.service === labels[madeForLabel] && said?.template !== labels[templateLabel];
+      if (isOther && count !== undefined && !isRefresh) {
+        kept.push({ desired, count });
         continue;
       }
-      if (digest !== undefined) released.push(desired);
+      if (said && said.template === undefined) released.push(desired);
       const isMissing = !live.get(kind, object.metadata);
       if (!(isLeft && isMissing && unplaced.length > 0)) ours.push(desired);
     }
@@ -147,25 +179,37 @@ export function createAdoption({ kube, live, manifestNamespace }: AdoptionDeps) 
   return { take, takeManifest, release, scale, sort };
 }
 
-/** Which manifest the workloads were made of, and whether it is from before us. */
-function madeOf({ recorded, row }: LeaseTruth): {
-  readonly group: ManifestGroup | undefined;
-  readonly isTheirs: boolean;
-} {
+/** By service: what the cluster says that workloads were made of, what we brought last, and whether the first is from before us. */
+function madeOf({ recorded, row }: LeaseTruth) {
   const { deployed } = row ?? {};
-  return {
-    group: recorded?.group ?? (deployed && groupIn(deployed.body)),
-    isTheirs: (recorded ?? deployed)?.version === "",
-  };
+  const isTheirs = (recorded ?? deployed)?.version === "";
+  const before = recorded?.group ?? (deployed && groupIn(deployed.body));
+  // A manifest is written down before it is brought.
+  const last = deployed && !isTheirs ? groupIn(deployed.body) : before;
+  const byName = (group: ManifestGroup | undefined) =>
+    new Map(group?.services.map((service) => [service.name, service]));
+  return { services: byName(before), brought: byName(last), isTheirs };
 }
 
-/** `service`: for which it was made; where nobody can say, it says so no more. */
-function markOf({ labels }: KubeObject["metadata"], service: ManifestService | false): PatchOperation[] {
-  if (service) return [{ op: "add", path: labelPath, value: serviceDigest(service) }];
-  return labels?.[keptLabel] === undefined ? [] : [{ op: "remove", path: labelPath }];
+function madeAs({ labels = {} }: Pick<LiveObject, "labels"> | KubeObject["metadata"]): MadeAs | undefined {
+  const service = labels[madeForLabel] ?? labels[keptForLabel];
+  return service === undefined ? undefined : { service, template: labels[templateLabel] };
+}
+
+/** `digest`: of the service that it was made for; where nobody can say, it says so no more. Its template is none that we know. */
+function marksOf({ metadata: { labels } }: KubeObject, digest: string | undefined): PatchOperation[] {
+  const gone = [templateLabel, keptForLabel, ...(digest === undefined ? [madeForLabel] : [])];
+  return [
+    ...gone.flatMap((label) =>
+      labels?.[label] === undefined ? [] : [{ op: "remove", path: labelPath(label) } as const],
+    ),
+    ...(digest === undefined ? [] : [{ op: "add", path: labelPath(madeForLabel), value: digest } as const]),
+  ];
 }
 
 /** By it the network's provider says of which version of the Manifest resource it made an object. */
 const networksVersion = "akash.network/manifest.resource.version";
 
-const labelPath = pointerTo("metadata", "labels", keptLabel);
+function labelPath(label: string): string {
+  return pointerTo("metadata", "labels", label);
+}

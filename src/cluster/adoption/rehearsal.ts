@@ -8,7 +8,7 @@ import { listRunningLeases } from "../../chain/running-leases.ts";
 import { restoredRow } from "../../journal/manifests.ts";
 import { kinds } from "../../kube/kinds.ts";
 import type { Kube } from "../../kube/kube.ts";
-import { keptLabel } from "../../kube/objects/kept-workload.ts";
+import { keptForLabel, madeForLabel, templateLabel } from "../../kube/objects/kept-workload.ts";
 import { leaseOfLabels, managedSelector, serviceLabel } from "../../kube/objects/lease-labels.ts";
 import { leaseObjects } from "../../kube/objects/lease-objects.ts";
 import type { LeaseWorkload, ObjectSettings } from "../../kube/objects/lease-workload.ts";
@@ -100,7 +100,13 @@ export async function rehearse(deps: RehearsalDeps, signal: AbortSignal): Promis
     const objectsOf = (workload: LeaseWorkload) => leaseObjects(workload, { ...options, policies: network.policies() });
     const deploy = createDeploy({
       ...{ chain: { mirror }, kube, live, hostnames, addresses, states, objectsOf, manifestNamespace, clock },
-      ...{ staticHosts: hosts, addressSharing: options.addressSharing, tally: createLeaseTally(), log: silentLog },
+      ...{
+        refreshes: new Map(),
+        staticHosts: hosts,
+        addressSharing: options.addressSharing,
+        tally: createLeaseTally(),
+        log: silentLog,
+      },
       journal: nothingWritten,
     });
     const allPods = await kube.list(kinds.pod, { signal });
@@ -153,7 +159,7 @@ export async function rehearse(deps: RehearsalDeps, signal: AbortSignal): Promis
     function keptOf(object: LiveObject): KeptWorkload[] {
       if (!isWorkload(object)) return [];
       const labels = shown(object.kind, object)?.metadata.labels ?? object.labels;
-      if (labels[keptLabel] === undefined) return [];
+      if (labels[madeForLabel] === undefined) return [];
       const service = `${object.namespace} ${object.labels[serviceLabel]}`;
       return [{ workload: liveText(object), replicas: object.replicas ?? 1, pods: pods.get(service) ?? 0 }];
     }
@@ -214,9 +220,12 @@ async function untilKnown(trouble: () => string | undefined, clock: Clock, signa
   }
 }
 
-/** The label by which a workload is kept says nothing new of it. */
+/** The labels by which a workload is kept say nothing new of it. */
 function isMark({ kind, fields }: RehearsedWrite): boolean {
-  return isWorkload({ kind }) && fields.length > 0 && fields.every((field) => field.endsWith(keptLabel));
+  const marks = [madeForLabel, templateLabel, keptForLabel];
+  return (
+    isWorkload({ kind }) && fields.length > 0 && fields.every((field) => marks.some((label) => field.endsWith(label)))
+  );
 }
 
 function changeOf({ does, kind, at, fields }: RehearsedWrite): RehearsedLease["changes"][number] {

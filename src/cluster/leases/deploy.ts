@@ -6,6 +6,7 @@ import type { Chain } from "../../chain/chain.ts";
 import type { Journal } from "../../journal/journal.ts";
 import { kinds } from "../../kube/kinds.ts";
 import type { ApplyOptions, Kube } from "../../kube/kube.ts";
+import { leftAccount } from "../../kube/objects/credentials.ts";
 import { leaseAddresses } from "../../kube/objects/lease-addresses.ts";
 import type { DesiredObject, LeaseObjects, LeaseWorkload } from "../../kube/objects/lease-workload.ts";
 import { manifestResource } from "../../kube/objects/manifest-resource.ts";
@@ -40,15 +41,19 @@ export interface DeployDeps {
   readonly addressSharing: AddressSharing;
   readonly states: LeaseStates;
   readonly tally: LeaseTally;
+  readonly refreshes: Refreshes;
   readonly objectsOf: (workload: LeaseWorkload) => LeaseObjects;
   readonly manifestNamespace: string;
   readonly clock: Pick<Clock, "now">;
   readonly log: Log;
 }
 
+/** Leases whose workloads shall have our newest pod templates, and who waits for that. */
+export type Refreshes = Map<string, PromiseWithResolvers<void>>;
+
 export function createDeploy(deps: DeployDeps) {
   const { chain, journal, kube, live, hostnames, addresses, staticHosts, addressSharing } = deps;
-  const { states, tally, objectsOf, manifestNamespace, clock, log } = deps;
+  const { states, tally, refreshes, objectsOf, manifestNamespace, clock, log } = deps;
   const adoption = createAdoption(deps);
 
   async function deploy(truth: LeaseTruth, signal: AbortSignal): Promise<Outcome> {
@@ -58,21 +63,37 @@ export function createDeploy(deps: DeployDeps) {
     if (namespace?.deletingSinceMs !== undefined) {
       return wait(key, "cluster", "somebody has deleted its namespace, which is made again once it is gone");
     }
+    const refresh = refreshes.get(key);
     try {
-      const state = await bring(truth, wanted, signal);
+      const state = await bring(truth, wanted, refresh !== undefined, signal);
       if ("afterMs" in state) {
         states.note(key, { state: "deploying" });
         return recheck(state.afterMs);
       }
       await settle(truth, wanted);
       states.note(key, state);
+      if (refresh) {
+        const line = "refreshed: our newest pod templates";
+        await journal.durable("lease refreshed", ({ history }) => history.add({ kind: "lease", subject: key, line }));
+        log.info("refreshed pod templates", { lease: key });
+        endRefresh(key, refresh.resolve);
+      }
       return done();
     } catch (thrown) {
       tally.deploy.fail += 1;
+      if (refresh && isForGood(thrown)) {
+        endRefresh(key, () => refresh.reject(thrown));
+        return deploy(truth, signal);
+      }
       if (isForGood(thrown)) return refused(truth, wanted, reasonOf(thrown), signal);
       states.note(key, { state: "deploying", why: reasonOf(thrown) });
       throw thrown;
     }
+  }
+
+  function endRefresh(key: string, end: () => void): void {
+    refreshes.delete(key);
+    end();
   }
 
   function wait(key: string, on: string, why: string): Outcome {
@@ -89,10 +110,12 @@ export function createDeploy(deps: DeployDeps) {
   async function bring(
     truth: LeaseTruth,
     { workload, note, isNew }: Wanted,
+    isRefresh: boolean,
     signal: AbortSignal,
   ): Promise<LeaseState | Hold> {
     const { key, id, name, row } = truth;
-    const { namespace, policies, credentials, workloads, services } = objectsOf(workload);
+    const { namespace, policies, workloads, services, ...objects } = objectsOf(workload);
+    const credentials = [...objects.credentials, ...leftAccounts(truth, objects.credentials)];
     const hostsNeeded = hostsWanted(workload, staticHosts);
     // Nobody else may get them while it is on its way.
     hostnames.settle(id, hostsNeeded);
@@ -105,10 +128,10 @@ export function createDeploy(deps: DeployDeps) {
     const bindings = credentials.filter(isBinding);
     const others = credentials.filter((object) => !isBinding(object));
     const adopted = await adopt(truth, [policies, credentials, workloads, services].flat(), signal);
-    const sorted = adoption.sort(workloads, workload.group, adopted, isLeft);
+    const sorted = adoption.sort(workloads, workload.group, adopted, { isLeft, isRefresh });
     const { ours, released, kept } = sorted;
     await apply([namespace], { signal });
-    if (isNew && row?.deployed) {
+    if ((isNew && row?.deployed) || isRefresh) {
       await apply([manifest, policies, others, ours, services].flat(), { signal, dryRun: true });
     }
     if (manifest.length > 0) await adoption.takeManifest(name, signal);
@@ -128,7 +151,7 @@ export function createDeploy(deps: DeployDeps) {
     const afterMs = isNew && !isLeft && missing.length > 0 ? holdMs(truth) : 0;
     if (afterMs > 0) return { afterMs };
     for (const step of [ours, services]) await apply(step, { signal });
-    await adoption.scale(sorted, adopted.madeFor, signal);
+    await adoption.scale(sorted, signal);
     await unstick(deps, ours, signal);
     const hosts = await hostnames.declare(id, hostsNeeded, signal);
     // Of a manifest that never came to run as a whole.
@@ -161,12 +184,24 @@ export function createDeploy(deps: DeployDeps) {
   async function adopt(truth: LeaseTruth, wanted: readonly DesiredObject[], signal: AbortSignal): Promise<Adopted> {
     const { key, name } = truth;
     const adopted = await adoption.take(truth, wanted, signal);
-    const { moved, madeFor } = adopted;
+    const { moved, made } = adopted;
     if (moved === 0) return adopted;
-    const line = `taken over: ${moved} objects of the provider before us, of these ${madeFor.size} workloads as they run`;
+    const line = `taken over: ${moved} objects of the provider before us, of these ${made.size} workloads as they run`;
     await journal.durable("lease taken over", ({ history }) => history.add({ kind: "lease", subject: key, line }));
-    log.info("took over objects of the provider before us", { lease: key, namespace: name, moved, kept: madeFor.size });
+    log.info("took over objects of the provider before us", { lease: key, namespace: name, moved, kept: made.size });
     return adopted;
+  }
+
+  /** Those that pods run as, or may be made again as, although no service wants them any more. */
+  function leftAccounts({ id, name }: LeaseTruth, credentials: readonly DesiredObject[]): DesiredObject[] {
+    const isAccount = ({ kind }: DesiredObject) => kind === kinds.serviceAccount;
+    const wanted = new Set(credentials.filter(isAccount).map(({ object }) => object.metadata.name));
+    const left = new Set<string>();
+    for (const { name: service, namespace, isOurs, isRolling, runsAs } of live.workloads(name)) {
+      if (isOurs && runsAs !== undefined) left.add(runsAs);
+      if (isOurs && isRolling && live.get(kinds.serviceAccount, { namespace, name: service })) left.add(service);
+    }
+    return [...left].filter((each) => !wanted.has(each)).map((each) => leftAccount(id, each));
   }
 
   /** Within a step nobody needs another. */

@@ -8,6 +8,7 @@ import type { LeaseWorkload, ObjectSettings } from "../../kube/objects/lease-wor
 import { formatLeaseId, parseLeaseId } from "../../market/ids.ts";
 import { leaseNamespace } from "../../market/lease-namespace.ts";
 import type { Clock } from "../../runtime/clock.ts";
+import { endedBy } from "../../runtime/ended-by.ts";
 import type { Priority } from "../../runtime/lanes.ts";
 import type { Scope } from "../../runtime/lifecycle.ts";
 import { limits } from "../../runtime/limits.ts";
@@ -20,6 +21,7 @@ import { createHostnames } from "../hostnames/hostnames.ts";
 import { watchNetwork } from "../network/watched-network.ts";
 import { watchNodes } from "../network/watched-nodes.ts";
 import { followTrouble } from "../watch-trouble.ts";
+import type { Refreshes } from "./deploy.ts";
 import { createLeaseLoop } from "./lease-loop.ts";
 import { createLeaseMoves } from "./lease-moves.ts";
 import type { LeaseOptions } from "./lease-options.ts";
@@ -47,6 +49,7 @@ export function createLeaseKeeper(deps: LeaseKeeperDeps) {
   const { provider } = chain;
   const states = createLeaseStates(deps.onChange);
   const tally = createLeaseTally();
+  const refreshes: Refreshes = new Map();
   /** Which lease has a namespace of this name, of all that have been looked at. */
   const keyOf = new Map<string, string>();
   const lookedAt: ((key: string) => void)[] = [];
@@ -59,7 +62,7 @@ export function createLeaseKeeper(deps: LeaseKeeperDeps) {
   const objectsOf = (workload: LeaseWorkload) => leaseObjects(workload, { ...options, policies: network.policies() });
   const look = createLeaseLoop({
     ...{ chain, journal, kube, live, hostnames, addresses, states, tally, objectsOf, manifestNamespace, clock, log },
-    staticHosts: hosts,
+    ...{ refreshes, staticHosts: hosts },
     addressSharing: options.addressSharing,
     trouble,
   });
@@ -125,6 +128,18 @@ export function createLeaseKeeper(deps: LeaseKeeperDeps) {
     moves,
     nodes,
     wake,
+    /** Resolves when its workloads have our newest pod templates; they roll after that. */
+    async refresh(key: string, signal: AbortSignal): Promise<void> {
+      if (!journal.read.manifests.get(key)) return;
+      const refresh = refreshes.get(key) ?? Promise.withResolvers<void>();
+      refreshes.set(key, refresh);
+      wake(key, "high");
+      try {
+        await endedBy(refresh.promise, signal);
+      } finally {
+        refreshes.delete(key);
+      }
+    },
     /** The key of the lease that has this namespace. */
     leaseIn,
     /** Told whenever a lease has been looked at. */

@@ -18,7 +18,7 @@ export interface LeaseState {
   readonly withheld?: readonly string[];
   /** Endpoints that have no leased address, although nobody else has them. */
   readonly addressless?: readonly string[];
-  /** Services whose workloads run as the provider before us made them, until their tenant changes them. */
+  /** Services whose pod template is not what we would make now; they keep it until their tenant or a refresh changes it. */
   readonly kept?: readonly string[];
   /** Objects in its namespace with our labels that we did not make: left alone. */
   readonly foreign?: readonly string[];

@@ -6,7 +6,8 @@ import { networksEntry, networksProvider } from "../../kube/adopted-fields.ts";
 import { fieldsOf, recordsOf, textOf } from "../../kube/json-fields.ts";
 import { type Kind, kinds, resourceOf } from "../../kube/kinds.ts";
 import type { Kube, KubeObject, ObjectAt, WatchCache } from "../../kube/kube.ts";
-import { managedSelector } from "../../kube/objects/lease-labels.ts";
+import { defaultAccount } from "../../kube/objects/credentials.ts";
+import { managedSelector, namespaceLabel } from "../../kube/objects/lease-labels.ts";
 import { type LeasedService, readLeasedService } from "../../kube/objects/leased-ip.ts";
 import { type OwnedFields, ownedFields } from "../../kube/owned-fields.ts";
 import { parseTime } from "../../runtime/clock.ts";
@@ -32,6 +33,10 @@ export interface LiveObject {
   readonly failure?: string;
   /** Of a stateful set: some of its pods are of an older template, and some are not ready. */
   readonly awaitsOldPod?: boolean;
+  /** Of a workload: the service account that its template names, unless that is the namespace's default. */
+  readonly runsAs?: string;
+  /** Of a workload: some of its pods are of an older template, or its controller has not looked yet. */
+  readonly isRolling?: boolean;
   /** Of a workload: how many of its replicas are how far, as its controller counted them. */
   readonly counts?: ReplicaCounts;
   /** Of a Service that is reached by ports of the nodes. */
@@ -110,8 +115,10 @@ export function watchLiveObjects({ kube, manifestNamespace, onChange }: LiveDeps
   });
   const contents = new Map<Kind, WatchCache<LiveObject, "lease">>();
   for (const kind of contentKinds) {
+    // Of a service account that the network's provider shall not find, the other label is gone (`leftAccount`).
+    const labelSelector = kind === kinds.serviceAccount ? namespaceLabel : managedSelector;
     const cache = kube.watch<LiveObject, "lease">({
-      ...{ kind, ...selection },
+      ...{ kind, ...selection, labelSelector },
       indexes: { lease: ({ namespace }: LiveObject) => namespace },
       project: project(kind),
       handle: ({ namespace = "" }) => onChange(namespace),
@@ -175,9 +182,18 @@ function projectLive(kind: Kind, object: KubeObject, fieldManager: string): Live
     deletingSinceMs: deletionTimestamp === undefined ? undefined : parseTime(deletionTimestamp),
     ...failureOf(object),
     ...(kind === kinds.statefulSet && awaitsOldPod(object) && { awaitsOldPod: true }),
-    ...(workloadKinds.includes(kind) && { counts: countsOf(kind, object) }),
+    ...(workloadKinds.includes(kind) && workloadOf(kind, object)),
     ...(kind === kinds.service && { ...nodePortsOf(object), ...leasedOf(object) }),
   };
+}
+
+function workloadOf(kind: Kind, object: KubeObject): Pick<LiveObject, "counts" | "runsAs" | "isRolling"> {
+  const counts = countsOf(kind, object);
+  const { observedGeneration, updated, replicas } = counts;
+  const isRolling = observedGeneration !== numberOf(object.metadata.generation) || updated < replicas;
+  const account = textOf(fieldsOf(fieldsOf(fieldsOf(object["spec"])["template"])["spec"])["serviceAccountName"]);
+  const isOwn = account !== undefined && account !== "" && account !== defaultAccount;
+  return { counts, ...(isOwn && { runsAs: account }), ...(isRolling && { isRolling }) };
 }
 
 function countsOf(kind: Kind, object: KubeObject): ReplicaCounts {

@@ -1,20 +1,20 @@
 /**
- * Who a service is inside the cluster, what it may read there, and how its image is pulled. Every service has an account
- * of its own, with or without permissions: a permission that is taken away leaves pods with an account to run as.
+ * Who a service is inside the cluster, what it may read there, and how its image is pulled. Only a service with permissions
+ * has a service account of its own, as the network's provider has it: that one deletes any other at its next start.
  */
+import type { LeaseId } from "../../market/ids.ts";
 import { leaseNamespace } from "../../market/lease-namespace.ts";
 import type { ImageCredentials, ManifestService } from "../../market/manifest.ts";
 import { goJson } from "../../market/sorted-json.ts";
 import { kinds } from "../kinds.ts";
-import { idLabels } from "./lease-labels.ts";
+import { idLabels, managedLabel, serviceLabels } from "./lease-labels.ts";
 import type { DesiredObject } from "./lease-workload.ts";
 import { type ServiceWorkload, serviceObject } from "./service-workload.ts";
 
 export function credentialsOf(workload: ServiceWorkload): DesiredObject[] {
   const { service } = workload;
   return [
-    serviceAccount(workload),
-    ...(hasPermissions(workload.service) ? permissionObjects(workload) : []),
+    ...(hasPermissions(service) ? permissionObjects(workload) : []),
     ...(service.credentials ? [pullSecret(workload, service.credentials)] : []),
   ];
 }
@@ -27,8 +27,23 @@ export function pullSecretName(service: string): string {
   return `docker-creds-${service}`;
 }
 
-function serviceAccount(workload: ServiceWorkload): DesiredObject {
-  return serviceObject(workload, kinds.serviceAccount, workload.service.name, {}, idLabels(workload.lease));
+/** The namespace's own account has no rights and comes with it. */
+export const defaultAccount = "default";
+
+export function accountName(service: ManifestService): string {
+  return hasPermissions(service) ? service.name : defaultAccount;
+}
+
+/**
+ * An account that pods still run as, although its service has no permissions: without the label by which the network's
+ * provider finds those to delete.
+ */
+export function leftAccount(lease: LeaseId, name: string): DesiredObject {
+  const { [managedLabel]: _, ...labels } = { ...serviceLabels(lease, name), ...idLabels(lease) };
+  return {
+    kind: kinds.serviceAccount,
+    object: { metadata: { name, namespace: leaseNamespace(lease), labels } },
+  };
 }
 
 const look = ["get", "list", "watch"];
@@ -56,6 +71,7 @@ function permissionObjects(workload: ServiceWorkload): DesiredObject[] {
     subjects: [{ kind: kinds.serviceAccount.kind, name, namespace: leaseNamespace(lease) }],
   };
   return [
+    serviceObject(workload, kinds.serviceAccount, name, {}, labels),
     serviceObject(workload, kinds.role, name, { rules }, labels),
     serviceObject(workload, kinds.roleBinding, name, binding, labels),
   ];

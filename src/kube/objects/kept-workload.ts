@@ -1,7 +1,8 @@
 /**
- * A workload that another provider made is kept as it lives for as long as its tenant wants the same service: ours in its
- * place would restart its pods. A label on it says which service it was made for. A label, since the server counts a
- * change of a Deployment's annotations as a new generation of it.
+ * A running workload keeps its pod template until its tenant changes the service: another template restarts its pods. Two
+ * labels on it say of which service it was made, and which template of ours it has; one without the second has another
+ * provider's. Labels, since a change of its annotations is a new generation of a Deployment. Their prefix is not the
+ * network's: its provider drops every label that starts with `akash.network` and that it does not set itself.
  */
 import { createHash } from "node:crypto";
 import type { ManifestService } from "../../market/manifest.ts";
@@ -10,7 +11,10 @@ import { fieldsOf, listOf, recordsOf } from "../json-fields.ts";
 import type { KubeObject } from "../kube.ts";
 import { writeService } from "./manifest-resource.ts";
 
-export const keptLabel = "akash.network/kept-for";
+export const madeForLabel = "provider.akash.network/made-for";
+export const templateLabel = "provider.akash.network/template";
+/** What versions before these labels wrote in place of the first, on workloads that they took over. */
+export const keptForLabel = "akash.network/kept-for";
 
 /** No label has room for all of a hash. */
 const digestDigits = 40;
@@ -34,10 +38,21 @@ export function serviceDigest(service: ManifestService): string {
     },
     [],
   );
-  return createHash("sha256").update(sortedJson(told)).digest("hex").slice(0, digestDigits);
+  return digestOf(told);
 }
 
-/** Whether a workload runs what a service says, by all that its tenant changes most: image, command, arguments, variables. */
+export function templateDigest(template: object): string {
+  return digestOf(template);
+}
+
+function digestOf(value: object): string {
+  return createHash("sha256").update(sortedJson(value)).digest("hex").slice(0, digestDigits);
+}
+
+/**
+ * Whether a workload runs what a service says, by all that its tenant changes most: image, command, arguments, variables.
+ * Of a variable that is given twice the network's provider writes both, and we write the last one.
+ */
 export function runsService(workload: KubeObject, { image, command, args, env }: ManifestService): boolean {
   const { spec } = fieldsOf(fieldsOf(workload["spec"])["template"]);
   const [container = {}] = recordsOf(fieldsOf(spec)["containers"]);
@@ -48,6 +63,8 @@ export function runsService(workload: KubeObject, { image, command, args, env }:
     container["image"] === image &&
     isSame(container["command"], command) &&
     isSame(container["args"], args) &&
-    (env ?? []).every((text) => variables.has(text.includes("=") ? text : `${text}=`))
+    [...Map.groupBy(env ?? [], (text) => text.split("=", 1)[0]).values()].every(
+      ([text = "", ...more]) => more.length > 0 || variables.has(text.includes("=") ? text : `${text}=`),
+    )
   );
 }

@@ -6,7 +6,7 @@ import { ProviderError } from "../../runtime/errors.ts";
 export type Labels = Readonly<Record<string, string>>;
 
 /** On everything that a provider makes, whichever provider it was. */
-const managedLabel = "akash.network";
+export const managedLabel = "akash.network";
 /** Selects all of it. */
 export const managedSelector = `${managedLabel}=true`;
 export const namespaceLabel = "akash.network/namespace";

@@ -18,7 +18,7 @@ test("a service with a port for the ingress and one of the nodes' has what it ru
   assert.equal(namespace.object.metadata.labels?.["pod-security.kubernetes.io/enforce"], "baseline");
   assert.deepEqual(namesOf(sampleService({ expose: [sampleExpose, { ...sampleExpose, port: 9_000 }] })), {
     policies: ["NetworkPolicy akash-deployment-restrictions", "NetworkPolicy akash-web-np"],
-    credentials: ["ServiceAccount web"],
+    credentials: [],
     workloads: ["Deployment web"],
     services: ["Service web", "Service web-np"],
   });

@@ -1,7 +1,7 @@
 /** The pods of a service: one container, on a node of ours, with no more rights than it needs. */
 import { gpuVendor } from "./cards.ts";
 import { container } from "./container.ts";
-import { hasPermissions, pullSecretName } from "./credentials.ts";
+import { accountName, hasPermissions, pullSecretName } from "./credentials.ts";
 import type { ObjectSettings } from "./lease-workload.ts";
 import { nodeAffinity } from "./node-affinity.ts";
 import type { ServiceWorkload } from "./service-workload.ts";
@@ -14,7 +14,8 @@ export function podSpec(workload: ServiceWorkload, settings: ObjectSettings): Re
   const volumes = podVolumes(service);
   return {
     affinity: nodeAffinity(workload),
-    serviceAccountName: service.name,
+    // Named also where it is the default: the API server puts back what an apply merely leaves out.
+    serviceAccountName: accountName(service),
     // Without permissions there is nothing to ask the API server, so nobody gets the means to.
     automountServiceAccountToken: hasPermissions(workload.service),
     // Images that run as root are the rule on this network.

@@ -1,5 +1,6 @@
 /** The Deployment of a service, or its StatefulSet where it has volumes that outlive its pods. */
 import { kinds } from "../kinds.ts";
+import { madeForLabel, serviceDigest, templateDigest, templateLabel } from "./kept-workload.ts";
 import { serviceLabels } from "./lease-labels.ts";
 import type { DesiredObject, ObjectSettings } from "./lease-workload.ts";
 import { podSpec } from "./pod-spec.ts";
@@ -9,15 +10,13 @@ import { claimTemplates } from "./volumes.ts";
 export function workloadObject(workload: ServiceWorkload, settings: ObjectSettings): DesiredObject {
   const { lease, service } = workload;
   const labels = serviceLabels(lease, service.name);
-  const common = {
-    replicas: service.count,
-    selector: { matchLabels: labels },
-    template: { metadata: { labels }, spec: podSpec(workload, settings) },
-  };
+  const template = { metadata: { labels }, spec: podSpec(workload, settings) };
+  const common = { replicas: service.count, selector: { matchLabels: labels }, template };
+  const made = { [madeForLabel]: serviceDigest(service), [templateLabel]: templateDigest(template) };
   const claims = claimTemplates(service);
   return claims.length > 0
-    ? serviceObject(workload, kinds.statefulSet, service.name, { spec: { ...common, ...inTurn(claims) } })
-    : serviceObject(workload, kinds.deployment, service.name, { spec: { ...common, ...oneByOne } });
+    ? serviceObject(workload, kinds.statefulSet, service.name, { spec: { ...common, ...inTurn(claims) } }, made)
+    : serviceObject(workload, kinds.deployment, service.name, { spec: { ...common, ...oneByOne } }, made);
 }
 
 /** No pod more than was paid for, not even while they are replaced: the node may have no room, or no second card. */
