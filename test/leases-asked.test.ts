@@ -64,6 +64,19 @@ describe("a provider with a lease", { concurrency: false }, () => {
     assert.deepEqual(provider.running.journal.read.intents.about(leaseId), []);
   });
 
+  test("a refresh names one lease or all of them, and says what it replaces", async () => {
+    for (const wrong of [[], [leaseId, "--all"]]) {
+      const { code, stderr } = await give("lease", "refresh", ...wrong, ...at());
+      assert.deepEqual([code, stderr], [2, "error: name one lease, or give --all\n"]);
+    }
+    const one = await give("lease", "refresh", leaseId, ...at());
+    assert.deepEqual([one.code, one.stdout], [0, `${leaseId}: has our newest pod templates\n`]);
+    const all = await give("lease", "refresh", "--all", ...at());
+    assert.deepEqual([all.code, all.stderr], [0, "no lease has an older pod template\n"]);
+    const unknown = await give("lease", "refresh", leaseId.replace(/\/\d+\/1\/1\//, "/99/1/1/"), ...at());
+    assert.match(unknown.stderr, /AKP_LEASE_UNKNOWN/);
+  });
+
   test("reconcile says that chain, cluster and journal agree, and how much it has compared", async () => {
     const { code, stdout } = await give("reconcile", ...at());
     assert.equal(code, 0, stdout);

@@ -1,4 +1,4 @@
-/** `akash-provider lease close` and `lease reclaim`: an operator ends a lease, at once or after its tenant was told. */
+/** `akash-provider lease`: close and reclaim end a lease, at once or after its tenant was told; the others have files of their own. */
 import { Command, Option } from "commander";
 import type { Told } from "../bidengine/questions.ts";
 import type { CloseReason } from "../chain/tx/closing.ts";
@@ -7,6 +7,7 @@ import { formatBytes } from "../market/quantity.ts";
 import { formatTime } from "../runtime/clock.ts";
 import { askingCommand, type OutputOptions, openAsker, print, printJson } from "./asking.ts";
 import { leaseHistoryCommand } from "./lease-history.ts";
+import { refreshCommand } from "./lease-refresh.ts";
 
 interface CloseOptions extends OutputOptions {
   readonly reason: string;
@@ -21,6 +22,7 @@ export function leaseCommand(): Command {
     .description("act on one of our leases")
     .addCommand(closeCommand())
     .addCommand(reclaimCommand())
+    .addCommand(refreshCommand())
     .addCommand(leaseHistoryCommand());
 }
 

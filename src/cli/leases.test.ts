@@ -31,6 +31,8 @@ test("each lease is a row, and what is wrong with it stands below", () => {
       state: "refused",
       why: "no such image",
       withheld: ["c.com: held by another owner"],
+      kept: ["db", "web"],
+      rolling: ["cache"],
       hosts: [],
       ageMs: undefined,
       reclaimedAtMs: 60_000,
@@ -45,6 +47,8 @@ test("each lease is a row, and what is wrong with it stands below", () => {
     "  reclaiming until 1970-01-01T00:01:00.000Z, then it is closed",
     "  no such image",
     "  withheld: c.com: held by another owner",
+    "  runs with an older pod template: db, web",
+    "  pods are being replaced: cache",
   ]);
 });
 

@@ -15,7 +15,10 @@ export function leasesCommand(): Command {
   const command = askingCommand(
     "leases",
     "show our leases: state, health, age, what they use, namespace and host names",
-  ).addHelpText("after", "\nEnd one of them: akash-provider lease close <lease> --reason <reason> --dry-run");
+  ).addHelpText(
+    "after",
+    "\nEnd one of them: akash-provider lease close <lease> --reason <reason> --dry-run\nReplace older pod templates: akash-provider lease refresh <lease>",
+  );
   return command.action(async ({ json }: OutputOptions, given: Command) => {
     const leases = await openAsker(given).askOrRead("leases", {}, readLeases);
     if (json) return leases.forEach(printJson);
@@ -64,6 +67,7 @@ function notesOf({
   hostTroubles = [],
   foreign = [],
   kept = [],
+  rolling = [],
   reclaimedAtMs,
 }: Told<LeaseLine>): string[] {
   const troubles = health?.troubles ?? [];
@@ -78,7 +82,8 @@ function notesOf({
     ...withheld.map((each) => `withheld: ${each}`),
     ...hostTroubles,
     ...addressless.map((each) => `no address yet: ${each}`),
-    ...(kept.length === 0 ? [] : [`kept as the provider before us made it: ${kept.join(", ")}`]),
+    ...(kept.length === 0 ? [] : [`runs with an older pod template: ${kept.join(", ")}`]),
+    ...(rolling.length === 0 ? [] : [`pods are being replaced: ${rolling.join(", ")}`]),
     ...(foreign.length === 0 ? [] : [`left alone, not made by us: ${foreign.join(", ")}`]),
   ].map((line) => `  ${line}`);
 }

@@ -8,6 +8,7 @@ import type { Chain } from "../chain/chain.ts";
 import { mirrorTrouble } from "../chain/mirror-trouble.ts";
 import type { Journal } from "../journal/journal.ts";
 import type { Kube } from "../kube/kube.ts";
+import { formatLeaseId } from "../market/ids.ts";
 import type { Overcommit } from "../market/overcommit.ts";
 import type { Clock } from "../runtime/clock.ts";
 import type { GroundService } from "../runtime/lifecycle.ts";
@@ -32,7 +33,7 @@ import type { InventoryFeed } from "./inventory/feed.ts";
 import { measureFeed } from "./inventory/feed-metrics.ts";
 import { createClusterSide } from "./leases/cluster-side.ts";
 import { leaseAnswers } from "./leases/lease-answers.ts";
-import { type CloseRequest, type Closing, closeLease, reclaimLease } from "./leases/lease-closing.ts";
+import { type CloseRequest, type Closing, closeLease, reclaimLease, runningLease } from "./leases/lease-closing.ts";
 import { createLeaseKeeper, type LeaseKeeper } from "./leases/lease-keeper.ts";
 import { type LeaseLine, leaseLines } from "./leases/lease-lines.ts";
 import { measureLeases } from "./leases/lease-metrics.ts";
@@ -75,6 +76,8 @@ export interface Cluster {
   /** By an operator. */
   closeLease(request: CloseRequest, signal: AbortSignal): Promise<Closing>;
   reclaimLease(request: CloseRequest, signal: AbortSignal): Promise<Closing>;
+  /** Gives its workloads our newest pod templates. Of the lease, or of the order that it came from. */
+  refreshLease(id: string, signal: AbortSignal): Promise<void>;
   /** Compares chain, cluster and journal now. */
   reconcile: Reconciler["reconcile"];
   /** What its tenant may know of what happened to a lease, the newest last; also of one that is gone, for a while. */
@@ -197,6 +200,10 @@ export function createClusterService({ overcommit, leases }: ClusterOptions, gro
         },
         closeLease: (request, signal) => closeLease(request, closing, signal),
         reclaimLease: (request, signal) => reclaimLease(request, closing, signal),
+        async refreshLease(given, signal) {
+          const { id } = await runningLease(given, chain, signal);
+          await leaseKeeper.refresh(formatLeaseId(id), signal);
+        },
         reconcile: reconciler.reconcile,
         occurrencesOf: occurrences.of,
       });

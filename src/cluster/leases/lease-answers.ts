@@ -10,10 +10,11 @@ interface AskedLeases {
   leasesInUse(): Promise<readonly LeaseLine[]>;
   closeLease(request: CloseRequest, signal: AbortSignal): Promise<Closing>;
   reclaimLease(request: CloseRequest, signal: AbortSignal): Promise<Closing>;
+  refreshLease(id: string, signal: AbortSignal): Promise<void>;
 }
 
-const close = z.object({
-  id: z.string().max(256),
+const named = z.object({ id: z.string().max(256) });
+const close = named.extend({
   reason: z.enum(Object.keys(closeReasons) as [CloseReason, ...CloseReason[]]),
   dryRun: z.boolean().default(false),
 });
@@ -22,6 +23,7 @@ export function leaseAnswers(opened: Promise<AskedLeases>): Readonly<Record<stri
   return {
     leases: async () => (await opened).leasesInUse(),
     closeLease: async (question, signal) => (await opened).closeLease(parseQuestion(close, question), signal),
+    refreshLease: async (question, signal) => (await opened).refreshLease(parseQuestion(named, question).id, signal),
     reclaimLease: async (question, signal) => (await opened).reclaimLease(parseQuestion(close, question), signal),
   };
 }

@@ -82,9 +82,9 @@ async function end(lease: Lease, { reason, dryRun }: CloseRequest, deps: Closing
 }
 
 /** By the chain itself: a lease that is closed or not ours costs a fee and does nothing. */
-async function runningLease(
+export async function runningLease(
   text: string,
-  { queries, mirror, provider }: ClosingDeps["chain"],
+  { queries, mirror, provider }: Pick<ClosingDeps["chain"], "queries" | "mirror" | "provider">,
   signal: AbortSignal,
 ): Promise<Lease> {
   const id: LeaseId = text.split("/").length <= 4 ? bidOn(parseOrderId(text), provider) : parseLeaseId(text);

@@ -23,6 +23,8 @@ export interface LeaseLine extends LeaseState, Partial<LeaseUsage> {
   readonly ageMs: number | undefined;
   /** While it is being reclaimed: until when its tenant was promised it. Then it is closed. */
   readonly reclaimedAtMs?: number;
+  /** Services some of whose pods are of an older template than the one that is being rolled out. */
+  readonly rolling?: readonly string[];
   /** Absent where it has nothing to run, or nobody has looked. */
   readonly health?: LeaseHealth;
   /** While it does not work: how long it was seen so. */
@@ -31,7 +33,7 @@ export interface LeaseLine extends LeaseState, Partial<LeaseUsage> {
 
 /** In the order of their ids. */
 export function leaseLines(
-  { states, hostnames, trouble }: LeaseKeeper,
+  { states, live, hostnames, trouble }: Pick<LeaseKeeper, "states" | "live" | "hostnames" | "trouble">,
   { get: healthOf, unwell: unwellOf }: Pick<HealthKeeper, "get" | "unwell">,
   chain: Pick<Chain, "mirror" | "status">,
   hostHealth: (host: string) => HostHealth | undefined = () => undefined,
@@ -42,13 +44,16 @@ export function leaseLines(
     const hosts = trouble === undefined ? hostnames.hostsOf(lease).sort() : [];
     const [health, unwell] = [healthOf(lease), unwellOf(lease)];
     const hostTroubles = hosts.flatMap((host) => troubleOf(hostHealth(host)));
+    const namespace = leaseNamespace(id);
+    const rolling = Array.from(live.workloads(namespace), ({ name, isRolling }) => (isRolling ? [name] : [])).flat();
     const told = {
       ...(health && { health }),
       ...(unwell && { unwell }),
+      ...(rolling.length > 0 && { rolling: rolling.sort() }),
       ...(hostTroubles.length > 0 && { hostTroubles: hostTroubles.slice(0, limits.leaseMissingTold) }),
     };
     const about = { ...state, hosts, ageMs: ageOf(id, chain), ...endOf(id, chain), ...told };
-    return { lease, namespace: leaseNamespace(id), ...about };
+    return { lease, namespace, ...about };
   });
 }
 

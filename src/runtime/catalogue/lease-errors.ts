@@ -32,4 +32,10 @@ export const leaseErrors = {
     advice: "`akash-provider lease close` ends it at once.",
     ...statuses(409, "FAILED_PRECONDITION"),
   },
+  AKP_REFRESH_NOT_READY: {
+    message: "lease {lease} is not ready {minutes} minutes after its pods were replaced",
+    advice:
+      "No other lease was begun. `akash-provider leases` names the reason. Correct the setting that is behind it, restart the provider and refresh this lease again.",
+    ...statuses(503, "UNAVAILABLE"),
+  },
 } as const satisfies Errors;
