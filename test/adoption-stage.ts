@@ -1,4 +1,5 @@
 /** A cluster as the network's own provider left it, lease by lease as recorded, and a keeper of leases of ours that comes after it. */
+
 import assert from "node:assert/strict";
 import type { Chain, Queries } from "../src/chain/chain.ts";
 import { createClusterSide } from "../src/cluster/leases/cluster-side.ts";
@@ -15,6 +16,7 @@ import { createStandings } from "../src/manifest/standings.ts";
 import { formatDeploymentId, formatLeaseId, type LeaseId } from "../src/market/ids.ts";
 import { leaseNamespace } from "../src/market/lease-namespace.ts";
 import type { ManifestGroup } from "../src/market/manifest.ts";
+import { noOvercommit } from "../src/market/overcommit.ts";
 import { openBoundary } from "../src/runtime/boundary.ts";
 import { type Clock, realClock } from "../src/runtime/clock.ts";
 import { limits } from "../src/runtime/limits.ts";
@@ -159,7 +161,7 @@ export async function startAdopting(
   const random = createSeededRandom(1);
   const hash = { current };
   const chain = chainWith(leases, hash);
-  const { overcommit } = leases[0]?.settings ?? { overcommit: { cpuPercent: 0, memoryPercent: 0, storagePercent: 0 } };
+  const { overcommit } = leases[0]?.settings ?? { overcommit: noOvercommit };
   const keeper = createLeaseKeeper({
     ...{ chain, journal, kube, clock, random, log: silentLog, onChange: () => undefined },
     options: { ...adoptedOptions, overcommit },

@@ -1,4 +1,5 @@
 /** What the objects of a lease must be like for the server that keeps them, simulated or real. */
+
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
@@ -9,12 +10,16 @@ import type { DesiredObject, LeaseWorkload } from "../src/kube/objects/lease-wor
 import { leaseNamespace } from "../src/market/lease-namespace.ts";
 import type { ManifestExpose } from "../src/market/manifest.ts";
 import { faultsOfManifest } from "../src/market/manifest-rules.ts";
+import { noOvercommit } from "../src/market/overcommit.ts";
 import { objectSettings, sampleExpose, sampleLease, sampleService, sampleWorkload } from "./lease-samples.ts";
 import type { Owner } from "./owner.ts";
 import { createOwner } from "./owner.ts";
 import { anyWorkload } from "./random-workload.ts";
 
-const settings = { ...objectSettings, overcommit: { cpuPercent: 50, memoryPercent: 20, storagePercent: 5 } };
+const settings = {
+  ...objectSettings,
+  overcommit: { ...noOvercommit, cpuPercent: 50, memoryPercent: 20, storagePercent: 5 },
+};
 
 export interface LeaseStage {
   /** A client that writes under this name, ours unless told. */

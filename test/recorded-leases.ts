@@ -1,4 +1,5 @@
 /** Leases of the network's own provider as they were recorded: what was sent, and every object that came of it. */
+
 import assert from "node:assert/strict";
 import { dirname, join } from "node:path";
 import { addressesWanted } from "../src/cluster/addresses/addresses-wanted.ts";
@@ -13,6 +14,7 @@ import { providerHost } from "../src/kube/objects/provider-host.ts";
 import type { Attribute, UnitResources } from "../src/market/group-spec.ts";
 import { formatLeaseId, type LeaseId } from "../src/market/ids.ts";
 import type { Manifest } from "../src/market/manifest.ts";
+import { noOvercommit } from "../src/market/overcommit.ts";
 import { readSdl } from "../src/market/sdl/sdl.ts";
 import { listRecordings, readJsonRecording, readRecording } from "./recordings.ts";
 
@@ -126,7 +128,7 @@ function offerIn(path: string, files: ReadonlySet<string>): UnitResources[] {
 
 /** What the recorded provider was told. */
 const behindIngress: ObjectSettings = {
-  overcommit: { cpuPercent: 1_000, memoryPercent: 0, storagePercent: 0 },
+  overcommit: { ...noOvercommit, cpuPercent: 1_000, memoryPercent: 0, storagePercent: 0 },
   clusterPublicHostname: "localhost",
   policies: {
     enabled: true,

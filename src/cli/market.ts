@@ -77,7 +77,8 @@ function marketOptions(values: Config, prices: PriceSettingsSource, inCluster: b
 
 export function overcommitOf(values: Config): Overcommit {
   const { overcommitCpuPercent: cpuPercent, overcommitMemoryPercent: memoryPercent } = values;
-  return { cpuPercent, memoryPercent, storagePercent: values.overcommitStoragePercent };
+  const { overcommitStoragePercent: storagePercent, defaultEphemeralStorage: defaultDiskBytes } = values;
+  return { cpuPercent, memoryPercent, storagePercent, defaultDiskBytes };
 }
 
 export function leasesOf(values: Config): LeaseOptions {

@@ -1,4 +1,5 @@
 /** A lease that runs on the lab and is told to operators: its objects as the provider makes them, by the hand of the test. */
+
 import { randomBytes } from "node:crypto";
 import { webImage } from "../../lab/images.ts";
 import { kinds } from "../../src/kube/kinds.ts";
@@ -10,6 +11,7 @@ import { type Address, addressOf } from "../../src/market/address.ts";
 import type { LeaseId } from "../../src/market/ids.ts";
 import { leaseNamespace } from "../../src/market/lease-namespace.ts";
 import type { ManifestGroup } from "../../src/market/manifest.ts";
+import { noOvercommit } from "../../src/market/overcommit.ts";
 import { readSdl } from "../../src/market/sdl/sdl.ts";
 import { eventually } from "../eventually.ts";
 import type { Owner } from "../owner.ts";
@@ -67,7 +69,7 @@ deployment: { web: { lab: { profile: one, count: 1 } } }
 }
 
 const settings: ObjectSettings = {
-  overcommit: { cpuPercent: 2_000, memoryPercent: 0, storagePercent: 0 },
+  overcommit: { ...noOvercommit, cpuPercent: 2_000, memoryPercent: 0, storagePercent: 0 },
   clusterPublicHostname: "lab.invalid",
   policies: { enabled: true, admitted: [{ namespace: "traefik" }], facts: { ranges: [], apiServer: [] } },
 };

@@ -1,4 +1,5 @@
 /** What every tenant is promised, a test for each promise: leases as we make them, on a real cluster. */
+
 import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
 import { readFileSync } from "node:fs";
@@ -13,6 +14,7 @@ import { watchNodes } from "../../src/cluster/network/watched-nodes.ts";
 import { fieldsOf, recordsOf } from "../../src/kube/json-fields.ts";
 import { kinds } from "../../src/kube/kinds.ts";
 import type { PolicySettings } from "../../src/kube/objects/network-policies.ts";
+import { noOvercommit } from "../../src/market/overcommit.ts";
 import { realClock } from "../../src/runtime/clock.ts";
 import { eventually } from "../eventually.ts";
 import { refusal } from "../kube-objects.ts";
@@ -60,7 +62,7 @@ describe("a lease on the lab", { skip: labIsMissing }, async () => {
   if (labIsMissing) return;
   const endTurn = await shareNode("isolation");
   const policies = await policiesOfTheLab();
-  const overcommit = { cpuPercent: 0, memoryPercent: 0, storagePercent: 0 };
+  const overcommit = noOvercommit;
   const settings = { overcommit, clusterPublicHostname: "lab.invalid", policies };
   const [ours, theirs] = await Promise.all([runLease(kube, sdl, settings), runLease(kube, sdl, settings)]);
   // Together: each takes some seconds.

@@ -14,12 +14,24 @@ test("gpus and persistent volumes are never overcommitted, everything on a node 
     ephemeralBytes: gi,
     volumes: [volume("ram", gi, false), volume("beta3", 4n * gi), volume("beta3", gi)],
   });
-  const overcommit = { cpuPercent: 50, memoryPercent: 100, storagePercent: 100 };
+  const overcommit = { ...noOvercommit, cpuPercent: 50, memoryPercent: 100, storagePercent: 100 };
   const demands = demandOf([unit], overcommit);
   assert.ok(Array.isArray(demands));
   assert.deepEqual(demands[0]?.amounts, [600n, gi, gi / 2n, 2n, 2n]);
   assert.deepEqual(demands[0]?.classes, new Map([["beta3", 5n * gi]]));
   assert.deepEqual(volumesOf(demands), new Map([["beta3", 15n * gi]]));
+});
+
+test("a replica that asks for no disk of its node has the default set aside, as its pod requests it", () => {
+  const unit = sampleUnit({ cpuMilli: 7n, memoryBytes: 11n, volumes: [volume("beta3", gi)] });
+  const none = { ...unit, storage: unit.storage.slice(1) };
+  const overcommit = { ...noOvercommit, storagePercent: 100, defaultDiskBytes: 4n * gi };
+  const amountsOf = (given: typeof noOvercommit) => {
+    const demands = demandOf([none], given);
+    return Array.isArray(demands) && demands[0]?.amounts;
+  };
+  assert.deepEqual(amountsOf(noOvercommit), [7n, 11n, gi, 0n, 1n]);
+  assert.deepEqual(amountsOf(overcommit), [7n, 11n, 2n * gi, 0n, 1n]);
 });
 
 test("a demand without overcommit is what was asked for", () => {

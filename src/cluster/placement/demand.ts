@@ -3,7 +3,7 @@ import type { Fits } from "../../market/fit.ts";
 import { type CardDemand, readCardDemands } from "../../market/gpu-attributes.ts";
 import type { ResourceUnit, UnitResources } from "../../market/group-spec.ts";
 import { addTo } from "../../market/group-totals.ts";
-import { committed, type Overcommit } from "../../market/overcommit.ts";
+import { committed, diskBytesOf, type Overcommit } from "../../market/overcommit.ts";
 import { volumeKind } from "../../market/volume-kind.ts";
 import type { Amounts } from "./room.ts";
 
@@ -68,7 +68,8 @@ function claimOf(unit: UnitResources, overcommit: Overcommit): Omit<Claim, "node
   return { ...demand, cards: typeof cards === "string" ? undefined : cards[0] };
 }
 
-function replicaDemand(unit: UnitResources, { cpuPercent, memoryPercent, storagePercent }: Overcommit) {
+function replicaDemand(unit: UnitResources, overcommit: Overcommit) {
+  const { cpuPercent, memoryPercent, storagePercent } = overcommit;
   const asked = [unit.cpu.milli, unit.memory.bytes, unit.gpu.count, ...unit.storage.map(({ bytes }) => bytes)];
   if (asked.some((amount) => amount < 0n)) return "asks for less than nothing";
   let memoryBytes = unit.memory.bytes;
@@ -89,7 +90,7 @@ function replicaDemand(unit: UnitResources, { cpuPercent, memoryPercent, storage
   const amounts = [
     committed(unit.cpu.milli, cpuPercent),
     committed(memoryBytes, memoryPercent),
-    committed(ephemeralBytes, storagePercent),
+    committed(diskBytesOf(ephemeralBytes, overcommit), storagePercent),
     unit.gpu.count,
     volumes,
   ];

@@ -222,7 +222,7 @@ test("volumes in memory are memory, ephemeral ones are summed, persistent ones b
 
 test("with overcommit, less is set aside than was asked for", () => {
   const room = openRoom(cluster([sampleNode("a", { cpuMilli: 10_000n, memoryBytes: 2n * gi })]));
-  const overcommit = { cpuPercent: 50, memoryPercent: 100, storagePercent: 0 };
+  const overcommit = { ...noOvercommit, cpuPercent: 50, memoryPercent: 100, storagePercent: 0 };
   const units = [sampleUnit({ cpuMilli: 15_000n, memoryBytes: 4n * gi })];
   assert.equal(place(room, units).fits, false);
   const fit = place(room, units, { overcommit });

@@ -2,7 +2,7 @@
 import type { Fit, Fits } from "../../market/fit.ts";
 import { cardAttribute } from "../../market/gpu-attributes.ts";
 import type { ResourceUnit, UnitResources } from "../../market/group-spec.ts";
-import { noOvercommit, type Overcommit } from "../../market/overcommit.ts";
+import { asAsked, type Overcommit } from "../../market/overcommit.ts";
 import { limits } from "../../runtime/limits.ts";
 import { demandOf } from "./demand.ts";
 import { exactFit } from "./exact-fit.ts";
@@ -22,7 +22,7 @@ export interface PlaceOptions {
 }
 
 export function place(room: Room, units: readonly ResourceUnit[], options: PlaceOptions = {}): Fit {
-  const { overcommit = noOvercommit, steps = searchSteps } = options;
+  const { overcommit = asAsked, steps = searchSteps } = options;
   const search = openSearch(room, steps);
   try {
     return placeIn(search, units, overcommit);

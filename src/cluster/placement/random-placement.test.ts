@@ -16,7 +16,7 @@ import {
 import { runs } from "../../../test/runs.ts";
 import { counts } from "../../../test/thorough.ts";
 import type { Fit } from "../../market/fit.ts";
-import { noOvercommit } from "../../market/overcommit.ts";
+import { asAsked } from "../../market/overcommit.ts";
 import { createSeededRandom, type Random } from "../../runtime/random.ts";
 import { claimsOf } from "./demand.ts";
 import { type PlaceOptions, place } from "./place.ts";
@@ -81,7 +81,7 @@ test("the same cluster and the same group give the same placement, whatever happ
     const first = place(room, unitsOf(sample));
     for (const other of [randomCase(random, 4), randomCase(random, 4)]) {
       const fit = place(room, unitsOf(other));
-      const claims = fit.fits ? claimsOf(fit, noOvercommit) : [];
+      const claims = fit.fits ? claimsOf(fit, asAsked) : [];
       for (const claim of claims) room.take(claim);
       place(room, unitsOf(sample));
       for (const claim of claims.toReversed()) room.giveBack(claim);
@@ -105,7 +105,7 @@ test("a cluster that is filled group by group never gives more than it has, and 
       const { plans } = randomCase(random, 4);
       const fit = place(room, unitsOf({ picture, plans }));
       if (!fit.fits) continue;
-      const claims = claimsOf(fit, noOvercommit);
+      const claims = claimsOf(fit, asAsked);
       assert.equal(claims.length, fit.replicas.length);
       for (const claim of claims) room.take(claim);
       taken.push(claims);

@@ -1,9 +1,10 @@
 /** Kinds of plain values: texts, choices, switches, numbers, times, paths. */
 import { z } from "zod";
+import { formatBytes, parseQuantity } from "../../market/quantity.ts";
 import { invariant } from "../../runtime/invariant.ts";
 import { nearest } from "../nearest.ts";
 import { formatDuration, parseDuration } from "./duration.ts";
-import { BadValue, commaList, type Format, type TextFormat, textFormat } from "./format.ts";
+import { BadValue, commaList, type Format, readAsMarket, type TextFormat, textFormat } from "./format.ts";
 
 /** Free text; with a pattern, text of that shape. */
 export function text(expects: string, pattern?: RegExp, placeholder = "<text>"): TextFormat<string> {
@@ -92,6 +93,21 @@ export const derivationIndex = whole(0, 2 ** 31 - 1);
 
 /** A count without a bound of its own still has to be a number that is exact. */
 export const count = whole(0, Number.MAX_SAFE_INTEGER);
+
+/** The kubelet keeps five log files of 10 MiB for each container, which count as well. */
+const leastDiskBytes = 64n * 1024n ** 2n;
+
+export const diskSize: TextFormat<bigint> = textFormat({
+  expects: "a size of at least 64Mi like 512Mi or 1Gi",
+  placeholder: "<size>",
+  show: formatBytes,
+  read(given) {
+    const quantity = readAsMarket(() => parseQuantity(given));
+    if (quantity instanceof BadValue) return quantity;
+    const bytes = quantity.nano / 10n ** 9n;
+    return bytes < leastDiskBytes ? new BadValue("it must be at least 64Mi") : bytes;
+  },
+});
 
 /** A hundredfold is more than anybody overcommits; beyond it somebody wrote something else than percent. */
 export const percent = whole(0, 10_000, "a whole number of percent", "<percent>");

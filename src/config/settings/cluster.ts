@@ -1,5 +1,5 @@
 import { domain, endpoint, hostname, kubernetesName } from "../formats/addresses.ts";
-import { choice, count, duration, onOff, path, percent } from "../formats/plain.ts";
+import { choice, count, diskSize, duration, onOff, path, percent } from "../formats/plain.ts";
 import { belowUserHome, dead, group, operators, optional, setting } from "../setting.ts";
 
 export const clusterGroup = group({
@@ -41,6 +41,10 @@ export const clusterGroup = group({
     overcommitStoragePercent: setting("overcommit-pct-storage", percent, {
       default: "0",
       doc: "Ephemeral storage sold beyond what the nodes have.",
+    }),
+    defaultEphemeralStorage: setting("default-ephemeral-storage", diskSize, {
+      default: "1Gi",
+      doc: "Disk of a node that each replica of a service gets, and that is set aside for it, if its tenant asks for none; a container that writes more is evicted.",
     }),
     dockerImagePullSecretsName: optional("docker-image-pull-secrets-name", kubernetesName, {
       doc: "The pull secret for workloads that bring none.",

@@ -1,5 +1,5 @@
 /** The one container of a service's pods. */
-import { committed } from "../../market/overcommit.ts";
+import { committed, diskBytesOf } from "../../market/overcommit.ts";
 import { gpuResources } from "./cards.ts";
 import { environment } from "./environment.ts";
 import type { ObjectSettings } from "./lease-workload.ts";
@@ -41,13 +41,13 @@ function resources(workload: ServiceWorkload, { overcommit }: ObjectSettings): o
   const { cpu, memory } = service.resources;
   const cpuMilli = BigInt(cpu.units.val);
   const memoryBytes = BigInt(memory.size.val);
-  const disk = diskBytes(service);
+  const disk = diskBytesOf(diskBytes(service), overcommit);
   const gpus = gpuResources(workload);
   return {
     limits: {
       cpu: `${cpuMilli}m`,
       memory: `${memoryBytes + memoryVolumeBytes(service)}`,
-      "ephemeral-storage": `${disk > 0n ? disk : unaskedDiskBytes}`,
+      "ephemeral-storage": `${disk}`,
       ...gpus,
     },
     requests: {
@@ -58,6 +58,3 @@ function resources(workload: ServiceWorkload, { overcommit }: ObjectSettings): o
     },
   };
 }
-
-/** Who asked for none of the node's disk still writes a log there: five files of 10 MiB, by the kubelet's own rule. */
-const unaskedDiskBytes = 64n * 1_024n * 1_024n;

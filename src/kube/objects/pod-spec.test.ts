@@ -3,6 +3,7 @@ import { test } from "node:test";
 import { objectSettings, sampleLease, sampleResources, sampleService } from "../../../test/lease-samples.ts";
 import type { UnitResources } from "../../market/group-spec.ts";
 import type { ManifestService } from "../../market/manifest.ts";
+import { noOvercommit } from "../../market/overcommit.ts";
 import type { ObjectSettings } from "./lease-workload.ts";
 import { podSpec } from "./pod-spec.ts";
 import { claimTemplates } from "./volumes.ts";
@@ -75,7 +76,7 @@ function withGpus(count: number, ...attributes: readonly string[]) {
 }
 
 test("what was paid for is the limit, and what is sold twice is set aside once", () => {
-  const overcommit = { cpuPercent: 1_000, memoryPercent: 100, storagePercent: 300 };
+  const overcommit = { ...noOvercommit, cpuPercent: 1_000, memoryPercent: 100, storagePercent: 300 };
   const resources = withVolumes(["default", gibi]);
   const [{ resources: amounts }] = podOf({ resources }, { overcommit }).containers;
   assert.deepEqual(amounts.limits, { cpu: "100m", memory: "134217728", "ephemeral-storage": `${gibi}` });
@@ -91,10 +92,15 @@ test("several volumes on the node's disk are one amount, and memory volumes add 
   assert.equal(amounts.requests["memory"], "134217728");
 });
 
-test("who asks for none of the node's disk has room for a log, and no more", () => {
-  const [{ resources: amounts }] = podOf({ resources: withVolumes(["db", gibi, "beta2", true]) }).containers;
-  assert.equal(amounts.limits["ephemeral-storage"], "67108864");
-  assert.equal(amounts.requests["ephemeral-storage"], "0");
+test("a service that asks for none of the node's disk has the default, as a limit and set aside", () => {
+  const service = { resources: withVolumes(["db", gibi, "beta2", true]) };
+  const amountsOf = (settings: Partial<ObjectSettings> = {}) => {
+    const [{ resources }] = podOf(service, settings).containers;
+    return [resources.limits["ephemeral-storage"], resources.requests["ephemeral-storage"]];
+  };
+  assert.deepEqual(amountsOf(), [`${gibi}`, `${gibi}`]);
+  const overcommit = { ...noOvercommit, storagePercent: 300, defaultDiskBytes: 2n * gibi };
+  assert.deepEqual(amountsOf({ overcommit }), [`${2n * gibi}`, `${gibi / 2n}`]);
 });
 
 test("a volume is mounted where the tenant wants it, on the node's disk too", () => {
