@@ -1,7 +1,9 @@
 /** A tenant's day with leases, over TLS: what is sent, what is told of it, to whom, and until when. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { fieldsOf, recordsOf } from "../src/kube/json-fields.ts";
 import { kinds } from "../src/kube/kinds.ts";
+import { sharingAnnotation } from "../src/kube/objects/metallb.ts";
 import { readSdl } from "../src/market/sdl/sdl.ts";
 import { limits } from "../src/runtime/limits.ts";
 import { eventually } from "./eventually.ts";
@@ -64,7 +66,8 @@ test("a tenant's day with leases", async (t) => {
       const read = code === 200 ? (JSON.parse(body) as Status) : undefined;
       const services = Object.values(read?.services ?? {});
       const isReady = services.length === 2 && services.every((each) => each["ready_replicas"] === 1);
-      return isReady && Object.keys(read?.ips ?? {}).length > 0 ? read : undefined;
+      const isReached = Object.keys(read?.ips ?? {}).length > 0 && Array.isArray(read?.services["page"]?.["uris"]);
+      return isReady && isReached ? read : undefined;
     });
     assert.deepEqual(Object.keys(seen), ["services", "forwarded_ports", "ips"]);
     const hosts = JSON.stringify(seen.services["page"]?.["uris"]);
@@ -79,9 +82,34 @@ test("a tenant's day with leases", async (t) => {
         { ...forwarded, port: 9_000, proto: "UDP" },
       ],
     );
-    assert.deepEqual(seen.ips, { page: [{ Port: 7_000, ExternalPort: 7_000, Protocol: "TCP", IP: "203.0.113.7" }] });
+    assert.deepEqual(seen.ips, { page: [{ Port: 7_000, ExternalPort: 7_000, Protocol: "TCP", IP: "192.0.2.1" }] });
     assert.deepEqual(await as("GET", "/lease/7/1/1/manifest"), [200, manifest]);
   });
+
+  await t.test(
+    "only NodePort Services are forwarded ports, and an address is shown only while the lease has it",
+    async () => {
+      const { server } = cluster;
+      const shown = async () => JSON.parse((await status(7))[1]) as Status;
+      const balancer = server.list(kinds.service).find(({ metadata }) => metadata.name === "page-ip-7000-tcp");
+      assert.ok(balancer);
+      // As the Go provider's IP operator makes it.
+      const [port] = recordsOf(fieldsOf(balancer["spec"])["ports"]);
+      assert.ok(Number(port?.["nodePort"]) > 0);
+      assert.deepEqual(Object.keys((await shown()).forwarded_ports ?? {}), ["page"]);
+      const shareWith = (key: string | undefined) => {
+        const { resourceVersion: _, ...metadata } = balancer.metadata;
+        const annotations = { ...metadata.annotations, ...(key !== undefined && { [sharingAnnotation]: key }) };
+        server.update(kinds.service, { ...balancer, metadata: { ...metadata, annotations } }, "test");
+      };
+      shareWith(`${tenant.address}-ip-before`);
+      await eventually("the renamed endpoint is hidden", async () => JSON.stringify((await shown()).ips) === "{}");
+      shareWith(undefined);
+      await eventually("the address is shown again", async () => "page" in ((await shown()).ips ?? {}));
+      server.delete(kinds.service, balancer.metadata);
+      await eventually("the address goes with its Service", async () => JSON.stringify((await shown()).ips) === "{}");
+    },
+  );
 
   await t.test("a token for one service shows and takes back nothing of another", async () => {
     const scope = ["status", "get-manifest", "send-manifest"];

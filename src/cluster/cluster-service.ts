@@ -18,7 +18,6 @@ import { createQueue } from "../runtime/queue.ts";
 import type { Random } from "../runtime/random.ts";
 import { measureAddresses } from "./addresses/address-metrics.ts";
 import type { IpOperator } from "./addresses/ip-operator.ts";
-import { createKnownAddresses } from "./addresses/known-addresses.ts";
 import { type CapacityKeeper, createCapacityKeeper } from "./capacity-keeper.ts";
 import { measureCluster } from "./cluster-metrics.ts";
 import { type ClusterDocument, clusterConditions, documentOf, inventoryJson, statusJson } from "./cluster-status.ts";
@@ -172,11 +171,9 @@ export function createClusterService({ overcommit, leases }: ClusterOptions, gro
       occurrences.open(scope);
       running = { keeper: own, leaseKeeper, health, reclaimer, reconciler, occurrences };
       const readUsage = createUsageReading({ kube, clock, log });
-      const stopping = new AbortController();
-      scope.onStop(() => stopping.abort());
       const tenants = createTenantLeases({
         ...{ chain, leases: leaseKeeper, health: health.view, clock },
-        addresses: ipOperator && createKnownAddresses({ operator: ipOperator, signal: stopping.signal, clock, log }),
+        leasesAddresses: ipOperator !== undefined,
         staticHosts: options.hosts,
         hostHealth: (host) => hostnameFeed?.of(host),
         publicHost: options.clusterPublicHostname,

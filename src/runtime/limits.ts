@@ -846,8 +846,6 @@ export const limits = {
   addressesOldMs: 2 * minute,
   /** Leases that are asked about at once; each is a question to the API server for the operator. */
   addressesLeasesAtOnce: 4,
-  /** Leases whose addresses are remembered for their tenants: more than a pool of addresses has. */
-  addressesKnown: 4_096,
   /** How long what nothing asks for may take to go before a person is told, as the network documents it. */
   addressCleanUpMs: 5 * minute,
   /** How often all of it is counted anew, whatever was heard. */

@@ -29,6 +29,10 @@ export function addressesSeen(
   return seen;
 }
 
-function whatFor({ sharingKey, protocol, externalPort }: Omit<LeasedService, "address">): string {
+function whatFor({
+  sharingKey,
+  protocol,
+  externalPort,
+}: Pick<LeasedService, "sharingKey" | "protocol" | "externalPort">): string {
   return `${sharingKey} ${protocol} ${externalPort}`;
 }

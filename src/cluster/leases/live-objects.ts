@@ -39,7 +39,7 @@ export interface LiveObject {
   readonly isRolling?: boolean;
   /** Of a workload: how many of its replicas are how far, as its controller counted them. */
   readonly counts?: ReplicaCounts;
-  /** Of a Service that is reached by ports of the nodes. */
+  /** Of a Service of type NodePort. */
   readonly nodePorts?: readonly NodePort[];
   /** Of a Service that the IP operator made. */
   readonly leased?: LeasedService;
@@ -208,7 +208,9 @@ function countsOf(kind: Kind, object: KubeObject): ReplicaCounts {
 }
 
 function nodePortsOf(object: KubeObject): { nodePorts?: readonly NodePort[] } {
-  const ports = recordsOf(fieldsOf(object["spec"])["ports"]).filter(({ nodePort }) => numberOf(nodePort) > 0);
+  const spec = fieldsOf(object["spec"]);
+  // Services of type LoadBalancer may have node ports too; the tenant did not request those.
+  const ports = spec["type"] === "NodePort" ? recordsOf(spec["ports"]) : [];
   if (ports.length === 0) return {};
   return {
     nodePorts: ports.map(({ port, targetPort, nodePort, protocol }) => ({

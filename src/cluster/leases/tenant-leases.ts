@@ -5,12 +5,12 @@ import { mirrorTrouble } from "../../chain/mirror-trouble.ts";
 import { runs } from "../../chain/records.ts";
 import type { KubeObject } from "../../kube/kube.ts";
 import { serviceLabel } from "../../kube/objects/lease-labels.ts";
+import { sharingKey } from "../../kube/objects/leased-ip.ts";
 import { readManifestResource } from "../../kube/objects/read-manifest-resource.ts";
-import { formatLeaseId, formatOrderId, type LeaseId } from "../../market/ids.ts";
+import { formatLeaseId, type LeaseId } from "../../market/ids.ts";
 import { leaseNamespace } from "../../market/lease-namespace.ts";
 import type { Clock } from "../../runtime/clock.ts";
 import { limits } from "../../runtime/limits.ts";
-import type { KnownAddresses } from "../addresses/known-addresses.ts";
 import type { HealthView, Trouble } from "../health/lease-health.ts";
 import type { HostHealth } from "../hostnames/hostname-feed.ts";
 import { hostsWanted, type StaticHosts } from "../hostnames/hosts-wanted.ts";
@@ -23,8 +23,7 @@ interface TenantLeasesDeps {
   readonly chain: Pick<Chain, "mirror">;
   readonly leases: Pick<LeaseKeeper, "live" | "hostnames" | "states" | "moves" | "trouble">;
   readonly health: HealthView;
-  /** Undefined where IP addresses are not leased. */
-  readonly addresses: KnownAddresses | undefined;
+  readonly leasesAddresses: boolean;
   readonly staticHosts: StaticHosts;
   /** How a name is doing; undefined where nobody knows. */
   readonly hostHealth: (host: string) => HostHealth | undefined;
@@ -38,7 +37,8 @@ interface Wants {
   /** With the service that each leads to, in order. */
   readonly hosts: readonly { readonly host: string; readonly service: string }[];
   readonly hasForwardedPorts: boolean;
-  readonly hasAddresses: boolean;
+  /** Sharing keys of its leased addresses. */
+  readonly addressKeys: ReadonlySet<string>;
 }
 
 interface Workload {
@@ -49,7 +49,7 @@ interface Workload {
 export type TenantLeases = ReturnType<typeof createTenantLeases>;
 
 export function createTenantLeases(deps: TenantLeasesDeps) {
-  const { chain, leases, health, addresses, staticHosts, hostHealth, publicHost, clock } = deps;
+  const { chain, leases, health, leasesAddresses, staticHosts, hostHealth, publicHost, clock } = deps;
   const { live, hostnames, states } = leases;
   /** An object of a cache is never changed, and goes when another takes its place. */
   const wantsOf = new WeakMap<KubeObject, Wants>();
@@ -99,7 +99,7 @@ export function createTenantLeases(deps: TenantLeasesDeps) {
         // Until the operator has followed a move, it tells of the lease that had it.
         return known?.lease === key ? [{ host, service, health: known.health, why: known.why }] : [];
       }),
-      addresses: wants.hasAddresses ? addresses?.of(formatOrderId(id)) : undefined,
+      addresses: leasesAddresses && wants.addressKeys.size > 0 ? leasedAddresses(name, wants.addressKeys) : undefined,
       errors: [...errorsOf(state), ...troublesOf(key)],
     } as const;
   }
@@ -121,6 +121,15 @@ export function createTenantLeases(deps: TenantLeasesDeps) {
     };
     return [...live.services(namespace)].flatMap((object) => {
       return (object.nodePorts ?? []).map((port) => portOf(object, port));
+    });
+  }
+
+  /** From the Services themselves: the address of one that is gone may be another tenant's by now. */
+  function leasedAddresses(namespace: string, keys: ReadonlySet<string>) {
+    const services = [...live.services(namespace)].sort((a, b) => (a.name < b.name ? -1 : 1));
+    return services.flatMap(({ leased, deletingSinceMs }) => {
+      if (leased?.address === undefined || deletingSinceMs !== undefined || !keys.has(leased.sharingKey)) return [];
+      return [{ ...leased, address: leased.address }];
     });
   }
 
@@ -160,7 +169,7 @@ function readWants(resource: KubeObject, lease: LeaseId, staticHosts: StaticHost
     hosts: hosts.sort((a, b) => (a.host < b.host ? -1 : 1)),
     // As the network asks it: a port 80 that is not said to be one from outside too counts, and has none.
     hasForwardedPorts: expose.some(({ global, externalPort }) => global && externalPort !== 80),
-    hasAddresses: expose.some(({ ip }) => ip !== ""),
+    addressKeys: new Set(expose.flatMap(({ ip }) => (ip === "" ? [] : sharingKey(lease.owner, ip)))),
   };
 }
 

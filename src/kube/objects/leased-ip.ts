@@ -6,7 +6,7 @@ import { base32Hex } from "../../market/lease-namespace.ts";
 import { fieldsOf, recordsOf, textOf } from "../json-fields.ts";
 import { kinds } from "../kinds.ts";
 import type { KubeObject } from "../kube.ts";
-import { idLabels, leaseOfLabels } from "./lease-labels.ts";
+import { idLabels, leaseOfLabels, serviceLabel } from "./lease-labels.ts";
 import type { DesiredObject } from "./lease-workload.ts";
 import { writeLeaseId } from "./manifest-resource.ts";
 import { givenAddresses, metalLbWord } from "./metallb.ts";
@@ -43,6 +43,9 @@ export function endpointKey(endpoint: string): string {
 /** A Service that the IP operator made for a port. */
 export interface LeasedService {
   readonly sharingKey: string;
+  readonly service: string;
+  /** Of the container. */
+  readonly port: number;
   readonly externalPort: number;
   readonly protocol: string;
   /** Undefined while it has none. */
@@ -51,10 +54,18 @@ export interface LeasedService {
 
 export function readLeasedService(object: KubeObject): LeasedService | undefined {
   const sharingKey = metalLbWord(object.metadata.annotations, "allow-shared-ip");
-  const [{ port, protocol } = {}] = recordsOf(fieldsOf(object["spec"])["ports"]);
   if (sharingKey === "" || object.metadata.labels?.["akash.network/service-target"] === undefined) return undefined;
+  const { ports, selector } = fieldsOf(object["spec"]);
+  const [{ port, targetPort, protocol } = {}] = recordsOf(ports);
   const [address] = givenAddresses(object);
-  return { sharingKey, externalPort: Number(port), protocol: textOf(protocol) ?? "TCP", address };
+  return {
+    sharingKey,
+    service: textOf(fieldsOf(selector)[serviceLabel]) ?? "",
+    port: Number(targetPort ?? port),
+    externalPort: Number(port),
+    protocol: textOf(protocol) ?? "TCP",
+    address,
+  };
 }
 
 export function leasedIpName({
