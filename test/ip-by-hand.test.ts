@@ -10,7 +10,7 @@ import { leaseOf, openIpStage } from "./ip-stage.ts";
 const [ann, ben] = [leaseOf(1, 1), leaseOf(2, 3)];
 
 test("an address that a person pinned in another spelling is counted once", async (t) => {
-  const stage = await openIpStage(t, { pool: "2001:db8::1/128" });
+  const stage = await openIpStage(t, { pool: "2001:db8::1/128", clusterIp: "fd00::1" });
   stage.declare(ann);
   await stage.settled();
   await stage.removeMetalLb();
@@ -97,9 +97,8 @@ test("no address comes from a pool that is not leased, and one that did stays wh
   const stage = await openIpStage(t);
   stage.declare(ann);
   await stage.settled();
-  // The administrator's pools are renamed under the tenant's feet.
-  stage.setPool("default", ["192.0.2.0/30"]);
-  stage.setPool("another", ["172.30.0.200/30"]);
+  stage.setPool("tenants", ["192.0.2.0/30"]);
+  await stage.restart(undefined, { pool: "tenants" });
   await stage.settled();
   stage.declare(ben);
   await stage.settled();

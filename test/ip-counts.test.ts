@@ -41,7 +41,10 @@ for (const [what, addresses, total] of cases) {
   test(`a pool of ${what} is counted as MetalLB counts it`, async (t) => {
     const { counts, endpoint } = await servePage(t);
     counts.total = total;
-    const stage = await openIpStage(t, { pool: "", operator: { metalLb: endpoint } });
+    const stage = await openIpStage(t, {
+      ...{ pool: "", operator: { metalLb: endpoint } },
+      ...(addresses.every((range) => range.includes(":")) && { clusterIp: "fd00::1" }),
+    });
     stage.setPool("default", addresses);
     const types = () => stage.operator.conditions.map(({ type }) => type).join();
     /** A real socket takes real time: a minute passes at each look. */

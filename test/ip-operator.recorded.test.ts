@@ -30,6 +30,14 @@ const objectRows: readonly Row[] = [
     why: "further ports ask for the address that the first one has: MetalLB may share it, but does not have to",
     is: ({ at, recorded }) => at === "spec.loadBalancerIP" && recorded === undefined,
   },
+  {
+    why: "MetalLB since 0.14.9 reads its annotations under a new prefix, and warns of the old one",
+    is: ({ at, recorded }) => at.startsWith("metadata.annotations.metallb.io/") && recorded === undefined,
+  },
+  {
+    why: "a leased address needs no port of the nodes",
+    is: ({ at, ours }) => at === "spec.allocateLoadBalancerNodePorts" && ours === false,
+  },
 ];
 
 /** Those that the server and MetalLB put in. */
@@ -127,7 +135,11 @@ interface AnswerRow {
 const answerRows: readonly AnswerRow[] = [
   { why: "the length of every answer is known", of: /./, at: /^header (transfer-encoding|content-length)$/ },
   { why: "we are another program", of: /^version$/, at: /^body\./ },
-  { why: "what is free is told, and of each pool", of: /^usage/, at: /^body\.(Free|Pools)/ },
+  {
+    why: "what is free is reported, of each pool too, and for which provider",
+    of: /^usage/,
+    at: /^body\.(Free|Pools|Provider)/,
+  },
   { why: "one port may be had with both protocols: each is shown, with its own", of: /^state/, at: /^body\./ },
   { why: "metrics are told", of: /^metrics$/, at: /^(status|header .*|body.*)$/ },
   { why: "a port that is asked for no longer is not served", of: /^ip lease status after an update/, at: /^body\[/ },

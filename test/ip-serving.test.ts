@@ -46,7 +46,7 @@ test("one pending address wedges nothing: the provider reads the others, and wha
     );
   assert.deepEqual(await addresses(ann), ["172.30.0.200:80"]);
   assert.deepEqual(await addresses(ben), []);
-  assert.deepEqual(await client.usage(never), { total: 1n, inUse: 1n });
+  assert.deepEqual(await client.usage(never), { total: 1n, inUse: 1n, provider });
 });
 
 test("a blind operator tells no usage, and what leases have as it was last seen", async (t) => {
@@ -63,18 +63,18 @@ test("a blind operator tells no usage, and what leases have as it was last seen"
 
 test("what is in use is told at once, not after a while: the next bid must not promise it", async (t) => {
   const { stage, client } = await openServed(t, { pool: "172.30.0.200-172.30.0.201" });
-  assert.deepEqual(await client.usage(never), { total: 2n, inUse: 0n });
+  assert.deepEqual(await client.usage(never), { total: 2n, inUse: 0n, provider });
   stage.declare(ann);
   await stage.settled(1_000);
-  assert.deepEqual(await client.usage(never), { total: 2n, inUse: 1n });
+  assert.deepEqual(await client.usage(never), { total: 2n, inUse: 1n, provider });
   // Several ports of one address, and several leases on it, are one address.
   stage.declare(ann, { externalPort: 81 });
   stage.declare(leaseOf(1, 2), { externalPort: 82 });
   await stage.settled(1_000);
-  assert.deepEqual(await client.usage(never), { total: 2n, inUse: 1n });
+  assert.deepEqual(await client.usage(never), { total: 2n, inUse: 1n, provider });
   stage.setPool("default", ["172.30.0.200-172.30.0.215"]);
   await stage.settled(1_000);
-  assert.deepEqual(await client.usage(never), { total: 16n, inUse: 1n });
+  assert.deepEqual(await client.usage(never), { total: 16n, inUse: 1n, provider });
 });
 
 test("of two that want the last address at once one gets it, and the other when it is free again", async (t) => {
@@ -84,7 +84,7 @@ test("of two that want the last address at once one gets it, and the other when 
   await stage.settled(30_000);
   const given = () => stage.shown().filter((each) => each.endsWith("172.30.0.200"));
   assert.equal(given().length, 1);
-  assert.deepEqual(await client.usage(never), { total: 1n, inUse: 1n });
+  assert.deepEqual(await client.usage(never), { total: 1n, inUse: 1n, provider });
   const [first = ""] = given();
   const [winner, loser] = first.includes("of 1 ") ? [ann, ben] : [ben, ann];
   assert.equal(stage.operator.ignored.isFlagged(loser), true);
@@ -158,10 +158,10 @@ test("MetalLB's own counts are compared once a minute, and nothing depends on th
 });
 
 test("a pool of IPv6 has more addresses than a message has room for, and is told of all the same", async (t) => {
-  const { stage, client } = await openServed(t, { pool: "2001:db8::/56" });
+  const { stage, client } = await openServed(t, { pool: "2001:db8::/56", clusterIp: "fd00::1" });
   await stage.settled();
   assert.equal(stage.operator.usage.total, 2n ** 72n);
-  assert.deepEqual(await client.usage(never), { total: 2n ** 72n, inUse: 0n });
+  assert.deepEqual(await client.usage(never), { total: 2n ** 72n, inUse: 0n, provider });
   const grpc = await startGrpc(stage.operator, { host: "127.0.0.1", port: 0, clock: realClock, log: silentLog });
   t.after(() => grpc.close());
   const asked = openGrpcClient(t, `http://127.0.0.1:${grpc.port}`);

@@ -52,6 +52,8 @@ export interface IpStageOptions {
   /** Of MetalLB's pool `default`; none where it is empty. */
   readonly pool?: string;
   readonly ranges?: readonly string[];
+  /** Of the API server's own Service, by which the family of all others is known. */
+  readonly clusterIp?: string;
   /** Without, MetalLB is not there. */
   readonly metalLb?: boolean;
   readonly seed?: number;
@@ -62,7 +64,14 @@ export interface IpStageOptions {
 export type IpStage = Awaited<ReturnType<typeof openIpStage>>;
 
 export async function openIpStage(owner: Owner, options: IpStageOptions = {}) {
-  const { pool = "172.30.0.200-172.30.0.203", ranges = [], metalLb = true, seed = 1, log = silentLog } = options;
+  const {
+    pool = "172.30.0.200-172.30.0.203",
+    ranges = [],
+    clusterIp,
+    metalLb = true,
+    seed = 1,
+    log = silentLog,
+  } = options;
   const clock = createVirtualClock();
   const cluster = createSimulatedCluster({}, { clock, random: createSeededRandom(seed), log: silentLog });
   for (const definition of readDefinitions()) cluster.server.create(kinds.customResourceDefinition, definition, "test");
@@ -99,6 +108,16 @@ export async function openIpStage(owner: Owner, options: IpStageOptions = {}) {
         "admin",
       );
     else cluster.server.create(kinds.ipAddressPool, object, "admin");
+  }
+
+  function setClusterIp(clusterIP: string): void {
+    const at = { name: "kubernetes", namespace: "default" };
+    if (!cluster.server.get(kinds.namespace, { name: at.namespace }))
+      cluster.server.create(kinds.namespace, { metadata: { name: at.namespace } }, "test");
+    if (cluster.server.get(kinds.service, at)) cluster.server.delete(kinds.service, at);
+    const ipFamilies = [clusterIP.includes(":") ? "IPv6" : "IPv4"];
+    const spec = { clusterIP, clusterIPs: [clusterIP], ipFamilies, ports: [{ port: 443 }] };
+    cluster.server.create(kinds.service, { metadata: at, spec }, "test");
   }
 
   function namespaceOf(lease: LeaseId): string {
@@ -175,7 +194,10 @@ export async function openIpStage(owner: Owner, options: IpStageOptions = {}) {
     };
   }
 
+  if (clusterIp !== undefined) setClusterIp(clusterIp);
   if (metalLb) bringMetalLb();
+  // Its pod is ready before the operator looks.
+  await clock.advance(100);
   if (metalLb && pool !== "") setPool("default", [pool]);
   let life = startOperator();
   owner.after(async () => {
@@ -191,6 +213,7 @@ export async function openIpStage(owner: Owner, options: IpStageOptions = {}) {
     clock,
     cluster,
     setPool,
+    setClusterIp,
     namespaceOf,
     declare,
     withdraw,
@@ -199,6 +222,14 @@ export async function openIpStage(owner: Owner, options: IpStageOptions = {}) {
     get metalLb(): MetalLb | undefined {
       return played?.metalLb;
     },
+    /** As the kubelet reports it. */
+    setControllerReady(isReady: boolean): void {
+      const at = { namespace: metalLbNamespace, name: "controller" };
+      const status = { conditions: [{ type: "Ready", status: isReady ? "True" : "False" }] };
+      const pod = cluster.server.get(kinds.pod, at);
+      if (pod) cluster.server.updateStatus(kinds.pod, { ...pod, status }, "kubelet");
+    },
+    /** Its process ends, and its pod stays ready. */
     async removeMetalLb() {
       await played?.stop();
       played = undefined;

@@ -54,7 +54,9 @@ export function createCapacityKeeper(deps: KeeperDeps) {
     monotonicMs: () => clock.monotonicMs(),
   });
   const { leased } = addresses;
-  const pool = ipOperator ? createAddressPool({ operator: ipOperator, leased, clock, log }) : noAddresses;
+  const pool = ipOperator
+    ? createAddressPool({ operator: ipOperator, leased, provider: chain.provider, clock, log })
+    : noAddresses;
   const placeNow = (units: readonly ResourceUnit[]) => place(book.room, units, { overcommit });
   const pods = createLeasePods(kube);
   const claims = createLeaseClaims(kube);

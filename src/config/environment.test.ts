@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
 import { test } from "node:test";
 import { showDecimal } from "../market/decimal.ts";
 import type { Environment } from "./environment.ts";
@@ -149,6 +150,12 @@ test("the environments of the operators that the network's charts run are taken 
   assert.deepEqual(warnings, []);
   assert.equal(values.ignoreListAgeLimitMs, 726 * 3_600_000);
   assert.equal(values.inventoryConfig, "/akash/config.yaml");
+});
+
+test("the IP operator does not start with the account of the example in deploy/operator-ip.yaml", () => {
+  const yaml = readFileSync(new URL("../../deploy/operator-ip.yaml", import.meta.url), "utf8");
+  const [, example = ""] = /name: AP_PROVIDER\n\s+value: (\S+)/.exec(yaml) ?? [];
+  assert.match(refusal({ AP_PROVIDER: example }), /AP_PROVIDER/);
 });
 
 test("AP_ wins over AKASH_, and an empty variable is as good as none", () => {

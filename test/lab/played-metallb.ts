@@ -30,6 +30,9 @@ export async function bringMetalLb(owner: Owner) {
   const admin = openKube(own, places.kubeconfig, { fieldManager: "admin" });
   for (const each of metalLbDefinitions()) await admin.apply(kinds.customResourceDefinition, each);
   const kube = openKube(own, places.kubeconfig, { fieldManager: "metallb-controller" });
+  // No pod of a namespace is accepted before.
+  const account = { namespace: metalLbNamespace, name: "default" };
+  await eventually("the service account", () => admin.get(kinds.serviceAccount, account));
   const stopping = new AbortController();
   const running = createMetalLb({ kube, clock: realClock, random: realRandom, log: silentLog }).run(stopping.signal);
   owner.after(async () => {

@@ -207,6 +207,7 @@ export function createMetalLb(deps: MetalLbDeps) {
       return `${lines.join("\n")}\n`;
     },
     async run(signal: AbortSignal): Promise<void> {
+      await showPod(kube);
       services = watchServices();
       pools = watchPools();
       try {
@@ -216,6 +217,16 @@ export function createMetalLb(deps: MetalLbDeps) {
       }
     },
   };
+}
+
+/** The pod that the real controller would run in; no scheduler takes it. */
+async function showPod(kube: Kube): Promise<void> {
+  const metadata = { name: "controller", namespace: metalLbNamespace, labels: { component: "controller" } };
+  const spec = { schedulerName: "none", containers: [{ name: "controller", image: "metallb" }] };
+  await kube.apply(kinds.pod, { metadata, spec });
+  const conditions = [{ type: "Ready", status: "True" }];
+  const ready: PatchOperation = { op: "add", path: "/status/conditions", value: conditions };
+  await kube.patch(kinds.pod, metadata, [ready], { subresource: "status" });
 }
 
 /** No Service has this name: theirs have a slash. */

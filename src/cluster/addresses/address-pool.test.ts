@@ -8,6 +8,7 @@ import { whileTimePasses } from "../../../test/while-time-passes.ts";
 import { createSimulatedCluster } from "../../box/cluster/simulated-kube.ts";
 import { kinds } from "../../kube/kinds.ts";
 import type { Kube } from "../../kube/kube.ts";
+import { parseAddress } from "../../market/address.ts";
 import { createVirtualClock, realClock } from "../../runtime/clock.ts";
 import { limits } from "../../runtime/limits.ts";
 import { silentLog } from "../../runtime/log.ts";
@@ -16,7 +17,7 @@ import { createAddressPool, noAddresses } from "./address-pool.ts";
 import { createIpOperator, type Get } from "./ip-operator.ts";
 import { createGet } from "./reach-operator.ts";
 
-const owner = "akash1yhsycm64jqyq0wwpgcmwuuse55u5ajuv0w6vny";
+const owner = parseAddress("akash1yhsycm64jqyq0wwpgcmwuuse55u5ajuv0w6vny");
 const noKube = new Promise<Kube>(() => undefined);
 
 async function stage(t: Owner, total?: number) {
@@ -28,6 +29,7 @@ async function stage(t: Owner, total?: number) {
   const pool = createAddressPool({
     operator: createIpOperator(get),
     leased: () => leased,
+    provider: owner,
     clock,
     log: silentLog,
   });
@@ -114,6 +116,25 @@ test("answers that nobody can use are told of, and asked for again", async (t) =
   operator.total = 7;
   await next();
   assert.equal(pool.free, 7n);
+});
+
+test("no address is promised by an IP operator that serves another provider", async (t) => {
+  const { operator, pool, next } = await stage(t);
+  const usage = (provider: string) => () => ({
+    status: 200,
+    body: `{"Available":4,"InUse":0,"Provider":"${provider}"}`,
+  });
+  const other = "akash1qqqsyqcyq5rqwzqfpg9scrgwpugpzysnwduagr";
+  operator.fault = usage(other);
+  await eventually("the first answer", () => pool.lastError);
+  await next();
+  assert.equal(
+    pool.trouble,
+    `the IP operator has not told how many addresses are free yet: it serves ${other}, not ${owner}: correct its AP_PROVIDER`,
+  );
+  operator.fault = usage(owner);
+  await next();
+  assert.deepEqual([pool.trouble, pool.free], [undefined, 4n]);
 });
 
 test("an operator that hangs is left after a while", async (t) => {

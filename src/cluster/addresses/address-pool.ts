@@ -1,4 +1,5 @@
 /** The IP addresses that can be leased, as the IP operator tells of them. */
+import type { Address } from "../../market/address.ts";
 import { type Clock, sleep } from "../../runtime/clock.ts";
 import { reasonOf } from "../../runtime/errors.ts";
 import { inParallel } from "../../runtime/in-parallel.ts";
@@ -37,11 +38,13 @@ interface AddressPoolDeps {
   readonly operator: IpOperator;
   /** The orders whose leases should have their addresses by now. */
   readonly leased: () => Iterable<string>;
+  /** Ours, whose leases the operator must serve. */
+  readonly provider: Address;
   readonly clock: Clock;
   readonly log: Log;
 }
 
-export function createAddressPool({ operator, leased, clock, log }: AddressPoolDeps): AddressPool {
+export function createAddressPool({ operator, leased, provider, clock, log }: AddressPoolDeps): AddressPool {
   const listeners: (() => void)[] = [];
   const counts = { answers: 0, errors: 0, leaseErrors: 0 };
   let usage: AddressUsage | undefined;
@@ -55,7 +58,10 @@ export function createAddressPool({ operator, leased, clock, log }: AddressPoolD
 
   async function askUsage(signal: AbortSignal): Promise<void> {
     try {
-      usage = await operator.usage(signal);
+      const { provider: served, ...counted } = await operator.usage(signal);
+      if (served !== undefined && served !== provider)
+        throw new Error(`it serves ${served}, not ${provider}: correct its AP_PROVIDER`);
+      usage = counted;
     } catch (thrown) {
       signal.throwIfAborted();
       const reason = reasonOf(thrown);

@@ -8,6 +8,8 @@ export interface AddressUsage {
   /** Of the pool. */
   readonly total: bigint;
   readonly inUse: bigint;
+  /** Whose leases get addresses; the Go provider's IP operator does not say. */
+  readonly provider?: string | undefined;
 }
 
 export interface IpOperator {
@@ -31,7 +33,7 @@ const count = z.int().nonnegative();
 /** Pools of IPv6 have more addresses than can be counted exactly here; nobody misses one of them. */
 const amount = z.number().refine((value) => Number.isInteger(value) && value >= 0);
 /** What it calls available is all that the pool has. */
-const usageShape = z.object({ Available: amount, InUse: amount });
+const usageShape = z.object({ Available: amount, InUse: amount, Provider: z.string().optional() });
 /** One entry per port; several may share an address. */
 const leaseShape = z.array(
   z.object({
@@ -58,8 +60,8 @@ export function createIpOperator(get: Get): IpOperator {
 
   return {
     async usage(signal) {
-      const { Available, InUse } = await read("/usage", usageShape, undefined, signal);
-      return { total: BigInt(Available), inUse: BigInt(InUse) };
+      const { Available, InUse, Provider } = await read("/usage", usageShape, undefined, signal);
+      return { total: BigInt(Available), inUse: BigInt(InUse), ...(Provider && { provider: Provider }) };
     },
     async portsOf(orderId, signal) {
       const path = `/ip-lease-status/${formatOrderId(parseOrderId(orderId))}`;

@@ -67,7 +67,7 @@ export const operatorsGroup = group({
     metalLbPool: setting("metal-lb-pool", kubernetesName, {
       default: "default",
       usedBy: ip,
-      doc: "MetalLB's pool of addresses to lease.",
+      doc: "MetalLB's pool of addresses to lease; `default` means every pool that assigns by itself.",
     }),
     ipRange: setting("ip-range", addressRanges, {
       default: "",

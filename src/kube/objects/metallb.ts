@@ -14,9 +14,8 @@ import type { Labels } from "./lease-labels.ts";
 /** Where MetalLB and its pools are. */
 export const metalLbNamespace = "metallb-system";
 
-/** As the network's IP operator writes it; MetalLB reads the newer prefix first, and this one still. */
+/** As the Go provider's IP operator writes it. */
 export const sharingAnnotation = "metallb.universe.tf/allow-shared-ip";
-export const poolAnnotation = "metallb.universe.tf/address-pool";
 /** Written by MetalLB. */
 export const allocatedAnnotation = "metallb.io/ip-allocated-from-pool";
 
@@ -24,6 +23,11 @@ type Word = "allow-shared-ip" | "address-pool" | "loadBalancerIPs";
 
 export function metalLbWord(annotations: Labels | undefined, word: Word): string {
   return annotations?.[`metallb.io/${word}`] ?? annotations?.[`metallb.universe.tf/${word}`] ?? "";
+}
+
+/** Under both prefixes: MetalLB before 0.14.9 reads only the older one, later versions warn of it. */
+export function metalLbAnnotations(word: Word, value: string): Labels {
+  return { [`metallb.io/${word}`]: value, [`metallb.universe.tf/${word}`]: value };
 }
 
 /** The address that a Service asks for; empty where any will do. */
@@ -61,6 +65,14 @@ export function readPool({ metadata: { name }, ...object }: KubeObject): MetalLb
     avoidsBuggy: spec["avoidBuggyIPs"] === true,
     isRestricted: spec["serviceAllocation"] !== undefined,
   };
+}
+
+/** By the labels of MetalLB's manifests and of its Helm chart. */
+export function isReadyController({ metadata: { labels = {}, deletionTimestamp }, ...pod }: KubeObject): boolean {
+  const isController = ["component", "app.kubernetes.io/component"].some((label) => labels[label] === "controller");
+  if (!isController || deletionTimestamp !== undefined) return false;
+  const conditions = recordsOf(fieldsOf(pod["status"])["conditions"]);
+  return conditions.some(({ type, status }) => type === "Ready" && status === "True");
 }
 
 function readIfRange(value: unknown): AddressRange[] {

@@ -34,7 +34,7 @@ interface AddressLoopDeps {
   readonly supply: Pick<Supply, "poolFor" | "shortage">;
   readonly ignored: IgnoreList;
   /** How an address stands after a look; nothing once there is nothing to tell. */
-  readonly tell: (key: string, conditions: readonly Condition[], ports: readonly LeasedPort[]) => void;
+  readonly tell: (key: string, looked: Looked) => void;
   readonly clock: Clock;
   readonly log: Log;
 }
@@ -48,6 +48,10 @@ export function createAddressLoop(options: AddressLoopOptions, deps: AddressLoop
   const without = new Set<string>();
   /** Keys that MetalLB is to give one, whichever is free. */
   const hopeful = new Set<string>();
+  /** Since when a key waits for an address that MetalLB could assign. */
+  const awaited = new Map<string, number>();
+  /** The resources of a key that were last seen without an address. */
+  const unassigned = new Map<string, ReadonlySet<string>>();
 
   async function look(key: string, signal: AbortSignal): Promise<Outcome> {
     const trouble = view.trouble;
@@ -57,6 +61,7 @@ export function createAddressLoop(options: AddressLoopOptions, deps: AddressLoop
     // Who asks for nothing any more may have a Service that cannot be deleted.
     const left = balancers.flatMap(({ deleting, ours }) => (deleting ? [] : ours.lease));
     ignored.forget(key, [...leasesOf(ports), ...left]);
+    noteUnassigned(key, ports);
     const note: Note = (type, message) => void conditions.push({ type, subject: key, message });
     let pauseMs = 0;
     const contested: Turn["contested"] = (message, forMs) => {
@@ -72,8 +77,21 @@ export function createAddressLoop(options: AddressLoopOptions, deps: AddressLoop
       const failures = Array.from(leasesOf(ports), (lease) => ({ lease, error }));
       return afterFailure(key, error, failures, note);
     } finally {
-      tell(key, conditions, ports);
+      tell(key, { conditions, ports, assigned: newlyAssigned(key, ports) });
     }
+  }
+
+  /** Those that have an address now and had none when this process saw them before. */
+  function newlyAssigned(key: string, ports: readonly LeasedPort[]): LeasedPort[] {
+    const assigned = ports.filter((port) => unassigned.get(key)?.has(port.resource) && view.addressOf(port));
+    unassigned.delete(key);
+    noteUnassigned(key, ports);
+    return assigned;
+  }
+
+  function noteUnassigned(key: string, ports: readonly LeasedPort[]): void {
+    const without = ports.filter((port) => view.addressOf(port) === undefined).map(({ resource }) => resource);
+    if (without.length > 0) unassigned.set(key, new Set([...(unassigned.get(key) ?? []), ...without]));
   }
 
   function afterFailure(key: string, error: ProviderError, failures: readonly Failure[], note: Note): Outcome {
@@ -142,6 +160,7 @@ export function createAddressLoop(options: AddressLoopOptions, deps: AddressLoop
   async function over(key: string, signal: AbortSignal): Promise<Outcome> {
     without.delete(key);
     hopeful.delete(key);
+    awaited.delete(key);
     cleaning.delete(key);
     await range.release(key, signal);
     return done();
@@ -202,6 +221,8 @@ export function createAddressLoop(options: AddressLoopOptions, deps: AddressLoop
 
   function outcomeOf(key: string, { truth, plan, pending, short }: Standing, isLate: boolean, note: Note): Outcome {
     hopeful.delete(key);
+    if (!isAwaiting(truth, pending) || (short && short.type !== "MetalLbSilent")) awaited.delete(key);
+    else if (!awaited.has(key)) awaited.set(key, clock.monotonicMs());
     if (short && truth.ports.length > 0) {
       without.add(key);
       note(short.type, short.error.message);
@@ -229,7 +250,25 @@ export function createAddressLoop(options: AddressLoopOptions, deps: AddressLoop
     get hopeful(): Iterable<string> {
       return hopeful;
     },
+    /** Of the one that waits longest, by the monotonic clock. */
+    get awaitedSinceMs(): number | undefined {
+      const [first] = awaited.values();
+      return first;
+    },
+    /** Of another time of leading. */
+    forget(): void {
+      awaited.clear();
+      unassigned.clear();
+    },
   };
+}
+
+/** What a look at an address came to. */
+export interface Looked {
+  readonly conditions: readonly Condition[];
+  readonly ports: readonly LeasedPort[];
+  /** Those that have an address since. */
+  readonly assigned: readonly LeasedPort[];
 }
 
 type Note = (type: ConditionType, message: string) => void;
@@ -253,6 +292,13 @@ interface Standing {
 /** Each once, however many ports it has. */
 function leasesOf(ports: readonly LeasedPort[]): Iterable<LeaseId> {
   return new Map(ports.map(({ namespace, lease }) => [namespace, lease])).values();
+}
+
+/** A Service is there to which MetalLB could assign any free address, or the one of its pool. */
+function isAwaiting({ balancers, poolAddress }: AddressTruth, pending: readonly LeasedPort[]): boolean {
+  const isWaiting = ({ deleting, addresses, ours }: OwnBalancer) =>
+    !deleting && addresses.length === 0 && (ours.pin === "" || ours.pin === poolAddress);
+  return pending.length > 0 && balancers.some(isWaiting);
 }
 
 /** Nothing is there that nothing asks for. */

@@ -3,15 +3,10 @@ import { createHash } from "node:crypto";
 import { fieldsOf, recordsOf, textOf } from "../../kube/json-fields.ts";
 import type { KubeObject, ObjectAt } from "../../kube/kube.ts";
 import { idLabels, leaseOfLabels, serviceLabel } from "../../kube/objects/lease-labels.ts";
-import {
-  givenAddresses,
-  metalLbWord,
-  poolAnnotation,
-  requestedAddress,
-  sharingAnnotation,
-} from "../../kube/objects/metallb.ts";
+import { givenAddresses, metalLbAnnotations, metalLbWord, requestedAddress } from "../../kube/objects/metallb.ts";
 import { type OwnedFields, ownedFields } from "../../kube/owned-fields.ts";
 import type { Address } from "../../market/address.ts";
+import { readIpAddress } from "../../market/address-range.ts";
 import type { LeaseId } from "../../market/ids.ts";
 import { base32Hex } from "../../market/lease-namespace.ts";
 import type { LeasedPort } from "./leased-port.ts";
@@ -26,6 +21,8 @@ export interface Balancer {
   readonly uid: string | undefined;
   readonly createdAt: string;
   readonly deleting: boolean;
+  /** Of its cluster IP. */
+  readonly family: 4 | 6 | undefined;
   /** Those that it has. */
   readonly addresses: readonly string[];
   /** Written by us, whatever somebody made of it since. */
@@ -62,13 +59,15 @@ export function readBalancer(object: KubeObject, provider: Address, fieldManager
     managedFields = [],
     labels,
   } = object.metadata;
-  const isBalancer = fieldsOf(object["spec"])["type"] === "LoadBalancer";
+  const { type, clusterIP } = fieldsOf(object["spec"]);
+  const isBalancer = type === "LoadBalancer";
   return {
     namespace,
     name,
     uid,
     createdAt: creationTimestamp,
     deleting: deletionTimestamp !== undefined,
+    family: readIpAddress(textOf(clusterIP) ?? "")?.family,
     addresses: isBalancer ? givenAddresses(object) : [],
     isMade: managedFields.some(({ manager }) => manager === fieldManager),
     isTenants: labels?.[serviceLabel] !== undefined,
@@ -144,10 +143,15 @@ export function desiredBalancer({ port, name, pin, pool }: Wanted): KubeObject {
       name,
       namespace,
       labels: { ...idLabels(lease), ...targetLabels },
-      annotations: { [sharingAnnotation]: sharingKey, ...(pool !== undefined && { [poolAnnotation]: pool }) },
+      annotations: {
+        ...metalLbAnnotations("allow-shared-ip", sharingKey),
+        ...(pool !== undefined && metalLbAnnotations("address-pool", pool)),
+      },
     },
     spec: {
       type: "LoadBalancer",
+      // Tenants are reached by the address; the cluster has only 2,768 node ports.
+      allocateLoadBalancerNodePorts: false,
       ...(pin !== undefined && { loadBalancerIP: pin }),
       selector: { "akash.network": "true", [serviceLabel]: service },
       ports: [{ name, protocol, port: externalPort, targetPort }],

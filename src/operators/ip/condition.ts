@@ -11,6 +11,7 @@ export type ConditionType =
   | "PoolExhausted"
   | "PoolMissing"
   | "MetalLbMissing"
+  | "MetalLbSilent"
   | "RangeOverlap"
   | "OutsideRange"
   | "AddressPending"

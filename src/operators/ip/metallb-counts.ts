@@ -32,19 +32,19 @@ export function createCountsCheck(endpoint: MetalLbEndpoint, { clock, log }: { c
   let differed: string | undefined;
   let lasting: string | undefined;
 
-  async function fetchCounts(pool: string, signal: AbortSignal): Promise<Counts> {
+  async function fetchCounts(pools: readonly string[], signal: AbortSignal): Promise<Counts> {
     const answer = await fetch(url, { redirect: "manual", signal });
     const text = await bodyOf(answer, limits.metalLbMetricsBytes);
     if (answer.status !== 200) throw new Error(`HTTP ${answer.status}`);
-    return readCounts(text, pool);
+    return readCounts(text, pools);
   }
 
   return {
     /** Whatever goes wrong is told, and nothing depends on it. */
-    async look(pool: string, signal: AbortSignal): Promise<void> {
+    async look(pools: readonly string[], signal: AbortSignal): Promise<void> {
       try {
         const limitMs = limits.metalLbMetricsMs;
-        counts = await inTime({ limitMs, clock, signal }, (until) => fetchCounts(pool, until));
+        counts = await inTime({ limitMs, clock, signal }, (until) => fetchCounts(pools, until));
         unreadable = undefined;
       } catch (thrown) {
         signal.throwIfAborted();
@@ -78,10 +78,18 @@ function isAsMany(theirs: number, ours: bigint): boolean {
 }
 
 /** A pool that is not among them has none, as the network's operator reads it. */
-function readCounts(text: string, pool: string): Counts {
+function readCounts(text: string, pools: readonly string[]): Counts {
+  const lines = text.split("\n");
   const read = (name: string) => {
-    const value = text.split("\n").find((line) => line.startsWith(`${name}{pool=${JSON.stringify(pool)}}`));
-    return Number(value?.split(" ").at(-1) ?? 0);
+    const starts = pools.map((pool) => `${name}{pool=${JSON.stringify(pool)}}`);
+    const values = starts.map(
+      (start) =>
+        lines
+          .find((line) => line.startsWith(start))
+          ?.split(" ")
+          .at(-1) ?? 0,
+    );
+    return values.reduce<number>((sum, value) => sum + Number(value), 0);
   };
   return { total: read("metallb_allocator_addresses_total"), inUse: read("metallb_allocator_addresses_in_use_total") };
 }

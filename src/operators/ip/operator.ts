@@ -12,10 +12,9 @@ import { limits } from "../../runtime/limits.ts";
 import { createQueue } from "../../runtime/queue.ts";
 import type { OperatorGround } from "../ground.ts";
 import { createIgnoreList, type IgnoreListOptions } from "../ignore-list.ts";
-import { createAddressLoop } from "./address-loop.ts";
+import { createAddressLoop, type Looked } from "./address-loop.ts";
 import type { Condition } from "./condition.ts";
-import { recordConditions } from "./condition-events.ts";
-import type { LeasedPort } from "./leased-port.ts";
+import { recordLook } from "./condition-events.ts";
 import { createCountsCheck, type MetalLbEndpoint } from "./metallb-counts.ts";
 import { overallConditions } from "./overall-conditions.ts";
 import { createOwnRange } from "./own-range.ts";
@@ -68,7 +67,7 @@ export function startIpOperator(options: IpOperatorOptions, deps: IpOperatorDeps
   );
   const apply = createPacedApply(kube, clock);
   const range = createOwnRange(ranges, { view, kube, apply, provider });
-  const supply = createSupply(pool, { view, range, kube });
+  const supply = createSupply(pool, { view, range, kube, clock, awaitedSinceMs: () => loop.awaitedSinceMs });
   const loop = createAddressLoop(
     { provider, manifestNamespace, retryDelayMs },
     { kube, apply, view, range, supply, ignored, tell, clock, log },
@@ -91,17 +90,17 @@ export function startIpOperator(options: IpOperatorOptions, deps: IpOperatorDeps
     if (now !== undefined && isOther) for (const key of hopeful) queue.add(key);
   }
 
-  function tell(key: string, now: readonly Condition[], ports: readonly LeasedPort[]): void {
-    if (now.length === 0) conditions.delete(key);
-    else conditions.set(key, now);
+  function tell(key: string, looked: Looked): void {
+    if (looked.conditions.length === 0) conditions.delete(key);
+    else conditions.set(key, looked.conditions);
     changed();
-    recordConditions(now, ports, { recorder: events, view, manifestNamespace });
+    recordLook(looked, { recorder: events, view, manifestNamespace });
   }
 
   async function count(signal: AbortSignal): Promise<void> {
     for (;;) {
       await supply.lookForOtherVersions(signal);
-      await check?.look(pool, signal);
+      await check?.look(supply.poolNames, signal);
       onAddresses();
       const difference = check && ranges.length === 0 ? check.compare(supply.whole) : undefined;
       if (difference !== undefined) log.info("address counts differ from those of MetalLB", { reason: difference });
@@ -135,6 +134,7 @@ export function startIpOperator(options: IpOperatorOptions, deps: IpOperatorDeps
       await queue.run(leading);
     } finally {
       conditions.clear();
+      loop.forget();
       ignored.clear();
     }
   }

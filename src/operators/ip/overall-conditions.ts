@@ -13,7 +13,7 @@ interface Overall {
 }
 
 export function* overallConditions({ view, range, supply, check }: Overall): Iterable<Condition> {
-  const stale = view.trouble;
+  const stale = view.trouble ?? view.controllerUnknown;
   if (stale !== undefined) yield { type: "Stale", subject: "", message: stale };
   const short = supply.shortage();
   if (short) yield { type: short.type, subject: "", message: short.error.message };

@@ -40,6 +40,10 @@ export function createOwnRange(ranges: readonly AddressRange[], { view, kube, ap
     return read !== undefined && ranges.some((range) => isWithin(read, range));
   }
 
+  function isOfFamily(address: string): boolean {
+    return readIpAddress(address)?.family === view.family;
+  }
+
   /**
    * All that is somebody's: of pools, Services and those that we are about to give. What a Service asks for is its own also
    * while its pool is lost, as all are when MetalLB is installed anew.
@@ -63,20 +67,22 @@ export function createOwnRange(ranges: readonly AddressRange[], { view, kube, ap
   function keptAddress(key: string, pool: SeenPool | undefined, balancers: readonly OwnBalancer[]): string | undefined {
     const address = pool?.own?.address;
     if (address === undefined || balancers.some(({ addresses }) => addresses.includes(address))) return address;
-    return taken(key).has(address) ? undefined : address;
+    return taken(key).has(address) || !isOfFamily(address) ? undefined : address;
   }
 
   /** In one step with the claim. The one that its Services had or ask for, before any other. */
   function claim(key: string, balancers: readonly OwnBalancer[]): string | undefined {
     const used = taken(key);
+    const isFree = (each: string) => isInRange(each) && isOfFamily(each) && !used.has(each);
     const before = balancers.flatMap(({ addresses, ours }) => [...addresses, ours.pin]);
-    const address = [claims.get(key) ?? "", ...before].find((each) => isInRange(each) && !used.has(each)) ?? free(used);
+    const address = [claims.get(key) ?? "", ...before].find(isFree) ?? free(used);
     if (address !== undefined) claims.set(key, address);
     return address;
   }
 
   function free(used: ReadonlySet<string>): string | undefined {
     for (const { family, first, last } of ranges) {
+      if (family !== view.family) continue;
       for (let value = first; value <= last; value += 1n) {
         const address = ipAddressText({ family, value } satisfies IpAddress);
         if (!used.has(address)) return address;

@@ -1,10 +1,12 @@
 /** What addresses there are to give: how many, of which pool, and why none can be had. */
 import { apiVersionOf, kinds } from "../../kube/kinds.ts";
 import type { Kube } from "../../kube/kube.ts";
-import { metalLbNamespace, poolHas } from "../../kube/objects/metallb.ts";
+import { poolHas, poolSize } from "../../kube/objects/metallb.ts";
 import { readIpAddress } from "../../market/address-range.ts";
+import type { Clock } from "../../runtime/clock.ts";
 import { ProviderError } from "../../runtime/errors.ts";
 import type { ConditionType } from "./condition.ts";
+import type { SeenPool } from "./own-pool.ts";
 import type { OwnRange } from "./own-range.ts";
 import { type AddressUsage, addressUsage, type PoolCounts, wholeUsage } from "./usage.ts";
 import type { IpView } from "./view.ts";
@@ -13,6 +15,9 @@ interface SupplyDeps {
   readonly view: IpView;
   readonly range: OwnRange;
   readonly kube: Pick<Kube, "serves">;
+  readonly clock: Clock;
+  /** Since when, by the monotonic clock, a Service has waited for an address that MetalLB could assign. */
+  readonly awaitedSinceMs: () => number | undefined;
 }
 
 /** Why no new address can be had. */
@@ -21,47 +26,86 @@ export interface Shortage {
   readonly error: ProviderError;
 }
 
-/** A pool of this name is not named by the network's habit, where MetalLB takes addresses from no other by itself. */
-const defaultPool = "default";
+/** With this name Services name no pool, as with the Go provider: MetalLB takes any pool that assigns by itself. */
+const anyPool = "default";
+
+/** MetalLB assigns within a second or two; while its controller is replaced, within a few more. */
+export const controllerSilentMs = 30_000;
 
 export type Supply = ReturnType<typeof createSupply>;
 
-/** Of MetalLB's pool of that name, or of the range where there is one. */
-export function createSupply(poolName: string, { view, range, kube }: SupplyDeps) {
+/** Of MetalLB's pools, or of the range where there is one. */
+export function createSupply(poolName: string, { view, range, kube, clock, awaitedSinceMs }: SupplyDeps) {
   const { ranges } = range;
   let otherVersion: string | undefined;
   let usage: AddressUsage | undefined;
 
+  function foreignPools(): SeenPool[] {
+    return [...view.pools.list()].filter(({ own }) => !own);
+  }
+
+  function leasedPools(): { readonly isAny: boolean; readonly pools: readonly SeenPool[] } {
+    const all = foreignPools();
+    const named = all.filter(({ name }) => name === poolName);
+    // A pool `default` that assigns nothing by itself can only be there to be named.
+    const isAny = poolName === anyPool && named.every(assignsByItself);
+    return { isAny, pools: isAny ? all.filter(assignsByItself) : named };
+  }
+
   function currentUsage(): AddressUsage {
-    // What nobody could be given is not there.
-    if (view.metalLbMissing !== undefined || range.overlap() !== undefined)
-      return addressUsage(undefined, [], new Set());
+    // What cannot be assigned is no capacity.
+    if (missing() !== undefined || range.overlap() !== undefined || isSilent()) return noUsage;
+    return countedUsage();
+  }
+
+  function countedUsage(): AddressUsage {
     usage ??= countUsage();
     return usage;
   }
 
   function countUsage(): AddressUsage {
     const given = view.given();
-    const pools = [...view.pools.list()].filter(({ own }) => !own);
-    if (ranges.length === 0)
-      return addressUsage(
-        pools.find(({ name }) => name === poolName),
-        pools,
-        given,
-      );
+    const { family } = view;
+    const pools = foreignPools();
+    if (ranges.length === 0) return addressUsage(leasedPools().pools, pools, { given, family });
     const held = [...view.pools.list()].flatMap(({ own }) => own?.address ?? []);
     const whole = { name: range.text, ranges, avoidsBuggy: false };
-    return addressUsage(whole, [whole, ...pools], new Set([...given, ...held]));
+    return addressUsage([whole], [whole, ...pools], { given: new Set([...given, ...held]), family });
+  }
+
+  function missing(): string | undefined {
+    const kindMissing = view.metalLbMissing;
+    return kindMissing === undefined ? view.controllerMissing : (otherVersion ?? kindMissing);
+  }
+
+  function isSilent(): boolean {
+    const sinceMs = awaitedSinceMs();
+    return sinceMs !== undefined && clock.monotonicMs() - sinceMs > controllerSilentMs;
+  }
+
+  function poolMissing(): string | undefined {
+    const { isAny, pools } = leasedPools();
+    if (ranges.length === 0 && pools.length === 0) {
+      const names = Array.from(view.pools.list(), ({ name }) => name).join(", ") || "none";
+      return `MetalLB has no IPAddressPool ${poolName}${isAny ? ", and none that assigns by itself" : ""}: there are ${names}`;
+    }
+    const sources = ranges.length === 0 ? pools : [{ name: range.text, ranges, avoidsBuggy: false }];
+    if (sources.some((source) => poolSize(source, view.family) > 0n)) return undefined;
+    const names = sources.map(({ name }) => name).join(", ");
+    return `${names} has no IPv${view.family} addresses, the family of this cluster's Services`;
   }
 
   return {
     get usage(): AddressUsage {
       return currentUsage();
     },
-    /** All of the pool of MetalLB's, of either family. */
+    /** The pools that leases get addresses from. */
+    get poolNames(): readonly string[] {
+      return leasedPools().pools.map(({ name }) => name);
+    },
+    /** All of these, of either family. */
     get whole(): PoolCounts {
-      const pool = view.pools.get({ namespace: metalLbNamespace, name: poolName });
-      return pool ? wholeUsage(pool, view.given()) : { total: 0n, inUse: 0n };
+      return wholeUsage(leasedPools().pools, view.given());
     },
     /** Counted anew when somebody next wants to know. */
     changed(): void {
@@ -72,35 +116,38 @@ export function createSupply(poolName: string, { view, range, kube }: SupplyDeps
      * that is asked for may be of another pool, from before; then that one is not to be contradicted.
      */
     poolFor(pin: string | undefined): string | undefined {
+      const { isAny, pools } = leasedPools();
       const address = pin === undefined ? undefined : readIpAddress(pin);
-      const pool = view.pools.get({ namespace: metalLbNamespace, name: poolName });
-      if (address && !(pool && poolHas(pool, address))) return undefined;
-      const giving = [...view.pools.list()].filter(({ autoAssign, isRestricted }) => autoAssign && !isRestricted);
-      const isOnlyOne = giving.length === 1 && giving[0]?.name === defaultPool;
-      return poolName === defaultPool && isOnlyOne ? undefined : poolName;
+      if (isAny || (address && !pools.some((pool) => poolHas(pool, address)))) return undefined;
+      return poolName;
     },
     shortage(): Shortage | undefined {
-      const missing = view.metalLbMissing;
-      if (missing !== undefined) {
-        const reason = otherVersion ?? missing;
+      const reason = missing();
+      if (reason !== undefined)
         return { type: "MetalLbMissing", error: new ProviderError("AKP_METALLB_MISSING", { reason }) };
-      }
       // Then what is wrong is told elsewhere.
       if (view.trouble !== undefined) return undefined;
       const overlap = range.overlap();
       if (overlap !== undefined)
         return { type: "RangeOverlap", error: new ProviderError("AKP_ADDRESS_RANGE_OVERLAP", { reason: overlap }) };
-      const names = [...view.pools.list()].map(({ name }) => name);
-      if (ranges.length === 0 && !names.includes(poolName)) {
-        const details = { pool: poolName, pools: names.join(", ") || "none" };
-        return { type: "PoolMissing", error: new ProviderError("AKP_ADDRESS_POOL_MISSING", details) };
-      }
-      return currentUsage().free <= 0n ? exhausted() : undefined;
+      const noPool = poolMissing();
+      if (noPool !== undefined)
+        return { type: "PoolMissing", error: new ProviderError("AKP_ADDRESS_POOL_MISSING", { reason: noPool }) };
+      if (countedUsage().free <= 0n) return exhausted();
+      if (!isSilent()) return undefined;
+      const seconds = controllerSilentMs / 1_000;
+      return { type: "MetalLbSilent", error: new ProviderError("AKP_METALLB_SILENT", { seconds }) };
     },
     async lookForOtherVersions(signal: AbortSignal): Promise<void> {
       otherVersion = view.metalLbMissing === undefined ? undefined : await findOtherVersion(kube, signal);
     },
   };
+}
+
+const noUsage = addressUsage([], [], { given: new Set(), family: 4 });
+
+function assignsByItself({ autoAssign, isRestricted }: SeenPool): boolean {
+  return autoAssign && !isRestricted;
 }
 
 export function exhausted(): Shortage {

@@ -23,11 +23,6 @@ export interface AddressUsage {
 type Countable = Pick<MetalLbPool, "name" | "ranges" | "avoidsBuggy">;
 
 /** Of the addresses that somebody has, each is counted once. */
-function poolUsage(pool: Countable, given: ReadonlySet<string>): PoolUsage {
-  // Services are of IPv4 where a cluster has both; of a pool without, they are of IPv6.
-  return { name: pool.name, ...familyUsage(pool, poolSize(pool, 4) > 0n ? 4 : 6, given) };
-}
-
 function familyUsage(pool: Countable, family: 4 | 6, given: ReadonlySet<string>): PoolCounts {
   const total = poolSize(pool, family);
   // By what they are, not by how they are written: a person pins "2001:DB8::0:1", and MetalLB gives "2001:db8::1".
@@ -41,15 +36,25 @@ function familyUsage(pool: Countable, family: 4 | 6, given: ReadonlySet<string>)
   return { total, inUse };
 }
 
-/** Of both families, as MetalLB itself counts. */
-export function wholeUsage(pool: Countable, given: ReadonlySet<string>): PoolCounts {
-  const [four, six] = [familyUsage(pool, 4, given), familyUsage(pool, 6, given)];
-  return { total: four.total + six.total, inUse: four.inUse + six.inUse };
+function sumOf(counts: readonly PoolCounts[]): PoolCounts {
+  return counts.reduce((sum, { total, inUse }) => ({ total: sum.total + total, inUse: sum.inUse + inUse }), {
+    total: 0n,
+    inUse: 0n,
+  });
 }
 
-export function addressUsage(leased: Countable | undefined, pools: readonly Countable[], given: ReadonlySet<string>) {
-  const all = pools.map((pool) => poolUsage(pool, given));
-  if (!leased) return { total: 0n, inUse: 0n, free: 0n, pools: all };
-  const { total, inUse } = poolUsage(leased, given);
+/** Of both families, as MetalLB itself counts. */
+export function wholeUsage(pools: readonly Countable[], given: ReadonlySet<string>): PoolCounts {
+  return sumOf(pools.flatMap((pool) => [familyUsage(pool, 4, given), familyUsage(pool, 6, given)]));
+}
+
+/** Of the family that the cluster's Services have; `leased` are those of the pools that leases get addresses from. */
+export function addressUsage(
+  leased: readonly Countable[],
+  pools: readonly Countable[],
+  { given, family }: { readonly given: ReadonlySet<string>; readonly family: 4 | 6 },
+): AddressUsage {
+  const { total, inUse } = sumOf(leased.map((pool) => familyUsage(pool, family, given)));
+  const all = pools.map((pool) => ({ name: pool.name, ...familyUsage(pool, family, given) }));
   return { total, inUse, free: total - inUse, pools: all };
 }

@@ -1,15 +1,15 @@
 /** What the cluster has of leased addresses: resources that ask for them, Services that have them, MetalLB's pools. */
-import { firstTrouble } from "../../kube/cache-trouble.ts";
+import { cacheTrouble, firstTrouble } from "../../kube/cache-trouble.ts";
 import { kinds } from "../../kube/kinds.ts";
 import type { Change, Kube } from "../../kube/kube.ts";
 import { leasedIpName } from "../../kube/objects/leased-ip.ts";
-import { metalLbNamespace, poolHas } from "../../kube/objects/metallb.ts";
+import { isReadyController, metalLbNamespace, poolHas } from "../../kube/objects/metallb.ts";
 import type { Address } from "../../market/address.ts";
 import { readIpAddress } from "../../market/address-range.ts";
 import { ProviderError } from "../../runtime/errors.ts";
 import type { Scope } from "../../runtime/lifecycle.ts";
 import { wakeBoth } from "../wake-both.ts";
-import { type Balancer, type OwnBalancer, placeOf, plainName, readBalancer } from "./balancer.ts";
+import { type Balancer, isForPort, type OwnBalancer, placeOf, plainName, readBalancer } from "./balancer.ts";
 import { type DeclaredPort, type LeasedPort, readDeclaredPort } from "./leased-port.ts";
 import { readSeenAdvertisement, readSeenPool, type SeenAdvertisement, type SeenPool } from "./own-pool.ts";
 import type { AddressTruth } from "./plan.ts";
@@ -69,7 +69,13 @@ export function openView({ provider, manifestNamespace }: ViewOptions, deps: Vie
     indexes: { key: ({ key }) => key },
     handle: wakeBoth<SeenAdvertisement>(({ key }) => key, wake),
   });
-  const all = [declared, balancers, pools, advertisements];
+  const pods = kube.watch({
+    kind: kinds.pod,
+    namespace: metalLbNamespace,
+    project: isReadyController,
+    handle: onAddresses,
+  });
+  const all = [declared, balancers, pools, advertisements, pods];
   scope.onStop(async () => void (await Promise.all(all.map((cache) => cache.close()))));
 
   function thenAddresses<T>(handle: (change: Change<T>) => void): (change: Change<T>) => void {
@@ -120,6 +126,15 @@ export function openView({ provider, manifestNamespace }: ViewOptions, deps: Vie
     advertisements,
     portsOf,
     ownPoolOf,
+    /** Undefined while it has none. */
+    addressOf(port: LeasedPort): string | undefined {
+      const same = [...balancers.by("key", port.sharingKey)].find((each) => !each.deleting && isForPort(each, port));
+      return same?.addresses[0];
+    },
+    /** Of Services that name none: the API server's own Service has the first family of the cluster. */
+    get family(): 4 | 6 {
+      return balancers.get({ namespace: "default", name: "kubernetes" })?.family ?? 4;
+    },
     truth(key: string): AddressTruth {
       const pool = ownPoolOf(key);
       return {
@@ -158,7 +173,19 @@ export function openView({ provider, manifestNamespace }: ViewOptions, deps: Vie
     get metalLbMissing(): string | undefined {
       return metalLbMissing();
     },
+    get controllerMissing(): string | undefined {
+      const isMissing = pods.ready && !isForbidden() && ![...pods.list()].includes(true);
+      return isMissing ? `no controller pod in ${metalLbNamespace} is ready` : undefined;
+    },
+    /** Why the controller is taken for ready without a look: a Role from before does not allow it. */
+    get controllerUnknown(): string | undefined {
+      return isForbidden() ? cacheTrouble(pods) : undefined;
+    },
   };
+
+  function isForbidden(): boolean {
+    return ProviderError.is(pods.trouble, "AKP_KUBE_FORBIDDEN");
+  }
 
   function metalLbMissing(): string | undefined {
     const missing = [pools, advertisements].find(({ trouble }) => ProviderError.is(trouble, "AKP_KUBE_KIND_MISSING"));

@@ -8,8 +8,8 @@ export const addressErrors = {
     ...statuses(503, "RESOURCE_EXHAUSTED"),
   },
   AKP_ADDRESS_POOL_MISSING: {
-    message: "MetalLB has no IPAddressPool {pool}: there are {pools}",
-    advice: "Make it, or name the right one with --metal-lb-pool. It is found by itself once it is there.",
+    message: "{reason}",
+    advice: "Make one, or name the right one with --metal-lb-pool. It is found by itself once it is there.",
     ...statuses(503, "FAILED_PRECONDITION"),
   },
   AKP_ADDRESS_RANGE_OVERLAP: {
@@ -17,6 +17,12 @@ export const addressErrors = {
     advice:
       "Addresses of --ip-range are the IP operator's alone: take them out of that pool, or out of the range. Nothing new is given until then.",
     ...statuses(503, "FAILED_PRECONDITION"),
+  },
+  AKP_METALLB_SILENT: {
+    message: "MetalLB has not assigned a free address for more than {seconds} s",
+    advice:
+      "Look at the log of MetalLB's controller, and at the Events of the Services that wait: `kubectl describe service`. Nothing is bid that needs an address until one is assigned.",
+    ...statuses(503, "UNAVAILABLE"),
   },
   AKP_METALLB_MISSING: {
     message: "MetalLB cannot be asked for addresses: {reason}",

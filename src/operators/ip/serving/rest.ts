@@ -12,7 +12,7 @@ export function startRest(operator: IpOperator, provider: string, options: RestO
     ...options,
     what: "the IP operator over REST",
     routes: {
-      "/usage": () => networkUsage(operator.usage),
+      "/usage": () => networkUsage(operator.usage, provider),
       "/state": () => networkState(operator),
       "/ignored-leases": () => operator.ignored.view(),
       "/conditions": () => operator.conditions,
@@ -26,10 +26,10 @@ export function startRest(operator: IpOperator, provider: string, options: RestO
 }
 
 /** What the network calls available is all that there are; what is free it has to reckon. */
-function networkUsage({ total, inUse, free, pools }: AddressUsage): object {
+function networkUsage({ total, inUse, free, pools }: AddressUsage, provider: string): object {
   const byPool = pools.map((pool) => [
     pool.name,
     { Available: pool.total, InUse: pool.inUse, Free: pool.total - pool.inUse },
   ]);
-  return { Available: total, InUse: inUse, Free: free, Pools: Object.fromEntries(byPool) };
+  return { Available: total, InUse: inUse, Free: free, Pools: Object.fromEntries(byPool), Provider: provider };
 }

@@ -5,7 +5,7 @@ import { leaseNamespace } from "../../../market/lease-namespace.ts";
 import { formatGoTime } from "../../../runtime/clock.ts";
 import { leaseFields } from "../../serving/lease-fields.ts";
 import type { AskedAnswer } from "../../serving/rest.ts";
-import { type Balancer, isForPort } from "../balancer.ts";
+import type { Balancer } from "../balancer.ts";
 import type { LeasedPort } from "../leased-port.ts";
 import type { IpOperator } from "../operator.ts";
 
@@ -22,8 +22,7 @@ export function toldPorts({ view }: Told): ToldPort[] {
   const keys = new Set([...view.declared.list()].flatMap(({ key, port }) => (port && key !== undefined ? [key] : [])));
   const told = [...keys].flatMap((key) => {
     const { ports } = view.portsOf(key);
-    const balancers = [...view.balancers.by("key", key)].filter(({ deleting }) => !deleting);
-    return ports.map((port) => ({ port, address: balancers.find((each) => isForPort(each, port))?.addresses[0] }));
+    return ports.map((port) => ({ port, address: view.addressOf(port) }));
   });
   return told.sort((a, b) => (sortKey(a) < sortKey(b) ? -1 : 1));
 }
