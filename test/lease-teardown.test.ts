@@ -3,23 +3,48 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { createClusterSide } from "../src/cluster/leases/cluster-side.ts";
 import { leaseConditions } from "../src/cluster/leases/lease-conditions.ts";
-import { kinds } from "../src/kube/kinds.ts";
+import { type Kind, kinds } from "../src/kube/kinds.ts";
 import { formatLeaseId, type LeaseId } from "../src/market/ids.ts";
 import { leaseNamespace } from "../src/market/lease-namespace.ts";
+import { readSdl, type Sdl } from "../src/market/sdl/sdl.ts";
 import { limits } from "../src/runtime/limits.ts";
 import { memoryFolder } from "./folder.ts";
 import { defineCustomResources, type LeaseStage, leaseStage, shop } from "./lease-keeper-stage.ts";
 import { person } from "./market-stage.ts";
 import type { Owner } from "./owner.ts";
 
-async function deployed(t: Owner) {
+function sdlOf(expose: readonly object[], endpoints: object = {}): Sdl {
+  const resources = { cpu: { units: "100m" }, memory: { size: "64Mi" }, storage: [{ size: "64Mi" }] };
+  const sdl = {
+    ...{ version: "2.1", endpoints, services: { page: { image: "page:1", expose } } },
+    profiles: {
+      compute: { small: { resources } },
+      placement: { box: { pricing: { small: { denom: "uact", amount: 10_000 } } } },
+    },
+    deployment: { page: { box: { profile: "small", count: 1 } } },
+  };
+  return readSdl(JSON.stringify(sdl));
+}
+
+/** Two host names and a leased address. */
+const site = sdlOf(
+  [
+    { port: 80, accept: ["a.example.com", "b.example.com"], to: [{ global: true }] },
+    { port: 81, to: [{ global: true, ip: "blue" }] },
+  ],
+  { blue: { kind: "ip" } },
+);
+/** Without host names and addresses. */
+const silent = sdlOf([{ port: 81, to: [{ global: true }] }]);
+
+async function deployed(t: Owner, sdl = shop()) {
   const dir = memoryFolder(t as never);
   const stage = await leaseStage(t, { dir });
   const life = await stage.start();
-  const lease = stage.won(1);
-  await life.send(lease, shop().manifest);
+  const lease = stage.won(1, sdl);
+  await life.send(lease, sdl.manifest);
   await stage.until("deployed", () => life.state(lease) === "deployed");
-  await stage.until("its pods", () => stage.pods(lease).length === 2);
+  await stage.until("its pods", () => stage.pods(lease).length === sdl.manifest[0]?.services.length);
   await stage.clock.advance(10_000);
   return { stage, life, lease, dir };
 }
@@ -105,6 +130,64 @@ test("a finalizer that holds the namespace is told by its name with how long, an
   assert.ok(life.journal.read.manifests.get(formatLeaseId(lease)));
   server.update(kinds.configMap, { metadata: at }, "somebody");
   await stage.until("gone", () => leftOvers(stage).length === 0);
+});
+
+for (const [verb, status] of [
+  ["delete", 403],
+  ["delete", 500],
+  ["list", 403],
+] as const) {
+  test(`workload and addresses go while host names fail with ${status} on ${verb}, and these go later`, async (t) => {
+    const { stage, life, lease } = await deployed(t, site);
+    const declared = (kind: Kind) => stage.cluster.server.list(kind).length;
+    assert.deepEqual([declared(kinds.providerHost), declared(kinds.providerLeasedIp)], [2, 1]);
+    stage.cluster.faults.refuse({ status, verb, kind: kinds.providerHost, times: Number.POSITIVE_INFINITY });
+    stage.becomes(lease, "closed");
+    await life.step(lease);
+    await stage.until("the workload is gone", () => namespaceOf(stage, lease) === undefined, 120_000);
+    assert.deepEqual([declared(kinds.providerHost), declared(kinds.providerLeasedIp)], [2, 0]);
+    await stage.until("the reason", () => /providerhosts/.test(life.why(lease)), 120_000);
+    assert.ok(life.journal.read.manifests.get(formatLeaseId(lease)), "it is not over yet");
+    stage.cluster.faults.clear();
+    await stage.until("gone", () => leftOvers(stage).length === 0, 3_600_000);
+    await stage.until("forgotten", () => life.journal.read.manifests.leaseIds().length === 0);
+  });
+}
+
+test("host names that could not be deleted at first go while something holds the namespace", async (t) => {
+  const { stage, life, lease } = await deployed(t);
+  const { server } = stage.cluster;
+  const held = { name: "held", namespace: leaseNamespace(lease), finalizers: ["example.com/slow"] };
+  server.create(kinds.configMap, { metadata: held }, "somebody");
+  stage.cluster.faults.refuse({ status: 500, verb: "delete", kind: kinds.providerHost, times: 4 });
+  stage.becomes(lease, "closed");
+  await life.step(lease);
+  await stage.until("its names are gone", () => server.list(kinds.providerHost).length === 0, 600_000);
+  assert.ok(namespaceOf(stage, lease)?.metadata.deletionTimestamp !== undefined);
+});
+
+test("a kind that cannot be listed stops neither teardown nor leases that do not use it", async (t) => {
+  const { stage, life, lease } = await deployed(t);
+  await life.stop();
+  const closed = stage.won(2, silent);
+  for (const kind of [kinds.providerHost, kinds.roleBinding])
+    stage.cluster.faults.refuse({ status: 403, verb: "list", kind, times: Number.POSITIVE_INFINITY });
+  stage.becomes(lease, "closed");
+  const next = await stage.start();
+  await stage.until("the workload is gone", () => namespaceOf(stage, lease) === undefined, 120_000);
+  stage.cluster.faults.clear();
+  await stage.until("the names are gone", () => leftOvers(stage).length === 0, 3_600_000);
+  stage.cluster.faults.refuse({ status: 403, verb: "list", kind: kinds.providerHost, times: Number.POSITIVE_INFINITY });
+  await next.stop();
+  const last = await stage.start();
+  await last.send(closed, silent.manifest);
+  await stage.until("deployed", () => last.state(closed) === "deployed", 120_000);
+  const named = stage.won(3);
+  await last.send(named, shop().manifest);
+  await stage.until("unknown", () => last.state(named) === "unknown", 120_000);
+  assert.match(last.why(named), /providerhosts/);
+  stage.cluster.faults.clear();
+  await stage.until("deployed too", () => last.state(named) === "deployed", 600_000);
 });
 
 test("a namespace that took the place of the one that was meant is looked at anew", async (t) => {

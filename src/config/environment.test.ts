@@ -155,7 +155,7 @@ test("the environments of the operators that the network's charts run are taken 
 test("the IP operator does not start with the account of the example in deploy/operator-ip.yaml", () => {
   const yaml = readFileSync(new URL("../../deploy/operator-ip.yaml", import.meta.url), "utf8");
   const [, example = ""] = /name: AP_PROVIDER\n\s+value: (\S+)/.exec(yaml) ?? [];
-  assert.match(refusal({ AP_PROVIDER: example }), /AP_PROVIDER/);
+  assert.throws(() => load({ AP_PROVIDER: example }), /AP_PROVIDER/);
 });
 
 test("AP_ wins over AKASH_, and an empty variable is as good as none", () => {

@@ -35,8 +35,8 @@ export interface DeployDeps {
   readonly journal: Pick<Journal, "read" | "durable">;
   readonly kube: Pick<Kube, "apply" | "delete" | "get" | "list" | "patch" | "fieldManager">;
   readonly live: LiveObjects;
-  readonly hostnames: Pick<Hostnames, "settle" | "declare">;
-  readonly addresses: Pick<LeasedAddresses, "declare">;
+  readonly hostnames: Pick<Hostnames, "settle" | "declare" | "trouble">;
+  readonly addresses: Pick<LeasedAddresses, "declare" | "trouble">;
   readonly staticHosts: StaticHosts;
   readonly addressSharing: AddressSharing;
   readonly states: LeaseStates;
@@ -62,6 +62,11 @@ export function createDeploy(deps: DeployDeps) {
     if (!wanted) return wait(key, "chain", "neither the bid nor the deployment says what was promised");
     if (namespace?.deletingSinceMs !== undefined) {
       return wait(key, "cluster", "somebody has deleted its namespace, which is made again once it is gone");
+    }
+    const unlisted = unlistedOf(wanted);
+    if (unlisted !== undefined) {
+      states.note(key, { state: "unknown", why: unlisted });
+      return waiting("cluster", unlisted);
     }
     const refresh = refreshes.get(key);
     try {
@@ -96,6 +101,13 @@ export function createDeploy(deps: DeployDeps) {
     end();
   }
 
+  /** Why it cannot be known who has what this lease wants to have. */
+  function unlistedOf({ workload }: Wanted): string | undefined {
+    const needsHosts = hostsWanted(workload, staticHosts).length > 0;
+    const needsAddresses = addressesWanted(workload, addressSharing).length > 0;
+    return (needsHosts ? hostnames.trouble : undefined) ?? (needsAddresses ? addresses.trouble : undefined);
+  }
+
   function wait(key: string, on: string, why: string): Outcome {
     states.note(key, { state: "deploying", why });
     return waiting(on, why);
@@ -117,8 +129,9 @@ export function createDeploy(deps: DeployDeps) {
     const { namespace, policies, workloads, services, ...objects } = objectsOf(workload);
     const credentials = [...objects.credentials, ...leftAccounts(truth, objects.credentials)];
     const hostsNeeded = hostsWanted(workload, staticHosts);
+    const addressesNeeded = addressesWanted(workload, addressSharing);
     // Nobody else may get them while it is on its way.
-    hostnames.settle(id, hostsNeeded);
+    if (hostnames.trouble === undefined) hostnames.settle(id, hostsNeeded);
     if (isNew) states.note(key, { state: "deploying" });
     const isLeft = note?.version === "" && note.withdrawnAtMs === undefined;
     // What the network's provider wrote is read by it again, should it come back, and by its version restarts every pod.
@@ -137,8 +150,8 @@ export function createDeploy(deps: DeployDeps) {
     if (manifest.length > 0) await adoption.takeManifest(name, signal);
     await adoption.release(released, signal);
     for (const step of [manifest, policies, others, bindings]) await apply(step, { signal });
-    const addressesNeeded = addressesWanted(workload, addressSharing);
-    const ports = await addresses.declare(id, addressesNeeded, signal);
+    // Without knowledge of the others a lease that needs none keeps what it had.
+    const ports = addresses.trouble ? noneWithheld : await addresses.declare(id, addressesNeeded, signal);
     const seen = addressesSeen(live, name, addressesNeeded);
     const known = addressesNeeded.length > 0 ? [leaseAddresses(id, seen)] : [];
     await apply(known, { signal });
@@ -153,7 +166,7 @@ export function createDeploy(deps: DeployDeps) {
     for (const step of [ours, services]) await apply(step, { signal });
     await adoption.scale(sorted, signal);
     await unstick(deps, ours, signal);
-    const hosts = await hostnames.declare(id, hostsNeeded, signal);
+    const hosts = hostnames.trouble ? noneWithheld : await hostnames.declare(id, hostsNeeded, signal);
     // Of a manifest that never came to run as a whole.
     if (!note && truth.recorded?.version === row?.version) await removeManifestResource(deps, name, signal);
     const wanted = [policies, credentials, known, workloads, services].flat();
@@ -251,6 +264,8 @@ export function createDeploy(deps: DeployDeps) {
 
   return deploy;
 }
+
+const noneWithheld = { withheld: [] };
 
 /** Nothing is wrong; it is looked at again by then. */
 interface Hold {

@@ -64,7 +64,7 @@ export function createLeaseKeeper(deps: LeaseKeeperDeps) {
     ...{ chain, journal, kube, live, hostnames, addresses, states, tally, objectsOf, manifestNamespace, clock, log },
     ...{ refreshes, staticHosts: hosts },
     addressSharing: options.addressSharing,
-    trouble,
+    trouble: () => live.trouble ?? network.trouble,
   });
   const moves = createLeaseMoves({
     ...{ chain, journal, live, hostnames, addresses, addressSharing: options.addressSharing, trouble, clock, log },

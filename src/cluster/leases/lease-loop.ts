@@ -19,7 +19,7 @@ import { createTeardown, type TeardownDeps } from "./teardown.ts";
 
 type LeaseLoopDeps = DeployDeps &
   TeardownDeps & {
-    /** Why nothing may be judged by what is known of the cluster now. */
+    /** Why no workload may be judged by what is known of the cluster now; a lease that ends needs less. */
     readonly trouble: () => string | undefined;
   };
 
@@ -36,10 +36,11 @@ export function createLeaseLoop(deps: LeaseLoopDeps) {
   return async function look(key: string, signal: AbortSignal): Promise<Outcome> {
     const unbuilt = mirrorTrouble(chain.mirror);
     if (unbuilt !== undefined) return unknown(key, "chain", unbuilt);
-    const wrong = trouble();
-    if (wrong !== undefined) return unknown(key, "cluster", wrong);
     const truth = readTruth(key, deps);
-    if (!runs(truth.lease)) return teardown(truth, signal);
+    const ends = !runs(truth.lease);
+    const wrong = ends ? deps.live.recordsTrouble : trouble();
+    if (wrong !== undefined) return unknown(key, "cluster", wrong);
+    if (ends) return teardown(truth, signal);
     if (isBehindCluster(truth, chain)) return unknown(key, "manifest", "its manifest is not in the journal yet");
     if (!truth.row) {
       states.note(key, { state: "waiting for manifest" });

@@ -156,6 +156,10 @@ export function watchLiveObjects({ kube, manifestNamespace, onChange }: LiveDeps
     get trouble(): string | undefined {
       return watchTrouble(caches);
     },
+    /** The same of namespaces and manifests, which are enough to know which leases have something here. */
+    get recordsTrouble(): string | undefined {
+      return watchTrouble([namespaces, manifests]);
+    },
     /** Since the one that was heard of longest ago was. */
     get ageMs(): number {
       return Math.max(...caches.map(({ ageMs }) => ageMs));

@@ -8,8 +8,8 @@ import type { Journal } from "../../journal/journal.ts";
 import { kinds } from "../../kube/kinds.ts";
 import type { Kube } from "../../kube/kube.ts";
 import { leaseOfLabels } from "../../kube/objects/lease-labels.ts";
-import { formatLeaseId } from "../../market/ids.ts";
-import type { Clock } from "../../runtime/clock.ts";
+import { formatLeaseId, type LeaseId } from "../../market/ids.ts";
+import { type Clock, withDeadline } from "../../runtime/clock.ts";
 import { ProviderError, reasonOf } from "../../runtime/errors.ts";
 import { limits } from "../../runtime/limits.ts";
 import type { Log } from "../../runtime/log.ts";
@@ -21,19 +21,24 @@ import type { LeaseTally } from "./lease-tally.ts";
 import type { LeaseTruth } from "./lease-truth.ts";
 import type { LiveNamespace, LiveObjects } from "./live-objects.ts";
 
+type Released = Pick<Hostnames, "release" | "trouble">;
+
 export interface TeardownDeps {
   readonly chain: Pick<Chain, "mirror" | "queries" | "provider">;
   readonly journal: Pick<Journal, "durable">;
   readonly kube: Pick<Kube, "get" | "delete">;
   readonly live: LiveObjects;
-  readonly hostnames: Pick<Hostnames, "has" | "release">;
-  readonly addresses: Pick<LeasedAddresses, "has" | "release">;
+  readonly hostnames: Pick<Hostnames, "has"> & Released;
+  readonly addresses: Pick<LeasedAddresses, "has"> & Released;
   readonly states: LeaseStates;
   readonly tally: LeaseTally;
   readonly manifestNamespace: string;
   readonly clock: Clock;
   readonly log: Log;
 }
+
+/** A release waits until the cache shows what was written, and a watch may be interrupted; usually that takes milliseconds. */
+const releaseWithinMs = 30_000;
 
 /** How its line in the history begins. */
 const tornDown = "torn down";
@@ -51,7 +56,7 @@ export function createTeardown(deps: TeardownDeps) {
       states.forget(key);
       return done();
     }
-    if (namespace?.deletingSinceMs !== undefined) return awaitEnd(key, namespace);
+    if (namespace?.deletingSinceMs !== undefined && !isDeclared) return awaitEnd(key, namespace);
     const { value: lease, height } = await proofOf(truth, signal);
     if (runs(lease)) return waiting("chain", "the chain has this lease, and the mirror does not yet");
     if (!lease) return freeze(key, `the chain has no such lease at height ${height}: namespace ${name} is left alone`);
@@ -84,24 +89,20 @@ export function createTeardown(deps: TeardownDeps) {
   }
 
   async function takeDown(
-    { key, id, name }: LeaseTruth,
+    truth: LeaseTruth,
     { state, closedOn }: Lease,
     height: bigint,
     signal: AbortSignal,
   ): Promise<Outcome> {
-    await hostnames.release(id, signal);
-    await addresses.release(id, signal);
-    const namespace = await kube.get(kinds.namespace, { name }, { signal });
-    if (namespace) {
-      const { uid, labels, deletionTimestamp } = namespace.metadata;
-      const owner = leaseOfLabels(labels);
-      if (!owner || formatLeaseId(owner) !== key || uid === undefined) {
-        return freeze(key, `namespace ${name} does not say that it is of this lease, and is left alone`);
-      }
-      if (deletionTimestamp === undefined) await remove(name, uid, signal);
-      // Its cache tells when it is gone.
-      return recheck(limits.leaseGoingRecheckMs);
-    }
+    const { key, id, name } = truth;
+    // Side by side: what keeps one of them keeps none of the others.
+    const [workload, ...released] = await Promise.allSettled([
+      removeNamespace(truth, signal),
+      release(hostnames, id, signal),
+      release(addresses, id, signal),
+    ]);
+    for (const each of [workload, ...released]) if (each.status === "rejected") throw each.reason;
+    if (workload.status === "fulfilled" && workload.value) return workload.value;
     await removeManifestResource(deps, name, signal);
     const isFirst = await journal.durable("lease torn down", ({ manifests, history }) => {
       const [last] = history.about(key, 1);
@@ -118,6 +119,34 @@ export function createTeardown(deps: TeardownDeps) {
     }
     states.forget(key);
     return done();
+  }
+
+  async function release(declared: Released, id: LeaseId, signal: AbortSignal): Promise<void> {
+    const late = new AbortController();
+    const releasing = declared.release(id, AbortSignal.any([signal, late.signal]));
+    try {
+      await withDeadline(clock, releaseWithinMs, releasing, () => {
+        throw new ProviderError("AKP_CLUSTER_UNKNOWN", {
+          reason: declared.trouble ?? "its objects are not gone after 30 s",
+        });
+      });
+    } finally {
+      late.abort();
+    }
+  }
+
+  /** Undefined once the namespace is gone. */
+  async function removeNamespace({ key, name }: LeaseTruth, signal: AbortSignal): Promise<Outcome | undefined> {
+    const namespace = await kube.get(kinds.namespace, { name }, { signal });
+    if (!namespace) return undefined;
+    const { uid, labels, deletionTimestamp } = namespace.metadata;
+    const owner = leaseOfLabels(labels);
+    if (!owner || formatLeaseId(owner) !== key || uid === undefined) {
+      return freeze(key, `namespace ${name} does not say that it is of this lease, and is left alone`);
+    }
+    if (deletionTimestamp === undefined) await remove(name, uid, signal);
+    // Its cache tells when it is gone.
+    return recheck(limits.leaseGoingRecheckMs);
   }
 
   async function remove(name: string, uid: string, signal: AbortSignal): Promise<void> {
