@@ -17,7 +17,7 @@ import { connectTo, reflect } from "./connect-client.ts";
 import { eventually } from "./eventually.ts";
 import { ask } from "./gateway-client.ts";
 import { startGatewayStage } from "./gateway-stage.ts";
-import { frame } from "./grpc-client.ts";
+import { frame, openGrpcClient } from "./grpc-client.ts";
 import { cell, shop } from "./lease-sdl.ts";
 import { protoJson } from "./manifest-wire.ts";
 import { createOwner } from "./owner.ts";
@@ -91,6 +91,21 @@ test("a tenant sends manifests and sees services over gRPC, as far as its creden
     const connecting = { grpcPort, certificate: { cert: certificate.cert, key: certificate.key } };
     assert.ok(await connectTo(connecting, told, leaseRpc).unary("ServiceStatus", asked));
     await refused(connectTo({ ...connecting, authorization: tenant.bearer() }, told, leaseRpc), Code.Unauthenticated);
+  });
+
+  await t.test("a compressed request is unpacked only for a caller whose credentials are good", async () => {
+    const { send } = openGrpcClient(owner, `https://127.0.0.1:${grpcPort}`, { rejectUnauthorized: false });
+    const malformed = frame(Buffer.from("not gzip"), 1);
+    const status = async (method: string, headers: Record<string, string>) =>
+      (await send(`/akash.provider.${method}`, malformed, { "grpc-encoding": "gzip", ...headers })).status;
+    for (const name of ["SendManifest", "ServiceStatus", "StreamServiceStatus", "ServiceLogs", "StreamServiceLogs"]) {
+      assert.equal(await status(`lease.v1.LeaseRPC/${name}`, {}), grpcCodes.Unauthenticated, name);
+      const good = { authorization: tenant.bearer() };
+      assert.equal(await status(`lease.v1.LeaseRPC/${name}`, good), grpcCodes.Internal, name);
+    }
+    const bad = { authorization: "garbage" };
+    for (const name of ["GetStatus", "StreamStatus", "BidScreening", "ValidateGroupSpec"])
+      assert.equal(await status(`v1.ProviderRPC/${name}`, bad), grpcCodes.Unauthenticated, name);
   });
 
   await t.test("who is nobody, or not good for it, is refused before anything is looked up", async () => {

@@ -20,6 +20,9 @@ import { createConnections } from "../rest/connections.ts";
 import type { Refusal } from "../rest/server.ts";
 import { createTlsFront, type HandshakeFailure } from "../rest/tls-front.ts";
 
+/** A thousand calls with their headers, or four of the largest requests; and four such clients. */
+const held = { heldBytes: 16 * 2 ** 20, heldBytesOfAll: 64 * 2 ** 20 };
+
 /** A service of ours: what describes it, and what answers. */
 export interface GrpcService {
   readonly file: ProtoFile;
@@ -71,7 +74,7 @@ export async function startGrpcGateway(deps: GrpcGatewayDeps): Promise<GrpcGatew
       calls: limits.gatewayGrpcCalls,
       streams: limits.gatewayGrpcStreams,
       requestBytes: limits.gatewayGrpcRequestBytes,
-      streamsOfPlace: { most: limits.gatewayGrpcStreamsOfPlace, placeOf },
+      clients: { of: placeOf, streams: limits.gatewayGrpcStreamsOfPlace, ...held },
     },
     front(accept) {
       const front = createTlsFront({

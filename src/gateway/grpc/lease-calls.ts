@@ -80,6 +80,11 @@ export function createLeaseCalls({ provider, identify, admission }: LeaseCallDep
   }
 
   return {
+    /** Throws for a caller whose credentials open nothing here, whatever the request says. */
+    async authenticate(call: Pick<GrpcCall, "headers" | "socket">): Promise<void> {
+      ownerOf(await identify(call));
+    },
+
     permit,
 
     async services(bytes: Uint8Array, call: GrpcCall, scope: Scope): Promise<MeantServices> {

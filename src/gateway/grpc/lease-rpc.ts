@@ -114,7 +114,10 @@ export function createLeaseRpc({ calls, leases, manifests, pods, clock }: LeaseR
   };
   return {
     file: providerLeaseV1ServiceFile,
-    methods: Object.entries(methods).map(([name, method]) => [`/akash.provider.lease.v1.LeaseRPC/${name}`, method]),
+    methods: Object.entries(methods).map(([name, method]) => [
+      `/akash.provider.lease.v1.LeaseRPC/${name}`,
+      { ...method, authenticate: calls.authenticate },
+    ]),
   };
 }
 

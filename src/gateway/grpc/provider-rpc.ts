@@ -25,6 +25,7 @@ export function createProviderRpc({ status, identify, screening, clock }: Provid
 
   const getStatus: GrpcMethod = {
     kind: "unary",
+    authenticate: identify,
     answer(request, call) {
       if (request.length > 0) readRequest("Empty", empty, request);
       // Anybody may ask, but with credentials that are good if there are any.
@@ -35,6 +36,7 @@ export function createProviderRpc({ status, identify, screening, clock }: Provid
 
   const streamStatus: GrpcMethod = {
     kind: "stream",
+    authenticate: identify,
     async *answers(request, call) {
       readRequest("Empty", empty, request);
       await identify(call);

@@ -23,6 +23,7 @@ const screeningRequest = withFewItems(providerV1BidScreeningRequest, limits.scre
 export function screeningMethods(identify: Identify, screening: ScreeningDeps | undefined): GrpcService["methods"] {
   const method: GrpcMethod = {
     kind: "unary",
+    authenticate: async (call) => ownerOf(await identify(call)),
     async answer(bytes, call) {
       const owner = ownerOf(await identify(call));
       if (!screening) throw new GrpcRefusal(grpcCodes.Unavailable, "the provider does not bid");

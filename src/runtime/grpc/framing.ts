@@ -36,15 +36,27 @@ export async function framedGzip(message: Uint8Array): Promise<Buffer> {
   return frameOf(await compress(message), true);
 }
 
-/** The messages of one side of a call, each as soon as it is whole. The stream is left to whoever gave it. */
+interface Reading {
+  readonly headers: () => IncomingHttpHeaders;
+  readonly mostBytes: number;
+  readonly unpack?: (packed: Uint8Array) => Promise<Uint8Array>;
+  /** Called with the bytes that are kept of what came; what it throws ends the reading. */
+  readonly onKept?: (bytes: number) => void;
+}
+
+/** The messages of one side of a call, each as soon as it is whole. The caller closes the stream. */
 export async function* readMessages(
   stream: Http2Stream,
-  headers: () => IncomingHttpHeaders,
-  mostBytes: number,
+  { headers, mostBytes, unpack = (packed) => gunzipMessage(packed, mostBytes), onKept }: Reading,
 ): AsyncGenerator<Uint8Array> {
   const cut = createCutter(mostBytes);
-  for await (const chunk of stream.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>)
-    for (const frame of cut.take(chunk)) yield messageIn(frame, headers(), mostBytes);
+  for await (const chunk of stream.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>) {
+    for (const frame of cut.take(chunk)) {
+      onKept?.(cut.kept);
+      yield messageIn(frame, headers(), unpack);
+    }
+    onKept?.(cut.kept);
+  }
   if (cut.held > 0) throw new GrpcRefusal(grpcCodes.Internal, "grpc: the call ends within a message");
 }
 
@@ -64,6 +76,8 @@ export class Pile {
   #block: Buffer | undefined;
   #filled = 0;
   size = 0;
+  /** The memory that is kept: a piece keeps all that was received with it. */
+  kept = 0;
 
   add(piece: Buffer): void {
     this.size += piece.length;
@@ -71,8 +85,10 @@ export class Pile {
     else if (piece.length > smallBytes || this.#pieces.length < fewPieces) {
       this.#block = undefined;
       this.#pieces.push(piece);
+      this.kept += piece.buffer.byteLength;
     } else {
       this.#block = Buffer.allocUnsafeSlow(blockBytes);
+      this.kept += blockBytes;
       this.#filled = 0;
       this.#pieces.push(this.#block);
       this.#copy(this.#block, piece);
@@ -90,7 +106,10 @@ export class Pile {
   }
 
   whole(): Buffer {
-    if (this.#pieces.length !== 1) this.#pieces = [Buffer.concat(this.#pieces)];
+    if (this.#pieces.length !== 1) {
+      this.#pieces = [Buffer.concat(this.#pieces)];
+      this.kept = this.size;
+    }
     this.#block = undefined;
     return this.#pieces[0] as Buffer;
   }
@@ -117,6 +136,9 @@ export function createCutter(mostBytes: number) {
     get held() {
       return pile.size;
     },
+    get kept() {
+      return pile.kept;
+    },
   };
 }
 
@@ -134,17 +156,17 @@ export function frameBytes(start: Buffer, mostBytes: number): number {
 export function messageIn(
   frame: Buffer,
   headers: IncomingHttpHeaders,
-  mostBytes: number,
+  unpack: (packed: Uint8Array) => Promise<Uint8Array>,
 ): Uint8Array | Promise<Uint8Array> {
   const message = frame.subarray(headBytes);
   if (frame[0] === 0) return message;
   const encoding = String(headers["grpc-encoding"] ?? "");
-  if (encoding === "gzip") return unpacked(message, mostBytes);
+  if (encoding === "gzip") return unpack(message);
   const reason = `grpc: Decompressor is not installed for grpc-encoding "${encoding}"`;
   throw new GrpcRefusal(grpcCodes.Unimplemented, reason);
 }
 
-async function unpacked(message: Uint8Array, mostBytes: number): Promise<Uint8Array> {
+export async function gunzipMessage(message: Uint8Array, mostBytes: number): Promise<Uint8Array> {
   try {
     return await decompress(message, { maxOutputLength: mostBytes });
   } catch (thrown) {

@@ -85,7 +85,7 @@ export async function connectGrpc(target: GrpcTarget, options: GrpcClientOptions
 
   async function* answersTo(call: Call): AsyncGenerator<Uint8Array, void> {
     try {
-      yield* readMessages(call.stream, () => call.headers, mostBytes);
+      yield* readMessages(call.stream, { headers: () => call.headers, mostBytes });
       throwUnlessOk(call);
     } catch (thrown) {
       signal.throwIfAborted();

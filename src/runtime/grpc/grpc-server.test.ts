@@ -1,23 +1,25 @@
 import assert from "node:assert/strict";
+import { createHook } from "node:async_hooks";
 import { connect } from "node:net";
 import { test } from "node:test";
+import { gzipSync } from "node:zlib";
 import { eventually } from "../../../test/eventually.ts";
-import { openGrpcClient } from "../../../test/grpc-client.ts";
+import { frame, openGrpcClient } from "../../../test/grpc-client.ts";
 import type { Owner } from "../../../test/owner.ts";
 import { type Clock, createVirtualClock, realClock } from "../clock.ts";
 import { ProviderError } from "../errors.ts";
 import { limits } from "../limits.ts";
 import { silentLog } from "../log.ts";
-import { createGrpcServer } from "./grpc-server.ts";
-import { grpcCodes } from "./grpc-status.ts";
+import { createGrpcServer, type GrpcBounds } from "./grpc-server.ts";
+import { GrpcRefusal, grpcCodes } from "./grpc-status.ts";
 import { type GrpcMethod, methodsOf } from "./methods.ts";
 
 const path = "/test.Service/Do";
 const bounds = { connections: 10, calls: 100, streams: 2, requestBytes: 100 };
 
-async function serve(owner: Owner, method: GrpcMethod, clock: Clock = realClock) {
+async function serve(owner: Owner, method: GrpcMethod, clock: Clock = realClock, more: Partial<GrpcBounds> = {}) {
   const methods = methodsOf(new Map([[path, method]]));
-  const server = createGrpcServer({ methods, bounds, clock, log: silentLog });
+  const server = createGrpcServer({ methods, bounds: { ...bounds, ...more }, clock, log: silentLog });
   owner.after(() => server.stop());
   const port = await server.listen({ host: "127.0.0.1", port: 0, what: "a test", setting: "none" });
   return { server, port, ...openGrpcClient(owner, `http://127.0.0.1:${port}`) };
@@ -31,6 +33,8 @@ function streamOf(answers: (signal: AbortSignal) => AsyncIterable<string>): Grpc
     },
   };
 }
+
+const echo: GrpcMethod = { kind: "unary", answer: (message) => ({ message }) };
 
 /** Goes on for ever after its first message, as streams of changes do. */
 const endless = streamOf(async function* (signal) {
@@ -122,7 +126,7 @@ test("the time that a client gives is kept to, before an answer and in the middl
 
 test("a request that never ends is not waited for", async (t) => {
   const clock = createVirtualClock();
-  const { open, call } = await serve(t, { kind: "unary", answer: (message) => ({ message }) }, clock);
+  const { open, call } = await serve(t, echo, clock);
   const { ended } = open(path, undefined);
   await eventually("the call to arrive", () => clock.pendingTimers === 2);
   await clock.advance(limits.grpcRequestMs);
@@ -162,4 +166,78 @@ test("a server that stops tells its streams so, and leaves nothing behind", asyn
   const { status, words } = await ended;
   assert.deepEqual([status, words], [grpcCodes.Unavailable, "the server stops"]);
   await eventually("nothing to be left", () => server.connections === 0 && server.streams === 0);
+});
+
+const compressed = { "grpc-encoding": "gzip" };
+const megabyte = 2 ** 20;
+/** A kilobyte that unpacks to a megabyte. */
+const bomb = frame(gzipSync(Buffer.alloc(megabyte)), 1);
+const heldBounds: Partial<GrpcBounds> = {
+  requestBytes: megabyte,
+  clients: { of: () => "client", streams: 2, heldBytes: 5 * megabyte, heldBytesOfAll: 50 * megabyte },
+};
+
+for (const kind of ["unary", "stream"] as const)
+  test(`a compressed request of a caller who is rejected is not unpacked (${kind})`, async (t) => {
+    const authenticate = async () => {
+      throw new GrpcRefusal(grpcCodes.Unauthenticated, "unauthorized access");
+    };
+    const never = () => assert.fail("not called");
+    const method = kind === "unary" ? { kind, authenticate, answer: never } : { kind, authenticate, answers: never };
+    const { send } = await serve(t, method);
+    const { status, words } = await send(path, frame(Buffer.from("not gzip"), 1), compressed);
+    assert.deepEqual([status, words], [grpcCodes.Unauthenticated, "unauthorized access"]);
+  });
+
+test("unpacked requests count towards the bytes that one client's calls may hold", async (t) => {
+  const done = Promise.withResolvers<void>();
+  let reached = 0;
+  const method: GrpcMethod = {
+    kind: "unary",
+    async answer() {
+      reached += 1;
+      await done.promise;
+      return { message: Buffer.of() };
+    },
+  };
+  const { send } = await serve(t, method, realClock, heldBounds);
+  const statuses: number[] = [];
+  const sent = Array.from({ length: 10 }, () =>
+    send(path, bomb, compressed).then(({ status }) => statuses.push(status)),
+  );
+  await eventually("all to be unpacked or rejected", () => reached + statuses.length === sent.length);
+  assert.deepEqual([reached, statuses], [4, Array(6).fill(grpcCodes.ResourceExhausted)]);
+  done.resolve();
+  await Promise.all(sent);
+  assert.equal((await send(path, bomb, compressed)).status, grpcCodes.OK);
+});
+
+test("requests that are not whole count towards them as well", async (t) => {
+  const { server, open, call } = await serve(t, echo, realClock, heldBounds);
+  const begun = frame(Buffer.alloc(megabyte)).subarray(0, -1);
+  const calls = Array.from({ length: 5 }, () => open(path, undefined));
+  for (const { stream } of calls) stream.write(begun);
+  const { status } = await Promise.race(calls.map(({ ended }) => ended));
+  assert.equal(status, grpcCodes.ResourceExhausted);
+  for (const { stream } of calls) stream.close();
+  await eventually("their end", () => server.ends.of(path).reduce((sum, count) => sum + count) === calls.length);
+  assert.equal((await call(path, Buffer.alloc(megabyte))).status, grpcCodes.OK);
+});
+
+test("compressed requests whose client has left are not unpacked", async (t) => {
+  let unpacked = 0;
+  const hook = createHook({
+    init(_, type) {
+      if (type === "ZLIB") unpacked += 1;
+    },
+  });
+  const { server, session, open } = await serve(t, echo, realClock, { requestBytes: megabyte });
+  hook.enable();
+  t.after(() => hook.disable());
+  const calls = Array.from({ length: 100 }, () => open(path, bomb, compressed));
+  await Promise.race(calls.map(({ ended }) => ended));
+  session.destroy();
+  await eventually("their end", () => server.connections === 0);
+  await realClock.yield();
+  assert.ok(unpacked < calls.length / 2, `${unpacked} of ${calls.length}`);
 });

@@ -2,12 +2,14 @@
 import {
   constants,
   createServer,
+  type Http2Session,
   type IncomingHttpHeaders,
   type OutgoingHttpHeaders,
   type ServerHttp2Session,
   type ServerHttp2Stream,
 } from "node:http2";
 import type { Server, Socket } from "node:net";
+import { createByteBudget } from "../byte-budget.ts";
 import { type Clock, type Timer, withDeadline } from "../clock.ts";
 import { createCounts } from "../counts.ts";
 import { ProviderError, reasonOf } from "../errors.ts";
@@ -23,6 +25,7 @@ import { createReply, type Reply, refuse, respondOnly } from "./reply.ts";
 import { type RequestHead, readHead } from "./request-head.ts";
 import { boundPings, keepHeartbeat } from "./session-care.ts";
 import { UnaryCall } from "./unary-call.ts";
+import { createUnpacking, type HeldCall, hold, tooMuchHeld } from "./unpacking.ts";
 
 interface GrpcServerOptions {
   readonly methods: GrpcMethods;
@@ -35,15 +38,21 @@ interface GrpcServerOptions {
   readonly log: Log;
 }
 
-interface GrpcBounds {
+export interface GrpcBounds {
   readonly connections: number;
   /** At once on one connection; clients queue the rest. */
   readonly calls: number;
   /** Calls with many answers, on all connections together. */
   readonly streams: number;
   readonly requestBytes: number;
-  /** Of the streams, those of one place; strangers are told apart by it alone. */
-  readonly streamsOfPlace?: { readonly most: number; placeOf(address: string): string };
+  /** Where anyone may connect: of one client, which is known by its address alone. */
+  readonly clients?: {
+    of(address: string): string;
+    readonly streams: number;
+    /** Held of its calls, from their headers to their end; the second is of all clients together. */
+    readonly heldBytes: number;
+    readonly heldBytesOfAll: number;
+  };
 }
 
 export interface GrpcServer {
@@ -59,6 +68,13 @@ export interface GrpcServer {
   readonly ends: CallEnds;
 }
 
+/** What Node and we keep of a call without its headers and messages, in round numbers. */
+const callBytes = 8 * 1024;
+const anyClient: NonNullable<GrpcBounds["clients"]> = {
+  ...{ of: () => "", streams: Number.POSITIVE_INFINITY },
+  ...{ heldBytes: Number.POSITIVE_INFINITY, heldBytesOfAll: Number.POSITIVE_INFINITY },
+};
+
 export function createGrpcServer({ methods, bounds, front, onPingFlood, clock, log }: GrpcServerOptions): GrpcServer {
   const server = createServer({ settings: { maxConcurrentStreams: bounds.calls } });
   const sessions = new Set<ServerHttp2Session>();
@@ -70,8 +86,12 @@ export function createGrpcServer({ methods, bounds, front, onPingFlood, clock, l
     log.debug("gRPC client does not read");
     stream.close(constants.NGHTTP2_CANCEL);
   });
-  const unary = { requestBytes: bounds.requestBytes, clock, asking, answering, stalled, failed };
-  const places = createCounts();
+  const { clients = anyClient } = bounds;
+  const budget = createByteBudget({ ofClient: clients.heldBytes, ofAll: clients.heldBytesOfAll });
+  const unpack = createUnpacking(bounds.requestBytes);
+  const unary = { requestBytes: bounds.requestBytes, unpack, clock, asking, answering, stalled, failed };
+  const clientsOf = new WeakMap<Http2Session, string>();
+  const streamsOf = createCounts();
   let streams = 0;
   let listener: Listener | undefined;
   // A session keeps its socket from everybody; the event of this one comes while that of its session is still to come.
@@ -81,13 +101,14 @@ export function createGrpcServer({ methods, bounds, front, onPingFlood, clock, l
   });
   server.on("session", (session) => {
     sessions.add(session);
+    clientsOf.set(session, clients.of(arriving.remoteAddress ?? ""));
     session.on("close", () => sessions.delete(session));
     session.on("error", (error) => log.debug("gRPC connection failed", { reason: reasonOf(error) }));
     keepHeartbeat(session, arriving, clock, limits.grpcPingMs);
     boundPings(session, clock, onPingFlood);
   });
   const callFailed = (error: Error) => log.debug("gRPC call failed", { reason: reasonOf(error) });
-  server.on("stream", (stream, headers) => {
+  server.on("stream", (stream, headers, _, rawHeaders) => {
     stream.on("error", callFailed);
     const head = readHead(headers);
     if ("refusal" in head) {
@@ -97,9 +118,18 @@ export function createGrpcServer({ methods, bounds, front, onPingFlood, clock, l
     const method = methods.find(head.path);
     if (!method) {
       countEnd(ends.others, grpcCodes.Unimplemented);
-      refuse(stream, head, { code: grpcCodes.Unimplemented, message: unknown(head.path) }, clock);
-    } else if (method.kind === "unary") new UnaryCall(stream, headers, head, unary, ends.of(head.path)).serve(method);
-    else serveMany(stream, headers, head, method);
+      return refuse(stream, head, { code: grpcCodes.Unimplemented, message: unknown(head.path) }, clock);
+    }
+    const client = (stream.session && clientsOf.get(stream.session)) ?? "";
+    const holding = budget.open(client);
+    if (!holding.resize(rawHeaders.reduce((bytes, each) => bytes + each.length, callBytes))) {
+      countEnd(ends.of(head.path), tooMuchHeld.code);
+      return refuse(stream, head, tooMuchHeld, clock);
+    }
+    stream.on("close", () => holding.resize(0));
+    const held = { stream, client, holding };
+    if (method.kind === "unary") new UnaryCall(held, headers, head, unary, ends.of(head.path)).serve(method);
+    else serveMany(held, headers, head, method);
   });
 
   function failed(thrown: unknown): GrpcStatus {
@@ -108,11 +138,11 @@ export function createGrpcServer({ methods, bounds, front, onPingFlood, clock, l
     return statusOfThrown(thrown);
   }
 
-  function serveMany(stream: ServerHttp2Stream, headers: IncomingHttpHeaders, head: RequestHead, method: ManyMethod) {
-    const reply = createReply(stream, head, { clock, stalled, ends: ends.of(head.path) });
+  function serveMany(held: HeldCall, headers: IncomingHttpHeaders, head: RequestHead, method: ManyMethod) {
+    const reply = createReply(held.stream, head, { clock, stalled, ends: ends.of(head.path) });
     replies.add(reply);
     reply.over.addEventListener("abort", () => replies.delete(reply), { once: true });
-    answerMany(stream, headers, head, method, reply).catch((thrown) => {
+    answerMany(held, headers, head, method, reply).catch((thrown) => {
       // Work for somebody who has left may end with any error.
       if (reply.over.aborted) return;
       reply.end(failed(thrown), thrown instanceof GrpcRefusal ? thrown.headers : undefined);
@@ -120,36 +150,43 @@ export function createGrpcServer({ methods, bounds, front, onPingFlood, clock, l
   }
 
   async function answerMany(
-    stream: ServerHttp2Stream,
+    held: HeldCall,
     headers: IncomingHttpHeaders,
     { path, timeoutMs }: RequestHead,
     method: ManyMethod,
     reply: Reply,
   ): Promise<void> {
     if (timeoutMs !== undefined) endAfter(reply, timeoutMs, late().message);
+    const { stream, client } = held;
     const socket = stream.session?.socket;
     const call = { path, headers, socket, signal: reply.over, end: (thrown: unknown) => endNow(stream, reply, thrown) };
-    const requests = requestsOf(stream, headers, reply);
-    const place = bounds.streamsOfPlace?.placeOf(socket?.remoteAddress ?? "") ?? "";
-    if (method.kind === "conversation") await sendAll(method.answers(requests, call), place, reply);
+    const unpackRequest = (packed: Uint8Array) => unpack(packed, held, () => method.authenticate?.(call));
+    const requests = requestsOf(held, headers, reply, unpackRequest);
+    if (method.kind === "conversation") await sendAll(method.answers(requests, call), client, reply);
     else {
       const request = await firstOf(requests);
       // What comes behind it is nobody's.
       stream.resume();
-      await sendAll(method.answers(request, call), place, reply, method.headers);
+      await sendAll(method.answers(request, call), client, reply, method.headers);
     }
     reply.end();
   }
 
   /** Each of them has the time of a whole request: a conversation that rests is over. */
   async function* requestsOf(
-    stream: ServerHttp2Stream,
+    { stream, holding }: HeldCall,
     headers: IncomingHttpHeaders,
     reply: Reply,
+    unpackRequest: (packed: Uint8Array) => Promise<Uint8Array>,
   ): AsyncGenerator<Uint8Array, void> {
     let timer = endAfter(reply, limits.grpcRequestMs, "no further request arrived in time");
+    const headersHeld = holding.bytes;
+    const reading = {
+      ...{ headers: () => headers, mostBytes: bounds.requestBytes, unpack: unpackRequest },
+      onKept: (bytes: number) => hold(holding, headersHeld + bytes),
+    };
     try {
-      for await (const request of readMessages(stream, () => headers, bounds.requestBytes)) {
+      for await (const request of readMessages(stream, reading)) {
         timer.cancel();
         yield request;
         timer = endAfter(reply, limits.grpcRequestMs, "no further request arrived in time");
@@ -161,22 +198,22 @@ export function createGrpcServer({ methods, bounds, front, onPingFlood, clock, l
 
   async function sendAll(
     messages: AsyncIterable<Uint8Array>,
-    place: string,
+    client: string,
     reply: Reply,
     headers: (() => OutgoingHttpHeaders) | undefined = undefined,
   ): Promise<void> {
     if (streams >= bounds.streams) {
       throw new GrpcRefusal(grpcCodes.ResourceExhausted, `${streams} streams are open, and more are not served`);
     }
-    const ofPlace = places.of(place);
-    if (bounds.streamsOfPlace && ofPlace >= bounds.streamsOfPlace.most) {
+    const ofClient = streamsOf.of(client);
+    if (ofClient >= clients.streams) {
       throw new GrpcRefusal(
         grpcCodes.ResourceExhausted,
-        `${ofPlace} streams from there are open, and more are not served`,
+        `${ofClient} streams from there are open, and more are not served`,
       );
     }
     streams += 1;
-    places.add(place, 1);
+    streamsOf.add(client, 1);
     try {
       for await (const message of messages) {
         await reply.send(message, headers?.());
@@ -184,7 +221,7 @@ export function createGrpcServer({ methods, bounds, front, onPingFlood, clock, l
       }
     } finally {
       streams -= 1;
-      places.add(place, -1);
+      streamsOf.add(client, -1);
     }
   }
 

@@ -23,7 +23,12 @@ export interface GrpcAnswer {
   readonly headers?: OutgoingHttpHeaders;
 }
 
-export interface UnaryMethod {
+interface AnyMethod {
+  /** Throws for a caller who may not make the call; awaited before a compressed request is unpacked. */
+  authenticate?(call: Pick<GrpcCall, "headers" | "socket">): unknown;
+}
+
+export interface UnaryMethod extends AnyMethod {
   readonly kind: "unary";
   /** At once where it can: that costs a fraction. */
   answer(request: Uint8Array, call: GrpcCall): GrpcAnswer | Promise<GrpcAnswer>;
@@ -33,17 +38,17 @@ export interface UnaryMethod {
 export type GrpcMethod =
   | UnaryMethod
   /** The next message is asked for when the client had room for the last one. */
-  | {
+  | (AnyMethod & {
       readonly kind: "stream";
       answers(request: Uint8Array, call: StreamCall): AsyncIterable<Uint8Array>;
       /** Metadata that goes before the first message. */
       headers?(): OutgoingHttpHeaders;
-    }
+    })
   /** Both sides send as many messages as they like. */
-  | {
+  | (AnyMethod & {
       readonly kind: "conversation";
       answers(requests: AsyncIterable<Uint8Array>, call: GrpcCall): AsyncIterable<Uint8Array>;
-    };
+    });
 
 export interface GrpcMethods {
   /** By path: "/grpc.health.v1.Health/Check". */

@@ -12,9 +12,11 @@ import { GrpcRefusal, type GrpcStatus, grpcCodes, grpcOk, late, statusHeaders } 
 import type { GrpcAnswer, GrpcCall, UnaryMethod } from "./methods.ts";
 import { answerHeaders, isGone, refuse } from "./reply.ts";
 import type { RequestHead } from "./request-head.ts";
+import { type HeldCall, hold, type Unpack } from "./unpacking.ts";
 
 interface UnaryDeps {
   readonly requestBytes: number;
+  readonly unpack: Unpack;
   readonly clock: Clock;
   /** Those whose request is not whole. */
   readonly asking: Patience<UnaryCall>;
@@ -31,6 +33,7 @@ const okTrailers = statusHeaders(grpcOk);
 export class UnaryCall implements GrpcCall {
   readonly path: string;
   readonly headers: IncomingHttpHeaders;
+  readonly #held: HeldCall;
   readonly #stream: ServerHttp2Stream;
   readonly #head: RequestHead;
   readonly #deps: UnaryDeps;
@@ -38,10 +41,11 @@ export class UnaryCall implements GrpcCall {
   #abort: AbortController | undefined;
   #isOver = false;
 
-  constructor(stream: ServerHttp2Stream, headers: IncomingHttpHeaders, head: RequestHead, deps: UnaryDeps, ends: Ends) {
+  constructor(held: HeldCall, headers: IncomingHttpHeaders, head: RequestHead, deps: UnaryDeps, ends: Ends) {
     this.path = head.path;
     this.headers = headers;
-    this.#stream = stream;
+    this.#held = held;
+    this.#stream = held.stream;
     this.#head = head;
     this.#deps = deps;
     this.#ends = ends;
@@ -63,7 +67,8 @@ export class UnaryCall implements GrpcCall {
 
   serve(method: UnaryMethod): void {
     const { asking, requestBytes, clock } = this.#deps;
-    const awaited = asking.begin(this);
+    const { holding } = this.#held;
+    const [awaited, headBytesHeld] = [asking.begin(this), holding.bytes];
     const pile = new Pile();
     let needed = 0;
     const fail = (thrown: unknown) => {
@@ -74,9 +79,9 @@ export class UnaryCall implements GrpcCall {
       // One message is asked for; what comes behind it is nobody's.
       if (this.#isOver || (needed > 0 && pile.size >= needed)) return;
       pile.add(chunk);
-      if (needed > 0 || pile.size < headBytes) return;
       try {
-        needed = frameBytes(pile.whole(), requestBytes);
+        hold(holding, headBytesHeld + pile.kept);
+        if (needed === 0 && pile.size >= headBytes) needed = frameBytes(pile.whole(), requestBytes);
       } catch (thrown) {
         fail(thrown);
       }
@@ -109,7 +114,8 @@ export class UnaryCall implements GrpcCall {
   }
 
   #answer(method: UnaryMethod, frame: Buffer, leftMs: number | undefined): void {
-    const message = messageIn(frame, this.headers, this.#deps.requestBytes);
+    const authenticate = () => method.authenticate?.(this);
+    const message = messageIn(frame, this.headers, (packed) => this.#deps.unpack(packed, this.#held, authenticate));
     const answer =
       message instanceof Promise ? message.then((each) => method.answer(each, this)) : method.answer(message, this);
     if (answer instanceof Promise) void this.#answerLater(answer, leftMs);
