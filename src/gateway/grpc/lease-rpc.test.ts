@@ -28,7 +28,13 @@ test("logs that are being gathered when the lease is closed end with that, as a 
     admission: {
       admit() {
         ending = new AbortController();
-        return { signal: ending.signal, end: () => undefined, release: () => undefined };
+        return {
+          signal: ending.signal,
+          tenant: "",
+          end: () => undefined,
+          leave: () => undefined,
+          release: () => undefined,
+        };
       },
     },
   });

@@ -24,9 +24,11 @@ export interface StreamAsked {
 export interface AdmittedStream {
   /** Aborted when it may not go on, or `end` was called; the reason is a ProviderError. */
   readonly signal: AbortSignal;
+  /** The account that it counts for; without one its address. */
+  readonly tenant: string;
   /** Ends it for a reason of one's own. */
   end(why: ProviderError): void;
-  /** It is over: others may come. */
+  /** It is over. */
   release(): void;
 }
 
@@ -104,13 +106,16 @@ export function createAdmission({ chain, authenticator, clock }: AdmissionDeps):
       streams.add(stream);
       ofTenants.add(tenant, 1);
       watchExpiry(stream);
+      const free = () => {
+        if (!streams.delete(stream)) return;
+        ofTenants.add(tenant, -1);
+        stream.timer?.cancel();
+      };
       return {
-        signal: ending.signal,
+        ...{ signal: ending.signal, tenant },
         end: (why) => end(stream, why),
         release() {
-          if (!streams.delete(stream)) return;
-          ofTenants.add(tenant, -1);
-          stream.timer?.cancel();
+          free();
         },
       };
     },

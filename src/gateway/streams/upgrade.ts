@@ -2,6 +2,7 @@
 import type { IncomingMessage } from "node:http";
 import type { Socket } from "node:net";
 import { WebSocketServer } from "ws";
+import { createByteBudget } from "../../runtime/byte-budget.ts";
 import type { Clock } from "../../runtime/clock.ts";
 import { limits } from "../../runtime/limits.ts";
 import type { Log } from "../../runtime/log.ts";
@@ -30,11 +31,18 @@ interface UpgradesDeps {
   readonly log: Log;
 }
 
+/**
+ * Held of what tenants send: as many commands as one may have open, each with a frame of 64 KB and as much behind it, and room
+ * for some larger frames.
+ */
+const inputBytes = { ofClient: 24 * 2 ** 20, ofAll: 64 * 2 ** 20 };
+
 export function createUpgrades({ admission, clock, log }: UpgradesDeps): Upgrades {
   const server = new WebSocketServer<typeof StreamSocket>({
     ...{ noServer: true, clientTracking: false, perMessageDeflate: false, autoPong: false },
     ...{ WebSocket: StreamSocket, maxPayload: limits.streamFrameBytes, closeTimeout: limits.streamStalledMs },
   });
+  const budget = createByteBudget(inputBytes);
   return {
     accept(request, upgrade, asked, handler) {
       const admitted = admission.admit(asked);
@@ -45,7 +53,8 @@ export function createUpgrades({ admission, clock, log }: UpgradesDeps): Upgrade
       let isOpen = false;
       server.handleUpgrade(request, socket, upgrade.head, (webSocket) => {
         isOpen = true;
-        serveStream(handler, { webSocket, socket, admitted, clock, log });
+        const holding = budget.open(admitted.tenant);
+        serveStream(handler, { webSocket, socket, admitted, holding, clock, log });
       });
       // Its client left while we looked at who it was.
       if (!isOpen) admitted.release();

@@ -277,7 +277,7 @@ test("a ping is answered with what it brought; who pings without reading makes u
   await client.until(() => client.count("pong") === 1);
   assert.equal(client.frames[0]?.bytes.toString(), "p1");
   client.socket.pause();
-  for (let sent = 0; sent < 2_000_000; sent += 125) client.send("ping", Buffer.alloc(125));
+  for (let left = 900; left > 0; left -= 1) client.send("ping", Buffer.alloc(125));
   assert(stream && admission.count === 1);
   client.socket.destroy();
   await eventually("an end", () => admission.count === 0);
@@ -293,6 +293,91 @@ test("a frame that is larger than anybody sends ends its own stream alone", asyn
   await eventually("one stream", () => admission.count === 1);
   assert.equal(other.isEnded, false);
 });
+
+const deaf: StreamHandler = (stream) => {
+  stream.onFrame(() => new Promise(() => undefined));
+  return idle(stream);
+};
+
+/** The head of a masked binary frame of a megabyte. */
+const largeHead = Buffer.of(0x82, 0xff, 0, 0, 0, 0, 0, 0x10, 0, 0, 0, 0, 0, 0);
+
+test("a frame that comes in one-byte TLS records ends its stream before it costs many times its size", async (t) => {
+  const { port, admission } = await serveStreams(t, idle);
+  const client = await openStream(port);
+  client.socket.setNoDelay(true);
+  client.socket.write(largeHead);
+  for (let left = 20_000; left > 0 && !client.isEnded; left -= 1)
+    await new Promise((written) => client.socket.write("x", written));
+  await client.until(() => client.isEnded);
+  await eventually("no stream", () => admission.count === 0);
+  assert.deepEqual([...admission.endings], [["AKP_STREAM_INPUT_EXCESS", 1]]);
+});
+
+test("so does a message in one-byte fragments; one in pieces of a usual size is taken whole", async (t) => {
+  const sizes: number[] = [];
+  const { port, admission } = await serveStreams(t, async (stream) => {
+    stream.onFrame((bytes) => void sizes.push(bytes.length));
+    return idle(stream);
+  });
+  const fragment = (size: number, isFirst: boolean, isLast: boolean) => {
+    const head = clientFrame("binary", Buffer.alloc(size));
+    head[0] = (isFirst ? 2 : 0) | (isLast ? 0x80 : 0);
+    return head;
+  };
+  const usual = await openStream(port);
+  for (let n = 0; n < 250; n += 1) usual.socket.write(fragment(4_096, n === 0, n === 249));
+  await eventually("the message", () => sizes.length === 1);
+  assert.deepEqual(sizes, [250 * 4_096]);
+  const client = await openStream(port);
+  client.socket.write(Buffer.concat(Array.from({ length: 15_000 }, (_, n) => fragment(1, n === 0, false))));
+  await client.until(() => client.isEnded);
+  await eventually("one stream", () => admission.count === 1);
+  usual.socket.destroy();
+});
+
+for (const [what, handler, frames] of [
+  ["frames that are not whole", idle, Buffer.concat([largeHead, Buffer.alloc(2 ** 20 - 1)])],
+  ["frames that its commands do not take", deaf, Buffer.concat([largeHead, Buffer.alloc(2 ** 20)])],
+] as const)
+  test(`what one tenant makes us hold in ${what} is bounded, and no other tenant's stream ends for it`, async (t) => {
+    const { port, admission } = await serveStreams(t, handler);
+    const other = await openStream(port, { authorization: "akash1other" });
+    other.socket.write(frames);
+    const clients = await Promise.all(Array.from({ length: 30 }, () => openStream(port)));
+    for (const { socket } of clients) socket.write(frames);
+    await eventually("an end for some", () => clients.some(({ isEnded }) => isEnded));
+    await eventually("all is read", () =>
+      clients.every(({ isEnded, socket }) => isEnded || socket.writableLength === 0),
+    );
+    assert.deepEqual([...admission.endings.keys()], ["AKP_STREAM_INPUT_EXCESS"]);
+    assert.equal(other.isEnded, false);
+    for (const { socket } of [other, ...clients]) socket.destroy();
+    await eventually("no stream", () => admission.count === 0);
+  });
+
+for (const [what, bytes] of [
+  ["pings", clientFrame("ping", "")],
+  ["pongs", clientFrame("pong", "x")],
+  ["empty frames", clientFrame("text", "")],
+  ["empty fragments", Buffer.of(0, 0x80, 0, 0, 0, 0)],
+  ["small frames that nobody reads", clientFrame("binary", "x")],
+] as const)
+  test(`a flood of ${what} ends its stream`, async (t) => {
+    const { port, clock, admission } = await serveStreams(t, idle);
+    const client = await openStream(port);
+    if (what === "empty fragments") client.socket.write(Buffer.of(2, 0x80, 0, 0, 0, 0));
+    for (let second = 0; second < 5; second += 1) {
+      for (let left = 100; left > 0; left -= 1) client.socket.write(bytes);
+      await clock.advance(5_000);
+    }
+    await client.until(() => client.count("ping") >= 2);
+    assert.equal(admission.count, 1);
+    client.socket.write(Buffer.concat(Array.from({ length: 3_000 }, () => bytes)));
+    await client.until(() => client.isEnded);
+    await eventually("no stream", () => admission.count === 0);
+    assert.deepEqual([...admission.endings], [["AKP_STREAM_INPUT_EXCESS", 1]]);
+  });
 
 /** The kernel takes megabytes before a handler has to wait. Turns are counted, since a busy machine may give us none for a while. */
 async function isStill(sent: () => number): Promise<boolean> {

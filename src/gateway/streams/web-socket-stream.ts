@@ -5,6 +5,7 @@
  */
 import type { Socket } from "node:net";
 import { WebSocket } from "ws";
+import type { Holding } from "../../runtime/byte-budget.ts";
 import type { Clock } from "../../runtime/clock.ts";
 import { ProviderError } from "../../runtime/errors.ts";
 import { limits } from "../../runtime/limits.ts";
@@ -12,7 +13,7 @@ import type { Log } from "../../runtime/log.ts";
 import type { AdmittedStream } from "./admission.ts";
 import { closeFor } from "./close-codes.ts";
 import { createFrameWriter } from "./frame-writer.ts";
-import { readFrames } from "./read-frames.ts";
+import { readInput } from "./stream-input.ts";
 import type { Close, StreamHandler, TenantStream } from "./tenant-stream.ts";
 
 /** Echoes a close frame with its code alone, as the network's gateway does, and says that it was sent one. */
@@ -38,11 +39,14 @@ interface StreamDeps {
   /** The one below. */
   readonly socket: Socket;
   readonly admitted: AdmittedStream;
+  /** What the tenant sends makes us hold. */
+  readonly holding: Holding;
   readonly clock: Clock;
   readonly log: Log;
 }
 
-export function serveStream(handler: StreamHandler, { webSocket, socket, admitted, clock, log }: StreamDeps): void {
+export function serveStream(handler: StreamHandler, deps: StreamDeps): void {
+  const { webSocket, socket, admitted, clock, log } = deps;
   const { signal } = admitted;
   const isOpen = () => webSocket.readyState === WebSocket.OPEN;
   const writes = createFrameWriter(socket, clock);
@@ -52,7 +56,14 @@ export function serveStream(handler: StreamHandler, { webSocket, socket, admitte
   let isOver = false;
   /** As an answer to our close frame, or first. */
   let hasSaidClose = false;
-  let discardInput: () => void = () => undefined;
+  const input = readInput({
+    ...deps,
+    onExcess: cutOff,
+    onFailure(thrown) {
+      log.error("stream failed", { error: thrown });
+      admitted.end(ProviderError.from(thrown));
+    },
+  });
 
   function beat(): void {
     nextBeat = clock.timer(limits.streamBeatMs, beat);
@@ -61,12 +72,12 @@ export function serveStream(handler: StreamHandler, { webSocket, socket, admitte
     const isDue = (beats * limits.streamBeatMs) % limits.streamPingMs === 0;
     // That somebody has left of whom nothing is read comes to light only by writing. Where something waits, that does it.
     const isProbe = !writes.room() && webSocket.isPaused;
-    if (writes.waitedMs() > limits.streamStalledMs) cutOff();
+    if (writes.waitedMs() > limits.streamStalledMs) cutOff(new ProviderError("AKP_STREAM_TOO_SLOW", {}));
     else if (isOpen() && (isDue || isProbe)) webSocket.ping();
   }
 
-  function cutOff(): void {
-    admitted.end(new ProviderError("AKP_STREAM_TOO_SLOW", {}));
+  function cutOff(why: ProviderError): void {
+    if (!isOver) admitted.end(why);
     webSocket.terminate();
   }
 
@@ -75,7 +86,7 @@ export function serveStream(handler: StreamHandler, { webSocket, socket, admitte
     isOver = true;
     farewell?.cancel();
     webSocket.closeWith(signal.aborted ? closeFor(signal.reason) : close);
-    discardInput();
+    input.discard();
     leaveLater(clock.monotonicMs() + limits.streamStalledMs);
   }
 
@@ -129,12 +140,7 @@ export function serveStream(handler: StreamHandler, { webSocket, socket, admitte
       writes.write(frame);
       return signal.aborted ? undefined : writes.room();
     },
-    onFrame(listener) {
-      discardInput = readFrames(webSocket, listener, (thrown) => {
-        log.error("stream failed", { error: thrown });
-        admitted.end(ProviderError.from(thrown));
-      });
-    },
+    onFrame: input.handTo,
   });
   webSocket.once("close", () => {
     gone();

@@ -118,6 +118,11 @@ export const gatewayErrors = {
     advice: "Read faster, or ask for less of it with `tail` or `service`.",
     ...statuses(408, "RESOURCE_EXHAUSTED"),
   },
+  AKP_STREAM_INPUT_EXCESS: {
+    message: "the client of a stream sent too many {what}",
+    advice: "Send larger frames, each in one piece, and no more than the command reads.",
+    ...statuses(429, "RESOURCE_EXHAUSTED"),
+  },
   AKP_STREAM_CLIENT_GONE: {
     message: "the reader of a stream went away",
     advice: "Nothing: it will ask again if it wants to.",

@@ -3,6 +3,7 @@ import { constants, type ServerHttp2Session } from "node:http2";
 import type { Socket } from "node:net";
 import type { Clock, Timer } from "../clock.ts";
 import { limits } from "../limits.ts";
+import { createTokenBucket } from "../token-bucket.ts";
 
 /**
  * Notices a client that is gone without a word, or never spoke HTTP/2: it does not answer one ping before the next. One that says
@@ -34,15 +35,11 @@ export function keepHeartbeat(session: ServerHttp2Session, socket: Socket, clock
  * and hung up on.
  */
 export function boundPings(session: ServerHttp2Session, clock: Clock, onFlood?: () => void): void {
-  const { atOnce, perS } = limits.grpcPings;
-  let left: number = atOnce;
-  let atMs = clock.monotonicMs();
+  const allowsOne = createTokenBucket(limits.grpcPings, clock);
+  let isFlood = false;
   const count = () => {
-    const nowMs = clock.monotonicMs();
-    left = Math.min(atOnce, left + ((nowMs - atMs) / 1_000) * perS) - 1;
-    atMs = nowMs;
-    if (left >= 0 || session.destroyed) return;
-    left = Number.POSITIVE_INFINITY;
+    if (isFlood || session.destroyed || allowsOne()) return;
+    isFlood = true;
     onFlood?.();
     session.goaway(constants.NGHTTP2_ENHANCE_YOUR_CALM, 0, Buffer.from("too_many_pings"));
     // In a later turn: at once it would overtake what it was told.

@@ -1,0 +1,118 @@
+/**
+ * What a tenant sends on a WebSocket: handed on one frame after the other, and read little further than it is taken. A little:
+ * that the tenant has left is to be read behind all that it sent. What is kept of it, and floods of small frames, are bounded.
+ */
+import type { Socket } from "node:net";
+import type { RawData, WebSocket } from "ws";
+import type { Holding } from "../../runtime/byte-budget.ts";
+import type { Clock } from "../../runtime/clock.ts";
+import { ProviderError } from "../../runtime/errors.ts";
+import { limits } from "../../runtime/limits.ts";
+import { createTokenBucket } from "../../runtime/token-bucket.ts";
+import { bufferBytes, createFrameMeter, smallBytes } from "./frame-meter.ts";
+import type { TenantStream } from "./tenant-stream.ts";
+
+/** Of one message that is not whole: the largest one, and as much again for the pieces that it comes in. */
+const unfinishedBytes = 2 * limits.streamFrameBytes;
+/** Control frames and small ones that no command takes: clients ping a few times a minute. */
+const smallFrames = { atOnce: 1_000, perS: 20 };
+
+interface StreamInputDeps {
+  readonly webSocket: WebSocket;
+  /** The one below it. */
+  readonly socket: Socket;
+  readonly holding: Holding;
+  readonly clock: Clock;
+  /** More came than is kept or looked at. */
+  readonly onExcess: (why: ProviderError) => void;
+  /** A frame could not be taken. */
+  readonly onFailure: (thrown: unknown) => void;
+}
+
+type Take = Parameters<TenantStream["onFrame"]>[0];
+
+interface InputFrame {
+  readonly bytes: Buffer;
+  readonly isBinary: boolean;
+}
+
+interface StreamInput {
+  handTo(take: Take): void;
+  /** Throws away what is there and what comes. */
+  discard(): void;
+}
+
+export function readInput({ webSocket, socket, holding, clock, onExcess, onFailure }: StreamInputDeps): StreamInput {
+  let taking: InputFrame | undefined;
+  /** Came behind that one. */
+  const waiting: InputFrame[] = [];
+  let waitingBytes = 0;
+  let take: Take | undefined;
+  const allowsSmall = createTokenBucket(smallFrames, clock);
+  const meter = createFrameMeter((isControl) => {
+    if (isControl || !take) countSmall();
+  });
+
+  function countSmall(): void {
+    if (!allowsSmall()) onExcess(new ProviderError("AKP_STREAM_INPUT_EXCESS", { what: "small frames" }));
+  }
+
+  function hold(): void {
+    if (socket.destroyed) return;
+    const whole = (taking?.bytes.length ?? 0) + waitingBytes + waiting.length * bufferBytes;
+    if (holding.resize(meter.keptBytes + whole) && meter.keptBytes <= unfinishedBytes) return;
+    const what = "bytes that make no whole frame or that no command takes";
+    onExcess(new ProviderError("AKP_STREAM_INPUT_EXCESS", { what }));
+  }
+
+  function readOrNot(): void {
+    if (waiting.length >= limits.streamFramesAhead || waitingBytes >= limits.streamBytesAhead) webSocket.pause();
+    else webSocket.resume();
+  }
+
+  async function takeAll(first: Promise<void>): Promise<void> {
+    await first;
+    for (taking = waiting.shift(); taking; taking = waiting.shift()) {
+      waitingBytes -= taking.bytes.length;
+      readOrNot();
+      await take?.(taking.bytes, taking.isBinary);
+    }
+    hold();
+  }
+
+  webSocket.on("message", (data: RawData, isBinary) => {
+    const frame = { bytes: data as Buffer, isBinary };
+    if (!take) return;
+    if (taking) {
+      waiting.push(frame);
+      waitingBytes += frame.bytes.length;
+      readOrNot();
+      return;
+    }
+    try {
+      const taken = take(frame.bytes, isBinary);
+      if (taken) {
+        taking = frame;
+        takeAll(taken).catch(onFailure);
+      } else if (frame.bytes.length < smallBytes) countSmall();
+    } catch (thrown) {
+      onFailure(thrown);
+    }
+  });
+  // Behind its reader, which has read the chunk by then.
+  socket.on("data", (chunk: Buffer) => {
+    meter.read(chunk);
+    hold();
+  });
+  socket.once("close", () => holding.resize(0));
+  return {
+    handTo(listener) {
+      take = listener;
+    },
+    discard() {
+      take = undefined;
+      [waiting.length, waitingBytes] = [0, 0];
+      webSocket.resume();
+    },
+  };
+}
