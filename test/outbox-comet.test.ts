@@ -168,7 +168,7 @@ test("a node without an index and one with a full pool are passed over", async (
   await assert.rejects(chain.broadcast(tx), /mempool is full/, "nothing is said about this transaction");
 });
 
-test("a node with a quota on broadcasts is failing and comes after the others; when all have one, none says no", async (t) => {
+test("a node with a quota on broadcasts is failing and comes after the others; with a quota at every node the broadcast rejects", async (t) => {
   const { chain, pool, proxies } = await start(t, 2);
   const [limited, sound] = proxies as [FaultProxy, FaultProxy];
   const { timeNs } = await chain.head();

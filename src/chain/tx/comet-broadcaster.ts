@@ -17,8 +17,8 @@ import { includedAt } from "./verdict.ts";
 export function createCometBroadcaster(pool: Pool, signal?: AbortSignal): Broadcaster {
   return {
     async head() {
-      const said = await pool.head({ signal });
-      const { height, timeNs } = pool.agreed ?? said;
+      const reported = await pool.head({ signal });
+      const { height, timeNs } = pool.agreed ?? reported;
       return { height, timeNs };
     },
     async account(address, atOrAbove) {

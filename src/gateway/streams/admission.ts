@@ -28,6 +28,11 @@ export interface AdmittedStream {
   readonly tenant: string;
   /** Ends it for a reason of one's own. */
   end(why: ProviderError): void;
+  /**
+   * Its work is done and only its client's answer is missing, so it counts no longer; `cut` ends its connection. As many as may
+   * be open may wait for that, and of more the oldest is cut.
+   */
+  leave(cut: () => void): void;
   /** It is over. */
   release(): void;
 }
@@ -36,6 +41,8 @@ export interface Admission {
   /** Throws AKP_STREAMS_TOO_MANY. */
   admit(asked: StreamAsked): AdmittedStream;
   readonly count: number;
+  /** Of those that wait for their clients' answer. */
+  readonly leaving: number;
   /** How often streams were ended by what; those that came to their own end are not among them. */
   readonly endings: ReadonlyMap<string, number>;
   /** Ends all, and lets in no more. */
@@ -56,6 +63,7 @@ interface Admitted extends StreamAsked {
 export function createAdmission({ chain, authenticator, clock }: AdmissionDeps): Admission {
   const streams = new Set<Admitted>();
   const ofTenants = createCounts();
+  const leaving = new Map<Admitted, { readonly tenant: string; readonly cut: () => void }>();
   const endings = new Map<string, number>();
   let isStopping = false;
 
@@ -114,7 +122,14 @@ export function createAdmission({ chain, authenticator, clock }: AdmissionDeps):
       return {
         ...{ signal: ending.signal, tenant },
         end: (why) => end(stream, why),
+        leave(cut) {
+          if (streams.has(stream)) leaving.set(stream, { tenant, cut });
+          free();
+          const theirs = [...leaving.values()].filter((each) => each.tenant === tenant);
+          if (theirs.length > limits.streamsOfTenant) theirs[0]?.cut();
+        },
         release() {
+          leaving.delete(stream);
           free();
         },
       };
@@ -122,6 +137,9 @@ export function createAdmission({ chain, authenticator, clock }: AdmissionDeps):
     endings,
     get count() {
       return streams.size;
+    },
+    get leaving() {
+      return leaving.size;
     },
     stop() {
       isStopping = true;

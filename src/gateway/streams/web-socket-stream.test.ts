@@ -145,10 +145,11 @@ test("who neither reads the end of a stream nor leaves is left in the end", asyn
   const { port, clock, admission } = await serveStreams(t, async () => ({ code: 1000 }));
   const client = await openStream(port);
   client.socket.pause();
-  await clock.advance(limits.streamStalledMs);
-  assert.equal(admission.count, 1);
-  await clock.advance(2 * limits.streamFarewellMs);
   await eventually("no stream", () => admission.count === 0);
+  await clock.advance(limits.streamStalledMs);
+  assert.equal(admission.leaving, 1);
+  await clock.advance(2 * limits.streamFarewellMs);
+  await eventually("its end", () => admission.leaving === 0);
   client.socket.destroy();
 });
 
@@ -378,6 +379,25 @@ for (const [what, bytes] of [
     await eventually("no stream", () => admission.count === 0);
     assert.deepEqual([...admission.endings], [["AKP_STREAM_INPUT_EXCESS", 1]]);
   });
+
+test("a stream that is told its end counts no longer, whether its client answers or not", async (t) => {
+  const { port, admission } = await serveStreams(t, async () => ({ code: 4001 }));
+  const silent = [];
+  for (let left = limits.streamsOfTenant + 1; left > 0; left -= 1) {
+    const client = await openStream(port);
+    assert.equal(client.answer?.status, 101, client.answer?.body);
+    client.socket.pause();
+    silent.push(client);
+  }
+  assert.equal(admission.count, 0);
+  const [oldest, next] = silent;
+  oldest?.socket.resume();
+  next?.socket.resume();
+  // As many as may be open may wait for their clients; of more, the oldest is left.
+  await oldest?.until(() => oldest.isEnded);
+  assert.equal(next?.isEnded, false);
+  for (const { socket } of silent) socket.destroy();
+});
 
 /** The kernel takes megabytes before a handler has to wait. Turns are counted, since a busy machine may give us none for a while. */
 async function isStill(sent: () => number): Promise<boolean> {

@@ -142,6 +142,8 @@ export function serveStream(handler: StreamHandler, deps: StreamDeps): void {
     },
     onFrame: input.handTo,
   });
+  // Its close frame is sent by then.
+  void running.then(() => admitted.leave(() => webSocket.terminate()));
   webSocket.once("close", () => {
     gone();
     nextBeat.cancel();
