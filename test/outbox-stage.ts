@@ -5,6 +5,7 @@ import {
   BaseAccount,
   BasicAllowance,
   MsgGrantAllowance,
+  MsgRevokeAllowance,
   QueryAccountRequest,
   QueryAccountResponse,
   QueryBalanceRequest,
@@ -183,11 +184,18 @@ export function registration(owner: string): Message {
   return { typeUrl: "/akash.provider.v1beta4.MsgCreateProvider", value: MsgCreateProvider.encode(message).finish() };
 }
 
-export function allowFees(granter: string, grantee: string): Message {
-  const basic = BasicAllowance.encode(BasicAllowance.fromPartial({})).finish();
+/** Without a limit, or of so many uakt. */
+export function allowFees(granter: string, grantee: string, limit?: bigint): Message {
+  const spendLimit = limit === undefined ? [] : [{ denom: "uakt", amount: `${limit}` }];
+  const basic = BasicAllowance.encode(BasicAllowance.fromPartial({ spendLimit })).finish();
   const allowance = { typeUrl: "/cosmos.feegrant.v1beta1.BasicAllowance", value: basic };
   const value = MsgGrantAllowance.encode({ granter, grantee, allowance }).finish();
   return { typeUrl: "/cosmos.feegrant.v1beta1.MsgGrantAllowance", value };
+}
+
+export function revokeFees(granter: string, grantee: string): Message {
+  const value = MsgRevokeAllowance.encode({ granter, grantee }).finish();
+  return { typeUrl: "/cosmos.feegrant.v1beta1.MsgRevokeAllowance", value };
 }
 
 export function bidIdOn(order: OrderId): BidId {

@@ -6,8 +6,18 @@ import type { OrderId } from "../src/market/ids.ts";
 import { limits } from "../src/runtime/limits.ts";
 import { sendMessage } from "./embedded-app.ts";
 import { closeBid, withdrawLease } from "./market-messages.ts";
-import { all, fileBids, type OutboxRun, startOutbox, statesOf } from "./outbox-run.ts";
-import { bidIdOn, bidOn, malformedBidOn, messagesIn, providerKey, stageFee, tenantKey } from "./outbox-stage.ts";
+import { all, fileBids, type OutboxRun, sendSettings, startOutbox, statesOf } from "./outbox-run.ts";
+import {
+  allowFees,
+  bidIdOn,
+  bidOn,
+  malformedBidOn,
+  messagesIn,
+  providerKey,
+  revokeFees,
+  stageFee,
+  tenantKey,
+} from "./outbox-stage.ts";
 
 const depositOfBid = 500_000n;
 
@@ -37,6 +47,30 @@ test("of deposits beyond the wallet those that fit are paid; the rest waits, and
   assert.deepEqual(statesOf(run, ids), all(50, "done"));
   assert.equal(run.outbox.state.stalled, undefined);
   assert.equal(run.outbox.counts.failed, 0);
+});
+
+test("when a fee grant is used up nothing fails; what waits goes out once more is granted", async (t) => {
+  const settings = { ...sendSettings, feeGranter: tenantKey.address };
+  const run = await startOutbox(t, { outbox: { settings } });
+  const [granter, grantee] = [tenantKey.address, providerKey.address];
+  const orders = await run.stage.orders(2);
+  // Enough for the bids and not for the closes.
+  run.stage.submit(tenantKey, [allowFees(granter, grantee, 9_000n)]);
+  await run.block();
+  const bids = await fileBids(run, orders);
+  await run.blocks(2);
+  assert.deepEqual(statesOf(run, bids), all(2, "done"));
+  const closes = await Promise.all(
+    orders.map((order) => run.outbox.file({ ...bidOn(order), message: closeBid(bidIdOn(order)), priority: "close" })),
+  );
+  for (let blocks = 0; blocks < 100; blocks += 1) await run.block();
+  assert.equal(run.outbox.counts.failed, 0);
+  assert.equal(run.outbox.state.stalled?.code, "AKP_WALLET_SHORT");
+  assert.match(run.outbox.state.stalled?.message ?? "", /fee limit exceeded/);
+  run.stage.submit(tenantKey, [revokeFees(granter, grantee), allowFees(granter, grantee, 1_000_000n)]);
+  await run.blocks(15);
+  assert.deepEqual(statesOf(run, closes), all(2, "done"));
+  assert.equal(run.outbox.state.stalled, undefined);
 });
 
 test("while deposits wait for money, what costs only its fee goes on, however much waits", async (t) => {

@@ -31,7 +31,8 @@ const words: readonly [RegExp, Exclude<Cause["kind"], "message" | "unexplained">
   ],
   [/unknown address/, "account"],
   [/out of gas/, "gas"],
-  [/fee allowance|fee-grant/, "funds"],
+  // The allowance is exceeded, has expired, or is not there. One that does not cover a message is that message's fault.
+  [/does not allow to pay fees(?!.*message not allowed)|fee allowance|fee-grant/, "funds"],
   [/insufficient fee/, "price"],
 ];
 
