@@ -3,6 +3,7 @@ import { test } from "node:test";
 import type { Intent } from "../journal/intents.ts";
 import { parseCoin, parseCoins, parseDecCoin } from "../market/coin.ts";
 import { parseDecimal } from "../market/decimal.ts";
+import { bridgedDollars } from "../market/denom.ts";
 import { limits } from "../runtime/limits.ts";
 import { decideOnEscrow, type EscrowQuestion, pausedUntilMs, type Terms, timeAt } from "./withdrawing.ts";
 
@@ -57,7 +58,19 @@ const cases: readonly { what: string; question: EscrowQuestion; with?: Partial<T
     comes: "100000uact reaches the threshold of 100000uact",
   },
   { what: "where somebody else pays", question: owed("100000uact", day), with: { fee: undefined }, comes: "reaches" },
-  { what: "no threshold, no withdrawal", question: owed("900000ibc/ABC", day), comes: Number.POSITIVE_INFINITY },
+  {
+    what: "where somebody else pays, bridged dollars have a threshold without being named",
+    question: owed(`100000${bridgedDollars[0]}`, day),
+    with: { fee: undefined },
+    comes: "reaches the threshold of 100000ibc/170C",
+  },
+  { what: "and so has any other denomination", question: owed("99990ibc/ABC", day), comes: 6_000 },
+  {
+    what: "a named one comes before that",
+    question: owed("900000ibc/ABC", day),
+    with: { threshold: parseCoins("900010ibc/ABC") },
+    comes: 6_000,
+  },
 ];
 
 for (const { what, question, with: other, comes } of cases) {

@@ -86,6 +86,9 @@ interface Reason {
   readonly why: string;
 }
 
+/** Of a denomination that the settings do not name: a tenth of a token, since those of the market have six decimals. */
+const defaultThreshold = 100_000n;
+
 function reasonsFor(lease: OwedLease, timeMs: number, terms: Terms): Reason[] {
   const { fee, periodMs } = terms;
   const { owed, rate, lastMs } = lease;
@@ -94,8 +97,7 @@ function reasonsFor(lease: OwedLease, timeMs: number, terms: Terms): Reason[] {
   const reachedMs = (amount: bigint) => timeMs + blocksUntil(lease, amount) * terms.blockTimeMs;
   const costs = fee && worthOf(fee, rate.denom, terms.tokenPrice);
   if (!fee || costs === undefined) {
-    const least = amountOf(terms.threshold, rate.denom);
-    if (least === 0n) return [];
+    const least = amountOf(terms.threshold, rate.denom) || defaultThreshold;
     const dueMs = Math.max(lastMs + periodMs, reachedMs(least));
     return [reason(dueMs, `${brings} reaches the threshold of ${formatCoin({ denom: rate.denom, amount: least })}`)];
   }

@@ -27,7 +27,7 @@ export const moneyGroup = group({
     }),
     withdrawalThreshold: setting("withdrawal-threshold", coins, {
       default: "100000uact,100000uakt",
-      doc: "What a withdrawal must bring where no price of the token says whether it is worth its fee.",
+      doc: "What a withdrawal must bring where no price of the token says whether it is worth its fee: 100000 of a denomination that is not named.",
     }),
     ledgerRetentionMs: setting("ledger-retention", duration({ zero: "refused" }), {
       default: formatDuration(limits.journalLedgerKeepMs),
