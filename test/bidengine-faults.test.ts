@@ -6,6 +6,30 @@ import { limits } from "../src/runtime/limits.ts";
 import { type BidStage, onBidStage } from "./bid-stage.ts";
 import { type FaultTransport, faultTransport } from "./fault-transport.ts";
 
+test("bids that are filed and not sent are cancelled by a pause, and made after it", async (t) => {
+  await onBidStage(t, async (stage) => {
+    const only = faultTransport(stage.node.transport("only"));
+    const one = await stage.provider("one", { nodes: () => [only] });
+    only.hangs = (method) => /broadcast/i.test(method);
+    await stage.post(1n);
+    const { intents } = one.journal.read;
+    const states = () => intents.unsettled(intents.owed()).map(({ state }) => state);
+    await stage.until("one on its way", () => states().includes("sent"));
+    await stage.postMany([2n, 3n, 4n, 5n]);
+    await stage.until("the others filed", () => states().length === 5);
+    assert.deepEqual(states(), ["sent", "filed", "filed", "filed", "filed"]);
+    await one.engine.pause("maintenance");
+    await stage.blocks(5);
+    assert.deepEqual(states(), ["sent"]);
+    assert.equal(one.freeMilli(), 9_900n, "the capacity of the others is free again");
+    only.hangs = () => false;
+    await stage.blocks(20);
+    assert.deepEqual([one.status()?.bids, one.status()?.waiting], [1, 4]);
+    await one.engine.resume();
+    await stage.until("the others", () => one.status()?.bids === 5);
+  });
+});
+
 test("a node that hangs is left for another, and the order is bid on all the same", async (t) => {
   await onBidStage(t, async (stage) => {
     let bad: FaultTransport | undefined;

@@ -173,6 +173,15 @@ export function createBidEngineService(
       while (!signal.aborted) {
         await sleep(clock, limits.orderTimeRecheckMs, signal);
         waits.changed("time");
+        cancelUnsentBids();
+      }
+    }
+
+    /** While bidding is paused: those that were filed before, and those that the outbox files again. */
+    function cancelUnsentBids(): void {
+      const { intents } = journal.read;
+      for (const { what, state, subject } of decider.isPaused ? intents.unsettled(intents.owed()) : []) {
+        if (what === "createBid" && state === "filed") queue.add(subject, "high");
       }
     }
 
@@ -212,6 +221,7 @@ export function createBidEngineService(
     const switchPause = async <T>(change: () => Promise<T>): Promise<T> => {
       const changed = await change();
       waits.changed("policies");
+      cancelUnsentBids();
       status.ask();
       return changed;
     };

@@ -100,6 +100,9 @@ export function createDecider(deps: DeciderDeps) {
       const blocks = behind();
       return !mirror.ready || blocks === undefined || blocks > BigInt(limits.bidMirrorBlocksBehind);
     },
+    get isPaused() {
+      return pauseAt(clock.now()) !== undefined;
+    },
     decide(order: Order, isRecheck: boolean, signal: AbortSignal): Promise<Decision> {
       const startedMs = clock.monotonicMs();
       const bidsOnOrder = bidCounts.of(formatOrderId(order.id));

@@ -3,7 +3,7 @@
  * timer: it reads what chain and journal say, and makes the smallest change that brings them together.
  *
  *   open, no bid of ours     decide; a yes takes capacity, and is written down with it in one unit
- *   bid under way            wait for the chain's word; cancel it when the order is gone before it left
+ *   bid under way            wait for the chain's word; cancel it when the order is gone, or bidding paused, before it left
  *   bid open, order open     wait until it is won or too old
  *   bid open, order gone     take the bid back, or its deposit stays locked for ever
  *   bid lost or closed       let go of the capacity
@@ -40,7 +40,7 @@ interface LoopDeps {
   readonly chain: Pick<Chain, "mirror" | "provider" | "outbox" | "queries" | "status">;
   readonly journal: Journal;
   readonly capacity: Capacity;
-  readonly decider: Pick<Decider, "decide" | "terms" | "covers" | "withinCaps" | "promise" | "kept">;
+  readonly decider: Pick<Decider, "decide" | "isPaused" | "terms" | "covers" | "withinCaps" | "promise" | "kept">;
   readonly askings: Askings;
   readonly memory: Pick<MarketMemory, "endOf" | "ended">;
   readonly waits: WaitingOrders;
@@ -188,7 +188,10 @@ export function createOrderLoop(deps: LoopDeps) {
 
   async function awaitBid(truth: Truth): Promise<Outcome> {
     const { key, order, filed } = truth;
-    if (order || !filed) return done();
+    if (!filed) return done();
+    // It is looked at again when the cancellation is settled.
+    if (order && filed.state === "filed" && decider.isPaused) await outbox.cancel(filed.id, "bidding is paused");
+    if (order) return done();
     // It cannot win any more. If it has left, what became of it is looked at when it is settled.
     if (truth.isReserved) await capacity.release(key, "the order is gone");
     if (await outbox.cancel(filed.id, "the order is gone")) await conclude(truth, "order closed");
@@ -205,8 +208,8 @@ export function createOrderLoop(deps: LoopDeps) {
     const { key, order, filed } = truth;
     if (filed?.state === "done") return waiting("chain", "the chain does not show the bid that it has accepted");
     if (truth.isReserved) await capacity.release(key, "the bid was not made");
-    // It never left in time; the next one is decided on anew, since prices and the cluster may be others by now.
-    if (filed?.state === "expired" && order) return consider(truth, order, signal);
+    // It never left; the next one is decided on anew, since prices and the cluster may be others by now.
+    if ((filed?.state === "expired" || filed?.state === "cancelled") && order) return consider(truth, order, signal);
     await conclude(truth, order ? "failed" : "order closed");
     return done();
   }
