@@ -52,7 +52,7 @@ const requiring = (change: Partial<GroupSpec["requirements"]>): GroupSpec => ({
 
 /** What a tenant can write onto a real chain. */
 const onChain: Readonly<Record<string, GroupSpec>> = {
-  groupIsWellFormed: { ...smallGroup, units: [unit, { ...unit, id: 2, count: 0 }] },
+  groupIsWellFormed: requiring({ attributes: Array.from({ length: 101 }, (_, at) => ({ key: `a${at}`, value: "1" })) }),
   attributesMatch: requiring({ attributes: [{ key: "region", value: "moon" }] }),
   auditorsMatch: requiring({ anyOf: [auditor] }),
   // Memory as a volume takes memory, which there is, but is published as a kind of volume.

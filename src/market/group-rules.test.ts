@@ -44,7 +44,7 @@ const edges: [what: string, right: Partial<ResourceUnit>, wrong: Partial<Resourc
     /volume a in bytes/,
   ],
   ["storage at all", {}, { storage: [] }, /it has no storage/],
-  ["replicas", { count: 1 }, { count: 0 }, /wanted zero times/],
+  ["replicas", { count: 1 }, { count: 0 }, /cpu of all units together must be from 1/],
   [
     "as much as 50 units",
     { count: 50, cpu: { milli: 384_000n, attributes: [] } },
@@ -74,6 +74,10 @@ for (const [what, right, wrong, reason] of edges) {
     assert.match(faults.join("\n"), reason);
   });
 }
+
+test("a unit of count 0 is allowed beside one that has replicas", () => {
+  assert.deepEqual(faultsOfGroup(aGroup({ units: [aUnit(), aUnit({ id: 2, count: 0 })] })), []);
+});
 
 test("ids, names and denominations are one of a kind", () => {
   assert.deepEqual(faultsOfGroup(aGroup({ units: [aUnit(), aUnit()] })), ["two units have the id 1"]);

@@ -75,14 +75,13 @@ function faultsOfTotals(units: readonly ResourceUnit[]): string[] {
   return faults;
 }
 
-function faultsOfUnit({ id, count, cpu, memory, gpu, storage, endpoints, price }: ResourceUnit): string[] {
+function faultsOfUnit({ id, cpu, memory, gpu, storage, endpoints, price }: ResourceUnit): string[] {
   const faults: string[] = [];
   const within = (what: string, amount: bigint, { least, most }: { least: bigint; most: bigint }) => {
     if (faults.length < faultsTold && (amount < least || amount > most))
       faults.push(`${what} must be from ${least} to ${most}, not ${amount}`);
   };
   if (id < 1) faults.push("ids count from 1");
-  if (count < 1) faults.push("it is wanted zero times");
   within("cpu in thousandths", cpu.milli, unitLimits.cpuMilli);
   within("memory in bytes", memory.bytes, unitLimits.memoryBytes);
   within("gpus", gpu.count, unitLimits.gpuCount);

@@ -75,7 +75,7 @@ function partsOf({ group, offer, most: { denom } }: PriceRequest, settings: Scal
   }
   const models = inDenom(settings.bidPriceGpuScale, denom) ?? new Map();
   for (const [index, unit] of units.entries()) {
-    if (unit.gpu.count === 0n) continue;
+    if (unit.gpu.count === 0n || unit.count === 0) continue;
     const name = cardName(offer[index]?.gpu.attributes ?? unit.gpu.attributes);
     const inMebi = unit.gpu.count * BigInt(unit.count) * mebi;
     parts.push({ what: `gpu of unit ${unit.id}: ${name || "any"}`, inMebi, price: modelPrice(models, name) });

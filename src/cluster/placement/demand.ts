@@ -32,7 +32,7 @@ export interface Claim extends ReplicaDemand {
 export function demandOf(units: readonly ResourceUnit[], overcommit: Overcommit): UnitDemand[] | Unreadable {
   const demands: UnitDemand[] = [];
   for (const unit of units) {
-    if (!Number.isSafeInteger(unit.count) || unit.count < 1) {
+    if (!Number.isSafeInteger(unit.count) || unit.count < 0) {
       return { unit: unit.id, fault: `asks for ${unit.count} replicas` };
     }
     const demand = replicaDemand(unit, overcommit);

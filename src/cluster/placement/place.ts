@@ -42,7 +42,9 @@ function placeIn(room: Search, units: readonly ResourceUnit[], overcommit: Overc
   if (!Array.isArray(demands)) return refuse(`unit ${demands.unit} ${demands.fault}`);
   const misfit = beyondCluster(room, demands);
   if (misfit) return misfit;
-  const tasks = demands.map((unit) => taskOf(unit, room));
+  // The chain takes a unit of count 0 beside others, and wants it in the bid.
+  const tasks = demands.filter(({ count }) => count > 0n).map((unit) => taskOf(unit, room));
+  if (tasks.length === 0) return refuse("the group has no replicas");
   const stuck = tasks.filter(({ options }) => options.length === 0);
   if (stuck.length > 0) return unplaceable(room, stuck);
   const replicas = demands.reduce((sum, { count }) => sum + count, 0n);

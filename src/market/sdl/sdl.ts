@@ -111,6 +111,7 @@ function readDeployment(root: Field): Placed[] {
       if (isEmpty(pricing)) fault(pricing, "is missing");
       const price = isEmpty(pricing) ? { denom: "", amount: zero } : readPrice(pricing);
       const count = wholeOf(at(field, "count"));
+      if (count === 0) fault(at(field, "count"), "must be 1 or more");
       return [
         { field, name, service, placement: readPlacement(placementName, placement), profile, compute, price, count },
       ];
