@@ -16,6 +16,13 @@ const withVolumes = (names: readonly string[], more: Partial<ManifestService> = 
 const mounted = (mount: string, name = "data") =>
   withVolumes(["data"], { params: { storage: [{ name, mount, readOnly: false }] } });
 
+/** A volume of the node's own disk, which gets no name in the cluster until it is mounted. */
+const onDisk = (name: string, mount = "") =>
+  withService({
+    resources: { ...service.resources, storage: [{ name, size: { val: "1" } }] },
+    params: { storage: [{ name, mount, readOnly: false }] },
+  });
+
 /** Names that would leave the path or the label that they are meant for, and numbers that nobody means. */
 const refused: readonly (readonly [string, readonly ManifestGroup[], string])[] = [
   ["a name with a slash", withService({ name: "../a" }), 'invalid manifest: service "../a" name is invalid'],
@@ -62,6 +69,11 @@ const refused: readonly (readonly [string, readonly ManifestGroup[], string])[] 
     'invalid manifest: service "on-west": has an invalid endpoint name "../x"',
   ],
   ["a volume with dots", withVolumes([".."]), 'invalid manifest: service "on-west": storage ".." has an invalid name'],
+  [
+    "a mounted volume with a dot",
+    onDisk("data.1", "/data"),
+    'invalid manifest: service "on-west": storage "data.1" has an invalid name',
+  ],
   [
     "a volume given twice",
     withVolumes(["data", "data"]),
@@ -124,6 +136,7 @@ test("what is within bounds passes: wildcard hosts, long names, ports in order, 
     withService({ expose: twice }),
     withService({ expose: [expose, expose] }),
     withService({ expose: [expose, { ...expose, proto: "UDP" }] }),
+    ...["my_disk", "Root", "data.1", "a".repeat(64)].map((name) => onDisk(name)),
   ];
   for (const manifest of fine) assert.deepEqual(faultsOfManifest(manifest), []);
 });

@@ -3,6 +3,7 @@ import { goQuote } from "./go-json.ts";
 import { isHostName, isWildcard } from "./host-names.ts";
 import type { Manifest, ManifestExpose, ManifestService } from "./manifest.ts";
 import { shorten } from "./shorten.ts";
+import { volumeKind } from "./volume-kind.ts";
 
 const serviceName = /^[a-z]([-a-z0-9]*[a-z0-9])?$/;
 const variableName = /^[-._a-zA-Z][-._a-zA-Z0-9]*$/;
@@ -141,13 +142,17 @@ function* faultsOfExpose(
 
 /** They become names and paths in the cluster, of which the network's own provider looks at none. */
 function* faultsOfVolumes({ name, resources, params }: ManifestService): Generator<string> {
+  const mounted = new Set((params?.storage ?? []).flatMap((volume) => (volume.mount === "" ? [] : [volume.name])));
   const volumes = new Set<string>();
-  for (const { name: volume, attributes } of resources.storage ?? []) {
-    // Those of some class become volumes of the pod, named with the service.
-    const isTooLong = attributes !== undefined && name.length + 1 + volume.length > mostLabelChars;
-    if (isTooLong || !isName(volume, volumeName)) yield `storage ${show(volume)} has an invalid name`;
-    if (volumes.has(volume)) yield `storage ${show(volume)} is given twice`;
-    volumes.add(volume);
+  for (const volume of resources.storage ?? []) {
+    const isNamed = mounted.has(volume.name) || isNamedVolume(volume);
+    // A volume of the pod is named with the service.
+    const isTooLong = name.length + 1 + volume.name.length > mostLabelChars;
+    if (isNamed && (isTooLong || !isVolumeName(volume.name))) {
+      yield `storage ${show(volume.name)} has an invalid name`;
+    }
+    if (volumes.has(volume.name)) yield `storage ${show(volume.name)} is given twice`;
+    volumes.add(volume.name);
   }
   const mounts = new Set<string>();
   for (const { name: volume, mount } of params?.storage ?? []) {
@@ -156,6 +161,16 @@ function* faultsOfVolumes({ name, resources, params }: ManifestService): Generat
     if (mount !== "" && mounts.has(mount)) yield `mount path ${show(mount)} is given twice`;
     mounts.add(mount);
   }
+}
+
+/** Becomes a volume of the pod whether it is mounted or not; other names stay in the manifest. */
+function isNamedVolume(volume: Parameters<typeof volumeKind>[0]): boolean {
+  const { persistent, storageClass } = volumeKind(volume);
+  return persistent || storageClass === "ram";
+}
+
+function isVolumeName(name: string): boolean {
+  return isName(name, volumeName);
 }
 
 function isMountPath(mount: string): boolean {
