@@ -7,7 +7,7 @@ import { parseDecCoin } from "../src/market/coin.ts";
 import { type BidId, formatOrderId, parseOrderId } from "../src/market/ids.ts";
 import { reasonOf } from "../src/runtime/errors.ts";
 import { untilAborted } from "../src/runtime/lifecycle.ts";
-import { fixedPricing, groupOfCards, groupOfCpus, onBidStage } from "./bid-stage.ts";
+import { fixedPricing, groupOfCards, groupOfCpus, onBidStage, smallGroup } from "./bid-stage.ts";
 import { temporaryFolder } from "./folder.ts";
 import { cards } from "./placement-samples.ts";
 import { runs } from "./runs.ts";
@@ -271,6 +271,53 @@ test("a pause that is planned does not end one that holds, and does not count be
   });
 });
 
+test("an order that ends while it is priced is a no that says so, and counts as neither accepted nor declined", async (t) => {
+  const asked = Promise.withResolvers<void>();
+  const price = Promise.withResolvers<void>();
+  const pricing: Pricing = {
+    ...fixedPricing(),
+    async quote() {
+      asked.resolve();
+      await price.promise;
+      return { price: parseDecCoin("10uact"), evidence: {} };
+    },
+  };
+  await onBidStage(t, async (stage) => {
+    const one = await stage.provider("one", { pricing });
+    const order = await stage.post(1n);
+    await stage.until("the end", async () => {
+      await asked.promise;
+      return true;
+    });
+    await stage.close(1n);
+    await stage.blocks(2);
+    price.resolve();
+    await stage.until("its end", () => one.engine.orders(1)[0]?.end?.how === "closed");
+    const [why] = one.engine.why(formatOrderId(order));
+    assert.deepEqual(
+      [why?.verdict, why?.reason, why?.price, why?.sent],
+      ["no", "priceGiven: the order ended while it was priced", undefined, []],
+    );
+    const { accepted, declined } = one.status() ?? {};
+    assert.deepEqual([accepted, declined], [0, 0]);
+  });
+});
+
+test("a unit of count 0 is bid on beside another, and no room is taken for it", async (t) => {
+  await onBidStage(t, async (stage) => {
+    const one = await stage.provider("one");
+    const { units } = groupOfCpus(1_000n);
+    const order = await stage.post(1n, { ...smallGroup, units: units.flatMap((u) => [u, { ...u, id: 2, count: 0 }]) });
+    await stage.until("a bid", async () => (await stage.queries.bid(one.bidOn(order))).value?.state === "open");
+    assert.equal(one.freeMilli(), 9_000n);
+    const bid = (await stage.queries.bid(one.bidOn(order))).value;
+    assert.deepEqual(
+      bid?.offer.map(({ count }) => count),
+      [1, 0],
+    );
+  });
+});
+
 test("who pauses while a price is being asked for sees no bid after that", async (t) => {
   await onBidStage(t, async (stage) => {
     const asked = Promise.withResolvers<void>();
@@ -326,7 +373,7 @@ test("nobody is asked any longer for the price of an order that is gone", async 
     await stage.blocks(2);
     assert.equal(asked.filter(({ aborted }) => aborted).length, 1);
     const [answer] = one.engine.why(`${stage.signer("tenant").address}/1`);
-    assert.equal(answer?.reason, "priceGiven: the order is gone");
+    assert.equal(answer?.reason, "priceGiven: the order ended while it was priced");
     assert.equal(answer?.end?.how, "closed");
   });
 });

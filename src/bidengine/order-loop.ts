@@ -28,7 +28,7 @@ import type { Askings } from "./askings.ts";
 import { createBidMessage } from "./bid-message.ts";
 import type { Capacity, Reserved } from "./capacity.ts";
 import type { Decider } from "./decider.ts";
-import { type Decision, waitsFor } from "./decision/decision.ts";
+import { type Check, type Decision, refusals, waitsFor } from "./decision/decision.ts";
 import type { BidTerms } from "./decision/money-checks.ts";
 import { isNews, recordDecision } from "./decision-log.ts";
 import type { MarketMemory } from "./market-memory.ts";
@@ -113,11 +113,14 @@ export function createOrderLoop(deps: LoopDeps) {
         await note(key, order, outrun(decision, taken));
         return done();
       }
-      tally.shouldBid.decline += 1;
-      if (isOpen) waits.wait(key, waitsFor(decision), mark, decision.isLimited);
-      await note(key, order, decision);
-      // A price may take its time, and the order was gone before it came.
-      if (!isOpen) over(readTruth(key, chain, journal.read));
+      if (isOpen) {
+        tally.shouldBid.decline += 1;
+        waits.wait(key, waitsFor(decision), mark, decision.isLimited);
+        await note(key, order, decision);
+      } else {
+        await note(key, order, goneWhilePriced(decision));
+        over(readTruth(key, chain, journal.read));
+      }
       return done();
     }
   }
@@ -315,6 +318,20 @@ export function createOrderLoop(deps: LoopDeps) {
   }
 
   return { look };
+}
+
+/** Nothing is bid, whatever the price came to. */
+function goneWhilePriced(decision: Decision): Decision {
+  const isOfPrice = ({ name }: Check) => name === "priceGiven" || name === "priceWithinMax";
+  if (!refusals(decision).every(isOfPrice)) return decision;
+  const [gone, unasked] = ["the order ended while it was priced", "the order ended"];
+  const checks = decision.checks.map((check): Check => {
+    if (!isOfPrice(check)) return check;
+    const { name } = check;
+    if (name === "priceGiven") return { name, verdict: "fail", reason: gone, evidence: {}, until: "never" };
+    return { name, verdict: "not asked", reason: unasked, evidence: {} };
+  });
+  return { ...decision, verdict: "no", checks, price: undefined };
 }
 
 /** What was there at the decision was taken before the bid could have it. */
