@@ -3,9 +3,10 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { rehearse } from "../src/cluster/adoption/rehearsal.ts";
 import { installDefinitions } from "../src/kube/definitions.ts";
+import { pointerTo } from "../src/kube/json-pointer.ts";
 import { kinds } from "../src/kube/kinds.ts";
 import type { Kube, KubeObject } from "../src/kube/kube.ts";
-import { madeForLabel } from "../src/kube/objects/kept-workload.ts";
+import { madeForLabel, templateLabel } from "../src/kube/objects/kept-workload.ts";
 import type { LeaseWorkload } from "../src/kube/objects/lease-workload.ts";
 import { formatLeaseId } from "../src/market/ids.ts";
 import { leaseNamespace } from "../src/market/lease-namespace.ts";
@@ -120,6 +121,34 @@ test("a service that gives up its volumes changes its kind, and the kept Statefu
   assert.equal(await theirs.get(kinds.statefulSet, at("store")), undefined);
   assert.ok(await theirs.get(kinds.deployment, at("store")));
   assert.ok(isKept(await theirs.get(kinds.deployment, at("page"))), "the other is kept");
+});
+
+test("workloads of a version of ours that said nothing of their templates are kept, also when the journal is lost", async (t) => {
+  const { cluster, theirs, start, lease, group, objects, at } = await open(t);
+  const first = await start();
+  const update = changed(changed(group, "page", { image: "page:2", env: ["A=1", "A=2"] }), "store", {
+    image: "store:2",
+  });
+  await first.send(lease, update, "02");
+  await first.atRest(lease, "02");
+  await first.stop();
+  const ours = cluster.connect("akash-provider");
+  for (const [kind, name] of [[kinds.deployment, "page"] as const, [kinds.statefulSet, "store"] as const]) {
+    const live = (await theirs.get(kind, at(name))) as KubeObject;
+    const remove = [madeForLabel, templateLabel].map((label) => pointerTo("metadata", "labels", label));
+    await ours.patch(kind, live.metadata, [
+      ...remove.map((path) => ({ op: "remove", path }) as const),
+      { op: "replace", path: "/spec/template/spec/terminationGracePeriodSeconds", value: 7 },
+    ]);
+  }
+  const before = generations(await objects());
+  const second = await start({ dir: memoryFolder(t), current: "02" });
+  await second.atRest(lease, "02");
+  assert.deepEqual(generations(await objects()), before);
+  await second.send(lease, changed(update, "page", { image: "page:3" }), "03");
+  await second.atRest(lease, "03");
+  assert.deepEqual(generations(await objects()).slice(1), before.slice(1), "store is as it was");
+  assert.ok(!isKept(await theirs.get(kinds.deployment, at("page"))));
 });
 
 test("an update that comes before our first look rolls only what it changes", async (t) => {

@@ -22,7 +22,7 @@ import type { Kube, KubeObject } from "../src/kube/kube.ts";
 import { formatDeploymentId, formatLeaseId, type LeaseId } from "../src/market/ids.ts";
 import { leaseNamespace } from "../src/market/lease-namespace.ts";
 import { type Manifest, type ManifestGroup, manifestHash, type ServiceParams } from "../src/market/manifest.ts";
-import { noOvercommit } from "../src/market/overcommit.ts";
+import { noOvercommit, type Overcommit } from "../src/market/overcommit.ts";
 import { readSdl, type Sdl } from "../src/market/sdl/sdl.ts";
 import { type Boundary, openBoundary } from "../src/runtime/boundary.ts";
 import { createVirtualClock, type VirtualClock } from "../src/runtime/clock.ts";
@@ -67,6 +67,7 @@ interface StartOptions {
   readonly dir?: string;
   readonly boundary?: Boundary;
   readonly leases?: Partial<LeaseOptions>;
+  readonly overcommit?: Overcommit;
   /** Has its health looked after too. */
   readonly monitor?: MonitorOptions;
   /** A fault between the keeper and the cluster. */
@@ -134,10 +135,16 @@ export async function leaseStage(owner: Owner, options: StageOptions): Promise<L
   } as Chain;
 
   async function start(given: StartOptions = {}): Promise<Life> {
-    const { dir: own = dir, boundary = openBoundary, leases = {}, plant = (sound) => sound } = given;
+    const {
+      dir: own = dir,
+      boundary = openBoundary,
+      leases = {},
+      overcommit = noOvercommit,
+      plant = (sound) => sound,
+    } = given;
     const { journal } = await openJournal({ dir: own, clock, log: silentLog, boundary });
     const kube = plant(cluster.connect("akash-provider", { boundary }));
-    const options = { ...leaseDefaults, ...leases, overcommit: noOvercommit };
+    const options = { ...leaseDefaults, ...leases, overcommit };
     const deps = { clock, random, log: silentLog };
     const keeper = createLeaseKeeper({ chain, journal, kube, options, ...deps, onChange: () => undefined });
     const stopping = new AbortController();

@@ -1,13 +1,13 @@
 /** Which pod template a running lease has: the one that it was deployed with, until its tenant or the operator changes that. */
 import assert from "node:assert/strict";
 import { type TestContext, test } from "node:test";
-import type { LeaseOptions } from "../src/cluster/leases/lease-options.ts";
 import { fieldsOf } from "../src/kube/json-fields.ts";
 import { kinds } from "../src/kube/kinds.ts";
 import { madeForLabel, templateLabel } from "../src/kube/objects/kept-workload.ts";
 import { idLabels, managedLabel, serviceLabels } from "../src/kube/objects/lease-labels.ts";
 import { formatLeaseId, type LeaseId } from "../src/market/ids.ts";
 import { leaseNamespace } from "../src/market/lease-namespace.ts";
+import { noOvercommit } from "../src/market/overcommit.ts";
 import { memoryFolder } from "./folder.ts";
 import { type LeaseStage, type Life, leaseStage, shop } from "./lease-keeper-stage.ts";
 
@@ -36,18 +36,19 @@ function templateOf(stage: LeaseStage, lease: LeaseId, text: string): { spec: Re
   return fieldsOf(stage.objects(lease).get(text)?.["spec"])["template"] as { spec: Record<string, unknown> };
 }
 
-const changes: Readonly<Record<string, Partial<LeaseOptions>>> = {
+const changes: Readonly<Record<string, Parameters<LeaseStage["start"]>[0]>> = {
   nothing: {},
-  "the public host name": { clusterPublicHostname: "provider.new.example" },
-  "the pull secret": { pullSecret: "mirror-creds" },
-  "the runtime class": { runtimeClass: "gvisor" },
+  "the public host name": { leases: { clusterPublicHostname: "provider.new.example" } },
+  "the pull secret": { leases: { pullSecret: "mirror-creds" } },
+  "the runtime class": { leases: { runtimeClass: "gvisor" } },
+  "the overcommit of CPU": { overcommit: { ...noOvercommit, cpuPercent: 50 } },
 };
 
-for (const [what, leases] of Object.entries(changes)) {
+for (const [what, change] of Object.entries(changes)) {
   test(`a restart with ${what} changed restarts no pod, and leases tell which differ`, async (t) => {
     const { stage, leases: all } = await deployed(t);
     const before = podsOf(stage, all);
-    const life = await stage.start({ leases });
+    const life = await stage.start(change);
     await stage.clock.advance(60_000);
     assert.deepEqual(podsOf(stage, all), before);
     const differing = what === "nothing" ? [] : ["page", "store"];

@@ -165,7 +165,7 @@ export function createDeploy(deps: DeployDeps) {
     if (afterMs > 0) return { afterMs };
     for (const step of [ours, services]) await apply(step, { signal });
     await adoption.scale(sorted, signal);
-    await unstick(deps, ours, signal);
+    await unstick(deps, workloads, signal);
     const hosts = hostnames.trouble ? noneWithheld : await hostnames.declare(id, hostsNeeded, signal);
     // Of a manifest that never came to run as a whole.
     if (!note && truth.recorded?.version === row?.version) await removeManifestResource(deps, name, signal);
@@ -199,9 +199,10 @@ export function createDeploy(deps: DeployDeps) {
     const adopted = await adoption.take(truth, wanted, signal);
     const { moved, made } = adopted;
     if (moved === 0) return adopted;
-    const line = `taken over: ${moved} objects of the provider before us, of these ${made.size} workloads as they run`;
+    const kept = [...made.values()].filter(({ template }) => template === undefined).length;
+    const line = `taken over: ${moved} objects of the provider before us, of these ${kept} workloads as they run`;
     await journal.durable("lease taken over", ({ history }) => history.add({ kind: "lease", subject: key, line }));
-    log.info("took over objects of the provider before us", { lease: key, namespace: name, moved, kept: made.size });
+    log.info("took over objects of the provider before us", { lease: key, namespace: name, moved, kept });
     return adopted;
   }
 
