@@ -91,6 +91,10 @@ interface ReturningStage {
   readonly podsRunWithinMs?: number;
 }
 
+const byUs = bidOf(orderKey(78));
+const byTheirs = bidOf(orderKey(79));
+export const returningLeases = [byUs, byTheirs];
+
 /** On a cluster with controllers and a kubelet. */
 export function checkPodsReturning({ server, open, group, podsRunWithinMs }: ReturningStage): void {
   for (const madeBy of ["us", "the network's provider"]) {
@@ -99,7 +103,7 @@ export function checkPodsReturning({ server, open, group, podsRunWithinMs }: Ret
       const theirs = connect("provider-services");
       await installDefinitions(connect("operator"), realClock);
       await theirs.apply(kinds.namespace, { metadata: { name: "lease" } });
-      const lease = bidOf(orderKey(madeBy === "us" ? 78 : 79));
+      const lease = madeBy === "us" ? byUs : byTheirs;
       const workload = { lease, group, offer: [] };
       const dir = memoryFolder(t);
       const uids = () => runningPods(theirs, workload, podsRunWithinMs);
