@@ -11,6 +11,7 @@ import { networksProvider } from "../src/kube/adopted-fields.ts";
 import { apiVersionOf, type Kind, kinds } from "../src/kube/kinds.ts";
 import type { Kube, KubeObject, ManagedFields, ObjectAt } from "../src/kube/kube.ts";
 import { madeForLabel, templateLabel } from "../src/kube/objects/kept-workload.ts";
+import { managedSelector, namespaceLabel } from "../src/kube/objects/lease-labels.ts";
 import { createManifestLoop } from "../src/manifest/manifest-loop.ts";
 import { createStandings } from "../src/manifest/standings.ts";
 import { formatDeploymentId, formatLeaseId, type LeaseId } from "../src/market/ids.ts";
@@ -53,7 +54,9 @@ export async function objectsOfLease(kube: Kube, lease: LeaseId): Promise<Map<st
   const space = await kube.get(kinds.namespace, { name });
   if (space) found.set("namespaces", space);
   for (const kind of leaseKinds) {
-    for (const object of await kube.list(kind, { namespace: name, labelSelector: "akash.network=true" })) {
+    // A service account that the network's provider shall not find has lost the other label.
+    const labelSelector = kind === kinds.serviceAccount ? namespaceLabel : managedSelector;
+    for (const object of await kube.list(kind, { namespace: name, labelSelector })) {
       found.set(`${kind.plural} ${object.metadata.name}`, object);
     }
   }
