@@ -45,7 +45,7 @@ const changes: Readonly<Record<string, Parameters<LeaseStage["start"]>[0]>> = {
 };
 
 for (const [what, change] of Object.entries(changes)) {
-  test(`a restart with ${what} changed restarts no pod, and leases tell which differ`, async (t) => {
+  test(`a restart with ${what} changed restarts no pod, and the leases that differ are listed`, async (t) => {
     const { stage, leases: all } = await deployed(t);
     const before = podsOf(stage, all);
     const life = await stage.start(change);

@@ -13,7 +13,7 @@ const outdated = (lease: string, health: typeof healthy | typeof unhealthy = hea
 function stage(names: readonly string[], readyAfterMs: number | "never") {
   const clock = createVirtualClock();
   const begun = new Map<string, number>();
-  const said: string[] = [];
+  const shown: string[] = [];
   let most = 0;
   const isReady = (lease: string) =>
     readyAfterMs !== "never" && clock.now() >= (begun.get(lease) ?? Number.POSITIVE_INFINITY) + readyAfterMs;
@@ -29,14 +29,14 @@ function stage(names: readonly string[], readyAfterMs: number | "never") {
       most = Math.max(most, [...begun.keys()].filter((each) => !isReady(each)).length);
     },
     clock,
-    tell: (line: string) => void said.push(line),
+    show: (line: string) => void shown.push(line),
   };
-  return { clock, begun, said, deps, most: () => most };
+  return { clock, begun, shown, deps, most: () => most };
 }
 
 test("leases are refreshed a few at a time, the next when one is ready", async () => {
   const names = ["a", "b", "c", "d", "e"];
-  const { clock, begun, said, deps, most } = stage(names, 30_000);
+  const { clock, begun, shown, deps, most } = stage(names, 30_000);
   const refreshed = refreshLeases(
     names.map((each) => outdated(each)),
     2,
@@ -45,7 +45,7 @@ test("leases are refreshed a few at a time, the next when one is ready", async (
   await Promise.all([refreshed, clock.advance(300_000)]);
   assert.deepEqual([...begun.keys()], names);
   assert.equal(most(), 2);
-  assert.equal(said.filter((line) => line.endsWith(": ready")).length, 5);
+  assert.equal(shown.filter((line) => line.endsWith(": ready")).length, 5);
 });
 
 test("when a lease that was healthy does not come back, no other is begun", async () => {

@@ -18,7 +18,7 @@ interface RefreshDeps {
   leases(): Promise<readonly Line[]>;
   refresh(lease: string): Promise<unknown>;
   readonly clock: Clock;
-  readonly tell: (line: string) => void;
+  readonly show: (line: string) => void;
 }
 
 /** Also the first pause: by then a workload that was just written shows that it rolls. */
@@ -52,7 +52,7 @@ export function refreshCommand(): Command {
       leases: () => asker.ask<readonly LeaseLine[]>("leases"),
       refresh: (lease) => asker.ask("refreshLease", { id: lease }),
       clock: realClock,
-      tell: (line) => print([line]),
+      show: (line) => print([line]),
     };
     const lines = await deps.leases();
     const chosen = all
@@ -68,16 +68,16 @@ export async function refreshLeases(chosen: readonly Line[], atOnce: number, dep
 }
 
 async function refreshLease({ lease, kept = [], health }: Line, deps: RefreshDeps): Promise<void> {
-  const { leases, refresh, clock, tell } = deps;
+  const { leases, refresh, clock, show } = deps;
   await refresh(lease);
-  tell(`${lease}: ${kept.length === 0 ? "has our newest pod templates" : `replacing the pods of ${kept.join(", ")}`}`);
+  show(`${lease}: ${kept.length === 0 ? "has our newest pod templates" : `replacing the pods of ${kept.join(", ")}`}`);
   if (kept.length === 0) return;
-  if (health?.state !== "healthy") return tell(`${lease}: not waited for, it was not healthy before`);
+  if (health?.state !== "healthy") return show(`${lease}: not waited for, it was not healthy before`);
   const endMs = clock.monotonicMs() + readyWithinMs;
   do {
     await sleep(clock, lookMs);
     const now = (await leases()).find((line) => line.lease === lease);
-    if (!now || isReady(now)) return tell(`${lease}: ${now ? "ready" : "has ended"}`);
+    if (!now || isReady(now)) return show(`${lease}: ${now ? "ready" : "has ended"}`);
   } while (clock.monotonicMs() < endMs);
   throw new ProviderError("AKP_REFRESH_NOT_READY", { lease, minutes: readyWithinMs / 60_000 });
 }

@@ -31,7 +31,7 @@ interface AdoptionDeps {
 }
 
 export interface Adopted {
-  /** What each workload says of how it was made; it is named by `liveText`. */
+  /** By workload (`liveText`): what its labels say of how it was made. */
   readonly made: ReadonlyMap<string, MadeAs>;
   /** Workloads of which the recorded manifest knows no service, so that nobody can say what they were made for. */
   readonly unplaced: readonly string[];
@@ -77,7 +77,7 @@ export function createAdoption({ kube, live, manifestNamespace }: AdoptionDeps) 
     const made = new Map<string, MadeAs>();
     const unplaced: string[] = [];
     const moving: LiveObject[] = [];
-    /** Of a version of ours that did not say what it made them of, or the network's provider took it away. */
+    /** Without our label: an earlier version of ours did not write it, or wrote one that the network's provider removed. */
     const unmarked: LiveObject[] = [];
     for (const object of live.contents(name)) {
       if (object.deletingSinceMs !== undefined || object.labels[namespaceLabel] !== name) continue;
@@ -85,9 +85,10 @@ export function createAdoption({ kube, live, manifestNamespace }: AdoptionDeps) 
       const isBroughtBack = isTheirs && isWorkload(object) && !object.isOurs;
       if (!object.isFromBefore && !isBroughtBack) {
         if (!isWorkload(object) || !object.isOurs) continue;
-        const said = madeAs(object);
-        if (said) made.set(liveText(object), said);
-        if (object.labels[madeForLabel] === undefined) unmarked.push(object);
+        const marked = madeAs(object);
+        if (marked) made.set(liveText(object), marked);
+        const isUnmarked = object.labels[madeForLabel] === undefined;
+        if (isUnmarked && (marked || brought.has(object.name))) unmarked.push(object);
       } else if (!isWorkload(object)) {
         if (names.has(liveText(object))) moving.push(object);
       } else if (services.has(object.name)) moving.push(object);
@@ -95,8 +96,8 @@ export function createAdoption({ kube, live, manifestNamespace }: AdoptionDeps) 
     }
     if (namespace?.isFromBefore) await adoptObject(kube, kinds.namespace, namespace, { signal });
     const note = (object: LiveObject, now: KubeObject | undefined) => {
-      const said = isWorkload(object) && now ? madeAs(now.metadata) : undefined;
-      if (said) made.set(liveText(object), said);
+      const marked = isWorkload(object) && now ? madeAs(now.metadata) : undefined;
+      if (marked) made.set(liveText(object), marked);
     };
     await inParallel(moving, limits.leaseWrites, async (object) => {
       const service = isWorkload(object) ? services.get(object.name) : undefined;
@@ -162,14 +163,14 @@ export function createAdoption({ kube, live, manifestNamespace }: AdoptionDeps) 
     for (const desired of workloads) {
       const { kind, object } = desired;
       const { name, labels = {} } = object.metadata;
-      const said = made.get(liveText({ kind, name }));
+      const marked = made.get(liveText({ kind, name }));
       const count = group.services.find((each) => each.name === name)?.count;
-      const isOther = said?.service === labels[madeForLabel] && said?.template !== labels[templateLabel];
+      const isOther = marked?.service === labels[madeForLabel] && marked?.template !== labels[templateLabel];
       if (isOther && count !== undefined && !isRefresh) {
         kept.push({ desired, count });
         continue;
       }
-      if (said && said.template === undefined) released.push(desired);
+      if (marked && marked.template === undefined) released.push(desired);
       const isMissing = !live.get(kind, object.metadata);
       if (!(isLeft && isMissing && unplaced.length > 0)) ours.push(desired);
     }
@@ -179,7 +180,7 @@ export function createAdoption({ kube, live, manifestNamespace }: AdoptionDeps) 
   return { take, takeManifest, release, scale, sort };
 }
 
-/** By service: what the cluster says that workloads were made of, what we brought last, and whether the first is from before us. */
+/** By service: the recorded manifest, the one that we deployed last, and whether the recorded one is from before us. */
 function madeOf({ recorded, row }: LeaseTruth) {
   const { deployed } = row ?? {};
   const isTheirs = (recorded ?? deployed)?.version === "";
@@ -196,7 +197,7 @@ function madeAs({ labels = {} }: Pick<LiveObject, "labels"> | KubeObject["metada
   return service === undefined ? undefined : { service, template: labels[templateLabel] };
 }
 
-/** `digest`: of the service that it was made for; where nobody can say, it says so no more. Its template is none that we know. */
+/** `digest`: of the service that it was made for, undefined if that is unknown. Its template is none that we know. */
 function marksOf({ metadata: { labels } }: KubeObject, digest: string | undefined): PatchOperation[] {
   const gone = [templateLabel, keptForLabel, ...(digest === undefined ? [madeForLabel] : [])];
   return [

@@ -206,7 +206,7 @@ export function createDeploy(deps: DeployDeps) {
     return adopted;
   }
 
-  /** Those that pods run as, or may be made again as, although no service wants them any more. */
+  /** Service accounts that pods of running workloads still use, although no service of the manifest wants them. */
   function leftAccounts({ id, name }: LeaseTruth, credentials: readonly DesiredObject[]): DesiredObject[] {
     const isAccount = ({ kind }: DesiredObject) => kind === kinds.serviceAccount;
     const wanted = new Set(credentials.filter(isAccount).map(({ object }) => object.metadata.name));
