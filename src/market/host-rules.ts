@@ -1,4 +1,5 @@
 /** Which host names tenants may not have, whoever asks. The words are the network's: tenants' tools look for them. */
+import { getPublicSuffix } from "tldts";
 import { domainOf, isInPattern } from "./host-names.ts";
 
 export interface HostRules {
@@ -16,10 +17,19 @@ export function isReserved(host: string, { ingressDomain }: Pick<HostRules, "ing
   return ingressDomain !== undefined && isInPattern(host, `.${ingressDomain}`);
 }
 
+/**
+ * A wildcard over a public suffix would keep all other tenants from names that anyone can register: of a registry ("co.uk") or
+ * of a company that gives names away ("duckdns.org"). Some lists name only what is below ("*.ck").
+ */
+function isOverSuffix(host: string): boolean {
+  const domain = domainOf(host);
+  if (domain === undefined) return false;
+  return [domain, `any.${domain}`].some((name) => getPublicSuffix(name, { allowPrivateDomains: true }) === name);
+}
+
 export function blockedText(host: string, rules: HostRules): string | undefined {
   const quoted = JSON.stringify(host);
-  // Whoever had one of these would keep every other tenant from a whole top-level domain.
-  if (domainOf(host)?.includes(".") === false) return `${quoted} is blocked by this provider`;
+  if (isOverSuffix(host)) return `${quoted} is blocked by this provider`;
   const pattern = [...rules.blockedHosts, ...(rules.publicHost === undefined ? [] : [rules.publicHost])].find((each) =>
     isInPattern(host, each),
   );
