@@ -1,0 +1,102 @@
+/**
+ * The gateway of `akash-provider run` under one attack after the other: the process lives, and a tenant is answered while each
+ * of them is open. `npm run soak` sends large ones, and then the process stays small and the answers quick.
+ */
+import assert from "node:assert/strict";
+import { fork } from "node:child_process";
+import { once } from "node:events";
+import { join } from "node:path";
+import { after, before, type TestContext, test } from "node:test";
+import { realClock } from "../src/runtime/clock.ts";
+import { grpcCodes } from "../src/runtime/grpc/grpc-status.ts";
+import { type AttackStage, leaseDseq, startAttackStage } from "./attack-stage.ts";
+import type { AttackName, Order, Target } from "./attacker.ts";
+import { createOwner } from "./owner.ts";
+import { runs, soaking } from "./runs.ts";
+import { openStream } from "./stream-stage.ts";
+
+/** How many connections, streams or calls. */
+const attacks: readonly [attack: AttackName, quick: number, many: number][] = [
+  ["headersWithoutBody", 8, 300],
+  ["compressedMessages", 64, 2_048],
+  ["unfinishedMessages", 8, 256],
+  ["oneByteRecords", 1, 32],
+  ["oneByteFragments", 2, 128],
+  ["unfinishedFrames", 8, 128],
+  ["pings", 2, 32],
+  ["emptyFrames", 2, 32],
+  ["http2Pings", 2, 32],
+  ["http2Streams", 2, 256],
+  ["streamsToNoLease", 128, 512],
+  ["idleHttp2", 16, 4_096],
+  ["halfOpen", 100, 600],
+];
+
+/** Bars of soak: what the process takes in all, and how late an answer may be. */
+const most = { rssMb: 300, answerMs: 1_000 };
+/** Answers while each attack is open. */
+const answers = runs(2, 50);
+
+const owner = createOwner();
+let stage: AttackStage;
+let order: (order: Order) => Promise<void>;
+
+before(async () => {
+  stage = await startAttackStage(owner);
+  const { restPort, grpcPort, attacker } = stage;
+  const leasePath = `/lease/${leaseDseq}/1/1`;
+  const target: Target = { restPort, grpcPort, leasePath, authorization: attacker.bearer() };
+  const child = fork(join(import.meta.dirname, "attacker.ts"), [JSON.stringify(target)]);
+  owner.after(() => void child.kill("SIGKILL"));
+  order = async (sent) => {
+    child.send(sent);
+    let done: Order;
+    do [done] = (await once(child, "message")) as [Order];
+    while (done.attack !== sent.attack);
+  };
+});
+after(() => owner[Symbol.asyncDispose]());
+
+async function checkAnswer(t: TestContext): Promise<void> {
+  const took = async (answer: () => Promise<unknown>) => {
+    const sentMs = realClock.monotonicMs();
+    await answer();
+    return realClock.monotonicMs() - sentMs;
+  };
+  const tookMs = await took(async () => {
+    const { status, body } = await stage.leaseStatus();
+    assert.equal(status, 200, body);
+  });
+  const grpcMs = await took(async () => assert.equal(await stage.grpcLeaseStatus(), grpcCodes.OK));
+  const rssMb = stage.rssMb();
+  assert.ok(rssMb !== undefined, "the provider has ended");
+  if (!soaking) return;
+  const answerMs = Math.max(tookMs, grpcMs);
+  t.diagnostic(`${rssMb.toFixed(0)} MB, ${answerMs.toFixed(0)} ms`);
+  assert.ok(answerMs < most.answerMs, `answered after ${tookMs} ms, over gRPC after ${grpcMs} ms`);
+  assert.ok(rssMb < most.rssMb, `the process takes ${rssMb} MB`);
+}
+
+for (const [attack, quick, many] of attacks)
+  test(`a tenant is answered during the attack ${attack}`, async (t) => {
+    let isSent = false;
+    const sent = order({ attack, size: runs(quick, many) }).then(() => {
+      isSent = true;
+    });
+    try {
+      for (let left = answers; left > 0 || !isSent; left -= 1) await checkAnswer(t);
+      await sent;
+      if (attack === "streamsToNoLease") await checkSlots();
+    } finally {
+      await order({});
+    }
+    await checkAnswer(t);
+  });
+
+/** The account whose streams they were has slots left. */
+async function checkSlots(): Promise<void> {
+  const path = `/lease/${leaseDseq}/1/1/logs`;
+  const { answer, socket } = await openStream(stage.restPort, { path, authorization: stage.attacker.bearer() });
+  assert.equal(answer?.status, 101, answer?.body);
+  socket.destroy();
+}
