@@ -90,7 +90,7 @@ test("outside a cluster bids of our key that another provider made are a conditi
     assert.ok(!alone.conditions().includes("KeyUsedElsewhere"), "its own bids are none");
     await one.engine.pause("the other one is to bid");
     await stage.rivalBid("one", await stage.post(2n));
-    await stage.until("it is told", () => alone.conditions().includes("KeyUsedElsewhere"));
+    await stage.until("it is reported", () => alone.conditions().includes("KeyUsedElsewhere"));
     await sleep(stage.clock, 3_600_000);
     assert.ok(!alone.conditions().includes("KeyUsedElsewhere"), "it has not happened again");
   });

@@ -158,11 +158,11 @@ export function createChainService(
 
 /** No pass of the outbox begins and nothing leaves while that is forbidden. */
 function onlyWhile(chain: Broadcaster, forbids: ChainGround["forbids"] = () => undefined): Broadcaster {
-  function guarded<Asked extends unknown[], T>(call: (...asked: Asked) => Promise<T>) {
-    return async (...asked: Asked): Promise<T> => {
+  function guarded<Args extends unknown[], T>(call: (...args: Args) => Promise<T>) {
+    return async (...args: Args): Promise<T> => {
       const error = forbids();
       if (error) throw error;
-      return call(...asked);
+      return call(...args);
     };
   }
   return { ...chain, head: guarded(chain.head), broadcast: guarded(chain.broadcast) };

@@ -7,8 +7,8 @@ import type { Clock } from "../runtime/clock.ts";
 import type { Log } from "../runtime/log.ts";
 import type { Step } from "./chain.ts";
 
-/** How long the last one is told: two providers rarely bid less than once an hour. */
-const toldMs = 3_600_000;
+/** How long the last one is reported: two providers rarely bid less than once an hour. */
+const reportedMs = 3_600_000;
 
 export type ForeignBids = ReturnType<typeof createForeignBids>;
 
@@ -28,7 +28,7 @@ export function createForeignBids(provider: Address, intents: Pick<Intents, "byT
       }
     },
     get message(): string | undefined {
-      return last && clock.monotonicMs() - last.atMs < toldMs ? last.message : undefined;
+      return last && clock.monotonicMs() - last.atMs < reportedMs ? last.message : undefined;
     },
   };
 }

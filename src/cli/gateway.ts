@@ -18,7 +18,7 @@ function issuerOf(values: TakenSettings["values"]): Pick<CertificateOptions, "is
   };
 }
 
-/** Only the pod of the provider is given its namespace: elsewhere objects of our own would belong to nobody. */
+/** Only the pod of the provider is given its namespace: elsewhere objects of our own would have no owner. */
 export function isInPod({ values, sources }: Pick<TakenSettings, "values" | "sources">): boolean {
   return values.clusterK8s && sources.podNamespace !== "default";
 }

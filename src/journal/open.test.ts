@@ -186,9 +186,9 @@ test("damage that shows while running ends the journal, and the next start sets 
 
 test("a large journal is not read through after a clean stop, and in a thread of its own after any other", async (t) => {
   const dir = temporaryFolder(t);
-  const told: string[] = [];
-  const log: Log = { ...silentLog, info: (message) => void told.push(message) };
-  const checks = () => told.splice(0).filter((message) => message.startsWith("checking all pages")).length;
+  const logged: string[] = [];
+  const log: Log = { ...silentLog, info: (message) => void logged.push(message) };
+  const checks = () => logged.splice(0).filter((message) => message.startsWith("checking all pages")).length;
   const { journal } = await openJournal({ dir, clock, log });
   await fileLarge(journal);
   await journal.close();

@@ -63,7 +63,7 @@ interface RetentionDeps {
   readonly sql: Sql;
   readonly writer: Pick<Writer, "durable">;
   readonly clock: Clock;
-  /** The time of the newest block; undefined until one is known. Without it the local clock is taken at its word. */
+  /** The time of the newest block; undefined until one is known. Without it the local clock is used. */
   readonly chainNowMs?: (() => number | undefined) | undefined;
   readonly log: Log;
   readonly policies?: readonly RetentionPolicy[];
@@ -83,7 +83,7 @@ export function createRetention(deps: RetentionDeps) {
   let sweeping: Promise<void> = Promise.resolve();
   let stopped = false;
 
-  /** A clock that is years ahead must not cost the books: without a second witness nothing is removed. */
+  /** Undefined unless local clock and block time agree: a clock that is years ahead would delete the ledger. */
   function certainNowMs(): number | undefined {
     const nowMs = chainNowMs();
     return nowMs !== undefined && Math.abs(clock.now() - nowMs) <= mostSkewMs ? nowMs : undefined;

@@ -28,7 +28,7 @@ export interface ManifestOptions {
   readonly requireHost: boolean;
 }
 
-/** What a tenant who could not send a manifest has at least to send it again: tools retry within a minute. */
+/** Left of every deadline after an outage: deployment tools retry within a minute. */
 export const resendGraceMs = 60_000;
 
 interface ManifestGround {

@@ -1,7 +1,7 @@
 /**
- * Keeps a second provider with the same key out of a cluster: who works is the one whose name stands in a Lease named after the
- * address. The journal's lock cannot do that: a second pod has a volume of its own. The services after this one start when the
- * Lease is ours. While it cannot be renewed nothing is sent; when another provider has it, this one ends.
+ * Only one provider per account runs in a cluster: the holder of a Kubernetes Lease named after the address. The journal's lock is
+ * not enough, since a second pod has a volume of its own. Later services start once the Lease is acquired. While it cannot be
+ * renewed, nothing is sent; when another provider holds it, this process ends.
  */
 import { fieldsOf, textOf } from "../kube/json-fields.ts";
 import type { Kube, KubeObject } from "../kube/kube.ts";
@@ -59,9 +59,9 @@ export function createExclusiveService({ namespace, identity }: ExclusiveOptions
       }
     }
     return {
-      get: (...asked) => seen(kube.get(...asked)),
-      create: (...asked) => seen(kube.create(...asked)),
-      replace: (...asked) => seen(kube.replace(...asked)),
+      get: (...args) => seen(kube.get(...args)),
+      create: (...args) => seen(kube.create(...args)),
+      replace: (...args) => seen(kube.replace(...args)),
     };
   }
 

@@ -33,7 +33,7 @@ interface UpkeepDeps {
   readonly log: Log;
 }
 
-/** Chain time passes with blocks: no look between two of them comes to anything else. */
+/** Chain time advances with blocks, so looking more often changes nothing. */
 const leastBlockMs = 1_000;
 
 export function createUpkeep({ chain, journal, book, reservations, overcommit, settle, log }: UpkeepDeps) {
