@@ -92,6 +92,37 @@ test("one whose Lease somebody gave to another stops, and one whose Lease was de
   assert.ok(cluster.server.get(kinds.lease, at));
 });
 
+test("no second copy leads when the Lease is deleted, whenever that is, and the leader makes it again", async (t) => {
+  const { clock, cluster, leaders, start, most } = openStage(t);
+  start("one");
+  await clock.advance(1_000);
+  start("two");
+  await clock.advance(limits.leaderLookMs);
+  // At all points of the time between two renewals.
+  for (let round = 0; round < 20; round++) {
+    await clock.advance(limits.leaderRenewMs * 3 + 263);
+    cluster.server.delete(kinds.lease, at);
+    await clock.advance(limits.leaderRenewMs);
+    assert.ok(cluster.server.get(kinds.lease, at));
+    assert.deepEqual([[...leaders], most()], [["one"], 1]);
+  }
+});
+
+test("when the leader dies and its Lease is deleted, another leads once that one must have stopped", async (t) => {
+  const { clock, cluster, leaders, start, most } = openStage(t);
+  start("one");
+  await clock.advance(1_000);
+  start("two");
+  await clock.advance(limits.leaderLookMs);
+  for (const verb of ["update", "create"] as const) cluster.faults.forbid(verb, kinds.lease);
+  cluster.server.delete(kinds.lease, at);
+  await clock.advance(limits.leaderGiveUpMs);
+  assert.deepEqual([...leaders], []);
+  cluster.faults.clear();
+  await clock.advance(limits.leaderDurationMs);
+  assert.deepEqual([leaders.size, most()], [1, 1]);
+});
+
 for (const answerMs of [1_500, 2_600, 3_000]) {
   test(`an API server that takes ${answerMs} ms for each answer costs nobody the lead`, async (t) => {
     const { clock, cluster, leaders, start, most } = openStage(t);

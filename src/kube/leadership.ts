@@ -44,7 +44,12 @@ export function createLeadership({ identity, ...at }: LeadershipOptions, { kube,
     // One request rather than two: a slow API server leaves no time for both.
     if (own && (await written(kube.replace(kind, desired(own), options)))) return true;
     const live = await kube.get(kind, at, options);
-    if (!live) return written(kube.create(kind, desired(undefined), options));
+    if (!live) {
+      // Deleted: who led may not know it yet, and makes it again or stops within its time. Only it need not wait.
+      if (seen?.version !== undefined && !leading) seen = { version: undefined, atMs: clock.monotonicMs() };
+      if (seen && !leading && !isSilent()) return false;
+      return written(kube.create(kind, desired(undefined), options));
+    }
     const { resourceVersion: version } = live.metadata;
     if (seen?.version !== version) seen = { version, atMs: clock.monotonicMs() };
     holder = textOf(fieldsOf(live["spec"])["holderIdentity"]) || undefined;
