@@ -192,6 +192,7 @@ test("whatever the API server does to three copies, no two of them lead at once"
         () => cluster.faults.forbid("update", kind),
         () => cluster.faults.loseAnswer({ kind, times: 3 }),
         () => cluster.faults.refuse({ status: 503, kind, times: 3 }),
+        () => cluster.server.get(kind, at) && cluster.server.delete(kind, at),
         () => undefined,
       ];
       troubles[random.int(troubles.length)]?.();
