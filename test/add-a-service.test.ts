@@ -96,6 +96,6 @@ test("a service that is added to the list has its line, its status, its answer, 
   await running;
   assert.deepEqual(
     provider.status().services.map(({ name, state }) => [name, state]),
-    ["journal", "bus", "metrics", "conditions", "chain", "block-counter"].map((name) => [name, "done"]),
+    ["metrics", "journal", "bus", "conditions", "chain", "block-counter"].map((name) => [name, "done"]),
   );
 });

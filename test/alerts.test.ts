@@ -126,7 +126,7 @@ async function playTroubles(t: TestContext): Promise<{ well: string; troubled: M
     await createTenant(stage, 3n).post(shop());
     await stage.sendAsProvider(bidOnShop(stage, 3n));
     await serves("AkashProviderKeyUsedElsewhere", /^akash_provider_key_used_elsewhere 1$/m);
-    await createTenant(stage, 4n).post(shop());
+    await createTenant(stage, 5n).post(shop());
     await serves("AkashProviderNoBids", /^akash_provider_bidengine_matching_orders 1$/m);
     stage.cluster.faults.refuse({ status: 503, times: Number.POSITIVE_INFINITY });
     stage.cluster.faults.cutWatches();
