@@ -85,10 +85,20 @@ export function textsOf(field: Field): string[] | undefined {
 export function wholeOf(field: Field, most = 2 ** 32 - 1): number {
   if (isEmpty(field)) return 0;
   const { node } = field;
-  const value = node?.kind === "text" && node.plain && /^\d{1,10}$/.test(node.text) ? Number(node.text) : Number.NaN;
+  const value = node?.kind === "text" && node.plain ? goInteger(node.text) : Number.NaN;
   if (value <= most) return value;
   fault(field, `must be a whole number from 0 to ${most}, without quotes`);
   return 0;
+}
+
+/** As Go's YAML reads one: 010 is octal and 0x1F hexadecimal; what is no octal, as 080, is a decimal, and so is 8e1. */
+function goInteger(text: string): number {
+  const plain = text.replaceAll("_", "");
+  if (plain.length > 20) return Number.NaN;
+  if (/^0[0-7]+$/.test(plain)) return Number.parseInt(plain, 8);
+  const isNumber = /^(0[xX][\da-fA-F]+|0[oO][0-7]+|0[bB][01]+|\+?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?)$/.test(plain);
+  const value = isNumber ? Number(plain) : Number.NaN;
+  return Number.isInteger(value) ? value : Number.NaN;
 }
 
 /** False where it is empty. The words that YAML once had for it are taken too. */

@@ -28,13 +28,19 @@ const longestText = 256 * 1024;
 /** Some five to a line. What is made of many tokens takes the library seconds, and of strange ones minutes. */
 const mostTokens = 30_000;
 
+/** Each has the whole text read again. */
+const mostOutdented = 20;
+
 /** Throws an Error that says what is wrong where. */
-export function readYaml(text: string): YamlNode {
-  if (text.length > longestText) throw new Error(`it has ${text.length} characters; at most ${longestText} are read`);
-  let tokens = 0;
-  for (const _ of new Lexer().lex(text)) {
-    tokens += 1;
-    if (tokens > mostTokens) throw new Error(`it has more than ${mostTokens} words and signs`);
+export function readYaml(written: string): YamlNode {
+  if (written.length > longestText)
+    throw new Error(`it has ${written.length} characters; at most ${longestText} are read`);
+  let text = written;
+  for (let count = 1; ; count += 1) {
+    const indented = indentQuoted(text);
+    if (indented === undefined) break;
+    if (count > mostOutdented) throw new Error(`more than ${mostOutdented} quoted texts go on without indentation`);
+    text = indented;
   }
   // Keys that stand twice are looked for below: the library compares each with each.
   const documents = parseAllDocuments(text, { schema: "failsafe", uniqueKeys: false, prettyErrors: false });
@@ -47,6 +53,45 @@ export function readYaml(text: string): YamlNode {
   if (!document?.contents) throw new Error("it is empty");
   if (others.some(({ contents }) => contents !== null)) throw new Error("it holds more than one document");
   return readNode(document.contents, new Map());
+}
+
+/**
+ * Go's YAML lets a quoted text go on at any indentation, and this library only at a deeper one than what it stands in. Spaces at
+ * the beginning of its lines mean nothing, so the first such text gets some more. Undefined where there is none.
+ */
+function indentQuoted(text: string): string | undefined {
+  let tokens = 0;
+  let pos = 0;
+  let before = "";
+  for (const token of new Lexer().lex(text)) {
+    tokens += 1;
+    if (tokens > mostTokens) throw new Error(`it has more than ${mostTokens} words and signs`);
+    const quoted = /^['"]/.test(token) && before !== scalarMark ? endOfQuoted(text, pos) : -1;
+    const indented = quoted > pos + token.length ? indentLines(text, pos, quoted) : undefined;
+    if (indented !== undefined) return indented;
+    // Marks of the lexer's own stand in no text.
+    if (!lexerMarks.includes(token)) pos += token.length;
+    before = token;
+  }
+  return undefined;
+}
+
+const scalarMark = "\u001f";
+const lexerMarks: readonly string[] = [scalarMark, "\u0002", "\u0018"];
+
+/** Behind the closing quote; -1 where there is none. */
+function endOfQuoted(text: string, from: number): number {
+  const quoted = text[from] === "'" ? /'(?:[^']|'')*'/y : /"(?:[^"\\]|\\.)*"/sy;
+  quoted.lastIndex = from;
+  return quoted.test(text) ? quoted.lastIndex : -1;
+}
+
+/** Undefined where a document ends within, which ends the quoted text in Go too, or where it would take too much room. */
+function indentLines(text: string, from: number, to: number): string | undefined {
+  const column = from - text.lastIndexOf("\n", from - 1) - 1;
+  const lines = text.slice(from, to).split("\n");
+  if (lines.some((line) => /^(---|\.\.\.)(\s|$)/.test(line)) || lines.length * column > longestText) return undefined;
+  return text.slice(0, from) + lines.join(`\n${" ".repeat(column)}`) + text.slice(to);
 }
 
 function readNode(node: Node | null, anchors: Map<string, YamlNode>): YamlNode {
