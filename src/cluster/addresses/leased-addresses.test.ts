@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { groupOf, leaseOf, openStage } from "../../../test/declaration-stage.ts";
+import { groupOf, leaseOf, manifestNamespace, openStage } from "../../../test/declaration-stage.ts";
 import { kinds } from "../../kube/kinds.ts";
 import type { KubeObject } from "../../kube/kube.ts";
-import { readLeasedIp, sharingKey } from "../../kube/objects/leased-ip.ts";
+import { leasedIp, readLeasedIp, sharingKey } from "../../kube/objects/leased-ip.ts";
 import { formatLeaseId, type LeaseId } from "../../market/ids.ts";
 import type { ManifestExpose } from "../../market/manifest.ts";
 
@@ -146,19 +146,31 @@ test("a transfer moves the ports of the endpoints that were asked for, in the sa
   assert.deepEqual(of(ann), ["blue TCP 80 → web:8080 of 2", "green TCP 443 → web:8080 of 1"]);
 });
 
-test("declareIP overwrites what another lease of the owner has only when told to, and another owner's never", async (t) => {
+test("a transfer with a port of another owner or another provider is rejected, and no port moves", async (t) => {
   const { stage, of, during } = await openWith(t);
+  const green: Port = { ip: "green", port: 443, externalPort: 443 };
+  const ports = { service: "web", port: 1, protocol: "TCP" } as const;
+  const other = { provider: leaseOf(9, 1).owner };
+  // Under the names of the wanted ports. A lease of ours that wants nothing would give them back.
+  const foreign: [LeaseId, string, number][] = [
+    [{ ...ben, ...other }, "green", 443],
+    [{ ...ann, ...other }, "red", 22],
+  ];
+  for (const [lease, endpoint, externalPort] of foreign) {
+    const declaration = { lease, ...ports, externalPort, sharingKey: sharingKey(ann.owner, endpoint) };
+    stage.cluster.server.create(kinds.providerLeasedIp, leasedIp(declaration, { manifestNamespace }).object, "test");
+  }
   stage.want(ann, groupOf(blue));
   await stage.settled();
-  const key = sharingKey(ann.owner, "blue");
-  const declare = (lease: LeaseId, port: number, overwrite: boolean) =>
-    during(stage.addresses.declareIP(lease, "web", port, 80, "TCP", key, overwrite, never));
-  await assert.rejects(declare(annToo, 1, false), { code: "AKP_ADDRESS_IN_USE" });
-  await assert.rejects(declare(ben, 1, true), { code: "AKP_ADDRESS_IN_USE" });
-  assert.deepEqual(of(ann), ["blue TCP 80 → web:8080 of 1"]);
-  stage.want(annToo, groupOf({ ...blue, port: 9090 }));
-  await declare(annToo, 9090, true);
-  assert.deepEqual(of(ann), ["blue TCP 80 → web:9090 of 2"]);
+  stage.want(annToo, groupOf(blue, green, { ip: "red", port: 22, externalPort: 22 }));
+  await stage.settled();
+  const before = [of(ann), of(ben)];
+  for (const [, endpoint] of foreign)
+    await assert.rejects(
+      during(stage.addresses.transfer(["blue", endpoint], annToo, stage.wanted(annToo).addresses, never)),
+      { code: "AKP_ADDRESS_IN_USE" },
+    );
+  assert.deepEqual([of(ann), of(ben)], before);
 });
 
 test("a restart with nothing to do writes nothing", async (t) => {

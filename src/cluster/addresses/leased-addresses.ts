@@ -49,6 +49,7 @@ export function createLeasedAddresses({ kube, provider, manifestNamespace }: Lea
 
   return {
     open: (scope: Scope) => declarations.open(scope),
+    /** The network's DeclareIP without overwrite: a port that another lease has is withheld. */
     async declare(
       lease: LeaseId,
       wanted: readonly AddressWanted[],
@@ -56,27 +57,10 @@ export function createLeasedAddresses({ kube, provider, manifestNamespace }: Lea
     ): Promise<{ readonly withheld: readonly WithheldAddress[] }> {
       return { withheld: (await declarations.declare(lease, wanted, signal)).map(portOf) };
     },
-    /** One port for a lease, beside what it has. With `overwrite` also where another lease of the same owner has it. */
-    async declareIP(
-      lease: LeaseId,
-      service: string,
-      port: number,
-      externalPort: number,
-      protocol: "TCP" | "UDP",
-      sharingKey: string,
-      overwrite: boolean,
-      signal: AbortSignal,
-    ): Promise<void> {
-      const wanted = { service, port, externalPort, protocol, sharingKey };
-      refuseForeign(lease, wanted);
-      const isFree = declarations.mayHave(lease, wanted);
-      if (!isFree && !overwrite) throw new ProviderError("AKP_ADDRESS_IN_USE", { name: leasedIpName(wanted) });
-      await declarations.take(lease, [wanted], signal);
-    },
     release: (lease: LeaseId, signal: AbortSignal) => declarations.release(lease, signal),
     /**
-     * Gives a lease the ports of these endpoints that it wants and another lease of its owner has. All of them, or none;
-     * of those that a crash cuts short, the rest moves when it is asked for again.
+     * DeclareIP with overwrite: the lease gets the ports of these endpoints also where another lease of its owner has them.
+     * All of them, or none; after a crash in between, the same request moves the rest.
      */
     async transfer(
       endpoints: readonly string[],

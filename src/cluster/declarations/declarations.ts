@@ -221,7 +221,6 @@ export function createDeclarations<Wanted>(deps: DeclarationDeps<Wanted>) {
     holder,
     holders,
     settle,
-    mayHave: (lease: LeaseId, wanted: Wanted) => refusalOf(lease, wanted) === undefined,
     /** Brings to the cluster what the lease wants and may have, and takes away what it no longer wants. */
     async declare(
       lease: LeaseId,
