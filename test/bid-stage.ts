@@ -27,6 +27,7 @@ import { createCometBroadcaster } from "../src/chain/tx/comet-broadcaster.ts";
 import { type PackedMessage, packMessage } from "../src/chain/tx/messages.ts";
 import { sendMessages } from "../src/chain/tx/send.ts";
 import { closeDeployment, createDeployment, createLease } from "../src/chain/tx/tenant-messages.ts";
+import type { IpOperator } from "../src/cluster/addresses/ip-operator.ts";
 import { createClusterService } from "../src/cluster/cluster-service.ts";
 import type { ClusterDocument } from "../src/cluster/cluster-status.ts";
 import type { InventoryFeed } from "../src/cluster/inventory/feed.ts";
@@ -113,6 +114,8 @@ export interface ProviderParts {
   readonly cpuMilli?: bigint;
   /** Of the one node. */
   readonly cards?: readonly CardCount[];
+  /** IP addresses are not leased if not given. */
+  readonly ipOperator?: IpOperator;
   readonly nodes?: () => readonly RpcTransport[];
   /** A fault between the bid engine and what it stands on. */
   readonly plant?: (sound: Sound) => Sound;
@@ -342,7 +345,7 @@ export function startProvider(starting: Starting): StartedProvider {
   const cluster = { overcommit: noOvercommit };
   const pricingOf = typeof pricing === "function" ? pricing : () => ({ ...pricing, run: untilAborted });
   const policies = createPolicySource(starting.policies, ground);
-  const { plant } = starting;
+  const { plant, ipOperator } = starting;
   const opening = Promise.withResolvers<BidEngine>();
   const tell = async (house: House) => {
     const engine = await (house.bidengine ?? opening.promise);
@@ -363,6 +366,7 @@ export function startProvider(starting: Starting): StartedProvider {
     ...(!plant && {
       market: {
         ...{ cluster, inventory: () => feed, bidengine, pricing: pricingOf, policies: () => policies },
+        ...(ipOperator && { ipOperator: () => ipOperator }),
         manifest: { timeoutMs: starting.manifestTimeoutMs ?? 0, requireHost: false },
       },
     }),

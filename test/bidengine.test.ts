@@ -121,6 +121,25 @@ for (const [name, policy, model] of [
   });
 }
 
+test("while no IP address is free, an order that needs one is rejected with the reason; a free address brings the bid", async (t) => {
+  await onBidStage(t, async (stage) => {
+    let inUse = 4n;
+    const ipOperator = { usage: async () => ({ total: 4n, inUse }), portsOf: async () => [] };
+    const one = await stage.provider("one", { ipOperator });
+    const leased = { kind: "leased-ip", sequenceNumber: 1 } as const;
+    const units = smallGroup.units.map((unit) => ({ ...unit, endpoints: [...unit.endpoints, leased] }));
+    const order = formatOrderId(await stage.post(1n, { ...smallGroup, units }));
+    const decision = () => one.engine.orders(2).find(({ orderId }) => orderId === order);
+    const full = /it asks for 1 IP address, and 0 are free/;
+    await stage.until("the reason", () => full.test(decision()?.reason ?? ""));
+    await stage.post(2n);
+    await stage.until("a bid without an address", () => one.status()?.bids === 1);
+    assert.equal(decision()?.verdict, "no");
+    inUse = 3n;
+    await stage.until("a bid", () => decision()?.verdict === "bid" && one.status()?.bids === 2);
+  });
+});
+
 test("an order that is decided on again is priced as a recheck", async (t) => {
   const rechecks: (boolean | undefined)[] = [];
   let changed: () => void = assert.fail;

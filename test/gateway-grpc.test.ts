@@ -2,9 +2,16 @@
 import { deepEqual, equal, match, ok } from "node:assert/strict";
 import { test } from "node:test";
 import { gzipSync } from "node:zlib";
-import { Status } from "@akashnetwork/chain-sdk/private-types/provider.akash.v1";
+import {
+  BidScreeningRequest,
+  BidScreeningResponse,
+  Status,
+} from "@akashnetwork/chain-sdk/private-types/provider.akash.v1";
+import { writeGroupSpec } from "../src/chain/codec/group-spec.ts";
+import type { GroupSpec } from "../src/market/group-spec.ts";
 import { providerV1Status } from "../src/runtime/grpc/akash-proto.ts";
 import { grpcCodes } from "../src/runtime/grpc/grpc-status.ts";
+import { groupOfCpus, smallGroup } from "./bid-stage.ts";
 import { eventually } from "./eventually.ts";
 import { publicHost, startGatewayStage } from "./gateway-stage.ts";
 import { frame, openGrpcClient } from "./grpc-client.ts";
@@ -56,6 +63,19 @@ test("the provider tells of itself over gRPC", async (t) => {
     const { cert, key } = await tenant.certificate();
     const own = openGrpcClient(owner, url, { rejectUnauthorized: false, cert, key });
     equal((await own.call(path("GetStatus"))).status, grpcCodes.OK, "a certificate on the chain");
+  });
+
+  await t.test("ValidateGroupSpec passes a group that fits, and gives the reason for one that does not", async () => {
+    const validate = async (group: GroupSpec) => {
+      const request = BidScreeningRequest.fromPartial({ groupSpec: writeGroupSpec(group) });
+      const message = BidScreeningRequest.encode(request).finish();
+      const reply = await client.call(path("ValidateGroupSpec"), message, { authorization: tenant.bearer() });
+      equal(reply.status, grpcCodes.OK, reply.words);
+      const { passed, reasons } = BidScreeningResponse.decode(reply.message);
+      return [passed, ...reasons].join();
+    };
+    await eventually("a pass", async () => (await validate(smallGroup)) === "true");
+    match(await validate(groupOfCpus(384_000n)), /^false,.*sufficient resources/);
   });
 
   await t.test("what is compressed is read, and answered in kind; a bomb is not unpacked", async () => {

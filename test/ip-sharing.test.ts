@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { type AddressSharing, addressesWanted } from "../src/cluster/addresses/addresses-wanted.ts";
+import { leasedIpName } from "../src/kube/objects/leased-ip.ts";
 import { readSdl } from "../src/market/sdl/sdl.ts";
 import { type IpStage, type IpStageOptions, leaseOf, openIpStage } from "./ip-stage.ts";
 
@@ -81,6 +82,13 @@ for (const [name, options] of Object.entries(ways)) {
     );
   });
 }
+
+test("with one address for an owner, a resource is named by owner, protocol and port; else the endpoint is in the name", () => {
+  const namesOf = (sharing?: AddressSharing) =>
+    addressesWanted({ lease: ann, group: groupWith("blue", "green") }, sharing).map(leasedIpName);
+  assert.deepEqual(namesOf("owner"), [`${ann.owner}-tcp-80`, `${ann.owner}-tcp-81`]);
+  assert.deepEqual(namesOf(), [`${ann.owner}-ip-blue-tcp-80`, `${ann.owner}-ip-green-tcp-81`]);
+});
 
 test("with one address for an endpoint, each has its own, also of one owner", async (t) => {
   const stage = await openIpStage(t, { pool: "172.30.0.200/28" });

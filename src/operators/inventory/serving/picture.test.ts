@@ -108,6 +108,13 @@ test("the seeds' keys have the seeds' values for the machine of their examples",
   ]);
 });
 
+test("a GPU is published with its CUDA version and compute capability", () => {
+  const gpu = { ...rtx4090("0000:01:00.0"), cudaVersion: "12.4", computeCapability: "8.9" };
+  const { info } = fullNodeJson(sampleNode("n1", { namedGpus: [gpu] }))["gpu"] as { info: object[] };
+  const features = { cuda_version: "12.4", compute_capability: "8.9" };
+  assert.partialDeepStrictEqual(info, [{ name: "rtx4090", memory_size: "24Gi", ...features }]);
+});
+
 const unknownCard: NamedGpu = {
   address: "0000:09:00.0",
   vendorId: "10de",
