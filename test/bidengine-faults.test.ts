@@ -138,7 +138,7 @@ test("after the only node has overstated its height, orders are bid on as before
     const third = await stage.post(3n);
     await stage.blocks(10);
     for (const order of [second, third]) assert.ok(await isBid(order)());
-    assert.equal(one.chain.outbox.counts.inFlight, 0);
+    await stage.until("all is settled", () => one.chain.outbox.counts.inFlight === 0);
   };
   await onBidStage(t, play, { blockMs: 6_000 });
 });

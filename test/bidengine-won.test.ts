@@ -30,7 +30,7 @@ test("a bid that is won while nobody runs stays won, also where it was about to 
     let dead = false;
     const boundary = {
       cross(kind: string, point: string) {
-        dead ||= kind === "journal" && /^close bid .*commit:after/.test(point);
+        dead ||= kind === "journal" && /\bclose bid\b.*commit:after/.test(point);
         if (dead) throw new SimulatedCrash(point);
       },
     };
@@ -53,7 +53,7 @@ test("a bid that is won while nobody runs stays won, also where it was about to 
 });
 
 for (const { begins, at } of [
-  { begins: "its close is filed", at: /^close bid .*commit:after/ },
+  { begins: "its close is filed", at: /\bclose bid\b.*commit:after/ },
   { begins: "its close is signed and leaves", at: /^broadcast:before/ },
 ]) {
   for (const outageMs of [20_000, 50_000, 300_000]) {

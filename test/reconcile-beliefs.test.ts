@@ -49,7 +49,7 @@ test("a cache that does not hear of what happens is told to list again, and what
   assert.equal(server.get(kinds.namespace, at), undefined);
   const reconciler = openReconciler(stage, life);
   assert.deepEqual(kindsOf(await report(reconciler)), ["cache-differs", "namespace-missing"]);
-  await stage.until("it is made again", () => stage.pods(lease).length === 2, limits.reconcileConfirmMs);
+  await stage.until("it is made again", () => stage.pods(lease).length === 2, 2 * limits.reconcileConfirmMs);
   assert.deepEqual(kindsOf(await report(reconciler)), []);
 });
 
