@@ -1,8 +1,12 @@
 /** What strangers may do to the gateway over gRPC: nobody else is kept waiting, and nothing of them stays. */
-import { deepEqual, equal, ok } from "node:assert/strict";
+import { deepEqual, equal, notEqual, ok } from "node:assert/strict";
 import { test } from "node:test";
 import type { TLSSocket } from "node:tls";
+import { placeOfSocket } from "../src/gateway/auth/place.ts";
 import { startGrpcGateway } from "../src/gateway/grpc/grpc-gateway.ts";
+import type { ProxyOptions } from "../src/gateway/rest/client-places.ts";
+import { createRequestBudget } from "../src/gateway/rest/connections.ts";
+import { ByteBudget } from "../src/runtime/byte-budget.ts";
 import { createVirtualClock, realClock, type VirtualClock } from "../src/runtime/clock.ts";
 import { grpcCodes } from "../src/runtime/grpc/grpc-status.ts";
 import type { GrpcMethod } from "../src/runtime/grpc/methods.ts";
@@ -13,10 +17,11 @@ import { eventually } from "./eventually.ts";
 import { certificateOf } from "./gateway-stage.ts";
 import { frame, openGrpcClient } from "./grpc-client.ts";
 import type { Owner } from "./owner.ts";
+import { binaryProxyHeader, connectThrough, textProxyHeader } from "./proxy-headers.ts";
 import { connectRaw, flags, frameTypes, greeting, headerBlock, rawFrame } from "./raw-http2.ts";
 
 const paths = { one: "/test.Service/One", many: "/test.Service/Many" };
-const one: GrpcMethod = { kind: "unary", answer: () => ({ message: Buffer.from("answer") }) };
+const one: GrpcMethod = { kind: "unary", answer: (_, { socket }) => ({ message: Buffer.from(placeOfSocket(socket)) }) };
 const many: GrpcMethod = {
   kind: "stream",
   async *answers(_, { signal }) {
@@ -27,10 +32,10 @@ const many: GrpcMethod = {
 const file = { name: "test.proto", package: "test", services: { Service: [] } };
 const settings = rawFrame(frameTypes.settings, 0, 0);
 
-async function start(owner: Owner, clock = realClock) {
+async function start(owner: Owner, clock = realClock, budget = createRequestBudget(), proxies: ProxyOptions = {}) {
   const refusals: string[] = [];
   const gateway = await startGrpcGateway({
-    ...{ listen: { host: "127.0.0.1", port: 0 }, own: certificateOf("akash1provider"), clock, log: silentLog },
+    ...{ listen: { host: "127.0.0.1", port: 0 }, own: certificateOf("akash1provider"), budget, clock, log: silentLog },
     services: [
       {
         file,
@@ -40,10 +45,12 @@ async function start(owner: Owner, clock = realClock) {
         ],
       },
     ],
-    ...{ onHandshakeFailure: () => undefined, onRefusal: (reason) => void refusals.push(reason) },
+    ...{ ...proxies, onHandshakeFailure: () => undefined, onRefusal: (reason) => void refusals.push(reason) },
   });
   owner.after(() => gateway.close());
-  const good = openGrpcClient(owner, `https://127.0.0.1:${gateway.port}`, { rejectUnauthorized: false });
+  const from = (localAddress: string) =>
+    openGrpcClient(owner, `https://127.0.0.1:${gateway.port}`, { rejectUnauthorized: false, localAddress } as object);
+  const good = from("127.0.0.4");
   equal((await good.call(paths.one)).status, grpcCodes.OK);
   const open = async () => {
     const socket = await connectRaw(gateway.port);
@@ -56,7 +63,7 @@ async function start(owner: Owner, clock = realClock) {
     equal((await good.call(paths.one)).status, grpcCodes.OK, what);
     await eventually(`the end of ${what}`, () => gateway.connections === 1 && gateway.streams === 0);
   };
-  return { gateway, good, open, others, refusals };
+  return { gateway, good, open, others, refusals, from };
 }
 
 function received(socket: TLSSocket): () => Buffer {
@@ -213,4 +220,62 @@ test("ten thousand streams on one connection end it, and are gone also where he 
     await clock.advance(limits.grpcPingMs);
     return gateway.connections <= 1 && gateway.streams === 0;
   });
+});
+
+test("calls that are never finished hold a bounded number of bytes for each client and in total, headers included", async (t) => {
+  const budget = new ByteBudget({ perClient: 110_000, total: 220_000, assured: 10_000 });
+  const { good, from, refusals } = await start(t, realClock, budget);
+  const begin = (client: ReturnType<typeof from>) =>
+    Array.from({ length: 8 }, () => client.open(paths.one, undefined, { authorization: "x".repeat(20_000) }));
+  const heavy = from("127.0.0.2");
+  const ends = begin(heavy).map(({ ended }) => ended);
+  equal((await Promise.race(ends)).status, grpcCodes.ResourceExhausted);
+  await eventually("four of them to be rejected", () => refusals.length === 4);
+  ok(budget.used > 80_000 && budget.used < 110_000, `${budget.used}`);
+  begin(from("127.0.0.3"));
+  await eventually("the total to be used up", () => refusals.length === 10);
+  deepEqual(new Set(refusals), new Set(["bytes"]));
+  equal((await good.call(paths.one)).status, grpcCodes.OK);
+  heavy.session.destroy();
+  await eventually("its bytes to be released", () => budget.used < 60_000);
+});
+
+test("a connection without calls is ended with a GOAWAY; one with a stream stays, and a client's next call connects anew", async (t) => {
+  const clock: VirtualClock = createVirtualClock();
+  const { gateway, good, from } = await start(t, clock);
+  const following = from("127.0.0.2");
+  const { messages } = following.stream(paths.many);
+  await eventually("its stream", () => messages.length === 1);
+  let lastStream: number | undefined;
+  good.session.on("goaway", (code, last) => {
+    lastStream = code === 0 ? last : undefined;
+  });
+  // Twice: then the server has read the answer to its own ping as well.
+  const answered = async () => {
+    for (let n = 0; n < 2; n++) await new Promise((resolve) => following.session.ping(resolve));
+  };
+  for (let ms = 0; ms <= limits.gatewayIdleMs; ms += limits.grpcPingMs / 2) {
+    equal(gateway.connections, 2, `after ${ms} ms`);
+    await clock.advance(limits.grpcPingMs / 2);
+    await answered();
+  }
+  await clock.advance(limits.gatewayLookMs);
+  await eventually("the idle one to end", () => gateway.connections === 1);
+  equal(lastStream, 1);
+  equal(gateway.streams, 1);
+  equal((await from("127.0.0.1").call(paths.one)).status, grpcCodes.OK);
+});
+
+test("over gRPC too a client behind a proxy is known by its own address, and one of a trusted proxy by its connection", async (t) => {
+  const proxies = { proxyProtocolFrom: ["127.0.0.1/32"], trustedProxies: ["192.0.2.9/32"] };
+  const { gateway } = await start(t, realClock, createRequestBudget(), proxies);
+  const placeOf = async (header: Buffer) => {
+    const socket = await connectThrough(gateway.port, header, { ALPNProtocols: ["h2"] });
+    const client = openGrpcClient(t, `https://127.0.0.1:${gateway.port}`, { createConnection: () => socket });
+    return (await client.call(paths.one)).message.toString();
+  };
+  equal(await placeOf(textProxyHeader("192.0.2.7")), "192.0.2.7");
+  equal(await placeOf(binaryProxyHeader("2001:db8:1:2:0:0:0:3")), "2001:0db8:0001:0002");
+  const [first, second] = [await placeOf(textProxyHeader("192.0.2.9")), await placeOf(textProxyHeader("192.0.2.9"))];
+  notEqual(first, second);
 });

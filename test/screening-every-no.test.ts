@@ -10,6 +10,7 @@ import { createIdentify } from "../src/gateway/grpc/grpc-auth.ts";
 import { startGrpcGateway } from "../src/gateway/grpc/grpc-gateway.ts";
 import { screeningMethods } from "../src/gateway/grpc/screening-rpc.ts";
 import { screeningRoutes } from "../src/gateway/rest/bid-screening.ts";
+import { createRequestBudget } from "../src/gateway/rest/connections.ts";
 import { createRest } from "../src/gateway/rest/rest.ts";
 import { startRestServer } from "../src/gateway/rest/server.ts";
 import { reasonsOf } from "../src/gateway/screening/reasons.ts";
@@ -54,11 +55,12 @@ async function startScreening(t: Owner) {
   };
   const authenticator = { identify: () => identityOf(owner, { access: "full" }, clock.now() + 60_000) };
   const own = certificateOf("the provider");
-  const common = { clock, log, onHandshakeFailure: () => undefined, onRefusal: () => undefined };
+  const budget = createRequestBudget();
+  const common = { budget, clock, log, onHandshakeFailure: () => undefined, onRefusal: () => undefined };
   const listen = { host: "127.0.0.1", port: 0 };
   const rest = await startRestServer({
     ...{ listen, publicHost: undefined, certificates: { own, public: noCertificate }, ...common },
-    rest: createRest({ routes: screeningRoutes(screening), authenticator, clock, log }),
+    rest: createRest({ routes: screeningRoutes(screening), authenticator, budget, clock, log }),
   });
   t.after(() => rest.close());
   const methods = screeningMethods(createIdentify(authenticator), screening);

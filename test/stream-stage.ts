@@ -8,6 +8,7 @@ import { AuthRefusal, type Credentials, type Identity } from "../src/gateway/aut
 import { type Grant, identityOf } from "../src/gateway/auth/permissions.ts";
 import { noCertificate } from "../src/gateway/certificate/served-certificate.ts";
 import { failure } from "../src/gateway/rest/answer.ts";
+import { createRequestBudget } from "../src/gateway/rest/connections.ts";
 import { createRest } from "../src/gateway/rest/rest.ts";
 import type { StreamRoute } from "../src/gateway/rest/route.ts";
 import { startRestServer } from "../src/gateway/rest/server.ts";
@@ -52,8 +53,9 @@ export async function serveStreams(t: TestContext, handler: StreamHandler, more:
     prepare: ({ query }) => (query.has("nonsense") ? failure(400, "nonsense") : handler),
     ...more,
   };
+  const budget = createRequestBudget();
   const rest = createRest({
-    ...{ routes: [route], authenticator, clock, log: silentLog },
+    ...{ routes: [route], authenticator, budget, clock, log: silentLog },
     streams: { provider, upgrades: createUpgrades({ admission, clock, log: silentLog }) },
   });
   const { certPem: certificate, keyPem: key } = makeCertificate({ name: "own" });
@@ -61,7 +63,7 @@ export async function serveStreams(t: TestContext, handler: StreamHandler, more:
   const server = await startRestServer({
     listen: { host: "127.0.0.1", port: 0 },
     certificates: { own, public: noCertificate },
-    ...{ publicHost: undefined, rest, clock, log: silentLog },
+    ...{ publicHost: undefined, rest, budget, clock, log: silentLog },
     onHandshakeFailure: () => undefined,
     onRefusal: () => undefined,
   });

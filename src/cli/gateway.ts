@@ -30,6 +30,8 @@ export function gatewayOf({ values, sources }: Pick<TakenSettings, "values" | "s
   const hasFiles = certificate !== undefined && key !== undefined && !values.certIssuerEnabled;
   return {
     grpcListen: values.gatewayGrpcListenAddress,
+    proxyProtocolFrom: values.gatewayProxyProtocolFrom,
+    trustedProxies: values.gatewayTrustedProxies,
     ...{ listen, version, publicHost: clusterPublicHostname === "" ? undefined : clusterPublicHostname },
     metricsTokenFile: values.gatewayMetricsTokenFile,
     certificate: {

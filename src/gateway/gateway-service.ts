@@ -22,6 +22,8 @@ import { createProviderRpc } from "./grpc/provider-rpc.ts";
 import { createStatusMessage } from "./grpc/status-message.ts";
 import { addressRoutes } from "./rest/address-route.ts";
 import { screeningRoutes } from "./rest/bid-screening.ts";
+import type { ProxyOptions } from "./rest/client-places.ts";
+import { createRequestBudget } from "./rest/connections.ts";
 import { type Dependency, healthRoutes } from "./rest/health-routes.ts";
 import { leaseRoutes } from "./rest/lease-routes.ts";
 import { manifestRoutes } from "./rest/manifest-routes.ts";
@@ -44,7 +46,7 @@ import { shellRoute } from "./streams/shell-route.ts";
 import { createUpgrades } from "./streams/upgrade.ts";
 import type { TenantLeases, TenantManifests, TenantPods } from "./tenant-side.ts";
 
-export interface GatewayOptions {
+export interface GatewayOptions extends ProxyOptions {
   readonly listen: ListenAddress;
   /** For gRPC; nobody is answered there where it is not given. */
   readonly grpcListen?: ListenAddress;
@@ -92,7 +94,8 @@ export function createGatewayService(options: GatewayOptions, ground: GatewayGro
   const { clock } = ground;
   const log = ground.log.with({ module: "gateway" });
   const tally = createGatewayTally();
-  const serving = { clock, log, onHandshakeFailure: tally.handshakeFailed, onRefusal: tally.refused };
+  const budget = createRequestBudget();
+  const serving = { budget, clock, log, onHandshakeFailure: tally.handshakeFailed, onRefusal: tally.refused };
   let server: RestServer | undefined;
   let grpc: GrpcGateway | undefined;
   let admission: Admission | undefined;
@@ -146,7 +149,7 @@ export function createGatewayService(options: GatewayOptions, ground: GatewayGro
         routes: withOpenapi(routes, { version: options.version, provider }),
         authenticator,
         streams: { provider, upgrades: createUpgrades({ admission: admitting, clock, log }) },
-        ...{ clock, log, onAnswer: tally.answered },
+        ...{ budget, clock, log, onAnswer: tally.answered },
       });
       const started = await startRestServer({ ...options, ...serving, certificates, rest });
       scope.onStop(() => {
@@ -160,7 +163,7 @@ export function createGatewayService(options: GatewayOptions, ground: GatewayGro
       const identify = createIdentify(authenticator);
       const calls = createLeaseCalls({ provider, identify, admission: admitting });
       const opened = await startGrpcGateway({
-        ...{ ...serving, listen: options.grpcListen, own: certificates.own },
+        ...{ ...options, ...serving, listen: options.grpcListen, own: certificates.own },
         services: [
           ...(leases && manifests && pods ? [createLeaseRpc({ calls, leases, manifests, pods, clock })] : []),
           createProviderRpc({ identify, status, screening, clock }),

@@ -1,42 +1,78 @@
-/** Bytes that clients make us hold, bounded for each client and for all of them together. */
+/** Bytes that are held for clients, bounded for each of them and in total. */
 import { createCounts } from "./counts.ts";
+
+interface Bounds {
+  readonly perClient: number;
+  readonly total: number;
+  /** A client that holds no more than this is served also while others have used up the total. */
+  readonly assured: number;
+}
 
 /** What one request or stream of a client holds. */
 export interface Holding {
   readonly bytes: number;
-  /** False, and nothing changes, where there is no room for more. Zero gives all back. */
+  /** False, and nothing changes, where it exceeds a bound. Zero releases all. */
   resize(bytes: number): boolean;
 }
 
-export interface ByteBudget {
-  open(client: string): Holding;
+export class ByteBudget {
+  readonly #bounds: Bounds;
+  readonly #clients = createCounts();
+  #used = 0;
+
+  constructor(bounds: Bounds) {
+    this.#bounds = bounds;
+  }
+
+  get used(): number {
+    return this.#used;
+  }
+
+  /**
+   * False if it exceeds a bound; then nothing is reserved. No client may hold more than is free, so that a few that take all
+   * they get leave room for others.
+   */
+  reserve(client: string, bytes: number): boolean {
+    const { perClient, total, assured } = this.#bounds;
+    const held = this.#clients.of(client) + bytes;
+    if (bytes > 0 && (held > perClient || (held > assured && held > total - this.#used))) return false;
+    this.#add(client, bytes);
+    return true;
+  }
+
+  release(client: string, bytes: number): void {
+    this.#add(client, -bytes);
+  }
+
+  open(client: string): Holding {
+    const resize = (from: number, to: number) => this.reserve(client, to - from);
+    let held = 0;
+    return {
+      get bytes() {
+        return held;
+      },
+      resize(bytes) {
+        if (!resize(held, bytes)) return false;
+        held = bytes;
+        return true;
+      },
+    };
+  }
+
+  #add(client: string, bytes: number): void {
+    this.#used += bytes;
+    this.#clients.add(client, bytes);
+  }
 }
 
-interface Most {
-  readonly ofClient: number;
-  readonly ofAll: number;
-}
+/** What Node's objects for one request take, without its headers. */
+const objectBytes = 4 * 1024;
+/** A short string on V8's heap, and its place in the list of headers. */
+const stringBytes = 32;
 
-/** No client may hold more than is still free, so that a few greedy ones leave room for others. */
-export function createByteBudget({ ofClient, ofAll }: Most): ByteBudget {
-  const ofClients = createCounts();
-  let all = 0;
-  return {
-    open(client) {
-      let held = 0;
-      return {
-        get bytes() {
-          return held;
-        },
-        resize(bytes) {
-          const more = bytes - held;
-          if (more > 0 && ofClients.of(client) + more > Math.min(ofClient, ofAll - all)) return false;
-          ofClients.add(client, more);
-          all += more;
-          held = bytes;
-          return true;
-        },
-      };
-    },
-  };
+/** What a request holds until it is answered, without its body; `rawHeaders` are names and values in turn. */
+export function requestBytes(rawHeaders: readonly string[]): number {
+  let bytes = objectBytes + rawHeaders.length * stringBytes;
+  for (const text of rawHeaders) bytes += text.length;
+  return bytes;
 }

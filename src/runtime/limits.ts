@@ -990,21 +990,12 @@ export const limits = {
   controlStopMs: second,
 
   // Gateway
-  /** Each costs some 50 KB with its TLS; tenants with a stream each, and Console's proxies in front of many. */
-  gatewayConnections: 4_096,
-  /** From one address: proxies and load balancers stand for many, and still leave room for others. */
-  gatewayConnectionsPerAddress: 1_024,
-  /** Whose handshake is not through. Each may cost some milliseconds of signing, so more would be a second of nothing else. */
-  gatewayHandshakes: 512,
-  /** Of these from one address, so that one which begins them and goes no further keeps nobody else out. */
-  gatewayHandshakesPerAddress: 128,
   /** From the first packet to the end of the handshake: a slow phone takes one. */
   gatewayHandshakeMs: 5 * second,
   /** A greeting with every extension there is has some 3 KB. */
   gatewayHelloBytes: 16 * 1024,
-  /** The network's own gateway gives 3 s for headers and takes 1 MiB of them. */
+  /** As the network's own gateway gives for headers. */
   gatewayHeaderMs: 3 * second,
-  gatewayHeaderBytes: 1024 * 1024,
   /** Until all of a request has come: the largest manifest over a slow line. */
   gatewayRequestMs: 60 * second,
   /** The network's own gateway gives a manifest two minutes; nothing else takes a tenth of it. */
@@ -1017,8 +1008,6 @@ export const limits = {
   gatewayLookMs: second / 2,
   /** Requests of one connection that have no answer yet. No client that we know sends a second before the first is answered. */
   gatewayPipelined: 16,
-  /** Of bodies on their way from one address: the largest manifests of many tenants of a proxy, and no load of a gigabyte. */
-  gatewayBodiesOfPlaceBytes: 32 * 2 ** 20,
   /** Of a body that nobody reads: less is read and thrown away, so that the connection can stay. */
   gatewayUnreadBytes: 256 * 1024,
   /** Ten blocks. What is further behind is told of as not fresh, whatever nodes say. */

@@ -1,4 +1,4 @@
-import { listenAddress, portOrZero, url } from "../formats/addresses.ts";
+import { ipRanges, listenAddress, portOrZero, url } from "../formats/addresses.ts";
 import { commaList } from "../formats/format.ts";
 import { choice, onOff, path, secret, text } from "../formats/plain.ts";
 import { belowHome, dead, group, optional, setting } from "../setting.ts";
@@ -14,6 +14,14 @@ export const gatewayGroup = group({
     gatewayGrpcListenAddress: setting("gateway-grpc-listen-address", listenAddress, {
       default: "0.0.0.0:8444",
       doc: "Where the gRPC gateway listens.",
+    }),
+    gatewayProxyProtocolFrom: setting("gateway-proxy-protocol-from", ipRanges, {
+      default: "",
+      doc: "Addresses of proxies that send the PROXY protocol, version 1 or 2. Each of their connections must begin with it.",
+    }),
+    gatewayTrustedProxies: setting("gateway-trusted-proxies", ipRanges, {
+      default: "",
+      doc: "Addresses behind which many clients are: limits per client count each of their connections as a client of its own.",
     }),
     gatewayTlsCert: optional("gateway-tls-cert", path, {
       doc: "A certificate from an authority that browsers trust; read again when it changes.",

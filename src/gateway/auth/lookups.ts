@@ -8,7 +8,6 @@ import { isOfChain } from "../../chain/chain-failure.ts";
 import { type Clock, sleep, type Timer } from "../../runtime/clock.ts";
 import { ProviderError } from "../../runtime/errors.ts";
 import { limits } from "../../runtime/limits.ts";
-import { placeOf } from "./place.ts";
 
 export interface Lookups {
   /** `what` names the thing in words, for whoever is told that it could not be asked. Throws AKP_CHAIN_SILENT. */
@@ -137,7 +136,7 @@ export function createLookups(clock: Clock): Lookups {
     async ask<T>(what: string, source: string, look: Look<T>): Promise<T> {
       const question = questions.get(what) ?? { what, look, askers: new Set(), places: new Set(), isAsked: false };
       questions.set(what, question);
-      standInLine(question, placeOf(source));
+      standInLine(question, source);
       const { promise, resolve, reject } = Promise.withResolvers<unknown>();
       const timer = clock.timer(limits.gatewayLookupMs, () => {
         question.askers.delete(asker);

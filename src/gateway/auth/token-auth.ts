@@ -13,7 +13,6 @@ import { adr36Document } from "./adr36.ts";
 import { type Claims, checkTimes, readClaims } from "./claims.ts";
 import type { Identity } from "./identity.ts";
 import { identityOf } from "./permissions.ts";
-import { placeOf } from "./place.ts";
 import { isSignedBy } from "./signature.ts";
 import { malformedToken, readToken, type Token } from "./token.ts";
 
@@ -41,7 +40,7 @@ export function createTokenAuth({ provider, keys, clock }: TokenAuthDeps): Ident
     if (key.kind !== "key") return false;
     const { algorithm, signed, signature } = token;
     const text = algorithm === "ES256K" ? signed : adr36Document(issuer, signed);
-    return turns(placeOf(source), () => isSignedBy(key.key, text, signature));
+    return turns(source, () => isSignedBy(key.key, text, signature));
   }
 
   async function firstSeen(text: string, digest: string, source: string): Promise<Identity> {

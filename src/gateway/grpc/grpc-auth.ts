@@ -4,6 +4,7 @@ import { GrpcRefusal, grpcCodes } from "../../runtime/grpc/grpc-status.ts";
 import type { GrpcCall } from "../../runtime/grpc/methods.ts";
 import { type Authenticator, AuthRefusal, type Credentials, type Identity } from "../auth/identity.ts";
 import { nobody } from "../auth/permissions.ts";
+import { placeOfSocket } from "../auth/place.ts";
 import { presentedCertificates } from "../rest/client-certificates.ts";
 
 /** Answers at once where everything is known already. Throws GrpcRefusal; AKP_CHAIN_* where the chain does not answer. */
@@ -27,7 +28,7 @@ export function credentialsOf({ headers, socket }: Pick<GrpcCall, "headers" | "s
   return {
     authorization: socket && bearer(headers.authorization),
     certificates: socket ? presentedCertificates(socket as TLSSocket) : [],
-    source: socket?.remoteAddress ?? "",
+    source: placeOfSocket(socket),
   };
 }
 

@@ -3,6 +3,7 @@
  * What it serves are rows of (path, method), each service with the .proto file that describes it.
  */
 import { createServer } from "node:net";
+import type { ByteBudget } from "../../runtime/byte-budget.ts";
 import type { Clock } from "../../runtime/clock.ts";
 import type { CallEnds } from "../../runtime/grpc/call-ends.ts";
 import { createGrpcServer } from "../../runtime/grpc/grpc-server.ts";
@@ -14,14 +15,12 @@ import { untilAborted } from "../../runtime/lifecycle.ts";
 import { limits } from "../../runtime/limits.ts";
 import type { ListenAddress } from "../../runtime/listener.ts";
 import type { Log } from "../../runtime/log.ts";
-import { placeOf } from "../auth/place.ts";
+import { placeOfSocket } from "../auth/place.ts";
 import { type CertificateSource, noCertificate } from "../certificate/served-certificate.ts";
-import { createConnections } from "../rest/connections.ts";
+import type { ProxyOptions } from "../rest/client-places.ts";
+import { createConnections, listenerConnections } from "../rest/connections.ts";
 import type { Refusal } from "../rest/server.ts";
 import { createTlsFront, type HandshakeFailure } from "../rest/tls-front.ts";
-
-/** A thousand calls with their headers, or four of the largest requests; and four such clients. */
-const held = { heldBytes: 16 * 2 ** 20, heldBytesOfAll: 64 * 2 ** 20 };
 
 /** A service of ours: what describes it, and what answers. */
 export interface GrpcService {
@@ -29,10 +28,12 @@ export interface GrpcService {
   readonly methods: readonly (readonly [path: string, method: GrpcMethod])[];
 }
 
-interface GrpcGatewayDeps {
+interface GrpcGatewayDeps extends ProxyOptions {
   readonly listen: ListenAddress;
   readonly own: CertificateSource;
   readonly services: readonly GrpcService[];
+  /** For calls without an answer. */
+  readonly budget: ByteBudget;
   readonly clock: Clock;
   readonly log: Log;
   readonly onHandshakeFailure: (reason: HandshakeFailure) => void;
@@ -49,8 +50,11 @@ export interface GrpcGateway {
 }
 
 export async function startGrpcGateway(deps: GrpcGatewayDeps): Promise<GrpcGateway> {
-  const { services, clock, log } = deps;
-  const connections = createConnections(clock, deps.onRefusal);
+  const { services, budget, clock, log } = deps;
+  const connections = createConnections({
+    ...{ budget, clock, onRefusal: deps.onRefusal },
+    onIdle: (socket) => server.leave(socket),
+  });
   const files = services.map(({ file }) => file);
   const known = new Set(["", ...files.flatMap((file) => symbolsOf(file).services)]);
   const health: Health = {
@@ -70,16 +74,17 @@ export async function startGrpcGateway(deps: GrpcGatewayDeps): Promise<GrpcGatew
       ]),
     ),
     bounds: {
-      connections: limits.gatewayConnections,
+      connections: listenerConnections,
       calls: limits.gatewayGrpcCalls,
       streams: limits.gatewayGrpcStreams,
       requestBytes: limits.gatewayGrpcRequestBytes,
-      clients: { of: placeOf, streams: limits.gatewayGrpcStreamsOfPlace, ...held },
+      clients: { of: placeOfSocket, streams: limits.gatewayGrpcStreamsOfPlace, budget },
     },
     front(accept) {
       const front = createTlsFront({
-        ...{ own: deps.own, public: noCertificate, publicHost: undefined, protocols: ["h2"] },
-        ...{ clock, log, onFailure: deps.onHandshakeFailure },
+        ...deps,
+        ...{ public: noCertificate, publicHost: undefined, protocols: ["h2"], connections },
+        onFailure: deps.onHandshakeFailure,
         onSecure(socket) {
           // As the network's gateway, which says nothing to those who would speak anything else.
           if (socket.alpnProtocol !== "h2") {
@@ -87,14 +92,15 @@ export async function startGrpcGateway(deps: GrpcGatewayDeps): Promise<GrpcGatew
             return;
           }
           connections.hold(socket);
-          accept(socket);
+          if (!socket.destroyed) accept(socket);
         },
       });
       return createServer({ noDelay: true }, (socket) => {
         socket.on("error", (error) => log.debug("connection failed", { reason: error.message }));
-        if (connections.admit(socket)) front(socket);
+        front(socket);
       });
     },
+    connections,
     onPingFlood: () => deps.onRefusal("pings"),
     ...{ clock, log },
   });
@@ -102,6 +108,7 @@ export async function startGrpcGateway(deps: GrpcGatewayDeps): Promise<GrpcGatew
     ...deps.listen,
     ...{ what: "the gateway over gRPC", setting: "--gateway-grpc-listen-address" },
   });
+  connections.watch();
   return {
     port,
     get connections() {
@@ -111,6 +118,9 @@ export async function startGrpcGateway(deps: GrpcGatewayDeps): Promise<GrpcGatew
       return server.streams;
     },
     ends: server.ends,
-    close: () => server.stop(),
+    close() {
+      connections.close();
+      return server.stop();
+    },
   };
 }

@@ -10,6 +10,7 @@ import { grpcCodes } from "../../runtime/grpc/grpc-status.ts";
 import { untilAborted } from "../../runtime/lifecycle.ts";
 import { silentLog } from "../../runtime/log.ts";
 import type { Identity } from "../auth/identity.ts";
+import { createRequestBudget } from "../rest/connections.ts";
 import type { PodLine } from "../tenant-side.ts";
 import { startGrpcGateway } from "./grpc-gateway.ts";
 import { createLeaseCalls } from "./lease-calls.ts";
@@ -57,7 +58,13 @@ test("logs that are being gathered when the lease is closed end with that, as a 
   });
   const gateway = await startGrpcGateway({
     ...{ listen: { host: "127.0.0.1", port: 0 }, own: certificateOf("akash1provider"), services: [service] },
-    ...{ clock: realClock, log: silentLog, onHandshakeFailure: () => undefined, onRefusal: () => undefined },
+    ...{
+      budget: createRequestBudget(),
+      clock: realClock,
+      log: silentLog,
+      onHandshakeFailure: () => undefined,
+      onRefusal: () => undefined,
+    },
   });
   t.after(() => gateway.close());
   const client = openGrpcClient(t, `https://127.0.0.1:${gateway.port}`, { rejectUnauthorized: false });

@@ -1,9 +1,11 @@
 import assert from "node:assert/strict";
+import { once } from "node:events";
 import type { IncomingMessage } from "node:http";
 import { PassThrough } from "node:stream";
 import { test } from "node:test";
-import { limits } from "../../runtime/limits.ts";
+import { ByteBudget } from "../../runtime/byte-budget.ts";
 import { createBodyReader } from "./body.ts";
+import { createRequestBudget } from "./connections.ts";
 
 function requestFrom(remoteAddress: string) {
   return Object.assign(new PassThrough(), { rawHeaders: [], socket: { remoteAddress } });
@@ -13,7 +15,7 @@ const asRequest = (stream: ReturnType<typeof requestFrom>) => stream as unknown 
 
 test("of a body in crumbs none is kept, only what they say", async () => {
   const request = requestFrom("192.0.2.1");
-  const body = createBodyReader()(asRequest(request), 1_000);
+  const body = createBodyReader(createRequestBudget())(asRequest(request), 1_000, (bytes) => bytes);
   const crumb = Buffer.from(" ");
   const text = "a body that comes in crumbs";
   for (const character of text) {
@@ -25,12 +27,13 @@ test("of a body in crumbs none is kept, only what they say", async () => {
   assert.equal(Buffer.from(await body).toString(), text);
 });
 
-test("one place sends so much at once, others send all the same, and what is through is not counted", async () => {
-  const read = createBodyReader();
-  const most = limits.gatewayBodiesOfPlaceBytes / 4;
+test("one client sends so much at once, others send all the same, and answered bodies are not counted", async () => {
+  const most = 100;
+  const budget = new ByteBudget({ perClient: 4 * most, total: 10 * most, assured: 0 });
+  const read = createBodyReader(budget);
   const send = (from: string) => {
     const request = requestFrom(from);
-    const body = read(asRequest(request), most);
+    const body = read(asRequest(request), most, (bytes) => bytes);
     request.emit("data", Buffer.alloc(most));
     return { request, body };
   };
@@ -47,4 +50,17 @@ test("one place sends so much at once, others send all the same, and what is thr
     request.end();
     assert.equal((await body).length, most);
   }
+  assert.equal(budget.used, 2 * most);
+});
+
+test("the budget holds a body until it is answered", async () => {
+  const budget = new ByteBudget({ perClient: 100, total: 100, assured: 0 });
+  const request = requestFrom("192.0.2.1");
+  const answer = Promise.withResolvers<string>();
+  const answered = createBodyReader(budget)(asRequest(request), 100, () => answer.promise);
+  request.end(Buffer.alloc(80));
+  await once(request, "close");
+  assert.equal(budget.used, 80);
+  answer.resolve("answer");
+  assert.deepEqual([await answered, budget.used], ["answer", 0]);
 });

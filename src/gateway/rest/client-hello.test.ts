@@ -6,7 +6,7 @@ import { connect } from "node:tls";
 import { runs } from "../../../test/runs.ts";
 import { limits } from "../../runtime/limits.ts";
 import { createSeededRandom } from "../../runtime/random.ts";
-import { readFirstBytes } from "./client-hello.ts";
+import { readClientHello } from "./client-hello.ts";
 
 /** What a real client sends first. */
 async function helloOf(servername: string | undefined): Promise<Buffer> {
@@ -27,13 +27,13 @@ async function helloOf(servername: string | undefined): Promise<Buffer> {
 const hello = await helloOf("Provider.example.com");
 
 test("the name that a client asks for is read as it was spelt, and none where there is none", async () => {
-  assert.deepEqual(readFirstBytes(hello), { kind: "hello", serverName: "Provider.example.com" });
-  assert.deepEqual(readFirstBytes(await helloOf(undefined)), { kind: "hello", serverName: undefined });
+  assert.deepEqual(readClientHello(hello), { kind: "hello", serverName: "Provider.example.com" });
+  assert.deepEqual(readClientHello(await helloOf(undefined)), { kind: "hello", serverName: undefined });
 });
 
 test("a greeting that comes piece by piece is waited for, to its last byte", () => {
   for (let length = 0; length < hello.length; length += 1) {
-    assert.equal(readFirstBytes(hello.subarray(0, length)).kind, "unfinished", `${length} bytes`);
+    assert.equal(readClientHello(hello.subarray(0, length)).kind, "unfinished", `${length} bytes`);
   }
 });
 
@@ -44,7 +44,7 @@ test("a greeting in several records is put together", () => {
     const part = message.subarray(at, at + 100);
     records.push(Buffer.of(22, 3, 1, part.length >> 8, part.length & 0xff), part);
   }
-  assert.deepEqual(readFirstBytes(Buffer.concat(records)), { kind: "hello", serverName: "Provider.example.com" });
+  assert.deepEqual(readClientHello(Buffer.concat(records)), { kind: "hello", serverName: "Provider.example.com" });
 });
 
 test("HTTP without TLS is known by its first five bytes, and all else is garbage", () => {
@@ -56,7 +56,7 @@ test("HTTP without TLS is known by its first five bytes, and all else is garbage
   };
   const others = { "GET x": "garbage", "SSH-2.0": "garbage", "PATCH /": "garbage", "\x16\x02": "unfinished" };
   for (const [text, kind] of Object.entries({ ...kinds, ...others })) {
-    assert.equal(readFirstBytes(Buffer.from(text, "latin1")).kind, kind, text);
+    assert.equal(readClientHello(Buffer.from(text, "latin1")).kind, kind, text);
   }
 });
 
@@ -67,8 +67,8 @@ test("whatever a greeting is turned into, it is read or refused", () => {
     const bytes = Buffer.from(hello.subarray(0, 1 + random.int(hello.length)));
     const last = random.int(2) === 0 ? bytes : Buffer.from(hello);
     for (let change = 0; change <= random.int(4); change += 1) last[random.int(last.length)] = random.int(256);
-    seen.add(readFirstBytes(last).kind);
+    seen.add(readClientHello(last).kind);
   }
   assert.deepEqual([...seen].sort(), ["garbage", "hello", "unfinished"]);
-  assert.equal(readFirstBytes(Buffer.alloc(limits.gatewayHelloBytes, 22)).kind, "garbage");
+  assert.equal(readClientHello(Buffer.alloc(limits.gatewayHelloBytes, 22)).kind, "garbage");
 });

@@ -16,7 +16,7 @@ const [handshakeRecord, clientHello, serverNameExtension, hostName] = [22, 1, 0,
 /** What plain HTTP begins with, as the network's gateway knows it. */
 const plainBeginnings = ["GET /", "HEAD ", "POST ", "PUT /", "OPTIO"];
 
-export function readFirstBytes(bytes: Buffer): FirstBytes {
+export function readClientHello(bytes: Buffer): FirstBytes {
   if (bytes.length === 0) return unfinished;
   if (bytes[0] !== handshakeRecord) return readPlain(bytes);
   // The greeting may come in several records.

@@ -4,9 +4,8 @@ import { test } from "node:test";
 import { connect, createServer as createTlsServer, type TLSSocket } from "node:tls";
 import { makeCertificate } from "../../../test/test-certificate.ts";
 import { createVirtualClock } from "../../runtime/clock.ts";
-import { limits } from "../../runtime/limits.ts";
 import { presentedCertificates } from "./client-certificates.ts";
-import { createConnections } from "./connections.ts";
+import { connectionLimits, createConnections, createRequestBudget } from "./connections.ts";
 
 /** What is counted here needs no more of a connection than where it comes from and that it ends. */
 function socketFrom(remoteAddress: string) {
@@ -25,24 +24,38 @@ function socketFrom(remoteAddress: string) {
   };
 }
 
-function admitted(from: readonly string[]) {
+function admitted(from: readonly string[], onIdle?: (socket: Socket) => void) {
   const refusals: string[] = [];
-  const connections = createConnections(createVirtualClock(), (reason) => refusals.push(reason));
+  const clock = createVirtualClock();
+  const connections = createConnections({
+    ...{
+      budget: createRequestBudget(),
+      clock,
+      onRefusal: (reason) => refusals.push(reason),
+      ...(onIdle && { onIdle }),
+    },
+  });
   const admit = (address: string) => {
     const socket = socketFrom(address);
     const isIn = connections.admit(socket as unknown as Socket);
-    return { ...{ socket, isIn }, hold: () => connections.hold(socket as unknown as TLSSocket) };
+    const own = socket as unknown as TLSSocket;
+    return {
+      ...{ socket, isIn },
+      hold: () => connections.hold(own),
+      begin: () => connections.beginCall(own, 1),
+      end: () => connections.endCall(own, 1),
+    };
   };
   const all = from.map((address) => {
     const one = admit(address);
     one.hold();
     return one;
   });
-  return { connections, refusals, admit, all };
+  return { connections, refusals, admit, all, clock };
 }
 
 test("one address has so many connections, and others are taken all the same", () => {
-  const from = Array.from({ length: limits.gatewayConnectionsPerAddress }, () => "192.0.2.1");
+  const from = Array.from({ length: connectionLimits.perAddress }, () => "192.0.2.1");
   const { connections, refusals, admit, all } = admitted(from);
   assert.deepEqual([admit("192.0.2.1").socket.isEnded, refusals], [true, ["address"]]);
   assert.equal(admit("192.0.2.2").isIn, true);
@@ -52,9 +65,41 @@ test("one address has so many connections, and others are taken all the same", (
   assert.equal(connections.count, 2);
 });
 
+test("when all connections are taken, a new one takes the place of the oldest idle one of the client that has most", async () => {
+  const heavy = Array.from({ length: connectionLimits.perAddress }, () => "192.0.2.1");
+  const others = Array.from({ length: connectionLimits.secured - heavy.length }, (_, at) => `198.51.${at % 250}.1`);
+  const { connections, refusals, admit, all, clock } = admitted([...others, ...heavy]);
+  const [first, second, third] = all.slice(others.length);
+  // The first has a call, and the second had one later than the third.
+  for (const one of [first, second]) one?.begin();
+  await clock.advance(1_000);
+  second?.end();
+  admit("203.0.113.1").hold();
+  assert.deepEqual(
+    [first, second, third].map((one) => one?.socket.isEnded),
+    [false, false, true],
+  );
+  assert.deepEqual(refusals, ["full"]);
+  assert.equal(connections.count, connectionLimits.secured);
+  assert.equal(all.filter(({ socket }) => socket.isEnded).length, 1);
+});
+
+test("when all connections are taken and have calls, a new one ends", () => {
+  const from = Array.from({ length: connectionLimits.secured }, (_, at) => `198.51.${at % 250}.1`);
+  const { refusals, admit, all } = admitted(from);
+  for (const one of all) one.begin();
+  const late = admit("203.0.113.1");
+  late.hold();
+  assert.deepEqual([late.socket.isEnded, refusals], [true, ["full"]]);
+  all[0]?.end();
+  const next = admit("203.0.113.1");
+  next.hold();
+  assert.deepEqual([next.socket.isEnded, all[0]?.socket.isEnded], [false, true]);
+});
+
 test("so many are in their handshake, and those who are through do not count", () => {
   const { connections, refusals, admit } = admitted(["192.0.2.1", "192.0.2.2"]);
-  const waiting = Array.from({ length: limits.gatewayHandshakes }, (_, at) => admit(`198.51.100.${at % 250}`));
+  const waiting = Array.from({ length: connectionLimits.handshakes }, (_, at) => admit(`198.51.100.${at % 250}`));
   assert(waiting.every(({ isIn }) => isIn));
   assert.equal(admit("203.0.113.1").isIn, false);
   assert.deepEqual(refusals, ["handshakes"]);
@@ -90,7 +135,7 @@ test("every certificate that a client presents is seen, whether one signed the o
 });
 
 test("who has a whole network of addresses has no more connections than who has one", () => {
-  const from = Array.from({ length: limits.gatewayConnectionsPerAddress }, (_, at) => `2001:db8::${at.toString(16)}`);
+  const from = Array.from({ length: connectionLimits.perAddress }, (_, at) => `2001:db8::${at.toString(16)}`);
   const { refusals, admit } = admitted(from);
   assert.deepEqual([admit("2001:db8::ffff").isIn, refusals], [false, ["address"]]);
   assert.equal(admit("2001:db8:0:1::1").isIn, true);

@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { assertCost } from "../../../test/cost.ts";
-import { limits } from "../../runtime/limits.ts";
 import { NotANumber, parseDseq, parseSeq } from "./path-numbers.ts";
 import { readPath } from "./request-path.ts";
+import { headerBytes } from "./server.ts";
 
 test("a path is read as the network's router reads it", () => {
   const paths: Record<string, [path: string, query: string] | undefined> = {
@@ -51,7 +51,7 @@ test("a path that is not clean leads to the one that is", () => {
 });
 
 test("a path as long as a request may be, all of it to be escaped, costs little more than one without escapes", async () => {
-  const escapes = Math.floor(limits.gatewayHeaderBytes / 3);
+  const escapes = Math.floor(headerBytes / 3);
   const read = readPath(`/./${"%80".repeat(escapes)}`);
   assert.deepEqual(read, { kind: "unclean", location: `/${"%EF%BF%BD".repeat(escapes)}` });
   const [escaped, plain] = [`/./${"%80".repeat(5_000)}`, `/./${"abc".repeat(5_000)}`];

@@ -3,6 +3,7 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import type { TLSSocket } from "node:tls";
 import type { Address } from "../../market/address.ts";
 import { bidOn } from "../../market/ids.ts";
+import type { ByteBudget } from "../../runtime/byte-budget.ts";
 import { type Clock, withDeadline } from "../../runtime/clock.ts";
 import { ProviderError } from "../../runtime/errors.ts";
 import { invariant } from "../../runtime/invariant.ts";
@@ -17,6 +18,7 @@ import {
   type LeaseNumbers,
 } from "../auth/identity.ts";
 import { nobody } from "../auth/permissions.ts";
+import { placeOfSocket } from "../auth/place.ts";
 import { type Upgrade, type Upgrades, upgradeRefusal } from "../streams/upgrade.ts";
 import { type Answer, empty, failure, refusal } from "./answer.ts";
 import { AskedRequest } from "./asked-request.ts";
@@ -34,6 +36,8 @@ interface RestDeps {
   readonly authenticator: Authenticator;
   /** Undefined where no route needs it. */
   readonly streams?: { readonly provider: Address; readonly upgrades: Upgrades } | undefined;
+  /** For bodies, until they are answered. */
+  readonly budget: ByteBudget;
   readonly clock: Clock;
   readonly log: Log;
   /** Told of every answer; without a route where there is none. */
@@ -72,7 +76,7 @@ export function createRest(deps: RestDeps): Rest {
   const { routes, authenticator, streams, clock, log, onAnswer = () => undefined } = deps;
   const find = createRouter(routes);
   const date = createDateText(clock);
-  const readBody = createBodyReader();
+  const readBody = createBodyReader(deps.budget);
 
   /** Credentials come first, then the numbers of the path, then what they are good for, and the body last. */
   function answerTo(exchange: Exchange, path: string): Answer | Promise<Answer> {
@@ -116,7 +120,7 @@ export function createRest(deps: RestDeps): Rest {
     if (!route.body) return bounded(route.handle(asked), asked);
     if (exchange.awaitsContinue) response.writeContinue();
     exchange.awaitsContinue = false;
-    return readBody(request, route.body.mostBytes).then((body) => {
+    return readBody(request, route.body.mostBytes, (body) => {
       asked.body = body;
       return bounded(route.handle(asked), asked);
     });
@@ -204,7 +208,7 @@ function credentialsOf(request: IncomingMessage): Credentials {
   return {
     authorization: firstHeader(request, "authorization"),
     certificates: presentedCertificates(request.socket as TLSSocket),
-    source: request.socket.remoteAddress ?? "",
+    source: placeOfSocket(request.socket),
   };
 }
 

@@ -39,7 +39,8 @@ export function sendAnswer(
   response.writeHead(status, flat).end(isHead ? undefined : body);
 }
 
-function restOf(request: IncomingMessage): number {
+/** Infinity where only the last chunk says how long it is. */
+export function restOf(request: IncomingMessage): number {
   const isChunked = countHeaders(request, "transfer-encoding") > 0;
   return isChunked ? Number.POSITIVE_INFINITY : Number(firstHeader(request, "content-length") ?? 0);
 }

@@ -1,23 +1,27 @@
 import assert from "node:assert/strict";
 import { once } from "node:events";
-import { type AddressInfo, createServer, type Socket } from "node:net";
+import { type AddressInfo, connect as connectTcp, createServer, type Socket } from "node:net";
 import { type TestContext, test } from "node:test";
 import { connect, type TLSSocket } from "node:tls";
 import { eventually } from "../../../test/eventually.ts";
 import { ask, askOn, connectGateway, connectPlain, exchange, requestBytes } from "../../../test/gateway-client.ts";
+import { binaryProxyHeader, connectThrough, textProxyHeader } from "../../../test/proxy-headers.ts";
 import { runs } from "../../../test/runs.ts";
 import { makeCertificate } from "../../../test/test-certificate.ts";
 import type { CertificateWithKey } from "../../chain/certificates/certificate-file.ts";
-import { createVirtualClock } from "../../runtime/clock.ts";
+import { ByteBudget } from "../../runtime/byte-budget.ts";
+import { createVirtualClock, realClock } from "../../runtime/clock.ts";
 import { limits } from "../../runtime/limits.ts";
 import { silentLog } from "../../runtime/log.ts";
 import { createSeededRandom } from "../../runtime/random.ts";
 import type { Identity } from "../auth/identity.ts";
 import type { CertificateSource } from "../certificate/served-certificate.ts";
 import { type Answer, empty, json } from "./answer.ts";
+import type { ProxyOptions } from "./client-places.ts";
+import { connectionLimits, createRequestBudget } from "./connections.ts";
 import { createRest } from "./rest.ts";
 import type { PublicRoute } from "./route.ts";
-import { startRestServer } from "./server.ts";
+import { headerBytes, startRestServer } from "./server.ts";
 
 const publicHost = "provider.example.com";
 const nobody: Identity = {
@@ -54,9 +58,19 @@ function route(path: string, handle: PublicRoute["handle"], body?: PublicRoute["
 
 const large = "x".repeat(8 * 2 ** 20);
 
-async function serve(t: TestContext, { own = changing("own"), open = changing(), routes = [] as PublicRoute[] } = {}) {
+interface ServeOptions {
+  readonly own?: ReturnType<typeof changing>;
+  readonly open?: ReturnType<typeof changing>;
+  readonly routes?: readonly PublicRoute[];
+  readonly budget?: ByteBudget;
+  readonly proxies?: ProxyOptions;
+}
+
+async function serve(t: TestContext, options: ServeOptions = {}) {
+  const { own = changing("own"), open = changing(), routes = [], budget = createRequestBudget() } = options;
   const clock = createVirtualClock();
   const counted: string[] = [];
+  const sources: string[] = [];
   const rest = createRest({
     routes: [
       route("/hello", () => json("{}")),
@@ -64,18 +78,24 @@ async function serve(t: TestContext, { own = changing("own"), open = changing(),
       route("/size", ({ body }) => json(`${body.length}`), { types: [], mostBytes: 1_000 }),
       ...routes,
     ],
-    authenticator: { identify: () => nobody },
-    ...{ clock, log: silentLog },
+    authenticator: {
+      identify({ source }) {
+        sources.push(source);
+        return nobody;
+      },
+    },
+    ...{ budget, clock, log: silentLog },
   });
   const server = await startRestServer({
     listen: { host: "127.0.0.1", port: 0 },
     certificates: { own: own.source, public: open.source },
-    ...{ publicHost, rest, clock, log: silentLog },
+    ...{ ...options.proxies, publicHost, rest, budget, clock, log: silentLog },
     onHandshakeFailure: (reason) => counted.push(reason),
     onRefusal: (reason) => counted.push(reason),
   });
-  t.after(() => server.close());
-  return { server, port: server.port, clock, counted };
+  // Also ends requests that a failed test has left open.
+  t.after(() => Promise.all([server.close(), clock.advance(limits.gatewayDrainMs)]));
+  return { server, port: server.port, clock, counted, sources };
 }
 
 async function shownBy(port: number, servername?: string): Promise<string> {
@@ -150,9 +170,34 @@ test("a body is read up to its bound, however it is framed, and what is too larg
 
 test("who sends more headers than there may be is told so, however many more he sends", async (t) => {
   const { port, counted } = await serve(t);
-  const headers = Array.from({ length: 4 }, (): [string, string] => ["a", "x".repeat(limits.gatewayHeaderBytes)]);
+  const headers = Array.from({ length: 4 }, (): [string, string] => ["a", "x".repeat(headerBytes)]);
   assert.equal((await ask({ port }, { path: "/hello", headers })).status, 431);
   assert.deepEqual(counted, ["headers_too_large"]);
+});
+
+test("requests whose bodies never come hold a bounded number of bytes for each client and in total, headers included", async (t) => {
+  const budget = new ByteBudget({ perClient: 110_000, total: 220_000, assured: 10_000 });
+  const { port, counted } = await serve(t, { budget });
+  const opened: Socket[] = [];
+  const headers = [["X", "x".repeat(20_000)] as const, ["Content-Length", "1000"] as const];
+  const bytes = requestBytes({ method: "PUT", path: "/size", headers });
+  const begin = async (localAddress: string) => {
+    const socket = await connectGateway({ port, tls: { localAddress } as object });
+    opened.push(socket);
+    return exchange(socket, bytes, (sofar) => sofar.includes("\r\n\r\n"));
+  };
+  const ofOne = Array.from({ length: 8 }, () => begin("127.0.0.2"));
+  await eventually("four of them to be rejected", () => counted.length === 4);
+  assert.match((await Promise.race(ofOne)).toString(), /^HTTP\/1.1 429 Too Many Requests/);
+  assert(budget.used > 80_000 && budget.used < 110_000, `${budget.used}`);
+  const ofOther = Array.from({ length: 8 }, () => begin("127.0.0.3"));
+  await eventually("the total to be used up", () => counted.length === 10);
+  assert(budget.used < 220_000, `${budget.used}`);
+  assert.deepEqual(new Set(counted), new Set(["bytes"]));
+  assert.equal((await ask({ port }, { path: "/hello" })).status, 200);
+  for (const socket of opened) socket.destroy();
+  await Promise.all([...ofOne, ...ofOther]);
+  await eventually("all to be released", () => budget.used === 0);
 });
 
 test("a client that waits for leave to send its body is given it", async (t) => {
@@ -342,13 +387,72 @@ test("who was told no and does not leave is not waited for", async (t) => {
 
 test("one address that begins handshakes and goes no further leaves room for others", async (t) => {
   const { port, counted } = await serve(t);
-  const begun = await Promise.all(Array.from({ length: limits.gatewayHandshakes }, () => connectPlain(port)));
+  const begun = await Promise.all(Array.from({ length: connectionLimits.handshakes }, () => connectPlain(port)));
   for (const socket of begun) socket.removeAllListeners("error").on("error", () => undefined);
   await eventually("some to be refused", () => counted.includes("handshakes"));
   const other = await connectGateway({ port, tls: { localAddress: "127.0.0.2" } as object });
   assert.equal((await askOn(other, { path: "/hello" })).status, 200);
   for (const socket of [...begun, other]) socket.destroy();
 });
+
+test("behind a proxy that sends the PROXY protocol a client is known by its own address, in both versions", async (t) => {
+  const { port, sources, counted } = await serve(t, { proxies: { proxyProtocolFrom: ["127.0.0.1/32"] } });
+  const headers = [
+    [textProxyHeader("192.0.2.7"), "192.0.2.7"],
+    [binaryProxyHeader("192.0.2.8"), "192.0.2.8"],
+    [textProxyHeader("2001:db8:1:2::3"), "2001:db8:1:2"],
+    [binaryProxyHeader("192.0.2.9", { command: 0 }), "127.0.0.1"],
+  ] as const;
+  for (const [header, source] of headers) {
+    const socket = await connectThrough(port, header);
+    assert.equal((await askOn(socket, { path: "/hello" })).status, 200);
+    assert.equal(sources.at(-1), source);
+    socket.destroy();
+  }
+  // In two pieces, the second with the client's first bytes behind it.
+  const [half, hello] = [binaryProxyHeader("192.0.2.7").subarray(0, 20), await greeting()];
+  const socket = await connectPlain(port);
+  socket.setNoDelay(true).write(half);
+  await realClock.yield();
+  socket.write(Buffer.concat([binaryProxyHeader("192.0.2.7").subarray(20), hello]));
+  const [answer] = (await once(socket, "data")) as [Buffer];
+  assert.equal(answer[0], 22);
+  socket.destroy();
+  assert.deepEqual(counted, []);
+});
+
+test("a configured proxy without a header is closed, and a header from any other address is no TLS", async (t) => {
+  const { port, counted } = await serve(t, { proxies: { proxyProtocolFrom: ["127.0.0.1/32"] } });
+  await assert.rejects(connectGateway({ port }));
+  assert.deepEqual(counted, ["proxy"]);
+  const other = { localAddress: "127.0.0.2" } as object;
+  assert.equal((await ask({ port, tls: other }, { path: "/hello" })).status, 200);
+  const socket = connectTcp({ host: "127.0.0.1", port, ...other });
+  socket.on("error", () => undefined).write(textProxyHeader("192.0.2.7"));
+  await once(socket, "close");
+  assert.deepEqual(counted, ["proxy", "garbage"]);
+});
+
+for (const [name, proxies, header] of [
+  ["clients that a proxy names", { proxyProtocolFrom: ["127.0.0.1/32"] }, textProxyHeader],
+  ["connections of a trusted proxy", { trustedProxies: ["127.0.0.0/8"] }, () => Buffer.alloc(0)],
+] as const) {
+  test(`${name} are limited one by one: half-open connections of one do not keep out another`, async (t) => {
+    const { port, counted } = await serve(t, { proxies });
+    const begin = async (address: string) => {
+      const socket = await connectPlain(port);
+      socket.removeAllListeners("error").on("error", () => undefined);
+      socket.write(header(address));
+      return socket;
+    };
+    const begun = await Promise.all(Array.from({ length: 140 }, () => begin("192.0.2.7")));
+    const other = await connectThrough(port, header("192.0.2.8"));
+    assert.equal((await askOn(other, { path: "/hello" })).status, 200);
+    const isNamed = "proxyProtocolFrom" in proxies;
+    await eventually("the limit of one client", () => counted.length === (isNamed ? 140 - 128 : 0));
+    for (const socket of [...begun, other]) socket.destroy();
+  });
+}
 
 /** What a client of TLS says first. */
 async function greeting(): Promise<Buffer> {

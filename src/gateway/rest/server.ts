@@ -1,22 +1,34 @@
 /** The server that tenants reach: TLS in front, HTTP/1.1 behind it, and a bound on everything that a stranger can make us hold. */
 import { createServer, type IncomingMessage, type Server, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
+import type { ByteBudget } from "../../runtime/byte-budget.ts";
 import { type Clock, sleep } from "../../runtime/clock.ts";
 import { systemCodeOf } from "../../runtime/errors.ts";
 import { limits } from "../../runtime/limits.ts";
 import { type ListenAddress, type Listener, listen } from "../../runtime/listener.ts";
 import type { Log } from "../../runtime/log.ts";
 import type { CertificateSource } from "../certificate/served-certificate.ts";
-import { type ConnectionRefusal, createConnections } from "./connections.ts";
+import type { ProxyOptions } from "./client-places.ts";
+import { type ConnectionRefusal, createConnections, listenerConnections } from "./connections.ts";
 import type { Rest } from "./rest.ts";
 import { sendRefusal } from "./send-answer.ts";
 import { createTlsFront, type HandshakeFailure } from "./tls-front.ts";
 
-interface RestServerDeps {
+/**
+ * Of the request line and all headers: a token has at most half of it. Node holds them where nothing counts them until they are
+ * whole, so this times the number of connections is a bound, 32 MiB from one address. The network's gateway takes 1 MiB.
+ */
+export const headerBytes = 32 * 1024;
+/** Each costs tens of bytes beside its own; browsers behind proxies send some thirty. */
+const headerCount = 256;
+
+interface RestServerDeps extends ProxyOptions {
   readonly listen: ListenAddress;
   readonly publicHost: string | undefined;
   readonly certificates: { readonly own: CertificateSource; readonly public: CertificateSource };
   readonly rest: Rest;
+  /** For requests without an answer. */
+  readonly budget: ByteBudget;
   readonly clock: Clock;
   readonly log: Log;
   readonly onHandshakeFailure: (reason: HandshakeFailure) => void;
@@ -34,10 +46,10 @@ export interface RestServer extends Pick<Listener, "port" | "url"> {
 
 export async function startRestServer(deps: RestServerDeps): Promise<RestServer> {
   const { rest, clock, log, onRefusal } = deps;
-  const connections = createConnections(clock, onRefusal);
+  const connections = createConnections({ budget: deps.budget, clock, onRefusal });
   let isClosing = false;
   const server = createServer({
-    maxHeaderSize: limits.gatewayHeaderBytes,
+    maxHeaderSize: headerBytes,
     headersTimeout: limits.gatewayHeaderMs,
     requestTimeout: limits.gatewayRequestMs,
     keepAliveTimeout: limits.gatewayIdleMs,
@@ -47,12 +59,15 @@ export async function startRestServer(deps: RestServerDeps): Promise<RestServer>
     shouldUpgradeCallback: rest.mayUpgrade,
     noDelay: true,
   });
+  server.maxHeadersCount = headerCount;
   const secured = takeConnections(server);
   const onFailure = (error: Error) => log.debug("connection failed", { reason: error.message });
   const front = createTlsFront({
+    ...deps,
+    connections,
     own: deps.certificates.own,
     public: deps.certificates.public,
-    ...{ publicHost: deps.publicHost, clock, log, onFailure: deps.onHandshakeFailure },
+    onFailure: deps.onHandshakeFailure,
     onSecure(socket) {
       connections.hold(socket);
       // Node listens for it, but not to one that is being upgraded.
@@ -97,7 +112,7 @@ export async function startRestServer(deps: RestServerDeps): Promise<RestServer>
   }
   server.on("connection", (socket) => {
     socket.on("error", onFailure);
-    if (connections.admit(socket)) front(socket);
+    front(socket);
   });
   server.on("request", (request, response) => answer(request, response));
   server.on("checkContinue", (request, response) => answer(request, response, { awaitsContinue: true }));
@@ -121,7 +136,7 @@ export async function startRestServer(deps: RestServerDeps): Promise<RestServer>
   const listener = await listen(server, {
     ...deps.listen,
     ...{ what: "the gateway", setting: "--gateway-listen-address" },
-    ...{ connections: limits.gatewayConnections, log },
+    ...{ connections: listenerConnections, log },
   });
   connections.watch();
   return {

@@ -10,23 +10,28 @@ import { reasonOf } from "../../runtime/errors.ts";
 import { limits } from "../../runtime/limits.ts";
 import type { Log } from "../../runtime/log.ts";
 import type { CertificateSource } from "../certificate/served-certificate.ts";
-import { type FirstBytes, readFirstBytes } from "./client-hello.ts";
+import { type FirstBytes, readClientHello } from "./client-hello.ts";
+import { createClientPlaces, type ProxyOptions } from "./client-places.ts";
+import type { Connections } from "./connections.ts";
+import { readFirstBytes } from "./first-bytes.ts";
+import { readProxyHeader } from "./proxy-header.ts";
 import { sendLast } from "./send-answer.ts";
 
-interface FrontDeps {
+interface FrontDeps extends ProxyOptions {
   readonly own: CertificateSource;
   readonly public: CertificateSource;
   /** Only this very name, in this very spelling, is answered with the public certificate. */
   readonly publicHost: string | undefined;
   /** What is spoken inside, where it is agreed on in the handshake. */
   readonly protocols?: string[];
+  readonly connections: Pick<Connections, "admit">;
   readonly clock: Clock;
   readonly log: Log;
   onSecure(socket: TLSSocket): void;
   onFailure(reason: HandshakeFailure): void;
 }
 
-export type HandshakeFailure = "garbage" | "plain" | "name" | "no_certificate" | "timeout" | "refused";
+export type HandshakeFailure = "garbage" | "plain" | "name" | "no_certificate" | "timeout" | "refused" | "proxy";
 
 /** As the network's gateway has them: TLS 1.3 alone, AES-128 before AES-256, and ChaCha20 for those who put it first. */
 export const tlsSettings = {
@@ -43,7 +48,8 @@ const plainAnswer = "HTTP/1.0 400 Bad Request\r\n\r\nClient sent an HTTP request
 const [decodeError, internalError] = [50, 80];
 
 export function createTlsFront(deps: FrontDeps): (socket: Socket) => void {
-  const { publicHost, clock, log, onSecure, onFailure } = deps;
+  const { publicHost, clock, log, connections, onFailure } = deps;
+  const places = createClientPlaces(deps);
   const own = createTlsServer(deps.own, true, "own");
   const open = createTlsServer(deps.public, false, "public");
 
@@ -52,7 +58,10 @@ export function createTlsFront(deps: FrontDeps): (socket: Socket) => void {
     const asking = { requestCert, rejectUnauthorized: false, sessionIdContext: name };
     const agreed = deps.protocols && { ALPNProtocols: deps.protocols };
     const server = createServer({ ...tlsSettings, ...asking, ...agreed, handshakeTimeout: limits.gatewayHandshakeMs });
-    server.on("secureConnection", onSecure);
+    server.on("secureConnection", (socket) => {
+      places.placeSecured(socket);
+      deps.onSecure(socket);
+    });
     server.on("tlsClientError", (error: Error & { code?: string }) => {
       onFailure(error.code === "ERR_TLS_HANDSHAKE_TIMEOUT" ? "timeout" : "refused");
       log.debug("handshake failed", { reason: error.message.trim() });
@@ -105,38 +114,28 @@ export function createTlsFront(deps: FrontDeps): (socket: Socket) => void {
     server.emit("connection", socket);
   }
 
+  function begin(socket: Socket): void {
+    if (!connections.admit(socket)) return;
+    readFirstBytes(socket, clock, readClientHello, {
+      whole: (first, bytes) => hand(socket, first, bytes),
+      failed: onFailure,
+    });
+  }
+
   return (socket) => {
-    const chunks: Buffer[] = [];
-    let size = 0;
-    const fail = (reason: HandshakeFailure) => {
-      stop();
-      onFailure(reason);
-      socket.destroy();
-    };
-    const timer = clock.timer(limits.gatewayHandshakeMs, () => fail("timeout"));
-    const stop = () => {
-      timer.cancel();
-      socket.off("readable", look).off("end", leave).off("close", stop);
-    };
-    const leave = () => {
-      stop();
-      socket.destroy();
-    };
-    function look(): void {
-      for (let chunk = socket.read() as Buffer | null; chunk; chunk = socket.read() as Buffer | null) {
-        chunks.push(chunk);
-        size += chunk.length;
-      }
-      const bytes = chunks.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks, size);
-      const first = readFirstBytes(bytes);
-      if (first.kind === "unfinished" && size < limits.gatewayHelloBytes) return;
-      if (first.kind === "unfinished" || first.kind === "garbage") fail("garbage");
-      else {
-        stop();
-        hand(socket, first, bytes);
-      }
+    if (!places.sendsHeader(socket)) {
+      places.place(socket);
+      begin(socket);
+      return;
     }
-    socket.on("readable", look).once("end", leave).once("close", stop);
+    readFirstBytes(socket, clock, readProxyHeader, {
+      whole({ address, length }, bytes) {
+        places.place(socket, address);
+        if (bytes.length > length) socket.unshift(bytes.subarray(length));
+        begin(socket);
+      },
+      failed: () => onFailure("proxy"),
+    });
   };
 }
 

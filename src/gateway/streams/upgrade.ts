@@ -2,7 +2,7 @@
 import type { IncomingMessage } from "node:http";
 import type { Socket } from "node:net";
 import { WebSocketServer } from "ws";
-import { createByteBudget } from "../../runtime/byte-budget.ts";
+import { ByteBudget } from "../../runtime/byte-budget.ts";
 import type { Clock } from "../../runtime/clock.ts";
 import { limits } from "../../runtime/limits.ts";
 import type { Log } from "../../runtime/log.ts";
@@ -35,14 +35,14 @@ interface UpgradesDeps {
  * Held of what tenants send: as many commands as one may have open, each with a frame of 64 KB and as much behind it, and room
  * for some larger frames.
  */
-const inputBytes = { ofClient: 24 * 2 ** 20, ofAll: 64 * 2 ** 20 };
+const inputBytes = { perClient: 24 * 2 ** 20, total: 64 * 2 ** 20, assured: 0 };
 
 export function createUpgrades({ admission, clock, log }: UpgradesDeps): Upgrades {
   const server = new WebSocketServer<typeof StreamSocket>({
     ...{ noServer: true, clientTracking: false, perMessageDeflate: false, autoPong: false },
     ...{ WebSocket: StreamSocket, maxPayload: limits.streamFrameBytes, closeTimeout: limits.streamStalledMs },
   });
-  const budget = createByteBudget(inputBytes);
+  const budget = new ByteBudget(inputBytes);
   return {
     accept(request, upgrade, asked, handler) {
       const admitted = admission.admit(asked);

@@ -64,8 +64,8 @@ export const gatewayErrors = {
     ...statuses(413, "RESOURCE_EXHAUSTED"),
   },
   AKP_GATEWAY_BODIES_TOO_MANY: {
-    message: "too much is being sent from this address at once",
-    advice: "Send it again when what is on its way has come.",
+    message: "unanswered requests hold too many bytes, of this address or of all",
+    advice: "Send it again when others have been answered.",
     ...statuses(429, "RESOURCE_EXHAUSTED"),
   },
   AKP_GATEWAY_CLIENT_GONE: {

@@ -6,6 +6,7 @@ import { gzipSync } from "node:zlib";
 import { eventually } from "../../../test/eventually.ts";
 import { frame, openGrpcClient } from "../../../test/grpc-client.ts";
 import type { Owner } from "../../../test/owner.ts";
+import { ByteBudget } from "../byte-budget.ts";
 import { type Clock, createVirtualClock, realClock } from "../clock.ts";
 import { ProviderError } from "../errors.ts";
 import { limits } from "../limits.ts";
@@ -172,10 +173,13 @@ const compressed = { "grpc-encoding": "gzip" };
 const megabyte = 2 ** 20;
 /** A kilobyte that unpacks to a megabyte. */
 const bomb = frame(gzipSync(Buffer.alloc(megabyte)), 1);
-const heldBounds: Partial<GrpcBounds> = {
+const heldBounds = (): Partial<GrpcBounds> => ({
   requestBytes: megabyte,
-  clients: { of: () => "client", streams: 2, heldBytes: 5 * megabyte, heldBytesOfAll: 50 * megabyte },
-};
+  clients: {
+    ...{ of: () => "client", streams: 2 },
+    budget: new ByteBudget({ perClient: 5 * megabyte, total: 50 * megabyte, assured: 0 }),
+  },
+});
 
 for (const kind of ["unary", "stream"] as const)
   test(`a compressed request of a caller who is rejected is not unpacked (${kind})`, async (t) => {
@@ -200,7 +204,7 @@ test("unpacked requests count towards the bytes that one client's calls may hold
       return { message: Buffer.of() };
     },
   };
-  const { send } = await serve(t, method, realClock, heldBounds);
+  const { send } = await serve(t, method, realClock, heldBounds());
   const statuses: number[] = [];
   const sent = Array.from({ length: 10 }, () =>
     send(path, bomb, compressed).then(({ status }) => statuses.push(status)),
@@ -213,7 +217,7 @@ test("unpacked requests count towards the bytes that one client's calls may hold
 });
 
 test("requests that are not whole count towards them as well", async (t) => {
-  const { server, open, call } = await serve(t, echo, realClock, heldBounds);
+  const { server, open, call } = await serve(t, echo, realClock, heldBounds());
   const begun = frame(Buffer.alloc(megabyte)).subarray(0, -1);
   const calls = Array.from({ length: 5 }, () => open(path, undefined));
   for (const { stream } of calls) stream.write(begun);

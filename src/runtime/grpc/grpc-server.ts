@@ -2,14 +2,13 @@
 import {
   constants,
   createServer,
-  type Http2Session,
   type IncomingHttpHeaders,
   type OutgoingHttpHeaders,
   type ServerHttp2Session,
   type ServerHttp2Stream,
 } from "node:http2";
 import type { Server, Socket } from "node:net";
-import { createByteBudget } from "../byte-budget.ts";
+import { ByteBudget, requestBytes } from "../byte-budget.ts";
 import { type Clock, type Timer, withDeadline } from "../clock.ts";
 import { createCounts } from "../counts.ts";
 import { ProviderError, reasonOf } from "../errors.ts";
@@ -32,11 +31,22 @@ interface GrpcServerOptions {
   readonly bounds: GrpcBounds;
   /** The server that listens, where that is another one; it hands on what speaks HTTP/2. */
   readonly front?: (accept: (socket: Socket) => void) => Server;
+  /** What keeps track of the calls on each connection. */
+  readonly connections?: ConnectionCalls;
   /** A connection was ended because nothing but pings came, and many of them. */
   readonly onPingFlood?: () => void;
   readonly clock: Clock;
   readonly log: Log;
 }
+
+interface ConnectionCalls {
+  /** Whether a call that holds so many bytes of headers may begin; `endCall` follows when it is over. */
+  beginCall(socket: Socket, bytes: number): boolean;
+  endCall(socket: Socket, bytes: number): void;
+}
+
+/** Of the headers of one call: a token has at most half of it. */
+const headerListBytes = 32 * 1024;
 
 export interface GrpcBounds {
   readonly connections: number;
@@ -45,13 +55,12 @@ export interface GrpcBounds {
   /** Calls with many answers, on all connections together. */
   readonly streams: number;
   readonly requestBytes: number;
-  /** Where anyone may connect: of one client, which is known by its address alone. */
+  /** Where anyone may connect: of one client, which is known by its connection alone. */
   readonly clients?: {
-    of(address: string): string;
+    of(socket: Socket): string;
     readonly streams: number;
-    /** Held of its calls, from their headers to their end; the second is of all clients together. */
-    readonly heldBytes: number;
-    readonly heldBytesOfAll: number;
+    /** For the messages of its calls that are not answered yet. */
+    readonly budget: ByteBudget;
   };
 }
 
@@ -60,6 +69,8 @@ export interface GrpcServer {
   listen(options: Omit<ListenOptions, "connections" | "log">): Promise<number>;
   /** Takes a connection that came to another server. */
   accept(socket: Socket): void;
+  /** Ends a connection without calls; its client need not notice. */
+  leave(socket: Socket): void;
   /** Ends every call with a status, for clients that still read. */
   stop(): Promise<void>;
   readonly connections: number;
@@ -68,16 +79,19 @@ export interface GrpcServer {
   readonly ends: CallEnds;
 }
 
-/** What Node and we keep of a call without its headers and messages, in round numbers. */
-const callBytes = 8 * 1024;
+const unbounded = Number.POSITIVE_INFINITY;
 const anyClient: NonNullable<GrpcBounds["clients"]> = {
-  ...{ of: () => "", streams: Number.POSITIVE_INFINITY },
-  ...{ heldBytes: Number.POSITIVE_INFINITY, heldBytesOfAll: Number.POSITIVE_INFINITY },
+  of: () => "",
+  streams: unbounded,
+  budget: new ByteBudget({ perClient: unbounded, total: unbounded, assured: unbounded }),
 };
 
-export function createGrpcServer({ methods, bounds, front, onPingFlood, clock, log }: GrpcServerOptions): GrpcServer {
-  const server = createServer({ settings: { maxConcurrentStreams: bounds.calls } });
-  const sessions = new Set<ServerHttp2Session>();
+export function createGrpcServer(options: GrpcServerOptions): GrpcServer {
+  const { methods, bounds, front, connections, onPingFlood, clock, log } = options;
+  const server = createServer({
+    settings: { maxConcurrentStreams: bounds.calls, maxHeaderListSize: headerListBytes },
+  });
+  const sessions = new Map<Socket, ServerHttp2Session>();
   const replies = new Set<Reply>();
   const ends = createCallEnds();
   const answering = new Set<UnaryCall>();
@@ -87,10 +101,8 @@ export function createGrpcServer({ methods, bounds, front, onPingFlood, clock, l
     stream.close(constants.NGHTTP2_CANCEL);
   });
   const { clients = anyClient } = bounds;
-  const budget = createByteBudget({ ofClient: clients.heldBytes, ofAll: clients.heldBytesOfAll });
   const unpack = createUnpacking(bounds.requestBytes);
   const unary = { requestBytes: bounds.requestBytes, unpack, clock, asking, answering, stalled, failed };
-  const clientsOf = new WeakMap<Http2Session, string>();
   const streamsOf = createCounts();
   let streams = 0;
   let listener: Listener | undefined;
@@ -100,37 +112,46 @@ export function createGrpcServer({ methods, bounds, front, onPingFlood, clock, l
     arriving = socket;
   });
   server.on("session", (session) => {
-    sessions.add(session);
-    clientsOf.set(session, clients.of(arriving.remoteAddress ?? ""));
-    session.on("close", () => sessions.delete(session));
+    const socket = arriving;
+    sessions.set(socket, session);
+    session.on("close", () => sessions.delete(socket));
+    session.on("stream", (stream, headers, _flags, rawHeaders) => serve(stream, headers, rawHeaders, socket));
     session.on("error", (error) => log.debug("gRPC connection failed", { reason: reasonOf(error) }));
-    keepHeartbeat(session, arriving, clock, limits.grpcPingMs);
+    keepHeartbeat(session, socket, clock, limits.grpcPingMs);
     boundPings(session, clock, onPingFlood);
   });
   const callFailed = (error: Error) => log.debug("gRPC call failed", { reason: reasonOf(error) });
-  server.on("stream", (stream, headers, _, rawHeaders) => {
+
+  function serve(
+    stream: ServerHttp2Stream,
+    headers: IncomingHttpHeaders,
+    rawHeaders: readonly string[],
+    socket: Socket,
+  ): void {
     stream.on("error", callFailed);
     const head = readHead(headers);
     if ("refusal" in head) {
       countEnd(ends.others, head.code);
       return respondOnly(stream, clock, head.refusal);
     }
+    const bytes = requestBytes(rawHeaders);
+    if (connections?.beginCall(socket, bytes) === false) {
+      countEnd(ends.others, tooMuchHeld.code);
+      return refuse(stream, head, tooMuchHeld, clock);
+    }
+    stream.on("close", () => connections?.endCall(socket, bytes));
     const method = methods.find(head.path);
     if (!method) {
       countEnd(ends.others, grpcCodes.Unimplemented);
       return refuse(stream, head, { code: grpcCodes.Unimplemented, message: unknown(head.path) }, clock);
     }
-    const client = (stream.session && clientsOf.get(stream.session)) ?? "";
-    const holding = budget.open(client);
-    if (!holding.resize(rawHeaders.reduce((bytes, each) => bytes + each.length, callBytes))) {
-      countEnd(ends.of(head.path), tooMuchHeld.code);
-      return refuse(stream, head, tooMuchHeld, clock);
-    }
+    const client = clients.of(socket);
+    const holding = clients.budget.open(client);
     stream.on("close", () => holding.resize(0));
     const held = { stream, client, holding };
     if (method.kind === "unary") new UnaryCall(held, headers, head, unary, ends.of(head.path)).serve(method);
     else serveMany(held, headers, head, method);
-  });
+  }
 
   function failed(thrown: unknown): GrpcStatus {
     const foreseen = thrown instanceof GrpcRefusal || thrown instanceof ProviderError;
@@ -257,11 +278,17 @@ export function createGrpcServer({ methods, bounds, front, onPingFlood, clock, l
       await listener?.close((closed) => {
         for (const reply of replies) reply.end(stopping);
         for (const call of [...answering, ...asking.all()]) call.endWith(stopping);
-        for (const session of sessions) session.close();
+        for (const session of sessions.values()) session.close();
         return withDeadline(clock, limits.grpcStopMs, closed, () => undefined);
       });
       asking.close();
       stalled.close();
+    },
+    leave(socket) {
+      // Calls that come in the meantime are answered; clients begin the next ones on another connection.
+      sessions.get(socket)?.close();
+      const timer = clock.timer(limits.streamFarewellMs, () => socket.destroy());
+      socket.once("close", () => timer.cancel());
     },
     ends,
     get connections() {
