@@ -66,6 +66,7 @@ export function aStanding(change: Partial<Standing> = {}): Standing {
     reclamationWindowNs: 24n * hourNs,
     mirror: { ready: true, behind: 0n },
     pause: undefined,
+    missingSettings: [],
     policies: openPolicies,
     capacity: {
       picture: { ageMs: 1_000, trouble: undefined },

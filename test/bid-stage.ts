@@ -45,6 +45,7 @@ import type { ExclusiveOptions } from "../src/provider/exclusive.ts";
 import { createProvider, type Foundation, type House } from "../src/provider/provider.ts";
 import { type Boundary, openBoundary } from "../src/runtime/boundary.ts";
 import { type Clock, createVirtualClock, realClock, sleep } from "../src/runtime/clock.ts";
+import type { Condition } from "../src/runtime/condition.ts";
 import { untilAborted } from "../src/runtime/lifecycle.ts";
 import { silentLog } from "../src/runtime/log.ts";
 import { createSeededRandom } from "../src/runtime/random.ts";
@@ -147,6 +148,7 @@ export interface BiddingProvider {
   freeMilli(): bigint | undefined;
   readonly bus: Bus;
   status(): BidEngineDocument | undefined;
+  conditions(): readonly Condition[];
   balance(): BalanceDocument | undefined;
   /** In one line. */
   detail(): string;
@@ -353,6 +355,7 @@ export function startProvider(starting: Starting): StartedProvider {
     opened.resolve({
       ...{ signer, chain, journal, bus, engine, feed, stop },
       status: () => statusOf().bidengine,
+      conditions: () => provider.conditions().conditions,
       balance: () => statusOf().balance,
       detail: () => provider.status().services.find(({ name }) => name === "bidengine")?.detail ?? "",
       freeMilli: () => freeOf(statusOf()),

@@ -1,9 +1,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import type { GroupSpec } from "../src/market/group-spec.ts";
 import { formatOrderId, type OrderId } from "../src/market/ids.ts";
 import { sleep } from "../src/runtime/clock.ts";
 import { limits } from "../src/runtime/limits.ts";
-import { type BidStage, onBidStage } from "./bid-stage.ts";
+import { type BidStage, onBidStage, smallGroup } from "./bid-stage.ts";
 import { type FaultTransport, faultTransport } from "./fault-transport.ts";
 
 test("bids that are filed and not sent are cancelled by a pause, and made after it", async (t) => {
@@ -27,6 +28,42 @@ test("bids that are filed and not sent are cancelled by a pause, and made after 
     assert.deepEqual([one.status()?.bids, one.status()?.waiting], [1, 4]);
     await one.engine.resume();
     await stage.until("the others", () => one.status()?.bids === 5);
+  });
+});
+
+test("an order of which every manifest would be rejected is not bid on", async (t) => {
+  await onBidStage(t, async (stage) => {
+    const [kind, lasts] = [
+      { key: "class", value: "ram" },
+      { key: "persistent", value: "false" },
+    ];
+    const attributes = [kind, lasts].map(({ key, value }) => ({ key: `capabilities/storage/1/${key}`, value }));
+    const one = await stage.provider("one", { options: { attributes } });
+    const withVolume = (name: string): GroupSpec => ({
+      ...smallGroup,
+      units: smallGroup.units.map((unit) => ({
+        ...unit,
+        storage: [...unit.storage, { name, bytes: 2n ** 25n, attributes: [kind, lasts] }],
+      })),
+    });
+    const [rejected, fine] = [await stage.post(1n, withVolume("my_shm")), await stage.post(2n, withVolume("my-shm"))];
+    await stage.until("a bid", async () => (await stage.queries.bid(one.bidOn(fine))).value?.state === "open");
+    const [answer] = one.engine.why(formatOrderId(rejected));
+    assert.match(answer?.reason ?? "no reason", /^manifestPossible: .*storage "my_shm" has an invalid name/);
+    assert.equal((await stage.queries.bid(one.bidOn(rejected))).value, undefined);
+  });
+});
+
+test("nothing is bid while settings that every lease needs are missing, and a condition says which", async (t) => {
+  await onBidStage(t, async (stage) => {
+    const one = await stage.provider("one", { options: { missingSettings: ["--cluster-public-hostname"] } });
+    const order = await stage.post(1n);
+    await stage.until("a decision", () => one.engine.orders(1)[0]?.verdict === "no");
+    const [answer] = one.engine.why(formatOrderId(order));
+    assert.match(answer?.reason ?? "", /^settingsComplete: .*set --cluster-public-hostname, and restart/);
+    const message = "every lease needs settings that are missing: set --cluster-public-hostname, and restart";
+    const held = one.conditions().find(({ type }) => type === "SettingsMissing");
+    assert.equal(held?.message, message);
   });
 });
 

@@ -24,6 +24,11 @@ export const failingOrders: Readonly<Record<string, FailingOrder>> = {
     reason: /bidding is paused since 1970-01-01T00:00:00.000Z: akash-provider resume/,
     until: "policies",
   },
+  settingsComplete: {
+    inputs: someInputs({ standing: { missingSettings: ["--a", "--b"] } }),
+    reason: /every lease needs settings that are missing: set --a and --b, and restart/,
+    until: "never",
+  },
   mirrorIsFresh: {
     inputs: someInputs({ standing: { mirror: { ready: true, behind: 6n } } }),
     reason: /6 blocks behind, more than 5/,
@@ -82,6 +87,30 @@ export const failingOrders: Readonly<Record<string, FailingOrder>> = {
       },
     }),
     reason: /unit 1 has 5 volumes; at most 4/,
+    until: "never",
+  },
+  manifestPossible: {
+    inputs: someInputs({
+      asked: {
+        group: aGroup({
+          units: [
+            aUnit({
+              storage: [
+                {
+                  name: "my_data",
+                  bytes: 2n ** 30n,
+                  attributes: [
+                    { key: "class", value: "beta3" },
+                    { key: "persistent", value: "true" },
+                  ],
+                },
+              ],
+            }),
+          ],
+        }),
+      },
+    }),
+    reason: /every manifest for it would be rejected: unit 1: storage "my_data" has an invalid name/,
     until: "never",
   },
   tenantAllowed: {

@@ -21,6 +21,7 @@ import type { BidEngine } from "./bidengine.ts";
 import { measureBidEngine } from "./bidengine-metrics.ts";
 import type { Capacity } from "./capacity.ts";
 import { createDecider, pauseSwitch } from "./decider.ts";
+import { missingSettingsText } from "./decision/readiness-checks.ts";
 import { shortagesOf, tellShortages } from "./decision/wallet-needs.ts";
 import { type LockedDeposits, lockedDeposits } from "./deposits.ts";
 import { createMarketMemory } from "./market-memory.ts";
@@ -46,6 +47,8 @@ export interface BidEngineOptions {
   readonly reclamationWindowMs: number;
   /** What sending one bid costs at most; undefined where somebody else pays. */
   readonly fee: Coin | undefined;
+  /** Flags without which no lease could be served; while there are any, nothing is bid. */
+  readonly missingSettings?: readonly string[];
 }
 
 interface BidEngineGround {
@@ -305,6 +308,10 @@ export function createBidEngineService(
     },
     status: () => lastDocument ?? running?.lookNow(),
     answers: bidAnswers(opened),
+    *conditions() {
+      const { missingSettings = [] } = options;
+      if (missingSettings.length > 0) yield { type: "SettingsMissing", message: missingSettingsText(missingSettings) };
+    },
     measure(metrics) {
       if (!running) return;
       const { tally, waits, deposits, engine } = running;

@@ -36,6 +36,7 @@ interface DeciderDeps {
   readonly bidDeposit: Coin;
   readonly minimumBalance: readonly Coin[];
   readonly reclamationWindowMs: number;
+  readonly missingSettings?: readonly string[];
   readonly fee: Coin | undefined;
   readonly clock: Clock;
 }
@@ -63,6 +64,7 @@ export function createDecider(deps: DeciderDeps) {
       reclamationWindowNs,
       mirror: { ready: mirror.ready, behind: behind() },
       pause: pauseAt(clock.now()),
+      missingSettings: deps.missingSettings ?? [],
       policies: deps.policies(),
       capacity,
       nowMs: clock.now(),

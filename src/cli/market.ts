@@ -101,10 +101,19 @@ export function leasesOf(values: Config): LeaseOptions {
   };
 }
 
-function bidEngineOf(values: Config): BidEngineOptions {
+export function bidEngineOf(values: Config): BidEngineOptions {
   const { attributes, bidDeposit, bidTimeoutMs, reclamationWindowMs, minimumBalance } = values;
   const fee = feeOf(values, limits.bidGas);
-  return { attributes, bidDeposit, minimumBalance, bidTimeoutMs, reclamationWindowMs, fee };
+  const missingSettings = missingSettingsOf(values);
+  return { attributes, bidDeposit, minimumBalance, bidTimeoutMs, reclamationWindowMs, fee, missingSettings };
+}
+
+/** Services over HTTP need a domain, and ports and our certificate the public name. */
+function missingSettingsOf({ deploymentIngressDomain, clusterPublicHostname }: Config): string[] {
+  return [
+    ...(deploymentIngressDomain ? [] : ["--deployment-ingress-domain (with --deployment-ingress-static-hosts)"]),
+    ...(clusterPublicHostname ? [] : ["--cluster-public-hostname"]),
+  ];
 }
 
 /** About what sending one message costs; nothing where somebody else pays. */

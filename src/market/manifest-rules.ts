@@ -1,5 +1,6 @@
 /** What every manifest must be like, whoever sent it. The words are the network's: tenants' tools look for them. */
 import { goQuote } from "./go-json.ts";
+import type { GroupSpec } from "./group-spec.ts";
 import { isHostName, isWildcard } from "./host-names.ts";
 import type { Manifest, ManifestExpose, ManifestService } from "./manifest.ts";
 import { shorten } from "./shorten.ts";
@@ -34,8 +35,25 @@ const mostImageChars = 1_024;
 const mostExpandedChars = 1024 * 1024;
 /** As Kubernetes reads one; two dollars are a dollar. */
 const reference = /\$\$|\$\(([^)]*)\)/g;
+const shortestService = "a";
 /** Of what a stranger wrote, in one sentence. */
 const shownChars = 512;
+
+/** Why no manifest for this group could be accepted: what an order already shows of the rules below. */
+export function faultsOfEveryManifest({ units }: Pick<GroupSpec, "units">): string[] {
+  return units.flatMap(({ id, count, storage, endpoints }) => {
+    const names = storage.map(({ name }) => name);
+    const invalid = storage.filter((volume) => isNamedVolume(volume) && !isVolumeName(volume.name, shortestService));
+    const twice = names.filter((name, at) => names.indexOf(name) < at);
+    // Each replica is at most one service.
+    const ports = endpoints.filter(({ kind }) => kind !== "leased-ip").length;
+    return [
+      ...invalid.map(({ name }) => `unit ${id}: storage ${show(name)} has an invalid name`),
+      ...twice.map((name) => `unit ${id}: storage ${show(name)} is given twice`),
+      ...(count > 0 && ports > mostExposes * count ? [`unit ${id}: more than ${mostExposes} ports are exposed`] : []),
+    ];
+  });
+}
 
 type Lacks = ReadonlyMap<ManifestService, string>;
 
@@ -146,11 +164,7 @@ function* faultsOfVolumes({ name, resources, params }: ManifestService): Generat
   const volumes = new Set<string>();
   for (const volume of resources.storage ?? []) {
     const isNamed = mounted.has(volume.name) || isNamedVolume(volume);
-    // A volume of the pod is named with the service.
-    const isTooLong = name.length + 1 + volume.name.length > mostLabelChars;
-    if (isNamed && (isTooLong || !isVolumeName(volume.name))) {
-      yield `storage ${show(volume.name)} has an invalid name`;
-    }
+    if (isNamed && !isVolumeName(volume.name, name)) yield `storage ${show(volume.name)} has an invalid name`;
     if (volumes.has(volume.name)) yield `storage ${show(volume.name)} is given twice`;
     volumes.add(volume.name);
   }
@@ -169,8 +183,9 @@ function isNamedVolume(volume: Parameters<typeof volumeKind>[0]): boolean {
   return persistent || storageClass === "ram";
 }
 
-function isVolumeName(name: string): boolean {
-  return isName(name, volumeName);
+/** A volume of the pod is named with the service. */
+function isVolumeName(name: string, service: string): boolean {
+  return service.length + 1 + name.length <= mostLabelChars && volumeName.test(name);
 }
 
 function isMountPath(mount: string): boolean {

@@ -166,7 +166,12 @@ async function deploy(t: Owner, node: string, key: string): Promise<void> {
     data,
   });
   const items = [
-    config("akash-provider-settings", { AP_NODE: node, AP_BID_PRICE_STRATEGY: "table" }),
+    config("akash-provider-settings", {
+      AP_NODE: node,
+      AP_BID_PRICE_STRATEGY: "table",
+      AP_CLUSTER_PUBLIC_HOSTNAME: "provider.lab.test",
+      AP_DEPLOYMENT_INGRESS_DOMAIN: "ingress.lab.test",
+    }),
     config("akash-provider", { "provider.yaml": providerYaml }),
     { apiVersion: "v1", kind: "Secret", metadata: { name: "akash-provider-key", namespace }, stringData: { key } },
     // The namespace is the inventory operator's as well.

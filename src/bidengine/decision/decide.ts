@@ -12,6 +12,7 @@ import {
   capabilitiesMatch,
   configuredAttributesDemanded,
   groupIsWellFormed,
+  manifestPossible,
   tenantAllowed,
   volumesWithinLimit,
   withinOfferCaps,
@@ -25,13 +26,14 @@ import {
   priceWithinMax,
   reclamationAgreed,
 } from "./money-checks.ts";
-import { biddingIsOn, mirrorIsFresh, pictureIsFresh } from "./readiness-checks.ts";
+import { biddingIsOn, mirrorIsFresh, pictureIsFresh, settingsComplete } from "./readiness-checks.ts";
 import { notAsked, type Question, type Verdict } from "./verdict.ts";
 import { boundedEvidence, shown } from "./words.ts";
 
 /** Those that cost nothing, in the order an operator would ask. All are asked, also after a no. */
 const questions = {
   biddingIsOn, // nobody stopped us
+  settingsComplete, // and we could serve a lease at all
   mirrorIsFresh, // we know what the chain knows
   pictureIsFresh, // and what the cluster has
   groupIsWellFormed, // the chain lets nonsense through; we don't
@@ -40,6 +42,7 @@ const questions = {
   auditorsMatch: ofSense(auditorsMatch), // someone the tenant trusts has signed it
   capabilitiesMatch: ofSense(capabilitiesMatch), // the kinds of volumes and cards are ours
   volumesWithinLimit: ofSense(volumesWithinLimit),
+  manifestPossible: ofSense(manifestPossible), // and we would not reject its manifest
   tenantAllowed, // we want this tenant
   denominationKnown: ofSense(denominationKnown), // and that money
   reclamationAgreed,

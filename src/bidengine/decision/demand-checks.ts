@@ -1,6 +1,7 @@
 /** Whether the order is one that we may serve at all: well-formed, and asking for what we publish and want to do. */
 import { showAttribute, unsatisfied } from "../../market/attributes.ts";
 import { missingCapabilities } from "../../market/capabilities.ts";
+import { faultsOfEveryManifest } from "../../market/manifest-rules.ts";
 import { signaturesFor } from "../../market/signed-by.ts";
 import { limits } from "../../runtime/limits.ts";
 import { type OwnEntry, withOffer } from "./inputs.ts";
@@ -11,6 +12,15 @@ export const groupIsWellFormed: Question = ({ asked: { group }, excess, faults }
   if (excess !== undefined) return fail("never", `no one could have meant the group: ${excess}`);
   if (faults.length === 0) return pass("the group is within the network's limits", { units: group.units.length });
   return fail("never", `the group is not one that the network allows: ${listedSentences(faults)}`, { faults });
+};
+
+/** By the manifest service's own rules: a lease whose manifest we would reject costs the tenant and us a transaction each. */
+export const manifestPossible: Question = ({ asked: { group } }) => {
+  const faults = faultsOfEveryManifest(group);
+  if (faults.length === 0) return pass("a manifest for it can be accepted");
+  return fail("never", `every manifest for it would be rejected: ${listedSentences(faults)}`, {
+    faults: faults.slice(0, limits.decisionListed),
+  });
 };
 
 /** With what the chain has of us, not with provider.yaml: the chain is what a tenant relies on, and what refuses the bid. */

@@ -90,6 +90,8 @@ export interface Standing {
   readonly mirror: MirrorState;
   /** Undefined while bidding is not paused. */
   readonly pause: Pause | undefined;
+  /** The settings without which no lease could be served, as flags. */
+  readonly missingSettings: readonly string[];
   readonly policies: Judge;
   readonly capacity: Pick<Capacity, "picture" | "fit" | "addressesFor" | "sold">;
   readonly nowMs: number;

@@ -12,6 +12,15 @@ export const biddingIsOn: Question = ({ standing: { pause, policies, nowMs } }) 
   return byPolicy(policies.bidding(nowMs));
 };
 
+export const settingsComplete: Question = ({ standing: { missingSettings } }) =>
+  missingSettings.length === 0
+    ? pass("every setting that a lease needs is given")
+    : fail("never", missingSettingsText(missingSettings), { missingSettings: [...missingSettings] });
+
+export function missingSettingsText(flags: readonly string[]): string {
+  return `every lease needs settings that are missing: set ${flags.join(" and ")}, and restart`;
+}
+
 /** What is behind shows orders that are gone, and a wallet that is spent. */
 export const mirrorIsFresh: Question = ({ standing: { mirror } }) => {
   const most = limits.bidMirrorBlocksBehind;

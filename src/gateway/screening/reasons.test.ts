@@ -10,6 +10,7 @@ const { signal } = new AbortController();
 /** Of the order that fails there and nowhere else. */
 const expected: Readonly<Record<string, RegExp>> = {
   biddingIsOn: /^capacity check failed: the provider does not bid now$/,
+  settingsComplete: /^capacity check failed: the provider does not bid now$/,
   mirrorIsFresh: /^capacity check failed: the provider is behind the chain$/,
   pictureIsFresh: /^capacity check failed: the inventory is not available$/,
   groupIsWellFormed: /^group validation error: .*cpu in thousandths must be from 10 to 384000, not 1/,
@@ -18,6 +19,7 @@ const expected: Readonly<Record<string, RegExp>> = {
   auditorsMatch: /^attribute signature requirements not met$/,
   capabilitiesMatch: /^incompatible attributes for resources requirements$/,
   volumesWithinLimit: /^group volumes count exceeds limit \(5 > 4\)$/,
+  manifestPossible: /^group validation error: .*storage "my_data" has an invalid name/,
   tenantAllowed: /^capacity check failed: the provider does not serve this account$/,
   denominationKnown: /^unsupported denomination: umoon$/,
   reclamationAgreed: /^capacity check failed: .*25 h/,

@@ -26,6 +26,7 @@ type Tell = (refused: Refused) => string;
 /** By the name of the check. */
 export const toldReasons: Readonly<Record<string, Tell>> = {
   biddingIsOn: () => capacity("the provider does not bid now"),
+  settingsComplete: () => capacity("the provider does not bid now"),
   mirrorIsFresh: () => capacity("the provider is behind the chain"),
   pictureIsFresh: () => capacity("the inventory is not available"),
   groupIsWellFormed: ({ reason }) => `group validation error: ${reason}`,
@@ -37,6 +38,7 @@ export const toldReasons: Readonly<Record<string, Tell>> = {
     const volumes = Math.max(...group.units.map(({ storage }) => storage.length));
     return `group volumes count exceeds limit (${volumes} > ${limits.unitVolumes})`;
   },
+  manifestPossible: ({ reason }) => `group validation error: ${reason}`,
   tenantAllowed: () => capacity("the provider does not serve this account"),
   denominationKnown: ({ group }) => `unsupported denomination: ${group.units[0]?.price.denom ?? ""}`,
   reclamationAgreed: ({ reason }) => capacity(reason),
