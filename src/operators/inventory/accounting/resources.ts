@@ -16,7 +16,7 @@ export interface SoldResources {
 export const nothing: SoldResources = { cpuMilli: 0n, memoryBytes: 0n, ephemeralBytes: 0n, gpus: 0n };
 
 /** What each vendor's device plugin calls its cards. */
-const pluginResources = { nvidia: "nvidia.com/gpu", amd: "amd.com/gpu" } as const;
+export const pluginResources = { nvidia: "nvidia.com/gpu", amd: "amd.com/gpu" } as const;
 
 export type GpuVendor = keyof typeof pluginResources;
 
@@ -84,6 +84,17 @@ const partResources: Readonly<Record<GpuVendor, RegExp>> = {
   nvidia: /^nvidia\.com\/(mig-.+|gpu\.shared)$/,
   amd: /^amd\.com\/(dpx|tpx|qpx|cpx)_/,
 };
+
+/** Names that a plugin's configuration gave whole cards: "nvidia.com/tesla-t4" of cards that it does not offer as "nvidia.com/gpu". */
+export function renamedIn(list: unknown): Readonly<Record<GpuVendor, readonly string[]>> {
+  const names = Object.entries(fieldsOf(list)).flatMap(([name, amount]) => (amount === "0" ? [] : name));
+  const renamed = (vendor: GpuVendor) =>
+    names.filter(
+      (name) =>
+        name.startsWith(`${vendor}.com/`) && name !== pluginResources[vendor] && !partResources[vendor].test(name),
+    );
+  return { nvidia: renamed("nvidia"), amd: renamed("amd") };
+}
 
 /** By vendor, what it offers of these: "nvidia.com/mig-1g.10gb: 7". */
 export function partsIn(list: unknown): Readonly<Record<GpuVendor, readonly string[]>> {

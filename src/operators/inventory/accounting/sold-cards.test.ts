@@ -104,3 +104,40 @@ test("a card that virtual machines have is not sold", () => {
     },
   ]);
 });
+
+const t4: NamedGpu = { ...h100, address: "0000:03:00.0", deviceId: "1eb8", name: "t4" };
+const unnamed: NamedGpu = { address: "0000:04:00.0", vendorId: "10de", deviceId: "1cb1", vendor: "nvidia" };
+
+test("cards of two models under one resource name are not sold, and the models are reported", () => {
+  const { sold, conditions } = look({ "nvidia.com/gpu": "2", "amd.com/gpu": "1" }, [h100, t4, mi300]);
+  assert.deepEqual(sold, [mi300.address]);
+  assert.deepEqual(conditions, [
+    {
+      type: "GpuMixed",
+      message:
+        "the nvidia device plugin offers h100 and t4 as nvidia.com/gpu, so a pod may get either and none is sold; use one " +
+        "model per node, or let the plugin's configuration (resources.gpus) give the others names of their own",
+    },
+  ]);
+  assert.match(look({ "nvidia.com/gpu": "2" }, [h100, unnamed]).conditions[0]?.message ?? "", /h100 and 10de:1cb1/);
+});
+
+test("cards of another model do no harm where the device plugin does not count them as the same", () => {
+  const cases: [Devices, readonly NamedGpu[], readonly NamedGpu[]][] = [
+    [{ "nvidia.com/gpu": "1", "nvidia.com/tesla-t4": "1" }, [h100, t4], [h100]],
+    [{ "nvidia.com/gpu": "2", "nvidia.com/t4": "1" }, [h100, second, t4], [h100, second]],
+    // Display adapters that no plugin counts.
+    [{ "nvidia.com/gpu": "1" }, [h100, unnamed], [h100, unnamed]],
+    [{ "nvidia.com/gpu": "1" }, [h100, { ...t4, driver: "vfio-pci" }], [h100]],
+    // As KubeVirt names a card that virtual machines have.
+    [{ "nvidia.com/gpu": "1", "nvidia.com/GH100_H100_PCIE": "1" }, [h100, { ...second, driver: "vfio-pci" }], [h100]],
+  ];
+  for (const [devices, cards, expected] of cases) {
+    const { sold, conditions } = look(devices, cards);
+    assert.deepEqual(
+      sold,
+      expected.map(({ address }) => address),
+    );
+    assert.ok(conditions.every(({ type }) => type !== "GpuMixed"));
+  }
+});

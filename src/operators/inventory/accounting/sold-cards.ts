@@ -3,8 +3,8 @@
  * to virtual machines; neither may be sold under the name of the whole card. The plugins' count of devices stays as it is:
  * a card without a name in the market cannot be asked for.
  */
-import type { Condition, NamedGpu } from "../inventory.ts";
-import { type GpuVendor, gpuVendors } from "./resources.ts";
+import { type Condition, mixedReason, type NamedGpu } from "../inventory.ts";
+import { type GpuVendor, gpuVendors, pluginResources } from "./resources.ts";
 import type { WatchedNode } from "./watched-node.ts";
 
 /** All of the cards; those that are not sold say why. */
@@ -22,6 +22,10 @@ export function soldCards(
     conditions.push({ type: found.type, message });
   }
   for (const vendor of gpuVendors) {
+    const mixed = mixedModels(vendor, node, cards);
+    for (const card of mixed.renamed) reasons.set(card, "its device plugin gives it another name");
+    for (const card of mixed.unclear) reasons.set(card, mixedReason);
+    if (mixed.message !== undefined) conditions.push({ type: "GpuMixed", message: mixed.message });
     const message = sharedDevices(vendor, node, cards);
     if (message === undefined) continue;
     conditions.push({ type: "GpuShared", message });
@@ -33,6 +37,41 @@ export function soldCards(
     return notSold === undefined ? card : { ...card, notSold };
   });
   return { cards: marked, conditions };
+}
+
+interface MixedModels {
+  /** Pods of tenants request the plugin's usual name, so these cannot be had. */
+  readonly renamed: readonly NamedGpu[];
+  readonly unclear: readonly NamedGpu[];
+  readonly message?: string;
+}
+
+/** Kubernetes gives a pod any device of a name, so with several models under one name nobody knows which it gets. */
+function mixedModels(vendor: GpuVendor, node: WatchedNode, cards: readonly NamedGpu[]): MixedModels {
+  const whole = cards.filter((card) => card.vendor === vendor && ownReason(card) === undefined);
+  if (modelsOf(vendor, node, whole).length < 2) return { renamed: [], unclear: [] };
+  const names = node.gpuRenamed[vendor].map(plainWord);
+  const isRenamed = ({ name }: NamedGpu) => name !== undefined && names.some((each) => each.includes(plainWord(name)));
+  const [renamed, unclear] = [whole.filter(isRenamed), whole.filter((card) => !isRenamed(card))];
+  const models = modelsOf(vendor, node, unclear);
+  if (models.length < 2) return { renamed, unclear: [] };
+  const message =
+    `the ${vendor} device plugin offers ${models.join(" and ")} as ${pluginResources[vendor]}, so a pod may get either ` +
+    "and none is sold; use one model per node, or let the plugin's configuration (resources.gpus) give the others " +
+    "names of their own";
+  return { renamed, unclear, message };
+}
+
+function modelsOf(vendor: GpuVendor, node: WatchedNode, cards: readonly NamedGpu[]): string[] {
+  const named = cards.filter(({ name }) => name !== undefined);
+  if (named.length === 0) return [];
+  // Unnamed ones may be graphics of the processor or the board, which the plugin does not count.
+  const counted = node.gpuDevicesCounted[vendor] > BigInt(named.length) ? cards : named;
+  return [...new Set(counted.map(({ name, vendorId, deviceId }) => name ?? `${vendorId}:${deviceId}`))];
+}
+
+function plainWord(text: string): string {
+  return text.toLowerCase().replace(/[^a-z0-9]/g, "");
 }
 
 /** What the card itself tells. */

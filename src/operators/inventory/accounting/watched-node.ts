@@ -3,7 +3,7 @@ import { conditionHolds, fieldsOf, listOf, recordsOf, textOf } from "../../../ku
 import type { KubeObject } from "../../../kube/kube.ts";
 import { isCapabilityLabel } from "../../../kube/node-labels.ts";
 import type { Amounts, NotOffered } from "../inventory.ts";
-import { devicesIn, partsIn, podLimitIn, readAmounts, wholeResources } from "./resources.ts";
+import { devicesIn, partsIn, podLimitIn, readAmounts, renamedIn, wholeResources } from "./resources.ts";
 
 export type WatchedNode = ReturnType<typeof projectNode>;
 
@@ -25,6 +25,7 @@ export function projectNode(node: KubeObject) {
     gpuDevicesCounted: devicesIn(capacity),
     gpuDevices: devicesIn(allocatable),
     gpuParts: partsIn(status["capacity"]),
+    gpuRenamed: renamedIn(status["capacity"]),
     /** How many pods it takes; undefined where it does not say. */
     podLimit: podLimitIn(allocatable),
     hasStatus,

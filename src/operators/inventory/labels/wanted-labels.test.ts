@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { labelKeys } from "../../../kube/node-labels.ts";
 import type { Hardware } from "../hardware.ts";
-import type { NamedGpu, NodeInventory } from "../inventory.ts";
+import { mixedReason, type NamedGpu, type NodeInventory } from "../inventory.ts";
 import { type LabelContext, wantedLabels } from "./wanted-labels.ts";
 
 const none = { capacity: 0n, allocatable: 0n, allocated: 0n };
@@ -181,4 +181,15 @@ test("cards of one vendor prove nothing about those of another that were not see
 
 test("labels about gpus go when discovery sees none and there are none", () => {
   assert.deepEqual(labels({}, { live }), { "akash.network": "true" });
+});
+
+test("labels of a vendor whose models are mixed stay as they are, and none are added", () => {
+  const model = labelKeys.gpuModel("h100");
+  const mixed = node({
+    pluginVendors: ["nvidia"],
+    namedGpus: ["h100", "t4"].map((name) => ({ ...h100, name, notSold: mixedReason })),
+  });
+  const context = (live: Readonly<Record<string, string>>): LabelContext => ({ live, gtSelected: new Set() });
+  assert.equal(wantedLabels(mixed, context({}))[model], undefined);
+  assert.equal(wantedLabels(mixed, context({ [model]: "true" }))[model], "true");
 });

@@ -13,7 +13,7 @@ import {
   storageClassReadings,
 } from "../../../kube/node-labels.ts";
 import { interfaceKind } from "../gpu-names/registry.ts";
-import { isForSale, type NamedGpu, type NodeInventory } from "../inventory.ts";
+import { isForSale, mixedReason, type NamedGpu, type NodeInventory } from "../inventory.ts";
 
 export interface LabelContext {
   /** The labels that the node carries now. */
@@ -37,10 +37,12 @@ export function wantedLabels(node: NodeInventory, { live, gtSelected }: LabelCon
 
 /**
  * Until discovery has answered, and where it saw no card of a vendor whose device plugin has some, we know nothing of
- * those; then the labels stay as they are. A restart or a failed read must not take a node's gpus off the market.
+ * those; then the labels stay as they are. A restart or a failed read must not take a node's gpus off the market. They stay
+ * where models are mixed, too: the provider does not sell those, and pods that run there require their labels.
  */
 function unprovenGpuLabels({ hardware, namedGpus, pluginVendors }: NodeInventory, live: NodeLabels): NodeLabels {
-  const unseen = pluginVendors.filter((vendor) => !namedGpus.some((card) => card.vendor === vendor));
+  const isKnown = (vendor: string) => namedGpus.some((card) => card.vendor === vendor && card.notSold !== mixedReason);
+  const unseen = pluginVendors.filter((vendor) => !isKnown(vendor));
   const isUnproven = (key: string) => !hardware || unseen.some((vendor) => mayBeOfVendor(key, vendor));
   return Object.fromEntries(Object.entries(live).filter(([key]) => isGpuLabel(key) && isUnproven(key)));
 }
