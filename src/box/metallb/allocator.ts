@@ -54,9 +54,7 @@ export function createAllocator() {
   /** Returns why not, where it cannot be. */
   function assign(claim: AddressClaim, address: string): string | undefined {
     const pool = poolOf(address);
-    const isFamily = readIpAddress(address)?.family === claim.family;
-    const notAllowed = pool && isFamily ? undefined : `["${address}"] is not allowed in config`;
-    const why = notAllowed ?? objection(claim, address);
+    const why = pool ? objection(claim, address) : `["${address}"] is not allowed in config`;
     if (pool && why === undefined) allocated.set(claim.service, { ...claim, pool: pool.name, address });
     return why;
   }

@@ -31,14 +31,20 @@ function openStage(owner: Owner) {
   const { server } = cluster;
   for (const each of metalLbDefinitions()) server.create(kinds.customResourceDefinition, each, "test");
   for (const name of [metalLbNamespace, "a"]) server.create(kinds.namespace, { metadata: { name } }, "test");
-  const kube = cluster.connect("metallb-controller");
-  const metalLb = createMetalLb({ kube, clock, random: createSeededRandom(2), log: silentLog });
-  const stopping = new AbortController();
-  const running = metalLb.run(stopping.signal);
-  owner.after(async () => {
-    stopping.abort();
+  const begin = () => {
+    const kube = cluster.connect("metallb-controller");
+    const metalLb = createMetalLb({ kube, clock, random: createSeededRandom(2), log: silentLog });
+    const stopping = new AbortController();
+    return { metalLb, stopping, running: metalLb.run(stopping.signal) };
+  };
+  let life = begin();
+  const stop = async () => {
+    life.stopping.abort();
     await clock.advance(0);
-    await running;
+    await life.running;
+  };
+  owner.after(async () => {
+    await stop();
     await cluster.close();
   });
   const at = (name: string) => ({ namespace: "a", name });
@@ -49,8 +55,13 @@ function openStage(owner: Owner) {
   };
   const has = (name: string): string => givenAddresses(server.get(kinds.service, at(name)) as KubeObject)[0] ?? "none";
   return {
-    metalLb,
+    metalLb: life.metalLb,
     server,
+    stop,
+    async start() {
+      life = begin();
+      await clock.advance(2_000);
+    },
     async pool(name: string, addresses: readonly string[], more: object = {}) {
       const metadata = { name, namespace: metalLbNamespace };
       const live = server.get(kinds.ipAddressPool, metadata);
@@ -110,6 +121,29 @@ const cases: Readonly<Record<RuleName, (stage: Stage) => Promise<void>>> = {
     assert.equal(await stage.gets("one"), "10.0.0.2");
     await stage.pool("p", ["10.0.0.1-10.0.0.2"]);
     assert.equal(stage.has("one"), "10.0.0.2");
+  },
+  async "kept over a restart"(stage) {
+    await stage.pool("p", ["10.0.0.1-10.0.0.2"]);
+    assert.deepEqual([await stage.gets("y"), await stage.gets("z")], ["10.0.0.1", "10.0.0.2"]);
+    await stage.stop();
+    assert.equal(await stage.gets("a"), "none");
+    const seen = new Set<string>();
+    const leave = stage.server.subscribe(() => void seen.add(`${stage.has("y")} ${stage.has("z")} ${stage.has("a")}`));
+    await stage.start();
+    leave();
+    assert.deepEqual([...seen], ["10.0.0.1 10.0.0.2 none"]);
+    assert.match(stage.events("a").join(), /AllocationFailed/);
+  },
+  async "of its family"(stage) {
+    await stage.pool("p", ["2001:db8::/126"]);
+    assert.equal(await stage.gets("one"), "none");
+    assert.equal(await stage.gets("two", { pin: "2001:db8::1" }), "none");
+    assert.match(stage.events("two").join(), /\["2001:db8::1"\] does not match the ipFamily of the service/);
+    const live = stage.server.get(kinds.service, { namespace: "a", name: "one" }) as KubeObject;
+    const status = { loadBalancer: { ingress: [{ ip: "2001:db8::2" }] } };
+    stage.server.updateStatus(kinds.service, { ...live, status }, "somebody");
+    await stage.pool("p", ["2001:db8::/125"]);
+    assert.equal(stage.has("one"), "none");
   },
   async "moved when its pool is gone"(stage) {
     await stage.pool("p", ["10.0.0.2/32"]);

@@ -42,6 +42,8 @@ export function createMetalLb(deps: MetalLbDeps) {
   let services: ReturnType<typeof watchServices> | undefined;
   let pools: ReturnType<typeof watchPools> | undefined;
   let refused: string | undefined;
+  /** Pools were read; no Service is looked at before. */
+  let isLoaded = false;
 
   function watchServices() {
     const look = ({ value }: { value: KubeObject }) => void queue.add(nameOf(value.metadata));
@@ -56,13 +58,13 @@ export function createMetalLb(deps: MetalLbDeps) {
 
   async function work(key: string, signal: AbortSignal): Promise<Outcome> {
     await Promise.all([services?.synced(signal), pools?.synced(signal)]);
-    if (key === poolsKey) configure();
-    else await converge(key, signal);
+    if (key === poolsKey) await configure(signal);
+    else if (isLoaded) await converge(key, signal);
     await tellPools(signal);
     return done();
   }
 
-  function configure(): void {
+  async function configure(signal: AbortSignal): Promise<void> {
     const all = [...(pools?.list() ?? [])].map(({ pool }) => pool).sort((a, b) => (a.name < b.name ? -1 : 1));
     refused = overlapOf(all);
     if (refused !== undefined) {
@@ -70,14 +72,16 @@ export function createMetalLb(deps: MetalLbDeps) {
       return;
     }
     allocator.setPools(new Map(all.map((pool) => [pool.name, pool])));
-    reprocess();
+    isLoaded = true;
+    // Those that have an address come first, so that nobody takes it from them; and nothing comes between.
+    const balancers = [...(services?.list() ?? [])].filter(isBalancer);
+    balancers.sort((a, b) => givenAddresses(b).length - givenAddresses(a).length);
+    for (const { metadata } of balancers) await converge(nameOf(metadata), signal);
   }
 
-  /** Those that have an address come first, so that nobody takes it from them. */
+  /** All are looked at again, in that order. */
   function reprocess(): void {
-    const all = [...(services?.list() ?? [])].filter(isBalancer);
-    all.sort((a, b) => givenAddresses(b).length - givenAddresses(a).length);
-    for (const { metadata } of all) queue.add(nameOf(metadata));
+    queue.add(poolsKey);
   }
 
   async function converge(name: string, signal: AbortSignal): Promise<void> {
@@ -103,25 +107,26 @@ export function createMetalLb(deps: MetalLbDeps) {
     const claim = claimOf(service);
     const { annotations } = service.metadata;
     const [pool, pinned] = [metalLbWord(annotations, "address-pool"), requestedAddress(service)];
-    const [given] = givenAddresses(service);
+    // One of another family is as good as none.
+    const given = givenAddresses(service).find((each) => readIpAddress(each)?.family === claim.family);
     // Without pools nobody has an address, and nobody is told.
     if (!allocator.hasPools) return {};
     if (given !== undefined && (pinned === "" || pinned === given)) {
       const objection = allocator.assign(claim, given);
       if (objection === undefined && (pool === "" || allocator.poolNameOf(name) === pool)) return { address: given };
-      tell(
-        service,
-        "Normal",
-        "ClearAssignment",
-        `current IP for "${name}" not allowed by config: ${objection ?? pool}`,
-      );
+      const note = `current IP for "${name}" not allowed by config, will attempt for new IP assignment: ${objection}`;
+      if (objection !== undefined) tell(service, "Normal", "ClearAssignment", note);
     }
     allocator.unassign(name);
     if (pinned === "") {
       const found = allocator.allocate(claim, pool);
       return "why" in found ? { why: found.why } : { address: found.address };
     }
-    const why = readIpAddress(pinned) ? allocator.assign(claim, pinned) : `invalid spec.loadBalancerIP "${pinned}"`;
+    const address = readIpAddress(pinned);
+    if (!address) return { why: `invalid spec.loadBalancerIP "${pinned}"` };
+    if (address.family !== claim.family)
+      return { why: `requested loadBalancer IP(s) ["${pinned}"] does not match the ipFamily of the service` };
+    const why = allocator.assign(claim, pinned);
     if (why !== undefined) return { why };
     if (pool === "" || allocator.poolNameOf(name) === pool) return { address: pinned };
     allocator.unassign(name);
@@ -210,6 +215,8 @@ export function createMetalLb(deps: MetalLbDeps) {
       await showPod(kube);
       services = watchServices();
       pools = watchPools();
+      // Also where there are none.
+      queue.add(poolsKey);
       try {
         await Promise.all([queue.run(signal), events.run(signal)]);
       } finally {

@@ -28,6 +28,17 @@ export const metalLbRules = [
     where: "metallb.io/concepts, Address allocation",
   },
   {
+    name: "kept over a restart",
+    says: "no Service is looked at before pools are loaded; then those that have an address come first, so that nobody takes it",
+    where:
+      "internal/k8s/controllers/service_controller.go, initialLoadPerformed; service_controller_reload.go, reprocessAll",
+  },
+  {
+    name: "of its family",
+    says: "an address of another family than the Service's cluster IP is neither assigned nor kept",
+    where: "controller/service.go, allocateIPs, serviceFamilyChanged",
+  },
+  {
     name: "moved when its pool is gone",
     says: "In case of removal of those IPs from the pools […], MetalLB will assign another set of IPs to the service (when available).",
     where: "metallb.io/concepts, Address allocation",

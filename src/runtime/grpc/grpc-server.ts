@@ -127,7 +127,7 @@ export function createGrpcServer(options: GrpcServerOptions): GrpcServer {
     headers: IncomingHttpHeaders,
     rawHeaders: readonly string[],
     socket: Socket,
-  ): void {
+  ) {
     stream.on("error", callFailed);
     const head = readHead(headers);
     if ("refusal" in head) {
