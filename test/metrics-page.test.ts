@@ -166,6 +166,10 @@ async function serveIp(t: TestContext) {
     if (!server.get(kinds.namespace, { name })) server.create(kinds.namespace, { metadata: { name } }, "test");
   const metadata = { name: "default", namespace: "metallb-system" };
   server.create(kinds.ipAddressPool, { metadata, spec: { addresses: ["192.0.2.0/30"] } }, "test");
+  const controller = { name: "controller", namespace: "metallb-system", labels: { component: "controller" } };
+  const spec = { schedulerName: "none", containers: [{ name: "controller", image: "metallb" }] };
+  const pod = server.create(kinds.pod, { metadata: controller, spec }, "test");
+  server.updateStatus(kinds.pod, { ...pod, status: { conditions: [{ type: "Ready", status: "True" }] } }, "kubelet");
   const face = await startHttpFace(t, cluster);
   const given = <T>(value: T) => ({ value, given: true });
   const read = await served(
