@@ -6,6 +6,7 @@ import { type TestContext, test } from "node:test";
 import { createPolicySource } from "../src/bidengine/policies/policy-source.ts";
 import { createDemoCluster, demoInventory } from "../src/box/demo-cluster.ts";
 import { metalLbDefinitions } from "../src/box/metallb/definitions.ts";
+import { showPod } from "../src/box/metallb/metallb.ts";
 import { createHttpTransports } from "../src/chain/comet/http-transport.ts";
 import { createSigner } from "../src/chain/keys/signer.ts";
 import { createMemoryFeed } from "../src/cluster/inventory/memory-feed.ts";
@@ -166,10 +167,7 @@ async function serveIp(t: TestContext) {
     if (!server.get(kinds.namespace, { name })) server.create(kinds.namespace, { metadata: { name } }, "test");
   const metadata = { name: "default", namespace: "metallb-system" };
   server.create(kinds.ipAddressPool, { metadata, spec: { addresses: ["192.0.2.0/30"] } }, "test");
-  const controller = { name: "controller", namespace: "metallb-system", labels: { component: "controller" } };
-  const spec = { schedulerName: "none", containers: [{ name: "controller", image: "metallb" }] };
-  const pod = server.create(kinds.pod, { metadata: controller, spec }, "test");
-  server.updateStatus(kinds.pod, { ...pod, status: { conditions: [{ type: "Ready", status: "True" }] } }, "kubelet");
+  await showPod(cluster.connect("metallb-controller"));
   const face = await startHttpFace(t, cluster);
   const given = <T>(value: T) => ({ value, given: true });
   const read = await served(

@@ -227,7 +227,7 @@ export function createMetalLb(deps: MetalLbDeps) {
 }
 
 /** The pod that the real controller would run in; no scheduler takes it. */
-async function showPod(kube: Kube): Promise<void> {
+export async function showPod(kube: Kube): Promise<void> {
   const metadata = { name: "controller", namespace: metalLbNamespace, labels: { component: "controller" } };
   const spec = { schedulerName: "none", containers: [{ name: "controller", image: "metallb" }] };
   await kube.apply(kinds.pod, { metadata, spec });

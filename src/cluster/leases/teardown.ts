@@ -95,14 +95,11 @@ export function createTeardown(deps: TeardownDeps) {
     signal: AbortSignal,
   ): Promise<Outcome> {
     const { key, id, name } = truth;
-    // Side by side: what keeps one of them keeps none of the others.
-    const [workload, ...released] = await Promise.allSettled([
-      removeNamespace(truth, signal),
-      release(hostnames, id, signal),
-      release(addresses, id, signal),
-    ]);
-    for (const each of [workload, ...released]) if (each.status === "rejected") throw each.reason;
-    if (workload.status === "fulfilled" && workload.value) return workload.value;
+    // Declarations first, or operators write into a namespace that goes; but what keeps one kind keeps nothing else.
+    const released = await Promise.allSettled([release(hostnames, id, signal), release(addresses, id, signal)]);
+    const going = await removeNamespace(truth, signal);
+    for (const each of released) if (each.status === "rejected") throw each.reason;
+    if (going) return going;
     await removeManifestResource(deps, name, signal);
     const isFirst = await journal.durable("lease torn down", ({ manifests, history }) => {
       const [last] = history.about(key, 1);

@@ -95,8 +95,6 @@ export function createAddressLoop(options: AddressLoopOptions, deps: AddressLoop
   }
 
   function afterFailure(key: string, error: ProviderError, failures: readonly Failure[], note: Note): Outcome {
-    // Its lease is being torn down: the resource that asks for it goes too.
-    if (error.code === "AKP_KUBE_TERMINATING") return waiting("cluster", error.message);
     const messages = [error, ...failures.map((each) => each.error)].map(({ message }) => message);
     for (const message of new Set(messages)) note("Failed", message);
     // Where nobody asks for anything, or all have failed often enough, there is no hurry: the pauses grow.
