@@ -128,8 +128,13 @@ export async function checkDeployedProvider(t: Owner): Promise<void> {
   await give("tenant", "tenant", "close", "--dseq", "1");
   const admin = openKube(t, places.kubeconfig, { fieldManager: "observer" });
   await eventually("nothing to be left", async () => (await leftOf(admin, lease)).length === 0, podStartsWithinMs);
-  const refused = (await auditedSince(before, user)).filter(({ code }) => code === 403);
-  assert.deepEqual(refused, []);
+  const requests = await auditedSince(before, user);
+  assert.deepEqual(
+    requests.filter(({ code }) => code === 403),
+    [],
+  );
+  const ofLease = requests.filter(({ resource }) => resource === "leases.coordination.k8s.io").map(({ verb }) => verb);
+  assert.deepEqual([...new Set(ofLease)].sort(), ["create", "get", "update"], "its Lease");
 }
 
 /**

@@ -50,6 +50,8 @@ export async function pictureOf(kube: Kube, lease: LeaseId, leaseAt: string): Pr
     .replaceAll(namespace, "NAMESPACE")
     .replaceAll(`${lease.dseq}`, "1")
     .replaceAll(/[0-9a-f]{64}/g, "HASH")
+    // Digests of what has the namespace in it.
+    .replaceAll(/("provider\.akash\.network\/(?:made-for|template)"):"[0-9a-f]+"/g, '$1:"DIGEST"')
     .replaceAll(/\d{4}-\d\d-\d\dT[\d:.]+Z/g, "TIME");
   return JSON.parse(text);
 }
