@@ -1,6 +1,6 @@
 /**
  * The gateway of `akash-provider run` under one attack after the other: the process lives, and a tenant is answered while each
- * of them is open. `npm run soak` sends large ones, and then the process stays small and the answers quick.
+ * of them is open. `npm run test:long` sends small ones; `npm run soak` large ones, and then the process stays small and the answers quick.
  */
 import assert from "node:assert/strict";
 import { fork } from "node:child_process";
@@ -14,6 +14,7 @@ import type { AttackName, Order, Target } from "./attacker.ts";
 import { createOwner } from "./owner.ts";
 import { runs, soaking } from "./runs.ts";
 import { openStream } from "./stream-stage.ts";
+import { thorough } from "./thorough.ts";
 
 /** How many connections, streams or calls. */
 const attacks: readonly [attack: AttackName, quick: number, many: number][] = [
@@ -42,6 +43,7 @@ let stage: AttackStage;
 let order: (order: Order) => Promise<void>;
 
 before(async () => {
+  if (!thorough) return;
   stage = await startAttackStage(owner);
   const { restPort, grpcPort, attacker } = stage;
   const leasePath = `/lease/${leaseDseq}/1/1`;
@@ -77,7 +79,7 @@ async function checkAnswer(t: TestContext): Promise<void> {
   assert.ok(rssMb < most.rssMb, `the process takes ${rssMb} MB`);
 }
 
-for (const [attack, quick, many] of attacks)
+for (const [attack, quick, many] of thorough ? attacks : [])
   test(`a tenant is answered during the attack ${attack}`, async (t) => {
     let isSent = false;
     const sent = order({ attack, size: runs(quick, many) }).then(() => {
