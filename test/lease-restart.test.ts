@@ -13,6 +13,7 @@ import { cell, images, shop } from "./lease-sdl.ts";
 import { type LeaseStage, onLeaseStage } from "./lease-stage.ts";
 import { createTenant, type Tenant } from "./lease-tenant.ts";
 import { runs } from "./runs.ts";
+import { counts } from "./thorough.ts";
 
 /** Long enough for every loop to have looked several times. */
 const aWhileMs = runs(3, 60) * 60_000;
@@ -59,7 +60,7 @@ for (const { name, lose } of [
       cpSync(backup, dir, { recursive: true });
     },
   },
-]) {
+].slice(0, counts(1, 2))) {
   test(`${name} and ${leases} leases running, no pod is touched and nothing is sent twice`, async (t) => {
     const folder = memoryFolder(t);
     const [dir, backup] = [join(folder, "data"), join(folder, "backup")];

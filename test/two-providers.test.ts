@@ -8,6 +8,7 @@ import { sleep } from "../src/runtime/clock.ts";
 import { limits } from "../src/runtime/limits.ts";
 import { type BidStage, onBidStage } from "./bid-stage.ts";
 import { memoryFolder } from "./folder.ts";
+import { thorough } from "./thorough.ts";
 
 const namespace = "akash-services";
 
@@ -80,18 +81,21 @@ test("without the right to have a Lease a provider starts all the same and says 
   });
 });
 
-test("outside a cluster bids of our key that another provider made are a condition at each of them", async (t) => {
-  await onStage(t, async (stage, start) => {
-    const alone = start("first", false);
-    const one = await alone.ready;
-    const order = await stage.post(1n);
-    await stage.until("a bid", async () => (await stage.queries.bid(one.bidOn(order))).value?.state === "open");
-    await stage.blocks(3);
-    assert.ok(!alone.conditions().includes("KeyUsedElsewhere"), "its own bids are none");
-    await one.engine.pause("the other one is to bid");
-    await stage.rivalBid("one", await stage.post(2n));
-    await stage.until("it is reported", () => alone.conditions().includes("KeyUsedElsewhere"));
-    await sleep(stage.clock, 3_600_000);
-    assert.ok(!alone.conditions().includes("KeyUsedElsewhere"), "it has not happened again");
+// Two whole providers on a chain; `npm test` leaves it at the alert on this condition.
+if (thorough) {
+  test("outside a cluster bids of our key that another provider made are a condition at each of them", async (t) => {
+    await onStage(t, async (stage, start) => {
+      const alone = start("first", false);
+      const one = await alone.ready;
+      const order = await stage.post(1n);
+      await stage.until("a bid", async () => (await stage.queries.bid(one.bidOn(order))).value?.state === "open");
+      await stage.blocks(3);
+      assert.ok(!alone.conditions().includes("KeyUsedElsewhere"), "its own bids are none");
+      await one.engine.pause("the other one is to bid");
+      await stage.rivalBid("one", await stage.post(2n));
+      await stage.until("it is reported", () => alone.conditions().includes("KeyUsedElsewhere"));
+      await sleep(stage.clock, 3_600_000);
+      assert.ok(!alone.conditions().includes("KeyUsedElsewhere"), "it has not happened again");
+    });
   });
-});
+}
