@@ -49,11 +49,11 @@ function divertHttp2(server: Server, http2: (socket: Socket) => void): void {
     socket.setTimeout(limits.operatorRequestMs, () => socket.destroy());
     socket.on("error", () => socket.destroy());
     socket.on("readable", function peek() {
-      const start: Buffer | null = socket.read();
+      // Null until that many are there. Fewer must not be put back: they make the socket readable again at once, in a busy loop.
+      const start: Buffer | null = socket.read(http2Start.length);
       if (start === null) return;
-      socket.unshift(start);
-      if (start.length < http2Start.length) return;
       socket.off("readable", peek);
+      socket.unshift(start);
       socket.setTimeout(0).removeAllListeners("timeout");
       if (start.toString("latin1", 0, http2Start.length) === http2Start) http2(socket);
       else http1?.call(server, socket);
