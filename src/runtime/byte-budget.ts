@@ -45,14 +45,14 @@ export class ByteBudget {
   }
 
   open(client: string): Holding {
-    const resize = (from: number, to: number) => this.reserve(client, to - from);
+    const reserve = (bytes: number) => this.reserve(client, bytes);
     let held = 0;
     return {
       get bytes() {
         return held;
       },
       resize(bytes) {
-        if (!resize(held, bytes)) return false;
+        if (!reserve(bytes - held)) return false;
         held = bytes;
         return true;
       },

@@ -1,6 +1,6 @@
 /** Reads what comes with a request, up to a bound. How long that may take is the server's to say. */
 import type { IncomingMessage } from "node:http";
-import type { ByteBudget } from "../../runtime/byte-budget.ts";
+import type { ByteBudget, Holding } from "../../runtime/byte-budget.ts";
 import { ProviderError } from "../../runtime/errors.ts";
 import { placeOfSocket } from "../auth/place.ts";
 import { firstHeader } from "./raw-headers.ts";
@@ -18,26 +18,16 @@ export function createBodyReader(budget: ByteBudget): BodyReader {
   return async (request, mostBytes, use) => {
     // Before the first byte: most who send too much say so.
     if (Number(firstHeader(request, "content-length") ?? 0) > mostBytes) throw tooLarge(mostBytes);
-    const place = placeOfSocket(request.socket);
-    let reserved = 0;
-    const reserve = (bytes: number) => {
-      if (!budget.reserve(place, bytes)) return false;
-      reserved += bytes;
-      return true;
-    };
+    const holding = budget.open(placeOfSocket(request.socket));
     try {
-      return await use(await readBody(request, mostBytes, reserve));
+      return await use(await readBody(request, mostBytes, holding));
     } finally {
-      budget.release(place, reserved);
+      holding.resize(0);
     }
   };
 }
 
-function readBody(
-  request: IncomingMessage,
-  mostBytes: number,
-  reserve: (bytes: number) => boolean,
-): Promise<Uint8Array> {
+function readBody(request: IncomingMessage, mostBytes: number, holding: Holding): Promise<Uint8Array> {
   const { promise, resolve, reject } = Promise.withResolvers<Uint8Array>();
   let [bytes, size] = [Buffer.alloc(0), 0];
 
@@ -51,7 +41,7 @@ function readBody(
 
   function grow(wanted: number): boolean {
     const room = Math.min(mostBytes, Math.max(wanted, 2 * bytes.length));
-    if (!reserve(room - bytes.length)) return false;
+    if (!holding.resize(room)) return false;
     bytes = Buffer.concat([bytes.subarray(0, size)], room);
     return true;
   }
