@@ -201,10 +201,9 @@ export function createGrpcServer(options: GrpcServerOptions): GrpcServer {
     unpackRequest: (packed: Uint8Array) => Promise<Uint8Array>,
   ): AsyncGenerator<Uint8Array, void> {
     let timer = endAfter(reply, limits.grpcRequestMs, "no further request arrived in time");
-    const headersHeld = holding.bytes;
     const reading = {
       ...{ headers: () => headers, mostBytes: bounds.requestBytes, unpack: unpackRequest },
-      onKept: (bytes: number) => hold(holding, headersHeld + bytes),
+      onKept: (bytes: number) => hold(holding, bytes),
     };
     try {
       for await (const request of readMessages(stream, reading)) {

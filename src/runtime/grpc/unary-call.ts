@@ -68,7 +68,7 @@ export class UnaryCall implements GrpcCall {
   serve(method: UnaryMethod): void {
     const { asking, requestBytes, clock } = this.#deps;
     const { holding } = this.#held;
-    const [awaited, headBytesHeld] = [asking.begin(this), holding.bytes];
+    const awaited = asking.begin(this);
     const pile = new Pile();
     let needed = 0;
     const fail = (thrown: unknown) => {
@@ -80,7 +80,7 @@ export class UnaryCall implements GrpcCall {
       if (this.#isOver || (needed > 0 && pile.size >= needed)) return;
       pile.add(chunk);
       try {
-        hold(holding, headBytesHeld + pile.kept);
+        hold(holding, pile.kept);
         if (needed === 0 && pile.size >= headBytes) needed = frameBytes(pile.whole(), requestBytes);
       } catch (thrown) {
         fail(thrown);
