@@ -7,7 +7,7 @@ import {
   readAddressRange,
 } from "../../market/address-range.ts";
 import { ProviderError } from "../../runtime/errors.ts";
-import { fieldsOf, listOf, recordsOf, textOf } from "../json-fields.ts";
+import { conditionHolds, fieldsOf, listOf, recordsOf, textOf } from "../json-fields.ts";
 import type { KubeObject } from "../kube.ts";
 import type { Labels } from "./lease-labels.ts";
 
@@ -71,8 +71,7 @@ export function readPool({ metadata: { name }, ...object }: KubeObject): MetalLb
 export function isReadyController({ metadata: { labels = {}, deletionTimestamp }, ...pod }: KubeObject): boolean {
   const isController = ["component", "app.kubernetes.io/component"].some((label) => labels[label] === "controller");
   if (!isController || deletionTimestamp !== undefined) return false;
-  const conditions = recordsOf(fieldsOf(pod["status"])["conditions"]);
-  return conditions.some(({ type, status }) => type === "Ready" && status === "True");
+  return conditionHolds(fieldsOf(pod["status"])["conditions"], "Ready");
 }
 
 function readIfRange(value: unknown): AddressRange[] {
