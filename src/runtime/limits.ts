@@ -452,8 +452,6 @@ export const limits = {
   kubeWholeCallMs: 2 * minute,
   /** An answer: 500 objects of 100 KB; most are a tenth of that. */
   kubeAnswerBytes: 64 * 1024 * 1024,
-  /** What is read of a refused command; all that is refused with it are words. */
-  kubeRefusalBytes: 64 * 1024,
   /** What is kept of a refusal: a sentence or two, and of what was wrong the first few things. */
   kubeReasonChars: 2_000,
   kubeCauses: 20,
@@ -534,14 +532,6 @@ export const limits = {
   kubePieceBytes: 8 * 1024,
   /** What Node takes from a connection at once. More would be held of each that is paused, and of what is longer than a piece. */
   kubeReadBytes: 8 * 1024,
-  /** One message of an exec: the server cuts output into pieces of 32 KiB. */
-  kubeExecMessageBytes: 1024 * 1024,
-  /** And so are we to cut the input: the server's buffers for it are of this size. */
-  kubeExecPieceBytes: 32 * 1024,
-  /** Of each output of an exec, held for its reader: who reads one alone misses no end for a few words on the other. */
-  kubeExecAheadBytes: 16 * 1024,
-  /** An exec over a quiet line is asked so often whether it still lives. */
-  kubePingMs: 20 * second,
 
   /** Events written a minute, by one process: a thousand nodes in trouble are told within twenty minutes. */
   eventsPerMinute: 60,
@@ -1150,9 +1140,6 @@ export const limits = {
   streamPingMs: 10 * second,
   /** And who has left while a command takes none of his input is known to be gone after two of these. */
   streamBeatMs: second,
-  /** Of what a tenant sends, read before the frame before it is taken: what the network's CLI sends of 64 KB. */
-  streamFramesAhead: 16,
-  streamBytesAhead: 64 * 1024,
   /** Of frames that are written together: a TLS record, and what waits for each of many slow readers, twice with its encryption. */
   streamPieceBytes: 16 * 1024,
   /**

@@ -12,6 +12,8 @@ import { createTokenBucket } from "../../runtime/token-bucket.ts";
 import { bufferBytes, createFrameMeter, smallBytes } from "./frame-meter.ts";
 import type { TenantStream } from "./tenant-stream.ts";
 
+/** Read before the previous frame is taken: 64 KiB as the network's CLI sends them. */
+const [framesAhead, bytesAhead] = [16, 64 * 1024];
 /** Of one message that is not whole: the largest one, and as much again for the pieces that it comes in. */
 const unfinishedBytes = 2 * limits.streamFrameBytes;
 /** Control frames and small ones that no command takes: clients ping a few times a minute. */
@@ -66,7 +68,7 @@ export function readInput({ webSocket, socket, holding, clock, onExcess, onFailu
   }
 
   function readOrNot(): void {
-    if (waiting.length >= limits.streamFramesAhead || waitingBytes >= limits.streamBytesAhead) webSocket.pause();
+    if (waiting.length >= framesAhead || waitingBytes >= bytesAhead) webSocket.pause();
     else webSocket.resume();
   }
 

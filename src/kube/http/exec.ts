@@ -1,7 +1,6 @@
 /** Runs a command in a container over a WebSocket (v5.channel.k8s.io): one byte for the channel, then its bytes. */
 import { Readable, Writable } from "node:stream";
 import { WebSocket } from "ws";
-import { limits } from "../../runtime/limits.ts";
 import { parseJson } from "../../runtime/parse-json.ts";
 import { connectionError, malformedAnswer, type Operation, type Peer, refusalError } from "../client/refusal.ts";
 import type { ExecOptions, ExecSession, ObjectAt } from "../kube.ts";
@@ -12,6 +11,9 @@ const channels = { stdin: 0, stdout: 1, stderr: 2, status: 3, resize: 4, close: 
 
 /** The fifth version can end the input alone; with the fourth the command is never told that no more comes. */
 const protocols = ["v5.channel.k8s.io", "v4.channel.k8s.io"];
+
+/** Of each output, held for its reader: a reader of one alone still learns that the other has ended after a few words. */
+const aheadBytes = 16 * 1024;
 
 export function exec(at: ObjectAt, options: ExecOptions, deps: PodSocketDeps): Promise<ExecSession> {
   const request = { verb: "exec in", at, path: `exec?${execQuery(options)}`, protocols };
@@ -81,7 +83,7 @@ async function exitCodeOf(bytes: Buffer, asked: Operation, peer: Peer): Promise<
 
 /** A reader that is slow slows the command down, as a pipe would. Both outputs come one after the other, so one that is not read holds up the other. */
 function output(socket: WebSocket): Readable {
-  return new Readable({ highWaterMark: limits.kubeExecAheadBytes, read: () => socket.resume() });
+  return new Readable({ highWaterMark: aheadBytes, read: () => socket.resume() });
 }
 
 function deliver(stream: Readable, bytes: Buffer, socket: WebSocket): void {

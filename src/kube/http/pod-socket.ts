@@ -11,6 +11,15 @@ import type { CallOptions, ObjectAt } from "../kube.ts";
 import type { AgentPool } from "./agents.ts";
 import type { Access, Credentials } from "./credentials.ts";
 
+/** Of one message from the server, which sends output in pieces of 32 KiB. */
+const messageBytes = 1024 * 1024;
+/** The size of the server's buffers for input. */
+const pieceBytes = 32 * 1024;
+/** Read of an error response: a message and its causes. */
+const errorBytes = 64 * 1024;
+/** Between pings on a connection without messages. */
+const pingMs = 20_000;
+
 export interface PodSocketDeps {
   readonly credentials: Credentials;
   readonly agents: Pick<AgentPool, "at">;
@@ -45,7 +54,7 @@ export async function openPodSocket<T>(
     // Of a connection that is paused nothing more is read: Node would else take 64 KB ahead of every slow reader.
     agent: agents.at(access).streams,
     headers: authorization,
-    maxPayload: limits.kubeExecMessageBytes,
+    maxPayload: messageBytes,
     perMessageDeflate: false,
   });
   const used = use(socket, asked, access);
@@ -73,10 +82,10 @@ export function sendPieces(
   bytes: Buffer,
   done: (error?: Error | null) => void,
 ): void {
-  const pieces = Math.max(1, Math.ceil(bytes.length / limits.kubeExecPieceBytes));
+  const pieces = Math.max(1, Math.ceil(bytes.length / pieceBytes));
   for (let piece = 0; piece < pieces; piece += 1) {
-    const from = piece * limits.kubeExecPieceBytes;
-    const message = Buffer.concat([Buffer.of(channel), bytes.subarray(from, from + limits.kubeExecPieceBytes)]);
+    const from = piece * pieceBytes;
+    const message = Buffer.concat([Buffer.of(channel), bytes.subarray(from, from + pieceBytes)]);
     const isLast = piece === pieces - 1;
     socket.send(message, (error) => isLast && done(error ?? null));
   }
@@ -92,7 +101,7 @@ function opened(socket: WebSocket, asked: Operation, access: Access, credentials
       if (status === 401) credentials.refused();
       let body = "";
       response.setEncoding("utf8").on("data", (text: string) => {
-        if (body.length < limits.kubeRefusalBytes) body += text;
+        if (body.length < errorBytes) body += text;
       });
       response.on("close", () => {
         reject(refusalError({ status, headers, body }, asked, access));
@@ -120,8 +129,8 @@ function keepAlive(socket: WebSocket, clock: Clock): void {
     // While we do not read, an answer cannot be heard either.
     heard = socket.isPaused;
     socket.ping();
-    timer = clock.timer(limits.kubePingMs, beat);
+    timer = clock.timer(pingMs, beat);
   }
   socket.on("close", () => timer?.cancel());
-  timer = clock.timer(limits.kubePingMs, beat);
+  timer = clock.timer(pingMs, beat);
 }
