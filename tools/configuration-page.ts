@@ -145,10 +145,9 @@ ${table(
 
 const otherVariables = `## Other variables
 
-- An unknown \`AP_…\` variable is refused when it is near the name of a setting, and otherwise named in a warning.
-- \`AKASH_…\` is shared with the chain's node, the tenants' tools and Kubernetes. A variable that is nearly the name of a setting
-  is refused as a typing error; those of the other tools and the links of Kubernetes services are left alone; any other
-  gets a warning.
+- An unknown \`AP_…\` or \`AKASH_…\` variable has no effect and gets a warning, with the most similar name of a setting.
+- \`AKASH_…\` is shared with the chain's node, the tenants' tools and Kubernetes: their variables, and the links of Kubernetes
+  services, get no warning.
 - \`AP_GATEWAY_IMPLEMENTATION\`, which the charts set, is taken for \`AP_GATEWAY_PROVIDER\`.
 - \`DEPLOYMENT_NETWORK_POLICIES_ENABLED\`, which the charts set without a prefix, has no effect: network policies stay on
   unless \`AP_DEPLOYMENT_NETWORK_POLICIES_ENABLED=false\` says otherwise.

@@ -1143,9 +1143,9 @@ export const limits = {
   /** Of frames that are written together: a TLS record, and what waits for each of many slow readers, twice with its encryption. */
   streamPieceBytes: 16 * 1024,
   /**
-   * For whom nothing could be written for so long is cut off, and so is who has not read a stream's end by then. That may be
-   * somebody who reads all the time: the kernel takes more when a third of its buffer is free, of up to 4 MB. This long, it is
-   * one with less than 3 KB/s. What waits for him meanwhile is little, and he counts among his tenant's streams.
+   * A client to which nothing could be written for so long is cut off, and so is one that has not read a stream's end by then. It
+   * may read all the time: the kernel takes more when a third of its buffer is free, of up to 4 MB. This long, it is one with less
+   * than 3 KB/s. What waits for it meanwhile is little; until the end it counts among its tenant's streams.
    */
   streamStalledMs: 10 * minute,
   /** From the end of a stream's rights to its close frame; and from there to the end of our half of its connection. */
