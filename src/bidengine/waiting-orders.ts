@@ -1,7 +1,7 @@
 /**
  * Orders that got a no, and what each waits for. When that changes they are looked at again, at a pace and the newest
- * first: on the network thousands of orders stay open that nobody wants any more, and those must not cost. Each failed decision
- * of an order makes it wait longer for the next: a new picture of the cluster comes every second and seldom changes the answer.
+ * first: on the network thousands of orders stay open that are abandoned, and those must not cost. Each failed decision of an
+ * order makes it wait longer for the next: a new snapshot of the cluster comes every second and seldom changes the answer.
  */
 import { growingPauseMs } from "../runtime/back-off.ts";
 import type { Clock, Timer } from "../runtime/clock.ts";

@@ -1,4 +1,4 @@
-/** `akash-provider lease`: close and reclaim end a lease, at once or after its tenant was told; the others have files of their own. */
+/** `akash-provider lease`: close and reclaim end a lease, at once or after its tenant's notice; the others have files of their own. */
 import { Command, Option } from "commander";
 import type { Told } from "../bidengine/questions.ts";
 import type { CloseReason } from "../chain/tx/closing.ts";

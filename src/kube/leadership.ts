@@ -45,7 +45,7 @@ export function createLeadership({ identity, ...at }: LeadershipOptions, { kube,
     if (own && (await written(kube.replace(kind, desired(own), options)))) return true;
     const live = await kube.get(kind, at, options);
     if (!live) {
-      // Deleted: who led may not know it yet, and makes it again or stops within its time. Only it need not wait.
+      // Deleted: the leader may not know it yet, and recreates it or stops within its time. Only the leader need not wait.
       if (seen?.version !== undefined && !leading) seen = { version: undefined, atMs: clock.monotonicMs() };
       if (seen && !leading && !isSilent()) return false;
       return written(kube.create(kind, desired(undefined), options));

@@ -29,7 +29,7 @@ export interface PriceRequest {
   readonly offer: Fits["offer"];
   /** The most that the order pays per block for all of it. */
   readonly most: DecCoin;
-  /** No new order: others are asked about first, and an answer of a moment ago will do. */
+  /** Not a new order: those are priced first, and for this one a price that is up to a minute old will do. */
   readonly isRecheck?: boolean | undefined;
 }
 

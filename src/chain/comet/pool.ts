@@ -27,7 +27,7 @@ import type { RpcTransport } from "./transport.ts";
 /** The newest block, as far as it is known. */
 export type ReportedHead = Pick<NodeStatus, "height" | "timeNs">;
 
-/** A report older than three rounds of probes says nothing about the present: the node hangs, or nobody probes. */
+/** A report older than three rounds of probes says nothing about the present: the node hangs, or probes have stopped. */
 const reportMs = 3 * limits.rpcProbeMs;
 
 interface PoolOptions {

@@ -50,7 +50,7 @@ export type Receipt =
    * something against it.
    */
   | { readonly kind: "taken"; readonly objection?: Refusal }
-  /** The application said no, or every node found it too large before it asked the application: then the codespace is `rpcCodespace`. */
+  /** The application said no, or every node found it too large for its mempool: then the codespace is `rpcCodespace`. */
   | ({ readonly kind: "refused" } & Refusal);
 
 /** No module of the chain bears this name. */

@@ -101,7 +101,7 @@ function ownersOf(uses: Iterable<SharedUse>): Map<string, Set<string>> {
   return owners;
 }
 
-/** What is known to keep it from working, whoever else it works for. */
+/** What is known to keep it from working, even if it works for other leases. */
 function causesOf({ owner, troubles, facts }: UnhealthyLease): SharedUse[] {
   const awaiting = troubles.filter(({ reason }) => reason === "VolumeNotBound" || reason === "NotReady");
   const { claims, workloads, rejection } = facts();

@@ -134,7 +134,7 @@ export function createHealthKeeper(deps: HealthDeps) {
     };
   }
 
-  /** What an operator should know of: not what merely starts. While nobody can look, what was known when one last could. */
+  /** What an operator should know of: not what merely starts. While the cluster cannot be read, what was known before. */
   function* alarms(): Iterable<readonly [string, readonly Trouble[]]> {
     const longAgoMs = (blindSinceMs ?? clock.now()) - limits.healthStartingMs;
     for (const [key, { troubles }] of judged) {

@@ -1,8 +1,9 @@
 /**
  * Adds up how long leases are unhealthy by their tenants' fault, over all our runs, and has those closed that never work. Only
- * what was seen counts: while chain or cluster are out of reach, and while we are not there, nothing is added. Once it works for as long as there is between two looks of the network's provider, all is forgotten; what
- * crashes a second after its start is ready for a second, and does not work. It begins anew where its tenant sends something
- * else, and with every replica that comes to work: they start one by one.
+ * what was observed counts: while chain or cluster are out of reach, and while we do not run, nothing is added. It is reset once
+ * the lease works for as long as there is between two checks of the network's provider: what crashes a second after its start is
+ * ready for a second, and does not work. It also begins anew where its tenant sends another manifest, and with every replica
+ * that comes to work: they start one by one.
  */
 import type { Journal } from "../../journal/journal.ts";
 import type { UnhealthRow } from "../../journal/unhealth.ts";

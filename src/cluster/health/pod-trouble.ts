@@ -118,7 +118,7 @@ function containerTrouble({ image, restarts, waiting, terminated, lastEnd }: Con
   return terminated["exitCode"] === undefined ? undefined : crashed(terminated, restarts);
 }
 
-/** How a container ended that nobody saw end: its node or its runtime went down. */
+/** Reasons of containers whose end was not observed: the node or the runtime went down. */
 const unseenEnds = new Set(["ContainerStatusUnknown", "Unknown"]);
 
 function crashed(end: Readonly<Record<string, unknown>>, restarts: number): PodTrouble {

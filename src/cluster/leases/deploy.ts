@@ -48,7 +48,7 @@ export interface DeployDeps {
   readonly log: Log;
 }
 
-/** Leases whose workloads shall have our newest pod templates, and who waits for that. */
+/** Leases whose workloads shall have our newest pod templates, each with the promise that its caller awaits. */
 export type Refreshes = Map<string, PromiseWithResolvers<void>>;
 
 export function createDeploy(deps: DeployDeps) {

@@ -23,7 +23,7 @@ export interface Credentials {
   readonly authorization: string | undefined;
   /** Every certificate that the client presented in the handshake, as DER; none where it did not, or was not asked to. */
   readonly certificates: readonly Uint8Array[];
-  /** The place that it came from (`placeOfSocket`): strangers of one place share what is set aside for strangers. */
+  /** The place that it came from (`placeOfSocket`): clients without a lease that have the same one share a limit. */
   readonly source: string;
 }
 

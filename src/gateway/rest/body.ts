@@ -55,7 +55,7 @@ function readBody(request: IncomingMessage, mostBytes: number, holding: Holding)
 
   request.on("data", take);
   request.once("end", () => resolve(bytes.subarray(0, size)));
-  // Nobody hears the answer then.
+  // The client is gone, so this answers no request.
   request.once("close", () => reject(new ProviderError("AKP_GATEWAY_CLIENT_GONE", {})));
   return promise;
 }

@@ -44,7 +44,7 @@ function duplexOf(socket: WebSocket, asked: Operation, access: Access): Duplex {
   });
   socket.on("error", (thrown) => duplex.destroy(connectionError(thrown, asked, access)));
   socket.on("close", () => duplex.push(null));
-  // Who opens it hears of a failure by `openPodSocket` first.
+  // A failure to open rejects the promise of `openPodSocket`.
   duplex.on("error", () => undefined);
   return duplex;
 }

@@ -46,7 +46,7 @@ interface MixedModels {
   readonly message?: string;
 }
 
-/** Kubernetes gives a pod any device of a name, so with several models under one name nobody knows which it gets. */
+/** Kubernetes gives a pod any device of a name, so with several models under one name it may get any of them. */
 function mixedModels(vendor: GpuVendor, node: WatchedNode, cards: readonly NamedGpu[]): MixedModels {
   const whole = cards.filter((card) => card.vendor === vendor && ownReason(card) === undefined);
   if (modelsOf(vendor, node, whole).length < 2) return { renamed: [], unclear: [] };
