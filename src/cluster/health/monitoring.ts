@@ -80,8 +80,6 @@ interface Unwell {
   readySinceMs: ReadonlyMap<string, number> | undefined;
 }
 
-export type Monitoring = ReturnType<typeof createMonitoring>;
-
 export function createMonitoring(deps: MonitoringDeps) {
   const { journal, limitMs, steadyMs, silentMs, counts, manifestOf, replicasOf, tryToWrite, close, clock } = deps;
   const confirmMs = Math.min(limits.healthConfirmMs, limitMs / 2);

@@ -10,7 +10,7 @@ export interface ProxyOptions {
   readonly trustedProxies?: readonly string[];
 }
 
-export interface ClientPlaces {
+interface ClientPlaces {
   sendsHeader(socket: Socket): boolean;
   /** Of a new connection, from the address that its proxy names or from its own. */
   place(socket: Socket, named?: string): void;

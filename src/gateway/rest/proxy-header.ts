@@ -4,7 +4,7 @@
  */
 import { isIP } from "node:net";
 
-export type ProxyHeader =
+type ProxyHeader =
   /** Without an address the connection is the proxy's own, as one of its health checks. */
   | { readonly kind: "header"; readonly length: number; readonly address: string | undefined }
   | { readonly kind: "unfinished" }
