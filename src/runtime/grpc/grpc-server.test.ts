@@ -245,3 +245,32 @@ test("compressed requests whose client has left are not unpacked", async (t) => 
   await realClock.yield();
   assert.ok(unpacked < calls.length / 2, `${unpacked} of ${calls.length}`);
 });
+
+test("what is held for the requests of a client that left is released, also where its method goes on reading them", async (t) => {
+  const budget = new ByteBudget({ perClient: 2 ** 20, total: 2 ** 20, assured: 0 });
+  const left = Promise.withResolvers<void>();
+  let read = 0;
+  const method: GrpcMethod = {
+    kind: "conversation",
+    async *answers(requests) {
+      for await (const _ of requests) {
+        read += 1;
+        await left.promise;
+      }
+      yield* [];
+    },
+  };
+  const clients = { of: () => "one", streams: 10, budget };
+  const { open } = await serve(t, method, realClock, { clients });
+  const { stream: request } = open(path, undefined);
+  request.on("error", () => undefined);
+  request.write(Buffer.concat(["one", "two", "three"].map((each) => frame(Buffer.from(each)))));
+  await eventually("its first request", () => read === 1 && budget.used > 0);
+  request.close();
+  await eventually("the end of the stream", () => budget.used === 0);
+  left.resolve();
+  await realClock.yield();
+  await eventually("the end of the method", () => read > 1);
+  await realClock.yield();
+  assert.equal(budget.used, 0);
+});

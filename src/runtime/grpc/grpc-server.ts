@@ -20,7 +20,7 @@ import { type CallEnds, countEnd, createCallEnds } from "./call-ends.ts";
 import { readMessages } from "./framing.ts";
 import { GrpcRefusal, type GrpcStatus, grpcCodes, late, statusOfThrown } from "./grpc-status.ts";
 import { type GrpcMethod, type GrpcMethods, serviceOf, type UnaryMethod } from "./methods.ts";
-import { createReply, type Reply, refuse, respondOnly } from "./reply.ts";
+import { createReply, isGone, type Reply, refuse, respondOnly } from "./reply.ts";
 import { type RequestHead, readHead } from "./request-head.ts";
 import { boundPings, keepHeartbeat } from "./session-care.ts";
 import { UnaryCall } from "./unary-call.ts";
@@ -203,7 +203,8 @@ export function createGrpcServer(options: GrpcServerOptions): GrpcServer {
     let timer = endAfter(reply, limits.grpcRequestMs, "no further request arrived in time");
     const reading = {
       ...{ headers: () => headers, mostBytes: bounds.requestBytes, unpack: unpackRequest },
-      onKept: (bytes: number) => hold(holding, bytes),
+      // Of a client that left nothing is held any more, though its requests may still be read.
+      onKept: (bytes: number) => isGone(stream) || hold(holding, bytes),
     };
     try {
       for await (const request of readMessages(stream, reading)) {
