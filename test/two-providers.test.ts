@@ -81,6 +81,25 @@ test("without the right to have a Lease a provider starts all the same and says 
   });
 });
 
+test("rights that are taken away while a Lease is in use make no second provider begin, nor the first one send on", async (t) => {
+  await onStage(t, async (stage, start) => {
+    const first = start("first");
+    const one = await first.ready;
+    const second = start("second");
+    await stage.until("the second waits", () => second.conditions().includes("Standby"));
+    for (const verb of ["get", "update"] as const) stage.cluster.faults.forbid(verb, kinds.lease);
+    await sleep(stage.clock, limits.leaderGiveUpMs + limits.leaderRenewMs);
+    assert.ok(!second.services().includes("chain"), "it neither follows nor sends");
+    const sent = one.chain.outbox.counts.broadcasts;
+    const order = await stage.post(1n);
+    await stage.until("a bid is filed", () => one.journal.read.intents.about(formatOrderId(order)).length > 0);
+    await stage.blocks(5);
+    assert.equal(one.chain.outbox.counts.broadcasts, sent);
+    assert.ok(first.conditions().includes("Standby"));
+    stage.cluster.faults.clear();
+  });
+});
+
 // Two whole providers on a chain; `npm test` leaves it at the alert on this condition.
 if (thorough) {
   test("outside a cluster bids of our key that another provider made are a condition at each of them", async (t) => {

@@ -37,7 +37,12 @@ export function createExclusiveService({ namespace, identity }: ExclusiveOptions
   lost.catch(() => undefined);
   let leadership: Leadership | undefined;
   let hasStarted = false;
-  /** Why no Lease can be had here at all. An installation that lacks the rights works as it did before there was one. */
+  /** Some provider has had the Lease, so that it keeps the others out. */
+  let isInUse = false;
+  /**
+   * Why no Lease can be had here at all. An installation that lacks the rights works as it did before there was one; where they
+   * are taken away later, another provider may have it.
+   */
   let unusable: ProviderError | undefined;
 
   const notOurs = (reason: string) => new ProviderError("AKP_PROVIDER_NOT_EXCLUSIVE", { lease, reason });
@@ -48,10 +53,10 @@ export function createExclusiveService({ namespace, identity }: ExclusiveOptions
         const live = await call;
         const holder = textOf(fieldsOf(live?.["spec"])["holderIdentity"]);
         if (hasStarted && holder && holder !== identity) lose(notOurs(`${holder} has it`));
-        if (live) unusable = undefined;
+        if (holder) [isInUse, unusable] = [true, undefined];
         return live;
       } catch (thrown) {
-        if (ProviderError.is(thrown, "AKP_KUBE_FORBIDDEN")) {
+        if (!isInUse && ProviderError.is(thrown, "AKP_KUBE_FORBIDDEN")) {
           unusable = thrown;
           begin();
         }
