@@ -123,6 +123,20 @@ test("a refresh that the API server rejects says why and changes nothing", async
   assert.equal(life.state(lease), "deployed");
 });
 
+test("a refresh of a lease that ends meanwhile ends with it", async (t) => {
+  const { stage, leases } = await deployed(t, 1);
+  const [lease] = leases as [LeaseId];
+  const life = await stage.start({ leases: { pullSecret: "mirror-creds" } });
+  await stage.until("known", () => keptOf(life, lease).length === 2);
+  stage.cluster.faults.refuse({ status: 500, verb: "patch", times: 2 });
+  const refreshed = assert.rejects(life.keeper.refresh(formatLeaseId(lease), new AbortController().signal), {
+    code: "AKP_LEASE_OVER",
+  });
+  stage.becomes(lease, "closed");
+  await life.step(lease);
+  await Promise.race([refreshed, stage.clock.advance(600_000).then(() => assert.fail("it still waits"))]);
+});
+
 /** As version 4efda58 wrote them: an account for every service, and no note of what a workload was made of. */
 async function madeBefore(stage: LeaseStage, lease: LeaseId): Promise<void> {
   const kube = stage.cluster.connect("akash-provider");

@@ -16,6 +16,7 @@ import type { Log } from "../../runtime/log.ts";
 import { done, type Outcome, recheck, stalled, waiting } from "../../runtime/outcome.ts";
 import type { LeasedAddresses } from "../addresses/leased-addresses.ts";
 import type { Hostnames } from "../hostnames/hostnames.ts";
+import type { Refreshes } from "./deploy.ts";
 import type { LeaseStates } from "./lease-states.ts";
 import type { LeaseTally } from "./lease-tally.ts";
 import type { LeaseTruth } from "./lease-truth.ts";
@@ -32,6 +33,7 @@ export interface TeardownDeps {
   readonly addresses: Pick<LeasedAddresses, "has"> & Released;
   readonly states: LeaseStates;
   readonly tally: LeaseTally;
+  readonly refreshes: Refreshes;
   readonly manifestNamespace: string;
   readonly clock: Clock;
   readonly log: Log;
@@ -44,7 +46,7 @@ const releaseWithinMs = 30_000;
 const tornDown = "torn down";
 
 export function createTeardown(deps: TeardownDeps) {
-  const { chain, journal, kube, live, hostnames, addresses, states, tally, clock, log } = deps;
+  const { chain, journal, kube, live, hostnames, addresses, states, tally, refreshes, clock, log } = deps;
 
   /** Of a lease that does not run, by the mirror. */
   async function end(truth: LeaseTruth, signal: AbortSignal): Promise<Outcome> {
@@ -61,6 +63,8 @@ export function createTeardown(deps: TeardownDeps) {
     if (runs(lease)) return waiting("chain", "the chain has this lease, and the mirror does not yet");
     if (!lease) return freeze(key, `the chain has no such lease at height ${height}: namespace ${name} is left alone`);
     states.note(key, { state: "closing" });
+    const { state, closedOn } = lease;
+    refreshes.get(key)?.reject(new ProviderError("AKP_LEASE_OVER", { lease: key, state, closedOn }));
     try {
       return await takeDown(truth, lease, height, signal);
     } catch (thrown) {
