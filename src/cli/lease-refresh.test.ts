@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { createVirtualClock } from "../runtime/clock.ts";
+import { ProviderError } from "../runtime/errors.ts";
 import { refreshLeases } from "./lease-refresh.ts";
 
 const healthy = { state: "healthy", services: [], troubles: [] } as const;
@@ -46,6 +47,23 @@ test("leases are refreshed a few at a time, the next when one is ready", async (
   assert.deepEqual([...begun.keys()], names);
   assert.equal(most(), 2);
   assert.equal(shown.filter((line) => line.endsWith(": ready")).length, 5);
+});
+
+test("one of many that has ended meanwhile is left out", async () => {
+  const names = ["a", "b", "c"];
+  const { clock, begun, shown, deps } = stage(names, 0);
+  const refresh = async (lease: string) => {
+    if (lease === "a") throw new ProviderError("AKP_LEASE_OVER", { lease, state: "closed", closedOn: 9n });
+    await deps.refresh(lease);
+  };
+  const refreshed = refreshLeases(
+    names.map((each) => outdated(each)),
+    1,
+    { ...deps, refresh },
+  );
+  await Promise.all([refreshed, clock.advance(60_000)]);
+  assert.deepEqual([...begun.keys()], ["b", "c"]);
+  assert.ok(shown.includes("a: has ended"));
 });
 
 test("when a lease that was healthy does not come back, no other is begun", async () => {

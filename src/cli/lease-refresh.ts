@@ -69,7 +69,12 @@ export async function refreshLeases(chosen: readonly Line[], atOnce: number, dep
 
 async function refreshLease({ lease, kept = [], health }: Line, deps: RefreshDeps): Promise<void> {
   const { leases, refresh, clock, show } = deps;
-  await refresh(lease);
+  try {
+    await refresh(lease);
+  } catch (thrown) {
+    if (kept.length === 0 || !ProviderError.is(thrown, "AKP_LEASE_OVER")) throw thrown;
+    return show(`${lease}: has ended`);
+  }
   show(`${lease}: ${kept.length === 0 ? "has our newest pod templates" : `replacing the pods of ${kept.join(", ")}`}`);
   if (kept.length === 0) return;
   if (health?.state !== "healthy") return show(`${lease}: not waited for, it was not healthy before`);
