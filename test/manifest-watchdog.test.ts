@@ -141,6 +141,30 @@ quickTest(
   },
 );
 
+for (const what of ["outages", "restarts"]) {
+  quickTest(`${what} time and again postpone the end of a lease by their own time alone`, async (t) => {
+    const [longMs, everyMs] = [3 * resendGraceMs, 40_000];
+    await onManifestStage(t, async (stage) => {
+      const transport = faultTransport(stage.node.transport());
+      const parts = { timeoutMs: longMs, ...(what === "outages" && { nodes: () => [transport] }) };
+      let { stop } = await stage.running(parts);
+      const lease = await stage.leased(1n, wish);
+      for (let passedMs = 0; passedMs < 2 * longMs; passedMs += everyMs) {
+        await stage.pass(everyMs);
+        if (what === "restarts") {
+          await stop();
+          ({ stop } = await stage.running(parts));
+        } else {
+          transport.hangs = () => true;
+          await stage.pass(10_000);
+          transport.hangs = () => false;
+        }
+      }
+      assert.equal(await closedBy(stage, lease), 10_003);
+    });
+  });
+}
+
 quickTest("time in which no provider runs does not count, nor time in which the cluster cannot be read", async (t) => {
   const longMs = 1.5 * resendGraceMs;
   await onManifestStage(t, async (stage) => {

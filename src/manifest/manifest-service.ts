@@ -28,7 +28,7 @@ export interface ManifestOptions {
   readonly requireHost: boolean;
 }
 
-/** Left of every deadline after an outage: deployment tools retry within a minute. */
+/** Left of every deadline after an outage of at least that long: deployment tools retry within a minute. */
 export const resendGraceMs = 60_000;
 
 interface ManifestGround {

@@ -11,7 +11,10 @@ import { ProviderError } from "../runtime/errors.ts";
 interface MissedTimeDeps {
   readonly chain: Pick<Chain, "mirror" | "queries" | "status" | "resumedAt">;
   readonly journal: Pick<Journal, "durable">;
-  /** What is left of a deadline at least when manifests can be sent again. */
+  /**
+   * What is left of a deadline when manifests can be sent again, or as much as was missed if that is less: short outages, time and
+   * again, hold no lease for ever.
+   */
   readonly graceMs: number;
 }
 
@@ -52,7 +55,7 @@ export function createMissedTime({ chain, journal, graceMs }: MissedTimeDeps) {
     if (!isDue) return true;
     const byMs = missedMs;
     await journal.durable("manifest deadlines", ({ deadlines }) =>
-      deadlines.postpone(manifestDeadline, byMs, nowMs + graceMs),
+      deadlines.postpone(manifestDeadline, byMs, nowMs + Math.min(byMs, graceMs)),
     );
     missedMs -= byMs;
     return true;
