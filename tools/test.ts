@@ -62,8 +62,8 @@ const skipped: string[] = [];
 // One file may take this long; a promise that never settles would else hold up everything for ever. A real cluster takes its
 // time to start and end pods.
 const timeout = (soak ? 120 : lab || long ? 20 : 5) * 60_000;
-// Node would leave one core idle; and most tests of whole programs wait for a process, a clock or the lab.
-const concurrency = availableParallelism() + 3;
+// Node would leave one core idle, and tests of whole programs often wait for a process or a clock. The lab has work of its own.
+const concurrency = availableParallelism() + (lab ? 1 : 3);
 const isWhole = words.length === 0 && !long && !soak && !lab;
 const isAlone = (path: string) => path.endsWith(".alone.test.ts");
 // Tests that only read and write objects need no control plane of their own.
