@@ -33,8 +33,9 @@ process.env["NODE_COMPILE_CACHE"] ??= cache;
 const longest = [
   ...["streams-load", "history", "bidengine-kill", "money-kill", "ip-crash", "money-history"],
   ...["program-demo", "tenant-commands", "alerts"],
-  ...["lab/inventory", "lab/lease", "lab/adoption.recorded", "lab/hostnames", "lab/slow-readers", "lab/kube-contract"],
-  ...["lab/lease-history", "lab/kube-faults", "lab/network-policy"],
+  // Tests of leases wait until the inventory has left the node.
+  ...["lab/inventory", "lab/hostnames", "lab/slow-readers", "lab/kube-faults", "lab/adoption.recorded", "lab/lease"],
+  ...["lab/kube-contract", "lab/lease-history", "lab/network-policy"],
 ].map((name) => `test/${name}.test.ts`);
 const rank = (path: string) => (longest.includes(path) ? longest.indexOf(path) : longest.length);
 

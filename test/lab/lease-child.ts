@@ -45,6 +45,8 @@ export interface LeaseTask {
   readonly ipOperatorPort: number;
   /** What the tenant sends as soon as it runs. */
   readonly sends?: { readonly deployment: DeploymentId; readonly body: string };
+  /** Whether it goes on until it has written an Event, which may take a while. */
+  readonly writesEvent?: true;
   /**
    * What it lives for: that a manifest has been brought to the cluster, that every lease was looked at and nothing is left to
    * do, that a lease is nowhere any more, or that it is told to stop.
@@ -62,8 +64,7 @@ const clock = realClock;
 const lookMs = 20;
 /** What concerns a lease. Whatever else the journal is told comes with time and blocks, and so do Events. */
 const counts = /^kube (?!.*events\.events)|^journal (manifest|lease)/;
-/** In which what was done is told to whoever looks with kubectl. */
-const tellsWithinMs = 60_000;
+const eventWithinMs = 60_000;
 
 process.once("message", (task: LeaseTask) => {
   live(task).catch((thrown: unknown) => {
@@ -89,7 +90,7 @@ async function live(task: LeaseTask): Promise<void> {
     if (task.until === "told") return;
     await send(task, manifests);
     await isSo(task.until, journal, () => provider.status().queues);
-    if (task.sends && !task.kill) await isTold(() => provider.status().queues);
+    if (task.writesEvent) await hasWrittenEvent(() => provider.status().queues);
     tell("done");
     stopping.abort();
   };
@@ -124,10 +125,10 @@ async function isSo({ lease, isSo }: Exclude<LeaseTask["until"], "told">, journa
   while (!look()) await sleep(clock, lookMs);
 }
 
-async function isTold(queues: Queues): Promise<void> {
-  const endMs = clock.monotonicMs() + tellsWithinMs;
-  const wasTold = () => (queues().find(({ name }) => name === "events")?.counts.outcomes.done ?? 0) > 0;
-  while (!wasTold() && clock.monotonicMs() < endMs) await sleep(clock, lookMs);
+async function hasWrittenEvent(queues: Queues): Promise<void> {
+  const endMs = clock.monotonicMs() + eventWithinMs;
+  const isWritten = () => (queues().find(({ name }) => name === "events")?.counts.outcomes.done ?? 0) > 0;
+  while (!isWritten() && clock.monotonicMs() < endMs) await sleep(clock, lookMs);
 }
 
 function createLabProvider(task: LeaseTask, onOpen: (house: House) => void) {

@@ -59,6 +59,7 @@ describe("the history of a lease in the lab", { skip: labIsMissing }, () => {
     await stage.live({
       sends: { deployment: won, body: bodyOf(failing) },
       until: { lease: keyOf(won), isSo: "deployed" },
+      writesEvent: true,
     });
     const history = () => historyOf(stage.dir, won);
     const running = await stage.start();

@@ -42,7 +42,7 @@ const blockMs = 300;
 /** Of a process that starts, brings a lease to where it should be, and ends, on a busy machine. */
 const lifeMs = 120_000;
 
-export type Life = Pick<LeaseTask, "sends" | "until">;
+export type Life = Pick<LeaseTask, "sends" | "until" | "writesEvent">;
 
 export interface LeaseStage {
   readonly queries: Queries;

@@ -77,7 +77,7 @@ describe("a lease in the lab", { skip: labIsMissing }, () => {
     const host = "web-7001.example.com";
     const first = leaseSdl({ host });
     const lease = await win(7001n, first);
-    await stage.live(sends(lease, first));
+    await stage.live({ ...sends(lease, first), writesEvent: true });
     await runningPod(lease, "web", webImage);
     const keeper = await runningPod(lease, "keeper", shellImage);
     assert.deepEqual(await claims(lease), ["Bound"]);
