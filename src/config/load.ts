@@ -42,7 +42,10 @@ export function loadConfig({ flags, env, readFile, program }: Inputs): LoadedCon
     const setting = settingsByFlag.get(flag);
     return setting !== undefined && isUsed(setting);
   };
-  const byFlag = new Map([...readEnvironment(env, isUsedFlag, readFile, findings), ...readFlags(flags, findings)]);
+  const byFlag = new Map([
+    ...readEnvironment(env, isUsedFlag, readFile, findings),
+    ...readFlags(flags, isUsed, findings),
+  ]);
   const userHome = env["HOME"] ?? "";
   const byKey = readFileOf(byFlag.get("provider-config"), userHome, readFile, findings);
   judgeInert(byFlag, findings);
@@ -52,7 +55,7 @@ export function loadConfig({ flags, env, readFile, program }: Inputs): LoadedCon
   return { ...resolved, warnings: findings.warnings };
 }
 
-function readFlags(flags: Flags, { problems }: Findings): Map<string, Given> {
+function readFlags(flags: Flags, isUsed: (setting: Setting) => boolean, { problems }: Findings): Map<string, Given> {
   const given = new Map<string, Given>();
   for (const [flag, value] of Object.entries(flags)) {
     if (value === undefined) continue;
@@ -65,7 +68,7 @@ function readFlags(flags: Flags, { problems }: Findings): Map<string, Given> {
       const variable = `AP_${variableOf(flag)}`;
       const hint = `Set ${variable}, or ${variable}_FILE to the path of a file that holds it.`;
       problems.push(invalidSetting(`flag --${flag}`, { name: flag, value: "given as a flag", reason, hint }));
-    } else {
+    } else if (isUsed(setting)) {
       given.set(flag, givenAt(`flag --${flag}`, flag, Array.isArray(value) ? value.join(",") : String(value)));
     }
   }
