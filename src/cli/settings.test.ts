@@ -5,8 +5,10 @@ import { type TestContext, test } from "node:test";
 import { Command } from "commander";
 import { temporaryFolder } from "../../test/folder.ts";
 import { addSettingOptions } from "../config/options.ts";
+import { connect } from "../journal/connection.ts";
 import { openJournal } from "../journal/open.ts";
 import { realClock } from "../runtime/clock.ts";
+import { ProviderError } from "../runtime/errors.ts";
 import { silentLog } from "../runtime/log.ts";
 import { takeSettings } from "./settings.ts";
 
@@ -51,4 +53,23 @@ test("a restart with any fault of provider.yaml uses its last good content, name
       assert.equal(values.hostUri, "https://provider.example.com");
     }
   }
+});
+
+test("the last good content is found in a journal that another version wrote", async (t) => {
+  const { dataDir, file } = await stoppedProvider(t);
+  const args = ["--data-dir", dataDir, "--provider-config", file];
+  const inJournal = (sql: string) => {
+    const connection = connect(join(dataDir, "journal.db"));
+    connection.exec(sql);
+    connection.close();
+  };
+  for (const version of [1, 1_000]) {
+    inJournal(`PRAGMA user_version = ${version}`);
+    assert.equal(takeOf(t, args).values.hostUri, "https://provider.example.com");
+  }
+  inJournal("DROP TABLE files");
+  assert.throws(
+    () => takeOf(t, args),
+    (thrown) => ProviderError.is(thrown, "AKP_SETTINGS_FILE_UNREADABLE"),
+  );
 });

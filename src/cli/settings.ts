@@ -10,8 +10,8 @@ import { givenFlags } from "../config/options.ts";
 import type { ReadFile } from "../config/problem.ts";
 import { checkPricing } from "../config/resolve.ts";
 import { type Config, liveSettings } from "../config/table.ts";
-import { openToRead } from "../journal/read-only.ts";
-import { type Clock, realClock } from "../runtime/clock.ts";
+import { readKeptFiles } from "../journal/read-only.ts";
+import type { Clock } from "../runtime/clock.ts";
 import { reasonOf } from "../runtime/errors.ts";
 import { createLog, type Log } from "../runtime/log.ts";
 import { createRedactor, type Redactor } from "../runtime/redact.ts";
@@ -59,12 +59,8 @@ function loadOrFallBack(
     return load(readText);
   } catch (thrown) {
     try {
-      const { read, close } = openToRead(dataDir(), realClock);
-      try {
-        return { ...load((path) => read.files.get(path) ?? readText(path)), rejected: reasonOf(thrown) };
-      } finally {
-        close();
-      }
+      const kept = readKeptFiles(dataDir());
+      return { ...load((path) => kept.get(path) ?? readText(path)), rejected: reasonOf(thrown) };
     } catch {
       // Without a journal, or where flags or variables are wrong too.
       throw thrown;

@@ -29,6 +29,17 @@ export function openToRead(dir: string, clock: Clock): JournalReader {
   }
 }
 
+/** The last good content of files that an operator edits, by path; from a journal of any version, which a start has yet to migrate. */
+export function readKeptFiles(dir: string): ReadonlyMap<string, string> {
+  const connection = connectToRead(join(dir, "journal.db"));
+  try {
+    const rows = connection.all<{ path: string; text: string }>("SELECT path, text FROM files")();
+    return new Map(rows.map(({ path, text }) => [path, text]));
+  } finally {
+    connection.close();
+  }
+}
+
 function connectToRead(path: string): Connection {
   try {
     accessSync(path, constants.R_OK);
