@@ -159,6 +159,19 @@ test("a command that needs the data directory only is not stopped by other setti
   assert.deepEqual([values.dataDir, warnings], ["/data", []]);
 });
 
+test("a command that needs the data directory only takes the default where another of its settings is wrong, and warns", () => {
+  const { values, sources, warnings } = loadConfig({
+    flags: {},
+    env: { HOME: "/root", AP_DATA_DIR: "/data", AP_TRACE: "maybe" },
+    readFile: (path) => raise(new Error(`${path} was read`)),
+    program: "ask",
+  });
+  assert.deepEqual([values.dataDir, values.trace, sources.trace], ["/data", false, "default"]);
+  assert.equal(warnings.length, 1);
+  assert.match(warnings[0] ?? "", /^environment AP_TRACE: trace cannot be "maybe": .*the default is used/);
+  assert.throws(() => loadConfig({ flags: { "data-dir": "" }, env: {}, readFile: String, program: "ask" }));
+});
+
 test("a flag that does not exist is refused with the nearest one", () => {
   assert.equal(refusal({ "bid-timout": "5m" }).advice, "Did you mean --bid-timeout?");
 });

@@ -25,7 +25,10 @@ interface Inputs {
   readonly flags: Flags;
   readonly env: Environment;
   readonly readFile: ReadFile;
-  /** Of its settings only, as diagnostics have to work while others are wrong; all others have no value then. */
+  /**
+   * Of its settings only; all others have no value then. Diagnostics have to work while settings are wrong: with "ask" only the data
+   * directory must be right.
+   */
   readonly program?: Program | undefined;
 }
 
@@ -50,7 +53,8 @@ export function loadConfig({ flags, env, readFile, program }: Inputs): LoadedCon
   const byKey = readFileOf(byFlag.get("provider-config"), userHome, readFile, findings);
   judgeInert(byFlag, findings);
   const givenFor = ({ flag = "", key = "" }: LiveSetting<unknown>) => byFlag.get(flag) ?? byKey.get(key);
-  const resolved = resolve(givenFor, isUsed, userHome, findings);
+  const mayDefault = ({ flag }: LiveSetting<unknown>) => program === "ask" && flag !== "data-dir";
+  const resolved = resolve(givenFor, { isUsed, mayDefault }, userHome, findings);
   refuse(findings.problems);
   return { ...resolved, warnings: findings.warnings };
 }

@@ -16,10 +16,16 @@ export interface Resolved {
 
 type GivenFor = (setting: LiveSetting<unknown>) => Given | undefined;
 
-/** A setting that is not used has no value, and no rule is applied to it. */
+interface Uses {
+  /** A setting that is not used has no value, and no rule is applied to it. */
+  isUsed(setting: LiveSetting<unknown>): boolean;
+  /** Whether an invalid value is replaced by the default, with a warning. */
+  mayDefault(setting: LiveSetting<unknown>): boolean;
+}
+
 export function resolve(
   givenFor: GivenFor,
-  isUsed: (setting: LiveSetting<unknown>) => boolean,
+  { isUsed, mayDefault }: Uses,
   userHome: string,
   findings: Findings,
 ): Resolved {
@@ -40,8 +46,13 @@ export function resolve(
       wrong.add(name);
       continue;
     }
-    const given = givenFor(setting);
-    const { value, problems } = given ? readGiven(setting, given, userHome) : readDefault(setting, surroundings);
+    let given = givenFor(setting);
+    let reading = given && readGiven(setting, given, userHome);
+    if (reading && reading.problems.length > 0 && mayDefault(setting)) {
+      findings.warnings.push(...reading.problems.map(({ message }) => `${message}; the default is used`));
+      given = reading = undefined;
+    }
+    const { value, problems } = reading ?? readDefault(setting, surroundings);
     values.set(name, value);
     sources.set(name, given?.source ?? "default");
     if (problems.length > 0) wrong.add(name);
