@@ -44,6 +44,9 @@ for (const definition of readDefinitions()) server.create(kinds.customResourceDe
 for (const name of [manifestNamespace, "akash-services"]) {
   server.create(kinds.namespace, { metadata: { name } }, "bench");
 }
+// Without a Lease the first copy waits before it leads.
+const released = { metadata: { name: "operator-hostname", namespace: "akash-services" }, spec: {} };
+server.create(kinds.lease, released, "bench");
 const brought = { metadata: { name: "akash-ingress-class" }, spec: { controller: "k8s.io/ingress-nginx" } };
 server.create(kinds.ingressClass, brought, "bench");
 const leases = Array.from({ length: wanted / hostsEach }, (_, at) => leaseOf((at % 100) + 1, at + 1));

@@ -666,7 +666,7 @@ test("of two copies one leads; when it dies the other takes over within seconds"
   });
   stage.lease(ann, hosts(host));
   stage.declare(host, ann);
-  await stage.settled(5_000);
+  await stage.settled(20_000);
   const [leader, other] = copies.toSorted((a, b) => Number(b.leadership.leading) - Number(a.leadership.leading));
   assert.ok(leader && other);
   assert.deepEqual([leader.leadership.leading, other.leadership.leading], [true, false]);

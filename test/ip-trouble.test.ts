@@ -187,6 +187,7 @@ test("who leads again looks at everything again", async (t) => {
   stage.cluster.server.create(kinds.namespace, { metadata: { name: "akash-services" } }, "test");
   await stage.life.stop();
   const options = { namespace: "akash-services", name: "operator-ip", identity: "one" };
+  stage.cluster.server.create(kinds.lease, { metadata: { name: options.name, namespace: options.namespace } }, "test");
   const life = stage.startOperator(undefined, (kube) =>
     createLeadership(options, { kube, clock: stage.clock, log: silentLog }),
   );

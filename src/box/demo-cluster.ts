@@ -79,6 +79,10 @@ export function createDemoCluster(deps: {
   const { server } = cluster;
   for (const definition of readDefinitions()) server.create(kinds.customResourceDefinition, definition, "demo");
   for (const name of Object.values(demoNamespaces)) server.create(kinds.namespace, { metadata: { name } }, "demo");
+  // Released, as operators that stopped leave them: without a Lease the first ones wait for a leader that may not know.
+  for (const name of ["operator-hostname", "operator-ip"]) {
+    server.create(kinds.lease, { metadata: { name, namespace: demoNamespaces.services }, spec: {} }, "demo");
+  }
   server.create(kinds.storageClass, beta3, "demo");
   server.create(kinds.runtimeClass, nvidia, "demo");
   return cluster;

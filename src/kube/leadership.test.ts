@@ -19,6 +19,8 @@ function openStage(t: Owner) {
   const cluster = createSimulatedCluster({ nodes: [] }, deps);
   t.after(() => cluster.close());
   cluster.server.create(kinds.namespace, { metadata: { name: at.namespace } }, "test");
+  // As a leader that stopped in order leaves it.
+  cluster.server.create(kinds.lease, { metadata: at, spec: { holderIdentity: "" } }, "test");
   const leaders = new Set<string>();
   let most = 0;
 
@@ -106,6 +108,48 @@ test("no second copy leads when the Lease is deleted, whenever that is, and the 
     assert.ok(cluster.server.get(kinds.lease, at));
     assert.deepEqual([[...leaders], most()], [["one"], 1]);
   }
+});
+
+test("a copy that starts while the Lease is deleted does not lead beside the leader, and says that it waits", async (t) => {
+  const { clock, cluster, leaders, start, most } = openStage(t);
+  start("one");
+  await clock.advance(1_000);
+  for (const [round, name] of ["two", "three", "four", "five"].entries()) {
+    await clock.advance(limits.leaderRenewMs + 1_200 * round);
+    cluster.server.delete(kinds.lease, at);
+    const { leadership } = start(name);
+    await clock.advance(1);
+    assert.match(leadership.waitingFor ?? "", /the Lease is missing/);
+    await clock.advance(limits.leaderDurationMs);
+    assert.deepEqual([[...leaders], most(), leadership.waitingFor], [["one"], 1, "one leads"]);
+  }
+});
+
+test("without any Lease the first copy leads once no other can, and with a released one at once", async (t) => {
+  const { clock, cluster, leaders, start } = openStage(t);
+  cluster.server.delete(kinds.lease, at);
+  const { stop } = start("one");
+  await clock.advance(limits.leaderDurationMs);
+  assert.deepEqual([...leaders], []);
+  await clock.advance(limits.leaderLookMs);
+  assert.deepEqual([...leaders], ["one"]);
+  await stop();
+  start("two");
+  await clock.advance(1);
+  assert.deepEqual([...leaders], ["two"]);
+});
+
+test("a leader whose Lease was deleted and made anew by another stops at its next renewal", async (t) => {
+  const { clock, cluster, leaders, start } = openStage(t);
+  const { leadership } = start("one");
+  await clock.advance(1_000);
+  const live = cluster.server.get(kinds.lease, at);
+  assert.ok(live);
+  cluster.server.delete(kinds.lease, at);
+  const spec = { ...(live["spec"] as object), holderIdentity: "a stranger" };
+  cluster.server.create(kinds.lease, { metadata: at, spec }, "test");
+  await clock.advance(limits.leaderRenewMs);
+  assert.deepEqual([[...leaders], leadership.waitingFor], [[], "a stranger leads"]);
 });
 
 test("when the leader dies and its Lease is deleted, another leads once that one must have stopped", async (t) => {
@@ -211,7 +255,7 @@ test("one without the namespace of its Lease says so, and leads when there is on
   cluster.server.delete(kinds.namespace, { name: at.namespace });
   await clock.advance(10_000);
   const { leadership } = start("one");
-  await clock.advance(1_000);
+  await clock.advance(limits.leaderDurationMs + limits.leaderLookMs);
   assert.match(leadership.waitingFor ?? "", /akash-services/);
   cluster.server.create(kinds.namespace, { metadata: { name: at.namespace } }, "test");
   await clock.advance(limits.leaderLookMs);

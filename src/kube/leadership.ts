@@ -24,6 +24,9 @@ interface LeadershipDeps {
   readonly log: Log;
 }
 
+/** Another copy wrote first: its own Lease, beside ours, or one in place of ours. */
+const slower = ["AKP_KUBE_EXISTS", "AKP_KUBE_CONFLICT", "AKP_KUBE_OTHER_UID"] as const;
+
 export type Leadership = ReturnType<typeof createLeadership>;
 
 export function createLeadership({ identity, ...at }: LeadershipOptions, { kube, clock, log }: LeadershipDeps) {
@@ -45,9 +48,7 @@ export function createLeadership({ identity, ...at }: LeadershipOptions, { kube,
     if (own && (await written(kube.replace(kind, desired(own), options)))) return true;
     const live = await kube.get(kind, at, options);
     if (!live) {
-      // Deleted: the leader may not know it yet, and recreates it or stops within its time. Only the leader need not wait.
-      if (seen?.version !== undefined && !leading) seen = { version: undefined, atMs: clock.monotonicMs() };
-      if (seen && !leading && !isSilent()) return false;
+      if (!leading && !isSilentSinceMissing()) return false;
       return written(kube.create(kind, desired(undefined), options));
     }
     const { resourceVersion: version } = live.metadata;
@@ -55,6 +56,15 @@ export function createLeadership({ identity, ...at }: LeadershipOptions, { kube,
     holder = textOf(fieldsOf(live["spec"])["holderIdentity"]) || undefined;
     if (holder !== undefined && holder !== identity && !isSilent()) return false;
     return written(kube.replace(kind, desired(live), options));
+  }
+
+  /** Where it was deleted, a leader that does not know that yet makes it again or stops within its time. */
+  function isSilentSinceMissing(): boolean {
+    if (!seen || seen.version !== undefined) {
+      seen = { version: undefined, atMs: clock.monotonicMs() };
+      log.info("waiting to lead, since the Lease is missing", { lease: at.name, ms: limits.leaderDurationMs });
+    }
+    return isSilent();
   }
 
   function isSilent(): boolean {
@@ -72,8 +82,7 @@ export function createLeadership({ identity, ...at }: LeadershipOptions, { kube,
     } catch (thrown) {
       // Another was quicker, or ours was deleted. Where nothing was ours, its namespace is missing: that is trouble.
       const wasDeleted = own !== undefined && ProviderError.is(thrown, "AKP_KUBE_NOT_FOUND");
-      const wasSlower = ProviderError.is(thrown, "AKP_KUBE_EXISTS") || ProviderError.is(thrown, "AKP_KUBE_CONFLICT");
-      if (!wasDeleted && !wasSlower) throw thrown;
+      if (!wasDeleted && !slower.some((code) => ProviderError.is(thrown, code))) throw thrown;
       own = undefined;
       return false;
     }
@@ -168,7 +177,9 @@ export function createLeadership({ identity, ...at }: LeadershipOptions, { kube,
     /** Why this copy does nothing, in words; undefined while it leads. */
     get waitingFor(): string | undefined {
       if (leading) return undefined;
-      return trouble ? trouble.message : `${holder ?? "no copy"} leads`;
+      if (trouble) return trouble.message;
+      if (seen && seen.version === undefined) return "the Lease is missing, and a leader may not have seen that yet";
+      return `${holder ?? "no copy"} leads`;
     },
     /**
      * Leads whenever it can, until the signal is aborted. `lead` begins anew each time; it ends when its signal says so, and

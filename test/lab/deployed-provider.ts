@@ -17,6 +17,7 @@ import { parseAddress } from "../../src/market/address.ts";
 import { formatLeaseId, type LeaseId } from "../../src/market/ids.ts";
 import { readSdl, type Sdl } from "../../src/market/sdl/sdl.ts";
 import { realClock } from "../../src/runtime/clock.ts";
+import { limits } from "../../src/runtime/limits.ts";
 import { eventually } from "../eventually.ts";
 import { temporaryFolder } from "../folder.ts";
 import { startIpOperator } from "../ip-operator.ts";
@@ -210,9 +211,12 @@ function forLab(object: KubeObject): KubeObject {
 async function isReady(): Promise<void> {
   const path = `/apis/apps/v1/namespaces/${namespace}/statefulsets/akash-provider`;
   const look = async () => (await read<{ status: { readyReplicas?: number } }>(path)).status.readyReplicas === 1;
-  await eventually("the provider to be ready", look, podStartsWithinMs).catch(async (error) => {
-    throw new Error(`${String(error)}; it said:\n${await kubectl(["logs", "--namespace", namespace, pod])}`);
-  });
+  // The first one finds no Lease and waits that long before it starts.
+  await eventually("the provider to be ready", look, podStartsWithinMs + limits.leaderDurationMs).catch(
+    async (error) => {
+      throw new Error(`${String(error)}; it said:\n${await kubectl(["logs", "--namespace", namespace, pod])}`);
+    },
+  );
 }
 
 function inPod(...command: string[]): Promise<string> {

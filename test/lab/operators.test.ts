@@ -10,6 +10,7 @@ import { kinds } from "../../src/kube/kinds.ts";
 import type { Kube, KubeObject } from "../../src/kube/kube.ts";
 import { leasedIp } from "../../src/kube/objects/leased-ip.ts";
 import { providerHost } from "../../src/kube/objects/provider-host.ts";
+import { limits } from "../../src/runtime/limits.ts";
 import { eventually } from "../eventually.ts";
 import { declarationOf } from "../ip-stage.ts";
 import { createOwner } from "../owner.ts";
@@ -105,12 +106,17 @@ describe("the operators in their pods", { skip: labIsMissing }, () => {
     await admin.apply(kinds.providerHost, providerHost(declared, to).object);
     await admin.apply(kinds.providerLeasedIp, leasedIp(declarationOf(lease, { externalPort }), to).object);
   }
+  /** The first copies find no Lease and wait before they lead. */
   const answers = (host: string, at?: string) =>
-    eventually(`${host} to answer`, async () => {
-      const { status, body } = await ask(host, at === undefined ? {} : { at });
-      if (status !== 200 || body !== "page") throw new Error(`${status} ${body}`);
-      return true;
-    });
+    eventually(
+      `${host} to answer`,
+      async () => {
+        const { status, body } = await ask(host, at === undefined ? {} : { at });
+        if (status !== 200 || body !== "page") throw new Error(`${status} ${body}`);
+        return true;
+      },
+      podStartsWithinMs + limits.leaderDurationMs,
+    );
 
   it("become ready and do their work; nothing is refused to them, and what they may do at home they need", async () => {
     for (const each of operators) await areReady(each, 1);
