@@ -96,7 +96,7 @@ export interface Inventory {
 }
 
 /** Why cards of several models of a vendor are not sold, where a pod may get any of them. */
-export const mixedReason = "its device plugin offers other models under the same name";
+export const mixedReason = "its device plugin offers other kinds under the same name";
 
 /** A card that is sick, or not sold as a card, cannot be given. */
 export function isForSale({ health, notSold }: NamedGpu): boolean {

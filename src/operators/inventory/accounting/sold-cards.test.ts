@@ -116,7 +116,7 @@ test("cards of two models under one resource name are not sold, and the models a
       type: "GpuMixed",
       message:
         "the nvidia device plugin offers h100 and t4 as nvidia.com/gpu, so a pod may get either and none is sold; use one " +
-        "model per node, or let the plugin's configuration (resources.gpus) give the others names of their own",
+        "kind per node, or let the plugin's configuration (resources.gpus) give the others names of their own",
     },
   ]);
   assert.match(look({ "nvidia.com/gpu": "2" }, [h100, unnamed]).conditions[0]?.message ?? "", /h100 and 10de:1cb1/);
@@ -140,4 +140,42 @@ test("cards of another model do no harm where the device plugin does not count t
     );
     assert.ok(conditions.every(({ type }) => type !== "GpuMixed"));
   }
+});
+
+const gpu = (deviceId: string, name: string, memorySize: string, kind = "PCIe"): NamedGpu => {
+  return { ...h100, address: `0000:${deviceId}:00.0`, deviceId, name, memorySize, interface: kind };
+};
+const [l4, l40s] = [gpu("27b8", "l4", "24Gi"), gpu("26b9", "l40s", "48Gi")];
+const [small, large] = [gpu("20b0", "a100", "40Gi", "SXM4"), gpu("20b2", "a100", "80Gi", "SXM4")];
+
+test("a resource name means the longest model that it contains, and of its kinds those that it names", () => {
+  const cases: [Devices, readonly NamedGpu[], readonly NamedGpu[]][] = [
+    [{ "nvidia.com/gpu": "1", "nvidia.com/l40s": "1" }, [l4, l40s], [l4]],
+    [
+      { "nvidia.com/gpu": "1", "nvidia.com/a100": "1" },
+      [gpu("2236", "a10", "24Gi"), large],
+      [gpu("2236", "a10", "24Gi")],
+    ],
+    [{ "nvidia.com/gpu": "1", "nvidia.com/a100-sxm4-80gb": "1" }, [small, large], [small]],
+  ];
+  for (const [devices, cards, expected] of cases) {
+    const { sold, conditions } = look(devices, cards);
+    assert.deepEqual([sold, conditions], [expected.map(({ address }) => address), []]);
+  }
+});
+
+test("GPUs of one model that differ in memory or interface are not sold under one resource name", () => {
+  const { sold, conditions } = look({ "nvidia.com/gpu": "2" }, [small, large]);
+  assert.deepEqual([sold, conditions.map(({ type }) => type)], [[], ["GpuMixed"]]);
+  assert.match(conditions[0]?.message ?? "", /offers a100 40Gi SXM4 and a100 80Gi SXM4 as nvidia\.com\/gpu/);
+  assert.equal(
+    look({ "nvidia.com/gpu": "2" }, [gpu("2331", "h100", "80Gi"), gpu("2330", "h100", "80Gi", "SXM5")]).sold.length,
+    0,
+  );
+  assert.equal(look({ "nvidia.com/gpu": "2" }, [small, { ...small, address: "0000:05:00.0" }]).sold.length, 2);
+});
+
+test("where a resource name may mean every GPU though others are counted, none is sold and a condition says so", () => {
+  const { sold, conditions } = look({ "nvidia.com/gpu": "1", "nvidia.com/a100": "1" }, [small, large]);
+  assert.deepEqual([sold, conditions.map(({ type }) => type)], [[], ["GpuMixed"]]);
 });

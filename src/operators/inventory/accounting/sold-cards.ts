@@ -46,28 +46,49 @@ interface MixedModels {
   readonly message?: string;
 }
 
-/** Kubernetes gives a pod any device of a name, so with several models under one name it may get any of them. */
+/** Kubernetes gives a pod any device of a name, so with several kinds under one name it may get any of them. */
 function mixedModels(vendor: GpuVendor, node: WatchedNode, cards: readonly NamedGpu[]): MixedModels {
   const whole = cards.filter((card) => card.vendor === vendor && ownReason(card) === undefined);
-  if (modelsOf(vendor, node, whole).length < 2) return { renamed: [], unclear: [] };
-  const names = node.gpuRenamed[vendor].map(plainWord);
-  const isRenamed = ({ name }: NamedGpu) => name !== undefined && names.some((each) => each.includes(plainWord(name)));
-  const [renamed, unclear] = [whole.filter(isRenamed), whole.filter((card) => !isRenamed(card))];
-  const models = modelsOf(vendor, node, unclear);
-  if (models.length < 2) return { renamed, unclear: [] };
+  if (kindsOf(vendor, node, whole).length < 2) return { renamed: [], unclear: [] };
+  let renamed = [...new Set(node.gpuRenamed[vendor].flatMap((name) => meantBy(plainWord(name), whole)))];
+  // One of these names means less than it seems to.
+  if (renamed.length === whole.length && node.gpuDevicesCounted[vendor] > 0n) renamed = [];
+  const unclear = whole.filter((card) => !renamed.includes(card));
+  const kinds = kindsOf(vendor, node, unclear);
+  if (kinds.length < 2) return { renamed, unclear: [] };
   const message =
-    `the ${vendor} device plugin offers ${models.join(" and ")} as ${pluginResources[vendor]}, so a pod may get either ` +
-    "and none is sold; use one model per node, or let the plugin's configuration (resources.gpus) give the others " +
+    `the ${vendor} device plugin offers ${kinds.join(" and ")} as ${pluginResources[vendor]}, so a pod may get either ` +
+    "and none is sold; use one kind per node, or let the plugin's configuration (resources.gpus) give the others " +
     "names of their own";
   return { renamed, unclear, message };
 }
 
-function modelsOf(vendor: GpuVendor, node: WatchedNode, cards: readonly NamedGpu[]): string[] {
+/** The GPUs of the longest model that the resource name contains: "l40s" means no l4. Of its kinds, those that it names, too. */
+function meantBy(resource: string, cards: readonly NamedGpu[]): readonly NamedGpu[] {
+  const named = (text = "") => text !== "" && resource.includes(plainWord(text));
+  const lengthOf = ({ name = "" }: NamedGpu) => plainWord(name).length;
+  const found = cards.filter(({ name }) => named(name));
+  const longest = Math.max(...found.map(lengthOf));
+  const ofModel = found.filter((card) => lengthOf(card) === longest);
+  // "a100-sxm4-40gb" where the registry says 40Gi.
+  const ofMemory = ofModel.filter(({ memorySize }) => named(memorySize?.replace("Gi", "G")));
+  const either = ofMemory.length > 0 ? ofMemory : ofModel;
+  const ofInterface = either.filter((card) => named(card.interface));
+  return ofInterface.length > 0 ? ofInterface : either;
+}
+
+/** A tenant may ask for a size of memory and an interface, too. */
+function kindsOf(vendor: GpuVendor, node: WatchedNode, cards: readonly NamedGpu[]): string[] {
   const named = cards.filter(({ name }) => name !== undefined);
   if (named.length === 0) return [];
   // Unnamed ones may be graphics of the processor or the board, which the plugin does not count.
   const counted = node.gpuDevicesCounted[vendor] > BigInt(named.length) ? cards : named;
-  return [...new Set(counted.map(({ name, vendorId, deviceId }) => name ?? `${vendorId}:${deviceId}`))];
+  return [...new Set(counted.map(kindText))];
+}
+
+/** "a100 80Gi SXM4" */
+function kindText({ name, memorySize, interface: kind, vendorId, deviceId }: NamedGpu): string {
+  return name === undefined ? `${vendorId}:${deviceId}` : [name, memorySize, kind].filter(Boolean).join(" ");
 }
 
 function plainWord(text: string): string {
