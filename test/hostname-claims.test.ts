@@ -87,14 +87,46 @@ test("a wildcard that nobody has proven keeps no name below it from who has prov
   stage.declare(host, ann);
   await stage.settled(5_000);
   assert.equal(stateText(operator.states.get(host)), "served healthy");
-  // Who came in first stays, though the wildcard is older.
-  records["_akash-challenge.example.com"] = ben.owner;
+});
+
+test("with proofs an exact name and another owner's wildcard are both served, each once it is proven", async (t) => {
+  const stage = openHostnameStage(t);
+  stage.lease(ben, hosts(wildcard));
+  stage.lease(ann, hosts(host));
+  const records: Record<string, string> = { "_akash-challenge.example.com": ben.owner };
+  const { operator } = stage.start({ resolveTxt: async (name) => [[records[name] ?? ""]] });
+  stage.declare(wildcard, ben);
+  stage.declare(host, ann);
+  await stage.settled(5_000);
+  const states = () => [wildcard, host].map((each) => stateText(operator.states.get(each)));
+  assert.deepEqual(states(), ["served healthy", "refused unknown: ProofMissing"]);
+  records[`_akash-challenge.${host}`] = ann.owner;
   await stage.settled(120_000);
-  assert.equal(stateText(operator.states.get(wildcard)), "refused unknown: HostnameInUse");
-  assert.equal(stateText(operator.states.get(host)), "served healthy");
-  stage.withdraw(host);
-  await stage.settled();
-  assert.equal(stateText(operator.states.get(wildcard)), "served healthy");
+  assert.deepEqual(states(), ["served healthy", "served healthy"]);
+  assert.deepEqual(namespacesOf(stage.routes()).sort(), [leaseNamespace(ann), leaseNamespace(ben)].sort());
+  // The wildcard's next lease is younger than the exact name.
+  stage.withdraw(wildcard);
+  await stage.settled(5_000);
+  stage.declare(wildcard, ben);
+  await stage.settled(5_000);
+  assert.deepEqual(states(), ["served healthy", "served healthy"]);
+});
+
+test("with proofs a wildcard within another owner's wildcard is in use", async (t) => {
+  const stage = openHostnameStage(t);
+  const inner = "*.a.example.com";
+  stage.lease(ben, hosts(wildcard));
+  stage.lease(ann, hosts(inner));
+  const records: Record<string, string> = {
+    "_akash-challenge.example.com": ben.owner,
+    "_akash-challenge.a.example.com": ann.owner,
+  };
+  const { operator } = stage.start({ resolveTxt: async (name) => [[records[name] ?? ""]] });
+  stage.declare(wildcard, ben);
+  await stage.settled(5_000);
+  stage.declare(inner, ann);
+  await stage.settled(120_000);
+  assert.equal(stateText(operator.states.get(inner)), "refused unknown: HostnameInUse");
 });
 
 test("a wildcard that is refused itself keeps nobody out, in whichever order they are looked at", async (t) => {

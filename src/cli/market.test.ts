@@ -9,6 +9,13 @@ test("the provider lets nobody have a name of the cluster's own domain, as the h
   assert.deepEqual(leasesOf(values).hosts.blockedHosts, ["www.example.com", ".k8s.internal"]);
 });
 
+test("whether host names are proven is what the hostname operator goes by too", () => {
+  for (const isProven of [true, false]) {
+    const { values } = loadConfig({ flags: { "hostname-proof": `${isProven}` }, env: {}, readFile: () => "" });
+    assert.equal(leasesOf(values).hosts.asksForProof, isProven);
+  }
+});
+
 test("nothing is bid before an ingress domain and the public host name are set", () => {
   const missing = (flags: Record<string, string>) =>
     bidEngineOf(loadConfig({ flags, env: {}, readFile: () => "" }).values).missingSettings;

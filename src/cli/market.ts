@@ -90,7 +90,10 @@ export function leasesOf(values: Config): LeaseOptions {
     clusterPublicHostname: values.clusterPublicHostname ?? "",
     pullSecret: values.dockerImagePullSecretsName,
     runtimeClass: deploymentRuntimeClass === "none" ? undefined : deploymentRuntimeClass,
-    hosts: { blockedHosts: blockedHostsOf(values), ingressDomain, staticHostDomain },
+    hosts: {
+      ...{ blockedHosts: blockedHostsOf(values), ingressDomain, staticHostDomain },
+      asksForProof: values.hostnameProof,
+    },
     addressSharing: values.ipSharing,
     network: networkSettings(values),
     monitor: {

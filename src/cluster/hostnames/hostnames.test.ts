@@ -216,6 +216,25 @@ test("a wildcard and a name below it are never of two owners; one owner may have
   assert.match(stage.hostnames.refusal(...refuse(ann, "*.example.com")) ?? "", /in use/);
 });
 
+test("where host names are proven, only names of the same kind overlap between owners", async (t) => {
+  const stage = await openStage(t, { asksForProof: true });
+  stage.want(ann, hosts("*.example.com", "www.example.com"));
+  await stage.settled();
+  for (const name of ["www.example.com", "*.example.com", "*.a.example.com"])
+    assert.match(stage.hostnames.refusal(...refuse(ben, name)) ?? "", /in use/);
+  assert.equal(stage.hostnames.refusal(...refuse(ben, "shop.example.com")), undefined);
+  stage.want(ben, hosts("shop.example.com"));
+  await stage.settled();
+  assert.deepEqual(holders(stage.objects(kinds.providerHost)), {
+    "*.example.com": formatLeaseId(ann),
+    "shop.example.com": formatLeaseId(ben),
+    "www.example.com": formatLeaseId(ann),
+  });
+  stage.want(ann, undefined);
+  await stage.settled();
+  assert.equal(stage.hostnames.refusal(...refuse(ann, "*.example.com")), undefined);
+});
+
 test("a transfer gives the asked-for names to the other lease in the same objects", async (t) => {
   const stage = await openStage(t);
   const objects = () => stage.objects(kinds.providerHost);

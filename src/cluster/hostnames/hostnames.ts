@@ -17,6 +17,8 @@ import type { HostWanted } from "./hosts-wanted.ts";
 export interface HostnameSettings extends HostRules {
   /** Where the custom resources of all leases are kept. */
   readonly manifestNamespace: string;
+  /** Whether the hostname operator serves a name only once its owner has proven it in the DNS. */
+  readonly asksForProof?: boolean;
 }
 
 interface HostnameDeps extends Pick<DeclarationDeps<never>, "kube" | "provider"> {
@@ -59,12 +61,17 @@ export function createHostnames({ kube, provider, settings, clock }: HostnameDep
     return blockedText(host, settings);
   }
 
-  /** The names that could be meant by a request for this one as well. */
+  /** The names that two owners may not have beside this one. A proven exact name goes before a wildcard: both may be had. */
   function* overlapping(host: string): Iterable<string> {
+    const { asksForProof } = settings;
     yield host;
-    if (!isWildcard(host)) return yield* wildcardsOver(host);
-    for (const { subject } of declarations.holders()) if (hostsOverlap(subject, host)) yield subject;
-    for (const other of allowed.keys()) if (hostsOverlap(other, host)) yield other;
+    if (!isWildcard(host)) {
+      if (!asksForProof) yield* wildcardsOver(host);
+      return;
+    }
+    const overlaps = (name: string) => hostsOverlap(name, host) && (isWildcard(name) || !asksForProof);
+    for (const { subject } of declarations.holders()) if (overlaps(subject)) yield subject;
+    for (const other of allowed.keys()) if (overlaps(other)) yield other;
   }
 
   function isOthers(host: string, owner: string): boolean {

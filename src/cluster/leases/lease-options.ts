@@ -1,15 +1,15 @@
 /** What the operator's settings say of leases. */
 import type { ObjectSettings } from "../../kube/objects/lease-workload.ts";
-import type { HostRules } from "../../market/host-rules.ts";
 import type { AddressSharing } from "../addresses/addresses-wanted.ts";
 import type { MonitorOptions } from "../health/monitoring.ts";
+import type { HostnameSettings } from "../hostnames/hostnames.ts";
 import type { StaticHosts } from "../hostnames/hosts-wanted.ts";
 import type { NetworkSettings } from "../network/watched-network.ts";
 
 export interface LeaseOptions extends Omit<ObjectSettings, "overcommit" | "policies"> {
   /** Where the custom resources of all leases are; it must exist. */
   readonly manifestNamespace: string;
-  readonly hosts: Pick<HostRules, "blockedHosts" | "ingressDomain"> & StaticHosts;
+  readonly hosts: Pick<HostnameSettings, "blockedHosts" | "ingressDomain" | "asksForProof"> & StaticHosts;
   readonly addressSharing: AddressSharing;
   readonly network: NetworkSettings;
   /** When a lease that does not work is closed. */

@@ -64,8 +64,8 @@ export const ingressGroup = group({
     }),
     hostnameProof: setting("hostname-proof", onOff, {
       default: "false",
-      usedBy: hostnames,
-      doc: "Serve a host name that is not below --deployment-ingress-domain only once the DNS has its owner's address in a TXT record of _akash-challenge.<host name>.",
+      usedBy: both,
+      doc: "Serve a host name that is not below --deployment-ingress-domain only once the DNS has its owner's address in a TXT record of _akash-challenge.<host name>; then one owner may have a wildcard and another an exact name below it.",
     }),
     hostnameProbe: optional("hostname-probe", endpoint, {
       usedBy: hostnames,

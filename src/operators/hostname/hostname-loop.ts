@@ -5,6 +5,7 @@
 import { kinds, resourceOf } from "../../kube/kinds.ts";
 import type { Kube } from "../../kube/kube.ts";
 import { providerHostName } from "../../kube/objects/provider-host.ts";
+import { isWildcard } from "../../market/host-names.ts";
 import type { HostRules } from "../../market/host-rules.ts";
 import type { Clock } from "../../runtime/clock.ts";
 import { ProviderError, reasonOf } from "../../runtime/errors.ts";
@@ -141,6 +142,8 @@ export function createHostnameLoop(deps: HostnameLoopDeps) {
   /** What is refused and has nothing keeps nobody out: else whoever asks first, and proves nothing, would have it. */
   function* claims(host: string): Iterable<DeclaredHost> {
     for (const other of cluster.overlapping(host)) {
+      // A proven exact name goes before a wildcard, in every controller: both are served.
+      if (proofs && isWildcard(other.key) !== isWildcard(host)) continue;
       const known = states.get(other.key);
       const isRefused = known?.state === "refused" && known.namespace === other.says?.namespace;
       if (!isRefused || isServed(other)) yield other;
