@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { aGroup, tenant } from "../../../test/a-decision.ts";
 import { parseAddress } from "../../market/address.ts";
-import { createVirtualClock } from "../../runtime/clock.ts";
+import { createVirtualClock, realClock } from "../../runtime/clock.ts";
 import { limits } from "../../runtime/limits.ts";
 import { createScreener, type OfferedScreen, ScreeningBusy } from "./screener.ts";
 
@@ -48,4 +48,25 @@ test("no more run at once than are let, and beyond those that wait others are se
   ended.resolve(decision);
   assert.equal((await Promise.all(all)).length, accounts);
   assert.equal(most, limits.screeningsAtOnce);
+});
+
+test("between screenings that came at once the event loop serves others", async () => {
+  const accounts = limits.screeningsWaiting;
+  let decided = 0;
+  const screen = createScreener(
+    {
+      async screenBetweenOrders() {
+        decided += 1;
+        return decision;
+      },
+    },
+    createVirtualClock(),
+  );
+  const all = Array.from({ length: accounts }, (_, n) => screen(`akash1${n}` as typeof owner, aGroup(), signal));
+  for (let [turn, before] = [0, 0]; decided < accounts; turn++, before = decided) {
+    assert.ok(turn < 10 * accounts, "not all are decided");
+    await realClock.yield();
+    assert.ok(decided - before <= limits.screeningsAtOnce, `${decided - before} in one turn of the event loop`);
+  }
+  await Promise.all(all);
 });
