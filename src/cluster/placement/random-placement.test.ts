@@ -141,21 +141,24 @@ test("with more of what a misfit names for one replica, it fits", () => {
 });
 
 test("the search limit loses at most one in a thousand of the groups that a search without it places", () => {
-  const total = counts(1_000, 10_000);
-  const lost = { bounded: 0, small: 0 };
+  const total = counts(300, 10_000);
+  const lost = { bounded: 0, tenth: 0 };
   let feasible = 0;
   for (let seed = 0; feasible < total; seed += 1) {
     const sample = plantedCase(createSeededRandom(5_000_000 + seed));
-    const bounded = placeOf(sample);
-    const isCut = !bounded.fits && bounded.isLimited;
-    const full = isCut ? placeOf(sample, { steps: 40 * searchSteps }) : bounded;
-    if (!full.fits) continue;
+    const fitsWithin = (steps: number) => placeOf(sample, { steps }).fits;
+    const isInTenth = fitsWithin(searchSteps / 10);
+    const isInBound = isInTenth || fitsWithin(searchSteps);
+    if (!isInBound && !fitsWithin(Number.POSITIVE_INFINITY)) continue;
     feasible += 1;
-    lost.bounded += Number(!bounded.fits);
-    lost.small += Number(!placeOf(sample, { steps: searchSteps / 10_000 }).fits);
+    lost.bounded += Number(!isInBound);
+    lost.tenth += Number(!isInTenth);
   }
   assert.ok(lost.bounded <= feasible / 1_000, `${lost.bounded} of ${feasible} lost`);
-  assert.ok(lost.small > feasible / 10, `${lost.small} of ${feasible} are lost in a ten-thousandth of the steps`);
+  assert.ok(
+    lost.tenth > feasible / 1_000,
+    `a tenth of the steps loses ${lost.tenth} of ${feasible}: the cases prove little`,
+  );
 });
 
 function placeOf(sample: Case, options: PlaceOptions = {}): Fit {
@@ -164,18 +167,20 @@ function placeOf(sample: Case, options: PlaceOptions = {}): Fit {
 
 /** A cluster made around a placement, so that one exists: nodes have what their replicas take, and little more. */
 function plantedCase(random: Random): Case {
-  const isMixed = random.int(2) === 0;
-  const kinds = Array.from({ length: 12 }, (_, at) => `m${at}`);
+  // Pairs that take any of many models are the most work: the search tries each model of one with each of the others.
+  const isPairs = random.int(3) === 0;
+  const isMixed = isPairs || random.int(2) === 0;
+  const kinds = Array.from({ length: isPairs ? 30 : 12 }, (_, at) => `m${at}`);
   const nodes = Array.from({ length: 2 + random.int(isMixed ? 3 : 11) }, () => {
-    const own = isMixed || random.int(4) > 0 ? kinds.filter(() => random.int(isMixed ? 2 : 8) === 0) : [];
+    const own = isMixed || random.int(4) > 0 ? kinds.filter(() => random.int(8) < (isPairs ? 6 : isMixed ? 4 : 1)) : [];
     return { cpu: 0, memory: 0, gpus: new Map(own.map((kind) => [kind, 0])) };
   });
   const plans: Plan[] = [];
-  for (let left = random.int(3) > 0 ? 6 : 14; left > 0 && plans.length < 8; ) {
-    const model = kinds.filter((kind) => nodes.some(({ gpus }) => gpus.has(kind)))[random.int(4)];
-    const gpus = model !== undefined && random.int(4) > 0 ? 1 + random.int(2) : 0;
-    const others = random.int(2) === 0 ? ["*"] : kinds.filter(() => random.int(3) === 0);
-    const count = 1 + random.int(Math.min(left, 4));
+  for (let left = isPairs || random.int(3) > 0 ? 6 : 14; left > 0 && plans.length < 8; ) {
+    const model = kinds.filter((kind) => nodes.some(({ gpus }) => gpus.has(kind)))[random.int(isPairs ? 20 : 4)];
+    const gpus = model !== undefined && (isPairs || random.int(4) > 0) ? 1 + random.int(2) : 0;
+    const others = isPairs || random.int(2) === 0 ? ["*"] : kinds.filter(() => random.int(3) === 0);
+    const count = isPairs ? 2 : 1 + random.int(Math.min(left, 4));
     const plan = { ...{ count, gpus, disk: 1, classes: [] }, cpu: 1 + random.int(8), memory: 1 + random.int(8) };
     plans.push({ ...plan, models: gpus > 0 && model !== undefined ? [...others, model] : [] });
     left -= count;
