@@ -3,13 +3,17 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 import type { Pricing } from "../src/bidengine/pricing/pricing.ts";
+import { place } from "../src/cluster/placement/place.ts";
+import { openRoom } from "../src/cluster/placement/room.ts";
 import { parseDecCoin } from "../src/market/coin.ts";
+import type { GroupSpec } from "../src/market/group-spec.ts";
 import { type BidId, formatOrderId, parseOrderId } from "../src/market/ids.ts";
+import { sleep } from "../src/runtime/clock.ts";
 import { reasonOf } from "../src/runtime/errors.ts";
 import { untilAborted } from "../src/runtime/lifecycle.ts";
-import { fixedPricing, groupOfCards, groupOfCpus, onBidStage, smallGroup } from "./bid-stage.ts";
+import { fixedPricing, groupOfCards, groupOfCpus, onBidStage, type Sound, smallGroup } from "./bid-stage.ts";
 import { temporaryFolder } from "./folder.ts";
-import { cards } from "./placement-samples.ts";
+import { cards, cluster, sampleNode } from "./placement-samples.ts";
 import { runs } from "./runs.ts";
 
 test("an order is bid on, won, and its capacity handed over to the lease", async (t) => {
@@ -287,6 +291,25 @@ test("a pause that is planned does not end one that holds, and does not count be
     await one.engine.pause("a new rack", laterMs());
     assert.doesNotMatch(one.detail(), /^paused/);
     await stage.until("a bid", async () => (await stage.queries.bid(one.bidOn(order))).value !== undefined);
+  });
+});
+
+test("why says that the search limit was reached, and each time it was the order waits twice as long", async (t) => {
+  const room = openRoom(cluster([sampleNode("one")]));
+  const fit = ({ units }: GroupSpec) => place(room, units, { steps: 1 });
+  await onBidStage(t, async (stage) => {
+    const plant = ({ capacity, ...sound }: Sound) => ({ ...sound, capacity: Object.assign(capacity, { fit }) });
+    const one = await stage.provider("one", { plant });
+    const order = await stage.post(1n);
+    await stage.until("the first decision", () => one.status()?.declined === 1);
+    const [answer] = one.engine.why(formatOrderId(order));
+    assert.equal(answer?.reason, "placementExists: search limit reached: no placement found in 1 steps");
+    for (let second = 0; second < 200; second += 1) {
+      one.feed.draw(1_000n + BigInt(second));
+      await sleep(stage.clock, 1_000);
+    }
+    // After 2, 4, 8 seconds and so on. At most every 30 seconds, as other orders are, it would be ten.
+    assert.ok(Number(one.status()?.declined) <= 8, `${one.status()?.declined} decisions`);
   });
 });
 
