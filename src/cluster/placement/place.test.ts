@@ -166,20 +166,47 @@ test("an order that names each card in four ways is refused as quickly as one th
   await assertCost(placeSix(inFourWays), { times: 10, of: placeSix(once) });
 });
 
+/** The search tries each way to give one GPU model to every pair, and there is none that fits. */
+const expensiveGroups = (() => {
+  const thirty = Array.from({ length: 30 }, (_, at) => cards(`m${at}`, 6n));
+  const variants = ["40Gi", "80Gi"].flatMap((size) => ["PCIe", "SXM4"].map((kind) => cards("a100", 3n, size, kind)));
+  const rest = ["", "/ram/40Gi", "/ram/80Gi", "/interface/pcie", "/interface/sxm"];
+  const nodes = (kinds: typeof thirty, count: number, cpuMilli: bigint) =>
+    Array.from({ length: count }, (_, at) => sampleNode(`n${at}`, { cpuMilli: at ? cpuMilli : 7_500n, cards: kinds }));
+  const pairs = (models: readonly string[]) =>
+    [1_000n, 2_000n, 2_000n].map((cpuMilli, at) => sampleUnit({ id: at + 1, count: 2, cpuMilli, gpus: 1n, models }));
+  return [
+    { room: openRoom(cluster(nodes(thirty, 2, 2_500n))), units: pairs(["nvidia/model/*"]) },
+    { room: openRoom(cluster(nodes(thirty, 100, 1_900n))), units: pairs(["nvidia/model/*"]) },
+    {
+      room: openRoom(cluster(nodes(variants, 2, 2_500n))),
+      units: pairs(rest.map((each) => `nvidia/model/a100${each}`)),
+    },
+  ];
+})();
+
 test("a group whose GPU models multiply is rejected at the search limit, with the room unchanged", () => {
-  const kinds = Array.from({ length: 30 }, (_, at) => cards(`m${at}`, 6n));
-  const room = openRoom(
-    cluster([sampleNode("x", { cpuMilli: 7_500n, cards: kinds }), sampleNode("y", { cpuMilli: 2_500n, cards: kinds })]),
-  );
-  const before = structuredClone({ nodes: room.nodes, spare: room.spare });
-  const units = [1_000n, 2_000n, 2_000n].map((cpuMilli, at) =>
-    sampleUnit({ id: at + 1, count: 2, cpuMilli, gpus: 1n, models: ["nvidia/model/*"] }),
-  );
-  const fit = place(room, units);
-  assert.deepEqual({ ...fit, reason: "" }, { fits: false, reason: "", shortages: [], isLimited: true });
-  assert.match(fit.fits ? "" : fit.reason, /^search limit reached: no placement found in 2500000 steps$/);
-  assert.deepEqual(place(room, units), fit);
-  assert.deepEqual({ nodes: room.nodes, spare: room.spare }, before);
+  for (const { room, units } of expensiveGroups) {
+    const before = structuredClone({ nodes: room.nodes, spare: room.spare });
+    const fit = place(room, units);
+    const reason = "search limit reached: no placement found in 2500000 steps";
+    assert.deepEqual(fit, { fits: false, reason, shortages: [], isLimited: true });
+    assert.deepEqual(place(room, units), fit);
+    assert.deepEqual({ nodes: room.nodes, spare: room.spare }, before);
+  }
+});
+
+test("a step of the search costs at most six look-ups in a map, also where GPU models multiply", async () => {
+  const steps = 100_000;
+  const known = new Map(Array.from({ length: 1_000 }, (_, at) => [`node ${at}`, at]));
+  const names = [...known.keys()];
+  const lookUps = () => {
+    let sum = 0;
+    for (let at = 0; at < steps; at += 1) sum += known.get(names[at % names.length] ?? "") ?? 0;
+    return sum;
+  };
+  for (const { room, units } of expensiveGroups)
+    await assertCost(() => place(room, units, { steps }), { times: 6, of: lookUps });
 });
 
 test("who asks for any memory may get either, so neither is promised to another", () => {
