@@ -6,10 +6,12 @@ import { kinds } from "../src/kube/kinds.ts";
 import { readLeaseId } from "../src/kube/objects/lease-labels.ts";
 import type { LeaseId } from "../src/market/ids.ts";
 import { startHostnames } from "../src/operators/hostname/hostname-service.ts";
+import { grpcCodes } from "../src/runtime/grpc/grpc-status.ts";
 import { createLifecycle } from "../src/runtime/lifecycle.ts";
 import { silentLog } from "../src/runtime/log.ts";
 import { createSeededRandom } from "../src/runtime/random.ts";
 import { groupOf } from "./declaration-stage.ts";
+import { openGrpcClient } from "./grpc-client.ts";
 import { controllerKinds, type HostnameStage, openHostnameStage, plainOptions } from "./hostname-stage.ts";
 import { readJsonRecording } from "./recordings.ts";
 
@@ -107,6 +109,7 @@ async function serve(stage: HostnameStage, ingressMode: "ingress" | "gateway-api
   const running = createLifecycle({ services: [service], clock: stage.clock, log: silentLog }).run(stopping.signal);
   const port = await started.promise;
   return {
+    port,
     ask: (asked: Vector["request"]) => ask(port, asked),
     async stop() {
       stopping.abort();
@@ -197,6 +200,13 @@ for (const [file, mode] of [
     assert.ok(stage.routes(mode === "ingress" ? kinds.ingress : kinds.httpRoute).length > 10);
   });
 }
+
+test("the REST port of the hostname operator answers gRPC too, as the Go provider's setting names that port", async (t) => {
+  const server = await serve(openHostnameStage(t), "ingress");
+  t.after(server.stop);
+  const client = openGrpcClient(t, `http://127.0.0.1:${server.port}`);
+  assert.equal((await client.call("/grpc.health.v1.Health/Check")).status, grpcCodes.OK);
+});
 
 test("every difference that is meant was seen", () => {
   assert.deepEqual(
