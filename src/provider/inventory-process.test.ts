@@ -1,19 +1,21 @@
 import assert from "node:assert/strict";
 import { join } from "node:path";
-import { test } from "node:test";
+import { type TestContext, test } from "node:test";
 import { eventually } from "../../test/eventually.ts";
 import { temporaryFolder } from "../../test/folder.ts";
+import { startHttpFace } from "../../test/http-face.ts";
+import { createSimulatedCluster } from "../box/cluster/simulated-kube.ts";
+import { kinds } from "../kube/kinds.ts";
+import { discoveryPodName } from "../operators/inventory/nodes/discovery-pod.ts";
 import { realClock } from "../runtime/clock.ts";
 import { type Fields, type Log, silentLog } from "../runtime/log.ts";
 import { realRandom } from "../runtime/random.ts";
 import { createInventoryProcess } from "./inventory-process.ts";
 
-test("a pod whose ports are named answers before it has reached the cluster, and says what it waits for", async (t) => {
-  const lines: (Fields | undefined)[] = [];
-  const log: Log = { ...silentLog, info: (_, fields) => void lines.push(fields), with: () => log };
+/** Ends with the test. */
+function start(t: TestContext, kubeconfig: string, log: Log = silentLog): void {
   const stopping = new AbortController();
   const port = { value: 0, given: true };
-  const kubeconfig = join(temporaryFolder(t), "kubeconfig");
   const running = createInventoryProcess({
     kubeconfig,
     environment: {},
@@ -40,9 +42,41 @@ test("a pod whose ports are named answers before it has reached the cluster, and
     stopping.abort();
     await running;
   });
+}
+
+test("a pod whose ports are named answers before it has reached the cluster, and says what it waits for", async (t) => {
+  const lines: (Fields | undefined)[] = [];
+  const log: Log = { ...silentLog, info: (_, fields) => void lines.push(fields), with: () => log };
+  const kubeconfig = join(temporaryFolder(t), "kubeconfig");
+  start(t, kubeconfig, log);
   const address = await eventually("the address", () => lines.find((fields) => fields?.["rest"])?.["rest"]);
   assert.equal((await fetch(`http://${address}/health`)).status, 200);
   const ready = await fetch(`http://${address}/ready`);
   assert.equal(ready.status, 503);
   assert.match(await ready.text(), new RegExp(`there is no kubeconfig: ${kubeconfig}`));
+});
+
+test("discovery pods have the image and the pull secrets of the operator's own pod", async (t) => {
+  const nodes = [{ name: "one", cpuMilli: 8_000n, memoryBytes: 2n ** 35n, ephemeralBytes: 2n ** 37n }];
+  const cluster = createSimulatedCluster({ nodes }, { clock: realClock, random: realRandom, log: silentLog });
+  t.after(() => cluster.close());
+  const { server } = cluster;
+  for (const name of ["akash-services", "akash-discovery"])
+    server.create(kinds.namespace, { metadata: { name } }, "test");
+  const own = {
+    metadata: { name: "operator-inventory-0", namespace: "akash-services" },
+    spec: {
+      containers: [{ name: "operator-inventory", image: "own:1" }],
+      imagePullSecrets: [{ name: "registry" }],
+    },
+  };
+  server.create(kinds.pod, own, "test");
+  const face = await startHttpFace(t, cluster);
+  start(t, face.writeKubeconfig(temporaryFolder(t)));
+  const at = { namespace: "akash-discovery", name: discoveryPodName("one") };
+  const pod = await eventually("a discovery pod", () => server.get(kinds.pod, at));
+  assert.partialDeepStrictEqual(pod["spec"], {
+    containers: [{ image: "own:1" }],
+    imagePullSecrets: [{ name: "registry" }],
+  });
 });
