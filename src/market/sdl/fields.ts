@@ -91,12 +91,12 @@ export function wholeOf(field: Field, most = 2 ** 32 - 1): number {
   return 0;
 }
 
-/** As Go's YAML reads one: 010 is octal and 0x1F hexadecimal; what is no octal, as 080, is a decimal, and so is 8e1. */
+/** As Go's YAML reads one: 010 is octal and 0x1F hexadecimal; what is no octal, as 080, is a decimal, and so is 8e1. _8 is a text. */
 function goInteger(text: string): number {
-  const plain = text.replaceAll("_", "");
-  if (plain.length > 20) return Number.NaN;
+  const plain = text.replace(/^\+/, "").replaceAll("_", "");
+  if (plain.length > 20 || text.startsWith("_")) return Number.NaN;
   if (/^0[0-7]+$/.test(plain)) return Number.parseInt(plain, 8);
-  const isNumber = /^(0[xX][\da-fA-F]+|0[oO][0-7]+|0[bB][01]+|\+?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?)$/.test(plain);
+  const isNumber = /^(0[xX][\da-fA-F]+|0[oO][0-7]+|0[bB][01]+|(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?)$/.test(plain);
   const value = isNumber ? Number(plain) : Number.NaN;
   return Number.isInteger(value) ? value : Number.NaN;
 }

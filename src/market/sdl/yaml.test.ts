@@ -42,6 +42,9 @@ test("whole numbers are read as Go reads them", () => {
     ["0120", 80],
     ["0o120", 80],
     ["0x50", 80],
+    ["+0120", 80],
+    ["+0o120", 80],
+    ["+0x5_0", 80],
     ["0b1010000", 80],
     ["+80", 80],
     ["80.0", 80],
@@ -53,7 +56,7 @@ test("whole numbers are read as Go reads them", () => {
     assert.notEqual(text, sdlText);
     assert.equal(readSdl(text).manifest[0]?.services[0]?.expose[0]?.port, expected, written);
   }
-  for (const written of ["80.5", "-80", '"80"', "0x", "80e-2", "1e400", "0200000"]) {
+  for (const written of ["80.5", "-80", '"80"', "0x", "80e-2", "1e400", "0200000", "_80", "++80"]) {
     assert.throws(() => readSdl(sdlText.replace("port: 80", `port: ${written}`)), /port/, written);
   }
 });
