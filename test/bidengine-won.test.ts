@@ -7,7 +7,7 @@ import { formatLeaseId } from "../src/market/ids.ts";
 import { SimulatedCrash } from "../src/runtime/boundary.ts";
 import { sleep } from "../src/runtime/clock.ts";
 import { type BidStage, onBidStage } from "./bid-stage.ts";
-import { faultTransport } from "./fault-transport.ts";
+import { type FaultTransport, faultTransport } from "./fault-transport.ts";
 import { memoryFolder } from "./folder.ts";
 
 /** A node that takes its time over what auditors have signed, and over nothing else. */
@@ -86,6 +86,48 @@ for (const { begins, at } of [
       await onBidStage(t, play, { blockMs: 6_000 });
     });
   }
+}
+
+for (const others of [1, 2]) {
+  for (const behind of [1n, 2n]) {
+    test(`no close leaves for a bid whose win the node in use, ${behind} blocks behind ${others} other(s), has not seen`, async (t) => {
+      const play = async (stage: BidStage) => {
+        const nodes = Array.from({ length: others + 1 }, (_, at) => faultTransport(stage.node.transport(`node ${at}`)));
+        const one = await stage.provider("one", { options: { bidTimeoutMs: 120_000 }, nodes: () => nodes });
+        const bid = one.bidOn(await stage.post(1n));
+        await stage.until("a bid", async () => (await stage.queries.bid(bid)).value?.state === "open");
+        let isBehind = true;
+        const frozenAt = { get: () => (isBehind ? stage.node.height - behind : undefined) };
+        Object.defineProperty(nodes[0], "frozenAt", frozenAt);
+        // The block before the one at which its close is filed.
+        await sleep(stage.clock, 116_000 + 6_000 * Number(behind));
+        await stage.accept(bid);
+        await stage.blocks(10);
+        isBehind = false;
+        await stage.blocks(10);
+        assert.equal((await stage.queries.lease(bid)).value?.state, "active");
+      };
+      await onBidStage(t, play, { blockMs: 6_000 });
+    });
+  }
+
+  test(`a close leaves while the node in use reports one block more than ${others} other(s)`, async (t) => {
+    const play = async (stage: BidStage) => {
+      const nodes = Array.from({ length: others + 1 }, (_, at) => faultTransport(stage.node.transport(`node ${at}`)));
+      const one = await stage.provider("one", { options: { bidTimeoutMs: 30_000 }, nodes: () => nodes });
+      const bid = one.bidOn(await stage.post(1n));
+      await stage.until("a bid", async () => (await stage.queries.bid(bid)).value?.state === "open");
+      (nodes[0] as FaultTransport).answer = async (method, ofNode) => {
+        const { status, body } = await ofNode();
+        if (method !== "status") return { status, body };
+        const overstated = (height: string) => `${BigInt(height) + 1n}`;
+        return { status, body: body.replace(/(?<="latest_block_height":")\d+/, overstated) };
+      };
+      await stage.blocks(20);
+      assert.equal((await stage.queries.bid(bid)).value?.state, "closed");
+    };
+    await onBidStage(t, play, { blockMs: 6_000 });
+  });
 }
 
 test("a bid that is won, and its lease closed, while nobody runs was not lost", async (t) => {

@@ -110,8 +110,8 @@ export function createChainService(
       const broadcaster = createCometBroadcaster(comet.pool, scope.signal);
       const allowed = onlyWhile(broadcaster, ground.forbids);
       const sending = { chainId: comet.chainId, signer, chain: allowed, settings };
-      const bidToClose = createWonBids(comet, comet.pool);
-      const own = createOutbox({ ...sending, journal, boundary, clock, log, bidToClose });
+      const bidsToClose = createWonBids(comet, comet.pool, scope.signal);
+      const own = createOutbox({ ...sending, journal, boundary, clock, log, bidsToClose });
       outbox = own;
       const opened = Object.assign(comet, { outbox: own, broadcaster });
       const others = createForeignBids(signer.address, journal.read.intents, clock, log);

@@ -28,7 +28,7 @@ import {
 import { createSender, type SenderCounts } from "./sender.ts";
 import { createSettlement, type SettlementCounts } from "./settlement.ts";
 import { createTracker } from "./tracker.ts";
-import type { BidToClose } from "./won-bids.ts";
+import { anyBids, type WonBids } from "./won-bids.ts";
 
 export interface OutboxOptions {
   readonly chainId: string;
@@ -40,7 +40,7 @@ export interface OutboxOptions {
   readonly boundary?: Boundary;
   readonly settings: SendSettings;
   /** Looked at before an intent leaves, and each time that its transaction is broadcast. */
-  readonly bidToClose?: (intent: Intent) => BidToClose;
+  readonly bidsToClose?: WonBids;
 }
 
 /** What services have of it, and what makes it go. */
@@ -65,7 +65,7 @@ type OutboxCounts = Outbox["counts"] & Readonly<SettlementCounts & SenderCounts 
 
 export function createOutbox(options: OutboxOptions): OutboxLoop {
   const { chainId, signer, chain, journal, clock, log, boundary = openBoundary, settings } = options;
-  const { bidToClose = () => "open" } = options;
+  const { bidsToClose = anyBids } = options;
   const { address } = signer;
   const owner: Owner = { chainId, sender: address };
   refuseOtherOwners(journal, owner);
@@ -85,7 +85,7 @@ export function createOutbox(options: OutboxOptions): OutboxLoop {
     ...shared,
     preparation,
     boundary,
-    bidToClose,
+    bidsToClose,
     ordering: settings.ordering ?? "unordered",
   });
   const tracker = createTracker({ ...shared, sender });
@@ -160,8 +160,8 @@ export function createOutbox(options: OutboxOptions): OutboxLoop {
     const expired = waiting.filter(isExpired);
     if (expired.length > 0) await settlement.expired(expired);
     for (const intent of waiting)
-      if (bidToClose(intent) === "won") await settlement.cancel(intent.id, "the bid was won");
-    return waiting.filter((intent) => !isExpired(intent) && bidToClose(intent) === "open");
+      if (bidsToClose.judge(intent) === "won") await settlement.cancel(intent.id, "the bid was won");
+    return waiting.filter((intent) => !isExpired(intent) && bidsToClose.judge(intent) === "open");
   }
 
   return {

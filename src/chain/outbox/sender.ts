@@ -17,7 +17,7 @@ import { accountOf, isWithdrawal } from "./intent.ts";
 import { type Purse, type RefusedIntents, type Stall, stallOf } from "./obstacles.ts";
 import { pack } from "./packing.ts";
 import type { Load, Ordering, Preparation, SendPoint } from "./preparation.ts";
-import type { BidToClose } from "./won-bids.ts";
+import type { WonBids } from "./won-bids.ts";
 
 interface SenderDeps {
   readonly chainId: string;
@@ -26,7 +26,7 @@ interface SenderDeps {
   readonly journal: Journal;
   readonly log: Log;
   readonly boundary: Boundary;
-  readonly bidToClose: (intent: Intent) => BidToClose;
+  readonly bidsToClose: WonBids;
   /** What to begin with. */
   readonly ordering: Ordering;
   readonly preparation: Preparation;
@@ -46,7 +46,6 @@ export type Sender = ReturnType<typeof createSender>;
 
 export function createSender(deps: SenderDeps) {
   const { chainId, signer, chain, journal, log, boundary, preparation, stall, purse, refused, flights } = deps;
-  const { bidToClose } = deps;
   const { address } = signer;
   const counts: SenderCounts = { transactions: 0, broadcasts: 0, refused: 0 };
   let { ordering } = deps;
@@ -152,7 +151,7 @@ export function createSender(deps: SenderDeps) {
 
   async function broadcast(flight: Flight, head: Head, reach: Reach, fee: string): Promise<void> {
     // Once its time is over its intents are filed again, and the rest goes on without the close.
-    if (journal.read.intents.byTxHash(flight.hash).some((intent) => bidToClose(intent) !== "open")) return;
+    if (!(await deps.bidsToClose.mayLeave(journal.read.intents.byTxHash(flight.hash)))) return;
     boundary.cross("broadcast", "broadcast:before");
     const receipt = await chain.broadcast(flight.bytes, reach);
     boundary.cross("broadcast", "broadcast:after");

@@ -4,19 +4,57 @@
  */
 import type { Intent } from "../../journal/intents.ts";
 import { bidOn, isOrderKey, parseOrderId } from "../../market/ids.ts";
+import { inParallel } from "../../runtime/in-parallel.ts";
+import { limits } from "../../runtime/limits.ts";
 import type { Chain } from "../chain.ts";
 import type { Pool } from "../comet/pool.ts";
 
-/** "unknown" while the mirror is behind what the node in use reports. */
+/** "unknown" while the mirror is behind the head that nodes agree on. */
 export type BidToClose = "open" | "won" | "unknown";
 
-export function createWonBids({ mirror, provider }: Pick<Chain, "mirror" | "provider">, pool: Pool) {
-  return ({ what, subject }: Pick<Intent, "what" | "subject">): BidToClose => {
-    if (what !== "closeBid") return "open";
-    const reported = pool.nodes.find(({ name }) => name === pool.preferred.name)?.height ?? 0n;
-    if (!mirror.ready || reported > mirror.height) return "unknown";
-    // What is about a lease is meant to end it.
-    if (!isOrderKey(subject)) return "open";
-    return mirror.bid(bidOn(parseOrderId(subject), provider))?.state === "active" ? "won" : "open";
+type Closing = Pick<Intent, "what" | "subject">;
+
+export interface WonBids {
+  /** By what was followed and reported so far. */
+  judge(intent: Closing): BidToClose;
+  /** Whether none of these would end a lease: asks the chain too, since the last reports of nodes may lack the newest block. */
+  mayLeave(intents: readonly Closing[]): Promise<boolean>;
+}
+
+/** What nobody judges leaves. */
+export const anyBids: WonBids = { judge: () => "open", mayLeave: async () => true };
+
+export function createWonBids(
+  { mirror, queries, provider }: Pick<Chain, "mirror" | "queries" | "provider">,
+  pool: Pick<Pool, "agreed" | "probe">,
+  signal?: AbortSignal,
+): WonBids {
+  // What is about a lease is meant to end it.
+  const closesBid = ({ what, subject }: Closing) => what === "closeBid" && isOrderKey(subject);
+  const bidOf = ({ subject }: Closing) => bidOn(parseOrderId(subject), provider);
+
+  function judge(intent: Closing): BidToClose {
+    if (!closesBid(intent)) return "open";
+    const head = pool.agreed?.height;
+    if (!mirror.ready || head === undefined || head > mirror.height) return "unknown";
+    return mirror.bid(bidOf(intent))?.state === "active" ? "won" : "open";
+  }
+
+  return {
+    judge,
+    async mayLeave(intents) {
+      const closes = intents.filter(closesBid);
+      if (closes.length === 0) return true;
+      if (closes.some((intent) => judge(intent) !== "open")) return false;
+      await pool.probe({ signal });
+      const atOrAbove = pool.agreed?.height;
+      if (atOrAbove === undefined) return false;
+      let won = 0;
+      await inParallel(closes, limits.outboxAtOnce, async (intent) => {
+        const { value } = await queries.bid(bidOf(intent), { atOrAbove, signal });
+        if (value?.state === "active") won += 1;
+      });
+      return won === 0;
+    },
   };
 }
