@@ -31,6 +31,29 @@ test("bids that are filed and not sent are cancelled by a pause, and made after 
   });
 });
 
+test("a bid whose transaction comes to nothing during a pause is not signed again before it ends", async (t) => {
+  const play = async (stage: BidStage) => {
+    const only = faultTransport(stage.node.transport("only"));
+    const one = await stage.provider("one", { nodes: () => [only] });
+    only.hangs = (method) => /broadcast/i.test(method);
+    const order = await stage.post(1n);
+    const { intents } = one.journal.read;
+    const states = () => intents.about(formatOrderId(order)).map(({ state }) => state);
+    await stage.until("one on its way", () => states().includes("sent"));
+    await one.engine.pause("maintenance");
+    await sleep(stage.clock, limits.outboxStampMs + 12_000);
+    only.hangs = () => false;
+    await stage.blocks(20);
+    assert.equal(one.chain.outbox.counts.broadcasts, 0);
+    assert.deepEqual(states(), ["cancelled"]);
+    assert.equal((await stage.queries.bid(one.bidOn(order))).value, undefined);
+    assert.equal(one.freeMilli(), 10_000n, "its capacity is free again");
+    await one.engine.resume();
+    await stage.until("a bid", async () => (await stage.queries.bid(one.bidOn(order))).value?.state === "open");
+  };
+  await onBidStage(t, play, { blockMs: 6_000 });
+});
+
 test("an order of which every manifest would be rejected is not bid on", async (t) => {
   await onBidStage(t, async (stage) => {
     const [kind, lasts] = [
@@ -97,6 +120,8 @@ test("a quota on broadcasts fails no intent: it is reported, and what waits is s
       const order = await stage.post(1n);
       const bid = async () => (await stage.queries.bid(one.bidOn(order))).value?.state;
       await stage.until("a bid", async () => (await bid()) === "open");
+      const isReported = () => one.conditions().some(({ type }) => type === "TransactionsHeld");
+      assert.equal(isReported(), false);
       const error = { code: -32005, message: "daily request count exceeded, request rate limited" };
       const limited = { status: 429, body: JSON.stringify({ jsonrpc: "2.0", error, id: null }) };
       for (const vendor of vendors) {
@@ -111,6 +136,7 @@ test("a quota on broadcasts fails no intent: it is reported, and what waits is s
           `after ${minutes} min`,
         );
         assert.match(one.chain.outbox.state.silent ?? "", /daily request count exceeded/, `after ${minutes} min`);
+        assert.ok(isReported(), `after ${minutes} min`);
       }
       assert.deepEqual(
         one.chain.status.nodes.map(({ condition }) => condition),
@@ -118,7 +144,7 @@ test("a quota on broadcasts fails no intent: it is reported, and what waits is s
       );
       for (const vendor of vendors) vendor.answer = (_, ofNode) => ofNode();
       await stage.until("the close", async () => (await bid()) === "closed");
-      await stage.until("no report", () => one.chain.outbox.state.silent === undefined);
+      await stage.until("no report", () => !isReported());
     },
     { blockMs: 6_000 },
   );

@@ -3,6 +3,7 @@ import type { Chain } from "../chain/chain.ts";
 import { packedMessageOf } from "../chain/outbox/intent.ts";
 import type { Order } from "../chain/records.ts";
 import { unpackMessage } from "../chain/tx/messages.ts";
+import { isPausing, pauseSwitch } from "../journal/switches.ts";
 import type { TableReads } from "../journal/tables.ts";
 import type { Coin } from "../market/coin.ts";
 import type { Fits } from "../market/fit.ts";
@@ -19,7 +20,6 @@ import { type Asked, type Standing, withOffer } from "./decision/inputs.ts";
 import { type BidTerms, bidTerms, depositOf } from "./decision/money-checks.ts";
 import { shortagesOf, type WalletNeed, walletNeeds } from "./decision/wallet-needs.ts";
 import type { FollowedEntry } from "./own-entry.ts";
-import { isPausing } from "./pausing.ts";
 import type { Pricing } from "./pricing/pricing.ts";
 import type { Tally } from "./tally.ts";
 
@@ -40,9 +40,6 @@ interface DeciderDeps {
   readonly fee: Coin | undefined;
   readonly clock: Clock;
 }
-
-/** The name of the switch that stops bidding. */
-export const pauseSwitch = "pause";
 
 export type Decider = ReturnType<typeof createDecider>;
 

@@ -1,5 +1,7 @@
 /** The chain as a service: it follows the blocks, mirrors what concerns us, and sends what we decided. */
+import type { Intent } from "../journal/intents.ts";
 import type { Journal } from "../journal/journal.ts";
+import { isPausing, pauseSwitch } from "../journal/switches.ts";
 import type { Boundary } from "../runtime/boundary.ts";
 import type { Clock } from "../runtime/clock.ts";
 import type { ProviderError } from "../runtime/errors.ts";
@@ -111,7 +113,9 @@ export function createChainService(
       const allowed = onlyWhile(broadcaster, ground.forbids);
       const sending = { chainId: comet.chainId, signer, chain: allowed, settings };
       const bidsToClose = createWonBids(comet, comet.pool, scope.signal);
-      const own = createOutbox({ ...sending, journal, boundary, clock, log, bidsToClose });
+      const isPaused = () => isPausing(journal.read.switches.get(pauseSwitch), clock.now());
+      const isHeld = ({ what }: Pick<Intent, "what">) => what === "createBid" && isPaused();
+      const own = createOutbox({ ...sending, journal, boundary, clock, log, bidsToClose, isHeld });
       outbox = own;
       const opened = Object.assign(comet, { outbox: own, broadcaster });
       const others = createForeignBids(signer.address, journal.read.intents, clock, log);

@@ -11,6 +11,14 @@ export interface Switch {
   readonly fromMs?: number;
 }
 
+/** Nothing is bid while it is on. */
+export const pauseSwitch = "pause";
+
+/** One that is planned does not count before its time. */
+export function isPausing(pause: { readonly fromMs?: number | undefined } | undefined, nowMs: number): boolean {
+  return pause !== undefined && (pause.fromMs ?? 0) <= nowMs;
+}
+
 interface Row {
   name: string;
   reason: string;

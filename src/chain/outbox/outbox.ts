@@ -41,6 +41,8 @@ export interface OutboxOptions {
   readonly settings: SendSettings;
   /** Looked at before an intent leaves, and each time that its transaction is broadcast. */
   readonly bidsToClose?: WonBids;
+  /** What may not be signed now; what was sent before is not affected. */
+  readonly isHeld?: (intent: Intent) => boolean;
 }
 
 /** What services have of it, and what makes it go. */
@@ -65,7 +67,7 @@ type OutboxCounts = Outbox["counts"] & Readonly<SettlementCounts & SenderCounts 
 
 export function createOutbox(options: OutboxOptions): OutboxLoop {
   const { chainId, signer, chain, journal, clock, log, boundary = openBoundary, settings } = options;
-  const { bidsToClose = anyBids } = options;
+  const { bidsToClose = anyBids, isHeld = () => false } = options;
   const { address } = signer;
   const owner: Owner = { chainId, sender: address };
   refuseOtherOwners(journal, owner);
@@ -161,7 +163,8 @@ export function createOutbox(options: OutboxOptions): OutboxLoop {
     if (expired.length > 0) await settlement.expired(expired);
     for (const intent of waiting)
       if (bidsToClose.judge(intent) === "won") await settlement.cancel(intent.id, "the bid was won");
-    return waiting.filter((intent) => !isExpired(intent) && bidsToClose.judge(intent) === "open");
+    const mayLeave = waiting.filter((intent) => !isExpired(intent) && !isHeld(intent));
+    return mayLeave.filter((intent) => bidsToClose.judge(intent) === "open");
   }
 
   return {
