@@ -3,6 +3,7 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 import type { Pricing } from "../src/bidengine/pricing/pricing.ts";
+import type { CardCount } from "../src/cluster/placement/cards.ts";
 import { place } from "../src/cluster/placement/place.ts";
 import { openRoom } from "../src/cluster/placement/room.ts";
 import { parseDecCoin } from "../src/market/coin.ts";
@@ -11,7 +12,15 @@ import { type BidId, formatOrderId, parseOrderId } from "../src/market/ids.ts";
 import { sleep } from "../src/runtime/clock.ts";
 import { reasonOf } from "../src/runtime/errors.ts";
 import { untilAborted } from "../src/runtime/lifecycle.ts";
-import { fixedPricing, groupOfCards, groupOfCpus, onBidStage, type Sound, smallGroup } from "./bid-stage.ts";
+import {
+  fixedPricing,
+  groupOfCards,
+  groupOfCpus,
+  onBidStage,
+  type ProviderParts,
+  type Sound,
+  smallGroup,
+} from "./bid-stage.ts";
 import { temporaryFolder } from "./folder.ts";
 import { cards, cluster, sampleNode } from "./placement-samples.ts";
 import { runs } from "./runs.ts";
@@ -91,6 +100,15 @@ for (const [name, first, second] of [
   });
 }
 
+/** These GPUs, with the attributes that sell them. */
+function sellsOf(...here: CardCount[]): Pick<ProviderParts, "cards" | "options"> {
+  const attributes = here.map(({ card }) => ({
+    key: `capabilities/gpu/vendor/nvidia/model/${card.model}`,
+    value: "true",
+  }));
+  return { cards: here, options: { attributes } };
+}
+
 for (const [name, policy, model] of [
   ["the cheapest is offered", "{}", "t4"],
   ["one that the caps leave none of is left out", "caps: { gpu: { t4: 0 } }", "h100"],
@@ -109,11 +127,11 @@ for (const [name, policy, model] of [
     };
     await onBidStage(t, async (stage) => {
       const models = ["h100", "a100", "t4"];
-      const options = {
-        attributes: models.map((each) => ({ key: `capabilities/gpu/vendor/nvidia/model/${each}`, value: "true" })),
-      };
-      const here = models.map((each) => cards(each, 1n));
-      const one = await stage.provider("one", { cards: here, options, pricing, policies });
+      const one = await stage.provider("one", {
+        ...sellsOf(...models.map((each) => cards(each, 1n))),
+        pricing,
+        policies,
+      });
       const order = await stage.post(1n, groupOfCards(...models));
       await stage.until("a decision", () => one.engine.orders(1)[0]?.verdict !== undefined);
       await stage.blocks(2);
@@ -124,6 +142,50 @@ for (const [name, policy, model] of [
     });
   });
 }
+
+for (const [name, capped] of [
+  ["of ten GPU models the last and cheapest is offered", 0],
+  ["of ten GPU models the caps leave two, and the cheaper is offered", 8],
+] as const) {
+  test(name, async (t) => {
+    const models = Array.from({ length: 10 }, (_, at) => `m${at}`);
+    const policies = join(temporaryFolder(t), "policies.yaml");
+    const caps = models.slice(0, capped).map((each) => `${each}: 0`);
+    writeFileSync(policies, capped > 0 ? `caps: { gpu: { ${caps.join(", ")} } }` : "{}");
+    const pricing: Pricing = {
+      ...fixedPricing(),
+      quote: ({ offer: [unit] }) => {
+        const at = models.findIndex((each) => unit?.gpu.attributes[0]?.key.endsWith(each));
+        return { price: parseDecCoin(`${100 - at}uact`), evidence: {} };
+      },
+    };
+    await onBidStage(t, async (stage) => {
+      const one = await stage.provider("one", {
+        ...sellsOf(...models.map((each) => cards(each, 1n))),
+        pricing,
+        policies,
+      });
+      await stage.post(1n, groupOfCards(...models));
+      await stage.until("a decision", () => one.engine.orders(1)[0]?.verdict !== undefined);
+      assert.equal(one.engine.orders(1)[0]?.price, "91uact", one.engine.orders(1)[0]?.reason);
+    });
+  });
+}
+
+test("units of one group get different GPU models where the caps leave too few of each for all", async (t) => {
+  const policies = join(temporaryFolder(t), "policies.yaml");
+  writeFileSync(policies, "caps: { gpu: { a100: 1 } }");
+  await onBidStage(t, async (stage) => {
+    const one = await stage.provider("one", { ...sellsOf(cards("a100", 2n), cards("h100", 1n)), policies });
+    const group = groupOfCards("a100", "h100");
+    const order = await stage.post(1n, { ...group, units: group.units.flatMap((unit) => [unit, { ...unit, id: 2 }]) });
+    await stage.until("a decision", () => one.engine.orders(1)[0]?.verdict !== undefined);
+    await stage.blocks(2);
+    const bid = (await stage.queries.bid(one.bidOn(order))).value;
+    const offered = bid?.offer.map(({ resources }) => resources?.gpu?.attributes[0]?.key.split("/")[3]);
+    assert.deepEqual(offered?.sort(), ["a100", "h100"], one.engine.orders(1)[0]?.reason);
+  });
+});
 
 test("while no IP address is free, an order that needs one is rejected with the reason; a free address brings the bid", async (t) => {
   await onBidStage(t, async (stage) => {

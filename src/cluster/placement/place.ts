@@ -13,7 +13,7 @@ import { openSearch, type Search, SearchLimit, searchSteps } from "./search.ts";
 import { type Option, type Spot, type Task, taskOf } from "./task.ts";
 
 /** Offers with different GPU models: each is priced, by a process where prices come from a script. */
-const mostOffers = 8;
+const mostOffers = 32;
 
 export interface PlaceOptions {
   readonly overcommit?: Overcommit;
@@ -66,7 +66,7 @@ function anyOf(tasks: readonly Task[], room: Search): Spot[] | undefined {
   return bestFit(tasks, room) ?? (isFew(tasks) ? exactFit(tasks, room) : anyFit(tasks, room));
 }
 
-/** For each GPU model, the tasks with that model alone wherever it is an option. */
+/** For each GPU model, the tasks with that model alone wherever it is an option, and in one task alone. */
 function* otherModels(tasks: readonly Task[]): Generator<Task[]> {
   const models = new Set(tasks.flatMap(({ options }) => (options.length > 1 ? options.map(modelOf) : [])));
   for (const model of models) {
@@ -74,6 +74,11 @@ function* otherModels(tasks: readonly Task[]): Generator<Task[]> {
       const options = task.options.filter((option) => modelOf(option) === model);
       return options.length > 0 ? { ...task, options } : task;
     });
+  }
+  // Caps may leave too few of each model for all units, and enough of several.
+  for (const [at, task] of tasks.length > 1 ? tasks.entries() : []) {
+    if (task.options.length < 2) continue;
+    for (const option of task.options) yield tasks.with(at, { ...task, options: [option] });
   }
 }
 
