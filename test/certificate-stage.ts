@@ -10,7 +10,7 @@ import { type CertificateKeeper, createCertificateKeeper } from "../src/gateway/
 import { type CertificateStore, createFileStore } from "../src/gateway/certificate/certificate-store.ts";
 import type { KeptCertificate } from "../src/gateway/certificate/kept-certificate.ts";
 import { type Boundary, openBoundary } from "../src/runtime/boundary.ts";
-import { createVirtualClock, type VirtualClock } from "../src/runtime/clock.ts";
+import { createVirtualClock, msToNs, type VirtualClock } from "../src/runtime/clock.ts";
 import { silentLog } from "../src/runtime/log.ts";
 import { createSeededRandom } from "../src/runtime/random.ts";
 import type { TestKey } from "./chain-signing.ts";
@@ -29,6 +29,8 @@ export interface CertificateStage {
   readonly dir: string;
   /** Whether the keeper can ask the chain. */
   isChainAway: boolean;
+  /** How far the keeper's clock is ahead of the chain's. */
+  aheadMs: number;
   /** Every certificate of ours that was ever put on the chain, the oldest first. */
   onChain(): OnChain[];
   /** A person does it; in the next block. */
@@ -90,8 +92,12 @@ export async function setUpCertificates(
     const chain = {
       ...{ provider: owner, outbox: run.outbox },
       mirror: {
+        ready: true,
         get height() {
           return store.height;
+        },
+        get timeNs() {
+          return msToNs(clock.now());
         },
       },
       queries: {
@@ -102,7 +108,8 @@ export async function setUpCertificates(
       },
     };
     const keeper = createCertificateKeeper({
-      ...{ chain, journal: run.journal, signer: providerSigner, hosts, clock, log: silentLog },
+      ...{ chain, journal: run.journal, signer: providerSigner, hosts, log: silentLog },
+      clock: { ...clock, now: () => clock.now() + stage.aheadMs },
       store: parts.store ?? createFileStore(join(dir, "certificates.pem"), boundary),
       homePath: join(dir, `${owner}.pem`),
       random: createSeededRandom(3),
@@ -157,7 +164,7 @@ export async function setUpCertificates(
   }
 
   const stage: CertificateStage = {
-    ...{ clock, dir, isChainAway: false, start },
+    ...{ clock, dir, isChainAway: false, aheadMs: 0, start },
     onChain: () =>
       list()
         .map(({ serial, certificate }) => ({

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { rmSync, writeFileSync } from "node:fs";
+import { readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 import { makeCertificate } from "../src/chain/certificates/make-certificate.ts";
@@ -59,31 +59,36 @@ test("its time comes by itself, without any news of the chain", async (t) => {
   assert.ok(stage.clock.now() < untilMs);
 });
 
-test("one that was made while the clock was years ahead is not shown before its time", async (t) => {
-  const stage = await setUpCertificates(t);
-  const life = await stage.start();
-  await life.untilServed();
-  await life.pass(5 * 365 * day);
-  const { serial: early } = await life.untilServed();
-  stage.clock.jump(-5 * 365 * day);
-  await life.blocks(4);
-  const { serial, fromMs } = await life.untilServed();
-  assert.notEqual(serial, early);
-  assert.ok(fromMs <= stage.clock.now());
-});
+for (const years of [-5, 2, 5]) {
+  test(`while the clock is ${years} years off the chain's, the certificate of before is served and none is made or dropped`, async (t) => {
+    const stage = await setUpCertificates(t);
+    const first = await stage.start();
+    const { serial } = await first.untilServed();
+    stage.aheadMs = years * 365 * day;
+    await first.blocks(8);
+    assert.equal(first.keeper.current?.serial, serial);
+    await first.stop();
+    const before = readFileSync(join(stage.dir, "certificates.pem"), "utf8");
+    const life = await stage.start();
+    await life.blocks(8);
+    assert.equal(life.keeper.current?.serial, serial);
+    assert.equal(readFileSync(join(stage.dir, "certificates.pem"), "utf8"), before);
+    stage.aheadMs = 0;
+    await life.blocks(8);
+    assert.equal(life.keeper.current?.serial, serial);
+    assert.equal(stage.onChain().length, 1);
+  });
+}
 
-test("a start before the clock is right loses nothing: with the clock the one of before is back in a block", async (t) => {
+test("the first certificate is made as soon as the clock is right, and a wrong clock is reported until then", async (t) => {
   const stage = await setUpCertificates(t);
-  const first = await stage.start();
-  const { serial } = await first.untilServed();
-  await first.stop();
-  stage.clock.jump(-5 * 365 * day);
+  stage.aheadMs = -5 * 365 * day;
   const life = await stage.start();
-  assert.equal(life.keeper.current?.serial, serial, "better than none");
-  await life.blocks(4);
-  stage.clock.jump(5 * 365 * day);
-  await life.block();
-  assert.equal(life.keeper.current?.serial, serial);
+  await life.blocks(8);
+  assert.match(life.keeper.trouble ?? "", /^the clock is at .*, and the last block at .*: set the clock$/);
+  assert.equal(stage.onChain().length, 0);
+  stage.aheadMs = 0;
+  assert.ok((await life.untilServed()).fromMs <= stage.clock.now());
 });
 
 test("one that is revoked is not served from the next block on, and another one takes its place", async (t) => {

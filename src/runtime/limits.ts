@@ -1102,6 +1102,8 @@ export const limits = {
   certificateRenewLeastMs: 7 * day,
   /** It begins before it is made, for clients whose clock is behind. */
   certificateBackdateMs: 10 * minute,
+  /** By how much our clock and block time may differ before no certificate is made or dropped: more than any block is late. */
+  certificateClockMs: hour,
   /** Of ours at once: the one that is served, those before it until they end, and the one that is to be. */
   certificatesKept: 4,
   /** How often the chain is asked although no block told that anything of ours has changed. */

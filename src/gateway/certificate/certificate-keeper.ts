@@ -13,7 +13,7 @@ import { createCertificateMessage } from "../../chain/tx/certificate-messages.ts
 import { type Intent, isUnderWay } from "../../journal/intents.ts";
 import type { Journal } from "../../journal/journal.ts";
 import { largest } from "../../runtime/bigint.ts";
-import { type Clock, formatTime } from "../../runtime/clock.ts";
+import { type Clock, formatTime, nsToMs } from "../../runtime/clock.ts";
 import { reasonOf } from "../../runtime/errors.ts";
 import { limits } from "../../runtime/limits.ts";
 import type { Log } from "../../runtime/log.ts";
@@ -27,7 +27,7 @@ import type { CertificateSource } from "./served-certificate.ts";
 
 /** What the keeper needs of the chain. */
 interface CertificateChain extends Pick<Chain, "provider"> {
-  readonly mirror: Pick<Chain["mirror"], "height">;
+  readonly mirror: Pick<Chain["mirror"], "ready" | "height" | "timeNs">;
   readonly queries: Pick<Chain["queries"], "certificates">;
   readonly outbox: Pick<Chain["outbox"], "intentOf" | "wake">;
 }
@@ -70,8 +70,23 @@ export function createCertificateKeeper(deps: KeeperDeps): CertificateKeeper {
   let trouble: string | undefined;
   /** What could not be used, and why; told once. */
   const unusable = new Map<string, string>();
+  /** Why the last look may have changed nothing. */
+  let heldBy: string | undefined;
   /** The newest block in which something of ours may have changed. */
   let changedAt = 0n;
+
+  /** Undefined until the first block is read. */
+  const chainNowMs = () => (chain.mirror.ready ? nsToMs(chain.mirror.timeNs) : undefined);
+
+  /** Our clock may be wrong, and block time is late while the chain is not followed. */
+  function clockFault(): string | undefined {
+    const chainMs = chainNowMs();
+    if (chainMs === undefined) return "the time of the chain is not known yet";
+    if (Math.abs(clock.now() - chainMs) <= limits.certificateClockMs) return undefined;
+    return `the clock is at ${formatTime(clock.now())}, and the last block at ${formatTime(chainMs)}: set the clock`;
+  }
+
+  const nowMs = () => (clockFault() === undefined ? clock.now() : (chainNowMs() ?? clock.now()));
 
   function serve(certificate: KeptCertificate | undefined): void {
     if (certificate?.serial === served?.serial) return;
@@ -82,7 +97,7 @@ export function createCertificateKeeper(deps: KeeperDeps): CertificateKeeper {
   }
 
   async function work(_: string, signal: AbortSignal): Promise<Outcome> {
-    if (served && served.untilMs <= clock.now()) serve(undefined);
+    if (served && served.untilMs <= nowMs()) serve(undefined);
     try {
       const outcome = await look(signal);
       trouble = outcome.kind === "waiting" ? outcome.why : undefined;
@@ -101,13 +116,17 @@ export function createCertificateKeeper(deps: KeeperDeps): CertificateKeeper {
     const kept = takeUp(stored);
     const verdict = decide(onChain, kept);
     serve(verdict.serve);
-    const { next } = verdict;
+    const { next, keep: wanted } = verdict;
+    const isKept = wanted.length === kept.size && wanted.every(({ serial }) => kept.has(serial));
+    heldBy = clockFault();
+    // By a wrong clock a good one is over, and a new one never begins.
+    if (heldBy !== undefined && (next.kind === "make" || !isKept)) return waiting("chain", heldBy);
     if (next.kind === "make") {
       await make(verdict, stored, next.why, signal);
       return recheck(0);
     }
-    if (verdict.keep.length !== kept.size || verdict.keep.some(({ serial }) => !kept.has(serial))) {
-      await keep(verdict.keep, stored, signal);
+    if (!isKept) {
+      await keep(wanted, stored, signal);
       return recheck(0);
     }
     if (next.kind === "publish") {
@@ -115,7 +134,7 @@ export function createCertificateKeeper(deps: KeeperDeps): CertificateKeeper {
       return waiting("chain", `certificate ${next.certificate.serial} is on its way to the chain`);
     }
     if (next.kind === "wait") return waiting("chain", next.why);
-    return recheck(Math.min(limits.certificateLookMs, Math.max(0, next.untilMs - clock.now())));
+    return recheck(Math.min(limits.certificateLookMs, Math.max(0, next.untilMs - nowMs())));
   }
 
   /** What the chain shows of what we hold, at or above all that we know of. */
@@ -142,7 +161,7 @@ export function createCertificateKeeper(deps: KeeperDeps): CertificateKeeper {
     // Where another one has its number, it can never be put there.
     const displaced = all.filter((each) => valid.has(each.serial) && !isTheSame(each));
     return decideOnCertificate({
-      ...{ held: all, kept, hosts, nowMs: clock.now() },
+      ...{ held: all, kept, hosts, nowMs: nowMs() },
       valid: new Set(serials(all.filter(isTheSame))),
       revoked: new Set([...revoked, ...serials(displaced)]),
       publication: (serial) => publicationOf(journal.read.intents.about(subjectOf(serial))[0], height),
@@ -213,8 +232,9 @@ export function createCertificateKeeper(deps: KeeperDeps): CertificateKeeper {
   return {
     queue,
     onStep({ block, gap }) {
-      // Its end has come, or somebody has put the clock right.
-      if (served && !isInItsTime(served, clock.now())) queue.add(key, "high");
+      // Its end has come, or the clock is right.
+      const isOver = served && !isInItsTime(served, nowMs());
+      if (isOver || (heldBy !== undefined && clockFault() === undefined)) queue.add(key, "high");
       if (!gap && !block?.certificatesOf.has(owner)) return;
       changedAt = largest(changedAt, block?.height ?? gap?.to ?? 0n);
       queue.add(key, "high");
