@@ -3,7 +3,7 @@ import { test } from "node:test";
 import type { Owner } from "../../test/owner.ts";
 import { whileTimePasses } from "../../test/while-time-passes.ts";
 import { createSimulatedCluster } from "../box/cluster/simulated-kube.ts";
-import { createVirtualClock } from "../runtime/clock.ts";
+import { type Clock, createVirtualClock } from "../runtime/clock.ts";
 import { untilAborted } from "../runtime/lifecycle.ts";
 import { limits } from "../runtime/limits.ts";
 import { silentLog } from "../runtime/log.ts";
@@ -14,8 +14,8 @@ import { createLeadership } from "./leadership.ts";
 const at = { namespace: "akash-services", name: "operator-ip" };
 
 function openStage(t: Owner) {
-  const clock = createVirtualClock();
-  const deps = { clock, random: createSeededRandom(1), log: silentLog };
+  const stageClock = createVirtualClock();
+  const deps = { clock: stageClock, random: createSeededRandom(1), log: silentLog };
   const cluster = createSimulatedCluster({ nodes: [] }, deps);
   t.after(() => cluster.close());
   cluster.server.create(kinds.namespace, { metadata: { name: at.namespace } }, "test");
@@ -24,7 +24,7 @@ function openStage(t: Owner) {
   const leaders = new Set<string>();
   let most = 0;
 
-  function start(identity: string) {
+  function start(identity: string, clock: Clock = stageClock) {
     const kube = cluster.connect(identity);
     const leadership = createLeadership({ ...at, identity }, { kube, clock, log: silentLog });
     const stopping = new AbortController();
@@ -36,12 +36,12 @@ function openStage(t: Owner) {
     });
     const stop = async () => {
       stopping.abort();
-      await whileTimePasses(clock, running);
+      await whileTimePasses(stageClock, running);
     };
     t.after(stop);
     return { leadership, stop };
   }
-  return { clock, cluster, leaders, start, most: () => most };
+  return { clock: stageClock, cluster, leaders, start, most: () => most };
 }
 
 test("of two copies one leads, and the other takes over at once when it stops", async (t) => {
@@ -72,6 +72,18 @@ test("one that cannot say that it lives stops before another begins, and comes b
   await clock.advance(limits.leaderDurationMs + limits.leaderLookMs);
   assert.equal(leaders.size, 1);
   assert.equal(most(), 1);
+});
+
+test("one whose process was stopped for too long no longer leads when it goes on, before any timer fires", async (t) => {
+  const { clock, start } = openStage(t);
+  let stoppedMs = 0;
+  const { leadership } = start("one", { ...clock, monotonicMs: () => clock.monotonicMs() + stoppedMs });
+  await clock.advance(1_000);
+  assert.equal(leadership.leading, true);
+  stoppedMs = limits.leaderGiveUpMs;
+  assert.deepEqual([leadership.leading, leadership.waitingFor], [false, "the Lease was not renewed in time"]);
+  await clock.advance(limits.leaderRenewMs);
+  assert.equal(leadership.leading, true);
 });
 
 test("one whose Lease somebody gave to another stops, and one whose Lease was deleted makes it again", async (t) => {
@@ -227,7 +239,7 @@ test("whatever the API server does to three copies, no two of them lead at once"
   for (let seed = 1; seed <= 4; seed++) {
     const random = createSeededRandom(seed);
     const { clock, cluster, leaders, start, most } = openStage(t);
-    const copies = ["one", "two", "three"].map(start);
+    const copies = ["one", "two", "three"].map((identity) => start(identity));
     for (let round = 0; round < 100; round++) {
       cluster.faults.clear();
       const kind = kinds.lease;

@@ -41,6 +41,9 @@ export function createLeadership({ identity, ...at }: LeadershipOptions, { kube,
   let leading = false;
   let trouble: ProviderError | undefined;
 
+  /** In a process that was stopped for a while, other timers may fire before the alarm does. */
+  const isLeading = () => leading && clock.monotonicMs() - saidMs < limits.leaderGiveUpMs;
+
   /** One try; true where the name in the Lease is ours now, by a write of this moment. */
   async function claim(signal: AbortSignal): Promise<boolean> {
     const options = { signal, deadlineMs: limits.leaderRenewMs };
@@ -172,11 +175,12 @@ export function createLeadership({ identity, ...at }: LeadershipOptions, { kube,
 
   return {
     get leading(): boolean {
-      return leading;
+      return isLeading();
     },
     /** Why this copy does nothing, in words; undefined while it leads. */
     get waitingFor(): string | undefined {
-      if (leading) return undefined;
+      if (isLeading()) return undefined;
+      if (leading) return "the Lease was not renewed in time";
       if (trouble) return trouble.message;
       if (seen && seen.version === undefined) return "the Lease is missing, and a leader may not have seen that yet";
       return `${holder ?? "no copy"} leads`;
