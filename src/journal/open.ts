@@ -22,7 +22,7 @@ interface JournalDeps {
   /** The data directory; made when it is missing. */
   readonly dir: string;
   readonly clock: Clock;
-  /** The time of the newest block, undefined until one is known: old rows are removed by it. */
+  /** The time of the newest block, undefined until one is known: rows are removed by it, and none is written as older. */
   readonly chainNowMs?: (() => number | undefined) | undefined;
   readonly log: Log;
   readonly boundary?: Boundary;
@@ -133,7 +133,9 @@ async function openSound(path: string, deps: JournalDeps, boundary: Boundary): P
 }
 
 async function openFile(path: string, deps: JournalDeps, boundary: Boundary): Promise<OpenedFile> {
-  const { clock, log, signal } = deps;
+  const { clock, chainNowMs = clock.now, log, signal } = deps;
+  // A row is never older than the newest block: written while the clock is behind, it would be removed once the clock is right.
+  const now = () => Math.max(clock.now(), chainNowMs() ?? 0);
   const isClean = takeCleanStop(path);
   const version = examine(path, migrations.length);
   if (version > 0) await checkPages(path, isClean, log, signal);
@@ -143,7 +145,7 @@ async function openFile(path: string, deps: JournalDeps, boundary: Boundary): Pr
   const connection = connect(path);
   try {
     migrate(connection, version, boundary);
-    const tables = createTables(connection, clock);
+    const tables = createTables(connection, { ...clock, now });
     const created = version === 0;
     const migrated = !created && version < migrations.length;
     return { connection, tables, found: { created, ...(migrated && { migratedFrom: version }) } };

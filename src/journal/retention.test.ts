@@ -121,6 +121,22 @@ test("nothing is removed while the local clock and block time differ, or before 
   assert.deepEqual(await kept(), [0, 0]);
 });
 
+test("what is written while the local clock is years behind stays its time once the clock is right", async (t) => {
+  const clock = createVirtualClock();
+  let behindMs = 2 * 365 * 86_400_000;
+  const own = { ...clock, now: () => clock.now() - behindMs };
+  const options = { dir: temporaryFolder(t), clock: own, log: silentLog, chainNowMs: () => clock.now() };
+  const { journal } = await openJournal(options);
+  t.after(() => journal.close());
+  await journal.durable("write", ({ history }) => history.add({ kind: "lease", subject: "a", line: "closed" }));
+  behindMs = 0;
+  await clock.advance(limits.journalRetentionEveryMs);
+  assert.equal(journal.rows().history, 1);
+  clock.jump(limits.journalHistoryKeepMs);
+  await clock.advance(limits.journalRetentionEveryMs);
+  assert.equal(journal.rows().history, 0);
+});
+
 test("the books go after their time; what runs or is owed for stays, and so do the totals", async (t) => {
   const clock = createVirtualClock();
   const day = 86_400_000;
