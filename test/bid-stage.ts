@@ -23,6 +23,7 @@ import { createPool } from "../src/chain/comet/pool.ts";
 import { createQueries } from "../src/chain/comet/queries/queries.ts";
 import type { RpcTransport } from "../src/chain/comet/transport.ts";
 import { createSigner, type Signer } from "../src/chain/keys/signer.ts";
+import { closeBidMessage } from "../src/chain/tx/closing.ts";
 import { createCometBroadcaster } from "../src/chain/tx/comet-broadcaster.ts";
 import { type PackedMessage, packMessage } from "../src/chain/tx/messages.ts";
 import { sendMessages } from "../src/chain/tx/send.ts";
@@ -95,6 +96,8 @@ export interface BidStage {
   register(name: string, attributes?: readonly Attribute[]): Promise<void>;
   /** Somebody else bids, without a program around it. */
   rivalBid(name: string, order: OrderId): Promise<void>;
+  /** The same key, without the program. */
+  closeBid(name: string, bid: BidId): Promise<void>;
   /** Starts one that is registered, in a folder of its own or in this one, whatever comes of it. */
   start(name: string, parts: ProviderParts & { readonly dir?: string }): StartedProvider;
   /** Registered on the chain, and running. */
@@ -299,6 +302,7 @@ async function setUp(t: TestContext, pace: Pace, play: (stage: BidStage) => Prom
       };
       await send(signer(name), createBidMessage({ ...order, provider, bseq: 0 }, { spec: smallGroup }, content));
     },
+    closeBid: (name, bid) => send(signer(name), closeBidMessage(bid)),
     start,
     async provider(name, parts = {}) {
       await register(name, parts.options?.attributes);

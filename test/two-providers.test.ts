@@ -100,6 +100,19 @@ test("rights that are taken away while a Lease is in use make no second provider
   });
 });
 
+test("outside a cluster the close of a bid by another provider with our key is a condition", async (t) => {
+  await onStage(t, async (stage, start) => {
+    const alone = start("first", false);
+    const one = await alone.ready;
+    const bid = one.bidOn(await stage.post(1n));
+    await stage.until("a bid", async () => (await stage.queries.bid(bid)).value?.state === "open");
+    await stage.blocks(3);
+    assert.ok(!alone.conditions().includes("KeyUsedElsewhere"), "its own bid is none");
+    await stage.closeBid("one", bid);
+    await stage.until("it is reported", () => alone.conditions().includes("KeyUsedElsewhere"));
+  });
+});
+
 // Two whole providers on a chain; `npm test` leaves it at the alert on this condition.
 if (thorough) {
   test("outside a cluster bids of our key that another provider made are a condition at each of them", async (t) => {

@@ -15,7 +15,7 @@ import { type CometChain, createCometChain } from "./comet/comet-chain.ts";
 import type { Cursor } from "./comet/cursor.ts";
 import { showEvent } from "./comet/event-text.ts";
 import type { RpcTransport } from "./comet/transport.ts";
-import { createForeignBids, type ForeignBids } from "./foreign-bids.ts";
+import { createForeignTransactions, type ForeignTransactions } from "./foreign-transactions.ts";
 import type { Signer } from "./keys/signer.ts";
 import { createOutbox, type OutboxLoop, troubleOf } from "./outbox/outbox.ts";
 import type { SendSettings } from "./outbox/preparation.ts";
@@ -69,7 +69,7 @@ export function createChainService(
   const lastEvents: string[] = [];
   let chain: CometChain | undefined;
   let outbox: OutboxLoop | undefined;
-  let foreign: ForeignBids | undefined;
+  let foreign: ForeignTransactions | undefined;
   let lastDocument: ChainDocument | undefined;
 
   function noteEvents({ block }: Step): void {
@@ -118,12 +118,12 @@ export function createChainService(
       const own = createOutbox({ ...sending, journal, boundary, clock, log, bidsToClose, isHeld });
       outbox = own;
       const opened = Object.assign(comet, { outbox: own, broadcaster });
-      const others = createForeignBids(signer.address, journal.read.intents, clock, log);
+      const others = createForeignTransactions(signer.address, journal.read.intents, clock, log);
       foreign = others;
       await beforeBlocks(opened);
+      comet.onStep(others.onStep);
       comet.onStep(own.onStep);
       comet.onStep(noteEvents);
-      comet.onStep(others.onStep);
       comet.follow(scope);
       scope.task("outbox", own.run);
       resolve(opened);
@@ -152,7 +152,8 @@ export function createChainService(
     measure(metrics) {
       if (chain) measureChain(metrics, chain);
       if (outbox) measureOutbox(metrics, outbox);
-      const help = "1 for an hour after a bid of our account that this provider did not send";
+      const help =
+        "1 for an hour after a bid, close, withdrawal or failure of our account that this provider did not send";
       metrics.read({ name: "akash_provider_key_used_elsewhere", help, kind: "gauge" }, () =>
         foreign?.message ? 1 : 0,
       );

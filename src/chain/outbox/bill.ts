@@ -96,7 +96,7 @@ function movesOf(events: readonly AbciEvent[], account: string): ReadonlyMap<num
   return moves;
 }
 
-function attribute({ attributes }: AbciEvent, name: string): string | undefined {
+export function attribute({ attributes }: AbciEvent, name: string): string | undefined {
   return attributes?.find(({ key }) => key === name)?.value;
 }
 

@@ -1,0 +1,60 @@
+/**
+ * Transactions of our account that this provider did not send: another one runs with the same key. What people send with other
+ * tools, coins or a certificate, is left out; of one that failed the chain does not tell what it was.
+ */
+import type { Intents } from "../journal/intents.ts";
+import type { Address } from "../market/address.ts";
+import { type Clock, nsToMs } from "../runtime/clock.ts";
+import type { Log } from "../runtime/log.ts";
+import type { AbciEvent, BlockTx } from "./block.ts";
+import type { Step } from "./chain.ts";
+import { attribute } from "./outbox/bill.ts";
+
+/** How long the last one is reported: two providers rarely send less than once an hour. */
+const reportedMs = 3_600_000;
+
+/** Messages by which providers work. */
+const working = /^\/akash\.market\.\w+\.(MsgCreateBid|MsgCloseBid|MsgWithdrawLease)$/;
+
+export type ForeignTransactions = ReturnType<typeof createForeignTransactions>;
+
+export function createForeignTransactions(
+  provider: Address,
+  intents: Pick<Intents, "byTxHash">,
+  clock: Clock,
+  log: Log,
+) {
+  const startedMs = clock.now();
+  let last: { readonly message: string; readonly atMs: number } | undefined;
+
+  /** What a transaction of our account was, if a provider may have sent it. */
+  function sentAs({ code, events }: BlockTx, blockMs: number): string | undefined {
+    // Of one that failed, our own intents may have forgotten the hash when we come to this block once more after a crash.
+    if (code !== 0) return blockMs > startedMs && isPaidBy(events, provider) ? "one that failed" : undefined;
+    for (const event of events) {
+      const [, message] = working.exec(attribute(event, "action") ?? "") ?? [];
+      if (event.type === "message" && message && attribute(event, "sender") === provider) return message;
+    }
+    return undefined;
+  }
+
+  return {
+    /** Before the outbox takes the same step: it forgets the hash of a transaction whose intents it files again. */
+    onStep({ block }: Pick<Step, "block">): void {
+      for (const tx of block?.txs ?? []) {
+        const what = sentAs(tx, nsToMs(block?.timeNs ?? 0n));
+        if (what === undefined || intents.byTxHash(tx.hash).length > 0) continue;
+        log.error("transaction of our key was not sent by this provider", { hash: tx.hash, what });
+        const message = `transaction ${tx.hash} of our key (${what}) was not sent by this provider; unless a person sent it, another provider uses the key`;
+        last = { message, atMs: clock.monotonicMs() };
+      }
+    },
+    get message(): string | undefined {
+      return last && clock.monotonicMs() - last.atMs < reportedMs ? last.message : undefined;
+    },
+  };
+}
+
+function isPaidBy(events: readonly AbciEvent[], account: Address): boolean {
+  return events.some((event) => event.type === "tx" && attribute(event, "fee_payer") === account);
+}
