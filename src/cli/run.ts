@@ -4,6 +4,7 @@ import { Command } from "commander";
 import type { ChainServiceOptions } from "../chain/chain-service.ts";
 import { addSettingOptions } from "../config/options.ts";
 import type { Config } from "../config/table.ts";
+import { readPodNamespace } from "../kube/http/kubeconfig.ts";
 import type { ExclusiveOptions } from "../provider/exclusive.ts";
 import { createProvider } from "../provider/provider.ts";
 import { realClock } from "../runtime/clock.ts";
@@ -14,7 +15,7 @@ import type { Redactor } from "../runtime/redact.ts";
 import { gatewayOf, isInPod } from "./gateway.ts";
 import { balanceOf, marketOf } from "./market.ts";
 import { nodesOf } from "./nodes.ts";
-import { keySettings, kubeconfigOf, prepare, redisOf } from "./settings.ts";
+import { keySettings, kubeconfigOf, prepare, redisOf, type TakenSettings } from "./settings.ts";
 import { abortOnSignals } from "./signals.ts";
 
 export function runCommand(): Command {
@@ -32,6 +33,7 @@ export function runCommand(): Command {
       ? marketOf(values, settings, kubeconfigOf({ values, sources }), ground)
       : undefined;
     if (!market) log.info("not bidding, since no cluster is for sale", { setting: "cluster-k8s" });
+    const namespace = leaseNamespace({ values, sources });
     const provider = createProvider({
       dataDir,
       settings,
@@ -42,7 +44,7 @@ export function runCommand(): Command {
       control: true,
       chain,
       ...market,
-      ...(isInPod({ values, sources }) && { exclusive: exclusiveIn(values.podNamespace) }),
+      ...(namespace !== undefined && { exclusive: exclusiveIn(namespace) }),
       balance: balanceOf(values),
       gateway: gatewayOf({ values, sources }),
       shutdownMs: shutdownTimeoutMs,
@@ -52,6 +54,13 @@ export function runCommand(): Command {
     });
     await provider.run(abortOnSignals());
   });
+}
+
+/** Of the Lease that keeps a second provider out; undefined outside of a cluster. */
+function leaseNamespace({ values, sources }: Pick<TakenSettings, "values" | "sources">): string | undefined {
+  if (isInPod({ values, sources })) return values.podNamespace;
+  const kubeconfig = kubeconfigOf({ values, sources });
+  return values.clusterK8s ? readPodNamespace({ kubeconfig, environment: process.env }) : undefined;
 }
 
 function exclusiveIn(namespace: string): ExclusiveOptions {

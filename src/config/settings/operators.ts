@@ -23,7 +23,7 @@ export const operatorsGroup = group({
     podNamespace: setting("pod-namespace", kubernetesName, {
       default: "akash-services",
       usedBy: [...operators, "run"],
-      doc: "The namespace of that pod. Where it is given to the provider, its certificate is kept there in a Secret, else in a file of --data-dir, and a Lease there keeps a second provider with the same key out.",
+      doc: "The namespace of that pod. Where it is given to the provider, its certificate is kept there in a Secret, else in a file of --data-dir, and a Lease there, else in the namespace of its service account, keeps a second provider with the same key out.",
     }),
     pruneIntervalMs: setting("prune-interval", duration({ zero: "refused" }), {
       default: "10m",

@@ -5,7 +5,7 @@ import { test } from "node:test";
 import { temporaryFolder } from "../../../test/folder.ts";
 import type { ErrorCode } from "../../runtime/catalogue.ts";
 import { ProviderError } from "../../runtime/errors.ts";
-import { readIdentity } from "./kubeconfig.ts";
+import { readIdentity, readPodNamespace } from "./kubeconfig.ts";
 
 const cluster = { server: "https://10.0.0.1:6443/k8s", "certificate-authority": "ca.pem", "tls-server-name": "api" };
 const user = { "client-certificate-data": Buffer.from("CERT").toString("base64"), "client-key": "/keys/key.pem" };
@@ -115,4 +115,15 @@ test("in a pod the service account is used, unless a kubeconfig is named", (t) =
   writeFileSync(join(folder, "config"), config());
   const named = readIdentity({ environment: { ...environment, KUBECONFIG: join(folder, "config") }, accountFolder });
   assert.equal(named.server.hostname, "10.0.0.1");
+});
+
+test("the namespace of the pod is that of its service account, unless a kubeconfig is named", (t) => {
+  const accountFolder = temporaryFolder(t);
+  const environment = { KUBERNETES_SERVICE_HOST: "10.96.0.1" };
+  assert.equal(readPodNamespace({ environment, accountFolder }), undefined, "there is no account");
+  writeFileSync(join(accountFolder, "token"), "t");
+  writeFileSync(join(accountFolder, "namespace"), "akash-services\n");
+  assert.equal(readPodNamespace({ environment, accountFolder }), "akash-services");
+  assert.equal(readPodNamespace({ accountFolder }), undefined, "it is no pod");
+  assert.equal(readPodNamespace({ environment, accountFolder, kubeconfig: "another cluster" }), undefined);
 });

@@ -86,12 +86,23 @@ const podAccount = "/var/run/secrets/kubernetes.io/serviceaccount";
 
 export function readIdentity(options: IdentityOptions = {}): Identity {
   const { environment = {}, accountFolder = podAccount } = options;
-  const host = environment["KUBERNETES_SERVICE_HOST"];
-  const named = options.kubeconfig || environment["KUBECONFIG"];
-  if (!named && host && existsSync(join(accountFolder, "token"))) {
-    return podIdentity(host, environment["KUBERNETES_SERVICE_PORT"] ?? "443", accountFolder);
-  }
-  return fileIdentity(named || join(homedir(), ".kube", "config"));
+  const host = podHost(options);
+  if (host) return podIdentity(host, environment["KUBERNETES_SERVICE_PORT"] ?? "443", accountFolder);
+  return fileIdentity(namedIn(options) || join(homedir(), ".kube", "config"));
+}
+
+/** The namespace of the pod whose service account is used; undefined with a kubeconfig. */
+export function readPodNamespace(options: IdentityOptions = {}): string | undefined {
+  const path = join(options.accountFolder ?? podAccount, "namespace");
+  return podHost(options) && existsSync(path) ? readFileSync(path, "utf8").trim() : undefined;
+}
+
+const namedIn = ({ kubeconfig, environment }: IdentityOptions) => kubeconfig || environment?.["KUBECONFIG"];
+
+/** Of the API server, where a pod's service account is used. */
+function podHost(options: IdentityOptions): string | undefined {
+  const hasAccount = !namedIn(options) && existsSync(join(options.accountFolder ?? podAccount, "token"));
+  return hasAccount ? options.environment?.["KUBERNETES_SERVICE_HOST"] : undefined;
 }
 
 function podIdentity(host: string, port: string, folder: string): Identity {
