@@ -220,6 +220,13 @@ test("a transaction that no node takes is refused; one that another node takes i
   assert.deepEqual(await chain.broadcast(sign(timeNs + 120_000_000_000n, 1n)), refused);
 });
 
+test("a limit that the operator of a node has set is no refusal of the transaction, whatever words it is in", async (t) => {
+  const { chain, proxies } = await start(t, 1);
+  const { timeNs } = await chain.head();
+  refuse(proxies[0], "broadcast_tx_sync", "quota of the free plan: tx too large");
+  await assert.rejects(chain.broadcast(sign(timeNs + 120_000_000_000n, 1n)), { code: "AKP_CHAIN_CALL_REFUSED" });
+});
+
 test("a node that wants a higher price than others keeps no transaction from them", async (t) => {
   const { chain, proxies } = await start(t, 2);
   const [first] = proxies as [FaultProxy];

@@ -80,7 +80,7 @@ export interface RpcNode {
 }
 
 /** What CometBFT says against one transaction (its mempool/errors.go). */
-const againstTransaction = /\btx (already exists in cache|too large|pre check|size is too big)/i;
+const againstTransaction = /^tx (already exists in cache|too large|pre check|size is too big)/i;
 
 /**
  * Whether an error is the answer: that a transaction is not there, or is not taken. Any other error to a broadcast, such
