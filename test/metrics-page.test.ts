@@ -1,6 +1,6 @@
 /** docs/metrics.md and what is really served, by a provider on a chain and by the inventory operator on a cluster. */
 import assert from "node:assert/strict";
-import { readFileSync } from "node:fs";
+import { readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { type TestContext, test } from "node:test";
 import { createPolicySource } from "../src/bidengine/policies/policy-source.ts";
@@ -10,6 +10,7 @@ import { showPod } from "../src/box/metallb/metallb.ts";
 import { createHttpTransports } from "../src/chain/comet/http-transport.ts";
 import { createSigner } from "../src/chain/keys/signer.ts";
 import { createMemoryFeed } from "../src/cluster/inventory/memory-feed.ts";
+import { openJournal } from "../src/journal/open.ts";
 import { readDefinitions } from "../src/kube/definitions.ts";
 import { kinds } from "../src/kube/kinds.ts";
 import { createKubeService } from "../src/kube/kube-service.ts";
@@ -23,7 +24,7 @@ import { createIpProcess } from "../src/provider/ip-process.ts";
 import { createProvider } from "../src/provider/provider.ts";
 import { realClock } from "../src/runtime/clock.ts";
 import { untilAborted } from "../src/runtime/lifecycle.ts";
-import { silentLog } from "../src/runtime/log.ts";
+import { type Log, silentLog } from "../src/runtime/log.ts";
 import type { Process } from "../src/runtime/process.ts";
 import { realRandom } from "../src/runtime/random.ts";
 import { fixedPricing } from "./bid-stage.ts";
@@ -281,4 +282,34 @@ test("an operator process measures its queues, its bus, its watches and each nod
   ])
     assert.match(text, line);
   assert.doesNotMatch(text, /^akash_provider_metric_read_failures_total\{/m);
+});
+
+test("while the pages of a large journal are checked metrics are answered, and a stop ends the check", async (t) => {
+  const dataDir = join(temporaryFolder(t), "data");
+  const { journal } = await openJournal({ dir: dataDir, clock: realClock, log: silentLog });
+  const line = "x".repeat(9 * 2 ** 20);
+  await journal.durable("file much", ({ history }) => history.add({ kind: "test", subject: "s", line }));
+  await journal.close();
+  // As if the process had been killed.
+  rmSync(join(dataDir, "journal.db-closed"));
+  const [endless, node] = [join(dataDir, "endless"), process.execPath];
+  writeFileSync(endless, "#!/bin/sh\nexec tail -f /dev/null\n", { mode: 0o755 });
+  process.execPath = endless;
+  t.after(() => {
+    process.execPath = node;
+  });
+  const logged: string[] = [];
+  const log: Log = { ...silentLog, info: (message) => void logged.push(message), with: () => log };
+  const chain = { nodes: () => [], signer: createSigner(providerKey.secret), settings: sendSettings };
+  const provider = createProvider({ ...deps, log, dataDir, metricsListener, chain });
+  const stopping = new AbortController();
+  const running = provider.run(stopping.signal);
+  t.after(() => stopping.abort());
+  await eventually("the check", () => logged.some((message) => message.startsWith("checking all pages")));
+  const service = (name: string) => provider.status().services.find((each) => each.name === name);
+  const page = await fetch(service("metrics")?.detail ?? "");
+  assert.match(await page.text(), /^akash_provider_/m);
+  assert.equal(service("journal")?.state, "init", "it is held");
+  stopping.abort();
+  await running;
 });

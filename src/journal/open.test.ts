@@ -184,7 +184,7 @@ test("damage that shows while running ends the journal, and the next start sets 
   await next.close();
 });
 
-test("a large journal is not read through after a clean stop, and in a thread of its own after any other", async (t) => {
+test("a large journal is not read through after a clean stop, and in a process of its own after any other", async (t) => {
   const dir = temporaryFolder(t);
   const logged: string[] = [];
   const log: Log = { ...silentLog, info: (message) => void logged.push(message) };

@@ -1,17 +1,18 @@
 /**
- * Whether all pages of the file are sound, which takes a minute or more for gigabytes. A large file is checked in a thread of its
- * own, so that probes are answered meanwhile, and not at all where nothing has touched it since a clean stop.
+ * Whether all pages of the file are sound, which takes a minute or more for gigabytes. A large file is checked in a process of
+ * its own, so that probes are answered and a stop is not held up meanwhile (a thread cannot be ended before SQLite returns), and not
+ * at all where nothing has touched it since a clean stop.
  */
+import { execFile } from "node:child_process";
 import { existsSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { DatabaseSync } from "node:sqlite";
-import { isMainThread, parentPort, Worker, workerData } from "node:worker_threads";
-import { endedBy } from "../runtime/ended-by.ts";
+import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
 import { reasonOf } from "../runtime/errors.ts";
-import { isRecord } from "../runtime/is-record.ts";
 import type { Log } from "../runtime/log.ts";
 import { corrupt, sqliteCodeOf, storageError } from "./faults.ts";
 
-/** Checked at every start, at once: it takes less time than a thread does to begin. */
+/** Checked at every start, at once: it takes less time than a process does to begin. */
 const smallBytes = 8 * 2 ** 20;
 
 /** Throws AKP_JOURNAL_CORRUPT. `isClean`: nothing has touched the file since a clean stop. */
@@ -21,7 +22,7 @@ export async function checkPages(path: string, isClean: boolean, log: Log, signa
   if (isClean && !isSmall) return;
   if (!isSmall) log.info("checking all pages of the journal, since the last stop was not clean", { bytes });
   try {
-    const verdict = isSmall ? verdictOn(path) : await verdictOfThread(path, signal);
+    const verdict = isSmall ? verdictOn(path) : await verdictOfProcess(path, signal);
     if (verdict !== "ok") throw corrupt(path, verdict);
   } catch (thrown) {
     throw storageError(path, thrown) ?? thrown;
@@ -38,29 +39,20 @@ function verdictOn(path: string): string {
   }
 }
 
-async function verdictOfThread(path: string, signal: AbortSignal | undefined): Promise<string> {
-  const worker = new Worker(new URL(import.meta.url), { workerData: { checkPagesOf: path } });
-  const { promise, resolve, reject } = Promise.withResolvers<ThreadAnswer>();
-  worker.once("message", resolve);
-  worker.once("error", reject);
-  worker.once("exit", (code) => reject(new Error(`the check of the journal's pages ended with ${code}`)));
-  try {
-    const answer = await endedBy(promise, signal);
-    if ("verdict" in answer) return answer.verdict;
-    // Its code does not survive the way between threads.
-    throw Object.assign(new Error(answer.message), { code: "ERR_SQLITE_ERROR", errcode: answer.errcode });
-  } finally {
-    await worker.terminate();
-  }
+async function verdictOfProcess(path: string, signal: AbortSignal | undefined): Promise<string> {
+  const script = fileURLToPath(import.meta.url);
+  const { stdout } = await promisify(execFile)(process.execPath, [script, path], { signal, killSignal: "SIGKILL" });
+  const answer = JSON.parse(stdout) as ProcessAnswer;
+  if ("verdict" in answer) return answer.verdict;
+  // Its code does not survive the way between processes.
+  throw Object.assign(new Error(answer.message), { code: "ERR_SQLITE_ERROR", errcode: answer.errcode });
 }
 
-type ThreadAnswer = { readonly verdict: string } | { readonly message: string; readonly errcode: number };
+type ProcessAnswer = { readonly verdict: string } | { readonly message: string; readonly errcode: number };
 
-if (!isMainThread && isRecord(workerData) && typeof workerData["checkPagesOf"] === "string") {
-  parentPort?.postMessage(answerOn(workerData["checkPagesOf"]));
-}
+if (import.meta.main) process.stdout.write(JSON.stringify(answerOn(process.argv[2] ?? "")));
 
-function answerOn(path: string): ThreadAnswer {
+function answerOn(path: string): ProcessAnswer {
   try {
     return { verdict: verdictOn(path) };
   } catch (thrown) {
