@@ -104,6 +104,25 @@ test("a lease whose pods the API server does not admit is not closed", async (t)
   assert.deepEqual([closings(life, lease), observedMs(life, lease)], [[], 0]);
 });
 
+test("a lease whose page crashes because the API server does not admit the next pod of its store is not closed", async (t) => {
+  const does: Behaviour = { exitAfterMs: 60_000, exitCode: 1 };
+  const behaviour = (image: string) => (image.startsWith("page") ? does : undefined);
+  const stage = await leaseStage(t, { dir: memoryFolder(t), behaviour });
+  const runtimeClass = { metadata: { name: "gvisor" }, handler: "runsc" };
+  stage.cluster.server.create(kinds.runtimeClass, runtimeClass, "operator");
+  const lease = stage.won(1);
+  const life = await stage.start({ monitor, leases: { runtimeClass: "gvisor" } });
+  await life.send(lease, shop().manifest);
+  await stage.until("it works", () => stateOf(life, lease) === "healthy");
+  stage.cluster.server.delete(kinds.runtimeClass, runtimeClass.metadata);
+  removePods({ stage, lease }, "store");
+  Object.assign(does, { exitAfterMs: 1_000 });
+  await stage.clock.advance(hour / 4);
+  const reasons = life.health?.get(formatLeaseId(lease))?.troubles.map(({ reason }) => reason);
+  assert.deepEqual(reasons, ["CrashLoop", "NotReady"]);
+  assert.deepEqual([closings(life, lease), observedMs(life, lease)], [[], 0]);
+});
+
 test("a crash loop in a lease taken over counts from the take-over, and by default ends the lease after a day", async (t) => {
   const behaviour = (image: string) => (image.startsWith("store") ? { exitAfterMs: 1_000, exitCode: 1 } : undefined);
   const stage = await leaseStage(t, { dir: memoryFolder(t), behaviour });

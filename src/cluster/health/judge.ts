@@ -98,7 +98,7 @@ function judgeService(
   const ended = own.filter((pod) => isRecent(pod, facts.nowMs)).flatMap(({ trouble }) => trouble ?? []);
   return {
     health: { name, wanted: count, ready, unobserved },
-    evidence: rejection ? [...found, rejection] : found,
+    evidence: rejection || isUnmade(own, count, workload?.isSet) ? [...found, rejection ?? notThere(workload)] : found,
     troubles: [...troubles, ...ended],
   };
 }
@@ -128,6 +128,16 @@ function troubleOf(pod: PodFacts, { claims, nowMs }: HealthFacts): PodTrouble {
 function claimText({ storageClass, phase }: ClaimFacts): string {
   const what = storageClass === undefined ? "its volume" : `its volume of class ${storageClass}`;
   return phase === "Lost" ? `${what} is lost` : `it waits for ${what}, which has not been made yet`;
+}
+
+/** Whether the cluster should have made a pod that is not there. Of a stateful set, only Events say why it makes none. */
+function isUnmade(own: readonly PodFacts[], count: number, isSet = false): boolean {
+  const there = own.filter(({ state }) => state !== "ended");
+  if (!isSet) return there.length < count;
+  const made = new Set(there.map(({ ordinal }) => ordinal));
+  const next = Array.from({ length: count }, (_, ordinal) => ordinal).find((ordinal) => !made.has(ordinal));
+  // A stateful set makes a pod when all before it are ready.
+  return next !== undefined && !there.some(({ ordinal = 0, state }) => state !== "ready" && ordinal < next);
 }
 
 function notThere(workload: WorkloadFacts | undefined): PodTrouble {

@@ -10,6 +10,8 @@ export interface PodFacts {
   readonly service: string;
   /** Made by a stateful set; else by a deployment. */
   readonly ofSet: boolean;
+  /** Of a stateful set: which of its replicas it is. */
+  readonly ordinal?: number;
   readonly createdAtMs: number;
   /** "leaving": on its way out. "ended": all its containers have, and none is started again. */
   readonly state: "ready" | "unready" | "leaving" | "ended";
@@ -22,12 +24,14 @@ export interface PodFacts {
 }
 
 export function podFacts(pod: KubeObject): PodFacts {
-  const { labels, creationTimestamp = "" } = pod.metadata;
+  const { name, labels, creationTimestamp = "" } = pod.metadata;
   const state = stateOf(pod);
   const createdAtMs = parseTime(creationTimestamp);
+  const ofSet = recordsOf(fieldsOf(pod.metadata)["ownerReferences"]).some(({ kind }) => kind === "StatefulSet");
   return {
     service: labels?.[serviceLabel] ?? "",
-    ofSet: recordsOf(fieldsOf(pod.metadata)["ownerReferences"]).some(({ kind }) => kind === "StatefulSet"),
+    ofSet,
+    ...(ofSet && { ordinal: Number(name.slice(name.lastIndexOf("-") + 1)) }),
     createdAtMs: Number.isNaN(createdAtMs) ? 0 : createdAtMs,
     state,
     on: textOf(fieldsOf(pod["spec"])["nodeName"]) || undefined,

@@ -12,11 +12,17 @@ interface Shape {
   readonly service?: string;
   readonly node?: string;
   readonly status?: object;
+  /** Which replica of a stateful set; undefined for a pod of a deployment. */
+  readonly ordinal?: number;
 }
 
-function podOf({ service = "web", node = "one", status = {} }: Shape): KubeObject {
+function podOf({ service = "web", node = "one", status = {}, ordinal }: Shape): KubeObject {
   return {
-    metadata: { name: `${service}-0`, labels: { "akash.network/manifest-service": service } },
+    metadata: {
+      name: `${service}-${ordinal ?? "abc"}`,
+      labels: { "akash.network/manifest-service": service },
+      ...(ordinal !== undefined && { ownerReferences: [{ kind: "StatefulSet" }] }),
+    },
     spec: { containers: [{ name: service, image }], ...(node !== "" && { nodeName: node }) },
     status,
   } as KubeObject;
@@ -56,6 +62,13 @@ function health({ pods = [], ...given }: Given, before?: LeaseHealth): LeaseHeal
   return judge({ ...facts, workloads, nowMs, ...given, pods: pods.map((each) => podFacts(podOf(each))) }, before);
 }
 
+const set = { isSet: true, failure: undefined };
+const deployment = { isSet: false, failure: undefined };
+const webAndStore = new Map([
+  ["web", deployment],
+  ["store", set],
+]);
+const three = { services: [{ name: "web", count: 3 }], workloads: new Map([["web", set]]) };
 const fails = (failure: string) => ({ workloads: new Map([["web", { isSet: false, failure }]]) });
 const both = [
   { name: "web", count: 1 },
@@ -68,9 +81,9 @@ const calling = 'Internal error occurred: failed calling webhook "validate.kyver
 
 const counted: Readonly<Record<string, Given>> = {
   "a crash loop": { pods: [loops(crash)] },
-  "a crash loop of one replica, while the set has not made the others": {
-    services: [{ name: "web", count: 3 }],
-    pods: [loops(crash)],
+  "a crash loop of one replica, while the set has not made the later ones": {
+    ...three,
+    pods: [{ ...ready, ordinal: 0 }, loops(crash, { ordinal: 1 })],
   },
   "an OOM kill": { pods: [loops({ exitCode: 137, reason: "OOMKilled" })] },
   "a container that crashed just now": {
@@ -114,6 +127,21 @@ const notCounted: Readonly<Record<string, Given>> = {
     services: both,
     claims,
     pods: [loops(crash), { service: "store", status: mounting }],
+  },
+  // Only Events say why a stateful set makes no pod: it has no ReplicaFailure condition.
+  "a crash loop beside a stateful set without a pod": {
+    services: both,
+    workloads: webAndStore,
+    pods: [loops(crash)],
+  },
+  "a crash loop beside a service of which nothing was made": { services: both, pods: [loops(crash)] },
+  "a crash loop of one replica, while the set has not made one before it": {
+    ...three,
+    pods: [{ ...ready, ordinal: 0 }, loops(crash, { ordinal: 2 })],
+  },
+  "a crash loop of a replica of a deployment, while another was not made": {
+    services: [{ name: "web", count: 2 }],
+    pods: [loops(crash)],
   },
   "an image that is being pulled": { pods: [waits("ContainerCreating")] },
   "an update whose image is being pulled": { pods: [loops(crash), waits("ContainerCreating")] },
