@@ -6,7 +6,9 @@ import { unwellLimitMs } from "../src/cluster/health/monitoring.ts";
 import { leaseDefaults } from "../src/cluster/leases/lease-options.ts";
 import { isFailing } from "../src/cluster/leases/lease-states.ts";
 import { restoredRow } from "../src/journal/manifests.ts";
+import { refusalError } from "../src/kube/client/refusal.ts";
 import { kinds } from "../src/kube/kinds.ts";
+import type { Kube } from "../src/kube/kube.ts";
 import { readManifestResource } from "../src/kube/objects/read-manifest-resource.ts";
 import { formatLeaseId, type LeaseId } from "../src/market/ids.ts";
 import { plant } from "./adoption-stage.ts";
@@ -162,12 +164,37 @@ test("a lease whose first manifest the API server rejects is closed, and has all
   assert.match(life.journal.read.history.about(formatLeaseId(lease), 1)[0]?.line ?? "", /rejected by the cluster/);
 });
 
-for (const status of [403, 500]) {
-  test(`a lease that cannot be deployed because the API server answers us ${status} is never closed, and is reported`, async (t) => {
+/** What the API server answers to an apply of a stateful set with this image, once there is a status. */
+function rejecting(image: string) {
+  const answer = { status: 0, message: "" };
+  const plant = (sound: Kube): Kube => ({
+    ...sound,
+    apply(kind, object, options) {
+      const isRejected = kind === kinds.statefulSet && JSON.stringify(object).includes(image);
+      if (!isRejected || answer.status === 0) return sound.apply(kind, object, options);
+      const refusal = { status: answer.status, body: JSON.stringify({ message: answer.message }) };
+      const peer = { server: new URL("https://10.0.0.1:6443"), path: "kubeconfig" };
+      throw refusalError(refusal, { verb: "apply", resource: "statefulsets.apps store" }, peer);
+    },
+  });
+  return { answer, plant };
+}
+
+const typedPatch = "failed to create typed patch object (ns/store; apps/v1, Kind=StatefulSet): .spec.new: ";
+
+for (const [status, message] of [
+  [403, "not allowed"],
+  [500, "internal error"],
+  [400, "not an answer of an API server"],
+  [415, "body in an unknown format"],
+  [500, `${typedPatch}field not declared in schema`],
+] as const) {
+  test(`a lease that cannot be deployed because the API server answers us ${status} (${message.split(": ").at(-1)}) is never closed, and is reported`, async (t) => {
+    const { answer, plant } = rejecting("store:1");
+    Object.assign(answer, { status, message });
     const stage = await leaseStage(t, { dir: memoryFolder(t) });
-    stage.cluster.faults.refuse({ status, path: "/deployments/", times: Number.POSITIVE_INFINITY });
     const lease = stage.won(1);
-    const life = await stage.start({ monitor });
+    const life = await stage.start({ monitor, plant });
     await life.send(lease, shop().manifest);
     await stage.clock.advance(hour / 4);
     assert.deepEqual([closings(life, lease), observedMs(life, lease)], [[], 0]);

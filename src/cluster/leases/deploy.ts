@@ -4,6 +4,7 @@
  */
 import type { Chain } from "../../chain/chain.ts";
 import type { Journal } from "../../journal/journal.ts";
+import { isObjectRejected } from "../../kube/client/refusal.ts";
 import { kinds } from "../../kube/kinds.ts";
 import type { ApplyOptions, Kube } from "../../kube/kube.ts";
 import { leftAccount } from "../../kube/objects/credentials.ts";
@@ -11,7 +12,7 @@ import { leaseAddresses } from "../../kube/objects/lease-addresses.ts";
 import type { DesiredObject, LeaseObjects, LeaseWorkload } from "../../kube/objects/lease-workload.ts";
 import { manifestResource } from "../../kube/objects/manifest-resource.ts";
 import type { Clock } from "../../runtime/clock.ts";
-import { ProviderError, reasonOf } from "../../runtime/errors.ts";
+import { reasonOf } from "../../runtime/errors.ts";
 import { inParallel } from "../../runtime/in-parallel.ts";
 import { limits } from "../../runtime/limits.ts";
 import type { Log } from "../../runtime/log.ts";
@@ -86,11 +87,11 @@ export function createDeploy(deps: DeployDeps) {
       return done();
     } catch (thrown) {
       tally.deploy.fail += 1;
-      if (refresh && isForGood(thrown)) {
+      if (refresh && isObjectRejected(thrown)) {
         endRefresh(key, () => refresh.reject(thrown));
         return deploy(truth, signal);
       }
-      if (isForGood(thrown)) return refused(truth, wanted, reasonOf(thrown), signal);
+      if (isObjectRejected(thrown)) return refused(truth, wanted, reasonOf(thrown), signal);
       states.note(key, { state: "deploying", why: reasonOf(thrown) });
       throw thrown;
     }
@@ -286,9 +287,4 @@ function firstOf(texts: readonly string[]): readonly string[] {
 
 function isBinding({ kind }: DesiredObject): boolean {
   return kind === kinds.roleBinding;
-}
-
-/** Asking again will not help until somebody has changed the manifest. */
-function isForGood(thrown: unknown): boolean {
-  return ProviderError.is(thrown, "AKP_KUBE_REFUSED");
 }

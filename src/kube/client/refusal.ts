@@ -139,6 +139,17 @@ export function cannotBeTried(thrown: unknown): boolean {
   return /^admission webhook ".*" does not support dry run$/.test(String(thrown.details["reason"]));
 }
 
+/**
+ * Whether the object itself is what the server rejects, by the rules of its kind, a webhook or a policy. Other answers are about
+ * our request: a proxy does not take it, or a definition in the cluster is older than we are.
+ */
+export function isObjectRejected(thrown: unknown): boolean {
+  if (!ProviderError.is(thrown, "AKP_KUBE_REFUSED")) return false;
+  const reason = String(thrown.details["reason"]);
+  const isAboutObject = thrown.details["status"] === 422 || deniedByRule.test(reason) || notOfItsKind.test(reason);
+  return isAboutObject && !reason.includes("field not declared in schema");
+}
+
 /** How long the server asked us to wait, if it did. */
 export function retryAfterMsOf(error: unknown): number | undefined {
   const asked = error instanceof ProviderError ? error.details["retryAfterMs"] : undefined;
