@@ -203,6 +203,32 @@ for (const [status, message] of [
   });
 }
 
+const invalid = [422, "spec.template is invalid"] as const;
+const denied = [403, 'admission webhook "policy.example.com" denied the request: no'] as const;
+
+for (const [what, [status, message], image, isClosed] of [
+  ["the API server rejects its next manifest", invalid, "store:2", true],
+  ["a webhook rejects its next manifest", denied, "store:2", false],
+  ["a webhook rejects what runs", denied, "store:1", false],
+  ["the API server rejects what runs", invalid, "store:1", false],
+] as const) {
+  test(`a lease in a crash loop is ${isClosed ? "" : "not "}closed while ${what}`, async (t) => {
+    const behaviour = (given: string) => (given === "store:1" ? { exitAfterMs: 1_000, exitCode: 1 } : undefined);
+    const { answer, plant } = rejecting(image);
+    const stage = await leaseStage(t, { dir: memoryFolder(t), behaviour });
+    const lease = stage.won(1);
+    const life = await stage.start({ monitor, plant });
+    await life.send(lease, shop().manifest);
+    await stage.until("deployed", () => life.state(lease) === "deployed");
+    Object.assign(answer, { status, message });
+    if (image === "store:1") life.keeper.wake(formatLeaseId(lease));
+    else await life.send(lease, shop({ store: image }).manifest);
+    await stage.until("rejected", () => life.state(lease) === "refused");
+    await stage.clock.advance(hour / 4);
+    assert.equal(closings(life, lease).length > 0, isClosed);
+  });
+}
+
 /** Leases of so many owners; those of the first few crash. */
 async function owners(owner: Owner, all: number, crashing: number) {
   let isMended = false;

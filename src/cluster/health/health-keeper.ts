@@ -24,7 +24,7 @@ import type { LeasePods } from "../reservations/lease-pods.ts";
 import { followTrouble, watchTrouble } from "../watch-trouble.ts";
 import { createBrake } from "./brake.ts";
 import { createCloseUnwell, createWriteTrial } from "./close-unwell.ts";
-import { type HealthFacts, judge, type WantedService, type WorkloadFacts } from "./judge.ts";
+import { type HealthFacts, judge, type WantedService, type WorkloadFacts, webhookIn } from "./judge.ts";
 import type { HealthView, LeaseHealth, Trouble } from "./lease-health.ts";
 import { createMonitoring, type SeenReplica, steadyMs, unwellLimitMs } from "./monitoring.ts";
 import type { PodFacts } from "./pod-facts.ts";
@@ -150,10 +150,16 @@ export function createHealthKeeper(deps: HealthDeps) {
     return services && judge(factsOf(key, services, podsNow), judged.get(key));
   }
 
-  /** What its tenant sent is there as a whole, the chain's newest word is that it runs, and it is not one of many. */
+  /**
+   * What its tenant sent is there as a whole or rejected by the API server's own rules, the chain's newest word is that it runs,
+   * and it is not one of many.
+   */
   function counts(key: string): boolean {
-    const { state } = leases.states.get(key) ?? {};
-    const isBrought = state === "deployed" || state === "refused";
+    const { state, why } = leases.states.get(key) ?? {};
+    const { refusal } = journal.read.manifests.get(key) ?? {};
+    // With another reason, the server rejects what it accepted before and what runs.
+    const isTenants = why === refusal && webhookIn(refusal ?? "") === undefined;
+    const isBrought = state === "deployed" || (state === "refused" && isTenants);
     const isMirrorFresh = (chain.status.mirrorAgeMs ?? Number.POSITIVE_INFINITY) <= limits.healthMirrorMs;
     const isActive = chain.mirror.lease(parseLeaseId(key))?.state === "active";
     return isBrought && isMirrorFresh && isActive && brake() === undefined;
