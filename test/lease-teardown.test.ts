@@ -3,15 +3,18 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { createClusterSide } from "../src/cluster/leases/cluster-side.ts";
 import { leaseConditions } from "../src/cluster/leases/lease-conditions.ts";
+import { leaseDefaults } from "../src/cluster/leases/lease-options.ts";
+import { createTenantLeases } from "../src/cluster/leases/tenant-leases.ts";
 import { type Kind, kinds } from "../src/kube/kinds.ts";
 import { formatLeaseId, type LeaseId } from "../src/market/ids.ts";
 import { leaseNamespace } from "../src/market/lease-namespace.ts";
 import { readSdl, type Sdl } from "../src/market/sdl/sdl.ts";
 import { limits } from "../src/runtime/limits.ts";
 import { memoryFolder } from "./folder.ts";
-import { defineCustomResources, type LeaseStage, leaseStage, shop } from "./lease-keeper-stage.ts";
+import { defineCustomResources, type LeaseStage, type Life, leaseStage, shop } from "./lease-keeper-stage.ts";
 import { person } from "./market-stage.ts";
 import type { Owner } from "./owner.ts";
+import { chainOf } from "./reservation-stage.ts";
 
 function sdlOf(expose: readonly object[], endpoints: object = {}): Sdl {
   const resources = { cpu: { units: "100m" }, memory: { size: "64Mi" }, storage: [{ size: "64Mi" }] };
@@ -188,6 +191,72 @@ test("a kind that cannot be listed stops neither teardown nor leases that do not
   assert.match(last.why(named), /providerhosts/);
   stage.cluster.faults.clear();
   await stage.until("deployed too", () => last.state(named) === "deployed", 600_000);
+});
+
+for (const [kind, named, plain] of [
+  [kinds.manifest, "unknown", "unknown"],
+  [kinds.providerHost, "unknown", "deployed"],
+  [kinds.providerLeasedIp, "deployed", "deployed"],
+  [kinds.statefulSet, "unknown", "deployed"],
+  [kinds.roleBinding, "deployed", "deployed"],
+  [kinds.secret, "deployed", "deployed"],
+] as const) {
+  test(`while ${kind.plural} cannot be listed, leases that do not use them run, take manifests and end`, async (t) => {
+    const { stage, life, lease: ended } = await deployed(t);
+    const [withNames, without] = [shop({ host: "b.example.com" }), silent];
+    const leases = [stage.won(2, withNames), stage.won(3, without)] as const;
+    for (const [at, sdl] of [withNames, without].entries()) await life.send(leases[at] ?? ended, sdl.manifest);
+    await stage.until("deployed", () => leases.every((each) => life.state(each) === "deployed"));
+    await stage.clock.advance(10_000);
+    await life.stop();
+    stage.cluster.faults.refuse({ status: 403, verb: "list", kind, times: Number.POSITIVE_INFINITY });
+    stage.becomes(ended, "closed");
+    const next = await stage.start({ monitor: leaseDefaults.monitor });
+    await stage.until("its workload is gone", () => namespaceOf(stage, ended) === undefined, 120_000);
+    await stage.clock.advance(60_000);
+    const states = [named, plain];
+    assert.deepEqual(leases.map(next.state), states);
+    const healths = leases.map((each) => next.health?.get(formatLeaseId(each))?.state);
+    assert.deepEqual(
+      healths,
+      states.map((state) => (state === "deployed" ? "healthy" : "unknown")),
+    );
+    const tenants = tenantLeasesOf(stage, next);
+    const side = createClusterSide(next.keeper);
+    for (const [at, each] of leases.entries()) {
+      if (states[at] !== "deployed") {
+        assert.throws(() => tenants.find(each), { code: "AKP_CLUSTER_UNKNOWN" });
+        continue;
+      }
+      assert.equal(tenants.find(each).state, "running");
+      assert.equal((await side.recorded(each))?.version, next.journal.read.manifests.get(formatLeaseId(each))?.version);
+      assert.equal(side.hostRefusal([], each.owner), undefined);
+    }
+    stage.cluster.faults.clear();
+    await stage.until("all deployed", () => leases.every((each) => next.state(each) === "deployed"), 600_000);
+  });
+}
+
+function tenantLeasesOf({ world, clock }: LeaseStage, { keeper, health }: Life) {
+  assert.ok(health);
+  const about = { leasesAddresses: true, staticHosts: leaseDefaults.hosts, publicHost: "", clock };
+  return createTenantLeases({
+    ...{ chain: chainOf(world).chain, leases: keeper, health: health.view },
+    ...{ ...about, hostHealth: () => undefined },
+  });
+}
+
+test("a cache that becomes old makes the leases that use its kind unknown, and no others", async (t) => {
+  const { stage, life, lease } = await deployed(t);
+  const plain = stage.won(2, silent);
+  await life.send(plain, silent.manifest);
+  await stage.until("deployed", () => life.state(plain) === "deployed");
+  for (const kind of [kinds.role, kinds.statefulSet])
+    stage.cluster.faults.refuse({ status: 403, kind, times: Number.POSITIVE_INFINITY });
+  stage.cluster.faults.cutWatches();
+  await stage.until("unknown", () => life.state(lease) === "unknown", limits.kubeStaleMs + 60_000);
+  await stage.clock.advance(10_000);
+  assert.equal(life.state(plain), "deployed");
 });
 
 test("a namespace that took the place of the one that was meant is looked at anew", async (t) => {

@@ -102,6 +102,8 @@ export interface PlayedCluster extends ClusterSide {
   readonly namespaces: Set<string>;
   /** Why it cannot tell, while that is so. */
   trouble: string | undefined;
+  /** Of host names alone. */
+  hostsTrouble: string | undefined;
   refusal: string | undefined;
   /** Host names that somebody is about to have. */
   readonly allowed: string[];
@@ -272,10 +274,15 @@ function playedCluster(): PlayedCluster {
     records,
     namespaces,
     trouble: undefined,
+    hostsTrouble: undefined,
     refusal: undefined,
     asked: 0,
     hostRefusal() {
       return this.refusal;
+    },
+    checkHostsKnown() {
+      if (this.hostsTrouble !== undefined)
+        throw new ProviderError("AKP_CLUSTER_UNKNOWN", { reason: this.hostsTrouble });
     },
     allowed: [],
     allowHosts(hosts) {

@@ -72,6 +72,7 @@ export function createManifestLoop(deps: LoopDeps) {
 
   async function follow(lease: Lease, key: string, signal: AbortSignal): Promise<Outcome> {
     const row = await reunite(lease, key);
+    if (!row) cluster.checkHostsKnown();
     const isCurrent = await missed.settle(signal);
     if (row || timeoutMs === 0) return settle(key, row);
     return isCurrent ? watch(lease, key, signal) : waiting("chain", "the mirror is behind the chain");

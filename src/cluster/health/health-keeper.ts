@@ -34,7 +34,7 @@ export interface HealthDeps {
   readonly journal: Pick<Journal, "read" | "relaxed" | "durable">;
   readonly kube: Pick<Kube, "list" | "create">;
   readonly options: Pick<LeaseOptions, "monitor" | "manifestNamespace">;
-  readonly leases: Pick<LeaseKeeper, "live" | "nodes" | "states" | "leaseIn" | "onLooked" | "trouble">;
+  readonly leases: Pick<LeaseKeeper, "live" | "nodes" | "states" | "leaseIn" | "onLooked">;
   readonly pods: LeasePods;
   readonly claims: LeaseClaims;
   readonly clock: Clock;
@@ -99,7 +99,7 @@ export function createHealthKeeper(deps: HealthDeps) {
   /** Why nothing may be judged by what is known now. */
   function trouble(): string | undefined {
     const caches = [pods.cache, claims.cache, nodes.cache].filter((cache) => cache !== undefined);
-    return mirrorTrouble(chain.mirror) ?? leases.trouble ?? watchTrouble(caches);
+    return mirrorTrouble(chain.mirror) ?? watchTrouble(caches);
   }
 
   function* replicasOf(key: string): Iterable<SeenReplica> {
@@ -145,8 +145,11 @@ export function createHealthKeeper(deps: HealthDeps) {
 
   /** As it is now, by the caches or by these pods. */
   function look(key: string, podsNow?: readonly PodFacts[]): LeaseHealth | undefined {
-    if (trouble() !== undefined || leases.states.get(key)?.state === "unknown") return unknown;
+    const { state } = leases.states.get(key) ?? {};
+    if (trouble() !== undefined || state === "unknown") return unknown;
     const services = wantedOf(key);
+    // Its loop, which knows what it uses, has not looked yet.
+    if (services && state === undefined) return unknown;
     return services && judge(factsOf(key, services, podsNow), judged.get(key));
   }
 

@@ -102,10 +102,15 @@ export function createDeploy(deps: DeployDeps) {
     end();
   }
 
-  /** Why it cannot be known who has what this lease wants to have. */
+  /** Why it cannot be known what this lease has of the kinds that it uses, or who has what it wants to have. */
   function unlistedOf({ workload }: Wanted): string | undefined {
+    const objects = Object.values(objectsOf(workload)).flat();
     const needsHosts = hostsWanted(workload, staticHosts).length > 0;
     const needsAddresses = addressesWanted(workload, addressSharing).length > 0;
+    const used = new Set(objects.map(({ kind }) => kind));
+    if (needsAddresses) used.add(kinds.configMap);
+    const trouble = live.troubleOf(...used);
+    if (trouble !== undefined) return trouble;
     return (needsHosts ? hostnames.trouble : undefined) ?? (needsAddresses ? addresses.trouble : undefined);
   }
 

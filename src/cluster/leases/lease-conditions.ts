@@ -33,7 +33,9 @@ export function leaseConditions({ states, trouble }: Pick<LeaseKeeper, "states" 
       found.push({ type, subject: key, message: `lease ${key}: ${message}` });
   }
   const away: LeaseCondition[] =
-    trouble === undefined ? [] : [{ type: "ClusterUnknown", message: `leases are left as they are: ${trouble}` }];
+    trouble === undefined
+      ? []
+      : [{ type: "ClusterUnknown", message: `leases that use it are left as they are: ${trouble}` }];
   return [...away, ...told(found)];
 }
 

@@ -64,10 +64,10 @@ export function createLeaseKeeper(deps: LeaseKeeperDeps) {
     ...{ chain, journal, kube, live, hostnames, addresses, states, tally, objectsOf, manifestNamespace, clock, log },
     ...{ refreshes, staticHosts: hosts },
     addressSharing: options.addressSharing,
-    trouble: () => live.trouble ?? network.trouble,
+    networkTrouble: () => network.trouble,
   });
   const moves = createLeaseMoves({
-    ...{ chain, journal, live, hostnames, addresses, addressSharing: options.addressSharing, trouble, clock, log },
+    ...{ chain, journal, live, hostnames, addresses, addressSharing: options.addressSharing, clock, log },
   });
   const queue = createQueue({
     ...{ name: "leases", work, clock, random, log },
@@ -113,9 +113,19 @@ export function createLeaseKeeper(deps: LeaseKeeperDeps) {
     for (const key of keyOf.values()) wake(key, "low");
   }
 
-  function onTrouble(now: string | undefined, before: string | undefined): void {
-    if (before !== now) deps.onChange();
-    if (before !== undefined && now === undefined) wakeAll();
+  /** Of what is watched, all that is not known now. */
+  function unknown(): string {
+    const others = { hosts: hostnames.trouble, addresses: addresses.trouble, network: network.trouble };
+    const named = Object.entries(others).flatMap(([name, trouble]) => (trouble === undefined ? [] : name));
+    const unlisted = live.kinds.filter((kind) => live.troubleOf(kind) !== undefined);
+    return [...unlisted.map(({ plural }) => plural), ...named].join();
+  }
+
+  /** Leases that use it become unknown, or are looked at again. */
+  function onUnknown(now: string | undefined, before: string | undefined): void {
+    if (before === now) return;
+    deps.onChange();
+    wakeAll();
   }
 
   return {
@@ -162,7 +172,7 @@ export function createLeaseKeeper(deps: LeaseKeeperDeps) {
       network.onChange(wakeAll);
       wakeAll();
       scope.task("leases", queue.run);
-      scope.task("trouble of the cluster", (signal) => followTrouble(trouble, onTrouble, clock, signal));
+      scope.task("trouble of the cluster", (signal) => followTrouble(unknown, onUnknown, clock, signal));
     },
   };
 }

@@ -33,7 +33,7 @@ export interface LeaseLine extends LeaseState, Partial<LeaseUsage> {
 
 /** In the order of their ids. */
 export function leaseLines(
-  { states, live, hostnames, trouble }: Pick<LeaseKeeper, "states" | "live" | "hostnames" | "trouble">,
+  { states, live, hostnames }: Pick<LeaseKeeper, "states" | "live" | "hostnames">,
   { get: healthOf, unwell: unwellOf }: Pick<HealthKeeper, "get" | "unwell">,
   chain: Pick<Chain, "mirror" | "status">,
   hostHealth: (host: string) => HostHealth | undefined = () => undefined,
@@ -41,7 +41,7 @@ export function leaseLines(
   const keys = [...states.all()].sort(([a], [b]) => (a < b ? -1 : 1));
   return keys.map(([lease, state]) => {
     const id = parseLeaseId(lease);
-    const hosts = trouble === undefined ? hostnames.hostsOf(lease).sort() : [];
+    const hosts = hostnames.trouble === undefined ? hostnames.hostsOf(lease).sort() : [];
     const [health, unwell] = [healthOf(lease), unwellOf(lease)];
     const hostTroubles = hosts.flatMap((host) => troubleOf(hostHealth(host)));
     const namespace = leaseNamespace(id);

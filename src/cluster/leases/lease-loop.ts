@@ -11,6 +11,7 @@
  */
 import { mirrorTrouble } from "../../chain/mirror-trouble.ts";
 import { runs } from "../../chain/records.ts";
+import { kinds } from "../../kube/kinds.ts";
 import { limits } from "../../runtime/limits.ts";
 import { done, type Outcome, recheck, waiting } from "../../runtime/outcome.ts";
 import { createDeploy, type DeployDeps } from "./deploy.ts";
@@ -19,12 +20,12 @@ import { createTeardown, type TeardownDeps } from "./teardown.ts";
 
 type LeaseLoopDeps = DeployDeps &
   TeardownDeps & {
-    /** Why no workload may be judged by what is known of the cluster now; a lease that ends needs less. */
-    readonly trouble: () => string | undefined;
+    /** Why no policies can be made now; every lease that runs has some. */
+    readonly networkTrouble: () => string | undefined;
   };
 
 export function createLeaseLoop(deps: LeaseLoopDeps) {
-  const { chain, states, trouble } = deps;
+  const { chain, states, live, networkTrouble } = deps;
   const deploy = createDeploy(deps);
   const teardown = createTeardown(deps);
 
@@ -38,7 +39,8 @@ export function createLeaseLoop(deps: LeaseLoopDeps) {
     if (unbuilt !== undefined) return unknown(key, "chain", unbuilt);
     const truth = readTruth(key, deps);
     const ends = !runs(truth.lease);
-    const wrong = ends ? deps.live.recordsTrouble : trouble();
+    const needed = ends ? [kinds.namespace] : [kinds.namespace, kinds.manifest];
+    const wrong = live.troubleOf(...needed) ?? (ends ? undefined : networkTrouble());
     if (wrong !== undefined) return unknown(key, "cluster", wrong);
     if (ends) return teardown(truth, signal);
     if (isBehindCluster(truth, chain)) return unknown(key, "manifest", "its manifest is not in the journal yet");

@@ -7,6 +7,7 @@ import type { Chain } from "../../chain/chain.ts";
 import { mirrorTrouble } from "../../chain/mirror-trouble.ts";
 import { runs } from "../../chain/records.ts";
 import type { Journal } from "../../journal/journal.ts";
+import { kinds } from "../../kube/kinds.ts";
 import type { LeaseWorkload } from "../../kube/objects/lease-workload.ts";
 import { formatLeaseId, type LeaseId } from "../../market/ids.ts";
 import { type Clock, withDeadline } from "../../runtime/clock.ts";
@@ -26,11 +27,9 @@ interface MoveDeps {
   readonly chain: Pick<Chain, "mirror">;
   readonly journal: Pick<Journal, "read">;
   readonly live: LiveObjects;
-  readonly hostnames: Pick<Hostnames, "transfer">;
-  readonly addresses: Pick<LeasedAddresses, "transfer">;
+  readonly hostnames: Pick<Hostnames, "transfer" | "trouble">;
+  readonly addresses: Pick<LeasedAddresses, "transfer" | "trouble">;
   readonly addressSharing: AddressSharing;
-  /** Why nothing may be judged by what is known of the cluster now. */
-  readonly trouble: () => string | undefined;
   readonly clock: Clock;
   readonly log: Log;
 }
@@ -39,15 +38,15 @@ interface MoveDeps {
 type Permit = (service: string) => void;
 
 export function createLeaseMoves(deps: MoveDeps) {
-  const { chain, hostnames, addresses, addressSharing, trouble, clock, log } = deps;
+  const { chain, hostnames, addresses, addressSharing, live, clock, log } = deps;
   const inTurn = createTurns(
     limits.migrationsWaiting,
     (waiting) => new ProviderError("AKP_MIGRATION_BUSY", { waiting }),
   );
 
   /** What the lease is to run, which says what may be moved to it. */
-  function workloadOf(to: LeaseId): LeaseWorkload {
-    checkKnown(mirrorTrouble(chain.mirror) ?? trouble());
+  function workloadOf(to: LeaseId, { trouble }: { readonly trouble: string | undefined }): LeaseWorkload {
+    checkKnown(mirrorTrouble(chain.mirror) ?? live.troubleOf(kinds.manifest) ?? trouble);
     const truth = readTruth(formatLeaseId(to), deps);
     if (!runs(truth.lease)) throw new ProviderError("AKP_DESTINATION_UNKNOWN", {});
     checkKnown(isBehindCluster(truth, chain) ? "its manifest is not in the journal yet" : undefined);
@@ -70,7 +69,7 @@ export function createLeaseMoves(deps: MoveDeps) {
       inTurn(to.owner, async () => {
         signal.throwIfAborted();
         // Names that we give are not moved, and not among those that a manifest names.
-        const wanted = hostsWanted(workloadOf(to), { staticHostDomain: undefined });
+        const wanted = hostsWanted(workloadOf(to, hostnames), { staticHostDomain: undefined });
         const asked = new Set(hosts);
         for (const { host, service } of wanted) if (asked.has(host)) permit(service);
         await inTime(hostnames.transfer([...asked], to, wanted, signal));
@@ -79,7 +78,7 @@ export function createLeaseMoves(deps: MoveDeps) {
     moveEndpoints: (endpoints: readonly string[], to: LeaseId, permit: Permit, signal: AbortSignal) =>
       inTurn(to.owner, async () => {
         signal.throwIfAborted();
-        const wanted = addressesWanted(workloadOf(to), addressSharing);
+        const wanted = addressesWanted(workloadOf(to, addresses), addressSharing);
         const asked = new Set(endpoints);
         for (const { endpoint, service } of wanted) if (asked.has(endpoint)) permit(service);
         await inTime(addresses.transfer([...asked], to, wanted, signal));

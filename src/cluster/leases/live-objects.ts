@@ -125,7 +125,11 @@ export function watchLiveObjects({ kube, manifestNamespace, onChange }: LiveDeps
     });
     contents.set(kind, cache);
   }
-  const caches: readonly WatchCache<unknown>[] = [namespaces, manifests, ...contents.values()];
+  const caches: ReadonlyMap<Kind, WatchCache<unknown>> = new Map<Kind, WatchCache<unknown>>([
+    [kinds.namespace, namespaces],
+    [kinds.manifest, manifests],
+    ...contents,
+  ]);
 
   return {
     namespace: (name: string) => namespaces.get({ name }),
@@ -154,23 +158,24 @@ export function watchLiveObjects({ kube, manifestNamespace, onChange }: LiveDeps
     services: (namespace: string) => contents.get(kinds.service)?.by("lease", namespace) ?? [],
     /** Why nothing may be judged by it now. */
     get trouble(): string | undefined {
-      return watchTrouble(caches);
+      return watchTrouble([...caches.values()]);
     },
-    /** The same of namespaces and manifests, which are enough to know which leases have something here. */
-    get recordsTrouble(): string | undefined {
-      return watchTrouble([namespaces, manifests]);
+    /** The same of some kinds: what is true of others stops no lease that does not use them. */
+    troubleOf(...used: readonly Kind[]): string | undefined {
+      return watchTrouble(used.flatMap((kind) => caches.get(kind) ?? []));
     },
+    kinds: [...caches.keys()] as readonly Kind[],
     /** Since the one that was heard of longest ago was. */
     get ageMs(): number {
-      return Math.max(...caches.map(({ ageMs }) => ageMs));
+      return Math.max(...Array.from(caches.values(), ({ ageMs }) => ageMs));
     },
     /** Told when a cache finds that the server has gone back to an earlier state, before it shows that state. */
     onRestored: (listener: () => void) => void restoredListeners.push(listener),
     relist(reason: string): void {
-      for (const cache of caches) cache.relist(reason);
+      for (const cache of caches.values()) cache.relist(reason);
     },
     async close(): Promise<void> {
-      for (const cache of caches) await cache.close();
+      for (const cache of caches.values()) await cache.close();
     },
   };
 }

@@ -170,13 +170,12 @@ export function createTeardown(deps: TeardownDeps) {
   return end;
 }
 
-type ManifestDeps = Pick<TeardownDeps, "live" | "manifestNamespace"> & { readonly kube: Pick<Kube, "delete"> };
-
+/** The server is asked: its cache may not be known when a lease ends. */
 export async function removeManifestResource(
-  { kube, live, manifestNamespace: namespace }: ManifestDeps,
+  { kube, manifestNamespace: namespace }: Pick<TeardownDeps, "kube" | "manifestNamespace">,
   name: string,
   signal: AbortSignal,
 ): Promise<void> {
-  const { uid } = live.manifest(name)?.metadata ?? {};
+  const { uid } = (await kube.get(kinds.manifest, { namespace, name }, { signal }))?.metadata ?? {};
   if (uid !== undefined) await kube.delete(kinds.manifest, { namespace, name }, { uid, signal });
 }

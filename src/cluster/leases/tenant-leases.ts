@@ -3,12 +3,14 @@
 import type { Chain } from "../../chain/chain.ts";
 import { mirrorTrouble } from "../../chain/mirror-trouble.ts";
 import { runs } from "../../chain/records.ts";
+import { type Kind, kinds } from "../../kube/kinds.ts";
 import type { KubeObject } from "../../kube/kube.ts";
 import { serviceLabel } from "../../kube/objects/lease-labels.ts";
 import { sharingKey } from "../../kube/objects/leased-ip.ts";
 import { readManifestResource } from "../../kube/objects/read-manifest-resource.ts";
 import { formatLeaseId, type LeaseId } from "../../market/ids.ts";
 import { leaseNamespace } from "../../market/lease-namespace.ts";
+import { volumeKind } from "../../market/volume-kind.ts";
 import type { Clock } from "../../runtime/clock.ts";
 import { limits } from "../../runtime/limits.ts";
 import type { HealthView, Trouble } from "../health/lease-health.ts";
@@ -21,7 +23,7 @@ import type { LiveObject, NodePort, ReplicaCounts } from "./live-objects.ts";
 
 interface TenantLeasesDeps {
   readonly chain: Pick<Chain, "mirror">;
-  readonly leases: Pick<LeaseKeeper, "live" | "hostnames" | "states" | "moves" | "trouble">;
+  readonly leases: Pick<LeaseKeeper, "live" | "hostnames" | "states" | "moves">;
   readonly health: HealthView;
   readonly leasesAddresses: boolean;
   readonly staticHosts: StaticHosts;
@@ -34,6 +36,8 @@ interface TenantLeasesDeps {
 
 /** What is asked of a manifest time and again. */
 interface Wants {
+  /** What its services run as. */
+  readonly kinds: readonly Kind[];
   /** With the service that each leads to, in order. */
   readonly hosts: readonly { readonly host: string; readonly service: string }[];
   readonly hasForwardedPorts: boolean;
@@ -62,12 +66,8 @@ export function createTenantLeases(deps: TenantLeasesDeps) {
     return wants;
   }
 
-  function trouble(): string | undefined {
-    return mirrorTrouble(chain.mirror) ?? leases.trouble;
-  }
-
   function find(id: LeaseId) {
-    checkKnown(trouble());
+    checkKnown(mirrorTrouble(chain.mirror) ?? live.troubleOf(kinds.namespace, kinds.manifest));
     const lease = chain.mirror.lease(id);
     // The mirror's own id knows the name of its namespace already.
     const name = leaseNamespace(lease?.id ?? id);
@@ -77,9 +77,10 @@ export function createTenantLeases(deps: TenantLeasesDeps) {
     const state = states.get(key);
     const resource = live.manifest(name);
     if (!resource) return { state: nothing, why: refusalIn(state) } as const;
+    const wants = wantsIn(resource, lease.id);
+    checkKnown(live.troubleOf(...wants.kinds) ?? (wants.hosts.length > 0 ? hostnames.trouble : undefined));
     const workloads = workloadsIn(name);
     if (workloads.length === 0) return { state: "idle", why: refusalIn(state) } as const;
-    const wants = wantsIn(resource, lease.id);
     const had = new Set(hostnames.hostsOf(key));
     const hosts = wants.hosts.filter(({ host }) => had.has(host));
     return {
@@ -149,12 +150,12 @@ export function createTenantLeases(deps: TenantLeasesDeps) {
   return {
     find,
     runs(id: LeaseId): boolean {
-      checkKnown(trouble());
+      checkKnown(mirrorTrouble(chain.mirror));
       return runs(chain.mirror.lease(id));
     },
     leasesOf,
     leaseOf(owner: string, dseq: bigint, gseq: number): LeaseId | undefined {
-      checkKnown(trouble());
+      checkKnown(mirrorTrouble(chain.mirror));
       return leasesOf(owner, dseq).find((id) => id.gseq === gseq);
     },
     ...leases.moves,
@@ -165,7 +166,11 @@ function readWants(resource: KubeObject, lease: LeaseId, staticHosts: StaticHost
   const group = readManifestResource(resource)?.group ?? { name: "", services: [] };
   const expose = group.services.flatMap((service) => service.expose);
   const hosts = hostsWanted({ lease, group }, staticHosts).map(({ host, service }) => ({ host, service }));
+  const workloads = group.services.map((each) =>
+    each.resources.storage?.some((volume) => volumeKind(volume).persistent) ? kinds.statefulSet : kinds.deployment,
+  );
   return {
+    kinds: [...new Set([...workloads, kinds.service])],
     hosts: hosts.sort((a, b) => (a.host < b.host ? -1 : 1)),
     // As the network asks it: a port 80 that is not said to be one from outside too counts, and has none.
     hasForwardedPorts: expose.some(({ global, externalPort }) => global && externalPort !== 80),
