@@ -69,11 +69,17 @@ test("an order of which every manifest would be rejected is not bid on", async (
         storage: [...unit.storage, { name, bytes: 2n ** 25n, attributes: [kind, lasts] }],
       })),
     });
+    const silent = { ...smallGroup, units: smallGroup.units.map((unit) => ({ ...unit, endpoints: [] })) };
+    const unreachable = await stage.post(3n, silent);
     const [rejected, fine] = [await stage.post(1n, withVolume("my_shm")), await stage.post(2n, withVolume("my-shm"))];
     await stage.until("a bid", async () => (await stage.queries.bid(one.bidOn(fine))).value?.state === "open");
     const [answer] = one.engine.why(formatOrderId(rejected));
     assert.match(answer?.reason ?? "no reason", /^manifestPossible: .*storage "my_shm" has an invalid name/);
-    assert.equal((await stage.queries.bid(one.bidOn(rejected))).value, undefined);
+    const why = () => one.engine.why(formatOrderId(unreachable))[0]?.reason ?? "";
+    await stage.until("a decision on the other", () => why() !== "");
+    assert.match(why(), /^manifestPossible: .*zero global services: no unit has an endpoint/);
+    for (const each of [rejected, unreachable])
+      assert.equal((await stage.queries.bid(one.bidOn(each))).value, undefined);
   });
 });
 

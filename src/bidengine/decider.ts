@@ -90,6 +90,8 @@ export function createDecider(deps: DeciderDeps) {
   const asked = ({ id, spec, reclamationWindowNs: window }: Order): Asked => ({
     owner: id.owner,
     group: spec,
+    // Orders of all groups are made at once.
+    isOnlyGroup: id.gseq === 1 && !mirror.order({ ...id, gseq: 2, oseq: 1 }),
     reclamationWindowNs: window,
   });
 

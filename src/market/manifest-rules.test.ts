@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { webWish } from "../../test/manifest-wishes.ts";
 import type { ManifestExpose, ManifestGroup, ManifestService } from "./manifest.ts";
-import { faultOfManifest, faultsOfManifest } from "./manifest-rules.ts";
+import { faultOfManifest, faultsOfEveryManifest, faultsOfManifest } from "./manifest-rules.ts";
 
 const [group] = webWish().manifest as [ManifestGroup];
 const [service] = group.services as [ManifestService];
@@ -147,4 +147,13 @@ test("whoever writes one is told all that is wrong at once", () => {
     'invalid manifest: service "A" has empty image name',
     "invalid manifest: zero global services",
   ]);
+});
+
+test("an order without an endpoint is one of which no manifest is valid, unless another group of its deployment has some", () => {
+  const [spec] = webWish().groups;
+  assert.ok(spec);
+  const silent = { units: spec.units.map((unit) => ({ ...unit, endpoints: [] })) };
+  assert.deepEqual(faultsOfEveryManifest(silent, true), ["zero global services: no unit has an endpoint"]);
+  assert.deepEqual(faultsOfEveryManifest(silent, false), []);
+  assert.deepEqual(faultsOfEveryManifest(spec, true), []);
 });

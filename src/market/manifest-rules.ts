@@ -40,19 +40,23 @@ const shortestService = "a";
 const shownChars = 512;
 
 /** Why no manifest for this group could be accepted: what an order already shows of the rules below. */
-export function faultsOfEveryManifest({ units }: Pick<GroupSpec, "units">): string[] {
-  return units.flatMap(({ id, count, storage, endpoints }) => {
-    const names = storage.map(({ name }) => name);
-    const invalid = storage.filter((volume) => isNamedVolume(volume) && !isVolumeName(volume.name, shortestService));
-    const twice = names.filter((name, at) => names.indexOf(name) < at);
-    // Each replica is at most one service.
-    const ports = endpoints.filter(({ kind }) => kind !== "leased-ip").length;
-    return [
-      ...invalid.map(({ name }) => `unit ${id}: storage ${show(name)} has an invalid name`),
-      ...twice.map((name) => `unit ${id}: storage ${show(name)} is given twice`),
-      ...(count > 0 && ports > mostExposes * count ? [`unit ${id}: more than ${mostExposes} ports are exposed`] : []),
-    ];
-  });
+export function faultsOfEveryManifest({ units }: Pick<GroupSpec, "units">, isOnlyGroup = false): string[] {
+  const isGlobal = units.some(({ endpoints }) => endpoints.some(({ kind }) => kind !== "leased-ip"));
+  const faults = isGlobal || !isOnlyGroup ? [] : ["zero global services: no unit has an endpoint"];
+  return faults.concat(
+    units.flatMap(({ id, count, storage, endpoints }) => {
+      const names = storage.map(({ name }) => name);
+      const invalid = storage.filter((volume) => isNamedVolume(volume) && !isVolumeName(volume.name, shortestService));
+      const twice = names.filter((name, at) => names.indexOf(name) < at);
+      // Each replica is at most one service.
+      const ports = endpoints.filter(({ kind }) => kind !== "leased-ip").length;
+      return [
+        ...invalid.map(({ name }) => `unit ${id}: storage ${show(name)} has an invalid name`),
+        ...twice.map((name) => `unit ${id}: storage ${show(name)} is given twice`),
+        ...(count > 0 && ports > mostExposes * count ? [`unit ${id}: more than ${mostExposes} ports are exposed`] : []),
+      ];
+    }),
+  );
 }
 
 type Lacks = ReadonlyMap<ManifestService, string>;

@@ -15,8 +15,8 @@ export const groupIsWellFormed: Question = ({ asked: { group }, excess, faults }
 };
 
 /** By the manifest service's own rules: a lease whose manifest we would reject costs the tenant and us a transaction each. */
-export const manifestPossible: Question = ({ asked: { group } }) => {
-  const faults = faultsOfEveryManifest(group);
+export const manifestPossible: Question = ({ asked: { group, isOnlyGroup } }) => {
+  const faults = faultsOfEveryManifest(group, isOnlyGroup);
   if (faults.length === 0) return pass("a manifest for it can be accepted");
   return fail("never", `every manifest for it would be rejected: ${listedSentences(faults)}`, {
     faults: faults.slice(0, limits.decisionListed),

@@ -62,6 +62,8 @@ export interface Asked {
   /** The tenant. */
   readonly owner: string;
   readonly group: GroupSpec;
+  /** As far as known, its deployment has no other: of one group at least some service is exposed. */
+  readonly isOnlyGroup?: boolean;
   /** How long before a reclamation the tenant wants to be told; undefined where none is asked for. */
   readonly reclamationWindowNs: bigint | undefined;
 }
