@@ -16,15 +16,17 @@ test("whether host names are proven is what the hostname operator goes by too", 
   }
 });
 
-test("nothing is bid before an ingress domain and the public host name are set", () => {
+test("nothing is bid before services get host names below an ingress domain and the public host name is set", () => {
   const missing = (flags: Record<string, string>) =>
     bidEngineOf(loadConfig({ flags, env: {}, readFile: () => "" }).values).missingSettings;
-  const [domain, host] = [
-    "--deployment-ingress-domain (with --deployment-ingress-static-hosts)",
+  const [hosts, name] = [
+    "--deployment-ingress-static-hosts (with --deployment-ingress-domain)",
     "--cluster-public-hostname",
   ];
-  assert.deepEqual(missing({}), [domain, host]);
-  assert.deepEqual(missing({ "deployment-ingress-domain": "ingress.example.com" }), [host]);
-  const both = { "deployment-ingress-domain": "ingress.example.com", "cluster-public-hostname": "p.example.com" };
-  assert.deepEqual(missing(both), []);
+  const domain = { "deployment-ingress-domain": "ingress.example.com" };
+  const given = { ...domain, "deployment-ingress-static-hosts": "true" };
+  assert.deepEqual(missing({}), [hosts, name]);
+  assert.deepEqual(missing(domain), [hosts, name], "a service on port 80 without a host name would be rejected");
+  assert.deepEqual(missing(given), [name]);
+  assert.deepEqual(missing({ ...given, "cluster-public-hostname": "p.example.com" }), []);
 });

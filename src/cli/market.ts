@@ -111,10 +111,13 @@ export function bidEngineOf(values: Config): BidEngineOptions {
   return { attributes, bidDeposit, minimumBalance, bidTimeoutMs, reclamationWindowMs, fee, missingSettings };
 }
 
-/** Services over HTTP need a domain, and ports and our certificate the public name. */
-function missingSettingsOf({ deploymentIngressDomain, clusterPublicHostname }: Config): string[] {
+/**
+ * Services over HTTP need a host name: whether a tenant brings one, no order says, and without one its manifest is rejected. Ports
+ * and our certificate need the public name.
+ */
+function missingSettingsOf({ deploymentIngressStaticHosts, clusterPublicHostname }: Config): string[] {
   return [
-    ...(deploymentIngressDomain ? [] : ["--deployment-ingress-domain (with --deployment-ingress-static-hosts)"]),
+    ...(deploymentIngressStaticHosts ? [] : ["--deployment-ingress-static-hosts (with --deployment-ingress-domain)"]),
     ...(clusterPublicHostname ? [] : ["--cluster-public-hostname"]),
   ];
 }

@@ -180,6 +180,7 @@ async function deploy(t: Owner, node: string, key: string): Promise<void> {
       AP_BID_PRICE_STRATEGY: "table",
       AP_CLUSTER_PUBLIC_HOSTNAME: "provider.lab.test",
       AP_DEPLOYMENT_INGRESS_DOMAIN: "ingress.lab.test",
+      AP_DEPLOYMENT_INGRESS_STATIC_HOSTS: "true",
     }),
     config("akash-provider", { "provider.yaml": providerYaml }),
     { apiVersion: "v1", kind: "Secret", metadata: { name: "akash-provider-key", namespace }, stringData: { key } },
