@@ -1,21 +1,28 @@
 /** Going back to the network's provider and coming again, on a simulated cluster with controllers and a kubelet. */
 import assert from "node:assert/strict";
+import { kinds } from "../src/kube/kinds.ts";
 import { checkPodsReturning } from "./going-back.contract.ts";
 import { shop } from "./lease-keeper-stage.ts";
 import { simulateKube } from "./simulated-kube.ts";
 
-const [group] = shop({ permissions: true, persistent: false }).manifest;
+/** A deployment, and a stateful set with a volume. */
+const [group] = shop({ permissions: true }).manifest;
 assert.ok(group);
 
 const node = {
   ...{ name: "one", cpuMilli: 8_000n, memoryBytes: 2n ** 34n, ephemeralBytes: 2n ** 40n },
-  labels: { "akash.network": "true" },
+  labels: { "akash.network": "true", "akash.network/capabilities.storage.class.beta3": "1" },
 };
+const storage = { provisioner: "rancher.io/local-path", volumeBindingMode: "WaitForFirstConsumer" };
 
 checkPodsReturning({
   server: "the simulated cluster",
-  open: (owner) =>
-    simulateKube(owner, { nodes: [node], behaviour: () => ({ pullMs: 0, startMs: 0, stopMs: 0 }) }).connect,
+  open(owner) {
+    const behaviour = () => ({ pullMs: 0, startMs: 0, stopMs: 0 });
+    const { server, connect } = simulateKube(owner, { nodes: [node], behaviour });
+    server.create(kinds.storageClass, { metadata: { name: "beta3" }, ...storage }, "operator");
+    return connect;
+  },
   group,
   podsRunWithinMs: 4_000,
 });
