@@ -1,7 +1,15 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { aGroup, aUnit, someInputs } from "../../test/a-decision.ts";
+import { cheap } from "../../test/failing-orders.ts";
+import { memoryFolder } from "../../test/folder.ts";
+import { gi, volume } from "../../test/placement-samples.ts";
+import { createWorld, openStage, pictureNode } from "../../test/reservation-stage.ts";
+import { decide } from "../bidengine/decision/decide.ts";
+import { refusals } from "../bidengine/decision/decision.ts";
+import { unwellLimitMs } from "../cluster/health/monitoring.ts";
 import { loadConfig } from "../config/load.ts";
-import { bidEngineOf, leasesOf } from "./market.ts";
+import { bidEngineOf, leasesOf, overcommitOf } from "./market.ts";
 
 test("the provider lets nobody have a name of the cluster's own domain, as the hostname operator does", () => {
   const flags = { "cluster-domain": "k8s.internal", "deployment-blocked-hostnames": ["www.example.com"] };
@@ -29,4 +37,26 @@ test("nothing is bid before services get host names below an ingress domain and 
   assert.deepEqual(missing(domain), [hosts, name], "a service on port 80 without a host name would be rejected");
   assert.deepEqual(missing(given), [name]);
   assert.deepEqual(missing({ ...given, "cluster-public-hostname": "p.example.com" }), []);
+});
+
+test("by default an unhealthy lease has 24 hours, and a replica that asks for no disk gets 1 GiB", () => {
+  const { values } = loadConfig({ flags: {}, env: {}, readFile: () => "" });
+  assert.equal(unwellLimitMs(leasesOf(values).monitor), 24 * 3_600_000);
+  assert.equal(overcommitOf(values).defaultDiskBytes, gi);
+});
+
+test("an order with a volume alone is not bid on where no node has room for the default disk of its replicas", async (t) => {
+  const group = aGroup({ units: [aUnit({ storage: [volume("beta3", gi)], count: 2 })] });
+  const verdictBy = async (flags: Record<string, string>) => {
+    const overcommit = overcommitOf(loadConfig({ flags, env: {}, readFile: () => "" }).values);
+    const stage = await openStage({ ...createWorld(), overcommit }, { dir: memoryFolder(t) });
+    const node = pictureNode("a", { ephemeralBytes: (3n * gi) / 2n, storageClasses: ["beta3"] });
+    stage.show({ nodes: [node], storage: [{ class: "beta3", bytes: { allocatable: 100n * gi, allocated: 0n } }] });
+    const inputs = someInputs({ asked: { group }, standing: { capacity: stage.capacity } });
+    const decision = await decide(inputs, cheap, t.signal);
+    await stage.stop();
+    return [decision.verdict, ...refusals(decision).map(({ name }) => name)];
+  };
+  assert.deepEqual(await verdictBy({}), ["no", "placementExists"]);
+  assert.deepEqual(await verdictBy({ "default-ephemeral-storage": "512Mi" }), ["bid"]);
 });
