@@ -180,7 +180,10 @@ function imageError(image: string, why: string, words: string): PodTrouble {
   const what = `image ${quoted(image)}`;
   const reason = "ImageError";
   if (why === "InvalidImageName") return { reason, message: `${what} is not a name of an image`, isTenantsFault: true };
-  const { message, isTenantsFault = false } = pullCauses.find((cause) => cause.words.test(words)) ?? {};
+  // Its name is in references and addresses, and may hold words like "tls" and "timeout".
+  const [name = ""] = (image.split("/").at(-1) ?? "").split(/[:@]/);
+  const others = words.split(" ").filter((word) => name === "" || !word.includes(name));
+  const { message, isTenantsFault = false } = pullCauses.find((cause) => cause.words.test(others.join(" "))) ?? {};
   return { reason, message: `${what} cannot be pulled${message === undefined ? "" : `: ${message}`}`, isTenantsFault };
 }
 

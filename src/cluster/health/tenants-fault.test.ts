@@ -14,16 +14,17 @@ interface Shape {
   readonly status?: object;
   /** Which replica of a stateful set; undefined for a pod of a deployment. */
   readonly ordinal?: number;
+  readonly named?: string;
 }
 
-function podOf({ service = "web", node = "one", status = {}, ordinal }: Shape): KubeObject {
+function podOf({ service = "web", node = "one", status = {}, ordinal, named = image }: Shape): KubeObject {
   return {
     metadata: {
       name: `${service}-${ordinal ?? "abc"}`,
       labels: { "akash.network/manifest-service": service },
       ...(ordinal !== undefined && { ownerReferences: [{ kind: "StatefulSet" }] }),
     },
-    spec: { containers: [{ name: service, image }], ...(node !== "" && { nodeName: node }) },
+    spec: { containers: [{ name: service, image: named }], ...(node !== "" && { nodeName: node }) },
     status,
   } as KubeObject;
 }
@@ -90,6 +91,15 @@ const counted: Readonly<Record<string, Given>> = {
     pods: [{ status: { containerStatuses: [container({ terminated: crash })] } }],
   },
   "an image that does not exist": { pods: [pull("not found")] },
+  ...Object.fromEntries(
+    ["geofabrik/nominatim:1", "me/tls-proxy:1", "me/timeout"].map((named) => {
+      const url = `"https://registry-1.docker.io/v2/${named.replace(":1", "")}/manifests/1"`;
+      return [
+        `${named}, which does not exist`,
+        { pods: [{ ...pull(`"docker.io/${named}": Head ${url}: not found`), named }] },
+      ];
+    }),
+  ),
   "an image that may not be pulled": { pods: [pull("401 Unauthorized")] },
   "a private image, by Docker's registry": { pods: [pull("pull access denied, repository does not exist")] },
   "an image for other processors": { pods: [pull("no match for platform in manifest")] },
