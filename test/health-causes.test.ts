@@ -256,6 +256,16 @@ test("while leases of three of six owners are unhealthy at once none is closed; 
   }
 });
 
+test("leases whose time was counted until there were too many unhealthy ones are shown with that reason", async (t) => {
+  const { stage, life, leases } = await owners(t, 6, 2);
+  await stage.clock.advance(30_000);
+  const [one, , third] = leases;
+  assert.ok(one && third);
+  await life.send(third, shop({ persistent: false, host: "s2.example.com", page: "sick:1" }).manifest);
+  await stage.until("the brake", () => life.health?.brake() !== undefined);
+  assert.match(life.health?.unwell(formatLeaseId(one))?.heldBy ?? "", /leases of 3 of 6 owners are unhealthy at once/);
+});
+
 test("what is still unhealthy when the cause has gone is not closed for the time before", async (t) => {
   const { stage, life, leases, mend } = await owners(t, 6, 3);
   await stage.clock.advance(400_000);

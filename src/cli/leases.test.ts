@@ -52,6 +52,13 @@ test("each lease is a row, and what is wrong with it stands below", () => {
   ]);
 });
 
+test("while no unhealthy lease is closed, the reason stands in place of the limit", () => {
+  const heldBy = "leases of 3 of 6 owners are unhealthy at once";
+  const unwell = { observedMs: 90_500, limitMs: 460_000, heldBy };
+  const rows = leaseRows([{ lease: "a/1/1/1/p", namespace, state: "deployed", hosts: [], ageMs: 180_000, unwell }]);
+  assert.equal(rows.at(-1), `  seen not to work for 1m30s; nothing is counted now: ${heldBy}`);
+});
+
 test("what a close costs is said, and that data goes with it", () => {
   const loses = {
     price: "10uact",

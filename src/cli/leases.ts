@@ -53,8 +53,9 @@ function readyText(health: Told<LeaseLine>["health"]): string {
   return `${sum("ready")}/${sum("wanted")}`;
 }
 
-function unwellText({ observedMs, limitMs }: SeenUnwell): string {
-  const end = limitMs === undefined ? "" : `; it is closed at ${formatDuration(limitMs)}`;
+function unwellText({ observedMs, limitMs, heldBy }: SeenUnwell): string {
+  const limit = limitMs === undefined ? "" : `; it is closed at ${formatDuration(limitMs)}`;
+  const end = heldBy === undefined ? limit : `; nothing is counted now: ${heldBy}`;
   return `seen not to work for ${formatDuration(Math.floor(observedMs / 1_000) * 1_000)}${end}`;
 }
 

@@ -26,7 +26,7 @@ import { createBrake } from "./brake.ts";
 import { createCloseUnwell, createWriteTrial } from "./close-unwell.ts";
 import { type HealthFacts, judge, type WantedService, type WorkloadFacts, webhookIn } from "./judge.ts";
 import type { HealthView, LeaseHealth, Trouble } from "./lease-health.ts";
-import { createMonitoring, type SeenReplica, steadyMs, unwellLimitMs } from "./monitoring.ts";
+import { createMonitoring, type SeenReplica, type SeenUnwell, steadyMs, unwellLimitMs } from "./monitoring.ts";
 import type { PodFacts } from "./pod-facts.ts";
 
 export interface HealthDeps {
@@ -205,7 +205,10 @@ export function createHealthKeeper(deps: HealthDeps) {
     view,
     queue,
     /** How long it was seen not to work so far. */
-    unwell: monitoring.unwell,
+    unwell(key: string): SeenUnwell | undefined {
+      const [seen, heldBy] = [monitoring.unwell(key), brake()];
+      return seen && { ...seen, ...(heldBy !== undefined && { heldBy }) };
+    },
     all: (): Iterable<readonly [string, LeaseHealth]> => healths.entries(),
     alarms,
     brake,

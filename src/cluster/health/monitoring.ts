@@ -52,6 +52,8 @@ interface MonitoringDeps {
 export interface SeenUnwell {
   readonly observedMs: number;
   readonly limitMs?: number;
+  /** Why nothing is counted now, for any lease. */
+  readonly heldBy?: string;
 }
 
 export interface SeenReplica {
