@@ -1,6 +1,7 @@
 /** What a settled intent tells of the money: fee, gas and the coins that its message moved. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { transactionHash } from "../src/chain/tx/transaction.ts";
 import { amountOf, parseCoins } from "../src/market/coin.ts";
 import type { OrderId } from "../src/market/ids.ts";
 import { closeBid, closeDeployment, createLease, withdrawLease } from "./market-messages.ts";
@@ -42,6 +43,19 @@ for (const blocks of ["followed", "unfollowed"] as const) {
     );
   });
 }
+
+test("a transaction that failed and whose intents were filed again is still known as ours", async (t) => {
+  const run = await startOutbox(t);
+  run.faults.gasFactor = 0.4;
+  await fileBids(run, await run.stage.orders(7));
+  const { txs, output } = await run.block();
+  await run.settle();
+  assert.notEqual(output.txResults[0]?.code, 0);
+  const hash = transactionHash(txs[0] ?? new Uint8Array());
+  assert.equal(run.journal.read.intents.byTxHash(hash).length, 0);
+  assert.ok(run.outbox.isOurs(hash));
+  assert.ok(!run.outbox.isOurs("another"));
+});
 
 test("one that failed in a block says what it cost, and those that failed with it carry their share on", async (t) => {
   const run = await startOutbox(t);

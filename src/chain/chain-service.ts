@@ -118,12 +118,12 @@ export function createChainService(
       const own = createOutbox({ ...sending, journal, boundary, clock, log, bidsToClose, isHeld });
       outbox = own;
       const opened = Object.assign(comet, { outbox: own, broadcaster });
-      const others = createForeignTransactions(signer.address, journal.read.intents, clock, log);
+      const others = createForeignTransactions(signer.address, own.isOurs, clock, log);
       foreign = others;
       await beforeBlocks(opened);
-      comet.onStep(others.onStep);
       comet.onStep(own.onStep);
       comet.onStep(noteEvents);
+      comet.onStep(others.onStep);
       comet.follow(scope);
       scope.task("outbox", own.run);
       resolve(opened);

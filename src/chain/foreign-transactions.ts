@@ -2,7 +2,6 @@
  * Transactions of our account that this provider did not send: another one runs with the same key. What people send with other
  * tools, coins or a certificate, is left out; of one that failed the chain does not tell what it was.
  */
-import type { Intents } from "../journal/intents.ts";
 import type { Address } from "../market/address.ts";
 import { type Clock, nsToMs } from "../runtime/clock.ts";
 import type { Log } from "../runtime/log.ts";
@@ -20,7 +19,7 @@ export type ForeignTransactions = ReturnType<typeof createForeignTransactions>;
 
 export function createForeignTransactions(
   provider: Address,
-  intents: Pick<Intents, "byTxHash">,
+  isOurs: (hash: string) => boolean,
   clock: Clock,
   log: Log,
 ) {
@@ -29,7 +28,7 @@ export function createForeignTransactions(
 
   /** What a transaction of our account was, if a provider may have sent it. */
   function sentAs({ code, events }: BlockTx, blockMs: number): string | undefined {
-    // Of one that failed, our own intents may have forgotten the hash when we come to this block once more after a crash.
+    // One of our own that failed is forgotten in a crash, after which its block may come once more.
     if (code !== 0) return blockMs > startedMs && isPaidBy(events, provider) ? "one that failed" : undefined;
     for (const event of events) {
       const [, message] = working.exec(attribute(event, "action") ?? "") ?? [];
@@ -39,11 +38,10 @@ export function createForeignTransactions(
   }
 
   return {
-    /** Before the outbox takes the same step: it forgets the hash of a transaction whose intents it files again. */
     onStep({ block }: Pick<Step, "block">): void {
       for (const tx of block?.txs ?? []) {
         const what = sentAs(tx, nsToMs(block?.timeNs ?? 0n));
-        if (what === undefined || intents.byTxHash(tx.hash).length > 0) continue;
+        if (what === undefined || isOurs(tx.hash)) continue;
         log.error("transaction of our key was not sent by this provider", { hash: tx.hash, what });
         const message = `transaction ${tx.hash} of our key (${what}) was not sent by this provider; unless a person sent it, another provider uses the key`;
         last = { message, atMs: clock.monotonicMs() };

@@ -414,6 +414,8 @@ export const limits = {
   outboxTxBytes: 480_000,
   /** Transactions under way at once: three thousand messages in a block. */
   outboxFlights: 64,
+  /** Hashes of our transactions that are remembered: those of a day with one every ten seconds. */
+  outboxHashes: 10_000,
   /** Calls to the node at once. */
   outboxAtOnce: 8,
   /** Intents wait this long for others to share their transaction; decisions about one block's orders take about as long. */

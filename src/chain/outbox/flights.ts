@@ -8,6 +8,7 @@ import type { Journal } from "../../journal/journal.ts";
 import { smallest } from "../../runtime/bigint.ts";
 import type { ProviderError } from "../../runtime/errors.ts";
 import { limits } from "../../runtime/limits.ts";
+import { createRecent } from "../../runtime/recent.ts";
 import type { Head, Included, Receipt, Refusal, SenderAccount } from "../tx/broadcaster.ts";
 import { isCostly } from "../tx/messages.ts";
 import { fateOf } from "../tx/verdict.ts";
@@ -44,6 +45,9 @@ export function createFlights(journal: Journal, chainId: string) {
     flights.set(tx.hash, flightOf(tx, journal.read.intents.byTxHash(tx.hash)));
   }
   let seen: bigint | undefined;
+  /** An intent that is filed again forgets its transaction. */
+  const sent = createRecent<true>({ most: limits.outboxHashes });
+  for (const hash of flights.keys()) sent.set(hash, true);
 
   const all = (): readonly OwnFlight[] => [...flights.values()];
 
@@ -77,7 +81,12 @@ export function createFlights(journal: Journal, chainId: string) {
     get unproven(): ProviderError | undefined {
       return all().find((flight) => flight.passedAt !== undefined && flight.unproven)?.unproven;
     },
-    add: (flight: Flight) => void flights.set(flight.hash, flight),
+    add(flight: Flight): void {
+      flights.set(flight.hash, flight);
+      sent.set(flight.hash, true);
+    },
+    /** Also one that is not under way any more. */
+    isOurs: (hash: string): boolean => sent.get(hash) !== undefined || journal.read.intents.byTxHash(hash).length > 0,
     /** Nodes answered when it was handed to them. */
     handed(flight: OwnFlight, head: Head, receipt: Receipt): void {
       flight.askedAt = head.height;

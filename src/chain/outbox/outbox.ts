@@ -54,6 +54,8 @@ export interface OutboxLoop extends Outbox {
   onStep(step: Pick<Step, "block" | "gap">): Promise<void>;
   /** Works until the signal is aborted. Rejects when the journal died or an invariant broke. */
   run(signal: AbortSignal): Promise<void>;
+  /** Whether it sent the transaction; of one that failed before this process began, it may have forgotten that. */
+  isOurs(hash: string): boolean;
   readonly state: OutboxState & { readonly ordering: Ordering };
   readonly counts: OutboxCounts;
 }
@@ -189,6 +191,7 @@ export function createOutbox(options: OutboxOptions): OutboxLoop {
     },
     intentOf: (request) => intentOf(request, owner),
     wake: ringSoon,
+    isOurs: flights.isOurs,
     run,
     get state() {
       const stalled = stall.error ?? purse.short;
