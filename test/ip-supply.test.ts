@@ -3,7 +3,8 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { fieldsOf } from "../src/kube/json-fields.ts";
 import { kinds } from "../src/kube/kinds.ts";
-import { controllerSilentMs } from "../src/operators/ip/supply.ts";
+import { controllerSilentMs, silenceKeptMs } from "../src/operators/ip/supply.ts";
+import { untilAborted } from "../src/runtime/lifecycle.ts";
 import { limits } from "../src/runtime/limits.ts";
 import { type IpStage, leaseOf, openIpStage } from "./ip-stage.ts";
 
@@ -118,6 +119,41 @@ test("a controller that assigns no free address is no capacity until it does, an
   await stage.settled(controllerSilentMs);
   assert.deepEqual([counts(stage), conditions(stage)], [[4n, 2n, 2n], []]);
   assert.ok(eventsOf(stage).some((event) => /^Normal AddressAssigned ProviderLeasedIP: 172\.30\.0\.200 /.test(event)));
+});
+
+test("while MetalLB is silent a waiting copy and a restarted operator count no capacity either", async (t) => {
+  const stage = await openIpStage(t);
+  await stage.removeMetalLb();
+  stage.declare(ann);
+  await stage.settled(2 * controllerSilentMs);
+  const waits = { leading: false, run: (signal: AbortSignal) => untilAborted(signal) };
+  const standby = stage.startOperator(undefined, () => waits);
+  t.after(standby.stop);
+  await stage.restart();
+  await stage.settled(100);
+  assert.deepEqual([stage.operator.usage.free, standby.operator.usage.free], [0n, 0n]);
+  assert.deepEqual(
+    standby.operator.conditions.map(({ type }) => type),
+    ["MetalLbSilent"],
+  );
+  stage.bringMetalLb();
+  await stage.settled();
+  assert.deepEqual([stage.operator.usage.free, standby.operator.usage.free], [3n, 3n]);
+});
+
+test("a silent MetalLB stays no capacity for a while after the lease that waited for it ended", async (t) => {
+  const stage = await openIpStage(t);
+  await stage.removeMetalLb();
+  stage.declare(ann);
+  await stage.settled(2 * controllerSilentMs);
+  stage.withdraw(ann);
+  await stage.settled(silenceKeptMs / 2);
+  assert.equal(stage.services().length, 0);
+  assert.deepEqual(counts(stage), [0n, 0n, 0n]);
+  assert.match(conditions(stage).join(), /^MetalLbSilent/);
+  // Else nothing would ever be asked of one that works again.
+  await stage.settled(silenceKeptMs);
+  assert.deepEqual([counts(stage), conditions(stage)], [[4n, 0n, 4n], []]);
 });
 
 test("an operator that may not list pods counts addresses and reports the missing permission", async (t) => {

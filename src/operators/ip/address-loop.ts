@@ -48,8 +48,6 @@ export function createAddressLoop(options: AddressLoopOptions, deps: AddressLoop
   const without = new Set<string>();
   /** Keys that MetalLB is to give one, whichever is free. */
   const hopeful = new Set<string>();
-  /** Since when a key waits for an address that MetalLB could assign. */
-  const awaited = new Map<string, number>();
   /** The resources of a key that were last seen without an address. */
   const unassigned = new Map<string, ReadonlySet<string>>();
 
@@ -160,7 +158,6 @@ export function createAddressLoop(options: AddressLoopOptions, deps: AddressLoop
   async function over(key: string, signal: AbortSignal): Promise<Outcome> {
     without.delete(key);
     hopeful.delete(key);
-    awaited.delete(key);
     cleaning.delete(key);
     await range.release(key, signal);
     return done();
@@ -221,8 +218,6 @@ export function createAddressLoop(options: AddressLoopOptions, deps: AddressLoop
 
   function outcomeOf(key: string, { truth, plan, pending, short }: Standing, isLate: boolean, note: Note): Outcome {
     hopeful.delete(key);
-    if (!isAwaiting(truth, pending) || (short && short.type !== "MetalLbSilent")) awaited.delete(key);
-    else if (!awaited.has(key)) awaited.set(key, clock.monotonicMs());
     if (short && truth.ports.length > 0) {
       without.add(key);
       note(short.type, short.error.message);
@@ -250,14 +245,8 @@ export function createAddressLoop(options: AddressLoopOptions, deps: AddressLoop
     get hopeful(): Iterable<string> {
       return hopeful;
     },
-    /** Of the one that waits longest, by the monotonic clock. */
-    get awaitedSinceMs(): number | undefined {
-      const [first] = awaited.values();
-      return first;
-    },
     /** Of another time of leading. */
     forget(): void {
-      awaited.clear();
       unassigned.clear();
     },
   };
@@ -292,13 +281,6 @@ interface Standing {
 /** Each once, however many ports it has. */
 function leasesOf(ports: readonly LeasedPort[]): Iterable<LeaseId> {
   return new Map(ports.map(({ namespace, lease }) => [namespace, lease])).values();
-}
-
-/** A Service is there to which MetalLB could assign any free address, or the one of its pool. */
-function isAwaiting({ balancers, poolAddress }: AddressTruth, pending: readonly LeasedPort[]): boolean {
-  const isWaiting = ({ deleting, addresses, ours }: OwnBalancer) =>
-    !deleting && addresses.length === 0 && (ours.pin === "" || ours.pin === poolAddress);
-  return pending.length > 0 && balancers.some(isWaiting);
 }
 
 /** Nothing is there that nothing asks for. */

@@ -9,7 +9,7 @@ import type { Address } from "../../market/address.ts";
 import { readIpAddress } from "../../market/address-range.ts";
 import type { LeaseId } from "../../market/ids.ts";
 import { base32Hex } from "../../market/lease-namespace.ts";
-import type { LeasedPort } from "./leased-port.ts";
+import { changedAt, type LeasedPort } from "./leased-port.ts";
 
 /** The label by which the network's operator knows its Services; ours has it on pools too. */
 export const targetLabels = { "akash.network/service-target": "metal-lb" } as const;
@@ -45,6 +45,8 @@ interface OwnFacts {
   /** The pool that it names; empty where it names none. */
   readonly pool: string;
   readonly fields: OwnedFields;
+  /** By the API server's clock. */
+  readonly changedAtMs: number;
 }
 
 export type OwnBalancer = Balancer & { readonly ours: OwnFacts };
@@ -93,6 +95,7 @@ function readOwn(object: KubeObject, provider: Address, fieldManager: string): O
     pin: requestedAddress(object),
     pool: metalLbWord(annotations, "address-pool"),
     fields: ownedFields(object, fieldManager),
+    changedAtMs: changedAt(object),
   };
 }
 

@@ -58,7 +58,8 @@ function refusalOf(
   return undefined;
 }
 
-function changedAt({ metadata: { managedFields = [], creationTimestamp = "" } }: KubeObject): number {
+/** When it was last written. */
+export function changedAt({ metadata: { managedFields = [], creationTimestamp = "" } }: KubeObject): number {
   const times = [creationTimestamp, ...managedFields.map(({ time = "" }) => time)].map(parseTime);
   return Math.max(0, ...times.filter(Number.isFinite));
 }

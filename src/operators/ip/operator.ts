@@ -67,7 +67,7 @@ export function startIpOperator(options: IpOperatorOptions, deps: IpOperatorDeps
   );
   const apply = createPacedApply(kube, clock);
   const range = createOwnRange(ranges, { view, kube, apply, provider });
-  const supply = createSupply(pool, { view, range, kube, clock, awaitedSinceMs: () => loop.awaitedSinceMs });
+  const supply = createSupply(pool, { view, range, kube, clock });
   const loop = createAddressLoop(
     { provider, manifestNamespace, retryDelayMs },
     { kube, apply, view, range, supply, ignored, tell, clock, log },

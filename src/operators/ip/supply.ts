@@ -5,6 +5,7 @@ import { poolHas, poolSize } from "../../kube/objects/metallb.ts";
 import { readIpAddress } from "../../market/address-range.ts";
 import type { Clock } from "../../runtime/clock.ts";
 import { ProviderError } from "../../runtime/errors.ts";
+import type { OwnBalancer } from "./balancer.ts";
 import type { ConditionType } from "./condition.ts";
 import type { SeenPool } from "./own-pool.ts";
 import type { OwnRange } from "./own-range.ts";
@@ -16,8 +17,6 @@ interface SupplyDeps {
   readonly range: OwnRange;
   readonly kube: Pick<Kube, "serves">;
   readonly clock: Clock;
-  /** Since when, by the monotonic clock, a Service has waited for an address that MetalLB could assign. */
-  readonly awaitedSinceMs: () => number | undefined;
 }
 
 /** Why no new address can be had. */
@@ -32,13 +31,19 @@ const anyPool = "default";
 /** MetalLB assigns within a second or two; while its controller is replaced, within a few more. */
 export const controllerSilentMs = 30_000;
 
+/** So long nothing is sold after a lease that waited in vain has ended; then the next one tries MetalLB again. */
+export const silenceKeptMs = 600_000;
+
 export type Supply = ReturnType<typeof createSupply>;
 
 /** Of MetalLB's pools, or of the range where there is one. */
-export function createSupply(poolName: string, { view, range, kube, clock, awaitedSinceMs }: SupplyDeps) {
+export function createSupply(poolName: string, { view, range, kube, clock }: SupplyDeps) {
   const { ranges } = range;
   let otherVersion: string | undefined;
   let usage: AddressUsage | undefined;
+  /** Services of ours that had no address at the last look. */
+  let waiting: readonly OwnBalancer[] = [];
+  let silentUntilMs = 0;
 
   function foreignPools(): SeenPool[] {
     return [...view.pools.list()].filter(({ own }) => !own);
@@ -79,8 +84,24 @@ export function createSupply(poolName: string, { view, range, kube, clock, await
   }
 
   function isSilent(): boolean {
-    const sinceMs = awaitedSinceMs();
-    return sinceMs !== undefined && clock.monotonicMs() - sinceMs > controllerSilentMs;
+    lookForSilence();
+    return clock.monotonicMs() < silentUntilMs;
+  }
+
+  /** By the Services alone, so that every copy says the same, also one that just started. */
+  function lookForSilence(): void {
+    const now = (each: OwnBalancer) => view.balancers.get(each);
+    const ended = waiting.filter((each) => now(each)?.deleting ?? true);
+    if (waiting.some((each) => now(each)?.addresses.length)) silentUntilMs = 0;
+    waiting = view.without();
+    const isUsable = () => missing() === undefined && view.trouble === undefined && countedUsage().free > 0n;
+    if ([...waiting, ...ended].some(isLate) && isUsable()) silentUntilMs = clock.monotonicMs() + silenceKeptMs;
+  }
+
+  /** MetalLB could assign it any free address, or the one of its pool. */
+  function isLate({ ours: { key, pin, changedAtMs } }: OwnBalancer): boolean {
+    const isAssignable = pin === "" || pin === view.ownPoolOf(key)?.own?.address;
+    return isAssignable && clock.now() - changedAtMs > controllerSilentMs;
   }
 
   function poolMissing(): string | undefined {
@@ -110,6 +131,7 @@ export function createSupply(poolName: string, { view, range, kube, clock, await
     /** Counted anew when somebody next wants to know. */
     changed(): void {
       usage = undefined;
+      lookForSilence();
     },
     /**
      * The pool that a Service must name, which asks for an address or for any; undefined where MetalLB takes the right one. One

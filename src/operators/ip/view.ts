@@ -50,6 +50,7 @@ export function openView({ provider, manifestNamespace }: ViewOptions, deps: Vie
       key: ({ ours }) => ours?.key,
       address: ({ addresses: [first] }) => first,
       lease: ({ ours, namespace }) => ours && namespace,
+      without: ({ ours, deleting, addresses }) => (ours && !deleting && addresses.length === 0 ? "address" : undefined),
     },
     handle: thenAddresses(wakeBoth<Balancer>(({ ours }) => ours?.key, wake)),
   });
@@ -134,6 +135,10 @@ export function openView({ provider, manifestNamespace }: ViewOptions, deps: Vie
     /** Of Services that name none: the API server's own Service has the first family of the cluster. */
     get family(): 4 | 6 {
       return balancers.get({ namespace: "default", name: "kubernetes" })?.family ?? 4;
+    },
+    /** Those of ours to which MetalLB has not given an address. */
+    without(): OwnBalancer[] {
+      return [...balancers.by("without", "address")].filter(isOwn);
     },
     truth(key: string): AddressTruth {
       const pool = ownPoolOf(key);
