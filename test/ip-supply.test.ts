@@ -46,6 +46,20 @@ test("a missing pool is reported with the pools that assign nothing by themselve
   assert.deepEqual(counts(stage), [0n, 0n, 0n]);
 });
 
+test("a named pool that serves other namespaces only is no capacity, and says why", async (t) => {
+  const stage = await openIpStage(t, { pool: "", operator: { pool: "tenants" } });
+  stage.setPool("tenants", ["172.30.0.200/30"], { serviceAllocation: { namespaces: ["team"] } });
+  await stage.settled();
+  assert.deepEqual(counts(stage), [0n, 0n, 0n]);
+  assert.deepEqual(conditions(stage), [
+    "PoolMissing: the serviceAllocation of IPAddressPool tenants names namespaces, which leave out those of leases",
+  ]);
+  const selectors = { serviceAllocation: { namespaces: ["team"], namespaceSelectors: [{ matchLabels: {} }] } };
+  stage.setPool("tenants", ["172.30.0.200/30"], selectors);
+  await stage.settled();
+  assert.deepEqual([counts(stage), conditions(stage)], [[4n, 0n, 4n], []]);
+});
+
 test("IPv6 addresses are neither counted nor claimed where Services are of IPv4", async (t) => {
   const ranges = ["2001:db8::/126", "203.0.113.8-203.0.113.9"];
   const stage = await openIpStage(t, { pool: "", ranges });

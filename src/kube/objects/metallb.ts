@@ -53,17 +53,21 @@ export interface MetalLbPool {
   readonly avoidsBuggy: boolean;
   /** Only for some namespaces or Services. */
   readonly isRestricted: boolean;
+  /** Only for namespaces by name: those of leases come and go. */
+  readonly isForNamed: boolean;
 }
 
 /** What is no range is left out: MetalLB takes no pool that has one. */
 export function readPool({ metadata: { name }, ...object }: KubeObject): MetalLbPool {
   const spec = fieldsOf(object["spec"]);
+  const { namespaces, namespaceSelectors } = fieldsOf(spec["serviceAllocation"]);
   return {
     name,
     ranges: listOf(spec["addresses"]).flatMap(readIfRange),
     autoAssign: spec["autoAssign"] !== false,
     avoidsBuggy: spec["avoidBuggyIPs"] === true,
     isRestricted: spec["serviceAllocation"] !== undefined,
+    isForNamed: listOf(namespaces).length > 0 && listOf(namespaceSelectors).length === 0,
   };
 }
 

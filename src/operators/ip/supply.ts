@@ -54,7 +54,7 @@ export function createSupply(poolName: string, { view, range, kube, clock }: Sup
     const named = all.filter(({ name }) => name === poolName);
     // A pool `default` that assigns nothing by itself can only be there to be named.
     const isAny = poolName === anyPool && named.every(assignsByItself);
-    return { isAny, pools: isAny ? all.filter(assignsByItself) : named };
+    return { isAny, pools: isAny ? all.filter(assignsByItself) : named.filter(({ isForNamed }) => !isForNamed) };
   }
 
   function currentUsage(): AddressUsage {
@@ -107,6 +107,8 @@ export function createSupply(poolName: string, { view, range, kube, clock }: Sup
   function poolMissing(): string | undefined {
     const { isAny, pools } = leasedPools();
     if (ranges.length === 0 && pools.length === 0) {
+      if (foreignPools().some(({ name }) => name === poolName))
+        return `the serviceAllocation of IPAddressPool ${poolName} names namespaces, which leave out those of leases`;
       const names = Array.from(view.pools.list(), ({ name }) => name).join(", ") || "none";
       return `MetalLB has no IPAddressPool ${poolName}${isAny ? ", and none that assigns by itself" : ""}: there are ${names}`;
     }
