@@ -53,7 +53,7 @@ export function createClusterView({ keeper, leaseKeeper, provider }: ViewDeps) {
     /** That have something in the cluster, or on its way there. */
     get leases(): number {
       let count = 0;
-      for (const [, { state }] of states.all()) if (atWork.has(state)) count += 1;
+      for (const [, { state }] of states.lastKnown()) if (atWork.has(state)) count += 1;
       return count;
     },
 

@@ -104,13 +104,14 @@ export function createDeploy(deps: DeployDeps) {
 
   /** Why it cannot be known what this lease has of the kinds that it uses, or who has what it wants to have. */
   function unlistedOf({ workload }: Wanted): string | undefined {
-    const objects = Object.values(objectsOf(workload)).flat();
     const needsHosts = hostsWanted(workload, staticHosts).length > 0;
     const needsAddresses = addressesWanted(workload, addressSharing).length > 0;
-    const used = new Set(objects.map(({ kind }) => kind));
-    if (needsAddresses) used.add(kinds.configMap);
-    const trouble = live.troubleOf(...used);
-    if (trouble !== undefined) return trouble;
+    if (live.trouble !== undefined) {
+      const objects = Object.values(objectsOf(workload)).flat();
+      const used = new Set([...objects.map(({ kind }) => kind), ...(needsAddresses ? [kinds.configMap] : [])]);
+      const trouble = live.troubleOf(...used);
+      if (trouble !== undefined) return trouble;
+    }
     return (needsHosts ? hostnames.trouble : undefined) ?? (needsAddresses ? addresses.trouble : undefined);
   }
 

@@ -66,8 +66,13 @@ export function createTenantLeases(deps: TenantLeasesDeps) {
     return wants;
   }
 
+  /** Why nothing can be said of any lease now. */
+  function trouble(): string | undefined {
+    return mirrorTrouble(chain.mirror) ?? live.troubleOf(kinds.namespace, kinds.manifest);
+  }
+
   function find(id: LeaseId) {
-    checkKnown(mirrorTrouble(chain.mirror) ?? live.troubleOf(kinds.namespace, kinds.manifest));
+    checkKnown(trouble());
     const lease = chain.mirror.lease(id);
     // The mirror's own id knows the name of its namespace already.
     const name = leaseNamespace(lease?.id ?? id);
@@ -150,12 +155,12 @@ export function createTenantLeases(deps: TenantLeasesDeps) {
   return {
     find,
     runs(id: LeaseId): boolean {
-      checkKnown(mirrorTrouble(chain.mirror));
+      checkKnown(trouble());
       return runs(chain.mirror.lease(id));
     },
     leasesOf,
     leaseOf(owner: string, dseq: bigint, gseq: number): LeaseId | undefined {
-      checkKnown(mirrorTrouble(chain.mirror));
+      checkKnown(trouble());
       return leasesOf(owner, dseq).find((id) => id.gseq === gseq);
     },
     ...leases.moves,
