@@ -85,13 +85,13 @@ export async function startGrpcGateway(deps: GrpcGatewayDeps): Promise<GrpcGatew
         ...deps,
         ...{ public: noCertificate, publicHost: undefined, protocols: ["h2"], connections },
         onFailure: deps.onHandshakeFailure,
-        onSecure(socket) {
+        onSecure(socket, below) {
           // As the network's gateway, which says nothing to those who would speak anything else.
           if (socket.alpnProtocol !== "h2") {
             socket.destroy();
             return;
           }
-          connections.hold(socket);
+          connections.hold(socket, below);
           if (!socket.destroyed) accept(socket);
         },
       });

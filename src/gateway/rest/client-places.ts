@@ -1,7 +1,7 @@
 /** Finds out which client a connection belongs to, also behind proxies. */
 import { BlockList, isIPv6, type Socket } from "node:net";
 import type { TLSSocket } from "node:tls";
-import { placeOf, setPlace } from "../auth/place.ts";
+import { placeOf, placeOfSocket, setPlace } from "../auth/place.ts";
 
 export interface ProxyOptions {
   /** Ranges from which every connection begins with a header of the PROXY protocol. */
@@ -14,27 +14,27 @@ interface ClientPlaces {
   sendsHeader(socket: Socket): boolean;
   /** Of a new connection, from the address that its proxy names or from its own. */
   place(socket: Socket, named?: string): void;
-  /** The same after the handshake, whose socket is another object. */
-  placeSecured(socket: TLSSocket): void;
+  /** The same after the handshake, whose socket is another object; the one below it. */
+  placeSecured(socket: TLSSocket): Socket | undefined;
 }
 
 export function createClientPlaces({ proxyProtocolFrom = [], trustedProxies = [] }: ProxyOptions): ClientPlaces {
   const [speaking, shared] = [listOf(proxyProtocolFrom), listOf(trustedProxies)];
   /** By the other end of the connection, as both sockets see it. */
-  const places = new Map<string, string>();
+  const sockets = new Map<string, Socket>();
   return {
     sendsHeader: ({ remoteAddress = "" }) => isIn(speaking, remoteAddress),
     place(socket, named) {
       const address = named ?? socket.remoteAddress ?? "";
       const key = otherEnd(socket);
-      const place = isIn(shared, address) ? key : placeOf(address);
-      setPlace(socket, place);
-      places.set(key, place);
-      socket.once("close", () => places.delete(key));
+      setPlace(socket, isIn(shared, address) ? key : placeOf(address));
+      sockets.set(key, socket);
+      socket.once("close", () => sockets.delete(key));
     },
     placeSecured(socket) {
-      const place = places.get(otherEnd(socket));
-      if (place !== undefined) setPlace(socket, place);
+      const below = sockets.get(otherEnd(socket));
+      if (below) setPlace(socket, placeOfSocket(below));
+      return below;
     },
   };
 }

@@ -4,6 +4,7 @@ import { test } from "node:test";
 import { connect, createServer as createTlsServer, type TLSSocket } from "node:tls";
 import { makeCertificate } from "../../../test/test-certificate.ts";
 import { createVirtualClock } from "../../runtime/clock.ts";
+import { limits } from "../../runtime/limits.ts";
 import { presentedCertificates } from "./client-certificates.ts";
 import { connectionLimits, createConnections, createRequestBudget } from "./connections.ts";
 
@@ -24,6 +25,10 @@ function socketFrom(remoteAddress: string) {
   };
 }
 
+function addresses(count: number): string[] {
+  return Array.from({ length: count }, (_, at) => `198.51.${at >> 8}.${at & 255}`);
+}
+
 function admitted(from: readonly string[], onIdle?: (socket: Socket) => void) {
   const refusals: string[] = [];
   const clock = createVirtualClock();
@@ -41,7 +46,7 @@ function admitted(from: readonly string[], onIdle?: (socket: Socket) => void) {
     const own = socket as unknown as TLSSocket;
     return {
       ...{ socket, isIn },
-      hold: () => connections.hold(own),
+      hold: () => connections.hold(own, own),
       begin: () => connections.beginCall(own, 1),
       end: () => connections.endCall(own, 1),
     };
@@ -74,6 +79,7 @@ test("when all connections are taken, a new one takes the place of the oldest id
   for (const one of [first, second]) one?.begin();
   await clock.advance(1_000);
   second?.end();
+  await clock.advance(limits.gatewayHeaderMs + 1);
   admit("203.0.113.1").hold();
   assert.deepEqual(
     [first, second, third].map((one) => one?.socket.isEnded),
@@ -84,29 +90,67 @@ test("when all connections are taken, a new one takes the place of the oldest id
   assert.equal(all.filter(({ socket }) => socket.isEnded).length, 1);
 });
 
-test("when all connections are taken and have calls, a new one ends", () => {
-  const from = Array.from({ length: connectionLimits.secured }, (_, at) => `198.51.${at % 250}.1`);
-  const { refusals, admit, all } = admitted(from);
+test("when all connections have calls, a client with fewer than another takes the other's oldest, and no client takes from one with fewer", async () => {
+  const [one, other] = ["192.0.2.1", "192.0.2.2"].map((address) =>
+    Array.from({ length: connectionLimits.secured / 2 }, () => address),
+  );
+  const { refusals, admit, all, clock } = admitted([...(one ?? []), ...(other ?? []).slice(1)]);
+  for (const each of all) each.begin();
+  const open = (address: string) => {
+    const made = admit(address);
+    made.hold();
+    return made;
+  };
+  // Not idle: its request is still to come.
+  const first = open("203.0.113.1");
+  const second = open("203.0.113.2");
+  assert.deepEqual([first.socket.isEnded, second.socket.isEnded, all[0]?.socket.isEnded], [false, false, true]);
+  assert.equal(open("192.0.2.2").socket.isEnded, true);
+  assert.deepEqual(refusals, ["full", "full"]);
+  await clock.advance(limits.gatewayHeaderMs + 1);
+  assert.equal(open("192.0.2.2").socket.isEnded, true);
+  assert.equal(first.socket.isEnded, false);
+});
+
+test("when each client has one connection with a call, a new one ends", () => {
+  const { refusals, admit, all } = admitted(addresses(connectionLimits.secured));
   for (const one of all) one.begin();
   const late = admit("203.0.113.1");
   late.hold();
   assert.deepEqual([late.socket.isEnded, refusals], [true, ["full"]]);
-  all[0]?.end();
-  const next = admit("203.0.113.1");
-  next.hold();
-  assert.deepEqual([next.socket.isEnded, all[0]?.socket.isEnded], [false, true]);
 });
 
-test("so many are in their handshake, and those who are through do not count", () => {
-  const { connections, refusals, admit } = admitted(["192.0.2.1", "192.0.2.2"]);
-  const waiting = Array.from({ length: connectionLimits.handshakes }, (_, at) => admit(`198.51.100.${at % 250}`));
+test("connections that became streams make room too, after all others", () => {
+  const streams = Array.from({ length: connectionLimits.secured - 1 }, (_, at) => `198.51.100.${at % 4}`);
+  const { connections, admit, all } = admitted([...streams, ...addresses(2)].slice(0, connectionLimits.secured));
+  for (const { socket } of all.slice(0, -1)) connections.handOver(socket as unknown as Socket);
+  all.at(-1)?.begin();
+  admit("203.0.113.1").hold();
+  assert.deepEqual([all[0]?.socket.isEnded, all.at(-1)?.socket.isEnded], [true, false]);
+});
+
+test("when all handshakes are taken, a new one takes the place of the oldest of the client that has most", async () => {
+  const { connections, refusals, admit, clock } = admitted(["192.0.2.1", "192.0.2.2"]);
+  const waiting = Array.from({ length: connectionLimits.handshakes }, (_, at) => admit(`198.51.100.${at % 4}`));
   assert(waiting.every(({ isIn }) => isIn));
-  assert.equal(admit("203.0.113.1").isIn, false);
-  assert.deepEqual(refusals, ["handshakes"]);
-  waiting[0]?.hold();
+  await clock.advance(1);
+  const tenant = admit("203.0.113.1");
+  assert.deepEqual([tenant.isIn, waiting[0]?.socket.isEnded, refusals], [true, true, ["handshakes"]]);
+  // Of these clients each has its own number, or one less and takes from the others.
+  const again = Array.from({ length: 8 }, (_, n) => admit(`198.51.100.${n % 4}`));
+  assert.equal(tenant.socket.isEnded, false);
+  tenant.hold();
   assert.equal(admit("203.0.113.1").isIn, true);
-  for (const { socket } of waiting) socket.destroy();
-  assert.equal(connections.count, 3);
+  for (const { socket } of [...waiting, ...again]) socket.destroy();
+  assert.equal(connections.count, 4);
+});
+
+test("one client in its handshake as many times as it may be has no more", () => {
+  const { refusals, admit } = admitted([]);
+  const waiting = Array.from({ length: connectionLimits.handshakesPerAddress }, () => admit("192.0.2.1"));
+  assert.deepEqual([admit("192.0.2.1").isIn, refusals], [false, ["handshakes"]]);
+  waiting[0]?.hold();
+  assert.equal(admit("192.0.2.1").isIn, true);
 });
 
 test("every certificate that a client presents is seen, whether one signed the other or not", async (t) => {

@@ -36,8 +36,8 @@ export const connectionLimits = {
   handshakesPerAddress: 128,
 };
 
-/** What a listener takes: those in their handshake come on top of those that are through it. */
-export const listenerConnections = connectionLimits.secured + connectionLimits.handshakes;
+/** What a listener takes: those through their handshake, those in it, and as many that were ended for others and are not closed yet. */
+export const listenerConnections = connectionLimits.secured + 2 * connectionLimits.handshakes;
 
 interface ConnectionsDeps {
   readonly budget: ByteBudget;
@@ -45,6 +45,12 @@ interface ConnectionsDeps {
   readonly onRefusal: (reason: ConnectionRefusal) => void;
   /** Ends a connection that has had no request for `gatewayIdleMs`, where HTTP itself does not. */
   readonly onIdle?: (socket: Socket) => void;
+}
+
+/** A connection in its handshake. */
+interface Pending {
+  readonly place: string;
+  readonly sinceMs: number;
 }
 
 /** A connection after its handshake. */
@@ -58,8 +64,8 @@ interface Held {
   answered: number;
   /** It has become a WebSocket. */
   isHandedOver: boolean;
-  /** Since when it has had no request; Infinity once it is being ended for that. */
-  idleSinceMs: number;
+  /** When it last had no request; Infinity once it is being ended for that. */
+  sinceMs: number;
   /** Since when bytes have waited for the client, and what had been answered then. */
   waiting: { readonly sinceMs: number; readonly answered: number } | undefined;
 }
@@ -67,49 +73,42 @@ interface Held {
 export type Connections = ReturnType<typeof createConnections>;
 
 export function createConnections({ budget, clock, onRefusal, onIdle }: ConnectionsDeps) {
-  /** By the place that they come from, with those in their handshake; and those through it alone. */
-  const [connected, secured] = [createCounts(), createCounts()];
-  const held = new Map<Socket, Held>();
-  let all = 0;
+  const pending = new Phase<Pending>({ most: connectionLimits.handshakes, reason: "handshakes", rank: () => 0 });
+  const held = new Phase<Held>({ most: connectionLimits.secured, reason: "full", rank: heldRank });
   let timer: Timer | undefined;
 
   /** A client that reads slowly keeps bytes of ours for as long as it likes; one that reads at all is answered in between. */
   function look(): void {
     timer = clock.timer(limits.gatewayLookMs, look);
     const nowMs = clock.monotonicMs();
-    for (const [socket, state] of held) {
+    for (const [socket, state] of held.all) {
       const { waiting, answered } = state;
       if (socket.writableLength === 0 || state.isHandedOver) state.waiting = undefined;
       else if (waiting?.answered !== answered) state.waiting = { sinceMs: nowMs, answered };
       else if (nowMs - waiting.sinceMs > limits.gatewayStalledMs) end(socket, "stalled");
-      if (onIdle && isIdle(state) && nowMs - state.idleSinceMs > limits.gatewayIdleMs) {
-        state.idleSinceMs = Number.POSITIVE_INFINITY;
+      if (onIdle && isIdle(state) && nowMs - state.sinceMs > limits.gatewayIdleMs) {
+        state.sinceMs = Number.POSITIVE_INFINITY;
         onIdle(socket);
       }
     }
   }
 
-  /** Without it, few clients with many connections that do nothing would keep out all others. */
-  function makeRoom(): void {
-    let found: { socket: Socket; state: Held; ofClient: number } | undefined;
-    for (const [socket, state] of held) {
-      if (!isIdle(state)) continue;
-      const ofClient = secured.of(state.place);
-      const isHeavier = !found || ofClient > found.ofClient;
-      if (isHeavier || (ofClient === found?.ofClient && state.idleSinceMs < found.state.idleSinceMs))
-        found = { socket, state, ofClient };
-    }
-    if (!found) return;
-    drop(found.socket, found.state);
-    end(found.socket, "full");
+  /** False where no other connection may end for one of this client. */
+  function makeRoom(phase: Phase<Pending> | Phase<Held>, place: string): boolean {
+    if (phase.all.size < phase.most) return true;
+    const socket = phase.replaceable(place, clock.monotonicMs());
+    if (!socket) return false;
+    drop(socket);
+    end(socket, phase.reason);
+    return true;
   }
 
   /** Once, although its socket closes only later where we end it. */
-  function drop(socket: Socket, state: Held): void {
-    if (!held.delete(socket)) return;
-    secured.add(state.place, -1);
+  function drop(socket: Socket): void {
+    pending.delete(socket);
+    const state = held.delete(socket);
     // Node does not close the responses that wait behind another one.
-    budget.release(state.place, state.bytes);
+    if (state) budget.release(state.place, state.bytes);
   }
 
   function end(socket: Socket, reason: ConnectionRefusal): void {
@@ -119,7 +118,7 @@ export function createConnections({ budget, clock, onRefusal, onIdle }: Connecti
 
   /** False where the client holds too much; then the connection is left to the caller. */
   function beginCall(socket: Socket, bytes: number): boolean {
-    const state = held.get(socket);
+    const state = held.all.get(socket);
     if (!state) return false;
     if (!budget.reserve(state.place, bytes)) {
       onRefusal("bytes");
@@ -132,11 +131,11 @@ export function createConnections({ budget, clock, onRefusal, onIdle }: Connecti
 
   /** Of a connection that has ended everything is released already. */
   function endCall(socket: Socket, bytes: number): void {
-    const state = held.get(socket);
+    const state = held.all.get(socket);
     if (!state) return;
     state.open -= 1;
     state.answered += 1;
-    if (state.open === 0) state.idleSinceMs = clock.monotonicMs();
+    if (state.open === 0) state.sinceMs = clock.monotonicMs();
     state.bytes -= bytes;
     budget.release(state.place, bytes);
   }
@@ -144,57 +143,46 @@ export function createConnections({ budget, clock, onRefusal, onIdle }: Connecti
   /** One for all of them: what is made anew for each request costs more than the rest of this. */
   function leave(this: ServerResponse): void {
     endCall(this.req.socket, bytesOf(this.req));
-    const state = held.get(this.req.socket);
+    const state = held.all.get(this.req.socket);
     if (state?.answer === this) state.answer = undefined;
   }
 
   return {
     get count(): number {
-      return all;
+      return pending.all.size + held.all.size;
     },
-    /** Whether a new one may stay. */
+    /** Whether a new one may stay. When there are too many, another one or this one ends. */
     admit(socket: Socket): boolean {
       const place = placeOfSocket(socket);
-      const ofPlace = connected.of(place);
-      const refusal =
-        ofPlace >= connectionLimits.perAddress
-          ? "address"
-          : all - held.size >= connectionLimits.handshakes ||
-              ofPlace - secured.of(place) >= connectionLimits.handshakesPerAddress
-            ? "handshakes"
-            : undefined;
-      if (refusal) {
-        end(socket, refusal);
-        return false;
+      const inHandshake = pending.ofClient(place);
+      if (inHandshake + held.ofClient(place) >= connectionLimits.perAddress) end(socket, "address");
+      else if (inHandshake >= connectionLimits.handshakesPerAddress || !makeRoom(pending, place))
+        end(socket, "handshakes");
+      else {
+        pending.add(socket, { place, sinceMs: clock.monotonicMs() });
+        socket.once("close", () => drop(socket));
+        return true;
       }
-      all += 1;
-      connected.add(place, 1);
-      socket.once("close", () => {
-        all -= 1;
-        connected.add(place, -1);
-      });
-      return true;
+      return false;
     },
-    /** It is through its handshake. When there are too many, another one or this one ends. */
-    hold(socket: TLSSocket): void {
-      if (held.size >= connectionLimits.secured) makeRoom();
-      if (held.size >= connectionLimits.secured) {
+    /** It is through its handshake; `below` is the socket that was admitted. When there are too many, another one or this one ends. */
+    hold(socket: TLSSocket, below: Socket | undefined): void {
+      const place = placeOfSocket(socket);
+      if (below) pending.delete(below);
+      if (!makeRoom(held, place)) {
         end(socket, "full");
         return;
       }
-      const place = placeOfSocket(socket);
-      const state: Held = {
+      held.add(socket, {
         ...{ place, open: 0, bytes: 0, answer: undefined, answered: 0, isHandedOver: false, waiting: undefined },
-        idleSinceMs: clock.monotonicMs(),
-      };
-      held.set(socket, state);
-      secured.add(place, 1);
-      socket.once("close", () => drop(socket, state));
+        sinceMs: clock.monotonicMs(),
+      });
+      socket.once("close", () => drop(socket));
     },
     /** Whether a request may be answered; `most` are on their way, with this one. */
     begin(request: IncomingMessage, response: ServerResponse, most: number = limits.gatewayPipelined): boolean {
       const { socket } = request;
-      const state = held.get(socket);
+      const state = held.all.get(socket);
       if (!state) return false;
       if (state.open >= most) {
         end(socket, "pipelined");
@@ -210,18 +198,18 @@ export function createConnections({ budget, clock, onRefusal, onIdle }: Connecti
     },
     ...{ beginCall, endCall },
     get handedOver(): number {
-      return [...held.values()].filter(({ isHandedOver }) => isHandedOver).length;
+      return [...held.all.values()].filter(({ isHandedOver }) => isHandedOver).length;
     },
     /** It speaks no HTTP any more; how long it may stand still is up to whoever has it now. */
     handOver(socket: Socket): void {
-      const state = held.get(socket);
+      const state = held.all.get(socket);
       if (state) state.isHandedOver = true;
     },
     /**
      * Answers that are not through, of each connection the last. Not kept as a set of their own: one that takes and loses
      * thousands a second makes tables that keep each other, and all in them, alive until the whole heap is looked through.
      */
-    answering: () => [...held.values()].flatMap(({ answer }) => answer ?? []),
+    answering: () => [...held.all.values()].flatMap(({ answer }) => answer ?? []),
     watch(): void {
       look();
     },
@@ -229,6 +217,67 @@ export function createConnections({ budget, clock, onRefusal, onIdle }: Connecti
       timer?.cancel();
     },
   };
+}
+
+/** A client that has just connected is about to send its request: it is not idle yet. */
+function heldRank(state: Held, nowMs: number): number {
+  if (state.isHandedOver) return 2;
+  return isIdle(state) && nowMs - state.sinceMs > limits.gatewayHeaderMs ? 0 : 1;
+}
+
+interface PhaseOptions<S> {
+  readonly most: number;
+  readonly reason: ConnectionRefusal;
+  /** Which end first when another client needs room: 0 before 1. */
+  readonly rank: (state: S, nowMs: number) => number;
+}
+
+/** The connections that are in their handshake, or through it. */
+class Phase<S extends Pick<Pending, "place" | "sinceMs">> {
+  readonly all = new Map<Socket, S>();
+  readonly most: number;
+  readonly reason: ConnectionRefusal;
+  readonly #rank: (state: S, nowMs: number) => number;
+  readonly #ofClients = createCounts();
+
+  constructor({ most, reason, rank }: PhaseOptions<S>) {
+    this.most = most;
+    this.reason = reason;
+    this.#rank = rank;
+  }
+
+  ofClient(place: string): number {
+    return this.#ofClients.of(place);
+  }
+
+  add(socket: Socket, state: S): void {
+    this.all.set(socket, state);
+    this.#ofClients.add(state.place, 1);
+  }
+
+  delete(socket: Socket): S | undefined {
+    const state = this.all.get(socket);
+    if (state && this.all.delete(socket)) this.#ofClients.add(state.place, -1);
+    return state;
+  }
+
+  /**
+   * The connection that ends for one more of this client: of the lowest rank, of the client that has most, the oldest. None of
+   * a client that has fewer, or one that connects again and again would end all others'.
+   */
+  replaceable(place: string, nowMs: number): Socket | undefined {
+    const own = this.ofClient(place) + 1;
+    let found: { socket: Socket; weight: number; sinceMs: number } | undefined;
+    for (const [socket, state] of this.all) {
+      const [rank, ofClient] = [this.#rank(state, nowMs), this.ofClient(state.place)];
+      if (ofClient < own || (rank > 0 && ofClient === own)) continue;
+      const weight = ofClient - rank * connectionLimits.perAddress;
+      const { sinceMs } = state;
+      if (!found || weight > found.weight || (weight === found.weight && sinceMs < found.sinceMs))
+        found = { socket, weight, sinceMs };
+    }
+    return found?.socket;
+  }
 }
 
 function isIdle({ open, isHandedOver }: Held): boolean {

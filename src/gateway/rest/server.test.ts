@@ -395,6 +395,24 @@ test("one address that begins handshakes and goes no further leaves room for oth
   for (const socket of [...begun, other]) socket.destroy();
 });
 
+test("four addresses that hold all handshakes do not keep out a fifth, whose handshake takes the place of their oldest", async (t) => {
+  const { port, server, counted } = await serve(t);
+  const hello = await greeting();
+  const begun: Socket[] = [];
+  for (let n = 0; n < connectionLimits.handshakes; n += 1) {
+    const socket = connectTcp({ host: "127.0.0.1", port, localAddress: `127.0.0.${2 + (n % 4)}` });
+    // The oldest is in the middle of it.
+    if (n === 0) socket.write(hello);
+    begun.push(socket.on("error", () => undefined).resume());
+  }
+  await eventually("all handshakes to be taken", () => server.connections === begun.length);
+  assert.equal((await ask({ port }, { path: "/hello" })).status, 200);
+  await eventually("the end of the oldest", () => begun[0]?.destroyed);
+  assert.deepEqual([counted[0], begun.filter(({ destroyed }) => destroyed).length], ["handshakes", 1]);
+  for (const socket of begun) socket.destroy();
+  await eventually("their end", () => server.connections === 0);
+});
+
 test("behind a proxy that sends the PROXY protocol a client is known by its own address, in both versions", async (t) => {
   const { port, sources, counted } = await serve(t, { proxies: { proxyProtocolFrom: ["127.0.0.1/32"] } });
   const headers = [

@@ -68,8 +68,8 @@ export async function startRestServer(deps: RestServerDeps): Promise<RestServer>
     own: deps.certificates.own,
     public: deps.certificates.public,
     onFailure: deps.onHandshakeFailure,
-    onSecure(socket) {
-      connections.hold(socket);
+    onSecure(socket, below) {
+      connections.hold(socket, below);
       // Node listens for it, but not to one that is being upgraded.
       socket.on("error", onFailure);
       secured(socket);

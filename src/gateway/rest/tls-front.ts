@@ -27,7 +27,8 @@ interface FrontDeps extends ProxyOptions {
   readonly connections: Pick<Connections, "admit">;
   readonly clock: Clock;
   readonly log: Log;
-  onSecure(socket: TLSSocket): void;
+  /** `below` is the socket that the connection came with. */
+  onSecure(socket: TLSSocket, below: Socket | undefined): void;
   onFailure(reason: HandshakeFailure): void;
 }
 
@@ -59,8 +60,7 @@ export function createTlsFront(deps: FrontDeps): (socket: Socket) => void {
     const agreed = deps.protocols && { ALPNProtocols: deps.protocols };
     const server = createServer({ ...tlsSettings, ...asking, ...agreed, handshakeTimeout: limits.gatewayHandshakeMs });
     server.on("secureConnection", (socket) => {
-      places.placeSecured(socket);
-      deps.onSecure(socket);
+      deps.onSecure(socket, places.placeSecured(socket));
     });
     server.on("tlsClientError", (error: Error & { code?: string }) => {
       onFailure(error.code === "ERR_TLS_HANDSHAKE_TIMEOUT" ? "timeout" : "refused");
