@@ -25,6 +25,15 @@ test("clients that take all they get leave room for one more", () => {
   assert.ok(budget.open("next").resize(1));
 });
 
+test("a client that takes all at once gets no more than one that takes it in small parts", () => {
+  const mostOf = (parts: readonly number[]) => {
+    const budget = new ByteBudget({ perClient: 1_024, total: 1_024, assured: 0 });
+    for (const bytes of parts) while (budget.reserve("one", bytes));
+    return budget.used;
+  };
+  assert.deepEqual([mostOf([1_024, 512, 1]), mostOf([1])], [512, 512]);
+});
+
 test("while the total is used up, only a client with little of it gets more", () => {
   const budget = new ByteBudget({ perClient: 20, total: 20, assured: 2 });
   for (let n = 0; n < 20; n += 1) while (budget.reserve(`${n}`, 1));

@@ -29,13 +29,13 @@ export class ByteBudget {
   }
 
   /**
-   * False if it exceeds a bound; then nothing is reserved. No client may hold more than is free, so that a few that take all
-   * they get leave room for others.
+   * False if it exceeds a bound; then nothing is reserved. No client may hold more than is free then, so that a few that take
+   * all they get leave room for others.
    */
   reserve(client: string, bytes: number): boolean {
     const { perClient, total, assured } = this.#bounds;
     const held = this.#clients.of(client) + bytes;
-    if (bytes > 0 && (held > perClient || (held > assured && held > total - this.#used))) return false;
+    if (bytes > 0 && (held > perClient || (held > assured && held > total - this.#used - bytes))) return false;
     this.#add(client, bytes);
     return true;
   }

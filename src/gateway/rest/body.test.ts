@@ -54,7 +54,7 @@ test("one client sends so much at once, others send all the same, and answered b
 });
 
 test("the budget holds a body until it is answered", async () => {
-  const budget = new ByteBudget({ perClient: 100, total: 100, assured: 0 });
+  const budget = new ByteBudget({ perClient: 100, total: 1_000, assured: 0 });
   const request = requestFrom("192.0.2.1");
   const answer = Promise.withResolvers<string>();
   const answered = createBodyReader(budget)(asRequest(request), 100, () => answer.promise);

@@ -178,6 +178,14 @@ test("every certificate that a client presents is seen, whether one signed the o
   assert.equal(await seen(self.certPem + authority.certPem, self.keyPem), 2);
 });
 
+test("four clients that hold all they may leave room for another's largest compressed call", () => {
+  const budget = createRequestBudget();
+  for (let n = 0; n < 4; n += 1) {
+    for (let bytes = 2 ** 25; bytes > 1; bytes /= 2) while (budget.reserve(`${n}`, bytes));
+  }
+  assert.equal(budget.reserve("tenant", limits.gatewayGrpcRequestBytes), true);
+});
+
 test("who has a whole network of addresses has no more connections than who has one", () => {
   const from = Array.from({ length: connectionLimits.perAddress }, (_, at) => `2001:db8::${at.toString(16)}`);
   const { refusals, admit } = admitted(from);

@@ -14,12 +14,13 @@ export type ConnectionRefusal = "address" | "bytes" | "full" | "handshakes" | "p
 /** Of a body that is not read yet, Node reads so much ahead. */
 const readAheadBytes = 64 * 1024;
 
-/** For requests without an answer, over REST and gRPC together: what is left of 256 MB when the provider is at work. */
+/** For requests without an answer, over REST and gRPC together. */
 export function createRequestBudget(): ByteBudget {
   return new ByteBudget({
-    // The largest manifests of a dozen tenants behind one proxy.
-    perClient: 16 * 2 ** 20,
-    total: 64 * 2 ** 20,
+    // The largest manifests of some tenants behind one proxy, or two compressed calls.
+    perClient: 8 * 2 ** 20,
+    // After four clients that hold all they may, there is as much left.
+    total: 40 * 2 ** 20,
     // A token with as much beside it: tenants read the status of their leases while others upload.
     assured: 32 * 1024,
   });
