@@ -286,5 +286,6 @@ function isIdle({ open, isHandedOver }: Held): boolean {
 }
 
 function bytesOf(request: IncomingMessage): number {
-  return requestBytes(request.rawHeaders) + Math.min(restOf(request), readAheadBytes);
+  const { url = "", rawHeaders } = request;
+  return url.length + requestBytes(rawHeaders) + Math.min(restOf(request), readAheadBytes);
 }

@@ -200,6 +200,17 @@ test("requests whose bodies never come hold a bounded number of bytes for each c
   await eventually("all to be released", () => budget.used === 0);
 });
 
+test("the path of a request counts towards the bytes that a client's requests may hold", async (t) => {
+  const budget = createRequestBudget();
+  const { port } = await serve(t, { budget, routes: [route("/never", () => new Promise<Answer>(() => undefined))] });
+  const socket = await connectGateway({ port });
+  socket.write(requestBytes({ path: `/never?${"x".repeat(20_000)}` }));
+  await eventually("its request", () => budget.used > 0);
+  assert(budget.used > 20_000, `${budget.used}`);
+  socket.destroy();
+  await eventually("it to be released", () => budget.used === 0);
+});
+
 test("a client that waits for leave to send its body is given it", async (t) => {
   const { port } = await serve(t);
   const socket = await connectGateway({ port });
