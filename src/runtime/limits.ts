@@ -1120,6 +1120,8 @@ export const limits = {
   gatewayGrpcStreams: 2_048,
   /** Of them, those from one place: a console that follows all of its providers has one of each. */
   gatewayGrpcStreamsOfPlace: 256,
+  /** So many one place has also while others have all of them: status and logs of a lease, and the provider's status. */
+  gatewayGrpcStreamsAssured: 4,
   /** How often it is looked whether a status has changed, ours or a lease's, while somebody follows it. */
   followedStatusMs: second,
   /** What the network's gateway takes, and Go clients expect to be taken. */

@@ -78,7 +78,10 @@ export async function startGrpcGateway(deps: GrpcGatewayDeps): Promise<GrpcGatew
       calls: limits.gatewayGrpcCalls,
       streams: limits.gatewayGrpcStreams,
       requestBytes: limits.gatewayGrpcRequestBytes,
-      clients: { of: placeOfSocket, streams: limits.gatewayGrpcStreamsOfPlace, budget },
+      clients: {
+        ...{ of: placeOfSocket, streams: limits.gatewayGrpcStreamsOfPlace, budget },
+        assuredStreams: limits.gatewayGrpcStreamsAssured,
+      },
     },
     front(accept) {
       const front = createTlsFront({

@@ -87,6 +87,25 @@ test("beyond the bound a stream is refused, and one that ended makes room", asyn
   await eventually("its message", () => messages.length === 1);
 });
 
+test("clients with as many streams as they may have do not keep others from a stream", async (t) => {
+  let client = "";
+  const budget = new ByteBudget({ perClient: megabyte, total: 50 * megabyte, assured: 0 });
+  const clients = { of: () => client, streams: 8, assuredStreams: 1, budget };
+  const { server, stream } = await serve(t, endless, realClock, { streams: 20, clients });
+  for (client of ["one", "two", "three", "four", "five", "six", "seven", "eight"]) {
+    const calls = Array.from({ length: 10 }, () => stream(path));
+    await eventually(`the streams of ${client}`, async () => {
+      const ended = calls.filter(({ stream: each }) => each.readableEnded).length;
+      return calls.filter(({ messages }) => messages.length > 0).length + ended === calls.length;
+    });
+  }
+  assert.ok(server.streams >= 20, `${server.streams}`);
+  client = "tenant";
+  const { messages } = stream(path);
+  await eventually("its message", () => messages.length === 1);
+  assert.equal((await stream(path).ended).status, grpcCodes.ResourceExhausted);
+});
+
 test("a reader that does not read holds up the stream, not the server", async (t) => {
   let made = 0;
   const method: GrpcMethod = {
@@ -176,7 +195,7 @@ const bomb = frame(gzipSync(Buffer.alloc(megabyte)), 1);
 const heldBounds = (): Partial<GrpcBounds> => ({
   requestBytes: megabyte,
   clients: {
-    ...{ of: () => "client", streams: 2 },
+    ...{ of: () => "client", streams: 2, assuredStreams: 2 },
     budget: new ByteBudget({ perClient: 5 * megabyte, total: 50 * megabyte, assured: 0 }),
   },
 });
@@ -260,7 +279,7 @@ test("what is held for the requests of a client that left is released, also wher
       yield* [];
     },
   };
-  const clients = { of: () => "one", streams: 10, budget };
+  const clients = { of: () => "one", streams: 10, assuredStreams: 10, budget };
   const { open } = await serve(t, method, realClock, { clients });
   const { stream: request } = open(path, undefined);
   request.on("error", () => undefined);

@@ -10,7 +10,6 @@ import {
 import type { Server, Socket } from "node:net";
 import { ByteBudget, requestBytes } from "../byte-budget.ts";
 import { type Clock, type Timer, withDeadline } from "../clock.ts";
-import { createCounts } from "../counts.ts";
 import { ProviderError, reasonOf } from "../errors.ts";
 import { limits } from "../limits.ts";
 import { type Listener, type ListenOptions, listen } from "../listener.ts";
@@ -59,6 +58,8 @@ export interface GrpcBounds {
   readonly clients?: {
     of(socket: Socket): string;
     readonly streams: number;
+    /** So many it has also while others have all of them. */
+    readonly assuredStreams: number;
     /** For the messages of its calls that are not answered yet. */
     readonly budget: ByteBudget;
   };
@@ -82,7 +83,7 @@ export interface GrpcServer {
 const unbounded = Number.POSITIVE_INFINITY;
 const anyClient: NonNullable<GrpcBounds["clients"]> = {
   of: () => "",
-  streams: unbounded,
+  ...{ streams: unbounded, assuredStreams: unbounded },
   budget: new ByteBudget({ perClient: unbounded, total: unbounded, assured: unbounded }),
 };
 
@@ -103,8 +104,10 @@ export function createGrpcServer(options: GrpcServerOptions): GrpcServer {
   const { clients = anyClient } = bounds;
   const unpack = createUnpacking(bounds.requestBytes);
   const unary = { requestBytes: bounds.requestBytes, unpack, clock, asking, answering, stalled, failed };
-  const streamsOf = createCounts();
-  let streams = 0;
+  // They are bounded as bytes are.
+  const streams = new ByteBudget({
+    ...{ perClient: Math.min(clients.streams, bounds.streams), total: bounds.streams, assured: clients.assuredStreams },
+  });
   let listener: Listener | undefined;
   // A session keeps its socket from everybody; the event of this one comes while that of its session is still to come.
   let arriving: Socket;
@@ -223,26 +226,17 @@ export function createGrpcServer(options: GrpcServerOptions): GrpcServer {
     reply: Reply,
     headers: (() => OutgoingHttpHeaders) | undefined = undefined,
   ): Promise<void> {
-    if (streams >= bounds.streams) {
-      throw new GrpcRefusal(grpcCodes.ResourceExhausted, `${streams} streams are open, and more are not served`);
+    if (!streams.reserve(client, 1)) {
+      const message = `${streams.used} streams are open, and more are not served to you`;
+      throw new GrpcRefusal(grpcCodes.ResourceExhausted, message);
     }
-    const ofClient = streamsOf.of(client);
-    if (ofClient >= clients.streams) {
-      throw new GrpcRefusal(
-        grpcCodes.ResourceExhausted,
-        `${ofClient} streams from there are open, and more are not served`,
-      );
-    }
-    streams += 1;
-    streamsOf.add(client, 1);
     try {
       for await (const message of messages) {
         await reply.send(message, headers?.());
         if (reply.over.aborted) return;
       }
     } finally {
-      streams -= 1;
-      streamsOf.add(client, -1);
+      streams.release(client, 1);
     }
   }
 
@@ -295,7 +289,7 @@ export function createGrpcServer(options: GrpcServerOptions): GrpcServer {
       return sessions.size;
     },
     get streams() {
-      return streams;
+      return streams.used;
     },
   };
 }
