@@ -1138,8 +1138,11 @@ export const limits = {
   leaseLogsMessageBytes: 2 ** 20,
 
   // Streams
-  /** Logs, events and shells at once. Each costs up to 280 KB with its TLS, what waits for its reader and its way into the cluster. */
-  streams: 1_024,
+  /**
+   * Logs, events and shells at once, fewer than there are connections. Each costs up to 280 KB with its TLS, what waits for its
+   * reader and its way into the cluster.
+   */
+  streams: 768,
   /** Of one tenant: a console that shows the logs of each of his services in a tab of its own. */
   streamsOfTenant: 128,
   /** The network's CLI leaves who has not pinged it for 15 s. */

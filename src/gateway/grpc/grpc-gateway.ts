@@ -52,7 +52,7 @@ export interface GrpcGateway {
 export async function startGrpcGateway(deps: GrpcGatewayDeps): Promise<GrpcGateway> {
   const { services, budget, clock, log } = deps;
   const connections = createConnections({
-    ...{ budget, clock, onRefusal: deps.onRefusal },
+    ...{ protocol: "grpc", budget, clock, onRefusal: deps.onRefusal },
     onIdle: (socket) => server.leave(socket),
   });
   const files = services.map(({ file }) => file);
@@ -74,7 +74,7 @@ export async function startGrpcGateway(deps: GrpcGatewayDeps): Promise<GrpcGatew
       ]),
     ),
     bounds: {
-      connections: listenerConnections,
+      connections: listenerConnections("grpc"),
       calls: limits.gatewayGrpcCalls,
       streams: limits.gatewayGrpcStreams,
       requestBytes: limits.gatewayGrpcRequestBytes,

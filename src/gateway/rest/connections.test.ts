@@ -34,6 +34,7 @@ function admitted(from: readonly string[], onIdle?: (socket: Socket) => void) {
   const clock = createVirtualClock();
   const connections = createConnections({
     ...{
+      protocol: "rest",
       budget: createRequestBudget(),
       clock,
       onRefusal: (reason) => refusals.push(reason),
@@ -72,7 +73,10 @@ test("one address has so many connections, and others are taken all the same", (
 
 test("when all connections are taken, a new one takes the place of the oldest idle one of the client that has most", async () => {
   const heavy = Array.from({ length: connectionLimits.perAddress }, () => "192.0.2.1");
-  const others = Array.from({ length: connectionLimits.secured - heavy.length }, (_, at) => `198.51.${at % 250}.1`);
+  const others = Array.from(
+    { length: connectionLimits.secured.rest - heavy.length },
+    (_, at) => `198.51.${at % 250}.1`,
+  );
   const { connections, refusals, admit, all, clock } = admitted([...others, ...heavy]);
   const [first, second, third] = all.slice(others.length);
   // The first has a call, and the second had one later than the third.
@@ -86,13 +90,13 @@ test("when all connections are taken, a new one takes the place of the oldest id
     [false, false, true],
   );
   assert.deepEqual(refusals, ["full"]);
-  assert.equal(connections.count, connectionLimits.secured);
+  assert.equal(connections.count, connectionLimits.secured.rest);
   assert.equal(all.filter(({ socket }) => socket.isEnded).length, 1);
 });
 
 test("when all connections have calls, a client with fewer than another takes the other's oldest, and no client takes from one with fewer", async () => {
   const [one, other] = ["192.0.2.1", "192.0.2.2"].map((address) =>
-    Array.from({ length: connectionLimits.secured / 2 }, () => address),
+    Array.from({ length: connectionLimits.secured.rest / 2 }, () => address),
   );
   const { refusals, admit, all, clock } = admitted([...(one ?? []), ...(other ?? []).slice(1)]);
   for (const each of all) each.begin();
@@ -113,7 +117,7 @@ test("when all connections have calls, a client with fewer than another takes th
 });
 
 test("when each client has one connection with a call, a new one ends", () => {
-  const { refusals, admit, all } = admitted(addresses(connectionLimits.secured));
+  const { refusals, admit, all } = admitted(addresses(connectionLimits.secured.rest));
   for (const one of all) one.begin();
   const late = admit("203.0.113.1");
   late.hold();
@@ -121,8 +125,8 @@ test("when each client has one connection with a call, a new one ends", () => {
 });
 
 test("connections that became streams make room too, after all others", () => {
-  const streams = Array.from({ length: connectionLimits.secured - 1 }, (_, at) => `198.51.100.${at % 4}`);
-  const { connections, admit, all } = admitted([...streams, ...addresses(2)].slice(0, connectionLimits.secured));
+  const streams = Array.from({ length: connectionLimits.secured.rest - 1 }, (_, at) => `198.51.100.${at % 4}`);
+  const { connections, admit, all } = admitted([...streams, ...addresses(2)].slice(0, connectionLimits.secured.rest));
   for (const { socket } of all.slice(0, -1)) connections.handOver(socket as unknown as Socket);
   all.at(-1)?.begin();
   admit("203.0.113.1").hold();

@@ -27,10 +27,10 @@ export function createRequestBudget(): ByteBudget {
 }
 
 export const connectionLimits = {
-  /** Each costs some 50 KB with its TLS, and there are two listeners: together 200 MB. Enough for a stream of each tenant. */
-  secured: 2_048,
+  /** Each costs some 70 KB with its TLS, over gRPC 80 KB: together 110 MB. Streams have one each; gRPC has many calls on one. */
+  secured: { rest: 1_024, grpc: 512 },
   /** From one address: proxies and load balancers stand for many, and still leave room for others. */
-  perAddress: 1_024,
+  perAddress: 768,
   /** Each may cost some milliseconds of signing, so more would be a second of nothing else. */
   handshakes: 512,
   /** Of these from one address, so that one which begins them and goes no further keeps no other client out. */
@@ -38,9 +38,14 @@ export const connectionLimits = {
 };
 
 /** What a listener takes: those through their handshake, those in it, and as many that were ended for others and are not closed yet. */
-export const listenerConnections = connectionLimits.secured + 2 * connectionLimits.handshakes;
+export function listenerConnections(protocol: Protocol): number {
+  return connectionLimits.secured[protocol] + 2 * connectionLimits.handshakes;
+}
+
+type Protocol = keyof typeof connectionLimits.secured;
 
 interface ConnectionsDeps {
+  readonly protocol: Protocol;
   readonly budget: ByteBudget;
   readonly clock: Clock;
   readonly onRefusal: (reason: ConnectionRefusal) => void;
@@ -73,9 +78,9 @@ interface Held {
 
 export type Connections = ReturnType<typeof createConnections>;
 
-export function createConnections({ budget, clock, onRefusal, onIdle }: ConnectionsDeps) {
+export function createConnections({ protocol, budget, clock, onRefusal, onIdle }: ConnectionsDeps) {
   const pending = new Phase<Pending>({ most: connectionLimits.handshakes, reason: "handshakes", rank: () => 0 });
-  const held = new Phase<Held>({ most: connectionLimits.secured, reason: "full", rank: heldRank });
+  const held = new Phase<Held>({ most: connectionLimits.secured[protocol], reason: "full", rank: heldRank });
   let timer: Timer | undefined;
 
   /** A client that reads slowly keeps bytes of ours for as long as it likes; one that reads at all is answered in between. */

@@ -46,7 +46,7 @@ export interface RestServer extends Pick<Listener, "port" | "url"> {
 
 export async function startRestServer(deps: RestServerDeps): Promise<RestServer> {
   const { rest, clock, log, onRefusal } = deps;
-  const connections = createConnections({ budget: deps.budget, clock, onRefusal });
+  const connections = createConnections({ protocol: "rest", budget: deps.budget, clock, onRefusal });
   let isClosing = false;
   const server = createServer({
     maxHeaderSize: headerBytes,
@@ -136,7 +136,7 @@ export async function startRestServer(deps: RestServerDeps): Promise<RestServer>
   const listener = await listen(server, {
     ...deps.listen,
     ...{ what: "the gateway", setting: "--gateway-listen-address" },
-    ...{ connections: listenerConnections, log },
+    ...{ connections: listenerConnections("rest"), log },
   });
   connections.watch();
   return {
