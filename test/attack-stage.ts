@@ -43,8 +43,8 @@ export interface AttackStage {
   leaseStatus(): Promise<Answered>;
   /** The same over gRPC: its status. */
   grpcLeaseStatus(): Promise<number>;
-  /** Memory of the provider's process; undefined once it has ended. */
-  rssMb(): number | undefined;
+  /** The most memory that the provider's process took so far; undefined once it has ended. */
+  peakMb(): number | undefined;
 }
 
 const program = join(import.meta.dirname, "..", "bin", "akash-provider");
@@ -103,9 +103,9 @@ export async function startAttackStage(owner: Owner): Promise<AttackStage> {
       const path = "/akash.provider.lease.v1.LeaseRPC/ServiceStatus";
       return (await client.call(path, request, { authorization: tenant.bearer() })).status;
     },
-    rssMb() {
+    peakMb() {
       if (child.exitCode !== null || child.signalCode !== null) return undefined;
-      const [, kilobytes] = /VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${child.pid}/status`, "utf8")) ?? [];
+      const [, kilobytes] = /VmHWM:\s+(\d+)/.exec(readFileSync(`/proc/${child.pid}/status`, "utf8")) ?? [];
       return Number(kilobytes) / 1_024;
     },
   };

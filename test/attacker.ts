@@ -2,10 +2,13 @@
  * What strangers and a tenant send to a gateway to make it hold memory, connections or slots. A process of its own, so that its
  * work does not delay those who measure. Parent: `{ attack, size }` opens one, answered when all of it is sent; `{}` ends all.
  */
-import { connect as connectHttp2 } from "node:http2";
+import { type ClientHttp2Stream, connect as connectHttp2 } from "node:http2";
 import { connect as connectTcp, type Socket } from "node:net";
 import { type ConnectionOptions, connect as connectTls, type TLSSocket } from "node:tls";
 import { gzipSync } from "node:zlib";
+import { createSigner } from "../src/chain/keys/signer.ts";
+import { realRandom } from "../src/runtime/random.ts";
+import { tokenOf } from "./gateway-tenant.ts";
 import { frame } from "./grpc-client.ts";
 import { flags, frameTypes, greeting, headerBlock, rawFrame } from "./raw-http2.ts";
 import { clientFrame, upgradeHeaders } from "./web-socket-bytes.ts";
@@ -87,6 +90,51 @@ async function http2(target: Target, from?: string): Promise<TLSSocket> {
   return socket;
 }
 
+/** Has so many connections open; those that are closed are begun anew. */
+function refill(size: number, begin: (n: number) => void): void {
+  let begun = 0;
+  const fill = () => {
+    for (; open.size < size; begun += 1) begin(begun);
+  };
+  fill();
+  timer = setInterval(fill, 20);
+}
+
+/** Calls on a connection of their own. */
+async function grpc(target: Target) {
+  const socket = await secure(target.grpcPort, "h2");
+  const session = connectHttp2("https://provider", { createConnection: () => socket });
+  session.on("error", () => undefined);
+  const call = (path: string, more: Record<string, string> = {}) => {
+    const headers = { ":method": "POST", ":path": path, "content-type": "application/grpc", te: "trailers", ...more };
+    return session.request(headers, { endStream: false }).on("error", () => undefined);
+  };
+  return { socket, call };
+}
+
+/** Resolves when the bytes are sent, or the call is over; it goes on where it `isWhole` not. */
+function send(stream: ClientHttp2Stream, bytes: Uint8Array, isWhole = false): Promise<void> {
+  return new Promise((resolve) => {
+    // After its answer a call that has more to send does not close by itself.
+    for (const end of ["end", "close"]) stream.once(end, resolve);
+    stream.resume();
+    if (isWhole) stream.end(bytes, () => resolve());
+    else stream.write(bytes, () => resolve());
+  });
+}
+
+const bomb = frame(gzipSync(Buffer.alloc(4 * mib - 16)), 1);
+
+const strangersToken = () => `Bearer ${tokenOf(createSigner(realRandom.bytes(32)))}`;
+
+/** Accounts that the chain does not know, as many as one address may have looked up: its other requests wait for them. */
+async function fillLookups({ restPort }: Target, from?: string): Promise<void> {
+  const head = () => `GET /lease/1/1/1/status HTTP/1.1\r\nHost: a\r\nAuthorization: ${strangersToken()}\r\n\r\n`;
+  for (let n = 0; n < 3; n += 1) {
+    await sent(await secure(restPort, undefined, from), Array.from({ length: 16 }, head).join(""));
+  }
+}
+
 /** Repeats bytes on each connection until it is closed for it or all are sent. */
 const flood = (sockets: readonly Socket[], block: Buffer, blocks: number) =>
   Promise.all(
@@ -104,17 +152,49 @@ const attacks = {
       await sent(await secure(target.restPort), head);
     }),
 
+  /** Of four addresses, sixteen on each connection; they wait for a look-up. */
+  longPaths: async (target, size) => {
+    const token = strangersToken();
+    const path = `/lease/1/1/1/status?${"x".repeat(28 * 1024)}`;
+    const requests = `GET ${path} HTTP/1.1\r\nHost: a\r\nAuthorization: ${token}\r\n\r\n`.repeat(16);
+    const addressOf = (n: number) => `127.0.0.${2 + (n % 4)}`;
+    await times(4, (n) => fillLookups(target, addressOf(n)));
+    await times(size, async (n) => {
+      await sent(await secure(target.restPort, undefined, addressOf(n)), requests);
+    });
+  },
+
+  /** Of four addresses, on all connections of both ports. */
+  unansweredRequests: async (target, size) => {
+    const call = rawFrame(frameTypes.headers, flags.endHeaders, 1, headerBlock(getStatus));
+    const ask = async (n: number) => {
+      const from = `127.0.0.${2 + (n % 4)}`;
+      if (n % 3 === 0) await sent(await http2(target, from), call);
+      else {
+        const socket = await secure(target.restPort, undefined, from);
+        await sent(socket, "GET /validate HTTP/1.1\r\nHost: a\r\nContent-Length: 10\r\n\r\n");
+      }
+    };
+    await times(size, ask);
+    refill(size, (n) => void ask(n));
+  },
+
+  /** A request within the body of one that would become a WebSocket. */
+  upgradesWithBody: (target, size) =>
+    times(size, async () => {
+      const inner = "GET /address HTTP/1.1\r\nHost: a\r\n\r\n";
+      const lines = upgradeHeaders.map(([name, value]) => `${name}: ${value}\r\n`).join("");
+      const head = `GET ${target.leasePath}/logs HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer x\r\n${lines}`;
+      await sent(await secure(target.restPort), `${head}Content-Length: ${inner.length}\r\n\r\n${inner}`);
+    }),
+
   /** Four kilobytes each that unpack to four megabytes; and the client leaves. */
   compressedMessages: async (target, size) => {
-    const bomb = frame(gzipSync(Buffer.alloc(4 * mib - 16)), 1);
     await times(Math.ceil(size / 256), async () => {
-      const socket = await secure(target.grpcPort, "h2");
-      const session = connectHttp2("https://provider", { createConnection: () => socket });
-      session.on("error", () => undefined);
+      const { socket, call } = await grpc(target);
       const calls = Array.from({ length: Math.min(size, 256) }, () => {
-        const headers = { ":method": "POST", ":path": getStatus, "content-type": "application/grpc" };
-        const stream = session.request({ ...headers, te: "trailers", "grpc-encoding": "gzip" });
-        stream.on("error", () => undefined).end(bomb);
+        const stream = call(getStatus, { "grpc-encoding": "gzip" });
+        stream.end(bomb);
         return new Promise((resolve) => stream.once("response", resolve).once("close", resolve));
       });
       await Promise.race(calls);
@@ -122,23 +202,30 @@ const attacks = {
     });
   },
 
+  /** The same of an account that the chain does not know; they wait for its look-up. */
+  compressedOfStrangers: async (target, size) => {
+    await fillLookups(target);
+    const headers = { authorization: strangersToken(), "grpc-encoding": "gzip" };
+    await times(Math.ceil(size / 256), async () => {
+      const { call } = await grpc(target);
+      await times(Math.min(size, 256), () => {
+        return send(call("/akash.provider.lease.v1.LeaseRPC/SendManifest", headers), bomb, true);
+      });
+    });
+  },
+
+  largeGrpcHeaders: (target, size) =>
+    times(Math.ceil(size / 64), async () => {
+      const { call } = await grpc(target);
+      await times(Math.min(size, 64), () => send(call(getStatus, { x: "x".repeat(60_000) }), Buffer.of(0)));
+    }),
+
   /** All of a large message but its last byte. */
   unfinishedMessages: (target, size) =>
     times(Math.ceil(size / 64), async () => {
-      const socket = await secure(target.grpcPort, "h2");
-      const session = connectHttp2("https://provider", { createConnection: () => socket });
-      session.on("error", () => undefined);
+      const { call } = await grpc(target);
       const begun = frame(Buffer.alloc(4 * mib - 16)).subarray(0, -1);
-      await times(Math.min(size, 64), () => {
-        const headers = { ":method": "POST", ":path": getStatus, "content-type": "application/grpc", te: "trailers" };
-        const stream = session.request(headers, { endStream: false });
-        stream.on("error", () => undefined).resume();
-        return new Promise<void>((resolve) => {
-          // After its answer a call that has more to send does not close by itself.
-          for (const end of ["end", "close"]) stream.once(end, resolve);
-          stream.write(begun, () => resolve());
-        });
-      });
+      await times(Math.min(size, 64), () => send(call(getStatus), begun));
     }),
 
   oneByteRecords: (target, size) =>
@@ -200,18 +287,11 @@ const attacks = {
       });
     }),
 
-  /** Of five addresses, begun anew when they are closed. */
-  halfOpen: async (target, size) => {
-    let begun = 0;
-    const fill = () => {
-      for (; open.size < size; begun += 1) {
-        const localAddress = `127.0.0.${2 + (begun % 5)}`;
-        keep(connectTcp({ host: "127.0.0.1", port: target.restPort, localAddress }));
-      }
-    };
-    fill();
-    timer = setInterval(fill, 20);
-  },
+  /** Of five addresses. */
+  halfOpen: async (target, size) =>
+    refill(size, (n) => {
+      keep(connectTcp({ host: "127.0.0.1", port: target.restPort, localAddress: `127.0.0.${2 + (n % 5)}` }));
+    }),
 } satisfies Record<string, Attack>;
 
 export type AttackName = keyof typeof attacks;
