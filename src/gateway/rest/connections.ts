@@ -81,6 +81,8 @@ export type Connections = ReturnType<typeof createConnections>;
 export function createConnections({ protocol, budget, clock, onRefusal, onIdle }: ConnectionsDeps) {
   const pending = new Phase<Pending>({ most: connectionLimits.handshakes, reason: "handshakes", rank: () => 0 });
   const held = new Phase<Held>({ most: connectionLimits.secured[protocol], reason: "full", rank: heldRank });
+  /** Requests whose answer is waited for, and whether they are over, as when their client has left. */
+  const working = new Map<IncomingMessage, { isOver: boolean }>();
   let timer: Timer | undefined;
 
   /** A client that reads slowly keeps bytes of ours for as long as it likes; one that reads at all is answered in between. */
@@ -148,7 +150,9 @@ export function createConnections({ protocol, budget, clock, onRefusal, onIdle }
 
   /** One for all of them: what is made anew for each request costs more than the rest of this. */
   function leave(this: ServerResponse): void {
-    endCall(this.req.socket, bytesOf(this.req));
+    const work = working.get(this.req);
+    if (work) work.isOver = true;
+    endCall(this.req.socket, work ? 0 : bytesOf(this.req));
     const state = held.all.get(this.req.socket);
     if (state?.answer === this) state.answer = undefined;
   }
@@ -201,6 +205,20 @@ export function createConnections({ protocol, budget, clock, onRefusal, onIdle }
       state.answer = response;
       response.on("close", leave);
       return true;
+    },
+    /** What waits for its answer has its request in memory until then, also where its client has left. */
+    keepUntil(request: IncomingMessage, answered: Promise<void> | undefined): void {
+      const { socket } = request;
+      const state = held.all.get(socket);
+      if (!answered || !state) return;
+      const [bytes, work] = [bytesOf(request), { isOver: false }];
+      state.bytes -= bytes;
+      working.set(request, work);
+      void answered.then(() => {
+        working.delete(request);
+        if (work.isOver || !held.all.has(socket)) budget.release(state.place, bytes);
+        else state.bytes += bytes;
+      });
     },
     ...{ beginCall, endCall },
     get handedOver(): number {

@@ -45,7 +45,8 @@ interface RestDeps {
 }
 
 export interface Rest {
-  (request: IncomingMessage, response: ServerResponse, how?: How): void;
+  /** Resolves when it is answered, where that is not at once. */
+  (request: IncomingMessage, response: ServerResponse, how?: How): Promise<void> | undefined;
   /** Whether it is one that may become a WebSocket: then it comes with its connection. */
   mayUpgrade(request: IncomingMessage): boolean;
 }
@@ -149,25 +150,26 @@ export function createRest(deps: RestDeps): Rest {
     return failure(error.entry.http, error.message);
   }
 
-  function answerSafely(exchange: Exchange, path: string, send: (answer: Answer) => void): void {
+  function answerSafely(exchange: Exchange, path: string, send: (answer: Answer) => void): Promise<void> | undefined {
     try {
       const answer = answerTo(exchange, path);
       if (!(answer instanceof Promise)) send(answer);
       else
-        answer
+        return answer
           .catch((thrown: unknown) => failed(thrown, exchange))
           .then(send)
           .catch(lost);
     } catch (thrown) {
       send(failed(thrown, exchange));
     }
+    return undefined;
   }
 
   function lost(error: unknown): void {
     log.debug("answer not sent", { error });
   }
 
-  function answer(request: IncomingMessage, response: ServerResponse, how: How = {}): void {
+  function answer(request: IncomingMessage, response: ServerResponse, how: How = {}): Promise<void> | undefined {
     const startedMs = clock.monotonicMs();
     const target = readPath(request.url ?? "/");
     const query = target.kind === "path" ? target.query : "";
@@ -190,8 +192,9 @@ export function createRest(deps: RestDeps): Rest {
     } else if (target.kind === "unclean") {
       send({ status: 301, headers: [["Location", target.location]], body: "" });
     } else if (target.kind === "path") {
-      answerSafely(exchange, target.path, send);
+      return answerSafely(exchange, target.path, send);
     }
+    return undefined;
   }
 
   return Object.assign(answer, {

@@ -204,13 +204,31 @@ test("requests whose bodies never come hold a bounded number of bytes for each c
 
 test("the path of a request counts towards the bytes that a client's requests may hold", async (t) => {
   const budget = createRequestBudget();
-  const { port } = await serve(t, { budget, routes: [route("/never", () => new Promise<Answer>(() => undefined))] });
+  const done = Promise.withResolvers<Answer>();
+  const { port } = await serve(t, { budget, routes: [route("/waits", () => done.promise)] });
   const socket = await connectGateway({ port });
-  socket.write(requestBytes({ path: `/never?${"x".repeat(20_000)}` }));
+  socket.write(requestBytes({ path: `/waits?${"x".repeat(20_000)}` }));
   await eventually("its request", () => budget.used > 0);
   assert(budget.used > 20_000, `${budget.used}`);
-  socket.destroy();
+  done.resolve(empty(200));
   await eventually("it to be released", () => budget.used === 0);
+  socket.destroy();
+});
+
+test("a request that waits counts until its work is done, also where its client has left", async (t) => {
+  const budget = createRequestBudget();
+  const done = Promise.withResolvers<Answer>();
+  const { port, server } = await serve(t, { budget, routes: [route("/waits", () => done.promise)] });
+  const [one, other] = await Promise.all([connectGateway({ port }), connectGateway({ port })]);
+  for (const socket of [one, other]) socket.write(requestBytes({ path: "/waits" }).toString().repeat(2));
+  await eventually("their requests", () => budget.used > 16_000);
+  const before = budget.used;
+  one.destroy();
+  await eventually("its end", () => server.connections === 1);
+  assert.equal(budget.used, before);
+  done.resolve(empty(200));
+  await eventually("all to be released", () => budget.used === 0);
+  other.destroy();
 });
 
 test("a client that waits for leave to send its body is given it", async (t) => {

@@ -78,7 +78,7 @@ export async function startRestServer(deps: RestServerDeps): Promise<RestServer>
   const answer = (...[request, response, how]: Parameters<Rest>) => {
     if (!connections.begin(request, response)) return;
     if (isClosing) response.shouldKeepAlive = false;
-    rest(request, response, how);
+    connections.keepUntil(request, rest(request, response, how));
   };
 
   /** Node has let go of the connection. What is refused goes back to it, and the next request is read. */
@@ -98,17 +98,13 @@ export async function startRestServer(deps: RestServerDeps): Promise<RestServer>
         secured(socket);
       }
     });
-    rest(request, response, {
-      upgrade: {
-        head,
-        take() {
-          response.detachSocket(socket);
-          response.emit("close");
-          connections.handOver(socket);
-          return socket;
-        },
-      },
-    });
+    const take = () => {
+      response.detachSocket(socket);
+      response.emit("close");
+      connections.handOver(socket);
+      return socket;
+    };
+    connections.keepUntil(request, rest(request, response, { upgrade: { head, take } }));
   }
   server.on("connection", (socket) => {
     socket.on("error", onFailure);
