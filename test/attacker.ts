@@ -169,7 +169,7 @@ const attacks = {
     const call = rawFrame(frameTypes.headers, flags.endHeaders, 1, headerBlock(getStatus));
     const ask = async (n: number) => {
       const from = `127.0.0.${2 + (n % 4)}`;
-      if (n % 3 === 0) await sent(await http2(target, from), call);
+      if (n % 10 < 3) await sent(await http2(target, from), call);
       else {
         const socket = await secure(target.restPort, undefined, from);
         await sent(socket, "GET /validate HTTP/1.1\r\nHost: a\r\nContent-Length: 10\r\n\r\n");

@@ -34,7 +34,7 @@ const attacks: readonly [attack: AttackName, quick: number, many: number][] = [
   ["http2Streams", 2, 256],
   ["streamsToNoLease", 128, 512],
   ["idleHttp2", 16, 2_048],
-  ["unansweredRequests", 16, 1_536],
+  ["unansweredRequests", 16, 1_280],
   ["halfOpen", 100, 600],
 ];
 

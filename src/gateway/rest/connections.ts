@@ -17,18 +17,18 @@ const readAheadBytes = 64 * 1024;
 /** For requests without an answer, over REST and gRPC together. */
 export function createRequestBudget(): ByteBudget {
   return new ByteBudget({
-    // The largest manifests of some tenants behind one proxy, or two compressed calls.
-    perClient: 8 * 2 ** 20,
-    // After four clients that hold all they may, there is as much left.
-    total: 40 * 2 ** 20,
+    // The largest manifests of some tenants behind one proxy, or a compressed call.
+    perClient: 6 * 2 ** 20,
+    // After four clients that hold all they may, there is room for a compressed call.
+    total: 32 * 2 ** 20,
     // A token with as much beside it: tenants read the status of their leases while others upload.
     assured: 32 * 1024,
   });
 }
 
 export const connectionLimits = {
-  /** Each costs some 70 KB with its TLS, over gRPC 80 KB: together 110 MB. Streams have one each; gRPC has many calls on one. */
-  secured: { rest: 1_024, grpc: 512 },
+  /** Each costs some 70 KB with its TLS, over gRPC 80 KB: together 90 MB. Streams have one each; gRPC has many calls on one. */
+  secured: { rest: 896, grpc: 384 },
   /** From one address: proxies and load balancers stand for many, and still leave room for others. */
   perAddress: 768,
   /** Each may cost some milliseconds of signing, so more would be a second of nothing else. */

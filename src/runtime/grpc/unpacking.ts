@@ -1,5 +1,5 @@
 /**
- * Unpacks compressed requests, a few at a time and clients in turn: four kilobytes may unpack to four megabytes, and a thousand
+ * Unpacks compressed requests, one at a time and clients in turn: four kilobytes may unpack to four megabytes, and a thousand
  * of them come in one packet.
  */
 import type { ServerHttp2Stream } from "node:http2";
@@ -9,8 +9,8 @@ import { gunzipMessage } from "./framing.ts";
 import { GrpcRefusal, type GrpcStatus, grpcCodes } from "./grpc-status.ts";
 import { isGone } from "./reply.ts";
 
-/** Node has four threads for it, which files and signatures need too. */
-const atOnce = 2;
+/** So that a client needs room for one, and only one of Node's four threads, which files and signatures need too, is taken. */
+const atOnce = 1;
 
 export interface HeldCall {
   readonly stream: ServerHttp2Stream;
