@@ -7,7 +7,8 @@ import type { SlowReading } from "../bench/slow-readers.ts";
 import { thorough } from "./thorough.ts";
 
 const [logs, shells] = [500, 200];
-const mostMb = 200;
+/** Some 190 are usual, and an allocator keeps ten more or less from run to run; without bounds of ours it was over 400. */
+const mostMb = 250;
 
 /**
  * A network of its own, with packets and buffers of an ordinary line. On loopback the kernel takes up to 4 MB for each reader,
@@ -21,9 +22,7 @@ const line = [
 const ownNetwork = ["unshare", "--net", "sh", "-c"] as const;
 
 async function hold(t: TestContext): Promise<void> {
-  let reading = await readOnce(t);
-  // How much the allocator keeps of what was freed differs by ten megabytes from run to run.
-  if (reading.addedMb > mostMb) reading = await readOnce(t);
+  const reading = await readOnce(t);
   assert.deepEqual([reading.open, reading.failure], [logs + shells, undefined]);
   assert(reading.addedMb <= mostMb, `${reading.addedMb} MB more`);
 }
