@@ -32,6 +32,7 @@ import { providerKubeconfig, userOf } from "./provider-account.ts";
 import { ownPlaces, providerManifests } from "./provider-manifests.ts";
 
 const namespace = ownPlaces.services;
+const ingressDomain = "ingress.lab.test";
 const pod = "akash-provider-0";
 /** Who it is to the API server. */
 const user = userOf(namespace);
@@ -152,6 +153,7 @@ async function bringManifest(
     ...place,
     kubeconfig: await providerKubeconfig(t, namespace),
     manifestNamespace: ownPlaces.lease,
+    staticHostDomain: ingressDomain,
     ipOperatorPort: (await startIpOperator(t, 0)).port,
     sends: { deployment: lease, body: bodyOf(sdl) },
     until: { lease: formatLeaseId(lease), isSo: "deployed" },
@@ -179,7 +181,7 @@ async function deploy(t: Owner, node: string, key: string): Promise<void> {
       AP_NODE: node,
       AP_BID_PRICE_STRATEGY: "table",
       AP_CLUSTER_PUBLIC_HOSTNAME: "provider.lab.test",
-      AP_DEPLOYMENT_INGRESS_DOMAIN: "ingress.lab.test",
+      AP_DEPLOYMENT_INGRESS_DOMAIN: ingressDomain,
       AP_DEPLOYMENT_INGRESS_STATIC_HOSTS: "true",
     }),
     config("akash-provider", { "provider.yaml": providerYaml }),

@@ -41,6 +41,8 @@ export interface LeaseTask {
   readonly secret: Uint8Array;
   readonly kubeconfig: string;
   readonly manifestNamespace: string;
+  /** Below which each service over HTTP gets a host name; without it none does. */
+  readonly staticHostDomain?: string;
   /** Where an IP operator answers. */
   readonly ipOperatorPort: number;
   /** What the tenant sends as soon as it runs. */
@@ -132,7 +134,8 @@ async function hasWrittenEvent(queues: Queues): Promise<void> {
 }
 
 function createLabProvider(task: LeaseTask, onOpen: (house: House) => void) {
-  const { dir, rpcUrl, secret, kubeconfig, manifestNamespace, ipOperatorPort } = task;
+  const { dir, rpcUrl, secret, kubeconfig, manifestNamespace, staticHostDomain, ipOperatorPort } = task;
+  const hosts = { ...leaseDefaults.hosts, ingressDomain: staticHostDomain, staticHostDomain };
   const log = silentLog;
   const ground = { clock, random: createSeededRandom(1), log };
   const written = new AsyncLocalStorage<string>();
@@ -152,7 +155,7 @@ function createLabProvider(task: LeaseTask, onOpen: (house: House) => void) {
     market: {
       cluster: {
         overcommit: noOvercommit,
-        leases: { ...leaseDefaults, manifestNamespace, network: networkSettings(unset) },
+        leases: { ...leaseDefaults, manifestNamespace, hosts, network: networkSettings(unset) },
       },
       inventory: labFeed,
       ipOperator: ({ kube }) => {
