@@ -34,8 +34,8 @@ const longest = [
   ...["streams-load", "history", "bidengine-kill", "money-kill", "ip-crash", "money-history"],
   ...["program-demo", "tenant-commands", "alerts"],
   // Tests of leases wait until the inventory has left the node.
-  ...["lab/inventory", "lab/hostnames", "lab/slow-readers", "lab/kube-faults", "lab/adoption.recorded", "lab/lease"],
-  ...["lab/kube-contract", "lab/lease-history", "lab/network-policy"],
+  ...["lab/inventory", "lab/hostnames", "lab/slow-readers", "lab/kube-faults", "lab/adoption.recorded"],
+  ...["lab/kube-contract", "lab/network-policy", "lab/lease", "lab/lease-history"],
 ].map((name) => `test/${name}.test.ts`);
 const rank = (path: string) => (longest.includes(path) ? longest.indexOf(path) : longest.length);
 
