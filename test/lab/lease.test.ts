@@ -5,9 +5,7 @@ import { auditedSince, isWrite, markAudit } from "../../lab/audit.ts";
 import { places } from "../../lab/places.ts";
 import { type Kind, kinds } from "../../src/kube/kinds.ts";
 import type { Kube } from "../../src/kube/kube.ts";
-import { idLabels, memberLabels, serviceLabel } from "../../src/kube/objects/lease-labels.ts";
-import { sharingKey } from "../../src/kube/objects/leased-ip.ts";
-import { sharingAnnotation } from "../../src/kube/objects/metallb.ts";
+import { memberLabels, serviceLabel } from "../../src/kube/objects/lease-labels.ts";
 import type { LeaseId } from "../../src/market/ids.ts";
 import { leaseNamespace } from "../../src/market/lease-namespace.ts";
 import type { Sdl } from "../../src/market/sdl/sdl.ts";
@@ -79,7 +77,7 @@ describe("a lease in the lab", { skip: labIsMissing }, () => {
     const host = "web-7001.example.com";
     const first = leaseSdl({ host });
     const lease = await win(7001n, first);
-    await Promise.all([stage.live({ ...sends(lease, first), writesEvent: true }), giveAddress(lease)]);
+    await stage.live({ ...sends(lease, first), writesEvent: true });
     await runningPod(lease, "web", webImage);
     const keeper = await runningPod(lease, "keeper", shellImage);
     assert.deepEqual(await claims(lease), ["Bound"]);
@@ -145,7 +143,7 @@ describe("a lease in the lab", { skip: labIsMissing }, () => {
   it("comes to the same end when the provider is killed after every kind of write", async (t) => {
     const first = leaseSdl({ host: "web-7002.example.com" });
     const lease = await win(7002n, first);
-    const [deploying] = await Promise.all([stage.liveAndDie(sends(lease, first)), giveAddress(lease)]);
+    const deploying = await stage.liveAndDie(sends(lease, first));
     assert.deepEqual(await picture(lease), uninterrupted.deployed);
     await runningPod(lease, "web", webImage);
     const keeper = await runningPod(lease, "keeper", shellImage);
@@ -175,34 +173,6 @@ describe("a lease in the lab", { skip: labIsMissing }, () => {
       expected.filter((boundary) => !killed.includes(boundary)),
       [],
       `killed only at ${killed.join("; ")}`,
-    );
-  }
-
-  /** As the IP operator and MetalLB do: without an address, each new manifest waits for one. */
-  async function giveAddress(lease: LeaseId): Promise<void> {
-    const [namespace, name] = [leaseNamespace(lease), "web-ip-9001-tcp"];
-    const labels = { ...idLabels(lease), "akash.network/service-target": "metal-lb" };
-    const annotations = { [sharingAnnotation]: sharingKey(lease.owner, "public") };
-    const ports = [{ port: 9001, targetPort: 9001, protocol: "TCP" }];
-    const service = {
-      metadata: { name, namespace, labels, annotations },
-      spec: { type: "LoadBalancer", selector: { [serviceLabel]: "web" }, ports },
-    };
-    await eventually("its namespace", () => admin.get(kinds.namespace, { name: namespace }), podStartsWithinMs);
-    await admin.apply(kinds.service, service);
-    const status = JSON.stringify({ status: { loadBalancer: { ingress: [{ ip: "192.0.2.1" }] } } });
-    await kubectl(
-      "patch",
-      "service",
-      name,
-      "--namespace",
-      namespace,
-      "--subresource",
-      "status",
-      "--type",
-      "merge",
-      "--patch",
-      status,
     );
   }
 
