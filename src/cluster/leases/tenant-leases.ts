@@ -8,9 +8,9 @@ import type { KubeObject } from "../../kube/kube.ts";
 import { serviceLabel } from "../../kube/objects/lease-labels.ts";
 import { sharingKey } from "../../kube/objects/leased-ip.ts";
 import { readManifestResource } from "../../kube/objects/read-manifest-resource.ts";
+import { workloadKind } from "../../kube/objects/workload-object.ts";
 import { formatLeaseId, type LeaseId } from "../../market/ids.ts";
 import { leaseNamespace } from "../../market/lease-namespace.ts";
-import { volumeKind } from "../../market/volume-kind.ts";
 import type { Clock } from "../../runtime/clock.ts";
 import { limits } from "../../runtime/limits.ts";
 import type { HealthView, Trouble } from "../health/lease-health.ts";
@@ -171,11 +171,8 @@ function readWants(resource: KubeObject, lease: LeaseId, staticHosts: StaticHost
   const group = readManifestResource(resource)?.group ?? { name: "", services: [] };
   const expose = group.services.flatMap((service) => service.expose);
   const hosts = hostsWanted({ lease, group }, staticHosts).map(({ host, service }) => ({ host, service }));
-  const workloads = group.services.map((each) =>
-    each.resources.storage?.some((volume) => volumeKind(volume).persistent) ? kinds.statefulSet : kinds.deployment,
-  );
   return {
-    kinds: [...new Set([...workloads, kinds.service])],
+    kinds: [...new Set([...group.services.map(workloadKind), kinds.service])],
     hosts: hosts.sort((a, b) => (a.host < b.host ? -1 : 1)),
     // As the network asks it: a port 80 that is not said to be one from outside too counts, and has none.
     hasForwardedPorts: expose.some(({ global, externalPort }) => global && externalPort !== 80),

@@ -1,5 +1,7 @@
 /** The Deployment of a service, or its StatefulSet where it has volumes that outlive its pods. */
-import { kinds } from "../kinds.ts";
+import type { ManifestService } from "../../market/manifest.ts";
+import { volumeKind } from "../../market/volume-kind.ts";
+import { type Kind, kinds } from "../kinds.ts";
 import { madeForLabel, serviceDigest, templateDigest, templateLabel } from "./kept-workload.ts";
 import { serviceLabels } from "./lease-labels.ts";
 import type { DesiredObject, ObjectSettings } from "./lease-workload.ts";
@@ -14,9 +16,12 @@ export function workloadObject(workload: ServiceWorkload, settings: ObjectSettin
   const common = { replicas: service.count, selector: { matchLabels: labels }, template };
   const made = { [madeForLabel]: serviceDigest(service), [templateLabel]: templateDigest(template) };
   const claims = claimTemplates(service);
-  return claims.length > 0
-    ? serviceObject(workload, kinds.statefulSet, service.name, { spec: { ...common, ...inTurn(claims) } }, made)
-    : serviceObject(workload, kinds.deployment, service.name, { spec: { ...common, ...oneByOne } }, made);
+  const rollout = claims.length > 0 ? inTurn(claims) : oneByOne;
+  return serviceObject(workload, workloadKind(service), service.name, { spec: { ...common, ...rollout } }, made);
+}
+
+export function workloadKind({ resources }: ManifestService): Kind {
+  return resources.storage?.some((volume) => volumeKind(volume).persistent) ? kinds.statefulSet : kinds.deployment;
 }
 
 /** No pod more than was paid for, not even while they are replaced: the node may have no room, or no second card. */
