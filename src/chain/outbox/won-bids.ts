@@ -21,7 +21,7 @@ export interface WonBids {
   mayLeave(intents: readonly Closing[]): Promise<boolean>;
 }
 
-/** What nobody judges leaves. */
+/** For an outbox without a mirror: every intent may leave. */
 export const anyBids: WonBids = { judge: () => "open", mayLeave: async () => true };
 
 export function createWonBids(
