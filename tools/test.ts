@@ -1,6 +1,6 @@
 /**
  * Runs the tests: `npm test` a sample of everything, `npm run test:long` every kind of boundary, `npm run soak` large counts
- * with a random seed, `npm run test:lab` those that need a real cluster, `*.alone.test.ts` after the others. Words after it
+ * with a random seed, `npm run test:lab` those that need a real cluster, `*.alone.test.ts` after those that share it. Words after it
  * choose files by part of their path. Skipped tests are listed at the end; in CI a skipped one is a failure.
  */
 import { randomInt } from "node:crypto";
@@ -67,11 +67,14 @@ const timeout = (soak ? 120 : lab || long ? 20 : 5) * 60_000;
 const concurrency = availableParallelism() + (lab ? 1 : 3);
 const isWhole = words.length === 0 && !long && !soak && !lab;
 const isAlone = (path: string) => path.endsWith(".alone.test.ts");
+/** What takes machines of the cluster away would take them from the others; beside it runs what has a control plane of its own. */
+const isBesideAlone = (path: string) => isAlone(path) || (lab && !mentions(path, /labIsMissing|lab\/places/));
 // Tests that only read and write objects need no control plane of their own.
 await using owner = createOwner();
 if (lab) await shareControlPlane(owner);
-// What takes machines of the cluster away would take them from the others.
-const turns = [files.filter((path) => !isAlone(path)), files.filter(isAlone)].filter((turn) => turn.length > 0);
+const turns = [files.filter((path) => !isBesideAlone(path)), files.filter(isBesideAlone)].filter(
+  (turn) => turn.length > 0,
+);
 for (const turn of turns) await runAll(isWhole ? inBatches(turn) : turn);
 if (skipped.length > 0) {
   console.log(`\nNot run:\n${skipped.map((name) => `  - ${name}`).join("\n")}`);

@@ -16,7 +16,7 @@ import { leaseDefaults } from "../../src/cluster/leases/lease-options.ts";
 import { loadConfig } from "../../src/config/load.ts";
 import type { Journal } from "../../src/journal/journal.ts";
 import { createHttpKube } from "../../src/kube/http/http-kube.ts";
-import { resourceOf } from "../../src/kube/kinds.ts";
+import { type Kind, resourceOf } from "../../src/kube/kinds.ts";
 import type { Kube } from "../../src/kube/kube.ts";
 import { createKubeService } from "../../src/kube/kube-service.ts";
 import type { Manifests } from "../../src/manifest/manifests.ts";
@@ -59,6 +59,11 @@ export interface LeaseTask {
 }
 
 export type LeaseTold = "ready" | "done" | { readonly failed: string };
+
+interface Write {
+  readonly verb: string;
+  readonly resource: string;
+}
 
 /** As `run` has it where an operator says nothing. */
 const { values: unset } = loadConfig({ flags: {}, env: {}, readFile: () => "" });
@@ -138,12 +143,13 @@ function createLabProvider(task: LeaseTask, onOpen: (house: House) => void) {
   const hosts = { ...leaseDefaults.hosts, ingressDomain: staticHostDomain, staticHostDomain };
   const log = silentLog;
   const ground = { clock, random: createSeededRandom(1), log };
-  const written = new AsyncLocalStorage<string>();
-  const boundary = killing(task, written);
+  const written = new AsyncLocalStorage<Write>();
+  const inFlight = new Set<Write>();
+  const boundary = killing(task, written, inFlight);
   const policies = createPolicySource(undefined, ground);
   const pricing = { ...fixedPricing(), run: untilAborted };
   const connect = () =>
-    named(createHttpKube({ fieldManager: "akash-provider", kubeconfig }, { ...ground, boundary }), written);
+    named(createHttpKube({ fieldManager: "akash-provider", kubeconfig }, { ...ground, boundary }), written, inFlight);
   return createProvider({
     dataDir: dir,
     chain: {
@@ -185,26 +191,39 @@ function createLabProvider(task: LeaseTask, onOpen: (house: House) => void) {
   });
 }
 
-/** The same cluster with the kind of what is written known at its boundary. */
-function named(kube: Kube, written: AsyncLocalStorage<string>): Kube {
+/** The same cluster with what is written known at its boundary, and what is in flight. */
+function named(kube: Kube, written: AsyncLocalStorage<Write>, inFlight: Set<Write>): Kube {
+  async function during<T>(verb: string, kind: Kind, send: () => Promise<T>): Promise<T> {
+    const write = { verb, resource: resourceOf(kind) };
+    inFlight.add(write);
+    try {
+      return await written.run(write, send);
+    } finally {
+      inFlight.delete(write);
+    }
+  }
   return {
     ...kube,
-    apply: (kind, ...rest) => written.run(resourceOf(kind), () => kube.apply(kind, ...rest)),
-    delete: (kind, ...rest) => written.run(resourceOf(kind), () => kube.delete(kind, ...rest)),
+    apply: (kind, ...rest) => during("apply", kind, () => kube.apply(kind, ...rest)),
+    delete: (kind, ...rest) => during("delete", kind, () => kube.delete(kind, ...rest)),
   };
 }
 
-function killing({ kill }: LeaseTask, written: AsyncLocalStorage<string>): Boundary {
+function killing({ kill }: LeaseTask, written: AsyncLocalStorage<Write>, inFlight: ReadonlySet<Write>): Boundary {
   if (!kill) return openBoundary;
   const before = new Set(kill.not);
   return {
     cross(kind, point) {
+      const write = written.getStore();
       // Just before a write the cluster is as it was just after the one before it.
       const isWritten = kind === "kube" && point.endsWith(":after");
-      const at = [kind, point, isWritten ? written.getStore() : undefined].filter(Boolean).join(" ");
+      const at = [kind, point, isWritten ? write?.resource : undefined].filter(Boolean).join(" ");
       if (before.has(at) || !counts.test(at)) return;
+      // The API server may carry out what is on its way, and the next life finds that done.
+      const others = [...inFlight].filter((each) => each !== write);
+      const sent = others.map(({ verb, resource }) => `kube ${verb}:sent ${resource}`);
       // A killed process sends no last word.
-      writeFileSync(kill.note, at);
+      writeFileSync(kill.note, [at, ...sent].join("\n"));
       process.kill(process.pid, "SIGKILL");
       // The signal arrives at once, but not before the next instruction.
       for (;;);

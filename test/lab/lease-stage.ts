@@ -54,7 +54,10 @@ export interface LeaseStage {
   close(deployment: DeploymentId): Promise<void>;
   /** One process, until what it lives for is so. */
   live(life: Life): Promise<void>;
-  /** As many processes as it takes, each killed at a boundary at which none was before; these are returned. */
+  /**
+   * As many processes as it takes, each killed at a boundary at which none was before; returns these, and the writes that were
+   * in flight.
+   */
   liveAndDie(life: Life): Promise<string[]>;
   /** One that goes on; resolves when it runs. */
   start(): Promise<{ stop(): Promise<void> }>;
@@ -142,7 +145,7 @@ export async function leaseStage(owner: Owner, account: ProviderAccount): Promis
       for (;;) {
         const { ended } = begin(owner, { ...task, ...life, kill: { not: killed, note } });
         if ((await inTime(`${textOf(life)}, killed ${killed.length} times`, ended)) === "done") return killed;
-        killed.push(readFileSync(note, "utf8"));
+        killed.push(...readFileSync(note, "utf8").split("\n"));
         rmSync(note);
       }
     },
