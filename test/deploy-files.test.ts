@@ -1,6 +1,6 @@
-/** The manifests in deploy/ against the settings of the program that they run. */
+/** The manifests in deploy/ against the settings of the program that they run, and the order in which the docs apply them. */
 import assert from "node:assert/strict";
-import { readFileSync } from "node:fs";
+import { readdirSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 import { parseAllDocuments } from "yaml";
@@ -22,8 +22,13 @@ interface Manifest {
   };
 }
 
-const documents = parseAllDocuments(readFileSync(join(import.meta.dirname, "../deploy/provider.yaml"), "utf8"));
-const manifests = documents.map((document) => document.toJS() as Manifest);
+const root = join(import.meta.dirname, "..");
+
+function documentsIn(path: string): unknown[] {
+  return parseAllDocuments(readFileSync(join(root, path), "utf8")).map((document) => document.toJS());
+}
+
+const manifests = documentsIn("deploy/provider.yaml") as Manifest[];
 
 test("the provider's container, Service and NetworkPolicy open the ports of both gateways", () => {
   const specOf = (kind: string) => manifests.find((each) => each.kind === kind)?.spec;
@@ -42,4 +47,34 @@ test("the provider's container, Service and NetworkPolicy open the ports of both
     open.flatMap((rule) => rule.ports.map(({ port }) => port)),
     names,
   );
+});
+
+interface Applied {
+  readonly kind: string;
+  readonly metadata: { readonly name: string; readonly namespace?: string };
+}
+
+/** As kubectl takes `-f`: a file, or all files of a folder. */
+function appliedBy(argument: string): Applied[] {
+  // The copy that the reader makes.
+  const path = argument === "my-settings.yaml" ? "deploy/provider-settings.yaml" : argument;
+  const isFolder = statSync(join(root, path)).isDirectory();
+  const files = isFolder ? readdirSync(join(root, path)).map((name) => join(path, name)) : [path];
+  return files.flatMap((file) => documentsIn(file) as Applied[]);
+}
+
+test('the commands of "Deploy it" make each namespace before the objects in it', () => {
+  const docs = readFileSync(join(root, "docs/operations.md"), "utf8");
+  const [, commands = ""] = /^## Deploy it$.*?^```sh$(.*?)^```$/ms.exec(docs) ?? [];
+  const lines = commands.split("\n").filter((line) => line.startsWith("kubectl apply "));
+  const objects = lines
+    .flatMap((line) => Array.from(line.matchAll(/ -f (\S+)/g), ([, path = ""]) => path))
+    .flatMap(appliedBy);
+  assert.ok(objects.some(({ metadata }) => metadata.name === "operator-hostname"));
+  const namespaces = new Set(["default"]);
+  for (const { kind, metadata } of objects) {
+    const { name, namespace = "default" } = metadata;
+    assert.ok(namespaces.has(namespace), `${kind} ${name} is applied before its namespace ${namespace}`);
+    if (kind === "Namespace") namespaces.add(name);
+  }
 });
