@@ -209,6 +209,11 @@ test("replicas and the class of the disks come from the pool, or else from Ceph'
   assert.equal(plain?.performance, "ssd");
 });
 
+test("the inventory of a class has its capacity and its provisioner", () => {
+  const [seen] = look({ df: pool(10n, 90n) });
+  assert.deepEqual([inGib(seen!).capacity, seen?.provisioner], [100n, "rook-ceph.rbd.csi.ceph.com"]);
+});
+
 test("with erasure coding the data's pool counts, and there are no replicas", () => {
   const ec = rbdClass("beta3", { pool: "replicated-metadata-pool", dataPool: "ec-data-pool" });
   const pools = [
