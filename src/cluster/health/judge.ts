@@ -58,9 +58,12 @@ function isTenants({ isTenantsFault = false }: PodTrouble): boolean {
   return isTenantsFault;
 }
 
-/** Also said of a pod that works: what crashes may need what is on a node that is being emptied. */
+/**
+ * Also said of a pod that works or is being deleted: what crashes may need what is on a node that is being emptied, and pods of a
+ * node that is away stay until it is back.
+ */
 function isOnSoundNode({ takesPods }: HealthFacts) {
-  return ({ state, on }: PodFacts) => state === "ended" || state === "leaving" || on === undefined || takesPods(on);
+  return ({ state, on }: PodFacts) => state === "ended" || on === undefined || takesPods(on);
 }
 
 interface JudgedService {

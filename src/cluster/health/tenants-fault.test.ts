@@ -15,14 +15,23 @@ interface Shape {
   /** Which replica of a stateful set; undefined for a pod of a deployment. */
   readonly ordinal?: number;
   readonly named?: string;
+  readonly isLeaving?: boolean;
 }
 
-function podOf({ service = "web", node = "one", status = {}, ordinal, named = image }: Shape): KubeObject {
+function podOf({
+  service = "web",
+  node = "one",
+  status = {},
+  ordinal,
+  named = image,
+  isLeaving = false,
+}: Shape): KubeObject {
   return {
     metadata: {
       name: `${service}-${ordinal ?? "abc"}`,
       labels: { "akash.network/manifest-service": service },
       ...(ordinal !== undefined && { ownerReferences: [{ kind: "StatefulSet" }] }),
+      ...(isLeaving && { deletionTimestamp: "2026-01-01T00:00:00Z" }),
     },
     spec: { containers: [{ name: service, image: named }], ...(node !== "" && { nodeName: node }) },
     status,
@@ -119,6 +128,10 @@ const notCounted: Readonly<Record<string, Given>> = {
     services: both,
     pods: [loops(crash), { ...ready, service: "store", node: "closed" }],
     ...closed,
+  },
+  "a crash loop of a replica whose predecessor is still on a node that is not heard of": {
+    pods: [loops(crash), { ...ready, node: "gone", isLeaving: true }],
+    ...gone,
   },
   "no room": { pods: [unplaced("0/3 nodes are available: 3 Insufficient cpu.")] },
   "only tainted nodes": { pods: [unplaced("0/1 nodes are available: 1 node(s) had untolerated taint(s).")] },
