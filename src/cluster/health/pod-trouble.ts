@@ -155,6 +155,8 @@ const pullCauses: readonly Cause[] = [
     isTenantsFault: true,
   },
   { words: /no space left/i, message: "there is no room for it on the disk" },
+  // containerd says "not found" of layers, too, that a node has lost.
+  { words: /extract layer|content digest|content store|snapshot/i, message: "its machine could not unpack it" },
   {
     words:
       /no such host|server misbehaving|timeout|timed out|connection refused|unreachable|reset by peer|EOF|TLS|x509/i,

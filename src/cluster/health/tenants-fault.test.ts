@@ -175,6 +175,16 @@ const notCounted: Readonly<Record<string, Given>> = {
   "a registry's rate limit": { pods: [pull("429 Too Many Requests")] },
   "a registry's own failure": { pods: [pull("unexpected status: 502 Bad Gateway")] },
   "a full disk": { pods: [pull("write /var/lib/containerd: no space left on device")] },
+  "a node that lost a layer of the image": {
+    pods: [
+      pull(
+        "failed to extract layer sha256:8032: failed to get reader from content store: content digest sha256:2729: not found",
+      ),
+    ],
+  },
+  "a node that lost a snapshot of the image": {
+    pods: [pull("failed to prepare extraction snapshot: parent snapshot sha256:8032 does not exist: not found")],
+  },
   "a pull that waits, of unknown cause": { pods: [waits("ImagePullBackOff", `Back-off pulling image "${image}"`)] },
   "a job's clean exit": { pods: [loops({ exitCode: 0, reason: "Completed" })] },
   "a crash loop beside a clean exit": {
