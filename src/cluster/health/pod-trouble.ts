@@ -191,10 +191,11 @@ function imageError(image: string, why: string, words: string): PodTrouble {
 
 const otherStartCause = "look at its command, its arguments and its mounts";
 const startCauses: readonly Cause[] = [
-  // Runtimes write "no such file" and "permission denied" of a mount that fails, too.
-  { words: /\bmount(ing|ed)?\b/i, message: otherStartCause },
+  // Runtimes write "no such file" and "permission denied" of a mount that fails, too, and of a program of their own.
+  { words: /\bmount(ing|ed)?\b|OCI runtime error/i, message: otherStartCause },
   {
-    words: /executable file not found|no such file or directory/i,
+    // Only of what it executes: hooks, drivers and profiles of a node lack files as well.
+    words: /(?<!\/)\bexec(utable)?\b.{0,512}(not found|no such file or directory)/is,
     message: "the command is not in the image",
     isTenantsFault: true,
   },
@@ -203,7 +204,11 @@ const startCauses: readonly Cause[] = [
     message: "the program is not made for the processors of our machines",
     isTenantsFault: true,
   },
-  { words: /permission denied/i, message: "the command may not be executed", isTenantsFault: true },
+  {
+    words: /(?<!\/)\bexec(utable)?\b.{0,512}permission denied/is,
+    message: "the command may not be executed",
+    isTenantsFault: true,
+  },
   {
     words: /runAsNonRoot|non-numeric user|unable to find user/i,
     message: "the image does not have the user that it is to run as",

@@ -114,6 +114,14 @@ const counted: Readonly<Record<string, Given>> = {
   "an image for other processors": { pods: [pull("no match for platform in manifest")] },
   "an image name that cannot be parsed": { pods: [waits("InvalidImageName")] },
   "a command that is not in the image": { pods: [starts('exec: "/run": stat /run: no such file or directory')] },
+  "a command that is not in the search path": {
+    pods: [starts('exec: "serve": executable file not found in $PATH')],
+  },
+  "a script whose interpreter is not in the image": { pods: [starts("exec /run.sh: no such file or directory")] },
+  "a command that is not in the image, by crun": {
+    pods: [starts("executable file `/run` not found: No such file or directory")],
+  },
+  "a command that may not be executed": { pods: [starts('exec: "/run": permission denied')] },
   "a program for other processors": { pods: [starts("exec /run: exec format error")] },
   "a manifest that the API server rejects": {
     workloads: new Map(),
@@ -193,6 +201,24 @@ const notCounted: Readonly<Record<string, Given>> = {
   },
   "a container that nobody saw end": { pods: [loops({ exitCode: 137, reason: "ContainerStatusUnknown" })] },
   "a container that the runtime cannot create": { pods: [starts("nvidia-container-cli: initialization error")] },
+  "a library of the GPU driver that a node lacks": {
+    pods: [
+      starts(
+        "error running hook #0: nvidia-container-cli: load library failed: libnvidia-ml.so.1: cannot open shared object file: no such file or directory",
+      ),
+    ],
+  },
+  "a profile that a node cannot apply": {
+    pods: [starts("apply apparmor profile: write /proc/self/attr/apparmor/exec: no such file or directory")],
+  },
+  "a runtime that a node lacks": {
+    pods: [
+      starts(
+        "unable to retrieve OCI runtime error: fork/exec /usr/bin/nvidia-container-runtime: no such file or directory",
+      ),
+    ],
+  },
+  "a cgroup that cannot be written": { pods: [starts("mkdir /sys/fs/cgroup/x: permission denied")] },
   "a mount that fails": { pods: [starts('error mounting "/var/lib/kubelet/x" to rootfs: no such file or directory')] },
   "a secret that is not there": { pods: [waits("CreateContainerConfigError", 'secret "x" not found')] },
   "a container that the cluster has put beside the tenant's": {
