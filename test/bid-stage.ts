@@ -79,7 +79,8 @@ export interface BidStage {
   /** Of all providers, without nodes; the network's custom resources are not defined there. */
   readonly cluster: SimulatedCluster;
   /** A deployment with one group; resolves when its order is on the chain. */
-  post(dseq: bigint, group?: GroupSpec): Promise<OrderId>;
+  /** Returns the order of the first group. */
+  post(dseq: bigint, ...groups: GroupSpec[]): Promise<OrderId>;
   /** Many of them, as few transactions as will do. */
   postMany(dseqs: readonly bigint[], group?: GroupSpec): Promise<void>;
   accept(bid: BidId): Promise<void>;
@@ -243,10 +244,10 @@ async function setUp(t: TestContext, pace: Pace, play: (stage: BidStage) => Prom
   }
 
   const deposit = parseCoin("5000000uact");
-  const deploymentOf = (dseq: bigint, group: GroupSpec) =>
+  const deploymentOf = (dseq: bigint, ...groups: GroupSpec[]) =>
     createDeployment({
       id: { owner: tenant.address, dseq },
-      groups: [group],
+      groups,
       hash: new Uint8Array(32).fill(1),
       deposit,
     });
@@ -255,8 +256,8 @@ async function setUp(t: TestContext, pace: Pace, play: (stage: BidStage) => Prom
     node,
     queries: createQueries(pool),
     cluster,
-    async post(dseq, group = smallGroup) {
-      await send(tenant, deploymentOf(dseq, group));
+    async post(dseq, ...groups) {
+      await send(tenant, deploymentOf(dseq, ...(groups.length > 0 ? groups : [smallGroup])));
       return { owner: tenant.address, dseq, gseq: 1, oseq: 1 };
     },
     async postMany(dseqs, group = smallGroup) {

@@ -83,6 +83,24 @@ test("an order of which every manifest would be rejected is not bid on", async (
   });
 });
 
+test("a group without an endpoint is bid on where another group of its deployment has one, also after that was leased", async (t) => {
+  await onBidStage(t, async (stage) => {
+    const silent = {
+      ...smallGroup,
+      name: "silent",
+      units: smallGroup.units.map((unit) => ({ ...unit, endpoints: [] })),
+    };
+    const order = await stage.post(1n, silent, smallGroup);
+    const other = { ...order, gseq: 2 };
+    await stage.rivalBid("two", other);
+    await stage.accept({ ...other, provider: stage.signer("two").address, bseq: 0 });
+    const one = await stage.provider("one");
+    await stage.until("a decision", () => one.engine.why(formatOrderId(order)).length > 0);
+    await stage.blocks(2);
+    assert.equal((await stage.queries.bid(one.bidOn(order))).value?.state, "open");
+  });
+});
+
 test("nothing is bid while settings that every lease needs are missing, and a condition says which", async (t) => {
   await onBidStage(t, async (stage) => {
     const one = await stage.provider("one", { options: { missingSettings: ["--cluster-public-hostname"] } });

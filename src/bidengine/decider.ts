@@ -9,7 +9,8 @@ import type { Coin } from "../market/coin.ts";
 import type { Fits } from "../market/fit.ts";
 import type { Attribute } from "../market/group-spec.ts";
 import { addTo } from "../market/group-totals.ts";
-import { formatOrderId } from "../market/ids.ts";
+import { deploymentOf, formatOrderId } from "../market/ids.ts";
+import { isExposed } from "../market/manifest-rules.ts";
 import { type Clock, msToNs } from "../runtime/clock.ts";
 import { limits } from "../runtime/limits.ts";
 import type { BidCounts } from "./bid-counts.ts";
@@ -24,7 +25,7 @@ import type { Pricing } from "./pricing/pricing.ts";
 import type { Tally } from "./tally.ts";
 
 interface DeciderDeps {
-  readonly chain: Pick<Chain, "mirror" | "status" | "provider">;
+  readonly chain: Pick<Chain, "mirror" | "queries" | "status" | "provider">;
   readonly read: Pick<TableReads, "intents" | "switches">;
   readonly capacity: Capacity;
   readonly pricing: Pricing;
@@ -45,7 +46,7 @@ export type Decider = ReturnType<typeof createDecider>;
 
 export function createDecider(deps: DeciderDeps) {
   const { chain, read, capacity, own, bidCounts, tally, clock, fee } = deps;
-  const { mirror } = chain;
+  const { mirror, queries } = chain;
   const promised = promisedCoins(read, fee);
   const reclamationWindowNs = msToNs(deps.reclamationWindowMs);
   const pricing: Pricing = { ...deps.pricing, quote: timed(deps.pricing, tally, clock) };
@@ -90,10 +91,27 @@ export function createDecider(deps: DeciderDeps) {
   const asked = ({ id, spec, reclamationWindowNs: window }: Order): Asked => ({
     owner: id.owner,
     group: spec,
-    // Orders of all groups are made at once.
-    isOnlyGroup: id.gseq === 1 && !mirror.order({ ...id, gseq: 2, oseq: 1 }),
     reclamationWindowNs: window,
   });
+
+  /** By the chain: the mirror has only open orders, and those of other groups may be over. */
+  async function isOnlyGroup({ id }: Order, signal: AbortSignal): Promise<boolean> {
+    const { value } = await queries.deployment(deploymentOf(id), { atOrAbove: mirror.height, signal });
+    return value?.groups.length === 1;
+  }
+
+  function decideOn(order: Order, isOnly: boolean, isRecheck: boolean, signal: AbortSignal): Promise<Decision> {
+    const startedMs = clock.monotonicMs();
+    const bidsOnOrder = bidCounts.of(formatOrderId(order.id));
+    const inputs = {
+      asked: { ...asked(order), isOnlyGroup: isOnly },
+      ...{ bidsOnOrder, standing: standing(), isRecheck },
+    };
+    const deciding = decide(inputs, pricing, signal);
+    // Up to here nothing was waited for. Of a thousand orders at once the rest would be the time of all the others.
+    tally.deciding.observe((clock.monotonicMs() - startedMs) / 1_000);
+    return deciding;
+  }
 
   return {
     /** Whether what we know of the chain may be gone by. */
@@ -104,14 +122,9 @@ export function createDecider(deps: DeciderDeps) {
     get isPaused() {
       return pauseAt(clock.now()) !== undefined;
     },
-    decide(order: Order, isRecheck: boolean, signal: AbortSignal): Promise<Decision> {
-      const startedMs = clock.monotonicMs();
-      const bidsOnOrder = bidCounts.of(formatOrderId(order.id));
-      const inputs = { asked: asked(order), bidsOnOrder, standing: standing(), isRecheck };
-      const deciding = decide(inputs, pricing, signal);
-      // Up to here nothing was waited for. Of a thousand orders at once the rest would be the time of all the others.
-      tally.deciding.observe((clock.monotonicMs() - startedMs) / 1_000);
-      return deciding;
+    async decide(order: Order, isRecheck: boolean, signal: AbortSignal): Promise<Decision> {
+      const isOnly = !isExposed(order.spec) && (await isOnlyGroup(order, signal));
+      return decideOn(order, isOnly, isRecheck, signal);
     },
     screen: (asked: Asked, signal: AbortSignal): Promise<Decision> => screen(asked, standing(), pricing, signal),
     terms: (order: Order): BidTerms => bidTerms({ asked: asked(order), bidsOnOrder: undefined, standing: standing() }),

@@ -39,10 +39,14 @@ const shortestService = "a";
 /** Of what a stranger wrote, in one sentence. */
 const shownChars = 512;
 
+export function isExposed({ units }: Pick<GroupSpec, "units">): boolean {
+  return units.some(({ endpoints }) => endpoints.some(({ kind }) => kind !== "leased-ip"));
+}
+
 /** Why no manifest for this group could be accepted: what an order already shows of the rules below. */
-export function faultsOfEveryManifest({ units }: Pick<GroupSpec, "units">, isOnlyGroup = false): string[] {
-  const isGlobal = units.some(({ endpoints }) => endpoints.some(({ kind }) => kind !== "leased-ip"));
-  const faults = isGlobal || !isOnlyGroup ? [] : ["zero global services: no unit has an endpoint"];
+export function faultsOfEveryManifest(group: Pick<GroupSpec, "units">, isOnlyGroup = false): string[] {
+  const { units } = group;
+  const faults = isExposed(group) || !isOnlyGroup ? [] : ["zero global services: no unit has an endpoint"];
   return faults.concat(
     units.flatMap(({ id, count, storage, endpoints }) => {
       const names = storage.map(({ name }) => name);

@@ -62,7 +62,7 @@ export interface Asked {
   /** The tenant. */
   readonly owner: string;
   readonly group: GroupSpec;
-  /** As far as known, its deployment has no other: of one group at least some service is exposed. */
+  /** Its deployment has no other, so at least one service of this one is exposed; not known of a group that has an endpoint. */
   readonly isOnlyGroup?: boolean;
   /** How long before a reclamation the tenant wants to be told; undefined where none is asked for. */
   readonly reclamationWindowNs: bigint | undefined;
