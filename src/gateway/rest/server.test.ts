@@ -231,6 +231,20 @@ test("a request that waits counts until its work is done, also where its client 
   other.destroy();
 });
 
+test("requests with an expectation that is not met count as others do", async (t) => {
+  const budget = createRequestBudget();
+  const done = Promise.withResolvers<Answer>();
+  const { port, counted } = await serve(t, { budget, routes: [route("/waits", () => done.promise)] });
+  const headers = [["Expect", "more"] as const];
+  assert.equal((await ask({ port }, { path: "/hello", headers })).status, 417);
+  const socket = await connectGateway({ port });
+  const unmet = requestBytes({ path: "/hello", headers }).toString();
+  await exchange(socket, requestBytes({ path: "/waits" }) + unmet.repeat(limits.gatewayPipelined));
+  assert.deepEqual(counted, ["pipelined"]);
+  done.resolve(empty(200));
+  await eventually("all to be released", () => budget.used === 0);
+});
+
 test("a client that waits for leave to send its body is given it", async (t) => {
   const { port } = await serve(t);
   const socket = await connectGateway({ port });

@@ -75,10 +75,13 @@ export async function startRestServer(deps: RestServerDeps): Promise<RestServer>
       secured(socket);
     },
   });
-  const answer = (...[request, response, how]: Parameters<Rest>) => {
-    if (!connections.begin(request, response)) return;
+  const begin = (request: IncomingMessage, response: ServerResponse) => {
+    if (!connections.begin(request, response)) return false;
     if (isClosing) response.shouldKeepAlive = false;
-    connections.keepUntil(request, rest(request, response, how));
+    return true;
+  };
+  const answer = (...[request, response, how]: Parameters<Rest>) => {
+    if (begin(request, response)) connections.keepUntil(request, rest(request, response, how));
   };
 
   /** Node has let go of the connection. What is refused goes back to it, and the next request is read. */
@@ -112,6 +115,10 @@ export async function startRestServer(deps: RestServerDeps): Promise<RestServer>
   });
   server.on("request", (request, response) => answer(request, response));
   server.on("checkContinue", (request, response) => answer(request, response, { awaitsContinue: true }));
+  // Node would answer these by itself, without a bound on how many wait.
+  server.on("checkExpectation", (request, response) => {
+    if (begin(request, response)) response.writeHead(417).end();
+  });
   server.on("upgrade", (request, socket, head) => upgrade(request, socket as Socket, head));
   server.on("clientError", (error, socket) => refuse(error, socket as Socket));
 
