@@ -17,6 +17,15 @@ test("bytes are the same in whatever pieces they come, and many small pieces kee
   }
 });
 
+test("pieces that came together keep no more alive than what they came in", () => {
+  const pile = new Pile();
+  for (let received = 0; received < 4; received += 1) {
+    const bytes = Buffer.from(new ArrayBuffer(16_384));
+    for (const piece of [bytes.subarray(0, 9_000), bytes.subarray(9_000)]) pile.add(piece);
+  }
+  assert.equal(pile.kept, 4 * 16_384);
+});
+
 test("messages are cut out of single bytes, and out of a piece that holds several", () => {
   const texts = ["", "one", "x".repeat(50_000), "last"];
   const wire = Buffer.concat(texts.map((text) => framed(Buffer.from(text))));

@@ -84,8 +84,8 @@ export class Pile {
     if (this.#block && this.#filled + piece.length <= blockBytes) this.#copy(this.#block, piece);
     else if (piece.length > smallBytes || this.#pieces.length < fewPieces) {
       this.#block = undefined;
+      if (piece.buffer !== this.#pieces.at(-1)?.buffer) this.kept += piece.buffer.byteLength;
       this.#pieces.push(piece);
-      this.kept += piece.buffer.byteLength;
     } else {
       this.#block = Buffer.allocUnsafeSlow(blockBytes);
       this.kept += blockBytes;
