@@ -32,10 +32,11 @@ function addresses(count: number): string[] {
 function admitted(from: readonly string[], onIdle?: (socket: Socket) => void) {
   const refusals: string[] = [];
   const clock = createVirtualClock();
+  const budget = createRequestBudget();
   const connections = createConnections({
     ...{
       protocol: "rest",
-      budget: createRequestBudget(),
+      budget,
       clock,
       onRefusal: (reason) => refusals.push(reason),
       ...(onIdle && { onIdle }),
@@ -45,11 +46,14 @@ function admitted(from: readonly string[], onIdle?: (socket: Socket) => void) {
     const socket = socketFrom(address);
     const isIn = connections.admit(socket as unknown as Socket);
     const own = socket as unknown as TLSSocket;
+    let end: ReturnType<typeof connections.beginCall>;
     return {
       ...{ socket, isIn },
       hold: () => connections.hold(own, own),
-      begin: () => connections.beginCall(own, 1),
-      end: () => connections.endCall(own, 1),
+      begin(bytes = 1) {
+        end = connections.beginCall(own, bytes);
+      },
+      end: () => end?.(),
     };
   };
   const all = from.map((address) => {
@@ -57,7 +61,7 @@ function admitted(from: readonly string[], onIdle?: (socket: Socket) => void) {
     one.hold();
     return one;
   });
-  return { connections, refusals, admit, all, clock };
+  return { connections, refusals, admit, all, clock, budget };
 }
 
 test("one address has so many connections, and others are taken all the same", () => {
@@ -155,6 +159,17 @@ test("one client in its handshake as many times as it may be has no more", () =>
   assert.deepEqual([admit("192.0.2.1").isIn, refusals], [false, ["handshakes"]]);
   waiting[0]?.hold();
   assert.equal(admit("192.0.2.1").isIn, true);
+});
+
+test("the headers of a call count until it is over, also where its connection ended before", () => {
+  const { all, budget } = admitted(["203.0.113.1"]);
+  const [one] = all;
+  one?.begin(1_000);
+  assert.equal(budget.used, 1_000);
+  one?.socket.destroy();
+  assert.equal(budget.used, 1_000);
+  one?.end();
+  assert.equal(budget.used, 0);
 });
 
 test("every certificate that a client presents is seen, whether one signed the other or not", async (t) => {

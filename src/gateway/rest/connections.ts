@@ -220,7 +220,16 @@ export function createConnections({ protocol, budget, clock, onRefusal, onIdle }
         else state.bytes += bytes;
       });
     },
-    ...{ beginCall, endCall },
+    /** A call over gRPC. Its bytes count until it is over, also where its connection ended before. */
+    beginCall(socket: Socket, bytes: number): (() => void) | undefined {
+      const state = held.all.get(socket);
+      if (!state || !beginCall(socket, bytes)) return undefined;
+      state.bytes -= bytes;
+      return () => {
+        budget.release(state.place, bytes);
+        endCall(socket, 0);
+      };
+    },
     get handedOver(): number {
       return [...held.all.values()].filter(({ isHandedOver }) => isHandedOver).length;
     },

@@ -267,6 +267,46 @@ test("compressed requests whose client has left are not unpacked", async (t) => 
   assert.ok(unpacked < calls.length / 2, `${unpacked} of ${calls.length}`);
 });
 
+for (const [what, kind, isPacked] of [
+  ["unary", "unary", false],
+  ["compressed", "unary", true],
+  ["stream", "stream", false],
+] as const)
+  test(`what a call holds counts until its method is through, also where its client has left (${what})`, async (t) => {
+    const budget = new ByteBudget({ perClient: 2 ** 20, total: 2 ** 20, assured: 0 });
+    const through = Promise.withResolvers<void>();
+    let reached = 0;
+    const work = () => {
+      reached += 1;
+      return through.promise;
+    };
+    const method: GrpcMethod =
+      kind === "stream"
+        ? streamOf(async function* () {
+            await work();
+            yield* [];
+          })
+        : {
+            kind,
+            ...(isPacked && { authenticate: work }),
+            answer: () => work().then(() => ({ message: Buffer.of() })),
+          };
+    const clients = { of: () => "one", streams: 10, assuredStreams: 10, budget };
+    const { server, open } = await serve(t, method, realClock, { clients });
+    const request = isPacked ? frame(gzipSync(Buffer.alloc(100)), 1) : frame(Buffer.alloc(100));
+    const { stream } = open(path, request, isPacked ? compressed : {});
+    stream.on("error", () => undefined);
+    await eventually("its request", () => reached === 1);
+    const before = budget.used;
+    assert.ok(before > 0);
+    stream.close();
+    await eventually("its end", () => server.ends.of(path).reduce((sum, count) => sum + count) === 1);
+    await realClock.yield();
+    assert.equal(budget.used, before);
+    through.resolve();
+    await eventually("all to be released", () => budget.used === 0);
+  });
+
 test("what is held for the requests of a client that left is released, also where its method goes on reading them", async (t) => {
   const budget = new ByteBudget({ perClient: 2 ** 20, total: 2 ** 20, assured: 0 });
   const left = Promise.withResolvers<void>();

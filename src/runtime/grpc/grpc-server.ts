@@ -23,7 +23,7 @@ import { createReply, isGone, type Reply, refuse, respondOnly } from "./reply.ts
 import { type RequestHead, readHead } from "./request-head.ts";
 import { boundPings, keepHeartbeat } from "./session-care.ts";
 import { UnaryCall } from "./unary-call.ts";
-import { createUnpacking, type HeldCall, hold, tooMuchHeld } from "./unpacking.ts";
+import { createUnpacking, HeldCall, hold, tooMuchHeld } from "./unpacking.ts";
 
 interface GrpcServerOptions {
   readonly methods: GrpcMethods;
@@ -39,9 +39,8 @@ interface GrpcServerOptions {
 }
 
 interface ConnectionCalls {
-  /** Whether a call that holds so many bytes of headers may begin; `endCall` follows when it is over. */
-  beginCall(socket: Socket, bytes: number): boolean;
-  endCall(socket: Socket, bytes: number): void;
+  /** A call that holds so many bytes of headers. Returns what ends it; undefined where it may not begin. */
+  beginCall(socket: Socket, bytes: number): (() => void) | undefined;
 }
 
 /** Of the headers of one call: a token has at most half of it. */
@@ -137,21 +136,19 @@ export function createGrpcServer(options: GrpcServerOptions): GrpcServer {
       countEnd(ends.others, head.code);
       return respondOnly(stream, clock, head.refusal);
     }
-    const bytes = requestBytes(rawHeaders);
-    if (connections?.beginCall(socket, bytes) === false) {
+    const endCall = connections ? connections.beginCall(socket, requestBytes(rawHeaders)) : () => undefined;
+    if (!endCall) {
       countEnd(ends.others, tooMuchHeld.code);
       return refuse(stream, head, tooMuchHeld, clock);
     }
-    stream.on("close", () => connections?.endCall(socket, bytes));
+    const client = clients.of(socket);
+    const held = new HeldCall(stream, client, clients.budget.open(client), endCall);
+    stream.on("close", () => held.close());
     const method = methods.find(head.path);
     if (!method) {
       countEnd(ends.others, grpcCodes.Unimplemented);
       return refuse(stream, head, { code: grpcCodes.Unimplemented, message: unknown(head.path) }, clock);
     }
-    const client = clients.of(socket);
-    const holding = clients.budget.open(client);
-    stream.on("close", () => holding.resize(0));
-    const held = { stream, client, holding };
     if (method.kind === "unary") new UnaryCall(held, headers, head, unary, ends.of(head.path)).serve(method);
     else serveMany(held, headers, head, method);
   }
@@ -166,7 +163,10 @@ export function createGrpcServer(options: GrpcServerOptions): GrpcServer {
     const reply = createReply(held.stream, head, { clock, stalled, ends: ends.of(head.path) });
     replies.add(reply);
     reply.over.addEventListener("abort", () => replies.delete(reply), { once: true });
-    answerMany(held, headers, head, method, reply).catch((thrown) => {
+    const answered = answerMany(held, headers, head, method, reply);
+    // Of a conversation nothing is kept but what it reads now.
+    if (method.kind === "stream") held.keepUntil(answered);
+    answered.catch((thrown) => {
       // Work for somebody who has left may end with any error.
       if (reply.over.aborted) return;
       reply.end(failed(thrown), thrown instanceof GrpcRefusal ? thrown.headers : undefined);

@@ -127,6 +127,7 @@ export class UnaryCall implements GrpcCall {
     const { clock, answering } = this.#deps;
     const timer = leftMs === undefined ? undefined : clock.timer(leftMs, () => this.#fail(late()));
     answering.add(this);
+    this.#held.keepUntil(answer);
     try {
       const made = await answer;
       this.#send(this.#head.gzip ? await framedGzip(made.message) : framed(made.message), made);

@@ -12,10 +12,44 @@ import { isGone } from "./reply.ts";
 /** So that a client needs room for one, and only one of Node's four threads, which files and signatures need too, is taken. */
 const atOnce = 1;
 
-export interface HeldCall {
+/** What a call holds counts until its stream is closed, and longer where its method is not through by then. */
+export class HeldCall {
   readonly stream: ServerHttp2Stream;
   readonly client: string;
+  /** Its messages. */
   readonly holding: Holding;
+  /** Releases its headers. */
+  readonly #end: () => void;
+  #isClosed = false;
+  #isWaitedFor = false;
+
+  constructor(stream: ServerHttp2Stream, client: string, holding: Holding, end: () => void) {
+    this.stream = stream;
+    this.client = client;
+    this.holding = holding;
+    this.#end = end;
+  }
+
+  keepUntil(answered: Promise<unknown>): void {
+    this.#isWaitedFor = true;
+    const end = () => {
+      this.#isWaitedFor = false;
+      this.#release();
+    };
+    answered.then(end, end);
+  }
+
+  /** Called when the stream is closed. */
+  close(): void {
+    this.#isClosed = true;
+    this.#release();
+  }
+
+  #release(): void {
+    if (this.#isWaitedFor || !this.#isClosed) return;
+    this.holding.resize(0);
+    this.#end();
+  }
 }
 
 export type Unpack = (packed: Uint8Array, call: HeldCall, authenticate: () => unknown) => Promise<Uint8Array>;
@@ -25,15 +59,21 @@ export function createUnpacking(mostBytes: number): Unpack {
   return async (packed, { stream, client, holding }, authenticate) => {
     await authenticate();
     return inTurn(client, async () => {
-      if (isGone(stream)) throw new GrpcRefusal(grpcCodes.Canceled, "the client left");
+      if (isGone(stream)) throw clientLeft();
       const before = holding.bytes;
       hold(holding, before + mostBytes);
       const message = await gunzipMessage(packed, mostBytes);
-      holding.resize(isGone(stream) ? 0 : before + message.length);
+      if (isGone(stream)) {
+        holding.resize(0);
+        throw clientLeft();
+      }
+      holding.resize(before + message.length);
       return message;
     });
   };
 }
+
+const clientLeft = () => new GrpcRefusal(grpcCodes.Canceled, "the client left");
 
 export const tooMuchHeld: GrpcStatus = {
   code: grpcCodes.ResourceExhausted,
