@@ -12,6 +12,7 @@ import {
 } from "../../../test/placement-samples.ts";
 import type { Fit } from "../../market/fit.ts";
 import { noOvercommit } from "../../market/overcommit.ts";
+import { limits } from "../../runtime/limits.ts";
 import { claimsOf } from "./demand.ts";
 import { place } from "./place.ts";
 import { openRoom } from "./room.ts";
@@ -207,6 +208,16 @@ test("a step of the search costs at most six look-ups in a map, also where GPU m
   };
   for (const { room, units } of expensiveGroups)
     await assertCost(() => place(room, units, { steps }), { times: 6, of: lookUps });
+});
+
+test("a group of as many units as there may be, each with many GPU models, costs little more than a search at its limit", async () => {
+  const nodes = Array.from({ length: 200 }, (_, at) => sampleNode(`n${at}`, { cards: [cards(`m${at % 60}`, 500n)] }));
+  const room = openRoom(cluster(nodes));
+  const unit = { count: 3, cpuMilli: 100n, gpus: 1n, models: ["nvidia/model/*"] };
+  const units = Array.from({ length: limits.placementUnits }, (_, at) => sampleUnit({ id: at + 1, ...unit }));
+  const [one] = expensiveGroups;
+  assert.ok(one && place(room, units).fits);
+  await assertCost(() => place(room, units), { times: 4, of: () => place(one.room, one.units) });
 });
 
 test("who asks for any memory may get either, so neither is promised to another", () => {

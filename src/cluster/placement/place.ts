@@ -55,7 +55,7 @@ function placeIn(room: Search, units: readonly ResourceUnit[], overcommit: Overc
   if (tooMuch) return tooMuch;
   const spots = anyOf(tasks, room);
   if (spots)
-    return withOthers(fitsOf(room, units, spots), otherModels(tasks), (each) => {
+    return withOthers(fitsOf(room, units, spots), otherModels(tasks, room), (each) => {
       const found = anyOf(each, room);
       return found && fitsOf(room, units, found);
     });
@@ -67,18 +67,24 @@ function anyOf(tasks: readonly Task[], room: Search): Spot[] | undefined {
 }
 
 /** For each GPU model, the tasks with that model alone wherever it is an option, and in one task alone. */
-function* otherModels(tasks: readonly Task[]): Generator<Task[]> {
-  const models = new Set(tasks.flatMap(({ options }) => (options.length > 1 ? options.map(modelOf) : [])));
+function* otherModels(tasks: readonly Task[], room: Search): Generator<Task[]> {
+  const modelsOfTasks = tasks.map(({ options }) => options.map(modelOf));
+  const models = new Set(modelsOfTasks.flatMap((each) => (each.length > 1 ? each : [])));
+  const optionCount = tasks.reduce((sum, { options }) => sum + options.length, 0);
   for (const model of models) {
-    yield tasks.map((task) => {
-      const options = task.options.filter((option) => modelOf(option) === model);
+    room.spend(optionCount);
+    yield tasks.map((task, at) => {
+      const options = task.options.filter((_, option) => modelsOfTasks[at]?.[option] === model);
       return options.length > 0 ? { ...task, options } : task;
     });
   }
   // Caps may leave too few of each model for all units, and enough of several.
   for (const [at, task] of tasks.length > 1 ? tasks.entries() : []) {
     if (task.options.length < 2) continue;
-    for (const option of task.options) yield tasks.with(at, { ...task, options: [option] });
+    for (const option of task.options) {
+      room.spend(tasks.length);
+      yield tasks.with(at, { ...task, options: [option] });
+    }
   }
 }
 
@@ -91,8 +97,9 @@ function withOthers(first: Fits, models: Iterable<Task[]>, find: (tasks: Task[])
   const fits = new Map([[gpusOffered(first), first]]);
   try {
     for (const tasks of models) {
-      const found = fits.size < mostOffers ? find(tasks) : undefined;
-      if (found && !fits.has(gpusOffered(found))) fits.set(gpusOffered(found), found);
+      const found = find(tasks);
+      if (found) fits.set(gpusOffered(found), fits.get(gpusOffered(found)) ?? found);
+      if (fits.size === mostOffers) break;
     }
   } catch (thrown) {
     if (!(thrown instanceof SearchLimit)) throw thrown;

@@ -40,7 +40,7 @@ export function isSuited(node: NodeState, unit: UnitDemand, cards: CardDemand | 
 
 /** The models of real cards that a unit could get; one that is undefined where it asks for no gpu. */
 export function modelsOf({ cards }: UnitDemand, room: Search): (CardDemand | undefined)[] {
-  room.spend(1 + cards.length * room.cards.length);
+  room.spend(1 + room.cards.length * (cards.length + room.cards.length));
   return cards.length > 0 ? modelsFor(cards, room.cards) : [undefined];
 }
 
