@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 import { join } from "node:path";
 import { type TestContext, test } from "node:test";
 import { formatOrderId } from "../src/market/ids.ts";
+import { limits } from "../src/runtime/limits.ts";
 import { type BiddingProvider, type BidStage, onBidStage, startProvider } from "./bid-stage.ts";
 import { memoryFolder } from "./folder.ts";
 
@@ -50,6 +51,22 @@ test("a bid made while the local clock was a day ahead is closed in time after t
     await stage.until("it is closed", async () => (await state()) === "closed");
     assert.ok(Number(stage.node.height - openAt) <= bidTimeoutMs / 1_000 + 10, "a block takes a second");
     await stage.until("its capacity is free", () => (one.freeMilli() ?? 0n) > (free ?? 0n));
+  });
+});
+
+test("a close of a bid that failed rests for as long as ever before the next, also while the local clock is behind the chain", async (t) => {
+  await withClock(t, async (stage, one, ahead) => {
+    const order = await stage.post(1n);
+    const subject = formatOrderId(order);
+    const isClosed = async () => (await stage.queries.bid(one.bidOn(order))).value?.state === "closed";
+    await stage.until("a bid", async () => (await stage.queries.bid(one.bidOn(order))).value?.state === "open");
+    ahead.ms = -3_600_000;
+    await stage.blocks(bidTimeoutMs / 1_000 - 10);
+    const closing = { subject, why: "a test", priority: 0, what: "closeBid", body: {} };
+    await one.journal.durable("test", ({ intents }) => intents.settle(intents.file(closing), "failed"));
+    await stage.blocks(limits.bidCloseRetryMs / 1_000 - 5);
+    assert.equal(await isClosed(), false);
+    await stage.until("the next", isClosed);
   });
 });
 

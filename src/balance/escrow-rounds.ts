@@ -194,7 +194,7 @@ export function createEscrowRounds({ options, chain, journal, bus, tokenPrice, c
     const paidBy = new Map(judged.map(({ key, escrow }) => [key, escrow.payments.length]));
     if (decided.length === 0) return new Map();
     const filings = await journal.durable("file withdrawals", (tables) =>
-      fileWithdrawals(tables, decided, outbox, clock.now()),
+      fileWithdrawals(tables, decided, outbox, journal.nowMs()),
     );
     for (const [deployment, filing] of filings) {
       if (filing.kind !== "filed") continue;
@@ -217,7 +217,7 @@ export function createEscrowRounds({ options, chain, journal, bus, tokenPrice, c
     const aheadMs = nowMs - escrow.timeMs;
     const wantedMs = [
       ...(verdict.kind === "wait" ? [verdict.untilMs + aheadMs] : []),
-      ...(filing?.kind === "paused" ? [filing.untilMs] : []),
+      ...(filing?.kind === "paused" ? [nowMs + filing.pauseMs] : []),
       ...(filing?.kind === "full" ? [nowMs + limits.escrowRetryMostMs] : []),
     ];
     // Not before there is another block to read.

@@ -22,7 +22,7 @@ export type Filing =
   /** Something that settles the same escrow is under way, or has landed since the reading: it may be empty now. */
   | { readonly kind: "busy" }
   /** The last ones came to nothing. */
-  | { readonly kind: "paused"; readonly untilMs: number }
+  | { readonly kind: "paused"; readonly pauseMs: number }
   /** Enough for one round, or more than the outbox takes. */
   | { readonly kind: "full" };
 
@@ -41,7 +41,7 @@ export function fileWithdrawals(
     const before = leases.flatMap((id) => withdrawalsOf(intents, id)).sort((a, b) => b.id - a.id);
     if (before.some((intent) => landedAt(intent) > height)) return { kind: "busy" };
     const untilMs = pausedUntilMs(before, verdict.mostPauseMs, nowMs);
-    if (untilMs !== undefined) return { kind: "paused", untilMs };
+    if (untilMs !== undefined) return { kind: "paused", pauseMs: untilMs - nowMs };
     const { why } = verdict;
     const lease = parseLeaseId(verdict.lease);
     const priority = verdict.kind === "settle" ? "close" : "withdraw";

@@ -119,7 +119,7 @@ export function createBidEngineService(
     const askings = createAskings();
     const screenings = createScreenings(decider.screen);
     const loop = createOrderLoop({
-      ...{ chain, journal, capacity, decider, askings, memory, waits, tally, onNews, clock, log },
+      ...{ chain, journal, capacity, decider, askings, memory, waits, tally, onNews, log },
       bidTimeoutMs: options.bidTimeoutMs,
     });
     const queue = createQueue({

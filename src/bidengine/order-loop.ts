@@ -19,7 +19,7 @@ import { isUnderWay } from "../journal/intents.ts";
 import type { Journal } from "../journal/journal.ts";
 import { showDecCoin } from "../market/coin.ts";
 import type { Misfit } from "../market/fit.ts";
-import { type Clock, nsToMs } from "../runtime/clock.ts";
+import { nsToMs } from "../runtime/clock.ts";
 import { invariant } from "../runtime/invariant.ts";
 import { limits } from "../runtime/limits.ts";
 import type { Log } from "../runtime/log.ts";
@@ -49,7 +49,6 @@ interface LoopDeps {
   readonly bidTimeoutMs: number;
   /** Told when something about an order was written down. */
   readonly onNews: (key: string) => void;
-  readonly clock: Clock;
   readonly log: Log;
 }
 
@@ -57,7 +56,7 @@ interface LoopDeps {
 const bidDeadline = "bid";
 
 export function createOrderLoop(deps: LoopDeps) {
-  const { chain, journal, capacity, decider, askings, memory, waits, tally, bidTimeoutMs, onNews, clock, log } = deps;
+  const { chain, journal, capacity, decider, askings, memory, waits, tally, bidTimeoutMs, onNews, log } = deps;
   const { mirror, outbox, queries } = chain;
   /** What a bid is timed by: the local clock may be wrong, and be corrected meanwhile. */
   const chainNowMs = () => nsToMs(mirror.timeNs);
@@ -126,7 +125,7 @@ export function createOrderLoop(deps: LoopDeps) {
   }
 
   async function note(key: string, order: Order, decision: Decision): Promise<void> {
-    if (!isNews(journal.read, key, decision, clock.now())) return;
+    if (!isNews(journal.read, key, decision, journal.nowMs())) return;
     await journal.relaxed("decision", (tables) => recordDecision(tables, order, decision));
     onNews(key);
   }
@@ -272,7 +271,7 @@ export function createOrderLoop(deps: LoopDeps) {
     const why = `the bid is over: ${outcome}`;
     if (truth.isReserved && !truth.order) await capacity.release(key, why);
     if (isUnderWay(closing)) return done();
-    const restedMs = clock.now() - (closing?.filedAtMs ?? 0);
+    const restedMs = journal.nowMs() - (closing?.filedAtMs ?? 0);
     // Below zero after the local clock was set back.
     if (restedMs >= 0 && restedMs < limits.bidCloseRetryMs) return recheck(limits.bidCloseRetryMs);
     // A bid that was won meanwhile must not be closed: that would end the lease.

@@ -52,7 +52,9 @@ export async function openJournal(deps: JournalDeps): Promise<{ journal: Journal
   const lock = takeLock(dir, clock);
   let connection: Connection | undefined;
   try {
-    const { tables, ...opened } = await openSound(path, deps, boundary);
+    // A row is never older than the newest block: written while the clock is behind, it would be removed once the clock is right.
+    const nowMs = () => Math.max(clock.now(), chainNowMs?.() ?? 0);
+    const { tables, ...opened } = await openSound(path, { ...deps, nowMs }, boundary);
     connection = opened.connection;
     const writer = createWriter({ connection, tables, path, clock, boundary });
     const retention = createRetention({
@@ -82,7 +84,7 @@ export async function openJournal(deps: JournalDeps): Promise<{ journal: Journal
       boundary.cross("journal", "close:after");
     });
     const rows = createRowCount(connection, tables);
-    const journal = { durable, relaxed, read: tables, died, counts, rows, bytes: () => bytesOf(path), close };
+    const journal = { durable, relaxed, read: tables, died, counts, nowMs, rows, bytes: () => bytesOf(path), close };
     return { journal, report: { ...opened.found, ...(setAside && { setAside }) } };
   } catch (error) {
     connection?.close();
@@ -120,8 +122,13 @@ interface OpenedFile {
   readonly loss?: Loss;
 }
 
+interface FileDeps extends JournalDeps {
+  /** The time that rows are given. */
+  readonly nowMs: () => number;
+}
+
 /** Opens the file that is there or, when that one is damaged, a new one in its place. */
-async function openSound(path: string, deps: JournalDeps, boundary: Boundary): Promise<OpenedFile> {
+async function openSound(path: string, deps: FileDeps, boundary: Boundary): Promise<OpenedFile> {
   const { clock } = deps;
   try {
     return await openFile(path, deps, boundary);
@@ -132,10 +139,8 @@ async function openSound(path: string, deps: JournalDeps, boundary: Boundary): P
   }
 }
 
-async function openFile(path: string, deps: JournalDeps, boundary: Boundary): Promise<OpenedFile> {
-  const { clock, chainNowMs = clock.now, log, signal } = deps;
-  // A row is never older than the newest block: written while the clock is behind, it would be removed once the clock is right.
-  const now = () => Math.max(clock.now(), chainNowMs() ?? 0);
+async function openFile(path: string, deps: FileDeps, boundary: Boundary): Promise<OpenedFile> {
+  const { clock, nowMs, log, signal } = deps;
   const isClean = takeCleanStop(path);
   const version = examine(path, migrations.length);
   if (version > 0) await checkPages(path, isClean, log, signal);
@@ -145,7 +150,7 @@ async function openFile(path: string, deps: JournalDeps, boundary: Boundary): Pr
   const connection = connect(path);
   try {
     migrate(connection, version, boundary);
-    const tables = createTables(connection, { ...clock, now });
+    const tables = createTables(connection, { ...clock, now: nowMs });
     const created = version === 0;
     const migrated = !created && version < migrations.length;
     return { connection, tables, found: { created, ...(migrated && { migratedFrom: version }) } };

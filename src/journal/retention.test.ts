@@ -129,6 +129,7 @@ test("what is written while the local clock is years behind stays its time once 
   const { journal } = await openJournal(options);
   t.after(() => journal.close());
   await journal.durable("write", ({ history }) => history.add({ kind: "lease", subject: "a", line: "closed" }));
+  assert.equal(journal.read.history.about("a", 1)[0]?.atMs, journal.nowMs());
   behindMs = 0;
   await clock.advance(limits.journalRetentionEveryMs);
   assert.equal(journal.rows().history, 1);

@@ -18,7 +18,7 @@ import type { Journal } from "../journal/journal.ts";
 import { type ManifestRow, restoredRow } from "../journal/manifests.ts";
 import { deploymentOf, parseLeaseId } from "../market/ids.ts";
 import { isNewerInCluster } from "../market/newer-manifest.ts";
-import { type Clock, nsToMs } from "../runtime/clock.ts";
+import { nsToMs } from "../runtime/clock.ts";
 import { ProviderError } from "../runtime/errors.ts";
 import { limits } from "../runtime/limits.ts";
 import type { Log } from "../runtime/log.ts";
@@ -37,7 +37,6 @@ interface LoopDeps {
   readonly standings: Standings;
   /** Told the key of a lease whose manifest was found again. */
   readonly onRestored: (key: string) => void;
-  readonly clock: Clock;
   readonly log: Log;
 }
 
@@ -52,7 +51,7 @@ export function isTimeout(intent: Intent): boolean {
 export type ManifestLoop = ReturnType<typeof createManifestLoop>;
 
 export function createManifestLoop(deps: LoopDeps) {
-  const { chain, journal, cluster, missed, timeoutMs, standings, onRestored, clock, log } = deps;
+  const { chain, journal, cluster, missed, timeoutMs, standings, onRestored, log } = deps;
   const { mirror, queries, outbox } = chain;
   const { read } = journal;
 
@@ -141,7 +140,7 @@ export function createManifestLoop(deps: LoopDeps) {
 
   /** By proof: the chain says that it runs, cluster and journal that nothing was ever sent. */
   async function end({ id }: Lease, key: string, signal: AbortSignal): Promise<Outcome> {
-    const pauseMs = endingPauseMs(key, read.intents, clock.now());
+    const pauseMs = endingPauseMs(key, read.intents, journal.nowMs());
     // Whoever ends it: when that is settled it is looked at again.
     if (pauseMs === undefined) return done();
     if (pauseMs > 0) return recheck(pauseMs);

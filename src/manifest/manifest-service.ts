@@ -79,7 +79,7 @@ export function createManifestService(
     const graceMs = Math.min(options.timeoutMs, resendGraceMs);
     const missed = createMissedTime({ chain, journal, graceMs });
     const loop = createManifestLoop({
-      ...{ chain, journal, cluster, missed, standings: own, clock, log },
+      ...{ chain, journal, cluster, missed, standings: own, log },
       timeoutMs: options.timeoutMs,
       onRestored: onChange,
     });

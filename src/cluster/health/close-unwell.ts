@@ -11,7 +11,6 @@ import type { Kube } from "../../kube/kube.ts";
 import { managedSelector } from "../../kube/objects/lease-labels.ts";
 import { parseLeaseId } from "../../market/ids.ts";
 import { leaseNamespace } from "../../market/lease-namespace.ts";
-import type { Clock } from "../../runtime/clock.ts";
 import { ProviderError } from "../../runtime/errors.ts";
 import { limits } from "../../runtime/limits.ts";
 import type { Log } from "../../runtime/log.ts";
@@ -21,19 +20,18 @@ import { type PodFacts, podFacts } from "./pod-facts.ts";
 
 interface CloseDeps {
   readonly chain: Pick<Chain, "mirror" | "queries" | "outbox">;
-  readonly journal: Pick<Journal, "read" | "durable">;
+  readonly journal: Pick<Journal, "read" | "durable" | "nowMs">;
   readonly kube: Pick<Kube, "list">;
   /** With these pods instead of those that the cache has. */
   readonly judge: (leaseKey: string, pods: readonly PodFacts[]) => LeaseHealth | undefined;
-  readonly clock: Clock;
   readonly log: Log;
 }
 
-export function createCloseUnwell({ chain, journal, kube, judge, clock, log }: CloseDeps) {
+export function createCloseUnwell({ chain, journal, kube, judge, log }: CloseDeps) {
   const { mirror, queries, outbox } = chain;
 
   return async function close(key: string, observedMs: number, signal: AbortSignal): Promise<CloseResult> {
-    if (endingPauseMs(key, journal.read.intents, clock.now()) !== 0) return "later";
+    if (endingPauseMs(key, journal.read.intents, journal.nowMs()) !== 0) return "later";
     const id = parseLeaseId(key);
     const manifest = versionWanted(key, journal.read.manifests);
     const { value: lease } = await queries.lease(id, { atOrAbove: mirror.height, signal });

@@ -31,7 +31,7 @@ import type { PodFacts } from "./pod-facts.ts";
 
 export interface HealthDeps {
   readonly chain: Pick<Chain, "mirror" | "queries" | "outbox" | "status">;
-  readonly journal: Pick<Journal, "read" | "relaxed" | "durable">;
+  readonly journal: Pick<Journal, "read" | "relaxed" | "durable" | "nowMs">;
   readonly kube: Pick<Kube, "list" | "create">;
   readonly options: Pick<LeaseOptions, "monitor" | "manifestNamespace">;
   readonly leases: Pick<LeaseKeeper, "live" | "nodes" | "states" | "leaseIn" | "onLooked">;
@@ -65,7 +65,7 @@ export function createHealthKeeper(deps: HealthDeps) {
     steadyMs: steadyMs(options.monitor),
     silentMs: () => Math.max(pods.cache?.ageMs ?? 0, nodes.cache.ageMs),
     tryToWrite: createWriteTrial(kube, options.manifestNamespace),
-    close: createCloseUnwell({ chain, journal, kube, judge: look, clock, log }),
+    close: createCloseUnwell({ chain, journal, kube, judge: look, log }),
   });
   const brake = createBrake({
     ...{ pods, claims, clock, alarms, factsOf },

@@ -11,7 +11,6 @@ import { leftAccount } from "../../kube/objects/credentials.ts";
 import { leaseAddresses } from "../../kube/objects/lease-addresses.ts";
 import type { DesiredObject, LeaseObjects, LeaseWorkload } from "../../kube/objects/lease-workload.ts";
 import { manifestResource } from "../../kube/objects/manifest-resource.ts";
-import type { Clock } from "../../runtime/clock.ts";
 import { reasonOf } from "../../runtime/errors.ts";
 import { inParallel } from "../../runtime/in-parallel.ts";
 import { limits } from "../../runtime/limits.ts";
@@ -33,7 +32,7 @@ import { unstick } from "./unstick.ts";
 
 export interface DeployDeps {
   readonly chain: Pick<Chain, "mirror">;
-  readonly journal: Pick<Journal, "read" | "durable">;
+  readonly journal: Pick<Journal, "read" | "durable" | "nowMs">;
   readonly kube: Pick<Kube, "apply" | "delete" | "get" | "list" | "patch" | "fieldManager">;
   readonly live: LiveObjects;
   readonly hostnames: Pick<Hostnames, "settle" | "declare" | "trouble">;
@@ -45,7 +44,6 @@ export interface DeployDeps {
   readonly refreshes: Refreshes;
   readonly objectsOf: (workload: LeaseWorkload) => LeaseObjects;
   readonly manifestNamespace: string;
-  readonly clock: Pick<Clock, "now">;
   readonly log: Log;
 }
 
@@ -54,7 +52,7 @@ export type Refreshes = Map<string, PromiseWithResolvers<void>>;
 
 export function createDeploy(deps: DeployDeps) {
   const { chain, journal, kube, live, hostnames, addresses, staticHosts, addressSharing } = deps;
-  const { states, tally, refreshes, objectsOf, manifestNamespace, clock, log } = deps;
+  const { states, tally, refreshes, objectsOf, manifestNamespace, log } = deps;
   const adoption = createAdoption(deps);
 
   async function deploy(truth: LeaseTruth, signal: AbortSignal): Promise<Outcome> {
@@ -196,7 +194,7 @@ export function createDeploy(deps: DeployDeps) {
    * have none left, or nobody gives them. A Service that gets its address wakes the lease.
    */
   function holdMs({ row }: LeaseTruth): number {
-    const agoMs = row ? clock.now() - row.receivedAtMs : -1;
+    const agoMs = row ? journal.nowMs() - row.receivedAtMs : -1;
     // A clock that was set back says nothing.
     return agoMs < 0 ? 0 : limits.leaseAddressWaitMs - agoMs;
   }

@@ -31,7 +31,7 @@ import { type LiveObjects, watchLiveObjects } from "./live-objects.ts";
 
 interface LeaseKeeperDeps {
   readonly chain: Pick<Chain, "mirror" | "queries" | "provider" | "onStep" | "status">;
-  readonly journal: Pick<Journal, "read" | "durable">;
+  readonly journal: Pick<Journal, "read" | "durable" | "nowMs">;
   readonly kube: Kube;
   readonly options: LeaseOptions & Pick<ObjectSettings, "overcommit">;
   readonly clock: Clock;

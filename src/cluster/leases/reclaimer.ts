@@ -23,7 +23,7 @@ import type { Random } from "../../runtime/random.ts";
 
 interface ReclaimerDeps {
   readonly chain: Pick<Chain, "mirror" | "queries" | "outbox" | "onStep">;
-  readonly journal: Pick<Journal, "read" | "durable">;
+  readonly journal: Pick<Journal, "read" | "durable" | "nowMs">;
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Log;
@@ -38,7 +38,7 @@ export function createReclaimer({ chain, journal, clock, random, log }: Reclaime
   async function look(key: string, signal: AbortSignal): Promise<Outcome> {
     const id = parseLeaseId(key);
     if (!isDue(mirror.lease(id))) return done();
-    if (endingPauseMs(key, journal.read.intents, clock.now()) !== 0) return done();
+    if (endingPauseMs(key, journal.read.intents, journal.nowMs()) !== 0) return done();
     const { value: lease } = await queries.lease(id, { atOrAbove: mirror.height, signal });
     if (!lease) return waiting("chain", "the chain does not know the lease that the mirror has");
     if (!isDue(lease)) return done();
