@@ -13,7 +13,8 @@ import type { GroupSpec } from "../src/market/group-spec.ts";
 import { realClock } from "../src/runtime/clock.ts";
 import { silentLog } from "../src/runtime/log.ts";
 import { createSeededRandom } from "../src/runtime/random.ts";
-import { onBidStage, smallGroup } from "./bid-stage.ts";
+import { onBidStage, smallGroup, startProvider } from "./bid-stage.ts";
+import { memoryFolder } from "./folder.ts";
 import { answerBytes, createOracleState, type OracleState, oracleTransport } from "./oracle-transport.ts";
 import { priceSettings } from "./price-settings.ts";
 import { readJsonRecording } from "./recordings.ts";
@@ -209,3 +210,35 @@ test("a provider prices orders in uakt by the chain's oracle, and not while that
     );
   });
 });
+
+for (const [name, aheadMs] of [
+  ["two hours ahead of", 7_200_000],
+  ["two hours behind", -7_200_000],
+] as const) {
+  test(`while the local clock is ${name} the chain, the age of the oracle's price is counted in block time`, async (t) => {
+    await onBidStage(t, async (stage) => {
+      const oracle = createOracleState(stage.clock.now());
+      const settings = priceSettings({
+        ...{ "bid-price-strategy": "table", "token-price-oracle": "true" },
+        ...{ "token-price-max-age": "10m", "token-price-period": "10s" },
+      });
+      const started = startProvider({
+        clock: { ...stage.clock, now: () => stage.clock.now() + aheadMs },
+        cluster: stage.cluster,
+        dir: memoryFolder(t),
+        node: { transport: () => oracleTransport(stage.node.transport(), oracle) },
+        pricing: (foundation) => createPricing({ current: settings }, foundation),
+        signer: stage.signer("one"),
+      });
+      try {
+        const one = await started.ready;
+        const isPriced = () => !/no bids on orders in uakt/.test(one.status()?.trouble ?? "");
+        await stage.until("a price", isPriced);
+        oracle.atMs -= 600_000;
+        await stage.until("it is too old", () => !isPriced());
+      } finally {
+        await started.stop();
+      }
+    });
+  });
+}

@@ -22,7 +22,7 @@ export interface PriceSettingsSource {
 
 interface PricingGround {
   /** Asked only where its oracle says what the token is worth. */
-  readonly chain: Promise<Pick<Chain, "queries">>;
+  readonly chain: Promise<Pick<Chain, "queries" | "mirror">>;
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Log;

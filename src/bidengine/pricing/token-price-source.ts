@@ -12,14 +12,14 @@ export interface TokenPriceSource {
   /** For people, without keys that may stand in an address. */
   readonly where: string;
   readonly periodMs: number;
-  /** Throws why there is none, in words. */
-  read(signal: AbortSignal): Promise<{ readonly price: Decimal; readonly atMs: number }>;
+  /** Throws why there is none, in words. `nowMs` is the present by the clock that gave the price its time. */
+  read(signal: AbortSignal): Promise<{ readonly price: Decimal; readonly atMs: number; readonly nowMs: number }>;
 }
 
 /** What the sources stand on; the chain is there by the time that one is read. */
 export interface TokenPriceGround {
   readonly clock: Clock;
-  readonly chain: Promise<Pick<Chain, "queries">>;
+  readonly chain: Promise<Pick<Chain, "queries" | "mirror">>;
 }
 
 /** Beyond this it is no price of a token but a mistake; the network's script draws the same line. */
@@ -28,18 +28,18 @@ const fractionDigits = 18;
 
 /** Undefined where the settings name none. */
 export function tokenPriceSource(settings: TokenPriceSettings, ground: TokenPriceGround): TokenPriceSource | undefined {
-  if (settings.tokenPriceFile !== undefined) return fromFile(settings.tokenPriceFile, settings);
+  if (settings.tokenPriceFile !== undefined) return fromFile(settings.tokenPriceFile, settings, ground);
   if (settings.tokenPriceUrl !== undefined) return fromUrl(new URL(settings.tokenPriceUrl), settings, ground);
   return settings.tokenPriceOracle ? fromOracle(settings, ground) : undefined;
 }
 
-function fromFile(path: string, settings: TokenPriceSettings): TokenPriceSource {
+function fromFile(path: string, settings: TokenPriceSettings, { clock }: TokenPriceGround): TokenPriceSource {
   return {
     where: path,
     periodMs: limits.followedFileMs,
     async read() {
       const { text, changedAtMs } = readText(path);
-      return inText(text, changedAtMs, settings);
+      return { ...inText(text, changedAtMs, settings), nowMs: clock.now() };
     },
   };
 }
@@ -51,7 +51,8 @@ function fromUrl(url: URL, settings: TokenPriceSettings, { clock }: TokenPriceGr
     periodMs: settings.tokenPricePeriodMs,
     async read(signal) {
       const { text } = await fetchText(url, { limitMs, mostBytes, clock, signal });
-      return inText(text, clock.now(), settings);
+      const nowMs = clock.now();
+      return { ...inText(text, nowMs, settings), nowMs };
     },
   };
 }
@@ -61,9 +62,9 @@ function fromOracle({ tokenPricePeriodMs }: TokenPriceSettings, { chain }: Token
     where: "the chain's oracle",
     periodMs: tokenPricePeriodMs,
     async read(signal) {
-      const { queries } = await chain;
+      const { queries, mirror } = await chain;
       const { value } = await queries.oraclePrice("akt", { signal });
-      return { price: plausible(value.dollars), atMs: nsToMs(value.timeNs) };
+      return { price: plausible(value.dollars), atMs: nsToMs(value.timeNs), nowMs: nsToMs(mirror.timeNs) };
     },
   };
 }

@@ -29,7 +29,10 @@ export function createTokenPrice(settings: TokenPriceSettings, ground: TokenPric
   const source = tokenPriceSource(settings, ground);
   const pause = createPause(clock);
   const listeners: (() => void)[] = [];
-  let known: { readonly price: Decimal; readonly atMs: number } | undefined;
+  /** With its age when it was read. */
+  let known:
+    | { readonly price: Decimal; readonly atMs: number; readonly ageMs: number; readonly readMs: number }
+    | undefined;
   let failure: string | undefined;
   let failuresInARow = 0;
 
@@ -39,7 +42,7 @@ export function createTokenPrice(settings: TokenPriceSettings, ground: TokenPric
       return { price: undefined, why };
     }
     if (!known) return { price: undefined, why: failure ?? `the price of AKT was not read from ${source.where} yet` };
-    const ageMs = Math.max(0, clock.now() - known.atMs);
+    const ageMs = known.ageMs + Math.round(clock.monotonicMs() - known.readMs);
     if (ageMs <= maxAgeMs) return { price: known.price, ageMs };
     const told = `the price of AKT is of ${formatTime(known.atMs)}, and may be ${maxAgeMs} ms old at most`;
     return { price: undefined, why: failure ? `${told}; ${failure}` : told };
@@ -48,11 +51,11 @@ export function createTokenPrice(settings: TokenPriceSettings, ground: TokenPric
   async function look({ where, read }: TokenPriceSource, signal: AbortSignal): Promise<void> {
     const before = answer().price;
     try {
-      const newest = await read(signal);
-      // It would never become old.
-      if (newest.atMs > clock.now() + limits.tokenPriceAheadMs)
-        throw new Error(`it is of ${formatTime(newest.atMs)}, which is yet to come`);
-      known = newest;
+      const { price, atMs, nowMs } = await read(signal);
+      // It would never become old. Blocks that were missed are read after the newest price.
+      if (atMs > Math.max(nowMs, clock.now()) + limits.tokenPriceAheadMs)
+        throw new Error(`it is of ${formatTime(atMs)}, which is yet to come`);
+      known = { price, atMs, ageMs: Math.max(0, nowMs - atMs), readMs: clock.monotonicMs() };
       failure = undefined;
       failuresInARow = 0;
     } catch (thrown) {
