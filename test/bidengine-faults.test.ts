@@ -146,7 +146,9 @@ test("a quota on broadcasts fails no intent: it is reported, and what waits is s
       await stage.until("a bid", async () => (await bid()) === "open");
       const isReported = () => one.conditions().some(({ type }) => type === "TransactionsHeld");
       assert.equal(isReported(), false);
-      const error = { code: -32005, message: "daily request count exceeded, request rate limited" };
+      // As some vendors of RPC write it, with more in `data` than a text.
+      const message = "daily request count exceeded, request rate limited";
+      const error = { code: -32005, message, data: { see: "https://vendor.example" } };
       const limited = { status: 429, body: JSON.stringify({ jsonrpc: "2.0", error, id: null }) };
       for (const vendor of vendors) {
         vendor.answer = async (method, ofNode) => (method === "broadcast_tx_sync" ? limited : ofNode());

@@ -73,7 +73,9 @@ async function readAnswer(question: Question, { status, body }: RawAnswer, clock
   if (answer === undefined) throw strange(describe(status, body));
   const { error, result } = answer;
   if (isRecord(error)) {
-    const reason = String(error["data"] ?? error["message"] ?? "no reason given");
+    const { data, message = "no reason given" } = error;
+    // CometBFT gives the reason in `data`; a vendor's gateway may have an object there.
+    const reason = typeof data === "string" ? data : String(message);
     throw new ProviderError("AKP_CHAIN_CALL_REFUSED", { node, method, reason, rpcCode: error["code"] });
   }
   if (answer["id"] !== id) throw strange(`it is the answer to call ${JSON.stringify(answer["id"])} instead of ${id}`);
