@@ -118,7 +118,7 @@ export function createChainService(
       const own = createOutbox({ ...sending, journal, boundary, clock, log, bidsToClose, isHeld });
       outbox = own;
       const opened = Object.assign(comet, { outbox: own, broadcaster });
-      const others = createForeignTransactions(signer.address, own.isOurs, clock, log);
+      const others = createForeignTransactions(signer.address, own.isOurs, comet.mirror.timeNs, clock, log);
       foreign = others;
       await beforeBlocks(opened);
       comet.onStep(own.onStep);

@@ -41,8 +41,10 @@ for (const [name, { events, code = 0, hash = "FOREIGN", agoMs = 0 }, expected] o
 ] as [string, Sample, RegExp | undefined][]) {
   test(`${name} ${expected ? "is reported as" : "is not"} a transaction of another provider with our key`, () => {
     const clock = createVirtualClock();
-    const foreign = createForeignTransactions(us as never, (asked) => asked === "OURS", clock, silentLog);
-    const block = { timeNs: msToNs(clock.now() + 1 - 2 * agoMs), txs: [{ hash, code, events }] };
+    // The local clock is behind.
+    const startedNs = msToNs(clock.now() + 3_600_000);
+    const foreign = createForeignTransactions(us as never, (asked) => asked === "OURS", startedNs, clock, silentLog);
+    const block = { timeNs: startedNs + msToNs(1 - 2 * agoMs), txs: [{ hash, code, events }] };
     foreign.onStep({ block: block as never });
     assert.equal(foreign.message === undefined, expected === undefined, foreign.message);
     if (expected) assert.match(foreign.message ?? "", expected);

@@ -3,7 +3,7 @@
  * tools, coins or a certificate, is left out; of one that failed the chain does not tell what it was.
  */
 import type { Address } from "../market/address.ts";
-import { type Clock, nsToMs } from "../runtime/clock.ts";
+import type { Clock } from "../runtime/clock.ts";
 import type { Log } from "../runtime/log.ts";
 import type { AbciEvent, BlockTx } from "./block.ts";
 import type { Step } from "./chain.ts";
@@ -17,19 +17,20 @@ const working = /^\/akash\.market\.\w+\.(MsgCreateBid|MsgCloseBid|MsgWithdrawLea
 
 export type ForeignTransactions = ReturnType<typeof createForeignTransactions>;
 
+/** `startedNs` is the time of the newest block at our start. */
 export function createForeignTransactions(
   provider: Address,
   isOurs: (hash: string) => boolean,
-  clock: Clock,
+  startedNs: bigint,
+  clock: Pick<Clock, "monotonicMs">,
   log: Log,
 ) {
-  const startedMs = clock.now();
   let last: { readonly message: string; readonly atMs: number } | undefined;
 
   /** What a transaction of our account was, if a provider may have sent it. */
-  function sentAs({ code, events }: BlockTx, blockMs: number): string | undefined {
+  function sentAs({ code, events }: BlockTx, blockNs: bigint): string | undefined {
     // One of our own that failed is forgotten in a crash, after which its block may come once more.
-    if (code !== 0) return blockMs > startedMs && isPaidBy(events, provider) ? "one that failed" : undefined;
+    if (code !== 0) return blockNs > startedNs && isPaidBy(events, provider) ? "one that failed" : undefined;
     for (const event of events) {
       const [, message] = working.exec(attribute(event, "action") ?? "") ?? [];
       if (event.type === "message" && message && attribute(event, "sender") === provider) return message;
@@ -40,7 +41,7 @@ export function createForeignTransactions(
   return {
     onStep({ block }: Pick<Step, "block">): void {
       for (const tx of block?.txs ?? []) {
-        const what = sentAs(tx, nsToMs(block?.timeNs ?? 0n));
+        const what = sentAs(tx, block?.timeNs ?? 0n);
         if (what === undefined || isOurs(tx.hash)) continue;
         log.error("transaction of our key was not sent by this provider", { hash: tx.hash, what });
         const message = `transaction ${tx.hash} of our key (${what}) was not sent by this provider; unless a person sent it, another provider uses the key`;
