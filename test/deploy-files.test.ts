@@ -5,6 +5,11 @@ import { join } from "node:path";
 import { test } from "node:test";
 import { parseAllDocuments } from "yaml";
 import { settingOf } from "../src/config/table.ts";
+import { createVirtualClock } from "../src/runtime/clock.ts";
+import type { Service } from "../src/runtime/lifecycle.ts";
+import { silentLog } from "../src/runtime/log.ts";
+import { createMetrics } from "../src/runtime/metrics.ts";
+import { createProcess } from "../src/runtime/process.ts";
 
 interface Port {
   readonly name?: string;
@@ -18,8 +23,13 @@ interface Manifest {
   readonly spec: {
     readonly ports: readonly Port[];
     readonly ingress: readonly { readonly ports: readonly Port[]; readonly from?: unknown }[];
-    readonly template: { readonly spec: { readonly containers: readonly { readonly ports: readonly Port[] }[] } };
+    readonly template: { readonly spec: { readonly containers: readonly Container[] } };
   };
+}
+
+interface Container {
+  readonly ports: readonly Port[];
+  readonly readinessProbe: { readonly exec: { readonly command: readonly string[] } };
 }
 
 const root = join(import.meta.dirname, "..");
@@ -77,4 +87,25 @@ test('the commands of "Deploy it" make each namespace before the objects in it',
     assert.ok(namespaces.has(namespace), `${kind} ${name} is applied before its namespace ${namespace}`);
     if (kind === "Namespace") namespaces.add(name);
   }
+});
+
+test("the provider's pod is ready while its gateway runs, and not while a service before it waits to start", async () => {
+  const [container] = manifests.find(({ kind }) => kind === "StatefulSet")?.spec.template.spec.containers ?? [];
+  const [, line = ""] = /grep --quiet '\^(.+)\$'/.exec(container?.readinessProbe.exec.command.at(-1) ?? "") ?? [];
+  const [metrics, clock, exclusive] = [createMetrics(), createVirtualClock(), Promise.withResolvers<void>()];
+  const services: Service[] = [
+    { name: "exclusive", start: () => exclusive.promise },
+    { name: "gateway", start: () => undefined },
+  ];
+  const stopping = new AbortController();
+  const running = createProcess({ services, metrics, clock, log: silentLog }).run(stopping.signal);
+  const isReady = async () => {
+    await clock.settle();
+    return (await metrics.text()).split("\n").includes(line);
+  };
+  assert.equal(await isReady(), false);
+  exclusive.resolve();
+  assert.equal(await isReady(), true);
+  stopping.abort();
+  await running;
 });
