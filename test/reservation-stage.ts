@@ -208,7 +208,7 @@ export async function openStage(
   const kube = {
     watch<T>({ kind, project, handle }: WatchOptions<T>) {
       const [objects, told] = kind === kinds.pod ? [world.pods, watchers.pods] : [world.claims, watchers.claims];
-      const tell = (change: Change<unknown>) =>
+      const tell = ({ before: _, ...change }: Change<unknown>) =>
         void handle?.({ ...change, value: project(change.value as KubeObject) });
       told.push(tell);
       for (const [name, value] of objects) tell({ type: "added", name, value });

@@ -140,6 +140,8 @@ export interface Change<T> extends ObjectAt {
   readonly type: "added" | "modified" | "deleted";
   /** As it is now; of a deleted object, the last that was seen. */
   readonly value: T;
+  /** Of a modified object: the value that this one replaces. */
+  readonly before?: T;
 }
 
 export interface WatchCache<T, Index extends string = never> {

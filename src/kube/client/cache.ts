@@ -39,10 +39,10 @@ export function createCache<T>(): Cache<T> {
     const before = entries.get(key);
     if (before && before.uid !== object.uid) yield* gone(before);
     else if (before && before.version === object.version) return;
-    const type = entries.has(key) ? "modified" : "added";
+    const live = entries.get(key);
     entries.set(key, object);
     index.put(object, before);
-    yield change(type, object);
+    yield live ? modified(live, object) : change("added", object);
   }
 
   function* gone(at: ObjectAt): Generator<Change<T>> {
@@ -102,12 +102,16 @@ function* changesBetween<T>(
   for (const [key, now] of after) {
     const was = before.get(key);
     if (!was || was.uid !== now.uid) yield change("added", now);
-    else if (otherPast || was.version !== now.version) yield change("modified", now);
+    else if (otherPast || was.version !== now.version) yield modified(was, now);
   }
 }
 
 function change<T>(type: Change<T>["type"], { namespace, name, value }: CachedObject<T>): Change<T> {
   return { type, namespace, name, value };
+}
+
+function modified<T>({ value: before }: CachedObject<T>, now: CachedObject<T>): Change<T> {
+  return { ...change("modified", now), before };
 }
 
 function keyOf({ namespace, name }: ObjectAt): string {
