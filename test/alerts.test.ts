@@ -16,7 +16,7 @@ import { leaseLabels } from "../src/kube/objects/lease-labels.ts";
 import { amountOf, parseCoin, parseCoins, parseDecCoin } from "../src/market/coin.ts";
 import { formatLeaseId } from "../src/market/ids.ts";
 import { leaseNamespace } from "../src/market/lease-namespace.ts";
-import { measureHostnames } from "../src/operators/hostname/hostname-metrics.ts";
+import { measureHostnames } from "../src/operators/hostname/hostname-service.ts";
 import { measureIp } from "../src/operators/ip/ip-metrics.ts";
 import { sleep } from "../src/runtime/clock.ts";
 import { untilAborted } from "../src/runtime/lifecycle.ts";

@@ -7,8 +7,8 @@ import { type TestContext, test } from "node:test";
 import { type Kind, kinds } from "../src/kube/kinds.ts";
 import type { KubeObject } from "../src/kube/kube.ts";
 import { leaseOfLabels } from "../src/kube/objects/lease-labels.ts";
+import { settleMs } from "../src/operators/hostname/plan.ts";
 import { createCountingBoundary, SimulatedCrash } from "../src/runtime/boundary.ts";
-import { limits } from "../src/runtime/limits.ts";
 import { playCrashes } from "./crash-points.ts";
 import { groupOf, leaseOf } from "./declaration-stage.ts";
 import { controllerKinds, type HostnameStage, openHostnameStage, routeKinds } from "./hostname-stage.ts";
@@ -47,12 +47,12 @@ async function play(t: TestContext, seed: number, crashAt: number): Promise<End>
   ];
   for (const moment of moments) {
     moment();
-    await stage.settled(limits.hostnameSettleMs + 2_000);
+    await stage.settled(settleMs + 2_000);
     if (!boundary.crashed || isSecond) continue;
     await life.stop().catch((thrown: unknown) => assert.ok(thrown instanceof SimulatedCrash));
     life = stage.start(options);
     isSecond = true;
-    await stage.settled(limits.hostnameSettleMs + 2_000);
+    await stage.settled(settleMs + 2_000);
   }
   await stage.settled(10_000);
   await life.stop();

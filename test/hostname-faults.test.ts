@@ -5,10 +5,10 @@ import { type Kind, kinds } from "../src/kube/kinds.ts";
 import type { Kube, KubeObject } from "../src/kube/kube.ts";
 import { providerHostName } from "../src/kube/objects/provider-host.ts";
 import { leaseNamespace } from "../src/market/lease-namespace.ts";
-import { serversTransport } from "../src/operators/hostname/backends/kinds.ts";
+import { serversTransport } from "../src/operators/hostname/backends/backend.ts";
 import { transportAnnotation } from "../src/operators/hostname/backends/traefik.ts";
+import { settleMs } from "../src/operators/hostname/plan.ts";
 import { ProviderError } from "../src/runtime/errors.ts";
-import { limits } from "../src/runtime/limits.ts";
 import { groupOf, hosts, leaseOf, manifestNamespace } from "./declaration-stage.ts";
 import { controllerKinds, type HostnameStage, openHostnameStage, stateText } from "./hostname-stage.ts";
 
@@ -294,7 +294,7 @@ test("a copy that gets the lead in the middle of a move leaves the old route unt
   const leading = new AbortController();
   t.after(() => leading.abort());
   void second.operator.lead(leading.signal).catch(() => undefined);
-  await stage.clock.advance(limits.hostnameSettleMs - 100);
+  await stage.clock.advance(settleMs - 100);
   assert.ok(isServedBy(ann));
   await stage.settled(20_000);
   assert.deepEqual([isServedBy(ann), isServedBy(annToo)], [false, true]);

@@ -1,7 +1,7 @@
 /** What the hostname operator tells over gRPC, on a real port. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { hostnameMethods } from "../src/operators/hostname/serving/grpc-methods.ts";
+import { hostnameMethods } from "../src/operators/hostname/serving.ts";
 import { startOperatorGrpc } from "../src/operators/serving/grpc.ts";
 import {
   operatorHostnameV1ServiceFile,

@@ -4,7 +4,7 @@ import type { TestContext } from "node:test";
 import { test } from "node:test";
 import { type Kind, kinds } from "../src/kube/kinds.ts";
 import type { KubeObject } from "../src/kube/kube.ts";
-import { limits } from "../src/runtime/limits.ts";
+import { settleMs } from "../src/operators/hostname/plan.ts";
 import { manifestNamespace } from "./declaration-stage.ts";
 import { controllerKinds, type HostnameStage, openHostnameStage } from "./hostname-stage.ts";
 import { type RecordedLease, recordedLeases } from "./recorded-leases.ts";
@@ -165,7 +165,7 @@ for (const [word, ingressMode, kind] of [
       stage.declare(moved, after.workload.lease);
       await stage.settled();
       if (kind === kinds.httpRoute) accept(stage);
-      await stage.settled(limits.hostnameSettleMs);
+      await stage.settled(settleMs);
       assert.deepEqual(live(), routes(transfer.after));
       assert.equal(isGone, false);
     });

@@ -6,9 +6,10 @@ import type { Kube, KubeObject } from "../src/kube/kube.ts";
 import { createLeadership } from "../src/kube/leadership.ts";
 import { providerHostName } from "../src/kube/objects/provider-host.ts";
 import { leaseNamespace } from "../src/market/lease-namespace.ts";
-import { middleware, serversTransport } from "../src/operators/hostname/backends/kinds.ts";
+import { middleware, serversTransport } from "../src/operators/hostname/backends/backend.ts";
+import { gapReportedMs } from "../src/operators/hostname/hostname-loop.ts";
+import { settleMs } from "../src/operators/hostname/plan.ts";
 import { ProviderError } from "../src/runtime/errors.ts";
-import { limits } from "../src/runtime/limits.ts";
 import { silentLog } from "../src/runtime/log.ts";
 import { groupOf, hosts, leaseOf, manifestNamespace } from "./declaration-stage.ts";
 import { controllerKinds, type HostnameStage, openHostnameStage, stateText } from "./hostname-stage.ts";
@@ -230,7 +231,7 @@ test("where the controller takes no second route for a name, the old one goes fi
   assert.equal(stateText(operator.states.get(host)), "served healthy: TransferGap");
   assert.deepEqual([operator.counts.transfers, operator.counts.gaps], [1, 1]);
   assert.ok(operator.counts.longestGapMs > 0, "also where the new route does not come at once");
-  await stage.settled(limits.hostnameGapToldMs);
+  await stage.settled(gapReportedMs);
   assert.equal(stateText(operator.states.get(host)), "served healthy");
 });
 
@@ -487,7 +488,7 @@ test("Traefik: sizes and tries are Middlewares, the time-out is the Service's, a
   stage.withdraw(host);
   await stage.settled();
   assert.deepEqual(service()?.metadata.annotations ?? {}, {});
-  await stage.settled(limits.hostnameSettleMs);
+  await stage.settled(settleMs);
   assert.deepEqual(stage.all(), []);
 });
 
@@ -508,7 +509,6 @@ test("Traefik: what is named was there before for as long as it gathers changes,
   await stage.settled(60_000);
   stage.declare(host, annToo);
   await stage.settled(60_000);
-  const settleMs = limits.hostnameSettleMs;
   assert.ok(between("added ServersTransport annToo", "named Service annToo") >= settleMs);
   assert.ok(between("added Ingress annToo", "deleted Ingress ann") >= settleMs);
   assert.ok(between("added Ingress annToo", "deleted Middleware ann") >= settleMs);

@@ -14,7 +14,7 @@ import {
   middleware,
   proxySettingsPolicy,
   serversTransport,
-} from "../src/operators/hostname/backends/kinds.ts";
+} from "../src/operators/hostname/backends/backend.ts";
 import type { HostState } from "../src/operators/hostname/host-states.ts";
 import {
   createHostnameOperator,

@@ -2,13 +2,13 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { kinds } from "../src/kube/kinds.ts";
-import { middleware, serversTransport } from "../src/operators/hostname/backends/kinds.ts";
-import { createHostStates } from "../src/operators/hostname/host-states.ts";
-import { createProbes } from "../src/operators/hostname/probes.ts";
-import { hostnameMethods } from "../src/operators/hostname/serving/grpc-methods.ts";
+import { middleware, serversTransport } from "../src/operators/hostname/backends/backend.ts";
+import { conditionChars, createHostStates } from "../src/operators/hostname/host-states.ts";
+import { createProbes, probeEveryMs, probesOfOwner } from "../src/operators/hostname/probes.ts";
+import { hostnameMethods, messageBytes } from "../src/operators/hostname/serving.ts";
+import { probeMs } from "../src/provider/hostname-process.ts";
 import { createVirtualClock, sleep } from "../src/runtime/clock.ts";
 import { operatorHostnameV1State } from "../src/runtime/grpc/akash-proto.ts";
-import { limits } from "../src/runtime/limits.ts";
 import { silentLog } from "../src/runtime/log.ts";
 import { createSeededRandom } from "../src/runtime/random.ts";
 import { groupOf, leaseOf } from "./declaration-stage.ts";
@@ -69,7 +69,7 @@ test("what a controller says of a route is told as far as it fits", async (t) =>
   await stage.settled();
   const [failed] = operator.states.get(host)?.conditions ?? [];
   assert.equal(failed?.type, "RouteFailed");
-  assert.equal(failed?.message.length, limits.hostnameConditionChars + 1);
+  assert.equal(failed?.message.length, conditionChars + 1);
 });
 
 test("a declaration of a port that there is not keeps no other name from being told", async (t) => {
@@ -119,7 +119,7 @@ test("names with much to tell come in more messages, each of which a client take
   const seen = new Set<string>();
   const over = new AbortController();
   for await (const bytes of stream.answers(new Uint8Array(), { signal: over.signal } as never)) {
-    assert.ok(bytes.length < limits.hostnameStreamBytes + 10_000, `${bytes.length} bytes`);
+    assert.ok(bytes.length < messageBytes + 10_000, `${bytes.length} bytes`);
     const message = operatorHostnameV1State.decode(bytes);
     assert.equal(message.whole, seen.size === 0);
     for (const { hostname } of message.hostnames) seen.add(hostname);
@@ -139,7 +139,7 @@ test("names that hang keep nobody else's from being probed every minute", async 
     async probe(name, signal) {
       if (name === host) return status;
       most = Math.max(most, ++underWay);
-      await sleep(clock, limits.hostnameProbeMs, signal).finally(() => underWay--);
+      await sleep(clock, probeMs, signal).finally(() => underWay--);
       throw new Error("timed out");
     },
   });
@@ -150,10 +150,10 @@ test("names that hang keep nobody else's from being probed every minute", async 
     await clock.advance(0);
     await running;
   });
-  await clock.advance(limits.hostnameProbeEveryMs + limits.hostnameProbeMs + 1);
+  await clock.advance(probeEveryMs + probeMs + 1);
   assert.equal(probes.troubleOf("h0.example.org").length, 1, "what is known is told before the round is over");
   status = 502;
-  await clock.advance(limits.hostnameProbeEveryMs);
+  await clock.advance(probeEveryMs);
   assert.deepEqual(probes.troubleOf(host), [{ type: "ProbeFailed", message: "a probe was answered with status 502" }]);
-  assert.equal(most, limits.hostnameProbesOfOwner);
+  assert.equal(most, probesOfOwner);
 });

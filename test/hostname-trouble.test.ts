@@ -4,7 +4,9 @@ import { test } from "node:test";
 import { type Kind, kinds } from "../src/kube/kinds.ts";
 import type { Kube, KubeObject } from "../src/kube/kube.ts";
 import { leaseNamespace } from "../src/market/lease-namespace.ts";
-import { serversTransport } from "../src/operators/hostname/backends/kinds.ts";
+import { serversTransport } from "../src/operators/hostname/backends/backend.ts";
+import { putBackAnnotation } from "../src/operators/hostname/live-route.ts";
+import { answerMs, forceAgainMs } from "../src/operators/hostname/plan.ts";
 import { ProviderError } from "../src/runtime/errors.ts";
 import { limits } from "../src/runtime/limits.ts";
 import { groupOf, hosts, leaseOf } from "./declaration-stage.ts";
@@ -45,7 +47,7 @@ test("where the controller refuses a moved name's route once the old one is gone
       return kube.delete(kind, at, options);
     },
   });
-  const { operator } = stage.start({ through });
+  const first = stage.start({ through });
   await stage.settled(10_000);
   const [before] = stage.routes();
   isBroken = true;
@@ -57,14 +59,22 @@ test("where the controller refuses a moved name's route once the old one is gone
   isShut = false;
   await stage.settled(60_000);
   assert.deepEqual(stage.routes()[0]?.["spec"], before?.["spec"]);
-  assert.deepEqual(stage.routes()[0]?.metadata.annotations, before?.metadata.annotations);
+  const { [putBackAnnotation]: why = "", ...annotations } = stage.routes()[0]?.metadata.annotations ?? {};
+  assert.deepEqual(annotations, before?.metadata.annotations);
+  assert.match(why, /server_names_hash/);
   assert.deepEqual(namespacesOf(stage.routes()), [leaseNamespace(ann)]);
-  const [failed] = operator.states.get(host)?.conditions ?? [];
-  assert.match(`${failed?.type} ${failed?.message}`, /^RouteFailed .*server_names_hash/);
-  assert.equal(removed, 1, "it is not taken away again for each try");
+  await first.stop();
+  const { operator } = stage.start({ through });
+  await stage.settled(60_000);
+  for (const { states } of [first.operator, operator]) {
+    const [failed] = states.get(host)?.conditions ?? [];
+    assert.match(`${failed?.type} ${failed?.message}`, /^RouteFailed .*server_names_hash/);
+  }
+  assert.equal(removed, 1, "it is not removed again for each try, nor after a restart");
   isBroken = false;
-  await stage.settled(2 * limits.hostnameForceAgainMs);
+  await stage.settled(2 * forceAgainMs);
   assert.deepEqual(namespacesOf(stage.routes()), [leaseNamespace(annToo)]);
+  assert.equal(stage.routes()[0]?.metadata.annotations?.[putBackAnnotation], undefined);
 });
 
 test("a name whose declaration cannot be asked for in a move is told as it is now", async (t) => {
@@ -175,7 +185,7 @@ test("a route of the Gateway API that no controller says a word of is not accept
   const { operator } = stage.start({ ingressMode: "gateway-api" });
   await stage.settled(10_000);
   assert.equal(stateText(operator.states.get(host)), "served unknown");
-  await stage.settled(limits.hostnameAnswerMs);
+  await stage.settled(answerMs);
   assert.equal(stateText(operator.states.get(host)), "served unhealthy: RouteNotAccepted");
   assert.equal(operator.states.get(host)?.conditions[0]?.message, "no controller has answered");
 });

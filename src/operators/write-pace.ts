@@ -1,9 +1,11 @@
 /**
- * How often one object is written. Two who both want it their way would otherwise write as fast as the server lets them;
- * what is written so often within so short a time is left for a while, and somebody is told.
+ * How often and how recently an object was written. Two programs that both want it their way would write it as fast as the
+ * server lets them: what is written too often within a short time is left for a while, and a condition says so.
  */
 import type { Clock } from "../runtime/clock.ts";
 import { limits } from "../runtime/limits.ts";
+
+export type WritePace = ReturnType<typeof createWritePace>;
 
 export function createWritePace(clock: Pick<Clock, "monotonicMs">) {
   /** When each object was written of late, the one written last at the end. */
@@ -34,6 +36,10 @@ export function createWritePace(clock: Pick<Clock, "monotonicMs">) {
       const [oldest = 0, ...others] = recent(object).slice(-limits.contestedWrites);
       const isContested = others.length + 1 >= limits.contestedWrites;
       return isContested ? oldest + limits.contestedWithinMs - clock.monotonicMs() : 0;
+    },
+    /** Until it was not written for so long, a minute at most; 0 when it was not. */
+    unsettledMs(object: string, forMs: number, sinceMs = Number.NEGATIVE_INFINITY): number {
+      return Math.max(0, (recent(object).at(-1) ?? sinceMs) + forMs - clock.monotonicMs());
     },
     /** Objects of which something is kept. */
     get size(): number {

@@ -3,10 +3,13 @@ import { Resolver } from "node:dns/promises";
 import { request } from "node:http";
 import { createHostnameService, type HostnameServiceOptions } from "../operators/hostname/hostname-service.ts";
 import type { Probe } from "../operators/hostname/probes.ts";
-import { limits } from "../runtime/limits.ts";
+import { proofMs } from "../operators/hostname/proofs.ts";
 import type { Process } from "../runtime/process.ts";
 import { createOperatorProcess, leaseOfOperator, type OperatorProcessOptions } from "./operator-process.ts";
 import { ownPod, settlePorts } from "./own-pod.ts";
+
+/** How long a workload may take to answer a probe. */
+export const probeMs = 10_000;
 
 type OwnOptions = Omit<
   HostnameServiceOptions,
@@ -22,7 +25,7 @@ interface HostnameProcessOptions extends OperatorProcessOptions, OwnOptions {
 
 export function createHostnameProcess(options: HostnameProcessOptions): Process {
   const { asksForProof, probeAt } = options;
-  const resolver = new Resolver({ timeout: limits.hostnameProofMs, tries: 1 });
+  const resolver = new Resolver({ timeout: proofMs, tries: 1 });
   return createOperatorProcess("hostname", options, (ground) =>
     createHostnameService(
       async (kube, scope) => ({
@@ -41,7 +44,7 @@ export function createHostnameProcess(options: HostnameProcessOptions): Process 
 export function probeThrough({ host, port }: { readonly host: string; readonly port: number }): Probe {
   return (name, signal) =>
     new Promise((resolve, reject) => {
-      const within = AbortSignal.any([signal, AbortSignal.timeout(limits.hostnameProbeMs)]);
+      const within = AbortSignal.any([signal, AbortSignal.timeout(probeMs)]);
       const asked = request(
         { host, port, path: "/", headers: { host: name }, agent: false, signal: within },
         (answer) => {

@@ -593,50 +593,9 @@ export const limits = {
   contestedWrites: 10,
   contestedWithinMs: minute,
 
-  // Hostname operator
-  /** Routes written at once: a cluster that starts with thousands has them in a minute, and the API server others to serve. */
-  hostnameWrites: 32,
-  /**
-   * A host name that is moved to another lease leads to the one before for this long at most while the new one has no
-   * workload that answers: longer than images take, and its owner has asked for it after all.
-   */
-  hostnameTransferMs: 5 * minute,
+  // Hostname operator and the provider's feed of it
   /** Twice this long host names are told as they were last seen, though the cluster is seen no more: longer than a new connection takes. */
   hostnameSightMs: 15 * second,
-  /**
-   * What was written for a host name is in force at its controller after this long: Traefik gathers changes for two seconds,
-   * those of Ingresses, of routes and of its own kinds each apart.
-   */
-  hostnameSettleMs: 5 * second,
-  /** That nothing led to a name for a moment is told this long: who asks why it failed asks soon. */
-  hostnameGapToldMs: hour,
-  /**
-   * A route that had to go for a new one, and was put back since the controller refused that too, is left alone this long:
-   * each try is a moment without a route, and what was refused seldom changes by itself.
-   */
-  hostnameForceAgainMs: 10 * minute,
-  /** A controller of the Gateway API has said something of a route by then; they take seconds. */
-  hostnameAnswerMs: minute,
-  /** A proof of ownership in the DNS is looked for this often: who has just written it there waits for it. */
-  hostnameProofEveryMs: minute,
-  /** How long a name server may take. */
-  hostnameProofMs: 5 * second,
-  /** Owners whose proofs are looked for at once: one whose name servers are dead has one of them. */
-  hostnameProofs: 32,
-  /** Host names in one message of a stream: a client takes four megabytes at once, and each is a few hundred bytes. */
-  hostnameStreamSlice: 1_000,
-  /** Of those with much to tell there are fewer in a message: a quarter of the four megabytes. */
-  hostnameStreamBytes: 1_048_576,
-  /** Of a condition's message: tenants and controllers have a say in some, and all of them are streamed and kept. */
-  hostnameConditionChars: 500,
-  /** Each host name is probed this often, one after the other, where probes are on. */
-  hostnameProbeEveryMs: minute,
-  /** Probes under way at once: a round of thousands takes seconds, and the controller does not notice. */
-  hostnameProbesAtOnce: 16,
-  /** Of these, of names of one owner: one whose names all hang holds up himself. */
-  hostnameProbesOfOwner: 2,
-  /** How long a workload may take to answer a probe. */
-  hostnameProbeMs: 10 * second,
 
   // Inventory operator
   /** Hardware changes with a reboot or a screwdriver, but a card can fall off the bus at any moment. */

@@ -12,7 +12,7 @@ import type { Kube } from "../../src/kube/kube.ts";
 import { providerHost, providerHostName } from "../../src/kube/objects/provider-host.ts";
 import type { LeaseId } from "../../src/market/ids.ts";
 import { leaseNamespace } from "../../src/market/lease-namespace.ts";
-import { middleware, serversTransport } from "../../src/operators/hostname/backends/kinds.ts";
+import { middleware, serversTransport } from "../../src/operators/hostname/backends/backend.ts";
 import {
   createHostnameOperator,
   type HostnameOperator,

@@ -1,8 +1,10 @@
-/** What a host name is to lead to, and how: taken from the manifest of its lease. */
+/** What is declared of a host name: which Service it leads to (ProviderHost), and how requests are treated (Manifest). */
 import type { KubeObject } from "../../kube/kube.ts";
+import { providerHostName, readProviderHost } from "../../kube/objects/provider-host.ts";
 import { readManifestResource } from "../../kube/objects/read-manifest-resource.ts";
 import { goQuote } from "../../market/go-json.ts";
-import { formatLeaseId } from "../../market/ids.ts";
+import { formatLeaseId, type LeaseId } from "../../market/ids.ts";
+import { leaseNamespace } from "../../market/lease-namespace.ts";
 import {
   type HttpOptions,
   mostBodyBytes,
@@ -10,45 +12,78 @@ import {
   mostTimeoutMs,
   nextCaseWords,
 } from "../../market/manifest.ts";
-import { type Condition, condition } from "./condition.ts";
-import type { DeclaredRoute } from "./declared-host.ts";
+import { parseTime } from "../../runtime/clock.ts";
+import { type Condition, condition } from "./host-states.ts";
 
-/** How requests are to be treated, in the network's terms. */
-export interface RouteOptions {
-  readonly maxBodyBytes: number;
-  readonly readTimeoutMs: number;
-  readonly sendTimeoutMs: number;
-  /** How many workloads are tried for one request, and for how long; 0 for as long as it takes. */
-  readonly nextTries: number;
-  readonly nextTimeoutMs: number;
-  /** After what another one is tried: "error", "timeout", "502"; "off" for after nothing. */
-  readonly nextCases: readonly string[];
-  /** Of the buffer for the headers of an answer, where the tenant asked for one. */
-  readonly proxyBufferBytes: number | undefined;
+/** What is kept of a ProviderHost. */
+export interface DeclaredHost {
+  /** The host name; of an object that declares none that is its own, the name of the object. */
+  readonly key: string;
+  readonly name: string;
+  readonly createdAtMs: number;
+  /** Its spec was changed after it was made, so its lease may be another one. */
+  readonly isChanged: boolean;
+  /** Undefined where the spec is invalid. */
+  readonly says: DeclaredRoute | undefined;
 }
+
+export interface DeclaredRoute {
+  readonly host: string;
+  readonly lease: LeaseId;
+  /** Of the lease's workload. */
+  readonly namespace: string;
+  readonly service: string;
+  readonly externalPort: number;
+}
+
+export function projectHost(object: KubeObject): DeclaredHost {
+  const { name, creationTimestamp = "", generation = 1 } = object.metadata;
+  const read = readProviderHost(object);
+  // The name of the object follows from the host: any other object that claims the same host is invalid.
+  const isOwn = read !== undefined && providerHostName(read.host) === name;
+  return {
+    key: isOwn ? read.host : name,
+    name,
+    createdAtMs: parseTime(creationTimestamp) || 0,
+    isChanged: generation > 1,
+    says: isOwn && isPort(read.externalPort) ? { ...read, namespace: leaseNamespace(read.lease) } : undefined,
+  };
+}
+
+/** The gRPC messages that carry all names cannot encode any other number. */
+function isPort(port: number): boolean {
+  return Number.isInteger(port) && port >= 0 && port <= 65_535;
+}
+
+/** The key by which the host names of a Service are found. */
+export function serviceKey({ namespace, service }: Pick<DeclaredRoute, "namespace" | "service">): string {
+  return `${namespace}/${service}`;
+}
+
+/** How requests are treated: bytes and milliseconds, and 0 as the time for further tries for no limit. */
+export type RouteOptions = HttpOptions & { readonly nextCases: readonly string[] };
 
 export interface Directive extends DeclaredRoute {
   readonly options: RouteOptions;
-  /** What was asked for that no controller is told. */
+  /** What was requested and no controller is configured with. */
   readonly unheeded: readonly Condition[];
-  /** The longest that any port of the same service may take: where a controller has one time-out for a whole Service. */
+  /** The longest of all ports of the service, for controllers that have one time-out per Service. */
   readonly longestReadMs: number;
 }
 
-/** What holds where a manifest says nothing. */
+/** Where a manifest sets nothing. */
 export const defaultOptions: RouteOptions = {
-  maxBodyBytes: 1_048_576,
-  readTimeoutMs: 60_000,
-  sendTimeoutMs: 60_000,
+  maxBodySize: 1_048_576,
+  readTimeout: 60_000,
+  sendTimeout: 60_000,
   nextTries: 3,
-  nextTimeoutMs: 60_000,
+  nextTimeout: 60_000,
   nextCases: ["error", "timeout"],
-  proxyBufferBytes: undefined,
 };
 
 /** What is kept of a manifest: the ports that are open to the world. */
 export interface WatchedManifest {
-  /** Of its lease; undefined where it does not say. */
+  /** Of its lease; undefined where the manifest cannot be read. */
   readonly provider: string | undefined;
   readonly services: readonly { readonly name: string; readonly exposes: readonly GlobalExpose[] }[];
 }
@@ -76,38 +111,41 @@ export function projectManifest(object: KubeObject): WatchedManifest {
   };
 }
 
-/** The most of each that a controller is told. An SDL may ask for any number of tries; each of them is a request more. */
+/** The most that a controller is configured with. Each try is one more request. */
 const mostOf = {
-  proxyBufferBytes: ["proxy_buffer_size", mostProxyBufferBytes],
-  maxBodyBytes: ["max_body_size", mostBodyBytes],
-  readTimeoutMs: ["read_timeout", mostTimeoutMs],
-  sendTimeoutMs: ["send_timeout", mostTimeoutMs],
-  nextTries: ["next_tries", 10],
+  proxyBufferSize: mostProxyBufferBytes,
+  maxBodySize: mostBodyBytes,
+  readTimeout: mostTimeoutMs,
+  sendTimeout: mostTimeoutMs,
+  nextTries: 10,
 } as const;
 
+/** "max_body_size", as tenants write it. */
+export function wordOf(option: keyof RouteOptions): string {
+  return option.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+}
+
 /**
- * A manifest is the tenant's own, and these become parts of the configuration that all tenants share: a word that NGINX does
- * not know breaks it, one with a semicolon extends it, a buffer of gigabytes for every connection fills the controller, and
- * tries without end keep it busy.
+ * Tenants write manifests, and these values become part of a configuration that all tenants share: a word that NGINX does
+ * not know breaks it, one with a semicolon extends it, a buffer of gigabytes per connection exhausts the controller's memory.
  */
 function heeded(given: RouteOptions): Pick<Directive, "options" | "unheeded"> {
-  // A manifest has room for tens of thousands of the same.
+  // A manifest may repeat one tens of thousands of times.
   const nextCases = [...new Set(given.nextCases)];
+  const unheeded: string[] = [];
   const odd = nextCases.find((word) => !nextCaseWords.includes(word));
-  const unheeded =
-    odd === undefined ? [] : [`next_cases ${goQuote(odd.slice(0, 40))}: it is none of ${nextCaseWords.join(", ")}`];
+  if (odd !== undefined)
+    unheeded.push(`next_cases ${goQuote(odd.slice(0, 40))}: it is none of ${nextCaseWords.join(", ")}`);
   const bounds: { -readonly [Option in keyof typeof mostOf]?: number } = {};
-  for (const [option, [word, most]] of Object.entries(mostOf) as [keyof typeof mostOf, readonly [string, number]][]) {
-    const asked = given[option] ?? 0;
-    if (asked <= most) continue;
+  for (const [option, most] of Object.entries(mostOf) as [keyof typeof mostOf, number][]) {
+    const [word, requested] = [wordOf(option), given[option] ?? 0];
+    // NGINX reads 0 tries as no limit.
+    const isEndless = option === "nextTries" && requested === 0;
+    if (requested <= most && !isEndless) continue;
     bounds[option] = most;
-    unheeded.push(`${word} ${asked}: ${most} is the most`);
-  }
-  // To NGINX that is no limit.
-  if (given.nextTries === 0) {
-    const [word, most] = mostOf.nextTries;
-    bounds.nextTries = most;
-    unheeded.push(`${word} 0: it has no end, and ${most} is the most`);
+    unheeded.push(
+      isEndless ? `${word} 0: it has no end, and ${most} is the most` : `${word} ${requested}: ${most} is the most`,
+    );
   }
   return {
     options: { ...given, nextCases: nextCases.filter((word) => nextCaseWords.includes(word)), ...bounds },
@@ -115,45 +153,29 @@ function heeded(given: RouteOptions): Pick<Directive, "options" | "unheeded"> {
   };
 }
 
-/** As the network does: where no size is given, nothing is. */
-function optionsOf(given: HttpOptions): RouteOptions {
-  if (given.maxBodySize === 0) return { ...defaultOptions, proxyBufferBytes: given.proxyBufferSize };
-  return {
-    maxBodyBytes: given.maxBodySize,
-    readTimeoutMs: given.readTimeout,
-    sendTimeoutMs: given.sendTimeout,
-    nextTries: given.nextTries,
-    nextTimeoutMs: given.nextTimeout,
-    nextCases: given.nextCases ?? [],
-    proxyBufferBytes: given.proxyBufferSize,
-  };
+/** The network's operator reads no other option where the size is 0. */
+function optionsOf({ nextCases = [], ...given }: HttpOptions): RouteOptions {
+  const { proxyBufferSize } = given;
+  if (given.maxBodySize !== 0) return { ...given, nextCases };
+  return proxyBufferSize === undefined ? defaultOptions : { ...defaultOptions, proxyBufferSize };
 }
 
-/** What the manifest says of it, or what is missing. */
-export function directiveOf(route: DeclaredRoute, manifest: WatchedManifest | undefined): Directive | Missing {
+/** A condition where the manifest does not declare it. */
+export function directiveOf(route: DeclaredRoute, manifest: WatchedManifest | undefined): Directive | Condition {
   const { lease, service: name, externalPort } = route;
-  if (!manifest) return missing("ManifestMissing", `manifest for ${formatLeaseId(lease)}`);
+  const inManifest = `manifest for ${formatLeaseId(lease)}`;
+  if (!manifest) return condition("ManifestMissing", `resource not found: ${inManifest}`);
   const service = manifest.services.find((each) => each.name === name);
-  if (!service) return missing("ServiceMissing", `service ${name} in the manifest for ${formatLeaseId(lease)}`);
-  const expose = service.exposes.find((each) => each.externalPort === externalPort);
-  if (!expose)
-    return missing(
-      "ServiceMissing",
-      `port ${externalPort} of service ${name} in the manifest for ${formatLeaseId(lease)}`,
-    );
-  const longestReadMs = Math.max(...service.exposes.map(({ options }) => options.readTimeoutMs));
+  const expose = service?.exposes.find((each) => each.externalPort === externalPort);
+  if (!service || !expose) {
+    const what = `${service ? `port ${externalPort} of ` : ""}service ${name}`;
+    return condition("ServiceMissing", `resource not found: ${what} in the ${inManifest}`);
+  }
+  const longestReadMs = Math.max(...service.exposes.map(({ options }) => options.readTimeout));
   const { options, unheeded } = expose;
   return { ...route, options, unheeded, longestReadMs };
 }
 
-interface Missing {
-  readonly missing: Condition;
-}
-
-export function isMissing(found: Directive | Missing): found is Missing {
-  return "missing" in found;
-}
-
-function missing(type: "ManifestMissing" | "ServiceMissing", what: string): Missing {
-  return { missing: condition(type, `resource not found: ${what}`) };
+export function isDirective(found: Directive | Condition): found is Directive {
+  return "options" in found;
 }

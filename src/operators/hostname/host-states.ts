@@ -1,25 +1,75 @@
-/** How every host name stands: what REST, gRPC and metrics tell, and what the provider reads for a lease's status. */
+/** The status of every host name: REST, gRPC and metrics show it, and the provider reads it for the status of a lease. */
+import { isDeepStrictEqual } from "node:util";
 import type { LeaseId } from "../../market/ids.ts";
-import { type Condition, condition } from "./condition.ts";
-import type { Endpoints } from "./watched-cluster.ts";
+
+/** Something about one host name that its tenant or the operator of the cluster should know. */
+export interface Condition {
+  readonly type: ConditionType;
+  readonly message: string;
+}
+
+export const conditionTypes = [
+  // Rejected: the name gets no route.
+  "HostnameInvalid",
+  "HostnameBlocked",
+  "HostnameInUse",
+  "OwnerChanged",
+  "ProofMissing",
+  // Not served, or not known to be.
+  "ClusterUnknown",
+  "ManifestMissing",
+  "ServiceMissing",
+  "KindMissing",
+  "ClassMissing",
+  "RouteMissing",
+  "RouteFailed",
+  "RouteNotAccepted",
+  "RouteContested",
+  "EndpointsMissing",
+  "TransferPending",
+  // Served, but not exactly as requested.
+  "OptionNotHonoured",
+  "TransferGap",
+  "OldRouteKept",
+  "ProbeFailed",
+] as const;
+
+export type ConditionType = (typeof conditionTypes)[number];
+
+/** Of a message: tenants and controllers write parts of some, and all of them are streamed and kept. */
+export const conditionChars = 500;
+
+export function condition(type: ConditionType, message: string): Condition {
+  return { type, message: message.length > conditionChars ? `${message.slice(0, conditionChars)}…` : message };
+}
+
+/** How many workloads a Service leads to. */
+export interface Endpoints {
+  readonly ready: number;
+  readonly total: number;
+}
 
 export interface HostState {
   readonly host: string;
-  /** Undefined where its object does not say. */
+  /** Undefined where its ProviderHost names none. */
   readonly lease: LeaseId | undefined;
   readonly namespace: string;
   readonly service: string;
   readonly externalPort: number;
-  /** Served: a route leads to it. Waiting: something else comes first. Refused: it is not to be. */
+  /** Served: it has a route. Waiting: something else has to come first. Refused: it may not have one. */
   readonly state: "served" | "waiting" | "refused";
   readonly health: "healthy" | "unhealthy" | "unknown";
-  /** What the controller says of its route; "none" where there is no route. */
+  /** What the controller reports of its route; "none" without a route. */
   readonly route: "accepted" | "refused" | "unknown" | "none";
   readonly endpoints: Endpoints | undefined;
   readonly conditions: readonly Condition[];
-  /** When the last of all that changed, but for its endpoints. */
+  /** When no route led to it of late, in a move that could not be made otherwise. */
+  readonly gap?: { readonly gapMs: number; readonly endedAtMs: number } | undefined;
+  /** When anything but the number of endpoints last changed. */
   readonly changedAtMs: number;
 }
+
+export type NewHostState = Omit<HostState, "changedAtMs">;
 
 export type HostStates = ReturnType<typeof createHostStates>;
 
@@ -27,17 +77,17 @@ export function createHostStates() {
   const states = new Map<string, HostState>();
   const listeners = new Set<(host: string) => void>();
 
-  function tell(host: string): void {
+  function publish(host: string): void {
     for (const listener of listeners) listener(host);
   }
 
-  /** What is as it was is no news. */
-  function note(state: Omit<HostState, "changedAtMs">, nowMs: number): void {
+  /** An unchanged state is not published. */
+  function note(state: NewHostState, nowMs: number): void {
     const before = states.get(state.host);
     if (before && isSame(before, state)) return;
     const isOnlyCounted = before && isSame({ ...before, endpoints: state.endpoints }, state);
     states.set(state.host, { ...state, changedAtMs: isOnlyCounted ? before.changedAtMs : nowMs });
-    tell(state.host);
+    publish(state.host);
   }
 
   return {
@@ -47,7 +97,7 @@ export function createHostStates() {
       return states.size;
     },
     note,
-    /** The cluster is not seen any more: what is known of each name is what was. */
+    /** The cluster cannot be read any more: what is known of each name may be out of date. */
     doubt(why: string, nowMs: number): void {
       for (const state of [...states.values()]) {
         const others = state.conditions.filter(({ type }) => type !== "ClusterUnknown");
@@ -56,9 +106,9 @@ export function createHostStates() {
       }
     },
     forget(host: string): void {
-      if (states.delete(host)) tell(host);
+      if (states.delete(host)) publish(host);
     },
-    /** Told of every name whose state is another one, or that is gone. */
+    /** Called for every name whose state changed or that is gone. The result unsubscribes. */
     onChange(listener: (host: string) => void): () => void {
       listeners.add(listener);
       return () => listeners.delete(listener);
@@ -66,19 +116,6 @@ export function createHostStates() {
   };
 }
 
-function isSame(a: Omit<HostState, "changedAtMs">, b: Omit<HostState, "changedAtMs">): boolean {
-  return (
-    a.state === b.state &&
-    a.health === b.health &&
-    a.route === b.route &&
-    a.namespace === b.namespace &&
-    a.service === b.service &&
-    a.externalPort === b.externalPort &&
-    a.endpoints?.ready === b.endpoints?.ready &&
-    a.endpoints?.total === b.endpoints?.total &&
-    a.conditions.length === b.conditions.length &&
-    a.conditions.every(
-      ({ type, message }, at) => b.conditions[at]?.type === type && b.conditions[at]?.message === message,
-    )
-  );
+function isSame(a: NewHostState, b: NewHostState): boolean {
+  return isDeepStrictEqual({ ...a, changedAtMs: 0 }, { ...b, changedAtMs: 0 });
 }

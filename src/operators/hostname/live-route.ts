@@ -1,4 +1,4 @@
-/** What there is of a host name in the cluster: a route, or something that a route refers to. */
+/** What the cluster has for a host name: a route, or an object that a route refers to. */
 import { adoptedFields, networksEntry, networksProvider } from "../../kube/adopted-fields.ts";
 import { fieldsOf, listOf, recordsOf, textOf } from "../../kube/json-fields.ts";
 import { apiVersionOf, type Kind, kinds } from "../../kube/kinds.ts";
@@ -8,8 +8,8 @@ import { type OwnedFields, ownedFields } from "../../kube/owned-fields.ts";
 import type { LeaseId } from "../../market/ids.ts";
 import { leaseNamespace } from "../../market/lease-namespace.ts";
 import { parseTime } from "../../runtime/clock.ts";
-import { hostnameAnnotation } from "./backends/backend.ts";
-import { serviceKey } from "./declared-host.ts";
+import { hostnameAnnotation, serversTransport, serviceAnnotation } from "./backends/backend.ts";
+import { serviceKey } from "./directive.ts";
 
 export interface LiveRoute {
   readonly kind: Kind;
@@ -17,23 +17,28 @@ export interface LiveRoute {
   readonly name: string;
   readonly uid: string;
   readonly createdAtMs: number;
-  /** Which host name it is for; of a route that names none any more, its own name, which is that of most hosts. */
+  /** The host name that it is for; of a route without one its own name, which is that of most hosts. */
   readonly host: string | undefined;
-  /** The Service that an Ingress leads to, as in `serviceKey`. */
+  /** The Service that an Ingress leads to, or that a ServersTransport is for, as in `serviceKey`. */
   readonly service: string | undefined;
-  /** Whose it is; undefined where it is not ours: no label of a lease, or not in the namespace of that lease. */
+  /** Undefined where it is not ours: no label of a lease, or not in the namespace of that lease. */
   readonly lease: LeaseId | undefined;
   readonly owned: OwnedFields;
-  /** What we would own once the fields of the network's operator are ours; undefined where it owns none. */
+  /** What we would own after adopting the fields of the network's operator; undefined where it owns none. */
   readonly ownedFromBefore: OwnedFields | undefined;
   readonly isDeleting: boolean;
+  /** Why the route that was to replace it was rejected, when it was created again. */
+  readonly putBackFor: string | undefined;
   readonly acceptance: Acceptance;
 }
 
-/** What its controller says of it. Many controllers say nothing of an Ingress. */
+/** One of a lease of this provider. */
+export type OwnRoute = LiveRoute & { readonly lease: LeaseId };
+
+/** What its controller reports. Many controllers report nothing of an Ingress. */
 interface Acceptance {
   readonly state: "accepted" | "refused" | "unknown";
-  /** Nobody has said anything of it, who has to. */
+  /** A controller that has to report something has not. */
   readonly isSilent?: boolean;
   readonly message?: string;
 }
@@ -43,6 +48,9 @@ export interface ParentGateway {
   readonly gatewayNamespace: string;
 }
 
+/** On a route that was removed for another one and created again, since the controller rejected that one: its reason. */
+export const putBackAnnotation = "akash.network/replacement-rejected";
+
 export function projectRoute(kind: Kind, object: KubeObject, fieldManager: string, gateway: ParentGateway): LiveRoute {
   const { metadata } = object;
   const { name, namespace = "", uid = "", creationTimestamp = "", deletionTimestamp } = metadata;
@@ -51,21 +59,22 @@ export function projectRoute(kind: Kind, object: KubeObject, fieldManager: strin
     ...{ kind, name, namespace, uid },
     createdAtMs: parseTime(creationTimestamp) || 0,
     host: hostOf(kind, object),
-    service: kind === kinds.ingress ? serviceOf(object) : undefined,
+    service: serviceOf(kind, object),
     lease: leaseOf(object, fieldManager),
     owned: ownedFields(object, fieldManager),
-    ownedFromBefore: isFromBefore ? ownedOnceTaken(kind, object, fieldManager) : undefined,
+    ownedFromBefore: isFromBefore ? ownedOnceAdopted(kind, object, fieldManager) : undefined,
     isDeleting: deletionTimestamp !== undefined,
+    putBackFor: metadata.annotations?.[putBackAnnotation],
     acceptance: acceptanceOf(kind, object, gateway),
   };
 }
 
-/** Whether it leads somewhere itself, rather than being something that a route refers to. */
+/** Whether it is a route, rather than an object that a route refers to. */
 export function isRoute({ kind }: LiveRoute): boolean {
   return kind === kinds.ingress || kind === kinds.httpRoute;
 }
 
-/** Labels alone may have been copied; where it is and who wrote it must fit too. */
+/** Labels alone can be copied: the namespace and the manager of its fields have to fit too. */
 function leaseOf({ metadata }: KubeObject, fieldManager: string): LeaseId | undefined {
   const lease = leaseOfLabels(metadata.labels);
   const managers = (metadata.managedFields ?? []).map(({ manager }) => manager);
@@ -73,37 +82,39 @@ function leaseOf({ metadata }: KubeObject, fieldManager: string): LeaseId | unde
   return lease && isOurs && leaseNamespace(lease) === metadata.namespace ? lease : undefined;
 }
 
-/** Then it can be held against what we want without a write, which some controllers would reload for. */
-function ownedOnceTaken(kind: Kind, object: KubeObject, fieldManager: string): OwnedFields {
+/** Compared with what is wanted before any write, as some controllers reload for one. */
+function ownedOnceAdopted(kind: Kind, object: KubeObject, fieldManager: string): OwnedFields {
   const managedFields = adoptedFields(object.metadata, fieldManager, apiVersionOf(kind)) ?? [];
   return ownedFields({ ...object, metadata: { ...object.metadata, managedFields } }, fieldManager);
 }
 
 function hostOf(kind: Kind, object: KubeObject): string | undefined {
   const spec = fieldsOf(object["spec"]);
-  const { name } = object.metadata;
+  const { name, annotations } = object.metadata;
   if (kind === kinds.ingress) return textOf(recordsOf(spec["rules"])[0]?.["host"]) ?? name;
   if (kind === kinds.httpRoute) return textOf(listOf(spec["hostnames"])[0]) ?? name;
-  return object.metadata.annotations?.[hostnameAnnotation];
+  return annotations?.[hostnameAnnotation];
 }
 
-function serviceOf(object: KubeObject): string | undefined {
-  const rule = recordsOf(fieldsOf(object["spec"])["rules"])[0] ?? {};
-  const path = recordsOf(fieldsOf(rule["http"])["paths"])[0] ?? {};
-  const name = textOf(fieldsOf(fieldsOf(path["backend"])["service"])["name"]);
-  return name && serviceKey(object.metadata.namespace ?? "", name);
+function serviceOf(kind: Kind, { metadata, ...object }: KubeObject): string | undefined {
+  const path = recordsOf(fieldsOf(recordsOf(fieldsOf(object["spec"])["rules"])[0]?.["http"])["paths"])[0];
+  const led = kind === kinds.ingress ? textOf(fieldsOf(fieldsOf(path?.["backend"])["service"])["name"]) : undefined;
+  const service = kind === serversTransport ? metadata.annotations?.[serviceAnnotation] : led;
+  return service && serviceKey({ namespace: metadata.namespace ?? "", service });
 }
 
 function acceptanceOf(kind: Kind, object: KubeObject, gateway: ParentGateway): Acceptance {
   const status = fieldsOf(object["status"]);
-  if (kind === kinds.ingress) {
-    const addresses = listOf(fieldsOf(status["loadBalancer"])["ingress"]);
-    return { state: addresses.length > 0 ? "accepted" : "unknown" };
-  }
-  return kind === kinds.httpRoute ? acceptedBy(status, object.metadata.generation ?? 0, gateway) : { state: "unknown" };
+  if (kind === kinds.httpRoute) return acceptedBy(status, object.metadata.generation ?? 0, gateway);
+  const addresses = listOf(fieldsOf(status["loadBalancer"])["ingress"]);
+  return { state: kind === kinds.ingress && addresses.length > 0 ? "accepted" : "unknown" };
 }
 
-function acceptedBy(status: Fields, generation: number, { gatewayName, gatewayNamespace }: ParentGateway): Acceptance {
+function acceptedBy(
+  status: Readonly<Record<string, unknown>>,
+  generation: number,
+  { gatewayName, gatewayNamespace }: ParentGateway,
+): Acceptance {
   const parent = recordsOf(status["parents"]).find((each) => {
     const { name, namespace } = fieldsOf(each["parentRef"]);
     return name === gatewayName && namespace === gatewayNamespace;
@@ -113,9 +124,7 @@ function acceptedBy(status: Fields, generation: number, { gatewayName, gatewayNa
   const bad = ["Accepted", "ResolvedRefs"].map(about).find((each) => each?.["status"] === "False");
   if (bad) return { state: "refused", message: textOf(bad["message"]) || textOf(bad["reason"]) || "" };
   const accepted = about("Accepted");
-  const isOfNow = Number(accepted?.["observedGeneration"] ?? generation) >= generation;
-  if (accepted?.["status"] === "True" && isOfNow) return { state: "accepted" };
+  const isCurrent = Number(accepted?.["observedGeneration"] ?? generation) >= generation;
+  if (accepted?.["status"] === "True" && isCurrent) return { state: "accepted" };
   return { state: "unknown", isSilent: conditions.length === 0 };
 }
-
-type Fields = Readonly<Record<string, unknown>>;

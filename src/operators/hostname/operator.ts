@@ -1,6 +1,6 @@
 /**
- * The hostname operator: turns the host names that the provider declares into routes of whichever ingress controller runs in
- * the cluster, and tells how each of them is doing.
+ * The hostname operator: turns the host names that the provider declares into routes of the cluster's ingress controller, and
+ * reports how each of them is doing.
  */
 import type { HostRules } from "../../market/host-rules.ts";
 import { sleep } from "../../runtime/clock.ts";
@@ -9,91 +9,59 @@ import { limits } from "../../runtime/limits.ts";
 import { createQueue } from "../../runtime/queue.ts";
 import type { OperatorGround } from "../ground.ts";
 import { createIgnoreList, type IgnoreListOptions } from "../ignore-list.ts";
+import { createWritePace } from "../write-pace.ts";
 import { createGatewayBackend, type GatewayOptions } from "./backends/gateway-api.ts";
 import { createNginxBackend } from "./backends/ingress-nginx.ts";
 import { createTraefikBackend } from "./backends/traefik.ts";
 import { createHostStates } from "./host-states.ts";
-import { createHostnameLoop } from "./hostname-loop.ts";
+import { HostnameLoop } from "./hostname-loop.ts";
 import { createProbes, type Probe } from "./probes.ts";
 import { createProofs, type ResolveTxt } from "./proofs.ts";
-import { createTransportLoop } from "./service-transports.ts";
-import { watchCluster } from "./watched-cluster.ts";
+import { RouteWrites } from "./route-writes.ts";
+import { TransportLoop } from "./service-transports.ts";
+import { HostnameView } from "./view.ts";
+
+/** Routes written at once: a cluster that starts with thousands has them in a minute, and the API server has other clients. */
+const writesAtOnce = 32;
 
 export interface HostnameOperatorOptions extends HostRules, GatewayOptions {
   readonly manifestNamespace: string;
   readonly ingressMode: "ingress" | "gateway-api";
   readonly ingressProvider: "nginx" | "traefik";
   readonly ingressClass: string;
-  /** Whether routes of the other mode, from before, are taken away. */
+  /** Whether routes of the other mode, from before, are removed. */
   readonly removesOldKind: boolean;
   readonly retryDelayMs: number;
   readonly pruneIntervalMs: number;
   readonly ignoreList: IgnoreListOptions;
-  /** How the DNS is asked, where owners have to prove that a domain is theirs. */
+  /** Reads the DNS, where owners have to prove their domains. */
   readonly resolveTxt?: ResolveTxt;
-  /** Asks a host name through the controller, where names are probed. */
+  /** Requests a host name through the controller, where names are probed. */
   readonly probe?: Probe;
 }
 
 export type HostnameOperator = ReturnType<typeof createHostnameOperator>;
 
 export function createHostnameOperator(options: HostnameOperatorOptions, ground: OperatorGround) {
-  const { kube, clock } = ground;
-  const { manifestNamespace, retryDelayMs, resolveTxt, probe } = options;
-  const states = createHostStates();
-  const ignored = createIgnoreList(options.ignoreList, clock);
-  const backend = backendOf(options);
-  let lead: AbortSignal | undefined;
-  const leading = () => (lead?.aborted ? undefined : lead);
-  let leadAtMs = Number.NEGATIVE_INFINITY;
-  const cluster = watchCluster({
-    ...{ kube, manifestNamespace, gateway: options, inForce: backend.uses },
-    ingressClass: options.ingressMode === "ingress" ? options.ingressClass : undefined,
-    onHost: (host) => void hosts.add(host),
-    onService: (service) => void transports.add(service),
-  });
-  const onAnswer = (host: string) => void hosts.add(host);
-  const probes = probe && createProbes({ ...ground, probe, served: servedHosts, onChange: onAnswer });
-  const proofs = resolveTxt && createProofs({ ...ground, rules: options, resolve: resolveTxt, onAnswer });
-  const shared = { ...ground, cluster, retryDelayMs, leading, ledSinceMs: () => leadAtMs };
-  const isTraefik = options.ingressMode === "ingress" && options.ingressProvider === "traefik";
-  const transport = createTransportLoop({
-    ...{ ...shared, isWanted: isTraefik, routeKind: backend.kind },
-    onTrouble(service) {
-      for (const { key } of cluster.hostsOf(service)) hosts.add(key);
-    },
-  });
-  const loop = createHostnameLoop({
-    ...shared,
-    ...{ backend, states, ignored, rules: options, probes, manifestNamespace },
-    proofs,
-    removesOldKind: options.removesOldKind,
-    transportTrouble: transport.troubleOf,
-  });
-  const queueOf = { ...ground, concurrency: limits.hostnameWrites };
-  const hosts = createQueue({ name: "hostnames", work: loop.look, ...queueOf });
-  const transports = createQueue({ name: "service-transports", work: transport.look, ...queueOf });
+  const { clock } = ground;
+  const lead = createLead(clock);
+  const parts = assemble(options, ground, lead);
+  const { view, states, ignored, backend, hosts, transports, proofs, probes, writes } = parts;
 
-  function* servedHosts(): Iterable<{ readonly host: string; readonly owner: string }> {
-    for (const { host, lease, state } of states.list())
-      if (state === "served") yield { host, owner: lease?.owner ?? "" };
-  }
-
-  /** All that there is, and all that should not be. */
+  /** All that is declared, and all that should not be there. */
   function lookAtAll(): void {
-    cluster.wakeAll();
-    for (const host of cluster.routedHosts()) hosts.add(host);
-    for (const { service } of cluster.transportsOfServices()) transports.add(service);
+    view.wakeAll();
+    view.wakeRouted();
   }
 
-  /** A connection that is made again is no news; what is in trouble at two looks running is not seen. */
+  /** Connections are made again all the time; a cluster that is in trouble at two looks in a row is not seen. */
   async function doubtUnseen(signal: AbortSignal): Promise<never> {
     for (let wasUnseen = false; ; ) {
       await sleep(clock, limits.hostnameSightMs, signal);
-      const { trouble } = cluster;
+      const { trouble } = view;
       if (trouble !== undefined && wasUnseen) states.doubt(trouble, clock.now());
       if (trouble === undefined && wasUnseen) lookAtAll();
-      cluster.recount();
+      view.recount();
       wasUnseen = trouble !== undefined;
     }
   }
@@ -101,9 +69,9 @@ export function createHostnameOperator(options: HostnameOperatorOptions, ground:
   return {
     name: "hostname",
     start(scope: Scope): void {
-      scope.onStop(() => cluster.close());
+      scope.onStop(() => view.close());
       scope.task("hostnames", async (signal) => {
-        await cluster.synced(signal);
+        await view.synced(signal);
         lookAtAll();
         await Promise.all([hosts.run(signal), transports.run(signal)]);
       });
@@ -119,8 +87,7 @@ export function createHostnameOperator(options: HostnameOperatorOptions, ground:
     },
     /** Writes until the signal is aborted; before and after that it only looks. */
     async lead(signal: AbortSignal): Promise<void> {
-      lead = signal;
-      leadAtMs = clock.monotonicMs();
+      lead.begin(signal);
       lookAtAll();
       await untilAborted(signal);
     },
@@ -128,17 +95,73 @@ export function createHostnameOperator(options: HostnameOperatorOptions, ground:
     ignored,
     /** What is in force: "Ingress-NGINX". */
     backend: backend.name,
-    /** Why nothing can be told yet. */
+    /** Why nothing can be reported yet. */
     get waitingFor(): string | undefined {
-      return cluster.trouble;
+      return view.trouble;
     },
     /** How long ago the cluster was last heard of. */
     get ageMs(): number {
-      return cluster.ageMs;
+      return view.ageMs;
     },
     queues: [hosts, transports, ...(proofs ? [proofs.queue] : []), ...(probes ? [probes.queue] : [])],
-    counts: loop.counts,
+    counts: writes.counts,
   };
+}
+
+type Lead = ReturnType<typeof createLead>;
+
+function createLead(clock: OperatorGround["clock"]) {
+  let current: AbortSignal | undefined;
+  let sinceMs = Number.NEGATIVE_INFINITY;
+  return {
+    begin(signal: AbortSignal): void {
+      current = signal;
+      sinceMs = clock.monotonicMs();
+    },
+    leading: () => (current?.aborted ? undefined : current),
+    ledSinceMs: () => sinceMs,
+  };
+}
+
+function assemble(options: HostnameOperatorOptions, ground: OperatorGround, { leading, ledSinceMs }: Lead) {
+  const { kube, clock } = ground;
+  const { manifestNamespace, ingressMode, ingressClass, retryDelayMs, removesOldKind, resolveTxt, probe } = options;
+  const states = createHostStates();
+  const ignored = createIgnoreList(options.ignoreList, clock);
+  const backend = backendOf(options);
+  const view = new HostnameView({
+    ...{ kube, manifestNamespace, gateway: options, inForce: backend.uses },
+    ingressClass: ingressMode === "ingress" ? ingressClass : undefined,
+    onHost: (host) => void hosts.add(host),
+    onService: (service) => void transports.add(service),
+  });
+  const onAnswer = (host: string) => void hosts.add(host);
+  const probes = probe && createProbes({ ...ground, probe, served: servedHosts, onChange: onAnswer });
+  const proofs = resolveTxt && createProofs({ ...ground, rules: options, resolve: resolveTxt, onAnswer });
+  const shared = { ...ground, view, pace: createWritePace(clock), retryDelayMs, leading, ledSinceMs };
+  const transportLoop = new TransportLoop({
+    ...{ ...shared, routeKind: backend.kind },
+    isWanted: ingressMode === "ingress" && options.ingressProvider === "traefik",
+    onFailure(service) {
+      for (const { key } of view.hosts.by("service", service)) hosts.add(key);
+    },
+  });
+  const writes = new RouteWrites(shared);
+  const transportFailure = (service: string) => transportLoop.failureOf(service);
+  const loop = new HostnameLoop(
+    { backend, hostRules: options, removesOldKind },
+    { ...shared, writes, states, ignored, proofs, probes, transportFailure, manifestNamespace, ingressClass },
+  );
+  const queueOf = { ...ground, concurrency: writesAtOnce };
+  const hosts = createQueue({ name: "hostnames", work: loop.look, ...queueOf });
+  const transports = createQueue({ name: "service-transports", work: transportLoop.look, ...queueOf });
+
+  function* servedHosts(): Iterable<{ readonly host: string; readonly owner: string }> {
+    for (const { host, lease, state } of states.list())
+      if (state === "served") yield { host, owner: lease?.owner ?? "" };
+  }
+
+  return { view, states, ignored, backend, hosts, transports, proofs, probes, writes };
 }
 
 function backendOf(options: HostnameOperatorOptions) {

@@ -1,7 +1,6 @@
 /**
- * Which declared names a request could be meant for besides one of them: a wildcard and what is below it. All names are kept
- * once, by their labels from the last to the first: what is below a domain stands together there. A set of names for each domain
- * would hold every name as often as it has labels, and a tenant may ask for a hundred of them.
+ * Which declared names match the same requests: a wildcard and the names below it. Names are sorted by their labels from last to
+ * first, so those below a domain are adjacent. A set per domain would hold each name once per label, and a name may have a hundred.
  */
 import { domainOf, wildcardsOver } from "../../market/host-names.ts";
 
@@ -9,7 +8,7 @@ export function createOverlaps() {
   /** "com.example.www", in order. */
   const sorted: string[] = [];
 
-  /** Of the first that is not before it. */
+  /** The index of the first that is not before it. */
   function placeOf(turned: string): number {
     let [from, to] = [0, sorted.length];
     while (from < to) {
@@ -31,7 +30,7 @@ export function createOverlaps() {
       const at = placeOf(turned);
       if (sorted[at] === turned) sorted.splice(at, 1);
     },
-    /** The names other than itself that overlap it, as far as they may be declared: wildcards over it are only possible ones. */
+    /** The other names that overlap it; wildcards over it may not be declared. */
     *of(host: string): Iterable<string> {
       const domain = domainOf(host);
       yield* wildcardsOver(domain ?? host);
@@ -40,7 +39,7 @@ export function createOverlaps() {
       const from = placeOf(above);
       let to = from;
       while (sorted[to]?.startsWith(above)) to += 1;
-      // Who asks may have names come and go meanwhile.
+      // The caller may add and remove names meanwhile.
       for (const turned of sorted.slice(from, to)) {
         const name = turn(turned);
         if (name !== host) yield name;
@@ -49,7 +48,7 @@ export function createOverlaps() {
   };
 }
 
-/** There and back. */
+/** Its own inverse. */
 function turn(name: string): string {
   return name.split(".").reverse().join(".");
 }

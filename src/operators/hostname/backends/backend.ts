@@ -1,34 +1,31 @@
-/**
- * What turns a host name into objects that a controller understands. One is in force at a time, by the settings; all of
- * them are pure, and say what they cannot have their controller do.
- */
+/** Turns a host name into objects that an ingress controller understands. One back end is in force, by the settings; all are pure. */
 import { createHash } from "node:crypto";
-import { type Kind, resourceOf } from "../../../kube/kinds.ts";
+import { type Kind, kinds, resourceOf } from "../../../kube/kinds.ts";
 import { idLabels } from "../../../kube/objects/lease-labels.ts";
 import type { DesiredObject } from "../../../kube/objects/lease-workload.ts";
 import { providerHostName } from "../../../kube/objects/provider-host.ts";
 import { base32Hex } from "../../../market/lease-namespace.ts";
-import { type Condition, condition } from "../condition.ts";
-import { type Directive, defaultOptions, type RouteOptions } from "../directive.ts";
+import { type Directive, defaultOptions, type RouteOptions, wordOf } from "../directive.ts";
+import { type Condition, condition } from "../host-states.ts";
 
 export interface Backend {
   /** "Ingress-NGINX", for messages. */
   readonly name: string;
   /** Of the route itself. */
   readonly kind: Kind;
-  /** All that it makes objects of. */
+  /** Every kind that it makes objects of. */
   readonly uses: readonly Kind[];
-  /** `isServed` says which of the controller's own kinds the cluster has. */
+  /** `isServed`: whether the cluster has a kind of the controller. */
   build(directive: Directive, isServed: (kind: Kind) => boolean): RouteObjects;
 }
 
 export interface RouteObjects {
-  /** What the route refers to; made before it, and gone after it. */
+  /** What the route refers to; created before it and removed after it. */
   readonly parts: readonly DesiredObject[];
   readonly route: DesiredObject;
-  /** What refers to the route; without them it works all the same, as its controller pleases. */
+  /** What refers to the route; without them it works with the controller's defaults. */
   readonly policies: readonly DesiredObject[];
-  /** What the controller will not do of what was asked for. */
+  /** Requested options that the controller does not support. */
   readonly unhonoured: readonly Condition[];
 }
 
@@ -39,65 +36,107 @@ export interface TlsOptions {
   readonly issuer: string | undefined;
 }
 
-/** On objects that say nowhere else which host name they are for. */
-export const hostnameAnnotation = "akash.network/hostname";
+/** Kinds that come with a controller; none of them has to be there. */
+export const middleware = traefikKind("Middleware", "middlewares");
+export const serversTransport = traefikKind("ServersTransport", "serverstransports");
+export const clientSettingsPolicy = fabricKind("ClientSettingsPolicy", "clientsettingspolicies");
+export const proxySettingsPolicy = fabricKind("ProxySettingsPolicy", "proxysettingspolicies");
 
-/** The route of a host name: the network's name for it, as far as Kubernetes takes it. */
+function traefikKind(kind: string, plural: string): Kind {
+  return { group: "traefik.io", version: "v1alpha1", kind, plural, namespaced: true };
+}
+
+/** NGINX Gateway Fabric. */
+function fabricKind(kind: string, plural: string): Kind {
+  return { group: "gateway.nginx.org", version: "v1alpha1", kind, plural, namespaced: true };
+}
+
+/** On objects that name their host nowhere else. */
+export const hostnameAnnotation = "akash.network/hostname";
+/** On a ServersTransport: the Service that it is for. */
+export const serviceAnnotation = "akash.network/service";
+
+/** The network's name for the route of a host, as far as Kubernetes accepts it. */
 export function routeMeta({ host, namespace, lease }: Directive) {
   return { name: providerHostName(host), namespace, labels: idLabels(lease) };
 }
 
-/** Of something else that a route needs. */
+/** Of an object that belongs to a route. */
 export function partMeta(directive: Directive, part: string) {
   const { host, namespace, lease } = directive;
   const name = `akash-${digestOf(host)}-${part}`;
   return { name, namespace, labels: idLabels(lease), annotations: { [hostnameAnnotation]: host } };
 }
 
-/** Letters and digits only: Traefik takes dots and dashes for the same. */
+export interface IngressOptions {
+  readonly ingressClass: string;
+  readonly tls: TlsOptions;
+}
+
+/** The Ingress of every controller that reads Ingresses; the annotations are the controller's own. */
+export function ingressOf(
+  directive: Directive,
+  annotations: Readonly<Record<string, string>>,
+  { ingressClass, tls }: IngressOptions,
+): DesiredObject {
+  const { host, service, externalPort } = directive;
+  const backend = { service: { name: service, port: { number: externalPort } } };
+  const issuer = tls.issuer === undefined ? {} : { "cert-manager.io/cluster-issuer": tls.issuer };
+  return {
+    kind: kinds.ingress,
+    object: {
+      metadata: { ...routeMeta(directive), annotations: { ...annotations, ...issuer } },
+      spec: {
+        ingressClassName: ingressClass,
+        rules: [{ host, http: { paths: [{ path: "/", pathType: "Prefix", backend }] } }],
+        ...tlsOf(host, tls),
+      },
+    },
+  };
+}
+
+/** An Ingress cannot name a Secret of another namespace; without one, controllers show their default certificate. */
+function tlsOf(host: string, { secret, issuer }: TlsOptions): { tls?: readonly object[] } {
+  const hosts = [host];
+  if (issuer !== undefined) return { tls: [{ hosts, secretName: `akash-${digestOf(host)}-tls` }] };
+  if (secret === undefined) return {};
+  return { tls: [secret.includes("/") ? { hosts } : { hosts, secretName: secret }] };
+}
+
+/** Letters and digits only: Traefik does not distinguish dots and dashes. */
 export function digestOf(text: string): string {
   return base32Hex(createHash("sha256").update(text).digest()).slice(0, 24);
+}
+
+/** Annotations or sizes with this prefix, without those that are undefined. */
+export function prefixed(prefix: string, values: Readonly<Record<string, string | number | undefined>>) {
+  const given = Object.entries(values).filter(([, value]) => value !== undefined);
+  return Object.fromEntries(given.map(([name, value]) => [`${prefix}${name}`, `${value}`]));
 }
 
 export function wholeSeconds(ms: number): number {
   return Math.ceil(ms / 1_000);
 }
 
-/** What nobody asked for is not missed: tools write the network's defaults into every manifest. */
+/** A condition for each of these options that the tenant set, with its reason: tools write the defaults into every manifest. */
 export function notHonoured(
   { options }: Directive,
-  wishes: Partial<Readonly<Record<keyof RouteOptions, string>>>,
+  reasons: Partial<Readonly<Record<keyof RouteOptions, string>>>,
 ): Condition[] {
-  return (Object.entries(wishes) as [keyof RouteOptions, string][])
+  return (Object.entries(reasons) as [keyof RouteOptions, string][])
     .filter(([option]) => !isDefault(option, options))
-    .map(([option, why]) => condition("OptionNotHonoured", `${words[option]} ${shownValue(options, option)}: ${why}`));
+    .map(([option, why]) => condition("OptionNotHonoured", `${wordOf(option)} ${options[option]}: ${why}`));
 }
 
-/** Of kinds that the cluster does not know, and what holds without them. */
-export function notServed(kinds: readonly Kind[], isServed: (kind: Kind) => boolean, instead: string): Condition[] {
-  return kinds
+/** For kinds that the cluster does not know, with what holds instead. */
+export function notServed(needed: readonly Kind[], isServed: (kind: Kind) => boolean, instead: string): Condition[] {
+  return needed
     .filter((kind) => !isServed(kind))
     .map((kind) => condition("OptionNotHonoured", `the cluster does not know ${resourceOf(kind)}, so ${instead}`));
 }
 
 function isDefault(option: keyof RouteOptions, options: RouteOptions): boolean {
   // The network's tools write 0 here.
-  if (option === "nextTimeoutMs" && options.nextTimeoutMs === 0) return true;
+  if (option === "nextTimeout" && options.nextTimeout === 0) return true;
   return `${options[option]}` === `${defaultOptions[option]}`;
 }
-
-function shownValue(options: RouteOptions, option: keyof RouteOptions): string {
-  const value = options[option];
-  return Array.isArray(value) ? value.join(",") : `${value}`;
-}
-
-/** As tenants write them. */
-const words: Readonly<Record<keyof RouteOptions, string>> = {
-  maxBodyBytes: "max_body_size",
-  readTimeoutMs: "read_timeout",
-  sendTimeoutMs: "send_timeout",
-  nextTries: "next_tries",
-  nextTimeoutMs: "next_timeout",
-  nextCases: "next_cases",
-  proxyBufferBytes: "proxy_buffer_size",
-};

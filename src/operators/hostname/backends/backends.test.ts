@@ -4,8 +4,7 @@ import { test } from "node:test";
 import { leaseOf } from "../../../../test/declaration-stage.ts";
 import { leaseNamespace } from "../../../market/lease-namespace.ts";
 import { type Directive, defaultOptions } from "../directive.ts";
-import { createGatewayBackend } from "./gateway-api.ts";
-import { fabricSize } from "./gateway-nginx.ts";
+import { createGatewayBackend, fabricSize } from "./gateway-api.ts";
 import { createNginxBackend } from "./ingress-nginx.ts";
 import { createTraefikBackend } from "./traefik.ts";
 
@@ -24,12 +23,12 @@ const annotationsOf = (options: Partial<Directive["options"]>) =>
 
 test("NGINX counts in whole seconds, rounded up, and names statuses its own way", () => {
   const prefix = "nginx.ingress.kubernetes.io/proxy-";
-  const annotations = annotationsOf({ readTimeoutMs: 1, nextTimeoutMs: 0, nextCases: ["error", "502", "off"] });
+  const annotations = annotationsOf({ readTimeout: 1, nextTimeout: 0, nextCases: ["error", "502", "off"] });
   assert.equal(annotations?.[`${prefix}read-timeout`], "1");
   assert.equal(annotations?.[`${prefix}next-upstream-timeout`], "0");
   assert.equal(annotations?.[`${prefix}next-upstream`], "error http_502 off");
   assert.equal(annotations?.[`${prefix}buffer-size`], undefined);
-  assert.equal(annotationsOf({ proxyBufferBytes: 32_768 })?.[`${prefix}buffer-size`], "32768");
+  assert.equal(annotationsOf({ proxyBufferSize: 32_768 })?.[`${prefix}buffer-size`], "32768");
 });
 
 test("what nobody asked for is missed by nobody, whichever the controller", () => {
@@ -50,7 +49,7 @@ test("Traefik tries again, and holds answers back to limit requests, only where 
   assert.deepEqual(kindsOf({}), ["retry"]);
   assert.deepEqual(kindsOf({ nextCases: ["off"] }), []);
   assert.deepEqual(kindsOf({ nextTries: 1 }), []);
-  assert.deepEqual(kindsOf({ maxBodyBytes: 5_000 }), ["buffering", "retry"]);
+  assert.deepEqual(kindsOf({ maxBodySize: 5_000 }), ["buffering", "retry"]);
 });
 
 test("a wildcard has a name that Kubernetes takes, and stays itself in the route", () => {

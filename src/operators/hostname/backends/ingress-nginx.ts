@@ -1,10 +1,7 @@
-/** Ingress-NGINX: everything is an annotation of the Ingress, as the network's own operator writes it. */
+/** Ingress-NGINX: every option is an annotation of the Ingress, as the network's own operator writes it. */
 import { kinds } from "../../../kube/kinds.ts";
 import type { RouteOptions } from "../directive.ts";
-import { type Backend, wholeSeconds } from "./backend.ts";
-import { type IngressOptions, ingressOf } from "./ingress.ts";
-
-const prefix = "nginx.ingress.kubernetes.io/";
+import { type Backend, type IngressOptions, ingressOf, prefixed, wholeSeconds } from "./backend.ts";
 
 export function createNginxBackend(options: IngressOptions): Backend {
   return {
@@ -12,26 +9,23 @@ export function createNginxBackend(options: IngressOptions): Backend {
     kind: kinds.ingress,
     uses: [kinds.ingress],
     build: (directive) => ({
-      ...{ parts: [], policies: [] },
+      ...{ parts: [], policies: [], unhonoured: [] },
       route: ingressOf(directive, annotationsOf(directive.options), options),
-      unhonoured: [],
     }),
   };
 }
 
 function annotationsOf(options: RouteOptions): Record<string, string> {
-  const values: Record<string, string | number | undefined> = {
-    "proxy-read-timeout": wholeSeconds(options.readTimeoutMs),
-    "proxy-send-timeout": wholeSeconds(options.sendTimeoutMs),
+  return prefixed("nginx.ingress.kubernetes.io/", {
+    "proxy-read-timeout": wholeSeconds(options.readTimeout),
+    "proxy-send-timeout": wholeSeconds(options.sendTimeout),
     "proxy-next-upstream-tries": options.nextTries,
-    "proxy-body-size": options.maxBodyBytes,
-    "proxy-next-upstream-timeout": wholeSeconds(options.nextTimeoutMs),
+    "proxy-body-size": options.maxBodySize,
+    "proxy-next-upstream-timeout": wholeSeconds(options.nextTimeout),
     "proxy-next-upstream": options.nextCases.map(nginxCase).join(" "),
-    // The network's operator leaves it out, and so do we where no tenant asked for it.
-    "proxy-buffer-size": options.proxyBufferBytes,
-  };
-  const given = Object.entries(values).filter(([, value]) => value !== undefined);
-  return Object.fromEntries(given.map(([name, value]) => [`${prefix}${name}`, `${value}`]));
+    // Left out where no tenant sets it, as the network's operator does.
+    "proxy-buffer-size": options.proxyBufferSize,
+  });
 }
 
 /** "502" is http_502 to NGINX. */

@@ -1,21 +1,30 @@
 /**
- * Traefik behind Ingress objects. The size of requests and how often they are tried are Middlewares, which the Ingress
- * names; time-outs are a ServersTransport, which only the Service can name (service-transports.ts). Facts of Traefik v3.6.
+ * Traefik v3.6 behind Ingress objects. The size of requests and retries are Middlewares, which the Ingress names; time-outs
+ * are a ServersTransport, which only the Service can name (service-transports.ts).
  */
 import { kinds } from "../../../kube/kinds.ts";
 import type { DesiredObject } from "../../../kube/objects/lease-workload.ts";
-import { type Condition, condition } from "../condition.ts";
 import { type Directive, defaultOptions } from "../directive.ts";
-import { type Backend, digestOf, notHonoured, notServed, partMeta } from "./backend.ts";
-import { type IngressOptions, ingressOf } from "./ingress.ts";
-import { middleware, serversTransport } from "./kinds.ts";
+import { type Condition, condition } from "../host-states.ts";
+import {
+  type Backend,
+  digestOf,
+  type IngressOptions,
+  ingressOf,
+  middleware,
+  notHonoured,
+  notServed,
+  partMeta,
+  prefixed,
+  serversTransport,
+  serviceAnnotation,
+} from "./backend.ts";
 
 export const transportAnnotation = "traefik.ingress.kubernetes.io/service.serverstransport";
 
-const routerPrefix = "traefik.ingress.kubernetes.io/router.";
 /**
- * The longest rule goes first, and that of a wildcard is a longer one than those of the names below it. With this it comes
- * after any of them (31 characters and more) and before what an operator has for all names, "PathPrefix(`/`)".
+ * Traefik prefers the longest rule, and that of a wildcard is longer than those of the names below it. With this priority it
+ * comes after any of them (31 characters and more) and before what an operator has for all names, "PathPrefix(`/`)".
  */
 const wildcardPriority = 20;
 
@@ -27,10 +36,10 @@ export function createTraefikBackend(options: IngressOptions): Backend {
     build(directive, isServed) {
       const parts = isServed(middleware) ? middlewaresOf(directive) : [];
       const named = parts.map(({ object }) => traefikName(directive.namespace, object.metadata.name)).join(",");
-      const annotations: Record<string, string> = {
-        ...(named !== "" && { [`${routerPrefix}middlewares`]: named }),
-        ...(directive.host.startsWith("*.") && { [`${routerPrefix}priority`]: `${wildcardPriority}` }),
-      };
+      const annotations = prefixed("traefik.ingress.kubernetes.io/router.", {
+        middlewares: named || undefined,
+        priority: directive.host.startsWith("*.") ? wildcardPriority : undefined,
+      });
       const lacking = notServed([middleware, serversTransport], isServed, "sizes and time-outs are Traefik's own");
       return {
         ...{ parts, policies: [] },
@@ -42,21 +51,19 @@ export function createTraefikBackend(options: IngressOptions): Backend {
 }
 
 /**
- * Traefik limits the size of a request only where it also holds every answer back until that is whole, which ends what streams:
- * so it does where a tenant asked for a size, and not for the one that tools write into every manifest.
+ * Traefik limits the size of a request only where it also buffers every response as a whole, which breaks streaming: so only
+ * where a tenant sets a size other than the default, which tools write into every manifest.
  */
 export function middlewaresOf(directive: Directive): DesiredObject[] {
-  const { nextTries, nextCases, maxBodyBytes } = directive.options;
+  const { nextTries, nextCases, maxBodySize } = directive.options;
   // The first try counts too, for NGINX and for Traefik.
   const isRetried = nextTries > 1 && nextCases.includes("error");
   const retry = { metadata: partMeta(directive, "retry"), spec: { retry: { attempts: nextTries } } };
-  const buffering = { maxRequestBodyBytes: maxBodyBytes };
+  const buffering = { maxRequestBodyBytes: maxBodySize };
   const body = { metadata: partMeta(directive, "body"), spec: { buffering } };
-  const isLimited = maxBodyBytes !== defaultOptions.maxBodyBytes;
+  const isLimited = maxBodySize !== defaultOptions.maxBodySize;
   return [...(isLimited ? [body] : []), ...(isRetried ? [retry] : [])].map((object) => ({ kind: middleware, object }));
 }
-
-export const heldAnswers = "it is kept, but Traefik then holds every answer back until it is whole";
 
 /** As Traefik names what its own resources define. */
 export function traefikName(namespace: string, name: string): string {
@@ -66,55 +73,42 @@ export function traefikName(namespace: string, name: string): string {
 /** One for each Service: the annotation that names it is the Service's. */
 export function transportOf(
   { namespace, service }: Pick<Directive, "namespace" | "service">,
-  readTimeoutMs: number,
+  readTimeout: number,
   labels: Readonly<Record<string, string>>,
 ): DesiredObject {
+  const name = `akash-${digestOf(service)}-transport`;
   return {
     kind: serversTransport,
     object: {
-      metadata: {
-        name: `akash-${digestOf(service)}-transport`,
-        namespace,
-        labels,
-        annotations: { [serviceAnnotation]: service },
-      },
-      spec: { forwardingTimeouts: { responseHeaderTimeout: `${readTimeoutMs}ms` } },
+      metadata: { name, namespace, labels, annotations: { [serviceAnnotation]: service } },
+      spec: { forwardingTimeouts: { responseHeaderTimeout: `${readTimeout}ms` } },
     },
   };
 }
 
-/** On a ServersTransport: the Service that it is for. */
-export const serviceAnnotation = "akash.network/service";
+export const heldAnswers = "it is kept, but Traefik then holds every answer back until it is whole";
 
 function unhonoured(directive: Directive): Condition[] {
-  const { options, longestReadMs } = directive;
+  const { readTimeout } = directive.options;
+  const { longestReadMs } = directive;
+  const shared = `Traefik has one for all ports of a service, and another port has ${longestReadMs}`;
   return [
     ...notHonoured(directive, {
-      maxBodyBytes: heldAnswers,
-      sendTimeoutMs: "Traefik has no time-out of its own for sending a request to a workload",
-      nextTimeoutMs: "Traefik tries again without a limit in time",
-      proxyBufferBytes: "Traefik has no such buffer",
+      maxBodySize: heldAnswers,
+      sendTimeout: "Traefik has no time-out of its own for sending a request to a workload",
+      nextTimeout: "Traefik tries again without a limit in time",
+      proxyBufferSize: "Traefik has no such buffer",
     }),
     ...triedAgain(directive),
-    ...(longestReadMs === options.readTimeoutMs
+    ...(longestReadMs === readTimeout
       ? []
-      : [
-          condition(
-            "OptionNotHonoured",
-            `read_timeout ${options.readTimeoutMs}: Traefik has one for all ports of a service, and another port has ${longestReadMs}`,
-          ),
-        ]),
+      : [condition("OptionNotHonoured", `read_timeout ${readTimeout}: ${shared}`)]),
   ];
 }
 
 export function triedAgain({ options: { nextCases, nextTries } }: Directive): Condition[] {
-  const asked =
-    nextTries > 1 ? nextCases.filter((each) => each !== "error" && each !== "timeout" && each !== "off") : [];
-  if (asked.length === 0) return [];
-  return [
-    condition(
-      "OptionNotHonoured",
-      `next_cases ${asked.join(",")}: Traefik tries again only where a workload does not answer`,
-    ),
-  ];
+  const others = nextTries > 1 ? nextCases.filter((each) => !["error", "timeout", "off"].includes(each)) : [];
+  if (others.length === 0) return [];
+  const why = "Traefik tries again only where a workload does not answer";
+  return [condition("OptionNotHonoured", `next_cases ${others.join(",")}: ${why}`)];
 }

@@ -1,27 +1,38 @@
 /**
- * What the operator answers over gRPC. A stream begins with all host names and goes on with those that change; a reader
- * that is slow finds each once, as it is then, however often it changed meanwhile.
+ * What the operator answers over REST and gRPC. A stream begins with all host names and goes on with those that change; a slow
+ * reader gets each once, in its newest state, however often it changed meanwhile.
  */
+import { formatGoTime, formatTime } from "../../runtime/clock.ts";
 import {
   operatorHostnameV1State,
   operatorHostnameV1StateRequest,
   operatorHostnameV1Status,
-} from "../../../runtime/grpc/akash-proto.ts";
-import { readRequest } from "../../../runtime/grpc/grpc-status.ts";
-import type { GrpcMethod } from "../../../runtime/grpc/methods.ts";
-import { limits } from "../../../runtime/limits.ts";
-import type { HostState, HostStates } from "../host-states.ts";
+} from "../../runtime/grpc/akash-proto.ts";
+import { readRequest } from "../../runtime/grpc/grpc-status.ts";
+import type { GrpcMethod } from "../../runtime/grpc/methods.ts";
+import { leaseFields } from "../serving/lease-fields.ts";
+import type { HostState, HostStates } from "./host-states.ts";
 
-interface Told {
+/** Host names in one message of a stream: clients accept four megabytes, and each is a few hundred bytes. */
+const messageHosts = 1_000;
+/** Names with many conditions come in smaller messages: a quarter of the four megabytes. */
+export const messageBytes = 1_048_576;
+
+interface Served {
   readonly states: HostStates;
-  /** Why nothing can be told yet. */
+  /** Why nothing can be reported yet. */
   readonly waitingFor: () => string | undefined;
   readonly leading: () => boolean;
   /** "Traefik" */
   readonly backend: string;
 }
 
-export function hostnameMethods({ states, waitingFor, leading, backend }: Told): [path: string, method: GrpcMethod][] {
+export function hostnameMethods({
+  states,
+  waitingFor,
+  leading,
+  backend,
+}: Served): [path: string, method: GrpcMethod][] {
   const getStatus: GrpcMethod = {
     kind: "unary",
     answer: () => ({
@@ -62,7 +73,7 @@ async function* changesOf(states: HostStates, signal: AbortSignal): AsyncIterabl
   try {
     for (let whole = true; !signal.aborted; whole = false) {
       const parts = nextSlice(states, changed);
-      // Messages one after the other are one with the fields of all.
+      // Concatenated protobuf messages are one message with the fields of all.
       yield Buffer.concat([...parts, messageOf({ whole, states: [], gone: [], settled: changed.size === 0 })]);
       while (changed.size === 0 && !signal.aborted) {
         await new Promise<void>((resolve) => {
@@ -75,16 +86,16 @@ async function* changesOf(states: HostStates, signal: AbortSignal): AsyncIterabl
   }
 }
 
-/** Takes off what goes into one message: some names have more to tell than others, and a client takes only so much at once. */
+/** Takes off what goes into one message. */
 function nextSlice(states: HostStates, changed: Set<string>): Uint8Array[] {
   const parts: Uint8Array[] = [];
   let bytes = 0;
   for (const host of changed) {
-    if (parts.length >= limits.hostnameStreamSlice || bytes >= limits.hostnameStreamBytes) break;
+    if (parts.length >= messageHosts || bytes >= messageBytes) break;
     changed.delete(host);
     const state = states.get(host);
-    const told = state ? { states: [state], gone: [] } : { states: [], gone: [host] };
-    const part = messageOf({ whole: false, settled: false, ...told });
+    const change = state ? { states: [state], gone: [] } : { states: [], gone: [host] };
+    const part = messageOf({ whole: false, settled: false, ...change });
     parts.push(part);
     bytes += part.length;
   }
@@ -92,11 +103,11 @@ function nextSlice(states: HostStates, changed: Set<string>): Uint8Array[] {
 }
 
 interface Message {
-  /** What was told before is forgotten. */
+  /** It replaces all that was sent before. */
   readonly whole: boolean;
   readonly states: readonly HostState[];
   readonly gone: readonly string[];
-  /** There is nothing more to tell for now. */
+  /** Nothing more is to be sent for now. */
   readonly settled: boolean;
 }
 
@@ -106,7 +117,7 @@ function messageOf({ states, gone, ...rest }: Message): Uint8Array {
 
 const nanoPerMs = 1_000_000n;
 
-function hostnameOf({ host, lease, endpoints, changedAtMs, conditions, ...rest }: HostState) {
+function hostnameOf({ host, lease, endpoints, changedAtMs, conditions, gap: _, ...rest }: HostState) {
   return {
     ...rest,
     hostname: host,
@@ -126,4 +137,37 @@ function countsOf(states: HostStates) {
     if (health === "unhealthy") counts.unhealthy += 1;
   }
   return counts;
+}
+
+/** `/managed-hostnames`: what is served; undefined while nothing is. */
+export function managedView(states: HostStates): Readonly<Record<string, object>> | undefined {
+  const served = sorted(states).filter(({ state }) => state === "served");
+  return served.length === 0 ? undefined : Object.fromEntries(served.map((state) => [state.host, managed(state)]));
+}
+
+function managed({ lease, namespace, externalPort, service, changedAtMs }: HostState): object {
+  return {
+    LeaseID: lease && leaseFields(lease),
+    Namespace: namespace,
+    ExternalPort: externalPort,
+    ServiceName: service,
+    LastUpdate: formatGoTime(changedAtMs),
+  };
+}
+
+/** `/hostnames`: all of them, with health and conditions. */
+export function hostnamesView(states: HostStates): readonly object[] {
+  return sorted(states).map(({ host, lease, namespace, service, externalPort, endpoints, changedAtMs, ...rest }) => ({
+    hostname: host,
+    lease: lease && leaseFields(lease),
+    ...{ namespace, service, external_port: externalPort },
+    ...{ state: rest.state, health: rest.health, route: rest.route },
+    endpoints: endpoints ?? null,
+    conditions: rest.conditions,
+    changed_at: formatTime(changedAtMs),
+  }));
+}
+
+function sorted(states: HostStates): HostState[] {
+  return [...states.list()].sort((a, b) => (a.host < b.host ? -1 : 1));
 }

@@ -1,0 +1,227 @@
+/** Carries out the plan of a host name: removes what has to go, writes what is not as desired. */
+import { adoptObject } from "../../kube/adopt-object.ts";
+import { objectText } from "../../kube/kinds.ts";
+import type { Kube, KubeObject } from "../../kube/kube.ts";
+import type { DesiredObject } from "../../kube/objects/lease-workload.ts";
+import { type Clock, sleep } from "../../runtime/clock.ts";
+import { ProviderError, reasonOf } from "../../runtime/errors.ts";
+import type { Log } from "../../runtime/log.ts";
+import type { WritePace } from "../write-pace.ts";
+import { type Condition, condition } from "./host-states.ts";
+import { isRoute, type LiveRoute, putBackAnnotation } from "./live-route.ts";
+import type { HostPlan, RouteWrite } from "./plan.ts";
+import type { HostnameView } from "./view.ts";
+
+interface RouteWritesDeps {
+  readonly view: HostnameView;
+  readonly kube: Pick<Kube, "get" | "apply" | "patch" | "delete" | "fieldManager">;
+  readonly pace: WritePace;
+  readonly retryDelayMs: number;
+  readonly clock: Clock;
+  readonly log: Log;
+}
+
+/** What came of carrying a plan out. */
+export interface Came {
+  readonly conditions: Condition[];
+  /** How long no route led to the name. */
+  gapMs?: number;
+  /** The first thing that failed; the rest was tried all the same. */
+  failure?: { readonly thrown: unknown };
+}
+
+/** Called while a name has no route, with what is wrong. */
+type Report = (came: Came) => void;
+
+export class RouteWrites {
+  readonly counts = { written: 0, removed: 0, transfers: 0, gaps: 0, longestGapMs: 0 };
+  readonly #deps: RouteWritesDeps;
+
+  constructor(deps: RouteWritesDeps) {
+    this.#deps = deps;
+  }
+
+  async apply(host: string, plan: HostPlan, signal: AbortSignal, report: Report): Promise<Came> {
+    const came: Came = { conditions: [] };
+    await this.#tryToRemove(plan.removed, came, signal);
+    let gone: readonly LiveRoute[] = [];
+    const writtenBefore = this.counts.written;
+    try {
+      if (plan.write) gone = await this.#write(plan.write, came, signal, report);
+    } catch (thrown) {
+      signal.throwIfAborted();
+      failed(came, thrown);
+      return came;
+    } finally {
+      if (this.counts.written > writtenBefore) this.#deps.pace.wrote(host);
+    }
+    const replaced = plan.replaced.filter((each) => !gone.includes(each));
+    const isRemoved = await this.#tryToRemove(replaced, came, signal);
+    const isMoved = replaced.some(({ namespace }) => namespace !== plan.write?.directive.namespace);
+    if (isRemoved && isMoved) this.counts.transfers += 1;
+    return came;
+  }
+
+  /** What cannot be removed holds up nothing else. */
+  async #tryToRemove(routes: readonly LiveRoute[], came: Came, signal: AbortSignal): Promise<boolean> {
+    try {
+      await this.#removeAll(routes, signal);
+      return true;
+    } catch (thrown) {
+      signal.throwIfAborted();
+      failed(came, thrown);
+      return false;
+    }
+  }
+
+  /**
+   * Routes go before what they refer to, and each by its uid: another object may have its name by now. What a route refers to
+   * stays with one that cannot be removed, which would lead nowhere without it. Throws the first failure in the end.
+   */
+  async #removeAll(routes: readonly LiveRoute[], signal: AbortSignal): Promise<void> {
+    const failures: unknown[] = [];
+    const kept = new Set<string>();
+    for (const each of [...routes.filter(isRoute), ...routes.filter((route) => !isRoute(route))]) {
+      if (each.isDeleting || (!isRoute(each) && kept.has(each.namespace))) continue;
+      try {
+        await this.#deps.kube.delete(each.kind, each, { uid: each.uid, signal });
+        this.counts.removed += 1;
+      } catch (thrown) {
+        signal.throwIfAborted();
+        failures.push(thrown);
+        kept.add(each.namespace);
+      }
+    }
+    if (failures.length > 0) throw failures[0];
+  }
+
+  /** Returns which routes had to go for the new one. */
+  async #write(write: RouteWrite, came: Came, signal: AbortSignal, report: Report): Promise<readonly LiveRoute[]> {
+    for (const part of write.parts) await this.#bring(part, signal);
+    const gone = await this.#bringRoute(write, came, signal, report);
+    for (const policy of write.policies) {
+      try {
+        await this.#bring(policy, signal);
+      } catch (thrown) {
+        // The route works without it.
+        if (!ProviderError.is(thrown, "AKP_KUBE_REFUSED")) throw thrown;
+        const text = `${objectText(policy.kind, policy.object.metadata)} was refused: ${reasonOf(thrown)}`;
+        came.conditions.push(condition("OptionNotHonoured", text));
+      }
+    }
+    return gone;
+  }
+
+  async #bringRoute({ route, directive, inTheWay }: RouteWrite, came: Came, signal: AbortSignal, report: Report) {
+    if (!route) return [];
+    try {
+      await this.#bring(route, signal);
+      return [];
+    } catch (thrown) {
+      if (signal.aborted || !isAlreadyDefined(thrown, inTheWay)) throw thrown;
+    }
+    const { view, clock, log } = this.#deps;
+    const { host, namespace } = directive;
+    const isCurrent = () => view.host(host)?.says?.namespace === namespace;
+    const sinceMs = clock.monotonicMs();
+    try {
+      await this.#replace(route, inTheWay, { signal, isCurrent, report });
+      this.counts.transfers += 1;
+      this.counts.gaps += 1;
+      const reason = "controller takes no second route";
+      log.info("moved host name with a gap", { host, gapMs: clock.monotonicMs() - sinceMs, reason });
+    } finally {
+      came.gapMs = clock.monotonicMs() - sinceMs;
+      this.counts.longestGapMs = Math.max(this.counts.longestGapMs, came.gapMs);
+    }
+    return inTheWay;
+  }
+
+  /**
+   * The old routes go, then the new one comes. Where that is rejected, the old ones are created again; the two are tried in turn
+   * until one of them is accepted, so what was removed is kept nowhere else than here.
+   */
+  async #replace(route: DesiredObject, old: readonly LiveRoute[], during: Replacing): Promise<void> {
+    const { kube, retryDelayMs, clock } = this.#deps;
+    const { signal } = during;
+    const objects: DesiredObject[] = [];
+    for (const { kind, namespace, name } of old) {
+      const live = await kube.get(kind, { namespace, name }, { signal });
+      if (live) objects.push({ kind, object: asCreated(live) });
+    }
+    for (let remove = old; ; remove = []) {
+      try {
+        await this.#removeAll(remove, signal);
+        await this.#bring(route, signal);
+        return;
+      } catch (thrown) {
+        signal.throwIfAborted();
+        if (await this.#putBack(objects, thrown, signal)) throw thrown;
+        during.report(failed({ conditions: [] }, thrown));
+        // It was moved again, or given up: the next look decides.
+        if (!during.isCurrent()) throw thrown;
+      }
+      await sleep(clock, retryDelayMs, signal);
+    }
+  }
+
+  /** A rejection is noted on the old routes, so that they stay for a while; a lost connection is tried again at once. */
+  async #putBack(objects: readonly DesiredObject[], thrown: unknown, signal: AbortSignal): Promise<boolean> {
+    const { kube, log } = this.#deps;
+    const { message: reason } = condition("RouteFailed", reasonOf(thrown));
+    const note = ProviderError.is(thrown, "AKP_KUBE_REFUSED") ? { [putBackAnnotation]: reason } : {};
+    try {
+      for (const { kind, object } of objects) {
+        const metadata = { ...object.metadata, annotations: { ...object.metadata.annotations, ...note } };
+        await kube.apply(kind, { ...object, metadata }, { live: null, force: true, signal });
+      }
+      log.info("put route of host name back", { reason });
+      return true;
+    } catch (failure) {
+      signal.throwIfAborted();
+      log.info("cannot put route of host name back", { reason: reasonOf(failure) });
+      return false;
+    }
+  }
+
+  /** What the network's operator made is adopted before it is changed. */
+  async #bring({ kind, object }: DesiredObject, signal: AbortSignal): Promise<void> {
+    const { view, kube } = this.#deps;
+    const { name, namespace = "" } = object.metadata;
+    const live = view.route(kind, namespace, name);
+    const isFromBefore = live?.ownedFromBefore !== undefined;
+    if (isFromBefore) await adoptObject(kube, kind, { namespace, name }, { signal });
+    const known = isFromBefore ? {} : { live: live?.owned ?? null };
+    const { written } = await kube.apply(kind, object, { ...known, force: true, signal });
+    if (written) this.counts.written += 1;
+  }
+}
+
+interface Replacing {
+  readonly signal: AbortSignal;
+  /** Whether the name is still declared for the lease of the new route. */
+  readonly isCurrent: () => boolean;
+  readonly report: Report;
+}
+
+function failed(came: Came, thrown: unknown): Came {
+  came.failure ??= { thrown };
+  came.conditions.push(condition("RouteFailed", reasonOf(thrown)));
+  return came;
+}
+
+/** Without what the server adds, and without the note of an earlier rejection. */
+function asCreated({
+  metadata: { name, namespace = "", labels = {}, annotations = {} },
+  ...object
+}: KubeObject): KubeObject {
+  const { [putBackAnnotation]: _, ...kept } = annotations;
+  return { metadata: { name, namespace, labels, annotations: kept }, spec: object["spec"] };
+}
+
+/** Ingress-NGINX rejects a host that an Ingress of another namespace has, and names that Ingress. */
+function isAlreadyDefined(thrown: unknown, routes: readonly LiveRoute[]): boolean {
+  if (!ProviderError.is(thrown, "AKP_KUBE_REFUSED")) return false;
+  const [, named] = /is already defined in ingress ([^\s,;]+)/.exec(reasonOf(thrown)) ?? [];
+  return routes.some(({ namespace, name }) => named === `${namespace}/${name}`);
+}

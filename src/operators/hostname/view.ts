@@ -1,0 +1,350 @@
+/**
+ * What the cluster has for host names: one cache per kind, however many names there are, with the indexes by which a single
+ * name is looked up. Every change wakes the names that it concerns.
+ */
+import { firstTrouble } from "../../kube/cache-trouble.ts";
+import { conditionHolds, fieldsOf, recordsOf } from "../../kube/json-fields.ts";
+import { type Kind, kinds, resourceOf } from "../../kube/kinds.ts";
+import type { Change, Kube, KubeObject, WatchCache } from "../../kube/kube.ts";
+import { managedSelector } from "../../kube/objects/lease-labels.ts";
+import { type OwnedFields, ownedFields } from "../../kube/owned-fields.ts";
+import { isHostName } from "../../market/host-names.ts";
+import {
+  type Backend,
+  clientSettingsPolicy,
+  middleware,
+  proxySettingsPolicy,
+  serversTransport,
+} from "./backends/backend.ts";
+import { transportAnnotation } from "./backends/traefik.ts";
+import { type DeclaredHost, projectHost, projectManifest, serviceKey, type WatchedManifest } from "./directive.ts";
+import type { Endpoints } from "./host-states.ts";
+import { type LiveRoute, type OwnRoute, type ParentGateway, projectRoute } from "./live-route.ts";
+import { createOverlaps } from "./overlaps.ts";
+
+interface ViewDeps {
+  readonly kube: Pick<Kube, "watch" | "fieldManager">;
+  readonly manifestNamespace: string;
+  readonly gateway: ParentGateway;
+  /** Of the Ingresses that are made; undefined where none are. */
+  readonly ingressClass: string | undefined;
+  /** What routes are made of now. Other kinds may be unreadable, and routes are made all the same. */
+  readonly inForce: Backend["uses"];
+  /** A host name is to be looked at. */
+  readonly onHost: (host: string) => void;
+  /** A Service is, by its `serviceKey`. */
+  readonly onService: (key: string) => void;
+}
+
+interface LiveService {
+  readonly owned: OwnedFields;
+  readonly ports: readonly number[];
+  /** The ServersTransport that it names. */
+  readonly transport: string | undefined;
+}
+
+type ServiceEndpoints = Endpoints & { readonly service: string };
+
+/** Kinds that a cluster need not have. They are watched once it has them, also to remove what was made of them before. */
+const optionalKinds: readonly Kind[] = [
+  kinds.httpRoute,
+  middleware,
+  serversTransport,
+  clientSettingsPolicy,
+  proxySettingsPolicy,
+];
+
+export class HostnameView {
+  readonly #deps: ViewDeps;
+  readonly #overlaps = createOverlaps();
+  readonly hosts: WatchCache<DeclaredHost, "key" | "lease" | "service">;
+  readonly #manifests: WatchCache<WatchedManifest>;
+  readonly services: WatchCache<LiveService>;
+  readonly #slices: WatchCache<ServiceEndpoints, "service">;
+  readonly #classes: WatchCache<true> | undefined;
+  readonly #definitions: WatchCache<readonly string[]>;
+  readonly #routes = new Map<Kind, WatchCache<LiveRoute, "host" | "service">>();
+  readonly #ending = new AbortController();
+  /**
+   * Of the leases that were ever seen in our namespace. Another provider of the cluster has a namespace of its own, and with a
+   * wrong `--k8s-manifest-ns` nothing would be declared: routes of any other provider are not ours.
+   */
+  readonly #providers = new Set<string>();
+  /** A name was judged while its endpoints or its class could not be seen. */
+  #isMissed = false;
+
+  constructor(deps: ViewDeps) {
+    this.#deps = deps;
+    const { kube, manifestNamespace: namespace, ingressClass } = deps;
+    this.hosts = this.#watchHosts();
+    this.#manifests = kube.watch<WatchedManifest>({
+      ...{ kind: kinds.manifest, namespace },
+      project: (object) => this.#met(projectManifest(object), ({ provider }) => provider),
+      // It is named after the namespace of its lease.
+      handle: ({ name }) => {
+        for (const each of this.hosts.by("lease", name)) this.#wake(each);
+      },
+    });
+    this.services = kube.watch<LiveService>({
+      ...{ kind: kinds.service, labelSelector: managedSelector, withManagedFields: true },
+      project: (object) => projectService(object, kube.fieldManager),
+      handle: ({ namespace = "", name }) => this.#wakeService(serviceKey({ namespace, service: name })),
+    });
+    this.#slices = kube.watch<ServiceEndpoints, "service">({
+      ...{ kind: kinds.endpointSlice, labelSelector: managedSelector },
+      project: projectSlice,
+      indexes: { service: ({ service }: ServiceEndpoints) => service },
+      handle: ({ value: { service } }) => this.#wakeService(service),
+    });
+    if (ingressClass !== undefined) {
+      this.#classes = kube.watch<true>({
+        kind: kinds.ingressClass,
+        project: () => true,
+        handle: ({ name }) => (name === ingressClass ? this.wakeAll() : undefined),
+      });
+      this.#whenReady(this.#classes);
+    }
+    // Watching definitions costs no request at rest, and a controller that is installed later is seen at once.
+    this.#definitions = kube.watch<readonly string[]>({
+      kind: kinds.customResourceDefinition,
+      project: servedVersions,
+      handle: () => this.#openServed(),
+    });
+    this.#openRoutes(kinds.ingress);
+  }
+
+  #watchHosts() {
+    const { kube, manifestNamespace } = this.#deps;
+    return kube.watch<DeclaredHost, "key" | "lease" | "service">({
+      kind: kinds.providerHost,
+      namespace: manifestNamespace,
+      project: (object) => this.#met(projectHost(object), ({ says }) => says?.lease.provider),
+      indexes: {
+        key: ({ key }: DeclaredHost) => key,
+        lease: ({ says }: DeclaredHost) => says?.namespace,
+        service: ({ says }: DeclaredHost) => says && serviceKey(says),
+      },
+      handle: (change) => {
+        for (const declared of eachOf(change)) {
+          this.#onDeclared(declared.key);
+          this.#wake(declared);
+        }
+      },
+    });
+  }
+
+  /** Before anything is judged by a declaration of a new provider, what is left of its leases becomes ours to remove. */
+  #met<T>(value: T, providerOf: (value: T) => string | undefined): T {
+    const provider = providerOf(value);
+    if (provider === undefined || this.#providers.has(provider)) return value;
+    this.#providers.add(provider);
+    this.wakeRouted();
+    return value;
+  }
+
+  #onDeclared(key: string): void {
+    if (!isHostName(key)) return;
+    if (this.host(key)) this.#overlaps.add(key);
+    else this.#overlaps.remove(key);
+    // Names that were rejected for it may be free now.
+    this.wakeOverlapping(key);
+  }
+
+  #openRoutes(kind: Kind): void {
+    const { kube, gateway } = this.#deps;
+    const cache = kube.watch<LiveRoute, "host" | "service">({
+      ...{ kind, labelSelector: managedSelector, withManagedFields: true },
+      project: (object) => projectRoute(kind, object, kube.fieldManager, gateway),
+      indexes: { host: ({ host }: LiveRoute) => host, service: ({ service }: LiveRoute) => service },
+      handle: (change) => {
+        for (const route of eachOf(change)) this.#wakeRoute(route);
+      },
+    });
+    this.#routes.set(kind, cache);
+    this.#whenReady(cache);
+  }
+
+  /** Names that were looked at without it are looked at again. */
+  #whenReady(cache: WatchCache<unknown>): void {
+    cache.synced(this.#ending.signal).then(
+      () => this.wakeAll(),
+      () => undefined,
+    );
+  }
+
+  #openServed(): void {
+    for (const kind of optionalKinds) {
+      const open = this.#routes.get(kind);
+      if (this.isServed(kind) && !open) this.#openRoutes(kind);
+      if (this.isServed(kind) || !open) continue;
+      this.#routes.delete(kind);
+      void open.close();
+      this.wakeAll();
+    }
+  }
+
+  wakeAll(): void {
+    for (const each of this.hosts.list()) this.#wake(each);
+  }
+
+  /** Every name and Service that some object is for, declared or not. */
+  wakeRouted(): void {
+    for (const cache of this.#routes.values()) for (const route of cache.list()) this.#wakeRoute(route);
+  }
+
+  #wakeRoute({ host, service }: LiveRoute): void {
+    if (host !== undefined) this.#deps.onHost(host);
+    if (service !== undefined) this.#deps.onService(service);
+  }
+
+  /** What was judged by this name is looked at again. Of a name with thousands of labels the overlaps would take megabytes. */
+  wakeOverlapping(key: string): void {
+    if (!isHostName(key)) return;
+    for (const other of this.#overlaps.of(key)) if (this.host(other)) this.#deps.onHost(other);
+  }
+
+  #wake({ key, says }: DeclaredHost): void {
+    this.#deps.onHost(key);
+    if (says) this.#deps.onService(serviceKey(says));
+  }
+
+  #wakeService(key: string): void {
+    for (const { key: host } of this.hosts.by("service", key)) this.#deps.onHost(host);
+    this.#deps.onService(key);
+  }
+
+  host(key: string): DeclaredHost | undefined {
+    const [first, ...others] = this.hosts.by("key", key);
+    // An object that is named after the host goes before one whose key is only its own name.
+    return others.find(({ says }) => says) ?? first;
+  }
+
+  /** The declaration whose object has this name, which is that of its route too. */
+  declaredAs(name: string): DeclaredHost | undefined {
+    return this.hosts.get({ namespace: this.#deps.manifestNamespace, name });
+  }
+
+  /** Other declared names that match the same requests. */
+  *overlapping(key: string): Iterable<DeclaredHost> {
+    for (const other of this.#overlaps.of(key)) {
+      const found = this.host(other);
+      if (found?.says) yield found;
+    }
+  }
+
+  manifest(namespace: string): WatchedManifest | undefined {
+    return this.#manifests.get({ namespace: this.#deps.manifestNamespace, name: namespace });
+  }
+
+  /** Undefined while they cannot be seen, and where there are none. */
+  endpoints(service: string): Endpoints | undefined {
+    if (!isFollowed(this.#slices)) {
+      this.#isMissed = true;
+      return undefined;
+    }
+    let sum: Endpoints | undefined;
+    for (const { ready, total } of this.#slices.by("service", service))
+      sum = { ready: (sum?.ready ?? 0) + ready, total: (sum?.total ?? 0) + total };
+    return sum;
+  }
+
+  /** Whether the cluster has the class of Ingresses that are made; undefined while that cannot be seen. */
+  hasClass(): boolean | undefined {
+    const { ingressClass } = this.#deps;
+    if (!this.#classes || ingressClass === undefined) return true;
+    return isFollowed(this.#classes) ? this.#classes.get({ name: ingressClass }) !== undefined : undefined;
+  }
+
+  /** Every object of ours for this name, of whatever kind. */
+  *routes(key: string): Iterable<OwnRoute> {
+    for (const cache of this.#routes.values())
+      for (const route of cache.by("host", key)) if (this.#isOurs(route)) yield route;
+  }
+
+  #isOurs(route: LiveRoute): route is OwnRoute {
+    return route.lease !== undefined && this.#providers.has(route.lease.provider);
+  }
+
+  route(kind: Kind, namespace: string, name: string): LiveRoute | undefined {
+    return this.#routes.get(kind)?.get({ namespace, name });
+  }
+
+  /** Whether an Ingress still leads to a Service, of whichever name. */
+  isLedTo(service: string): boolean {
+    return [...(this.#routes.get(kinds.ingress)?.by("service", service) ?? [])].length > 0;
+  }
+
+  /** Whether the cluster knows a kind. */
+  readonly isServed = (kind: Kind): boolean =>
+    kind === kinds.ingress || (this.#definitions.get({ name: resourceOf(kind) })?.includes(kind.version) ?? false);
+
+  /** Without endpoints and classes there is no health, but routes all the same. */
+  get #needed(): readonly WatchCache<unknown>[] {
+    return [this.hosts, this.#manifests, this.services, this.#definitions];
+  }
+
+  get #judgedBy(): readonly WatchCache<unknown>[] {
+    const { inForce } = this.#deps;
+    const used = [...this.#routes].filter(([kind]) => kind === kinds.ingress || inForce.includes(kind));
+    return [...this.#needed, ...used.map(([, cache]) => cache)];
+  }
+
+  /** Why nothing may be decided by what is shown here. */
+  get trouble(): string | undefined {
+    return firstTrouble(this.#judgedBy);
+  }
+
+  get ageMs(): number {
+    return Math.max(...this.#judgedBy.map(({ ageMs }) => ageMs));
+  }
+
+  /** Wakes all names when their health cannot be judged any more, or can again: nothing else would. */
+  recount(): void {
+    const isSeen = isFollowed(this.#slices) && (!this.#classes || isFollowed(this.#classes));
+    if (isSeen !== this.#isMissed) return;
+    this.#isMissed = !isSeen;
+    this.wakeAll();
+  }
+
+  async synced(signal: AbortSignal): Promise<void> {
+    await Promise.all([...this.#needed, ...this.#routes.values()].map((cache) => cache.synced(signal)));
+  }
+
+  async close(): Promise<void> {
+    this.#ending.abort();
+    const all = [...this.#needed, this.#slices, this.#classes, ...this.#routes.values()];
+    await Promise.all(all.map((cache) => cache?.close()));
+  }
+}
+
+/** What an object is now, and what it was before. */
+function eachOf<T>({ value, before }: Change<T>): readonly T[] {
+  return before === undefined ? [value] : [before, value];
+}
+
+/** It may be otherwise by now where it is not. */
+function isFollowed(cache: WatchCache<unknown>): boolean {
+  return cache.ready && cache.trouble === undefined;
+}
+
+function servedVersions(definition: KubeObject): readonly string[] {
+  if (!conditionHolds(fieldsOf(definition["status"])["conditions"], "Established")) return [];
+  return recordsOf(fieldsOf(definition["spec"])["versions"])
+    .filter(({ served }) => served === true)
+    .map(({ name }) => String(name));
+}
+
+function projectService(object: KubeObject, fieldManager: string): LiveService {
+  const transport = object.metadata.annotations?.[transportAnnotation];
+  const ports = recordsOf(fieldsOf(object["spec"])["ports"]).map(({ port }) => Number(port));
+  return { owned: ownedFields(object, fieldManager), ports, transport };
+}
+
+function projectSlice({ metadata, ...slice }: KubeObject): ServiceEndpoints {
+  const name = metadata.labels?.["kubernetes.io/service-name"] ?? "";
+  const endpoints = recordsOf(slice["endpoints"]);
+  // An endpoint without the condition is ready.
+  const ready = endpoints.filter((each) => fieldsOf(each["conditions"])["ready"] !== false);
+  const service = serviceKey({ namespace: metadata.namespace ?? "", service: name });
+  return { service, ready: ready.length, total: endpoints.length };
+}
