@@ -43,7 +43,7 @@ export class RouteWrites {
 
   async apply(host: string, plan: HostPlan, signal: AbortSignal, report: Report): Promise<Came> {
     const came: Came = { conditions: [] };
-    await this.#tryToRemove(plan.removed, came, signal);
+    await this.#remove(plan.removed, came, signal);
     let gone: readonly LiveRoute[] = [];
     const writtenBefore = this.counts.written;
     try {
@@ -56,30 +56,18 @@ export class RouteWrites {
       if (this.counts.written > writtenBefore) this.#deps.pace.wrote(host);
     }
     const replaced = plan.replaced.filter((each) => !gone.includes(each));
-    const isRemoved = await this.#tryToRemove(replaced, came, signal);
+    const late: Came = { conditions: [] };
+    await this.#remove(replaced, late, signal);
     const isMoved = replaced.some(({ namespace }) => namespace !== plan.write?.directive.namespace);
-    if (isRemoved && isMoved) this.counts.transfers += 1;
-    return came;
-  }
-
-  /** What cannot be removed holds up nothing else. */
-  async #tryToRemove(routes: readonly LiveRoute[], came: Came, signal: AbortSignal): Promise<boolean> {
-    try {
-      await this.#removeAll(routes, signal);
-      return true;
-    } catch (thrown) {
-      signal.throwIfAborted();
-      failed(came, thrown);
-      return false;
-    }
+    if (isMoved && !late.failure) this.counts.transfers += 1;
+    return { ...late, ...came, conditions: [...came.conditions, ...late.conditions] };
   }
 
   /**
-   * Routes go before what they refer to, and each by its uid: another object may have its name by now. What a route refers to
-   * stays with one that cannot be removed, which would lead nowhere without it. Throws the first failure in the end.
+   * Routes go before what they refer to, and each by its uid: another object may have its name by now. What cannot be removed
+   * holds up nothing else, but what it refers to stays with it: without that it would lead nowhere.
    */
-  async #removeAll(routes: readonly LiveRoute[], signal: AbortSignal): Promise<void> {
-    const failures: unknown[] = [];
+  async #remove(routes: readonly LiveRoute[], came: Came, signal: AbortSignal): Promise<void> {
     const kept = new Set<string>();
     for (const each of [...routes.filter(isRoute), ...routes.filter((route) => !isRoute(route))]) {
       if (each.isDeleting || (!isRoute(each) && kept.has(each.namespace))) continue;
@@ -88,11 +76,10 @@ export class RouteWrites {
         this.counts.removed += 1;
       } catch (thrown) {
         signal.throwIfAborted();
-        failures.push(thrown);
+        failed(came, thrown);
         kept.add(each.namespace);
       }
     }
-    if (failures.length > 0) throw failures[0];
   }
 
   /** Returns which routes had to go for the new one. */
@@ -151,7 +138,9 @@ export class RouteWrites {
     }
     for (let remove = old; ; remove = []) {
       try {
-        await this.#removeAll(remove, signal);
+        const removed: Came = { conditions: [] };
+        await this.#remove(remove, removed, signal);
+        if (removed.failure) throw removed.failure.thrown;
         await this.#bring(route, signal);
         return;
       } catch (thrown) {
@@ -205,8 +194,8 @@ interface Replacing {
 }
 
 function failed(came: Came, thrown: unknown): Came {
+  if (!came.failure) came.conditions.push(condition("RouteFailed", reasonOf(thrown)));
   came.failure ??= { thrown };
-  came.conditions.push(condition("RouteFailed", reasonOf(thrown)));
   return came;
 }
 
