@@ -19,7 +19,7 @@ type OwnOptions = Omit<
 interface HostnameProcessOptions extends OperatorProcessOptions, OwnOptions {
   /** Whether owners have to prove in the DNS that a domain is theirs. */
   readonly asksForProof: boolean;
-  /** Where the ingress controller is asked for every host name. */
+  /** Where the ingress controller is probed for every host name. */
   readonly probeAt: { readonly host: string; readonly port: number } | undefined;
 }
 
@@ -40,21 +40,21 @@ export function createHostnameProcess(options: HostnameProcessOptions): Process 
   );
 }
 
-/** As somebody from outside would ask, but for the DNS. What comes after the status is not read. */
+/** A request as a client from outside would send it, without the DNS. Nothing after the status is read. */
 export function probeThrough({ host, port }: { readonly host: string; readonly port: number }): Probe {
   return (name, signal) =>
     new Promise((resolve, reject) => {
       const within = AbortSignal.any([signal, AbortSignal.timeout(probeMs)]);
-      const asked = request(
+      const sent = request(
         { host, port, path: "/", headers: { host: name }, agent: false, signal: within },
         (answer) => {
           answer.destroy();
           resolve(answer.statusCode ?? 0);
         },
       );
-      asked.on("error", reject);
-      // Also where a connection is given up without a word, as for an upgrade that nobody asked for.
-      asked.on("close", () => reject(new Error("the connection ended without an answer")));
-      asked.end();
+      sent.on("error", reject);
+      // A connection may end without an answer, as after an upgrade that was not requested.
+      sent.on("close", () => reject(new Error("the connection ended without an answer")));
+      sent.end();
     });
 }

@@ -32,7 +32,7 @@ import type { Proofs } from "./proofs.ts";
 import type { Came, RouteWrites } from "./route-writes.ts";
 import type { HostnameView } from "./view.ts";
 
-/** That no route led to a name for a moment is reported this long: whoever looks into a failure does so soon. */
+/** That no route led to a name for a moment is reported this long: failures are looked into soon. */
 export const gapReportedMs = 3_600_000;
 
 interface HostnameLoopDeps {

@@ -54,7 +54,7 @@ export function createHostnameOperator(options: HostnameOperatorOptions, ground:
     view.wakeRouted();
   }
 
-  /** Connections are made again all the time; a cluster that is in trouble at two looks in a row is not seen. */
+  /** Connections are made again all the time; a cluster that cannot be read at two looks in a row is out of sight. */
   async function doubtUnseen(signal: AbortSignal): Promise<never> {
     for (let wasUnseen = false; ; ) {
       await sleep(clock, limits.hostnameSightMs, signal);
@@ -99,7 +99,7 @@ export function createHostnameOperator(options: HostnameOperatorOptions, ground:
     get waitingFor(): string | undefined {
       return view.trouble;
     },
-    /** How long ago the cluster was last heard of. */
+    /** Time since the last answer of the API server. */
     get ageMs(): number {
       return view.ageMs;
     },

@@ -222,7 +222,7 @@ function planWrite(
 ): { readonly write: RouteWrite; readonly hold: readonly Condition[]; readonly recheckMs?: number } {
   const none = { directive, parts: [], route: undefined, policies: [], inTheWay: [] };
   if (pauseMs > 0) {
-    const text = `somebody else changes its objects: they were written ${limits.contestedWrites} times within a minute`;
+    const text = `another program changes its objects: they were written ${limits.contestedWrites} times within a minute`;
     return { write: none, hold: [condition("RouteContested", text)], recheckMs: pauseMs };
   }
   const before = routes.filter(({ namespace, kind }) => namespace !== directive.namespace && kind === route.kind);

@@ -43,7 +43,7 @@ export type Proofs = ReturnType<typeof createProofs>;
 
 export function createProofs({ rules, resolve, onAnswer, ...services }: ProofDeps) {
   const { clock } = services;
-  /** By host name. A proof stays: records are taken down, and a route that somebody deletes is to come back. */
+  /** By host name. A proof stays: records are taken down, and a route that is deleted by hand is to come back. */
   const answers = new Map<string, Answer>();
   /** By owner, the names to look up. */
   const requested = new Map<string, Set<string>>();

@@ -92,7 +92,7 @@ export class RouteWrites {
       } catch (thrown) {
         // The route works without it.
         if (!ProviderError.is(thrown, "AKP_KUBE_REFUSED")) throw thrown;
-        const text = `${objectText(policy.kind, policy.object.metadata)} was refused: ${reasonOf(thrown)}`;
+        const text = `${objectText(policy.kind, policy.object.metadata)} was rejected: ${reasonOf(thrown)}`;
         came.conditions.push(condition("OptionNotHonoured", text));
       }
     }

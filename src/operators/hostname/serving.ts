@@ -49,8 +49,8 @@ export function hostnameMethods({
     answer(request) {
       const { hostnames } = readRequest("StateRequest", operatorHostnameV1StateRequest, request);
       const isWhole = hostnames.length === 0;
-      const asked = isWhole ? [...states.list()] : hostnames.flatMap((host) => states.get(host) ?? []);
-      return { message: messageOf({ whole: isWhole, states: asked, gone: [], settled: true }) };
+      const chosen = isWhole ? [...states.list()] : hostnames.flatMap((host) => states.get(host) ?? []);
+      return { message: messageOf({ whole: isWhole, states: chosen, gone: [], settled: true }) };
     },
   };
   const streamState: GrpcMethod = { kind: "stream", answers: (_, { signal }) => changesOf(states, signal) };
