@@ -1,6 +1,7 @@
 /** The status of every host name: REST, gRPC and metrics show it, and the provider reads it for the status of a lease. */
 import { isDeepStrictEqual } from "node:util";
 import type { LeaseId } from "../../market/ids.ts";
+import { reasonOf } from "../../runtime/errors.ts";
 
 /** Something about one host name that its tenant or the operator of the cluster should know. */
 export interface Condition {
@@ -41,6 +42,10 @@ export const conditionChars = 500;
 
 export function condition(type: ConditionType, message: string): Condition {
   return { type, message: message.length > conditionChars ? `${message.slice(0, conditionChars)}…` : message };
+}
+
+export function failureOf(thrown: unknown): Condition {
+  return condition("RouteFailed", reasonOf(thrown));
 }
 
 /** How many workloads a Service leads to. */

@@ -72,18 +72,16 @@ export class HostnameLoop {
     if (view.trouble !== undefined) return recheck(retryDelayMs);
     const leading = this.#deps.leading();
     const signal = leading && AbortSignal.any([stopping, leading]);
-    const { seen, failure } = await this.#observe(host, signal);
+    const seen = await this.#observe(host, signal);
     const plan = planHost(seen, this.#rules);
     if (plan.verdict === "stale") return recheck(retryDelayMs);
     this.#noteProof(seen, plan);
     const note = (came: Came) => this.#note(seen, plan, came);
-    const came: Came =
-      signal && !failure
-        ? await writes.apply(host, plan, signal, note)
-        : { conditions: [], ...(failure && { failure }) };
-    if (plan.verdict === "gone" && !came.failure) return this.#forget(host);
+    const came = signal ? await writes.apply(host, plan, signal, note) : { conditions: [] };
+    const failure = seen.unconfirmed ?? came.failure;
+    if (plan.verdict === "gone" && !failure) return this.#forget(host);
     note(came);
-    if (came.failure) return outcomeOf(came.failure.thrown);
+    if (failure) return outcomeOf(failure);
     if (plan.verdict === "waiting" && seen.declared?.says) return this.#wait(seen.declared.says, plan);
     return at(soonest([plan.recheckMs, this.#gapLeftMs(host)]));
   };
@@ -94,14 +92,13 @@ export class HostnameLoop {
     return gap && gap.endedAtMs + gapReportedMs - this.#deps.clock.now();
   }
 
-  async #observe(host: string, signal: AbortSignal | undefined) {
+  async #observe(host: string, signal: AbortSignal | undefined): Promise<ObservedHost> {
     const { view, clock, pace, proofs } = this.#deps;
     const declared = view.host(host);
     const says = declared?.says;
     const routes = [...view.routes(host)].filter((route) => declared || !this.#isPutRight(route, host));
-    const { confirmed, unconfirmed, failure } = await this.#confirm(host, routes, declared, signal);
-    const seen: ObservedHost = {
-      ...{ host, declared, routes, confirmed, unconfirmed },
+    return {
+      ...{ host, declared, routes, ...(await this.#confirm(host, routes, declared, signal)) },
       claims: this.#claims(host),
       unproven: says && proofs?.missing(host, says.lease.owner),
       manifest: says && view.manifest(says.namespace),
@@ -115,7 +112,6 @@ export class HostnameLoop {
       isServed: view.isServed,
       live: (kind, namespace, name) => view.route(kind, namespace, name),
     };
-    return { seen, failure };
   }
 
   /** Another host was written into the route of a declared name, whose own loop puts that right. */
@@ -132,7 +128,7 @@ export class HostnameLoop {
     routes: readonly OwnRoute[],
     declared: DeclaredHost | undefined,
     signal: AbortSignal | undefined,
-  ): Promise<Pick<ObservedHost, "confirmed" | "unconfirmed"> & Pick<Came, "failure">> {
+  ): Promise<Pick<ObservedHost, "confirmed" | "unconfirmed">> {
     const confirmed = new Map<string, DeclaredHost | undefined>();
     const foreign = routes.filter(({ namespace }) => namespace !== declared?.says?.namespace);
     if (!signal || foreign.length === 0 || (declared && !declared.says)) return { confirmed, unconfirmed: undefined };
@@ -146,7 +142,7 @@ export class HostnameLoop {
       return { confirmed, unconfirmed: undefined };
     } catch (thrown) {
       signal.throwIfAborted();
-      return { confirmed, unconfirmed: condition("RouteFailed", reasonOf(thrown)), failure: { thrown } };
+      return { confirmed, unconfirmed: thrown };
     }
   }
 

@@ -12,7 +12,6 @@ import { createGatewayBackend } from "./backends/gateway-api.ts";
 import { createNginxBackend } from "./backends/ingress-nginx.ts";
 import { createTraefikBackend } from "./backends/traefik.ts";
 import { type DeclaredHost, type Directive, defaultOptions, type RouteOptions } from "./directive.ts";
-import { condition } from "./host-states.ts";
 import type { OwnRoute } from "./live-route.ts";
 import { answerMs, forceAgainMs, type ObservedHost, type PlanRules, planHost, proofEveryMs, settleMs } from "./plan.ts";
 
@@ -132,7 +131,7 @@ const rows: Row[] = [
   {
     is: "moved, and the server cannot be asked",
     ...moved,
-    ...{ confirmed: new Map(), unconfirmed: condition("RouteFailed", "x"), routes: made(nginx, ann) },
+    ...{ confirmed: new Map(), unconfirmed: new Error("x"), routes: made(nginx, ann) },
     plan: "waiting RouteFailed",
   },
   {

@@ -18,7 +18,7 @@ import {
   isDirective,
   type WatchedManifest,
 } from "./directive.ts";
-import { type Condition, condition, type Endpoints } from "./host-states.ts";
+import { type Condition, condition, type Endpoints, failureOf } from "./host-states.ts";
 import { isRoute, type LiveRoute, type OwnRoute } from "./live-route.ts";
 
 /**
@@ -55,7 +55,7 @@ export interface ObservedHost {
   /** By the name of the object, declarations as the API server has them: read where routes of another lease may have to go. */
   readonly confirmed: ReadonlyMap<string, DeclaredHost | undefined>;
   /** Why they could not be read. */
-  readonly unconfirmed: Condition | undefined;
+  readonly unconfirmed: unknown;
   /** Other declared names that match the same requests, but those that are rejected and have no route. */
   readonly claims: Iterable<Claim>;
   /** What is missing of the proof that the domain is its owner's. */
@@ -132,7 +132,7 @@ export function routeOf({ namespace, host }: DeclaredRoute, { live }: ObservedHo
 
 /** Nothing declares the name, and the server confirms it. */
 function planOrphans({ host, routes, confirmed, unconfirmed, isLeading }: ObservedHost): HostPlan {
-  if (unconfirmed) return { ...nothing, verdict: "gone", conditions: [unconfirmed] };
+  if (unconfirmed) return { ...nothing, verdict: "gone", conditions: [failureOf(unconfirmed)] };
   if (!isLeading || routes.length === 0) return { ...nothing, verdict: "gone" };
   const name = providerHostName(host);
   const live = confirmed.get(name);
@@ -154,7 +154,7 @@ interface OwnRules extends PlanRules {
 function planDeclared(seen: ObservedHost, declared: DeclaredHost, says: DeclaredRoute, rules: OwnRules): HostPlan {
   const { routes, claims, confirmed, unconfirmed } = seen;
   const foreign = routes.filter(({ namespace }) => namespace !== says.namespace);
-  if (unconfirmed) return { ...nothing, verdict: "waiting", conditions: [unconfirmed] };
+  if (unconfirmed) return { ...nothing, verdict: "waiting", conditions: [failureOf(unconfirmed)] };
   const isConfirmed = confirmed.get(declared.name)?.says?.namespace === says.namespace;
   if (seen.isLeading && foreign.length > 0 && !isConfirmed) return { ...nothing, verdict: "stale" };
   const isOfOwner = ({ lease }: OwnRoute) => lease.owner === says.lease.owner;

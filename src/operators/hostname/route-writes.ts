@@ -7,7 +7,7 @@ import { type Clock, sleep } from "../../runtime/clock.ts";
 import { ProviderError, reasonOf } from "../../runtime/errors.ts";
 import type { Log } from "../../runtime/log.ts";
 import type { WritePace } from "../write-pace.ts";
-import { type Condition, condition } from "./host-states.ts";
+import { type Condition, condition, failureOf } from "./host-states.ts";
 import { isRoute, type LiveRoute, putBackAnnotation } from "./live-route.ts";
 import type { HostPlan, RouteWrite } from "./plan.ts";
 import type { HostnameView } from "./view.ts";
@@ -27,7 +27,7 @@ export interface Came {
   /** How long no route led to the name. */
   gapMs?: number;
   /** The first thing that failed; the rest was tried all the same. */
-  failure?: { readonly thrown: unknown };
+  failure?: unknown;
 }
 
 /** Called while a name has no route, with what is wrong. */
@@ -140,7 +140,7 @@ export class RouteWrites {
       try {
         const removed: Came = { conditions: [] };
         await this.#remove(remove, removed, signal);
-        if (removed.failure) throw removed.failure.thrown;
+        if (removed.failure) throw removed.failure;
         await this.#bring(route, signal);
         return;
       } catch (thrown) {
@@ -157,7 +157,7 @@ export class RouteWrites {
   /** A rejection is noted on the old routes, so that they stay for a while; a lost connection is tried again at once. */
   async #putBack(objects: readonly DesiredObject[], thrown: unknown, signal: AbortSignal): Promise<boolean> {
     const { kube, log } = this.#deps;
-    const { message: reason } = condition("RouteFailed", reasonOf(thrown));
+    const { message: reason } = failureOf(thrown);
     const note = ProviderError.is(thrown, "AKP_KUBE_REFUSED") ? { [putBackAnnotation]: reason } : {};
     try {
       for (const { kind, object } of objects) {
@@ -194,8 +194,8 @@ interface Replacing {
 }
 
 function failed(came: Came, thrown: unknown): Came {
-  if (!came.failure) came.conditions.push(condition("RouteFailed", reasonOf(thrown)));
-  came.failure ??= { thrown };
+  if (!came.failure) came.conditions.push(failureOf(thrown));
+  came.failure ??= thrown;
   return came;
 }
 
