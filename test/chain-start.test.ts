@@ -22,7 +22,7 @@ async function twoProxies(t: Owner, { node }: MarketChain): Promise<[FaultProxy,
 /** Starts the chain's service with next to no time for a start, and does not wait for it. */
 function startChain(t: Owner, urls: readonly string[], cursor: Cursor) {
   const told: string[] = [];
-  const log: Log = { ...silentLog, error: (message) => void told.push(message) };
+  const log: Log = { ...silentLog, warn: (message) => void told.push(message) };
   const parts = { clock: realClock, random: createSeededRandom(1), log };
   const addresses = urls.map((url) => ({ url }));
   const nodes = createHttpTransports(addresses, realClock);

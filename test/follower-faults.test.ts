@@ -92,7 +92,7 @@ quickTest("a chain that makes no blocks is told once, and once more when it stop
   const pool = openPool(t, [chain.node.rpcUrl]);
   await pool.open();
   const told: string[] = [];
-  const log: Log = { ...silentLog, error: (message) => void told.push(message) };
+  const log: Log = { ...silentLog, warn: (message) => void told.push(message) };
   const { follower } = await follow(t, pool, { log });
   await eventually("a long halt", () => follower.counts.standStills >= 3);
   assert.equal(told.length, 1);
@@ -210,7 +210,7 @@ quickTest("a height that is told before its results can be read is waited for in
   );
   await pool.open();
   const told: string[] = [];
-  const log: Log = { ...silentLog, error: (message) => void told.push(message) };
+  const log: Log = { ...silentLog, warn: (message) => void told.push(message) };
   const { follower, seen } = await follow(t, pool, { log });
   let troubled = false;
   await eventually("the head", () => {

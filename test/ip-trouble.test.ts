@@ -29,7 +29,7 @@ const listed = ({ operator }: IpStage) => Object.keys(operator.ignored.view() ??
 
 function countErrors(): { readonly log: Log; readonly lines: string[] } {
   const lines: string[] = [];
-  const log: Log = { ...silentLog, error: (message) => void lines.push(message), with: () => log };
+  const log: Log = { ...silentLog, warn: (message) => void lines.push(message), with: () => log };
   return { log, lines };
 }
 

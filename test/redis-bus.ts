@@ -17,7 +17,7 @@ export interface OpenBus {
 export function openBus(owner: Owner, redis: RedisOptions, limits: Partial<BusLimits> = {}): OpenBus {
   const lines: OpenBus["lines"] = [];
   const write = (message: string, fields?: Fields) => void lines.push([message, fields]);
-  const log: Log = { debug: write, info: write, error: write, with: () => log };
+  const log: Log = { debug: write, info: write, warn: write, error: write, with: () => log };
   const bus = createRedisBus({ ...redis, clock: realClock, random: realRandom, log, limits: { ...quick, ...limits } });
   owner.after(() => bus.close());
   return { bus, lines };

@@ -108,7 +108,7 @@ export function createBookkeeper({ chain, journal, clock, log }: BookkeeperDeps)
       } catch (thrown) {
         // Another program holds the journal for an instant; the chain's steps must not end with that.
         if (!ProviderError.is(thrown, "AKP_JOURNAL_BUSY")) throw thrown;
-        if (failures === 1) log.error("books wait for the journal, retrying", { reason: thrown.message });
+        if (failures === 1) log.warn("books wait for the journal, retrying", { reason: thrown.message });
         await sleep(clock, growingPauseMs(limits.rpcRetryFirstMs, limits.rpcRetryMostMs, failures), ending);
       }
     }
@@ -199,7 +199,7 @@ export function createBookkeeper({ chain, journal, clock, log }: BookkeeperDeps)
         } catch (thrown) {
           if (signal.aborted) return;
           if (!isOfChain(thrown)) throw thrown;
-          if (failures === 0) log.error("books cannot be brought up to date, retrying", { error: thrown });
+          if (failures === 0) log.warn("books cannot be brought up to date, retrying", { error: thrown });
           failures += 1;
         }
         const retryMs = growingPauseMs(limits.rpcRetryFirstMs, limits.rpcRetryMostMs, failures);

@@ -112,7 +112,7 @@ export function createEscrowRounds({ options, chain, journal, bus, tokenPrice, c
       if (thrown instanceof InvariantError) throw thrown;
       if (signal.aborted) return 0;
       trouble = `escrows cannot be read: ${reasonOf(thrown)}`;
-      if (failures === 0) log.error("escrows cannot be read, retrying", { error: thrown });
+      if (failures === 0) log.warn("escrows cannot be read, retrying", { error: thrown });
       failures += 1;
       return growingPauseMs(limits.escrowRetryFirstMs, limits.escrowRetryMostMs, failures);
     }
@@ -138,7 +138,7 @@ export function createEscrowRounds({ options, chain, journal, bus, tokenPrice, c
     function onUnread(id: DeploymentId, error: unknown): void {
       const deployment = formatDeploymentId(id);
       unreadNow.add(deployment);
-      if (!unread.has(deployment)) log.error("escrow cannot be read", { deployment, error });
+      if (!unread.has(deployment)) log.warn("escrow cannot be read", { deployment, error });
     }
     // What is read must know of what has landed.
     const atOrAbove = largest(height, withdrawals.landedAt);

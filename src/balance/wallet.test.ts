@@ -52,7 +52,7 @@ async function playWallet(play: (world: WalletWorld) => Promise<void>) {
     const { denom, threshold } = fields as { denom: string; threshold: string };
     lines.push(`${level} ${message}: ${denom} ${threshold}`);
   };
-  const log: Log = { ...silentLog, error: say("error"), info: say("info") };
+  const log: Log = { ...silentLog, warn: say("warn"), info: say("info") };
   const bus = createMemoryBus({ clock, log });
   const mirror = { ready: true, held: [] as readonly Balance[], balances: () => mirror.held };
   const world: WalletWorld = {
@@ -92,13 +92,13 @@ test("what is low is logged and told once, and once more when it is not any more
     hold("4000uakt,90uact");
     hold("3000uakt,90uact");
     await pass(1);
-    assert.deepEqual(lines.splice(0), ["error wallet below threshold: uakt warn"]);
+    assert.deepEqual(lines.splice(0), ["warn wallet below threshold: uakt warn"]);
     assert.deepEqual(lows.splice(0), [{ denom: "uakt", threshold: "warn", low: true }]);
     hold("9000uakt");
     await pass(1);
     assert.deepEqual(lines.splice(0), [
-      "error wallet below threshold: uact bid",
-      "error wallet below threshold: uact warn",
+      "warn wallet below threshold: uact bid",
+      "warn wallet below threshold: uact warn",
       "info wallet above threshold again: uakt warn",
     ]);
     hold("9000uakt,60uact");

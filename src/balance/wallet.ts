@@ -54,7 +54,7 @@ export function createWallet({ options, mirror, needs, bus, clock, log }: Wallet
 
   function tell({ denom, amount }: MarkedLine, { threshold, least }: Mark, low: boolean): void {
     const fields = { denom, threshold, balance: amount, least };
-    if (low) log.error("wallet below threshold", fields);
+    if (low) log.warn("wallet below threshold", fields);
     else log.info("wallet above threshold again", fields);
     bus.publish("akash.provider.balance.low", { denom, threshold, low });
   }

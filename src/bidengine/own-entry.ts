@@ -109,7 +109,7 @@ export function followOwnEntry({ chain, configured, clock, log }: OwnEntryDeps):
           const error = ProviderError.from(thrown);
           failures += 1;
           failure = `what the chain has of us cannot be read: ${error.message}`;
-          log.error("could not read own entry on the chain", { error, failures });
+          log.warn("could not read own entry on the chain", { error, failures });
         }
         firstLook.resolve();
         const { ownEntryRetryFirstMs: first, ownEntryRetryMostMs: most, ownEntryEveryMs: every } = limits;

@@ -112,7 +112,7 @@ export function createRetention(deps: RetentionDeps) {
       await sweep();
     } catch (thrown) {
       // What storage has to say, the journal itself says; the next sweep tries again if there is one.
-      log.error("old journal rows were not removed", { reason: ProviderError.from(thrown).message });
+      log.warn("old journal rows were not removed", { reason: ProviderError.from(thrown).message });
     }
     if (!stopped) startIn(limits.journalRetentionEveryMs);
   }

@@ -63,7 +63,7 @@ export async function ownPod(
       return undefined;
     } catch (thrown) {
       const error = ProviderError.from(thrown);
-      if (error.message !== told) log.error("cannot read own pod, retrying", { error });
+      if (error.message !== told) log.warn("cannot read own pod, retrying", { error });
       told = error.message;
       await sleep(clock, limits.ownPodRetryMs, signal);
     }

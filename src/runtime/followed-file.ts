@@ -56,7 +56,7 @@ export function followFile<T>(
       if (thrown instanceof Unreadable) last = undefined;
       trouble =
         thrown instanceof Unreadable ? `the ${what} ${path} cannot be read: ${thrown.message}` : reasonOf(thrown);
-      if (trouble !== before.trouble) log.error("failed to read a file", { what, path, reason: trouble });
+      if (trouble !== before.trouble) log.warn("failed to read a file", { what, path, reason: trouble });
     }
     return good !== before.good || trouble !== before.trouble;
   }

@@ -9,7 +9,12 @@ interface LogEntry {
   readonly fields: PlainObject;
 }
 
-const colors: Record<string, string> = { debug: "\u001b[2m", info: "\u001b[32m", error: "\u001b[31m" };
+const colors: Record<string, string> = {
+  debug: "\u001b[2m",
+  info: "\u001b[32m",
+  warn: "\u001b[33m",
+  error: "\u001b[31m",
+};
 const plainColor = "\u001b[0m";
 const indent = "    ";
 
@@ -22,7 +27,7 @@ export function formatLine({ time, level, message, fields }: LogEntry, color: bo
   const below = continued.map((line) => indent + line);
   for (const [name, value] of Object.entries(fields)) {
     if (name === "module") continue;
-    const field = formatField(printable(name).replaceAll("\n", "\\n"), value);
+    const field = formatField(printable(name).replaceAll("\n", "\\n"), value, level === "warn");
     if (field.word !== undefined) words.push(field.word);
     below.push(...field.below);
   }
@@ -34,7 +39,9 @@ interface FormattedField {
   readonly below: string[];
 }
 
-function formatField(name: string, value: Plain): FormattedField {
+/** A warning is one line: of an error its title. */
+function formatField(name: string, value: Plain, isOneLine: boolean): FormattedField {
+  if (isOneLine) return { word: `${name}=${inWord(isError(value) ? titleOf(value) : value)}`, below: [] };
   if (isError(value)) return { word: `${name}=${inWord(titleOf(value))}`, below: formatError(value, indent) };
   if (typeof value === "string" && value.includes("\n")) return { below: block(name, value, indent) };
   return { word: `${name}=${inWord(value)}`, below: [] };

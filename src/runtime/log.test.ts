@@ -6,7 +6,7 @@ import { Writable } from "node:stream";
 import { test } from "node:test";
 import { ProviderError } from "./errors.ts";
 import { limits } from "./limits.ts";
-import { createLog, type Fields, type LogOptions, type RootLog } from "./log.ts";
+import { createLog, type Fields, type LogLevel, type LogOptions, type RootLog } from "./log.ts";
 import { streamDestination } from "./log-destination.ts";
 
 /** 2026-01-01T15:04:05.060Z */
@@ -51,6 +51,14 @@ test("an error shows code, advice, details and its causes with their stacks", ()
     "        caused by: cable",
     "",
   ]);
+});
+
+test("a warning is one line: of an error the title, of a text of several lines all with escapes", () => {
+  const error = new ProviderError("AKP_BUS_UNREACHABLE", { address: "host:1", reason: "no route" }, { cause: "cable" });
+  assert.equal(
+    written({}, (log) => log.warn("lost the bus", { error, list: "a\nb" })),
+    'WARN  lost the bus error="AKP_BUS_UNREACHABLE: the Redis bus at host:1 cannot be reached: no route" list="a\\nb"\n',
+  );
 });
 
 test("an error without a stack shows all lines of its message", () => {
@@ -100,14 +108,16 @@ test("the time of a line is that of its own moment", () => {
 });
 
 test("each level lets through itself and what is graver", () => {
-  const seen = (level: "debug" | "info" | "error") =>
+  const seen = (level: LogLevel) =>
     written({ level }, (log) => {
       log.debug("d");
       log.with({}).info("i");
+      log.warn("w");
       log.error("e");
     }).match(/[A-Z]{4,}/g);
-  assert.deepEqual(seen("debug"), ["DEBUG", "INFO", "ERROR"]);
-  assert.deepEqual(seen("info"), ["INFO", "ERROR"]);
+  assert.deepEqual(seen("debug"), ["DEBUG", "INFO", "WARN", "ERROR"]);
+  assert.deepEqual(seen("info"), ["INFO", "WARN", "ERROR"]);
+  assert.deepEqual(seen("warn"), ["WARN", "ERROR"]);
   assert.deepEqual(seen("error"), ["ERROR"]);
 });
 

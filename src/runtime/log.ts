@@ -11,6 +11,8 @@ export type Fields = Record<string, unknown>;
 export interface Log {
   debug(message: string, fields?: Fields): void;
   info(message: string, fields?: Fields): void;
+  /** Something outside failed and is tried again, or needs an operator's attention. One line in the plain format, without a stack. */
+  warn(message: string, fields?: Fields): void;
   error(message: string, fields?: Fields): void;
   /** A log whose every line carries these fields as well, for instance `{ module: "journal" }`. */
   with(fields: Fields): Log;
@@ -20,11 +22,12 @@ export interface Log {
 export const silentLog: Log = {
   debug: () => undefined,
   info: () => undefined,
+  warn: () => undefined,
   error: () => undefined,
   with: () => silentLog,
 };
 
-const levels = { debug: 20, info: 30, error: 50 } as const;
+const levels = { debug: 20, info: 30, warn: 40, error: 50 } as const;
 export type LogLevel = keyof typeof levels;
 
 export type LogTimestamp = "" | "rfc3339" | "rfc3339nano" | "kitchen";
@@ -83,6 +86,7 @@ export function createLog(options: LogOptions = {}): RootLog {
     return {
       debug: at("debug"),
       info: at("info"),
+      warn: at("warn"),
       error: at("error"),
       with: (own) => logWith({ ...baseNow(), ...plainFields(own, redactor) }),
     };

@@ -199,7 +199,13 @@ export function createQueue(options: QueueOptions): Queue {
     // The first, second, fourth, eighth … time in a row: enough to notice, and not a flood while something is broken.
     // What the end itself broke off is no news.
     if (outcome.kind === "failed" && !under.signal.aborted && Number.isInteger(Math.log2(entry.attempts))) {
-      log.error("run failed", { queue: name, key: entry.key, attempts: entry.attempts, error: outcome.error });
+      const { error } = outcome;
+      log[error.code === "AKP_INTERNAL" ? "error" : "warn"]("run failed", {
+        queue: name,
+        key: entry.key,
+        attempts: entry.attempts,
+        error,
+      });
     }
     if (entry.again) makeReady(entry, entry.again);
     else if (outcome.kind === "done") forget(entry);

@@ -69,7 +69,7 @@ export function createScript(settings: ScriptSettings, { clock, log }: { clock: 
     if (how === "cancelled") return;
     const isNo = how === "exited" && code !== 0;
     const fault = answer.price || isNo ? undefined : `${answer.reason} (${path})`;
-    if (fault && !trouble) log.error("failed to get a price from the script", { path, reason: fault });
+    if (fault && !trouble) log.warn("failed to get a price from the script", { path, reason: fault });
     trouble = fault;
   }
 

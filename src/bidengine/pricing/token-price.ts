@@ -66,7 +66,7 @@ export function createTokenPrice(settings: TokenPriceSettings, ground: TokenPric
         known = undefined;
         told = `${thrown.message}. ${thrown.advice}`;
       }
-      if (told !== failure) log.error("failed to read the price of AKT", { from: where, reason: reasonOf(thrown) });
+      if (told !== failure) log.warn("failed to read the price of AKT", { from: where, reason: reasonOf(thrown) });
       failure = told;
       failuresInARow += 1;
     }

@@ -10,7 +10,7 @@ function stage() {
   const trueNs = () => BigInt(clock.now()) * 1_000_000n;
   const told: string[] = [];
   const note = (message: string) => void told.push(message);
-  const log: Log = { ...silentLog, info: note, error: note };
+  const log: Log = { ...silentLog, info: note, warn: note };
   const check = createClockCheck(clock, log);
   return { clock, told, trueNs, see: check.note, doubt: () => check.doubt?.message };
 }

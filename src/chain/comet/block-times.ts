@@ -53,7 +53,7 @@ export function createClockCheck(clock: Clock, log: Log): ClockCheck {
       if (!isOdd) doubt = undefined;
       if (oddInRow < limits.rpcClockSkewBlocks) return;
       const error = skewed(aheadMs);
-      if (!doubt) log.error("local clock differs from block time", { error });
+      if (!doubt) log.warn("local clock differs from block time", { error });
       doubt = error;
     },
     get doubt() {

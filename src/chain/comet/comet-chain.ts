@@ -66,7 +66,7 @@ export function createCometChain(options: CometChainOptions): CometChain {
         await steps.compare(signal);
       } catch (thrown) {
         if (signal.aborted || !mayPass(thrown)) throw thrown;
-        log.error("cannot compare the mirror with the chain, retrying later", { error: thrown });
+        log.warn("cannot compare the mirror with the chain, retrying later", { error: thrown });
       }
     }
   }
@@ -94,7 +94,7 @@ export function createCometChain(options: CometChainOptions): CometChain {
           return;
         } catch (thrown) {
           if (signal.aborted || !isOfChain(thrown) || thrown.entry.exit === exitCodes.settings) throw thrown;
-          if (tries === 1) log.error("cannot read the chain, the start waits", { error: thrown });
+          if (tries === 1) log.warn("cannot read the chain, the start waits", { error: thrown });
           startTrouble = thrown.message;
         }
         await sleep(clock, growingPauseMs(limits.rpcRetryFirstMs, limits.rpcRetryMostMs, tries), signal);

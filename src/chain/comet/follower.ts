@@ -173,7 +173,7 @@ export function createFollower({ pool, cursor: kept, consumer, clock, log }: Fol
     counts.standStills += 1;
     // A halted chain is told once, and not every few seconds for as long as it is halted.
     if (toldStillAt !== height) {
-      log.error("no new block, probing other RPC nodes", { node: pool.preferred.name, height });
+      log.warn("no new block, probing other RPC nodes", { node: pool.preferred.name, height });
       toldStillAt = height;
     }
     await pool.standsStill(bounds(signal));
@@ -195,7 +195,7 @@ export function createFollower({ pool, cursor: kept, consumer, clock, log }: Fol
 
   /** Told once; then tried again in silence, ever more slowly. */
   async function retryLater(error: ProviderError, signal: AbortSignal): Promise<void> {
-    if (failuresInRow === 0) log.error("cannot follow the chain, retrying", { error, height });
+    if (failuresInRow === 0) log.warn("cannot follow the chain, retrying", { error, height });
     trouble = reasonOf(error);
     counts.retries += 1;
     const pauseMs = growingPauseMs(limits.rpcRetryFirstMs, limits.rpcRetryMostMs, failuresInRow + 1);

@@ -223,7 +223,7 @@ export function createPool({ nodes: transports, chainId: wantedId, clock, random
     told.set(node, condition);
     const fields = { node: name, condition, ...(trouble !== undefined && { trouble }) };
     if (condition === "good") log.info("RPC node can be used", fields);
-    else log.error("RPC node is avoided", fields);
+    else log.warn("RPC node is avoided", fields);
   }
 
   return {

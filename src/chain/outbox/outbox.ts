@@ -131,7 +131,7 @@ export function createOutbox(options: OutboxOptions): OutboxLoop {
       if (!isPassing(thrown)) throw thrown;
       if (ending?.aborted) return 0;
       const reason = reasonOf(thrown);
-      if (silent === undefined) log.error("outbox cannot work, retrying", { reason });
+      if (silent === undefined) log.warn("outbox cannot work, retrying", { reason });
       silent = reason;
       silences += 1;
       return growingPauseMs(limits.outboxSilenceFirstMs, limits.outboxPollMs, silences);

@@ -102,7 +102,7 @@ export function createTracker(deps: TrackerDeps) {
           return;
         } catch (thrown) {
           if (!ProviderError.is(thrown, "AKP_JOURNAL_BUSY")) throw thrown;
-          if (heldUp === undefined) log.error("block not processed, retrying", { error: thrown });
+          if (heldUp === undefined) log.warn("block not processed, retrying", { error: thrown });
           heldUp = thrown.message;
           await sleep(clock, limits.outboxSilenceFirstMs, signal);
         }

@@ -88,7 +88,7 @@ export function createTeardown(deps: TeardownDeps) {
   function freeze(key: string, why: string): Outcome {
     const isNews = states.get(key)?.why !== why;
     states.note(key, { state: "frozen", why });
-    if (isNews) log.error("lease frozen", { lease: key, reason: why });
+    if (isNews) log.warn("lease frozen", { lease: key, reason: why });
     return stalled(why);
   }
 

@@ -121,7 +121,7 @@ export function createReconciler(deps: ReconcilerDeps) {
     const fresh = [...now].filter(([key]) => !before.has(key)).map(([, drift]) => drift);
     const gone = [...before].filter(([key]) => !now.has(key)).map(([, drift]) => drift);
     for (const { kind, subject, evidence, remedy } of fresh.slice(0, limits.reconcileLines)) {
-      log.error("drift found", { kind, subject, evidence, remedy });
+      log.warn("drift found", { kind, subject, evidence, remedy });
     }
     for (const { kind, subject } of gone.slice(0, limits.reconcileLines)) log.info("drift is gone", { kind, subject });
     if (fresh.length + gone.length === 0) return;
@@ -150,7 +150,7 @@ export function createReconciler(deps: ReconcilerDeps) {
       await chain.compareMirror(signal);
     } catch (thrown) {
       if (signal.aborted) throw thrown;
-      log.error("mirror not compared, retrying later", { error: thrown });
+      log.warn("mirror not compared, retrying later", { error: thrown });
     }
   }
 
@@ -170,7 +170,7 @@ export function createReconciler(deps: ReconcilerDeps) {
         await reconcile({ dryRun: false }, signal);
       } catch (thrown) {
         if (signal.aborted) return;
-        if (!skipped) log.error("reconcile skipped, retrying later", { error: thrown });
+        if (!skipped) log.warn("reconcile skipped, retrying later", { error: thrown });
         skipped = { why: reasonOf(thrown) };
         onChange();
       }

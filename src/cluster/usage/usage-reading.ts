@@ -46,7 +46,7 @@ export function createUsageReading({ kube, clock, log }: UsageDeps): () => Promi
     } catch (thrown) {
       const unknown = whyUnknown(thrown);
       // That there is none is how most clusters are.
-      if (unknown !== "no metrics API") log.error("usage of leases not known", { reason: reasonOf(thrown) });
+      if (unknown !== "no metrics API") log.warn("usage of leases not known", { reason: reasonOf(thrown) });
       return { unknown };
     }
   }

@@ -39,7 +39,7 @@ export const processGroup = group({
     providerConfig: optional("provider-config", path, { usedBy: chainPrograms, doc: "The provider.yaml to read." }),
     logLevel: setting(
       "log_level",
-      choice(["debug", "info", "error"], { trace: "debug", warn: "info", fatal: "error", panic: "error" }),
+      choice(["debug", "info", "warn", "error"], { trace: "debug", fatal: "error", panic: "error" }),
       { default: "info", doc: "The least important lines that are written to the log." },
     ),
     logFormat: setting("log_format", choice(["plain", "json"]), {

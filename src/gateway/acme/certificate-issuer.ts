@@ -188,7 +188,7 @@ export function createCertificateIssuer(deps: IssuerDeps): CertificateIssuer {
     const { retryAfterMs } = error.details;
     askedForMs = typeof retryAfterMs === "number" ? retryAfterMs : 0;
     const againAt = formatTime(clock.now() + pauseLeftMs(clock.now()));
-    log.error("no certificate was issued", { host, attempts: failures, againAt, error });
+    log.warn("no certificate was issued", { host, attempts: failures, againAt, error });
   }
 
   const queue = createQueue({ name: "issuer", work, clock, random, log, pauseMostMs: limits.certificateRetryMs });

@@ -170,7 +170,7 @@ export function createChainCertificates({ chain, lookups, clock, log }: ChainCer
       if (known.height < confirmedFrom && !wasSilent) return confirm(owner, serial, source);
       if (wasSilent || nowMs - known.sinceMs > limits.gatewayCertificateMs) {
         known.silence = silenced();
-        confirm(owner, serial, source).catch((error) => log.error("cannot confirm a certificate", { error }));
+        confirm(owner, serial, source).catch((error) => log.warn("cannot confirm a certificate", { error }));
       }
       return known.der;
     },

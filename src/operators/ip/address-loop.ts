@@ -102,7 +102,7 @@ export function createAddressLoop(options: AddressLoopOptions, deps: AddressLoop
     const byLease = new Map(failures.map((each) => [formatLeaseId(each.lease), each]));
     for (const each of byLease.values()) ignored.failed(each.lease, each.error, key);
     if (isListed || isOver) return failed(error);
-    log.error("address not settled, trying again", { key, error });
+    log.warn("address not settled, trying again", { key, error });
     return recheck(options.retryDelayMs);
   }
 

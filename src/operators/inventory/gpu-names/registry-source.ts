@@ -57,7 +57,7 @@ export function createRegistrySource(options: RegistrySourceOptions, { clock, lo
     failuresInARow += 1;
     if (trouble?.message === error.message) return;
     trouble = error;
-    log.error("failed to read the GPU registry", { error });
+    log.warn("failed to read the GPU registry", { error });
     onChange();
   }
 
