@@ -85,7 +85,7 @@ describe("a provider that bids", { concurrency: false }, () => {
     const { code, stdout } = await give("screen", path, "--owner", provider.tenant, ...at());
     assert.equal(code, 2);
     assert.match(stdout, /✗ placementExists +unit 1: no node has 200 of cpu free/);
-    assert.match(stdout, /to bid on it:\n {2}there must be room/);
+    assert.match(stdout, /to bid on it:\n {2}insufficient capacity/);
   });
 
   const auditor = "akash1qqqsyqcyq5rqwzqfpg9scrgwpugpzysnwduagr";
@@ -263,7 +263,7 @@ describe("a provider that bids", { concurrency: false }, () => {
     );
     assert.match(about(large), /\n {2}asks for 11 cpu 64Mi\n {2}pays at most 10000uact per block\n/);
     assert.match(about(large), /✗ placementExists/);
-    assert.match(about(large), /to bid on it:\n[\s\S]*there must be room in the cluster/);
+    assert.match(about(large), /to bid on it:\n[\s\S]*insufficient capacity/);
     assert.match(about(hostile), /✗ attributesMatch .*\\u\{1b\}\[2J\\u\{202e\}evil\\u\{a\}✗ forged/);
     assert.ok(!controlSigns.test(running.stdout.replaceAll("\n", "")));
 

@@ -352,7 +352,7 @@ test("nothing is bid by a picture that is too old, nothing reserved is lost, and
     await stage.blocks(limits.bidPictureAgeMs / 1_000 + 5);
     const order = await stage.post(2n);
     await stage.until("a no", () => one.engine.orders(1)[0]?.verdict === "no");
-    assert.match(one.engine.orders(1)[0]?.reason ?? "", /^pictureIsFresh: the picture of the cluster is \d+ s old/);
+    assert.match(one.engine.orders(1)[0]?.reason ?? "", /^inventoryFresh: inventory snapshot is \d+ s old/);
     assert.equal(one.journal.rows().reservations, 1);
     one.feed.draw(10_000n);
     await stage.until("the bid", async () => (await stage.queries.bid(one.bidOn(order))).value !== undefined);

@@ -34,7 +34,7 @@ export const failingOrders: Readonly<Record<string, FailingOrder>> = {
     reason: /6 blocks behind, more than 5/,
     until: "time",
   },
-  pictureIsFresh: {
+  inventoryFresh: {
     inputs: someInputs({
       standing: { capacity: { ...aStanding().capacity, picture: { ageMs: 120_001, trouble: undefined } } },
     }),

@@ -1,6 +1,7 @@
 /** Leased addresses in the environment of what runs on them, on a simulated cluster with an IP operator that is played. */
 import assert from "node:assert/strict";
 import { type TestContext, test } from "node:test";
+import { leasedAddress } from "../src/cluster/addresses/addresses-seen.ts";
 import { leaseConditions } from "../src/cluster/leases/lease-conditions.ts";
 import { kinds } from "../src/kube/kinds.ts";
 import type { LeaseId } from "../src/market/ids.ts";
@@ -77,6 +78,8 @@ test("a workload is made when its address is there, and refers to it in its envi
   await stage.until("deployed", () => life.state(lease) === "deployed", limits.leaseAddressWaitMs / 4);
   const [key = "", address] = Object.entries(addressesOf(stage, lease) as Record<string, string>)[0] ?? [];
   assert.equal(address, "192.0.2.1");
+  const services = [...life.keeper.live.services(leaseNamespace(lease))];
+  assert.deepEqual(services.flatMap(leasedAddress), ["192.0.2.1"]);
   const env = templateOf(stage, lease)?.spec.containers[0]?.env.find((each) => each.name === "AKASH_IP_MY_IP");
   assert.deepEqual(env?.valueFrom, { configMapKeyRef: { name, key, optional: true } });
 });

@@ -45,7 +45,7 @@ describe("a provider with a lease", { concurrency: false }, () => {
       return given.stdout.includes("waiting for manifest") && given;
     });
     const [heading, row] = stdout.trimEnd().split("\n");
-    assert.match(heading ?? "", /^LEASE +AGE +STATE +READY +CPU +MEMORY +STORAGE +NAMESPACE +HOSTS$/);
+    assert.match(heading ?? "", /^LEASE +AGE +STATE +READY +CPU +MEMORY +STORAGE +NAMESPACE +HOSTS +ADDRESSES$/);
     assert.ok(row?.startsWith(`${leaseId} `), row);
     assert.ok(row?.includes(leaseNamespace(lease)), row);
     assert.equal(stderr, "usage not known: no metrics API\n");

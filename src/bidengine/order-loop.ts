@@ -313,7 +313,7 @@ export function createOrderLoop(deps: LoopDeps) {
     if (!isFirst) return;
     tally.complete[outcome] += 1;
     onNews(key);
-    log.info("bid is over", { order: key, outcome });
+    log.info(`bid ${outcome}`, { order: key });
   }
 
   return { look };

@@ -66,12 +66,12 @@ export function followOwnEntry({ chain, configured, clock, log }: OwnEntryDeps):
     readAtMs = clock.monotonicMs();
     failure = undefined;
     if (textOf(read) === textOf(current)) return;
-    current = read;
-    log.info("own entry on the chain changed", {
+    log.info(current === unread ? "on-chain provider record loaded" : "on-chain provider record changed", {
       state: read.entry.state,
       attributes: read.entry.attributes.length,
       auditors: read.entry.audited.size,
     });
+    current = read;
     for (const listener of listeners) listener();
   }
 
@@ -109,7 +109,7 @@ export function followOwnEntry({ chain, configured, clock, log }: OwnEntryDeps):
           const error = ProviderError.from(thrown);
           failures += 1;
           failure = `what the chain has of us cannot be read: ${error.message}`;
-          log.warn("could not read own entry on the chain", { error, failures });
+          log.warn("failed to read on-chain provider record", { error, failures });
         }
         firstLook.resolve();
         const { ownEntryRetryFirstMs: first, ownEntryRetryMostMs: most, ownEntryEveryMs: every } = limits;

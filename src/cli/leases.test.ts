@@ -12,6 +12,7 @@ test("each lease is a row, and what is wrong with it stands below", () => {
       namespace,
       state: "deployed",
       hosts: ["a.com", "b.com"],
+      addresses: ["203.0.113.9"],
       ageMs: 180_000,
       health: {
         state: "unhealthy",
@@ -39,10 +40,10 @@ test("each lease is a row, and what is wrong with it stands below", () => {
     },
   ]);
   assert.deepEqual(rows, [
-    "LEASE                AGE  STATE     READY  CPU         MEMORY      STORAGE  NAMESPACE                                      HOSTS",
-    `a/1/1/1/p            3m   deployed  2/4    1m of 100m  1Ki of 2Ki  ? of 0   ${namespace}  a.com b.com`,
+    "LEASE                AGE  STATE     READY  CPU         MEMORY      STORAGE  NAMESPACE                                      HOSTS        ADDRESSES",
+    `a/1/1/1/p            3m   deployed  2/4    1m of 100m  1Ki of 2Ki  ? of 0   ${namespace}  a.com b.com  203.0.113.9`,
     "  web ×2: ImageError: no such image",
-    "  seen not to work for 1m30s; it is closed at 7m40s",
+    "  unhealthy for 1m30s; the lease is closed after 7m40s unhealthy",
     `akash1long/22/1/1/p       refused                                           ${namespace}`,
     "  reclaiming until 1970-01-01T00:01:00.000Z, then it is closed",
     "  no such image",
@@ -55,8 +56,19 @@ test("each lease is a row, and what is wrong with it stands below", () => {
 test("while no unhealthy lease is closed, the reason stands in place of the limit", () => {
   const heldBy = "leases of 3 of 6 owners are unhealthy at once";
   const unwell = { observedMs: 90_500, limitMs: 460_000, heldBy };
-  const rows = leaseRows([{ lease: "a/1/1/1/p", namespace, state: "deployed", hosts: [], ageMs: 180_000, unwell }]);
-  assert.equal(rows.at(-1), `  seen not to work for 1m30s; nothing is counted now: ${heldBy}`);
+  const health = { state: "unhealthy", services: [], troubles: [] } as const;
+  const line = { lease: "a/1/1/1/p", namespace, state: "deployed", hosts: [], ageMs: 180_000, unwell, health } as const;
+  const rows = leaseRows([line]);
+  assert.equal(rows.at(-1), `  unhealthy for 1m30s; not counted now: ${heldBy}`);
+});
+
+test("a lease that works again has no unhealthy line, also before its time is forgotten", () => {
+  const health = { state: "healthy", services: [], troubles: [] } as const;
+  const unwell = { observedMs: 0, limitMs: 460_000 };
+  const rows = leaseRows([
+    { lease: "a/1/1/1/p", namespace, state: "deployed", hosts: [], ageMs: 9_000, unwell, health },
+  ]);
+  assert.equal(rows.length, 2);
 });
 
 test("what a close costs is said, and that data goes with it", () => {

@@ -14,7 +14,7 @@ import { usageCells, usageHeading, usageNote } from "./usage-text.ts";
 export function leasesCommand(): Command {
   const command = askingCommand(
     "leases",
-    "show our leases: state, health, age, what they use, namespace and host names",
+    "show our leases: state, health, age, what they use, namespace, host names and leased addresses",
   ).addHelpText(
     "after",
     "\nEnd one of them: akash-provider lease close <lease> --reason <reason> --dry-run\nReplace older pod templates: akash-provider lease refresh <lease>",
@@ -31,7 +31,7 @@ export function leasesCommand(): Command {
 
 /** The id is never cut: it is what `lease close` is given. What is wrong stands below the lease that it is about. */
 export function leaseRows(leases: readonly Told<LeaseLine>[]): string[] {
-  const heading = ["LEASE", "AGE", "STATE", "READY", ...usageHeading, "NAMESPACE", "HOSTS"];
+  const heading = ["LEASE", "AGE", "STATE", "READY", ...usageHeading, "NAMESPACE", "HOSTS", "ADDRESSES"];
   const cells = leases.map((line) => [
     line.lease,
     line.ageMs === undefined ? "" : showAge(line.ageMs),
@@ -40,6 +40,7 @@ export function leaseRows(leases: readonly Told<LeaseLine>[]): string[] {
     ...usageCells(line),
     line.namespace,
     line.hosts.join(" "),
+    (line.addresses ?? []).join(" "),
   ]);
   const [head = "", ...rows] = aligned(heading, cells);
   return [head, ...leases.flatMap((lease, at) => [rows[at] ?? "", ...notesOf(lease)])];
@@ -54,9 +55,9 @@ function readyText(health: Told<LeaseLine>["health"]): string {
 }
 
 function unwellText({ observedMs, limitMs, heldBy }: SeenUnwell): string {
-  const limit = limitMs === undefined ? "" : `; it is closed at ${formatDuration(limitMs)}`;
-  const end = heldBy === undefined ? limit : `; nothing is counted now: ${heldBy}`;
-  return `seen not to work for ${formatDuration(Math.floor(observedMs / 1_000) * 1_000)}${end}`;
+  const limit = limitMs === undefined ? "" : `; the lease is closed after ${formatDuration(limitMs)} unhealthy`;
+  const end = heldBy === undefined ? limit : `; not counted now: ${heldBy}`;
+  return `unhealthy for ${formatDuration(Math.floor(observedMs / 1_000) * 1_000)}${end}`;
 }
 
 function notesOf({
@@ -79,7 +80,7 @@ function notesOf({
       const which = replicas > 1 ? `${service} ×${replicas}` : service;
       return `${which}: ${reason}: ${message}`;
     }),
-    ...(unwell ? [unwellText(unwell)] : []),
+    ...(unwell && health?.state === "unhealthy" ? [unwellText(unwell)] : []),
     ...withheld.map((each) => `withheld: ${each}`),
     ...hostTroubles,
     ...addressless.map((each) => `no address yet: ${each}`),

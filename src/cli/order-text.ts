@@ -67,9 +67,9 @@ export function decisionLines(decision: RecordedDecision, { evidence }: { readon
 }
 
 function evidenceLines({ evidence }: Check): string[] {
-  return Object.entries(evidence).map(
-    ([name, value]) => `${name}: ${typeof value === "string" ? value : JSON.stringify(value)}`,
-  );
+  return Object.entries(evidence)
+    .filter(([, value]) => !Array.isArray(value) || value.length > 0)
+    .map(([name, value]) => `${name}: ${typeof value === "string" ? value : JSON.stringify(value)}`);
 }
 
 function sentLines({ what, state, filedAtMs, settledAtMs, txHash, log, why }: Told<OrderAnswer>["sent"][number]) {
@@ -94,7 +94,7 @@ function endLines({ outcome, end, price, verdict, seenAtMs }: Told<OrderAnswer>)
 }
 
 const changes: Readonly<Record<Until, string>> = {
-  room: "there must be room in the cluster for all that is short; it is looked at again by itself when there is more",
+  room: "insufficient capacity (see the failed check); re-evaluated automatically",
   prices: "your prices must be lower, or the token price that they are reckoned with must be there",
   attributes:
     "the chain must have it of us (and we must have read it): correct provider.yaml and give `akash-provider register`, or have it audited",

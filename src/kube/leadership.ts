@@ -118,7 +118,7 @@ export function createLeadership({ identity, ...at }: LeadershipOptions, { kube,
     } catch (thrown) {
       if (signal.aborted) return false;
       const error = ProviderError.from(thrown);
-      if (error.message !== trouble?.message) log.warn("cannot claim the lead", { lease: at.name, error });
+      if (error.message !== trouble?.message) log.warn("failed to acquire leader lease", { lease: at.name, error });
       trouble = error;
       return false;
     }

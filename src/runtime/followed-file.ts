@@ -51,7 +51,8 @@ export function followFile<T>(
       last = text;
       good = { value: read(text) };
       trouble = undefined;
-      log.info("read a file anew", { what, path });
+      // The first read is the start, and no news.
+      if (before.good !== undefined || before.trouble !== undefined) log.info("file reloaded", { what, path });
     } catch (thrown) {
       if (thrown instanceof Unreadable) last = undefined;
       trouble =

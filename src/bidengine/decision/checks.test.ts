@@ -43,12 +43,12 @@ test("the mirror may be 5 blocks behind, and must have been built", async () => 
 test("a picture may be 2 minutes old, and its source must not be in trouble", async () => {
   const of = (ageMs: number | undefined, trouble?: string) =>
     check(
-      "pictureIsFresh",
+      "inventoryFresh",
       someInputs({ standing: { capacity: { ...aStanding().capacity, picture: { ageMs, trouble } } } }),
     );
   assert.equal((await of(120_000)).verdict, "pass");
   assert.equal((await of(120_001)).verdict, "fail");
-  assert.equal((await of(undefined)).reason, "no picture of the cluster has come yet");
+  assert.equal((await of(undefined)).reason, "no inventory snapshot has come yet");
   assert.equal((await of(1, "the inventory operator is silent")).reason, "the inventory operator is silent");
 });
 

@@ -26,7 +26,7 @@ import {
   priceWithinMax,
   reclamationAgreed,
 } from "./money-checks.ts";
-import { biddingIsOn, mirrorIsFresh, pictureIsFresh, settingsComplete } from "./readiness-checks.ts";
+import { biddingIsOn, inventoryFresh, mirrorIsFresh, settingsComplete } from "./readiness-checks.ts";
 import { notAsked, type Question, type Verdict } from "./verdict.ts";
 import { boundedEvidence, shown } from "./words.ts";
 
@@ -35,7 +35,7 @@ const questions = {
   biddingIsOn, // nobody stopped us
   settingsComplete, // and we could serve a lease at all
   mirrorIsFresh, // we know what the chain knows
-  pictureIsFresh, // and what the cluster has
+  inventoryFresh, // and what the cluster has
   groupIsWellFormed, // the chain lets nonsense through; we don't
   attributesMatch: ofSense(attributesMatch), // what the tenant requires of us, we publish
   configuredAttributesDemanded: ofSense(configuredAttributesDemanded), // and, where we want that, is asked for

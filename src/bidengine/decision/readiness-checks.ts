@@ -32,12 +32,12 @@ export const mirrorIsFresh: Question = ({ standing: { mirror } }) => {
 };
 
 /** The first one is told of as room; that an old one is proven again, nobody tells. */
-export const pictureIsFresh: Question = ({ standing: { capacity } }) => {
+export const inventoryFresh: Question = ({ standing: { capacity } }) => {
   const { ageMs, trouble } = capacity.picture;
   const most = limits.bidPictureAgeMs;
-  if (ageMs === undefined) return fail("room", trouble ?? "no picture of the cluster has come yet");
+  if (ageMs === undefined) return fail("room", trouble ?? "no inventory snapshot has come yet");
   const evidence = { ageMs: Math.round(ageMs), mostMs: most };
-  const told = `the picture of the cluster is ${Math.round(ageMs / 1000)} s old`;
+  const told = `inventory snapshot is ${Math.round(ageMs / 1000)} s old`;
   if (ageMs > most) return fail("time", `${told}, more than ${most / 1000} s`, evidence);
   return trouble === undefined ? pass(told, evidence) : fail("time", trouble, evidence);
 };

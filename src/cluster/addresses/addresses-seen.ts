@@ -2,10 +2,18 @@
 import type { LeasedService } from "../../kube/objects/leased-ip.ts";
 import type { AddressWanted } from "./addresses-wanted.ts";
 
+interface SeenService {
+  readonly leased?: LeasedService;
+  readonly deletingSinceMs: number | undefined;
+}
+
 interface SeenServices {
-  services(
-    namespace: string,
-  ): Iterable<{ readonly leased?: LeasedService; readonly deletingSinceMs: number | undefined }>;
+  services(namespace: string): Iterable<SeenService>;
+}
+
+/** The address that a Service has for its lease, if any. */
+export function leasedAddress({ leased, deletingSinceMs }: SeenService): string[] {
+  return leased?.address !== undefined && deletingSinceMs === undefined ? [leased.address] : [];
 }
 
 /**
@@ -18,8 +26,9 @@ export function addressesSeen(
   wanted: readonly AddressWanted[],
 ): Map<string, string> {
   const given = new Map<string, string>();
-  for (const { leased, deletingSinceMs } of live.services(namespace)) {
-    if (leased?.address !== undefined && deletingSinceMs === undefined) given.set(whatFor(leased), leased.address);
+  for (const service of live.services(namespace)) {
+    const [address] = leasedAddress(service);
+    if (service.leased && address !== undefined) given.set(whatFor(service.leased), address);
   }
   const seen = new Map<string, string>();
   for (const each of wanted) {

@@ -36,7 +36,7 @@ export function createNewestPicture(clock: Clock, log: Log, sourceAge: () => Sou
     const messages = conditions.slice(0, limits.feedConditions).map(({ message }) => message);
     const now = messages.join();
     if (now !== told && now !== "")
-      log.warn("left nonsense out of the inventory", { count: conditions.length, messages });
+      log.warn("ignored invalid inventory entries", { count: conditions.length, messages });
     told = now;
   }
 

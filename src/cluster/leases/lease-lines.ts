@@ -4,6 +4,7 @@ import { reclaimedAtMs } from "../../chain/tx/closing.ts";
 import { type LeaseId, parseLeaseId } from "../../market/ids.ts";
 import { leaseNamespace } from "../../market/lease-namespace.ts";
 import { limits } from "../../runtime/limits.ts";
+import { leasedAddress } from "../addresses/addresses-seen.ts";
 import type { HealthKeeper } from "../health/health-keeper.ts";
 import type { LeaseHealth } from "../health/lease-health.ts";
 import type { SeenUnwell } from "../health/monitoring.ts";
@@ -17,6 +18,8 @@ export interface LeaseLine extends LeaseState, Partial<LeaseUsage> {
   readonly namespace: string;
   /** That lead to it. */
   readonly hosts: readonly string[];
+  /** IP addresses that it has of its own. */
+  readonly addresses?: readonly string[];
   /** Those among them that are not well, with the reason. */
   readonly hostTroubles?: readonly string[];
   /** Since it was made on the chain; undefined where the mirror does not know it. */
@@ -46,7 +49,9 @@ export function leaseLines(
     const hostTroubles = hosts.flatMap((host) => troubleOf(hostHealth(host)));
     const namespace = leaseNamespace(id);
     const rolling = Array.from(live.workloads(namespace), ({ name, isRolling }) => (isRolling ? [name] : [])).flat();
+    const addresses = new Set(Array.from(live.services(namespace), leasedAddress).flat());
     const told = {
+      ...(addresses.size > 0 && { addresses: [...addresses].sort() }),
       ...(health && { health }),
       ...(unwell && { unwell }),
       ...(rolling.length > 0 && { rolling: rolling.sort() }),

@@ -12,7 +12,7 @@ const expected: Readonly<Record<string, RegExp>> = {
   biddingIsOn: /^capacity check failed: the provider does not bid now$/,
   settingsComplete: /^capacity check failed: the provider does not bid now$/,
   mirrorIsFresh: /^capacity check failed: the provider is behind the chain$/,
-  pictureIsFresh: /^capacity check failed: the inventory is not available$/,
+  inventoryFresh: /^capacity check failed: the inventory is not available$/,
   groupIsWellFormed: /^group validation error: .*cpu in thousandths must be from 10 to 384000, not 1/,
   attributesMatch: /^incompatible provider attributes$/,
   configuredAttributesDemanded: /^incompatible order attributes$/,
