@@ -57,6 +57,7 @@ async function playTroubles(t: TestContext): Promise<{ well: string; troubled: M
   const unwell: HostHealth[] = [];
   const hostnames: HostnameFeed = {
     ...{ of: () => undefined, all: () => unwell, unwell: () => unwell, isConnected: true, trouble: undefined },
+    ...{ unserved: () => [], missing: undefined },
     run: untilAborted,
   };
   await onLeaseStage({ dir: memoryFolder(t), blockMs: 6_000 }, async (stage) => {

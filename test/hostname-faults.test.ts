@@ -1,4 +1,5 @@
 /** What must not happen to host names whatever goes wrong around the hostname operator. */
+
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { type Kind, kinds } from "../src/kube/kinds.ts";
@@ -8,6 +9,7 @@ import { leaseNamespace } from "../src/market/lease-namespace.ts";
 import { serversTransport } from "../src/operators/hostname/backends/backend.ts";
 import { transportAnnotation } from "../src/operators/hostname/backends/traefik.ts";
 import { settleMs } from "../src/operators/hostname/plan.ts";
+import { condition } from "../src/runtime/condition.ts";
 import { ProviderError } from "../src/runtime/errors.ts";
 import { groupOf, hosts, leaseOf, manifestNamespace } from "./declaration-stage.ts";
 import { controllerKinds, type HostnameStage, openHostnameStage, stateText } from "./hostname-stage.ts";
@@ -126,12 +128,11 @@ test("what a manifest asks for does not get into the configuration of the contro
   assert.equal(annotations["nginx.ingress.kubernetes.io/proxy-next-upstream"], "error http_503");
   assert.equal(annotations["nginx.ingress.kubernetes.io/proxy-buffer-size"], "1048576");
   assert.deepEqual(operator.states.get(host)?.conditions, [
-    {
-      type: "OptionNotHonoured",
-      message:
-        'next_cases "timeout;\\nproxy_pass http://169.254.169.2": it is none of error, timeout, 500, 502, 503, 504, 403, 404, 429, off',
-    },
-    { type: "OptionNotHonoured", message: "proxy_buffer_size 4294967295: 1048576 is the most" },
+    condition(
+      "OptionNotHonoured",
+      'next_cases "timeout;\\nproxy_pass http://169.254.169.2": it is none of error, timeout, 500, 502, 503, 504, 403, 404, 429, off',
+    ),
+    condition("OptionNotHonoured", "proxy_buffer_size 4294967295: 1048576 is the most"),
   ]);
 });
 

@@ -10,6 +10,7 @@ import type { Kube } from "../src/kube/kube.ts";
 import { formatLeaseId } from "../src/market/ids.ts";
 import { startOperatorGrpc } from "../src/operators/serving/grpc.ts";
 import { type Clock, createVirtualClock, realClock, type VirtualClock } from "../src/runtime/clock.ts";
+import { condition } from "../src/runtime/condition.ts";
 import {
   operatorHostnameV1ServiceFile,
   operatorHostnameV1State,
@@ -28,7 +29,7 @@ function named(hostname: string, state: string, health: string, why?: string): S
   return {
     ...{ hostname, state, health, leaseId: { ...sampleLease, bseq: 0 }, namespace: "ns", service: "web" },
     ...{ externalPort: 80, route: "accepted", endpointsKnown: true, endpointsReady: 0, endpointsTotal: 1 },
-    ...{ conditions: why === undefined ? [] : [{ type: "NoEndpoints", message: why }], changedAt: undefined },
+    ...{ conditions: why === undefined ? [] : [condition("NoEndpoints", why)], changedAt: undefined },
   };
 }
 

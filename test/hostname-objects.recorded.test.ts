@@ -57,7 +57,7 @@ function byName(objects: readonly KubeObject[]): unknown[] {
 }
 
 async function inOwnStage(t: TestContext, work: (stage: HostnameStage) => Promise<void>): Promise<void> {
-  const stage = openHostnameStage(t);
+  const stage = openHostnameStage(t, { controller: false });
   stage.define(...controllerKinds.gateway);
   await work(stage);
 }

@@ -1,4 +1,5 @@
 /** The hostname operator as a whole, on a simulated cluster. */
+
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { kinds } from "../src/kube/kinds.ts";
@@ -9,6 +10,7 @@ import { leaseNamespace } from "../src/market/lease-namespace.ts";
 import { middleware, serversTransport } from "../src/operators/hostname/backends/backend.ts";
 import { gapReportedMs } from "../src/operators/hostname/hostname-loop.ts";
 import { settleMs } from "../src/operators/hostname/plan.ts";
+import { condition } from "../src/runtime/condition.ts";
 import { ProviderError } from "../src/runtime/errors.ts";
 import { silentLog } from "../src/runtime/log.ts";
 import { groupOf, hosts, leaseOf, manifestNamespace } from "./declaration-stage.ts";
@@ -348,7 +350,7 @@ test("between owners a wildcard and a name below it are the one's who was first;
   assert.deepEqual(served.sort(), ["*.example.com", "a.example.org", "b.example.com"]);
   assert.equal(stage.routes().length, 3);
   assert.deepEqual(operator.states.get("a.example.com")?.conditions, [
-    { type: "HostnameInUse", message: 'hostname not allowed: host "a.example.com" in use' },
+    condition("HostnameInUse", 'hostname not allowed: host "a.example.com" in use'),
   ]);
   stage.withdraw("*.example.com");
   await stage.settled();

@@ -107,6 +107,8 @@ interface StageOptions {
   readonly seed?: number;
   /** The Ingress classes that some controller has brought. */
   readonly classes?: readonly string[];
+  /** Whether a controller says of each Ingress where it serves it. */
+  readonly controller?: boolean;
 }
 
 export function openHostnameStage(owner: Owner, given: StageOptions = {}): HostnameStage {
@@ -119,6 +121,7 @@ export function openHostnameStage(owner: Owner, given: StageOptions = {}): Hostn
     for (const life of lives) await life.stop();
     await cluster.close();
   });
+  if (given.controller !== false) playController(cluster, clock);
   for (const definition of readDefinitions()) server.create(kinds.customResourceDefinition, definition, "test");
   server.create(kinds.namespace, { metadata: { name: manifestNamespace } }, "test");
   for (const name of given.classes ?? ["akash-ingress-class", "traefik"])
@@ -207,6 +210,18 @@ export function openHostnameStage(owner: Owner, given: StageOptions = {}): Hostn
     );
   }
   return stage;
+}
+
+/** What an ingress controller writes: where it serves a route. */
+function playController({ server }: SimulatedCluster, clock: VirtualClock): void {
+  server.subscribe(({ type, kind, object: { metadata } }) => {
+    if (type !== "added" || kind.plural !== kinds.ingress.plural) return;
+    clock.timer(0, () => {
+      const object = server.get(kinds.ingress, metadata);
+      const status = { loadBalancer: { ingress: [{ ip: "192.0.2.1" }] } };
+      if (object) server.updateStatus(kinds.ingress, { ...object, status }, "ingress-controller");
+    });
+  });
 }
 
 function textOf({ kind }: Kind) {

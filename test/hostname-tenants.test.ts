@@ -1,4 +1,5 @@
 /** What one tenant asks for is nobody else's trouble: not the hostname operator's, not the provider's, not other tenants'. */
+
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { kinds } from "../src/kube/kinds.ts";
@@ -8,6 +9,7 @@ import { createProbes, probeEveryMs, probesOfOwner } from "../src/operators/host
 import { hostnameMethods, messageBytes } from "../src/operators/hostname/serving.ts";
 import { probeMs } from "../src/provider/hostname-process.ts";
 import { createVirtualClock, sleep } from "../src/runtime/clock.ts";
+import { condition } from "../src/runtime/condition.ts";
 import { operatorHostnameV1State } from "../src/runtime/grpc/akash-proto.ts";
 import { silentLog } from "../src/runtime/log.ts";
 import { createSeededRandom } from "../src/runtime/random.ts";
@@ -106,10 +108,7 @@ test("a declaration of a name with thousands of labels takes no memory to speak 
 
 test("names with much to tell come in more messages, each of which a client takes", async () => {
   const states = createHostStates();
-  const conditions = Array.from(
-    { length: 10 },
-    () => ({ type: "OptionNotHonoured", message: "m".repeat(500) }) as const,
-  );
+  const conditions = Array.from({ length: 10 }, () => condition("OptionNotHonoured", "m".repeat(500)));
   const rest = { lease: ann, namespace: "ns", service: "web", externalPort: 80, endpoints: undefined, conditions };
   for (let at = 0; at < 2_000; at++)
     states.note({ host: `h${at}`, state: "served", health: "healthy", route: "accepted", ...rest }, 0);
@@ -154,6 +153,6 @@ test("names that hang keep nobody else's from being probed every minute", async 
   assert.equal(probes.troubleOf("h0.example.org").length, 1, "what is known is told before the round is over");
   status = 502;
   await clock.advance(probeEveryMs);
-  assert.deepEqual(probes.troubleOf(host), [{ type: "ProbeFailed", message: "a probe was answered with status 502" }]);
+  assert.deepEqual(probes.troubleOf(host), [condition("ProbeFailed", "a probe was answered with status 502")]);
   assert.equal(most, probesOfOwner);
 });

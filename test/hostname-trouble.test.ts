@@ -1,4 +1,5 @@
 /** What is told and done where the cluster, its controllers or somebody else in it do not play along. */
+
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { type Kind, kinds } from "../src/kube/kinds.ts";
@@ -7,6 +8,7 @@ import { leaseNamespace } from "../src/market/lease-namespace.ts";
 import { serversTransport } from "../src/operators/hostname/backends/backend.ts";
 import { putBackAnnotation } from "../src/operators/hostname/live-route.ts";
 import { answerMs, forceAgainMs } from "../src/operators/hostname/plan.ts";
+import { condition } from "../src/runtime/condition.ts";
 import { ProviderError } from "../src/runtime/errors.ts";
 import { limits } from "../src/runtime/limits.ts";
 import { groupOf, hosts, leaseOf } from "./declaration-stage.ts";
@@ -163,6 +165,21 @@ test("an Ingress of a class that nobody has brought is not called healthy, until
   assert.equal(stateText(operator.states.get(host)), "served unhealthy: ClassMissing");
 });
 
+test("the health of an Ingress is unknown until a controller has written its status", async (t) => {
+  const stage = openHostnameStage(t, { controller: false });
+  stage.lease(ann, hosts(host));
+  stage.declare(host, ann);
+  const { operator } = stage.start();
+  await stage.settled(3_600_000);
+  assert.equal(stateText(operator.states.get(host)), "served unknown");
+  const [route] = stage.routes();
+  assert.ok(route);
+  const status = { loadBalancer: { ingress: [{ ip: "192.0.2.1" }] } };
+  stage.cluster.server.updateStatus(kinds.ingress, { ...route, status }, "ingress-controller");
+  await stage.settled();
+  assert.equal(stateText(operator.states.get(host)), "served healthy");
+});
+
 test("without the right to see classes routes are made all the same, and health is not known", async (t) => {
   const stage = openHostnameStage(t);
   stage.cluster.faults.forbid("list", kinds.ingressClass);
@@ -259,7 +276,7 @@ test("no tries at all are tries without end to NGINX, and bounded like any other
   const { annotations } = stage.routes()[0]?.metadata ?? {};
   assert.equal(annotations?.["nginx.ingress.kubernetes.io/proxy-next-upstream-tries"], "10");
   assert.deepEqual(operator.states.get(host)?.conditions, [
-    { type: "OptionNotHonoured", message: "next_tries 0: it has no end, and 10 is the most" },
+    condition("OptionNotHonoured", "next_tries 0: it has no end, and 10 is the most"),
   ]);
 });
 

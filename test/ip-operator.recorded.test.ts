@@ -138,7 +138,7 @@ const answerRows: readonly AnswerRow[] = [
   {
     why: "what is free is reported, of each pool too, and for which provider",
     of: /^usage/,
-    at: /^body\.(Free|Pools|Provider)/,
+    at: /^body\.(Free|Pools|Provider|Shortage)/,
   },
   { why: "one port may be had with both protocols: each is shown, with its own", of: /^state/, at: /^body\./ },
   { why: "metrics are told", of: /^metrics$/, at: /^(status|header .*|body.*)$/ },

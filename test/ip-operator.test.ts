@@ -5,6 +5,7 @@ import { kinds } from "../src/kube/kinds.ts";
 import type { KubeObject } from "../src/kube/kube.ts";
 import { createLeadership } from "../src/kube/leadership.ts";
 import { leasedIp } from "../src/kube/objects/leased-ip.ts";
+import { condition } from "../src/runtime/condition.ts";
 import { silentLog } from "../src/runtime/log.ts";
 import { declarationOf, leaseOf, manifestNamespace, openIpStage } from "./ip-stage.ts";
 
@@ -145,7 +146,7 @@ test("a full pool is told in the network's words, stops nobody else, and is reco
   assert.deepEqual(stage.operator.conditions, []);
 });
 
-const full = { type: "PoolExhausted", subject: "", message: "no IP addresses available in pool" };
+const full = condition("PoolExhausted", "no IP addresses available in pool", { subject: "" });
 
 test("MetalLB that is not there is waited for, and found when it comes", async (t) => {
   const stage = await openIpStage(t, { metalLb: false });

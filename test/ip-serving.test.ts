@@ -33,6 +33,8 @@ async function openServed(t: Owner, options: IpStageOptions = {}) {
   return { stage, client, rest };
 }
 
+const shortage = { reason: "PoolExhausted", message: "no IP addresses available in pool" };
+
 test("one pending address wedges nothing: the provider reads the others, and what is free", async (t) => {
   const { stage, client } = await openServed(t, { pool: "172.30.0.200/32" });
   stage.declare(ann);
@@ -46,7 +48,7 @@ test("one pending address wedges nothing: the provider reads the others, and wha
     );
   assert.deepEqual(await addresses(ann), ["172.30.0.200:80"]);
   assert.deepEqual(await addresses(ben), []);
-  assert.deepEqual(await client.usage(never), { total: 1n, inUse: 1n, provider });
+  assert.deepEqual(await client.usage(never), { total: 1n, inUse: 1n, provider, shortage });
 });
 
 test("a blind operator tells no usage, and what leases have as it was last seen", async (t) => {
@@ -84,7 +86,7 @@ test("of two that want the last address at once one gets it, and the other when 
   await stage.settled(30_000);
   const given = () => stage.shown().filter((each) => each.endsWith("172.30.0.200"));
   assert.equal(given().length, 1);
-  assert.deepEqual(await client.usage(never), { total: 1n, inUse: 1n, provider });
+  assert.deepEqual(await client.usage(never), { total: 1n, inUse: 1n, provider, shortage });
   const [first = ""] = given();
   const [winner, loser] = first.includes("of 1 ") ? [ann, ben] : [ben, ann];
   assert.equal(stage.operator.ignored.isFlagged(loser), true);

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { type TestContext, test } from "node:test";
 import { leasedAddress } from "../src/cluster/addresses/addresses-seen.ts";
-import { leaseConditions } from "../src/cluster/leases/lease-conditions.ts";
+import { leaseConditions } from "../src/cluster/conditions.ts";
 import { kinds } from "../src/kube/kinds.ts";
 import type { LeaseId } from "../src/market/ids.ts";
 import { leaseNamespace } from "../src/market/lease-namespace.ts";

@@ -1,8 +1,8 @@
 /** A lease's workload goes by proof alone, and always goes in the end. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { leaseConditions } from "../src/cluster/conditions.ts";
 import { createClusterSide } from "../src/cluster/leases/cluster-side.ts";
-import { leaseConditions } from "../src/cluster/leases/lease-conditions.ts";
 import { leaseDefaults } from "../src/cluster/leases/lease-options.ts";
 import { createTenantLeases } from "../src/cluster/leases/tenant-leases.ts";
 import { type Kind, kinds } from "../src/kube/kinds.ts";

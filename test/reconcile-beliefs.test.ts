@@ -1,8 +1,8 @@
 /** What we believe of chain and cluster, and is not so: caches that lie, a mirror that has missed something. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { driftConditions } from "../src/cluster/conditions.ts";
 import type { Report } from "../src/cluster/reconcile/drift.ts";
-import { driftConditions } from "../src/cluster/reconcile/drift-conditions.ts";
 import { kinds } from "../src/kube/kinds.ts";
 import { formatLeaseId, type LeaseId } from "../src/market/ids.ts";
 import { leaseNamespace } from "../src/market/lease-namespace.ts";

@@ -280,6 +280,7 @@ export async function openStage(
         leaseKeeper,
         health: { all: () => [], alarms: () => [], brake: () => undefined },
         reconciler,
+        ...{ ipOperator: undefined, hostnameFeed: undefined, hasHosts: () => false },
       });
     },
     free: (at) => freeInAll(keeper.book.room, at),

@@ -1,9 +1,11 @@
 /** The balance checker: our wallet, the escrow that pays our leases, and the books about both. */
+
 import type { Bus } from "../bus/bus.ts";
 import type { Chain } from "../chain/chain.ts";
 import type { Journal } from "../journal/journal.ts";
 import type { Decimal } from "../market/decimal.ts";
 import type { Clock } from "../runtime/clock.ts";
+import { condition } from "../runtime/condition.ts";
 import type { Service } from "../runtime/lifecycle.ts";
 import type { Log } from "../runtime/log.ts";
 import { measureBalance } from "./balance-metrics.ts";
@@ -63,9 +65,8 @@ export function createBalanceService(options: BalanceOptions, ground: BalanceGro
     status: look,
     *conditions() {
       const { wallet = [], trouble } = look() ?? {};
-      for (const { denom, low } of wallet)
-        if (low !== undefined) yield { type: "WalletLow", subject: denom, message: low };
-      if (trouble !== undefined) yield { type: "EscrowUnknown", message: trouble };
+      for (const { denom, low } of wallet) if (low !== undefined) yield condition("WalletLow", low, { subject: denom });
+      if (trouble !== undefined) yield condition("EscrowUnknown", trouble);
     },
     measure(metrics) {
       if (!running) return;

@@ -1,4 +1,5 @@
 /** The bid engine: every open order is decided on, bid for where that is a yes, and followed to its end. */
+
 import type { Bus } from "../bus/bus.ts";
 import type { Chain, MirrorKey, Settled, Step } from "../chain/chain.ts";
 import type { Journal } from "../journal/journal.ts";
@@ -8,6 +9,7 @@ import type { Attribute } from "../market/group-spec.ts";
 import { formatOrderId, isOrderKey, orderOf, parseBidId, parseOrderId } from "../market/ids.ts";
 import { atMostEvery } from "../runtime/at-most-every.ts";
 import { type Clock, sleep } from "../runtime/clock.ts";
+import { condition } from "../runtime/condition.ts";
 import { jsonText } from "../runtime/json-text.ts";
 import type { GroundService, Scope } from "../runtime/lifecycle.ts";
 import { limits } from "../runtime/limits.ts";
@@ -21,12 +23,12 @@ import type { BidEngine } from "./bidengine.ts";
 import { measureBidEngine } from "./bidengine-metrics.ts";
 import type { Capacity } from "./capacity.ts";
 import { createDecider } from "./decider.ts";
-import { missingSettingsText } from "./decision/readiness-checks.ts";
+import { missingSettingsText, pausedText } from "./decision/readiness-checks.ts";
 import { shortagesOf, tellShortages } from "./decision/wallet-needs.ts";
 import { type LockedDeposits, lockedDeposits } from "./deposits.ts";
 import { createMarketMemory } from "./market-memory.ts";
 import { createOrderLoop } from "./order-loop.ts";
-import { followOwnEntry } from "./own-entry.ts";
+import { type FollowedEntry, followOwnEntry } from "./own-entry.ts";
 import { nextPause } from "./pausing.ts";
 import type { PolicySource } from "./policies/policy-source.ts";
 import type { RunningPricing } from "./pricing/create-pricing.ts";
@@ -283,7 +285,7 @@ export function createBidEngineService(
       return { ...state(), deposits: lockedDeposits(chain), recent: readOrders(journal.read, limits.viewEvents) };
     }
 
-    return { engine, state, lookNow, tally, waits, deposits: () => lockedDeposits(chain) };
+    return { engine, own, state, lookNow, tally, waits, deposits: () => lockedDeposits(chain) };
   }
 
   return {
@@ -310,7 +312,13 @@ export function createBidEngineService(
     answers: bidAnswers(opened),
     *conditions() {
       const { missingSettings = [] } = options;
-      if (missingSettings.length > 0) yield { type: "SettingsMissing", message: missingSettingsText(missingSettings) };
+      if (missingSettings.length > 0) yield condition("SettingsMissing", missingSettingsText(missingSettings));
+      const { engine, own } = running ?? {};
+      const { paused } = engine ?? {};
+      if (paused && isPausing(paused, clock.now())) yield condition("BiddingPaused", pausedText(paused));
+      if (own?.difference === undefined) return;
+      const reason = own.entry.state === "registered" ? "AttributesDiffer" : "NotRegistered";
+      yield condition("AttributesDiffer", own.difference, { reason });
     },
     measure(metrics) {
       if (!running) return;
@@ -330,6 +338,7 @@ export function createBidEngineService(
 
 interface Running {
   readonly engine: BidEngine;
+  readonly own: FollowedEntry;
   readonly state: () => Omit<BidEngineDocument, "deposits" | "recent">;
   readonly lookNow: () => BidEngineDocument;
   readonly tally: ReturnType<typeof createTally>;

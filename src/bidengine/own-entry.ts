@@ -25,6 +25,8 @@ export interface FollowedEntry {
   readonly ageMs: number | undefined;
   /** What an operator should know: not registered, registered with other attributes, not readable. */
   readonly trouble: string | undefined;
+  /** How the entry on the chain differs from provider.yaml. */
+  readonly difference: string | undefined;
   /** Resolves after the first look, also where it came to nothing: whoever decides before it says no to everything. */
   readonly looked: Promise<void>;
   /** Told when any of it is different. */
@@ -87,6 +89,9 @@ export function followOwnEntry({ chain, configured, clock, log }: OwnEntryDeps):
     },
     get trouble() {
       return failure ?? differenceFrom(configured, current.entry);
+    },
+    get difference() {
+      return differenceFrom(configured, current.entry);
     },
     looked: firstLook.promise,
     onChange: (listener) => void listeners.push(listener),

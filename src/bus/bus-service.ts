@@ -1,5 +1,7 @@
 /** The bus that the settings ask for: Redis where there is one, else inside the process. */
+
 import type { Clock } from "../runtime/clock.ts";
+import { condition } from "../runtime/condition.ts";
 import type { GroundService } from "../runtime/lifecycle.ts";
 import type { Log } from "../runtime/log.ts";
 import type { Metrics } from "../runtime/metrics.ts";
@@ -33,7 +35,7 @@ export function createBusService(
     detail: () => (bus ? describe(bus) : ""),
     status: () => bus && topicsOf(bus),
     *conditions() {
-      if (bus && bus.state.state !== "connected") yield { type: "BusAway", message: describe(bus) };
+      if (bus && bus.state.state !== "connected") yield condition("BusAway", describe(bus));
     },
     measure: (metrics) => bus && measureBus(metrics, bus),
   };

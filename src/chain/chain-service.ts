@@ -1,9 +1,11 @@
 /** The chain as a service: it follows the blocks, mirrors what concerns us, and sends what we decided. */
+
 import type { Intent } from "../journal/intents.ts";
 import type { Journal } from "../journal/journal.ts";
 import { isPausing, pauseSwitch } from "../journal/switches.ts";
 import type { Boundary } from "../runtime/boundary.ts";
 import type { Clock } from "../runtime/clock.ts";
+import { condition } from "../runtime/condition.ts";
 import type { ProviderError } from "../runtime/errors.ts";
 import type { GroundService } from "../runtime/lifecycle.ts";
 import { limits } from "../runtime/limits.ts";
@@ -142,12 +144,12 @@ export function createChainService(
     status: () => lastDocument ?? lookNow(),
     *conditions() {
       const { trouble, mirrorAgeMs = 0 } = chain?.status ?? {};
-      if (trouble !== undefined) yield { type: "ChainTrouble", message: trouble };
+      if (trouble !== undefined) yield condition("ChainTrouble", trouble);
       const ours = outbox && troubleOf(outbox.state);
-      if (ours !== undefined) yield { type: "TransactionsHeld", message: ours };
-      if (foreign?.message !== undefined) yield { type: "KeyUsedElsewhere", message: foreign.message };
-      if (mirrorAgeMs <= limits.chainOldMs) return;
-      yield { type: "ChainOld", message: `the last block read is ${Math.round(mirrorAgeMs / 1_000)} s old` };
+      if (ours !== undefined) yield condition("TransactionsHeld", ours);
+      if (foreign?.message !== undefined) yield condition("KeyUsedElsewhere", foreign.message);
+      if (mirrorAgeMs > limits.chainOldMs)
+        yield condition("ChainOld", `the last block read is ${Math.round(mirrorAgeMs / 1_000)} s old`);
     },
     measure(metrics) {
       if (chain) measureChain(metrics, chain);

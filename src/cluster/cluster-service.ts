@@ -12,22 +12,21 @@ import { formatLeaseId } from "../market/ids.ts";
 import type { Overcommit } from "../market/overcommit.ts";
 import type { Clock } from "../runtime/clock.ts";
 import type { GroundService } from "../runtime/lifecycle.ts";
-import { limits } from "../runtime/limits.ts";
 import type { Log } from "../runtime/log.ts";
 import { createQueue } from "../runtime/queue.ts";
 import type { Random } from "../runtime/random.ts";
 import { measureAddresses } from "./addresses/address-metrics.ts";
 import type { IpOperator } from "./addresses/ip-operator.ts";
-import { type CapacityKeeper, createCapacityKeeper } from "./capacity-keeper.ts";
+import { createCapacityKeeper } from "./capacity-keeper.ts";
 import { measureCluster } from "./cluster-metrics.ts";
-import { type ClusterDocument, clusterConditions, documentOf, inventoryJson, statusJson } from "./cluster-status.ts";
+import { type ClusterDocument, type ClusterParts, documentOf, inventoryJson, statusJson } from "./cluster-status.ts";
 import { type ClusterView, createClusterView } from "./cluster-view.ts";
+import { clusterConditions } from "./conditions.ts";
 import { createHealthKeeper, type HealthKeeper } from "./health/health-keeper.ts";
 import { measureHealth } from "./health/health-metrics.ts";
 import type { HealthView } from "./health/lease-health.ts";
 import type { HostnameFeed } from "./hostnames/hostname-feed.ts";
 import { measureHostnames } from "./hostnames/hostname-metrics.ts";
-import { unwellConditions } from "./hostnames/unwell-names.ts";
 import type { InventoryFeed } from "./inventory/feed.ts";
 import { measureFeed } from "./inventory/feed-metrics.ts";
 import { createClusterSide } from "./leases/cluster-side.ts";
@@ -122,8 +121,11 @@ export function createClusterService({ overcommit, leases }: ClusterOptions, gro
       });
       const queue = createQueue({ name: "reservations", work: own.look, clock, random, log });
       queues.push(queue);
+      const hasHosts = () => leaseKeeper.hostnames.trouble === undefined && [...leaseKeeper.states.all()].some(hasHost);
+      const hasHost = ([lease]: readonly [string, unknown]) => leaseKeeper.hostnames.hostsOf(lease).length > 0;
+      const parts = () => ({ keeper: own, leaseKeeper, health, reconciler, ipOperator, hostnameFeed, hasHosts });
       const publisher = createStatusPublisher({
-        read: () => documentOf({ keeper: own, leaseKeeper, health, reconciler }),
+        read: () => documentOf(parts()),
         publish(document) {
           bus.publish("akash.provider.inventory.status", inventoryJson(document), { retain: true });
           bus.publish("akash.provider.cluster.status", statusJson(document), { retain: true });
@@ -169,7 +171,7 @@ export function createClusterService({ overcommit, leases }: ClusterOptions, gro
       scope.task("reconcile", reconciler.run);
       if (hostnameFeed) scope.task("hostname operator", hostnameFeed.run);
       occurrences.open(scope);
-      running = { keeper: own, leaseKeeper, health, reclaimer, reconciler, occurrences };
+      running = { ...parts(), reclaimer, occurrences };
       const readUsage = createUsageReading({ kube, clock, log });
       const tenants = createTenantLeases({
         ...{ chain, leases: leaseKeeper, health: health.view, clock },
@@ -220,13 +222,7 @@ export function createClusterService({ overcommit, leases }: ClusterOptions, gro
     },
     status: () => lastDocument ?? lookNow(),
     *conditions() {
-      if (!running) return;
-      const { picture, pool } = running.keeper;
-      if (picture.trouble !== undefined) yield { type: "InventoryOld", message: picture.trouble };
-      if (ipOperator && pool.trouble !== undefined) yield { type: "AddressesUnknown", message: pool.trouble };
-      yield* clusterConditions(running);
-      yield* unwellConditions(hostnameFeed?.unwell() ?? [], limits.leaseConditions);
-      if (hostnameFeed?.trouble !== undefined) yield { type: "HostnamesUnknown", message: hostnameFeed.trouble };
+      if (running) yield* clusterConditions(running);
     },
     answers: { ...leaseAnswers(opened), ...reconcileAnswers(opened) },
     measure(metrics) {
@@ -245,8 +241,7 @@ export function createClusterService({ overcommit, leases }: ClusterOptions, gro
   };
 }
 
-interface Running {
-  readonly keeper: CapacityKeeper;
+interface Running extends ClusterParts {
   readonly leaseKeeper: LeaseKeeper;
   readonly health: HealthKeeper;
   readonly reclaimer: Reclaimer;

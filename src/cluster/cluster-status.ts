@@ -1,16 +1,14 @@
 /** How the cluster stands: the document of the service, and what the bus is told of it. */
 import type { JsonObject } from "../bus/topics.ts";
+import type { Condition } from "../runtime/condition.ts";
 import type { CapacityKeeper } from "./capacity-keeper.ts";
+import { type ClusterSources, clusterConditions } from "./conditions.ts";
 import type { HealthKeeper } from "./health/health-keeper.ts";
 import { countHealth, type HealthCounts } from "./health/health-metrics.ts";
 import { resourceSums, sumJson } from "./inventory-status.ts";
-import { healthConditions, type LeaseCondition, leaseConditions } from "./leases/lease-conditions.ts";
 import type { LeaseKeeper } from "./leases/lease-keeper.ts";
 import { countStates } from "./leases/lease-metrics.ts";
 import type { LeaseState } from "./leases/lease-states.ts";
-import { type DriftCondition, driftConditions } from "./reconcile/drift-conditions.ts";
-import type { Reconciler } from "./reconcile/reconciler.ts";
-import { type Condition, conditionsOf } from "./reservations/resettle.ts";
 
 export interface ClusterDocument {
   readonly nodes: number;
@@ -27,18 +25,17 @@ export interface ClusterDocument {
   readonly leaseStates: Readonly<Record<LeaseState["state"], number>>;
   /** Of those that run something. */
   readonly leaseHealth: HealthCounts;
-  readonly conditions: readonly (Condition | LeaseCondition | DriftCondition)[];
+  readonly conditions: readonly Condition[];
 }
 
-interface Documented {
+export interface ClusterParts extends ClusterSources {
   readonly keeper: CapacityKeeper;
   readonly leaseKeeper: Pick<LeaseKeeper, "states" | "trouble">;
   readonly health: Pick<HealthKeeper, "all" | "alarms" | "brake">;
-  readonly reconciler: Pick<Reconciler, "lasting" | "skipped">;
 }
 
-export function documentOf({ keeper, leaseKeeper, health, reconciler }: Documented): ClusterDocument {
-  const { book, leases, picture } = keeper;
+export function documentOf(parts: ClusterParts): ClusterDocument {
+  const { book, leases, picture } = parts.keeper;
   const { ageMs, trouble } = picture;
   return {
     nodes: book.picture?.nodes.length ?? 0,
@@ -48,19 +45,10 @@ export function documentOf({ keeper, leaseKeeper, health, reconciler }: Document
     ageMs,
     trouble,
     resources: resourceSums(book).map(sumJson),
-    leaseStates: countStates(leaseKeeper),
-    leaseHealth: countHealth(health),
-    conditions: clusterConditions({ keeper, leaseKeeper, health, reconciler }),
+    leaseStates: countStates(parts.leaseKeeper),
+    leaseHealth: countHealth(parts.health),
+    conditions: [...clusterConditions(parts)],
   };
-}
-
-export function clusterConditions({ keeper, leaseKeeper, health, reconciler }: Documented) {
-  return [
-    ...conditionsOf(keeper.book),
-    ...leaseConditions(leaseKeeper),
-    ...healthConditions(health),
-    ...driftConditions(reconciler),
-  ];
 }
 
 export function inventoryJson({ nodes, ageMs, trouble, resources, conditions }: ClusterDocument): JsonObject {
@@ -69,7 +57,7 @@ export function inventoryJson({ nodes, ageMs, trouble, resources, conditions }: 
     resources,
     age_ms: ageMs === undefined ? null : Math.round(ageMs),
     trouble: trouble ?? null,
-    conditions: conditions.map(({ type, message }) => ({ type, message })),
+    conditions: conditions.map((each) => ({ ...each })),
   };
 }
 
@@ -80,6 +68,6 @@ export function statusJson(document: ClusterDocument): JsonObject {
     lease_states: leaseStates,
     lease_health: leaseHealth,
     trouble: trouble ?? null,
-    conditions: conditions.map(({ type, message }) => ({ type, message })),
+    conditions: conditions.map((each) => ({ ...each })),
   };
 }

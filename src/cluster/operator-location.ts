@@ -52,7 +52,11 @@ export async function locateOperator(
   const service = await findService(sought, await kube, signal);
   const address = serviceAddress(service, sought.portName, clusterDomain);
   if (address) return address;
-  throw notFound(sought, `the Service ${service.metadata.name} in ${namespace} has no port named ${sought.portName}`);
+  throw notFound(
+    sought,
+    `the Service ${service.metadata.name} in ${namespace} has no port named ${sought.portName}`,
+    true,
+  );
 }
 
 /** The same over gRPC: outside the cluster, where names of Services do not resolve, through a port forwarded by the API server. */
@@ -88,6 +92,7 @@ function containerPort(pod: KubeObject, wanted: unknown): number | undefined {
   return port && Number(port["containerPort"]);
 }
 
-function notFound({ operator, setting }: SoughtOperator, reason: string): ProviderError {
-  return new ProviderError("AKP_OPERATOR_NOT_FOUND", { operator, reason, setting });
+/** `isOther`: there is one, as the Go provider's, that does not serve what we ask for. */
+function notFound({ operator, setting }: SoughtOperator, reason: string, isOther = false): ProviderError {
+  return new ProviderError("AKP_OPERATOR_NOT_FOUND", { operator, reason, setting, isOther });
 }

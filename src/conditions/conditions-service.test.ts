@@ -7,7 +7,7 @@ import { memoryFolder } from "../../test/folder.ts";
 import { whileTimePasses } from "../../test/while-time-passes.ts";
 import { openJournal } from "../journal/open.ts";
 import { createVirtualClock, type VirtualClock } from "../runtime/clock.ts";
-import type { Condition } from "../runtime/condition.ts";
+import { type Condition, condition } from "../runtime/condition.ts";
 import { createLifecycle } from "../runtime/lifecycle.ts";
 import { limits } from "../runtime/limits.ts";
 import { silentLog } from "../runtime/log.ts";
@@ -16,8 +16,8 @@ import { createSeededRandom } from "../runtime/random.ts";
 import { createRedactor } from "../runtime/redact.ts";
 import { createConditionsService } from "./conditions-service.ts";
 
-const low: Condition = { type: "WalletLow", subject: "uakt", message: "3uakt below warn-balance" };
-const old: Condition = { type: "InventoryOld", message: "silent for 125 s" };
+const low = condition("WalletLow", "3uakt below warn-balance", { subject: "uakt" });
+const old = condition("InventoryOld", "silent for 125 s", { reason: "Silent" });
 
 type Received = { readonly type: string; readonly condition: string; readonly message: string; readonly since: string };
 
@@ -106,10 +106,12 @@ test("a condition is posted once when it has settled, and once when it is over",
   assert.deepEqual(receiver.received, [
     {
       ...{ type: "raised", condition: "WalletLow", subject: "uakt", message: "3uakt below warn-balance" },
+      ...{ status: "True", reason: "WalletLow" },
       ...{ since: "2026-01-01T00:00:05.000Z", provider: "akash1provider" },
     },
     {
       ...{ type: "cleared", condition: "WalletLow", subject: "uakt", message: "4uakt below warn-balance" },
+      ...{ status: "False", reason: "WalletLow" },
       ...{ since: "2026-01-01T00:00:05.000Z", provider: "akash1provider" },
     },
   ]);
@@ -229,7 +231,11 @@ test("what held before a restart is not raised again, keeps its time, and is cle
   const second = await startLife(t, { clock, said, receiver: receiver.url, dir });
   second.world.isWhole = false;
   await pass(clock, 10 * settledMs);
-  assert.deepEqual(second.service.status?.(), before);
+  const unseen = { status: "Unknown", reason: "NotSeenSinceRestart" };
+  assert.deepEqual(
+    second.service.status?.(),
+    before?.map((each) => ({ ...each, ...unseen })),
+  );
   second.world.isWhole = true;
   await pass(clock, settledMs);
   await eventually("it is cleared", () => receiver.received.length === 2);

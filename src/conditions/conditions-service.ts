@@ -5,6 +5,7 @@
  */
 import type { Journal } from "../journal/journal.ts";
 import { type Clock, sleep } from "../runtime/clock.ts";
+import { countByType } from "../runtime/condition.ts";
 import { ProviderError, reasonOf } from "../runtime/errors.ts";
 import type { Service } from "../runtime/lifecycle.ts";
 import { limits } from "../runtime/limits.ts";
@@ -43,11 +44,12 @@ export function createConditionsService(ground: ConditionsGround): Service<reado
     const isHeld = entry.state === "held";
     if (entry.told !== isHeld) {
       try {
-        await post(receiver, { type: isHeld ? "raised" : "cleared", condition: entry, provider }, { clock, signal });
+        const condition: HeldCondition = { ...entry.is, ...(!isHeld && { status: "False" }) };
+        await post(receiver, { type: isHeld ? "raised" : "cleared", condition, provider }, { clock, signal });
       } catch (thrown) {
         signal.throwIfAborted();
         lastError = reasonOf(thrown);
-        throw new ProviderError("AKP_NOTIFICATION_FAILED", { condition: entry.type, reason: lastError });
+        throw new ProviderError("AKP_NOTIFICATION_FAILED", { condition: entry.is.type, reason: lastError });
       }
       lastError = undefined;
       // It may have changed meanwhile, and then its key was added again.
@@ -63,7 +65,7 @@ export function createConditionsService(ground: ConditionsGround): Service<reado
     const entries = keys.map((key) => [key, held?.get(key)] as const);
     await journal?.relaxed("conditions", ({ conditions }) => {
       for (const [key, entry] of entries) {
-        if (entry) conditions.put(entry);
+        if (entry) conditions.put({ subject: "", ...entry.is, told: entry.told });
         else conditions.remove(...partsOf(key));
       }
     });
@@ -75,9 +77,11 @@ export function createConditionsService(ground: ConditionsGround): Service<reado
     // Of what was kept nobody may have been told; nor is anybody before it is known to hold in this life.
     if (receiver) for (const key of again) queue.add(key);
     for (const key of changed) {
-      const { type, subject, message, state } = held.get(key) ?? {};
-      const fields = { condition: type, ...(subject && { subject }), reason: message };
-      log.info(state === "held" ? "condition raised" : "condition cleared", fields);
+      const { is, state } = held.get(key) ?? {};
+      const { type, subject, reason, message } = is ?? {};
+      const fields = { condition: type, ...(subject && { subject }), reason, message };
+      if (state === "held") log.warn("condition raised", fields);
+      else log.info("condition cleared", fields);
       if (receiver) queue.add(key);
       else if (state === "over") held.forget(key);
     }
@@ -118,6 +122,6 @@ function measureConditions(metrics: Metrics, held: () => readonly HeldCondition[
       kind: "gauge",
       labels: ["type"],
     },
-    () => [...Map.groupBy(held(), ({ type }) => type)].map(([type, all]) => [{ type }, all.length] as const),
+    () => countByType(held()),
   );
 }

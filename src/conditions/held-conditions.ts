@@ -3,27 +3,23 @@
  * for one: what flickers is told once.
  */
 import type { ConditionRow } from "../journal/conditions.ts";
-import type { Condition } from "../runtime/condition.ts";
+import { type Condition, condition } from "../runtime/condition.ts";
 import { limits } from "../runtime/limits.ts";
 import type { GatheredConditions, SaidCondition } from "../runtime/process.ts";
 
-export interface HeldCondition extends Condition {
-  readonly sinceMs: number;
-}
+export type HeldCondition = Condition & { readonly sinceMs: number };
 
 interface Entry {
-  readonly type: string;
-  readonly subject: string;
-  message: string;
-  readonly sinceMs: number;
+  /** As it was said last. */
+  is: HeldCondition;
   /** By the clock that never jumps: when it was first and last said. */
   readonly firstMs: number;
   lastMs: number;
   /** Who said it last; none for one that was kept from before a restart and that nobody has said since. */
   service: string | undefined;
-  /** "over": it holds no longer, and whoever was told of it is to be told so. */
+  /** "over": it holds no longer, and the receiver that knows of it is to be told so. */
   state: "new" | "held" | "over";
-  /** Whoever is notified knows of it. */
+  /** The receiver of notifications knows of it. */
   told: boolean;
 }
 
@@ -36,28 +32,20 @@ export type HeldConditions = ReturnType<typeof createHeldConditions>;
 
 export function createHeldConditions(kept: readonly ConditionRow[], startMs: number) {
   const entries = new Map<string, Entry>();
-  for (const row of kept) {
+  for (const { type, subject, message, sinceMs, told } of kept) {
     // It held when we last looked; whether it still does is seen once everything runs.
-    entries.set(keyOf(row), { ...row, firstMs: startMs, lastMs: startMs, service: undefined, state: "held" });
+    const unseen = { status: "Unknown", reason: "NotSeenSinceRestart", ...(subject && { subject }) } as const;
+    const is = { ...condition(type, message, unseen), sinceMs };
+    entries.set(keyOf(is), { is, told, firstMs: startMs, lastMs: startMs, service: undefined, state: "held" });
   }
 
-  function take(condition: SaidCondition, nowMs: number, atMs: number): Entry | undefined {
-    const key = keyOf(condition);
-    const { type, subject = "", message, service } = condition;
+  function take({ service, ...said }: SaidCondition, nowMs: number, atMs: number): Entry | undefined {
+    const key = keyOf(said);
     const known = entries.get(key);
-    if (known) return Object.assign(known, { message, service, lastMs: atMs });
+    const is = { ...said, sinceMs: known?.is.sinceMs ?? nowMs };
+    if (known) return Object.assign(known, { is, service, lastMs: atMs });
     if (entries.size >= limits.conditionsHeld) return undefined;
-    const entry: Entry = {
-      type,
-      subject,
-      message,
-      service,
-      sinceMs: nowMs,
-      firstMs: atMs,
-      lastMs: atMs,
-      state: "new",
-      told: false,
-    };
+    const entry: Entry = { is, service, firstMs: atMs, lastMs: atMs, state: "new", told: false };
     entries.set(key, entry);
     return entry;
   }
@@ -68,7 +56,7 @@ export function createHeldConditions(kept: readonly ConditionRow[], startMs: num
       const [changed, again]: [string[], string[]] = [[], []];
       const become = (entry: Entry, state: Entry["state"]) => {
         entry.state = state;
-        changed.push(keyOf(entry));
+        changed.push(keyOf(entry.is));
       };
       for (const condition of conditions) {
         const before = entries.get(keyOf(condition));
@@ -96,10 +84,8 @@ export function createHeldConditions(kept: readonly ConditionRow[], startMs: num
     forget: (key: string) => void entries.delete(key),
     /** The oldest first. */
     held(): HeldCondition[] {
-      const held = [...entries.values()].filter(({ state }) => state === "held");
-      return held
-        .sort((a, b) => a.sinceMs - b.sinceMs || (keyOf(a) < keyOf(b) ? -1 : 1))
-        .map(({ type, subject, message, sinceMs }) => ({ type, ...(subject && { subject }), message, sinceMs }));
+      const held = [...entries.values()].flatMap(({ is, state }) => (state === "held" ? [is] : []));
+      return held.sort((a, b) => a.sinceMs - b.sinceMs || (keyOf(a) < keyOf(b) ? -1 : 1));
     },
   };
 }

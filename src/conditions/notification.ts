@@ -19,8 +19,9 @@ interface Notification {
 
 /** Secrets are taken out of each text by itself: what looks like one may reach beyond the quotes around it. */
 function notificationBody({ type, condition, provider }: Notification, redact: Receiver["redact"]): string {
-  const { type: name, subject, message, sinceMs } = condition;
-  const body = { type, condition: name, ...(subject && { subject }), message, since: formatTime(sinceMs), provider };
+  const { type: name, status, reason, subject, message, sinceMs } = condition;
+  const about = { condition: name, ...(subject && { subject }), status, reason, message };
+  const body = { type, ...about, since: formatTime(sinceMs), provider };
   return JSON.stringify(body, (_, value) => (typeof value === "string" ? redact(value) : value));
 }
 

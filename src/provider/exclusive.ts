@@ -3,11 +3,13 @@
  * not enough, since a second pod has a volume of its own. Later services start once the Lease is acquired. While it cannot be
  * renewed, nothing is sent; when another provider holds it, this process ends.
  */
+
 import { fieldsOf, textOf } from "../kube/json-fields.ts";
 import type { Kube, KubeObject } from "../kube/kube.ts";
 import { createLeadership, type Leadership } from "../kube/leadership.ts";
 import type { Address } from "../market/address.ts";
 import type { Clock } from "../runtime/clock.ts";
+import { condition } from "../runtime/condition.ts";
 import { endedBy } from "../runtime/ended-by.ts";
 import { ProviderError } from "../runtime/errors.ts";
 import { type Service, untilAborted } from "../runtime/lifecycle.ts";
@@ -88,8 +90,8 @@ export function createExclusiveService({ namespace, identity }: ExclusiveOptions
     detail: () => leadership?.waitingFor ?? lease,
     *conditions() {
       const { waitingFor } = leadership ?? {};
-      if (unusable) yield { type: "NotExclusive", message: `another provider is not kept out: ${unusable.message}` };
-      else if (waitingFor !== undefined) yield { type: "Standby", message: notOurs(waitingFor).message };
+      if (unusable) yield condition("NotExclusive", `another provider is not kept out: ${unusable.message}`);
+      else if (waitingFor !== undefined) yield condition("Standby", notOurs(waitingFor).message);
     },
   };
   return {

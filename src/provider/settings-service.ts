@@ -1,7 +1,9 @@
 /** Keeps the last good content of provider.yaml in the journal: the next start takes it where the file is invalid by then. */
+
 import type { FollowedSettings } from "../config/followed-settings.ts";
 import type { Journal } from "../journal/journal.ts";
 import { type Clock, sleep } from "../runtime/clock.ts";
+import { condition } from "../runtime/condition.ts";
 import type { Service } from "../runtime/lifecycle.ts";
 import { limits } from "../runtime/limits.ts";
 
@@ -28,7 +30,7 @@ export function createSettingsService(
       });
     },
     *conditions() {
-      if (settings.trouble !== undefined) yield { type: "SettingsFileInvalid", message: settings.trouble };
+      if (settings.trouble !== undefined) yield condition("SettingsFileInvalid", settings.trouble);
     },
   };
 }

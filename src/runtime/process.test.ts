@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { createVirtualClock } from "./clock.ts";
+import { condition } from "./condition.ts";
 import type { Service } from "./lifecycle.ts";
 import { silentLog } from "./log.ts";
 import { createMetrics, type Metrics } from "./metrics.ts";
@@ -77,7 +78,7 @@ test("a queue that comes with the start is in the status and the metrics from th
 
 test("a service's silence about its conditions counts from when it runs until anything stops", async () => {
   const gate = Promise.withResolvers<void>();
-  const low = { type: "WalletLow", message: "low" };
+  const low = condition("WalletLow", "low");
   const first: Service = { name: "first", start: () => undefined, conditions: () => [low] };
   const second: Service = { name: "second", start: () => gate.promise };
   const process = createProcess({ services: [first, second], metrics: createMetrics(), ...deps });

@@ -1,16 +1,19 @@
 /** Whether we may bid at all just now: nobody stopped us, and what we know is not too old. */
 import { formatTime } from "../../runtime/clock.ts";
 import { limits } from "../../runtime/limits.ts";
+import type { Pause } from "./inputs.ts";
 import { byPolicy, fail, pass, type Question } from "./verdict.ts";
 
 export const biddingIsOn: Question = ({ standing: { pause, policies, nowMs } }) => {
   if (pause) {
-    const why = pause.reason && `, ${pause.reason}`;
-    const reason = `bidding is paused since ${formatTime(pause.sinceMs)}${why}: akash-provider resume`;
-    return fail("policies", reason);
+    return fail("policies", pausedText(pause));
   }
   return byPolicy(policies.bidding(nowMs));
 };
+
+export function pausedText({ reason, sinceMs }: Pause): string {
+  return `bidding is paused since ${formatTime(sinceMs)}${reason && `, ${reason}`}: akash-provider resume`;
+}
 
 export const settingsComplete: Question = ({ standing: { missingSettings } }) =>
   missingSettings.length === 0

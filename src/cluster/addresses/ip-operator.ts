@@ -10,6 +10,8 @@ export interface AddressUsage {
   readonly inUse: bigint;
   /** Whose leases get addresses; the Go provider's IP operator does not say. */
   readonly provider?: string | undefined;
+  /** Why none is free, where the operator says. */
+  readonly shortage?: { readonly reason: string; readonly message: string } | undefined;
 }
 
 export interface IpOperator {
@@ -33,7 +35,12 @@ const count = z.int().nonnegative();
 /** Pools of IPv6 have more addresses than can be counted exactly here; nobody misses one of them. */
 const amount = z.number().refine((value) => Number.isInteger(value) && value >= 0);
 /** What it calls available is all that the pool has. */
-const usageShape = z.object({ Available: amount, InUse: amount, Provider: z.string().optional() });
+const usageShape = z.object({
+  Available: amount,
+  InUse: amount,
+  Provider: z.string().optional(),
+  Shortage: z.object({ reason: z.string(), message: z.string() }).optional(),
+});
 /** One entry per port; several may share an address. */
 const leaseShape = z.array(
   z.object({
@@ -60,8 +67,9 @@ export function createIpOperator(get: Get): IpOperator {
 
   return {
     async usage(signal) {
-      const { Available, InUse, Provider } = await read("/usage", usageShape, undefined, signal);
-      return { total: BigInt(Available), inUse: BigInt(InUse), ...(Provider && { provider: Provider }) };
+      const { Available, InUse, Provider, Shortage } = await read("/usage", usageShape, undefined, signal);
+      const told = { ...(Provider && { provider: Provider }), ...(Shortage && { shortage: Shortage }) };
+      return { total: BigInt(Available), inUse: BigInt(InUse), ...told };
     },
     async portsOf(orderId, signal) {
       const path = `/ip-lease-status/${formatOrderId(parseOrderId(orderId))}`;

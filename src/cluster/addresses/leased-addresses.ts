@@ -19,6 +19,7 @@ interface WithheldAddress {
   readonly externalPort: number;
   readonly protocol: "TCP" | "UDP";
   readonly reason: string;
+  readonly isOwners: boolean;
 }
 
 type Port = Omit<IpDeclaration, "lease">;
@@ -90,7 +91,7 @@ function read(object: KubeObject): { readonly lease: LeaseId; readonly subject: 
   return found && { lease: found.lease, subject: object.metadata.name };
 }
 
-function portOf({ wanted, reason }: Withheld<Port & { readonly endpoint?: string }>): WithheldAddress {
+function portOf({ wanted, reason, isOwners }: Withheld<Port & { readonly endpoint?: string }>): WithheldAddress {
   const { endpoint = "", externalPort, protocol } = wanted;
-  return { endpoint, externalPort, protocol, reason };
+  return { endpoint, externalPort, protocol, reason, isOwners };
 }

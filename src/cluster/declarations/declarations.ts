@@ -46,6 +46,8 @@ interface Holder {
 export interface Withheld<Wanted> {
   readonly wanted: Wanted;
   readonly reason: string;
+  /** Another lease of the same owner has it, as after a move: nothing that an operator could mend. */
+  readonly isOwners: boolean;
 }
 
 interface Grant extends Holder {
@@ -136,8 +138,7 @@ export function createDeclarations<Wanted>(deps: DeclarationDeps<Wanted>) {
     }
   }
 
-  function refusalOf(lease: LeaseId, wanted: Wanted): string | undefined {
-    const holding = holder(subjectOf(wanted));
+  function refusalOf(lease: LeaseId, wanted: Wanted, holding: Holder | undefined): string | undefined {
     if (!holding) return objection(lease, wanted);
     if (!holding.lease) return "held by an object that names no lease";
     if (formatLeaseId(holding.lease) === formatLeaseId(lease)) return undefined;
@@ -154,11 +155,12 @@ export function createDeclarations<Wanted>(deps: DeclarationDeps<Wanted>) {
     const granted: Wanted[] = [];
     const missing: Withheld<Wanted>[] = [];
     for (const each of wanted) {
-      const reason = refusalOf(lease, each);
+      const holding = holder(subjectOf(each));
+      const reason = refusalOf(lease, each, holding);
       if (reason === undefined) {
         grant(lease, each);
         granted.push(each);
-      } else missing.push({ wanted: each, reason });
+      } else missing.push({ wanted: each, reason, isOwners: holding?.lease?.owner === lease.owner });
     }
     if (missing.length > 0) withheld.set(leaseId, missing);
     else withheld.delete(leaseId);

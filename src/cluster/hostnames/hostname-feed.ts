@@ -4,6 +4,7 @@
  */
 import { formatLeaseId } from "../../market/ids.ts";
 import { sleep } from "../../runtime/clock.ts";
+import { ProviderError } from "../../runtime/errors.ts";
 import {
   operatorHostnameV1State,
   operatorHostnameV1StateRequest,
@@ -32,9 +33,13 @@ export interface HostnameFeed {
   all(): Iterable<HostHealth>;
   /** Those that have not been well for longer than it takes to start something, and are not known to be well again. */
   unwell(): HostHealth[];
+  /** Those that have a route of which no controller has said anything for as long. */
+  unserved(): string[];
   readonly isConnected: boolean;
   /** Why nothing is known, where it was known once, or there has been an operator for a while to know it from. */
   readonly trouble: string | undefined;
+  /** Why there is no operator, where none was ever found for as long. The Go provider's counts, which cannot be followed. */
+  readonly missing: string | undefined;
   /** Follows it until the signal is aborted. */
   run(signal: AbortSignal): Promise<void>;
 }
@@ -42,6 +47,7 @@ export interface HostnameFeed {
 interface Known extends HostHealth {
   /** Since when it is not well, by the clock that never jumps. */
   readonly unwellSinceMs: number | undefined;
+  readonly unknownSinceMs: number | undefined;
 }
 
 const service = "/akash.operator.hostname.v1.HostnameRPC";
@@ -59,24 +65,29 @@ export function createHostnameFeed(deps: OperatorFeedDeps): HostnameFeed {
   /** It was followed once, and saw the cluster. */
   let wasKnown = false;
   let lastError: string | undefined;
+  /** There is one that cannot be followed. */
+  let isOther = false;
   /** Since when there is an operator; a cluster need not have one that can be followed. */
   let foundAtMs: number | undefined;
+  const startedMs = clock.monotonicMs();
+  const isLong = (sinceMs: number | undefined) =>
+    sinceMs !== undefined && clock.monotonicMs() - sinceMs >= limits.healthStartingMs;
 
   async function locate(signal: AbortSignal): Promise<GrpcTarget> {
-    const found = await deps.locate(signal);
-    foundAtMs ??= clock.monotonicMs();
-    return found;
+    try {
+      const found = await deps.locate(signal);
+      foundAtMs ??= clock.monotonicMs();
+      return found;
+    } catch (thrown) {
+      isOther = ProviderError.is(thrown, "AKP_OPERATOR_NOT_FOUND") && thrown.details["isOther"] === true;
+      throw thrown;
+    }
   }
 
   function whyUnknown(): string | undefined {
     if (!isConnected) return `the hostname operator is not followed: ${lastError ?? "connecting"}`;
     // A connection to the cluster that is made again is no news; who waits at two looks running does not see it.
     return waitingFor && wasWaiting ? `the hostname operator does not see the cluster: ${waitingFor}` : undefined;
-  }
-
-  function isMissed(): boolean {
-    const isLong = foundAtMs !== undefined && clock.monotonicMs() - foundAtMs >= limits.healthStartingMs;
-    return wasKnown || isLong;
   }
 
   function take(told: Told): void {
@@ -94,7 +105,9 @@ export function createHostnameFeed(deps: OperatorFeedDeps): HostnameFeed {
       const now = healthOf(each);
       const known = hosts.get(now.host) ?? before.get(now.host);
       before.delete(now.host);
-      hosts.set(now.host, { ...now, unwellSinceMs: unwellSince(now, known, clock.monotonicMs()) });
+      const nowMs = clock.monotonicMs();
+      const unknownSinceMs = now.health === "unknown" ? (known?.unknownSinceMs ?? nowMs) : undefined;
+      hosts.set(now.host, { ...now, unwellSinceMs: unwellSince(now, known, nowMs), unknownSinceMs });
     }
   }
 
@@ -150,15 +163,22 @@ export function createHostnameFeed(deps: OperatorFeedDeps): HostnameFeed {
     of: (host) => (isConnected ? hosts.get(host) : undefined),
     all: () => (isConnected ? hosts.values() : []),
     unwell() {
-      const longAgoMs = clock.monotonicMs() - limits.healthStartingMs;
       const all = isConnected ? [...hosts.values(), ...before.values()] : [];
-      return all.filter(({ unwellSinceMs }) => unwellSinceMs !== undefined && unwellSinceMs <= longAgoMs);
+      return all.filter(({ unwellSinceMs }) => isLong(unwellSinceMs));
+    },
+    unserved() {
+      // What is unknown because the operator does not see the cluster is another condition.
+      const all = isConnected && waitingFor === "" ? [...hosts.values()] : [];
+      return all.filter(({ unknownSinceMs }) => isLong(unknownSinceMs)).map(({ host }) => host);
     },
     get isConnected() {
       return isConnected;
     },
     get trouble() {
-      return isMissed() ? whyUnknown() : undefined;
+      return wasKnown || isLong(foundAtMs) ? whyUnknown() : undefined;
+    },
+    get missing() {
+      return foundAtMs === undefined && !isOther && isLong(startedMs) ? lastError : undefined;
     },
     run: (signal) => followOperator({ ...bounds, follow, failed }, { ...deps, locate }, signal),
   };

@@ -106,7 +106,7 @@ test("another owner's name is refused in the network's words, and nothing of his
   await stage.settled();
   assert.deepEqual(stage.objects(kinds.providerHost), before);
   assert.deepEqual(stage.hostnames.withheldFrom(formatLeaseId(ben)), [
-    { host: "a.example.com", reason: "held by another owner" },
+    { host: "a.example.com", reason: "held by another owner", isOwners: false },
   ]);
 });
 

@@ -29,6 +29,7 @@ interface HostnameDeps extends Pick<DeclarationDeps<never>, "kube" | "provider">
 interface WithheldHost {
   readonly host: string;
   readonly reason: string;
+  readonly isOwners: boolean;
 }
 
 export type Hostnames = ReturnType<typeof createHostnames>;
@@ -168,6 +169,6 @@ function inUse(host: string): string {
   return `host ${JSON.stringify(host)} in use`;
 }
 
-function hostOf({ wanted: { host }, reason }: Withheld<HostWanted>): WithheldHost {
-  return { host, reason };
+function hostOf({ wanted: { host }, reason, isOwners }: Withheld<HostWanted>): WithheldHost {
+  return { host, reason, isOwners };
 }

@@ -1,4 +1,5 @@
 /** What the provider is told of the cluster by the inventory operator, whichever operator that is and wherever it runs. */
+import type { Condition } from "../../runtime/condition.ts";
 import type { CardCount } from "../placement/cards.ts";
 
 export interface InventoryFeed {
@@ -44,7 +45,7 @@ export interface ClusterPicture {
   /** When it came, by the clock that only grows. */
   readonly cameAtMs: number;
   /** What was left out of it, because it made no sense. */
-  readonly conditions: readonly PictureCondition[];
+  readonly conditions: readonly Condition[];
 }
 
 export interface PictureNode {
@@ -69,10 +70,4 @@ export interface Amount {
   readonly allocatable: bigint | "unlimited";
   /** May exceed what is allocatable where the cluster really is overbooked. */
   readonly allocated: bigint;
-}
-
-export interface PictureCondition {
-  /** "NodeUnreadable", "NodeTwice", "ClassUnreadable", "ClassTwice" */
-  readonly type: string;
-  readonly message: string;
 }

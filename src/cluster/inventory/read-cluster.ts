@@ -2,11 +2,13 @@
  * Makes a picture of what an inventory operator shows. Nodes that stayed as they were are taken over from the picture
  * before: a thousand nodes come with every pod that starts. What makes no sense is left out, with a condition.
  */
+
 import { Node, Storage } from "@akashnetwork/chain-sdk/private-types/provider.akash.v1";
+import { type Condition, condition } from "../../runtime/condition.ts";
 import { reasonOf } from "../../runtime/errors.ts";
 import { once } from "../../runtime/once.ts";
 import { bytes, messageOf, plain, repeated, text } from "../../runtime/protobuf.ts";
-import type { ClusterPicture, PictureClass, PictureCondition, PictureNode } from "./feed.ts";
+import type { ClusterPicture, PictureClass, PictureNode } from "./feed.ts";
 import { readClass, readNode } from "./read-node.ts";
 
 /** akash.inventory.v1.Cluster with its parts unread. */
@@ -69,8 +71,8 @@ export function contentOf(
   nodes: readonly { readonly name: string; readonly read: Read<PictureNode> }[],
   storage: readonly Read<PictureClass>[],
 ): PictureContent {
-  const conditions: PictureCondition[] = [];
-  const leaveOut = (type: string, message: string) => conditions.push({ type, message });
+  const conditions: Condition[] = [];
+  const leaveOut = (type: string, message: string) => conditions.push(condition(type, message));
   const timesNode = times(nodes.map(({ name }) => name));
   const timesClass = times(storage.flatMap((read) => ("is" in read ? [read.is.class] : [])));
   const kept: PictureNode[] = [];

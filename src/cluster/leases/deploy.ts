@@ -177,13 +177,16 @@ export function createDeploy(deps: DeployDeps) {
     const wanted = [policies, credentials, known, workloads, services].flat();
     const foreign = await prune(deps, name, wanted, signal, (object) => isLeft && isWorkload(object));
     const withheld = [
-      ...hosts.withheld.map(({ host, reason }) => `${host}: ${reason}`),
-      ...ports.withheld.map((each) => `${each.endpoint} ${each.protocol} ${each.externalPort}: ${each.reason}`),
+      ...hosts.withheld.map((each) => ({ ...each, what: each.host })),
+      ...ports.withheld.map((each) => ({ ...each, what: `${each.endpoint} ${each.protocol} ${each.externalPort}` })),
     ];
+    const textOf = ({ what, reason }: (typeof withheld)[number]) => `${what}: ${reason}`;
+    const heldByOthers = withheld.filter(({ isOwners }) => !isOwners);
     return {
       ...stateOf(truth),
       ...(kept.length > 0 && { kept: firstOf(kept.map(({ desired }) => desired.object.metadata.name)) }),
-      ...(withheld.length > 0 && { withheld: firstOf(withheld) }),
+      ...(withheld.length > 0 && { withheld: firstOf(withheld.map(textOf)) }),
+      ...(heldByOthers.length > 0 && { heldByOthers: firstOf(heldByOthers.map(textOf)) }),
       ...(missing.length > 0 && { addressless: firstOf([...new Set(missing.map(({ endpoint }) => endpoint))]) }),
       ...(foreign.length > 0 && { foreign: firstOf(foreign) }),
     };

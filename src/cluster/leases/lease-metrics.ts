@@ -43,10 +43,10 @@ function measureAwaited(metrics: Metrics, { states }: Pick<LeaseKeeper, "states"
   metrics.read(
     {
       name: "akash_provider_leases_withheld",
-      help: "Leases that want a host name or a port that another lease has",
+      help: "Leases that want a host name or a port of an address that another tenant has, or that they may not have",
       kind: "gauge",
     },
-    count(({ withheld }) => withheld),
+    count(({ heldByOthers }) => heldByOthers),
   );
   metrics.read(
     {

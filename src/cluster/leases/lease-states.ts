@@ -16,6 +16,8 @@ export interface LeaseState {
   readonly why?: string;
   /** Host names and ports of addresses that it wants and does not have, with the reason. */
   readonly withheld?: readonly string[];
+  /** Those of them that no other lease of its tenant has. */
+  readonly heldByOthers?: readonly string[];
   /** Endpoints that have no leased address, although nobody else has them. */
   readonly addressless?: readonly string[];
   /** Services whose pod template is not what we would make now; they keep it until their tenant or a refresh changes it. */

@@ -19,6 +19,7 @@ import {
 } from "../../../test/reservation-stage.ts";
 import { writeUnitResources } from "../../chain/codec/group-spec.ts";
 import { formatBidId } from "../../market/ids.ts";
+import { condition } from "../../runtime/condition.ts";
 import { limits } from "../../runtime/limits.ts";
 
 async function stageOf(t: TestContext, world: World = createWorld()): Promise<Stage & { readonly world: World }> {
@@ -375,11 +376,7 @@ test("what others took of a node is made up for on another, and else it is a con
   assert.equal(stage.freeCpu(), 4_000n + 2_000n);
   stage.show({ nodes: [pictureNode("a", {}, full), pictureNode("b", {}, full)] });
   assert.deepEqual(stage.document().conditions, [
-    {
-      type: "Overbooked",
-      subject: `node ${other}`,
-      message: `node ${other} is promised more than it has: 2000 of cpu`,
-    },
+    condition("Overbooked", `node ${other} is promised more than it has: 2000 of cpu`, { subject: `node ${other}` }),
   ]);
   assert.equal(stage.freeCpu(), 4_000n, "never less than nothing");
   assert.equal(stage.document().resources.find(({ resource }) => resource === "cpu")?.["free"], "4");

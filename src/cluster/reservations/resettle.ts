@@ -6,6 +6,7 @@ import { zero } from "../../market/decimal.ts";
 import type { Fit } from "../../market/fit.ts";
 import type { ResourceUnit, UnitResources } from "../../market/group-spec.ts";
 import { volumeKind } from "../../market/volume-kind.ts";
+import { type Condition, condition } from "../../runtime/condition.ts";
 import { jsonText } from "../../runtime/json-text.ts";
 import { limits } from "../../runtime/limits.ts";
 import { type NodeState, nodeResources, type Room } from "../placement/room.ts";
@@ -13,13 +14,6 @@ import type { Book } from "./book.ts";
 import type { Replica, Reservation } from "./reservation.ts";
 
 export const conditionTypes = ["Unplaced", "Overbooked", "SpareVolumes"] as const;
-
-export interface Condition {
-  readonly type: (typeof conditionTypes)[number];
-  /** The order, node or storage class. */
-  readonly subject: string;
-  readonly message: string;
-}
 
 interface Promised {
   readonly reservation: Reservation;
@@ -100,7 +94,7 @@ export function conditionsOf(book: Book): Condition[] {
     if (room.node(node)) continue;
     const where = node === "" ? "nothing has room for it" : `it was to be on ${node}, which is not in the inventory`;
     const message = `a replica of unit ${replica.unit} of ${reservation.orderId} has no node: ${where}`;
-    conditions.push({ type: "Unplaced", subject: `${reservation.orderId} ${replica.unit}`, message });
+    conditions.push(condition("Unplaced", message, { subject: `${reservation.orderId} ${replica.unit}` }));
     if (conditions.length >= limits.reservationConditions) return conditions;
   }
   return [...conditions, ...overbookedNodes(room), ...spareVolumes(book)].slice(0, limits.reservationConditions);
@@ -110,7 +104,7 @@ export function conditionsOf(book: Book): Condition[] {
 function* spareVolumes(book: Book): Iterable<Condition> {
   for (const { orderId, storageClass, bytes } of book.spareVolumes()) {
     const message = `${orderId} has ${bytes} bytes of storage class ${storageClass} beyond its lease: volumes of replicas that it had once`;
-    yield { type: "SpareVolumes", subject: `${orderId} ${storageClass}`, message };
+    yield condition("SpareVolumes", message, { subject: `${orderId} ${storageClass}` });
   }
 }
 
@@ -122,19 +116,15 @@ function overbookedNodes({ nodes, classes }: Room): Condition[] {
       const free = node.free[at] ?? 0n;
       return free < 0n ? [`${-free} of ${name}`] : [];
     });
-    conditions.push({
-      type: "Overbooked",
-      subject: `node ${node.name}`,
-      message: `node ${node.name} is promised more than it has: ${missing.join(", ")}`,
-    });
+    const subject = `node ${node.name}`;
+    conditions.push(
+      condition("Overbooked", `${subject} is promised more than it has: ${missing.join(", ")}`, { subject }),
+    );
   }
   for (const [name, free] of classes) {
     if (free < 0n) {
-      conditions.push({
-        type: "Overbooked",
-        subject: `storage class ${name}`,
-        message: `storage class ${name} is promised more than it has: ${-free} bytes`,
-      });
+      const subject = `storage class ${name}`;
+      conditions.push(condition("Overbooked", `${subject} is promised more than it has: ${-free} bytes`, { subject }));
     }
   }
   return conditions;

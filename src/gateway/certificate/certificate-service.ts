@@ -7,6 +7,7 @@ import type { Journal } from "../../journal/journal.ts";
 import type { Kube } from "../../kube/kube.ts";
 import type { Boundary } from "../../runtime/boundary.ts";
 import { type Clock, formatDay } from "../../runtime/clock.ts";
+import { condition } from "../../runtime/condition.ts";
 import { invariant } from "../../runtime/invariant.ts";
 import type { GroundService, Scope } from "../../runtime/lifecycle.ts";
 import { limits } from "../../runtime/limits.ts";
@@ -137,9 +138,9 @@ export function createCertificateService(
         ["public", shown?.untilMs],
       ] as const) {
         if (untilMs === undefined || untilMs - clock.now() > limits.certificateEndsSoonMs) continue;
-        yield { type: "CertificateExpiring", subject, message: `it ends on ${formatDay(untilMs)}` };
+        yield condition("CertificateExpiring", `it ends on ${formatDay(untilMs)}`, { subject });
       }
-      if (troubles.length > 0) yield { type: "CertificateTrouble", message: troubles.join("; ") };
+      if (troubles.length > 0) yield condition("CertificateTrouble", troubles.join("; "));
     },
     measure(metrics) {
       measureCertificates(metrics, look, clock, options.issuer ? "issuer" : "files");

@@ -13,7 +13,8 @@ import {
   nextCaseWords,
 } from "../../market/manifest.ts";
 import { parseTime } from "../../runtime/clock.ts";
-import { type Condition, condition } from "./host-states.ts";
+import type { Condition } from "../../runtime/condition.ts";
+import { hostCondition } from "./host-states.ts";
 
 /** What is kept of a ProviderHost. */
 export interface DeclaredHost {
@@ -149,7 +150,7 @@ function heeded(given: RouteOptions): Pick<Directive, "options" | "unheeded"> {
   }
   return {
     options: { ...given, nextCases: nextCases.filter((word) => nextCaseWords.includes(word)), ...bounds },
-    unheeded: unheeded.map((text) => condition("OptionNotHonoured", text)),
+    unheeded: unheeded.map((text) => hostCondition("OptionNotHonoured", text)),
   };
 }
 
@@ -164,12 +165,12 @@ function optionsOf({ nextCases = [], ...given }: HttpOptions): RouteOptions {
 export function directiveOf(route: DeclaredRoute, manifest: WatchedManifest | undefined): Directive | Condition {
   const { lease, service: name, externalPort } = route;
   const inManifest = `manifest for ${formatLeaseId(lease)}`;
-  if (!manifest) return condition("ManifestMissing", `resource not found: ${inManifest}`);
+  if (!manifest) return hostCondition("ManifestMissing", `resource not found: ${inManifest}`);
   const service = manifest.services.find((each) => each.name === name);
   const expose = service?.exposes.find((each) => each.externalPort === externalPort);
   if (!service || !expose) {
     const what = `${service ? `port ${externalPort} of ` : ""}service ${name}`;
-    return condition("ServiceMissing", `resource not found: ${what} in the ${inManifest}`);
+    return hostCondition("ServiceMissing", `resource not found: ${what} in the ${inManifest}`);
   }
   const longestReadMs = Math.max(...service.exposes.map(({ options }) => options.readTimeout));
   const { options, unheeded } = expose;

@@ -1,13 +1,8 @@
 /** The status of every host name: REST, gRPC and metrics show it, and the provider reads it for the status of a lease. */
 import { isDeepStrictEqual } from "node:util";
 import type { LeaseId } from "../../market/ids.ts";
+import { type Condition, condition } from "../../runtime/condition.ts";
 import { reasonOf } from "../../runtime/errors.ts";
-
-/** Something about one host name that its tenant or the operator of the cluster should know. */
-export interface Condition {
-  readonly type: ConditionType;
-  readonly message: string;
-}
 
 export const conditionTypes = [
   // Rejected: the name gets no route.
@@ -35,17 +30,15 @@ export const conditionTypes = [
   "ProbeFailed",
 ] as const;
 
-export type ConditionType = (typeof conditionTypes)[number];
-
 /** Of a message: tenants and controllers write parts of some, and all of them are streamed and kept. */
 export const conditionChars = 500;
 
-export function condition(type: ConditionType, message: string): Condition {
-  return { type, message: message.length > conditionChars ? `${message.slice(0, conditionChars)}…` : message };
+export function hostCondition(type: (typeof conditionTypes)[number], message: string): Condition {
+  return condition(type, message.length > conditionChars ? `${message.slice(0, conditionChars)}…` : message);
 }
 
 export function failureOf(thrown: unknown): Condition {
-  return condition("RouteFailed", reasonOf(thrown));
+  return hostCondition("RouteFailed", reasonOf(thrown));
 }
 
 /** How many workloads a Service leads to. */

@@ -7,13 +7,14 @@ import type { Kube } from "../../kube/kube.ts";
 import { providerHostName } from "../../kube/objects/provider-host.ts";
 import { isWildcard } from "../../market/host-names.ts";
 import type { Clock } from "../../runtime/clock.ts";
+import type { Condition } from "../../runtime/condition.ts";
 import { ProviderError, reasonOf } from "../../runtime/errors.ts";
 import type { Log } from "../../runtime/log.ts";
 import { done, type Outcome, recheck, waiting } from "../../runtime/outcome.ts";
 import type { IgnoreList } from "../ignore-list.ts";
 import type { WritePace } from "../write-pace.ts";
 import { type DeclaredHost, projectHost, serviceKey } from "./directive.ts";
-import { type Condition, condition, type HostState, type HostStates, type NewHostState } from "./host-states.ts";
+import { type HostState, type HostStates, hostCondition, type NewHostState } from "./host-states.ts";
 import { isRoute, type LiveRoute, type OwnRoute } from "./live-route.ts";
 import {
   answerMs,
@@ -218,9 +219,9 @@ export class HostnameLoop {
     // A route that leads to no Service serves nothing.
     const isLost = own !== undefined && given.some(({ type }) => type === "ServiceMissing");
     const isSeen = endpoints !== undefined && hasClass !== undefined;
-    // A controller of the Gateway API has to report on a route, others need not.
-    const isUnanswered = own?.kind === kinds.httpRoute && own.acceptance.state !== "accepted";
-    const health = isLost || found.length > 0 ? "unhealthy" : own && isSeen && !isUnanswered ? "healthy" : "unknown";
+    // Until a controller has written a status, nothing shows that one serves the route.
+    const isAnswered = isSeen && own?.acceptance.state === "accepted";
+    const health = isLost || found.length > 0 ? "unhealthy" : isAnswered ? "healthy" : "unknown";
     const route = own?.acceptance.state ?? (state === "served" ? "unknown" : "none");
     return { ...leaseOf(seen, before), host, state, health, route, endpoints, conditions: [...given, ...found], gap };
   }
@@ -230,10 +231,10 @@ export class HostnameLoop {
     const faults: (Condition | false | undefined)[] = [
       kind === kinds.ingress &&
         hasClass === false &&
-        condition("ClassMissing", `the cluster has no IngressClass ${this.#deps.ingressClass}`),
-      acceptance.state === "refused" && condition("RouteNotAccepted", acceptance.message ?? ""),
-      isLate && condition("RouteNotAccepted", "no controller has answered"),
-      endpoints?.ready === 0 && condition("EndpointsMissing", "no workload of it is ready"),
+        hostCondition("ClassMissing", `the cluster has no IngressClass ${this.#deps.ingressClass}`),
+      acceptance.state === "refused" && hostCondition("RouteNotAccepted", acceptance.message ?? ""),
+      isLate && hostCondition("RouteNotAccepted", "no controller has answered"),
+      endpoints?.ready === 0 && hostCondition("EndpointsMissing", "no workload of it is ready"),
     ];
     return faults.filter((each) => each !== false && each !== undefined);
   }
@@ -258,7 +259,7 @@ function gapOf({ gapMs }: Came, before: HostState | undefined, nowMs: number): H
 
 function gapCondition({ gapMs }: NonNullable<HostState["gap"]>): Condition {
   const text = `no route led to it for ${Math.ceil(gapMs)} ms: the controller takes no second one`;
-  return condition("TransferGap", text);
+  return hostCondition("TransferGap", text);
 }
 
 /** What the API server rejects it rejects again, until something changes; anything else is tried again. */

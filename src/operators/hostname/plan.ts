@@ -8,6 +8,7 @@ import { isHostName } from "../../market/host-names.ts";
 import { blockedText, type HostRules, isReserved, notAllowed } from "../../market/host-rules.ts";
 import { formatLeaseId } from "../../market/ids.ts";
 import { staticHost } from "../../market/static-host.ts";
+import type { Condition } from "../../runtime/condition.ts";
 import { limits } from "../../runtime/limits.ts";
 import type { Backend, RouteObjects } from "./backends/backend.ts";
 import {
@@ -18,7 +19,7 @@ import {
   isDirective,
   type WatchedManifest,
 } from "./directive.ts";
-import { type Condition, condition, type Endpoints, failureOf } from "./host-states.ts";
+import { type Endpoints, failureOf, hostCondition } from "./host-states.ts";
 import { isRoute, type LiveRoute, type OwnRoute } from "./live-route.ts";
 
 /**
@@ -116,7 +117,7 @@ export function planHost(seen: ObservedHost, rules: PlanRules): HostPlan {
   const { name, says } = declared;
   if (!says) {
     const fault = `the ProviderHost ${name} names no lease, no port, or a host that is not its own`;
-    return { ...nothing, verdict: "refused", conditions: [condition("HostnameInvalid", fault)] };
+    return { ...nothing, verdict: "refused", conditions: [hostCondition("HostnameInvalid", fault)] };
   }
   const own = routeOf(says, seen, rules);
   const plan = planDeclared(seen, declared, says, { ...rules, own });
@@ -143,7 +144,7 @@ function planOrphans({ host, routes, confirmed, unconfirmed, isLeading }: Observ
   const isOrphan = (route: LiveRoute) =>
     !isRoute(route) || route.name === name || confirmed.get(route.name)?.says?.namespace !== route.namespace;
   // Shown only where they cannot be removed.
-  const conditions = [condition("RouteFailed", "it is not declared, and its route cannot go")];
+  const conditions = [hostCondition("RouteFailed", "it is not declared, and its route cannot go")];
   return { ...nothing, verdict: "gone", conditions, removed: routes.filter(isOrphan) };
 }
 
@@ -168,7 +169,7 @@ function planDeclared(seen: ObservedHost, declared: DeclaredHost, says: Declared
   // An owner whose route exists was allowed before, for whichever lease and kind.
   const hasRoute = routes.some((route) => isRoute(route) && isOfOwner(route));
   if (seen.unproven !== undefined && !hasRoute) {
-    const conditions = [condition("ProofMissing", seen.unproven)];
+    const conditions = [hostCondition("ProofMissing", seen.unproven)];
     return { ...first, verdict: "refused", conditions, recheckMs: proofEveryMs };
   }
   const allowed = { ...first, isAllowed: true };
@@ -183,10 +184,10 @@ function planDeclared(seen: ObservedHost, declared: DeclaredHost, says: Declared
 /** Without these a route would lead nowhere, or cannot exist. */
 function missingFor({ namespace, service, externalPort }: Directive, seen: ObservedHost, { backend }: PlanRules) {
   if (!seen.isServed(backend.kind))
-    return condition("KindMissing", `the cluster does not know ${resourceOf(backend.kind)}`);
+    return hostCondition("KindMissing", `the cluster does not know ${resourceOf(backend.kind)}`);
   if (seen.service?.ports.includes(externalPort)) return undefined;
   const port = seen.service ? `port ${externalPort} of ` : "";
-  return condition("ServiceMissing", `resource not found: ${port}Service ${service} of ${namespace}`);
+  return hostCondition("ServiceMissing", `resource not found: ${port}Service ${service} of ${namespace}`);
 }
 
 type RoutePlan = Pick<HostPlan, "write" | "replaced" | "conditions" | "recheckMs">;
@@ -204,9 +205,9 @@ function planRoute(directive: Directive, routes: readonly OwnRoute[], seen: Obse
   const conditions = [
     ...directive.unheeded,
     ...built.unhonoured,
-    ...(seen.transportFailure === undefined ? [] : [condition("OptionNotHonoured", timeout)]),
+    ...(seen.transportFailure === undefined ? [] : [hostCondition("OptionNotHonoured", timeout)]),
     ...hold,
-    ...(seen.isLeading || own ? [] : [condition("RouteMissing", "the copy that has the lead has not made it yet")]),
+    ...(seen.isLeading || own ? [] : [hostCondition("RouteMissing", "the copy that has the lead has not made it yet")]),
     ...left.conditions,
   ];
   return { write, replaced: left.removed, conditions, recheckMs: soonest([recheckMs, left.recheckMs]) };
@@ -223,13 +224,13 @@ function planWrite(
   const none = { directive, parts: [], route: undefined, policies: [], inTheWay: [] };
   if (pauseMs > 0) {
     const text = `another program changes its objects: they were written ${limits.contestedWrites} times within a minute`;
-    return { write: none, hold: [condition("RouteContested", text)], recheckMs: pauseMs };
+    return { write: none, hold: [hostCondition("RouteContested", text)], recheckMs: pauseMs };
   }
   const before = routes.filter(({ namespace, kind }) => namespace !== directive.namespace && kind === route.kind);
   for (const { putBackFor, createdAtMs } of own ? [] : before) {
     const leftMs = createdAtMs + forceAgainMs - nowMs;
     if (putBackFor !== undefined && leftMs > 0)
-      return { write: none, hold: [condition("RouteFailed", putBackFor)], recheckMs: leftMs };
+      return { write: none, hold: [hostCondition("RouteFailed", putBackFor)], recheckMs: leftMs };
   }
   const isToWrite = ({ kind, object }: DesiredObject) => {
     const there = live(kind, directive.namespace, object.metadata.name);
@@ -272,7 +273,7 @@ function planLeft(
   const isReplaced = going.every((each) => each.namespace === namespace && !oldKind.includes(each));
   const waitMs = isReplaced ? seen.unsettledMs : takeOverMs(own, seen);
   if (waitMs === 0) return { removed: going, conditions };
-  const pending = isReplaced ? [] : [condition("TransferPending", pendingText(first, own))];
+  const pending = isReplaced ? [] : [hostCondition("TransferPending", pendingText(first, own))];
   return { removed: [], conditions: [...conditions, ...pending], ...(waitMs !== undefined && { recheckMs: waitMs }) };
 }
 
@@ -289,7 +290,7 @@ function takeOverMs(live: LiveRoute | undefined, { endpoints, unsettledMs, nowMs
 
 function keptText({ kind }: LiveRoute): Condition {
   const text = `its ${kind.kind} from before the mode was changed stays, by --migrations-enabled=false`;
-  return condition("OldRouteKept", text);
+  return hostCondition("OldRouteKept", text);
 }
 
 function pendingText({ kind, lease }: OwnRoute, live: LiveRoute | undefined): string {
@@ -317,19 +318,22 @@ type HostCheck = (input: CheckedHost) => Condition | undefined;
 const isValid: HostCheck = ({ says: { host, service } }) =>
   isHostName(host)
     ? undefined
-    : condition("HostnameInvalid", `service ${goQuote(service)}: has invalid hostname ${goQuote(host.slice(0, 300))}`);
+    : hostCondition(
+        "HostnameInvalid",
+        `service ${goQuote(service)}: has invalid hostname ${goQuote(host.slice(0, 300))}`,
+      );
 
 /** Names below the provider's own domain follow from the lease and its service. */
 const isNotReserved: HostCheck = ({ says: { host, lease, service }, rules }) => {
   const { ingressDomain } = rules;
   const isOwn = ingressDomain !== undefined && host === staticHost(lease, service, ingressDomain);
   if (isOwn || !isReserved(host, rules)) return undefined;
-  return condition("HostnameBlocked", `${notAllowed}: domain ${JSON.stringify(host)} is blocked by this provider`);
+  return hostCondition("HostnameBlocked", `${notAllowed}: domain ${JSON.stringify(host)} is blocked by this provider`);
 };
 
 const isNotBlocked: HostCheck = ({ says: { host }, rules }) => {
   const text = blockedText(host, rules);
-  return text === undefined ? undefined : condition("HostnameBlocked", `${notAllowed}: ${text}`);
+  return text === undefined ? undefined : hostCondition("HostnameBlocked", `${notAllowed}: ${text}`);
 };
 
 /** Checks of a name alone. */
@@ -345,7 +349,7 @@ const isNotInUse: HostCheck = (input) => {
     const other = claim.declared.says;
     if (!other || other.lease.owner === says.lease.owner || !isBefore(claim, input)) continue;
     if (nameChecks.every((check) => check({ ...input, ...claim, says: other }) === undefined))
-      return condition("HostnameInUse", `${notAllowed}: host ${JSON.stringify(says.host)} in use`);
+      return hostCondition("HostnameInUse", `${notAllowed}: host ${JSON.stringify(says.host)} in use`);
   }
   return undefined;
 };
@@ -360,7 +364,7 @@ const isOwnerUnchanged: HostCheck = ({ declared, says, routes }) => {
     : undefined;
   if (!other) return undefined;
   const inUse = `host ${JSON.stringify(says.host)} in use by ${other.lease.owner}, who has not given it up`;
-  return condition("OwnerChanged", `${notAllowed}: ${inUse}`);
+  return hostCondition("OwnerChanged", `${notAllowed}: ${inUse}`);
 };
 
 /** An owner who has not given a name up keeps the route whatever the other checks say: so that one is first. */

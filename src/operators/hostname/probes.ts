@@ -4,12 +4,13 @@
  */
 import { isWildcard } from "../../market/host-names.ts";
 import { type Clock, sleep } from "../../runtime/clock.ts";
+import type { Condition } from "../../runtime/condition.ts";
 import { reasonOf } from "../../runtime/errors.ts";
 import type { Log } from "../../runtime/log.ts";
 import { done, type Outcome, recheck } from "../../runtime/outcome.ts";
 import { createQueue } from "../../runtime/queue.ts";
 import type { Random } from "../../runtime/random.ts";
-import { type Condition, condition } from "./host-states.ts";
+import { hostCondition } from "./host-states.ts";
 
 /** Each host name is probed this often, one after the other. */
 export const probeEveryMs = 60_000;
@@ -96,7 +97,7 @@ export function createProbes({ probe, served, onChange, ...services }: ProbeDeps
   return {
     troubleOf(host: string): Condition[] {
       const failure = failing.get(host);
-      return failure === undefined ? [] : [condition("ProbeFailed", failure)];
+      return failure === undefined ? [] : [hostCondition("ProbeFailed", failure)];
     },
     async run(signal: AbortSignal): Promise<void> {
       await Promise.all([queue.run(signal), beginEvery(signal)]);

@@ -4,10 +4,11 @@ import { objectText } from "../../kube/kinds.ts";
 import type { Kube, KubeObject } from "../../kube/kube.ts";
 import type { DesiredObject } from "../../kube/objects/lease-workload.ts";
 import { type Clock, sleep } from "../../runtime/clock.ts";
+import type { Condition } from "../../runtime/condition.ts";
 import { ProviderError, reasonOf } from "../../runtime/errors.ts";
 import type { Log } from "../../runtime/log.ts";
 import type { WritePace } from "../write-pace.ts";
-import { type Condition, condition, failureOf } from "./host-states.ts";
+import { failureOf, hostCondition } from "./host-states.ts";
 import { isRoute, type LiveRoute, putBackAnnotation } from "./live-route.ts";
 import type { HostPlan, RouteWrite } from "./plan.ts";
 import type { HostnameView } from "./view.ts";
@@ -93,7 +94,7 @@ export class RouteWrites {
         // The route works without it.
         if (!ProviderError.is(thrown, "AKP_KUBE_REFUSED")) throw thrown;
         const text = `${objectText(policy.kind, policy.object.metadata)} was rejected: ${reasonOf(thrown)}`;
-        came.conditions.push(condition("OptionNotHonoured", text));
+        came.conditions.push(hostCondition("OptionNotHonoured", text));
       }
     }
     return gone;

@@ -3,8 +3,10 @@
  * noted at once and folded a moment later, so that a burst of events costs one picture; a node that nothing happened to
  * is taken over as it was.
  */
+
 import { kinds } from "../../kube/kinds.ts";
 import { sleep, type Timer } from "../../runtime/clock.ts";
+import type { Condition } from "../../runtime/condition.ts";
 import { limits } from "../../runtime/limits.ts";
 import type { OperatorGround } from "../ground.ts";
 import { createAllocations } from "./accounting/allocations.ts";
@@ -15,7 +17,7 @@ import type { ConfigSource } from "./configuration/config-source.ts";
 import { classesOnNode } from "./configuration/inventory-config.ts";
 import { nameCard } from "./gpu-names/market-name.ts";
 import type { RegistrySource } from "./gpu-names/registry-source.ts";
-import type { Condition, Inventory, NodeInventory } from "./inventory.ts";
+import type { Inventory, NodeInventory } from "./inventory.ts";
 import type { DiscoveryPods } from "./nodes/discovery-pods.ts";
 import type { UsageReadings } from "./nodes/usage-readings.ts";
 import { staleness } from "./staleness.ts";

@@ -1,9 +1,11 @@
 /** Conditions that last become Kubernetes Events of the node, the storage class or the operator's own pod. */
+
 import type { EventRecorder, ObjectReference } from "../../kube/event-recorder.ts";
 import { sleep } from "../../runtime/clock.ts";
+import type { Condition } from "../../runtime/condition.ts";
 import { limits } from "../../runtime/limits.ts";
 import type { OperatorGround } from "../ground.ts";
-import type { Condition, Inventory } from "./inventory.ts";
+import type { Inventory } from "./inventory.ts";
 
 interface ConditionEventsDeps extends Pick<OperatorGround, "clock"> {
   readonly recorder: Pick<EventRecorder, "record">;

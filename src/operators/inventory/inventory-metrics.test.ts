@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { hardware, pod, stage } from "../../../test/inventory-stage.ts";
 import { kinds } from "../../kube/kinds.ts";
+import { condition } from "../../runtime/condition.ts";
 import { createMetrics } from "../../runtime/metrics.ts";
 import type { Inventory } from "./inventory.ts";
 import { measureInventory } from "./inventory-metrics.ts";
@@ -85,8 +86,8 @@ test("conditions are counted by type and node, those of the cluster and its stor
     () => node("one")?.conditions.length && node("two")?.conditions.length,
   );
   assert.ok(operator.inventory);
-  const stale = { type: "Stale", message: "pods may be out of date" };
-  const odd = { type: "RoomShared", message: "two classes share their room" };
+  const stale = condition("Stale", "pods may be out of date");
+  const odd = condition("RoomShared", "two classes share their room");
   const bytes = { capacity: 0n, allocatable: 0n, allocated: 0n };
   const storage = { class: "beta2", driver: "ceph", provisioner: "rbd", bytes, conditions: [odd, odd] } as const;
   const series = await seriesOf(t, { ...operator.inventory, conditions: [stale], storage: [storage] });

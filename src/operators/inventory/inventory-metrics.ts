@@ -1,7 +1,8 @@
 /** What is measured of the inventory: the operator's own work, and what the cluster has. */
+import { type Condition, countByType } from "../../runtime/condition.ts";
 import type { Metrics } from "../../runtime/metrics.ts";
 import type { GrpcListener } from "../serving/grpc.ts";
-import type { Amounts, Condition, Inventory, NodeInventory } from "./inventory.ts";
+import type { Amounts, Inventory, NodeInventory } from "./inventory.ts";
 import type { InventoryOperator } from "./operator.ts";
 import type { Publisher } from "./serving/publisher.ts";
 
@@ -110,7 +111,5 @@ function conditionsOf(inventory: Inventory | undefined) {
     { node: "", conditions: [...conditions, ...storage.flatMap((each) => each.conditions)] },
     ...nodes.map((node) => ({ node: node.name, conditions: node.conditions })),
   ];
-  return places.flatMap(({ node, conditions }) =>
-    [...Map.groupBy(conditions, ({ type }) => type)].map(([type, same]) => [{ type, node }, same.length] as const),
-  );
+  return places.flatMap(({ node, conditions }) => countByType(conditions, { node }));
 }

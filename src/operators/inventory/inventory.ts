@@ -3,6 +3,7 @@
  * other. How it looks on the wire is the business of `serving/`.
  */
 
+import type { Condition } from "../../runtime/condition.ts";
 import { invariant } from "../../runtime/invariant.ts";
 import type { GpuCard, Hardware } from "./hardware.ts";
 
@@ -28,13 +29,6 @@ export interface NamedGpu extends GpuCard {
   readonly notSold?: string;
   /** For an unknown card: what to add to the registry. */
   readonly registryLine?: string;
-}
-
-/** Something that an operator of the cluster should know, with what was seen. */
-export interface Condition {
-  /** A word that does not change: "Overbooked", "DiscoveryMissing", "GpuShared", "StorageUnreadable" … */
-  readonly type: string;
-  readonly message: string;
 }
 
 /** Why a node is not sold: what decides by it, and the words for people. */

@@ -1,7 +1,8 @@
 /** What is shown stays as it was while the cluster cannot be heard, and says so. */
+
 import type { WatchCache } from "../../kube/kube.ts";
+import { type Condition, condition } from "../../runtime/condition.ts";
 import { ProviderError } from "../../runtime/errors.ts";
-import type { Condition } from "./inventory.ts";
 
 /** By what they hold, in words. */
 export type Caches = Readonly<Record<string, WatchCache<unknown>>>;
@@ -11,7 +12,7 @@ export function staleness(caches: Caches): Condition[] {
   return Object.entries(caches).flatMap(([what, { ready, trouble, size }]) => {
     if (!trouble || (size === 0 && ProviderError.is(trouble, "AKP_KUBE_KIND_MISSING"))) return [];
     const state = ready ? "may be out of date" : "were not seen yet";
-    return [{ type: "Stale", message: `${what} ${state}: ${trouble.message}` }];
+    return [condition("Stale", `${what} ${state}: ${trouble.message}`)];
   });
 }
 

@@ -4,6 +4,7 @@ import type { Kube } from "../../kube/kube.ts";
 import type { Address } from "../../market/address.ts";
 import { formatLeaseId, type LeaseId } from "../../market/ids.ts";
 import type { Clock } from "../../runtime/clock.ts";
+import { type Condition, condition } from "../../runtime/condition.ts";
 import { ProviderError } from "../../runtime/errors.ts";
 import { limits } from "../../runtime/limits.ts";
 import type { Log } from "../../runtime/log.ts";
@@ -11,7 +12,6 @@ import { done, failed, type Outcome, recheck, stalled, waiting } from "../../run
 import type { IgnoreList } from "../ignore-list.ts";
 import type { OwnBalancer } from "./balancer.ts";
 import { createBalancerWrites, type Failure, type Written } from "./balancer-writes.ts";
-import type { Condition, ConditionType } from "./condition.ts";
 import type { LeasedPort } from "./leased-port.ts";
 import type { OwnRange } from "./own-range.ts";
 import type { PacedApply, Turn } from "./paced-apply.ts";
@@ -60,7 +60,7 @@ export function createAddressLoop(options: AddressLoopOptions, deps: AddressLoop
     const left = balancers.flatMap(({ deleting, ours }) => (deleting ? [] : ours.lease));
     ignored.forget(key, [...leasesOf(ports), ...left]);
     noteUnassigned(key, ports);
-    const note: Note = (type, message) => void conditions.push({ type, subject: key, message });
+    const note: Note = (type, message) => void conditions.push(condition(type, message, { subject: key }));
     let pauseMs = 0;
     const contested: Turn["contested"] = (message, forMs) => {
       note("Contested", message);
@@ -195,11 +195,11 @@ export function createAddressLoop(options: AddressLoopOptions, deps: AddressLoop
 
   function refusals(key: string): Condition[] {
     const refused = [...view.declared.by("key", key)].flatMap(({ resource, refused: why }) =>
-      why === undefined ? [] : [{ type: "Refused" as const, subject: resource, message: why }],
+      why === undefined ? [] : [condition("Refused", why, { subject: resource })],
     );
     const double = view.portsOf(key).double.map(({ resource, protocol, externalPort }) => {
       const message = `another resource asks for ${protocol} ${externalPort} of the same address`;
-      return { type: "Refused" as const, subject: resource, message };
+      return condition("Refused", message, { subject: resource });
     });
     return [...refused, ...double];
   }
@@ -260,7 +260,7 @@ export interface Looked {
   readonly assigned: readonly LeasedPort[];
 }
 
-type Note = (type: ConditionType, message: string) => void;
+type Note = (type: string, message: string) => void;
 
 interface Tried {
   readonly lack: Shortage | undefined;

@@ -1,4 +1,5 @@
 /** What is measured of leased addresses by the operator that gives them. */
+import { countByType } from "../../runtime/condition.ts";
 import type { Metrics } from "../../runtime/metrics.ts";
 import type { GrpcListener } from "../serving/grpc.ts";
 import type { IpOperator } from "./operator.ts";
@@ -41,7 +42,5 @@ export function measureIp(metrics: Metrics, operator: IpOperator, grpc: Pick<Grp
     ]),
   );
   const conditions = { name: `${name}_conditions`, help: "Conditions by type", labels: ["type"] } as const;
-  metrics.read({ ...conditions, kind: "gauge" }, () =>
-    [...Map.groupBy(operator.conditions, ({ type }) => type)].map(([type, same]) => [{ type }, same.length] as const),
-  );
+  metrics.read({ ...conditions, kind: "gauge" }, () => countByType(operator.conditions));
 }

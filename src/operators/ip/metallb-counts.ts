@@ -1,11 +1,11 @@
 /** MetalLB's own counts, from the metrics of its controller, where it is told where they are: to be compared with ours. */
 import type { Clock } from "../../runtime/clock.ts";
+import { type Condition, condition } from "../../runtime/condition.ts";
 import { reasonOf } from "../../runtime/errors.ts";
 import { bodyOf, inTime } from "../../runtime/fetch-text.ts";
 import { httpUrl } from "../../runtime/http-url.ts";
 import { limits } from "../../runtime/limits.ts";
 import type { Log } from "../../runtime/log.ts";
-import type { Condition } from "./condition.ts";
 import type { PoolCounts } from "./usage.ts";
 
 export interface MetalLbEndpoint {
@@ -62,10 +62,10 @@ export function createCountsCheck(endpoint: MetalLbEndpoint, { clock, log }: { c
       differed = now;
       return lasting;
     },
-    get troubles(): readonly Pick<Condition, "type" | "message">[] {
+    get troubles(): readonly Condition[] {
       return [
-        ...(unreadable === undefined ? [] : [{ type: "MetricsUnreadable" as const, message: `${url}: ${unreadable}` }]),
-        ...(lasting === undefined ? [] : [{ type: "CountsDiffer" as const, message: lasting }]),
+        ...(unreadable === undefined ? [] : [condition("MetricsUnreadable", `${url}: ${unreadable}`)]),
+        ...(lasting === undefined ? [] : [condition("CountsDiffer", lasting)]),
       ];
     },
   };

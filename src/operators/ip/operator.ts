@@ -7,13 +7,13 @@ import type { Leadership } from "../../kube/leadership.ts";
 import type { Address } from "../../market/address.ts";
 import type { AddressRange } from "../../market/address-range.ts";
 import { sleep } from "../../runtime/clock.ts";
+import type { Condition } from "../../runtime/condition.ts";
 import { type Scope, untilAborted } from "../../runtime/lifecycle.ts";
 import { limits } from "../../runtime/limits.ts";
 import { createQueue } from "../../runtime/queue.ts";
 import type { OperatorGround } from "../ground.ts";
 import { createIgnoreList, type IgnoreListOptions } from "../ignore-list.ts";
 import { createAddressLoop, type Looked } from "./address-loop.ts";
-import type { Condition } from "./condition.ts";
 import { recordLook } from "./condition-events.ts";
 import { createCountsCheck, type MetalLbEndpoint } from "./metallb-counts.ts";
 import { overallConditions } from "./overall-conditions.ts";
@@ -153,8 +153,12 @@ export function startIpOperator(options: IpOperatorOptions, deps: IpOperatorDeps
     get usage(): AddressUsage {
       return supply.usage;
     },
-    get conditions(): readonly Condition[] {
-      return [...overallConditions({ view, range, supply, check }), ...[...conditions.values()].flat()];
+    get shortage() {
+      return supply.shortage();
+    },
+    get conditions(): readonly (Condition & { readonly subject: string })[] {
+      const all = [...overallConditions({ view, range, supply, check }), ...[...conditions.values()].flat()];
+      return all.map((each) => ({ subject: "", ...each }));
     },
     get leading(): boolean {
       return leadership.leading;

@@ -1,5 +1,5 @@
 /** What an operator should know of leased addresses that no look at a single one tells. */
-import type { Condition } from "./condition.ts";
+import { type Condition, condition } from "../../runtime/condition.ts";
 import type { CountsCheck } from "./metallb-counts.ts";
 import type { OwnRange } from "./own-range.ts";
 import type { Supply } from "./supply.ts";
@@ -14,10 +14,10 @@ interface Overall {
 
 export function* overallConditions({ view, range, supply, check }: Overall): Iterable<Condition> {
   const stale = view.trouble ?? view.controllerUnknown;
-  if (stale !== undefined) yield { type: "Stale", subject: "", message: stale };
+  if (stale !== undefined) yield condition("Stale", stale);
   const short = supply.shortage();
-  if (short) yield { type: short.type, subject: "", message: short.error.message };
-  for (const message of check?.troubles ?? []) yield { ...message, subject: "" };
+  if (short) yield condition(short.type, short.error.message);
+  yield* check?.troubles ?? [];
   if (range.ranges.length > 0) yield* outsideRange(view, range);
   yield* unmarked(view);
   yield* acrossOwners(view);
@@ -27,7 +27,7 @@ function* outsideRange(view: IpView, range: OwnRange): Iterable<Condition> {
   for (const { own } of view.pools.list()) {
     if (own?.key === undefined || range.isInRange(own.address)) continue;
     const message = `${own.address} is in use and not in ${range.text}`;
-    yield { type: "OutsideRange", subject: own.key, message };
+    yield condition("OutsideRange", message, { subject: own.key });
   }
 }
 
@@ -36,7 +36,7 @@ function* unmarked(view: IpView): Iterable<Condition> {
   for (const { name, own } of view.pools.list()) {
     if (!own || own.key !== undefined) continue;
     const message = `IPAddressPool ${name} has lost its labels or annotation, and holds ${own.address}`;
-    yield { type: "CleanUpFailed", subject: name, message };
+    yield condition("CleanUpFailed", message, { subject: name });
   }
 }
 
@@ -48,7 +48,7 @@ function* acrossOwners(view: IpView): Iterable<Condition> {
     for (const address of addresses) {
       const other = owners.get(address);
       if (other !== undefined && other !== owner)
-        yield { type: "SharedAcrossOwners", subject: ours.key, message: `${address} is ${other}'s too` };
+        yield condition("SharedAcrossOwners", `${address} is ${other}'s too`, { subject: ours.key });
       owners.set(address, owner);
     }
   }

@@ -6,7 +6,6 @@ import { readIpAddress } from "../../market/address-range.ts";
 import type { Clock } from "../../runtime/clock.ts";
 import { ProviderError } from "../../runtime/errors.ts";
 import type { OwnBalancer } from "./balancer.ts";
-import type { ConditionType } from "./condition.ts";
 import type { SeenPool } from "./own-pool.ts";
 import type { OwnRange } from "./own-range.ts";
 import { type AddressUsage, addressUsage, type PoolCounts, wholeUsage } from "./usage.ts";
@@ -21,7 +20,7 @@ interface SupplyDeps {
 
 /** Why no new address can be had. */
 export interface Shortage {
-  readonly type: ConditionType;
+  readonly type: string;
   readonly error: ProviderError;
 }
 

@@ -277,6 +277,8 @@ export const marketV1beta5ResourceOffer = messageOf({
 export const operatorHostnameV1Condition = messageOf({
   type: plain(1, text, ""),
   message: plain(2, text, ""),
+  status: plain(3, text, ""),
+  reason: plain(4, text, ""),
 });
 
 export const operatorHostnameV1Hostname = messageOf({
@@ -336,6 +338,8 @@ export const operatorIpV1Condition = messageOf({
   type: plain(1, text, ""),
   subject: plain(2, text, ""),
   message: plain(3, text, ""),
+  status: plain(4, text, ""),
+  reason: plain(5, text, ""),
 });
 
 export const operatorIpV1LeasedPort = messageOf({
@@ -857,7 +861,7 @@ export const operatorHostnameV1ServiceFile: ProtoFile = {
   name: "akash/operator/hostname/v1/service.proto",
   package: "akash.operator.hostname.v1",
   messages: {
-    Condition: ["string type = 1", "string message = 2"],
+    Condition: ["string type = 1", "string message = 2", "string status = 3", "string reason = 4"],
     Hostname: [
       "string hostname = 1",
       "akash.market.v1.LeaseID lease_id = 2",
@@ -902,7 +906,13 @@ export const operatorIpV1ServiceFile: ProtoFile = {
   messages: {
     PoolUsage: ["string name = 1", "uint64 total = 2", "uint64 in_use = 3", "uint64 free = 4"],
     Usage: ["uint64 total = 1", "uint64 in_use = 2", "uint64 free = 3", "repeated PoolUsage pools = 4"],
-    Condition: ["string type = 1", "string subject = 2", "string message = 3"],
+    Condition: [
+      "string type = 1",
+      "string subject = 2",
+      "string message = 3",
+      "string status = 4",
+      "string reason = 5",
+    ],
     LeasedPort: [
       "string lease = 1",
       "string namespace = 2",

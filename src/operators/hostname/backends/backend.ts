@@ -5,8 +5,9 @@ import { idLabels } from "../../../kube/objects/lease-labels.ts";
 import type { DesiredObject } from "../../../kube/objects/lease-workload.ts";
 import { providerHostName } from "../../../kube/objects/provider-host.ts";
 import { base32Hex } from "../../../market/lease-namespace.ts";
+import type { Condition } from "../../../runtime/condition.ts";
 import { type Directive, defaultOptions, type RouteOptions, wordOf } from "../directive.ts";
-import { type Condition, condition } from "../host-states.ts";
+import { hostCondition } from "../host-states.ts";
 
 export interface Backend {
   /** "Ingress-NGINX", for messages. */
@@ -125,14 +126,14 @@ export function notHonoured(
 ): Condition[] {
   return (Object.entries(reasons) as [keyof RouteOptions, string][])
     .filter(([option]) => !isDefault(option, options))
-    .map(([option, why]) => condition("OptionNotHonoured", `${wordOf(option)} ${options[option]}: ${why}`));
+    .map(([option, why]) => hostCondition("OptionNotHonoured", `${wordOf(option)} ${options[option]}: ${why}`));
 }
 
 /** For kinds that the cluster does not know, with what holds instead. */
 export function notServed(needed: readonly Kind[], isServed: (kind: Kind) => boolean, instead: string): Condition[] {
   return needed
     .filter((kind) => !isServed(kind))
-    .map((kind) => condition("OptionNotHonoured", `the cluster does not know ${resourceOf(kind)}, so ${instead}`));
+    .map((kind) => hostCondition("OptionNotHonoured", `the cluster does not know ${resourceOf(kind)}, so ${instead}`));
 }
 
 function isDefault(option: keyof RouteOptions, options: RouteOptions): boolean {

@@ -2,7 +2,7 @@
 import { type Kind, kinds } from "../../../kube/kinds.ts";
 import { providerHostName } from "../../../kube/objects/provider-host.ts";
 import type { Directive } from "../directive.ts";
-import { condition } from "../host-states.ts";
+import { hostCondition } from "../host-states.ts";
 import {
   type Backend,
   clientSettingsPolicy,
@@ -45,7 +45,7 @@ export function createGatewayBackend(options: GatewayOptions): Backend {
   const { group, kind } = kinds.gateway;
   const parentRefs = [{ group, kind, namespace: gatewayNamespace, name: gatewayName }];
   const hasTls = tls.secret !== undefined || tls.issuer !== undefined;
-  const tlsNote = condition(
+  const tlsNote = hostCondition(
     "OptionNotHonoured",
     `certificates are the Gateway's: name them in the listeners of ${gatewayNamespace}/${gatewayName}`,
   );

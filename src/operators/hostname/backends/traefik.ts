@@ -4,8 +4,9 @@
  */
 import { kinds } from "../../../kube/kinds.ts";
 import type { DesiredObject } from "../../../kube/objects/lease-workload.ts";
+import type { Condition } from "../../../runtime/condition.ts";
 import { type Directive, defaultOptions } from "../directive.ts";
-import { type Condition, condition } from "../host-states.ts";
+import { hostCondition } from "../host-states.ts";
 import {
   type Backend,
   digestOf,
@@ -102,7 +103,7 @@ function unhonoured(directive: Directive): Condition[] {
     ...triedAgain(directive),
     ...(longestReadMs === readTimeout
       ? []
-      : [condition("OptionNotHonoured", `read_timeout ${readTimeout}: ${shared}`)]),
+      : [hostCondition("OptionNotHonoured", `read_timeout ${readTimeout}: ${shared}`)]),
   ];
 }
 
@@ -110,5 +111,5 @@ export function triedAgain({ options: { nextCases, nextTries } }: Directive): Co
   const others = nextTries > 1 ? nextCases.filter((each) => !["error", "timeout", "off"].includes(each)) : [];
   if (others.length === 0) return [];
   const why = "Traefik tries again only where a workload does not answer";
-  return [condition("OptionNotHonoured", `next_cases ${others.join(",")}: ${why}`)];
+  return [hostCondition("OptionNotHonoured", `next_cases ${others.join(",")}: ${why}`)];
 }

@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { type Condition, condition } from "../../../runtime/condition.ts";
 import { defaultInventoryConfig } from "../configuration/inventory-config.ts";
-import type { Condition, NamedGpu, NodeInventory } from "../inventory.ts";
+import type { NamedGpu, NodeInventory } from "../inventory.ts";
 import { createAllocations, noAllocation } from "./allocations.ts";
 import { type NodeInputs, nodeInventory, sharedDisk } from "./node-inventory.ts";
 import { projectNode } from "./watched-node.ts";
@@ -69,12 +70,14 @@ test("more taken than there is keeps its number and names the pods that take the
   const pods = [{ cpu: "1" }, { cpu: "5", memory: "20Gi" }, { cpu: "2" }, { cpu: "500m" }, { memory: "0" }];
   const node = fold({ allocation: allocated(...(pods as Record<string, string>[])) });
   assert.equal(node.cpuMilli.allocated, 8_500n);
-  assert.deepEqual(only(node.conditions), {
-    type: "Overbooked",
-    message:
+  assert.deepEqual(
+    only(node.conditions),
+    condition(
+      "Overbooked",
       "cpu: 8500m of 8 allocatable are taken by 4 pods: lease/web-1 5, lease/web-2 2, lease/web-0 1, and 1 more; " +
-      "memory: 20Gi of 16Gi allocatable are taken by 1 pod: lease/web-1 20Gi",
-  });
+        "memory: 20Gi of 16Gi allocatable are taken by 1 pod: lease/web-1 20Gi",
+    ),
+  );
 });
 
 test("a gpu that becomes unhealthy under a workload leaves the node overbooked, with both reasons", () => {
@@ -101,7 +104,7 @@ test("a card that discovery holds for unhealthy is shown, and the device plugin'
     ],
   });
   assert.equal(node.gpus.allocatable, 4n);
-  assert.deepEqual(only(node.conditions), { type: "UnhealthyGpu", message: "h200 at 0000:00:07.0: off the bus" });
+  assert.deepEqual(only(node.conditions), condition("UnhealthyGpu", "h200 at 0000:00:07.0: off the bus"));
 });
 
 test("cards without a name are shown once per kind, with the line that would name them", () => {
@@ -142,7 +145,7 @@ test("quantities that cannot be read are a condition of the node", () => {
 });
 
 test("what others say about the node, its hardware and its use are passed on", () => {
-  const said = { type: "DiscoveryMissing", message: "the pod does not answer" };
+  const said = condition("DiscoveryMissing", "the pod does not answer");
   const hardware = {
     architecture: "amd64",
     cpus: [],

@@ -2,18 +2,13 @@
  * One node's inventory, folded from what is known of it. Nothing is remembered here, so it can be made anew at any time
  * and is the same. What does not add up becomes a condition; no number is ever bent to fit.
  */
+
 import { formatBytes, formatCount, formatCpuMilli } from "../../../market/quantity.ts";
+import { type Condition, condition } from "../../../runtime/condition.ts";
 import { limits } from "../../../runtime/limits.ts";
 import { excludedBy, type InventoryConfig } from "../configuration/inventory-config.ts";
 import type { Hardware } from "../hardware.ts";
-import {
-  type Amounts,
-  assertSound,
-  type Condition,
-  type NamedGpu,
-  type NodeInventory,
-  type NotOffered,
-} from "../inventory.ts";
+import { type Amounts, assertSound, type NamedGpu, type NodeInventory, type NotOffered } from "../inventory.ts";
 import type { NodeAllocation } from "./allocations.ts";
 import { gpuVendors, type SoldResources } from "./resources.ts";
 import { cardText, soldCards } from "./sold-cards.ts";
@@ -141,7 +136,7 @@ function overbooked(
   const { volumes } = amounts;
   if (isOver(volumes))
     evidence.push(`volumes: ${volumes.allocated} are attached, ${volumes.allocatable} are allocatable`);
-  return evidence.length === 0 ? [] : [{ type: "Overbooked", message: evidence.join("; ") }];
+  return evidence.length === 0 ? [] : [condition("Overbooked", evidence.join("; "))];
 }
 
 function isOver({ allocatable, allocated }: Amounts): boolean {
@@ -163,18 +158,18 @@ function sumText(name: keyof SoldResources, { allocatable, allocated }: Amounts,
 
 function missingStatus({ hasStatus }: WatchedNode): Condition[] {
   if (hasStatus) return [];
-  return [{ type: "StatusMissing", message: "the node does not say what it has; nothing of it is offered" }];
+  return [condition("StatusMissing", "the node does not say what it has; nothing of it is offered")];
 }
 
 function unreadable(node: WatchedNode, allocation: NodeAllocation): Condition[] {
-  const type = "QuantityMalformed";
   const found: Condition[] = [];
-  if (node.problem !== undefined) found.push({ type, message: `counted as nothing: ${node.problem}` });
+  const add = (what: string) => found.push(condition("QuantityMalformed", `counted as nothing: ${what}`));
+  if (node.problem !== undefined) add(node.problem);
   if (allocation.unreadable > 0) {
     // Only then are the pods looked at one by one: the fold must not cost more the more pods there are.
     const pod = [...allocation.pods].find(({ problem }) => problem !== undefined);
     const more = allocation.unreadable > 1 ? `, and of ${allocation.unreadable - 1} more pods` : "";
-    found.push({ type, message: `counted as nothing: of pod ${pod?.name}, ${pod?.problem}${more}` });
+    add(`of pod ${pod?.name}, ${pod?.problem}${more}`);
   }
   return found;
 }
@@ -188,7 +183,7 @@ function unhealthyGpus({ capacity, allocatable }: Amounts, cards: readonly Named
     .filter(({ health }) => health?.healthy === false)
     .map((card) => `${cardText(card)}: ${card.health?.reason ?? "unhealthy"}`);
   if (capacity > allocatable) evidence.unshift(`the device plugin holds ${capacity - allocatable} of ${capacity} back`);
-  return evidence.length === 0 ? [] : [{ type: "UnhealthyGpu", message: evidence.join("; ") }];
+  return evidence.length === 0 ? [] : [condition("UnhealthyGpu", evidence.join("; "))];
 }
 
 /**
@@ -201,8 +196,8 @@ function unknownGpus(pluginVendors: readonly string[], cards: readonly NamedGpu[
       name === undefined && notSold === undefined && (vendor !== "amd" || pluginVendors.includes(vendor)),
   );
   const kinds = new Map(unknown.map((card) => [`${card.vendorId}:${card.deviceId}`, card]));
-  return [...kinds].map(([ids, { vendor, registryLine }]) => ({
-    type: "UnknownGpu",
-    message: `the registry has no name for the ${vendor} card ${ids}; this line would give it one: ${registryLine}`,
-  }));
+  return [...kinds].map(([ids, { vendor, registryLine }]) => {
+    const remedy = `this line would give it one: ${registryLine}`;
+    return condition("UnknownGpu", `the registry has no name for the ${vendor} card ${ids}; ${remedy}`);
+  });
 }

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { condition } from "../../../runtime/condition.ts";
 import type { NamedGpu } from "../inventory.ts";
 import { soldCards } from "./sold-cards.ts";
 import { projectNode } from "./watched-node.ts";
@@ -34,12 +35,11 @@ test("more devices than cards are parts of cards, and none of that vendor is sol
   const { sold, conditions } = look({ "nvidia.com/gpu": "8", "amd.com/gpu": "1" }, [h100, second, mi300]);
   assert.deepEqual(sold, [mi300.address]);
   assert.deepEqual(conditions, [
-    {
-      type: "GpuShared",
-      message:
-        "the nvidia device plugin counts 8 devices on 2 whole cards, so a device is a part of a card (time slicing, MPS " +
+    condition(
+      "GpuShared",
+      "the nvidia device plugin counts 8 devices on 2 whole cards, so a device is a part of a card (time slicing, MPS " +
         "or partitions) and none is sold; let it count one device for each card",
-    },
+    ),
   ]);
 });
 
@@ -68,10 +68,10 @@ test("a card with MIG instances is not sold, and the others are", () => {
   const { sold, conditions } = look({ "nvidia.com/gpu": "1", "nvidia.com/mig-1g.10gb": "7" }, [h100, split]);
   assert.deepEqual(sold, [h100.address]);
   assert.deepEqual(conditions, [
-    {
-      type: "GpuShared",
-      message: "h100 at 0000:02:00.0 has 7 MIG instances, so it is not sold; nvidia-smi -mig 0 makes it one card again",
-    },
+    condition(
+      "GpuShared",
+      "h100 at 0000:02:00.0 has 7 MIG instances, so it is not sold; nvidia-smi -mig 0 makes it one card again",
+    ),
   ]);
 });
 
@@ -96,12 +96,11 @@ test("a card that virtual machines have is not sold", () => {
   const { sold, conditions } = look({ "nvidia.com/gpu": "1" }, [h100, { ...second, driver: "vfio-pci" }]);
   assert.deepEqual(sold, [h100.address]);
   assert.deepEqual(conditions, [
-    {
-      type: "GpuPassedThrough",
-      message:
-        "h100 at 0000:02:00.0 is bound to vfio-pci, which hands it to virtual machines, so it is not sold; bind it to " +
+    condition(
+      "GpuPassedThrough",
+      "h100 at 0000:02:00.0 is bound to vfio-pci, which hands it to virtual machines, so it is not sold; bind it to " +
         "the driver of its vendor",
-    },
+    ),
   ]);
 });
 
@@ -112,12 +111,11 @@ test("cards of two models under one resource name are not sold, and the models a
   const { sold, conditions } = look({ "nvidia.com/gpu": "2", "amd.com/gpu": "1" }, [h100, t4, mi300]);
   assert.deepEqual(sold, [mi300.address]);
   assert.deepEqual(conditions, [
-    {
-      type: "GpuMixed",
-      message:
-        "the nvidia device plugin offers h100 and t4 as nvidia.com/gpu, so a pod may get either and none is sold; use one " +
+    condition(
+      "GpuMixed",
+      "the nvidia device plugin offers h100 and t4 as nvidia.com/gpu, so a pod may get either and none is sold; use one " +
         "kind per node, or let the plugin's configuration (resources.gpus) give the others names of their own",
-    },
+    ),
   ]);
   assert.match(look({ "nvidia.com/gpu": "2" }, [h100, unnamed]).conditions[0]?.message ?? "", /h100 and 10de:1cb1/);
 });

@@ -3,7 +3,8 @@
  * to virtual machines; neither may be sold under the name of the whole card. The plugins' count of devices stays as it is:
  * a card without a name in the market cannot be asked for.
  */
-import { type Condition, mixedReason, type NamedGpu } from "../inventory.ts";
+import { type Condition, condition } from "../../../runtime/condition.ts";
+import { mixedReason, type NamedGpu } from "../inventory.ts";
 import { type GpuVendor, gpuVendors, pluginResources } from "./resources.ts";
 import type { WatchedNode } from "./watched-node.ts";
 
@@ -19,16 +20,16 @@ export function soldCards(
     if (!found) continue;
     reasons.set(card, found.reason);
     const message = `${cardText(card)} ${found.reason}, so it is not sold; ${found.remedy}`;
-    conditions.push({ type: found.type, message });
+    conditions.push(condition(found.type, message));
   }
   for (const vendor of gpuVendors) {
     const mixed = mixedModels(vendor, node, cards);
     for (const card of mixed.renamed) reasons.set(card, "its device plugin gives it another name");
     for (const card of mixed.unclear) reasons.set(card, mixedReason);
-    if (mixed.message !== undefined) conditions.push({ type: "GpuMixed", message: mixed.message });
+    if (mixed.message !== undefined) conditions.push(condition("GpuMixed", mixed.message));
     const message = sharedDevices(vendor, node, cards);
     if (message === undefined) continue;
-    conditions.push({ type: "GpuShared", message });
+    conditions.push(condition("GpuShared", message));
     for (const card of cards) if (card.vendor === vendor) reasons.set(card, "its devices are parts of cards");
   }
   if (reasons.size === 0) return { cards, conditions };

@@ -1,8 +1,9 @@
 /** The configuration in force, and what is wrong with the one that should be. */
+
 import { formatTime } from "../../../runtime/clock.ts";
+import { type Condition, condition } from "../../../runtime/condition.ts";
 import { followFile } from "../../../runtime/followed-file.ts";
 import type { OperatorGround } from "../../ground.ts";
-import type { Condition } from "../inventory.ts";
 import { defaultInventoryConfig, type InventoryConfig } from "./inventory-config.ts";
 import { parseInventoryConfig } from "./parse-inventory-config.ts";
 
@@ -54,7 +55,7 @@ function fromFile(path: string, { clock, log, onChange }: ConfigSourceDeps): Con
       const inForce = file.current
         ? `the one of ${formatTime(file.current.sinceMs)} stays in force`
         : "nothing is offered until it can be used";
-      return [{ type: "ConfigurationUnusable", message: `${file.trouble}; ${inForce}` }];
+      return [condition("ConfigurationUnusable", `${file.trouble}; ${inForce}`)];
     },
     close: file.close,
   };

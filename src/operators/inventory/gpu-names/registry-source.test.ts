@@ -8,6 +8,7 @@ import { type TestContext, test } from "node:test";
 import { eventually } from "../../../../test/eventually.ts";
 import { temporaryFolder } from "../../../../test/folder.ts";
 import { createVirtualClock, type VirtualClock } from "../../../runtime/clock.ts";
+import { condition } from "../../../runtime/condition.ts";
 import { limits } from "../../../runtime/limits.ts";
 import { silentLog } from "../../../runtime/log.ts";
 import { builtInRegistry } from "./built-in-registry.ts";
@@ -254,10 +255,10 @@ test("entries that were left out are a condition of their own", async (t) => {
   const { source, until } = follow(t, path);
   await until("the registry", () => nameOf(source) === "card");
   assert.deepEqual(source.conditions, [
-    {
-      type: "GpuRegistryEntries",
-      message: `entries of the GPU registry at ${path} were left out: device 10de:zz: its id is not four hex digits`,
-    },
+    condition(
+      "GpuRegistryEntries",
+      `entries of the GPU registry at ${path} were left out: device 10de:zz: its id is not four hex digits`,
+    ),
   ]);
 });
 

@@ -2,12 +2,13 @@
  * The registry in force: the cards known by ourselves, and over them what the configured registry says. That is read
  * again and again; what it no longer says is forgotten, and while it cannot be read its last good text holds.
  */
+
 import { growingPauseMs } from "../../../runtime/back-off.ts";
+import { type Condition, condition } from "../../../runtime/condition.ts";
 import { ProviderError } from "../../../runtime/errors.ts";
 import { limits } from "../../../runtime/limits.ts";
 import { createPause } from "../../../runtime/pause.ts";
 import type { OperatorGround } from "../../ground.ts";
-import type { Condition } from "../inventory.ts";
 import { builtInRegistry } from "./built-in-registry.ts";
 import { parseRegistry } from "./parse-registry.ts";
 import { isFile, type RegistryLocation, type RegistryText, readRegistryText, showLocation } from "./read-registry.ts";
@@ -86,8 +87,8 @@ export function createRegistrySource(options: RegistrySourceOptions, { clock, lo
       const { problems = [] } = good?.registry ?? {};
       const leftOut = `entries of the GPU registry at ${good && showLocation(good.from)} were left out: ${problems.join("; ")}`;
       return [
-        ...(trouble ? [{ type: "GpuRegistryUnusable", message: trouble.message }] : []),
-        ...(problems.length > 0 ? [{ type: "GpuRegistryEntries", message: leftOut }] : []),
+        ...(trouble ? [condition("GpuRegistryUnusable", trouble.message)] : []),
+        ...(problems.length > 0 ? [condition("GpuRegistryEntries", leftOut)] : []),
       ];
     },
     /** Reads from somewhere else from now on. What was known holds until the new one was read. */

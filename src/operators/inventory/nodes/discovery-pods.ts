@@ -3,8 +3,10 @@
  * A pod that has ended is replaced, ever more slowly where it does not last; one of another version is asked first, and
  * replaced when it is the node's turn. An answer that does not come takes nothing away.
  */
+
 import { kinds } from "../../../kube/kinds.ts";
 import type { KubeObject, WatchCache } from "../../../kube/kube.ts";
+import { type Condition, condition } from "../../../runtime/condition.ts";
 import { ProviderError, reasonOf } from "../../../runtime/errors.ts";
 import type { Scope } from "../../../runtime/lifecycle.ts";
 import { limits } from "../../../runtime/limits.ts";
@@ -13,7 +15,6 @@ import { createQueue } from "../../../runtime/queue.ts";
 import type { OperatorGround } from "../../ground.ts";
 import type { Hardware } from "../hardware.ts";
 import { readHardwareAnswer } from "../hardware.ts";
-import type { Condition } from "../inventory.ts";
 import {
   type DiscoveryNode,
   type DiscoveryPodOptions,
@@ -73,7 +74,7 @@ export function createDiscoveryPods(options: DiscoveryOptions, deps: DiscoveryPo
   function tell(node: string, message: string, change: Known = {}): void {
     const before = known.get(node);
     if (before?.condition?.message === message) return;
-    known.set(node, { ...before, ...change, condition: { type: "DiscoveryMissing", message } });
+    known.set(node, { ...before, ...change, condition: condition("DiscoveryMissing", message) });
     onChange(node);
   }
 

@@ -7,7 +7,7 @@ import { formatBytes } from "../../../market/quantity.ts";
 import { formatTime } from "../../../runtime/clock.ts";
 import { once } from "../../../runtime/once.ts";
 import { interfaceKind } from "../gpu-names/registry.ts";
-import type { Condition, Inventory, NamedGpu, NodeInventory, StorageInventory } from "../inventory.ts";
+import type { Inventory, NamedGpu, NodeInventory, StorageInventory } from "../inventory.ts";
 import {
   clusterMessage,
   type NetworkNode,
@@ -74,7 +74,7 @@ export function createPictures(): (inventory: Inventory) => Picture {
           `"nodes":[${offered.map(fullText).join(",")}]`,
           `"storage":${storageText()}`,
           `"not_offered":[${others.map(fullText).join(",")}]`,
-          `"conditions":${JSON.stringify(conditions.map(conditionJson))}`,
+          `"conditions":${JSON.stringify(conditions)}`,
         ];
         return Buffer.from(`{${lists.join(",")},"at":"${at}"`);
       }),
@@ -124,7 +124,7 @@ export function fullNodeJson(node: NodeInventory): JsonObject {
     hardware_at: hardwareAtMs === undefined ? undefined : formatTime(hardwareAtMs),
     usage: usage && { cpu: Number(usage.cpuMilli), memory: formatBytes(usage.memoryBytes) },
     problems: hardware?.problems,
-    conditions: node.conditions.map(conditionJson),
+    conditions: node.conditions.map((each) => ({ ...each })),
   });
 }
 
@@ -160,12 +160,8 @@ export function fullStorageJson(storage: StorageInventory): JsonObject {
     driver: storage.driver,
     performance: storage.performance,
     replicas: storage.replicas,
-    conditions: storage.conditions.map(conditionJson),
+    conditions: storage.conditions.map((each) => ({ ...each })),
   });
-}
-
-function conditionJson({ type, message }: Condition): JsonObject {
-  return { type, message };
 }
 
 function reasonsOf({ notOffered }: NodeInventory): string[] {

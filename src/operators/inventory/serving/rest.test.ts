@@ -5,6 +5,7 @@ import { eventually } from "../../../../test/eventually.ts";
 import { sampleInventory, sampleNode } from "../../../../test/inventory-samples.ts";
 import type { Owner } from "../../../../test/owner.ts";
 import { createVirtualClock, realClock } from "../../../runtime/clock.ts";
+import { condition } from "../../../runtime/condition.ts";
 import { ProviderError } from "../../../runtime/errors.ts";
 import { silentLog } from "../../../runtime/log.ts";
 import { createPublisher } from "./publisher.ts";
@@ -63,7 +64,7 @@ test("before the first picture the process is alive but not ready, and says why"
 
 test("the inventory is the last good one with its age, as one line or for people", async (t) => {
   const { ask, publisher, grow } = await start(t);
-  const conditions = [{ type: "Stale", message: "nodes may be out of date" }];
+  const conditions = [condition("Stale", "nodes may be out of date")];
   const away = sampleNode("n2", { offered: false, notOffered: [{ type: "NotReady", message: "not ready" }] });
   publisher.show(sampleInventory([sampleNode("n1"), away], { conditions }));
   grow(12_345);

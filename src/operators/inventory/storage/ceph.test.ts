@@ -14,6 +14,7 @@ import {
   storageClass,
 } from "../../../../test/storage-samples.ts";
 import type { KubeObject } from "../../../kube/kube.ts";
+import { condition } from "../../../runtime/condition.ts";
 import { ProviderError } from "../../../runtime/errors.ts";
 import { cephInventory, readCephCluster, readCephFilesystem, readCephPool } from "./ceph.ts";
 import { parseCephDf } from "./ceph-df.ts";
@@ -87,12 +88,11 @@ test("classes of one pool see each other's volumes, those of a class that is gon
   assert.deepEqual(beta2, { capacity: 100n, allocatable: 40n, allocated: 20n });
   assert.deepEqual(beta3, { capacity: 100n, allocatable: 50n, allocated: 30n });
   assert.deepEqual(seen[0]?.conditions, [
-    {
-      type: "RoomShared",
-      message:
-        "beta3 lies on the same disks, so each of the 2 is offered an equal part of what is left; to offer more of one, " +
+    condition(
+      "RoomShared",
+      "beta3 lies on the same disks, so each of the 2 is offered an equal part of what is left; to offer more of one, " +
         "take the others from cluster_storage or give them disks of their own",
-    },
+    ),
   ]);
 });
 

@@ -10,10 +10,12 @@
  * the same share of ours as of its own, whatever copies either keeps: half of what it could still hold is half of what
  * we could.
  */
+
 import { fieldsOf, recordsOf } from "../../../kube/json-fields.ts";
 import type { KubeObject } from "../../../kube/kube.ts";
 import { formatTime } from "../../../runtime/clock.ts";
-import type { Condition, StorageInventory } from "../inventory.ts";
+import type { Condition } from "../../../runtime/condition.ts";
+import type { StorageInventory } from "../inventory.ts";
 import type { CephDf, PoolUse } from "./ceph-df.ts";
 import type { CephReading } from "./ceph-usage.ts";
 import { inventoryOf, storageUnreadable, unreadable } from "./class-inventory.ts";

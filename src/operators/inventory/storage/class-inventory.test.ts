@@ -4,6 +4,7 @@ import fc from "fast-check";
 import { runs } from "../../../../test/runs.ts";
 import { gib, localVolume, storageClass, volume } from "../../../../test/storage-samples.ts";
 import type { KubeObject } from "../../../kube/kube.ts";
+import { condition } from "../../../runtime/condition.ts";
 import { sharedDisk } from "../accounting/node-inventory.ts";
 import { localPathInventory, type NodeDisk } from "./class-inventory.ts";
 import { readStorageClass } from "./storage-class.ts";
@@ -48,12 +49,11 @@ test("the room is that of all nodes together, and as much of each disk is left f
   assert.deepEqual(ephemeralFree, [35n, 50n]);
   assert.deepEqual([found.seen.driver, found.seen.replicas, found.conditions], ["local-path", 1, []]);
   assert.deepEqual(found.seen.conditions, [
-    {
-      type: "RoomShared",
-      message:
-        "its volumes lie on the disks that ephemeral storage comes from, so of each disk both are offered an equal part " +
+    condition(
+      "RoomShared",
+      "its volumes lie on the disks that ephemeral storage comes from, so of each disk both are offered an equal part " +
         "of what is left; exclude.node_storage keeps the class from a node",
-    },
+    ),
   ]);
 });
 

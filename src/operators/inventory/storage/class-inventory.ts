@@ -5,8 +5,10 @@
  * several draw from each is offered an equal part, since whoever reads them would sell the same room to each of them; the
  * parts are made anew with every volume, so that all of it can be sold.
  */
+
 import { formatBytes } from "../../../market/quantity.ts";
-import { type Amounts, assertSound, type Condition, type NodeInventory, type StorageInventory } from "../inventory.ts";
+import { type Condition, condition } from "../../../runtime/condition.ts";
+import { type Amounts, assertSound, type NodeInventory, type StorageInventory } from "../inventory.ts";
 import type { Caches } from "../staleness.ts";
 import type { Driver, StorageClass } from "./storage-class.ts";
 import type { VolumeSums } from "./volumes.ts";
@@ -67,12 +69,12 @@ function roomShared(sharers: readonly string[]): Condition {
     `${sharers.join(", ")} ${sharers.length === 1 ? "lies" : "lie"} on the same disks, so each of the ${sharers.length + 1} ` +
     "is offered an equal part of what is left; to offer more of one, take the others from cluster_storage or give them " +
     "disks of their own";
-  return { type: "RoomShared", message };
+  return condition("RoomShared", message);
 }
 
 function overbooked(allocated: bigint, missing: bigint): Condition {
   const message = `volumes of ${formatBytes(allocated)} were promised, and ${formatBytes(missing)} are missing to keep all promises`;
-  return { type: "Overbooked", message };
+  return condition("Overbooked", message);
 }
 
 /** For a backend that has told nothing yet: the class is shown, and nothing of it is sold. */
@@ -92,7 +94,7 @@ function promisedOf({ ofClass }: VolumeSums, name: string): bigint {
 }
 
 export function storageUnreadable(message: string): Condition {
-  return { type: "StorageUnreadable", message };
+  return condition("StorageUnreadable", message);
 }
 
 export type NodeDisk = Pick<NodeInventory, "name" | "offered" | "storageClasses" | "ephemeralBytes">;
@@ -120,7 +122,7 @@ export function localPathInventory(
     const room = ephemeralBytes.allocatable - ephemeralBytes.allocated;
     if (room > 0n) free += room;
     if (room < 0n)
-      conditions.push({ type: "Overbooked", message: `the disk of ${name} is overbooked; the node tells by whom` });
+      conditions.push(condition("Overbooked", `the disk of ${name} is overbooked; the node tells by whom`));
   }
   return inventoryOf(storageClass, "local-path", volumes, {
     capacity,
@@ -130,9 +132,8 @@ export function localPathInventory(
   });
 }
 
-const diskShared: Condition = {
-  type: "RoomShared",
-  message:
-    "its volumes lie on the disks that ephemeral storage comes from, so of each disk both are offered an equal part of " +
+const diskShared = condition(
+  "RoomShared",
+  "its volumes lie on the disks that ephemeral storage comes from, so of each disk both are offered an equal part of " +
     "what is left; exclude.node_storage keeps the class from a node",
-};
+);

@@ -2,7 +2,8 @@
  * Rancher Longhorn: replicas of a volume lie on disks of different nodes, and each takes the whole size of the volume
  * on its disk, written or not. The room of a class is what Longhorn would still schedule, divided by its replicas.
  */
-import type { Condition, StorageInventory } from "../inventory.ts";
+import { type Condition, condition } from "../../../runtime/condition.ts";
+import type { StorageInventory } from "../inventory.ts";
 import { inventoryOf, storageUnreadable, unreadable } from "./class-inventory.ts";
 import { wordOf } from "./fields.ts";
 import {
@@ -169,7 +170,7 @@ function problemsOf(nodes: readonly LonghornNode[], places: readonly Place[], ru
   const over = places.filter(({ disk }) => disk.scheduledBytes > limitOf(disk, rules));
   if (over.length > 0) {
     const names = over.map(({ node, disk }) => `${disk.name} of ${node.name}`);
-    found.push({ type: "Overbooked", message: `more is scheduled than Longhorn allows on the disks ${list(names)}` });
+    found.push(condition("Overbooked", `more is scheduled than Longhorn allows on the disks ${list(names)}`));
   }
   return found;
 }
@@ -178,7 +179,7 @@ function sickVolumes(className: string, { sick, classOf }: LonghornView): Condit
   const names = sick
     .filter(({ volume }) => volume !== undefined && classOf(volume) === className)
     .map(({ volume, robustness }) => `${volume} (${robustness})`);
-  return names.length === 0 ? [] : [{ type: "VolumesDegraded", message: `replicas are missing of ${list(names)}` }];
+  return names.length === 0 ? [] : [condition("VolumesDegraded", `replicas are missing of ${list(names)}`)];
 }
 
 /** Sorted, so that the same trouble reads the same; the first few say it all. */

@@ -1,8 +1,10 @@
 /** A StorageClass: who makes its volumes, with which parameters, and whether its owner wants it sold. */
+
 import { fieldsOf } from "../../../kube/json-fields.ts";
 import type { KubeObject } from "../../../kube/kube.ts";
+import { type Condition, condition } from "../../../runtime/condition.ts";
 import type { InventoryConfig } from "../configuration/inventory-config.ts";
-import type { Condition, StorageInventory } from "../inventory.ts";
+import type { StorageInventory } from "../inventory.ts";
 import { wordOf } from "./fields.ts";
 import type { VolumeSums } from "./volumes.ts";
 
@@ -53,7 +55,7 @@ export function soldClasses(
 ): { readonly sold: readonly SoldClass[]; readonly conditions: readonly Condition[] } {
   const sold: SoldClass[] = [];
   const conditions: Condition[] = [];
-  const notSold = (message: string) => conditions.push({ type: "StorageNotSold", message });
+  const notSold = (message: string) => conditions.push(condition("StorageNotSold", message));
   for (const name of clusterStorage) {
     // The network's chart lists "ram", which is shared memory and no class of volumes.
     if (name === "ram") continue;

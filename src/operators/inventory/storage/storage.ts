@@ -3,12 +3,14 @@
  * objects of a backend as soon as there is a class of it; whatever is not installed yet is waited for. A reading is a
  * fold over these caches, so nothing can be counted twice or forgotten.
  */
+
 import { kinds } from "../../../kube/kinds.ts";
 import type { Kube } from "../../../kube/kube.ts";
+import { type Condition, condition } from "../../../runtime/condition.ts";
 import type { OperatorGround } from "../../ground.ts";
 import type { DiskUse } from "../accounting/node-inventory.ts";
 import type { InventoryConfig } from "../configuration/inventory-config.ts";
-import type { Condition, StorageInventory } from "../inventory.ts";
+import type { StorageInventory } from "../inventory.ts";
 import { staleness, waitingFor } from "../staleness.ts";
 import { type CephBackend, createCephBackend } from "./ceph-backend.ts";
 import { type Backend, localPathInventory, type NodeDisk, storageUnreadable, unreadable } from "./class-inventory.ts";
@@ -156,5 +158,5 @@ interface Folded {
 function oddVolumes({ sizeless }: VolumeSums): Condition[] {
   if (sizeless.length === 0) return [];
   const message = `${sizeless.length} volumes have no size one can read and are not counted, for instance ${sizeless[0]}`;
-  return [{ type: "VolumeUnreadable", message }];
+  return [condition("VolumeUnreadable", message)];
 }

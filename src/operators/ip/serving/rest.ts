@@ -2,7 +2,6 @@
 import type { Listener } from "../../../runtime/listener.ts";
 import { type OperatorRestOptions, startOperatorRest } from "../../serving/rest.ts";
 import type { IpOperator } from "../operator.ts";
-import type { AddressUsage } from "../usage.ts";
 import { leaseStatus, networkState } from "./told-state.ts";
 
 type RestOptions = Pick<OperatorRestOptions, "host" | "port" | "version" | "metrics" | "refreshMs" | "clock" | "log">;
@@ -12,7 +11,7 @@ export function startRest(operator: IpOperator, provider: string, options: RestO
     ...options,
     what: "the IP operator over REST",
     routes: {
-      "/usage": () => networkUsage(operator.usage, provider),
+      "/usage": () => networkUsage(operator, provider),
       "/state": () => networkState(operator),
       "/ignored-leases": () => operator.ignored.view(),
       "/conditions": () => operator.conditions,
@@ -26,10 +25,13 @@ export function startRest(operator: IpOperator, provider: string, options: RestO
 }
 
 /** What the network calls available is all that there are; what is free it has to reckon. */
-function networkUsage({ total, inUse, free, pools }: AddressUsage, provider: string): object {
+function networkUsage({ usage, shortage }: Pick<IpOperator, "usage" | "shortage">, provider: string): object {
+  const { total, inUse, free, pools } = usage;
   const byPool = pools.map((pool) => [
     pool.name,
     { Available: pool.total, InUse: pool.inUse, Free: pool.total - pool.inUse },
   ]);
-  return { Available: total, InUse: inUse, Free: free, Pools: Object.fromEntries(byPool), Provider: provider };
+  const why = shortage && { reason: shortage.type, message: shortage.error.message };
+  const told = { Pools: Object.fromEntries(byPool), Provider: provider, ...(why && { Shortage: why }) };
+  return { Available: total, InUse: inUse, Free: free, ...told };
 }

@@ -1,9 +1,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { limits } from "../../runtime/limits.ts";
-import type { Trouble } from "../health/lease-health.ts";
-import { healthConditions, leaseConditions } from "./lease-conditions.ts";
-import { createLeaseStates, type LeaseState } from "./lease-states.ts";
+import { condition } from "../runtime/condition.ts";
+import { limits } from "../runtime/limits.ts";
+import { healthConditions, hostnameConditions, leaseConditions } from "./conditions.ts";
+import type { Trouble } from "./health/lease-health.ts";
+import { createLeaseStates, type LeaseState } from "./leases/lease-states.ts";
 
 const [ann, mallory] = ["akash1ann", "akash1mallory"];
 const leaseOf = (owner: string, dseq: number) => `${owner}/${dseq}/1/1/akash1provider`;
@@ -42,7 +43,7 @@ test("nothing is told of a lease that is gone, or of which nothing was ever know
 
 test("one tenant's many leases hide nobody else's, and what is left out is counted", () => {
   const many = Array.from({ length: limits.leaseConditions + 10 }, (_, at) => leaseOf(mallory, at + 1));
-  const state: LeaseState = { state: "deployed", withheld: ["a.com: held"] };
+  const state: LeaseState = { state: "deployed", heldByOthers: ["a.com: held"] };
   const one = leaseOf(ann, 1);
   const states = statesOf([...many.map((key) => [key, state] as const), [one, { ...state, addressless: ["blue"] }]]);
   const told = leaseConditions({ states, trouble: undefined });
@@ -51,7 +52,7 @@ test("one tenant's many leases hide nobody else's, and what is left out is count
   assert.equal(told.filter(({ subject }) => subject !== undefined).length, limits.leaseConditions);
   assert.deepEqual(
     told.filter(({ subject }) => subject === undefined),
-    [{ type: "LeaseWithheld", message: "12 more leases: see akash-provider leases" }],
+    [condition("LeaseWithheld", "12 more leases: see akash-provider leases")],
   );
 });
 
@@ -68,4 +69,23 @@ test("one tenant's many unhealthy leases hide nobody else's either", () => {
   const told = healthConditions({ alarms, brake: () => undefined });
   assert.ok(told.some(({ subject }) => subject === leaseOf(ann, 1)));
   assert.equal(told.at(-1)?.message, "1 more leases: see akash-provider leases");
+});
+
+test("a name that another lease of the same tenant has, as after a move, is no condition", () => {
+  const states = statesOf([
+    [leaseOf(ann, 1), { state: "deployed", withheld: ["a.com: held by lease x of the same owner"] }],
+  ]);
+  assert.deepEqual(leaseConditions({ states, trouble: undefined }), []);
+});
+
+test("one tenant's many unhealthy host names hide nobody else's, and the rest is counted", () => {
+  const unhealthy = (host: string, lease: string) => ({ host, lease, health: "refused", why: "" }) as const;
+  const many = Array.from({ length: limits.leaseConditions + 1 }, (_, at) =>
+    unhealthy(`a${at}.com`, leaseOf(mallory, at)),
+  );
+  const unwell = () => [...many, unhealthy("b.com", leaseOf(ann, 1))];
+  const feed = { unwell, unserved: () => [], trouble: undefined, missing: undefined };
+  const told = [...hostnameConditions(feed, () => true)];
+  assert.equal(told[1]?.message, `lease ${leaseOf(ann, 1)}: b.com is refused`);
+  assert.equal(told.at(-1)?.message, "2 more host names are not healthy");
 });

@@ -1,0 +1,143 @@
+/**
+ * What an operator should know of inventory, addresses, leases and host names. Of each sort a bounded number is listed, tenants
+ * taking turns, so that one with many hides nobody else's; the rest is counted.
+ */
+import { type Condition, condition } from "../runtime/condition.ts";
+import { limits } from "../runtime/limits.ts";
+import type { AddressPool } from "./addresses/address-pool.ts";
+import type { CapacityKeeper } from "./capacity-keeper.ts";
+import type { HealthKeeper } from "./health/health-keeper.ts";
+import type { HostnameFeed } from "./hostnames/hostname-feed.ts";
+import type { ClusterPicture } from "./inventory/feed.ts";
+import type { LeaseKeeper } from "./leases/lease-keeper.ts";
+import { isFailing, type LeaseState } from "./leases/lease-states.ts";
+import type { Reconciler } from "./reconcile/reconciler.ts";
+import { conditionsOf } from "./reservations/resettle.ts";
+import { takeTurns } from "./take-turns.ts";
+
+export interface ClusterSources {
+  readonly keeper: Pick<CapacityKeeper, "book" | "picture" | "pool">;
+  readonly leaseKeeper: Pick<LeaseKeeper, "states" | "trouble">;
+  readonly health: Pick<HealthKeeper, "alarms" | "brake">;
+  readonly reconciler: Pick<Reconciler, "lasting" | "skipped">;
+  /** Undefined where IP addresses are not leased. */
+  readonly ipOperator: unknown;
+  readonly hostnameFeed: Pick<HostnameFeed, "unwell" | "unserved" | "trouble" | "missing"> | undefined;
+  /** Whether a lease has a host name. */
+  readonly hasHosts: () => boolean;
+}
+
+export function* clusterConditions(sources: ClusterSources): Iterable<Condition> {
+  const { keeper, leaseKeeper, health, reconciler, ipOperator, hostnameFeed } = sources;
+  yield* inventoryConditions(keeper.picture.trouble, keeper.book.picture);
+  if (ipOperator) yield* addressConditions(keeper.pool);
+  yield* conditionsOf(keeper.book);
+  yield* leaseConditions(leaseKeeper);
+  yield* healthConditions(health);
+  yield* driftConditions(reconciler);
+  if (hostnameFeed) yield* hostnameConditions(hostnameFeed, sources.hasHosts);
+}
+
+export function* inventoryConditions(
+  trouble: string | undefined,
+  picture: Pick<ClusterPicture, "nodes"> | undefined,
+): Iterable<Condition> {
+  if (trouble !== undefined) yield condition("InventoryOld", trouble, { reason: picture ? "Silent" : "NeverSeen" });
+  // One that is sold out has capacity; one whose nodes are all cordoned has none.
+  if (picture && !picture.nodes.some(({ cpuMilli }) => cpuMilli.allocatable !== 0n)) {
+    const message = "the inventory offers no node: each is cordoned, excluded, tainted or not ready";
+    yield condition("NothingSellable", message, { reason: "NoNodeOffered" });
+  }
+}
+
+export function* addressConditions({ usage, free, trouble }: Pick<AddressPool, "usage" | "free" | "trouble">) {
+  if (trouble !== undefined) yield condition("AddressesUnknown", trouble, { reason: usage ? "Silent" : "NeverSeen" });
+  if (!usage || free > 0n) return;
+  const isEmpty = usage.total === 0n;
+  const counted = isEmpty ? "the IP operator has no address to lease" : `all ${usage.total} IP addresses are in use`;
+  const { reason, message } = usage.shortage ?? { reason: isEmpty ? "PoolMissing" : "PoolExhausted", message: counted };
+  yield condition("AddressesUnavailable", message, { reason });
+}
+
+/** While the cluster cannot be seen, that is listed beside what was last known: nothing is over because nobody can look. */
+export function leaseConditions({ states, trouble }: Pick<LeaseKeeper, "states" | "trouble">): Condition[] {
+  const found = Array.from(states.lastKnown(), ([subject, state]) =>
+    Array.from(conditionsOfLease(state), ([type, message]) => ofLease(type, subject, message)),
+  ).flat();
+  const unseen = `leases that use it are left as they are: ${trouble}`;
+  return [...(trouble === undefined ? [] : [condition("ClusterUnknown", unseen)]), ...listed(found, leaseHint)];
+}
+
+export function healthConditions({ alarms, brake }: Pick<HealthKeeper, "alarms" | "brake">): Condition[] {
+  const found = Array.from(alarms(), ([subject, troubles]) => {
+    const texts = troubles.slice(0, limits.leaseTroublesTold).map(({ service, message }) => `${service}: ${message}`);
+    return ofLease("LeaseUnhealthy", subject, texts.join("; "), troubles[0]?.reason);
+  });
+  const cause = brake();
+  const many = condition("ManyLeasesUnhealthy", `${cause}: no unhealthy lease is closed meanwhile`);
+  return [...(cause === undefined ? [] : [many]), ...listed(found, leaseHint)];
+}
+
+export function driftConditions({ lasting, skipped }: Pick<Reconciler, "lasting" | "skipped">): Condition[] {
+  const found = lasting().map(({ kind, subject, evidence }) => {
+    const about = `${kind} ${subject}`;
+    return { owner: "", is: condition("Drift", `${about}: ${evidence}`, { subject: about }) };
+  });
+  const all = listed(found, ": see akash-provider reconcile --dry-run", limits.reconcileConditions);
+  const why = `chain, cluster and journal are not compared: ${skipped?.why}`;
+  return skipped ? [...all, condition("ReconcileSkipped", why)] : all;
+}
+
+export function* hostnameConditions(
+  { unwell, unserved, trouble, missing }: NonNullable<ClusterSources["hostnameFeed"]>,
+  hasHosts: () => boolean,
+): Iterable<Condition> {
+  const unhealthy = unwell().map(({ host, lease, health, why }) => {
+    const message = `lease ${lease}: ${host} is ${health}${why && `: ${why}`}`;
+    const reason = `${health.charAt(0).toUpperCase()}${health.slice(1)}`;
+    return { owner: ownerOf(lease), is: condition("HostnameUnwell", message, { subject: host, reason }) };
+  });
+  yield* listed(unhealthy, " host names are not healthy");
+  const silent = unserved();
+  if (silent.length > 0) {
+    const message = `no ingress controller has reported on the route of ${silent[0]} (${silent.length} host names): start it, or have it publish the status of routes`;
+    yield condition("HostnamesUnserved", message, { status: "Unknown", reason: "NoControllerStatus" });
+  }
+  if (trouble !== undefined) yield condition("HostnamesUnknown", trouble, { reason: "Silent" });
+  else if (missing !== undefined && hasHosts())
+    yield condition("HostnamesUnknown", `leases have host names, and ${missing}`, { reason: "NeverSeen" });
+}
+
+interface Found {
+  /** Whose turn it takes. */
+  readonly owner: string;
+  readonly is: Condition;
+}
+
+const leaseHint = " leases: see akash-provider leases";
+
+function listed(found: readonly Found[], hint: string, most: number = limits.leaseConditions): Condition[] {
+  const inTurns = takeTurns(found, ({ owner }) => owner).map(({ is }) => is);
+  const left = Map.groupBy(inTurns.slice(most), ({ type }) => type);
+  const counts = Array.from(left, ([type, all]) => condition(type, `${all.length} more${hint}`));
+  return [...inTurns.slice(0, most), ...counts];
+}
+
+function ofLease(type: string, subject: string, text: string, reason = type): Found {
+  return { owner: ownerOf(subject), is: condition(type, `lease ${subject}: ${text}`, { subject, reason }) };
+}
+
+function ownerOf(leaseKey: string): string {
+  return leaseKey.split("/", 1)[0] ?? "";
+}
+
+function* conditionsOfLease(lease: LeaseState): Iterable<[type: string, message: string]> {
+  const { state, why = "", heldByOthers, addressless, foreign } = lease;
+  if (state === "frozen") yield ["LeaseFrozen", why];
+  if (state === "refused") yield ["LeaseRefused", why];
+  if (state === "closing" && why !== "") yield ["LeaseHeld", why];
+  if (isFailing(lease)) yield ["LeaseFailing", why];
+  if (heldByOthers) yield ["LeaseWithheld", `does not have ${heldByOthers.join("; ")}`];
+  if (addressless) yield ["AddressPending", `has no address for ${addressless.join(", ")}`];
+  if (foreign) yield ["ForeignObjects", `objects that we did not make: ${foreign.join(", ")}`];
+}
