@@ -3,7 +3,7 @@
  * and fires on the other, by Prometheus' own evaluation.
  */
 import assert from "node:assert/strict";
-import { readFileSync, writeFileSync } from "node:fs";
+import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { type TestContext, test } from "node:test";
 import { parse } from "yaml";
@@ -23,8 +23,9 @@ import { untilAborted } from "../src/runtime/lifecycle.ts";
 import { limits } from "../src/runtime/limits.ts";
 import { createMetrics } from "../src/runtime/metrics.ts";
 import { pictureFeed } from "./bid-stage.ts";
+import { certificateFiles, day, publicHost } from "./certificate-files.ts";
 import { type FaultTransport, faultTransport } from "./fault-transport.ts";
-import { memoryFolder, temporaryFolder } from "./folder.ts";
+import { memoryFolder } from "./folder.ts";
 import { openHostnameStage } from "./hostname-stage.ts";
 import { openIpStage } from "./ip-stage.ts";
 import { leaseStage } from "./lease-keeper-stage.ts";
@@ -33,12 +34,9 @@ import { type LeaseStage, machine, onLeaseStage, purse } from "./lease-stage.ts"
 import { createTenant } from "./lease-tenant.ts";
 import { person } from "./market-stage.ts";
 import { checkFiring, promtool, promtoolMissing } from "./promtool.ts";
-import { certificateTime, makeCertificate } from "./test-certificate.ts";
 import { thorough } from "./thorough.ts";
 
 const rules = join(import.meta.dirname, "../deploy/alerts.yaml");
-const day = 86_400_000;
-const publicHost = "provider.example.com";
 
 interface Rule {
   readonly alert: string;
@@ -190,23 +188,6 @@ function hostnameMetrics(t: TestContext, leads: boolean): Promise<string> {
   const metrics = createMetrics();
   measureHostnames(metrics, { operator, leading: () => leads, grpc: { streams: 0 } });
   return metrics.text();
-}
-
-/** A public certificate in files, which can be exchanged. */
-function certificateFiles(t: TestContext, { clock }: LeaseStage) {
-  const folder = temporaryFolder(t);
-  const paths = { certificate: join(folder, "public.pem"), key: join(folder, "public.key") };
-  return {
-    folder,
-    paths,
-    write(lastsMs: number): void {
-      const times = { from: certificateTime(clock.now() - day), until: certificateTime(clock.now() + lastsMs) };
-      const { certPem, keyPem } = makeCertificate({ name: publicHost, host: publicHost, ...times });
-      writeFileSync(paths.certificate, certPem);
-      writeFileSync(paths.key, keyPem);
-    },
-    spoil: () => writeFileSync(paths.certificate, "no certificate"),
-  };
 }
 
 test("the rules are such that Prometheus takes them, and each names metrics that are on the page", {

@@ -11,6 +11,7 @@ import { formatLeaseId } from "../src/market/ids.ts";
 import { startOperatorGrpc } from "../src/operators/serving/grpc.ts";
 import { type Clock, createVirtualClock, realClock, type VirtualClock } from "../src/runtime/clock.ts";
 import { condition } from "../src/runtime/condition.ts";
+import { ProviderError } from "../src/runtime/errors.ts";
 import {
   operatorHostnameV1ServiceFile,
   operatorHostnameV1State,
@@ -180,6 +181,47 @@ test("an operator that sees the cluster no more ends no alarm, and the provider 
   await eventually("it is served", () => feed.of("waiting.example.com")?.health === "unknown");
   assert.deepEqual(feed.unwell(), [], "what is seen to be well, or was not served and is, is unwell no more");
   await until("it sees again", clock, () => feed.trouble === undefined);
+});
+
+test("names whose routes no controller reports on are unserved after a while, unless the operator does not see the cluster", async (t) => {
+  const clock = createVirtualClock();
+  const operator = await startPlayed(t);
+  const feed = follow(t, clock, () => operator);
+  operator.say({ whole: true, hostnames: [named("a.example.com", "served", "unknown")] });
+  await eventually("it is known", () => feed.of("a.example.com"));
+  assert.deepEqual(feed.unserved(), []);
+  await pass(clock, limits.healthStartingMs);
+  assert.deepEqual([feed.unserved(), feed.unwell()], [["a.example.com"], []]);
+  operator.waitsFor("ingresses are not followed");
+  await until("its sight is doubted", clock, () => feed.unserved().length === 0);
+  operator.waitsFor("");
+  await until("it sees again", clock, () => feed.unserved().length === 1);
+  operator.say({ hostnames: [named("a.example.com", "served", "healthy")] });
+  await eventually("a controller has reported", () => feed.unserved().length === 0);
+});
+
+test("an operator that was never found is missing after a while, but not the Go provider's, which cannot be followed", async () => {
+  for (const isOther of [false, true]) {
+    const clock = createVirtualClock();
+    const reason = "there is no Service operator-hostname";
+    const error = new ProviderError("AKP_OPERATOR_NOT_FOUND", {
+      operator: "hostname operator",
+      reason,
+      setting: "",
+      isOther,
+    });
+    const deps = { clock, random: createSeededRandom(1), log: silentLog };
+    const feed = createHostnameFeed({ ...deps, locate: () => Promise.reject(error) });
+    const stopping = new AbortController();
+    const running = feed.run(stopping.signal);
+    await clock.advance(limits.healthStartingMs / 2);
+    assert.equal(feed.missing, undefined);
+    await clock.advance(limits.healthStartingMs);
+    assert.deepEqual([feed.missing, feed.trouble], [isOther ? undefined : error.message, undefined]);
+    stopping.abort();
+    await clock.advance(0);
+    await running;
+  }
 });
 
 test("one moment without sight of the cluster is no trouble", async (t) => {

@@ -1,6 +1,7 @@
 /** The host names of leases as the loop of leases keeps them: withheld, had, and gone with the lease. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { leaseConditions } from "../src/cluster/conditions.ts";
 import { kinds } from "../src/kube/kinds.ts";
 import { formatLeaseId } from "../src/market/ids.ts";
 import { leaseNamespace } from "../src/market/lease-namespace.ts";
@@ -23,6 +24,7 @@ test("a lease runs without the name that another of its owner has, and gets it w
   assert.equal(holder(), "1");
   const [withheld] = life.keeper.states.get(formatLeaseId(second))?.withheld ?? [];
   assert.match(withheld ?? "", /^shop\.example\.com: held by lease .*\/1\/1\/1\/\S+ of the same owner$/);
+  assert.deepEqual(leaseConditions(life.keeper), [], "an operator has nothing to mend there");
   stage.becomes(first, "closed");
   await life.step(first);
   await stage.until("it has the name", () => holder() === "2");

@@ -41,7 +41,7 @@ import {
 import { type Boundary, openBoundary } from "../src/runtime/boundary.ts";
 import { createVirtualClock, realClock, sleep, type VirtualClock } from "../src/runtime/clock.ts";
 import { invariant } from "../src/runtime/invariant.ts";
-import { untilAborted } from "../src/runtime/lifecycle.ts";
+import { type Question, untilAborted } from "../src/runtime/lifecycle.ts";
 import { silentLog } from "../src/runtime/log.ts";
 import type { Metrics } from "../src/runtime/metrics.ts";
 import { createSeededRandom, type Random } from "../src/runtime/random.ts";
@@ -101,6 +101,8 @@ export interface LeaseStageOptions extends SaleOptions {
   readonly closeDryLeasesInEndBlock?: boolean;
   /** What the provider asks of every order, a block. */
   readonly price?: string;
+  /** More accounts with money. */
+  readonly tenants?: readonly Signer[];
 }
 
 export interface LeaseStage {
@@ -118,6 +120,7 @@ export interface LeaseStage {
   readonly sent: number;
   /** As the tenant; resolves when it is in a block. */
   send(...messages: readonly PackedMessage[]): Promise<void>;
+  sendAs(signer: Signer, ...messages: readonly PackedMessage[]): Promise<void>;
   /** With the provider's key, and without the provider. */
   sendAsProvider(...messages: readonly PackedMessage[]): Promise<void>;
   until(what: string, isSo: () => boolean | Promise<boolean>): Promise<void>;
@@ -149,6 +152,8 @@ export interface Life {
   /** The same at once, where it is so already. */
   readonly open: LivedHouse | undefined;
   status(): ProviderStatus;
+  /** What a command is answered over the control socket. */
+  ask(about: string, question?: Question): unknown;
   /** What it serves at /metrics. */
   metrics(): Promise<string>;
   /** Resolves when it has stopped; rejects with what it died of. */
@@ -186,7 +191,7 @@ async function setUp(
   const [provider, tenant] = [createSigner(random.bytes(32)), createSigner(random.bytes(32))];
   const node = createEmbeddedNode({
     chainId: "leases-1",
-    accounts: [provider, tenant].map(({ address }) => ({ address, coins: purse })),
+    accounts: [provider, tenant, ...(options.tenants ?? [])].map(({ address }) => ({ address, coins: purse })),
     clock,
     log: silentLog,
     listens: false,
@@ -214,6 +219,7 @@ async function setUp(
       return sent;
     },
     send: (...messages) => send(tenant, ...messages),
+    sendAs: send,
     sendAsProvider: (...messages) => send(provider, ...messages),
     async until(what, isSo) {
       const limitMs = clock.now() + patienceMs;
@@ -415,6 +421,7 @@ function startLife(stage: LeaseStage, options: LeaseStageOptions & LifeOptions):
       return open;
     },
     status: provider.status,
+    ask: (about, question = {}) => provider.ask(about, question, stopping.signal),
     metrics: async () => (await measured?.text()) ?? "",
     ended,
     stop() {

@@ -17,8 +17,10 @@ export function conditionsCommand(): Command {
   });
 }
 
-function conditionRows(held: readonly Told<HeldCondition>[], nowMs: number): string[] {
-  const cells = held.map(({ type, sinceMs, subject = "" }) => [type, showAge(nowMs - sinceMs), subject]);
-  const [head = "", ...rows] = aligned(["CONDITION", "AGE", "SUBJECT"], cells);
+export function conditionRows(held: readonly Told<HeldCondition>[], nowMs: number): string[] {
+  const cells = held.map(({ type, status, reason, sinceMs, subject = "" }) => {
+    return [type, status, reason, showAge(nowMs - sinceMs), subject];
+  });
+  const [head = "", ...rows] = aligned(["CONDITION", "STATUS", "REASON", "AGE", "SUBJECT"], cells);
   return [head, ...held.flatMap(({ message }, at) => [rows[at] ?? "", `  ${message}`])];
 }
