@@ -436,8 +436,8 @@ function freeOf({ cluster }: Documents): bigint | undefined {
 export interface PictureFeed extends InventoryFeed {
   /** Another picture of the cluster: so many CPUs on its one node. */
   draw(cpuMilli: bigint): void;
-  /** A snapshot without its node, as of one that is cordoned. */
-  cordon(): void;
+  /** A snapshot without its node, as of one that is cordoned; perhaps also of entries that are invalid. */
+  cordon(invalid?: readonly Condition[]): void;
   /** Nothing is heard any more. */
   silence(): void;
   /** Its source is heard again and has nothing new to tell. */
@@ -455,16 +455,16 @@ export function pictureFeed(
     silentMs: heardAtMs === undefined ? 0 : clock.monotonicMs() - heardAtMs,
     ownAgeMs: 0,
   }));
-  const draw = (milli: bigint, isCordoned = false) => {
+  const draw = (milli: bigint, isCordoned = false, conditions: readonly Condition[] = []) => {
     heardAtMs = undefined;
     const sizes = { cpuMilli: milli, memoryBytes: 2n ** 44n, ephemeralBytes: 2n ** 46n, cards, storageClasses };
     const nodes = isCordoned ? [] : [pictureNode("one", sizes)];
     const storage = storageClasses.map((name) => ({ class: name, bytes: { allocatable: 2n ** 46n, allocated: 0n } }));
-    newest.show({ nodes, storage, podsVersion: undefined, conditions: [], cameAtMs: clock.monotonicMs() });
+    newest.show({ nodes, storage, podsVersion: undefined, conditions, cameAtMs: clock.monotonicMs() });
   };
   return Object.assign(newest, {
     draw,
-    cordon: () => draw(cpuMilli, true),
+    cordon: (invalid = []) => draw(cpuMilli, true, invalid),
     silence() {
       heardAtMs = clock.monotonicMs();
     },

@@ -11,6 +11,7 @@ import { providerHost } from "../src/kube/objects/provider-host.ts";
 import { parseCoin, parseDecCoin } from "../src/market/coin.ts";
 import { leaseNamespace } from "../src/market/lease-namespace.ts";
 import { sleep } from "../src/runtime/clock.ts";
+import { condition } from "../src/runtime/condition.ts";
 import { limits } from "../src/runtime/limits.ts";
 import { day } from "./certificate-files.ts";
 import { playCondition, type Row, type World } from "./condition-stage.ts";
@@ -133,6 +134,11 @@ const rows: Readonly<Record<string, Row>> = {
     cause: ({ feed }) => feed.cordon(),
     cure: ({ feed }) => feed.draw(64_000n),
     reason: "NoNodeOffered",
+  },
+  InventoryInvalid: {
+    cause: ({ feed }) => feed.cordon([condition("NodeTwice", "node one is left out: it is there more than once")]),
+    cure: ({ feed }) => feed.draw(64_000n),
+    reason: "NodeTwice",
   },
   AddressesUnknown: {
     cause: (world) => Object.assign(world, { usage: new Error("it does not answer") }),

@@ -17,11 +17,11 @@ import { createQueue } from "../runtime/queue.ts";
 import type { Random } from "../runtime/random.ts";
 import { measureAddresses } from "./addresses/address-metrics.ts";
 import type { IpOperator } from "./addresses/ip-operator.ts";
-import { createCapacityKeeper } from "./capacity-keeper.ts";
+import { type CapacityKeeper, createCapacityKeeper } from "./capacity-keeper.ts";
 import { measureCluster } from "./cluster-metrics.ts";
-import { type ClusterDocument, type ClusterParts, documentOf, inventoryJson, statusJson } from "./cluster-status.ts";
+import { type ClusterDocument, documentOf, inventoryJson, statusJson } from "./cluster-status.ts";
 import { type ClusterView, createClusterView } from "./cluster-view.ts";
-import { clusterConditions } from "./conditions.ts";
+import { type ClusterParts, clusterConditions } from "./conditions.ts";
 import { createHealthKeeper, type HealthKeeper } from "./health/health-keeper.ts";
 import { measureHealth } from "./health/health-metrics.ts";
 import type { HealthView } from "./health/lease-health.ts";
@@ -242,6 +242,7 @@ export function createClusterService({ overcommit, leases }: ClusterOptions, gro
 }
 
 interface Running extends ClusterParts {
+  readonly keeper: CapacityKeeper;
   readonly leaseKeeper: LeaseKeeper;
   readonly health: HealthKeeper;
   readonly reclaimer: Reclaimer;

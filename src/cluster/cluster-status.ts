@@ -1,12 +1,9 @@
 /** How the cluster stands: the document of the service, and what the bus is told of it. */
 import type { JsonObject } from "../bus/topics.ts";
 import type { Condition } from "../runtime/condition.ts";
-import type { CapacityKeeper } from "./capacity-keeper.ts";
-import { type ClusterSources, clusterConditions } from "./conditions.ts";
-import type { HealthKeeper } from "./health/health-keeper.ts";
+import { type ClusterParts, clusterConditions } from "./conditions.ts";
 import { countHealth, type HealthCounts } from "./health/health-metrics.ts";
 import { resourceSums, sumJson } from "./inventory-status.ts";
-import type { LeaseKeeper } from "./leases/lease-keeper.ts";
 import { countStates } from "./leases/lease-metrics.ts";
 import type { LeaseState } from "./leases/lease-states.ts";
 
@@ -26,12 +23,6 @@ export interface ClusterDocument {
   /** Of those that run something. */
   readonly leaseHealth: HealthCounts;
   readonly conditions: readonly Condition[];
-}
-
-export interface ClusterParts extends ClusterSources {
-  readonly keeper: CapacityKeeper;
-  readonly leaseKeeper: Pick<LeaseKeeper, "states" | "trouble">;
-  readonly health: Pick<HealthKeeper, "all" | "alarms" | "brake">;
 }
 
 export function documentOf(parts: ClusterParts): ClusterDocument {

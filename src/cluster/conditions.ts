@@ -15,10 +15,10 @@ import type { Reconciler } from "./reconcile/reconciler.ts";
 import { conditionsOf } from "./reservations/resettle.ts";
 import { takeTurns } from "./take-turns.ts";
 
-export interface ClusterSources {
-  readonly keeper: Pick<CapacityKeeper, "book" | "picture" | "pool">;
+export interface ClusterParts {
+  readonly keeper: Pick<CapacityKeeper, "book" | "leases" | "picture" | "pool">;
   readonly leaseKeeper: Pick<LeaseKeeper, "states" | "trouble">;
-  readonly health: Pick<HealthKeeper, "alarms" | "brake">;
+  readonly health: Pick<HealthKeeper, "all" | "alarms" | "brake">;
   readonly reconciler: Pick<Reconciler, "lasting" | "skipped">;
   /** Undefined where IP addresses are not leased. */
   readonly ipOperator: unknown;
@@ -27,20 +27,20 @@ export interface ClusterSources {
   readonly hasHosts: () => boolean;
 }
 
-export function* clusterConditions(sources: ClusterSources): Iterable<Condition> {
-  const { keeper, leaseKeeper, health, reconciler, ipOperator, hostnameFeed } = sources;
+export function* clusterConditions(parts: ClusterParts): Iterable<Condition> {
+  const { keeper, leaseKeeper, health, reconciler, ipOperator, hostnameFeed } = parts;
   yield* inventoryConditions(keeper.picture.trouble, keeper.book.picture);
   if (ipOperator) yield* addressConditions(keeper.pool);
   yield* conditionsOf(keeper.book);
   yield* leaseConditions(leaseKeeper);
   yield* healthConditions(health);
   yield* driftConditions(reconciler);
-  if (hostnameFeed) yield* hostnameConditions(hostnameFeed, sources.hasHosts);
+  if (hostnameFeed) yield* hostnameConditions(hostnameFeed, parts.hasHosts);
 }
 
 export function* inventoryConditions(
   trouble: string | undefined,
-  picture: Pick<ClusterPicture, "nodes"> | undefined,
+  picture: Pick<ClusterPicture, "nodes" | "conditions"> | undefined,
 ): Iterable<Condition> {
   if (trouble !== undefined) yield condition("InventoryOld", trouble, { reason: picture ? "Silent" : "NeverSeen" });
   // One that is sold out has capacity; one whose nodes are all cordoned has none.
@@ -48,6 +48,11 @@ export function* inventoryConditions(
     const message = "the inventory offers no node: each is cordoned, excluded, tainted or not ready";
     yield condition("NothingSellable", message, { reason: "NoNodeOffered" });
   }
+  const invalid = picture?.conditions ?? [];
+  if (invalid.length === 0) return;
+  const messages = invalid.slice(0, limits.feedConditions).map(({ message }) => message);
+  const text = `${invalid.length} entries of the inventory are ignored: ${messages.join("; ")}`;
+  yield condition("InventoryInvalid", text, { reason: invalid[0]?.type ?? "" });
 }
 
 export function* addressConditions({ usage, free, trouble }: Pick<AddressPool, "usage" | "free" | "trouble">) {
@@ -89,7 +94,7 @@ export function driftConditions({ lasting, skipped }: Pick<Reconciler, "lasting"
 }
 
 export function* hostnameConditions(
-  { unwell, unserved, trouble, missing }: NonNullable<ClusterSources["hostnameFeed"]>,
+  { unwell, unserved, trouble, missing }: NonNullable<ClusterParts["hostnameFeed"]>,
   hasHosts: () => boolean,
 ): Iterable<Condition> {
   const unhealthy = unwell().map(({ host, lease, health, why }) => {

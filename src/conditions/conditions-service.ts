@@ -10,7 +10,6 @@ import { ProviderError, reasonOf } from "../runtime/errors.ts";
 import type { Service } from "../runtime/lifecycle.ts";
 import { limits } from "../runtime/limits.ts";
 import type { Log } from "../runtime/log.ts";
-import type { Metrics } from "../runtime/metrics.ts";
 import { done, type Outcome } from "../runtime/outcome.ts";
 import type { Process } from "../runtime/process.ts";
 import { createQueue } from "../runtime/queue.ts";
@@ -110,18 +109,10 @@ export function createConditionsService(ground: ConditionsGround): Service<reado
     },
     status: () => held?.held(),
     answers: { conditions: () => held?.held() ?? [] },
-    measure: (metrics) => measureConditions(metrics, () => held?.held() ?? []),
-  };
-}
-
-function measureConditions(metrics: Metrics, held: () => readonly HeldCondition[]): void {
-  metrics.read(
-    {
-      name: "akash_provider_conditions",
-      help: "Conditions that hold now, by type; akash-provider conditions has the words",
-      kind: "gauge",
-      labels: ["type"],
+    measure(metrics) {
+      const help = "Conditions that hold now, by type; akash-provider conditions has the words";
+      const gauge = { name: "akash_provider_conditions", help, kind: "gauge", labels: ["type"] } as const;
+      metrics.read(gauge, () => countByType(held?.held() ?? []));
     },
-    () => countByType(held()),
-  );
+  };
 }

@@ -24,20 +24,10 @@ export function createNewestPicture(clock: Clock, log: Log, sourceAge: () => Sou
   const startedMs = clock.monotonicMs();
   let picture: ClusterPicture | undefined;
   let lastError: string | undefined;
-  let told = "";
 
   function well(): void {
     if (lastError !== undefined) log.info("inventory feed resumed");
     lastError = undefined;
-  }
-
-  /** Said when it changes, not at every picture. */
-  function tellConditions({ conditions }: ClusterPicture): void {
-    const messages = conditions.slice(0, limits.feedConditions).map(({ message }) => message);
-    const now = messages.join();
-    if (now !== told && now !== "")
-      log.warn("ignored invalid inventory entries", { count: conditions.length, messages });
-    told = now;
   }
 
   /** Undefined while something may be promised. */
@@ -74,7 +64,6 @@ export function createNewestPicture(clock: Clock, log: Log, sourceAge: () => Sou
       counts.pictures += 1;
       picture = shown;
       well();
-      tellConditions(shown);
       for (const listener of listeners) listener(shown);
     },
     failed(reason) {
