@@ -3,8 +3,10 @@
  * answer over the control socket, the table of the command, the status, the metric and the notification.
  */
 import assert from "node:assert/strict";
+import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { TestContext } from "node:test";
+import { createPolicySource } from "../src/bidengine/policies/policy-source.ts";
 import { createSigner, type Signer } from "../src/chain/keys/signer.ts";
 import { conditionRows } from "../src/cli/conditions.ts";
 import type { AddressUsage } from "../src/cluster/addresses/ip-operator.ts";
@@ -13,6 +15,7 @@ import type { HeldCondition } from "../src/conditions/held-conditions.ts";
 import { kinds } from "../src/kube/kinds.ts";
 import { parseCoins } from "../src/market/coin.ts";
 import { untilAborted } from "../src/runtime/lifecycle.ts";
+import { silentLog } from "../src/runtime/log.ts";
 import { createRedactor } from "../src/runtime/redact.ts";
 import { type PictureFeed, pictureFeed } from "./bid-stage.ts";
 import { certificateFiles, day, publicHost } from "./certificate-files.ts";
@@ -29,6 +32,8 @@ export interface Given {
   readonly exclusive?: boolean;
   /** Whether it has a gateway, with a certificate in files. */
   readonly gateway?: boolean;
+  /** The text of its policy file. */
+  readonly policies?: string;
   /** Where a Redis should be. */
   readonly redis?: string;
 }
@@ -125,7 +130,7 @@ async function openWorld(
     },
   };
 
-  function optionsOf({ missingSettings = [], warnBalance, exclusive, gateway, redis }: Given = {}) {
+  function optionsOf({ missingSettings = [], warnBalance, exclusive, gateway, redis, policies }: Given = {}) {
     const { hosts } = world;
     const hostnames = {
       ...{ of: () => undefined, all: () => [], isConnected: true, run: untilAborted },
@@ -147,6 +152,9 @@ async function openWorld(
       },
       ...{ current: {} as never, lastGood: undefined, onChange: () => undefined, close: () => undefined },
     };
+    const policyFile = join(files.folder, "policies.yaml");
+    if (policies !== undefined) writeFileSync(policyFile, policies);
+    const policySource = () => createPolicySource(policies && policyFile, { clock: stage.clock, log: silentLog });
     const balance = { minimumBalance: [], threshold: [], fee: undefined, intervalMs: 60_000, periodMs: 0 };
     return {
       nodes: () => [world.node],
@@ -155,6 +163,7 @@ async function openWorld(
         hostnameFeed: () => hostnames,
         ipOperator: () => ({ ...played, usage }),
         bidengine: { ...bidding, missingSettings },
+        policies: policySource,
       },
       more: {
         settings,

@@ -285,7 +285,16 @@ export function createBidEngineService(
       return { ...state(), deposits: lockedDeposits(chain), recent: readOrders(journal.read, limits.viewEvents) };
     }
 
-    return { engine, own, state, lookNow, tally, waits, deposits: () => lockedDeposits(chain) };
+    return {
+      engine,
+      own,
+      judge: () => policies.judge,
+      state,
+      lookNow,
+      tally,
+      waits,
+      deposits: () => lockedDeposits(chain),
+    };
   }
 
   return {
@@ -313,10 +322,14 @@ export function createBidEngineService(
     *conditions() {
       const { missingSettings = [] } = options;
       if (missingSettings.length > 0) yield condition("SettingsMissing", missingSettingsText(missingSettings));
-      const { engine, own } = running ?? {};
-      const { paused } = engine ?? {};
+      if (!running) return;
+      const { engine, own, judge } = running;
+      const { paused } = engine;
+      const window = judge().bidding(clock.now());
       if (paused && isPausing(paused, clock.now())) yield condition("BiddingPaused", pausedText(paused));
-      if (own?.difference === undefined) return;
+      else if (!window.yes && !window.dryRun)
+        yield condition("BiddingPaused", window.reason, { reason: "Maintenance" });
+      if (own.difference === undefined) return;
       const reason = own.entry.state === "registered" ? "AttributesDiffer" : "NotRegistered";
       yield condition("AttributesDiffer", own.difference, { reason });
     },
@@ -339,6 +352,7 @@ export function createBidEngineService(
 interface Running {
   readonly engine: BidEngine;
   readonly own: FollowedEntry;
+  readonly judge: () => PolicySource["judge"];
   readonly state: () => Omit<BidEngineDocument, "deposits" | "recent">;
   readonly lookNow: () => BidEngineDocument;
   readonly tally: ReturnType<typeof createTally>;
