@@ -7,6 +7,7 @@ import { createHttpTransports } from "../src/chain/comet/http-transport.ts";
 import { createSigner } from "../src/chain/keys/signer.ts";
 import { createProvider } from "../src/provider/provider.ts";
 import { type Clock, realClock } from "../src/runtime/clock.ts";
+import { condition } from "../src/runtime/condition.ts";
 import type { Service } from "../src/runtime/lifecycle.ts";
 import { type Log, silentLog } from "../src/runtime/log.ts";
 import { done, type Outcome } from "../src/runtime/outcome.ts";
@@ -49,6 +50,7 @@ function createBlockCounter(unit: string, ground: BlockCounterGround): Service<B
     detail: () => `${counted} ${unit}`,
     status: () => ({ counted }),
     answers: { counted: () => counted },
+    conditions: () => (counted > 0 ? [condition("BlocksCounted", `${counted} ${unit}`)] : []),
     queues: [queue],
     measure(metrics) {
       const help = "Blocks counted";
@@ -57,7 +59,7 @@ function createBlockCounter(unit: string, ground: BlockCounterGround): Service<B
   };
 }
 
-test("a service that is added to the list has its line, its status, its answer, its queue and its metric", async (t) => {
+test("a service that is added to the list has its line, its status, its answer, its condition, its queue and its metric", async (t) => {
   const market = await startMarketChain(t);
   const signer = createSigner(providerKey.secret);
   const provider = createProvider({
@@ -84,6 +86,8 @@ test("a service that is added to the list has its line, its status, its answer, 
   assert.equal(service("block-counter")?.detail, "1 blocks");
   assert.deepEqual(provider.status().documents["block-counter"], { counted: 1 });
   assert.equal(provider.ask("counted", {}, stopping.signal), 1);
+  const said = provider.conditions().conditions.filter(({ service: of }) => of === "block-counter");
+  assert.deepEqual(said, [{ ...condition("BlocksCounted", "1 blocks"), service: "block-counter" }]);
   const metrics = await (await fetch(service("metrics")?.detail ?? "")).text();
   for (const line of [
     /^akash_provider_counted_blocks_total 1$/m,
