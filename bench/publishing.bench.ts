@@ -6,9 +6,8 @@ import { createMemoryBus } from "../src/bus/memory.ts";
 import type { Inventory, NodeInventory } from "../src/operators/inventory/inventory.ts";
 import { startGrpc } from "../src/operators/inventory/serving/grpc.ts";
 import { createPictures } from "../src/operators/inventory/serving/picture.ts";
-import { createPublisher } from "../src/operators/inventory/serving/publisher.ts";
+import { createPublisher, inventoryPublishMs } from "../src/operators/inventory/serving/publisher.ts";
 import { realClock, sleep } from "../src/runtime/clock.ts";
-import { limits } from "../src/runtime/limits.ts";
 import { silentLog } from "../src/runtime/log.ts";
 import { openGrpcClient } from "../test/grpc-client.ts";
 import { manyNodes, sampleInventory, withOnePodMore } from "../test/inventory-samples.ts";
@@ -74,7 +73,7 @@ async function measureWire(change: (n: number) => Inventory) {
   const times: number[] = [];
   for (let n = 0; n < changes; n += 1) {
     // A change by itself; those that come in a row wait for the pace.
-    await sleep(realClock, limits.inventoryPublishMs);
+    await sleep(realClock, inventoryPublishMs);
     const startMs = performance.now();
     publisher.show(change(n));
     while (messages.length <= n) await realClock.yield();

@@ -3,6 +3,7 @@
 import assert from "node:assert/strict";
 import type { Chain, Queries } from "../src/chain/chain.ts";
 import { createClusterSide } from "../src/cluster/leases/cluster-side.ts";
+import { leaseAddressWaitMs } from "../src/cluster/leases/deploy.ts";
 import { createLeaseKeeper, type LeaseKeeper } from "../src/cluster/leases/lease-keeper.ts";
 import { type LeaseOptions, leaseDefaults } from "../src/cluster/leases/lease-options.ts";
 import type { Journal } from "../src/journal/journal.ts";
@@ -20,7 +21,6 @@ import type { ManifestGroup } from "../src/market/manifest.ts";
 import { noOvercommit } from "../src/market/overcommit.ts";
 import { openBoundary } from "../src/runtime/boundary.ts";
 import { type Clock, realClock } from "../src/runtime/clock.ts";
-import { limits } from "../src/runtime/limits.ts";
 import { silentLog } from "../src/runtime/log.ts";
 import { createSeededRandom } from "../src/runtime/random.ts";
 import { eventually } from "./eventually.ts";
@@ -35,7 +35,7 @@ export const adoptedOptions: LeaseOptions = {
 };
 
 /** No MetalLB gives addresses here: by this clock a manifest that comes now has already waited for them. */
-const clock: Clock = { ...realClock, now: () => realClock.now() + limits.leaseAddressWaitMs };
+const clock: Clock = { ...realClock, now: () => realClock.now() + leaseAddressWaitMs };
 /** Where all recorded custom resources are. */
 const manifestNamespace = "lease";
 

@@ -10,7 +10,9 @@ import { parse } from "yaml";
 import { createBidMessage } from "../src/bidengine/bid-message.ts";
 import { measureHealth } from "../src/cluster/health/health-metrics.ts";
 import type { HostHealth, HostnameFeed } from "../src/cluster/hostnames/hostname-feed.ts";
+import { feedOldMs } from "../src/cluster/inventory/newest-picture.ts";
 import { leaseDefaults } from "../src/cluster/leases/lease-options.ts";
+import { reconcileEveryMs } from "../src/cluster/reconcile/reconciler.ts";
 import { kinds } from "../src/kube/kinds.ts";
 import { leaseLabels } from "../src/kube/objects/lease-labels.ts";
 import { amountOf, parseCoin, parseCoins, parseDecCoin } from "../src/market/coin.ts";
@@ -20,7 +22,6 @@ import { measureHostnames } from "../src/operators/hostname/hostname-service.ts"
 import { measureIp } from "../src/operators/ip/ip-metrics.ts";
 import { sleep } from "../src/runtime/clock.ts";
 import { untilAborted } from "../src/runtime/lifecycle.ts";
-import { limits } from "../src/runtime/limits.ts";
 import { createMetrics } from "../src/runtime/metrics.ts";
 import { pictureFeed } from "./bid-stage.ts";
 import { certificateFiles, day, publicHost } from "./certificate-files.ts";
@@ -82,7 +83,7 @@ async function playTroubles(t: TestContext): Promise<{ well: string; troubled: M
     });
     await life.house;
     await stage.atRest();
-    await sleep(stage.clock, limits.reconcileEveryMs + 60_000);
+    await sleep(stage.clock, reconcileEveryMs + 60_000);
     well = await life.metrics();
     const serves = async (alert: string, line: RegExp) => {
       await stage.until(alert, async () => line.test(await life.metrics()));
@@ -110,7 +111,7 @@ async function playTroubles(t: TestContext): Promise<{ well: string; troubled: M
     const unknown = { ...first.lease, dseq: 99n };
     const metadata = { name: leaseNamespace(unknown), labels: { ...leaseLabels(unknown) } };
     stage.cluster.server.create(kinds.namespace, { metadata }, "somebody");
-    await stage.meanwhile(limits.reconcileEveryMs);
+    await stage.meanwhile(reconcileEveryMs);
     await serves("AkashProviderDrift", /^akash_provider_drift\{kind="namespace-unknown"\} 1$/m);
 
     stage.cluster.faults.refuse({ status: 403, path: "/deployments/", times: Number.POSITIVE_INFINITY });
@@ -121,7 +122,7 @@ async function playTroubles(t: TestContext): Promise<{ well: string; troubled: M
     await serves("AkashProviderLeaseFailing", /^akash_provider_leases_failing 1$/m);
     stage.cluster.faults.clear();
     feed.silence();
-    await sleep(stage.clock, limits.feedOldMs + 10_000);
+    await sleep(stage.clock, feedOldMs + 10_000);
     await serves("AkashProviderInventoryOld", /^akash_provider_inventory_feed_usable 0$/m);
     await createTenant(stage, 3n).post(shop());
     await stage.sendAsProvider(bidOnShop(stage, 3n));

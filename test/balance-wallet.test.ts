@@ -2,11 +2,11 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { BalanceOptions } from "../src/balance/balance-options.ts";
+import { bidIntentMs } from "../src/bidengine/order-loop.ts";
 import type { JsonObject } from "../src/bus/topics.ts";
 import { isUnderWay } from "../src/journal/intents.ts";
 import { amountOf, parseCoin, parseCoins } from "../src/market/coin.ts";
 import { formatLeaseId, formatOrderId, type OrderId } from "../src/market/ids.ts";
-import { limits } from "../src/runtime/limits.ts";
 import { type BiddingProvider, type BidStage, fixedPricing, onBidStage, type ProviderParts } from "./bid-stage.ts";
 
 const minimumBalance = parseCoins("1000000uakt");
@@ -153,7 +153,7 @@ test("a bid that was filed and cannot be paid is made when there is money, howev
     await drain(stage, "uakt", 5_500n);
     const order = await stage.post(1n);
     const bids = () => one.journal.read.intents.about(formatOrderId(order));
-    await stage.blocks(Math.ceil(limits.bidIntentMs / 30_000));
+    await stage.blocks(Math.ceil(bidIntentMs / 30_000));
     await stage.until("it has waited too long", () => bids().length === 2);
     await stage.pay("tenant", "one", "9000000uakt");
     await stage.until("the bid", isBidOn(stage, one, order));

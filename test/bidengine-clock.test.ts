@@ -2,8 +2,8 @@
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import { type TestContext, test } from "node:test";
+import { bidCloseRetryMs } from "../src/bidengine/order-loop.ts";
 import { formatOrderId } from "../src/market/ids.ts";
-import { limits } from "../src/runtime/limits.ts";
 import { type BiddingProvider, type BidStage, onBidStage, startProvider } from "./bid-stage.ts";
 import { memoryFolder } from "./folder.ts";
 
@@ -64,7 +64,7 @@ test("a close of a bid that failed rests for as long as ever before the next, al
     await stage.blocks(bidTimeoutMs / 1_000 - 10);
     const closing = { subject, why: "a test", priority: 0, what: "closeBid", body: {} };
     await one.journal.durable("test", ({ intents }) => intents.settle(intents.file(closing), "failed"));
-    await stage.blocks(limits.bidCloseRetryMs / 1_000 - 5);
+    await stage.blocks(bidCloseRetryMs / 1_000 - 5);
     assert.equal(await isClosed(), false);
     await stage.until("the next", isClosed);
   });

@@ -1,9 +1,11 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { orderTimeRecheckMs } from "../src/bidengine/bidengine-service.ts";
+import { bidPictureAgeMs } from "../src/bidengine/decision/readiness-checks.ts";
+import { outboxStampMs } from "../src/chain/outbox/preparation.ts";
 import type { GroupSpec } from "../src/market/group-spec.ts";
 import { formatOrderId, type OrderId } from "../src/market/ids.ts";
 import { sleep } from "../src/runtime/clock.ts";
-import { limits } from "../src/runtime/limits.ts";
 import { type BidStage, onBidStage, smallGroup } from "./bid-stage.ts";
 import { type FaultTransport, faultTransport } from "./fault-transport.ts";
 
@@ -41,7 +43,7 @@ test("a bid whose transaction comes to nothing during a pause is not signed agai
     const states = () => intents.about(formatOrderId(order)).map(({ state }) => state);
     await stage.until("one on its way", () => states().includes("sent"));
     await one.engine.pause("maintenance");
-    await sleep(stage.clock, limits.outboxStampMs + 12_000);
+    await sleep(stage.clock, outboxStampMs + 12_000);
     only.hangs = () => false;
     await stage.blocks(20);
     assert.equal(one.chain.outbox.counts.broadcasts, 0);
@@ -246,7 +248,7 @@ for (const count of [1, 2, 3]) {
       overstate(nodes[0], 0n, 0);
       await stage.until("the next close", isClosed(await stage.post(2n)));
       const stamp = one.journal.read.transactions.lastStampNs("bids-1", one.signer.address) ?? 0n;
-      assert.ok(stamp < BigInt(stage.clock.now() + limits.outboxStampMs) * 1_000_000n);
+      assert.ok(stamp < BigInt(stage.clock.now() + outboxStampMs) * 1_000_000n);
       assert.equal(one.chain.outbox.state.stalled, undefined);
     };
     await onBidStage(t, play, { blockMs: 6_000 });
@@ -349,7 +351,7 @@ test("nothing is bid by a picture that is too old, nothing reserved is lost, and
     await stage.post(1n);
     await stage.until("a bid", () => one.status()?.bids === 1);
     one.feed.silence();
-    await stage.blocks(limits.bidPictureAgeMs / 1_000 + 5);
+    await stage.blocks(bidPictureAgeMs / 1_000 + 5);
     const order = await stage.post(2n);
     await stage.until("a no", () => one.engine.orders(1)[0]?.verdict === "no");
     assert.match(one.engine.orders(1)[0]?.reason ?? "", /^inventoryFresh: inventory snapshot is \d+ s old/);
@@ -369,11 +371,11 @@ test("an order is bid on soon after an old picture is proven again, also where n
   await onBidStage(t, async (stage) => {
     const one = await stage.provider("one");
     one.feed.silence();
-    await stage.blocks(limits.bidPictureAgeMs / 1_000 + 5);
+    await stage.blocks(bidPictureAgeMs / 1_000 + 5);
     const order = await stage.post(1n);
     await stage.until("a no", () => one.engine.orders(1)[0]?.verdict === "no");
     one.feed.resume();
-    await stage.blocks((2 * limits.orderTimeRecheckMs) / 1_000);
+    await stage.blocks((2 * orderTimeRecheckMs) / 1_000);
     assert.equal((await stage.queries.bid(one.bidOn(order))).value?.state, "open");
   });
 });

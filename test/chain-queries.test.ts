@@ -5,6 +5,7 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { type TestContext, test } from "node:test";
 import { QueryOrdersResponse } from "@akashnetwork/chain-sdk/private-types/akash.v1beta5";
+import { chainStatesKept } from "../src/box/chain/app.ts";
 import type { Node } from "../src/box/chain/node/node.ts";
 import { wireFields } from "../src/box/chain/wire.ts";
 import type { Query } from "../src/chain/comet/queries/abci-query.ts";
@@ -24,7 +25,6 @@ import { amountOf } from "../src/market/coin.ts";
 import { showDecimal } from "../src/market/decimal.ts";
 import type { BidId, DeploymentId, OrderId } from "../src/market/ids.ts";
 import { ProviderError } from "../src/runtime/errors.ts";
-import { limits } from "../src/runtime/limits.ts";
 import { openPool } from "./event-chain.ts";
 import { startFaultProxy } from "./fault-proxy.ts";
 import {
@@ -54,7 +54,7 @@ const bid = (dseq: bigint): BidId => ({ ...order(dseq), provider: providerAddres
 
 /** Blocks until the node has forgotten the state of now. */
 function outliveStates(node: Node): void {
-  for (let made = 0; made <= limits.chainStatesKept; made += 1) node.step();
+  for (let made = 0; made <= chainStatesKept; made += 1) node.step();
 }
 
 const recordedLists: readonly [string, Query<never, { readonly items: readonly unknown[] }>][] = [

@@ -1,12 +1,12 @@
 /** The chain's service at its start and against the local clock: what it waits for, what it refuses, and what it shows. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { rpcClockSkewMs } from "../src/chain/comet/block-times.ts";
 import { createCometChain } from "../src/chain/comet/comet-chain.ts";
 import type { Cursor } from "../src/chain/comet/cursor.ts";
 import { createHttpTransports } from "../src/chain/comet/http-transport.ts";
 import { type Clock, realClock } from "../src/runtime/clock.ts";
 import { createLifecycle } from "../src/runtime/lifecycle.ts";
-import { limits } from "../src/runtime/limits.ts";
 import { type Log, silentLog } from "../src/runtime/log.ts";
 import { createSeededRandom } from "../src/runtime/random.ts";
 import { eventually } from "./eventually.ts";
@@ -109,7 +109,7 @@ test("a wrong local clock shows as trouble while blocks are followed, and ends w
   const clock: Clock = { ...realClock, now: () => realClock.now() + offMs };
   const watched = await watch(t, market, { clock });
   await upToDate(watched, market);
-  offMs = -2 * limits.rpcClockSkewMs;
+  offMs = -2 * rpcClockSkewMs;
   await eventually("the doubt", () => {
     market.node.step();
     return watched.chain.status.trouble !== undefined;

@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { test } from "node:test";
 import { createBidMessage } from "../src/bidengine/bid-message.ts";
 import { packMessage } from "../src/chain/tx/messages.ts";
+import { reconcileEveryMs } from "../src/cluster/reconcile/reconciler.ts";
 import { kinds } from "../src/kube/kinds.ts";
 import { leaseLabels } from "../src/kube/objects/lease-labels.ts";
 import { providerHost } from "../src/kube/objects/provider-host.ts";
@@ -12,7 +13,6 @@ import { parseCoin, parseDecCoin } from "../src/market/coin.ts";
 import { leaseNamespace } from "../src/market/lease-namespace.ts";
 import { sleep } from "../src/runtime/clock.ts";
 import { condition } from "../src/runtime/condition.ts";
-import { limits } from "../src/runtime/limits.ts";
 import { day } from "./certificate-files.ts";
 import { playCondition, type Row, type World } from "./condition-stage.ts";
 import { faultTransport } from "./fault-transport.ts";
@@ -288,11 +288,11 @@ const rows: Readonly<Record<string, Row>> = {
   ReconcileSkipped: {
     cause: async (world) => {
       world.stage.cluster.faults.refuse({ status: 503, verb: "list", times: always });
-      await world.stage.meanwhile(limits.reconcileEveryMs);
+      await world.stage.meanwhile(reconcileEveryMs);
     },
     cure: async (world) => {
       clear(world);
-      await world.stage.meanwhile(limits.reconcileEveryMs);
+      await world.stage.meanwhile(reconcileEveryMs);
     },
   },
   HostnameUnwell: {

@@ -2,9 +2,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { readEscrows } from "../src/balance/escrow-reader.ts";
+import { chainStatesKept } from "../src/box/chain/app.ts";
 import type { Queries } from "../src/chain/chain.ts";
 import { type DeploymentId, deploymentOf, type LeaseId } from "../src/market/ids.ts";
-import { limits } from "../src/runtime/limits.ts";
+import { rpcMirrorSingles } from "../src/runtime/limits.ts";
 import { type EscrowStage, setUpEscrows } from "./escrow-stage.ts";
 
 /** Two that run, of which one pays another provider too, and one that is over. */
@@ -36,7 +37,7 @@ function interrupted(queries: Queries, happening: () => void): Queries {
 
 for (const { how, more } of [
   { how: "one by one", more: 0 },
-  { how: "from the chain's lists", more: limits.rpcMirrorSingles },
+  { how: "from the chain's lists", more: rpcMirrorSingles },
 ]) {
   /** Those that never were are left out as those are that ended. */
   const askedFor = (ids: readonly DeploymentId[]) => [
@@ -70,7 +71,7 @@ for (const { how, more } of [
     const stage = await setUpEscrows(t);
     const ids = askedFor(await someEscrows(stage));
     const queries = interrupted(stage.queries, () => {
-      for (let made = 0; made <= limits.chainStatesKept; made += 1) stage.node.step();
+      for (let made = 0; made <= chainStatesKept; made += 1) stage.node.step();
     });
     const escrows = await readEscrows(queries, ids, {});
     assert.deepEqual(
@@ -87,7 +88,7 @@ test("where no node gives whole lists, many escrows are read one by one as well"
     ...stage.queries,
     openEscrowPayments: () => Promise.reject(new Error("this node does not serve lists")),
   };
-  const many = Array.from({ length: limits.rpcMirrorSingles }, () => ids[0] as DeploymentId);
+  const many = Array.from({ length: rpcMirrorSingles }, () => ids[0] as DeploymentId);
   const escrows = await readEscrows(refusing, [...ids, ...many], {});
   assert.deepEqual([escrows.length, escrows[0]?.payments.length], [2 + many.length, 2]);
 });
@@ -102,11 +103,11 @@ test("where nodes keep no state for as long as reading many takes, each escrow i
     async deployment(...question) {
       asked += 1;
       // Every so often so many blocks come that the states before are forgotten.
-      if (asked % 20 === 0) for (let made = 0; made <= limits.chainStatesKept; made += 1) stage.node.step();
+      if (asked % 20 === 0) for (let made = 0; made <= chainStatesKept; made += 1) stage.node.step();
       return stage.queries.deployment(...question);
     },
   };
-  const many = Array.from({ length: limits.rpcMirrorSingles }, () => ids[0] as DeploymentId);
+  const many = Array.from({ length: rpcMirrorSingles }, () => ids[0] as DeploymentId);
   const escrows = await readEscrows(forgetting, [...ids, ...many], {});
   assert.equal(escrows.length, 2 + many.length);
   for (const { height, account, payments } of escrows) {

@@ -9,10 +9,10 @@ import { createHttpTransports } from "../src/chain/comet/http-transport.ts";
 import { createPool, type Pool } from "../src/chain/comet/pool.ts";
 import type { Journal } from "../src/journal/journal.ts";
 import { openJournal } from "../src/journal/open.ts";
+import { journalRelaxedFlushMs } from "../src/journal/writer.ts";
 import { formatOrderId } from "../src/market/ids.ts";
 import { type Boundary, openBoundary } from "../src/runtime/boundary.ts";
 import { type Clock, realClock } from "../src/runtime/clock.ts";
-import { limits } from "../src/runtime/limits.ts";
 import { type Log, silentLog } from "../src/runtime/log.ts";
 import { createSeededRandom } from "../src/runtime/random.ts";
 import { createEventApp, type EventApp, type EventAppOptions } from "./event-app.ts";
@@ -68,7 +68,7 @@ export function openPool(owner: Owner, urls: readonly string[], chainId?: string
 
 const hurriedClock: Clock = {
   ...realClock,
-  timer: (delayMs, fire) => realClock.timer(delayMs <= limits.journalRelaxedFlushMs ? 1 : delayMs, fire),
+  timer: (delayMs, fire) => realClock.timer(delayMs <= journalRelaxedFlushMs ? 1 : delayMs, fire),
 };
 
 export interface Following {

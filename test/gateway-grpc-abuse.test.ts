@@ -5,13 +5,14 @@ import type { TLSSocket } from "node:tls";
 import { placeOfSocket } from "../src/gateway/auth/place.ts";
 import { startGrpcGateway } from "../src/gateway/grpc/grpc-gateway.ts";
 import type { ProxyOptions } from "../src/gateway/rest/client-places.ts";
-import { createRequestBudget } from "../src/gateway/rest/connections.ts";
+import { createRequestBudget, gatewayIdleMs, gatewayLookMs } from "../src/gateway/rest/connections.ts";
 import { ByteBudget } from "../src/runtime/byte-budget.ts";
 import { createVirtualClock, realClock, type VirtualClock } from "../src/runtime/clock.ts";
-import { grpcCodes } from "../src/runtime/grpc/grpc-status.ts";
+import { grpcPingMs } from "../src/runtime/grpc/grpc-server.ts";
+import { grpcCodes, grpcStatusChars } from "../src/runtime/grpc/grpc-status.ts";
 import type { GrpcMethod } from "../src/runtime/grpc/methods.ts";
+import { grpcPings } from "../src/runtime/grpc/session-care.ts";
 import { untilAborted } from "../src/runtime/lifecycle.ts";
-import { limits } from "../src/runtime/limits.ts";
 import { silentLog } from "../src/runtime/log.ts";
 import { eventually } from "./eventually.ts";
 import { certificateOf } from "./gateway-stage.ts";
@@ -103,7 +104,7 @@ test("a flood of pings is told to be quiet and hung up on; some are answered", a
   const closed = new Promise((resolve) => socket.once("close", resolve));
   socket.write(Buffer.concat([greeting, settings]));
   for (let n = 0; n < 3; n++) {
-    socket.write(Buffer.concat(Array.from({ length: limits.grpcPings.atOnce / 2 }, () => ping)));
+    socket.write(Buffer.concat(Array.from({ length: grpcPings.atOnce / 2 }, () => ping)));
     await realClock.yield();
   }
   await closed;
@@ -143,8 +144,8 @@ test("who is gone without a word, or reads nothing, is not kept", async (t) => {
   const closed = new Promise((resolve) => mute.once("close", resolve));
   mute.resume();
   await eventually("his connection", () => gateway.connections === 2);
-  await clock.advance(limits.grpcPingMs);
-  await clock.advance(limits.grpcPingMs);
+  await clock.advance(grpcPingMs);
+  await clock.advance(grpcPingMs);
   await closed;
   deepEqual(gateway.streams, 0);
 });
@@ -184,7 +185,7 @@ test("who resets a call in the same breath, before he has read its answer, or sa
   leaving.write(Buffer.concat([greeting, settings, rawFrame(frameTypes.goAway, 0, 0, Buffer.alloc(8))]));
   await eventually("only those two", () => gateway.connections === 2);
   await eventually("his end", async () => {
-    await clock.advance(limits.grpcPingMs);
+    await clock.advance(grpcPingMs);
     return gateway.connections === 1;
   });
 });
@@ -194,7 +195,7 @@ test("a name that nobody has is told in few words, whatever its length, and the 
   const name = Buffer.concat([Buffer.of(0x0a, 0xc0, 0x84, 0x3d), Buffer.alloc(1_000_000, "x")]);
   const { status, words } = await good.call("/grpc.health.v1.Health/Check", name);
   equal(status, grpcCodes.NotFound);
-  equal(words.length, limits.grpcStatusChars);
+  equal(words.length, grpcStatusChars);
   equal((await good.call(paths.one)).status, grpcCodes.OK);
 });
 
@@ -217,7 +218,7 @@ test("ten thousand streams on one connection end it, and are gone also where he 
   equal((await good.call(paths.one)).status, grpcCodes.OK);
   await eventually("the end of both", async () => {
     // Where Node is not told that he left, he is missed at the second beat.
-    await clock.advance(limits.grpcPingMs);
+    await clock.advance(grpcPingMs);
     return gateway.connections <= 1 && gateway.streams === 0;
   });
 });
@@ -254,12 +255,12 @@ test("a connection without calls is ended with a GOAWAY; one with a stream stays
   const answered = async () => {
     for (let n = 0; n < 2; n++) await new Promise((resolve) => following.session.ping(resolve));
   };
-  for (let ms = 0; ms <= limits.gatewayIdleMs; ms += limits.grpcPingMs / 2) {
+  for (let ms = 0; ms <= gatewayIdleMs; ms += grpcPingMs / 2) {
     equal(gateway.connections, 2, `after ${ms} ms`);
-    await clock.advance(limits.grpcPingMs / 2);
+    await clock.advance(grpcPingMs / 2);
     await answered();
   }
-  await clock.advance(limits.gatewayLookMs);
+  await clock.advance(gatewayLookMs);
   await eventually("the idle one to end", () => gateway.connections === 1);
   equal(lastStream, 1);
   equal(gateway.streams, 1);

@@ -5,6 +5,7 @@ import { connect, constants } from "node:http2";
 import { test } from "node:test";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { Client, credentials, Metadata } from "@grpc/grpc-js";
+import { leaseServicesNamed } from "../src/gateway/grpc/lease-calls.ts";
 import {
   providerLeaseV1ServiceLogsRequest,
   providerLeaseV1ServiceLogsResponse,
@@ -12,7 +13,6 @@ import {
   providerLeaseV1ServiceStatusResponse,
 } from "../src/runtime/grpc/akash-proto.ts";
 import { grpcCodes } from "../src/runtime/grpc/grpc-status.ts";
-import { limits } from "../src/runtime/limits.ts";
 import { connectTo, reflect } from "./connect-client.ts";
 import { eventually } from "./eventually.ts";
 import { ask } from "./gateway-client.ts";
@@ -226,7 +226,7 @@ test("a tenant sends manifests and sees services over gRPC, as far as its creden
     const empty = await failure(call.unary("SendManifest", { leaseId }));
     assert.match(empty.rawMessage, /manifest is empty/);
     assert.match((await failure(call.unary("ServiceStatus"))).rawMessage, /lease_id is missing/);
-    const services = Array.from({ length: limits.leaseServicesNamed + 1 }, () => "");
+    const services = Array.from({ length: leaseServicesNamed + 1 }, () => "");
     assert.match((await failure(call.unary("ServiceStatus", { leaseId, services }))).rawMessage, /more items/);
   });
 

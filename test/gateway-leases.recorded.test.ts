@@ -15,7 +15,7 @@ import type { ManifestGroup } from "../src/market/manifest.ts";
 import { readManifest } from "../src/market/manifest-json.ts";
 import { goJson } from "../src/market/sorted-json.ts";
 import { staticHost } from "../src/market/static-host.ts";
-import { limits } from "../src/runtime/limits.ts";
+import { manifestBytes } from "../src/runtime/limits.ts";
 import { eventually } from "./eventually.ts";
 import { type Answered, type AskedRequest, ask, askOn, connectGateway } from "./gateway-client.ts";
 import { type GatewayStage, type GatewayStageOptions, startGatewayStage } from "./gateway-stage.ts";
@@ -205,11 +205,11 @@ async function createReplay(stage: GatewayStage) {
   let open: { readonly port: number; readonly socket: TLSSocket } | undefined;
 
   function hashOf(text: string): Uint8Array {
-    return Buffer.from(readManifest(text, limits.manifestBytes).version(), "hex");
+    return Buffer.from(readManifest(text, manifestBytes).version(), "hex");
   }
 
   function deploymentOf(owner: GatewayTenant, dseq: bigint, groups: string, hashed: string) {
-    const { manifest } = readManifest(groups, limits.manifestBytes);
+    const { manifest } = readManifest(groups, manifestBytes);
     const id = { owner: owner.address, dseq };
     return createDeployment({
       id,

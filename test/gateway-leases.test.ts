@@ -5,7 +5,7 @@ import { fieldsOf, recordsOf } from "../src/kube/json-fields.ts";
 import { kinds } from "../src/kube/kinds.ts";
 import { sharingAnnotation } from "../src/kube/objects/metallb.ts";
 import { readSdl } from "../src/market/sdl/sdl.ts";
-import { limits } from "../src/runtime/limits.ts";
+import { manifestBytes } from "../src/runtime/limits.ts";
 import { eventually } from "./eventually.ts";
 import { type FaultTransport, faultTransport } from "./fault-transport.ts";
 import { type AskedRequest, ask } from "./gateway-client.ts";
@@ -148,7 +148,7 @@ test("a tenant's day with leases", async (t) => {
     assert.deepEqual(await send(8, Buffer.from([0xff]), "application/yaml"), [422, "the SDL is not UTF-8\n"]);
     assert.deepEqual(await send(8, sdlText, "application/yaml"), [200, ""]);
     await eventually("it runs", async () => (await status(8))[0] === 200);
-    const tooLarge = await send(8, Buffer.alloc(limits.manifestBytes + 1, 32));
+    const tooLarge = await send(8, Buffer.alloc(manifestBytes + 1, 32));
     assert.deepEqual(tooLarge, [413, "http: request body too large\n"]);
   });
 

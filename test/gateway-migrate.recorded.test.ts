@@ -1,11 +1,11 @@
 /** Host names and endpoints that tenants move, held against what the network's own gateway answered. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { migrationBytes } from "../src/gateway/rest/migrate-routes.ts";
 import { kinds } from "../src/kube/kinds.ts";
 import type { LeaseId } from "../src/market/ids.ts";
 import { leaseNamespace } from "../src/market/lease-namespace.ts";
 import { staticHost } from "../src/market/static-host.ts";
-import { limits } from "../src/runtime/limits.ts";
 import { eventually } from "./eventually.ts";
 import { ask, wholeAnswer } from "./gateway-client.ts";
 import { type GatewayStage, startGatewayStage } from "./gateway-stage.ts";
@@ -160,7 +160,7 @@ test("host names and endpoints move between leases of one owner", async (t) => {
     };
     const tooMany = "more than 1000 names are to be moved at once\n";
     assert.deepEqual(await post(1_001, "b1.rec.test"), [400, tooMany]);
-    assert.deepEqual(await post(1, "x".repeat(limits.migrationBytes)).then(([status]) => status), 413);
+    assert.deepEqual(await post(1, "x".repeat(migrationBytes)).then(([status]) => status), 413);
     assert.deepEqual(await post(1_000, "b1.rec.test").then(([status]) => status), 200);
   });
 

@@ -3,9 +3,9 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { explain } from "../src/bidengine/decision/explain.ts";
 import { packMessage } from "../src/chain/tx/messages.ts";
+import { screeningPerAccount } from "../src/gateway/screening/screener.ts";
 import { formatDecimal } from "../src/market/decimal.ts";
 import type { GroupSpec } from "../src/market/group-spec.ts";
-import { limits } from "../src/runtime/limits.ts";
 import { groupOfCpus, smallGroup } from "./bid-stage.ts";
 import { eventually } from "./eventually.ts";
 import { ask } from "./gateway-client.ts";
@@ -103,8 +103,7 @@ test("groups are tried out: what is allowed, whether we would bid and why not, a
   await t.test("who asks too often is told when to come again, and another is not kept waiting", async () => {
     const body = JSON.stringify({ group_spec: groupSpecJson(smallGroup) });
     let refused = await screen(body);
-    for (let n = 0; n < limits.screeningPerAccount.atOnce && refused.status === 200; n += 1)
-      refused = await screen(body);
+    for (let n = 0; n < screeningPerAccount.atOnce && refused.status === 200; n += 1) refused = await screen(body);
     assert.equal(refused.status, 429);
     assert.match(refused.header("Retry-After") ?? "", /^[1-9]\d?$/);
     assert.equal((await screen(body, other.bearer())).status, 200);

@@ -5,11 +5,11 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { createSimulatedCluster } from "../src/box/cluster/simulated-kube.ts";
+import { kubeSockets } from "../src/kube/http/agents.ts";
 import { createHttpKube } from "../src/kube/http/http-kube.ts";
 import { kinds } from "../src/kube/kinds.ts";
 import type { Kube } from "../src/kube/kube.ts";
 import { realClock } from "../src/runtime/clock.ts";
-import { limits } from "../src/runtime/limits.ts";
 import { silentLog } from "../src/runtime/log.ts";
 import { createSeededRandom } from "../src/runtime/random.ts";
 import { eventually } from "./eventually.ts";
@@ -53,7 +53,7 @@ test("writes wait for none of hundreds of logs, commands and watches that stand 
   await eventually("all of them", () => face.connections >= 3 * ofEach);
   // Twice as many at once as there are sockets for calls, so that each of these is needed.
   await Promise.all(
-    Array.from({ length: 2 * limits.kubeSockets }, (_, n) =>
+    Array.from({ length: 2 * kubeSockets }, (_, n) =>
       kube.create(kinds.configMap, { metadata: { namespace, name: `beside-${n}` } }),
     ),
   );
@@ -109,7 +109,7 @@ test("a tenant's requests and what they change in the cluster wait for none of t
       });
     }),
   );
-  assert.ok(face.execs === (others.length * ofEach) / paths.length && face.execs > limits.kubeSockets);
+  assert.ok(face.execs === (others.length * ofEach) / paths.length && face.execs > kubeSockets);
   await request("/lease/1/1/1/status");
   // From the manifest to its pod, by a dozen writes.
   await one.lease(2n);

@@ -2,14 +2,16 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Behaviour } from "../src/box/cluster/components/kubelet/behaviour.ts";
-import { steadyMs, unwellLimitMs } from "../src/cluster/health/monitoring.ts";
+import { healthLookMs } from "../src/cluster/health/brake.ts";
+import { healthMirrorMs } from "../src/cluster/health/health-keeper.ts";
+import { healthConfirmMs, healthSaveMs, steadyMs, unwellLimitMs } from "../src/cluster/health/monitoring.ts";
 import { leaseDefaults } from "../src/cluster/leases/lease-options.ts";
 import { kinds } from "../src/kube/kinds.ts";
 import type { Kube } from "../src/kube/kube.ts";
 import { formatLeaseId, type LeaseId } from "../src/market/ids.ts";
 import { leaseNamespace } from "../src/market/lease-namespace.ts";
 import { type Boundary, createCountingBoundary } from "../src/runtime/boundary.ts";
-import { limits } from "../src/runtime/limits.ts";
+import { leaseCloseRetryMs } from "../src/runtime/limits.ts";
 import { playCrashes } from "./crash-points.ts";
 import { memoryFolder } from "./folder.ts";
 import { type Life, leaseStage, shop } from "./lease-keeper-stage.ts";
@@ -62,7 +64,7 @@ quickTest(
     assert.deepEqual(reasons(life), ["page ImageError"]);
     await pass(limitMs - 20_000);
     assert.deepEqual(endings(life), []);
-    await pass(20_000 + limits.healthSaveMs);
+    await pass(20_000 + healthSaveMs);
     assert.match(endings(life).join(), /^closeBid: unhealthy for 6\d s$/);
     const [line] = life.journal.read.history.about(key, 1);
     assert.match(
@@ -76,26 +78,26 @@ quickTest(
 
 quickTest("a close that failed is tried again after a pause", async (t) => {
   const { life, key, pass, endings } = await start(t);
-  await pass(limitMs + limits.healthSaveMs);
+  await pass(limitMs + healthSaveMs);
   const [first] = life.journal.read.intents.about(key);
   assert.ok(first);
   await Promise.all([
     life.journal.durable("settled", ({ intents }) => intents.settle(first.id, "failed")),
-    pass(limits.leaseCloseRetryMs - 30_000),
+    pass(leaseCloseRetryMs - 30_000),
   ]);
   assert.equal(endings(life).length, 1);
-  await pass(2 * limits.leaseCloseRetryMs);
+  await pass(2 * leaseCloseRetryMs);
   assert.equal(endings(life).length, 2);
 });
 
 quickTest("once it has worked for a while, all is forgotten", async (t) => {
   const { life, stage, key, ills, pass, observedMs, stateOf } = await start(t);
   await pass(limitMs / 2);
-  assert.ok((observedMs(life) ?? 0) >= limitMs / 2 - limits.healthSaveMs);
+  assert.ok((observedMs(life) ?? 0) >= limitMs / 2 - healthSaveMs);
   // It comes up when it is next pulled, and goes down again some time later.
   ills.page = { exitAfterMs: 30_000, exitCode: 1 };
   await stage.until("it is well", () => stateOf(life) === "healthy", 400_000);
-  await pass(steadyMs(monitor) + limits.healthLookMs);
+  await pass(steadyMs(monitor) + healthLookMs);
   assert.equal(life.journal.read.unhealth.get(key), undefined);
   await stage.until("it is unwell again", () => stateOf(life) === "unhealthy");
   assert.ok((life.health?.unwell(key)?.observedMs ?? limitMs) <= 1_000);
@@ -158,7 +160,7 @@ quickTest(
       const before = seenMs();
       begin();
       await pass(longMs);
-      assert.ok(seenMs() - before <= limits.healthLookMs, `${what}: ${seenMs() - before} ms`);
+      assert.ok(seenMs() - before <= healthLookMs, `${what}: ${seenMs() - before} ms`);
       end();
       await pass(5_000);
       assert.deepEqual(endings(life), [], what);
@@ -170,7 +172,7 @@ quickTest(
     await without("no server", refuseAll, faults.clear);
     await without(
       "an old mirror",
-      () => Object.assign(stage, { mirrorAgeMs: 2 * limits.healthMirrorMs }),
+      () => Object.assign(stage, { mirrorAgeMs: 2 * healthMirrorMs }),
       () => Object.assign(stage, { mirrorAgeMs: 0 }),
     );
     await without(
@@ -196,7 +198,7 @@ quickTest("watches that turn out to be dead take back what was counted by them",
   stage.cluster.faults.silenceWatches();
   stage.cluster.faults.refuse({ status: 503, times: Number.POSITIVE_INFINITY });
   await pass(longMs);
-  assert.ok((life.health?.unwell(key)?.observedMs ?? 0) - before <= limits.healthLookMs);
+  assert.ok((life.health?.unwell(key)?.observedMs ?? 0) - before <= healthLookMs);
 });
 
 quickTest(
@@ -209,10 +211,10 @@ quickTest(
     await pass(longMs);
     assert.deepEqual(endings(life), []);
     stage.cluster.faults.clear();
-    await pass(limits.healthConfirmMs - 10_000);
+    await pass(healthConfirmMs - 10_000);
     assert.deepEqual(endings(life), []);
     // The last try that failed had its own patience.
-    await pass(5 * limits.healthConfirmMs);
+    await pass(5 * healthConfirmMs);
     assert.equal(endings(life).length, 1);
   },
 );
@@ -222,7 +224,7 @@ quickTest("the tenant of a lease with a reclamation window is told, and it is no
   const lease = stage.world.leases.get(key);
   assert.ok(lease);
   stage.world.leases.set(key, { ...lease, reclamation: { windowNs: 10n ** 12n } as never });
-  await pass(limitMs + limits.healthSaveMs);
+  await pass(limitMs + healthSaveMs);
   assert.match(endings(life).join(), /^startReclaim: unhealthy for 6\d s$/);
 });
 
@@ -277,7 +279,7 @@ quickTest("what its tenant sends while his lease is looked at for the last time 
   });
   const life = await stage.start({ monitor, plant });
   await life.send(lease, shop().manifest);
-  await pass(limitMs + 2 * limits.healthSaveMs);
+  await pass(limitMs + 2 * healthSaveMs);
   assert.ok(looks > 0);
   assert.deepEqual(endings(life), []);
 });
@@ -298,7 +300,7 @@ quickTest(
       life = await stage.start({ monitor });
     }
     assert.equal(endings(life).length, 1);
-    assert.ok(seenMs >= limitMs - limits.healthSaveMs && seenMs < limitMs + 60_000, `${seenMs} ms in ${lives} lives`);
+    assert.ok(seenMs >= limitMs - healthSaveMs && seenMs < limitMs + 60_000, `${seenMs} ms in ${lives} lives`);
   },
 );
 
@@ -307,17 +309,17 @@ test("a crash at any write around the close closes once", async (t) => {
     await using owner = createOwner();
     const dir = memoryFolder(owner);
     const { stage, life: before, pass, endings } = await start(owner, { dir });
-    await pass(limitMs - limits.healthConfirmMs - 20_000);
+    await pass(limitMs - healthConfirmMs - 20_000);
     await before.stop();
     const counting = createCountingBoundary(crashAt);
     let isOpen = false;
     const boundary: Boundary = { cross: (kind, point) => isOpen && counting.cross(kind, point) };
     const life = await stage.start({ monitor, boundary });
     isOpen = true;
-    await pass(2 * limits.healthConfirmMs);
+    await pass(2 * healthConfirmMs);
     await life.stop();
     const next = await stage.start({ monitor });
-    await pass(3 * limits.healthConfirmMs);
+    await pass(3 * healthConfirmMs);
     return { crossings: counting.crossings, crashed: counting.crashed, closed: endings(next).length };
   }
   await playCrashes(t, "health-monitoring", {

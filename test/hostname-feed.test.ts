@@ -1,7 +1,7 @@
 /** What the provider knows of host names, by an operator that a test plays over real gRPC. */
 import assert from "node:assert/strict";
 import { type TestContext, test } from "node:test";
-import { createHostnameFeed } from "../src/cluster/hostnames/hostname-feed.ts";
+import { createHostnameFeed, healthStartingMs } from "../src/cluster/hostnames/hostname-feed.ts";
 import { locateHostnameOperator } from "../src/cluster/hostnames/locate-operator.ts";
 import { leaseRoutes } from "../src/gateway/rest/lease-routes.ts";
 import type { LeaseRequest } from "../src/gateway/rest/route.ts";
@@ -18,7 +18,6 @@ import {
   operatorHostnameV1Status,
 } from "../src/runtime/grpc/akash-proto.ts";
 import { untilAborted } from "../src/runtime/lifecycle.ts";
-import { limits } from "../src/runtime/limits.ts";
 import { silentLog } from "../src/runtime/log.ts";
 import { createSeededRandom } from "../src/runtime/random.ts";
 import { eventually } from "./eventually.ts";
@@ -142,7 +141,7 @@ test("names are known as the operator tells them, those that stay unwell are tol
   assert.equal(feed.of("b.example.com")?.lease, formatLeaseId(sampleLease));
   assert.match(feed.of("b.example.com")?.why ?? "", /NoEndpoints: 0 of 1/);
   assert.deepEqual(feed.unwell(), []);
-  await pass(clock, limits.healthStartingMs - 1_000);
+  await pass(clock, healthStartingMs - 1_000);
   operator.say({ hostnames: [named("c.example.com", "served", "healthy")], gone: ["a.example.com"] });
   await eventually("changes are known", () => feed.of("c.example.com")?.health === "healthy");
   assert.equal(feed.of("a.example.com"), undefined);
@@ -163,7 +162,7 @@ test("an operator that sees the cluster no more ends no alarm, and the provider 
   const names = ["served", "waiting"].map((state) => named(`${state}.example.com`, state, "unhealthy", "0 of 1"));
   operator.say({ whole: true, hostnames: [named("well.example.com", "served", "healthy"), ...names] });
   await eventually("all are known", () => feed.of("waiting.example.com"));
-  await pass(clock, limits.healthStartingMs);
+  await pass(clock, healthStartingMs);
   assert.deepEqual(hostsOf(feed.unwell()), ["served.example.com", "waiting.example.com"]);
   assert.equal(feed.trouble, undefined);
 
@@ -190,7 +189,7 @@ test("names whose routes no controller reports on are unserved after a while, un
   operator.say({ whole: true, hostnames: [named("a.example.com", "served", "unknown")] });
   await eventually("it is known", () => feed.of("a.example.com"));
   assert.deepEqual(feed.unserved(), []);
-  await pass(clock, limits.healthStartingMs);
+  await pass(clock, healthStartingMs);
   assert.deepEqual([feed.unserved(), feed.unwell()], [["a.example.com"], []]);
   operator.waitsFor("ingresses are not followed");
   await until("its sight is doubted", clock, () => feed.unserved().length === 0);
@@ -214,9 +213,9 @@ test("an operator that was never found is missing after a while, but not the Go 
     const feed = createHostnameFeed({ ...deps, locate: () => Promise.reject(error) });
     const stopping = new AbortController();
     const running = feed.run(stopping.signal);
-    await clock.advance(limits.healthStartingMs / 2);
+    await clock.advance(healthStartingMs / 2);
     assert.equal(feed.missing, undefined);
-    await clock.advance(limits.healthStartingMs);
+    await clock.advance(healthStartingMs);
     assert.deepEqual([feed.missing, feed.trouble], [isOther ? undefined : error.message, undefined]);
     stopping.abort();
     await clock.advance(0);
@@ -247,7 +246,7 @@ test("an operator that starts again and has not read the cluster yet is no word 
   const bad = named(host, "served", "unhealthy", "0 of 1");
   operator.say({ whole: true, hostnames: [bad, named(gone, "served", "unhealthy")] });
   await eventually("they are known", () => feed.of(host));
-  await pass(clock, limits.healthStartingMs);
+  await pass(clock, healthStartingMs);
   // The second time it dies before it has told anything.
   for (const _ of [1, 2]) {
     await operator.close();
@@ -277,7 +276,7 @@ test("an operator that has never seen the cluster is given the time to start", a
   operator.say({ whole: true });
   await eventually("it is followed", () => feed.isConnected);
   assert.equal(feed.trouble, undefined);
-  await pass(clock, limits.healthStartingMs);
+  await pass(clock, healthStartingMs);
   assert.match(feed.trouble ?? "", /does not see the cluster/);
 });
 
@@ -287,7 +286,7 @@ test("an operator that is there and cannot be followed is missed after a while, 
     const feed = follow(t, clock, at);
     await clock.advance(0);
     assert.equal(feed.trouble, undefined);
-    await pass(clock, limits.healthStartingMs);
+    await pass(clock, healthStartingMs);
     return feed.trouble;
   };
   const closed = { port: 1 };

@@ -8,9 +8,9 @@ import { leaseNamespace } from "../src/market/lease-namespace.ts";
 import { serversTransport } from "../src/operators/hostname/backends/backend.ts";
 import { putBackAnnotation } from "../src/operators/hostname/live-route.ts";
 import { answerMs, forceAgainMs } from "../src/operators/hostname/plan.ts";
+import { contestedWrites } from "../src/operators/write-pace.ts";
 import { condition } from "../src/runtime/condition.ts";
 import { ProviderError } from "../src/runtime/errors.ts";
-import { limits } from "../src/runtime/limits.ts";
 import { groupOf, hosts, leaseOf } from "./declaration-stage.ts";
 import { controllerKinds, openHostnameStage, stateText } from "./hostname-stage.ts";
 
@@ -259,7 +259,7 @@ test("against somebody who writes the same field again and again a route is writ
   revert();
   await stage.settled(120_000);
   const written = operator.counts.written - before;
-  assert.ok(written <= 3 * limits.contestedWrites, `${written} writes in two minutes`);
+  assert.ok(written <= 3 * contestedWrites, `${written} writes in two minutes`);
   assert.equal(stateText(operator.states.get(host)), "served healthy: RouteContested");
   isAtIt = false;
   await stage.settled(180_000);

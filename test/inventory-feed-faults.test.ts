@@ -3,12 +3,13 @@ import assert from "node:assert/strict";
 import { createServer } from "node:net";
 import { test } from "node:test";
 import type { ClusterPicture } from "../src/cluster/inventory/feed.ts";
-import { createGrpcFeed } from "../src/cluster/inventory/grpc-feed.ts";
+import { createGrpcFeed, feedAnswerMs, feedRetryMostMs } from "../src/cluster/inventory/grpc-feed.ts";
+import { feedOldMs } from "../src/cluster/inventory/newest-picture.ts";
 import { createVirtualClock } from "../src/runtime/clock.ts";
 import { framed } from "../src/runtime/grpc/framing.ts";
 import type { GrpcAddress } from "../src/runtime/grpc/grpc-client.ts";
+import { grpcConnectMs } from "../src/runtime/grpc/grpc-client.ts";
 import { encodeProof } from "../src/runtime/grpc/picture-proof.ts";
-import { limits } from "../src/runtime/limits.ts";
 import { silentLog } from "../src/runtime/log.ts";
 import { createSeededRandom } from "../src/runtime/random.ts";
 import { startProxy } from "./cuttable-proxy.ts";
@@ -98,7 +99,7 @@ test("while the operator is gone the tries grow apart, and after two minutes not
   await operator.kill();
   await eventually("the loss to be noticed", () => feed.lastError);
   await until("the picture to be too old", () => feed.trouble, 2_000);
-  assert.ok(clock.monotonicMs() > limits.feedOldMs);
+  assert.ok(clock.monotonicMs() > feedOldMs);
   assert.match(feed.trouble ?? "", /^the inventory has been silent for 12\d s: connect ECONNREFUSED/);
   assert.ok(feed.counts.reconnects > 8 && feed.counts.reconnects < 24, `${feed.counts.reconnects} tries`);
   assert.equal(feed.picture?.nodes.length, 2);
@@ -114,9 +115,9 @@ test("an operator that falls silent without a word is asked, left, and tried aga
   await clock.advance(minute);
   await eventually("the question", () => operator.queries === 1);
   assert.equal(feed.trouble, undefined);
-  await clock.advance(limits.feedAnswerMs);
+  await clock.advance(feedAnswerMs);
   await eventually("it to be left", () => feed.lastError);
-  assert.equal(feed.lastError, `no answer within ${limits.feedAnswerMs} ms`);
+  assert.equal(feed.lastError, `no answer within ${feedAnswerMs} ms`);
   await until("the trouble", () => feed.trouble, 2_000);
   assert.match(feed.trouble ?? "", /^the inventory has been silent for 12\d s: no answer within 15000 ms$/);
   assert.ok(operator.queries > 1);
@@ -142,7 +143,7 @@ test("a connection that died without a word is noticed before the picture is too
     2_000,
   );
   assert.equal(feed.picture?.nodes.length, 1);
-  assert.ok(worstMs >= minute && worstMs < limits.feedOldMs, `the picture was ${worstMs} ms old`);
+  assert.ok(worstMs >= minute && worstMs < feedOldMs, `the picture was ${worstMs} ms old`);
 });
 
 test("a server that takes connections and says nothing is left after a while", async (t) => {
@@ -153,7 +154,7 @@ test("a server that takes connections and says nothing is left after a while", a
   const port = typeof address === "object" && address ? address.port : 0;
   const { feed, until, stop } = follow(t, { host: "127.0.0.1", port });
   await until("it to be left", () => feed.lastError);
-  assert.equal(feed.lastError, `no answer within ${limits.grpcConnectMs} ms`);
+  assert.equal(feed.lastError, `no answer within ${grpcConnectMs} ms`);
   await stop();
 });
 
@@ -290,7 +291,7 @@ test("when versions begin anew, as after a restored backup, pictures that are le
     return feed.picture?.nodes.length === 2;
   };
   await until("the picture of now", tell, 5_000);
-  assert.ok(clock.monotonicMs() <= minute + limits.feedOldMs, `it took ${clock.monotonicMs() - minute} ms`);
+  assert.ok(clock.monotonicMs() <= minute + feedOldMs, `it took ${clock.monotonicMs() - minute} ms`);
 });
 
 test("an operator that is asked where it is in vain is looked for again", async (t) => {
@@ -311,7 +312,7 @@ test("an operator that is asked where it is in vain is looked for again", async 
   await clock.settle();
   assert.equal(feed.trouble, "no picture of the cluster has come for 0 s: no Service has the labels");
   known = true;
-  await clock.advance(limits.feedRetryMostMs);
+  await clock.advance(feedRetryMostMs);
   await eventually("the picture", () => feed.picture);
 });
 

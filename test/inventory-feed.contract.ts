@@ -2,11 +2,12 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { ClusterPicture, InventoryFeed } from "../src/cluster/inventory/feed.ts";
+import { feedProofMs } from "../src/cluster/inventory/memory-feed.ts";
+import { feedOldMs } from "../src/cluster/inventory/newest-picture.ts";
 import { roomOf } from "../src/cluster/inventory/room-of.ts";
 import type { Publisher } from "../src/operators/inventory/serving/publisher.ts";
 import { createPublisher } from "../src/operators/inventory/serving/publisher.ts";
 import { createVirtualClock, realClock, type VirtualClock } from "../src/runtime/clock.ts";
-import { limits } from "../src/runtime/limits.ts";
 import { silentLog } from "../src/runtime/log.ts";
 import { eventually } from "./eventually.ts";
 import { amounts, sampleInventory, sampleNode, sampleStorage, withOnePodMore } from "./inventory-samples.ts";
@@ -123,7 +124,7 @@ export function checkFeed(contract: FeedContract): void {
     publisher.show(sampleInventory());
     await eventually("the picture", () => feed.picture);
     for (let minute = 1; minute <= 180; minute += 1) {
-      await clock.advance(limits.feedProofMs);
+      await clock.advance(feedProofMs);
       await eventually("the proof", () => feed.counts.proofs === minute);
       assert.ok((feed.ageMs ?? 0) < 1_000);
       assert.equal(feed.trouble, undefined);
@@ -137,7 +138,7 @@ export function checkFeed(contract: FeedContract): void {
     await eventually("the picture", () => feed.picture?.podsVersion === "99");
     publisher.show(sampleInventory([node], { podsVersion: "100" }));
     await eventually("it to be looked at", () => publisher.picture().inventory.podsVersion === "100");
-    await clock.advance(limits.feedProofMs);
+    await clock.advance(feedProofMs);
     await eventually("the version", () => feed.picture?.podsVersion === "100");
   });
 
@@ -155,13 +156,13 @@ export function checkFeed(contract: FeedContract): void {
     const { operator, publisher, clock, feed } = s;
     publisher.show(sampleInventory());
     await eventually("the picture", () => feed.picture);
-    operator.ageMs = limits.feedOldMs + 3_000;
-    await clock.advance(limits.feedProofMs);
+    operator.ageMs = feedOldMs + 3_000;
+    await clock.advance(feedProofMs);
     await eventually("the trouble", () => feed.trouble);
     assert.match(feed.trouble ?? "", /^the inventory operator has not heard of the cluster for 12[3-9] s$/);
     assert.equal(feed.picture?.nodes.length, 1);
     operator.ageMs = 0;
-    await clock.advance(limits.feedProofMs);
+    await clock.advance(feedProofMs);
     await eventually("the trouble to end", () => feed.trouble === undefined);
   });
 

@@ -4,8 +4,9 @@ import { test } from "node:test";
 import { kinds } from "../src/kube/kinds.ts";
 import type { Kube } from "../src/kube/kube.ts";
 import { labelKeys } from "../src/kube/node-labels.ts";
+import { inventoryStaleLookMs } from "../src/operators/inventory/assembly.ts";
+import { inventoryGtKeptMs } from "../src/operators/inventory/labels/gt-selectors.ts";
 import { storageKinds } from "../src/operators/inventory/storage/kinds.ts";
-import { limits } from "../src/runtime/limits.ts";
 import { type Log, silentLog } from "../src/runtime/log.ts";
 import { pod, type Stage, type StageOptions, stage } from "./inventory-stage.ts";
 import { longhorn } from "./inventory-storage-stage.ts";
@@ -76,7 +77,7 @@ test("a picture tells that a backend of storage is not heard any more, though no
   assert.deepEqual(stale(), []);
   cluster.faults.refuse({ status: 503, times: Number.POSITIVE_INFINITY, kind: storageKinds.longhornSetting });
   cluster.faults.cutWatches();
-  await clock.advance(2 * limits.inventoryStaleLookMs);
+  await clock.advance(2 * inventoryStaleLookMs);
   assert.match(stale()[0]?.message ?? "", /^the settings of Longhorn may be out of date/);
   cluster.faults.clear();
   await until("its end", () => stale().length === 0);
@@ -129,9 +130,9 @@ test("a class label that a pod selects with Gt becomes a number on all nodes, an
   assert.ok(both("1"));
   cluster.server.delete(kinds.pod, { namespace: "tenants", name: "web" });
   // It may only be restarting.
-  await clock.advance(limits.inventoryGtKeptMs / 2);
+  await clock.advance(inventoryGtKeptMs / 2);
   assert.ok(both("1"));
-  await clock.advance(limits.inventoryGtKeptMs);
+  await clock.advance(inventoryGtKeptMs);
   assert.ok(both("true"));
 });
 

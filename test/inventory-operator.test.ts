@@ -5,7 +5,7 @@ import { kinds } from "../src/kube/kinds.ts";
 import type { Hardware } from "../src/operators/inventory/hardware.ts";
 import type { NodeInventory } from "../src/operators/inventory/inventory.ts";
 import { discoveryPodName } from "../src/operators/inventory/nodes/discovery-pod.ts";
-import { limits } from "../src/runtime/limits.ts";
+import { discoveryAnswerBytes } from "../src/operators/inventory/nodes/discovery-pods.ts";
 import { discoveryImage, hardware, namespace, pod, stage } from "./inventory-stage.ts";
 import { gib, localVolume, storageClass } from "./storage-samples.ts";
 
@@ -236,5 +236,5 @@ test("a node whose discovery answers far too much is told of, and takes nothing 
   assert.equal(node("one")?.hardware, undefined);
   assert.equal(node("one")?.offered, true);
   assert.deepEqual(node("two")?.conditions, []);
-  assert.deepEqual([...new Set(asked)], [limits.discoveryAnswerBytes]);
+  assert.deepEqual([...new Set(asked)], [discoveryAnswerBytes]);
 });

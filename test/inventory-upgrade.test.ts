@@ -4,8 +4,8 @@ import { test } from "node:test";
 import type { SimulatedCluster } from "../src/box/cluster/simulated-kube.ts";
 import { kinds } from "../src/kube/kinds.ts";
 import { discoveryPod, livePod } from "../src/operators/inventory/nodes/discovery-pod.ts";
+import { discoveryReplacedAtOnce, discoveryReplaceMs } from "../src/operators/inventory/nodes/pod-replacement.ts";
 import type { VirtualClock } from "../src/runtime/clock.ts";
-import { limits } from "../src/runtime/limits.ts";
 import { discoveryImage, hardware, namespace, type Stage, stage } from "./inventory-stage.ts";
 
 const oldImage = "discovery:0";
@@ -52,9 +52,9 @@ test("discovery pods are replaced a few at a time, and no further while successo
   const staged = await stage(t, { nodes, prepare: leaveOldPods, hardware: answers });
   const { clock, until, pictures } = staged;
   const old = () => images(staged).filter((image) => image === oldImage).length;
-  await until("the first ones", () => old() === nodes.length - limits.discoveryReplacedAtOnce);
-  await clock.advance(limits.discoveryReplaceMs / 2);
-  assert.equal(old(), nodes.length - limits.discoveryReplacedAtOnce);
+  await until("the first ones", () => old() === nodes.length - discoveryReplacedAtOnce);
+  await clock.advance(discoveryReplaceMs / 2);
+  assert.equal(old(), nodes.length - discoveryReplacedAtOnce);
   works = true;
   await until("all pods to be of this version", () => images(staged).every((image) => image === discoveryImage));
   assert.ok(pictures.every((picture) => picture.nodes.every(({ namedGpus }) => namedGpus.length > 0)));
@@ -65,7 +65,7 @@ test("nodes whose successor never answers do not hold up the others for ever", a
   const answers = (image: string) => (image === oldImage ? hardware : undefined);
   const staged = await stage(t, { nodes, prepare: leaveOldPods, hardware: answers });
   const { clock } = staged;
-  await clock.advance(limits.discoveryReplaceMs * 4);
+  await clock.advance(discoveryReplaceMs * 4);
   assert.ok(!images(staged).includes(oldImage));
 });
 

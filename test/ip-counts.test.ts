@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { test } from "node:test";
-import { limits } from "../src/runtime/limits.ts";
+import { addressUsageMs } from "../src/operators/ip/operator.ts";
 import { eventually } from "./eventually.ts";
 import { openIpStage } from "./ip-stage.ts";
 import type { Owner } from "./owner.ts";
@@ -50,7 +50,7 @@ for (const [what, addresses, total] of cases) {
     /** A real socket takes real time: a minute passes at each look. */
     const comes = (wanted: string, look: () => boolean) =>
       eventually(wanted, async () => {
-        await stage.settled(limits.addressUsageMs);
+        await stage.settled(addressUsageMs);
         return look();
       });
     await comes("four rounds", () => counts.asked > 4);

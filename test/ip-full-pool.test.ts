@@ -5,7 +5,7 @@ import { kinds } from "../src/kube/kinds.ts";
 import { idLabels } from "../src/kube/objects/lease-labels.ts";
 import { sharingAnnotation } from "../src/kube/objects/metallb.ts";
 import { leaseNamespace } from "../src/market/lease-namespace.ts";
-import { limits } from "../src/runtime/limits.ts";
+import { addressCleanUpMs } from "../src/operators/ip/address-loop.ts";
 import { type IpStage, leaseOf, openIpStage } from "./ip-stage.ts";
 
 const [ann, annToo, ben] = [leaseOf(1, 1), leaseOf(1, 2), leaseOf(2, 3)];
@@ -166,7 +166,7 @@ test("a service that is renamed keeps its address while the new Service is refus
   stage.declare(ann, { service: "new" });
   await stage.settled(60_000);
   assert.deepEqual(stage.shown(), ["blue TCP 80 → api:8080 of 1 at 172.30.0.200"]);
-  await stage.settled(3 * limits.addressCleanUpMs);
+  await stage.settled(3 * addressCleanUpMs);
   assert.deepEqual(stage.shown(), ["blue TCP 80 → web:8080 of 3 at 172.30.0.200"]);
 });
 

@@ -3,9 +3,9 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { fieldsOf } from "../src/kube/json-fields.ts";
 import { kinds } from "../src/kube/kinds.ts";
+import { addressUsageMs } from "../src/operators/ip/operator.ts";
 import { controllerSilentMs, silenceKeptMs } from "../src/operators/ip/supply.ts";
 import { untilAborted } from "../src/runtime/lifecycle.ts";
-import { limits } from "../src/runtime/limits.ts";
 import { type IpStage, leaseOf, openIpStage } from "./ip-stage.ts";
 
 const [ann, ben, cat] = [leaseOf(1), leaseOf(2), leaseOf(3)];
@@ -121,7 +121,7 @@ test("a controller that assigns no free address is no capacity until it does, an
   assert.equal(stage.operator.usage.free, 4n);
   await stage.settled(controllerSilentMs);
   assert.equal(stage.operator.usage.free, 0n);
-  await stage.settled(limits.addressUsageMs);
+  await stage.settled(addressUsageMs);
   stage.declare(ben);
   await stage.settled();
   assert.deepEqual(counts(stage), [0n, 0n, 0n]);

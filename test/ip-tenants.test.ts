@@ -7,7 +7,7 @@ import { idLabels } from "../src/kube/objects/lease-labels.ts";
 import { leasedIp, leasedIpName } from "../src/kube/objects/leased-ip.ts";
 import { metalLbNamespace } from "../src/kube/objects/metallb.ts";
 import { namesFor } from "../src/operators/ip/balancer.ts";
-import { limits } from "../src/runtime/limits.ts";
+import { addressUsageMs } from "../src/operators/ip/operator.ts";
 import { declarationOf, type IpStage, leaseOf, manifestNamespace, openIpStage } from "./ip-stage.ts";
 
 const [ann, annToo, ben, cai] = [leaseOf(1, 1), leaseOf(1, 2), leaseOf(2, 3), leaseOf(3, 4)];
@@ -93,12 +93,12 @@ test("nothing of a range is free while MetalLB is away or has another pool with 
   const overlapping = await openIpStage(t, { pool: "10.9.0.0/29", ranges });
   for (const stage of [away, overlapping]) {
     stage.declare(ann);
-    await stage.settled(2 * limits.addressUsageMs);
+    await stage.settled(2 * addressUsageMs);
     const { total, inUse, free } = stage.operator.usage;
     assert.deepEqual([total, inUse, free], [0n, 0n, 0n]);
   }
   away.bringMetalLb();
-  await away.settled(2 * limits.addressUsageMs);
+  await away.settled(2 * addressUsageMs);
   assert.deepEqual(away.operator.usage.free, 3n);
 });
 

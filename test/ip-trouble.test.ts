@@ -7,7 +7,7 @@ import type { KubeObject } from "../src/kube/kube.ts";
 import { createLeadership } from "../src/kube/leadership.ts";
 import { leasedIp } from "../src/kube/objects/leased-ip.ts";
 import { leaseNamespace } from "../src/market/lease-namespace.ts";
-import { limits } from "../src/runtime/limits.ts";
+import { contestedWrites } from "../src/operators/write-pace.ts";
 import { type Log, silentLog } from "../src/runtime/log.ts";
 import {
   declarationOf,
@@ -238,7 +238,7 @@ for (const [what, kind, options, edit] of fights) {
     change();
     await stage.settled(5 * minute);
     // Each of our writes once, and MetalLB's as well.
-    assert.ok(lost <= 5 * limits.contestedWrites + limits.contestedWrites, `${lost} times`);
+    assert.ok(lost <= 5 * contestedWrites + contestedWrites, `${lost} times`);
     const [condition] = stage.operator.conditions;
     assert.equal(condition?.type, "Contested");
     assert.match(condition?.message ?? "", /was written 10 times within a minute/);

@@ -5,10 +5,11 @@ import { MsgExec, MsgGrant } from "@akashnetwork/chain-sdk/private-types/cosmos.
 import { writeAuthorization } from "../src/box/chain/modules/authz/authorizations.ts";
 import type { Signer } from "../src/chain/keys/signer.ts";
 import { packMessage } from "../src/chain/tx/messages.ts";
+import { gatewayCertificateMs, gatewayMissingMs } from "../src/gateway/auth/chain-certificates.ts";
+import { gatewayLookupMs } from "../src/gateway/auth/lookups.ts";
 import { addressOf } from "../src/market/address.ts";
 import { parseCoin } from "../src/market/coin.ts";
 import { sleep } from "../src/runtime/clock.ts";
-import { limits } from "../src/runtime/limits.ts";
 import { type AccountLife, type AccountStage, onAccountStage, revocation } from "./account-stage.ts";
 
 const source = "192.0.2.7";
@@ -33,7 +34,7 @@ test("an account's key is asked for once; that there is none is believed for a b
     assert.deepEqual(await keys.keyOf(alice.address, source), { kind: "none", why: "it has never signed" });
     await send(alice, payment(alice, newcomer));
     assert.deepEqual(keys.keyOf(alice.address, source), { kind: "none", why: "it has never signed" });
-    await sleep(clock, limits.gatewayMissingMs);
+    await sleep(clock, gatewayMissingMs);
     const found = keys.keyOf(alice.address, source);
     assert.ok(found instanceof Promise);
     assert.deepEqual(await found, { kind: "key", key: alice.publicKey });
@@ -137,17 +138,17 @@ test("while the chain is silent those who have leases are known at once, others 
     await stage.until("she is known", () => life.journal.read.certificates.of(alice.address).length === 1);
     stage.wire.hangs = () => true;
     stage.pace(60_000);
-    await sleep(clock, limits.gatewayCertificateMs + 1_000);
+    await sleep(clock, gatewayCertificateMs + 1_000);
     assert.deepEqual(life.keys.keyOf(alice.address, source), { kind: "key", key: alice.publicKey });
     for (let round = 0; round < 3; round += 1) {
       const found = life.certificates.certificateOf(alice.address, certificate.serial, source);
       assert.ok(der(found), "not a promise");
-      await sleep(clock, limits.gatewayLookupMs);
+      await sleep(clock, gatewayLookupMs);
     }
     const fromMs = clock.monotonicMs();
     await assert.rejects(async () => life.keys.keyOf(bob.address, source), silent);
     await assert.rejects(async () => life.certificates.certificateOf(bob.address, 1n, source), silent);
-    assert.ok(clock.monotonicMs() - fromMs <= 2 * limits.gatewayLookupMs);
+    assert.ok(clock.monotonicMs() - fromMs <= 2 * gatewayLookupMs);
     stage.wire.hangs = () => false;
     await stage.until("the chain is back", () => life.chain.status.trouble === undefined);
     assert.deepEqual(await life.keys.keyOf(bob.address, source), { kind: "key", key: bob.publicKey });

@@ -2,10 +2,10 @@
 import assert from "node:assert/strict";
 import { randomUUID } from "node:crypto";
 import { test } from "node:test";
+import { kubeWatchLeastMs } from "../src/kube/client/watch-stream.ts";
 import { type Kind, kinds, resourceOf } from "../src/kube/kinds.ts";
 import type { Kube, KubeObject } from "../src/kube/kube.ts";
 import { ProviderError } from "../src/runtime/errors.ts";
-import { limits } from "../src/runtime/limits.ts";
 import { eventually } from "./eventually.ts";
 import type { OpenKube } from "./kube.contract.ts";
 import { applyWhenServed, define, definitionOf, ownKind } from "./kube-definition.ts";
@@ -101,7 +101,7 @@ export function checkCustomResources(open: OpenKube): void {
     await first[Symbol.asyncDispose]();
     const isTold = () => ProviderError.is(cache.trouble, "AKP_KUBE_KIND_MISSING");
     // Long before the watch would have come to its own end.
-    await eventually("the trouble", isTold, limits.kubeWatchLeastMs / 2);
+    await eventually("the trouble", isTold, kubeWatchLeastMs / 2);
     assert.equal(cache.size, 0);
   });
 

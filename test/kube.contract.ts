@@ -2,9 +2,9 @@
 import assert from "node:assert/strict";
 import { text } from "node:stream/consumers";
 import { describe, test } from "node:test";
+import { kubePageObjects } from "../src/kube/client/pages.ts";
 import { kinds } from "../src/kube/kinds.ts";
 import type { Kube, LogLine, ObjectAt } from "../src/kube/kube.ts";
-import { limits } from "../src/runtime/limits.ts";
 import { eventually } from "./eventually.ts";
 import { checkApply } from "./kube-apply.contract.ts";
 import { checkCustomResources } from "./kube-custom.contract.ts";
@@ -96,7 +96,7 @@ function checkWatching(open: OpenKube): void {
 
   test("a list has every object, also beyond one page", async (t) => {
     const { kube, namespace } = await open(t);
-    const names = Array.from({ length: limits.kubePageObjects + 1 }, (_, n) => `map-${String(n).padStart(4, "0")}`);
+    const names = Array.from({ length: kubePageObjects + 1 }, (_, n) => `map-${String(n).padStart(4, "0")}`);
     await Promise.all(names.map((each) => kube.create(kinds.configMap, configMap(namespace, each, {}))));
     const found = await kube.list(kinds.configMap, { namespace });
     assert.deepEqual(found.map(nameOf).filter(isOurName).sort(), names);

@@ -1,12 +1,17 @@
 /** A machine with as many parts and as long names as discovery ever tells of, in characters of three bytes each. */
 import type { Hardware } from "../src/operators/inventory/hardware.ts";
-import { limits } from "../src/runtime/limits.ts";
+import {
+  discoveryNameChars,
+  discoveryParts,
+  discoveryProblemChars,
+  discoveryProblems,
+} from "../src/operators/inventory/hardware.ts";
 
-const name = "\u20ac".repeat(limits.discoveryNameChars);
+const name = "\u20ac".repeat(discoveryNameChars);
 const most = Number.MAX_SAFE_INTEGER;
 
 function parts<T>(part: T): T[] {
-  return Array.from({ length: limits.discoveryParts }, () => part);
+  return Array.from({ length: discoveryParts }, () => part);
 }
 
 export const largestHardware: Hardware = {
@@ -29,5 +34,5 @@ export const largestHardware: Hardware = {
   }),
   disks: parts({ name, type: "nvme", sizeBytes: most, model: name }),
   interfaces: parts({ name, up: true, speedMbps: most }),
-  problems: Array.from({ length: limits.discoveryProblems + 1 }, () => "\u20ac".repeat(limits.discoveryProblemChars)),
+  problems: Array.from({ length: discoveryProblems + 1 }, () => "\u20ac".repeat(discoveryProblemChars)),
 };

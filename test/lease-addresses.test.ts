@@ -3,11 +3,12 @@ import assert from "node:assert/strict";
 import { type TestContext, test } from "node:test";
 import { leasedAddress } from "../src/cluster/addresses/addresses-seen.ts";
 import { leaseConditions } from "../src/cluster/conditions.ts";
+import { leaseAddressWaitMs } from "../src/cluster/leases/deploy.ts";
+import { kubeStaleMs } from "../src/kube/client/freshness.ts";
 import { kinds } from "../src/kube/kinds.ts";
 import type { LeaseId } from "../src/market/ids.ts";
 import { leaseNamespace } from "../src/market/lease-namespace.ts";
 import { readSdl, type Sdl } from "../src/market/sdl/sdl.ts";
-import { limits } from "../src/runtime/limits.ts";
 import { giveAddresses } from "./address-giver.ts";
 import { memoryFolder } from "./folder.ts";
 import { type LeaseStage, leaseStage } from "./lease-keeper-stage.ts";
@@ -59,7 +60,7 @@ async function deployedStage(t: TestContext, sdl: Sdl, give?: (sharingKey: strin
   const life = await stage.start();
   await life.step(lease);
   await life.send(lease, sdl.manifest);
-  await stage.until("deployed", () => life.state(lease) === "deployed", limits.leaseAddressWaitMs / 2);
+  await stage.until("deployed", () => life.state(lease) === "deployed", leaseAddressWaitMs / 2);
   return { stage, life, lease };
 }
 
@@ -71,11 +72,11 @@ test("a workload is made when its address is there, and refers to it in its envi
   const life = await stage.start();
   await life.step(lease);
   await life.send(lease, site("my_ip").manifest);
-  await stage.clock.advance(limits.leaseAddressWaitMs / 2);
+  await stage.clock.advance(leaseAddressWaitMs / 2);
   assert.deepEqual([life.state(lease), templateOf(stage, lease)], ["deploying", undefined]);
   hasAddresses = true;
   giver.putAll();
-  await stage.until("deployed", () => life.state(lease) === "deployed", limits.leaseAddressWaitMs / 4);
+  await stage.until("deployed", () => life.state(lease) === "deployed", leaseAddressWaitMs / 4);
   const [key = "", address] = Object.entries(addressesOf(stage, lease) as Record<string, string>)[0] ?? [];
   assert.equal(address, "192.0.2.1");
   const services = [...life.keeper.live.services(leaseNamespace(lease))];
@@ -92,7 +93,7 @@ test("an address that does not come holds nothing up for long, is told, and is t
   const life = await stage.start();
   for (const each of [lease, other]) await life.step(each);
   await life.send(lease, site("blue").manifest);
-  await stage.until("deployed", () => life.state(lease) === "deployed", limits.leaseAddressWaitMs + 5_000);
+  await stage.until("deployed", () => life.state(lease) === "deployed", leaseAddressWaitMs + 5_000);
   const states = () => life.keeper.states.get(`${lease.owner}/1/1/1/${lease.provider}`);
   assert.deepEqual(states()?.addressless, ["blue"]);
   const template = templateOf(stage, lease);
@@ -118,12 +119,12 @@ test("an address that does not come is told on while the cluster is away, beside
   const life = await stage.start();
   await life.step(lease);
   await life.send(lease, site("blue").manifest);
-  await stage.until("deployed", () => life.state(lease) === "deployed", limits.leaseAddressWaitMs + 5_000);
+  await stage.until("deployed", () => life.state(lease) === "deployed", leaseAddressWaitMs + 5_000);
   const told = () => leaseConditions(life.keeper).map(({ type }) => type);
   assert.deepEqual(told(), ["AddressPending"]);
   stage.cluster.faults.refuse({ status: 503, times: Number.POSITIVE_INFINITY });
   stage.cluster.faults.cutWatches();
-  await stage.until("away", () => life.keeper.trouble !== undefined, limits.kubeStaleMs + 60_000);
+  await stage.until("away", () => life.keeper.trouble !== undefined, kubeStaleMs + 60_000);
   await life.step(lease);
   await stage.until("looked at", () => life.state(lease) === "unknown");
   assert.deepEqual(told(), ["ClusterUnknown", "AddressPending"]);
@@ -144,7 +145,7 @@ test("a port that gets no address is told although another port of its endpoint 
     [other, both],
   ] as const) {
     await life.send(each, sdl.manifest);
-    await stage.until("deployed", () => life.state(each) === "deployed", limits.leaseAddressWaitMs + 5_000);
+    await stage.until("deployed", () => life.state(each) === "deployed", leaseAddressWaitMs + 5_000);
   }
   const { withheld = [], addressless } = life.keeper.states.get(`${other.owner}/2/1/1/${other.provider}`) ?? {};
   assert.match(withheld.join(), /^blue TCP 7000: /);
@@ -210,6 +211,6 @@ test("a renamed endpoint does not start with the address of the one before it", 
   await stage.until("red is asked for", () =>
     stage.cluster.server.list(kinds.providerLeasedIp).some(({ metadata }) => metadata.name.includes("-ip-red-")),
   );
-  await stage.clock.advance(limits.leaseAddressWaitMs / 2);
+  await stage.clock.advance(leaseAddressWaitMs / 2);
   assert.deepEqual(addressesOf(stage, lease) ?? {}, {});
 });

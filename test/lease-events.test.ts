@@ -3,12 +3,13 @@ import assert from "node:assert/strict";
 import { type TestContext, test } from "node:test";
 import type { TenantLeases } from "../src/cluster/leases/tenant-leases.ts";
 import { historyOf, isForTenant, occurrenceOf } from "../src/cluster/occurrences/lease-history.ts";
-import { createLeaseEvents } from "../src/cluster/tenant-pods/lease-events.ts";
+import { occurrenceWrites } from "../src/cluster/occurrences/watched-events.ts";
+import { createLeaseEvents, eventsWaiting } from "../src/cluster/tenant-pods/lease-events.ts";
 import { serviceOf } from "../src/cluster/tenant-pods/service-of.ts";
 import { kinds } from "../src/kube/kinds.ts";
 import { formatLeaseId, parseLeaseId } from "../src/market/ids.ts";
 import { leaseNamespace } from "../src/market/lease-namespace.ts";
-import { limits } from "../src/runtime/limits.ts";
+import { leaseHistoryMostLines } from "../src/runtime/limits.ts";
 import { createSeededRandom } from "../src/runtime/random.ts";
 import { occurrenceStage } from "./occurrence-stage.ts";
 import { runs } from "./runs.ts";
@@ -32,7 +33,7 @@ async function readersStage(t: TestContext) {
     const { journal, listeners } = life;
     return createLeaseEvents({
       occurrences: {
-        of: (lease) => historyOf(journal.read, lease, limits.leaseHistoryMostLines, isForTenant),
+        of: (lease) => historyOf(journal.read, lease, leaseHistoryMostLines, isForTenant),
         onOccurrence(_, listener) {
           const heard = (row: Parameters<typeof occurrenceOf>[0]) => listener(occurrenceOf(row));
           listeners.add(heard);
@@ -178,8 +179,7 @@ test("a reader who stays behind is let go, and a lease of which nothing is there
   const stream = events(new AbortController().signal);
   await stream.next();
   const waiting = stream.next();
-  for (let at = 0; at <= limits.eventsWaiting + limits.occurrenceWrites; at += 1)
-    happens(namespace, "web-0", `it is ${word(at)}`);
+  for (let at = 0; at <= eventsWaiting + occurrenceWrites; at += 1) happens(namespace, "web-0", `it is ${word(at)}`);
   await clock.advance(10_000);
   await waiting;
   await assert.rejects(stream.next(), { code: "AKP_STREAM_TOO_SLOW" });

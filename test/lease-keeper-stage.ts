@@ -17,6 +17,7 @@ import { createLeaseClaims } from "../src/cluster/reservations/lease-claims.ts";
 import { createLeasePods } from "../src/cluster/reservations/lease-pods.ts";
 import type { Journal } from "../src/journal/journal.ts";
 import { openJournal } from "../src/journal/open.ts";
+import { journalRelaxedFlushMs } from "../src/journal/writer.ts";
 import { type Kind, kinds } from "../src/kube/kinds.ts";
 import type { Kube, KubeObject } from "../src/kube/kube.ts";
 import { formatDeploymentId, formatLeaseId, type LeaseId } from "../src/market/ids.ts";
@@ -28,7 +29,6 @@ import { type Boundary, openBoundary } from "../src/runtime/boundary.ts";
 import { createVirtualClock, type VirtualClock } from "../src/runtime/clock.ts";
 import { ProviderError } from "../src/runtime/errors.ts";
 import type { Scope } from "../src/runtime/lifecycle.ts";
-import { limits } from "../src/runtime/limits.ts";
 import { silentLog } from "../src/runtime/log.ts";
 import { createSeededRandom } from "../src/runtime/random.ts";
 import { definitionOf } from "./kube-definition.ts";
@@ -192,10 +192,10 @@ export async function leaseStage(owner: Owner, options: StageOptions): Promise<L
         if (isStopped) return;
         isStopped = true;
         stopping.abort();
-        await clock.advance(limits.journalRelaxedFlushMs);
+        await clock.advance(journalRelaxedFlushMs);
         await Promise.all(tasks);
         const cleaned = Promise.all(cleanups.map((cleanup) => cleanup())).catch(() => undefined);
-        await Promise.all([cleaned, clock.advance(limits.journalRelaxedFlushMs)]);
+        await Promise.all([cleaned, clock.advance(journalRelaxedFlushMs)]);
         await kube.close();
         await journal.close().catch(() => undefined);
       },

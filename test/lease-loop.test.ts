@@ -1,6 +1,8 @@
 /** What becomes of a lease's workload, from its manifest to its end. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { leaseMissingTold } from "../src/cluster/leases/deploy.ts";
+import { leaseRecheckMs } from "../src/cluster/leases/lease-loop.ts";
 import { fieldsOf } from "../src/kube/json-fields.ts";
 import { kinds } from "../src/kube/kinds.ts";
 import type { Kube, KubeObject } from "../src/kube/kube.ts";
@@ -8,7 +10,6 @@ import { formatLeaseId, type LeaseId } from "../src/market/ids.ts";
 import { leaseNamespace } from "../src/market/lease-namespace.ts";
 import type { ManifestService } from "../src/market/manifest.ts";
 import { ProviderError } from "../src/runtime/errors.ts";
-import { limits } from "../src/runtime/limits.ts";
 import { memoryFolder } from "./folder.ts";
 import { type LeaseStage, type Life, leaseStage, shop } from "./lease-keeper-stage.ts";
 import type { Owner } from "./owner.ts";
@@ -133,7 +134,7 @@ quickTest("at rest leases cost no requests: as many are made with six as with no
     await stage.until("deployed", () => leases.every((lease) => life.state(lease) === "deployed"));
     await stage.clock.advance(60_000);
     const before = life.kube.counts.requests;
-    await stage.clock.advance(2 * limits.leaseRecheckMs);
+    await stage.clock.advance(2 * leaseRecheckMs);
     return life.kube.counts.requests - before;
   };
   const [none, six] = [await whileAtRest(0), await whileAtRest(6)];
@@ -423,8 +424,8 @@ quickTest("of many names that another lease of its owner has, the first are told
   }
 
   const { withheld = [] } = life.keeper.states.get(formatLeaseId(second)) ?? {};
-  assert.equal(withheld.length, limits.leaseMissingTold + 1);
-  assert.equal(withheld.at(-1), `and ${50 - limits.leaseMissingTold} more`);
+  assert.equal(withheld.length, leaseMissingTold + 1);
+  assert.equal(withheld.at(-1), `and ${50 - leaseMissingTold} more`);
 });
 
 quickTest("a lease that is being reclaimed runs on", async (t) => {

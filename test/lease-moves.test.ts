@@ -1,11 +1,11 @@
 /** Host names and endpoints that an owner moves from one lease to another, and where they stay whatever happens then. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { migrationMs, migrationsWaiting } from "../src/cluster/leases/lease-moves.ts";
 import { type Kind, kinds } from "../src/kube/kinds.ts";
 import type { LeaseId } from "../src/market/ids.ts";
 import { readSdl, type Sdl } from "../src/market/sdl/sdl.ts";
 import { type Boundary, createCountingBoundary } from "../src/runtime/boundary.ts";
-import { limits } from "../src/runtime/limits.ts";
 import { giveAddresses } from "./address-giver.ts";
 import { playCrashes } from "./crash-points.ts";
 import { memoryFolder } from "./folder.ts";
@@ -101,7 +101,7 @@ async function move(stage: Stage, life: Life, to: LeaseId, hosts: string[], endp
     isOver = true;
   };
   moving.then(over, over);
-  await stage.until("an answer", () => isOver, 2 * limits.migrationMs);
+  await stage.until("an answer", () => isOver, 2 * migrationMs);
   await moving;
 }
 
@@ -174,7 +174,7 @@ quickTest("nothing moves unless all of it may", async (t) => {
 quickTest("requests of one owner wait for each other, and no more of them than may", async (t) => {
   const { stage, first, second, life } = await openStage(t);
   const ask = (to: LeaseId) => life.keeper.moves.moveHosts([a], to, anyService, never);
-  const asked = Array.from({ length: limits.migrationsWaiting }, (_, at) => ask(at % 2 === 0 ? second : first));
+  const asked = Array.from({ length: migrationsWaiting }, (_, at) => ask(at % 2 === 0 ? second : first));
   await assert.rejects(ask(second), { code: "AKP_MIGRATION_BUSY" });
   let answered = 0;
   for (const each of asked) void each.then(() => (answered += 1));
@@ -215,7 +215,7 @@ quickTest("an API server that is away is told, and what was begun is gone on wit
 
 quickTest("an API server that takes its time is not waited for, and does it when it can", async (t) => {
   const { stage, second, life } = await openStage(t);
-  stage.cluster.faults.slow(2 * limits.migrationMs);
+  stage.cluster.faults.slow(2 * migrationMs);
   const slow = { code: "AKP_CLUSTER_UNKNOWN", message: /it has not answered for 15 s$/ };
   await assert.rejects(move(stage, life, second, [a], ["blue"]), slow);
   assert.deepEqual(held(stage), before);

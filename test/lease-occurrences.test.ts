@@ -1,13 +1,13 @@
 /** What happens to leases in the cluster, from its Events to the history that outlives them. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { ourselves } from "../src/cluster/occurrences/lease-history.ts";
+import { occurrencesOfLease } from "../src/cluster/occurrences/judgements.ts";
+import { occurrenceNoteChars, ourselves } from "../src/cluster/occurrences/lease-history.ts";
 import { kinds } from "../src/kube/kinds.ts";
 import type { KubeObject } from "../src/kube/kube.ts";
 import { formatLeaseId } from "../src/market/ids.ts";
 import { createCountingBoundary, openBoundary } from "../src/runtime/boundary.ts";
 import { ProviderError } from "../src/runtime/errors.ts";
-import { limits } from "../src/runtime/limits.ts";
 import { memoryFolder } from "./folder.ts";
 import { shop } from "./lease-sdl.ts";
 import { onLeaseStage } from "./lease-stage.ts";
@@ -143,11 +143,11 @@ test("a tenant whose pods fail in a thousand ways has the newest rows of his own
   }
   await clock.advance(10_000);
   const rows = life.about("lease-0");
-  assert.equal(rows.length, limits.occurrencesOfLease);
-  assert.ok(rows.every(({ note }) => note.length <= limits.occurrenceNoteChars));
+  assert.equal(rows.length, occurrencesOfLease);
+  assert.ok(rows.every(({ note }) => note.length <= occurrenceNoteChars));
   assert.ok(rows[0]?.note.startsWith(`way of ${word(ways - 1)} `));
   for (let lease = 1; lease < leases; lease += 1) assert.equal(life.about(`lease-${lease}`).length, 1);
-  assert.equal(life.journal.rows().occurrences, leases - 1 + limits.occurrencesOfLease);
+  assert.equal(life.journal.rows().occurrences, leases - 1 + occurrencesOfLease);
   await life.stop();
 });
 

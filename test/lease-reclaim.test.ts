@@ -7,7 +7,7 @@ import { openToRead } from "../src/journal/read-only.ts";
 import { formatLeaseId } from "../src/market/ids.ts";
 import { createCountingBoundary, SimulatedCrash } from "../src/runtime/boundary.ts";
 import { nsToMs, sleep } from "../src/runtime/clock.ts";
-import { limits } from "../src/runtime/limits.ts";
+import { leaseCloseRetryMs } from "../src/runtime/limits.ts";
 import { playCrashes } from "./crash-points.ts";
 import { faultTransport } from "./fault-transport.ts";
 import { memoryFolder } from "./folder.ts";
@@ -184,7 +184,7 @@ quickTest("a lease that waits in vain for a manifest is closed once, for that re
     const dueMs = await deadlineMs(stage, tenant.lease);
     await backBefore(stage, dueMs, 10_000);
     await closedInTime(stage, tenant, dueMs, 60_000, "manifest-timeout");
-    await sleep(stage.clock, limits.leaseCloseRetryMs);
+    await sleep(stage.clock, leaseCloseRetryMs);
     assert.equal(endingsOf(stage, tenant).length, 2);
   };
   await play(t, story, 30_000);
@@ -215,7 +215,7 @@ quickTest("a close that was filed too early waits, and one that failed is made a
     await stage.until("it is closed", () => isClosed(stage, tenant));
     const { filedAtMs = 0 } = journal.read.intents.about(subject)[0] ?? {};
     const pauseMs = filedAtMs - failedMs;
-    assert.ok(pauseMs >= limits.leaseCloseRetryMs && pauseMs < 2 * limits.leaseCloseRetryMs, `${pauseMs} ms`);
+    assert.ok(pauseMs >= leaseCloseRetryMs && pauseMs < 2 * leaseCloseRetryMs, `${pauseMs} ms`);
     assert.deepEqual(endingsOf(stage, tenant).slice(0, 2), ["closeBid done", "closeBid failed"]);
   });
 });

@@ -5,11 +5,11 @@ import { leaseConditions } from "../src/cluster/conditions.ts";
 import { createClusterSide } from "../src/cluster/leases/cluster-side.ts";
 import { leaseDefaults } from "../src/cluster/leases/lease-options.ts";
 import { createTenantLeases } from "../src/cluster/leases/tenant-leases.ts";
+import { kubeStaleMs } from "../src/kube/client/freshness.ts";
 import { type Kind, kinds } from "../src/kube/kinds.ts";
 import { formatLeaseId, type LeaseId } from "../src/market/ids.ts";
 import { leaseNamespace } from "../src/market/lease-namespace.ts";
 import { readSdl, type Sdl } from "../src/market/sdl/sdl.ts";
-import { limits } from "../src/runtime/limits.ts";
 import { memoryFolder } from "./folder.ts";
 import { defineCustomResources, type LeaseStage, type Life, leaseStage, shop } from "./lease-keeper-stage.ts";
 import { person } from "./market-stage.ts";
@@ -254,7 +254,7 @@ test("a cache that becomes old makes the leases that use its kind unknown, and n
   for (const kind of [kinds.role, kinds.statefulSet])
     stage.cluster.faults.refuse({ status: 403, kind, times: Number.POSITIVE_INFINITY });
   stage.cluster.faults.cutWatches();
-  await stage.until("unknown", () => life.state(lease) === "unknown", limits.kubeStaleMs + 60_000);
+  await stage.until("unknown", () => life.state(lease) === "unknown", kubeStaleMs + 60_000);
   await stage.clock.advance(10_000);
   assert.equal(life.state(plain), "deployed");
 });
@@ -300,7 +300,7 @@ test("while the cluster cannot be followed nothing is judged; afterwards what wa
   const { stage, life, lease } = await deployed(t);
   stage.cluster.faults.refuse({ status: 503, times: 1_000_000 });
   stage.cluster.faults.cutWatches();
-  await stage.until("unknown", () => life.keeper.trouble !== undefined, limits.kubeStaleMs + 60_000);
+  await stage.until("unknown", () => life.keeper.trouble !== undefined, kubeStaleMs + 60_000);
   stage.becomes(lease, "closed");
   await life.step(lease);
   await stage.clock.advance(300_000);

@@ -4,7 +4,7 @@ import { test } from "node:test";
 import { deploymentOf, formatLeaseId } from "../src/market/ids.ts";
 import { readManifest } from "../src/market/manifest-json.ts";
 import { ProviderError } from "../src/runtime/errors.ts";
-import { limits } from "../src/runtime/limits.ts";
+import { manifestBytes } from "../src/runtime/limits.ts";
 import { onManifestStage } from "./manifest-stage.ts";
 import { bodyOf, webWish } from "./manifest-wishes.ts";
 
@@ -76,7 +76,7 @@ test("a manifest that lies is refused in the network's words, and leaves nothing
     let dseq = 10n;
     for (const [name, lie] of Object.entries(lies)) {
       dseq += 1n;
-      const hash = lie.onChain && Buffer.from(readManifest(lie.body, limits.manifestBytes).version(), "hex");
+      const hash = lie.onChain && Buffer.from(readManifest(lie.body, manifestBytes).version(), "hex");
       const lease = hash ? await stage.lease(await stage.post(dseq, wish, hash), wish) : honest;
       const id = deploymentOf(lease);
       const isWatched = () => journal.read.deadlines.get("manifest", formatLeaseId(lease)) !== undefined;

@@ -4,11 +4,12 @@ import { copyFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 import { closeBidMessage } from "../src/chain/tx/closing.ts";
+import { manifestRecheckMs } from "../src/manifest/manifest-loop.ts";
 import { resendGraceMs } from "../src/manifest/manifest-service.ts";
 import { deploymentOf, formatLeaseId, type LeaseId } from "../src/market/ids.ts";
 import { manifestHash } from "../src/market/manifest.ts";
 import { type Boundary, SimulatedCrash } from "../src/runtime/boundary.ts";
-import { limits } from "../src/runtime/limits.ts";
+import { leaseCloseRetryMs } from "../src/runtime/limits.ts";
 import { faultTransport } from "./fault-transport.ts";
 import { type ManifestStage, onManifestStage } from "./manifest-stage.ts";
 import { bodyOf, versionOf, webWish } from "./manifest-wishes.ts";
@@ -278,7 +279,7 @@ quickTest(
       await stage.pass(5_000);
       const receivedAtMs = sent.receivedAtMs + 3_600_000;
       stage.cluster.records.set(formatLeaseId(lease), { ...sent, receivedAtMs });
-      await stage.pass(limits.manifestRecheckMs);
+      await stage.pass(manifestRecheckMs);
       assert.equal(manifests.manifestOf(lease)?.receivedAtMs, receivedAtMs);
     });
   },
@@ -345,7 +346,7 @@ quickTest("an attempt that came to nothing is made again after a pause", async (
     });
     const failedAtMs = stage.clock.now();
     await untilClosed(stage, lease);
-    assert.ok(stage.clock.now() - failedAtMs >= limits.leaseCloseRetryMs);
+    assert.ok(stage.clock.now() - failedAtMs >= leaseCloseRetryMs);
     assert.equal(journal.read.intents.about(subject).length, 2);
   });
 });
@@ -369,7 +370,7 @@ quickTest(
         intents.settle(id, "failed");
       });
       aheadMs = -5 * 3_600_000;
-      await stage.pass(limits.leaseCloseRetryMs + 30_000);
+      await stage.pass(leaseCloseRetryMs + 30_000);
       assert.equal(await closedBy(stage, lease), 10_003);
     });
   },

@@ -3,10 +3,11 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Chain } from "../src/chain/chain.ts";
 import { createChecks } from "../src/manifest/checks.ts";
+import { manifestWaiting } from "../src/manifest/intake.ts";
 import type { DeploymentId, LeaseId } from "../src/market/ids.ts";
 import { deploymentOf, formatLeaseId } from "../src/market/ids.ts";
 import { manifestHash } from "../src/market/manifest.ts";
-import { limits } from "../src/runtime/limits.ts";
+import { statusEveryMs } from "../src/runtime/limits.ts";
 import { createLog, silentLog } from "../src/runtime/log.ts";
 import { noRules, onManifestStage } from "./manifest-stage.ts";
 import { bodyOf, hashOfJson, registryPassword, secret, versionOf, webWish } from "./manifest-wishes.ts";
@@ -167,14 +168,14 @@ test("what is sent at once for one deployment is taken in turn, up to a bound; o
     const { recorded } = stage.cluster;
     stage.cluster.recorded = ({ dseq }) => (dseq === 1n ? held.promise : Promise.resolve(undefined));
     const send = (id: DeploymentId) => manifests.submit(id, bodyOf(wish.manifest));
-    const waiting = Array.from({ length: limits.manifestWaiting }, () => send(one));
+    const waiting = Array.from({ length: manifestWaiting }, () => send(one));
     await assert.rejects(send(one), { code: "AKP_MANIFEST_BUSY" });
     assert.equal((await send(other)).changed.length, 1);
     held.resolve(undefined);
     const answers = await Promise.all(waiting);
     assert.deepEqual(
       answers.map(({ changed }) => changed.length),
-      [1, ...Array(limits.manifestWaiting - 1).fill(0)],
+      [1, ...Array(manifestWaiting - 1).fill(0)],
     );
     stage.cluster.recorded = recorded;
     assert.equal((await send(one)).changed.length, 0, "nobody waits any more");
@@ -261,7 +262,7 @@ test("the status says who has a manifest and who is waited for, on the bus too",
       waits.map(({ lease }) => lease),
       [formatLeaseId(second)],
     );
-    await stage.pass(limits.statusEveryMs);
+    await stage.pass(statusEveryMs);
     let retained: unknown;
     bus.subscribe("akash.provider.manifest.status", ({ data }) => {
       retained = data;

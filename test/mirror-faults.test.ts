@@ -1,10 +1,12 @@
 /** The mirror when nodes, wires, listeners or the journal go wrong. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { rpcBreakerFailures } from "../src/chain/comet/breaker.ts";
+import { rpcMirrorRelistMs } from "../src/chain/comet/comet-chain.ts";
+import { rpcGapPatienceMs } from "../src/chain/comet/gap.ts";
 import { formatBidId, formatOrderId } from "../src/market/ids.ts";
 import { type Clock, realClock } from "../src/runtime/clock.ts";
 import { ProviderError } from "../src/runtime/errors.ts";
-import { limits } from "../src/runtime/limits.ts";
 import { eventually } from "./eventually.ts";
 import { type FaultProxy, startFaultProxy } from "./fault-proxy.ts";
 import { type MarketChain, providerKey, startMarketChain, tenantKey } from "./market-chain.ts";
@@ -19,7 +21,7 @@ async function twoProxies(t: Owner, { node }: MarketChain): Promise<[FaultProxy,
 /** What else waits for minutes waits for a moment: only the comparison does. */
 const oftenComparing: Clock = {
   ...realClock,
-  timer: (delayMs, fire) => realClock.timer(delayMs > limits.rpcMirrorRelistMs / 4 ? 20 : delayMs, fire),
+  timer: (delayMs, fire) => realClock.timer(delayMs > rpcMirrorRelistMs / 4 ? 20 : delayMs, fire),
 };
 
 test("an event that a node hides shows up as drift when the mirror is compared, and is put right", async (t) => {
@@ -168,12 +170,12 @@ test("a block that nobody can read is a gap after a minute, and stops nothing el
     market.node.step();
     await eventually("another try", () => follower.retries > before || follower.gaps > 0);
   }
-  for (let failures = 0; failures <= limits.rpcBreakerFailures; failures += 1) await anotherTry();
+  for (let failures = 0; failures <= rpcBreakerFailures; failures += 1) await anotherTry();
   assert.match(chain.status.trouble ?? "", /an event has no type/);
   const { value } = await chain.queries.order(order(1n));
   assert.equal(value?.state, "open", "queries are answered");
   for (const { condition } of chain.status.nodes) assert.notEqual(condition, "down");
-  for (; laterMs < limits.rpcGapPatienceMs; laterMs += limits.rpcGapPatienceMs / 2) await anotherTry();
+  for (; laterMs < rpcGapPatienceMs; laterMs += rpcGapPatienceMs / 2) await anotherTry();
   market.node.step();
   await upToDate(watched, market);
   assert.deepEqual(

@@ -1,8 +1,8 @@
 /** The figures in the mirror: what our account holds, what escrow holds, and of when all of it is. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { rpcMirrorLagBlocks } from "../src/chain/comet/mirror/mirror.ts";
 import { amountOf } from "../src/market/coin.ts";
-import { limits } from "../src/runtime/limits.ts";
 import { eventually } from "./eventually.ts";
 import { memoryFolder } from "./folder.ts";
 import { providerAddress, providerKey, startMarketChain, tenantAddress, tenantKey } from "./market-chain.ts";
@@ -99,7 +99,7 @@ test("a long replay does not keep the mirror in the past: it is built anew when 
   const before = await watch(t, market, { dir });
   await upToDate(before, market);
   await before.stop();
-  const lag = Number(limits.rpcMirrorLagBlocks);
+  const lag = Number(rpcMirrorLagBlocks);
   const heldAt = market.node.height + 20n;
   for (let made = 0; made < lag; made += 1) market.node.step();
 

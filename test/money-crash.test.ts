@@ -2,9 +2,9 @@
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import { type TestContext, test } from "node:test";
+import { booksDebtsEveryMs } from "../src/balance/bookkeeper.ts";
 import { createCountingBoundary, SimulatedCrash } from "../src/runtime/boundary.ts";
 import { sleep } from "../src/runtime/clock.ts";
-import { limits } from "../src/runtime/limits.ts";
 import { playCrashes } from "./crash-points.ts";
 import { memoryFolder } from "./folder.ts";
 import type { Life } from "./money-life.ts";
@@ -14,7 +14,7 @@ import { counts, seeds } from "./thorough.ts";
 
 const blockMs = 6_000;
 /** Within which our provider notices that old debt was paid. */
-const debtBlocks = limits.booksDebtsEveryMs / blockMs + 3;
+const debtBlocks = booksDebtsEveryMs / blockMs + 3;
 /** Blocks that pass before the next life begins. */
 const absences = [0, 2, 9];
 

@@ -2,9 +2,9 @@
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import { type TestContext, test } from "node:test";
+import { booksDebtsEveryMs } from "../src/balance/bookkeeper.ts";
 import { parseDecimal } from "../src/market/decimal.ts";
 import { sleep } from "../src/runtime/clock.ts";
-import { limits } from "../src/runtime/limits.ts";
 import { createSeededRandom } from "../src/runtime/random.ts";
 import { playSeeds } from "./failed-cases.ts";
 import { memoryFolder } from "./folder.ts";
@@ -22,7 +22,7 @@ const auditEvery = 100;
 /** The most that our provider is away. */
 const awayBlocks = 10;
 /** Within which our provider notices that old debt was paid. */
-const debtBlocks = limits.booksDebtsEveryMs / blockMs + 3;
+const debtBlocks = booksDebtsEveryMs / blockMs + 3;
 
 interface Playing {
   readonly seed: number;

@@ -2,9 +2,10 @@
  * A short story about money. Of four deployments one pays well and runs on, shared with another provider; one runs dry, and
  * old debt is paid later; one we do not get, so that its deposit comes home; and one is closed by its tenant.
  */
+
+import { withdrawalWorth } from "../src/balance/withdrawing.ts";
 import { runs } from "../src/chain/records.ts";
 import { bidOn } from "../src/market/ids.ts";
-import { limits } from "../src/runtime/limits.ts";
 import { closeDeployment, createLease } from "./market-messages.ts";
 import { createAuditor } from "./money-audit.ts";
 import { bidMessage, deploymentOf, orderOf, other, otherKey, tenantKey, topUpMessage, us } from "./money-chain.ts";
@@ -27,7 +28,7 @@ export function storyAuditor(stage: MoneyStage, awayBlocks: number) {
   return createAuditor(stage, {
     tokenPrice: { atto: 10n ** 18n },
     intervalBlocks: intervalBlocks + awayBlocks,
-    leastGain: limits.withdrawalWorth * (moneyOptions.fee?.amount ?? 0n),
+    leastGain: withdrawalWorth * (moneyOptions.fee?.amount ?? 0n),
     awayBlocks,
   });
 }

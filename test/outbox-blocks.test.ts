@@ -3,7 +3,10 @@ import assert from "node:assert/strict";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { test } from "node:test";
-import { limits } from "../src/runtime/limits.ts";
+import { outboxStampMs, outboxTimeoutBlocks } from "../src/chain/outbox/preparation.ts";
+import { outboxFlights } from "../src/chain/outbox/sender.ts";
+import { outboxSilenceFirstMs } from "../src/chain/outbox/tracker.ts";
+import { outboxProofBlocks } from "../src/chain/tx/send.ts";
 import { memoryFolder } from "./folder.ts";
 import {
   all,
@@ -18,8 +21,8 @@ import {
 import { followedBlock } from "./outbox-stage.ts";
 
 async function untilPassed(run: OutboxRun): Promise<void> {
-  await run.block(limits.outboxStampMs + 60_000);
-  await run.blocks(limits.outboxProofBlocks + 1);
+  await run.block(outboxStampMs + 60_000);
+  await run.blocks(outboxProofBlocks + 1);
 }
 
 test("bids that landed are done, whatever nodes know of their transactions", async (t) => {
@@ -55,7 +58,7 @@ test("a transaction that no block up to its time-out holds is dead, and no node 
   const ids = await fileBids(run, await run.stage.orders(3));
   await run.settle();
   run.faults.mishap = () => undefined;
-  await run.block(limits.outboxStampMs + 1_000);
+  await run.block(outboxStampMs + 1_000);
   await run.block();
   assert.deepEqual(statesOf(run, ids), all(3, "done"));
   assert.equal(run.outbox.counts.dead, 1);
@@ -110,7 +113,7 @@ test("a block that waits because another program holds the journal is shown, and
   await run.clock.settle();
   assert.match(run.outbox.state.silent ?? "", /another program holds it locked/);
   other.exec("ROLLBACK");
-  await run.clock.advance(limits.outboxSilenceFirstMs);
+  await run.clock.advance(outboxSilenceFirstMs);
   await handedOver;
   assert.deepEqual(statesOf(run, ids), all(2, "done"));
   assert.equal(run.outbox.state.silent, undefined);
@@ -141,7 +144,7 @@ for (const ordering of ["unordered", "ordered"] as const) {
     const run = await startOutbox(t, {
       stage: { genesis: { unordered: ordering === "unordered" } },
     });
-    const most = ordering === "unordered" ? limits.outboxFlights : 1;
+    const most = ordering === "unordered" ? outboxFlights : 1;
     const orders = await run.stage.orders(most + 2);
     run.faults.shortHistory = true;
     run.faults.blocks = "lost";
@@ -153,7 +156,7 @@ for (const ordering of ["unordered", "ordered"] as const) {
     }
     assert.equal(run.outbox.counts.inFlight, most);
     await untilPassed(run);
-    await run.blocks(limits.outboxTimeoutBlocks);
+    await run.blocks(outboxTimeoutBlocks);
     run.faults.mishap = () => undefined;
     run.faults.blocks = "followed";
     const ids = await fileBids(run, orders.slice(most));

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { SendRequest } from "../src/chain/chain.ts";
 import type { OrderId } from "../src/market/ids.ts";
-import { limits } from "../src/runtime/limits.ts";
+import { outboxIntents } from "../src/runtime/limits.ts";
 import { memoryFolder } from "./folder.ts";
 import { closeBid, closeDeployment } from "./market-messages.ts";
 import { all, fileBids, type OutboxRun, runOutbox, stampOf, startOutbox, statesOf } from "./outbox-run.ts";
@@ -112,7 +112,7 @@ test("a close is filed however many bids wait", async (t) => {
   const [order] = (await run.stage.orders(1)) as [OrderId];
   run.faults.silent = true;
   await run.journal.durable("many", ({ intents }) => {
-    for (let index = 0; index < limits.outboxIntents; index++) {
+    for (let index = 0; index < outboxIntents; index++) {
       intents.file({ ...run.outbox.intentOf(bidOn(order)), subject: `order ${index}` });
     }
   });

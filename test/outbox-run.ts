@@ -2,7 +2,7 @@
 import type { Block } from "../src/box/chain/node/block-store.ts";
 import type { SettledResult } from "../src/chain/chain.ts";
 import { isAnswer } from "../src/chain/comet/rpc-node.ts";
-import { createOutbox, type OutboxLoop, type OutboxOptions } from "../src/chain/outbox/outbox.ts";
+import { createOutbox, type OutboxLoop, type OutboxOptions, outboxBatchMs } from "../src/chain/outbox/outbox.ts";
 import { type Broadcaster, type Reach, type Receipt, rpcCodespace } from "../src/chain/tx/broadcaster.ts";
 import type { Journal } from "../src/journal/journal.ts";
 import { openJournal } from "../src/journal/open.ts";
@@ -12,7 +12,6 @@ import type { OrderId } from "../src/market/ids.ts";
 import type { Boundary } from "../src/runtime/boundary.ts";
 import { createVirtualClock, type VirtualClock } from "../src/runtime/clock.ts";
 import { ProviderError } from "../src/runtime/errors.ts";
-import { limits } from "../src/runtime/limits.ts";
 import { silentLog } from "../src/runtime/log.ts";
 import { memoryFolder } from "./folder.ts";
 import {
@@ -159,7 +158,7 @@ export async function runOutbox(
     // Where blocks are not handed over it would look only at its next poll.
     if (faults.blocks !== "followed") {
       outbox.wake();
-      await clock.advance(limits.outboxBatchMs);
+      await clock.advance(outboxBatchMs);
     }
     await clock.settle();
     return made;

@@ -1,13 +1,14 @@
 /** The outbox learns what messages cost, and asks no node about what has landed before. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { outboxSparedMessages } from "../src/chain/outbox/gas-memory.ts";
+import { outboxStalledMs } from "../src/chain/outbox/obstacles.ts";
 import type { OrderId } from "../src/market/ids.ts";
-import { limits } from "../src/runtime/limits.ts";
 import { closeDeployment } from "./market-messages.ts";
 import { all, fileBids, startOutbox, statesOf } from "./outbox-run.ts";
 import { tenantKey } from "./outbox-stage.ts";
 
-const many = limits.outboxSparedMessages;
+const many = outboxSparedMessages;
 
 test("what has landed before travels without a simulation, and for about the same fee", async (t) => {
   const run = await startOutbox(t);
@@ -84,7 +85,7 @@ test("a wallet that is short has everything simulated again", async (t) => {
   assert.equal(run.outbox.counts.spared, 1, "the wallet was thought to have enough");
   assert.match(run.outbox.state.stalled?.message ?? "", /deposits/);
   // It rests before it tries what the wallet has money for.
-  while (run.clock.now() < startedMs + 2 * limits.outboxStalledMs) await run.block();
+  while (run.clock.now() < startedMs + 2 * outboxStalledMs) await run.block();
   assert.equal(run.outbox.counts.spared, 1);
   assert.ok(statesOf(run, ids).includes("done"), "what the wallet has money for went on");
 });

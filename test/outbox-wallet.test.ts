@@ -2,8 +2,9 @@
 import assert from "node:assert/strict";
 import { type TestContext, test } from "node:test";
 import type { SendRequest } from "../src/chain/chain.ts";
+import { outboxDelays } from "../src/chain/outbox/obstacles.ts";
+import { outboxTxMessages } from "../src/chain/outbox/sender.ts";
 import type { OrderId } from "../src/market/ids.ts";
-import { limits } from "../src/runtime/limits.ts";
 import { sendMessage } from "./embedded-app.ts";
 import { closeBid, withdrawLease } from "./market-messages.ts";
 import { all, fileBids, type OutboxRun, sendSettings, startOutbox, statesOf } from "./outbox-run.ts";
@@ -75,7 +76,7 @@ test("when a fee grant is used up nothing fails; what waits goes out once more i
 
 test("while deposits wait for money, what costs only its fee goes on, however much waits", async (t) => {
   const run = await start(t, 3n * depositOfBid + 400_000n);
-  const orders = await run.stage.orders(limits.outboxTxMessages + 20);
+  const orders = await run.stage.orders(outboxTxMessages + 20);
   const [first] = orders as [OrderId];
   const ids = await fileBids(run, orders);
   await run.blocks(2);
@@ -114,7 +115,7 @@ test("money that was there for the simulation and not in the block fails nobody"
 
 test("after a wallet was short, one transaction with deposits leaves at a time, since no simulation sees the others", async (t) => {
   const run = await start(t, 2n * depositOfBid + 400_000n);
-  const most = limits.outboxTxMessages;
+  const most = outboxTxMessages;
   const ids = await fileBids(run, await run.stage.orders(3 * most));
   await run.blocks(1);
   // Enough for all but a few of the second transaction.
@@ -159,7 +160,7 @@ test("a withdrawal that somebody else has no money for holds up no bid, and fail
   await run.blocks(2);
   assert.deepEqual(statesOf(run, [withdrawal, ...ids]), ["filed", ...all(3, "done")]);
   assert.equal(run.outbox.state.stalled, undefined);
-  await run.blocks(2 ** limits.outboxDelays);
+  await run.blocks(2 ** outboxDelays);
   assert.deepEqual(statesOf(run, [withdrawal]), ["failed"]);
   assert.ok(run.outbox.counts.simulations < 20, `${run.outbox.counts.simulations} simulations`);
 });

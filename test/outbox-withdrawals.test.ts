@@ -2,9 +2,9 @@
 import assert from "node:assert/strict";
 import { type TestContext, test } from "node:test";
 import type { SendRequest } from "../src/chain/chain.ts";
+import { outboxDelays } from "../src/chain/outbox/obstacles.ts";
 import { parseAddress } from "../src/market/address.ts";
 import type { OrderId } from "../src/market/ids.ts";
-import { limits } from "../src/runtime/limits.ts";
 import { closeBid, createDeployment, createLease, spec, withdrawLease } from "./market-messages.ts";
 import { all, fileBids, type OutboxRun, settleAll, startOutbox, statesOf } from "./outbox-run.ts";
 import { bidIdOn, bidOn, tenantKey } from "./outbox-stage.ts";
@@ -112,5 +112,5 @@ test("a panic in a simulation means not now: tried again ever more slowly, and b
   assert.deepEqual(statesOf(run, [hopeless]), ["filed"]);
   await run.blocks(200);
   assert.deepEqual(statesOf(run, [hopeless]), ["failed"]);
-  assert.equal(run.outbox.counts.simulations - before, limits.outboxDelays + 1);
+  assert.equal(run.outbox.counts.simulations - before, outboxDelays + 1);
 });

@@ -2,9 +2,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { SendRequest } from "../src/chain/chain.ts";
+import { outboxTxBytes } from "../src/chain/outbox/preparation.ts";
+import { outboxAtOnce } from "../src/chain/tx/broadcaster.ts";
 import { parseAddress } from "../src/market/address.ts";
 import type { OrderId } from "../src/market/ids.ts";
-import { limits } from "../src/runtime/limits.ts";
 import { sendMessage } from "./embedded-app.ts";
 import { temporaryFolder } from "./folder.ts";
 import { closeBid, closeDeployment } from "./market-messages.ts";
@@ -249,7 +250,7 @@ test("one transaction that nobody answers about does not keep the others from be
 
 test("transactions that cannot be simulated do not keep the others from being sent", async (t) => {
   const run = await startOutbox(t, { outbox: { settings: { ...sendSettings, mostGas: 1n } } });
-  const broken = limits.outboxAtOnce;
+  const broken = outboxAtOnce;
   const [first, ...orders] = (await run.stage.orders(broken + 2)) as [OrderId, ...OrderId[]];
   // Once it is known what gas one needs, they travel one by one.
   await fileBids(run, [first]);
@@ -268,7 +269,7 @@ test("transactions that cannot be simulated do not keep the others from being se
 
 test("what is larger than a node takes is cut, and a message that is too large by itself fails at once", async (t) => {
   const run = await startOutbox(t);
-  const sizes = [limits.outboxTxBytes / 2, limits.outboxTxBytes / 2, limits.outboxTxBytes];
+  const sizes = [outboxTxBytes / 2, outboxTxBytes / 2, outboxTxBytes];
   const ids = await Promise.all(sizes.map((chars, index) => run.outbox.file(gift(BigInt(index), "a".repeat(chars)))));
   await run.settle();
   assert.equal(statesOf(run, ids)[2], "failed");

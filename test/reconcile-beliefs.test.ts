@@ -3,10 +3,12 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { driftConditions } from "../src/cluster/conditions.ts";
 import type { Report } from "../src/cluster/reconcile/drift.ts";
+import { reconcileListMs } from "../src/cluster/reconcile/gather.ts";
+import { reconcileUnderWayMs } from "../src/cluster/reconcile/lease-checks.ts";
+import { reconcileConfirmMs, reconcileEveryMs } from "../src/cluster/reconcile/reconciler.ts";
 import { kinds } from "../src/kube/kinds.ts";
 import { formatLeaseId, type LeaseId } from "../src/market/ids.ts";
 import { leaseNamespace } from "../src/market/lease-namespace.ts";
-import { limits } from "../src/runtime/limits.ts";
 import { memoryFolder } from "./folder.ts";
 import { leaseStage, shop } from "./lease-keeper-stage.ts";
 import type { Owner } from "./owner.ts";
@@ -24,13 +26,13 @@ async function openStage(owner: Owner) {
       const lease = stage.won(dseq, sdl);
       await life.send(lease, sdl.manifest);
       await stage.until("it runs", () => stage.pods(lease).length === 2);
-      await clock.advance(limits.reconcileUnderWayMs);
+      await clock.advance(reconcileUnderWayMs);
       return lease;
     },
     /** With the time that it takes. */
     async report({ reconcile }: ReturnType<typeof openReconciler>): Promise<Report> {
       const asked = reconcile({ dryRun: false }, new AbortController().signal);
-      const [report] = await Promise.all([asked, clock.advance(2 * limits.reconcileConfirmMs)]);
+      const [report] = await Promise.all([asked, clock.advance(2 * reconcileConfirmMs)]);
       return report;
     },
   };
@@ -49,7 +51,7 @@ test("a cache that does not hear of what happens is told to list again, and what
   assert.equal(server.get(kinds.namespace, at), undefined);
   const reconciler = openReconciler(stage, life);
   assert.deepEqual(kindsOf(await report(reconciler)), ["cache-differs", "namespace-missing"]);
-  await stage.until("it is made again", () => stage.pods(lease).length === 2, 2 * limits.reconcileConfirmMs);
+  await stage.until("it is made again", () => stage.pods(lease).length === 2, 2 * reconcileConfirmMs);
   assert.deepEqual(kindsOf(await report(reconciler)), []);
 });
 
@@ -83,7 +85,7 @@ test("a lease that the mirror has missed is found, and deployed once the mirror 
   const key = formatLeaseId(lease);
   const missed = stage.world.leases.get(key) ?? assert.fail();
   stage.becomes(lease, undefined);
-  await clock.advance(limits.reconcileUnderWayMs);
+  await clock.advance(reconcileUnderWayMs);
   const reconciler = openReconciler(stage, life, [missed]);
   assert.deepEqual(kindsOf(await report(reconciler)), ["mirror-differs", "namespace-missing"]);
   await stage.until("it runs", () => stage.pods(lease).length === 2);
@@ -97,17 +99,17 @@ test("while the cluster cannot be asked nothing is compared, which is said, and 
   const reconciler = openReconciler(stage, life);
   const stopping = new AbortController();
   const running = reconciler.run(stopping.signal);
-  await clock.advance(limits.reconcileEveryMs);
+  await clock.advance(reconcileEveryMs);
   assert.deepEqual(reconciler.last?.drifts, []);
   faults.refuse({ status: 503, verb: "list", times: Number.POSITIVE_INFINITY });
-  await clock.advance(limits.reconcileEveryMs + limits.reconcileListMs);
+  await clock.advance(reconcileEveryMs + reconcileListMs);
   assert.deepEqual(
     driftConditions(reconciler).map(({ type }) => type),
     ["ReconcileSkipped"],
   );
   assert.equal(stage.pods(lease).length, 2);
   faults.clear();
-  await clock.advance(limits.reconcileEveryMs);
+  await clock.advance(reconcileEveryMs);
   assert.deepEqual(driftConditions(reconciler), []);
   stopping.abort();
   await running;

@@ -2,11 +2,13 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
+import { reconcileUnderWayMs } from "../src/cluster/reconcile/lease-checks.ts";
+import { reconcileConfirmMs } from "../src/cluster/reconcile/reconciler.ts";
+import { kubeStaleMs } from "../src/kube/client/freshness.ts";
 import { kinds } from "../src/kube/kinds.ts";
 import { leaseLabels } from "../src/kube/objects/lease-labels.ts";
 import { formatLeaseId, type LeaseId } from "../src/market/ids.ts";
 import { leaseNamespace } from "../src/market/lease-namespace.ts";
-import { limits } from "../src/runtime/limits.ts";
 import { memoryFolder } from "./folder.ts";
 import { leaseStage, shop } from "./lease-keeper-stage.ts";
 import { createOwner } from "./owner.ts";
@@ -51,7 +53,7 @@ async function play(dir: string, { fates, isDeaf }: typeof world extends fc.Arbi
   const others: LeaseId = { ...(leases[0] ?? assert.fail()), provider: tenant };
   const stray = { name: leaseNamespace(others), labels: leaseLabels(others) };
   server.create(kinds.namespace, { metadata: stray }, "somebody");
-  await clock.advance(limits.reconcileUnderWayMs);
+  await clock.advance(reconcileUnderWayMs);
 
   const at = (lease: LeaseId) => ({ name: leaseNamespace(lease) });
   const uidOf = (lease: LeaseId) => server.get(kinds.namespace, at(lease))?.metadata.uid;
@@ -71,12 +73,12 @@ async function play(dir: string, { fates, isDeaf }: typeof world extends fc.Arbi
   const { reconcile } = openReconciler(stage, life);
   const { signal } = new AbortController();
   const report = async (dryRun: boolean) => {
-    const [told] = await Promise.all([reconcile({ dryRun }, signal), clock.advance(2 * limits.reconcileConfirmMs)]);
+    const [told] = await Promise.all([reconcile({ dryRun }, signal), clock.advance(2 * reconcileConfirmMs)]);
     return told.drifts.map(({ kind, subject }) => `${kind} ${subject}`).sort();
   };
   for (let times = 0; times < 3; times += 1) {
     await report(false);
-    await clock.advance(limits.kubeStaleMs);
+    await clock.advance(kubeStaleMs);
   }
   const expected = fates.flatMap((each, n) => {
     const kind = expectedDrift(each);

@@ -2,11 +2,12 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Report } from "../src/cluster/reconcile/drift.ts";
+import { reconcileUnderWayMs } from "../src/cluster/reconcile/lease-checks.ts";
+import { reconcileEveryMs } from "../src/cluster/reconcile/reconciler.ts";
 import { kinds } from "../src/kube/kinds.ts";
 import { leaseLabels } from "../src/kube/objects/lease-labels.ts";
 import { formatLeaseId } from "../src/market/ids.ts";
 import { leaseNamespace } from "../src/market/lease-namespace.ts";
-import { limits } from "../src/runtime/limits.ts";
 import { memoryFolder } from "./folder.ts";
 import { cell } from "./lease-sdl.ts";
 import { type LeaseStage, onLeaseStage } from "./lease-stage.ts";
@@ -15,7 +16,7 @@ import { runs } from "./runs.ts";
 
 /** How old the backup is: an hour where there is time for it. */
 const agoMs = runs(5, 60) * 60_000;
-const oldEnoughMs = limits.reconcileUnderWayMs + 10_000;
+const oldEnoughMs = reconcileUnderWayMs + 10_000;
 
 async function reconcile(stage: LeaseStage, dryRun = true): Promise<Report> {
   const { cluster } = (await stage.life?.house) ?? assert.fail("no provider runs");
@@ -61,7 +62,7 @@ test("namespaces that look like ours and belong to no lease that we know are tol
       ["namespace-mislabelled", "wrong-name"],
       ["namespace-unknown", formatLeaseId(unknown)],
     ]);
-    await stage.meanwhile(2 * limits.reconcileEveryMs);
+    await stage.meanwhile(2 * reconcileEveryMs);
     const names = stage.cluster.server.list(kinds.namespace).map(({ metadata }) => metadata.name);
     for (const name of [leaseNamespace(unknown), leaseNamespace(foreign), "wrong-name"])
       assert.ok(names.includes(name));
@@ -125,7 +126,7 @@ test("etcd restored from a while ago: drift is told, each lease becomes what it 
     assert.deepEqual(told(formatLeaseId(updated.lease)), ["drift found: resource-outdated"]);
     assert.deepEqual(told(formatLeaseId(opened.lease)), ["drift found: namespace-missing"]);
     assert.deepEqual(told(formatLeaseId(kept.lease)), []);
-    await stage.meanwhile(limits.reconcileUnderWayMs);
+    await stage.meanwhile(reconcileUnderWayMs);
     const { drifts } = await cluster.reconcile({ dryRun: false }, new AbortController().signal);
     assert.deepEqual(drifts.map(({ kind }) => kind).sort(), ["namespace-foreign", "namespace-unknown"]);
     assert.deepEqual(told("cluster"), ["drift found: cluster-restored", "drift is gone: cluster-restored"]);

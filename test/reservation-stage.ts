@@ -12,6 +12,7 @@ import type { CardCount } from "../src/cluster/placement/cards.ts";
 import { freeInAll } from "../src/cluster/placement/room.ts";
 import type { Journal } from "../src/journal/journal.ts";
 import { openJournal } from "../src/journal/open.ts";
+import { journalRelaxedFlushMs } from "../src/journal/writer.ts";
 import { kinds } from "../src/kube/kinds.ts";
 import type { Change, Kube, KubeObject, WatchOptions } from "../src/kube/kube.ts";
 import type { GroupSpec, ResourceUnit } from "../src/market/group-spec.ts";
@@ -27,7 +28,6 @@ import { leaseNamespace } from "../src/market/lease-namespace.ts";
 import { noOvercommit, type Overcommit } from "../src/market/overcommit.ts";
 import { type Boundary, openBoundary } from "../src/runtime/boundary.ts";
 import { createVirtualClock, msToNs, type VirtualClock } from "../src/runtime/clock.ts";
-import { limits } from "../src/runtime/limits.ts";
 import { type Log, silentLog } from "../src/runtime/log.ts";
 import { createQueue, type Queue } from "../src/runtime/queue.ts";
 import { createSeededRandom } from "../src/runtime/random.ts";
@@ -288,7 +288,7 @@ export async function openStage(
     async stop() {
       stopping.abort();
       // Whoever waits for the journal's next flush waits by this clock.
-      await clock.advance(limits.journalRelaxedFlushMs);
+      await clock.advance(journalRelaxedFlushMs);
       await Promise.all(tasks);
       await journal.close();
     },

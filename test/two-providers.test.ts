@@ -3,9 +3,9 @@ import assert from "node:assert/strict";
 import { join } from "node:path";
 import { test } from "node:test";
 import { kinds } from "../src/kube/kinds.ts";
+import { leaderGiveUpMs, leaderRenewMs } from "../src/kube/leadership.ts";
 import { formatOrderId } from "../src/market/ids.ts";
 import { sleep } from "../src/runtime/clock.ts";
-import { limits } from "../src/runtime/limits.ts";
 import { type BidStage, onBidStage } from "./bid-stage.ts";
 import { memoryFolder } from "./folder.ts";
 import { thorough } from "./thorough.ts";
@@ -57,7 +57,7 @@ test("a provider whose Lease another one has ends, and one that cannot renew it 
     const one = await started.ready;
     const { faults, server } = stage.cluster;
     faults.refuse({ status: 503, times: Number.POSITIVE_INFINITY });
-    await sleep(stage.clock, limits.leaderGiveUpMs + limits.leaderRenewMs);
+    await sleep(stage.clock, leaderGiveUpMs + leaderRenewMs);
     const sent = one.chain.outbox.counts.broadcasts;
     const order = await stage.post(1n);
     await stage.until("a bid is filed", () => one.journal.read.intents.about(formatOrderId(order)).length > 0);
@@ -92,7 +92,7 @@ test("rights that are taken away while a Lease is in use make no second provider
     const second = start("second");
     await stage.until("the second waits", () => second.conditions().includes("Standby"));
     for (const verb of ["get", "update"] as const) stage.cluster.faults.forbid(verb, kinds.lease);
-    await sleep(stage.clock, limits.leaderGiveUpMs + limits.leaderRenewMs);
+    await sleep(stage.clock, leaderGiveUpMs + leaderRenewMs);
     assert.ok(!second.services().includes("chain"), "it neither follows nor sends");
     const sent = one.chain.outbox.counts.broadcasts;
     const order = await stage.post(1n);

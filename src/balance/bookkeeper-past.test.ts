@@ -8,9 +8,8 @@ import type { PaymentRow } from "../journal/payments.ts";
 import { parseDecimal } from "../market/decimal.ts";
 import { formatLeaseId, type LeaseId, parseLeaseId } from "../market/ids.ts";
 import { createVirtualClock } from "../runtime/clock.ts";
-import { limits } from "../runtime/limits.ts";
 import { silentLog } from "../runtime/log.ts";
-import { createBookkeeper } from "./bookkeeper.ts";
+import { booksDebts, booksDebtsEveryMs, createBookkeeper } from "./bookkeeper.ts";
 
 const tenant = "akash1qqqsyqcyq5rqwzqfpg9scrgwpugpzysnwduagr";
 const provider = "akash1zs23v9ccrydpk8qarc0jqgfzyvjz2f38jm8da6";
@@ -77,9 +76,9 @@ test("debt that is paid is found however many others owe, some at a time, and th
     }
   });
   start();
-  await clock.advance(limits.booksDebtsEveryMs / 2);
-  assert.ok(askedSoFar() <= 2 * limits.booksDebts, `${askedSoFar()}`);
-  await clock.advance(10 * limits.booksDebtsEveryMs);
+  await clock.advance(booksDebtsEveryMs / 2);
+  assert.ok(askedSoFar() <= 2 * booksDebts, `${askedSoFar()}`);
+  await clock.advance(10 * booksDebtsEveryMs);
   assert.deepEqual(journal.read.payments.get(formatLeaseId(leaseOf(paid)))?.ended, { how: "closed", atMs });
   assert.deepEqual(
     journal.read.ledger.totals().map(({ kind, amount }) => [kind, amount]),
@@ -100,6 +99,6 @@ test("a lease that ended so long ago that its row is gone is not booked again, a
   start();
   await clock.settle();
   await bookkeeper.onStep({ gap: { from: 1n, to: height }, changed: [] });
-  await clock.advance(limits.booksDebtsEveryMs);
+  await clock.advance(booksDebtsEveryMs);
   assert.deepEqual([journal.read.ledger.totals(), journal.read.payments.all()], [[], []]);
 });

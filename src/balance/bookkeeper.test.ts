@@ -8,7 +8,7 @@ import { decimalOf } from "../market/decimal.ts";
 import { formatBidId, parseBidId } from "../market/ids.ts";
 import { createVirtualClock } from "../runtime/clock.ts";
 import { ProviderError } from "../runtime/errors.ts";
-import { limits } from "../runtime/limits.ts";
+import { rpcRetryFirstMs } from "../runtime/limits.ts";
 import { silentLog } from "../runtime/log.ts";
 import { createBookkeeper } from "./bookkeeper.ts";
 
@@ -32,7 +32,7 @@ test("a journal that another program holds for an instant delays a step and does
   const chain = { mirror, queries: {}, provider: id.provider } as unknown as Chain;
   const { onStep } = createBookkeeper({ chain, journal: { ...journal, durable }, clock, log: silentLog });
   const step = onStep({ changed: [{ kind: "bid", key: formatBidId(id) }] });
-  await clock.advance(3 * limits.rpcRetryFirstMs);
+  await clock.advance(3 * rpcRetryFirstMs);
   await step;
   assert.equal(journal.read.deposits.get(formatBidId(id))?.amount, 500_000n);
   const { units } = journal.counts;

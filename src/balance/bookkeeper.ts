@@ -18,12 +18,22 @@ import {
 } from "../market/ids.ts";
 import { growingPauseMs } from "../runtime/back-off.ts";
 import { type Clock, nsToMs, sleep } from "../runtime/clock.ts";
+import { minute } from "../runtime/durations.ts";
 import { ProviderError } from "../runtime/errors.ts";
 import { inParallel } from "../runtime/in-parallel.ts";
-import { limits } from "../runtime/limits.ts";
+import { rpcRetryFirstMs, rpcRetryMostMs } from "../runtime/limits.ts";
 import type { Log } from "../runtime/log.ts";
 import { createPause } from "../runtime/pause.ts";
 import { type BidDeposit, bookDeposits, bookPayments, depositOf, type Figures, lastFigures } from "./bookkeeping.ts";
+
+/** Leases and bids that are asked about at once, to bring the books up to date: beside what else the nodes are asked. */
+const booksQueries = 4;
+/** Those that are asked about before what was found is booked: a failure costs no more than these. */
+const booksSlice = 100;
+/** Ended leases that something may still come in for, and that are asked about at once: of the newest, and of those not asked about for longest. */
+export const booksDebts = 25;
+/** How often these are asked about at most, after coins have moved: less than one a second, and nobody waits for it. */
+export const booksDebtsEveryMs = minute;
 
 interface BookkeeperDeps {
   readonly chain: Pick<Chain, "mirror" | "queries" | "provider">;
@@ -62,12 +72,8 @@ export function createBookkeeper({ chain, journal, clock, log }: BookkeeperDeps)
   /** As the chain shows them now. That it does not know one proves nothing: such a one is passed over. */
   async function onChain(bidIds: readonly BidId[], leaseIds: readonly LeaseId[]): Promise<News> {
     const options = { atOrAbove: mirror.height, signal: ending };
-    const bids = await inParallel(bidIds, limits.booksQueries, async (id) => (await queries.bid(id, options)).value);
-    const leases = await inParallel(
-      leaseIds,
-      limits.booksQueries,
-      async (id) => (await queries.lease(id, options)).value,
-    );
+    const bids = await inParallel(bidIds, booksQueries, async (id) => (await queries.bid(id, options)).value);
+    const leases = await inParallel(leaseIds, booksQueries, async (id) => (await queries.lease(id, options)).value);
     const times = new Map<bigint, number>();
     for (const height of [
       ...bids.map((bid) => bid?.escrow?.height),
@@ -109,7 +115,7 @@ export function createBookkeeper({ chain, journal, clock, log }: BookkeeperDeps)
         // Another program holds the journal for an instant; the chain's steps must not end with that.
         if (!ProviderError.is(thrown, "AKP_JOURNAL_BUSY")) throw thrown;
         if (failures === 1) log.warn("books wait for the journal, retrying", { reason: thrown.message });
-        await sleep(clock, growingPauseMs(limits.rpcRetryFirstMs, limits.rpcRetryMostMs, failures), ending);
+        await sleep(clock, growingPauseMs(rpcRetryFirstMs, rpcRetryMostMs, failures), ending);
       }
     }
   }
@@ -126,8 +132,8 @@ export function createBookkeeper({ chain, journal, clock, log }: BookkeeperDeps)
     // Not those that ended: their rows may be gone already, and they would be booked again.
     await book(inMirror([...mirror.bids()].filter(isOut).map(({ id }) => id)));
     const ids = endedUnseen(sent);
-    for (let from = 0; from < ids.length; from += limits.booksSlice) {
-      const slice = ids.slice(from, from + limits.booksSlice);
+    for (let from = 0; from < ids.length; from += booksSlice) {
+      const slice = ids.slice(from, from + booksSlice);
       await book(await onChain(slice, slice));
     }
   }
@@ -142,7 +148,7 @@ export function createBookkeeper({ chain, journal, clock, log }: BookkeeperDeps)
 
   /** An ended lease is still paid when somebody funds its escrow, or settles a payment that the chain has left open. */
   async function readDebts(movedAt: bigint): Promise<void> {
-    const owing = journal.read.payments.mayGrow(movedAt, limits.booksDebts).map(({ leaseId }) => parseLeaseId(leaseId));
+    const owing = journal.read.payments.mayGrow(movedAt, booksDebts).map(({ leaseId }) => parseLeaseId(leaseId));
     if (owing.length === 0) coinsMovedAt = undefined;
     else await book(await onChain([], owing));
   }
@@ -161,7 +167,7 @@ export function createBookkeeper({ chain, journal, clock, log }: BookkeeperDeps)
       });
     }
     const nowMs = clock.monotonicMs();
-    if (coinsMovedAt === undefined || nowMs - debtsReadAtMs < limits.booksDebtsEveryMs) return;
+    if (coinsMovedAt === undefined || nowMs - debtsReadAtMs < booksDebtsEveryMs) return;
     await readDebts(coinsMovedAt);
     debtsReadAtMs = nowMs;
   }
@@ -202,8 +208,8 @@ export function createBookkeeper({ chain, journal, clock, log }: BookkeeperDeps)
           if (failures === 0) log.warn("books cannot be brought up to date, retrying", { error: thrown });
           failures += 1;
         }
-        const retryMs = growingPauseMs(limits.rpcRetryFirstMs, limits.rpcRetryMostMs, failures);
-        await pause.wait(failures > 0 ? retryMs : limits.booksDebtsEveryMs, signal);
+        const retryMs = growingPauseMs(rpcRetryFirstMs, rpcRetryMostMs, failures);
+        await pause.wait(failures > 0 ? retryMs : booksDebtsEveryMs, signal);
       }
     },
   };

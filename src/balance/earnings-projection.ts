@@ -3,7 +3,12 @@ import { dayMs } from "../journal/ledger.ts";
 import type { PaymentRow } from "../journal/payments.ts";
 import { decimalOf, mulDecimals, parseDecimal, toInteger } from "../market/decimal.ts";
 import { largest, smallest } from "../runtime/bigint.ts";
-import { limits } from "../runtime/limits.ts";
+import { second } from "../runtime/durations.ts";
+
+/** How far apart blocks must be to tell how fast the chain makes them: about ten minutes. */
+const earningsPaceBlocks = 100n;
+/** How long a block takes where nothing tells: what the network aims at. */
+const earningsBlockMs = 6 * second;
 
 /** Of one denomination, in micro-units. */
 export interface Projection {
@@ -38,8 +43,8 @@ export function createBlockPace(): BlockPace {
     blocksIn(ms) {
       const blocks = first && last ? last.height - first.height : 0n;
       const tookMs = first && last ? last.atMs - first.atMs : 0;
-      const isKnown = blocks >= limits.earningsPaceBlocks && tookMs > 0;
-      const [perBlocks, perMs] = isKnown ? [blocks, BigInt(tookMs)] : [1n, BigInt(limits.earningsBlockMs)];
+      const isKnown = blocks >= earningsPaceBlocks && tookMs > 0;
+      const [perBlocks, perMs] = isKnown ? [blocks, BigInt(tookMs)] : [1n, BigInt(earningsBlockMs)];
       return (BigInt(Math.max(0, Math.round(ms))) * perBlocks) / perMs;
     },
   };

@@ -3,8 +3,10 @@ import type { LedgerKind, LedgerLine } from "../journal/ledger.ts";
 import type { TableReads } from "../journal/tables.ts";
 import { isLeaseKey, isOrderKey } from "../market/ids.ts";
 import { formatDay } from "../runtime/clock.ts";
-import { limits } from "../runtime/limits.ts";
 import { createBlockPace, type Projection, projectionOf } from "./earnings-projection.ts";
+
+/** Lines of the ledger that are read at once to sum them up: a megabyte or two. */
+const earningsPageLines = 5_000;
 
 export const groupings = ["day", "lease", "denom"] as const;
 export type Grouping = (typeof groupings)[number];
@@ -78,7 +80,7 @@ export function earningsOf(read: TableReads, question: EarningsQuestion): Earnin
 }
 
 function* linesOf({ ledger }: TableReads, question: EarningsQuestion): IterableIterator<LedgerLine> {
-  const { pageLines = limits.earningsPageLines } = question;
+  const { pageLines = earningsPageLines } = question;
   for (let id = ledger.beginning(question.fromMs); ; ) {
     const page = ledger.after(id, question, pageLines);
     yield* page;

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { limits } from "../runtime/limits.ts";
+import { rpcMirrorSingles } from "../runtime/limits.ts";
 import { createEscrowDues } from "./escrow-dues.ts";
 
 const dues = (entries: Record<string, readonly [atMs: number, spentAt?: bigint]>) => {
@@ -43,7 +43,7 @@ test("many that fall due at different times are soon read together, so that the 
   let lists = 0;
   for (let nowMs = 0; nowMs < 10 * intervalMs; nowMs = Math.max(nowMs + 1, created.nextMs())) {
     const due = created.dueBy(nowMs, 0n);
-    if (due.length > limits.rpcMirrorSingles) lists += 1;
+    if (due.length > rpcMirrorSingles) lists += 1;
     for (const key of due) created.set(key, { atMs: nowMs + intervalMs, spentAt: undefined });
   }
   assert.ok(lists <= 10, `${lists}`);

@@ -1,5 +1,5 @@
 /** When each escrow is to be looked at next: at a time, or as soon as the chain has reached a height. */
-import { limits } from "../runtime/limits.ts";
+import { rpcMirrorSingles } from "../runtime/limits.ts";
 
 interface Due {
   readonly atMs: number;
@@ -33,7 +33,7 @@ export function createEscrowDues(intervalMs: number) {
       if (!all.some(([, each]) => isDue(each))) return [];
       const soonMs = nowMs + intervalMs / 10;
       const due = all.filter(([, each]) => isDue(each) || each.atMs <= soonMs);
-      return (due.length > limits.rpcMirrorSingles ? all : due).map(([deployment]) => deployment);
+      return (due.length > rpcMirrorSingles ? all : due).map(([deployment]) => deployment);
     },
     /** Infinity where nothing is. */
     nextMs: () => [...dues.values()].reduce((least, { atMs }) => Math.min(least, atMs), Number.POSITIVE_INFINITY),

@@ -6,7 +6,7 @@ import type { DeploymentId } from "../market/ids.ts";
 import { nsToMs } from "../runtime/clock.ts";
 import { inParallel } from "../runtime/in-parallel.ts";
 import { InvariantError } from "../runtime/invariant.ts";
-import { limits } from "../runtime/limits.ts";
+import { rpcMirrorQueries, rpcMirrorSingles, rpcMirrorTries } from "../runtime/limits.ts";
 
 /** What pays for our leases, as the chain showed it at one height. */
 export interface Escrow {
@@ -31,8 +31,8 @@ export async function readEscrows(
   options: ReadOptions,
 ): Promise<Escrow[]> {
   if (deployments.length === 0) return [];
-  for (let left = limits.rpcMirrorTries; ; left -= 1) {
-    const together = deployments.length > limits.rpcMirrorSingles ? readLists : readOneByOne;
+  for (let left = rpcMirrorTries; ; left -= 1) {
+    const together = deployments.length > rpcMirrorSingles ? readLists : readOneByOne;
     // At last each by itself: some nodes will not give whole lists, or keep no state for as long as many take.
     const read = left > 1 || deployments.length === 1 ? together : readApart;
     try {
@@ -60,7 +60,7 @@ async function readOneByOne(
     return [escrowOfAccount(id, { height: newest.height, timeMs }, account, items)];
   }
 
-  const others = await inParallel(rest, limits.rpcMirrorQueries, async (id) =>
+  const others = await inParallel(rest, rpcMirrorQueries, async (id) =>
     escrowOf(id, (await queries.deployment(id, here)).value?.escrow),
   );
   return [...(await escrowOf(first, newest.value?.escrow)), ...others.flat()];
@@ -72,11 +72,11 @@ async function readApart(
   { onUnread, ...options }: ReadOptions,
 ): Promise<Escrow[]> {
   const unread = new Map<DeploymentId, unknown>();
-  const each = await inParallel(deployments, limits.rpcMirrorQueries, (id) =>
+  const each = await inParallel(deployments, rpcMirrorQueries, (id) =>
     readEscrows(queries, [id], options).catch((thrown: unknown) => {
       unread.set(id, thrown);
       // Where all fail, or more than are asked at once, it is not their fault.
-      const isTheirs = unread.size < deployments.length && unread.size <= limits.rpcMirrorQueries;
+      const isTheirs = unread.size < deployments.length && unread.size <= rpcMirrorQueries;
       if (!onUnread || !isTheirs || options.signal?.aborted || thrown instanceof InvariantError) throw thrown;
       return [];
     }),

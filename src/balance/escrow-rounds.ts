@@ -20,9 +20,9 @@ import {
 import { growingPauseMs } from "../runtime/back-off.ts";
 import { largest } from "../runtime/bigint.ts";
 import type { Clock } from "../runtime/clock.ts";
+import { minute, second } from "../runtime/durations.ts";
 import { reasonOf } from "../runtime/errors.ts";
 import { InvariantError } from "../runtime/invariant.ts";
-import { limits } from "../runtime/limits.ts";
 import type { Log } from "../runtime/log.ts";
 import { createPause } from "../runtime/pause.ts";
 import type { BalanceOptions } from "./balance-options.ts";
@@ -35,6 +35,12 @@ import { type OwnEscrow, ownEscrow, questionOf } from "./own-escrow.ts";
 import { createRunOuts } from "./run-outs.ts";
 import { createWithdrawals } from "./withdrawals.ts";
 import { decideOnEscrow, timeAt, type Verdict } from "./withdrawing.ts";
+
+/** Escrows that are booked in one go: a tenth of a second in which nothing else happens. */
+const escrowsAtOnce = 250;
+/** First pause after escrows could not be read; it doubles up to the other. */
+const escrowRetryFirstMs = second;
+const escrowRetryMostMs = minute;
 
 interface RoundsDeps {
   readonly options: BalanceOptions;
@@ -114,7 +120,7 @@ export function createEscrowRounds({ options, chain, journal, bus, tokenPrice, c
       trouble = `escrows cannot be read: ${reasonOf(thrown)}`;
       if (failures === 0) log.warn("escrows cannot be read, retrying", { error: thrown });
       failures += 1;
-      return growingPauseMs(limits.escrowRetryFirstMs, limits.escrowRetryMostMs, failures);
+      return growingPauseMs(escrowRetryFirstMs, escrowRetryMostMs, failures);
     }
   }
 
@@ -175,8 +181,8 @@ export function createEscrowRounds({ options, chain, journal, bus, tokenPrice, c
     const terms = { periodMs, threshold, tokenPrice: tokenPrice(), blockTimeMs };
     const verdictOn = (own: OwnEscrow, tables: Tables) =>
       decideOnEscrow(questionOf(own, tables), { ...terms, fee: withdrawals.feeFor(own.escrow.payments.length) });
-    for (let from = 0; from < owns.length; from += limits.escrowsAtOnce) {
-      const some = owns.slice(from, from + limits.escrowsAtOnce);
+    for (let from = 0; from < owns.length; from += escrowsAtOnce) {
+      const some = owns.slice(from, from + escrowsAtOnce);
       const figures = some.flatMap((own) => own.figures);
       const decided = await journal.durable("book escrows", (tables) => {
         bookPayments(tables, figures);
@@ -218,7 +224,7 @@ export function createEscrowRounds({ options, chain, journal, bus, tokenPrice, c
     const wantedMs = [
       ...(verdict.kind === "wait" ? [verdict.untilMs + aheadMs] : []),
       ...(filing?.kind === "paused" ? [nowMs + filing.pauseMs] : []),
-      ...(filing?.kind === "full" ? [nowMs + limits.escrowRetryMostMs] : []),
+      ...(filing?.kind === "full" ? [nowMs + escrowRetryMostMs] : []),
     ];
     // Not before there is another block to read.
     const atMs = Math.min(nowMs + options.intervalMs, Math.max(nowMs + blockTimeMs, Math.min(...wantedMs)));

@@ -7,9 +7,9 @@ import type { Journal } from "../journal/journal.ts";
 import { openJournal } from "../journal/open.ts";
 import { formatDeploymentId, formatLeaseId, type LeaseId, parseLeaseId } from "../market/ids.ts";
 import { createVirtualClock } from "../runtime/clock.ts";
-import { limits } from "../runtime/limits.ts";
+import { outboxIntents } from "../runtime/limits.ts";
 import { silentLog } from "../runtime/log.ts";
-import { type Decided, fileWithdrawals } from "./filing.ts";
+import { type Decided, fileWithdrawals, withdrawalsOfRound } from "./filing.ts";
 
 const example = parseLeaseId(
   "akash1qqqsyqcyq5rqwzqfpg9scrgwpugpzysnwduagr/1/1/1/akash1zs23v9ccrydpk8qarc0jqgfzyvjz2f38jm8da6",
@@ -83,13 +83,11 @@ test("after a failure the next one waits", async (t) => {
 
 test("one round files no more than its share, and nothing into an outbox that is full", async (t) => {
   const journal = await open(t);
-  const many = Array.from({ length: limits.withdrawalsOfRound + 2 }, (_, index) =>
-    decided(index + 1, "withdraw", index),
-  );
+  const many = Array.from({ length: withdrawalsOfRound + 2 }, (_, index) => decided(index + 1, "withdraw", index));
   const kinds = await file(journal, ...many);
   assert.deepEqual(kinds.slice(-3), ["filed", "full", "full"]);
   await journal.durable("fill", ({ intents }) => {
-    for (let left = limits.outboxIntents - intents.owed(); left > 0; left -= 1) {
+    for (let left = outboxIntents - intents.owed(); left > 0; left -= 1) {
       intents.file({ ...closing(10_000 + left), priority: 10 });
     }
   });

@@ -4,9 +4,12 @@ import { accountOf, isWithdrawal } from "../chain/outbox/intent.ts";
 import type { Intent } from "../journal/intents.ts";
 import type { Tables } from "../journal/tables.ts";
 import { formatLeaseId, type LeaseId, parseLeaseId } from "../market/ids.ts";
-import { limits } from "../runtime/limits.ts";
+import { outboxIntents } from "../runtime/limits.ts";
 import { withdrawLeaseMessage } from "./withdrawal-message.ts";
 import { pausedUntilMs, type Verdict } from "./withdrawing.ts";
+
+/** Withdrawals that one round files, about ten transactions full of them; the others wait for the next one. */
+export const withdrawalsOfRound = 500;
 
 export interface Decided {
   readonly deployment: string;
@@ -47,7 +50,7 @@ export function fileWithdrawals(
     const priority = verdict.kind === "settle" ? "close" : "withdraw";
     const message = withdrawLeaseMessage(lease);
     const intent = outbox.intentOf({ subject: verdict.lease, why, message, priority });
-    const isFull = filed >= limits.withdrawalsOfRound || intents.owed(intent.priority) >= limits.outboxIntents;
+    const isFull = filed >= withdrawalsOfRound || intents.owed(intent.priority) >= outboxIntents;
     if (isFull) return { kind: "full" };
     filed += 1;
     return { kind: "filed", id: intents.file(intent), lease, why };

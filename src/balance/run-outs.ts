@@ -1,7 +1,10 @@
 /** When each escrow runs out, for whoever asks; told on the bus when that is near, and when it has come. */
 import type { Bus } from "../bus/bus.ts";
-import { limits } from "../runtime/limits.ts";
+import { hour } from "../runtime/durations.ts";
 import type { EscrowsWatched } from "./balance-status.ts";
+
+/** An escrow that runs out within this time is announced. */
+const escrowAnnouncedMs = 24 * hour;
 
 interface EscrowRunOut {
   readonly deployment: string;
@@ -18,7 +21,7 @@ export function createRunOuts(bus: Pick<Bus, "publish">) {
   const announced = new Map<string, "soon" | "spent">();
 
   function announce({ deployment, leases, spentAt, runsOutMs, isSpent }: EscrowRunOut, timeMs: number): void {
-    const soon = runsOutMs - timeMs <= limits.escrowAnnouncedMs ? "soon" : undefined;
+    const soon = runsOutMs - timeMs <= escrowAnnouncedMs ? "soon" : undefined;
     const state = isSpent ? "spent" : soon;
     const before = announced.get(deployment);
     if (state === before) return;

@@ -6,7 +6,7 @@ import type { Balance } from "../chain/records.ts";
 import { type Coin, parseCoins } from "../market/coin.ts";
 import { bridgedDollars } from "../market/denom.ts";
 import { createVirtualClock } from "../runtime/clock.ts";
-import { limits } from "../runtime/limits.ts";
+import { statusEveryMs } from "../runtime/limits.ts";
 import { type Log, silentLog } from "../runtime/log.ts";
 import { type BidNeed, createWallet, walletLines } from "./wallet.ts";
 
@@ -112,7 +112,7 @@ test("a mirror that is not built yet says nothing about the wallet", async () =>
   await playWallet(async ({ lines, told, hold, unready, pass, wallet }) => {
     unready();
     hold("");
-    await pass(limits.statusEveryMs);
+    await pass(statusEveryMs);
     assert.deepEqual([lines, told, wallet().lines], [[], [], []]);
   });
 });
@@ -122,15 +122,15 @@ test("how the wallet stands is told when that has changed, and at most so often"
     hold("9000uakt,90uact");
     await pass(1);
     hold("9000uakt,90uact");
-    await pass(limits.statusEveryMs);
+    await pass(statusEveryMs);
     assert.equal(told.length, 1, "it is the same");
     for (const amount of [8_000, 7_000, 6_000]) hold(`${amount}uakt,90uact`);
     await pass(1);
     hold("900uakt,90uact");
     hold("800uakt,90uact");
-    await pass(limits.statusEveryMs / 2);
+    await pass(statusEveryMs / 2);
     assert.equal(told.length, 2);
-    await pass(limits.statusEveryMs / 2);
+    await pass(statusEveryMs / 2);
     assert.equal(told.length, 3);
     const { amount, low } = (told.at(-1) as { wallet: readonly JsonObject[] } | undefined)?.wallet[1] ?? {};
     assert.deepEqual([amount, low], ["800", "200uakt below minimum-balance, nothing is bid"]);

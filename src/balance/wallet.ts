@@ -6,7 +6,7 @@ import { isDollar, uakt } from "../market/denom.ts";
 import { atMostEvery } from "../runtime/at-most-every.ts";
 import type { Clock } from "../runtime/clock.ts";
 import { jsonText } from "../runtime/json-text.ts";
-import { limits } from "../runtime/limits.ts";
+import { statusEveryMs } from "../runtime/limits.ts";
 import type { Log } from "../runtime/log.ts";
 import type { BalanceOptions } from "./balance-options.ts";
 import type { WalletLine } from "./balance-status.ts";
@@ -48,7 +48,7 @@ export type Wallet = ReturnType<typeof createWallet>;
 export function createWallet({ options, mirror, needs, bus, clock, log }: WalletDeps) {
   let lines: readonly MarkedLine[] = [];
   let told = "";
-  const status = atMostEvery(limits.statusEveryMs, clock, () => {
+  const status = atMostEvery(statusEveryMs, clock, () => {
     bus.publish("akash.provider.balance.wallet", JSON.parse(jsonText({ wallet: lines })), { retain: true });
   });
 

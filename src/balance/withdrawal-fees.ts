@@ -6,7 +6,12 @@ import type { SettledResult } from "../chain/chain.ts";
 import { amountOf, type Coin, parseCoins } from "../market/coin.ts";
 import { divide } from "../market/decimal.ts";
 import { largest } from "../runtime/bigint.ts";
-import { limits } from "../runtime/limits.ts";
+import { withdrawalGas } from "../runtime/limits.ts";
+
+/** And of each further lease that the same escrow pays: all of them are written anew. */
+const withdrawalGasEach = 30_000n;
+/** Settled withdrawals whose cost says what the next one may cost. */
+const withdrawalFeesKept = 16;
 
 /** What is reckoned is for an escrow that pays one lease. */
 export function createWithdrawalFees(reckoned: Coin | undefined) {
@@ -17,7 +22,7 @@ export function createWithdrawalFees(reckoned: Coin | undefined) {
     note({ fee = "" }: SettledResult, leases: number): void {
       if (!reckoned || fee === "") return;
       paid.push(divide(amountOf(parseCoins(fee), reckoned.denom) * gasFor(1), gasFor(leases), "up"));
-      if (paid.length > limits.withdrawalFeesKept) paid.shift();
+      if (paid.length > withdrawalFeesKept) paid.shift();
     },
     /** Undefined where somebody else pays. */
     feeFor(leases: number): Coin | undefined {
@@ -29,5 +34,5 @@ export function createWithdrawalFees(reckoned: Coin | undefined) {
 }
 
 function gasFor(leases: number): bigint {
-  return limits.withdrawalGas + limits.withdrawalGasEach * BigInt(Math.max(0, leases - 1));
+  return withdrawalGas + withdrawalGasEach * BigInt(Math.max(0, leases - 1));
 }

@@ -4,8 +4,14 @@ import type { Intent } from "../journal/intents.ts";
 import { parseCoin, parseCoins, parseDecCoin } from "../market/coin.ts";
 import { parseDecimal } from "../market/decimal.ts";
 import { bridgedDollars } from "../market/denom.ts";
-import { limits } from "../runtime/limits.ts";
-import { decideOnEscrow, type EscrowQuestion, pausedUntilMs, type Terms, timeAt } from "./withdrawing.ts";
+import {
+  decideOnEscrow,
+  type EscrowQuestion,
+  pausedUntilMs,
+  settlingPauseMostMs,
+  type Terms,
+  timeAt,
+} from "./withdrawing.ts";
 
 const minute = 60_000;
 const day = 1_440 * minute;
@@ -91,7 +97,7 @@ test("a spent escrow is settled whatever that brings, through the lease that is 
     lease: "richer",
     why: "the escrow is spent since height 990: settling it ends the lease",
     fellDueMs: nowMs - 60_000,
-    mostPauseMs: limits.settlingPauseMostMs,
+    mostPauseMs: settlingPauseMostMs,
   });
   assert.equal(decideOnEscrow({ ...owed("0uact", 0, 1_001n), leases }, terms).kind, "wait");
 });

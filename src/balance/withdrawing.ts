@@ -5,7 +5,15 @@ import { amountOf, type Coin, type DecCoin, formatCoin } from "../market/coin.ts
 import { type Decimal, divide } from "../market/decimal.ts";
 import { isDollar, uakt } from "../market/denom.ts";
 import { growingPauseMs } from "../runtime/back-off.ts";
-import { limits } from "../runtime/limits.ts";
+import { hour, minute } from "../runtime/durations.ts";
+
+/** Earnings worth so many times the fee come home at once: no more than a hundredth of them is spent on that. */
+export const withdrawalWorth = 100n;
+/** After a withdrawal that came to nothing, the next one waits this long, and twice as long each time. */
+const withdrawalPauseFirstMs = 10 * minute;
+const withdrawalPauseMostMs = 24 * hour;
+/** Of one that is sure to end a lease: whoever made others come to nothing gets no more than this for nothing. */
+export const settlingPauseMostMs = hour;
 
 /** What is decided with. */
 export interface Terms {
@@ -58,14 +66,14 @@ export function decideOnEscrow(question: EscrowQuestion, terms: Terms): Verdict 
   if (spentAt !== undefined && height >= spentAt && richest) {
     const why = `the escrow is spent since height ${spentAt}: settling it ends the lease`;
     // Unless it owes, only a tenant who pays at the last moment, again and again, lets a settlement come to nothing.
-    const mostPauseMs = owes ? limits.withdrawalPauseMostMs : limits.settlingPauseMostMs;
+    const mostPauseMs = owes ? withdrawalPauseMostMs : settlingPauseMostMs;
     return { kind: "settle", lease: richest.lease, why, fellDueMs, mostPauseMs };
   }
   const [first] = leases.flatMap((each) => reasonsFor(each, timeMs, terms)).sort((a, b) => a.dueMs - b.dueMs);
   if (!first) return { kind: "wait", untilMs: Number.POSITIVE_INFINITY };
   if (first.dueMs > timeMs) return { kind: "wait", untilMs: first.dueMs };
   const { lease, why, dueMs } = first;
-  return { kind: "withdraw", lease, why, fellDueMs: dueMs, mostPauseMs: limits.withdrawalPauseMostMs };
+  return { kind: "withdraw", lease, why, fellDueMs: dueMs, mostPauseMs: withdrawalPauseMostMs };
 }
 
 /** The last time that can be written. */
@@ -102,8 +110,8 @@ function reasonsFor(lease: OwedLease, timeMs: number, terms: Terms): Reason[] {
     return [reason(dueMs, `${brings} reaches the threshold of ${formatCoin({ denom: rate.denom, amount: least })}`)];
   }
   const worth = reason(
-    reachedMs(costs.times(limits.withdrawalWorth)),
-    `${brings} is worth ${limits.withdrawalWorth} times the fee of ${formatCoin(fee)}`,
+    reachedMs(costs.times(withdrawalWorth)),
+    `${brings} is worth ${withdrawalWorth} times the fee of ${formatCoin(fee)}`,
   );
   if (periodMs === 0) return [worth];
   const dueMs = Math.max(lastMs + periodMs, reachedMs(costs.times(1n) + 1n));
@@ -145,6 +153,6 @@ export function pausedUntilMs(withdrawals: readonly Intent[], mostMs: number, no
   const [last] = vain;
   // One of the future: the clock was set back.
   if (last?.settledAtMs === undefined || last.settledAtMs > nowMs) return undefined;
-  const untilMs = last.settledAtMs + growingPauseMs(limits.withdrawalPauseFirstMs, mostMs, vain.length);
+  const untilMs = last.settledAtMs + growingPauseMs(withdrawalPauseFirstMs, mostMs, vain.length);
   return untilMs > nowMs ? untilMs : undefined;
 }

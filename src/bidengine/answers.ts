@@ -3,8 +3,12 @@ import type { Decision as DecisionRow } from "../journal/decisions.ts";
 import type { Intent } from "../journal/intents.ts";
 import type { OrderEnd, SeenOrder } from "../journal/orders.ts";
 import type { TableReads } from "../journal/tables.ts";
-import { limits } from "../runtime/limits.ts";
 import type { Check } from "./decision/decision.ts";
+
+/** Orders of one deployment that are told of: a group of it is ordered again whenever a lease of it ends. */
+const ordersTold = 50;
+/** Decisions on one order that are told: they are recorded when they differ, and the last few say it all. */
+const decisionsTold = 20;
 
 type Reads = Pick<TableReads, "orders" | "decisions" | "intents">;
 
@@ -66,10 +70,10 @@ export function readOrder(read: Reads, orderId: string): OrderLine | undefined {
 /** "owner/dseq/gseq/oseq" is one order, "owner/dseq" all of a deployment. */
 export function readWhy(read: Reads, id: string): OrderAnswer[] {
   const one = read.orders.get(id);
-  const found = one ? [one] : read.orders.ofDeployment(id, limits.ordersTold);
+  const found = one ? [one] : read.orders.ofDeployment(id, ordersTold);
   return found.map((order) => ({
     ...lineOf(read, order),
-    decisions: read.decisions.about(order.orderId, limits.decisionsTold).map(decisionOf),
+    decisions: read.decisions.about(order.orderId, decisionsTold).map(decisionOf),
     sent: read.intents.about(order.orderId).map(sentOf).reverse(),
     spec: order.spec,
   }));

@@ -10,9 +10,10 @@ import { formatOrderId, isOrderKey, orderOf, parseBidId, parseOrderId } from "..
 import { atMostEvery } from "../runtime/at-most-every.ts";
 import { type Clock, sleep } from "../runtime/clock.ts";
 import { condition } from "../runtime/condition.ts";
+import { second } from "../runtime/durations.ts";
 import { jsonText } from "../runtime/json-text.ts";
 import type { GroundService, Scope } from "../runtime/lifecycle.ts";
-import { limits } from "../runtime/limits.ts";
+import { statusEveryMs, viewEvents } from "../runtime/limits.ts";
 import type { Log } from "../runtime/log.ts";
 import { createQueue, type Queue } from "../runtime/queue.ts";
 import type { Random } from "../runtime/random.ts";
@@ -36,6 +37,11 @@ import { bidAnswers } from "./questions.ts";
 import { createScreenings } from "./screenings.ts";
 import { type BidOutcome, createTally } from "./tally.ts";
 import { createWaitingOrders } from "./waiting-orders.ts";
+
+/** Runs of the order loop at once: those that wait for a price script must not hold up those that end a bid. */
+const orderRuns = 10_000;
+/** What changes by itself, as the age of a picture does, is looked at this often. */
+export const orderTimeRecheckMs = 15 * second;
 
 export interface BidEngineOptions {
   /** What provider.yaml says of us. */
@@ -100,7 +106,7 @@ export function createBidEngineService(
     const { mirror, outbox } = chain;
     const tally = createTally();
     const listeners = new Set<(orderId: string) => void>();
-    const status = atMostEvery(limits.statusEveryMs, clock, () =>
+    const status = atMostEvery(statusEveryMs, clock, () =>
       bus.publish("akash.provider.bidengine.status", JSON.parse(jsonText(lookNow())), { retain: true }),
     );
     const onNews = (key: string) => {
@@ -127,7 +133,7 @@ export function createBidEngineService(
     const queue = createQueue({
       ...{ name: "bidengine-orders", clock, random, log },
       work: loop.look,
-      concurrency: limits.orderRuns,
+      concurrency: orderRuns,
     });
     queues.push(queue, memory.queue);
 
@@ -176,7 +182,7 @@ export function createBidEngineService(
     /** What no event tells: a picture that is fresh again, a mirror that has caught up, a pause that begins. */
     async function letTimePass(signal: AbortSignal): Promise<void> {
       while (!signal.aborted) {
-        await sleep(clock, limits.orderTimeRecheckMs, signal);
+        await sleep(clock, orderTimeRecheckMs, signal);
         waits.changed("time");
         cancelUnsentBids();
       }
@@ -282,7 +288,7 @@ export function createBidEngineService(
     }
 
     function lookNow(): BidEngineDocument {
-      return { ...state(), deposits: lockedDeposits(chain), recent: readOrders(journal.read, limits.viewEvents) };
+      return { ...state(), deposits: lockedDeposits(chain), recent: readOrders(journal.read, viewEvents) };
     }
 
     return {

@@ -12,13 +12,13 @@ import { addTo } from "../market/group-totals.ts";
 import { deploymentOf, formatOrderId } from "../market/ids.ts";
 import { isExposed } from "../market/manifest-rules.ts";
 import { type Clock, msToNs } from "../runtime/clock.ts";
-import { limits } from "../runtime/limits.ts";
 import type { BidCounts } from "./bid-counts.ts";
 import type { Capacity } from "./capacity.ts";
 import { decide, screen } from "./decision/decide.ts";
 import type { Decision } from "./decision/decision.ts";
 import { type Asked, type Standing, withOffer } from "./decision/inputs.ts";
 import { type BidTerms, bidTerms, depositOf } from "./decision/money-checks.ts";
+import { bidMirrorBlocksBehind } from "./decision/readiness-checks.ts";
 import { shortagesOf, type WalletNeed, walletNeeds } from "./decision/wallet-needs.ts";
 import type { FollowedEntry } from "./own-entry.ts";
 import type { Pricing } from "./pricing/pricing.ts";
@@ -117,7 +117,7 @@ export function createDecider(deps: DeciderDeps) {
     /** Whether what we know of the chain may be gone by. */
     get isBehind() {
       const blocks = behind();
-      return !mirror.ready || blocks === undefined || blocks > BigInt(limits.bidMirrorBlocksBehind);
+      return !mirror.ready || blocks === undefined || blocks > BigInt(bidMirrorBlocksBehind);
     },
     get isPaused() {
       return pauseAt(clock.now()) !== undefined;

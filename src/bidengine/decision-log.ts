@@ -7,11 +7,16 @@ import { showDecCoin } from "../market/coin.ts";
 import { groupToJson } from "../market/group-json.ts";
 import { mostFor } from "../market/group-price.ts";
 import { formatOrderId } from "../market/ids.ts";
+import { minute } from "../runtime/durations.ts";
 import { ProviderError } from "../runtime/errors.ts";
-import { limits } from "../runtime/limits.ts";
 import type { DecisionInputs } from "./answers.ts";
 import type { Check, Decision } from "./decision/decision.ts";
 import { writeDecision } from "./decision/record.ts";
+
+/** Of a group as JSON: a usual one has a few hundred characters, and what is longer than this nobody means. */
+const orderSpecChars = 16_384;
+/** And all of them this often, changed or not; a price script is not asked sooner about the same order. */
+export const orderRecheckMs = 10 * minute;
 
 /** Within a unit of work. */
 export function recordDecision(tables: Tables, order: Order, decision: Decision): void {
@@ -30,7 +35,7 @@ export function isNews(read: Pick<TableReads, "decisions">, key: string, decisio
   if (!last || last.outcome !== decision.verdict) return true;
   const before = last.checks as readonly Check[];
   if (answersOf(before) !== answersOf(decision.checks)) return true;
-  return nowMs - last.atMs >= limits.orderRecheckMs && wordsOf(last) !== wordsOf(decision);
+  return nowMs - last.atMs >= orderRecheckMs && wordsOf(last) !== wordsOf(decision);
 }
 
 function answersOf(checks: readonly Check[]): string {
@@ -43,7 +48,7 @@ function wordsOf({ checks }: DecisionRow | Decision): string {
 
 function seenOrder({ id, spec, createdAt }: Order): NewOrder {
   const json = groupToJson(spec);
-  const tooLong = JSON.stringify(json).length > limits.orderSpecChars;
+  const tooLong = JSON.stringify(json).length > orderSpecChars;
   return { orderId: formatOrderId(id), spec: tooLong ? null : json, most: mostOf(spec), createdAt };
 }
 

@@ -9,11 +9,15 @@ import type { OrderEnd } from "../journal/orders.ts";
 import { showDecCoin } from "../market/coin.ts";
 import { formatOrderId, type OrderId, orderOf, parseOrderId } from "../market/ids.ts";
 import type { Clock } from "../runtime/clock.ts";
-import { limits } from "../runtime/limits.ts";
 import type { Log } from "../runtime/log.ts";
 import { done, type Outcome, waiting } from "../runtime/outcome.ts";
 import { createQueue } from "../runtime/queue.ts";
 import type { Random } from "../runtime/random.ts";
+
+/** Ends of orders that blocks told and nobody has asked for yet. */
+const marketEndsHeld = 20_000;
+/** Orders whose end is asked of the chain at once: nobody waits for it, and nodes have other things to do. */
+const marketMemoryQueries = 4;
 
 export type Ending = Omit<OrderEnd, "atMs">;
 
@@ -32,14 +36,14 @@ export type MarketMemory = ReturnType<typeof createMarketMemory>;
 export function createMarketMemory({ chain, journal, onEnd, ...ground }: MemoryDeps) {
   const { mirror, queries } = chain;
   const told = new Map<string, Ending>();
-  const queue = createQueue({ name: "market-memory", work, concurrency: limits.marketMemoryQueries, ...ground });
+  const queue = createQueue({ name: "market-memory", work, concurrency: marketMemoryQueries, ...ground });
 
   function tell(id: OrderId, end: Ending): void {
     const key = formatOrderId(orderOf(id));
     // A lease ends its order first; that the order is closed with it says less.
     if (told.has(key)) return;
     told.set(key, end);
-    const [oldest] = told.size > limits.marketEndsHeld ? told.keys() : [];
+    const [oldest] = told.size > marketEndsHeld ? told.keys() : [];
     if (oldest !== undefined) told.delete(oldest);
   }
 

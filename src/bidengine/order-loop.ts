@@ -20,8 +20,9 @@ import type { Journal } from "../journal/journal.ts";
 import { showDecCoin } from "../market/coin.ts";
 import type { Misfit } from "../market/fit.ts";
 import { nsToMs } from "../runtime/clock.ts";
+import { minute, second } from "../runtime/durations.ts";
 import { invariant } from "../runtime/invariant.ts";
-import { limits } from "../runtime/limits.ts";
+import { outboxIntents } from "../runtime/limits.ts";
 import type { Log } from "../runtime/log.ts";
 import { done, type Outcome, recheck, waiting } from "../runtime/outcome.ts";
 import type { Askings } from "./askings.ts";
@@ -35,6 +36,13 @@ import type { MarketMemory } from "./market-memory.ts";
 import type { BidOutcome, Tally } from "./tally.ts";
 import { readTruth, type Truth } from "./truth.ts";
 import type { WaitingOrders } from "./waiting-orders.ts";
+
+/** A bid that has not left by then was priced for another world. */
+export const bidIntentMs = 10 * minute;
+/** A bid that could not be closed is tried again after this: each attempt may cost a fee. */
+export const bidCloseRetryMs = minute;
+/** The mirror and the chain do not agree on a bid: the next block settles it. */
+const bidLookAgainMs = 2 * second;
 
 interface LoopDeps {
   readonly chain: Pick<Chain, "mirror" | "provider" | "outbox" | "queries" | "status">;
@@ -103,7 +111,7 @@ export function createOrderLoop(deps: LoopDeps) {
       if (decision.verdict === "bid" && isOpen) {
         // Whoever paused or changed prices while this one was asked for means it too.
         if (waits.hasChanged("policies", mark) || waits.hasChanged("prices", mark)) continue;
-        if (journal.read.intents.owed() >= limits.outboxIntents) return waiting("outbox", "it is full");
+        if (journal.read.intents.owed() >= outboxIntents) return waiting("outbox", "it is full");
         const terms = decider.terms(order);
         const taken = take(truth, order, decision, terms);
         if (taken.fits) return placeBid(truth, order, decision, taken, terms);
@@ -174,7 +182,7 @@ export function createOrderLoop(deps: LoopDeps) {
     reserved: Reserved,
     message: PackedMessage,
   ): Promise<void> {
-    const expiresAtMs = chainNowMs() + limits.bidIntentMs;
+    const expiresAtMs = chainNowMs() + bidIntentMs;
     const intent = outbox.intentOf({ subject: key, why: "an order to bid on", message, priority: "bid", expiresAtMs });
     const { price } = decision;
     await journal.durable("bid", (tables) => {
@@ -273,10 +281,10 @@ export function createOrderLoop(deps: LoopDeps) {
     if (isUnderWay(closing)) return done();
     const restedMs = journal.nowMs() - (closing?.filedAtMs ?? 0);
     // Below zero after the local clock was set back.
-    if (restedMs >= 0 && restedMs < limits.bidCloseRetryMs) return recheck(limits.bidCloseRetryMs);
+    if (restedMs >= 0 && restedMs < bidCloseRetryMs) return recheck(bidCloseRetryMs);
     // A bid that was won meanwhile must not be closed: that would end the lease.
     const proof = await queries.bid(id, { atOrAbove: mirror.height, signal });
-    if (proof.value?.state !== "open") return recheck(limits.bidLookAgainMs);
+    if (proof.value?.state !== "open") return recheck(bidLookAgainMs);
     const intent = outbox.intentOf({ subject: key, why, message: closeBidMessage(id), priority: "close" });
     const isFirst = await journal.durable("close bid", (tables) => {
       tables.intents.file(intent);

@@ -9,13 +9,21 @@ import type { Attribute } from "../market/group-spec.ts";
 import { growingPauseMs } from "../runtime/back-off.ts";
 import { largest } from "../runtime/bigint.ts";
 import type { Clock } from "../runtime/clock.ts";
+import { minute, second } from "../runtime/durations.ts";
 import { ProviderError } from "../runtime/errors.ts";
 import { jsonText } from "../runtime/json-text.ts";
-import { limits } from "../runtime/limits.ts";
 import type { Log } from "../runtime/log.ts";
 import { createPause } from "../runtime/pause.ts";
 import type { MarketTerms, OwnEntry } from "./decision/inputs.ts";
 import { listed } from "./decision/words.ts";
+
+/** Changes are told by blocks; this is for what none has told, such as the network's vote on parameters. */
+const ownEntryEveryMs = 10 * minute;
+/** Of what one auditor has signed: ten times what anybody publishes, and anybody may sign anything about us. */
+const auditorAttributes = 500;
+/** Until it has been read nothing is bid on, so the first tries come quickly. */
+const ownEntryRetryFirstMs = second;
+const ownEntryRetryMostMs = minute;
 
 export interface FollowedEntry {
   readonly entry: OwnEntry;
@@ -117,8 +125,11 @@ export function followOwnEntry({ chain, configured, clock, log }: OwnEntryDeps):
           log.warn("failed to read on-chain provider record", { error, failures });
         }
         firstLook.resolve();
-        const { ownEntryRetryFirstMs: first, ownEntryRetryMostMs: most, ownEntryEveryMs: every } = limits;
-        await pause.wait(failures > 0 ? growingPauseMs(first, most, failures) : every, signal);
+
+        await pause.wait(
+          failures > 0 ? growingPauseMs(ownEntryRetryFirstMs, ownEntryRetryMostMs, failures) : ownEntryEveryMs,
+          signal,
+        );
       }
       firstLook.resolve();
     },
@@ -138,7 +149,7 @@ async function readOwnEntry({ queries, provider }: OwnEntryDeps["chain"], option
       audited: new Map(
         audited.items.map(({ auditor, attributes }: AuditedProvider) => [
           auditor,
-          plain(attributes.slice(0, limits.auditorAttributes)),
+          plain(attributes.slice(0, auditorAttributes)),
         ]),
       ),
     },

@@ -6,10 +6,15 @@ import { readSdl } from "../market/sdl/sdl.ts";
 import { parseQuestion } from "../runtime/control/parse-question.ts";
 import { endedBy } from "../runtime/ended-by.ts";
 import type { Answer } from "../runtime/lifecycle.ts";
-import { limits } from "../runtime/limits.ts";
+import { ordersListed } from "../runtime/limits.ts";
 import type { OrderLine } from "./answers.ts";
 import type { BidEngine } from "./bidengine.ts";
 import { writeDecision } from "./decision/record.ts";
+
+/** Orders with news that may wait for whoever follows them: a few blocks of the busiest market. */
+const ordersNews = 10_000;
+/** Why a person paused bidding: a sentence. */
+const pauseReasonChars = 500;
 
 /** An answer as it arrives: amounts and heights are texts, since JSON has no large numbers. */
 export type Told<T> = T extends bigint
@@ -39,11 +44,11 @@ export interface PauseAnswer {
   readonly dryRun: boolean;
 }
 
-const orders = z.object({ limit: z.int().min(1).max(limits.ordersListed), follow: z.boolean().default(false) });
+const orders = z.object({ limit: z.int().min(1).max(ordersListed), follow: z.boolean().default(false) });
 const why = z.object({ id: z.string().max(256) });
 const screen = z.object({ sdl: z.string(), owner: z.string().max(256) });
 const pause = z.object({
-  reason: z.string().max(limits.pauseReasonChars),
+  reason: z.string().max(pauseReasonChars),
   fromMs: z.int().min(0).optional(),
   dryRun: z.boolean().default(false),
 });
@@ -94,7 +99,7 @@ async function* followOrders(engine: BidEngine, limit: number, signal: AbortSign
   const unsubscribe = engine.onNews((orderId) => {
     fresh.add(orderId);
     const [oldest] = fresh;
-    if (fresh.size > limits.ordersNews && oldest !== undefined) {
+    if (fresh.size > ordersNews && oldest !== undefined) {
       fresh.delete(oldest);
       missed += 1;
     }

@@ -1,14 +1,14 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { createVirtualClock } from "../runtime/clock.ts";
-import { limits } from "../runtime/limits.ts";
-import { createWaitingOrders } from "./waiting-orders.ts";
+import { orderRecheckMs } from "./decision-log.ts";
+import { createWaitingOrders, orderRecheckEveryMs, orderRecheckKeys } from "./waiting-orders.ts";
 
 function stage() {
   const clock = createVirtualClock();
   const looked: string[] = [];
   const waits = createWaitingOrders(clock, (key) => void looked.push(key));
-  return { clock, looked, waits, tick: () => clock.advance(limits.orderRecheckEveryMs) };
+  return { clock, looked, waits, tick: () => clock.advance(orderRecheckEveryMs) };
 }
 
 test("an order is looked at again when all that it waits for has changed, and not before", async () => {
@@ -36,13 +36,13 @@ test("what changes while an order is being decided on is not missed", async () =
 
 test("many are looked at in their turn, the newest first, and none is left out while changes go on", async () => {
   const { looked, waits, tick } = stage();
-  const keys = Array.from({ length: 5 * limits.orderRecheckKeys }, (_, index) => `${index}`);
+  const keys = Array.from({ length: 5 * orderRecheckKeys }, (_, index) => `${index}`);
   for (const key of keys) waits.wait(key, new Set(["room"]), waits.mark);
   waits.changed("room");
   for (let turn = 0; turn < 5; turn += 1) {
     await tick();
     // Each gets its no again, and the next change comes at once.
-    for (const key of looked.slice(-limits.orderRecheckKeys)) waits.wait(key, new Set(["room"]), waits.mark);
+    for (const key of looked.slice(-orderRecheckKeys)) waits.wait(key, new Set(["room"]), waits.mark);
     waits.changed("room");
   }
   assert.equal(looked.length, keys.length, "at a pace");
@@ -70,7 +70,7 @@ test("an order waits longer after each failed decision, and longest where the se
   waits.forget("plain");
   waits.wait("plain", new Set(["room"]), waits.mark);
   waits.changed("room");
-  await clock.advance(limits.orderRecheckEveryMs);
+  await clock.advance(orderRecheckEveryMs);
   assert.equal(looked.at(-1), "plain", "a closed and forgotten order starts anew");
 });
 
@@ -80,7 +80,7 @@ test("what waits is looked at after a while also where nothing was told, and for
   waits.wait("a", new Set(["prices"]), waits.mark);
   waits.wait("b", new Set(["prices"]), waits.mark);
   waits.forget("b");
-  await clock.advance(limits.orderRecheckMs + limits.orderRecheckEveryMs);
+  await clock.advance(orderRecheckMs + orderRecheckEveryMs);
   assert.deepEqual(looked, ["a"]);
   waits.stop();
   assert.equal(clock.pendingTimers, 0);

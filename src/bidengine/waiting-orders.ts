@@ -5,8 +5,14 @@
  */
 import { growingPauseMs } from "../runtime/back-off.ts";
 import type { Clock, Timer } from "../runtime/clock.ts";
-import { limits } from "../runtime/limits.ts";
+import { second } from "../runtime/durations.ts";
 import type { Until } from "./decision/decision.ts";
+import { orderRecheckMs } from "./decision-log.ts";
+
+/** Orders that got a no are looked at again at this pace, when what they wait for has changed. */
+export const orderRecheckEveryMs = 2 * second;
+/** Of them in one go: some ten milliseconds of work where the cluster is large. */
+export const orderRecheckKeys = 100;
 
 /** What waits for these asks for what we do not publish, for less than we want, or for what we decided against. */
 const ofOrder: ReadonlySet<Until> = new Set<Until>(["attributes", "prices", "policies"]);
@@ -14,7 +20,7 @@ const ofOrder: ReadonlySet<Until> = new Set<Until>(["attributes", "prices", "pol
 /** Between two decisions on one order: soon enough to bid on one that fits again, while its tenant still chooses. */
 const mostPauseMs = 30_000;
 /** The same where the search for a placement used up its steps, which is 50 ms of CPU each time. */
-const mostPauseOfLimitedMs = limits.orderRecheckMs;
+const mostPauseOfLimitedMs = orderRecheckMs;
 
 export type WaitingOrders = ReturnType<typeof createWaitingOrders>;
 
@@ -36,12 +42,12 @@ export function createWaitingOrders(clock: Clock, look: (key: string) => void) {
     for (const key of keys) waits.delete(key);
     // Behind those that are due already: else the newest would be looked at again and again, and the others never.
     for (const key of keys.toReversed()) due.add(key);
-    if (due.size > 0 && !stopped) pace ??= clock.timer(limits.orderRecheckEveryMs, lookAtSome);
+    if (due.size > 0 && !stopped) pace ??= clock.timer(orderRecheckEveryMs, lookAtSome);
   }
 
   function lookAtSome(): void {
     pace = undefined;
-    let left: number = limits.orderRecheckKeys;
+    let left: number = orderRecheckKeys;
     for (const key of due) {
       if (left === 0) break;
       if ((failures.get(key)?.untilMs ?? 0) > clock.monotonicMs()) continue;
@@ -54,7 +60,7 @@ export function createWaitingOrders(clock: Clock, look: (key: string) => void) {
 
   /** Also what nobody told of: a script that would answer otherwise now, a change that was missed. */
   function sweepSoon(): void {
-    sweep = clock.timer(limits.orderRecheckMs, () => {
+    sweep = clock.timer(orderRecheckMs, () => {
       makeDue([...waits.keys()]);
       if (!stopped) sweepSoon();
     });
@@ -70,7 +76,7 @@ export function createWaitingOrders(clock: Clock, look: (key: string) => void) {
     wait(key: string, untils: ReadonlySet<Until>, mark: number, isLimited = false): void {
       if (untils.size === 0) return;
       const count = (failures.get(key)?.count ?? 0) + 1;
-      const pauseMs = growingPauseMs(limits.orderRecheckEveryMs, isLimited ? mostPauseOfLimitedMs : mostPauseMs, count);
+      const pauseMs = growingPauseMs(orderRecheckEveryMs, isLimited ? mostPauseOfLimitedMs : mostPauseMs, count);
       failures.set(key, { count, untilMs: clock.monotonicMs() + pauseMs });
       const left = new Set([...untils].filter((until) => (lastChange.get(until) ?? 0) <= mark));
       if (left.size > 0) waits.set(key, left);

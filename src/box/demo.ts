@@ -20,7 +20,6 @@ import { createProvider, type Foundation, type Provider, type ProviderStatus } f
 import type { Clock } from "../runtime/clock.ts";
 import { invariant } from "../runtime/invariant.ts";
 import type { Service } from "../runtime/lifecycle.ts";
-import { limits } from "../runtime/limits.ts";
 import type { Log } from "../runtime/log.ts";
 import type { Random } from "../runtime/random.ts";
 import { createEmbeddedNode } from "./chain/embedded-node.ts";
@@ -31,7 +30,7 @@ import type { MarketView } from "./market-view.ts";
 import { createNodeService } from "./node-service.ts";
 import { createRegistrationService } from "./registration-service.ts";
 import { createRivalsService, type Rival } from "./rivals-service.ts";
-import { createTenantsService, type TenantsDocument } from "./tenants-service.ts";
+import { createTenantsService, demoStories, type TenantsDocument } from "./tenants-service.ts";
 import { createVisitorService } from "./visitor-service.ts";
 import { readWishes } from "./wishes.ts";
 import { createWorkloadsService, type Workloads } from "./workloads-service.ts";
@@ -213,7 +212,7 @@ export function createDemo({ dataDir, version, stories, clock, random, log }: De
 /** The bid engine tells of fewer orders than a large terminal shows. */
 function keepNewest(said: Map<string, OrderLine>, recent: readonly OrderLine[]): void {
   for (const line of recent.toReversed()) said.set(line.orderId, line);
-  for (const [orderId] of [...said].slice(0, -2 * limits.demoStories)) said.delete(orderId);
+  for (const [orderId] of [...said].slice(0, -2 * demoStories)) said.delete(orderId);
 }
 
 /** One has machines without cards, the other has cards and nothing else. */

@@ -6,9 +6,9 @@ import { createServer, type IncomingMessage, type ServerResponse } from "node:ht
 import { fieldsOf, recordsOf, textOf } from "../kube/json-fields.ts";
 import { kinds } from "../kube/kinds.ts";
 import type { Kube, KubeObject, WatchCache } from "../kube/kube.ts";
+import { operatorConnections } from "../operators/serving/grpc.ts";
 import { ProviderError } from "../runtime/errors.ts";
 import type { Service } from "../runtime/lifecycle.ts";
-import { limits } from "../runtime/limits.ts";
 import { type ListenAddress, type Listener, listen } from "../runtime/listener.ts";
 import type { Log } from "../runtime/log.ts";
 
@@ -56,7 +56,7 @@ export function createFrontDoorService(
       routes = opened;
       const server = createServer((request, response) => void answer(kube, opened, request, response));
       const names = { what: "the front door of the demo", setting: "`loopback` in src/box/demo.ts" };
-      listener = await listen(server, { ...options.listen, ...names, connections: limits.operatorConnections, log });
+      listener = await listen(server, { ...options.listen, ...names, connections: operatorConnections, log });
       scope.onStop(() => listener?.close());
     },
     url: () => listener?.url ?? "",

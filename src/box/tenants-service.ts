@@ -10,12 +10,14 @@ import { askedFor } from "../market/asked-for.ts";
 import { formatOrderId, type OrderId } from "../market/ids.ts";
 import { type Clock, sleep } from "../runtime/clock.ts";
 import { type Service, untilAborted } from "../runtime/lifecycle.ts";
-import { limits } from "../runtime/limits.ts";
 import type { Log } from "../runtime/log.ts";
 import { jitter, type Random } from "../runtime/random.ts";
 import { type Story, type StoryDocument, type StoryEnd, type StoryGround, storyEnds, tellStory } from "./story.ts";
 import { createDesk, type Proof } from "./tenant-desk.ts";
 import type { Wish } from "./wishes.ts";
+
+/** Stories that the live view can show; a terminal has room for about this many. */
+export const demoStories = 16;
 
 interface TenantsOptions extends Pick<SendDeps, "settings"> {
   /** One for each tenant. */
@@ -62,7 +64,7 @@ export function createTenantsService(
     const nothingYet = { bids: 0, lease: undefined, namespace: undefined, manifest: undefined, trouble: undefined };
     const story = { order: formatOrderId(order), wish: name, asked, ...nothingYet, end: undefined };
     stories.push(story);
-    if (stories.length > limits.demoStories) stories.shift();
+    if (stories.length > demoStories) stories.shift();
     return story;
   }
 

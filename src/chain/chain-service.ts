@@ -6,9 +6,10 @@ import { isPausing, pauseSwitch } from "../journal/switches.ts";
 import type { Boundary } from "../runtime/boundary.ts";
 import type { Clock } from "../runtime/clock.ts";
 import { condition } from "../runtime/condition.ts";
+import { minute } from "../runtime/durations.ts";
 import type { ProviderError } from "../runtime/errors.ts";
 import type { GroundService } from "../runtime/lifecycle.ts";
-import { limits } from "../runtime/limits.ts";
+import { viewEvents } from "../runtime/limits.ts";
 import type { Log } from "../runtime/log.ts";
 import type { Random } from "../runtime/random.ts";
 import type { Chain, Step } from "./chain.ts";
@@ -24,6 +25,9 @@ import type { SendSettings } from "./outbox/preparation.ts";
 import { createWonBids } from "./outbox/won-bids.ts";
 import type { Broadcaster } from "./tx/broadcaster.ts";
 import { createCometBroadcaster } from "./tx/comet-broadcaster.ts";
+
+/** A mirror that shows no newer block is worth a word: half a minute longer than the longest stand-still that passes by itself. */
+const chainOldMs = 2 * minute;
 
 export interface ChainServiceOptions {
   /** Asked at start, since the node of the demo knows its port only then. */
@@ -75,9 +79,9 @@ export function createChainService(
   let lastDocument: ChainDocument | undefined;
 
   function noteEvents({ block }: Step): void {
-    for (const { event } of block?.events.slice(-limits.viewEvents) ?? [])
+    for (const { event } of block?.events.slice(-viewEvents) ?? [])
       lastEvents.push(`${block?.height} ${showEvent(event)}`);
-    lastEvents.splice(0, lastEvents.length - limits.viewEvents);
+    lastEvents.splice(0, lastEvents.length - viewEvents);
   }
 
   function lookNow(): ChainDocument | undefined {
@@ -148,7 +152,7 @@ export function createChainService(
       const ours = outbox && troubleOf(outbox.state);
       if (ours !== undefined) yield condition("TransactionsHeld", ours);
       if (foreign?.message !== undefined) yield condition("KeyUsedElsewhere", foreign.message);
-      if (mirrorAgeMs > limits.chainOldMs)
+      if (mirrorAgeMs > chainOldMs)
         yield condition("ChainOld", `the last block read is ${Math.round(mirrorAgeMs / 1_000)} s old`);
     },
     measure(metrics) {

@@ -6,7 +6,7 @@ import { type Intent, type Intents, isUnderWay, type NewIntent } from "../journa
 import type { Journal } from "../journal/journal.ts";
 import type { Unit } from "../journal/writer.ts";
 import { formatLeaseId } from "../market/ids.ts";
-import { limits } from "../runtime/limits.ts";
+import { leaseCloseRetryMs } from "../runtime/limits.ts";
 import type { Chain } from "./chain.ts";
 import { type CloseReason, type EndingLease, endLeaseMessage } from "./tx/closing.ts";
 
@@ -25,7 +25,7 @@ export function endingPauseMs(leaseKey: string, intents: Pick<Intents, "about">,
   if (isUnderWay(last)) return undefined;
   const restedMs = nowMs - (last?.settledAtMs ?? Number.NEGATIVE_INFINITY);
   // Below zero where somebody has set the clock back: then nobody knows.
-  return restedMs < 0 ? 0 : Math.max(0, limits.leaseCloseRetryMs - restedMs);
+  return restedMs < 0 ? 0 : Math.max(0, leaseCloseRetryMs - restedMs);
 }
 
 interface NewEnding {

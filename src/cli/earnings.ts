@@ -3,9 +3,11 @@ import { type Command, InvalidArgumentError, Option } from "commander";
 import { earningsOf, type Grouping, groupings } from "../balance/earnings.ts";
 import { dayMs } from "../journal/ledger.ts";
 import { formatDay, parseTime, realClock } from "../runtime/clock.ts";
-import { limits } from "../runtime/limits.ts";
 import { askingCommand, complain, type OutputOptions, openAsker, print, printJson, wholeNumber } from "./asking.ts";
 import { earningsCsv, earningsTable, emptyWords } from "./earnings-text.ts";
+
+/** What a question about earnings may go back: longer than the books are kept. */
+const earningsDays = 3_660;
 
 interface EarningsOptions extends OutputOptions, Span {
   readonly by: Grouping;
@@ -43,7 +45,7 @@ export function earningsCommand(): Command {
     .addOption(new Option("--by <what>", "what the rows are").choices(groupings).default("day"))
     .addOption(
       new Option("--days <number>", "the last so many days, with today (default: 30)")
-        .argParser(wholeNumber(limits.earningsDays))
+        .argParser(wholeNumber(earningsDays))
         .conflicts("since"),
     )
     .option("--since <time>", "from this day or time on, like 2026-11-01 or 2026-11-01T12:00:00Z", readTime)

@@ -3,9 +3,12 @@ import { type Command, Option } from "commander";
 import type { Told } from "../bidengine/questions.ts";
 import { historyOf, type LeaseOccurrence, leaseNamed } from "../cluster/occurrences/lease-history.ts";
 import { formatTime } from "../runtime/clock.ts";
-import { limits } from "../runtime/limits.ts";
+import { leaseHistoryMostLines } from "../runtime/limits.ts";
 import { askingCommand, complain, type OutputOptions, openAsker, print, printJson, wholeNumber } from "./asking.ts";
 import { aligned } from "./columns.ts";
+
+/** Lines of a lease's history that a command shows unless told otherwise, and at most: all that there can be. */
+const leaseHistoryLines = 100;
 
 interface HistoryOptions extends OutputOptions {
   readonly limit: number;
@@ -21,8 +24,8 @@ export function leaseHistoryCommand(): Command {
   const command = askingCommand("history <lease>", "show what happened to a lease, the newest last")
     .addOption(
       new Option("--limit <number>", "the newest so many")
-        .argParser(wholeNumber(limits.leaseHistoryMostLines))
-        .default(limits.leaseHistoryLines),
+        .argParser(wholeNumber(leaseHistoryMostLines))
+        .default(leaseHistoryLines),
     )
     .addHelpText("after", help);
   return command.action((id: string, { limit, json }: HistoryOptions, given: Command) => {

@@ -21,11 +21,14 @@ import type { Foundation, MarketOptions } from "../provider/provider.ts";
 import type { Clock } from "../runtime/clock.ts";
 import { invariant } from "../runtime/invariant.ts";
 import type { GroundService } from "../runtime/lifecycle.ts";
-import { limits } from "../runtime/limits.ts";
+import { withdrawalGas } from "../runtime/limits.ts";
 import type { Log } from "../runtime/log.ts";
 import type { Random } from "../runtime/random.ts";
 import { networkSettings } from "./network.ts";
 import { blockedHostsOf } from "./settings.ts";
+
+/** Gas of one bid, with a margin: what the wallet must have for its fee. */
+const bidGas = 400_000n;
 
 interface MarketGround {
   readonly environment: Readonly<Record<string, string | undefined>>;
@@ -106,7 +109,7 @@ export function leasesOf(values: Config): LeaseOptions {
 
 export function bidEngineOf(values: Config): BidEngineOptions {
   const { attributes, bidDeposit, bidTimeoutMs, reclamationWindowMs, minimumBalance } = values;
-  const fee = feeOf(values, limits.bidGas);
+  const fee = feeOf(values, bidGas);
   const missingSettings = missingSettingsOf(values);
   return { attributes, bidDeposit, minimumBalance, bidTimeoutMs, reclamationWindowMs, fee, missingSettings };
 }
@@ -137,6 +140,6 @@ export function balanceOf(values: Config): BalanceOptions {
     intervalMs: values.leaseFundsMonitorIntervalMs,
     periodMs: values.withdrawalPeriodMs,
     threshold: values.withdrawalThreshold,
-    fee: feeOf(values, limits.withdrawalGas),
+    fee: feeOf(values, withdrawalGas),
   };
 }

@@ -3,7 +3,7 @@ import type { Command } from "commander";
 import { readOrders } from "../bidengine/answers.ts";
 import type { FollowedOrder, Told } from "../bidengine/questions.ts";
 import { realClock } from "../runtime/clock.ts";
-import { limits } from "../runtime/limits.ts";
+import { ordersListed } from "../runtime/limits.ts";
 import {
   type Asker,
   askingCommand,
@@ -24,7 +24,7 @@ interface OrdersOptions extends OutputOptions {
 
 export function ordersCommand(): Command {
   const command = askingCommand("orders", "show the last orders: our verdict, the price and what became of it")
-    .option("--limit <number>", "how many, the newest at the end", wholeNumber(limits.ordersListed), 20)
+    .option("--limit <number>", "how many, the newest at the end", wholeNumber(ordersListed), 20)
     .option("-f, --follow", "go on with every order of which there is news, until you end it", false)
     .addHelpText("after", "\nAsk about one of them: akash-provider why <order>");
   return command.action(async (options: OrdersOptions, given: Command) => {

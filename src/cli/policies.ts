@@ -11,8 +11,10 @@ import { parseLeaseId, parseOrderId } from "../market/ids.ts";
 import { hostsIn } from "../market/manifest.ts";
 import { realClock } from "../runtime/clock.ts";
 import { ProviderError } from "../runtime/errors.ts";
-import { limits } from "../runtime/limits.ts";
 import { type Asker, askingCommand, type OutputOptions, openAsker, print, printJson, wholeNumber } from "./asking.ts";
+
+/** Remembered orders by which a policy file is tried; in the process of the command. */
+const ordersJudged = 10_000;
 
 interface PoliciesOptions extends OutputOptions {
   readonly check?: string;
@@ -22,7 +24,7 @@ interface PoliciesOptions extends OutputOptions {
 export function policiesCommand(): Command {
   const command = askingCommand("policies", "what a policy file means, and which orders and manifests it would refuse")
     .option("--check <file>", "the file to look at; without it, the one of --policy-file")
-    .option("--limit <number>", "how many orders of the journal are judged", wholeNumber(limits.ordersJudged), 1_000)
+    .option("--limit <number>", "how many orders of the journal are judged", wholeNumber(ordersJudged), 1_000)
     .addHelpText("after", "\nNothing is changed: the provider takes its policies from --policy-file, when it changes.");
   return command.action((options: PoliciesOptions, given: Command) => {
     const asker = openAsker(given);

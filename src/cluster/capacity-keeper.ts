@@ -8,24 +8,28 @@ import { bidOn, formatOrderId, orderOf, parseBidId, parseOrderId } from "../mark
 import { leaseNamespace } from "../market/lease-namespace.ts";
 import type { Overcommit } from "../market/overcommit.ts";
 import { type Clock, sleep } from "../runtime/clock.ts";
+import { minute } from "../runtime/durations.ts";
 import { reasonOf } from "../runtime/errors.ts";
 import type { Scope } from "../runtime/lifecycle.ts";
-import { limits } from "../runtime/limits.ts";
 import type { Log } from "../runtime/log.ts";
 import type { Queue } from "../runtime/queue.ts";
 import { createAddressPool, noAddresses } from "./addresses/address-pool.ts";
 import type { AddressSharing } from "./addresses/addresses-wanted.ts";
 import type { IpOperator } from "./addresses/ip-operator.ts";
 import type { InventoryFeed } from "./inventory/feed.ts";
+import { feedOldMs } from "./inventory/newest-picture.ts";
 import { place } from "./placement/place.ts";
 import { createAddressBook } from "./reservations/address-book.ts";
-import { createBook } from "./reservations/book.ts";
+import { createBook, reservationSettleMs } from "./reservations/book.ts";
 import { readBody } from "./reservations/journal-body.ts";
 import { createLeaseClaims } from "./reservations/lease-claims.ts";
 import { createLeasePods, type LeasePod } from "./reservations/lease-pods.ts";
 import { createReservations, type PictureState } from "./reservations/reservations.ts";
 import { resettle } from "./reservations/resettle.ts";
 import { createUpkeep } from "./reservations/upkeep.ts";
+
+/** A pod bound this long ago, by the cluster's clock, is in every picture; no clock that works is off by more. */
+export const reservationLongBoundMs = 2 * minute;
 
 interface KeeperDeps {
   readonly chain: Pick<Chain, "mirror" | "queries" | "provider" | "onStep">;
@@ -77,7 +81,7 @@ export function createCapacityKeeper(deps: KeeperDeps) {
 
   /** A pod that went unseen is in no picture any more, and what it stood for would be sold again. */
   function unheardOf(what: string, { ageMs = 0, trouble }: Partial<WatchCache<unknown>> = {}): string | undefined {
-    if (ageMs <= limits.feedOldMs) return undefined;
+    if (ageMs <= feedOldMs) return undefined;
     const because = trouble ? `: ${reasonOf(trouble)}` : "";
     return `the ${what} of our leases have not been heard of for ${Math.floor(ageMs / 1_000)} s${because}`;
   }
@@ -109,7 +113,7 @@ export function createCapacityKeeper(deps: KeeperDeps) {
    */
   function newsAtMs({ boundAtMs = clock.now() }: LeasePod): number {
     const agoMs = isKnownWhatRuns ? 0 : clock.now() - boundAtMs;
-    return clock.monotonicMs() - (agoMs > limits.reservationLongBoundMs ? agoMs : 0);
+    return clock.monotonicMs() - (agoMs > reservationLongBoundMs ? agoMs : 0);
   }
 
   // Before all who would sell it.
@@ -142,7 +146,7 @@ export function createCapacityKeeper(deps: KeeperDeps) {
    */
   async function lookForCounted(signal: AbortSignal): Promise<void> {
     for (;;) {
-      await sleep(clock, limits.reservationSettleMs, signal);
+      await sleep(clock, reservationSettleMs, signal);
       if (book.awaited === 0) continue;
       inventory.ask();
       showPicture();

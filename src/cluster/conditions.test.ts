@@ -1,8 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { condition } from "../runtime/condition.ts";
-import { limits } from "../runtime/limits.ts";
-import { healthConditions, hostnameConditions, leaseConditions } from "./conditions.ts";
+import { healthConditions, hostnameConditions, leaseConditions, listedLeases } from "./conditions.ts";
 import type { Trouble } from "./health/lease-health.ts";
 import { createLeaseStates, type LeaseState } from "./leases/lease-states.ts";
 
@@ -42,14 +41,14 @@ test("nothing is told of a lease that is gone, or of which nothing was ever know
 });
 
 test("one tenant's many leases hide nobody else's, and what is left out is counted", () => {
-  const many = Array.from({ length: limits.leaseConditions + 10 }, (_, at) => leaseOf(mallory, at + 1));
+  const many = Array.from({ length: listedLeases + 10 }, (_, at) => leaseOf(mallory, at + 1));
   const state: LeaseState = { state: "deployed", heldByOthers: ["a.com: held"] };
   const one = leaseOf(ann, 1);
   const states = statesOf([...many.map((key) => [key, state] as const), [one, { ...state, addressless: ["blue"] }]]);
   const told = leaseConditions({ states, trouble: undefined });
   const ofAnn = told.filter(({ subject }) => subject === one).map(({ type }) => type);
   assert.deepEqual(ofAnn, ["LeaseWithheld", "AddressPending"]);
-  assert.equal(told.filter(({ subject }) => subject !== undefined).length, limits.leaseConditions);
+  assert.equal(told.filter(({ subject }) => subject !== undefined).length, listedLeases);
   assert.deepEqual(
     told.filter(({ subject }) => subject === undefined),
     [condition("LeaseWithheld", "12 more leases: see akash-provider leases")],
@@ -64,7 +63,7 @@ test("one tenant's many unhealthy leases hide nobody else's either", () => {
     replicas: 1,
     sinceMs: 0,
   };
-  const many = Array.from({ length: limits.leaseConditions }, (_, at) => leaseOf(mallory, at + 1));
+  const many = Array.from({ length: listedLeases }, (_, at) => leaseOf(mallory, at + 1));
   const alarms = () => [...many, leaseOf(ann, 1)].map((key) => [key, [trouble]] as const);
   const told = healthConditions({ alarms, brake: () => undefined });
   assert.ok(told.some(({ subject }) => subject === leaseOf(ann, 1)));
@@ -80,9 +79,7 @@ test("a name that another lease of the same tenant has, as after a move, is no c
 
 test("one tenant's many unhealthy host names hide nobody else's, and the rest is counted", () => {
   const unhealthy = (host: string, lease: string) => ({ host, lease, health: "refused", why: "" }) as const;
-  const many = Array.from({ length: limits.leaseConditions + 1 }, (_, at) =>
-    unhealthy(`a${at}.com`, leaseOf(mallory, at)),
-  );
+  const many = Array.from({ length: listedLeases + 1 }, (_, at) => unhealthy(`a${at}.com`, leaseOf(mallory, at)));
   const unwell = () => [...many, unhealthy("b.com", leaseOf(ann, 1))];
   const feed = { unwell, unserved: () => [], trouble: undefined, missing: undefined };
   const told = [...hostnameConditions(feed, () => true)];

@@ -3,17 +3,25 @@
  * taking turns, so that one with many hides nobody else's; the rest is counted.
  */
 import { type Condition, condition } from "../runtime/condition.ts";
-import { limits } from "../runtime/limits.ts";
 import type { AddressPool } from "./addresses/address-pool.ts";
 import type { CapacityKeeper } from "./capacity-keeper.ts";
 import type { HealthKeeper } from "./health/health-keeper.ts";
 import type { HostnameFeed } from "./hostnames/hostname-feed.ts";
+import { leaseTroublesTold } from "./hostnames/hostname-feed.ts";
 import type { ClusterPicture } from "./inventory/feed.ts";
 import type { LeaseKeeper } from "./leases/lease-keeper.ts";
 import { isFailing, type LeaseState } from "./leases/lease-states.ts";
 import type { Reconciler } from "./reconcile/reconciler.ts";
 import { conditionsOf } from "./reservations/resettle.ts";
 import { takeTurns } from "./take-turns.ts";
+
+/** Conditions of leases that are listed: the first ones say what is wrong with the others too. */
+export const listedLeases = 50;
+
+/** Conditions of a picture that are told: one foreign version of the operator gives as many as there are nodes. */
+const feedConditions = 20;
+/** Conditions that name a drift; one more says how many there are. */
+const reconcileConditions = 20;
 
 export interface ClusterParts {
   readonly keeper: Pick<CapacityKeeper, "book" | "leases" | "picture" | "pool">;
@@ -50,7 +58,7 @@ export function* inventoryConditions(
   }
   const invalid = picture?.conditions ?? [];
   if (invalid.length === 0) return;
-  const messages = invalid.slice(0, limits.feedConditions).map(({ message }) => message);
+  const messages = invalid.slice(0, feedConditions).map(({ message }) => message);
   const text = `${invalid.length} entries of the inventory are ignored: ${messages.join("; ")}`;
   yield condition("InventoryInvalid", text, { reason: invalid[0]?.type ?? "" });
 }
@@ -75,7 +83,7 @@ export function leaseConditions({ states, trouble }: Pick<LeaseKeeper, "states" 
 
 export function healthConditions({ alarms, brake }: Pick<HealthKeeper, "alarms" | "brake">): Condition[] {
   const found = Array.from(alarms(), ([subject, troubles]) => {
-    const texts = troubles.slice(0, limits.leaseTroublesTold).map(({ service, message }) => `${service}: ${message}`);
+    const texts = troubles.slice(0, leaseTroublesTold).map(({ service, message }) => `${service}: ${message}`);
     return ofLease("LeaseUnhealthy", subject, texts.join("; "), troubles[0]?.reason);
   });
   const cause = brake();
@@ -88,7 +96,7 @@ export function driftConditions({ lasting, skipped }: Pick<Reconciler, "lasting"
     const about = `${kind} ${subject}`;
     return { owner: "", is: condition("Drift", `${about}: ${evidence}`, { subject: about }) };
   });
-  const all = listed(found, ": see akash-provider reconcile --dry-run", limits.reconcileConditions);
+  const all = listed(found, ": see akash-provider reconcile --dry-run", reconcileConditions);
   const why = `chain, cluster and journal are not compared: ${skipped?.why}`;
   return skipped ? [...all, condition("ReconcileSkipped", why)] : all;
 }
@@ -121,7 +129,7 @@ interface Found {
 
 const leaseHint = " leases: see akash-provider leases";
 
-function listed(found: readonly Found[], hint: string, most: number = limits.leaseConditions): Condition[] {
+function listed(found: readonly Found[], hint: string, most: number = listedLeases): Condition[] {
   const inTurns = takeTurns(found, ({ owner }) => owner).map(({ is }) => is);
   const left = Map.groupBy(inTurns.slice(most), ({ type }) => type);
   const counts = Array.from(left, ([type, all]) => condition(type, `${all.length} more${hint}`));

@@ -2,11 +2,13 @@
 import type { JsonObject } from "../bus/topics.ts";
 import { addTo } from "../market/group-totals.ts";
 import { showResource } from "../market/quantity.ts";
-import { limits } from "../runtime/limits.ts";
 import type { Amount, ClusterPicture } from "./inventory/feed.ts";
 import { cardsLeft, kindsFor } from "./placement/cards.ts";
 import { freeInAll, gpuAt, nodeResources, type Room } from "./placement/room.ts";
 import type { Book } from "./reservations/book.ts";
+
+/** Storage classes, and models of gpus, that are told of one by one; a large cluster has a few dozen. */
+const clusterStatusNames = 100;
 
 export interface ResourceSum {
   /** "cpu", "memory", "storage-ephemeral", "gpu", "storage-beta3", "gpu nvidia/h100" */
@@ -31,7 +33,7 @@ export function resourceSums(book: Pick<Book, "room" | "picture" | "held">): Res
     reserved: reserved.get(resource) ?? 0n,
     free: freeInAll(room, at),
   }));
-  const classes = picture.storage.slice(0, limits.clusterStatusNames).map(({ class: name, bytes }) => {
+  const classes = picture.storage.slice(0, clusterStatusNames).map(({ class: name, bytes }) => {
     const left = room.classes.get(name) ?? 0n;
     return {
       resource: `storage-${name}`,
@@ -89,7 +91,7 @@ function modelSums(room: Room, reserved: ReadonlyMap<string, bigint>): ResourceS
     for (const [at, { card, count }] of cards.kinds.entries()) {
       const name = names[at] ?? "";
       const sum = models.get(name) ?? { allocatable: 0n, free: 0n };
-      if (!models.has(name) && models.size >= limits.clusterStatusNames) continue;
+      if (!models.has(name) && models.size >= clusterStatusNames) continue;
       models.set(name, sum);
       sum.allocatable += BigInt(count);
       // Cards of one model that differ in their memory are free together.

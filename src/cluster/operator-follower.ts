@@ -3,9 +3,11 @@ import { growingPauseMs } from "../runtime/back-off.ts";
 import { type Clock, sleep } from "../runtime/clock.ts";
 import { reasonOf } from "../runtime/errors.ts";
 import { connectGrpc, type GrpcClient, type GrpcTarget } from "../runtime/grpc/grpc-client.ts";
-import { limits } from "../runtime/limits.ts";
 import type { Log } from "../runtime/log.ts";
 import { jitter, type Random } from "../runtime/random.ts";
+
+/** First pause before the operator is looked for again; a restart of it takes a few seconds. */
+const feedRetryFirstMs = 500;
 
 export interface OperatorFeedDeps {
   /** Where the operator is right now; says why where it is not known. */
@@ -58,7 +60,7 @@ export async function followOperator(
       over.abort();
     }
     failures += 1;
-    const pauseMs = jitter(random, growingPauseMs(limits.feedRetryFirstMs, retryMostMs, failures));
+    const pauseMs = jitter(random, growingPauseMs(feedRetryFirstMs, retryMostMs, failures));
     // The signal ends the pause too, and then the next try.
     await sleep(clock, pauseMs, signal).catch(() => undefined);
     retrying?.();

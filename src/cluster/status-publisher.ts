@@ -1,8 +1,12 @@
 /** Tells the bus how things stand: a change at once, the next one a moment later, and nothing while nothing changes. */
 import { atMostEvery } from "../runtime/at-most-every.ts";
 import type { Clock, Timer } from "../runtime/clock.ts";
-import { limits } from "../runtime/limits.ts";
+import { second } from "../runtime/durations.ts";
+import { statusEveryMs } from "../runtime/limits.ts";
 import type { ClusterDocument } from "./cluster-status.ts";
+
+/** How often it is looked whether a picture has become too old, which nobody tells: two minutes are the bound. */
+export const clusterStatusLookMs = 10 * second;
 
 interface PublisherDeps {
   readonly read: () => ClusterDocument;
@@ -12,7 +16,7 @@ interface PublisherDeps {
 
 export function createStatusPublisher({ read, publish, clock }: PublisherDeps) {
   let told = "";
-  const paced = atMostEvery(limits.statusEveryMs, clock, () => {
+  const paced = atMostEvery(statusEveryMs, clock, () => {
     const document = read();
     // Its age grows all the time; that is no news.
     const { ageMs: _, ...rest } = document;
@@ -24,7 +28,7 @@ export function createStatusPublisher({ read, publish, clock }: PublisherDeps) {
 
   /** Nobody says so when a picture has become too old. */
   function lookSoon(): Timer {
-    return clock.timer(limits.clusterStatusLookMs, () => {
+    return clock.timer(clusterStatusLookMs, () => {
       paced.ask();
       lookOut = lookSoon();
     });

@@ -2,8 +2,11 @@
 import { cacheTrouble } from "../kube/cache-trouble.ts";
 import type { WatchCache } from "../kube/kube.ts";
 import { type Clock, sleep } from "../runtime/clock.ts";
+import { second } from "../runtime/durations.ts";
 import { ProviderError } from "../runtime/errors.ts";
-import { limits } from "../runtime/limits.ts";
+
+/** How often it is looked whether the cluster may be relied on again: all leases wait for that. */
+export const leaseTroubleLookMs = second;
 
 export function watchTrouble(caches: readonly WatchCache<unknown>[]): string | undefined {
   for (const cache of caches) {
@@ -35,7 +38,7 @@ export async function followTrouble(
 ): Promise<void> {
   let before = trouble();
   while (!signal.aborted) {
-    await sleep(clock, limits.leaseTroubleLookMs, signal);
+    await sleep(clock, leaseTroubleLookMs, signal);
     const now = trouble();
     onLook(now, before);
     before = now;

@@ -9,12 +9,14 @@ import { openJournal } from "../journal/open.ts";
 import { createVirtualClock, type VirtualClock } from "../runtime/clock.ts";
 import { type Condition, condition } from "../runtime/condition.ts";
 import { createLifecycle } from "../runtime/lifecycle.ts";
-import { limits } from "../runtime/limits.ts";
 import { silentLog } from "../runtime/log.ts";
 import { createMetrics } from "../runtime/metrics.ts";
+import { queueBackoffMostMs } from "../runtime/queue.ts";
 import { createSeededRandom } from "../runtime/random.ts";
 import { createRedactor } from "../runtime/redact.ts";
-import { createConditionsService } from "./conditions-service.ts";
+import { conditionsLookMs, createConditionsService } from "./conditions-service.ts";
+import { conditionSettleMs, conditionsHeld } from "./held-conditions.ts";
+import { notifyAnswerMs } from "./notification.ts";
 
 const low = condition("WalletLow", "3uakt below warn-balance", { subject: "uakt" });
 const old = condition("InventoryOld", "silent for 125 s", { reason: "Silent" });
@@ -87,10 +89,10 @@ async function startLife(t: TestContext, { clock, said, receiver, dir }: Stage) 
 }
 
 async function pass(clock: VirtualClock, ms: number): Promise<void> {
-  for (let passed = 0; passed < ms; passed += limits.conditionsLookMs) await clock.advance(limits.conditionsLookMs);
+  for (let passed = 0; passed < ms; passed += conditionsLookMs) await clock.advance(conditionsLookMs);
 }
 
-const settledMs = limits.conditionSettleMs + 2 * limits.conditionsLookMs;
+const settledMs = conditionSettleMs + 2 * conditionsLookMs;
 
 test("a condition is posted once when it has settled, and once when it is over", async (t) => {
   const receiver = await startReceiver(t);
@@ -123,9 +125,9 @@ test("what comes and goes within a moment is told to nobody", async (t) => {
   const { service } = await startLife(t, { clock, said, receiver: receiver.url, dir: memoryFolder(t) });
   for (let round = 0; round < 5; round++) {
     said.push(old);
-    await pass(clock, limits.conditionsLookMs);
+    await pass(clock, conditionsLookMs);
     said.splice(0);
-    await pass(clock, limits.conditionsLookMs);
+    await pass(clock, conditionsLookMs);
   }
   assert.deepEqual([service.status?.(), receiver.received], [[], []]);
 });
@@ -145,7 +147,7 @@ test("a receiver that refuses, sends us elsewhere or hangs is asked again until 
   const { service } = await startLife(t, { clock, said, receiver: receiver.url, dir: memoryFolder(t) });
   await pass(clock, settledMs);
   await eventually("each was tried", async () => {
-    await clock.advance(limits.notifyAnswerMs);
+    await clock.advance(notifyAnswerMs);
     return asked >= 6;
   });
   assert.match(service.detail?.() ?? "", /2 condition\(s\); notifications fail: /);
@@ -156,7 +158,7 @@ test("a receiver that refuses, sends us elsewhere or hangs is asked again until 
   receiver.received.splice(0);
   receiver.answer = (response) => response.writeHead(200).end("thank you");
   await eventually("the other is taken", async () => {
-    await clock.advance(limits.queueBackoffMostMs);
+    await clock.advance(queueBackoffMostMs);
     return receiver.received.length > 0;
   });
   assert.deepEqual(
@@ -178,14 +180,14 @@ test("what comes again while it is being cleared is raised again", async (t) => 
     take = () => response.writeHead(204).end();
   };
   said.splice(0);
-  await pass(clock, limits.conditionSettleMs);
+  await pass(clock, conditionSettleMs);
   await eventually("it is being cleared", () => receiver.received.length === 2);
   said.push(low);
-  await clock.advance(limits.conditionsLookMs);
+  await clock.advance(conditionsLookMs);
   receiver.answer = (response) => response.writeHead(204).end();
   take();
   await eventually("it is raised again", async () => {
-    await clock.advance(limits.conditionsLookMs);
+    await clock.advance(conditionsLookMs);
     return receiver.received.length === 3;
   });
   assert.deepEqual(
@@ -293,17 +295,17 @@ test("what nobody was told of before a restart is told when it is said again, an
 
 test("without a receiver conditions are held, measured and answered all the same, and never more than a bound", async (t) => {
   const clock = createVirtualClock();
-  const said = Array.from({ length: 2 * limits.conditionsHeld }, (_, at) => ({ ...low, subject: `${at}` }));
+  const said = Array.from({ length: 2 * conditionsHeld }, (_, at) => ({ ...low, subject: `${at}` }));
   const { service } = await startLife(t, { clock, said, dir: memoryFolder(t) });
   await pass(clock, settledMs);
   const metrics = createMetrics();
   service.measure?.(metrics);
   assert.match(
     await metrics.text(),
-    new RegExp(`^akash_provider_conditions\\{type="WalletLow"\\} ${limits.conditionsHeld}$`, "m"),
+    new RegExp(`^akash_provider_conditions\\{type="WalletLow"\\} ${conditionsHeld}$`, "m"),
   );
   const answer = service.answers?.["conditions"]?.({}, new AbortController().signal) as Condition[];
-  assert.equal(answer.length, limits.conditionsHeld);
+  assert.equal(answer.length, conditionsHeld);
   said.splice(0);
   await pass(clock, settledMs);
   assert.deepEqual(service.status?.(), []);

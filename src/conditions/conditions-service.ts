@@ -6,9 +6,9 @@
 import type { Journal } from "../journal/journal.ts";
 import { type Clock, sleep } from "../runtime/clock.ts";
 import { countByType } from "../runtime/condition.ts";
+import { second } from "../runtime/durations.ts";
 import { ProviderError, reasonOf } from "../runtime/errors.ts";
 import type { Service } from "../runtime/lifecycle.ts";
-import { limits } from "../runtime/limits.ts";
 import type { Log } from "../runtime/log.ts";
 import { done, type Outcome } from "../runtime/outcome.ts";
 import type { Process } from "../runtime/process.ts";
@@ -16,6 +16,9 @@ import { createQueue } from "../runtime/queue.ts";
 import type { Random } from "../runtime/random.ts";
 import { createHeldConditions, type HeldCondition, type HeldConditions, partsOf } from "./held-conditions.ts";
 import { post, type Receiver } from "./notification.ts";
+
+/** How often services are asked what is wrong: an operator is told within seconds, and each answers from what it holds. */
+export const conditionsLookMs = 5 * second;
 
 interface ConditionsGround {
   readonly gather: Process["conditions"];
@@ -97,7 +100,7 @@ export function createConditionsService(ground: ConditionsGround): Service<reado
       scope.task("notifications", queue.run);
       scope.task("conditions", async (signal) => {
         for (;;) {
-          await sleep(clock, limits.conditionsLookMs, signal);
+          await sleep(clock, conditionsLookMs, signal);
           await look();
         }
       });

@@ -4,8 +4,13 @@
  */
 import type { ConditionRow } from "../journal/conditions.ts";
 import { type Condition, condition } from "../runtime/condition.ts";
-import { limits } from "../runtime/limits.ts";
+import { second } from "../runtime/durations.ts";
 import type { GatheredConditions, SaidCondition } from "../runtime/process.ts";
+
+/** How long a condition must be there before it counts, and gone before it is over: two blocks, which most troubles do not outlive. */
+export const conditionSettleMs = 15 * second;
+/** Conditions held at once: twice what all services together tell at most. */
+export const conditionsHeld = 1_000;
 
 export type HeldCondition = Condition & { readonly sinceMs: number };
 
@@ -44,7 +49,7 @@ export function createHeldConditions(kept: readonly ConditionRow[], startMs: num
     const known = entries.get(key);
     const is = { ...said, sinceMs: known?.is.sinceMs ?? nowMs };
     if (known) return Object.assign(known, { is, service, lastMs: atMs });
-    if (entries.size >= limits.conditionsHeld) return undefined;
+    if (entries.size >= conditionsHeld) return undefined;
     const entry: Entry = { is, service, firstMs: atMs, lastMs: atMs, state: "new", told: false };
     entries.set(key, entry);
     return entry;
@@ -62,7 +67,7 @@ export function createHeldConditions(kept: readonly ConditionRow[], startMs: num
         const before = entries.get(keyOf(condition));
         if (before && before.service === undefined) again.push(keyOf(condition));
         const entry = take(condition, nowMs, atMs);
-        if (entry?.state === "over" || (entry?.state === "new" && atMs - entry.firstMs >= limits.conditionSettleMs)) {
+        if (entry?.state === "over" || (entry?.state === "new" && atMs - entry.firstMs >= conditionSettleMs)) {
           become(entry, "held");
         }
       }
@@ -71,7 +76,7 @@ export function createHeldConditions(kept: readonly ConditionRow[], startMs: num
       for (const [key, entry] of entries) {
         if (entry.lastMs === atMs) continue;
         if (entry.state === "new") entries.delete(key);
-        const isGone = atMs - entry.lastMs >= limits.conditionSettleMs;
+        const isGone = atMs - entry.lastMs >= conditionSettleMs;
         if (entry.state === "held" && isGone && isDenied(entry)) become(entry, "over");
       }
       return { changed, again };

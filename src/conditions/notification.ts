@@ -1,8 +1,11 @@
 /** Posts one change of a condition to whoever the operator wants told: once, within a time, and to nobody else. */
 import { type Clock, formatTime } from "../runtime/clock.ts";
+import { second } from "../runtime/durations.ts";
 import { inTime, takeCredentials } from "../runtime/fetch-text.ts";
-import { limits } from "../runtime/limits.ts";
 import type { HeldCondition } from "./held-conditions.ts";
+
+/** A receiver of notifications that takes longer is not there. */
+export const notifyAnswerMs = 10 * second;
 
 export interface Receiver {
   /** May hold a secret, as those of chat programs do: it is never printed. */
@@ -32,7 +35,7 @@ export function post(
   { clock, signal }: { readonly clock: Clock; readonly signal: AbortSignal },
 ): Promise<void> {
   const body = notificationBody(notification, redact);
-  return inTime({ limitMs: limits.notifyAnswerMs, clock, signal }, async (until) => {
+  return inTime({ limitMs: notifyAnswerMs, clock, signal }, async (until) => {
     const url = new URL(given);
     const headers = { "content-type": "application/json", ...takeCredentials(url) };
     // What leads elsewhere would take what we say to somebody that nobody has named.

@@ -5,7 +5,7 @@ import { test } from "node:test";
 import { temporaryFolder } from "../../test/folder.ts";
 import { showDecimal } from "../market/decimal.ts";
 import { createVirtualClock } from "../runtime/clock.ts";
-import { limits } from "../runtime/limits.ts";
+import { followedFileMs } from "../runtime/limits.ts";
 import { silentLog } from "../runtime/log.ts";
 import { followSettings } from "./followed-settings.ts";
 import { loadConfig } from "./load.ts";
@@ -28,7 +28,7 @@ test("a price that changes in provider.yaml is in force within seconds, and a ba
     told += 1;
   });
   const price = () => showDecimal(settings.current.bidPriceCpuScale.general ?? { atto: 0n });
-  const look = () => clock.advance(limits.followedFileMs);
+  const look = () => clock.advance(followedFileMs);
   await look();
   assert.deepEqual([price(), told], ["1", 0]);
 

@@ -5,7 +5,7 @@ import { runs } from "../../test/runs.ts";
 import { type Decimal, showDecimal } from "../market/decimal.ts";
 import type { PerDenom } from "../market/per-denom.ts";
 import { ProviderError } from "../runtime/errors.ts";
-import { limits } from "../runtime/limits.ts";
+import { settingsFileChars, settingsFileFaults } from "../runtime/limits.ts";
 import { loadConfig } from "./load.ts";
 
 function load(text: string) {
@@ -180,9 +180,9 @@ test("aliases are followed, but neither in circles nor without end", () => {
 });
 
 test("a file that is much too long, or all brackets, is refused", () => {
-  assert.match(refusal(`# ${"x".repeat(limits.settingsFileChars)}`).message, /longer than/);
+  assert.match(refusal(`# ${"x".repeat(settingsFileChars)}`).message, /longer than/);
   const error = refusal("[".repeat(5_000));
-  assert.ok(error.message.split("\n").length <= limits.settingsFileFaults + 1);
+  assert.ok(error.message.split("\n").length <= settingsFileFaults + 1);
 });
 
 test("a key of an attribute is what the chain takes for one", () => {

@@ -12,10 +12,15 @@ import {
   type Scalar,
 } from "yaml";
 import { ProviderError } from "../runtime/errors.ts";
-import { limits } from "../runtime/limits.ts";
+import { settingsFileChars, settingsFileFaults } from "../runtime/limits.ts";
 import { isSameName } from "./nearest.ts";
 import { type Findings, type Given, unknownSetting } from "./problem.ts";
 import { settingsByFlag, settingsByKey, variableOf } from "./table.ts";
+
+/** An attribute is four nodes, and nobody publishes a thousand: more means that aliases multiply. */
+const settingsFileNodes = 10_000;
+/** The deepest thing in it is a text in an attribute in a list; aliases may add a few. */
+const settingsFileDepth = 16;
 
 /** The chart writes it for the chain's command line; but the owner of a provider is the account of its key. */
 const ignoredKey = "owner";
@@ -62,12 +67,12 @@ interface Entries {
 }
 
 function readEntries(text: string, lines: LineCounter): Entries {
-  const isTooLong = text.length > limits.settingsFileChars;
+  const isTooLong = text.length > settingsFileChars;
   const options = { lineCounter: lines, prettyErrors: false, schema: "core", strict: true, uniqueKeys: true } as const;
   const document = parseDocument(isTooLong ? "" : text, options);
   const faulty = (...faults: Entries["faults"]) => ({ document, entries: [], faults });
-  if (isTooLong) return faulty({ offset: 0, reason: `it is longer than ${limits.settingsFileChars} characters` });
-  const faults = [...document.errors, ...document.warnings].slice(0, limits.settingsFileFaults);
+  if (isTooLong) return faulty({ offset: 0, reason: `it is longer than ${settingsFileChars} characters` });
+  const faults = [...document.errors, ...document.warnings].slice(0, settingsFileFaults);
   if (faults.length > 0) {
     const told = { DUPLICATE_KEY: "the same name is given twice" } as Readonly<Record<string, string>>;
     return faulty(...faults.map(({ pos, code, message }) => ({ offset: pos[0], reason: told[code] ?? message })));
@@ -102,7 +107,7 @@ function createPlainOf(document: Document): (node: unknown, depth: number) => un
   let nodes = 0;
   return function plainOf(node, depth): unknown {
     nodes += 1;
-    if (nodes > limits.settingsFileNodes || depth > limits.settingsFileDepth) {
+    if (nodes > settingsFileNodes || depth > settingsFileDepth) {
       throw new Unreadable(node, "it is nested or repeated beyond all reason");
     }
     if (isScalar(node)) return textOf(node);

@@ -3,8 +3,10 @@ import { existsSync, readdirSync, renameSync, rmSync } from "node:fs";
 import { dirname, join } from "node:path";
 import type { Boundary } from "../runtime/boundary.ts";
 import { type Clock, formatTime } from "../runtime/clock.ts";
-import { limits } from "../runtime/limits.ts";
 import { syncFolder } from "./folder.ts";
+
+/** Journals that were set aside: enough to look into a series of faults, not enough to fill the disk. */
+export const journalSetAsideKept = 3;
 
 /** SQLite's own files beside a database. */
 const companions = ["-wal", "-shm", "-journal"];
@@ -22,7 +24,7 @@ export function setAside(path: string, clock: Clock, boundary: Boundary): string
   syncFolder(dirname(path));
   // A clock that was set back would make the latest one look the oldest.
   const others = listSetAside(dirname(path)).filter((other) => other !== kept);
-  drop(others.slice(0, Math.max(0, others.length + 1 - limits.journalSetAsideKept)), boundary);
+  drop(others.slice(0, Math.max(0, others.length + 1 - journalSetAsideKept)), boundary);
   return kept;
 }
 

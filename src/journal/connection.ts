@@ -1,8 +1,12 @@
 /** The one connection to journal.db: its settings, its prepared statements, and its errors in our words. */
 import { DatabaseSync, type SQLInputValue, type StatementResultingChanges, type StatementSync } from "node:sqlite";
 import { ProviderError } from "../runtime/errors.ts";
-import { limits } from "../runtime/limits.ts";
 import { storageError } from "./faults.ts";
+
+/** Another program (a backup, an operator's shell) may hold the file for an instant; waiting blocks the event loop. */
+export const journalBusyMs = 250;
+/** SQLite folds its log back every 4 MB; a burst that made it longer is given back to the disk beyond this. */
+const journalWalBytes = 64 * 1024 * 1024;
 
 /** Statements as functions, prepared once. Bigints where a column may outgrow 2^53: heights and nanoseconds. */
 export interface Sql {
@@ -36,7 +40,7 @@ const readerPragmas = [
 export const pragmas = [
   "journal_mode=WAL",
   "synchronous=FULL",
-  `journal_size_limit=${limits.journalWalBytes}`,
+  `journal_size_limit=${journalWalBytes}`,
   // Deleted manifests held tenants' secrets: overwrite them.
   "secure_delete=ON",
   ...readerPragmas,
@@ -106,7 +110,7 @@ export function connect(path: string, { readOnly = false } = {}): Connection {
 function openDatabase(path: string, readOnly: boolean): DatabaseSync {
   let database: DatabaseSync | undefined;
   try {
-    database = new DatabaseSync(path, { timeout: limits.journalBusyMs, readOnly });
+    database = new DatabaseSync(path, { timeout: journalBusyMs, readOnly });
     for (const pragma of readOnly ? readerPragmas : pragmas) database.exec(`PRAGMA ${pragma}`);
     return database;
   } catch (error) {

@@ -2,7 +2,7 @@
 import { existsSync, statSync } from "node:fs";
 import { DatabaseSync } from "node:sqlite";
 import { ProviderError } from "../runtime/errors.ts";
-import { limits } from "../runtime/limits.ts";
+import { journalBusyMs } from "./connection.ts";
 import { corrupt, sqliteCodeOf, storageError } from "./faults.ts";
 import { applicationId } from "./migrations.ts";
 
@@ -47,7 +47,7 @@ const readOnlyCode = 8;
 
 /** Read-only, so that closing it folds no log into a file that may be damaged or too new for us. */
 function openReadOnly(path: string): DatabaseSync {
-  const options = { timeout: limits.journalBusyMs };
+  const options = { timeout: journalBusyMs };
   const database = new DatabaseSync(path, { ...options, readOnly: true });
   try {
     database.exec("SELECT 1 FROM sqlite_schema");

@@ -1,7 +1,9 @@
 /** What an operator wants to read back: one line per thing that happened. */
 import type { Clock } from "../runtime/clock.ts";
-import { limits } from "../runtime/limits.ts";
 import type { Sql } from "./connection.ts";
+
+/** Of one lease: five updates a day for that time. The oldest go, so a tenant who sends thousands crowds out nobody. */
+export const historyOfSubject = 1_000;
 
 export interface HistoryLine {
   readonly id: number;
@@ -38,7 +40,7 @@ export function createHistory(sql: Sql, clock: Clock) {
     /** Leaves the newest of its subject. */
     add({ kind, subject, line }: Omit<HistoryLine, "id" | "atMs">): number {
       const id = Number(add(kind, subject, line, clock.now()).lastInsertRowid);
-      trim(subject, limits.historyOfSubject);
+      trim(subject, historyOfSubject);
       return id;
     },
   };

@@ -10,8 +10,10 @@ import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { type Clock, formatTime } from "../runtime/clock.ts";
 import { ProviderError } from "../runtime/errors.ts";
-import { limits } from "../runtime/limits.ts";
 import { storageError } from "./faults.ts";
+
+/** A predecessor that is just exiting is waited for; after that a person had better hear of it. */
+const journalLockWaitMs = 500;
 
 interface Lock {
   release(): void;
@@ -40,7 +42,7 @@ export function takeLock(dir: string, clock: Clock): Lock {
 function hold(path: string, refusal: () => ProviderError): DatabaseSync {
   let database: DatabaseSync | undefined;
   try {
-    database = new DatabaseSync(path, { timeout: limits.journalLockWaitMs });
+    database = new DatabaseSync(path, { timeout: journalLockWaitMs });
     // Nothing is ever written, so no rollback file is wanted beside it.
     database.exec("PRAGMA journal_mode=MEMORY; BEGIN EXCLUSIVE");
     return database;

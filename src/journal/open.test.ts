@@ -16,8 +16,8 @@ import { DatabaseSync } from "node:sqlite";
 import { type TestContext, test } from "node:test";
 import { temporaryFolder } from "../../test/folder.ts";
 import { createVirtualClock } from "../runtime/clock.ts";
-import { limits } from "../runtime/limits.ts";
 import { type Log, silentLog } from "../runtime/log.ts";
+import { journalSetAsideKept } from "./aside.ts";
 import type { Journal } from "./journal.ts";
 import { migrations } from "./migrations.ts";
 import { openJournal } from "./open.ts";
@@ -166,7 +166,7 @@ test("a few journals that were set aside are kept, the latest always among them"
     kept.map((path) => existsSync(path)),
     [false, false, true, true, true],
   );
-  assert.equal(limits.journalSetAsideKept, 3);
+  assert.equal(journalSetAsideKept, 3);
 });
 
 test("damage that shows while running ends the journal, and the next start sets it aside", async (t) => {

@@ -6,12 +6,19 @@ import { temporaryFolder } from "../../test/folder.ts";
 import { runs } from "../../test/runs.ts";
 import { openBoundary } from "../runtime/boundary.ts";
 import { createVirtualClock } from "../runtime/clock.ts";
-import { limits } from "../runtime/limits.ts";
 import { silentLog } from "../runtime/log.ts";
 import { connect } from "./connection.ts";
+import { historyOfSubject } from "./history.ts";
 import { migrate } from "./migrations.ts";
 import { openJournal } from "./open.ts";
-import { createRetention, firstSweepMs, policies, type RetentionPolicy } from "./retention.ts";
+import {
+  createRetention,
+  firstSweepMs,
+  journalHistoryKeepMs,
+  journalRetentionEveryMs,
+  policies,
+  type RetentionPolicy,
+} from "./retention.ts";
 import { createTables } from "./tables.ts";
 import { createWriter } from "./writer.ts";
 
@@ -76,16 +83,16 @@ test("an open journal sweeps by itself, after the start and from time to time", 
   const line = { kind: "test", subject: "s", line: "l" };
   const { journal } = await openJournal({ dir, clock, log: silentLog });
   await journal.durable("note", ({ history }) => history.add(line));
-  clock.jump(limits.journalHistoryKeepMs - limits.journalRetentionEveryMs);
-  await clock.advance(limits.journalRetentionEveryMs);
+  clock.jump(journalHistoryKeepMs - journalRetentionEveryMs);
+  await clock.advance(journalRetentionEveryMs);
   assert.equal(journal.rows().history, 1, "kept as long as it says");
-  await clock.advance(limits.journalRetentionEveryMs);
+  await clock.advance(journalRetentionEveryMs);
   assert.equal(journal.rows().history, 0);
   await journal.durable("note", ({ history }) => history.add(line));
   await journal.close();
   assert.equal(clock.pendingTimers, 0, "nothing ticks on after the close");
 
-  clock.jump(limits.journalHistoryKeepMs + 1);
+  clock.jump(journalHistoryKeepMs + 1);
   const { journal: next } = await openJournal({ dir, clock, log: silentLog });
   assert.equal(next.rows().history, 1, "the start does not wait for it");
   await clock.advance(firstSweepMs);
@@ -106,7 +113,7 @@ test("nothing is removed while the local clock and block time differ, or before 
     history.add({ kind: "lease", subject: "a", line: "l" });
   });
   const kept = async () => {
-    await clock.advance(limits.journalRetentionEveryMs);
+    await clock.advance(journalRetentionEveryMs);
     const { ledger, history } = journal.rows();
     return [ledger, history];
   };
@@ -131,10 +138,10 @@ test("what is written while the local clock is years behind stays its time once 
   await journal.durable("write", ({ history }) => history.add({ kind: "lease", subject: "a", line: "closed" }));
   assert.equal(journal.read.history.about("a", 1)[0]?.atMs, journal.nowMs());
   behindMs = 0;
-  await clock.advance(limits.journalRetentionEveryMs);
+  await clock.advance(journalRetentionEveryMs);
   assert.equal(journal.rows().history, 1);
-  clock.jump(limits.journalHistoryKeepMs);
-  await clock.advance(limits.journalRetentionEveryMs);
+  clock.jump(journalHistoryKeepMs);
+  await clock.advance(journalRetentionEveryMs);
   assert.equal(journal.rows().history, 0);
 });
 
@@ -158,25 +165,25 @@ test("the books go after their time; what runs or is owed for stays, and so do t
     payments.put(payment("running"));
     deposits.put({ bidId: "bid", denom: "uakt", amount: 500n, height: 1n });
   });
-  clock.jump(10 * day - limits.journalRetentionEveryMs);
-  await clock.advance(limits.journalRetentionEveryMs);
+  clock.jump(10 * day - journalRetentionEveryMs);
+  await clock.advance(journalRetentionEveryMs);
   const kept = () => [
     journal.read.ledger.about("a", 9).map(({ amount }) => amount),
     journal.read.payments.all().map(({ leaseId }) => leaseId),
     journal.read.deposits.all().map(({ bidId }) => bidId),
   ];
   assert.deepEqual(kept(), [[7n, 10n], ["ended", "ended later", "running"], ["bid"]]);
-  await clock.advance(limits.journalRetentionEveryMs);
+  await clock.advance(journalRetentionEveryMs);
   assert.deepEqual(kept(), [[7n], ["ended later", "running"], ["bid"]]);
   clock.jump(100 * day);
-  await clock.advance(limits.journalRetentionEveryMs);
+  await clock.advance(journalRetentionEveryMs);
   assert.deepEqual(kept(), [[], ["running"], ["bid"]]);
   assert.deepEqual(journal.read.ledger.totals(), [{ kind: "accrued", denom: "uact", amount: 17n }]);
 });
 
 test("a subject with more lines of history than there may be of all takes none from another", async (t) => {
   const { writer, tables, connection, clock } = await setUp(t);
-  const most = limits.historyOfSubject;
+  const most = historyOfSubject;
   await writer.durable("a loud tenant among others", () => {
     tables.history.add({ kind: "lease", subject: "quiet", line: "deployed" });
     for (let line = 0; line < 3 * most; line += 1)

@@ -1,11 +1,36 @@
 /** Everything has an end: old rows go, in slices, and never one that is still owed or alive. */
 import type { Clock, Timer } from "../runtime/clock.ts";
+import { day, minute } from "../runtime/durations.ts";
 import { ProviderError } from "../runtime/errors.ts";
-import { limits } from "../runtime/limits.ts";
+import { journalLedgerKeepMs, journalOrdersKeepMs } from "../runtime/limits.ts";
 import type { Log } from "../runtime/log.ts";
 import type { Sql } from "./connection.ts";
 import type { TableName } from "./tables.ts";
 import type { Writer } from "./writer.ts";
+
+/** How often old rows are looked for. */
+export const journalRetentionEveryMs = 10 * minute;
+/** Rows deleted in one go, for the same reason as journalGroupWrites. */
+const journalRetentionRows = 2_000;
+/** Settled intents are kept long enough to answer a dispute about last month's bill. */
+const journalIntentsKeepMs = 45 * day;
+/** Rows bound the file where age alone would not: fifteen intents a minute for 45 days, about 1 GB. */
+const journalIntentsKeepRows = 1_000_000;
+/** Decisions answer "why did you not bid?", which is asked within days. */
+const journalDecisionsKeepMs = 14 * day;
+const journalDecisionsKeepRows = 500_000;
+export const journalHistoryKeepMs = 90 * day;
+const journalHistoryKeepRows = 200_000;
+/** Tenants and operators ask about the last days; a lease in a crash loop has a handful, each counted. */
+const journalOccurrencesKeepMs = 30 * day;
+/** A thousand leases with as many as one may have, or ten times as many with a handful; under 200 MB. */
+const journalOccurrencesKeepRows = 200_000;
+/** 2,000 leases, each with what it earned, a withdrawal and its fee every day of that time: about 1 GB. */
+const journalLedgerKeepRows = 3_300_000;
+/** Leases that ended: three hundred a day for that time. */
+const journalPaymentsKeepRows = 165_000;
+/** Three thousand orders a day for that time, about 300 MB. */
+const journalOrdersKeepRows = 270_000;
 
 export interface RetentionPolicy {
   readonly table: TableName;
@@ -26,14 +51,14 @@ export interface RetentionPolicy {
  * here: each row stands for something alive and goes with it.
  */
 export const policies: readonly RetentionPolicy[] = [
-  policy("intents", "settled_at", limits.journalIntentsKeepMs, limits.journalIntentsKeepRows),
-  policy("decisions", "at", limits.journalDecisionsKeepMs, limits.journalDecisionsKeepRows),
-  policy("ledger", "at", limits.journalLedgerKeepMs, limits.journalLedgerKeepRows),
-  policy("payments", "ended_at", limits.journalLedgerKeepMs, limits.journalPaymentsKeepRows),
-  { ...policy("history", "at", limits.journalHistoryKeepMs, limits.journalHistoryKeepRows), counted: true },
-  policy("orders", "ended_at", limits.journalOrdersKeepMs, limits.journalOrdersKeepRows),
+  policy("intents", "settled_at", journalIntentsKeepMs, journalIntentsKeepRows),
+  policy("decisions", "at", journalDecisionsKeepMs, journalDecisionsKeepRows),
+  policy("ledger", "at", journalLedgerKeepMs, journalLedgerKeepRows),
+  policy("payments", "ended_at", journalLedgerKeepMs, journalPaymentsKeepRows),
+  { ...policy("history", "at", journalHistoryKeepMs, journalHistoryKeepRows), counted: true },
+  policy("orders", "ended_at", journalOrdersKeepMs, journalOrdersKeepRows),
   {
-    ...policy("occurrences", "last_at", limits.journalOccurrencesKeepMs, limits.journalOccurrencesKeepRows),
+    ...policy("occurrences", "last_at", journalOccurrencesKeepMs, journalOccurrencesKeepRows),
     counted: true,
   },
 ];
@@ -76,7 +101,7 @@ export const firstSweepMs = 60_000;
 const mostSkewMs = 3_600_000;
 
 export function createRetention(deps: RetentionDeps) {
-  const { sql, writer, clock, log, sliceRows = limits.journalRetentionRows } = deps;
+  const { sql, writer, clock, log, sliceRows = journalRetentionRows } = deps;
   const { chainNowMs = clock.now } = deps;
   const removals = (deps.policies ?? policies).map((policy) => ({ ...policy, remove: createRemoval(sql, policy) }));
   let timer: Timer | undefined;
@@ -114,7 +139,7 @@ export function createRetention(deps: RetentionDeps) {
       // What storage has to say, the journal itself says; the next sweep tries again if there is one.
       log.warn("old journal rows were not removed", { reason: ProviderError.from(thrown).message });
     }
-    if (!stopped) startIn(limits.journalRetentionEveryMs);
+    if (!stopped) startIn(journalRetentionEveryMs);
   }
 
   function startIn(ms: number): void {

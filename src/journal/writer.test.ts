@@ -5,13 +5,12 @@ import { type TestContext, test } from "node:test";
 import { temporaryFolder } from "../../test/folder.ts";
 import { createCountingBoundary, openBoundary } from "../runtime/boundary.ts";
 import { createVirtualClock, realClock } from "../runtime/clock.ts";
-import { limits } from "../runtime/limits.ts";
 import { silentLog } from "../runtime/log.ts";
 import { connect } from "./connection.ts";
 import { migrate } from "./migrations.ts";
 import { openJournal } from "./open.ts";
 import { createTables, type Tables } from "./tables.ts";
-import { createWriter, type Unit } from "./writer.ts";
+import { createWriter, journalGroupWrites, journalRelaxedFlushMs, journalWaitingUnits, type Unit } from "./writer.ts";
 
 test("units of one tick share one commit and are acknowledged in order", async (t) => {
   const { journal, boundary } = await openCounted(t);
@@ -90,7 +89,7 @@ test("a relaxed unit waits for company, but not for long", async (t) => {
   const { journal, clock, subjects } = await openCounted(t);
   const commits = journal.counts.commits;
   const alone = journal.relaxed("alone", note("alone"));
-  await clock.advance(limits.journalRelaxedFlushMs - 1);
+  await clock.advance(journalRelaxedFlushMs - 1);
   assert.deepEqual(subjects(), []);
   await clock.advance(1);
   await alone;
@@ -121,7 +120,7 @@ test("a durable commit is synced in full, a relaxed one is not", async (t) => {
 test("a flood is cut into commits of bounded size, in order", async (t) => {
   const { journal, subjects } = await openCounted(t);
   const commits = journal.counts.commits;
-  const names = Array.from({ length: limits.journalGroupWrites + 1 }, (_, index) => `${index}`);
+  const names = Array.from({ length: journalGroupWrites + 1 }, (_, index) => `${index}`);
   await Promise.all(names.map((name) => journal.durable(name, note(name))));
   assert.equal(journal.counts.commits, commits + 2);
   assert.deepEqual(subjects(), names);
@@ -129,12 +128,12 @@ test("a flood is cut into commits of bounded size, in order", async (t) => {
 
 test("more units than may wait are refused, and those that wait are kept", async (t) => {
   const { journal } = await openCounted(t);
-  const waiting = Array.from({ length: limits.journalWaitingUnits }, () => journal.durable("waits", () => undefined));
+  const waiting = Array.from({ length: journalWaitingUnits }, () => journal.durable("waits", () => undefined));
   await assert.rejects(
     journal.durable("one too many", () => undefined),
     { code: "AKP_JOURNAL_BUSY" },
   );
-  assert.equal(journal.counts.waiting, limits.journalWaitingUnits);
+  assert.equal(journal.counts.waiting, journalWaitingUnits);
   await Promise.all(waiting);
   assert.equal(journal.counts.waiting, 0);
 });

@@ -6,9 +6,15 @@ import type { Boundary } from "../runtime/boundary.ts";
 import type { Clock, Timer } from "../runtime/clock.ts";
 import { ProviderError } from "../runtime/errors.ts";
 import { invariant } from "../runtime/invariant.ts";
-import { limits } from "../runtime/limits.ts";
 import type { Connection } from "./connection.ts";
 import type { Tables } from "./tables.ts";
+
+/** Relaxed writes wait this long for more of them before they are committed. */
+export const journalRelaxedFlushMs = 50;
+/** Writes in one commit: more would hold the event loop longer than its 50 ms bar. */
+export const journalGroupWrites = 2_000;
+/** Units that wait for their commit; more means that the disk no longer keeps up, and loops had better back off. */
+export const journalWaitingUnits = 50_000;
 
 /** Reads and writes tables and nothing else: it runs a second time when a unit beside it fails. It never waits. */
 export type Unit<T> = (tables: Tables) => T;
@@ -70,14 +76,14 @@ export function createWriter({ connection, tables, path, clock, boundary }: Writ
       }
       waiting.push({ label, run, durable, resolve, reject, value: undefined, failure: undefined });
       counts.waiting = waiting.length;
-      if (durable || waiting.length >= limits.journalGroupWrites) wake();
-      else batching ??= clock.timer(limits.journalRelaxedFlushMs, wake);
+      if (durable || waiting.length >= journalGroupWrites) wake();
+      else batching ??= clock.timer(journalRelaxedFlushMs, wake);
     });
   }
 
   function refuse(): ProviderError | undefined {
     if (closedFor !== undefined) return new ProviderError("AKP_JOURNAL_CLOSED", { reason: closedFor });
-    if (waiting.length < limits.journalWaitingUnits) return undefined;
+    if (waiting.length < journalWaitingUnits) return undefined;
     return new ProviderError("AKP_JOURNAL_BUSY", { path, reason: `${waiting.length} units of work wait already` });
   }
 
@@ -92,7 +98,7 @@ export function createWriter({ connection, tables, path, clock, boundary }: Writ
       await clock.yield();
       batching?.cancel();
       batching = undefined;
-      const group = waiting.slice(0, limits.journalGroupWrites);
+      const group = waiting.slice(0, journalGroupWrites);
       waiting = waiting.slice(group.length);
       counts.waiting = waiting.length;
       if (group.length > 0) commit(group);

@@ -1,10 +1,12 @@
 /** Makes what the network's provider wrote of an object ours, without changing what it says. */
 
 import { ProviderError } from "../runtime/errors.ts";
-import { limits } from "../runtime/limits.ts";
 import { adoptedFields } from "./adopted-fields.ts";
 import { apiVersionOf, type Kind } from "./kinds.ts";
 import type { Kube, KubeObject, ObjectAt, PatchOperation } from "./kube.ts";
+
+/** Tries to move the fields of an object that somebody else writes to as well, each after a new look at it. */
+const adoptTries = 4;
 
 type AdoptingKube = Pick<Kube, "get" | "patch" | "fieldManager">;
 
@@ -39,7 +41,7 @@ export async function adoptObject(
     try {
       return await kube.patch(kind, { name, namespace }, operations, { signal });
     } catch (thrown) {
-      if (!ProviderError.is(thrown, "AKP_KUBE_CONFLICT") || tries === limits.adoptTries) throw thrown;
+      if (!ProviderError.is(thrown, "AKP_KUBE_CONFLICT") || tries === adoptTries) throw thrown;
     }
   }
 }

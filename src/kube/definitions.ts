@@ -2,10 +2,14 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { parse } from "yaml";
 import { type Clock, sleep } from "../runtime/clock.ts";
+import { second } from "../runtime/durations.ts";
 import { ProviderError } from "../runtime/errors.ts";
-import { limits } from "../runtime/limits.ts";
 import { type Kind, kinds } from "./kinds.ts";
 import type { CallOptions, Kube, KubeObject } from "./kube.ts";
+
+/** From a definition of a custom resource to its first list: a server that is not overwhelmed takes a second. */
+const kubeDefinitionMs = 30 * second;
+const kubeDefinitionPollMs = 200;
 
 const folder = new URL("../../deploy/crds/", import.meta.url);
 
@@ -46,7 +50,7 @@ export async function installDefinitions(
 
 /** A server accepts a definition some moments before it serves what is defined. */
 async function untilServed(kube: Pick<Kube, "list">, kind: Kind, clock: Clock, call: CallOptions): Promise<void> {
-  const giveUpAtMs = clock.monotonicMs() + limits.kubeDefinitionMs;
+  const giveUpAtMs = clock.monotonicMs() + kubeDefinitionMs;
   for (;;) {
     try {
       await kube.list(kind, { ...call, labelSelector: "akash.network=none" });
@@ -55,6 +59,6 @@ async function untilServed(kube: Pick<Kube, "list">, kind: Kind, clock: Clock, c
       const isEarly = ProviderError.is(thrown, "AKP_KUBE_KIND_MISSING") && clock.monotonicMs() < giveUpAtMs;
       if (!isEarly) throw thrown;
     }
-    await sleep(clock, limits.kubeDefinitionPollMs, call.signal);
+    await sleep(clock, kubeDefinitionPollMs, call.signal);
   }
 }

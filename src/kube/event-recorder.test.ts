@@ -3,10 +3,9 @@ import { test } from "node:test";
 import type { Owner } from "../../test/owner.ts";
 import { createSimulatedCluster } from "../box/cluster/simulated-kube.ts";
 import { createVirtualClock } from "../runtime/clock.ts";
-import { limits } from "../runtime/limits.ts";
 import { silentLog } from "../runtime/log.ts";
 import { createSeededRandom } from "../runtime/random.ts";
-import { createEventRecorder, type Occurrence } from "./event-recorder.ts";
+import { createEventRecorder, eventsKept, eventsPerMinute, type Occurrence } from "./event-recorder.ts";
 import { kinds } from "./kinds.ts";
 import type { KubeObject } from "./kube.ts";
 
@@ -87,24 +86,24 @@ test("an Event whose words change is followed by another, but not each time", as
 
 test("many troubles are told at a pace, and each in the end", async (t) => {
   const { clock, recorder, events } = start(t);
-  const many = limits.eventsPerMinute * 3;
+  const many = eventsPerMinute * 3;
   for (let index = 0; index < many; index++) {
     recorder.record({ ...missing, regarding: { ...missing.regarding, name: `n${index}` } });
   }
   await clock.advance(1_000);
-  assert.ok(events().length <= limits.eventsPerMinute + 1, `${events().length}`);
+  assert.ok(events().length <= eventsPerMinute + 1, `${events().length}`);
   await clock.advance(60_000);
-  assert.ok(events().length <= 2 * limits.eventsPerMinute + 2, `${events().length}`);
+  assert.ok(events().length <= 2 * eventsPerMinute + 2, `${events().length}`);
   await clock.advance(120_000);
   assert.equal(events().length, many);
 });
 
 test("no more is remembered than there is room for", async (t) => {
   const { recorder } = start(t);
-  for (let index = 0; index < 3 * limits.eventsKept; index++) {
+  for (let index = 0; index < 3 * eventsKept; index++) {
     recorder.record({ ...missing, regarding: { ...missing.regarding, name: `n${index}` } });
   }
-  assert.ok(recorder.queue.size <= limits.eventsKept);
+  assert.ok(recorder.queue.size <= eventsKept);
 });
 
 test("a long note is cut where the API server would refuse it, between two letters", async (t) => {

@@ -8,8 +8,8 @@
  */
 import { createHash } from "node:crypto";
 import { type Clock, formatTime } from "../runtime/clock.ts";
+import { minute } from "../runtime/durations.ts";
 import { ProviderError } from "../runtime/errors.ts";
-import { limits } from "../runtime/limits.ts";
 import type { Log } from "../runtime/log.ts";
 import { done, type Outcome, recheck } from "../runtime/outcome.ts";
 import { createQueue, type Queue } from "../runtime/queue.ts";
@@ -17,6 +17,15 @@ import type { Random } from "../runtime/random.ts";
 import { kinds } from "./kinds.ts";
 import type { Kube, KubeObject } from "./kube.ts";
 import { type OwnedFields, ownedFields } from "./owned-fields.ts";
+
+/** Events written a minute, by one process: a thousand nodes in trouble are told within twenty minutes. */
+export const eventsPerMinute = 60;
+/** Objects and reasons of which it is known that an Event tells of them; a kilobyte each. */
+export const eventsKept = 1_000;
+/** How soon an Event may be followed by another of the same object and reason, with other words. */
+const eventRestMs = 5 * minute;
+/** How often an Event is told to go on. The API server forgets it after an hour. */
+const eventRepeatMs = 10 * minute;
 
 export interface ObjectReference {
   readonly apiVersion: string;
@@ -83,7 +92,7 @@ export function createEventRecorder(options: EventRecorderOptions, deps: EventRe
   const all = new Map<string, Series>();
   const counts = { written: 0, failed: 0 };
   let complained = "";
-  const queue = createQueue({ name: "events", work, concurrency: 1, maxKeys: limits.eventsKept, ...deps });
+  const queue = createQueue({ name: "events", work, concurrency: 1, maxKeys: eventsKept, ...deps });
 
   function record(occurrence: Occurrence): void {
     const key = keyOf(occurrence);
@@ -91,15 +100,15 @@ export function createEventRecorder(options: EventRecorderOptions, deps: EventRe
     const before = all.get(key);
     const isNew = before?.occurrence.note !== occurrence.note;
     // A note that changes all the time, like a number in it, would otherwise be an Event each time.
-    if (before && isNew && nowMs - before.firstMs < limits.eventRestMs) return;
+    if (before && isNew && nowMs - before.firstMs < eventRestMs) return;
     const series = isNew || !before ? begin(occurrence, nowMs) : before;
     series.count += 1;
     series.lastMs = nowMs;
     all.delete(key);
     const [oldest] = all.keys();
-    if (all.size >= limits.eventsKept && oldest !== undefined) all.delete(oldest);
+    if (all.size >= eventsKept && oldest !== undefined) all.delete(oldest);
     all.set(key, series);
-    if (series.toldMs === undefined || nowMs - series.toldMs >= limits.eventRepeatMs) queue.add(key);
+    if (series.toldMs === undefined || nowMs - series.toldMs >= eventRepeatMs) queue.add(key);
   }
 
   async function work(key: string, signal: AbortSignal): Promise<Outcome> {
@@ -182,7 +191,7 @@ function microTime(ms: number): string {
 
 /** So many a minute, and as many at once after a rest. */
 function createPace(clock: Clock) {
-  const everyMs = minuteMs / limits.eventsPerMinute;
+  const everyMs = minuteMs / eventsPerMinute;
   /** Up to when the writes so far have used the pace up. */
   let usedMs = Number.NEGATIVE_INFINITY;
   return {

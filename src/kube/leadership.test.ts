@@ -5,11 +5,10 @@ import { whileTimePasses } from "../../test/while-time-passes.ts";
 import { createSimulatedCluster } from "../box/cluster/simulated-kube.ts";
 import { type Clock, createVirtualClock } from "../runtime/clock.ts";
 import { untilAborted } from "../runtime/lifecycle.ts";
-import { limits } from "../runtime/limits.ts";
 import { silentLog } from "../runtime/log.ts";
 import { createSeededRandom } from "../runtime/random.ts";
 import { kinds } from "./kinds.ts";
-import { createLeadership } from "./leadership.ts";
+import { createLeadership, leaderDurationMs, leaderGiveUpMs, leaderLookMs, leaderRenewMs } from "./leadership.ts";
 
 const at = { namespace: "akash-services", name: "operator-ip" };
 
@@ -53,7 +52,7 @@ test("of two copies one leads, and the other takes over at once when it stops", 
   assert.deepEqual([...leaders], ["one"]);
   assert.deepEqual([one.leadership.waitingFor, two.leadership.waitingFor], [undefined, "one leads"]);
   await one.stop();
-  await clock.advance(limits.leaderLookMs);
+  await clock.advance(leaderLookMs);
   assert.deepEqual([...leaders], ["two"]);
   assert.equal(most(), 1);
 });
@@ -66,10 +65,10 @@ test("one that cannot say that it lives stops before another begins, and comes b
   await clock.advance(1_000);
   const { faults } = cluster;
   faults.forbid("update", kinds.lease);
-  await clock.advance(limits.leaderGiveUpMs + limits.leaderRenewMs);
+  await clock.advance(leaderGiveUpMs + leaderRenewMs);
   assert.deepEqual([...leaders], []);
   faults.clear();
-  await clock.advance(limits.leaderDurationMs + limits.leaderLookMs);
+  await clock.advance(leaderDurationMs + leaderLookMs);
   assert.equal(leaders.size, 1);
   assert.equal(most(), 1);
 });
@@ -80,9 +79,9 @@ test("one whose process was stopped for too long no longer leads when it goes on
   const { leadership } = start("one", { ...clock, monotonicMs: () => clock.monotonicMs() + stoppedMs });
   await clock.advance(1_000);
   assert.equal(leadership.leading, true);
-  stoppedMs = limits.leaderGiveUpMs;
+  stoppedMs = leaderGiveUpMs;
   assert.deepEqual([leadership.leading, leadership.waitingFor], [false, "the Lease was not renewed in time"]);
-  await clock.advance(limits.leaderRenewMs);
+  await clock.advance(leaderRenewMs);
   assert.equal(leadership.leading, true);
 });
 
@@ -94,14 +93,14 @@ test("one whose Lease somebody gave to another stops, and one whose Lease was de
   assert.ok(live);
   const spec = { ...(live["spec"] as object), holderIdentity: "a stranger" };
   cluster.server.update(kinds.lease, { ...live, spec }, "test");
-  await clock.advance(limits.leaderRenewMs);
+  await clock.advance(leaderRenewMs);
   assert.deepEqual([...leaders], []);
   assert.equal(one.leadership.waitingFor, "a stranger leads");
   // It never says anything again.
-  await clock.advance(limits.leaderDurationMs + limits.leaderLookMs);
+  await clock.advance(leaderDurationMs + leaderLookMs);
   assert.deepEqual([...leaders], ["one"]);
   cluster.server.delete(kinds.lease, at);
-  await clock.advance(limits.leaderRenewMs);
+  await clock.advance(leaderRenewMs);
   assert.deepEqual([...leaders], ["one"]);
   assert.ok(cluster.server.get(kinds.lease, at));
 });
@@ -111,12 +110,12 @@ test("no second copy leads when the Lease is deleted, whenever that is, and the 
   start("one");
   await clock.advance(1_000);
   start("two");
-  await clock.advance(limits.leaderLookMs);
+  await clock.advance(leaderLookMs);
   // At all points of the time between two renewals.
   for (let round = 0; round < 20; round++) {
-    await clock.advance(limits.leaderRenewMs * 3 + 263);
+    await clock.advance(leaderRenewMs * 3 + 263);
     cluster.server.delete(kinds.lease, at);
-    await clock.advance(limits.leaderRenewMs);
+    await clock.advance(leaderRenewMs);
     assert.ok(cluster.server.get(kinds.lease, at));
     assert.deepEqual([[...leaders], most()], [["one"], 1]);
   }
@@ -127,12 +126,12 @@ test("a copy that starts while the Lease is deleted does not lead beside the lea
   start("one");
   await clock.advance(1_000);
   for (const [round, name] of ["two", "three", "four", "five"].entries()) {
-    await clock.advance(limits.leaderRenewMs + 1_200 * round);
+    await clock.advance(leaderRenewMs + 1_200 * round);
     cluster.server.delete(kinds.lease, at);
     const { leadership } = start(name);
     await clock.advance(1);
     assert.match(leadership.waitingFor ?? "", /the Lease is missing/);
-    await clock.advance(limits.leaderDurationMs);
+    await clock.advance(leaderDurationMs);
     assert.deepEqual([[...leaders], most(), leadership.waitingFor], [["one"], 1, "one leads"]);
   }
 });
@@ -141,9 +140,9 @@ test("without any Lease the first copy leads once no other can, and with a relea
   const { clock, cluster, leaders, start } = openStage(t);
   cluster.server.delete(kinds.lease, at);
   const { stop } = start("one");
-  await clock.advance(limits.leaderDurationMs);
+  await clock.advance(leaderDurationMs);
   assert.deepEqual([...leaders], []);
-  await clock.advance(limits.leaderLookMs);
+  await clock.advance(leaderLookMs);
   assert.deepEqual([...leaders], ["one"]);
   await stop();
   start("two");
@@ -160,7 +159,7 @@ test("a leader whose Lease was deleted and made anew by another stops at its nex
   cluster.server.delete(kinds.lease, at);
   const spec = { ...(live["spec"] as object), holderIdentity: "a stranger" };
   cluster.server.create(kinds.lease, { metadata: at, spec }, "test");
-  await clock.advance(limits.leaderRenewMs);
+  await clock.advance(leaderRenewMs);
   assert.deepEqual([[...leaders], leadership.waitingFor], [[], "a stranger leads"]);
 });
 
@@ -169,13 +168,13 @@ test("when the leader dies and its Lease is deleted, another leads once that one
   start("one");
   await clock.advance(1_000);
   start("two");
-  await clock.advance(limits.leaderLookMs);
+  await clock.advance(leaderLookMs);
   for (const verb of ["update", "create"] as const) cluster.faults.forbid(verb, kinds.lease);
   cluster.server.delete(kinds.lease, at);
-  await clock.advance(limits.leaderGiveUpMs);
+  await clock.advance(leaderGiveUpMs);
   assert.deepEqual([...leaders], []);
   cluster.faults.clear();
-  await clock.advance(limits.leaderDurationMs);
+  await clock.advance(leaderDurationMs);
   assert.deepEqual([leaders.size, most()], [1, 1]);
 });
 
@@ -203,7 +202,7 @@ test("one whose first word took long counts from when it said it", async (t) => 
   await clock.advance(2 * answerMs);
   assert.deepEqual([...leaders], ["one"]);
   cluster.faults.forbid("update", kinds.lease);
-  await clock.advance(limits.leaderGiveUpMs - answerMs);
+  await clock.advance(leaderGiveUpMs - answerMs);
   assert.deepEqual([...leaders], []);
 });
 
@@ -212,7 +211,7 @@ test("who leads sends one write each time, and nothing else", async (t) => {
   start("one");
   await clock.advance(1_000);
   const before = cluster.counts.requests;
-  await clock.advance(10 * limits.leaderRenewMs);
+  await clock.advance(10 * leaderRenewMs);
   assert.equal(cluster.counts.requests - before, 10);
 });
 
@@ -223,13 +222,13 @@ test("a word whose answer was lost, or that somebody else wrote beside, costs no
   start("two");
   for (let round = 0; round < 20; round++) {
     cluster.faults.loseAnswer({ verb: "update", kind: kinds.lease });
-    await clock.advance(limits.leaderRenewMs);
+    await clock.advance(leaderRenewMs);
     assert.deepEqual([...leaders], ["one"]);
     const live = cluster.server.get(kinds.lease, at);
     assert.ok(live);
     const metadata = { ...live.metadata, annotations: { round: `${round}` } };
     cluster.server.update(kinds.lease, { ...live, metadata }, "kubectl");
-    await clock.advance(limits.leaderRenewMs);
+    await clock.advance(leaderRenewMs);
     assert.deepEqual([...leaders], ["one"]);
   }
   assert.equal(most(), 1);
@@ -256,7 +255,7 @@ test("whatever the API server does to three copies, no two of them lead at once"
       assert.ok(most() <= 1, `seed ${seed}, round ${round}`);
     }
     cluster.faults.clear();
-    await clock.advance(2 * limits.leaderDurationMs);
+    await clock.advance(2 * leaderDurationMs);
     assert.equal(leaders.size, 1);
     for (const { stop } of copies) await stop();
   }
@@ -267,9 +266,9 @@ test("one without the namespace of its Lease says so, and leads when there is on
   cluster.server.delete(kinds.namespace, { name: at.namespace });
   await clock.advance(10_000);
   const { leadership } = start("one");
-  await clock.advance(limits.leaderDurationMs + limits.leaderLookMs);
+  await clock.advance(leaderDurationMs + leaderLookMs);
   assert.match(leadership.waitingFor ?? "", /akash-services/);
   cluster.server.create(kinds.namespace, { metadata: { name: at.namespace } }, "test");
-  await clock.advance(limits.leaderLookMs);
+  await clock.advance(leaderLookMs);
   assert.deepEqual([...leaders], ["one"]);
 });

@@ -4,13 +4,22 @@
  * lives stops before another may begin.
  */
 import { type Clock, formatTime } from "../runtime/clock.ts";
+import { second } from "../runtime/durations.ts";
 import { ProviderError } from "../runtime/errors.ts";
-import { limits } from "../runtime/limits.ts";
 import type { Log } from "../runtime/log.ts";
 import { createPause } from "../runtime/pause.ts";
 import { fieldsOf, textOf } from "./json-fields.ts";
 import { apiVersionOf, kinds } from "./kinds.ts";
 import type { Kube, KubeObject, ObjectAt } from "./kube.ts";
+
+/** Who leads is believed to live for so long after its last word, as other controllers of Kubernetes have it. */
+export const leaderDurationMs = 15 * second;
+/** Who leads says so this often; one word in three may be lost. */
+export const leaderRenewMs = 5 * second;
+/** Who could not say so for this long stops: well before another may begin, with time to end what is under way. */
+export const leaderGiveUpMs = 10 * second;
+/** Who waits looks this often whether nobody leads any more. */
+export const leaderLookMs = 2 * second;
 
 export interface LeadershipOptions extends ObjectAt {
   readonly namespace: string;
@@ -42,11 +51,11 @@ export function createLeadership({ identity, ...at }: LeadershipOptions, { kube,
   let trouble: ProviderError | undefined;
 
   /** In a process that was stopped for a while, other timers may fire before the alarm does. */
-  const isLeading = () => leading && clock.monotonicMs() - saidMs < limits.leaderGiveUpMs;
+  const isLeading = () => leading && clock.monotonicMs() - saidMs < leaderGiveUpMs;
 
   /** One try; true where the name in the Lease is ours now, by a write of this moment. */
   async function claim(signal: AbortSignal): Promise<boolean> {
-    const options = { signal, deadlineMs: limits.leaderRenewMs };
+    const options = { signal, deadlineMs: leaderRenewMs };
     // One request rather than two: a slow API server leaves no time for both.
     if (own && (await written(kube.replace(kind, desired(own), options)))) return true;
     const live = await kube.get(kind, at, options);
@@ -65,13 +74,13 @@ export function createLeadership({ identity, ...at }: LeadershipOptions, { kube,
   function isSilentSinceMissing(): boolean {
     if (!seen || seen.version !== undefined) {
       seen = { version: undefined, atMs: clock.monotonicMs() };
-      log.info("waiting to lead, since the Lease is missing", { lease: at.name, ms: limits.leaderDurationMs });
+      log.info("waiting to lead, since the Lease is missing", { lease: at.name, ms: leaderDurationMs });
     }
     return isSilent();
   }
 
   function isSilent(): boolean {
-    return seen !== undefined && clock.monotonicMs() - seen.atMs > limits.leaderDurationMs;
+    return seen !== undefined && clock.monotonicMs() - seen.atMs > leaderDurationMs;
   }
 
   async function written(writing: Promise<KubeObject>): Promise<boolean> {
@@ -101,7 +110,7 @@ export function createLeadership({ identity, ...at }: LeadershipOptions, { kube,
       metadata: live?.metadata ?? at,
       spec: {
         holderIdentity,
-        leaseDurationSeconds: limits.leaderDurationMs / 1_000,
+        leaseDurationSeconds: leaderDurationMs / 1_000,
         renewTime: now,
         acquireTime: (isOurs && textOf(before["acquireTime"])) || now,
         leaseTransitions: Number(before["leaseTransitions"] ?? 0) + (isOurs || !live ? 0 : 1),
@@ -128,7 +137,7 @@ export function createLeadership({ identity, ...at }: LeadershipOptions, { kube,
   async function release(): Promise<void> {
     own = undefined;
     try {
-      const deadlineMs = limits.leaderLookMs;
+      const deadlineMs = leaderLookMs;
       const live = await kube.get(kind, at, { deadlineMs });
       if (live && textOf(fieldsOf(live["spec"])["holderIdentity"]) === identity)
         await kube.replace(kind, desired(live, ""), { deadlineMs });
@@ -140,12 +149,12 @@ export function createLeadership({ identity, ...at }: LeadershipOptions, { kube,
   /** Says that it lives until it is over: another has the lead, or nobody took our word for too long. */
   async function renew(over: AbortController, signal: AbortSignal): Promise<void> {
     const left = (ms: number, sinceMs: number) => Math.max(0, sinceMs + ms - clock.monotonicMs());
-    const setAlarm = () => clock.timer(left(limits.leaderGiveUpMs, saidMs), () => over.abort());
+    const setAlarm = () => clock.timer(left(leaderGiveUpMs, saidMs), () => over.abort());
     let alarm = setAlarm();
     // From one beginning to the next: what an answer took is not waited once more.
     let beganMs = saidMs;
     for (;;) {
-      await pause.wait(left(trouble ? limits.leaderLookMs : limits.leaderRenewMs, beganMs), signal);
+      await pause.wait(left(trouble ? leaderLookMs : leaderRenewMs, beganMs), signal);
       if (signal.aborted) break;
       beganMs = clock.monotonicMs();
       if (await tried(signal)) {
@@ -192,7 +201,7 @@ export function createLeadership({ identity, ...at }: LeadershipOptions, { kube,
     async run(signal: AbortSignal, lead: (signal: AbortSignal) => Promise<void>): Promise<void> {
       while (!signal.aborted) {
         if (await tried(signal)) await leadOnce(signal, lead);
-        else await pause.wait(limits.leaderLookMs, signal);
+        else await pause.wait(leaderLookMs, signal);
       }
     },
   };

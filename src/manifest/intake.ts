@@ -6,7 +6,7 @@ import { bodyOf, groupIn, type ManifestRow } from "../journal/manifests.ts";
 import { type DeploymentId, formatDeploymentId, formatLeaseId, type LeaseId, parseLeaseId } from "../market/ids.ts";
 import { readManifest } from "../market/manifest-json.ts";
 import { ProviderError } from "../runtime/errors.ts";
-import { limits } from "../runtime/limits.ts";
+import { manifestBytes } from "../runtime/limits.ts";
 import type { Log } from "../runtime/log.ts";
 import { createTurns } from "../runtime/turns.ts";
 import type { Accepted, Checks } from "./checks.ts";
@@ -14,6 +14,9 @@ import { isTimeout, type ManifestLoop } from "./manifest-loop.ts";
 import type { LeaseManifest, Manifests, Submitted } from "./manifests.ts";
 import type { MissedTime } from "./missed-time.ts";
 import type { Standings } from "./standings.ts";
+
+/** Requests about one deployment that wait for each other: a tool sends one, and again when it has waited too long. */
+export const manifestWaiting = 8;
 
 interface IntakeDeps {
   readonly journal: Journal;
@@ -30,12 +33,12 @@ interface IntakeDeps {
 export function createIntake(deps: IntakeDeps): Manifests {
   const { journal, checks, loop, missed, standings, onChange, onReceived, log } = deps;
   const { read } = journal;
-  const inTurn = createTurns(limits.manifestWaiting, (waiting) => new ProviderError("AKP_MANIFEST_BUSY", { waiting }));
+  const inTurn = createTurns(manifestWaiting, (waiting) => new ProviderError("AKP_MANIFEST_BUSY", { waiting }));
 
   async function submit(id: DeploymentId, body: string | Uint8Array, signal?: AbortSignal): Promise<Submitted> {
     const deployment = formatDeploymentId(id);
     try {
-      const manifest = readManifest(body, limits.manifestBytes);
+      const manifest = readManifest(body, manifestBytes);
       return await inTurn(deployment, async () => {
         signal?.throwIfAborted();
         const accepted = await checks.accept(id, manifest, signal);

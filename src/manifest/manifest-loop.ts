@@ -19,13 +19,17 @@ import { type ManifestRow, restoredRow } from "../journal/manifests.ts";
 import { deploymentOf, parseLeaseId } from "../market/ids.ts";
 import { isNewerInCluster } from "../market/newer-manifest.ts";
 import { nsToMs } from "../runtime/clock.ts";
+import { minute } from "../runtime/durations.ts";
 import { ProviderError } from "../runtime/errors.ts";
-import { limits } from "../runtime/limits.ts";
+import { leaseCloseRetryMs } from "../runtime/limits.ts";
 import type { Log } from "../runtime/log.ts";
 import { done, type Outcome, recheck, stalled, waiting } from "../runtime/outcome.ts";
 import type { ClusterSide } from "./cluster-side.ts";
 import type { MissedTime } from "./missed-time.ts";
 import type { Standings } from "./standings.ts";
+
+/** How often the cluster's memory of a manifest is held against the journal's. It asks nobody for anything. */
+export const manifestRecheckMs = 10 * minute;
 
 interface LoopDeps {
   readonly chain: Pick<Chain, "mirror" | "queries" | "outbox" | "status">;
@@ -87,7 +91,7 @@ export function createManifestLoop(deps: LoopDeps) {
     standings.note(key, row ? (row.withdrawnAtMs === undefined ? "received" : "withdrawn") : "waiting");
     await disarm(key);
     // Somebody may restore or edit what the cluster has of it, and the lease's own loop then waits for us.
-    return recheck(limits.manifestRecheckMs);
+    return recheck(manifestRecheckMs);
   }
 
   async function disarm(key: string): Promise<void> {
@@ -147,9 +151,9 @@ export function createManifestLoop(deps: LoopDeps) {
     if (cluster.hasNamespace(id)) return stalled("its namespace is there, and no Manifest resource says what was sent");
     const { value: lease } = await queries.lease(id, { atOrAbove: mirror.height, signal });
     if (!lease) return waiting("chain", "the chain does not know the lease that the mirror has");
-    if (!runs(lease)) return recheck(limits.leaseCloseRetryMs);
+    if (!runs(lease)) return recheck(leaseCloseRetryMs);
     // Its tenant has been told, and once he has had his time it is closed with all others of that kind.
-    if (lease.state === "reclaiming") return recheck(limits.manifestRecheckMs);
+    if (lease.state === "reclaiming") return recheck(manifestRecheckMs);
     const isFiled = await fileEnding(
       {
         lease,

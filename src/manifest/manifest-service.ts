@@ -7,7 +7,7 @@ import { formatLeaseId, isLeaseKey } from "../market/ids.ts";
 import { atMostEvery } from "../runtime/at-most-every.ts";
 import type { Clock } from "../runtime/clock.ts";
 import type { GroundService, Scope } from "../runtime/lifecycle.ts";
-import { limits } from "../runtime/limits.ts";
+import { statusEveryMs } from "../runtime/limits.ts";
 import type { Log } from "../runtime/log.ts";
 import { createQueue, type Queue } from "../runtime/queue.ts";
 import type { Random } from "../runtime/random.ts";
@@ -61,7 +61,7 @@ export function createManifestService(
       ground.cluster,
     ]);
     const { mirror, outbox } = chain;
-    const status = atMostEvery(limits.statusEveryMs, clock, () =>
+    const status = atMostEvery(statusEveryMs, clock, () =>
       bus.publish("akash.provider.manifest.status", { ...own.document() }, { retain: true }),
     );
     const own = createStandings(status.ask);

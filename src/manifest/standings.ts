@@ -1,7 +1,9 @@
 /** How things are with the manifest of every lease, for status and metrics: what the journal would have to be read for. */
 import { deploymentOf, formatDeploymentId, parseLeaseId } from "../market/ids.ts";
 import { formatTime } from "../runtime/clock.ts";
-import { limits } from "../runtime/limits.ts";
+
+/** Leases without a manifest that the status document names. */
+const manifestWaitsTold = 20;
 
 type Standing = "received" | "withdrawn" | "waiting";
 
@@ -49,7 +51,7 @@ export function createStandings(onChange: () => void) {
         received: count("received"),
         withdrawn: count("withdrawn"),
         waiting: waits.length,
-        waits: waits.slice(0, limits.manifestWaitsTold).map(([lease, { dueAtMs }]) => {
+        waits: waits.slice(0, manifestWaitsTold).map(([lease, { dueAtMs }]) => {
           return { lease, until: dueAtMs === undefined ? null : formatTime(dueAtMs) };
         }),
       };

@@ -3,13 +3,13 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { sampleExpose, sampleResources, sampleService } from "../../test/lease-samples.ts";
 import { ProviderError } from "../runtime/errors.ts";
-import { limits } from "../runtime/limits.ts";
+import { manifestBytes } from "../runtime/limits.ts";
 import type { ManifestService } from "./manifest.ts";
 import { readManifest } from "./manifest-json.ts";
 import { mismatchOf } from "./manifest-match.ts";
 import { faultsOfManifest } from "./manifest-rules.ts";
 
-const mostBytes = limits.manifestBytes;
+const mostBytes = manifestBytes;
 
 test("a body full of nothing is refused before each of it becomes a service with every field", () => {
   const nothing = Array<null>(20_000).fill(null);

@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { createVirtualClock } from "../runtime/clock.ts";
-import { limits } from "../runtime/limits.ts";
-import { createWritePace } from "./write-pace.ts";
+import { contestedWithinMs, contestedWrites, createWritePace } from "./write-pace.ts";
 
-const { contestedWrites: most, contestedWithinMs: withinMs } = limits;
+const most = contestedWrites;
+const withinMs = contestedWithinMs;
 
 test("an object that is written again and again is left until the first of these writes is long ago", async () => {
   const clock = createVirtualClock();

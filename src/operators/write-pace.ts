@@ -3,7 +3,14 @@
  * server lets them: what is written too often within a short time is left for a while, and a condition says so.
  */
 import type { Clock } from "../runtime/clock.ts";
-import { limits } from "../runtime/limits.ts";
+import { minute } from "../runtime/durations.ts";
+
+/**
+ * Writes of one object within that time, after which it is left as somebody else wants it for as long: a lease that is
+ * changed by a person or a script comes to one or two, and a rival that changes it back to one for each of ours.
+ */
+export const contestedWrites = 10;
+export const contestedWithinMs = minute;
 
 export type WritePace = ReturnType<typeof createWritePace>;
 
@@ -12,7 +19,7 @@ export function createWritePace(clock: Pick<Clock, "monotonicMs">) {
   const written = new Map<string, readonly number[]>();
 
   const recent = (object: string): readonly number[] => {
-    const sinceMs = clock.monotonicMs() - limits.contestedWithinMs;
+    const sinceMs = clock.monotonicMs() - contestedWithinMs;
     return (written.get(object) ?? []).filter((atMs) => atMs > sinceMs);
   };
 
@@ -33,9 +40,9 @@ export function createWritePace(clock: Pick<Clock, "monotonicMs">) {
     },
     /** How long it is to be left as it is; 0 where it may be written. */
     pauseMs(object: string): number {
-      const [oldest = 0, ...others] = recent(object).slice(-limits.contestedWrites);
-      const isContested = others.length + 1 >= limits.contestedWrites;
-      return isContested ? oldest + limits.contestedWithinMs - clock.monotonicMs() : 0;
+      const [oldest = 0, ...others] = recent(object).slice(-contestedWrites);
+      const isContested = others.length + 1 >= contestedWrites;
+      return isContested ? oldest + contestedWithinMs - clock.monotonicMs() : 0;
     },
     /** Until it was not written for so long, a minute at most; 0 when it was not. */
     unsettledMs(object: string, forMs: number, sinceMs = Number.NEGATIVE_INFINITY): number {

@@ -5,7 +5,7 @@ import { kinds } from "../kube/kinds.ts";
 import type { Kube, KubeObject } from "../kube/kube.ts";
 import { type Clock, sleep } from "../runtime/clock.ts";
 import { ProviderError } from "../runtime/errors.ts";
-import { limits } from "../runtime/limits.ts";
+import { ownPodRetryMs } from "../runtime/limits.ts";
 import type { Log } from "../runtime/log.ts";
 
 export interface OwnPodOptions {
@@ -65,7 +65,7 @@ export async function ownPod(
       const error = ProviderError.from(thrown);
       if (error.message !== told) log.warn("cannot read own pod, retrying", { error });
       told = error.message;
-      await sleep(clock, limits.ownPodRetryMs, signal);
+      await sleep(clock, ownPodRetryMs, signal);
     }
   }
 }

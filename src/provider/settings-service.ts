@@ -5,7 +5,7 @@ import type { Journal } from "../journal/journal.ts";
 import { type Clock, sleep } from "../runtime/clock.ts";
 import { condition } from "../runtime/condition.ts";
 import type { Service } from "../runtime/lifecycle.ts";
-import { limits } from "../runtime/limits.ts";
+import { followedFileMs } from "../runtime/limits.ts";
 
 export function createSettingsService(
   settings: FollowedSettings,
@@ -25,7 +25,7 @@ export function createSettingsService(
       scope.task("keep last good content", async (signal) => {
         while (!signal.aborted) {
           await keep();
-          await sleep(clock, limits.followedFileMs, signal);
+          await sleep(clock, followedFileMs, signal);
         }
       });
     },

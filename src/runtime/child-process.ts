@@ -6,7 +6,9 @@ import { type ChildProcessByStdio, spawn } from "node:child_process";
 import type { Readable, Writable } from "node:stream";
 import type { Clock, Timer } from "./clock.ts";
 import { reasonOf, systemCodeOf } from "./errors.ts";
-import { limits } from "./limits.ts";
+
+/** After its end, or our word to it, a program's pipes close at once unless something keeps them. */
+const processEndMs = 500;
 
 interface ProgramOptions {
   /** Executed directly, without a shell and without arguments. */
@@ -75,7 +77,7 @@ function untilEnded(child: Child, { limitMs, mostBytes, clock, signal }: Program
     ours ??= how;
     killGroup(child.pid);
     // One that hangs in the kernel outlives even that, and whoever waits should not.
-    timers.push(clock.timer(limits.processEndMs, settle));
+    timers.push(clock.timer(processEndMs, settle));
   }
 
   const cancel = () => endAll("cancelled");
@@ -96,7 +98,7 @@ function untilEnded(child: Child, { limitMs, mostBytes, clock, signal }: Program
     over = code === null ? { how: "killed", reason: String(signalName) } : { how: "exited", code };
     killGroup(child.pid);
     // What left the group may hold the pipes open; what the program itself printed is there by then.
-    timers.push(clock.timer(limits.processEndMs, settle));
+    timers.push(clock.timer(processEndMs, settle));
   });
   child.once("close", settle);
   timers.push(clock.timer(limitMs, () => endAll("late")));

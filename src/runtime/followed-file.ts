@@ -5,7 +5,7 @@
 import { readFileSync, statSync } from "node:fs";
 import type { Clock, Timer } from "./clock.ts";
 import { reasonOf, systemCodeOf } from "./errors.ts";
-import { limits } from "./limits.ts";
+import { followedFileMs, settingsFileChars } from "./limits.ts";
 import type { Log } from "./log.ts";
 
 interface FollowedFileOptions<T> {
@@ -63,7 +63,7 @@ export function followFile<T>(
   }
 
   function lookAgain(): void {
-    timer = clock.timer(limits.followedFileMs, () => {
+    timer = clock.timer(followedFileMs, () => {
       lookAgain();
       if (look()) for (const listener of changed) listener();
       for (const listener of looked) listener();
@@ -95,8 +95,7 @@ export function readText(path: string): { text: string; changedAtMs: number } {
     const stat = statSync(path);
     // A pipe would hold everything up until somebody writes into it.
     if (!stat.isFile()) throw new Unreadable("it is not a file");
-    if (stat.size > limits.settingsFileChars)
-      throw new Unreadable(`it has more than ${limits.settingsFileChars} bytes`);
+    if (stat.size > settingsFileChars) throw new Unreadable(`it has more than ${settingsFileChars} bytes`);
     return { text: readFileSync(path, "utf8"), changedAtMs: stat.mtimeMs };
   } catch (thrown) {
     if (thrown instanceof Unreadable) throw thrown;

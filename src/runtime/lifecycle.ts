@@ -4,12 +4,16 @@
  */
 import { type Clock, withDeadline } from "./clock.ts";
 import type { Condition } from "./condition.ts";
+import { minute } from "./durations.ts";
 import { ProviderError, reasonOf } from "./errors.ts";
 import { invariant } from "./invariant.ts";
-import { limits } from "./limits.ts";
+import { shutdownLimitMs } from "./limits.ts";
 import type { Log } from "./log.ts";
 import type { Metrics } from "./metrics.ts";
 import type { Queue } from "./queue.ts";
+
+/** A service that is not ready by then will not be; say so instead of hanging at start. */
+const serviceStartMs = 2 * minute;
 
 export type ServiceState = "init" | "running" | "shutdown" | "done";
 
@@ -79,7 +83,7 @@ export interface Lifecycle {
 }
 
 export function createLifecycle(options: LifecycleOptions): Lifecycle {
-  const { clock, log, startMs = limits.serviceStartMs, shutdownMs = limits.shutdownMs } = options;
+  const { clock, log, startMs = serviceStartMs, shutdownMs = shutdownLimitMs } = options;
   const listeners: ((status: ServiceStatus) => void)[] = [];
   const housings = options.services.map((service) =>
     createHousing(service, clock, (status) => {

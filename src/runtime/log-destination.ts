@@ -1,7 +1,8 @@
 /** Where log lines go: a stream that may be slow, closed or full, none of which may stop the program. */
 import type { Writable } from "node:stream";
 import { systemCodeOf } from "./errors.ts";
-import { limits } from "./limits.ts";
+/** Lines that wait for a slow reader; then lines are dropped and counted. */
+export const logBufferedBytes = 8 * 1024 * 1024;
 
 export interface LogDestination {
   write(line: string): void;
@@ -19,7 +20,7 @@ export function streamDestination(stream: Writable): LogDestination {
   });
   return {
     write(line) {
-      if (gone || stream.writableLength > limits.logBufferedBytes) lost += 1;
+      if (gone || stream.writableLength > logBufferedBytes) lost += 1;
       else stream.write(line);
     },
     get lost() {

@@ -6,8 +6,8 @@ import { inspect } from "node:util";
 import fc from "fast-check";
 import { runs } from "../../test/runs.ts";
 import { ProviderError } from "./errors.ts";
-import { limits } from "./limits.ts";
 import { createLog, type Fields, type Log } from "./log.ts";
+import { logStringChars } from "./plain-value.ts";
 import { createRedactor } from "./redact.ts";
 
 interface Secret {
@@ -184,7 +184,7 @@ const texts: readonly ((text: string) => unknown)[] = [
   (text) => new Error("outer", { cause: new Error(text) }),
   (text) => new ProviderError("AKP_INTERNAL", { reason: text }),
   (text) => `got "${text}" from it`,
-  (text) => `${"filler, ".repeat(limits.logStringChars / 8 - 2)}${text}`,
+  (text) => `${"filler, ".repeat(logStringChars / 8 - 2)}${text}`,
   (text) => Symbol(text),
   (text) => ({ list: [text, text] }),
   (text) => JSON.stringify({ inner: text }),

@@ -5,9 +5,8 @@ import { join } from "node:path";
 import { Writable } from "node:stream";
 import { test } from "node:test";
 import { ProviderError } from "./errors.ts";
-import { limits } from "./limits.ts";
 import { createLog, type Fields, type LogLevel, type LogOptions, type RootLog } from "./log.ts";
-import { streamDestination } from "./log-destination.ts";
+import { logBufferedBytes, streamDestination } from "./log-destination.ts";
 
 /** 2026-01-01T15:04:05.060Z */
 const clock = { now: () => 1_767_279_845_060 };
@@ -175,7 +174,7 @@ test("lines for a reader that does not keep up are dropped and counted", (t) => 
   const stalled = new Writable({ write: () => undefined });
   t.after(() => stalled.destroy());
   const destination = streamDestination(stalled);
-  const line = "x".repeat(limits.logBufferedBytes / 4);
+  const line = "x".repeat(logBufferedBytes / 4);
   for (let count = 0; count < 10; count += 1) destination.write(line);
   assert.equal(destination.lost, 5, "four fill the buffer, one more is let in before that is seen");
 });

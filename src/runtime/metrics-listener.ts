@@ -1,10 +1,12 @@
 /** Serves the metrics on a listener of their own, so that they never share a port with tenants. */
 import { createServer } from "node:http";
 import type { Service } from "./lifecycle.ts";
-import { limits } from "./limits.ts";
 import { type ListenAddress, listen } from "./listener.ts";
 import type { Log } from "./log.ts";
 import type { Metrics } from "./metrics.ts";
+
+/** A few Prometheus servers, and a person with a browser. */
+const metricsConnections = 64;
 
 /** The address that people can open is its detail. */
 export function createMetricsListener(metrics: Metrics, address: ListenAddress, log: Log): Service {
@@ -22,9 +24,8 @@ export function createMetricsListener(metrics: Metrics, address: ListenAddress, 
   return {
     name: "metrics",
     async start(scope) {
-      const { metricsConnections: connections } = limits;
       const names = { what: "the metrics listener", setting: "--metrics-listener" };
-      const listener = await listen(server, { ...address, ...names, connections, log });
+      const listener = await listen(server, { ...address, ...names, connections: metricsConnections, log });
       scope.onStop(() => listener.close());
       url = `${listener.url}/metrics`;
       log.info("metrics listening", { url });

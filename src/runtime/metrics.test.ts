@@ -5,8 +5,14 @@ import { join } from "node:path";
 import { type TestContext, test } from "node:test";
 import { eventually } from "../../test/eventually.ts";
 import { createHistogram, networkDurationBounds } from "./histogram.ts";
-import { limits } from "./limits.ts";
-import { createMetrics, type Metrics } from "./metrics.ts";
+import {
+  createMetrics,
+  type Metrics,
+  metricClusterNameChars,
+  metricClusterSeries,
+  metricLabelChars,
+  metricSeries,
+} from "./metrics.ts";
 
 function metricsFor(t: TestContext): Metrics {
   const metrics = createMetrics();
@@ -105,13 +111,13 @@ test("a reading that fails is left out and counted, the others are there", async
 
 test("series beyond the bound and labels that are no names of ours are dropped and counted", async (t) => {
   const metrics = metricsFor(t);
-  const many = Array.from({ length: limits.metricSeries + 5 }, (_, index) => [{ id: `n${index}` }, 1] as const);
+  const many = Array.from({ length: metricSeries + 5 }, (_, index) => [{ id: `n${index}` }, 1] as const);
   metrics.read({ name: "akash_provider_many", help: "Many", kind: "gauge", labels: ["id"] }, () => many);
-  const long = "x".repeat(limits.metricLabelChars + 1);
+  const long = "x".repeat(metricLabelChars + 1);
   metrics.read({ name: "akash_provider_long", help: "Long", kind: "gauge", labels: ["id"] }, () => [[{ id: long }, 1]]);
   await metrics.text();
   const text = await metrics.text();
-  assert.equal(text.match(/^akash_provider_many\{/gm)?.length, limits.metricSeries);
+  assert.equal(text.match(/^akash_provider_many\{/gm)?.length, metricSeries);
   assert.equal(text.includes(long), false);
   assert.match(text, /^akash_provider_metric_series_dropped_total\{metric="akash_provider_many"\} 5$/m);
   assert.match(text, /^akash_provider_metric_series_dropped_total\{metric="akash_provider_long"\} 1$/m);
@@ -119,14 +125,14 @@ test("series beyond the bound and labels that are no names of ours are dropped a
 
 test("names from the cluster may be more and longer than ours, and are bounded too", async (t) => {
   const metrics = metricsFor(t);
-  const longest = "n".repeat(limits.metricClusterNameChars);
-  const nodes = Array.from({ length: limits.metricClusterSeries - 1 }, (_, index) => `node-${index}`);
+  const longest = "n".repeat(metricClusterNameChars);
+  const nodes = Array.from({ length: metricClusterSeries - 1 }, (_, index) => `node-${index}`);
   const names = [`${longest}n`, longest, ...nodes, "one-too-many"];
   const reading = { help: "Nodes", kind: "gauge", labels: ["node"], clusterNames: true } as const;
   metrics.read({ ...reading, name: "akash_provider_of_nodes" }, () => names.map((node) => [{ node }, 1]));
   await metrics.text();
   const text = await metrics.text();
-  assert.equal(text.match(/^akash_provider_of_nodes\{/gm)?.length, limits.metricClusterSeries);
+  assert.equal(text.match(/^akash_provider_of_nodes\{/gm)?.length, metricClusterSeries);
   assert.ok(text.includes(`{node="${longest}"} 1`));
   assert.match(text, /^akash_provider_metric_series_dropped_total\{metric="akash_provider_of_nodes"\} 2$/m);
 });

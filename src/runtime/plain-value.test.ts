@@ -3,10 +3,17 @@ import { test } from "node:test";
 import fc from "fast-check";
 import { runs } from "../../test/runs.ts";
 import { ProviderError } from "./errors.ts";
-import { limits } from "./limits.ts";
-import { type Plain, plainText, plainValue } from "./plain-value.ts";
+import {
+  logDepth,
+  logEntries,
+  logLineChars,
+  logStringChars,
+  type Plain,
+  plainText,
+  plainValue,
+} from "./plain-value.ts";
 import { createRedactor } from "./redact.ts";
-import { isSecretName } from "./secret-names.ts";
+import { isSecretName, logNameChars } from "./secret-names.ts";
 
 const redactor = createRedactor();
 const show = (value: unknown) => plainValue(value, redactor);
@@ -71,29 +78,29 @@ test("cycles end where they begin", () => {
 test("depth, entries, strings, names and the whole line are bounded", () => {
   let deep: unknown = "bottom";
   for (let level = 0; level < 100; level += 1) deep = { deep };
-  assert.equal(JSON.stringify(show(deep)).split("deep").length - 2, limits.logDepth);
+  assert.equal(JSON.stringify(show(deep)).split("deep").length - 2, logDepth);
 
   const list = show(Array.from({ length: 1_000 }, (_, index) => index)) as Plain[];
-  assert.deepEqual(list.slice(-2), [limits.logEntries - 1, "… 900 more"]);
+  assert.deepEqual(list.slice(-2), [logEntries - 1, "… 900 more"]);
   const set = show(new Set(Array.from({ length: 1_000 }, (_, index) => index))) as Plain[];
   assert.deepEqual(set, list);
   const object = show(Object.fromEntries(list.map((item) => [`n${String(item)}`, item]))) as Record<string, Plain>;
   assert.equal(object["…"], "1 more");
 
-  assert.equal(show("x".repeat(5_000)), `${"x".repeat(limits.logStringChars)}… (5000 characters)`);
+  assert.equal(show("x".repeat(5_000)), `${"x".repeat(logStringChars)}… (5000 characters)`);
   assert.equal(plainText("x".repeat(5_000), redactor), show("x".repeat(5_000)));
   const [name = ""] = Object.keys(show({ ["n".repeat(5_000)]: 1 }) as object);
-  assert.equal(name, `${"n".repeat(limits.logNameChars)}… (5000 characters)`);
+  assert.equal(name, `${"n".repeat(logNameChars)}… (5000 characters)`);
 
   const wide = Array.from({ length: 100 }, () => Array.from({ length: 100 }, () => "some words".repeat(50)));
-  assert.ok(JSON.stringify(show(wide)).length < 2 * limits.logLineChars);
+  assert.ok(JSON.stringify(show(wide)).length < 2 * logLineChars);
 });
 
 test("what is small but holds itself many times over is bounded too", () => {
   let laughs: unknown = 1;
-  for (let level = 1; level < limits.logDepth; level += 1) laughs = Array.from({ length: 100 }, () => laughs);
+  for (let level = 1; level < logDepth; level += 1) laughs = Array.from({ length: 100 }, () => laughs);
   for (const value of [laughs, { env: laughs }, new Map([[laughs, laughs]]), { rawHeaders: laughs }]) {
-    assert.ok(JSON.stringify(show(value)).length < 2 * limits.logLineChars);
+    assert.ok(JSON.stringify(show(value)).length < 2 * logLineChars);
   }
 });
 
@@ -114,7 +121,7 @@ test("errors show what happened and why, causes included", () => {
 
   let chain = new Error("root");
   for (let length = 0; length < 50; length += 1) chain = new Error("next", { cause: chain });
-  assert.equal(JSON.stringify(show(chain)).split('"name":"Error"').length - 1, limits.logDepth);
+  assert.equal(JSON.stringify(show(chain)).split('"name":"Error"').length - 1, logDepth);
 });
 
 test("secrets are hidden under their names, whether they are set can be seen", () => {

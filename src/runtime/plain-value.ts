@@ -5,9 +5,19 @@
 import { types } from "node:util";
 import { formatTime } from "./clock.ts";
 import { ProviderError } from "./errors.ts";
-import { limits } from "./limits.ts";
 import { type Redactor, redacted } from "./redact.ts";
-import { isSecretName } from "./secret-names.ts";
+import { isSecretName, logNameChars } from "./secret-names.ts";
+
+/** A log line is for people: longer strings are cut. */
+export const logStringChars = 4_096;
+/** Deep enough for a Kubernetes pod's container environment, the deepest thing anybody reads in a log. */
+export const logDepth = 8;
+/** Entries shown of one list or object; the rest is counted. */
+export const logEntries = 100;
+/** One whole line, roughly: container runtimes cut lines at 16 KiB, collectors at 64. */
+export const logLineChars = 65_536;
+/** Read beyond a cut, so that a secret that crosses it is still seen whole: the largest RSA key is 3 KiB. */
+export const logSlackChars = 8_192;
 
 export type Plain = null | boolean | number | string | Plain[] | PlainObject;
 export interface PlainObject {
@@ -32,7 +42,7 @@ export function plainText(text: string, redactor: Redactor): string {
 }
 
 function startWalk(redactor: Redactor): Walk {
-  return { redactor, inside: [], charsLeft: limits.logLineChars };
+  return { redactor, inside: [], charsLeft: logLineChars };
 }
 
 /** `undefined` means: leave it out, as JSON does. */
@@ -60,7 +70,7 @@ function walk(value: unknown, state: Walk): Plain | undefined {
 
 function walkObject(object: object, state: Walk): Plain | undefined {
   if (state.inside.includes(object)) return "[circular]";
-  if (state.inside.length >= limits.logDepth) return cutOff("[deeper]", state);
+  if (state.inside.length >= logDepth) return cutOff("[deeper]", state);
   if (state.charsLeft <= 0) return cutOff("[more]", state);
   state.inside.push(object);
   try {
@@ -92,7 +102,7 @@ function walkInto(object: object, state: Walk): Plain | undefined {
   }
   if ("toJSON" in object && typeof object.toJSON === "function") return walk(object.toJSON(), state);
   const names = Object.keys(object);
-  return walkEntries(readEntries(object, names.slice(0, limits.logEntries)), names.length, state);
+  return walkEntries(readEntries(object, names.slice(0, logEntries)), names.length, state);
 }
 
 /** By its tag: the class itself would bring the whole of `fetch` into memory, 8 MB, for the first line that is logged. */
@@ -113,14 +123,7 @@ function readEntries(object: object, names: readonly string[]): Entries {
 
 function errorEntries(error: Error): Entries {
   if (error instanceof ProviderError) return readEntries(error, ["code", "message", "advice", "details", "cause"]);
-  const names = new Set([
-    "name",
-    "message",
-    ...Object.keys(error).slice(0, limits.logEntries),
-    "errors",
-    "stack",
-    "cause",
-  ]);
+  const names = new Set(["name", "message", ...Object.keys(error).slice(0, logEntries), "errors", "stack", "cause"]);
   return readEntries(error, [...names]);
 }
 
@@ -135,7 +138,7 @@ function mapEntries(map: Map<unknown, unknown>, state: Walk): Entries {
 function firstOf<T>(items: Iterable<T>): T[] {
   const taken: T[] = [];
   for (const item of items) {
-    if (taken.push(item) === limits.logEntries) break;
+    if (taken.push(item) === logEntries) break;
   }
   return taken;
 }
@@ -144,7 +147,7 @@ function walkEntries(entries: Entries, total: number, state: Walk): Plain {
   const out: PlainObject = {};
   for (const [name, value] of entries) {
     const shown = isSecretName(name) ? hide(value) : walk(value, state);
-    if (shown !== undefined) put(out, clean(name, limits.logNameChars, state), shown);
+    if (shown !== undefined) put(out, clean(name, logNameChars, state), shown);
   }
   if (total > entries.length) put(out, "…", cutOff(`${total - entries.length} more`, state));
   return out;
@@ -158,7 +161,7 @@ function hide(value: unknown): Plain | undefined {
 
 function walkList(items: readonly unknown[], total: number, state: Walk): Plain {
   // A copy by Array.from has no holes.
-  const taken = Array.from(items.slice(0, limits.logEntries));
+  const taken = Array.from(items.slice(0, logEntries));
   const shown = taken.map((item) => walk(item, state) ?? null);
   return total > taken.length ? [...shown, cutOff(`… ${total - taken.length} more`, state)] : shown;
 }
@@ -172,14 +175,14 @@ function put(out: PlainObject, name: string, value: Plain): void {
 }
 
 function showText(text: string, state: Walk): string {
-  return clean(text, Math.max(0, Math.min(limits.logStringChars, state.charsLeft)), state);
+  return clean(text, Math.max(0, Math.min(logStringChars, state.charsLeft)), state);
 }
 
 /** Secrets are looked for beyond the cut, so that half of one is not left before it. */
 function clean(text: string, most: number, state: Walk): string {
   const { redactor } = state;
   if (most === 0 && text !== "") return cutOff("[more]", state);
-  const slack = Math.max(limits.logSlackChars, redactor.longestChars);
+  const slack = Math.max(logSlackChars, redactor.longestChars);
   const shown = redactor.text(text.slice(0, most + slack));
   state.charsLeft -= Math.min(shown.length, most);
   return shown.length <= most ? shown : `${shown.slice(0, most)}… (${text.length} characters)`;

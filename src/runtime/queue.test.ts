@@ -5,10 +5,16 @@ import { runs } from "../../test/runs.ts";
 import { createVirtualClock, realClock, sleep } from "./clock.ts";
 import { invariant } from "./invariant.ts";
 import type { Priority } from "./lanes.ts";
-import { limits } from "./limits.ts";
 import { type Log, silentLog } from "./log.ts";
 import { done, type Outcome, outcomeKinds, recheck, stalled, waiting } from "./outcome.ts";
-import { createQueue, type QueueOptions } from "./queue.ts";
+import {
+  createQueue,
+  type QueueOptions,
+  queueBackoffFirstMs,
+  queueBackoffMostMs,
+  queueSliceKeys,
+  queueStalledRecheckMs,
+} from "./queue.ts";
 import { createSeededRandom } from "./random.ts";
 
 function setUp(work: QueueOptions["work"], more: Partial<QueueOptions> = {}) {
@@ -67,10 +73,10 @@ test("failed and waiting keys come back after growing, jittered, bounded pauses"
       return outcome();
     });
     queue.add("a");
-    await clock.advance(20 * limits.queueBackoffMostMs);
+    await clock.advance(20 * queueBackoffMostMs);
     const pauses = at.slice(1).map((ms, index) => ms - at[index]!);
     pauses.forEach((pauseMs, index) => {
-      const base = Math.min(limits.queueBackoffFirstMs * 2 ** index, limits.queueBackoffMostMs);
+      const base = Math.min(queueBackoffFirstMs * 2 ** index, queueBackoffMostMs);
       assert.ok(pauseMs >= 0.8 * base && pauseMs <= 1.2 * base, `pause ${index} was ${pauseMs} ms, base ${base}`);
     });
     assert.ok(pauses.length > 15);
@@ -112,9 +118,9 @@ test("a stalled key is looked at again after a quarter of an hour", async () => 
     return stalled("the operator must choose");
   });
   queue.add("a");
-  await clock.advance(0.7 * limits.queueStalledRecheckMs);
+  await clock.advance(0.7 * queueStalledRecheckMs);
   assert.equal(count, 1);
-  await clock.advance(0.6 * limits.queueStalledRecheckMs);
+  await clock.advance(0.6 * queueStalledRecheckMs);
   assert.equal(count, 2);
 });
 
@@ -228,7 +234,7 @@ test("a flood of quick keys lets the event loop breathe", async () => {
   });
   for (let index = 0; index < 20_000; index++) queue.add(String(index));
   await queue.run(abort.signal);
-  assert.ok(breaths >= 20_000 / limits.queueSliceKeys - 1, `${breaths} breaths`);
+  assert.ok(breaths >= 20_000 / queueSliceKeys - 1, `${breaths} breaths`);
 });
 
 test("keys whose work is slow before its first await yield to the event loop after each few milliseconds", async () => {

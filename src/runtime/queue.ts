@@ -4,13 +4,24 @@
  */
 import { growingPauseMs } from "./back-off.ts";
 import type { Clock, Timer } from "./clock.ts";
+import { minute } from "./durations.ts";
 import { createHeap } from "./heap.ts";
 import { InvariantError, invariant } from "./invariant.ts";
 import { createLanes, moreUrgent, type Priority } from "./lanes.ts";
-import { limits } from "./limits.ts";
 import type { Log } from "./log.ts";
 import { failed, type Outcome, type OutcomeKind } from "./outcome.ts";
 import { jitter, type Random } from "./random.ts";
+
+/** Keys one queue holds at once, waiting ones included: ten times the open orders ever seen on the network. */
+const queueKeys = 200_000;
+/** Keys worked on between two breaths of the event loop, so that a flood of quick keys cannot starve I/O. */
+export const queueSliceKeys = 256;
+/** First retry of a key that failed or waits: quick, since most causes pass within a block. */
+export const queueBackoffFirstMs = 500;
+/** Longest pause between retries: an operator who repaired something should not wait longer than this. */
+export const queueBackoffMostMs = 2 * minute;
+/** A key that needs a human is still looked at now and then, in case the human forgot to tell us. */
+export const queueStalledRecheckMs = 15 * minute;
 
 /** Of synchronous work between two yields to the event loop: the delay of the loop stays near what one key takes. */
 const sliceMs = 10;
@@ -83,7 +94,7 @@ interface Due {
 
 export function createQueue(options: QueueOptions): Queue {
   const { name, work, clock, random, log } = options;
-  const { concurrency = 16, maxKeys = limits.queueKeys, pauseMostMs = limits.queueBackoffMostMs } = options;
+  const { concurrency = 16, maxKeys = queueKeys, pauseMostMs = queueBackoffMostMs } = options;
   const entries = new Map<string, Entry>();
   const running = new Set<Entry>();
   const lanes = createLanes<Entry>();
@@ -143,7 +154,7 @@ export function createQueue(options: QueueOptions): Queue {
     woken = false;
     if (!session || session.signal.aborted) return;
     while (ready > 0 && running.size < concurrency && !breathing) {
-      if (startedInSlice >= limits.queueSliceKeys || busyMs >= sliceMs) {
+      if (startedInSlice >= queueSliceKeys || busyMs >= sliceMs) {
         breathe();
         return;
       }
@@ -221,14 +232,14 @@ export function createQueue(options: QueueOptions): Queue {
 
   function pauseAfter(outcome: Outcome, attempts: number): number {
     if (outcome.kind === "recheck") return outcome.afterMs;
-    if (outcome.kind === "stalled") return jitter(random, limits.queueStalledRecheckMs);
-    return jitter(random, growingPauseMs(limits.queueBackoffFirstMs, pauseMostMs, attempts));
+    if (outcome.kind === "stalled") return jitter(random, queueStalledRecheckMs);
+    return jitter(random, growingPauseMs(queueBackoffFirstMs, pauseMostMs, attempts));
   }
 
   function delay(entry: Entry, pauseMs: number): void {
     entry.state = "delayed";
     entry.dueMs = clock.monotonicMs() + pauseMs;
-    if (dues.size > 2 * entries.size + limits.queueSliceKeys) dropStaleDues();
+    if (dues.size > 2 * entries.size + queueSliceKeys) dropStaleDues();
     else dues.push({ entry, atMs: entry.dueMs });
     setAlarm();
   }

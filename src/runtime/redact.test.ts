@@ -4,8 +4,9 @@ import { test } from "node:test";
 import fc from "fast-check";
 import { runs } from "../../test/runs.ts";
 import { catalogue } from "./catalogue.ts";
-import { limits } from "./limits.ts";
-import { createRedactor } from "./redact.ts";
+import { redactorSecretLeastChars, redactorSecretMostChars } from "./limits.ts";
+import { logSlackChars, logStringChars } from "./plain-value.ts";
+import { createRedactor, redactorSecrets } from "./redact.ts";
 import { isSecretName } from "./secret-names.ts";
 
 const pem = "-----BEGIN EC PRIVATE KEY-----\nMHcCAQEEIIGlRFY4\nAwEHoUQDQgAE\n-----END EC PRIVATE KEY-----";
@@ -137,13 +138,13 @@ test("secrets known by value are bounded in number and length", () => {
   const redactor = createRedactor();
   redactor.register("short");
   assert.equal(redactor.text("a short text"), "a short text");
-  assert.throws(() => redactor.register("x".repeat(limits.redactorSecretMostChars + 1)), /longer than any key/);
-  for (let count = 1; count < limits.redactorSecrets; count += 1) redactor.register(`secret number ${count}`);
+  assert.throws(() => redactor.register("x".repeat(redactorSecretMostChars + 1)), /longer than any key/);
+  for (let count = 1; count < redactorSecrets; count += 1) redactor.register(`secret number ${count}`);
   assert.throws(() => redactor.register("one secret more"), /more secrets are registered/);
 });
 
 test("any registered secret is found in any text", () => {
-  const secrets = fc.string({ unit: "grapheme", minLength: limits.redactorSecretLeastChars, maxLength: 40 });
+  const secrets = fc.string({ unit: "grapheme", minLength: redactorSecretLeastChars, maxLength: 40 });
   const property = fc.property(secrets, fc.string(), fc.string(), (secret, before, after) => {
     fc.pre(secret.trim() === secret);
     const redactor = createRedactor();
@@ -155,7 +156,7 @@ test("any registered secret is found in any text", () => {
 
 test("no text takes long, however it was made to", () => {
   const redactor = createRedactor();
-  const length = limits.logStringChars + limits.logSlackChars;
+  const length = logStringChars + logSlackChars;
   const bricks = [
     ...["a", "1", "\n", " ", "-", "eyJ", "eyJ.", "://", "://a:", "@", '"', "/"],
     ...["-----BEGIN PRIVATE KEY", "----- END", "LS0tLS1CRUdJTi"],

@@ -5,7 +5,10 @@
  */
 import { Buffer } from "node:buffer";
 import { invariant } from "./invariant.ts";
-import { limits } from "./limits.ts";
+import { redactorSecretLeastChars, redactorSecretMostChars } from "./limits.ts";
+
+/** Secrets known by value: keys, passwords and tokens of one provider are a few dozen. */
+export const redactorSecrets = 200;
 
 export const redacted = "[redacted]";
 
@@ -67,8 +70,8 @@ export function createRedactor(): Redactor {
       return spans.length === 0 ? text : mask(text, spans);
     },
     register(secret) {
-      invariant(secrets.size < limits.redactorSecrets, "more secrets are registered than a provider has");
-      invariant(secret.length <= limits.redactorSecretMostChars, "a secret is longer than any key or password");
+      invariant(secrets.size < redactorSecrets, "more secrets are registered than a provider has");
+      invariant(secret.length <= redactorSecretMostChars, "a secret is longer than any key or password");
       const forms = formsOf(secret);
       secrets.add(forms);
       learn();
@@ -111,7 +114,7 @@ const keyInHex = /^(?:0x)?((?:[0-9a-f]{2}){16,})$/i;
 
 /** Every way a secret may be written in a text. What is too short to tell from ordinary words is left out. */
 function formsOf(secret: string | Uint8Array): string[] {
-  const least = limits.redactorSecretLeastChars;
+  const least = redactorSecretLeastChars;
   if (secret.length < least) return [];
   const forms = typeof secret === "string" ? formsOfText(secret.trim()) : formsOfBytes(Buffer.from(secret));
   return forms.filter((form) => form.length >= least);

@@ -1,5 +1,5 @@
-/** Which field names announce a secret, however they are spelled: privateKey, PRIVATE_KEY, x-private-key. */
-import { limits } from "./limits.ts";
+/** A field name longer than this is data in the wrong place. */
+export const logNameChars = 256;
 
 /** Anywhere in the name, after it was put in lower case and stripped of separators. */
 const secretPart = new RegExp(
@@ -25,7 +25,7 @@ const whereabouts = [
 
 export function isSecretName(name: string): boolean {
   const bare = name
-    .slice(0, limits.logNameChars)
+    .slice(0, logNameChars)
     .toLowerCase()
     .replace(/[^a-z0-9]/g, "");
   return secretWhole.has(bare) || (secretPart.test(bare) && !whereabouts.some((pattern) => pattern.test(name)));

@@ -2,7 +2,7 @@
 import { type Document, isMap, isNode, isScalar, LineCounter, parseDocument } from "yaml";
 import type { z } from "zod";
 import { reasonOf } from "./errors.ts";
-import { limits } from "./limits.ts";
+import { settingsFileChars } from "./limits.ts";
 
 type YamlReading<T> =
   | { readonly value: T; readonly problems: undefined }
@@ -14,8 +14,7 @@ type YamlReading<T> =
  */
 export function readYaml<T>(text: string, schema: z.ZodType<T>, insteadOfNothing: string): YamlReading<T> {
   const refuse = (problems: readonly string[]) => ({ value: undefined, problems });
-  if (text.length > limits.settingsFileChars)
-    return refuse([`it is longer than ${limits.settingsFileChars} characters`]);
+  if (text.length > settingsFileChars) return refuse([`it is longer than ${settingsFileChars} characters`]);
   const lines = new LineCounter();
   const document = parseDocument(text, { lineCounter: lines, prettyErrors: false, strict: true });
   const at = (offset: number) => `line ${Math.max(1, lines.linePos(offset).line)}`;

@@ -5,8 +5,8 @@
 import assert from "node:assert/strict";
 import type { Journal } from "../../src/journal/journal.ts";
 import type { TableReads } from "../../src/journal/tables.ts";
+import { journalRelaxedFlushMs } from "../../src/journal/writer.ts";
 import type { VirtualClock } from "../../src/runtime/clock.ts";
-import { limits } from "../../src/runtime/limits.ts";
 import { createSeededRandom } from "../../src/runtime/random.ts";
 
 interface PlannedUnit {
@@ -50,7 +50,7 @@ export async function doWork(
   const next = Number(journal.read.cursor.get(chainId) ?? -1n) + 1;
   let filed: Promise<unknown>[] = [];
   const land = async () => {
-    await clock.advance(limits.journalRelaxedFlushMs);
+    await clock.advance(journalRelaxedFlushMs);
     await Promise.all(filed);
     filed = [];
   };

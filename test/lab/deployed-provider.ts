@@ -13,11 +13,11 @@ import { createSigner } from "../../src/chain/keys/signer.ts";
 import { secretNameOf } from "../../src/gateway/certificate/secret-store.ts";
 import { installDefinitions } from "../../src/kube/definitions.ts";
 import type { KubeObject } from "../../src/kube/kube.ts";
+import { leaderDurationMs } from "../../src/kube/leadership.ts";
 import { parseAddress } from "../../src/market/address.ts";
 import { formatLeaseId, type LeaseId } from "../../src/market/ids.ts";
 import { readSdl, type Sdl } from "../../src/market/sdl/sdl.ts";
 import { realClock } from "../../src/runtime/clock.ts";
-import { limits } from "../../src/runtime/limits.ts";
 import { eventually } from "../eventually.ts";
 import { temporaryFolder } from "../folder.ts";
 import { startIpOperator } from "../ip-operator.ts";
@@ -215,11 +215,9 @@ async function isReady(): Promise<void> {
   const path = `/apis/apps/v1/namespaces/${namespace}/statefulsets/akash-provider`;
   const look = async () => (await read<{ status: { readyReplicas?: number } }>(path)).status.readyReplicas === 1;
   // The first one finds no Lease and waits that long before it starts.
-  await eventually("the provider to be ready", look, podStartsWithinMs + limits.leaderDurationMs).catch(
-    async (error) => {
-      throw new Error(`${String(error)}; it said:\n${await kubectl(["logs", "--namespace", namespace, pod])}`);
-    },
-  );
+  await eventually("the provider to be ready", look, podStartsWithinMs + leaderDurationMs).catch(async (error) => {
+    throw new Error(`${String(error)}; it said:\n${await kubectl(["logs", "--namespace", namespace, pod])}`);
+  });
 }
 
 function inPod(...command: string[]): Promise<string> {

@@ -2,8 +2,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { controlPlaneMissing, sharedControlPlane } from "../../lab/own-control-plane.ts";
+import { kubeSockets } from "../../src/kube/http/agents.ts";
 import { kinds } from "../../src/kube/kinds.ts";
-import { limits } from "../../src/runtime/limits.ts";
 import { eventually } from "../eventually.ts";
 import { configMap } from "../kube.contract.ts";
 import { openKube } from "./open-kube.ts";
@@ -28,7 +28,7 @@ test("writes wait for none of hundreds of watches that stand still", {
   await eventually("writes while no watch ends", async () => {
     const before = connections();
     round += 1;
-    const names = Array.from({ length: 2 * limits.kubeSockets }, (_, n) => `map-${round}-${n}`);
+    const names = Array.from({ length: 2 * kubeSockets }, (_, n) => `map-${round}-${n}`);
     await Promise.all(names.map((name) => kube.create(kinds.configMap, configMap(busy, name, {}))));
     return connections() === before;
   });

@@ -2,9 +2,11 @@
 import assert from "node:assert/strict";
 import { after, describe, it } from "node:test";
 import { controlPlaneMissing, sharedControlPlane } from "../../lab/own-control-plane.ts";
+import { kubeRetryMostMs } from "../../src/kube/client/back-off.ts";
+import { kubeSilenceMs } from "../../src/kube/client/list-watch.ts";
+import { kubeWatchMostMs } from "../../src/kube/client/watch-stream.ts";
 import { kinds } from "../../src/kube/kinds.ts";
 import type { Kube } from "../../src/kube/kube.ts";
-import { limits } from "../../src/runtime/limits.ts";
 import { eventually } from "../eventually.ts";
 import { configMap } from "../kube.contract.ts";
 import { hastyClock, openKube } from "./open-kube.ts";
@@ -31,7 +33,7 @@ describe("a quiet watch", { skip: missing, concurrency: true }, () => {
     // Something elsewhere: where nothing at all changes, the server has no bookmark to give.
     await kube.create(kinds.configMap, configMap("default", "elsewhere", {}));
     // By the real clock and the server's own: the end of one watch, and some.
-    await eventually("the second watch", () => cache.counts.connections === 2, 2 * limits.kubeWatchMostMs);
+    await eventually("the second watch", () => cache.counts.connections === 2, 2 * kubeWatchMostMs);
     const { bookmarks, events, lists, silences, errors } = cache.counts;
     assert.deepEqual({ events, lists, silences, errors }, { events: 0, lists: 1, silences: 0, errors: 0 });
     assert.ok(bookmarks > 0);
@@ -47,7 +49,7 @@ describe("a quiet watch", { skip: missing, concurrency: true }, () => {
     const { cache, seen } = await watchMaps(openKube(t, kubeconfig, { clock: hastyClock(times) }), "dead");
     await cache.synced();
     const minutes = 15;
-    const deaths = Math.floor((minutes * 60_000) / (limits.kubeSilenceMs + limits.kubeRetryMostMs));
+    const deaths = Math.floor((minutes * 60_000) / (kubeSilenceMs + kubeRetryMostMs));
     await eventually(`${deaths} deaths`, () => cache.counts.silences >= deaths, minutes * 60_000);
     await kube.create(kinds.configMap, configMap("dead", "after-many", {}));
     await eventually("the event", () => seen.includes("after-many"));

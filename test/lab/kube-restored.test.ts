@@ -2,8 +2,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { controlPlaneMissing, startControlPlane } from "../../lab/own-control-plane.ts";
+import { kubeStaleMs } from "../../src/kube/client/freshness.ts";
 import { kinds } from "../../src/kube/kinds.ts";
-import { limits } from "../../src/runtime/limits.ts";
 import { eventually } from "../eventually.ts";
 import { configMap } from "../kube.contract.ts";
 import { openKube } from "./open-kube.ts";
@@ -34,7 +34,7 @@ test("after etcd was restored from a backup a watch lets go of what was lost, wi
   await restore();
   await kube.create(kinds.configMap, configMap(namespace, "new", {}));
   const isAsRestored = () => [...cache.list()].toSorted().join() === "kept,new";
-  await eventually("what was restored", isAsRestored, limits.kubeStaleMs);
+  await eventually("what was restored", isAsRestored, kubeStaleMs);
   assert.ok(names.includes("deleted lost"));
   assert.equal(cache.trouble, undefined);
   assert.equal(cache.counts.relists, 1);

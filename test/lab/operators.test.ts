@@ -8,9 +8,9 @@ import { places } from "../../lab/places.ts";
 import { fieldsOf, recordsOf, textOf } from "../../src/kube/json-fields.ts";
 import { kinds } from "../../src/kube/kinds.ts";
 import type { Kube, KubeObject } from "../../src/kube/kube.ts";
+import { leaderDurationMs } from "../../src/kube/leadership.ts";
 import { leasedIp } from "../../src/kube/objects/leased-ip.ts";
 import { providerHost } from "../../src/kube/objects/provider-host.ts";
-import { limits } from "../../src/runtime/limits.ts";
 import { eventually } from "../eventually.ts";
 import { declarationOf } from "../ip-stage.ts";
 import { createOwner } from "../owner.ts";
@@ -115,7 +115,7 @@ describe("the operators in their pods", { skip: labIsMissing }, () => {
         if (status !== 200 || body !== "page") throw new Error(`${status} ${body}`);
         return true;
       },
-      podStartsWithinMs + limits.leaderDurationMs,
+      podStartsWithinMs + leaderDurationMs,
     );
 
   it("become ready and do their work; nothing is refused to them, and what they may do at home they need", async () => {

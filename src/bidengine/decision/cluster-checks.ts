@@ -1,7 +1,7 @@
 /** Whether the cluster has room for it now. */
 import type { Fits, Shortage } from "../../market/fit.ts";
-import { limits } from "../../runtime/limits.ts";
 import { fail, notAsked, pass, type Question } from "./verdict.ts";
+import { decisionListed } from "./words.ts";
 
 const senseless = "nobody places a group that the network does not allow";
 
@@ -11,14 +11,14 @@ export const placementExists: Question = ({ fit, standing: { capacity } }) => {
   // Room is not what is missing, and none need come before it is worth asking again.
   if (capacity.picture.trouble !== undefined) return notAsked("nobody places by a picture that may be wrong");
   if (!fit.fits) {
-    const shortages = fit.shortages.slice(0, limits.decisionListed).map(showShortage);
+    const shortages = fit.shortages.slice(0, decisionListed).map(showShortage);
     return fail("room", fit.reason, { shortages, units: fit.shortages.length });
   }
   const nodes = new Set(fit.replicas.map(({ node }) => node));
   const cards = cardsOf(fit);
   return pass(`room for all of its replicas (${fit.replicas.length}), on ${nodes.size} of our nodes`, {
     replicas: fit.replicas.length,
-    nodes: [...nodes].slice(0, limits.decisionListed),
+    nodes: [...nodes].slice(0, decisionListed),
     ...(cards.length > 0 && { cards }),
   });
 };
@@ -36,6 +36,6 @@ function showShortage({ unit, resource, wanted, available, where, nodes }: Short
 function cardsOf({ offer }: Fits): string[] {
   return offer
     .filter(({ gpu }) => gpu.count > 0n)
-    .slice(0, limits.decisionListed)
+    .slice(0, decisionListed)
     .map(({ id, gpu }) => `unit ${id}: ${gpu.attributes.map(({ key }) => key).join(" ")}`);
 }

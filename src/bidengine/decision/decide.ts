@@ -2,7 +2,6 @@
 import type { DecCoin } from "../../market/coin.ts";
 import type { Fits } from "../../market/fit.ts";
 import { mostFor } from "../../market/group-price.ts";
-import { limits } from "../../runtime/limits.ts";
 import type { PriceRequest, Pricing, Quote } from "../pricing/pricing.ts";
 import { addressesAvailable, placementExists } from "./cluster-checks.ts";
 import type { Check, Decision } from "./decision.ts";
@@ -29,6 +28,9 @@ import {
 import { biddingIsOn, inventoryFresh, mirrorIsFresh, settingsComplete } from "./readiness-checks.ts";
 import { notAsked, type Question, type Verdict } from "./verdict.ts";
 import { boundedEvidence, shown } from "./words.ts";
+
+/** Of one sentence, also where somebody else wrote it: a script, an operator who paused. */
+const decisionReasonChars = 600;
 
 /** Those that cost nothing, in the order an operator would ask. All are asked, also after a no. */
 const questions = {
@@ -118,6 +120,6 @@ function ofSense(question: Question): Question {
 }
 
 function named(name: string, verdict: Verdict): Check {
-  const reason = shown(verdict.reason, limits.decisionReasonChars);
+  const reason = shown(verdict.reason, decisionReasonChars);
   return { name, ...verdict, reason, evidence: boundedEvidence(verdict.evidence) };
 }

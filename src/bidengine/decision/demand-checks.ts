@@ -3,10 +3,10 @@ import { showAttribute, unsatisfied } from "../../market/attributes.ts";
 import { missingCapabilities } from "../../market/capabilities.ts";
 import { faultsOfEveryManifest } from "../../market/manifest-rules.ts";
 import { signaturesFor } from "../../market/signed-by.ts";
-import { limits } from "../../runtime/limits.ts";
+import { unitVolumes } from "../../runtime/limits.ts";
 import { type OwnEntry, withOffer } from "./inputs.ts";
 import { byPolicy, fail, pass, type Question, type Verdict } from "./verdict.ts";
-import { listed, listedSentences } from "./words.ts";
+import { decisionListed, listed, listedSentences } from "./words.ts";
 
 export const groupIsWellFormed: Question = ({ asked: { group }, excess, faults }) => {
   if (excess !== undefined) return fail("never", `no one could have meant the group: ${excess}`);
@@ -19,7 +19,7 @@ export const manifestPossible: Question = ({ asked: { group, isOnlyGroup } }) =>
   const faults = faultsOfEveryManifest(group, isOnlyGroup);
   if (faults.length === 0) return pass("a manifest for it can be accepted");
   return fail("never", `every manifest for it would be rejected: ${listedSentences(faults)}`, {
-    faults: faults.slice(0, limits.decisionListed),
+    faults: faults.slice(0, decisionListed),
   });
 };
 
@@ -72,12 +72,12 @@ export const capabilitiesMatch: Question = ({ asked: { group }, standing: { own 
   const reason = listedSentences(
     missing.map(({ unit, what, asked }) => `unit ${unit} wants ${what} with ${listed(asked, showAttribute)}`),
   );
-  const evidence = { missing: missing.slice(0, limits.decisionListed).map(({ unit, what }) => ({ unit, what })) };
+  const evidence = { missing: missing.slice(0, decisionListed).map(({ unit, what }) => ({ unit, what })) };
   return fail("attributes", `we publish no such capability: ${reason}`, evidence);
 };
 
 export const volumesWithinLimit: Question = ({ asked: { group } }) => {
-  const most = limits.unitVolumes;
+  const most = unitVolumes;
   const tooMany = group.units.filter(({ storage }) => storage.length > most);
   if (tooMany.length === 0) return pass(`no unit has more than ${most} volumes`, { most });
   const reason = listed(tooMany, ({ id, storage }) => `unit ${id} has ${storage.length} volumes`);
@@ -98,5 +98,5 @@ export const withinOfferCaps: Question = ({ asked: { group }, fit, standing: { p
 };
 
 function evidenceOf(missing: Parameters<typeof showAttribute>[0][]) {
-  return { missing: missing.slice(0, limits.decisionListed * 2).map(showAttribute) };
+  return { missing: missing.slice(0, decisionListed * 2).map(showAttribute) };
 }

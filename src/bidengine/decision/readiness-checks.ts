@@ -1,8 +1,13 @@
 /** Whether we may bid at all just now: nobody stopped us, and what we know is not too old. */
 import { formatTime } from "../../runtime/clock.ts";
-import { limits } from "../../runtime/limits.ts";
+import { minute } from "../../runtime/durations.ts";
 import type { Pause } from "./inputs.ts";
 import { byPolicy, fail, pass, type Question } from "./verdict.ts";
+
+/** What is further behind shows orders that are gone already, and coins that are spent. */
+export const bidMirrorBlocksBehind = 5;
+/** The network's operator tells every few seconds; a cluster may have changed a lot in more than this. */
+export const bidPictureAgeMs = 2 * minute;
 
 export const biddingIsOn: Question = ({ standing: { pause, policies, nowMs } }) => {
   if (pause) {
@@ -26,7 +31,7 @@ export function missingSettingsText(flags: readonly string[]): string {
 
 /** What is behind shows orders that are gone, and a wallet that is spent. */
 export const mirrorIsFresh: Question = ({ standing: { mirror } }) => {
-  const most = limits.bidMirrorBlocksBehind;
+  const most = bidMirrorBlocksBehind;
   if (!mirror.ready) return fail("time", "the chain has not been read yet");
   if (mirror.behind === undefined) return fail("time", "no node has told which block is the newest");
   const evidence = { behind: Number(mirror.behind), most };
@@ -37,7 +42,7 @@ export const mirrorIsFresh: Question = ({ standing: { mirror } }) => {
 /** The first one is told of as room; that an old one is proven again, nobody tells. */
 export const inventoryFresh: Question = ({ standing: { capacity } }) => {
   const { ageMs, trouble } = capacity.picture;
-  const most = limits.bidPictureAgeMs;
+  const most = bidPictureAgeMs;
   if (ageMs === undefined) return fail("room", trouble ?? "no inventory snapshot has come yet");
   const evidence = { ageMs: Math.round(ageMs), mostMs: most };
   const told = `inventory snapshot is ${Math.round(ageMs / 1000)} s old`;

@@ -2,20 +2,29 @@
 import type { Json, JsonObject } from "../../bus/topics.ts";
 import { printable } from "../../market/printable.ts";
 import { shorten } from "../../market/shorten.ts";
-import { limits } from "../../runtime/limits.ts";
 
-export function shown(text: string, most: number = limits.decisionWordChars): string {
+/** Of one name in a sentence: attributes and addresses are shorter. */
+const decisionWordChars = 80;
+/** Things that one sentence names: nobody reads more. */
+export const decisionListed = 5;
+/** Faults that one sentence names, and how long each may be. */
+const decisionSentences = 3;
+const decisionSentenceChars = 180;
+/** Evidence of one check in the journal, which keeps half a million decisions of twenty checks. */
+const decisionEvidenceChars = 2_000;
+
+export function shown(text: string, most: number = decisionWordChars): string {
   return printable(shorten(text, most));
 }
 
 /** "a, b, c and 7 more". */
 export function listed<T>(items: readonly T[], show: (item: T) => string): string {
-  return joined(items.slice(0, limits.decisionListed).map(show), items.length, limits.decisionWordChars, ", ");
+  return joined(items.slice(0, decisionListed).map(show), items.length, decisionWordChars, ", ");
 }
 
 /** The same of what are sentences themselves. */
 export function listedSentences(sentences: readonly string[]): string {
-  return joined(sentences.slice(0, limits.decisionSentences), sentences.length, limits.decisionSentenceChars, "; ");
+  return joined(sentences.slice(0, decisionSentences), sentences.length, decisionSentenceChars, "; ");
 }
 
 function joined(texts: readonly string[], all: number, mostChars: number, joint: string): string {
@@ -25,7 +34,7 @@ function joined(texts: readonly string[], all: number, mostChars: number, joint:
 
 /** The same facts, cut where there are too many: a tenant may write a megabyte, and the journal keeps every decision. */
 export function boundedEvidence(evidence: JsonObject): JsonObject {
-  const left = { chars: limits.decisionEvidenceChars };
+  const left = { chars: decisionEvidenceChars };
   return boundObject(evidence, left, 0);
 }
 
@@ -36,7 +45,7 @@ interface Left {
 function bound(value: Json, left: Left, depth: number): Json {
   left.chars -= 4;
   if (typeof value === "string") {
-    const text = shown(value, Math.min(limits.decisionWordChars * 4, Math.max(0, left.chars)));
+    const text = shown(value, Math.min(decisionWordChars * 4, Math.max(0, left.chars)));
     left.chars -= text.length;
     return text;
   }
@@ -44,7 +53,7 @@ function bound(value: Json, left: Left, depth: number): Json {
   if (depth >= 4) return "…";
   if (isList(value)) {
     const items: Json[] = [];
-    for (const item of value.slice(0, limits.decisionListed * 2)) {
+    for (const item of value.slice(0, decisionListed * 2)) {
       if (left.chars <= 0) break;
       items.push(bound(item, left, depth + 1));
     }
@@ -57,7 +66,7 @@ function boundObject(value: JsonObject, left: Left, depth: number): JsonObject {
   const kept: Record<string, Json> = {};
   let count = 0;
   for (const name in value) {
-    if (left.chars <= 0 || count >= limits.decisionListed * 4) {
+    if (left.chars <= 0 || count >= decisionListed * 4) {
       kept["…"] = "more was left out";
       break;
     }

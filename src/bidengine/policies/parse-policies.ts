@@ -4,7 +4,7 @@ import { parseAddress } from "../../market/address.ts";
 import { parseBytes, parseCount, parseCpuMilli } from "../../market/quantity.ts";
 import { parseTime } from "../../runtime/clock.ts";
 import { ProviderError, reasonOf } from "../../runtime/errors.ts";
-import { limits } from "../../runtime/limits.ts";
+import { settingsFileFaults } from "../../runtime/limits.ts";
 import { readYaml } from "../../runtime/yaml-text.ts";
 import { compilePattern } from "./name-patterns.ts";
 import type { MaintenanceWindow, Policies } from "./policies.ts";
@@ -13,7 +13,7 @@ import type { MaintenanceWindow, Policies } from "./policies.ts";
 export function parsePolicies(text: string, source: string): Policies {
   const { value, problems } = readYaml(text, policyShape, "write `{}` for no policies");
   if (!problems) return value;
-  const told = problems.slice(0, limits.settingsFileFaults).join("; ");
+  const told = problems.slice(0, settingsFileFaults).join("; ");
   throw new ProviderError("AKP_POLICY_REFUSED", { source, reason: told, problems });
 }
 

@@ -7,7 +7,7 @@ import { groupOf, type UnitWish } from "../../../test/market-group.ts";
 import { addressOf } from "../../market/address.ts";
 import { createVirtualClock } from "../../runtime/clock.ts";
 import { ProviderError } from "../../runtime/errors.ts";
-import { limits } from "../../runtime/limits.ts";
+import { followedFileMs, settingsFileChars } from "../../runtime/limits.ts";
 import { silentLog } from "../../runtime/log.ts";
 import { describePolicies } from "./describe.ts";
 import { judgeBy } from "./judgement.ts";
@@ -216,7 +216,7 @@ test("what is wrong is told with its line, all of it at once, and an unknown wor
       "caps: { cpu: x }\ntenants: { refuse: [y] }\n",
       /caps\.cpu.*; .*tenants\.refuse\.0|tenants\.refuse\.0.*; .*caps\.cpu/,
     ],
-    ["x".repeat(limits.settingsFileChars + 1), /longer than/],
+    ["x".repeat(settingsFileChars + 1), /longer than/],
   ];
   for (const [text, expected] of cases) assert.match(refusal(text), expected);
 });
@@ -256,7 +256,7 @@ test("a change is in force within seconds, also through the links of a ConfigMap
   source.onChange(() => {
     told += 1;
   });
-  const look = () => clock.advance(limits.followedFileMs);
+  const look = () => clock.advance(followedFileMs);
   await look();
   assert.deepEqual([source.judge.tenant(bob).yes, told], [true, 0]);
   publish("..two", `tenants: { refuse: [${bob}] }`);

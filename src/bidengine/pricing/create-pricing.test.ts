@@ -8,7 +8,7 @@ import { writeScript } from "../../../test/price-script.ts";
 import { priceRequest, priceSettings } from "../../../test/price-settings.ts";
 import { showDecCoin } from "../../market/coin.ts";
 import { createVirtualClock, realClock } from "../../runtime/clock.ts";
-import { limits } from "../../runtime/limits.ts";
+import { followedFileMs } from "../../runtime/limits.ts";
 import { silentLog } from "../../runtime/log.ts";
 import { createSeededRandom } from "../../runtime/random.ts";
 import { createPricing, type PriceSettingsSource } from "./create-pricing.ts";
@@ -85,7 +85,7 @@ test("orders in uakt are priced once the token has a price, and those who wait f
   assert.match(await price(pricing, "100uact"), /uact$/, "dollars need no price of a token");
   writeFileSync(path, "0.5");
   utimesSync(path, clock.now() / 1_000, clock.now() / 1_000);
-  await clock.advance(2 * limits.followedFileMs);
+  await clock.advance(2 * followedFileMs);
   assert.match(await price(pricing), /^\d.*uakt$/);
   assert.deepEqual([told, pricing.trouble], [1, undefined]);
   stop.abort();

@@ -9,10 +9,9 @@ import { linesOf, longTime, openFiles, processesWith, writeScript, zombiesOfOurs
 import { priceRequest } from "../../../test/price-settings.ts";
 import { showDecCoin } from "../../market/coin.ts";
 import { type Clock, createVirtualClock, realClock } from "../../runtime/clock.ts";
-import { limits } from "../../runtime/limits.ts";
 import { silentLog } from "../../runtime/log.ts";
 import type { Quote } from "./pricing.ts";
-import { createScript } from "./script.ts";
+import { createScript, priceOutputChars, priceScriptBytes } from "./script.ts";
 import { scriptInput } from "./script-input.ts";
 
 const never = new AbortController().signal;
@@ -184,11 +183,8 @@ test("one that floods its output is cut and ended", async (t) => {
   const word = `flood${process.pid}`;
   for (const to of ["", ">&2"]) {
     const answer = await ask(t, `yes ${word} ${to}`);
-    assert.match(
-      reasonOf(answer),
-      new RegExp(`printed more than ${limits.priceScriptBytes} bytes and was ended: ${word}`),
-    );
-    assert.ok(JSON.stringify(answer.evidence).length < 3 * limits.priceOutputChars);
+    assert.match(reasonOf(answer), new RegExp(`printed more than ${priceScriptBytes} bytes and was ended: ${word}`));
+    assert.ok(JSON.stringify(answer.evidence).length < 3 * priceOutputChars);
   }
   await eventually("that nothing is left", () => processesWith(word) === 0);
 });

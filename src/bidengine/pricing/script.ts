@@ -6,13 +6,17 @@ import { shorten } from "../../market/shorten.ts";
 import { type ProgramEnd, runProgram } from "../../runtime/child-process.ts";
 import type { Clock } from "../../runtime/clock.ts";
 import { ProviderError, reasonOf } from "../../runtime/errors.ts";
-import { limits } from "../../runtime/limits.ts";
 import type { Log } from "../../runtime/log.ts";
 import { createRecent } from "../../runtime/recent.ts";
 import { createSlots } from "../../runtime/slots.ts";
 import type { ScriptSettings } from "./price-settings.ts";
 import { type NoPrice, no, type PriceRequest, type Quote, type Strategy } from "./pricing.ts";
 import { scriptInput } from "./script-input.ts";
+
+/** What a price script may print, and again its errors: a price is a line, and somebody may let it tell what it does. */
+export const priceScriptBytes = 64 * 1024;
+/** What is shown of that: enough to see what went wrong. */
+export const priceOutputChars = 500;
 
 /** For rechecks of orders with the same input, as bots post them by the hundred; a price that is older may have changed. */
 const rememberedMs = 60_000;
@@ -48,7 +52,7 @@ export function createScript(settings: ScriptSettings, { clock, log }: { clock: 
       const before = request.isRecheck ? remembered.get(key) : undefined;
       if (before && clock.monotonicMs() - before.atMs < rememberedMs) return before.answer;
       await ownTurn();
-      const program = { path, env, input, limitMs, mostBytes: limits.priceScriptBytes };
+      const program = { path, env, input, limitMs, mostBytes: priceScriptBytes };
       const begunMs = clock.monotonicMs();
       const end = await runProgram({ ...program, clock, signal });
       const tookMs = Math.round(clock.monotonicMs() - begunMs);
@@ -91,7 +95,7 @@ function quoteOf(end: ProgramEnd, denom: string, { limitMs, tookMs }: { limitMs:
     case "late":
       return fail(`gave no price within ${limitMs} ms and was ended`);
     case "flooded":
-      return fail(`printed more than ${limits.priceScriptBytes} bytes and was ended: ${output || errors}`);
+      return fail(`printed more than ${priceScriptBytes} bytes and was ended: ${output || errors}`);
     case "cancelled":
       return fail("was ended because nobody waits for its price any more");
     case "killed":
@@ -118,5 +122,5 @@ function priceOf(stdout: string, denom: string, evidence: JsonObject, fail: (rea
 }
 
 function told(text: string): string {
-  return shorten(text.trim(), limits.priceOutputChars);
+  return shorten(text.trim(), priceOutputChars);
 }

@@ -2,11 +2,17 @@
 import type { Chain } from "../../chain/chain.ts";
 import { compareDecimals, type Decimal, decimalOf, parseDecimal, showDecimal, zero } from "../../market/decimal.ts";
 import { type Clock, nsToMs, parseTime } from "../../runtime/clock.ts";
+import { second } from "../../runtime/durations.ts";
 import { fetchText, showUrl } from "../../runtime/fetch-text.ts";
 import { readText } from "../../runtime/followed-file.ts";
-import { limits } from "../../runtime/limits.ts";
+import { followedFileMs } from "../../runtime/limits.ts";
 import { parseJson } from "../../runtime/parse-json.ts";
 import type { TokenPriceSettings } from "./price-settings.ts";
+import { priceOutputChars } from "./script.ts";
+
+/** The price of a token: a number, or a page of JSON with those of many tokens. */
+export const tokenPriceBytes = 1024 * 1024;
+export const tokenPriceAnswerMs = 10 * second;
 
 export interface TokenPriceSource {
   /** For people, without keys that may stand in an address. */
@@ -36,7 +42,7 @@ export function tokenPriceSource(settings: TokenPriceSettings, ground: TokenPric
 function fromFile(path: string, settings: TokenPriceSettings, { clock }: TokenPriceGround): TokenPriceSource {
   return {
     where: path,
-    periodMs: limits.followedFileMs,
+    periodMs: followedFileMs,
     async read() {
       const { text, changedAtMs } = readText(path);
       return { ...inText(text, changedAtMs, settings), nowMs: clock.now() };
@@ -45,12 +51,11 @@ function fromFile(path: string, settings: TokenPriceSettings, { clock }: TokenPr
 }
 
 function fromUrl(url: URL, settings: TokenPriceSettings, { clock }: TokenPriceGround): TokenPriceSource {
-  const { tokenPriceAnswerMs: limitMs, tokenPriceBytes: mostBytes } = limits;
   return {
     where: showUrl(url),
     periodMs: settings.tokenPricePeriodMs,
     async read(signal) {
-      const { text } = await fetchText(url, { limitMs, mostBytes, clock, signal });
+      const { text } = await fetchText(url, { limitMs: tokenPriceAnswerMs, mostBytes: tokenPriceBytes, clock, signal });
       const nowMs = clock.now();
       return { ...inText(text, nowMs, settings), nowMs };
     },
@@ -84,7 +89,7 @@ function inText(
 export function readTokenPrice(text: string, field: string | undefined): Decimal {
   const given = field === undefined ? text.trim() : inJson(text, field);
   const [, whole = "", fraction = ""] = /^(\d{1,20})(?:\.(\d{1,100}))?$/.exec(given) ?? [];
-  if (whole === "") throw new Error(`${JSON.stringify(given.slice(0, limits.priceOutputChars))} is no price`);
+  if (whole === "") throw new Error(`${JSON.stringify(given.slice(0, priceOutputChars))} is no price`);
   // Some servers write floats with more digits than the chain keeps; nobody means those.
   return plausible(parseDecimal(`${whole}.${fraction.slice(0, fractionDigits) || "0"}`));
 }
@@ -98,7 +103,7 @@ function plausible(price: Decimal): Decimal {
 export function readTokenTime(text: string, field: string): number {
   const given = inJson(text, field);
   const ms = /^\d{1,12}(\.\d+)?$/.test(given) ? Number(given) * 1_000 : parseTime(given);
-  if (Number.isNaN(ms)) throw new Error(`${JSON.stringify(given.slice(0, limits.priceOutputChars))} is no time`);
+  if (Number.isNaN(ms)) throw new Error(`${JSON.stringify(given.slice(0, priceOutputChars))} is no time`);
   return ms;
 }
 

@@ -9,11 +9,11 @@ import { eventually } from "../../../test/eventually.ts";
 import { temporaryFolder } from "../../../test/folder.ts";
 import { showDecimal } from "../../market/decimal.ts";
 import { createVirtualClock, type VirtualClock } from "../../runtime/clock.ts";
-import { limits } from "../../runtime/limits.ts";
+import { followedFileMs } from "../../runtime/limits.ts";
 import { silentLog } from "../../runtime/log.ts";
 import type { TokenPriceSettings } from "./price-settings.ts";
 import { createTokenPrice, type TokenPrice } from "./token-price.ts";
-import { readTokenPrice, readTokenTime } from "./token-price-source.ts";
+import { readTokenPrice, readTokenTime, tokenPriceAnswerMs, tokenPriceBytes } from "./token-price-source.ts";
 
 const hour = 3_600_000;
 /** Nothing here comes from it. */
@@ -105,12 +105,12 @@ test("a file is read when it changes, its age is that of its last change, and an
   await clock.settle();
   assert.match(shown(token), /cannot be read from .*akt: it is not there/);
   write("0.5", 600_000);
-  await clock.advance(2 * limits.followedFileMs);
+  await clock.advance(2 * followedFileMs);
   const answer = token.answer();
-  assert.ok(answer.price && Math.abs(answer.ageMs - 600_000) <= 2 * limits.followedFileMs);
+  assert.ok(answer.price && Math.abs(answer.ageMs - 600_000) <= 2 * followedFileMs);
   assert.equal(token.trouble, undefined);
   write("nonsense");
-  await clock.advance(limits.followedFileMs);
+  await clock.advance(followedFileMs);
   assert.equal(shown(token), "0.5", "the last good one holds while it is young");
   assert.match(token.trouble ?? "", /"nonsense" is no price/);
   unlinkSync(path);
@@ -118,11 +118,11 @@ test("a file is read when it changes, its age is that of its last change, and an
   assert.match(shown(token), /is of 2025-12-31T23:50.*may be 3600000 ms old at most; .*it is not there/);
   assert.match(token.trouble ?? "", /no bids on orders in uakt/);
   write("0.75");
-  await clock.advance(limits.followedFileMs);
+  await clock.advance(followedFileMs);
   assert.equal(shown(token), "0.75");
   assert.deepEqual([changes[0], changes.at(-1)], ["0.5", "0.75"]);
   write("0.9", -24 * hour);
-  await clock.advance(limits.followedFileMs);
+  await clock.advance(followedFileMs);
   assert.equal(shown(token), "0.75", "one from tomorrow would never be too old");
   assert.match(token.trouble ?? "", /it is of 2026-01-02T.*, which is yet to come/);
 });
@@ -155,13 +155,13 @@ test("a URL is asked at its period and no more often, and what it cannot give le
     [{ status: 503 }, /the server answered 503/],
     [{ status: 302 }, /it has moved to/],
     [{ body: "<html>" }, /no JSON/],
-    [{ body: "x".repeat(limits.tokenPriceBytes + 1) }, /longer than/],
+    [{ body: "x".repeat(tokenPriceBytes + 1) }, /longer than/],
     [{ hang: true }, /no whole answer within/],
   ];
   for (const [next, expected] of failures) {
     answer = next;
     await eventually(String(expected), async () => {
-      await clock.advance(limits.tokenPriceAnswerMs);
+      await clock.advance(tokenPriceAnswerMs);
       return expected.test(token.trouble ?? "");
     });
     assert.equal(shown(token), "0.6");
@@ -171,7 +171,7 @@ test("a URL is asked at its period and no more often, and what it cannot give le
   assert.match(shown(token), /the price of AKT is of .*no whole answer/);
   answer = { body: '{"usd": 0.7}' };
   await eventually("that it is back", async () => {
-    await clock.advance(limits.tokenPriceAnswerMs);
+    await clock.advance(tokenPriceAnswerMs);
     return shown(token) === "0.7";
   });
 });

@@ -2,13 +2,18 @@
 import { type Decimal, showDecimal } from "../../market/decimal.ts";
 import { growingPauseMs } from "../../runtime/back-off.ts";
 import { formatTime } from "../../runtime/clock.ts";
+import { minute, second } from "../../runtime/durations.ts";
 import { ProviderError, reasonOf } from "../../runtime/errors.ts";
 import { untilAborted } from "../../runtime/lifecycle.ts";
-import { limits } from "../../runtime/limits.ts";
 import type { Log } from "../../runtime/log.ts";
 import { createPause } from "../../runtime/pause.ts";
 import type { TokenPriceSettings } from "./price-settings.ts";
 import { type TokenPriceGround, type TokenPriceSource, tokenPriceSource } from "./token-price-source.ts";
+
+/** First pause after it could not be read; it grows up to the period. */
+const tokenPriceRetryFirstMs = 10 * second;
+/** How far its time may lie ahead of our clock: clocks that are looked after differ by less. */
+const tokenPriceAheadMs = 5 * minute;
 
 export type TokenPriceAnswer =
   | { readonly price: Decimal; readonly ageMs: number }
@@ -53,7 +58,7 @@ export function createTokenPrice(settings: TokenPriceSettings, ground: TokenPric
     try {
       const { price, atMs, nowMs } = await read(signal);
       // It would never become old. Blocks that were missed are read after the newest price.
-      if (atMs > Math.max(nowMs, clock.now()) + limits.tokenPriceAheadMs)
+      if (atMs > Math.max(nowMs, clock.now()) + tokenPriceAheadMs)
         throw new Error(`it is of ${formatTime(atMs)}, which is yet to come`);
       known = { price, atMs, ageMs: Math.max(0, nowMs - atMs), readMs: clock.monotonicMs() };
       failure = undefined;
@@ -78,7 +83,7 @@ export function createTokenPrice(settings: TokenPriceSettings, ground: TokenPric
 
   function pauseMs({ periodMs }: TokenPriceSource): number {
     if (failuresInARow === 0) return periodMs;
-    return growingPauseMs(Math.min(limits.tokenPriceRetryFirstMs, periodMs), periodMs, failuresInARow);
+    return growingPauseMs(Math.min(tokenPriceRetryFirstMs, periodMs), periodMs, failuresInARow);
   }
 
   return {

@@ -1,7 +1,6 @@
 /** The application of the embedded node: modules on one state, run by transactions, blocks and queries. */
 import { createHash } from "node:crypto";
 import { invariant } from "../../runtime/invariant.ts";
-import { limits } from "../../runtime/limits.ts";
 import type { AbciEvent, App, BlockOutput } from "./abci.ts";
 import { createContext } from "./context.ts";
 import { withAttribute } from "./events.ts";
@@ -25,6 +24,11 @@ import { decodeTransaction, type MessageEntries } from "./transaction.ts";
 import { forgetPassedStamps } from "./unordered.ts";
 import { wireFields } from "./wire.ts";
 
+/** Old states of the embedded chain that queries can name: enough to read a long list at one height. */
+export const chainStatesKept = 300;
+/** Some 20 MB of replaced records; a chain with thousands of bids per block is remembered for fewer heights. */
+const chainStateKeysKept = 50_000;
+
 const baseModules = [authModule, bankModule, feegrantModule, providerModule, certModule, auditModule];
 
 /** `modules` come on top of those that every chain has: auth, authz, bank, feegrant, provider, cert, audit. */
@@ -38,7 +42,7 @@ export function createApp(genesis: Genesis, modules: readonly Module[] = createM
     unorderedEnabled: genesis.unordered ?? true,
   };
   const store = createStore();
-  const pastStates = createPastStates(store, { heights: limits.chainStatesKept, keys: limits.chainStateKeysKept });
+  const pastStates = createPastStates(store, { heights: chainStatesKept, keys: chainStateKeysKept });
   /** What the pool sees: the state after the last block and what its waiting transactions do to it. */
   const pool = createOverlay(store);
   let point: BlockPoint = { chainId, height: 0n, timeNs: genesis.timeNs };

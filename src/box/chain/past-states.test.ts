@@ -6,7 +6,7 @@ import { alice, bob, createTestApp, sendMessage } from "../../../test/embedded-a
 import { startNode } from "../../../test/embedded-node.ts";
 import { openGrpcClient } from "../../../test/grpc-client.ts";
 import { runs } from "../../../test/runs.ts";
-import { limits } from "../../runtime/limits.ts";
+import { chainStatesKept } from "./app.ts";
 import { createPastStates } from "./past-states.ts";
 import { createStore, type Store } from "./store.ts";
 
@@ -98,7 +98,7 @@ test("a few hundred heights can be asked about, and no older ones", () => {
   while (chain.app.height < 300n + 5n) chain.block();
   assert.equal(chain.app.lowestHeight, 5n);
   assert.equal(amountIn(chain.app.query(balancePath, ofBob, 5n).value), 5n);
-  assert.equal(limits.chainStatesKept, 300);
+  assert.equal(chainStatesKept, 300);
 });
 
 test("an old height is answered over RPC and gRPC, in the words of a real node where it is gone", async (t) => {

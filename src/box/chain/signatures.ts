@@ -3,8 +3,10 @@ import { createHash, createPublicKey, type KeyObject, verify } from "node:crypto
 import { SignDoc } from "@akashnetwork/chain-sdk/private-types/cosmos.v1beta1";
 import { ripemd160 } from "@noble/hashes/legacy";
 import { type Address, addressOf } from "../../market/address.ts";
-import { limits } from "../../runtime/limits.ts";
 import type { Transaction } from "./transaction.ts";
+
+/** Signatures known to hold: as many as may wait in the pool and a few blocks more, at 200 bytes each. */
+const chainVerifiedSignatures = 10_000;
 
 export function addressOfKey(publicKey: Uint8Array): Address {
   return addressOf(ripemd160(sha256(publicKey)));
@@ -25,7 +27,7 @@ export function signatureHolds(publicKey: Uint8Array, bytes: Uint8Array, signatu
   const known = Buffer.concat([publicKey, sha256(bytes), signature]).toString("latin1");
   if (verified.has(known)) return true;
   if (!isLowS(signature) || !verifies(publicKey, bytes, signature)) return false;
-  if (verified.size >= limits.chainVerifiedSignatures) verified.clear();
+  if (verified.size >= chainVerifiedSignatures) verified.clear();
   verified.add(known);
   return true;
 }

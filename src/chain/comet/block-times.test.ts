@@ -1,9 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { createVirtualClock } from "../../runtime/clock.ts";
-import { limits } from "../../runtime/limits.ts";
 import { type Log, silentLog } from "../../runtime/log.ts";
-import { createClockCheck } from "./block-times.ts";
+import { createClockCheck, rpcClockSkewBlocks, rpcClockSkewMs } from "./block-times.ts";
 
 function stage() {
   const clock = createVirtualClock();
@@ -16,14 +15,14 @@ function stage() {
 }
 
 for (const [direction, skewMs] of [
-  ["ahead of", limits.rpcClockSkewMs + 1_000],
-  ["behind", -limits.rpcClockSkewMs - 1_000],
+  ["ahead of", rpcClockSkewMs + 1_000],
+  ["behind", -rpcClockSkewMs - 1_000],
 ] as const) {
   test(`a clock that is ${direction} the blocks is told once, and once more when it is right again`, () => {
     const { clock, told, trueNs, see, doubt } = stage();
     const blockNs = trueNs();
     clock.jump(skewMs);
-    for (let seen = 1; seen < limits.rpcClockSkewBlocks; seen += 1) see(blockNs);
+    for (let seen = 1; seen < rpcClockSkewBlocks; seen += 1) see(blockNs);
     assert.equal(doubt(), undefined, "a few blocks prove nothing");
     for (let seen = 0; seen < 3; seen += 1) see(blockNs);
     assert.match(doubt() ?? "", new RegExp(`local clock is 31 s ${direction}`));

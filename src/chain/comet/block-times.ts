@@ -1,8 +1,18 @@
 /** What the times of blocks tell: how long a block takes on this chain, and whether the local clock is right. */
 import { type Clock, nsToMs } from "../../runtime/clock.ts";
+import { second } from "../../runtime/durations.ts";
 import { ProviderError } from "../../runtime/errors.ts";
-import { limits } from "../../runtime/limits.ts";
 import type { Log } from "../../runtime/log.ts";
+
+/** Bounds of the measured time between blocks, so that one odd header cannot put the watchdog to sleep. */
+export const rpcBlockTimeLeastMs = 50;
+const rpcBlockTimeMostMs = 30 * second;
+/** Until two blocks were seen: that of the network. */
+export const rpcBlockTimeFirstMs = 6 * second;
+/** New blocks are seen within ten seconds of their time; tokens and certificates bear less than a minute of error. */
+export const rpcClockSkewMs = 30 * second;
+/** New blocks in a row that must say so before the local clock is doubted. */
+export const rpcClockSkewBlocks = 3;
 
 interface BlockTime {
   readonly averageMs: number;
@@ -17,14 +27,13 @@ export function createBlockTime(): BlockTime {
   let last: { readonly height: bigint; readonly timeNs: bigint } | undefined;
   return {
     get averageMs() {
-      const { rpcBlockTimeLeastMs: least, rpcBlockTimeMostMs: most, rpcBlockTimeFirstMs: first } = limits;
-      return Math.min(Math.max(averageMs ?? first, least), most);
+      return Math.min(Math.max(averageMs ?? rpcBlockTimeFirstMs, rpcBlockTimeLeastMs), rpcBlockTimeMostMs);
     },
     note(height, timeNs) {
       const tookMs = last?.height === height - 1n ? Number((timeNs - last.timeNs) / 1_000n) / 1_000 : undefined;
       last = { height, timeNs };
       if (tookMs === undefined) return;
-      const bounded = Math.min(Math.max(tookMs, 0), limits.rpcBlockTimeMostMs);
+      const bounded = Math.min(Math.max(tookMs, 0), rpcBlockTimeMostMs);
       averageMs = averageMs === undefined ? bounded : averageMs * (1 - newestShare) + bounded * newestShare;
     },
   };
@@ -47,11 +56,11 @@ export function createClockCheck(clock: Clock, log: Log): ClockCheck {
   return {
     note(timeNs) {
       const aheadMs = clock.now() - nsToMs(timeNs);
-      const isOdd = Math.abs(aheadMs) > limits.rpcClockSkewMs;
+      const isOdd = Math.abs(aheadMs) > rpcClockSkewMs;
       oddInRow = isOdd ? oddInRow + 1 : 0;
       if (!isOdd && doubt) log.info("local clock agrees with block time again");
       if (!isOdd) doubt = undefined;
-      if (oddInRow < limits.rpcClockSkewBlocks) return;
+      if (oddInRow < rpcClockSkewBlocks) return;
       const error = skewed(aheadMs);
       if (!doubt) log.warn("local clock differs from block time", { error });
       doubt = error;

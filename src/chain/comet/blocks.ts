@@ -7,13 +7,15 @@ import { hash } from "node:crypto";
 import type { Clock } from "../../runtime/clock.ts";
 import { ProviderError, reasonOf } from "../../runtime/errors.ts";
 import { isRecord } from "../../runtime/is-record.ts";
-import { limits } from "../../runtime/limits.ts";
 import type { AbciAttribute, AbciEvent, BlockTx, ChainBlock, EventSource, SourcedEvent, TxResult } from "../block.ts";
 import { certificateOwners } from "./certificate-owners.ts";
 import { readEvent } from "./events.ts";
 import type { Pool } from "./pool.ts";
 import { type CallLimits, reading } from "./rpc-call.ts";
 import { readGas, readHeight, readTimeNs } from "./wire-text.ts";
+
+/** Events of a block that are read between two breaths of the event loop: about 5 ms. */
+const rpcSliceEvents = 500;
 
 export async function fetchBlock(pool: Pool, height: bigint, bounds: CallLimits, clock: Clock): Promise<ChainBlock> {
   const params = { height: `${height}` };
@@ -208,7 +210,7 @@ export async function readBlock(results: BlockResults, content: BlockContent, cl
   const malformed: ProviderError[] = [];
   let otherEvents = 0;
   for (const [index, { source, event: abci }] of events.entries()) {
-    if (index % limits.rpcSliceEvents === limits.rpcSliceEvents - 1) await clock.yield();
+    if (index % rpcSliceEvents === rpcSliceEvents - 1) await clock.yield();
     try {
       const event = readEvent(abci);
       if (event) known.push({ source, event });

@@ -1,9 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { createVirtualClock } from "../../runtime/clock.ts";
-import { limits } from "../../runtime/limits.ts";
 import { createSeededRandom } from "../../runtime/random.ts";
-import { createBreaker } from "./breaker.ts";
+import { createBreaker, rpcBreakerFailures, rpcBreakerFirstMs, rpcBreakerMostMs } from "./breaker.ts";
 
 function stage() {
   const clock = createVirtualClock();
@@ -19,18 +18,18 @@ function stage() {
 
 test("a few failures are forgiven, and a success wipes them out", async () => {
   const { breaker, fail } = stage();
-  await fail(limits.rpcBreakerFailures - 1);
+  await fail(rpcBreakerFailures - 1);
   assert.equal(breaker.admit(), true);
   breaker.succeeded();
-  await fail(limits.rpcBreakerFailures - 1);
+  await fail(rpcBreakerFailures - 1);
   assert.equal(breaker.open, false);
 });
 
 test("after too many nothing passes but one call after each pause, and a success opens the way", async () => {
   const { clock, breaker, fail } = stage();
-  await fail(limits.rpcBreakerFailures);
+  await fail(rpcBreakerFailures);
   assert.equal(breaker.admit(), false);
-  await clock.advance(limits.rpcBreakerFirstMs * 1.2);
+  await clock.advance(rpcBreakerFirstMs * 1.2);
   assert.equal(breaker.admit(), true);
   assert.equal(breaker.admit(), false, "the second one waits for what the first finds out");
   breaker.succeeded();
@@ -49,7 +48,7 @@ test("pauses grow to a bound and are not the same for everybody", async () => {
   }
   assert.ok(pauses.size > 1);
   for (const pauseMs of pauses) {
-    assert.ok(pauseMs >= limits.rpcBreakerMostMs * 0.8 && pauseMs <= limits.rpcBreakerMostMs * 1.2 + 50, `${pauseMs}`);
+    assert.ok(pauseMs >= rpcBreakerMostMs * 0.8 && pauseMs <= rpcBreakerMostMs * 1.2 + 50, `${pauseMs}`);
   }
 });
 

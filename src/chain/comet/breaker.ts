@@ -1,7 +1,13 @@
 /** Leaves a node alone after it failed several times in a row, and tries it again now and then, one call at a time. */
 import type { Clock } from "../../runtime/clock.ts";
-import { limits } from "../../runtime/limits.ts";
+import { second } from "../../runtime/durations.ts";
 import { jitter, type Random } from "../../runtime/random.ts";
+
+/** Failures in a row after which a node is left alone for a while; one or two are just a restart. */
+export const rpcBreakerFailures = 3;
+export const rpcBreakerFirstMs = second;
+/** A node that came back is noticed within two blocks. */
+export const rpcBreakerMostMs = 10 * second;
 
 interface Breaker {
   /** Whether a call may be made now. Of those that ask once the pause is over, one is let through. */
@@ -17,11 +23,11 @@ export function createBreaker(clock: Clock, random: Random): Breaker {
   let failures = 0;
   let failedAtMs = Number.NEGATIVE_INFINITY;
   let retryAtMs = 0;
-  const isOpen = () => failures >= limits.rpcBreakerFailures;
+  const isOpen = () => failures >= rpcBreakerFailures;
   /** Jittered, so that many providers do not all come back in the instant in which a public node does. */
   function pauseMs(): number {
-    const doublings = failures - limits.rpcBreakerFailures;
-    return jitter(random, Math.min(limits.rpcBreakerFirstMs * 2 ** doublings, limits.rpcBreakerMostMs));
+    const doublings = failures - rpcBreakerFailures;
+    return jitter(random, Math.min(rpcBreakerFirstMs * 2 ** doublings, rpcBreakerMostMs));
   }
 
   return {

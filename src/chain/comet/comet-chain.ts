@@ -4,9 +4,10 @@ import { growingPauseMs } from "../../runtime/back-off.ts";
 import { largest } from "../../runtime/bigint.ts";
 import { exitCodes } from "../../runtime/catalogue.ts";
 import { type Clock, nsToMs, sleep } from "../../runtime/clock.ts";
+import { minute } from "../../runtime/durations.ts";
 import { ProviderError } from "../../runtime/errors.ts";
 import type { Scope } from "../../runtime/lifecycle.ts";
-import { limits } from "../../runtime/limits.ts";
+import { rpcRetryFirstMs, rpcRetryMostMs } from "../../runtime/limits.ts";
 import type { Log } from "../../runtime/log.ts";
 import { jitter, type Random } from "../../runtime/random.ts";
 import type { Chain } from "../chain.ts";
@@ -20,6 +21,9 @@ import { isUsable } from "./rpc-node.ts";
 import { createSteps } from "./steps.ts";
 import type { RpcTransport } from "./transport.ts";
 import { createWakeup } from "./wakeup.ts";
+
+/** How often the mirror is compared with the chain's lists. */
+export const rpcMirrorRelistMs = 10 * minute;
 
 interface CometChainOptions {
   readonly nodes: readonly RpcTransport[];
@@ -61,7 +65,7 @@ export function createCometChain(options: CometChainOptions): CometChain {
 
   async function compareNowAndThen(signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
-      await sleep(clock, jitter(random, limits.rpcMirrorRelistMs), signal);
+      await sleep(clock, jitter(random, rpcMirrorRelistMs), signal);
       try {
         await steps.compare(signal);
       } catch (thrown) {
@@ -97,7 +101,7 @@ export function createCometChain(options: CometChainOptions): CometChain {
           if (tries === 1) log.warn("cannot read the chain, the start waits", { error: thrown });
           startTrouble = thrown.message;
         }
-        await sleep(clock, growingPauseMs(limits.rpcRetryFirstMs, limits.rpcRetryMostMs, tries), signal);
+        await sleep(clock, growingPauseMs(rpcRetryFirstMs, rpcRetryMostMs, tries), signal);
       }
     },
     follow({ task }) {

@@ -5,8 +5,9 @@
 import { growingPauseMs } from "../../runtime/back-off.ts";
 import { largest } from "../../runtime/bigint.ts";
 import type { Clock } from "../../runtime/clock.ts";
+import { second } from "../../runtime/durations.ts";
 import { ProviderError, reasonOf } from "../../runtime/errors.ts";
-import { limits } from "../../runtime/limits.ts";
+import { rpcRetryFirstMs, rpcRetryMostMs } from "../../runtime/limits.ts";
 import type { Log } from "../../runtime/log.ts";
 import { createPause } from "../../runtime/pause.ts";
 import type { ChainBlock } from "../block.ts";
@@ -18,7 +19,22 @@ import { type Cursor, type CursorWriter, createCursorWriter } from "./cursor.ts"
 import { createGapJudge, hasRefusal } from "./gap.ts";
 import type { Pool, ReportedHead } from "./pool.ts";
 import type { CallLimits } from "./rpc-call.ts";
-import { isNotYet } from "./rpc-node.ts";
+import { rpcCallMs } from "./rpc-call.ts";
+import { isNotYet, rpcLagBlocks } from "./rpc-node.ts";
+
+/** A call on the way to the next block is given up after a block time, but never sooner than this. */
+const rpcCallLeastMs = 500;
+/** Blocks that are fetched at once to catch up: hides the way to a far node, and holds a few megabytes. */
+const rpcReadAheadBlocks = 16;
+/** The same in bytes of answers, for large blocks: as objects they take several times as much. */
+const rpcReadAheadBytes = 16 * 1024 * 1024;
+/** Block times without a new height after which another node is asked. */
+const rpcStandStillBlocks = 3;
+/** Bounds of the pause between two looks at the head, which is a third of a block time. */
+const rpcPollLeastMs = 20;
+const rpcPollMostMs = 2 * second;
+/** A block of which a node has told is waited for in silence this long: a full one takes seconds to run. */
+const rpcNotYetMs = 10 * second;
 
 export interface BlockConsumer {
   /** `head` is how far the chain is. A failure of the chain's makes the block come again. */
@@ -60,7 +76,7 @@ interface FollowerDeps {
   readonly log: Log;
 }
 
-const aheadBounds = { width: limits.rpcReadAheadBlocks, bytes: limits.rpcReadAheadBytes };
+const aheadBounds = { width: rpcReadAheadBlocks, bytes: rpcReadAheadBytes };
 
 export function createFollower({ pool, cursor: kept, consumer, clock, log }: FollowerDeps): Follower {
   const counts: FollowerCounts = {
@@ -91,8 +107,8 @@ export function createFollower({ pool, cursor: kept, consumer, clock, log }: Fol
    * block over a slow line is no reason to try for ever.
    */
   function bounds(signal: AbortSignal, onBytes: (bytes: number) => void = () => undefined): CallLimits {
-    const patienceMs = Math.max(blockTime.averageMs, limits.rpcCallLeastMs) * 2 ** failuresInRow;
-    return { signal, onBytes, timeoutMs: Math.min(patienceMs, limits.rpcCallMs) };
+    const patienceMs = Math.max(blockTime.averageMs, rpcCallLeastMs) * 2 ** failuresInRow;
+    return { signal, onBytes, timeoutMs: Math.min(patienceMs, rpcCallMs) };
   }
 
   function fetch(at: bigint, { signal, took }: Fetching): Promise<ChainBlock> {
@@ -105,12 +121,12 @@ export function createFollower({ pool, cursor: kept, consumer, clock, log }: Fol
     if (seen.height > height) return follow(seen.height, cursor, signal);
     mustNotBeAhead(pool.chainId, height, seen.height);
     settleDown();
-    if (clock.monotonicMs() - newsAtMs > limits.rpcStandStillBlocks * blockTime.averageMs) await changeNode(signal);
+    if (clock.monotonicMs() - newsAtMs > rpcStandStillBlocks * blockTime.averageMs) await changeNode(signal);
     await pause.wait(pollMs(), signal);
   }
 
   function pollMs(): number {
-    return Math.min(Math.max(blockTime.averageMs / 3, limits.rpcPollLeastMs), limits.rpcPollMostMs);
+    return Math.min(Math.max(blockTime.averageMs / 3, rpcPollLeastMs), rpcPollMostMs);
   }
 
   /** Kept while no node answers. */
@@ -190,7 +206,7 @@ export function createFollower({ pool, cursor: kept, consumer, clock, log }: Fol
   function comesSoon(thrown: unknown): boolean {
     if (!isNotYet(thrown)) return false;
     if (unready?.height !== height) unready = { height, sinceMs: clock.monotonicMs() };
-    return clock.monotonicMs() - unready.sinceMs < limits.rpcNotYetMs;
+    return clock.monotonicMs() - unready.sinceMs < rpcNotYetMs;
   }
 
   /** Told once; then tried again in silence, ever more slowly. */
@@ -198,7 +214,7 @@ export function createFollower({ pool, cursor: kept, consumer, clock, log }: Fol
     if (failuresInRow === 0) log.warn("cannot follow the chain, retrying", { error, height });
     trouble = reasonOf(error);
     counts.retries += 1;
-    const pauseMs = growingPauseMs(limits.rpcRetryFirstMs, limits.rpcRetryMostMs, failuresInRow + 1);
+    const pauseMs = growingPauseMs(rpcRetryFirstMs, rpcRetryMostMs, failuresInRow + 1);
     failuresInRow += 1;
     await pause.wait(pauseMs, signal);
   }
@@ -219,7 +235,7 @@ export function createFollower({ pool, cursor: kept, consumer, clock, log }: Fol
           } catch (thrown) {
             if (signal.aborted) break;
             if (!isOfChain(thrown)) throw thrown;
-            if (comesSoon(thrown)) await pause.wait(Math.min(pollMs(), limits.rpcRetryFirstMs), signal);
+            if (comesSoon(thrown)) await pause.wait(Math.min(pollMs(), rpcRetryFirstMs), signal);
             else await retryLater(thrown, signal);
           }
         }
@@ -252,6 +268,6 @@ function isRefused(thrown: unknown): false {
 
 /** A node may be a few blocks behind the one that we followed before. */
 export function mustNotBeAhead(chainId: string, cursor: bigint, head: bigint): void {
-  if (cursor < head + limits.rpcLagBlocks) return;
+  if (cursor < head + rpcLagBlocks) return;
   throw new ProviderError("AKP_CHAIN_CURSOR_AHEAD", { chainId, cursor, head });
 }

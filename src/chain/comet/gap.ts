@@ -4,11 +4,14 @@
  */
 import { largest, smallest } from "../../runtime/bigint.ts";
 import type { Clock } from "../../runtime/clock.ts";
+import { minute } from "../../runtime/durations.ts";
 import { ProviderError } from "../../runtime/errors.ts";
-import { limits } from "../../runtime/limits.ts";
 import type { Gap } from "../chain.ts";
 import type { Pool } from "./pool.ts";
 import { isUsable } from "./rpc-node.ts";
+
+/** A block that all nodes should have and none gives is called lost after this: restarts are over then. */
+export const rpcGapPatienceMs = minute;
 
 interface GapJudge {
   /**
@@ -29,7 +32,7 @@ export function createGapJudge(pool: Pick<Pool, "nodes" | "probe">, clock: Clock
 
   function waitFor(height: bigint): number {
     const nowMs = clock.monotonicMs();
-    const goesOn = waiting?.height === height && nowMs - waiting.seenMs <= limits.rpcGapPatienceMs;
+    const goesOn = waiting?.height === height && nowMs - waiting.seenMs <= rpcGapPatienceMs;
     const sinceMs = goesOn && waiting ? waiting.sinceMs : nowMs;
     waiting = { height, sinceMs, seenMs: nowMs };
     return nowMs - sinceMs;
@@ -50,7 +53,7 @@ export function createGapJudge(pool: Pick<Pool, "nodes" | "probe">, clock: Clock
         waiting = undefined;
         return undefined;
       }
-      const isOver = waitFor(height) >= limits.rpcGapPatienceMs;
+      const isOver = waitFor(height) >= rpcGapPatienceMs;
       const lowest = smallest(...able.map(({ earliestHeight = 0n }) => earliestHeight));
       const allHere = pool.nodes.every((node) => isUsable(node) || node.condition === "other chain");
       if (lowest > height && (allHere || isOver)) return give({ from: height, to: lowest - 1n });

@@ -11,9 +11,9 @@ import { temporaryFolder } from "../../../test/folder.ts";
 import { makeCertificate } from "../../../test/test-certificate.ts";
 import { type Clock, createVirtualClock, realClock } from "../../runtime/clock.ts";
 import { ProviderError } from "../../runtime/errors.ts";
-import { limits } from "../../runtime/limits.ts";
 import { createHttpTransport, type NodeAddress } from "./http-transport.ts";
-import { createRpcCall, type RpcCall } from "./rpc-call.ts";
+import { createRpcCall, type RpcCall, rpcAnswerBytes } from "./rpc-call.ts";
+import { rpcTlsRecheckMs } from "./tls-files.ts";
 
 type Handler = (request: IncomingMessage, response: ServerResponse, call: { id: number; method: string }) => void;
 
@@ -149,7 +149,7 @@ test("an answer without end is cut at the bound", async (t) => {
     more();
   });
   const { message } = await failureOf(node.call("status", {}));
-  assert.match(message, new RegExp(`more than ${limits.rpcAnswerBytes} bytes`));
+  assert.match(message, new RegExp(`more than ${rpcAnswerBytes} bytes`));
 });
 
 test("a node that is not there is told as unreachable, without the key in its address", async (t) => {
@@ -222,7 +222,7 @@ test("a node is reached with a client certificate, and with the new one once tha
   await node.call("status", {});
   signClient("second");
   await node.call("status", {});
-  await clock.advance(limits.rpcTlsRecheckMs);
+  await clock.advance(rpcTlsRecheckMs);
   await node.call("status", {});
   assert.deepEqual(clients, ["first", "first", "second"]);
 });

@@ -3,11 +3,16 @@ import * as http from "node:http";
 import * as https from "node:https";
 import { createSecureContext } from "node:tls";
 import type { Clock } from "../../runtime/clock.ts";
+import { second } from "../../runtime/durations.ts";
 import { ProviderError, reasonOf, systemCodeOf } from "../../runtime/errors.ts";
-import { limits } from "../../runtime/limits.ts";
 import { listenOverSocket, type SocketCounts } from "./node-socket.ts";
 import { createTlsFiles, type TlsMaterial, type TlsPaths } from "./tls-files.ts";
 import { type RawAnswer, type RpcRequest, type RpcTransport, type SendBounds, unreachable } from "./transport.ts";
+
+/** Connections to one node: more would not make it quicker, and public ones count them. */
+const rpcSockets = 32;
+/** An idle connection is let go before the node, which does so after 10 s or more, can cut a call short. */
+const rpcIdleMs = 8 * second;
 
 export interface NodeAddress {
   readonly url: string;
@@ -74,7 +79,7 @@ export function createHttpTransport(
 }
 
 function makeAgent(url: URL, node: string, material: TlsMaterial): http.Agent {
-  const options = { keepAlive: true, maxSockets: limits.rpcSockets, timeout: limits.rpcIdleMs };
+  const options = { keepAlive: true, maxSockets: rpcSockets, timeout: rpcIdleMs };
   if (url.protocol !== "https:") return new http.Agent(options);
   try {
     // Else it would come to light only while connecting, looking like a failure of the node.

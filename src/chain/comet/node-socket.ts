@@ -1,7 +1,13 @@
 /** A WebSocket to a node that stays open, and is noticed when it only seems to. */
 import { type ClientOptions, WebSocket } from "ws";
 import type { Clock, Timer } from "../../runtime/clock.ts";
-import { limits } from "../../runtime/limits.ts";
+import { second } from "../../runtime/durations.ts";
+import { rpcCallMs } from "./rpc-call.ts";
+
+/** A subscription that is silent this long is asked whether it still lives. */
+export const rpcWakePingMs = 10 * second;
+/** A header is under 2 KB. */
+const rpcWakeMessageBytes = 1024 * 1024;
 
 export interface SocketCounts {
   connections: number;
@@ -25,7 +31,7 @@ export function listenOverSocket(
   heard: (message: string) => void,
   signal: AbortSignal,
 ): Promise<void> {
-  const options = { ...tls, maxPayload: limits.rpcWakeMessageBytes, handshakeTimeout: limits.rpcCallMs };
+  const options = { ...tls, maxPayload: rpcWakeMessageBytes, handshakeTimeout: rpcCallMs };
   const socket = new WebSocket(socketAddress(url), options);
   const end = () => socket.terminate();
   const heartbeat = createHeartbeat(socket, clock, counts);
@@ -69,7 +75,7 @@ function createHeartbeat(socket: WebSocket, clock: Clock, counts: SocketCounts) 
     }
     isAlive = false;
     socket.ping();
-    timer = clock.timer(limits.rpcWakePingMs, beat);
+    timer = clock.timer(rpcWakePingMs, beat);
   }
   return {
     start: beat,

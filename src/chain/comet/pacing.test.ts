@@ -2,16 +2,15 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { createVirtualClock } from "../../runtime/clock.ts";
-import { limits } from "../../runtime/limits.ts";
 import { createPause } from "../../runtime/pause.ts";
-import { createBlockTime } from "./block-times.ts";
+import { createBlockTime, rpcBlockTimeFirstMs, rpcBlockTimeLeastMs } from "./block-times.ts";
 
 const second = 1_000_000_000n;
 const never = new AbortController().signal;
 
 test("the block time is the network's until it was measured, then comes close to what is seen", () => {
   const blockTime = createBlockTime();
-  assert.equal(blockTime.averageMs, limits.rpcBlockTimeFirstMs);
+  assert.equal(blockTime.averageMs, rpcBlockTimeFirstMs);
   for (let height = 1n; height <= 60n; height += 1n) blockTime.note(height, height * 2n * second);
   assert.equal(Math.round(blockTime.averageMs), 2_000);
   for (let height = 61n; height <= 120n; height += 1n) blockTime.note(height, height * 5n * second);
@@ -26,7 +25,7 @@ test("a gap between heights is not measured, and one odd header changes little",
   blockTime.note(501n, 500n * second + 3_600n * second);
   assert.ok(blockTime.averageMs < 4_000);
   blockTime.note(502n, 0n);
-  assert.ok(blockTime.averageMs >= limits.rpcBlockTimeLeastMs);
+  assert.ok(blockTime.averageMs >= rpcBlockTimeLeastMs);
 });
 
 test("a wait ends in time, at a ring, at once after an earlier ring, and when it is all over", async () => {

@@ -9,9 +9,9 @@ import { createNode } from "../../box/chain/node/node.ts";
 import { createHttpTransports } from "../../chain/comet/http-transport.ts";
 import { type Clock, createVirtualClock, realClock } from "../../runtime/clock.ts";
 import { ProviderError } from "../../runtime/errors.ts";
-import { limits } from "../../runtime/limits.ts";
 import { type Fields, type Log, silentLog } from "../../runtime/log.ts";
 import { createSeededRandom } from "../../runtime/random.ts";
+import { rpcBreakerFailures } from "./breaker.ts";
 import { createPool, type Pool } from "./pool.ts";
 
 interface Stage {
@@ -195,7 +195,7 @@ test("a node that fails again and again is left alone for a while", async (t) =>
     return "html";
   };
   for (let tried = 0; tried < 10; tried += 1) await failureOf(pool.call("health", {}, name));
-  assert.equal(calls, limits.rpcBreakerFailures);
+  assert.equal(calls, rpcBreakerFailures);
   assert.equal(pool.nodes[0]?.condition, "down");
   const refused = await failureOf(pool.call("health", {}, name));
   assert.equal(refused.code, "AKP_CHAIN_NO_ENDPOINT");

@@ -4,8 +4,8 @@
  */
 import { largest, smallest } from "../../runtime/bigint.ts";
 import { type Clock, sleep } from "../../runtime/clock.ts";
+import { second } from "../../runtime/durations.ts";
 import { ProviderError, reasonOf } from "../../runtime/errors.ts";
-import { limits } from "../../runtime/limits.ts";
 import type { Log } from "../../runtime/log.ts";
 import { jitter, type Random } from "../../runtime/random.ts";
 import type { CallLimits } from "./rpc-call.ts";
@@ -24,11 +24,18 @@ import {
 } from "./rpc-node.ts";
 import type { RpcTransport } from "./transport.ts";
 
+/** How often every node is asked how it is, and how long it may take to say: about a block. */
+const rpcProbeMs = 5 * second;
+/** A height that a node told us is believed this long where it matters that the node has not fallen back. */
+const rpcReadingMs = 2 * second;
+/** A node that takes longer on average is used only where no other is quicker: a block asks about five times in turn. */
+const rpcSlowMs = second;
+
 /** The newest block, as far as it is known. */
 export type ReportedHead = Pick<NodeStatus, "height" | "timeNs">;
 
 /** A report older than three rounds of probes says nothing about the present: the node hangs, or probes have stopped. */
-const reportMs = 3 * limits.rpcProbeMs;
+const reportMs = 3 * rpcProbeMs;
 
 interface PoolOptions {
   /** One for each node, under names that differ; the pool closes them. */
@@ -123,7 +130,7 @@ export function createPool({ nodes: transports, chainId: wantedId, clock, random
   /** One that just failed comes after one that is slow or of which some method fails, and that after those that did well. */
   function rank(node: RpcNode): number {
     if (node.failures > 0) return 2;
-    return node.isFailing() || (node.latencyMs ?? 0) > limits.rpcSlowMs ? 1 : 0;
+    return node.isFailing() || (node.latencyMs ?? 0) > rpcSlowMs ? 1 : 0;
   }
 
   async function ask<T>(
@@ -153,7 +160,7 @@ export function createPool({ nodes: transports, chainId: wantedId, clock, random
   /** No answer is taken from a node whose chain we do not know, nor from one that may be too far behind. */
   async function verify(node: RpcNode, { atOrAbove, ...bounds }: NodeCallOptions): Promise<bigint> {
     const { transport, status } = node;
-    const isFresh = status !== undefined && clock.monotonicMs() - status.atMs <= limits.rpcReadingMs;
+    const isFresh = status !== undefined && clock.monotonicMs() - status.atMs <= rpcReadingMs;
     const knows = atOrAbove === undefined ? status !== undefined : isFresh && status.height >= atOrAbove;
     const { chainId: found, height } = knows && status ? status : await readUsable(node, bounds);
     chainId ??= found;
@@ -185,7 +192,7 @@ export function createPool({ nodes: transports, chainId: wantedId, clock, random
 
   async function probe(bounds: CallLimits = {}): Promise<readonly RpcNodeState[]> {
     const asked = nodes.filter((node) => node.admit());
-    const within = { timeoutMs: limits.rpcProbeMs, ...bounds };
+    const within = { timeoutMs: rpcProbeMs, ...bounds };
     const answers = await Promise.allSettled(
       asked.map(async (node) => {
         await node.read(within);
@@ -254,7 +261,7 @@ export function createPool({ nodes: transports, chainId: wantedId, clock, random
     probe,
     async run(signal) {
       while (!signal.aborted) {
-        await sleep(clock, jitter(random, limits.rpcProbeMs), signal).catch(unlessAborted(signal));
+        await sleep(clock, jitter(random, rpcProbeMs), signal).catch(unlessAborted(signal));
         if (!signal.aborted) await probe({ signal }).then(() => undefined, unlessAborted(signal));
       }
     },

@@ -3,11 +3,17 @@
  * is a result, a refusal, or something that is no answer of a node at all.
  */
 import type { Clock } from "../../runtime/clock.ts";
+import { second } from "../../runtime/durations.ts";
 import { ProviderError } from "../../runtime/errors.ts";
 import { isRecord } from "../../runtime/is-record.ts";
-import { limits } from "../../runtime/limits.ts";
 import { slicedJson } from "../../runtime/sliced-json.ts";
+import { rpcSliceChars } from "./certificate-owners.ts";
 import { type RawAnswer, type RpcTransport, unreachable } from "./transport.ts";
+
+/** One call to a node: the slowest sound answers, long lists, take a few seconds. */
+export const rpcCallMs = 10 * second;
+/** The largest sound answer is the result of a full block of 22 MB. */
+export const rpcAnswerBytes = 64 * 1024 * 1024;
 
 export interface CallLimits {
   readonly timeoutMs?: number;
@@ -26,7 +32,7 @@ export function createRpcCall(transport: RpcTransport, clock: Clock): RpcCall {
   const { name: node } = transport;
   let ids = 0;
 
-  return async (method, params, { timeoutMs = limits.rpcCallMs, signal, onBytes } = {}) => {
+  return async (method, params, { timeoutMs = rpcCallMs, signal, onBytes } = {}) => {
     signal?.throwIfAborted();
     ids += 1;
     const question = { node, method, id: ids };
@@ -42,8 +48,8 @@ export function createRpcCall(transport: RpcTransport, clock: Clock): RpcCall {
     const took = (more: number) => {
       bytes += more;
       onBytes?.(more);
-      if (bytes <= limits.rpcAnswerBytes) return;
-      const reason = `more than ${limits.rpcAnswerBytes} bytes`;
+      if (bytes <= rpcAnswerBytes) return;
+      const reason = `more than ${rpcAnswerBytes} bytes`;
       ending.abort(new ProviderError("AKP_CHAIN_ANSWER_MALFORMED", { node, method, reason }));
     };
     try {
@@ -95,7 +101,7 @@ export function reading<T>(node: string, method: string, read: () => T): T {
 
 async function parse(body: string, clock: Clock): Promise<Record<string, unknown> | undefined> {
   try {
-    const value: unknown = body.length > limits.rpcSliceChars ? await parseLarge(body, clock) : JSON.parse(body);
+    const value: unknown = body.length > rpcSliceChars ? await parseLarge(body, clock) : JSON.parse(body);
     return isRecord(value) && "jsonrpc" in value ? value : undefined;
   } catch (thrown) {
     if (thrown instanceof SyntaxError) return undefined;
@@ -104,7 +110,7 @@ async function parse(body: string, clock: Clock): Promise<Record<string, unknown
 }
 
 async function parseLarge(body: string, clock: Clock): Promise<unknown> {
-  const parsing = slicedJson(body, limits.rpcSliceChars);
+  const parsing = slicedJson(body, rpcSliceChars);
   for (;;) {
     const { done, value } = parsing.next();
     if (done) return value;

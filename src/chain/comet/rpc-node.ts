@@ -2,12 +2,14 @@
 import type { Clock } from "../../runtime/clock.ts";
 import { ProviderError } from "../../runtime/errors.ts";
 import { isRecord } from "../../runtime/is-record.ts";
-import { limits } from "../../runtime/limits.ts";
 import type { Random } from "../../runtime/random.ts";
 import { createBreaker } from "./breaker.ts";
 import { type CallLimits, createRpcCall, reading } from "./rpc-call.ts";
 import type { RpcTransport } from "./transport.ts";
 import { readHeight, readTimeNs } from "./wire-text.ts";
+
+/** A node this far behind the best one is not used: within two blocks nodes differ all the time. */
+export const rpcLagBlocks = 3n;
 
 /**
  * "unknown": not asked yet. "behind": too many blocks behind the best. "failing": it is there, but some method of it does
@@ -188,7 +190,7 @@ export function createRpcNode(
     const wanted = chainId();
     if (wanted !== undefined && status.chainId !== wanted) return "other chain";
     if (status.catchingUp) return "catching up";
-    if (node.lag >= limits.rpcLagBlocks) return "behind";
+    if (node.lag >= rpcLagBlocks) return "behind";
     return failing.size > 0 ? "failing" : "good";
   }
 

@@ -1,8 +1,11 @@
 /** Certificate, key and CA bundle of one node. They are renewed under our feet, so they are looked at again. */
 import { readFileSync, statSync } from "node:fs";
 import type { Clock } from "../../runtime/clock.ts";
+import { second } from "../../runtime/durations.ts";
 import { ProviderError, reasonOf } from "../../runtime/errors.ts";
-import { limits } from "../../runtime/limits.ts";
+
+/** How often certificate files are looked at for a change. */
+export const rpcTlsRecheckMs = 10 * second;
 
 export interface TlsPaths {
   readonly certFile?: string;
@@ -58,7 +61,7 @@ export function createTlsFiles(node: string, paths: TlsPaths, clock: Clock): Tls
     current() {
       const nowMs = clock.monotonicMs();
       if (material && nowMs < lookAgainMs) return material;
-      lookAgainMs = nowMs + limits.rpcTlsRecheckMs;
+      lookAgainMs = nowMs + rpcTlsRecheckMs;
       const found = stamp();
       if (!material || found !== seen) material = read();
       seen = found;

@@ -4,12 +4,12 @@ import { startEventChain } from "../../../test/event-chain.ts";
 import { eventually } from "../../../test/eventually.ts";
 import { startFaultProxy } from "../../../test/fault-proxy.ts";
 import { createVirtualClock } from "../../runtime/clock.ts";
-import { limits } from "../../runtime/limits.ts";
 import { silentLog } from "../../runtime/log.ts";
 import { createSeededRandom } from "../../runtime/random.ts";
 import { createHttpTransport } from "./http-transport.ts";
+import { rpcWakePingMs } from "./node-socket.ts";
 import type { RpcTransport } from "./transport.ts";
-import { createWakeup } from "./wakeup.ts";
+import { createWakeup, rpcWakeReconnectFirstMs } from "./wakeup.ts";
 
 /** Real sockets, and time that the test moves. */
 async function stage(t: TestContext) {
@@ -59,13 +59,13 @@ test("a connection over which nothing comes any more is noticed and made anew", 
   const { chain, proxy, clock, wakeup, counts, wakes } = await stage(t);
   proxy.muteSockets();
   await chain.block();
-  await clock.advance(limits.rpcWakePingMs);
+  await clock.advance(rpcWakePingMs);
   assert.equal(counts.halfOpen, 0, "it is asked first");
-  await clock.advance(limits.rpcWakePingMs);
+  await clock.advance(rpcWakePingMs);
   await eventually("the end of it", () => counts.halfOpen === 1 && !wakeup.subscribed);
   const before = wakes();
   await eventually("a new connection", async () => {
-    await clock.advance(limits.rpcWakeReconnectFirstMs);
+    await clock.advance(rpcWakeReconnectFirstMs);
     return counts.connections === 2 && wakes() > before;
   });
 });
@@ -74,7 +74,7 @@ test("a healthy connection without blocks is kept", async (t) => {
   const { clock, wakeup, counts } = await stage(t);
   for (let beat = 1; beat < 5; beat += 1) {
     await eventually("the answer to a ping", () => counts.pongs === beat);
-    await clock.advance(limits.rpcWakePingMs);
+    await clock.advance(rpcWakePingMs);
   }
   assert.deepEqual([counts.connections, counts.halfOpen, wakeup.subscribed], [1, 0, true]);
 });
@@ -91,7 +91,7 @@ test("when another node is in use, that one is listened to", async (t) => {
   wakeup.moveOn();
   await eventually("the end of the first", () => !wakeup.subscribed);
   await eventually("the second", async () => {
-    await clock.advance(limits.rpcWakeReconnectFirstMs);
+    await clock.advance(rpcWakeReconnectFirstMs);
     return wakeup.subscribed;
   });
   const before = wakes();

@@ -3,15 +3,18 @@
  * a subscription that is dead, late or wrong costs a moment, and never an event.
  */
 import type { Clock } from "../../runtime/clock.ts";
+import { second } from "../../runtime/durations.ts";
 import { ProviderError } from "../../runtime/errors.ts";
 import { isRecord } from "../../runtime/is-record.ts";
-import { limits } from "../../runtime/limits.ts";
 import type { Log } from "../../runtime/log.ts";
 import { parseJson } from "../../runtime/parse-json.ts";
 import { createPause } from "../../runtime/pause.ts";
 import { jitter, type Random } from "../../runtime/random.ts";
 import { isOfChain } from "../chain-failure.ts";
 import type { RpcTransport } from "./transport.ts";
+
+export const rpcWakeReconnectFirstMs = 500;
+const rpcWakeReconnectMostMs = 30 * second;
 
 interface Wakeup {
   /** Stays subscribed until the signal. */
@@ -72,10 +75,10 @@ export function createWakeup({ node: preferred, wake, clock, random, log }: Wake
 
   return {
     async run(signal) {
-      let pauseMs: number = limits.rpcWakeReconnectFirstMs;
+      let pauseMs: number = rpcWakeReconnectFirstMs;
       while (!signal.aborted) {
         const worked = await listen(signal);
-        pauseMs = worked ? limits.rpcWakeReconnectFirstMs : Math.min(pauseMs * 2, limits.rpcWakeReconnectMostMs);
+        pauseMs = worked ? rpcWakeReconnectFirstMs : Math.min(pauseMs * 2, rpcWakeReconnectMostMs);
         await pause.wait(jitter(random, pauseMs), signal);
       }
     },

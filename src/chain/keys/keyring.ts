@@ -9,12 +9,14 @@ import { Record } from "@akashnetwork/chain-sdk/private-types/cosmos.v1";
 import { z } from "zod";
 import { type Address, addressBytes } from "../../market/address.ts";
 import { ProviderError, reasonOf } from "../../runtime/errors.ts";
-import { limits } from "../../runtime/limits.ts";
 import { readAminoEntry, readAminoKey } from "./amino.ts";
 import { isBcryptOf } from "./bcrypt.ts";
 import { decryptJwe } from "./jwe.ts";
 import { type Passphrase, wrongPassphrase } from "./passphrase.ts";
 import { type KeyListener, readSecretFile } from "./secret-file.ts";
+
+/** Names of keys in one message: nobody reads more. */
+const keyringNamesTold = 20;
 
 interface Keyring {
   /** The private key of a name or of an address, and the file it came from. */
@@ -122,7 +124,7 @@ function unescapeName(name: string): string {
 function tellNames(files: readonly string[]): string {
   const names = files.filter((file) => file.endsWith(infoEnd)).map((file) => file.slice(0, -infoEnd.length));
   if (names.length === 0) return "none";
-  const told = names.map(unescapeName).sort().slice(0, limits.keyringNamesTold);
+  const told = names.map(unescapeName).sort().slice(0, keyringNamesTold);
   const more = names.length - told.length;
   return told.join(", ") + (more > 0 ? ` and ${more} more` : "");
 }

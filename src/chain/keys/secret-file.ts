@@ -1,7 +1,9 @@
 /** Reads the files that hold secrets: never more than such a file has, and with a warning when every user can read it too. */
 import { open } from "node:fs/promises";
 import { ProviderError, reasonOf } from "../../runtime/errors.ts";
-import { limits } from "../../runtime/limits.ts";
+
+/** The longest file with a secret is an entry of a keyring: under 2 KiB. Not more than redactorSecretMostChars. */
+const keyFileBytes = 8_192;
 
 /** Whoever opens a key wants to hear of these while it happens. */
 export interface KeyListener {
@@ -18,8 +20,8 @@ export async function readSecretFile(path: string, listener: KeyListener): Promi
   const { bytes, mode } = await readBounded(path).catch((thrown: unknown) => {
     throw new ProviderError("AKP_KEY_FILE_UNREADABLE", { path, reason: reasonOf(thrown) });
   });
-  if (bytes.length > limits.keyFileBytes) {
-    const reason = `it is longer than ${limits.keyFileBytes} bytes, which no key is`;
+  if (bytes.length > keyFileBytes) {
+    const reason = `it is longer than ${keyFileBytes} bytes, which no key is`;
     throw new ProviderError("AKP_KEY_FILE_MALFORMED", { path, reason });
   }
   if ((mode & otherUsers) !== 0) {
@@ -33,7 +35,7 @@ export async function readSecretFile(path: string, listener: KeyListener): Promi
 async function readBounded(path: string): Promise<{ bytes: Buffer; mode: number }> {
   await using file = await open(path);
   const { mode } = await file.stat();
-  const buffer = Buffer.alloc(limits.keyFileBytes + 1);
+  const buffer = Buffer.alloc(keyFileBytes + 1);
   let length = 0;
   while (length < buffer.length) {
     const { bytesRead } = await file.read(buffer, length, buffer.length - length, null);

@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { ProviderError } from "../../runtime/errors.ts";
-import { limits } from "../../runtime/limits.ts";
 import type { Included } from "../tx/broadcaster.ts";
-import { type Flight, nextAction } from "./flights.ts";
+import { outboxProofBlocks } from "../tx/send.ts";
+import { type Flight, nextAction, outboxRebroadcastBlocks } from "./flights.ts";
 
 const sent = {
   hash: "AB",
@@ -15,7 +15,7 @@ const sent = {
   accounts: [],
   costly: true,
 };
-const proof = BigInt(limits.outboxProofBlocks);
+const proof = BigInt(outboxProofBlocks);
 const unordered = (more: Partial<Flight> = {}): Flight => ({ ...sent, stampNs: 1_000n, askedAt: 10n, ...more });
 const ordered = (more: Partial<Flight> = {}): Flight => ({
   ...sent,
@@ -37,7 +37,7 @@ test("one that no node has heard of yet is broadcast, and again after a while", 
   const { askedAt, ...fresh } = unordered();
   assert.equal(nextAction(fresh, { head: at(10n) }).kind, "broadcast");
   assert.equal(nextAction(unordered(), { head: at(11n) }).kind, "wait");
-  assert.equal(nextAction(unordered(), { head: at(10n + BigInt(limits.outboxRebroadcastBlocks)) }).kind, "broadcast");
+  assert.equal(nextAction(unordered(), { head: at(10n + BigInt(outboxRebroadcastBlocks)) }).kind, "broadcast");
 });
 
 test("a block whose time equals the stamp may still hold it; only a later one proves that none will", () => {
@@ -59,7 +59,7 @@ test("it is dead when it was not found again so many blocks later, and not befor
 test("while nobody can know whether a block holds it, it is handed over again but never given up", () => {
   const unproven = new ProviderError("AKP_TX_UNPROVEN", { hash: "AB", height: 10n, reasons: "no node has that block" });
   const flight = unordered({ unproven });
-  assert.equal(nextAction(flight, { head: at(10n + BigInt(limits.outboxRebroadcastBlocks)) }).kind, "broadcast");
+  assert.equal(nextAction(flight, { head: at(10n + BigInt(outboxRebroadcastBlocks)) }).kind, "broadcast");
   assert.equal(nextAction(flight, { head: at(20n, 2_000n) }).kind, "wait");
   assert.equal(nextAction(flight, { head: at(99n + proof, 2_000n) }).kind, "wait");
   const proven = { ...flight, unproven: undefined };

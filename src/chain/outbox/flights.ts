@@ -7,12 +7,17 @@ import type { Intent, SentTransaction } from "../../journal/intents.ts";
 import type { Journal } from "../../journal/journal.ts";
 import { smallest } from "../../runtime/bigint.ts";
 import type { ProviderError } from "../../runtime/errors.ts";
-import { limits } from "../../runtime/limits.ts";
 import { createRecent } from "../../runtime/recent.ts";
 import type { Head, Included, Receipt, Refusal, SenderAccount } from "../tx/broadcaster.ts";
 import { isCostly } from "../tx/messages.ts";
+import { outboxProofBlocks } from "../tx/send.ts";
 import { fateOf } from "../tx/verdict.ts";
 import { accountOf } from "./intent.ts";
+
+/** Hashes of our transactions that are remembered: those of a day with one every ten seconds. */
+const outboxHashes = 10_000;
+/** A transaction that is not in a block by then is handed over again: the pool may have lost it. */
+export const outboxRebroadcastBlocks = 2;
 
 export interface Flight extends SentTransaction {
   /** Its messages' subjects: nothing else about them is sent meanwhile. */
@@ -46,7 +51,7 @@ export function createFlights(journal: Journal, chainId: string) {
   }
   let seen: bigint | undefined;
   /** An intent that is filed again forgets its transaction. */
-  const sent = createRecent<true>({ most: limits.outboxHashes });
+  const sent = createRecent<true>({ most: outboxHashes });
   for (const hash of flights.keys()) sent.set(hash, true);
 
   const all = (): readonly OwnFlight[] => [...flights.values()];
@@ -164,12 +169,12 @@ export function nextAction(flight: OwnFlight, { head, found, account, followed }
   if (passedAt !== undefined) flight.passedAt = passedAt;
   const { askedAt, unproven } = flight;
   if (passedAt === undefined) {
-    const due = askedAt === undefined || head.height >= askedAt + BigInt(limits.outboxRebroadcastBlocks);
+    const due = askedAt === undefined || head.height >= askedAt + BigInt(outboxRebroadcastBlocks);
     return { kind: due ? "broadcast" : "wait" };
   }
   if (followed !== undefined) return { kind: followed >= passedAt ? "refile" : "wait" };
   // A node indexes a block after it has made it; looking again some blocks later leaves no gap between the two.
-  const proven = !unproven && head.height >= passedAt + BigInt(limits.outboxProofBlocks);
+  const proven = !unproven && head.height >= passedAt + BigInt(outboxProofBlocks);
   return { kind: proven ? "refile" : "wait" };
 }
 

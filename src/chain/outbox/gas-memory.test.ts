@@ -1,10 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Intent } from "../../journal/intents.ts";
-import { limits } from "../../runtime/limits.ts";
-import { createGasMemory } from "./gas-memory.ts";
+import { createGasMemory, outboxLandedBatches, outboxSparedMessages } from "./gas-memory.ts";
 
-const batch: number = limits.outboxSparedMessages;
+const batch: number = outboxSparedMessages;
 
 /** With messages of so many characters, and one that is added lest it be none. */
 function bids(length: number, count = batch, more: Partial<Intent> = {}): Intent[] {
@@ -33,7 +32,7 @@ test("a larger message is expected to cost more, a smaller one as much", () => {
 test("the dearest of the last batches counts, and is forgotten in time", () => {
   const memory = createGasMemory();
   memory.landed(bids(100), 5_000n * BigInt(batch));
-  for (let each = 1; each < limits.outboxLandedBatches; each++) memory.landed(bids(100), 1_000n * BigInt(batch));
+  for (let each = 1; each < outboxLandedBatches; each++) memory.landed(bids(100), 1_000n * BigInt(batch));
   assert.equal(memory.expected(bids(100)), 5_001n * BigInt(batch));
   memory.landed(bids(100), 1_000n * BigInt(batch));
   assert.equal(memory.expected(bids(100)), 1_001n * BigInt(batch));

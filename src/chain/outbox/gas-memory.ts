@@ -4,8 +4,12 @@
  */
 import type { Intent } from "../../journal/intents.ts";
 import { largest } from "../../runtime/bigint.ts";
-import { limits } from "../../runtime/limits.ts";
 import { messageLengthOf } from "./intent.ts";
+
+/** As many messages or more may go without a simulation; a node has run fewer of them in a moment. */
+export const outboxSparedMessages = 10;
+/** The dearest of so many batches that landed last says what a message of their kind costs. */
+export const outboxLandedBatches = 8;
 
 /** Of one kind of message, per message. */
 interface Landed {
@@ -37,7 +41,7 @@ export function createGasMemory() {
     /** What these will use, going by what landed; undefined where that is not known well enough to do without a node. */
     expected(intents: readonly Intent[]): bigint | undefined {
       // A node has run few of them in a moment, and a mistake would cost their fee.
-      if (intents.length < limits.outboxSparedMessages) return undefined;
+      if (intents.length < outboxSparedMessages) return undefined;
       // What was in a transaction that failed is looked at by a node before it costs another fee.
       if (intents.some(({ failures = 0, billed }) => failures > 0 || billed !== undefined)) return undefined;
       const shares = intents.map(expectedOf);
@@ -49,11 +53,11 @@ export function createGasMemory() {
     /** A block holds these, and all took effect. Small batches say little: the cost of the transaction itself weighs more there. */
     landed(intents: readonly Intent[], gasUsed: bigint): void {
       const [{ what = "" } = {}] = intents;
-      if (intents.length < limits.outboxSparedMessages || intents.some((intent) => intent.what !== what)) return;
+      if (intents.length < outboxSparedMessages || intents.some((intent) => intent.what !== what)) return;
       const count = BigInt(intents.length);
       const length = intents.map(lengthOf).reduce((total, each) => total + each, 0n) / count;
       const newest = { gas: gasUsed / count + 1n, length };
-      landed.set(what, [newest, ...(landed.get(what) ?? [])].slice(0, limits.outboxLandedBatches));
+      landed.set(what, [newest, ...(landed.get(what) ?? [])].slice(0, outboxLandedBatches));
     },
     /** They failed in a block: their kinds have to land once more before anyone does without a simulation. */
     failed(intents: readonly Intent[]): void {

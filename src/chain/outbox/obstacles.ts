@@ -4,12 +4,19 @@
  */
 import type { Intent } from "../../journal/intents.ts";
 import type { Clock } from "../../runtime/clock.ts";
+import { second } from "../../runtime/durations.ts";
 import { ProviderError } from "../../runtime/errors.ts";
-import { limits } from "../../runtime/limits.ts";
 import type { Log } from "../../runtime/log.ts";
 import { type Head, type Refusal, rpcCodespace } from "../tx/broadcaster.ts";
 import { causeOf } from "../tx/verdict.ts";
 import type { Flight } from "./flights.ts";
+
+/** Transactions in a row that nodes take and no block holds before that is a condition: one may be bad luck. */
+const outboxSwallowed = 2;
+/** Times that the chain may say "not now" of a message, each wait twice as long as the one before: half an hour. */
+export const outboxDelays = 8;
+/** An empty wallet is looked at again so often. */
+export const outboxStalledMs = 30 * second;
 
 export type Stall = ReturnType<typeof createStall>;
 
@@ -39,7 +46,7 @@ export function createStall(clock: Clock, log: Log) {
     get rests(): boolean {
       return stalled !== undefined && clock.monotonicMs() < retryAtMs;
     },
-    begin: (error: ProviderError) => begin(error, limits.outboxStalledMs),
+    begin: (error: ProviderError) => begin(error, outboxStalledMs),
     /** A node took a transaction. That ends what nodes had against it, but not their keeping it to themselves. */
     taken(): void {
       if (!ProviderError.is(stalled, "AKP_TX_SWALLOWED")) end();
@@ -54,7 +61,7 @@ export function createStall(clock: Clock, log: Log) {
       log.error("transaction never came into a block", { hash, messages: subjects.length, taken, ...refusal });
       if (!taken) return;
       swallowed += 1;
-      if (swallowed < limits.outboxSwallowed) return;
+      if (swallowed < outboxSwallowed) return;
       const reason = refusal?.log ?? "no node says why";
       // Each attempt takes longer than a rest by itself.
       begin(new ProviderError("AKP_TX_SWALLOWED", { reason }), 0);
@@ -113,7 +120,7 @@ export function createPurse(address: string, clock: Clock, log: Log) {
       if (!short) logError(log, "wallet cannot pay deposits", error);
       short = error;
       careful = true;
-      retryAtMs = clock.monotonicMs() + limits.outboxStalledMs;
+      retryAtMs = clock.monotonicMs() + outboxStalledMs;
     },
     /** A transaction left with all that it was meant to hold. */
     paid(): void {
@@ -156,7 +163,7 @@ export function createRefusedIntents() {
       // After one block, then ever later.
       const until = height + 2n ** BigInt(delays - 1) - 1n;
       known.set(id, { refusedAt: before?.refusedAt, until, named: true, delays });
-      return delays > limits.outboxDelays;
+      return delays > outboxDelays;
     },
     /** Whether it waits for a block after this head. */
     waits: ({ id }: Intent, { height }: Head) => (known.get(id)?.until ?? -1n) >= height,

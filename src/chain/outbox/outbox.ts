@@ -7,8 +7,9 @@ import type { Journal } from "../../journal/journal.ts";
 import { growingPauseMs } from "../../runtime/back-off.ts";
 import { type Boundary, openBoundary } from "../../runtime/boundary.ts";
 import { type Clock, nsToMs, type Timer } from "../../runtime/clock.ts";
+import { second } from "../../runtime/durations.ts";
 import { ProviderError, reasonOf } from "../../runtime/errors.ts";
-import { limits } from "../../runtime/limits.ts";
+import { outboxIntents } from "../../runtime/limits.ts";
 import type { Log } from "../../runtime/log.ts";
 import { createPause } from "../../runtime/pause.ts";
 import type { Outbox, OutboxState, Step } from "../chain.ts";
@@ -27,8 +28,13 @@ import {
 } from "./preparation.ts";
 import { createSender, type SenderCounts } from "./sender.ts";
 import { createSettlement, type SettlementCounts } from "./settlement.ts";
-import { createTracker } from "./tracker.ts";
+import { createTracker, outboxFollowBlocks, outboxSilenceFirstMs } from "./tracker.ts";
 import { anyBids, type WonBids } from "./won-bids.ts";
+
+/** Intents wait this long for others to share their transaction; decisions about one block's orders take about as long. */
+export const outboxBatchMs = 50;
+/** Without word of a block the outbox looks by itself, about once a block. */
+const outboxPollMs = 6 * second;
 
 export interface OutboxOptions {
   readonly chainId: string;
@@ -101,7 +107,7 @@ export function createOutbox(options: OutboxOptions): OutboxLoop {
 
   /** Bids of one moment belong into one transaction: wait a little for more. */
   function ringSoon(): void {
-    batching ??= clock.timer(limits.outboxBatchMs, () => {
+    batching ??= clock.timer(outboxBatchMs, () => {
       batching = undefined;
       pause.ring();
     });
@@ -126,7 +132,7 @@ export function createOutbox(options: OutboxOptions): OutboxLoop {
       if (silent !== undefined) log.info("outbox works again");
       silent = undefined;
       silences = 0;
-      return limits.outboxPollMs;
+      return outboxPollMs;
     } catch (thrown) {
       if (!isPassing(thrown)) throw thrown;
       if (ending?.aborted) return 0;
@@ -134,7 +140,7 @@ export function createOutbox(options: OutboxOptions): OutboxLoop {
       if (silent === undefined) log.warn("outbox cannot work, retrying", { reason });
       silent = reason;
       silences += 1;
-      return growingPauseMs(limits.outboxSilenceFirstMs, limits.outboxPollMs, silences);
+      return growingPauseMs(outboxSilenceFirstMs, outboxPollMs, silences);
     }
   }
 
@@ -153,7 +159,7 @@ export function createOutbox(options: OutboxOptions): OutboxLoop {
   /** A block that was followed is certain; what nodes report, of which the time may be wrong, counts where following is late. */
   async function currentHead(): Promise<Head> {
     const head = await chain.head();
-    return announced && head.height <= announced.height + BigInt(limits.outboxFollowBlocks) ? announced : head;
+    return announced && head.height <= announced.height + BigInt(outboxFollowBlocks) ? announced : head;
   }
 
   /** What waits and may leave, by the time of the chain. What has expired is settled. */
@@ -174,7 +180,7 @@ export function createOutbox(options: OutboxOptions): OutboxLoop {
       const intent = intentOf(request, owner);
       // What is less urgent never takes the room of what is more.
       const owed = journal.read.intents.owed(intent.priority);
-      if (owed >= limits.outboxIntents) throw new ProviderError("AKP_OUTBOX_FULL", { owed });
+      if (owed >= outboxIntents) throw new ProviderError("AKP_OUTBOX_FULL", { owed });
       const id = await journal.durable("file intent", ({ intents }) => intents.file(intent));
       ringSoon();
       return id;
@@ -205,7 +211,7 @@ export function createOutbox(options: OutboxOptions): OutboxLoop {
 }
 
 /** Each priority has its own room. */
-const mostWaiting = limits.outboxIntents * Object.keys(priorities).length;
+const mostWaiting = outboxIntents * Object.keys(priorities).length;
 
 /** Nobody answered, or another program holds the journal for an instant: nothing is lost, try again. */
 function isPassing(thrown: unknown): thrown is Error {

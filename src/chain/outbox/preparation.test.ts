@@ -2,8 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
 import { runs } from "../../../test/runs.ts";
-import { limits } from "../../runtime/limits.ts";
-import { createStamps } from "./preparation.ts";
+import { createStamps, outboxStampMs } from "./preparation.ts";
 
 const startMs = 1_800_000_000_000;
 const ns = (ms: number) => BigInt(ms) * 1_000_000n;
@@ -42,7 +41,7 @@ test("stamps only ever grow, and lie in the future within what the chain takes, 
 test("after a halt of the chain stamps reckon with our clock, so that the next block does not find them passed", () => {
   const stamps = createStamps(0n);
   const nowMs = startMs + 300_000;
-  assert.equal(stamps.next({ height: 1n, timeNs: ns(startMs) }, nowMs), ns(nowMs + limits.outboxStampMs));
+  assert.equal(stamps.next({ height: 1n, timeNs: ns(startMs) }, nowMs), ns(nowMs + outboxStampMs));
 });
 
 test("a chain whose time went back gets no stamp that it would refuse", () => {
@@ -56,15 +55,7 @@ test("an expiry bounds the stamp, and still none is used twice", () => {
   const head = { height: 1n, timeNs: ns(startMs) };
   const inUse = ns(startMs + 20_000);
   const stamps = createStamps(ns(startMs), [inUse]);
-  const latest = [
-    undefined,
-    inUse,
-    undefined,
-    inUse,
-    ns(startMs + 10_000),
-    ns(startMs + limits.outboxStampMs),
-    undefined,
-  ];
+  const latest = [undefined, inUse, undefined, inUse, ns(startMs + 10_000), ns(startMs + outboxStampMs), undefined];
   const used = latest.map((latestNs) => stamps.next(head, startMs, latestNs));
   assert.equal(new Set([inUse, ...used]).size, latest.length + 1);
   for (const [index, latestNs] of latest.entries()) {

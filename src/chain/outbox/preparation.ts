@@ -5,8 +5,8 @@
 import type { Intent } from "../../journal/intents.ts";
 import { largest, smallest } from "../../runtime/bigint.ts";
 import { type Clock, msToNs, nsToMs } from "../../runtime/clock.ts";
+import { minute } from "../../runtime/durations.ts";
 import { ProviderError } from "../../runtime/errors.ts";
-import { limits } from "../../runtime/limits.ts";
 import type { Signer } from "../keys/signer.ts";
 import type { Broadcaster, Head, SenderAccount, Simulation } from "../tx/broadcaster.ts";
 import { isCostly, mayFit } from "../tx/messages.ts";
@@ -24,6 +24,17 @@ import type { GasMemory } from "./gas-memory.ts";
 import { packedMessageOf } from "./intent.ts";
 import { type Purse, type RefusedIntents, type Stall, stallOf } from "./obstacles.ts";
 import type { Settlement } from "./settlement.ts";
+
+/** Gas of one transaction: fifty bids with room to spare, and a tenth of a second of a validator's time. */
+const outboxTxGas = 25_000_000n;
+/** Of one transaction: a simulation sends it in hex, and a node takes requests of a million bytes. */
+export const outboxTxBytes = 480_000;
+/** How long a transaction may wait for its block: ten blocks. Then it is dead for sure and its intents go on. */
+export const outboxStampMs = minute;
+/** The same for transactions with a sequence, in blocks. */
+export const outboxTimeoutBlocks = 10;
+/** The chain refuses stamps more than ten minutes ahead of its own time; a minute less for nodes that lag. */
+const outboxStampAheadMs = 9 * minute;
 
 /** Unordered where the chain takes it: such transactions need no turn and are all under way at once. */
 export type Ordering = "unordered" | "ordered";
@@ -88,7 +99,7 @@ export type Preparation = ReturnType<typeof createPreparation>;
 
 export function createPreparation(deps: PreparationDeps) {
   const { chainId, signer, chain, clock, settings, stamps, settlement, stall, purse, refused, gasMemory } = deps;
-  const mostGas = typeof settings.gas === "bigint" ? settings.gas : (settings.mostGas ?? limits.outboxTxGas);
+  const mostGas = typeof settings.gas === "bigint" ? settings.gas : (settings.mostGas ?? outboxTxGas);
   const counts: PreparationCounts = { simulations: 0, spared: 0, halved: 0 };
 
   async function prepare(load: Load, point: SendPoint): Promise<Prepared> {
@@ -103,7 +114,7 @@ export function createPreparation(deps: PreparationDeps) {
     for (;;) {
       const draft: Draft = { ...base, gas: 0n, fee: feeFor(expected, settings) };
       const unsigned = unsignedTransaction(draft, signer.publicKey);
-      if (unsigned.length > limits.outboxTxBytes) return withoutTheBulk(intents, unsigned.length);
+      if (unsigned.length > outboxTxBytes) return withoutTheBulk(intents, unsigned.length);
       const answer = withoutNode(load) ?? (await simulate(unsigned, point));
       if (answer.kind === "refused") return withoutTheGuilty(intents, answer.log, point);
       for (const { id } of intents) refused.forget(id);
@@ -229,10 +240,10 @@ function cut(intents: readonly Intent[]): Prepared {
 
 /** A height knows no time; blocks are reckoned to take as long as the life of a stamp allows them. */
 function blocksUntil(latestMs: number | undefined, { timeNs }: Head): number {
-  if (latestMs === undefined) return limits.outboxTimeoutBlocks;
-  const perBlockMs = limits.outboxStampMs / limits.outboxTimeoutBlocks;
+  if (latestMs === undefined) return outboxTimeoutBlocks;
+  const perBlockMs = outboxStampMs / outboxTimeoutBlocks;
   const blocks = Math.floor((latestMs - nsToMs(timeNs)) / perBlockMs);
-  return Math.min(Math.max(blocks, 1), limits.outboxTimeoutBlocks);
+  return Math.min(Math.max(blocks, 1), outboxTimeoutBlocks);
 }
 
 function sum(intents: readonly Intent[], of: (intent: Intent) => bigint): bigint {
@@ -267,8 +278,8 @@ export function createStamps(lastNs: bigint, inUse: Iterable<bigint> = [], start
      * only time helps then.
      */
     next(head: Head, nowMs: number, latestNs?: bigint): bigint | undefined {
-      const lifeNs = msToNs(limits.outboxStampMs);
-      const furthestNs = head.timeNs + msToNs(limits.outboxStampAheadMs);
+      const lifeNs = msToNs(outboxStampMs);
+      const furthestNs = head.timeNs + msToNs(outboxStampAheadMs);
       // Our clock counts as long as the chain's agrees: after a halt the next block's time is now, not the last one's.
       const byClockNs = msToNs(nowMs) + lifeNs;
       const byChainNs = head.timeNs + lifeNs;

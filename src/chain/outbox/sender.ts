@@ -5,7 +5,6 @@ import { formatCoins } from "../../market/coin.ts";
 import type { Boundary } from "../../runtime/boundary.ts";
 import { nsToMs } from "../../runtime/clock.ts";
 import { ProviderError } from "../../runtime/errors.ts";
-import { limits } from "../../runtime/limits.ts";
 import type { Log } from "../../runtime/log.ts";
 import type { Signer } from "../keys/signer.ts";
 import { type Broadcaster, eachApart, type Head, type Reach } from "../tx/broadcaster.ts";
@@ -17,7 +16,13 @@ import { accountOf, isWithdrawal } from "./intent.ts";
 import { type Purse, type RefusedIntents, type Stall, stallOf } from "./obstacles.ts";
 import { pack } from "./packing.ts";
 import type { Load, Ordering, Preparation, SendPoint } from "./preparation.ts";
+import { outboxStampMs } from "./preparation.ts";
 import type { WonBids } from "./won-bids.ts";
+
+/** Messages in one transaction: a real node was seen to take 50, and one bad message spoils as many. */
+export const outboxTxMessages = 50;
+/** Transactions under way at once: three thousand messages in a block. */
+export const outboxFlights = 64;
 
 interface SenderDeps {
   readonly chainId: string;
@@ -53,7 +58,7 @@ export function createSender(deps: SenderDeps) {
   let cutting: readonly Intent[] | undefined;
 
   /** With sequences each transaction waits for the one before it. */
-  const mostFlights = () => (ordering === "unordered" ? limits.outboxFlights : 1);
+  const mostFlights = () => (ordering === "unordered" ? outboxFlights : 1);
 
   /** Sends as much of these as may leave now. Resolves with why a node was not heard, if one was not. */
   async function send(waiting: readonly Intent[], head: Head): Promise<Error | undefined> {
@@ -74,9 +79,9 @@ export function createSender(deps: SenderDeps) {
     const setAside = waiting.filter((intent) => refused.waits(intent, head));
     const underWay = flights.all().flatMap(({ subjects }) => subjects);
     const { airborne } = flights;
-    const hurriedFromMs = nsToMs(head.timeNs) + limits.outboxStampMs;
+    const hurriedFromMs = nsToMs(head.timeNs) + outboxStampMs;
     return pack(waiting, {
-      mostMessages: limits.outboxTxMessages,
+      mostMessages: outboxTxMessages,
       mostGas: preparation.mostGas,
       room: Math.max(0, most - airborne.length),
       gasOf: preparation.gasOf,

@@ -5,7 +5,6 @@ import type { Tables } from "../../journal/tables.ts";
 import { formatCoins } from "../../market/coin.ts";
 import { nsToMs } from "../../runtime/clock.ts";
 import { ProviderError } from "../../runtime/errors.ts";
-import { limits } from "../../runtime/limits.ts";
 import type { Log } from "../../runtime/log.ts";
 import type { Settled, SettledResult } from "../chain.ts";
 import type { Included, Refusal } from "../tx/broadcaster.ts";
@@ -14,6 +13,11 @@ import { type Bill, billedSoFar, billOf, bookFee, type PaidFee, type Place } fro
 import type { Flight } from "./flights.ts";
 import type { GasMemory } from "./gas-memory.ts";
 import type { RefusedIntents } from "./obstacles.ts";
+
+/** Times a message may fail without being named: enough to halve fifty down to one, and two more. */
+const outboxFailures = 8;
+/** Of what the chain said about a message that failed: the beginning says it all. */
+const outboxLogChars = 1_000;
 
 export interface SettlementCounts {
   done: number;
@@ -201,7 +205,7 @@ function failed({ code, codespace, log }: Refusal, result: SettledResult): Verdi
 }
 
 function isExhausted({ failures = 0 }: Intent): boolean {
-  return failures + 1 >= limits.outboxFailures;
+  return failures + 1 >= outboxFailures;
 }
 
 /** What ran out says only that more is needed: half as much again, shared among the messages. */
@@ -211,5 +215,5 @@ function gasShare(gasUsed: bigint, count: number): bigint {
 
 /** The chain's logs can be long; whoever reads an intent needs the beginning. */
 function shortLog(log: string): string {
-  return log.slice(0, limits.outboxLogChars);
+  return log.slice(0, outboxLogChars);
 }

@@ -4,7 +4,6 @@
  */
 import { type Clock, sleep } from "../../runtime/clock.ts";
 import { ProviderError } from "../../runtime/errors.ts";
-import { limits } from "../../runtime/limits.ts";
 import type { Log } from "../../runtime/log.ts";
 import type { Step } from "../chain.ts";
 import { type Broadcaster, eachApart, type Head, type Included, type SenderAccount } from "../tx/broadcaster.ts";
@@ -13,6 +12,11 @@ import type { Flight, Flights } from "./flights.ts";
 import { logError, type Purse, type Stall } from "./obstacles.ts";
 import type { Sender } from "./sender.ts";
 import type { Settlement } from "./settlement.ts";
+
+/** Blocks that we may be behind in following before nodes are asked for transactions: a block or two is usual. */
+export const outboxFollowBlocks = 3;
+/** First pause when no node answers; it doubles up to outboxPollMs. */
+export const outboxSilenceFirstMs = 250;
 
 interface TrackerDeps {
   readonly address: string;
@@ -61,7 +65,7 @@ export function createTracker(deps: TrackerDeps) {
 
   async function lookAt(flight: Flight, head: Head, account: SenderAccount | undefined): Promise<void> {
     const followed = flights.followedFor(flight);
-    const isLate = followed === undefined || head.height > followed + BigInt(limits.outboxFollowBlocks);
+    const isLate = followed === undefined || head.height > followed + BigInt(outboxFollowBlocks);
     const found = isLate ? await find(flight, head) : undefined;
     // A block may have settled it while the node was asked.
     if (!flights.get(flight.hash)) return;
@@ -104,7 +108,7 @@ export function createTracker(deps: TrackerDeps) {
           if (!ProviderError.is(thrown, "AKP_JOURNAL_BUSY")) throw thrown;
           if (heldUp === undefined) log.warn("block not processed, retrying", { error: thrown });
           heldUp = thrown.message;
-          await sleep(clock, limits.outboxSilenceFirstMs, signal);
+          await sleep(clock, outboxSilenceFirstMs, signal);
         }
       }
     },

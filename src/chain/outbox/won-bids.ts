@@ -5,9 +5,9 @@
 import type { Intent } from "../../journal/intents.ts";
 import { bidOn, isOrderKey, parseOrderId } from "../../market/ids.ts";
 import { inParallel } from "../../runtime/in-parallel.ts";
-import { limits } from "../../runtime/limits.ts";
 import type { Chain } from "../chain.ts";
 import type { Pool } from "../comet/pool.ts";
+import { outboxAtOnce } from "../tx/broadcaster.ts";
 
 /** "unknown" while the mirror is behind the head that nodes agree on. */
 export type BidToClose = "open" | "won" | "unknown";
@@ -50,7 +50,7 @@ export function createWonBids(
       const atOrAbove = pool.agreed?.height;
       if (atOrAbove === undefined) return false;
       let won = 0;
-      await inParallel(closes, limits.outboxAtOnce, async (intent) => {
+      await inParallel(closes, outboxAtOnce, async (intent) => {
         const { value } = await queries.bid(bidOf(intent), { atOrAbove, signal });
         if (value?.state === "active") won += 1;
       });

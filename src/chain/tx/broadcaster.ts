@@ -1,9 +1,11 @@
 /** What sending needs of the chain. */
 import { ProviderError } from "../../runtime/errors.ts";
 import { inParallel } from "../../runtime/in-parallel.ts";
-import { limits } from "../../runtime/limits.ts";
 import type { AbciEvent } from "../block.ts";
 import { isOfChain } from "../chain-failure.ts";
+
+/** Calls to the node at once. */
+export const outboxAtOnce = 8;
 
 /**
  * Every call rejects when nobody answered; what became of it is unknown then. An answer comes from a node of the right
@@ -84,7 +86,7 @@ export function isSilence(thrown: unknown): thrown is Error {
 /** Works on many things; that nobody answers about one, which may be its own fault, does not stop the others. */
 export async function eachApart<T>(items: Iterable<T>, work: (item: T) => Promise<void>): Promise<Error | undefined> {
   const silences: Error[] = [];
-  await inParallel(items, limits.outboxAtOnce, async (item) => {
+  await inParallel(items, outboxAtOnce, async (item) => {
     try {
       await work(item);
     } catch (thrown) {

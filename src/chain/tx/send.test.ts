@@ -4,12 +4,11 @@ import { unreachable } from "../../../test/outbox-run.ts";
 import { parseDecCoins } from "../../market/coin.ts";
 import { parseDecimal } from "../../market/decimal.ts";
 import { createVirtualClock } from "../../runtime/clock.ts";
-import { limits } from "../../runtime/limits.ts";
 import { createSeededRandom } from "../../runtime/random.ts";
 import { createSigner } from "../keys/signer.ts";
 import type { Broadcaster, Included } from "./broadcaster.ts";
 import { packMessage } from "./messages.ts";
-import { sendMessages } from "./send.ts";
+import { sendMessages, sendValidMs } from "./send.ts";
 
 const signer = createSigner(new Uint8Array(32).fill(7));
 const message = packMessage("send", { fromAddress: signer.address, toAddress: signer.address, amount: [] });
@@ -37,7 +36,7 @@ function stage(find: (height: bigint) => Included | undefined) {
       (sent) => sent.height,
       (thrown) => thrown.code,
     );
-    await clock.advance(5 * limits.sendValidMs);
+    await clock.advance(5 * sendValidMs);
     return ending;
   }
   return { send, chain };
@@ -69,7 +68,7 @@ test("an answer that is lost on the way is no reason to send it again", async ()
 });
 
 test("a transaction whose time has passed is called lost only when its last block must be indexed", async () => {
-  const lastBlock = BigInt(limits.sendValidMs / blockMs);
+  const lastBlock = BigInt(sendValidMs / blockMs);
   const late = stage((height) => (height >= lastBlock + 3n ? included : undefined));
   assert.equal(await late.send(), 3n);
   const never = stage(() => undefined);

@@ -3,8 +3,8 @@
  * a crash; a command that is interrupted is looked into by the person who gave it.
  */
 import { type Clock, msToNs, sleep } from "../../runtime/clock.ts";
+import { minute } from "../../runtime/durations.ts";
 import { ProviderError, reasonOf } from "../../runtime/errors.ts";
-import { limits } from "../../runtime/limits.ts";
 import type { Random } from "../../runtime/random.ts";
 import type { Signer } from "../keys/signer.ts";
 import { type Broadcaster, type Head, type Included, isSilence, type SenderAccount } from "./broadcaster.ts";
@@ -19,6 +19,15 @@ import {
   type Validity,
 } from "./transaction.ts";
 import { causeOf } from "./verdict.ts";
+
+/** A person waits for it: twenty blocks is long enough for any node to include it. */
+export const sendValidMs = 2 * minute;
+/** The same where a chain counts blocks instead of time. */
+const sendValidBlocks = 20;
+/** Often enough to feel prompt with blocks of one second. */
+const sendLookEveryMs = 500;
+/** A node's index follows its blocks, and behind one name there may be nodes that lag; so much later all are past it. */
+export const outboxProofBlocks = 5;
 
 export interface SendDeps {
   readonly chainId: string;
@@ -79,12 +88,12 @@ async function prepare(
 
 /** The chain remembers the pair of stamp and sender: random nanoseconds keep two commands of one moment apart. */
 function unorderedAt({ timeNs }: Head, random: Random): Validity {
-  const stampNs = timeNs + msToNs(limits.sendValidMs) + BigInt(random.int(1_000_000));
+  const stampNs = timeNs + msToNs(sendValidMs) + BigInt(random.int(1_000_000));
   return { kind: "unordered", stampNs };
 }
 
 function orderedAt({ height }: Head, { sequence }: SenderAccount): Validity {
-  return { kind: "ordered", sequence, timeoutHeight: height + BigInt(limits.sendValidBlocks) };
+  return { kind: "ordered", sequence, timeoutHeight: height + BigInt(sendValidBlocks) };
 }
 
 function hasPassed(validity: Validity, { height, timeNs }: Head): boolean {
@@ -96,7 +105,7 @@ async function awaitInclusion(
   { chain, clock, signal }: SendDeps,
   { hash, validity, firstHeight }: { hash: string; validity: Validity; firstHeight: bigint },
 ): Promise<Included> {
-  const untilMs = clock.monotonicMs() + 2 * limits.sendValidMs;
+  const untilMs = clock.monotonicMs() + 2 * sendValidMs;
   let passedAt: bigint | undefined;
   for (;;) {
     let reason = "no new block for a long time";
@@ -106,7 +115,7 @@ async function awaitInclusion(
       if (included) return included;
       if (hasPassed(validity, head)) passedAt ??= head.height;
       // A node indexes a block after it has made it, so the first look after the time-out proves nothing.
-      if (passedAt !== undefined && head.height >= passedAt + BigInt(limits.outboxProofBlocks)) {
+      if (passedAt !== undefined && head.height >= passedAt + BigInt(outboxProofBlocks)) {
         throw new ProviderError("AKP_TX_LOST", { hash });
       }
     } catch (thrown) {
@@ -114,7 +123,7 @@ async function awaitInclusion(
       reason = reasonOf(thrown);
     }
     if (clock.monotonicMs() >= untilMs) throw new ProviderError("AKP_TX_UNSETTLED", { hash, reason });
-    await sleep(clock, limits.sendLookEveryMs, signal);
+    await sleep(clock, sendLookEveryMs, signal);
   }
 }
 

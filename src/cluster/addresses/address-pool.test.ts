@@ -10,12 +10,11 @@ import { kinds } from "../../kube/kinds.ts";
 import type { Kube } from "../../kube/kube.ts";
 import { parseAddress } from "../../market/address.ts";
 import { createVirtualClock, realClock } from "../../runtime/clock.ts";
-import { limits } from "../../runtime/limits.ts";
 import { silentLog } from "../../runtime/log.ts";
 import { createSeededRandom } from "../../runtime/random.ts";
-import { createAddressPool, noAddresses } from "./address-pool.ts";
+import { addressesOldMs, addressesPollMs, createAddressPool, noAddresses } from "./address-pool.ts";
 import { createIpOperator, type Get } from "./ip-operator.ts";
-import { createGet } from "./reach-operator.ts";
+import { addressesAnswerBytes, addressesAnswerMs, createGet } from "./reach-operator.ts";
 
 const owner = parseAddress("akash1yhsycm64jqyq0wwpgcmwuuse55u5ajuv0w6vny");
 const noKube = new Promise<Kube>(() => undefined);
@@ -43,7 +42,7 @@ async function stage(t: Owner, total?: number) {
   /** Lets one question be asked and answered. */
   const next = async () => {
     const { answers, errors } = pool.counts;
-    await clock.advance(limits.addressesPollMs);
+    await clock.advance(addressesPollMs);
     await eventually("the next answer", () => pool.counts.answers + pool.counts.errors > answers + errors);
   };
   return { operator, clock, pool, leased, next, stop };
@@ -55,8 +54,8 @@ test("what is free is told at once, with its age, and asked for again after a pa
   assert.deepEqual([pool.usage, pool.free, pool.ageMs], [undefined, 0n, undefined]);
   await eventually("the first answer", () => pool.usage);
   assert.deepEqual([pool.usage, pool.free, pool.trouble], [{ total: 4n, inUse: 0n }, 4n, undefined]);
-  await clock.advance(limits.addressesPollMs - 1);
-  assert.equal(pool.ageMs, limits.addressesPollMs - 1);
+  await clock.advance(addressesPollMs - 1);
+  assert.equal(pool.ageMs, addressesPollMs - 1);
   assert.deepEqual(operator.asked, ["/usage"]);
   operator.inUse = 3;
   await next();
@@ -79,7 +78,7 @@ test("an operator that fails keeps its last answer for two minutes, and then not
   await next();
   assert.equal(pool.lastError, "/usage was answered with HTTP 503");
   assert.equal(pool.trouble, undefined);
-  while ((pool.ageMs ?? 0) <= limits.addressesOldMs) await next();
+  while ((pool.ageMs ?? 0) <= addressesOldMs) await next();
   assert.equal(pool.trouble, "the IP operator has been silent for 125 s: /usage was answered with HTTP 503");
   assert.deepEqual(pool.usage, { total: 4n, inUse: 0n });
   operator.fault = () => undefined;
@@ -106,7 +105,7 @@ test("answers that nobody can use are told of, and asked for again", async (t) =
     await next();
     assert.match(pool.lastError ?? "", /^\/usage was answered with nonsense/, body);
   }
-  operator.fault = () => ({ status: 200, body: "x".repeat(limits.addressesAnswerBytes + 1) });
+  operator.fault = () => ({ status: 200, body: "x".repeat(addressesAnswerBytes + 1) });
   await next();
   assert.match(pool.lastError ?? "", /longer than/);
   operator.fault = () => "cut";
@@ -141,10 +140,10 @@ test("an operator that hangs is left after a while", async (t) => {
   const { operator, clock, pool } = await stage(t, 4);
   await eventually("the first answer", () => pool.usage);
   operator.fault = () => "hang";
-  await clock.advance(limits.addressesPollMs);
+  await clock.advance(addressesPollMs);
   await eventually("the question", () => operator.asked.length === 2);
-  await clock.advance(limits.addressesAnswerMs);
-  assert.equal(pool.lastError, `no whole answer within ${limits.addressesAnswerMs} ms`);
+  await clock.advance(addressesAnswerMs);
+  assert.equal(pool.lastError, `no whole answer within ${addressesAnswerMs} ms`);
 });
 
 test("a lease is confirmed by its distinct addresses, however many ports share one", async (t) => {
@@ -174,7 +173,7 @@ test("a lease that cannot be told of holds up neither the others nor what is fre
     [pool.confirmed(pending), pool.confirmed(hanging), pool.lastError],
     [undefined, undefined, undefined],
   );
-  await clock.advance(limits.addressesAnswerMs);
+  await clock.advance(addressesAnswerMs);
   await eventually("all three", () => pool.counts.leaseErrors === 3);
   operator.leases.set(pending, ["172.30.0.203"]);
   operator.fault = () => undefined;

@@ -1,12 +1,19 @@
 /** The IP addresses that can be leased, as the IP operator tells of them. */
 import type { Address } from "../../market/address.ts";
 import { type Clock, sleep } from "../../runtime/clock.ts";
+import { minute, second } from "../../runtime/durations.ts";
 import { reasonOf } from "../../runtime/errors.ts";
 import { inParallel } from "../../runtime/in-parallel.ts";
 import { untilAborted } from "../../runtime/lifecycle.ts";
-import { limits } from "../../runtime/limits.ts";
 import type { Log } from "../../runtime/log.ts";
 import type { AddressUsage, IpOperator } from "./ip-operator.ts";
+
+/** Pause after the IP operator has answered: it counts anew as often itself. */
+export const addressesPollMs = 5 * second;
+/** What was told longer ago promises nothing. */
+export const addressesOldMs = 2 * minute;
+/** Leases that are asked about at once; each is a question to the API server for the operator. */
+const addressesLeasesAtOnce = 4;
 
 export interface AddressPool {
   /** What was told last, whatever happens to the operator; undefined until it has answered. */
@@ -81,7 +88,7 @@ export function createAddressPool({ operator, leased, provider, clock, log }: Ad
     const orders = [...leased()];
     // Nobody asks any more for what is not among them.
     confirmed = new Map(orders.flatMap((order) => entryOf(order)));
-    await inParallel(orders, limits.addressesLeasesAtOnce, async (order) => {
+    await inParallel(orders, addressesLeasesAtOnce, async (order) => {
       try {
         const ports = await operator.portsOf(order, signal);
         confirmed.set(order, BigInt(new Set(ports.map(({ address }) => address)).size));
@@ -103,7 +110,7 @@ export function createAddressPool({ operator, leased, provider, clock, log }: Ad
   async function again(ask: (signal: AbortSignal) => Promise<void>, signal: AbortSignal): Promise<never> {
     for (;;) {
       await ask(signal);
-      await sleep(clock, limits.addressesPollMs, signal);
+      await sleep(clock, addressesPollMs, signal);
     }
   }
 
@@ -124,7 +131,7 @@ export function createAddressPool({ operator, leased, provider, clock, log }: Ad
       const because = lastError === undefined ? "" : `: ${lastError}`;
       const age = ageMs();
       if (age === undefined) return `the IP operator has not told how many addresses are free yet${because}`;
-      if (age <= limits.addressesOldMs) return undefined;
+      if (age <= addressesOldMs) return undefined;
       return `the IP operator has been silent for ${Math.floor(age / 1_000)} s${because}`;
     },
     confirmed: (orderId) => confirmed.get(orderId),

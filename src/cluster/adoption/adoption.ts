@@ -20,9 +20,11 @@ import type { DesiredObject } from "../../kube/objects/lease-workload.ts";
 import { manifestAnnotations } from "../../kube/objects/manifest-resource.ts";
 import type { ManifestGroup, ManifestService } from "../../market/manifest.ts";
 import { inParallel } from "../../runtime/in-parallel.ts";
-import { limits } from "../../runtime/limits.ts";
 import type { LeaseTruth } from "../leases/lease-truth.ts";
 import { type LiveObject, type LiveObjects, liveText, workloadKinds } from "../leases/live-objects.ts";
+
+/** Objects of one step of one lease that are written at once: they do not need each other. */
+export const leaseWrites = 4;
 
 interface AdoptionDeps {
   readonly kube: Pick<Kube, "get" | "patch" | "fieldManager">;
@@ -99,13 +101,13 @@ export function createAdoption({ kube, live, manifestNamespace }: AdoptionDeps) 
       const marked = isWorkload(object) && now ? madeAs(now.metadata) : undefined;
       if (marked) made.set(liveText(object), marked);
     };
-    await inParallel(moving, limits.leaseWrites, async (object) => {
+    await inParallel(moving, leaseWrites, async (object) => {
       const service = isWorkload(object) ? services.get(object.name) : undefined;
       const also = (now: KubeObject) =>
         service ? marksOf(now, isMadeFor(now, service) ? serviceDigest(service) : undefined) : [];
       note(object, await adoptObject(kube, object.kind, object, { also, signal, isStrangers: !object.isOurs }));
     });
-    await inParallel(unmarked, limits.leaseWrites, async (object) => {
+    await inParallel(unmarked, leaseWrites, async (object) => {
       const service = brought.get(object.name);
       const also = (now: KubeObject) =>
         marksOf(

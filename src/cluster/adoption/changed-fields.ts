@@ -3,15 +3,15 @@ import { fieldsOf } from "../../kube/json-fields.ts";
 import type { KubeObject } from "../../kube/kube.ts";
 import { isAppliedBy } from "../../kube/owned-fields.ts";
 import { isRecord } from "../../runtime/is-record.ts";
-import { limits } from "../../runtime/limits.ts";
+import { leaseMissingTold } from "../leases/deploy.ts";
 
 export function changedFields(desired: KubeObject, live: KubeObject, fieldManager: string): string[] {
   const { metadata, apiVersion: _, kind: __, ...rest } = desired;
   const { labels, annotations } = metadata;
   const wanted = { ...rest, metadata: { labels, annotations } };
   const all = [...differing(wanted, live, ""), ...removed(wanted.metadata, live, fieldManager)];
-  const more = all.length - limits.leaseMissingTold;
-  return more > 0 ? [...all.slice(0, limits.leaseMissingTold), `and ${more} more`] : all;
+  const more = all.length - leaseMissingTold;
+  return more > 0 ? [...all.slice(0, leaseMissingTold), `and ${more} more`] : all;
 }
 
 /** Where the server has something else; what it has besides, it filled in. */

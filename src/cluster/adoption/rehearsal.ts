@@ -17,9 +17,9 @@ import type { Address } from "../../market/address.ts";
 import { type BidId, deploymentOf, formatDeploymentId, formatLeaseId, type LeaseId } from "../../market/ids.ts";
 import { leaseNamespace } from "../../market/lease-namespace.ts";
 import { type Clock, sleep } from "../../runtime/clock.ts";
+import { minute } from "../../runtime/durations.ts";
 import { ProviderError, reasonOf } from "../../runtime/errors.ts";
 import { inParallel } from "../../runtime/in-parallel.ts";
-import { limits } from "../../runtime/limits.ts";
 import { silentLog } from "../../runtime/log.ts";
 import { createLeasedAddresses } from "../addresses/leased-addresses.ts";
 import { createHostnames } from "../hostnames/hostnames.ts";
@@ -34,6 +34,12 @@ import { promisedUnits } from "../reservations/promised-units.ts";
 import { isWorkload } from "./adoption.ts";
 import { freeRoom, podsOnNodes, takeRoom } from "./free-room.ts";
 import { type RehearsedWrite, rehearseOn } from "./rehearsed-kube.ts";
+
+/** Leases that the chain is asked about at once when taking over is rehearsed: a node answers hundreds a second. */
+const rehearsalQueries = 8;
+/** Until the cluster has told all that it has of leases; thousands of them take seconds. */
+const rehearsalPatienceMs = minute;
+const rehearsalLookMs = 50;
 
 interface RehearsalDeps {
   readonly queries: Pick<Queries, "leases" | "lease" | "deployment" | "bid">;
@@ -195,7 +201,7 @@ async function readMirror(
 ): Promise<Chain["mirror"]> {
   const bids = new Map<string, Awaited<ReturnType<Queries["bid"]>>["value"]>();
   const deployments = new Map<string, Awaited<ReturnType<Queries["deployment"]>>["value"]>();
-  await inParallel(leases, limits.rehearsalQueries, async ({ id }) => {
+  await inParallel(leases, rehearsalQueries, async ({ id }) => {
     bids.set(formatLeaseId(id), (await queries.bid(id, { signal })).value);
     const deployment = deploymentOf(id);
     deployments.set(formatDeploymentId(deployment), (await queries.deployment(deployment, { signal })).value);
@@ -213,10 +219,10 @@ const nothingWritten = {
 } as unknown as Parameters<typeof createDeploy>[0]["journal"];
 
 async function untilKnown(trouble: () => string | undefined, clock: Clock, signal: AbortSignal): Promise<void> {
-  const endMs = clock.monotonicMs() + limits.rehearsalPatienceMs;
+  const endMs = clock.monotonicMs() + rehearsalPatienceMs;
   for (let reason = trouble(); reason !== undefined; reason = trouble()) {
     if (clock.monotonicMs() > endMs) throw new ProviderError("AKP_CLUSTER_UNKNOWN", { reason });
-    await sleep(clock, limits.rehearsalLookMs, signal);
+    await sleep(clock, rehearsalLookMs, signal);
   }
 }
 

@@ -3,12 +3,15 @@
  * each of them looks like: a broken proxy makes programs crash, a registry mirror answers that there is no such image.
  */
 import type { Clock } from "../../runtime/clock.ts";
-import { limits } from "../../runtime/limits.ts";
+import { second } from "../../runtime/durations.ts";
 import type { LeaseClaims } from "../reservations/lease-claims.ts";
 import type { LeasePods } from "../reservations/lease-pods.ts";
 import { type HealthFacts, webhookIn } from "./judge.ts";
 import type { Trouble } from "./lease-health.ts";
 import type { PodFacts } from "./pod-facts.ts";
+
+/** How often a lease that is not well is looked at, event or not, and its time added up. */
+export const healthLookMs = 5 * second;
 
 /** Two tenants may break their leases on one day; a third points to what they share. */
 const leastOwners = 3;
@@ -59,7 +62,7 @@ export function createBrake({ alarms, counted, judged, factsOf, pods, claims, le
 
   return function brake(): string | undefined {
     const atMs = clock.monotonicMs();
-    if (!known || atMs - known.atMs >= limits.healthLookMs) known = { atMs, cause: look() };
+    if (!known || atMs - known.atMs >= healthLookMs) known = { atMs, cause: look() };
     return known.cause;
   };
 }

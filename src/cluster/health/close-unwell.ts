@@ -12,8 +12,8 @@ import { managedSelector } from "../../kube/objects/lease-labels.ts";
 import { parseLeaseId } from "../../market/ids.ts";
 import { leaseNamespace } from "../../market/lease-namespace.ts";
 import { ProviderError } from "../../runtime/errors.ts";
-import { limits } from "../../runtime/limits.ts";
 import type { Log } from "../../runtime/log.ts";
+import { leaseTroublesTold } from "../hostnames/hostname-feed.ts";
 import type { LeaseHealth } from "./lease-health.ts";
 import type { CloseResult } from "./monitoring.ts";
 import { type PodFacts, podFacts } from "./pod-facts.ts";
@@ -59,7 +59,7 @@ function versionWanted(key: string, manifests: Pick<Manifests, "get">): string |
 }
 
 function troublesText({ troubles }: LeaseHealth): string {
-  const told = troubles.slice(0, limits.leaseTroublesTold);
+  const told = troubles.slice(0, leaseTroublesTold);
   return told.map(({ service, reason, message }) => `${service}: ${reason}: ${message}`).join("; ");
 }
 

@@ -11,23 +11,27 @@ import { serviceLabel } from "../../kube/objects/lease-labels.ts";
 import { parseLeaseId } from "../../market/ids.ts";
 import { leaseNamespace } from "../../market/lease-namespace.ts";
 import type { Clock } from "../../runtime/clock.ts";
+import { minute } from "../../runtime/durations.ts";
 import type { Scope } from "../../runtime/lifecycle.ts";
-import { limits } from "../../runtime/limits.ts";
 import type { Log } from "../../runtime/log.ts";
 import { done, type Outcome, recheck } from "../../runtime/outcome.ts";
 import { createQueue } from "../../runtime/queue.ts";
 import type { Random } from "../../runtime/random.ts";
+import { healthStartingMs } from "../hostnames/hostname-feed.ts";
 import type { LeaseKeeper } from "../leases/lease-keeper.ts";
 import type { LeaseOptions } from "../leases/lease-options.ts";
 import type { LeaseClaims } from "../reservations/lease-claims.ts";
 import type { LeasePods } from "../reservations/lease-pods.ts";
 import { followTrouble, watchTrouble } from "../watch-trouble.ts";
-import { createBrake } from "./brake.ts";
+import { createBrake, healthLookMs } from "./brake.ts";
 import { createCloseUnwell, createWriteTrial } from "./close-unwell.ts";
 import { type HealthFacts, judge, type WantedService, type WorkloadFacts, webhookIn } from "./judge.ts";
 import type { HealthView, LeaseHealth, Trouble } from "./lease-health.ts";
 import { createMonitoring, type SeenReplica, type SeenUnwell, steadyMs, unwellLimitMs } from "./monitoring.ts";
 import type { PodFacts } from "./pod-facts.ts";
+
+/** What is further behind may not show yet that a lease is over, or a tenant's newest word. */
+export const healthMirrorMs = minute;
 
 export interface HealthDeps {
   readonly chain: Pick<Chain, "mirror" | "queries" | "outbox" | "status">;
@@ -136,7 +140,7 @@ export function createHealthKeeper(deps: HealthDeps) {
 
   /** What an operator should know of: not what merely starts. While the cluster cannot be read, what was known before. */
   function* alarms(): Iterable<readonly [string, readonly Trouble[]]> {
-    const longAgoMs = (blindSinceMs ?? clock.now()) - limits.healthStartingMs;
+    const longAgoMs = (blindSinceMs ?? clock.now()) - healthStartingMs;
     for (const [key, { troubles }] of judged) {
       const alarming = troubles.filter(({ reason, sinceMs }) => reason !== "NotReady" || sinceMs <= longAgoMs);
       if (alarming.length > 0) yield [key, alarming];
@@ -163,7 +167,7 @@ export function createHealthKeeper(deps: HealthDeps) {
     // With another reason, the server rejects what it accepted before and what runs.
     const isTenants = why === refusal && webhookIn(refusal ?? "") === undefined;
     const isBrought = state === "deployed" || (state === "refused" && isTenants);
-    const isMirrorFresh = (chain.status.mirrorAgeMs ?? Number.POSITIVE_INFINITY) <= limits.healthMirrorMs;
+    const isMirrorFresh = (chain.status.mirrorAgeMs ?? Number.POSITIVE_INFINITY) <= healthMirrorMs;
     const isActive = chain.mirror.lease(parseLeaseId(key))?.state === "active";
     return isBrought && isMirrorFresh && isActive && brake() === undefined;
   }
@@ -173,7 +177,7 @@ export function createHealthKeeper(deps: HealthDeps) {
     const now = look(key);
     note(key, before, now);
     await monitoring.observe(key, now, signal);
-    return now?.state === "unhealthy" || monitoring.has(key) ? recheck(limits.healthLookMs) : done();
+    return now?.state === "unhealthy" || monitoring.has(key) ? recheck(healthLookMs) : done();
   }
 
   function note(key: string, before: LeaseHealth | undefined, now: LeaseHealth | undefined): void {

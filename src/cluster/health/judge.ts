@@ -1,14 +1,12 @@
-/**
- * From what is wanted and what there is to how a lease is doing. It is healthy when every service has as many ready
- * replicas as it wants. Of one that has fewer, each replica that is missing has one trouble. It is the tenant's fault when
- * each of them is known to be: what is not recognised is the cluster's.
- */
-
-import { limits } from "../../runtime/limits.ts";
+import { hour } from "../../runtime/durations.ts";
+import { healthStartingMs } from "../hostnames/hostname-feed.ts";
 import type { LeaseHealth, ServiceHealth, Trouble, TroubleReason } from "./lease-health.ts";
 import { troubleReasons } from "./lease-health.ts";
 import type { PodFacts } from "./pod-facts.ts";
 import { nodeLost, type PodTrouble, volumeElsewhere } from "./pod-trouble.ts";
+
+/** How long ago something may have ended that explains why its successor is not ready. */
+const healthEndedToldMs = hour;
 
 export interface WantedService {
   readonly name: string;
@@ -120,7 +118,7 @@ function troubleOf(pod: PodFacts, { claims, nowMs }: HealthFacts): PodTrouble {
   if (trouble) return trouble;
   const unbound = own.find(({ phase }) => phase !== "Bound");
   if (unbound && on === undefined) return { reason: "VolumeNotBound", message: claimText(unbound) };
-  if (nowMs - createdAtMs < limits.healthStartingMs) return { reason: "NotReady", message: "it is starting" };
+  if (nowMs - createdAtMs < healthStartingMs) return { reason: "NotReady", message: "it is starting" };
   const message =
     own.length > 0
       ? "it has not become ready yet; its volume may still be in use on another machine"
@@ -166,7 +164,7 @@ export function webhookIn(words: string): string | undefined {
 
 /** Those of longer ago say nothing about why it is not well now, and are kept by the cluster all the same. */
 function isRecent({ state, endedAtMs, createdAtMs }: PodFacts, nowMs: number): boolean {
-  return state === "ended" && nowMs - (endedAtMs ?? createdAtMs) < limits.healthEndedToldMs;
+  return state === "ended" && nowMs - (endedAtMs ?? createdAtMs) < healthEndedToldMs;
 }
 
 /** Alike ones as one, the gravest first. */

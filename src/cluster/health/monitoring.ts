@@ -8,8 +8,15 @@
 import type { Journal } from "../../journal/journal.ts";
 import type { UnhealthRow } from "../../journal/unhealth.ts";
 import type { Clock } from "../../runtime/clock.ts";
-import { limits } from "../../runtime/limits.ts";
+import { second } from "../../runtime/durations.ts";
 import type { LeaseHealth } from "./lease-health.ts";
+
+/** How often that time is written down: a crash loses no more of it. */
+export const healthSaveMs = 15 * second;
+/** Two looks at a lease that are further apart than this: we slept, and what was between them was not seen. */
+const healthGapMs = 30 * second;
+/** A lease is closed no sooner after a cluster is known to take writes again: by then kubelets have told how things are. */
+export const healthConfirmMs = 30 * second;
 
 export interface MonitorOptions {
   readonly maxRetries: number;
@@ -84,7 +91,7 @@ interface Unwell {
 
 export function createMonitoring(deps: MonitoringDeps) {
   const { journal, limitMs, steadyMs, silentMs, counts, manifestOf, replicasOf, tryToWrite, close, clock } = deps;
-  const confirmMs = Math.min(limits.healthConfirmMs, limitMs / 2);
+  const confirmMs = Math.min(healthConfirmMs, limitMs / 2);
   const all = new Map<string, Unwell>(journal.read.unhealth.all().map((row) => [row.leaseId, fromRow(row)]));
 
   async function observe(key: string, health: LeaseHealth | undefined, signal: AbortSignal): Promise<void> {
@@ -100,7 +107,7 @@ export function createMonitoring(deps: MonitoringDeps) {
     all.set(key, unwell);
     add(unwell);
     const hasGotOn = noteReplicas(key, unwell);
-    const isDue = clock.monotonicMs() - unwell.savedAtMs >= limits.healthSaveMs;
+    const isDue = clock.monotonicMs() - unwell.savedAtMs >= healthSaveMs;
     if (!known || isDue || hasGotOn) await save(key, unwell);
     if (unwell.observedMs >= limitMs - confirmMs) await end(key, unwell, signal);
   }
@@ -151,7 +158,7 @@ export function createMonitoring(deps: MonitoringDeps) {
   function add(unwell: Unwell): void {
     const nowMs = clock.monotonicMs();
     // We slept.
-    if (nowMs - (unwell.lookedAtMs ?? nowMs) > limits.healthGapMs) takeBack(unwell);
+    if (nowMs - (unwell.lookedAtMs ?? nowMs) > healthGapMs) takeBack(unwell);
     unwell.observedMs += nowMs - (unwell.lookedAtMs ?? nowMs);
     unwell.sureMs = Math.max(unwell.sureMs, unwell.observedMs - silentMs());
     unwell.lookedAtMs = nowMs;
@@ -180,7 +187,7 @@ export function createMonitoring(deps: MonitoringDeps) {
     const isConfirmed =
       observedAtWriteMs !== undefined && observedMs >= Math.max(limitMs, observedAtWriteMs + confirmMs);
     if (observedAtWriteMs !== undefined && !isConfirmed) return;
-    unwell.nextTryMs = nowMs + limits.healthSaveMs;
+    unwell.nextTryMs = nowMs + healthSaveMs;
     unwell.observedAtWriteMs = undefined;
     await tryToWrite(signal);
     unwell.observedAtWriteMs = observedAtWriteMs ?? observedMs;

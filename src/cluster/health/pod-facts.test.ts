@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import type { KubeObject } from "../../kube/kube.ts";
-import { limits } from "../../runtime/limits.ts";
 import { podFacts } from "./pod-facts.ts";
+import { healthNameChars } from "./pod-trouble.ts";
 
 interface Shape {
   readonly status?: object;
@@ -175,7 +175,7 @@ test("a pod that merely starts has no trouble, and one that is ready or leaves n
 
 test("however long a name is, and of whatever shape a pod, what is told of it is short", () => {
   const long = podFacts(pod({ ...waiting("ErrImagePull", "x".repeat(1e6)), image: `${"y".repeat(1e5)}\u0000` }));
-  assert.ok((long.trouble?.message.length ?? 0) < limits.healthNameChars + 100);
+  assert.ok((long.trouble?.message.length ?? 0) < healthNameChars + 100);
   for (const status of [7, "x", null, { containerStatuses: [null, 3, { state: "x" }], conditions: "y" }]) {
     assert.equal(podFacts(pod({ status: status as object })).trouble, undefined);
   }

@@ -5,8 +5,10 @@
 import { fieldsOf, recordsOf, textOf } from "../../kube/json-fields.ts";
 import type { KubeObject } from "../../kube/kube.ts";
 import { serviceLabel } from "../../kube/objects/lease-labels.ts";
-import { limits } from "../../runtime/limits.ts";
 import type { TroubleReason } from "./lease-health.ts";
+
+/** Of a tenant's own names in a message: an image with its registry and digest is shorter. */
+export const healthNameChars = 200;
 
 export interface PodTrouble {
   readonly reason: TroubleReason;
@@ -256,6 +258,5 @@ function evicted(words: string): string {
 
 /** A tenant's own text, as much of it as one reads. */
 function quoted(text: string): string {
-  const { healthNameChars: most } = limits;
-  return JSON.stringify(text.length > most ? `${text.slice(0, most)}…` : text);
+  return JSON.stringify(text.length > healthNameChars ? `${text.slice(0, healthNameChars)}…` : text);
 }

@@ -4,6 +4,7 @@
  */
 import { formatLeaseId } from "../../market/ids.ts";
 import { sleep } from "../../runtime/clock.ts";
+import { minute } from "../../runtime/durations.ts";
 import { ProviderError } from "../../runtime/errors.ts";
 import {
   operatorHostnameV1State,
@@ -11,8 +12,21 @@ import {
   operatorHostnameV1Status,
 } from "../../runtime/grpc/akash-proto.ts";
 import type { GrpcTarget } from "../../runtime/grpc/grpc-client.ts";
-import { limits } from "../../runtime/limits.ts";
+import { hostnameSightMs } from "../../runtime/limits.ts";
+import { feedAnswerMs } from "../inventory/grpc-feed.ts";
+import { feedProofMs } from "../inventory/memory-feed.ts";
 import { followOperator, type OperatorConnection, type OperatorFeedDeps } from "../operator-follower.ts";
+
+/** Host names that are known of: ten times what a large provider serves. */
+const hostnamesKnown = 50_000;
+/** One message of its stream: a few hundred names with what is wrong with each. */
+const hostnameStateBytes = 8 * 1024 * 1024;
+/** Longest pause before it is looked for again: it may not be installed at all, and nothing waits for it. */
+const hostnameRetryMostMs = minute;
+/** Troubles of one lease that a condition names; `akash-provider leases` has them all. */
+export const leaseTroublesTold = 3;
+/** Most images are there and started within this; what takes longer is told in other words. */
+export const healthStartingMs = 5 * minute;
 
 export interface HostHealth {
   readonly host: string;
@@ -71,7 +85,7 @@ export function createHostnameFeed(deps: OperatorFeedDeps): HostnameFeed {
   let foundAtMs: number | undefined;
   const startedMs = clock.monotonicMs();
   const isLong = (sinceMs: number | undefined) =>
-    sinceMs !== undefined && clock.monotonicMs() - sinceMs >= limits.healthStartingMs;
+    sinceMs !== undefined && clock.monotonicMs() - sinceMs >= healthStartingMs;
 
   async function locate(signal: AbortSignal): Promise<GrpcTarget> {
     try {
@@ -93,7 +107,7 @@ export function createHostnameFeed(deps: OperatorFeedDeps): HostnameFeed {
   function take(told: Told): void {
     if (told.whole) {
       for (const [host, known] of hosts)
-        if (known.unwellSinceMs !== undefined && before.size < limits.hostnamesKnown) before.set(host, known);
+        if (known.unwellSinceMs !== undefined && before.size < hostnamesKnown) before.set(host, known);
       hosts.clear();
     }
     for (const host of told.gone) {
@@ -101,7 +115,7 @@ export function createHostnameFeed(deps: OperatorFeedDeps): HostnameFeed {
       before.delete(host);
     }
     for (const each of told.hostnames) {
-      if (hosts.size >= limits.hostnamesKnown && !hosts.has(each.hostname)) continue;
+      if (hosts.size >= hostnamesKnown && !hosts.has(each.hostname)) continue;
       const now = healthOf(each);
       const known = hosts.get(now.host) ?? before.get(now.host);
       before.delete(now.host);
@@ -126,7 +140,7 @@ export function createHostnameFeed(deps: OperatorFeedDeps): HostnameFeed {
   }
 
   async function askStatus({ client }: OperatorConnection): Promise<void> {
-    const status = await client.call(`${service}/GetStatus`, new Uint8Array(), limits.feedAnswerMs);
+    const status = await client.call(`${service}/GetStatus`, new Uint8Array(), feedAnswerMs);
     wasWaiting = waitingFor !== "";
     ({ waitingFor } = operatorHostnameV1Status.decode(status));
     // One that has just read the cluster has yet to look at each name; what it has not told by the next time is gone.
@@ -136,7 +150,7 @@ export function createHostnameFeed(deps: OperatorFeedDeps): HostnameFeed {
   /** A stream is silent while nothing changes; a connection that died without a word is noticed by asking. */
   async function proveAlive(connection: OperatorConnection): Promise<never> {
     for (;;) {
-      await sleep(clock, waitingFor === "" ? limits.feedProofMs : limits.hostnameSightMs, connection.signal);
+      await sleep(clock, waitingFor === "" ? feedProofMs : hostnameSightMs, connection.signal);
       await askStatus(connection);
     }
   }
@@ -157,7 +171,7 @@ export function createHostnameFeed(deps: OperatorFeedDeps): HostnameFeed {
     lastError = reason;
   }
 
-  const bounds = { mostBytes: limits.hostnameStateBytes, retryMostMs: limits.hostnameRetryMostMs };
+  const bounds = { mostBytes: hostnameStateBytes, retryMostMs: hostnameRetryMostMs };
   return {
     // What was told before the connection broke may be otherwise by now.
     of: (host) => (isConnected ? hosts.get(host) : undefined),
@@ -203,7 +217,7 @@ function healthOf({ hostname, leaseId, state, health, conditions }: Told["hostna
     lease: leaseId ? formatLeaseId(leaseId as Parameters<typeof formatLeaseId>[0]) : "",
     health: hostHealthWords.find((each) => each === word) ?? "unknown",
     why: conditions
-      .slice(0, limits.leaseTroublesTold)
+      .slice(0, leaseTroublesTold)
       .map(({ type, message }) => `${type}: ${message}`)
       .join("; "),
   };

@@ -8,11 +8,14 @@ import { blockedText, type HostRules, isReserved, notAllowed } from "../../marke
 import type { LeaseId } from "../../market/ids.ts";
 import { staticHost } from "../../market/static-host.ts";
 import type { Clock } from "../../runtime/clock.ts";
+import { minute } from "../../runtime/durations.ts";
 import { ProviderError } from "../../runtime/errors.ts";
 import type { Scope } from "../../runtime/lifecycle.ts";
-import { limits } from "../../runtime/limits.ts";
 import { createDeclarations, type DeclarationDeps, type Withheld } from "../declarations/declarations.ts";
 import type { HostWanted } from "./hosts-wanted.ts";
+
+/** How long a name is kept for whom it was allowed: a manifest reaches the cluster in seconds, or waits for more than us. */
+const hostAllowedMs = minute;
 
 export interface HostnameSettings extends HostRules {
   /** Where the custom resources of all leases are kept. */
@@ -113,7 +116,7 @@ export function createHostnames({ kube, provider, settings, clock }: HostnameDep
     allow(given: readonly string[], owner: string): void {
       const nowMs = clock.monotonicMs();
       for (const [host, { untilMs }] of allowed) if (untilMs <= nowMs) allowed.delete(host);
-      for (const host of given) allowed.set(host.toLowerCase(), { owner, untilMs: nowMs + limits.hostAllowedMs });
+      for (const host of given) allowed.set(host.toLowerCase(), { owner, untilMs: nowMs + hostAllowedMs });
     },
     /** Decides at once who gets what; `declare` then writes it. For one who has a long way to go until there. */
     settle: (lease: LeaseId, wanted: readonly HostWanted[]) => void declarations.settle(lease, wanted),

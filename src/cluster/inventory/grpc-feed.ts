@@ -4,13 +4,23 @@
  * that died without a word. HTTP/2 pings would do so more cheaply, but servers in Go turn away who sends them this often.
  */
 import { isLaterVersion } from "../../kube/object-version.ts";
+import { second } from "../../runtime/durations.ts";
 import { proofIn } from "../../runtime/grpc/picture-proof.ts";
-import { limits } from "../../runtime/limits.ts";
 import { createPause } from "../../runtime/pause.ts";
 import { followOperator, type OperatorConnection, type OperatorFeedDeps } from "../operator-follower.ts";
 import type { ClusterPicture, InventoryFeed } from "./feed.ts";
+import { feedProofMs } from "./memory-feed.ts";
 import { createNewestPicture } from "./newest-picture.ts";
 import { clusterIn, createClusterReader } from "./read-cluster.ts";
+
+/** A picture: 1,000 nodes with eight cards each are about 1 MB, so ten of the largest clusters there are. */
+const feedPictureBytes = 32 * 1024 * 1024;
+/** An operator that has just started says soon what it waits for. */
+const feedFirstMs = 5 * second;
+/** How long its answer may take: a large picture over a slow wire. */
+export const feedAnswerMs = 15 * second;
+/** Longest one, so that several tries lie within the time that the last picture still counts. */
+export const feedRetryMostMs = 10 * second;
 
 const streamCluster = "/akash.inventory.v1.ClusterRPC/StreamCluster";
 const queryCluster = "/akash.inventory.v1.ClusterRPC/QueryCluster";
@@ -73,7 +83,7 @@ export function createGrpcFeed(deps: OperatorFeedDeps): InventoryFeed {
     for (;;) {
       // One that has nothing to show yet says what it waits for when it is asked, so it is asked soon.
       const { client, signal, brought, sinceMs } = connection;
-      const dueMs = brought ? heardAtMs + limits.feedProofMs : sinceMs + limits.feedFirstMs;
+      const dueMs = brought ? heardAtMs + feedProofMs : sinceMs + feedFirstMs;
       const leftMs = dueMs - clock.monotonicMs();
       if (leftMs > 0 && !isAsked) {
         await pause.wait(leftMs, signal);
@@ -81,7 +91,7 @@ export function createGrpcFeed(deps: OperatorFeedDeps): InventoryFeed {
         continue;
       }
       isAsked = false;
-      const told = read(await client.call(queryCluster, empty, limits.feedAnswerMs));
+      const told = read(await client.call(queryCluster, empty, feedAnswerMs));
       connection.askedVersion = told.picture.podsVersion;
       take(told, connection);
       newest.counts.proofs += 1;
@@ -102,7 +112,7 @@ export function createGrpcFeed(deps: OperatorFeedDeps): InventoryFeed {
     newest.counts.reconnects += 1;
   }
 
-  const bounds = { mostBytes: limits.feedPictureBytes, retryMostMs: limits.feedRetryMostMs };
+  const bounds = { mostBytes: feedPictureBytes, retryMostMs: feedRetryMostMs };
   const options = { ...bounds, follow, failed: newest.failed, retrying };
   return Object.assign(newest, { run: (signal: AbortSignal) => followOperator(options, deps, signal), ask });
 }

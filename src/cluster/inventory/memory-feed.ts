@@ -1,14 +1,17 @@
 /** Follows an inventory operator in the same process: the same pictures, without the wire between. */
 import { Cluster, type Node, type Storage } from "@akashnetwork/chain-sdk/private-types/provider.akash.v1";
 import { type Clock, sleep } from "../../runtime/clock.ts";
+import { minute } from "../../runtime/durations.ts";
 import { endedBy } from "../../runtime/ended-by.ts";
 import { reasonOf } from "../../runtime/errors.ts";
-import { limits } from "../../runtime/limits.ts";
 import type { Log } from "../../runtime/log.ts";
 import type { InventoryFeed, PictureNode } from "./feed.ts";
 import { createNewestPicture } from "./newest-picture.ts";
 import { attempt, contentOf, type Read } from "./read-cluster.ts";
 import { readClass, readNode } from "./read-node.ts";
+
+/** A stream is silent while nothing changes; so often it is asked for whether anybody is there. */
+export const feedProofMs = minute;
 
 /** What the feed needs of the operator; its publisher is one. */
 export interface PictureSource {
@@ -71,7 +74,7 @@ export function createMemoryFeed({ source, clock, log }: MemoryFeedDeps): Invent
   /** Also brings what changes nothing but how new the picture is. */
   async function lookNowAndThen(from: PictureSource, signal: AbortSignal): Promise<never> {
     for (;;) {
-      await sleep(clock, limits.feedProofMs, signal);
+      await sleep(clock, feedProofMs, signal);
       look(from);
     }
   }

@@ -1,8 +1,11 @@
 /** The picture that counts, and how old it is: the part of a feed that does not depend on where pictures come from. */
 import type { Clock } from "../../runtime/clock.ts";
-import { limits } from "../../runtime/limits.ts";
+import { minute } from "../../runtime/durations.ts";
 import type { Log } from "../../runtime/log.ts";
 import type { ClusterPicture, FeedCounts, InventoryFeed } from "./feed.ts";
+
+/** What was last known to be so longer ago promises nothing: two proofs have failed. */
+export const feedOldMs = 2 * minute;
 
 /** How the source of pictures is doing. */
 interface SourceAge {
@@ -38,7 +41,7 @@ export function createNewestPicture(clock: Clock, log: Log, sourceAge: () => Sou
       return `no picture of the cluster has come for ${seconds(waitedMs)}${because}`;
     }
     const { silentMs, ownAgeMs } = sourceAge();
-    if (silentMs + ownAgeMs <= limits.feedOldMs) return undefined;
+    if (silentMs + ownAgeMs <= feedOldMs) return undefined;
     return silentMs >= ownAgeMs
       ? `the inventory has been silent for ${seconds(silentMs)}${because}`
       : `the inventory operator has not heard of the cluster for ${seconds(silentMs + ownAgeMs)}${because}`;

@@ -11,15 +11,15 @@ import { leftAccount } from "../../kube/objects/credentials.ts";
 import { leaseAddresses } from "../../kube/objects/lease-addresses.ts";
 import type { DesiredObject, LeaseObjects, LeaseWorkload } from "../../kube/objects/lease-workload.ts";
 import { manifestResource } from "../../kube/objects/manifest-resource.ts";
+import { second } from "../../runtime/durations.ts";
 import { reasonOf } from "../../runtime/errors.ts";
 import { inParallel } from "../../runtime/in-parallel.ts";
-import { limits } from "../../runtime/limits.ts";
 import type { Log } from "../../runtime/log.ts";
 import { done, type Outcome, recheck, stalled, waiting } from "../../runtime/outcome.ts";
 import { addressesSeen } from "../addresses/addresses-seen.ts";
 import { type AddressSharing, type AddressWanted, addressesWanted } from "../addresses/addresses-wanted.ts";
 import type { LeasedAddresses } from "../addresses/leased-addresses.ts";
-import { type Adopted, createAdoption, isWorkload } from "../adoption/adoption.ts";
+import { type Adopted, createAdoption, isWorkload, leaseWrites } from "../adoption/adoption.ts";
 import type { Hostnames } from "../hostnames/hostnames.ts";
 import { hostsWanted, type StaticHosts } from "../hostnames/hosts-wanted.ts";
 import type { LeaseState, LeaseStates } from "./lease-states.ts";
@@ -29,6 +29,11 @@ import type { LiveObjects } from "./live-objects.ts";
 import { prune } from "./prune.ts";
 import { removeManifestResource } from "./teardown.ts";
 import { unstick } from "./unstick.ts";
+
+/** How long a new manifest waits for its leased addresses, so that containers start with them in their environment: MetalLB gives one within a second or two. */
+export const leaseAddressWaitMs = 20 * second;
+/** What one lease does not have, or has and should not, that is told: enough to see what is wrong. */
+export const leaseMissingTold = 20;
 
 export interface DeployDeps {
   readonly chain: Pick<Chain, "mirror">;
@@ -199,7 +204,7 @@ export function createDeploy(deps: DeployDeps) {
   function holdMs({ row }: LeaseTruth): number {
     const agoMs = row ? journal.nowMs() - row.receivedAtMs : -1;
     // A clock that was set back says nothing.
-    return agoMs < 0 ? 0 : limits.leaseAddressWaitMs - agoMs;
+    return agoMs < 0 ? 0 : leaseAddressWaitMs - agoMs;
   }
 
   async function adopt(truth: LeaseTruth, wanted: readonly DesiredObject[], signal: AbortSignal): Promise<Adopted> {
@@ -231,7 +236,7 @@ export function createDeploy(deps: DeployDeps) {
     step: readonly DesiredObject[],
     options: Pick<ApplyOptions, "signal" | "dryRun">,
   ): Promise<void> {
-    await inParallel(step, limits.leaseWrites, ({ kind, object }) =>
+    await inParallel(step, leaseWrites, ({ kind, object }) =>
       kube.apply(kind, object, { ...options, force: true, live: live.owned(kind, object.metadata) }),
     );
   }
@@ -288,8 +293,8 @@ function stateOf({ row }: LeaseTruth): LeaseState {
 
 /** A tenant may want a thousand names that another lease of his has; what is told of a lease is read by people. */
 function firstOf(texts: readonly string[]): readonly string[] {
-  const more = texts.length - limits.leaseMissingTold;
-  return more > 0 ? [...texts.slice(0, limits.leaseMissingTold), `and ${more} more`] : texts;
+  const more = texts.length - leaseMissingTold;
+  return more > 0 ? [...texts.slice(0, leaseMissingTold), `and ${more} more`] : texts;
 }
 
 function isBinding({ kind }: DesiredObject): boolean {

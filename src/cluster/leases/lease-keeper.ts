@@ -8,10 +8,10 @@ import type { LeaseWorkload, ObjectSettings } from "../../kube/objects/lease-wor
 import { formatLeaseId, parseLeaseId } from "../../market/ids.ts";
 import { leaseNamespace } from "../../market/lease-namespace.ts";
 import type { Clock } from "../../runtime/clock.ts";
+import { second } from "../../runtime/durations.ts";
 import { endedBy } from "../../runtime/ended-by.ts";
 import type { Priority } from "../../runtime/lanes.ts";
 import type { Scope } from "../../runtime/lifecycle.ts";
-import { limits } from "../../runtime/limits.ts";
 import type { Log } from "../../runtime/log.ts";
 import type { Outcome } from "../../runtime/outcome.ts";
 import { createQueue } from "../../runtime/queue.ts";
@@ -28,6 +28,11 @@ import type { LeaseOptions } from "./lease-options.ts";
 import { createLeaseStates } from "./lease-states.ts";
 import { createLeaseTally } from "./lease-tally.ts";
 import { type LiveObjects, watchLiveObjects } from "./live-objects.ts";
+
+/** Looks at leases under way at once: what waits for the API server leaves room for others, and does not flood it. */
+const leaseRuns = 16;
+/** Between tries of what the cluster would not take: a lease that is over is gone within a minute of its healing. */
+const leasePauseMostMs = 30 * second;
 
 interface LeaseKeeperDeps {
   readonly chain: Pick<Chain, "mirror" | "queries" | "provider" | "onStep" | "status">;
@@ -71,8 +76,8 @@ export function createLeaseKeeper(deps: LeaseKeeperDeps) {
   });
   const queue = createQueue({
     ...{ name: "leases", work, clock, random, log },
-    concurrency: limits.leaseRuns,
-    pauseMostMs: limits.leasePauseMostMs,
+    concurrency: leaseRuns,
+    pauseMostMs: leasePauseMostMs,
   });
 
   async function work(key: string, signal: AbortSignal): Promise<Outcome> {

@@ -3,13 +3,13 @@ import type { Chain } from "../../chain/chain.ts";
 import { reclaimedAtMs } from "../../chain/tx/closing.ts";
 import { type LeaseId, parseLeaseId } from "../../market/ids.ts";
 import { leaseNamespace } from "../../market/lease-namespace.ts";
-import { limits } from "../../runtime/limits.ts";
 import { leasedAddress } from "../addresses/addresses-seen.ts";
 import type { HealthKeeper } from "../health/health-keeper.ts";
 import type { LeaseHealth } from "../health/lease-health.ts";
 import type { SeenUnwell } from "../health/monitoring.ts";
 import type { HostHealth } from "../hostnames/hostname-feed.ts";
 import type { LeaseUsage } from "../usage/lease-usage.ts";
+import { leaseMissingTold } from "./deploy.ts";
 import type { LeaseKeeper } from "./lease-keeper.ts";
 import type { LeaseState } from "./lease-states.ts";
 
@@ -55,7 +55,7 @@ export function leaseLines(
       ...(health && { health }),
       ...(unwell && { unwell }),
       ...(rolling.length > 0 && { rolling: rolling.sort() }),
-      ...(hostTroubles.length > 0 && { hostTroubles: hostTroubles.slice(0, limits.leaseMissingTold) }),
+      ...(hostTroubles.length > 0 && { hostTroubles: hostTroubles.slice(0, leaseMissingTold) }),
     };
     const about = { ...state, hosts, ageMs: ageOf(id, chain), ...endOf(id, chain), ...told };
     return { lease, namespace, ...about };

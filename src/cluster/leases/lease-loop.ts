@@ -12,11 +12,14 @@
 import { mirrorTrouble } from "../../chain/mirror-trouble.ts";
 import { runs } from "../../chain/records.ts";
 import { kinds } from "../../kube/kinds.ts";
-import { limits } from "../../runtime/limits.ts";
+import { minute } from "../../runtime/durations.ts";
 import { done, type Outcome, recheck, waiting } from "../../runtime/outcome.ts";
 import { createDeploy, type DeployDeps } from "./deploy.ts";
 import { isBehindCluster, readTruth } from "./lease-truth.ts";
 import { createTeardown, type TeardownDeps } from "./teardown.ts";
+
+/** How often a lease is looked at that nothing has happened to. It asks nobody for anything. */
+export const leaseRecheckMs = 10 * minute;
 
 type LeaseLoopDeps = DeployDeps &
   TeardownDeps & {
@@ -49,6 +52,6 @@ export function createLeaseLoop(deps: LeaseLoopDeps) {
       return done();
     }
     const outcome = await deploy(truth, signal);
-    return outcome.kind === "done" ? recheck(limits.leaseRecheckMs) : outcome;
+    return outcome.kind === "done" ? recheck(leaseRecheckMs) : outcome;
   };
 }

@@ -11,8 +11,8 @@ import { kinds } from "../../kube/kinds.ts";
 import type { LeaseWorkload } from "../../kube/objects/lease-workload.ts";
 import { formatLeaseId, type LeaseId } from "../../market/ids.ts";
 import { type Clock, withDeadline } from "../../runtime/clock.ts";
+import { second } from "../../runtime/durations.ts";
 import { ProviderError } from "../../runtime/errors.ts";
-import { limits } from "../../runtime/limits.ts";
 import type { Log } from "../../runtime/log.ts";
 import { createTurns } from "../../runtime/turns.ts";
 import { type AddressSharing, addressesWanted } from "../addresses/addresses-wanted.ts";
@@ -22,6 +22,11 @@ import { hostsWanted } from "../hostnames/hosts-wanted.ts";
 import { checkKnown } from "../watch-trouble.ts";
 import { isBehindCluster, readTruth, wantedOf } from "./lease-truth.ts";
 import type { LiveObjects } from "./live-objects.ts";
+
+/** Requests of one owner that wait for each other, so that what one moves back and forth keeps no other waiting. */
+export const migrationsWaiting = 8;
+/** A thousand writes of 10 ms each; an API server that takes longer is away, and goes on with it when it is back. */
+export const migrationMs = 15 * second;
 
 interface MoveDeps {
   readonly chain: Pick<Chain, "mirror">;
@@ -39,10 +44,7 @@ type Permit = (service: string) => void;
 
 export function createLeaseMoves(deps: MoveDeps) {
   const { chain, hostnames, addresses, addressSharing, live, clock, log } = deps;
-  const inTurn = createTurns(
-    limits.migrationsWaiting,
-    (waiting) => new ProviderError("AKP_MIGRATION_BUSY", { waiting }),
-  );
+  const inTurn = createTurns(migrationsWaiting, (waiting) => new ProviderError("AKP_MIGRATION_BUSY", { waiting }));
 
   /** What the lease is to run, which says what may be moved to it. */
   function workloadOf(to: LeaseId, { trouble }: { readonly trouble: string | undefined }): LeaseWorkload {
@@ -58,8 +60,8 @@ export function createLeaseMoves(deps: MoveDeps) {
 
   /** Whoever asked is told in time. The work goes on, and where it fails that of the lease that gets it. */
   function inTime(moving: Promise<void>): Promise<void> {
-    return withDeadline(clock, limits.migrationMs, moving, () => {
-      const reason = `it has not answered for ${limits.migrationMs / 1_000} s`;
+    return withDeadline(clock, migrationMs, moving, () => {
+      const reason = `it has not answered for ${migrationMs / 1_000} s`;
       throw new ProviderError("AKP_CLUSTER_UNKNOWN", { reason });
     });
   }

@@ -11,7 +11,7 @@ import { managedSelector, namespaceLabel } from "../../kube/objects/lease-labels
 import { type LeasedService, readLeasedService } from "../../kube/objects/leased-ip.ts";
 import { type OwnedFields, ownedFields } from "../../kube/owned-fields.ts";
 import { parseTime } from "../../runtime/clock.ts";
-import { limits } from "../../runtime/limits.ts";
+import { healthNameChars } from "../health/pod-trouble.ts";
 import { watchTrouble } from "../watch-trouble.ts";
 import { awaitsOldPod } from "./unstick.ts";
 
@@ -244,7 +244,7 @@ function failureOf(object: KubeObject): { failure?: string } {
   const failures = recordsOf(fieldsOf(object["status"])["conditions"]).filter(
     ({ type, status }) => type === "ReplicaFailure" && status === "True",
   );
-  return failures[0] ? { failure: (textOf(failures[0]["message"]) ?? "").slice(0, limits.healthNameChars) } : {};
+  return failures[0] ? { failure: (textOf(failures[0]["message"]) ?? "").slice(0, healthNameChars) } : {};
 }
 
 function replicasOf(object: KubeObject): number | undefined {

@@ -10,8 +10,8 @@ import type { Kube } from "../../kube/kube.ts";
 import { leaseOfLabels } from "../../kube/objects/lease-labels.ts";
 import { formatLeaseId, type LeaseId } from "../../market/ids.ts";
 import { type Clock, withDeadline } from "../../runtime/clock.ts";
+import { minute, second } from "../../runtime/durations.ts";
 import { ProviderError, reasonOf } from "../../runtime/errors.ts";
-import { limits } from "../../runtime/limits.ts";
 import type { Log } from "../../runtime/log.ts";
 import { done, type Outcome, recheck, stalled, waiting } from "../../runtime/outcome.ts";
 import type { LeasedAddresses } from "../addresses/leased-addresses.ts";
@@ -21,6 +21,11 @@ import type { LeaseStates } from "./lease-states.ts";
 import type { LeaseTally } from "./lease-tally.ts";
 import type { LeaseTruth } from "./lease-truth.ts";
 import type { LiveNamespace, LiveObjects } from "./live-objects.ts";
+
+/** While its namespace goes away, of which the cache tells: only for the words about what holds it. */
+const leaseGoingRecheckMs = 15 * second;
+/** A namespace whose pods stop in their usual 30 seconds is gone by then; what holds it longer is told. */
+const leaseHeldMs = minute;
 
 type Released = Pick<Hostnames, "release" | "trouble">;
 
@@ -147,7 +152,7 @@ export function createTeardown(deps: TeardownDeps) {
     }
     if (deletionTimestamp === undefined) await remove(name, uid, signal);
     // Its cache tells when it is gone.
-    return recheck(limits.leaseGoingRecheckMs);
+    return recheck(leaseGoingRecheckMs);
   }
 
   async function remove(name: string, uid: string, signal: AbortSignal): Promise<void> {
@@ -162,9 +167,9 @@ export function createTeardown(deps: TeardownDeps) {
   /** Looked at by its cache alone, and told what holds it once that is more than its pods. */
   function awaitEnd(key: string, { deletingSinceMs = 0, heldBy }: LiveNamespace): Outcome {
     const seconds = Math.floor((clock.now() - deletingSinceMs) / 1_000);
-    const isHeld = heldBy.length > 0 && seconds * 1_000 >= limits.leaseHeldMs;
+    const isHeld = heldBy.length > 0 && seconds * 1_000 >= leaseHeldMs;
     states.note(key, { state: "closing", ...(isHeld && { why: `held for ${seconds} s: ${heldBy.join(" ")}` }) });
-    return recheck(limits.leaseGoingRecheckMs);
+    return recheck(leaseGoingRecheckMs);
   }
 
   return end;

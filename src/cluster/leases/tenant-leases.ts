@@ -12,9 +12,9 @@ import { workloadKind } from "../../kube/objects/workload-object.ts";
 import { formatLeaseId, type LeaseId } from "../../market/ids.ts";
 import { leaseNamespace } from "../../market/lease-namespace.ts";
 import type { Clock } from "../../runtime/clock.ts";
-import { limits } from "../../runtime/limits.ts";
 import type { HealthView, Trouble } from "../health/lease-health.ts";
 import type { HostHealth } from "../hostnames/hostname-feed.ts";
+import { healthStartingMs } from "../hostnames/hostname-feed.ts";
 import { hostsWanted, type StaticHosts } from "../hostnames/hosts-wanted.ts";
 import { checkKnown } from "../watch-trouble.ts";
 import type { LeaseKeeper } from "./lease-keeper.ts";
@@ -141,7 +141,7 @@ export function createTenantLeases(deps: TenantLeasesDeps) {
 
   /** What merely starts is no error yet. */
   function troublesOf(key: string) {
-    const longAgoMs = clock.now() - limits.healthStartingMs;
+    const longAgoMs = clock.now() - healthStartingMs;
     const troubles = health.get(key)?.troubles ?? [];
     const told = troubles.filter(({ reason, sinceMs }) => reason !== "NotReady" || sinceMs <= longAgoMs);
     return told.map((trouble) => ({ service: trouble.service, text: troubleText(trouble) }));

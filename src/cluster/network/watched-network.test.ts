@@ -4,8 +4,7 @@ import type { Owner } from "../../../test/owner.ts";
 import { simulateKube } from "../../../test/simulated-kube.ts";
 import { kinds } from "../../kube/kinds.ts";
 import { createVirtualClock } from "../../runtime/clock.ts";
-import { limits } from "../../runtime/limits.ts";
-import { type NetworkSettings, watchNetwork } from "./watched-network.ts";
+import { type NetworkSettings, networkEveryMs, watchNetwork } from "./watched-network.ts";
 import { watchNodes } from "./watched-nodes.ts";
 
 const settings: NetworkSettings = { enabled: true, admitted: [{ pods: "traefik" }], closedRanges: [] };
@@ -106,7 +105,7 @@ async function open(owner: Owner, given: NetworkSettings) {
     count += 1;
   });
   // As long as two looks, so that nothing is under way.
-  const passes = () => clock.advance(2 * limits.networkEveryMs);
+  const passes = () => clock.advance(2 * networkEveryMs);
   await passes();
   count = 0;
   return { server, network, told: () => count, passes };

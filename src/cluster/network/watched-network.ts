@@ -14,10 +14,15 @@ import type {
 import { coarserList, type IpRange, rangeText, readRange, smallestList } from "../../market/ip-range.ts";
 import { atMostEvery } from "../../runtime/at-most-every.ts";
 import type { Clock } from "../../runtime/clock.ts";
-import { limits } from "../../runtime/limits.ts";
+import { second } from "../../runtime/durations.ts";
 import { watchTrouble } from "../watch-trouble.ts";
 import { closed, readIfRange } from "./node-ranges.ts";
 import type { WatchedNodes } from "./watched-nodes.ts";
+
+/** Changes of nodes to the next look at the cluster's network: each may write a policy of every lease. */
+export const networkEveryMs = second;
+/** Ranges of public nodes in the policy of every lease, 16 KiB; beyond, neighbours of the nodes are closed with them. */
+const networkRanges = 500;
 
 export interface NetworkSettings {
   /** Whether leases have network policies. */
@@ -67,7 +72,7 @@ export function watchNetwork(settings: NetworkSettings, { kube, nodes, clock }: 
   const caches: readonly WatchCache<unknown>[] = [nodes.cache, apiServer];
 
   // A cluster that starts has many nodes at once, and a change makes the policies of every lease anew.
-  const changes = atMostEvery(limits.networkEveryMs, clock, look);
+  const changes = atMostEvery(networkEveryMs, clock, look);
 
   function look(): void {
     // Half of the facts would close what should be open, or the other way.
@@ -113,7 +118,7 @@ function factsOf(
   // A managed cluster may have its API server on a public address.
   const ranges = [...given, ...nodes, ...apiServer.flatMap(({ ip }) => readIfRange(ip))];
   return {
-    ranges: coarserList(smallestList(ranges, closed), limits.networkRanges).map(rangeText),
+    ranges: coarserList(smallestList(ranges, closed), networkRanges).map(rangeText),
     apiServer: [...addresses].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, address]) => address),
   };
 }

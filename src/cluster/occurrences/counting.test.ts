@@ -3,8 +3,7 @@ import { test } from "node:test";
 import fc from "fast-check";
 import { runs } from "../../../test/runs.ts";
 import type { OccurrenceRow } from "../../journal/occurrences.ts";
-import { limits } from "../../runtime/limits.ts";
-import { counted } from "./counting.ts";
+import { counted, occurrenceEvents } from "./counting.ts";
 import type { Sighting } from "./sighting.ts";
 
 const nowMs = 1_000_000;
@@ -61,7 +60,6 @@ const event = fc.array(fc.record({ more: fc.integer({ min: 1, max: 9 }), laterMs
 });
 
 test("whatever comes again, in whatever order of Events, nothing is counted twice, and all while there are few", () => {
-  const { occurrenceEvents } = limits;
   fc.assert(
     fc.property(
       fc.array(event, { minLength: 1, maxLength: 2 * occurrenceEvents }),

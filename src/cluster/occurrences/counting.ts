@@ -4,8 +4,10 @@
  * it no longer knows were. In doubt it counts too few: what happened once is never told twice.
  */
 import type { OccurrenceRow } from "../../journal/occurrences.ts";
-import { limits } from "../../runtime/limits.ts";
 import type { Sighting } from "./sighting.ts";
+
+/** Events of which a row knows how often each was counted: the pods of a large service. Beyond, it counts too few. */
+export const occurrenceEvents = 32;
 
 /** Of each Event that is known: how often it was counted, and when it was last heard of. */
 type Known = Readonly<Record<string, readonly [count: number, lastMs: number]>>;
@@ -55,10 +57,10 @@ function moreThan({ events, forgottenMs }: Counted, id: string, { count, firstMs
 
 function forget(events: Known, forgottenMs: number): Counted {
   const newestFirst = Object.entries(events).sort(([, [, a]], [, [, b]]) => b - a);
-  const gone = newestFirst.slice(limits.occurrenceEvents).map(([, [, lastMs]]) => lastMs);
+  const gone = newestFirst.slice(occurrenceEvents).map(([, [, lastMs]]) => lastMs);
   return {
     forgottenMs: Math.max(forgottenMs, ...gone),
-    events: Object.fromEntries(newestFirst.slice(0, limits.occurrenceEvents)),
+    events: Object.fromEntries(newestFirst.slice(0, occurrenceEvents)),
   };
 }
 

@@ -3,11 +3,11 @@ import { type TestContext, test } from "node:test";
 import { memoryFolder } from "../../../test/folder.ts";
 import { openJournal } from "../../journal/open.ts";
 import { createVirtualClock } from "../../runtime/clock.ts";
-import { limits } from "../../runtime/limits.ts";
 import { silentLog } from "../../runtime/log.ts";
 import { createSeededRandom } from "../../runtime/random.ts";
 import type { HealthView, LeaseHealth, TroubleReason } from "../health/lease-health.ts";
-import { createJudgements } from "./judgements.ts";
+import { healthStartingMs } from "../hostnames/hostname-feed.ts";
+import { createJudgements, occurrencesOfLease, troubleOverMs } from "./judgements.ts";
 
 const lease = "lease-1";
 const second = 1_000;
@@ -79,7 +79,7 @@ test("a trouble that lasts is told once, and that it is over once that lasts too
     await clock.advance(30 * second);
   }
   assert.deepEqual([told, life.rows()], [[begun], ["CrashLoop 1"]]);
-  await clock.advance(limits.troubleOverMs);
+  await clock.advance(troubleOverMs);
   assert.deepEqual(
     [told, life.rows().sort()],
     [
@@ -96,7 +96,7 @@ test("a trouble that lasts is told once, and that it is over once that lasts too
 test("of more services in trouble than a lease has rows, each is told once, and that it is over too", async (t) => {
   const { clock, start, becomes, told } = judgementStage(t);
   const life = await start();
-  const services = limits.occurrencesOfLease + 50;
+  const services = occurrencesOfLease + 50;
   const sinceMs = clock.now();
   const troubles = Array.from({ length: services }, (_, at) => {
     return { service: `web-${at}`, reason: "CrashLoop" as const, message: "it ends", replicas: 1, sinceMs };
@@ -109,7 +109,7 @@ test("of more services in trouble than a lease has rows, each is told once, and 
   becomes(well);
   await clock.advance(10 * minute);
   assert.equal(told.length, 2 * services);
-  assert.equal(life.rows().length, limits.occurrencesOfLease);
+  assert.equal(life.rows().length, occurrencesOfLease);
   await life.stop();
 });
 
@@ -125,7 +125,7 @@ test("a restart tells nothing again, and what ended while nobody looked is over 
   await life.stop();
   becomes(well);
   life = await start();
-  await clock.advance(limits.troubleOverMs);
+  await clock.advance(troubleOverMs);
   assert.deepEqual(
     [told, life.rows().sort()],
     [
@@ -157,7 +157,7 @@ test("a workload that starts is given time, and is then told as not ready", asyn
   const { clock, start, becomes, told, ill } = judgementStage(t);
   const life = await start();
   becomes(ill("NotReady"));
-  await clock.advance(limits.healthStartingMs - second);
+  await clock.advance(healthStartingMs - second);
   assert.deepEqual(told, []);
   await clock.advance(2 * second);
   assert.equal(told.length, 1);

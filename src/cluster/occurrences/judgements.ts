@@ -5,16 +5,25 @@
 import type { Journal } from "../../journal/journal.ts";
 import { type OccurrenceRow, stillSo } from "../../journal/occurrences.ts";
 import type { Clock } from "../../runtime/clock.ts";
-import { limits } from "../../runtime/limits.ts";
+import { minute, second } from "../../runtime/durations.ts";
 import type { Log } from "../../runtime/log.ts";
 import { done, type Outcome, recheck } from "../../runtime/outcome.ts";
 import { createQueue } from "../../runtime/queue.ts";
 import type { Random } from "../../runtime/random.ts";
 import type { HealthView, Trouble } from "../health/lease-health.ts";
+import { healthStartingMs } from "../hostnames/hostname-feed.ts";
 import type { Tell } from "./lease-events.ts";
-import { ourselves } from "./lease-history.ts";
+import { occurrenceNoteChars, ourselves } from "./lease-history.ts";
 import { keyOf } from "./same-occurrence.ts";
 import { toldText } from "./told-text.ts";
+
+/** Of one lease, of what the cluster tells and of what we do, each: the oldest go, so nobody crowds out another. */
+export const occurrencesOfLease = 100;
+export const occurrenceNameChars = 253;
+/** A trouble that goes by sooner is none worth telling: a pod that waits for its node or its volume. */
+const troubleBegunMs = 15 * second;
+/** One in a crash loop runs for a moment between two crashes: well again is who stays so. */
+export const troubleOverMs = 2 * minute;
 
 interface JudgementDeps {
   readonly journal: Pick<Journal, "read" | "relaxed">;
@@ -57,7 +66,7 @@ export function createJudgements({ journal, health, tell, onRow, ...deps }: Judg
         const sinceMs = unseenSince.get(since) ?? nowMs;
         unseenSince.set(since, sinceMs);
         // What is not to run any more need not be waited for.
-        const leftMs = now ? sinceMs + limits.troubleOverMs - nowMs : 0;
+        const leftMs = now ? sinceMs + troubleOverMs - nowMs : 0;
         if (leftMs > 0) nextMs = Math.min(nextMs, leftMs);
         else over.push(row);
       }
@@ -86,7 +95,7 @@ export function createJudgements({ journal, health, tell, onRow, ...deps }: Judg
         if (stillRuns) told.push(recovered(row, occurrences.get(leaseId, recoveredKey(row)), nowMs));
       }
       for (const row of told) occurrences.record(row);
-      occurrences.trim(leaseId, "ours", limits.occurrencesOfLease);
+      occurrences.trim(leaseId, "ours", occurrencesOfLease);
       return told;
     });
     for (const row of rows) {
@@ -102,7 +111,7 @@ export function createJudgements({ journal, health, tell, onRow, ...deps }: Judg
 
 /** Every workload is not ready for a while when it starts. */
 function patienceMs({ reason }: Trouble): number {
-  return reason === "NotReady" ? limits.healthStartingMs : limits.troubleBegunMs;
+  return reason === "NotReady" ? healthStartingMs : troubleBegunMs;
 }
 
 /** What rows of ours are about. */
@@ -125,8 +134,8 @@ function begin(leaseId: string, trouble: Trouble, before: OccurrenceRow | undefi
   const many = replicas > 1 ? ` (${replicas} replicas)` : "";
   return {
     ...{ leaseId, key: troubleKey(trouble), origin: "ours", type: "Warning", reason },
-    object: toldText(`${serviceObject}${service}`, limits.occurrenceNameChars),
-    note: `${toldText(message, limits.occurrenceNoteChars)}${many}`,
+    object: toldText(`${serviceObject}${service}`, occurrenceNameChars),
+    note: `${toldText(message, occurrenceNoteChars)}${many}`,
     count: (before?.count ?? 0) + 1,
     firstAtMs: before?.firstAtMs ?? Math.floor(Math.min(sinceMs, nowMs)),
     lastAtMs: nowMs,

@@ -2,8 +2,12 @@
 import type { HistoryLine } from "../../journal/history.ts";
 import type { OccurrenceRow } from "../../journal/occurrences.ts";
 import type { TableReads } from "../../journal/tables.ts";
-import { limits } from "../../runtime/limits.ts";
 import { toldText } from "./told-text.ts";
+
+/** Of what an Event says; the API server takes 1,024 bytes. */
+export const occurrenceNoteChars = 1_024;
+/** Of a reason, which is a word, and of a name in an Event: the longest that Kubernetes takes. */
+export const occurrenceReasonChars = 128;
 
 export interface LeaseOccurrence {
   /** What makes it the same as one before, within a lease: told again, its count is higher. */
@@ -49,9 +53,9 @@ export function historyOf(
 export function deedOf({ id, line, atMs }: HistoryLine): LeaseOccurrence {
   const [words = ""] = line.split(/[:;,]/, 1);
   const letters = (words.match(/[A-Za-z]+/g) ?? []).map((word) => `${word.slice(0, 1).toUpperCase()}${word.slice(1)}`);
-  const reason = letters.join("").slice(0, limits.occurrenceReasonChars);
+  const reason = letters.join("").slice(0, occurrenceReasonChars);
   const type = isBad(line) ? "Warning" : "Normal";
-  const note = toldText(line, limits.occurrenceNoteChars);
+  const note = toldText(line, occurrenceNoteChars);
   const once = { count: 1, firstAtMs: atMs, atMs };
   return { key: `line ${id}`, origin: "journal", type, reason, object: "", note, ...ourselves, ...once };
 }

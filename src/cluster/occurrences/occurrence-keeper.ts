@@ -8,7 +8,7 @@ import type { Kube } from "../../kube/kube.ts";
 import type { Clock } from "../../runtime/clock.ts";
 import { ProviderError } from "../../runtime/errors.ts";
 import type { Scope } from "../../runtime/lifecycle.ts";
-import { limits } from "../../runtime/limits.ts";
+import { leaseHistoryMostLines } from "../../runtime/limits.ts";
 import { createListeners } from "../../runtime/listeners.ts";
 import type { Log } from "../../runtime/log.ts";
 import type { Random } from "../../runtime/random.ts";
@@ -65,8 +65,7 @@ export function createOccurrenceKeeper(deps: OccurrenceKeeperDeps) {
     recorded: recorder.counts,
     queues: [recorder.queue, judgements.queue],
     /** What its tenant may read, the newest last. */
-    of: (leaseKey: string): LeaseOccurrence[] =>
-      historyOf(journal.read, leaseKey, limits.leaseHistoryMostLines, isForTenant),
+    of: (leaseKey: string): LeaseOccurrence[] => historyOf(journal.read, leaseKey, leaseHistoryMostLines, isForTenant),
     /** Told of every change of this lease, also of a count; the answer ends it. */
     onOccurrence: listeners.on,
     open(scope: Scope): void {

@@ -3,8 +3,8 @@ import { test } from "node:test";
 import { assertCost } from "../../../test/cost.ts";
 import type { OccurrenceRow } from "../../journal/occurrences.ts";
 import type { KubeObject } from "../../kube/kube.ts";
-import { limits } from "../../runtime/limits.ts";
-import { counted } from "./counting.ts";
+import { counted, occurrenceEvents } from "./counting.ts";
+import { occurrenceNoteChars } from "./lease-history.ts";
 import { familyOf } from "./same-occurrence.ts";
 import { readSighting } from "./sighting.ts";
 import { toldText } from "./told-text.ts";
@@ -43,7 +43,7 @@ test("an Event without any time happened when it was made, and nonsense counts a
 
 test("nodes whose clocks are years off neither hide what sane ones say after them, nor date what they say", () => {
   let row: OccurrenceRow | undefined;
-  const pods = 2 * limits.occurrenceEvents;
+  const pods = 2 * occurrenceEvents;
   const year = (at: number) => (at >= pods ? "2026" : at % 4 === 1 ? "1970" : "2027");
   const all = Array.from({ length: 2 * pods }, (_, at) => {
     const time = `-11-16T12:${`${Math.floor(at / 60)}`.padStart(2, "0")}:${`${at % 60}`.padStart(2, "0")}Z`;
@@ -91,7 +91,7 @@ test("what is the same for every replica and every update is left of a name", ()
 });
 
 test("what a tenant has a say in is one short line without secrets, whatever is in it", () => {
-  const most = limits.occurrenceNoteChars;
+  const most = occurrenceNoteChars;
   assert.equal(toldText("a\u001b[2J\nb\u202ec\u0000", most), "a [2J b c");
   assert.equal(toldText("x".repeat(10 * most), most).length, most);
   assert.equal(toldText(`${"x".repeat(most - 2)}🙂🙂`, most).isWellFormed(), true);
@@ -105,7 +105,7 @@ test("what a tenant has a say in is one short line without secrets, whatever is 
 test("a note of a million characters costs no more than one that is just too long", async () => {
   const notes = (chars: number) =>
     ["a", "1", "-", "https://", "-b", "?"].map((sign) => sign.repeat(chars / sign.length));
-  const [huge, long] = [notes(1_000_000), notes(8 * limits.occurrenceNoteChars)];
+  const [huge, long] = [notes(1_000_000), notes(8 * occurrenceNoteChars)];
   const readAll = (notes: readonly string[]) => () => notes.map((note) => read({ note }));
   await assertCost(readAll(huge), { times: 4, of: readAll(long) });
 });

@@ -5,9 +5,15 @@
 import { fieldsOf, textOf } from "../../kube/json-fields.ts";
 import type { KubeObject } from "../../kube/kube.ts";
 import { parseTime } from "../../runtime/clock.ts";
-import { limits } from "../../runtime/limits.ts";
+import { day, minute } from "../../runtime/durations.ts";
+import { occurrenceNameChars } from "./judgements.ts";
+import { occurrenceNoteChars, occurrenceReasonChars } from "./lease-history.ts";
 import { familyOf, gist, keyOf } from "./same-occurrence.ts";
 import { toldText } from "./told-text.ts";
+
+/** By how much the clock of a node may be off: ahead of ours, and behind the server's when that made the Event. */
+const occurrenceAheadMs = minute;
+const occurrenceBehindMs = day;
 
 export interface Sighting {
   readonly leaseId: string;
@@ -32,19 +38,19 @@ export interface Sighting {
 export function readSighting(leaseId: string, event: KubeObject, nowMs: number): Sighting {
   const regarding = fieldsOf(event["regarding"]);
   const series = fieldsOf(event["series"]);
-  const kind = toldText(textOf(regarding["kind"]) ?? "", limits.occurrenceReasonChars);
-  const name = toldText(textOf(regarding["name"]) ?? "", limits.occurrenceNameChars);
-  const reason = toldText(textOf(event["reason"]) ?? "", limits.occurrenceReasonChars);
-  const note = toldText(textOf(event["note"]) ?? "", limits.occurrenceNoteChars);
-  const reportingController = toldText(textOf(event["reportingController"]) ?? "", limits.occurrenceReasonChars);
-  const reportingInstance = toldText(textOf(event["reportingInstance"]) ?? "", limits.occurrenceReasonChars);
+  const kind = toldText(textOf(regarding["kind"]) ?? "", occurrenceReasonChars);
+  const name = toldText(textOf(regarding["name"]) ?? "", occurrenceNameChars);
+  const reason = toldText(textOf(event["reason"]) ?? "", occurrenceReasonChars);
+  const note = toldText(textOf(event["note"]) ?? "", occurrenceNoteChars);
+  const reportingController = toldText(textOf(event["reportingController"]) ?? "", occurrenceReasonChars);
+  const reportingInstance = toldText(textOf(event["reportingInstance"]) ?? "", occurrenceReasonChars);
   const type = event["type"] === "Normal" ? "Normal" : "Warning";
   const { creationTimestamp } = event.metadata;
   const { eventTime, deprecatedFirstTimestamp, deprecatedLastTimestamp } = event;
-  const latestMs = nowMs + limits.occurrenceAheadMs;
+  const latestMs = nowMs + occurrenceAheadMs;
   const [madeMs = nowMs] = timesIn([creationTimestamp], Number.NEGATIVE_INFINITY, latestMs);
   // A node whose clock is far off does not know when it was: the server does.
-  const told = (...texts: unknown[]) => timesIn(texts, madeMs - limits.occurrenceBehindMs, latestMs)[0] ?? madeMs;
+  const told = (...texts: unknown[]) => timesIn(texts, madeMs - occurrenceBehindMs, latestMs)[0] ?? madeMs;
   const lastMs = told(series["lastObservedTime"], deprecatedLastTimestamp, eventTime);
   return {
     ...{ leaseId, type, reason, note, reportingController, reportingInstance },

@@ -1,8 +1,10 @@
 /** What we did with leases, told when it is written down: whichever part of us did it has put a line into the history. */
 import type { Journal } from "../../journal/journal.ts";
-import { limits } from "../../runtime/limits.ts";
 import type { Tell } from "./lease-events.ts";
 import { deedOf, isForTenant, type LeaseOccurrence } from "./lease-history.ts";
+
+/** Lines of the history that are told at once; the others with the next block. */
+const deedsTold = 100;
 
 interface DeedDeps {
   readonly journal: Pick<Journal, "read">;
@@ -17,7 +19,7 @@ export function createToldDeeds({ journal, tell, onOccurrence }: DeedDeps) {
 
   return {
     look(): void {
-      for (const line of history.since(toldId, limits.deedsTold)) {
+      for (const line of history.since(toldId, deedsTold)) {
         toldId = line.id;
         if (!isForTenant(line)) continue;
         const deed = deedOf(line);

@@ -7,13 +7,22 @@ import type { OccurrenceRow } from "../../journal/occurrences.ts";
 import { kinds } from "../../kube/kinds.ts";
 import type { Kube, KubeObject, WatchCache } from "../../kube/kube.ts";
 import { type Clock, sleep } from "../../runtime/clock.ts";
+import { second } from "../../runtime/durations.ts";
 import { endedBy } from "../../runtime/ended-by.ts";
 import { ProviderError } from "../../runtime/errors.ts";
-import { limits } from "../../runtime/limits.ts";
 import type { Log } from "../../runtime/log.ts";
 import { createPause } from "../../runtime/pause.ts";
+import { leaseTroubleLookMs } from "../watch-trouble.ts";
 import { counted, whatIsSaid } from "./counting.ts";
+import { occurrencesOfLease } from "./judgements.ts";
 import { readSighting, type Sighting } from "./sighting.ts";
+
+/** How long Events are gathered before they are written down together. */
+const occurrenceGatherMs = second;
+/** Events that wait to be written down; then the server is not listened to until they are. */
+const occurrencesWaiting = 2_000;
+/** Of these in one unit of the journal: a few milliseconds. */
+export const occurrenceWrites = 200;
 
 interface WatchedEventsDeps {
   readonly kube: Pick<Kube, "watch">;
@@ -51,7 +60,7 @@ export function createWatchedEvents(deps: WatchedEventsDeps) {
     counts.seen += 1;
     waiting.set(seen.event, seen);
     arrived.resolve();
-    if (waiting.size < limits.occurrencesWaiting) return;
+    if (waiting.size < occurrencesWaiting) return;
     room ??= Promise.withResolvers();
     gathering.ring();
     return room.promise;
@@ -59,7 +68,7 @@ export function createWatchedEvents(deps: WatchedEventsDeps) {
 
   async function writeDown(): Promise<void> {
     while (waiting.size > 0) {
-      const slice = [...waiting.values()].slice(0, limits.occurrenceWrites);
+      const slice = [...waiting.values()].slice(0, occurrenceWrites);
       try {
         await write(slice);
       } catch (thrown) {
@@ -92,7 +101,7 @@ export function createWatchedEvents(deps: WatchedEventsDeps) {
         written.push({ ...row, ...whatIsSaid(seen) });
         leases.add(row.leaseId);
       }
-      for (const leaseId of leases) occurrences.trim(leaseId, "cluster", limits.occurrencesOfLease);
+      for (const leaseId of leases) occurrences.trim(leaseId, "cluster", occurrencesOfLease);
       return written;
     });
     counts.kept += rows.length;
@@ -101,7 +110,7 @@ export function createWatchedEvents(deps: WatchedEventsDeps) {
 
   /** What is not known yet to be a lease's would be taken for somebody else's. */
   async function untilKnown(signal: AbortSignal): Promise<void> {
-    while (!signal.aborted && trouble() !== undefined) await sleep(clock, limits.leaseTroubleLookMs, signal);
+    while (!signal.aborted && trouble() !== undefined) await sleep(clock, leaseTroubleLookMs, signal);
   }
 
   return {
@@ -116,7 +125,7 @@ export function createWatchedEvents(deps: WatchedEventsDeps) {
         while (!signal.aborted) {
           await endedBy(arrived.promise, signal);
           arrived = Promise.withResolvers();
-          await gathering.wait(limits.occurrenceGatherMs, signal);
+          await gathering.wait(occurrenceGatherMs, signal);
           await writeDown();
         }
       } finally {

@@ -4,7 +4,9 @@
  * hit, and what is left of a kind is what is left of it in the worst case.
  */
 import { type Card, type CardDemand, cardSatisfies } from "../../market/gpu-attributes.ts";
-import { limits } from "../../runtime/limits.ts";
+
+/** Kinds of gpus on one node: a set of them is bits of a number, and no machine has more slots. */
+const nodeCardKinds = 30;
 
 export interface CardCount {
   readonly card: Card;
@@ -22,7 +24,7 @@ export interface NodeCards {
 
 /** What there is, and how many of them are taken by nobody knows whom. */
 export function cardsOf(counts: readonly CardCount[], unknown: bigint): NodeCards {
-  const kinds = counts.slice(0, limits.nodeCardKinds).map(({ card, count }) => ({ card, count: Number(count) }));
+  const kinds = counts.slice(0, nodeCardKinds).map(({ card, count }) => ({ card, count: Number(count) }));
   const takings = new Map<Kinds, number>();
   if (unknown > 0n && kinds.length > 0) takings.set(allOf({ kinds }), Number(unknown));
   return { kinds, takings };

@@ -1,11 +1,19 @@
 /** Why a group does not fit. Named is what would have to be there for it to fit, and not what is merely scarce. */
 import type { Misfit, Shortage } from "../../market/fit.ts";
 import { showResource } from "../../market/quantity.ts";
-import { limits } from "../../runtime/limits.ts";
 import { type UnitDemand, volumesOf } from "./demand.ts";
 import { type Amounts, askedOf, gpuAt, type NodeState, nodeResources, type Room } from "./room.ts";
 import { cardSteps, type Search } from "./search.ts";
-import { cardShortage, cardsName, cardsThere, freeFor, list, resourceName, shortageOf } from "./shortage.ts";
+import {
+  cardShortage,
+  cardsName,
+  cardsThere,
+  freeFor,
+  list,
+  misfitListed,
+  resourceName,
+  shortageOf,
+} from "./shortage.ts";
 import { howMany, isSuited, modelsOf, type Task, taskOf } from "./task.ts";
 
 export function refuse(reason: string, shortages: readonly Shortage[] = []): Misfit {
@@ -36,7 +44,7 @@ function classesThere({ classes }: Room): string {
 
 /** Units that would not fit even if they were alone. */
 export function unplaceable(room: Search, tasks: readonly Task[]): Misfit {
-  const found = tasks.slice(0, limits.misfitListed).map(({ unit }) => ofUnit(room, unit));
+  const found = tasks.slice(0, misfitListed).map(({ unit }) => ofUnit(room, unit));
   const more = tasks.length > found.length ? `; and so with ${tasks.length - found.length} more units` : "";
   const reasons = found.map(({ reason }, at) => `unit ${tasks[at]?.unit.id}: ${reason}`);
   return refuse(

@@ -12,9 +12,8 @@ import {
 } from "../../../test/placement-samples.ts";
 import type { Fit } from "../../market/fit.ts";
 import { noOvercommit } from "../../market/overcommit.ts";
-import { limits } from "../../runtime/limits.ts";
 import { claimsOf } from "./demand.ts";
-import { place } from "./place.ts";
+import { place, placementUnits } from "./place.ts";
 import { openRoom } from "./room.ts";
 
 /** The four nodes of the network's own cases. */
@@ -214,7 +213,7 @@ test("a group of as many units as there may be, each with many GPU models, costs
   const nodes = Array.from({ length: 200 }, (_, at) => sampleNode(`n${at}`, { cards: [cards(`m${at % 60}`, 500n)] }));
   const room = openRoom(cluster(nodes));
   const unit = { count: 3, cpuMilli: 100n, gpus: 1n, models: ["nvidia/model/*"] };
-  const units = Array.from({ length: limits.placementUnits }, (_, at) => sampleUnit({ id: at + 1, ...unit }));
+  const units = Array.from({ length: placementUnits }, (_, at) => sampleUnit({ id: at + 1, ...unit }));
   const [one] = expensiveGroups;
   assert.ok(one && place(room, units).fits);
   await assertCost(() => place(room, units), { times: 4, of: () => place(one.room, one.units) });

@@ -3,7 +3,6 @@ import type { Fit, Fits } from "../../market/fit.ts";
 import { cardAttribute } from "../../market/gpu-attributes.ts";
 import type { ResourceUnit, UnitResources } from "../../market/group-spec.ts";
 import { asAsked, type Overcommit } from "../../market/overcommit.ts";
-import { limits } from "../../runtime/limits.ts";
 import { demandOf } from "./demand.ts";
 import { exactFit } from "./exact-fit.ts";
 import { anyFit, bestFit } from "./first-fit.ts";
@@ -11,6 +10,13 @@ import { beyondCluster, inPieces, refuse, togetherTooMuch, unplaceable } from ".
 import type { Room } from "./room.ts";
 import { openSearch, type Search, SearchLimit, searchSteps } from "./search.ts";
 import { type Option, type Spot, type Task, taskOf } from "./task.ts";
+
+/** Replicas up to which a group is placed exactly: 203 ways to share out six of them, 877 with seven. */
+const placementExactReplicas = 6;
+/** Units of one group that are placed: each is looked for on every node, and a manifest that long is nobody's. */
+export const placementUnits = 300;
+/** Replicas of one group that are placed: each is an entry in a reservation, and Kubernetes ends at 5,000 nodes. */
+const placementReplicas = 10_000;
 
 /** Offers with different GPU models: each is priced, by a process where prices come from a script. */
 const mostOffers = 32;
@@ -34,8 +40,8 @@ export function place(room: Room, units: readonly ResourceUnit[], options: Place
 
 function placeIn(room: Search, units: readonly ResourceUnit[], overcommit: Overcommit): Fit {
   if (units.length === 0) return refuse("the group has no units");
-  if (units.length > limits.placementUnits) {
-    return refuse(`the group has ${units.length} units, at most ${limits.placementUnits} are placed`);
+  if (units.length > placementUnits) {
+    return refuse(`the group has ${units.length} units, at most ${placementUnits} are placed`);
   }
   if (new Set(units.map(({ id }) => id)).size < units.length) return refuse("two units of the group have the same id");
   const demands = demandOf(units, overcommit);
@@ -48,8 +54,8 @@ function placeIn(room: Search, units: readonly ResourceUnit[], overcommit: Overc
   const stuck = tasks.filter(({ options }) => options.length === 0);
   if (stuck.length > 0) return unplaceable(room, stuck);
   const replicas = demands.reduce((sum, { count }) => sum + count, 0n);
-  if (replicas > BigInt(limits.placementReplicas)) {
-    return refuse(`the group has ${replicas} replicas, at most ${limits.placementReplicas} are placed`);
+  if (replicas > BigInt(placementReplicas)) {
+    return refuse(`the group has ${replicas} replicas, at most ${placementReplicas} are placed`);
   }
   const tooMuch = togetherTooMuch(room, tasks);
   if (tooMuch) return tooMuch;
@@ -114,7 +120,7 @@ function gpusOffered({ offer }: Fits): string {
 
 /** Few enough for the exact search. For more, no way is found that first-fit-decreasing does not find, or a better one. */
 function isFew(tasks: readonly Task[]): boolean {
-  return tasks.reduce((sum, { count }) => sum + count, 0) <= limits.placementExactReplicas;
+  return tasks.reduce((sum, { count }) => sum + count, 0) <= placementExactReplicas;
 }
 
 function fitsOf(room: Room, units: readonly ResourceUnit[], spots: readonly Spot[]): Fits {

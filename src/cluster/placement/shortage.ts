@@ -1,12 +1,14 @@
 /** What one unit lacks on the nodes, and how it is told. */
 import type { Shortage } from "../../market/fit.ts";
 import { type CardDemand, describeCard } from "../../market/gpu-attributes.ts";
-import { limits } from "../../runtime/limits.ts";
 import { cardsLeft, countOf, kindsFor } from "./cards.ts";
 import type { UnitDemand } from "./demand.ts";
 import { gpuAt, type NodeState, nodeResources, type Room } from "./room.ts";
 import { cardSteps, type Search } from "./search.ts";
 import { modelsOf } from "./task.ts";
+
+/** Models, classes or shortages that one sentence about a misfit lists. */
+export const misfitListed = 5;
 
 /** By one replica, of what the best of these nodes has. */
 export function shortageOf(room: Search, unit: UnitDemand, at: number, nodes: readonly NodeState[]): Shortage {
@@ -70,7 +72,7 @@ export function cardsThere({ nodes }: Room): string {
 }
 
 export function list(texts: readonly string[], between = "; "): string {
-  const more = texts.length - limits.misfitListed;
-  const told = texts.slice(0, limits.misfitListed).join(between);
+  const more = texts.length - misfitListed;
+  const told = texts.slice(0, misfitListed).join(between);
   return more > 0 ? `${told}${between}and ${more} more` : told;
 }

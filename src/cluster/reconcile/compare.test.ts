@@ -5,8 +5,8 @@ import type { Lease } from "../../chain/records.ts";
 import type { ManifestHead } from "../../journal/manifests.ts";
 import { formatLeaseId, type LeaseId } from "../../market/ids.ts";
 import { leaseNamespace } from "../../market/lease-namespace.ts";
-import { limits } from "../../runtime/limits.ts";
 import { compare, leasesToAsk } from "./compare.ts";
+import { reconcileStuckMs, reconcileUnderWayMs } from "./lease-checks.ts";
 import type { Booked, ListedNamespace, ListedResource, Truths } from "./truths.ts";
 
 const [nowMs, blockTimeMs, height] = [1_000_000_000, 6_000, 1_000n];
@@ -14,7 +14,7 @@ const order = orderKey(1);
 const lease: LeaseId = bidOf(order);
 const key = formatLeaseId(lease);
 const name = leaseNamespace(lease);
-const longAgoMs = nowMs - limits.reconcileUnderWayMs;
+const longAgoMs = nowMs - reconcileUnderWayMs;
 const justNowMs = nowMs - 1_000;
 
 /** What there is of one lease, by each of the three and by what we believe. */
@@ -106,7 +106,7 @@ const cases: readonly [string, World, readonly string[]][] = [
   ["its namespace is being deleted", { ...without(runs, "resource"), namespace: { deletingSinceMs: justNowMs } }, []],
   [
     "its namespace has been deleted for long",
-    { ...runs, namespace: { deletingSinceMs: nowMs - limits.reconcileStuckMs } },
+    { ...runs, namespace: { deletingSinceMs: nowMs - reconcileStuckMs } },
     ["namespace-stuck"],
   ],
   ["without resource", without(runs, "resource"), ["resource-missing"]],

@@ -4,9 +4,8 @@
  */
 import { formatLeaseId, formatOrderId, type LeaseId, orderOf, parseLeaseId } from "../../market/ids.ts";
 import { leaseNamespace } from "../../market/lease-namespace.ts";
-import { limits } from "../../runtime/limits.ts";
 import { type Drift, drift } from "./drift.ts";
-import { type LeaseFacts, leaseChecks } from "./lease-checks.ts";
+import { type LeaseFacts, leaseChecks, reconcileUnderWayMs } from "./lease-checks.ts";
 import type { ListedNamespace, ListedResource, Truths } from "./truths.ts";
 
 export function compare(truths: Truths): Drift[] {
@@ -115,7 +114,7 @@ function reservationsLeft({ chain, journal, believed }: Truths, facts: ReadonlyM
   const isIdle = (order: string) => !leased.has(order) && !unasked.has(order);
   const left: Drift[] = [];
   for (const [order, { expiredForMs, isNeeded }] of believed.book) {
-    if (isNeeded || !isIdle(order) || expiredForMs < limits.reconcileUnderWayMs) continue;
+    if (isNeeded || !isIdle(order) || expiredForMs < reconcileUnderWayMs) continue;
     left.push(drift("reservation-left", order, "something is set aside for it, and it has neither bid nor lease"));
   }
   for (const order of journal.reservations) {

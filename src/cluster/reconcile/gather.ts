@@ -16,8 +16,9 @@ import { readManifestNote } from "../../kube/objects/read-manifest-resource.ts";
 import { bidOn, deploymentOf, formatLeaseId, type LeaseId, parseOrderId } from "../../market/ids.ts";
 import { leaseNamespace } from "../../market/lease-namespace.ts";
 import { type Clock, nsToMs, parseTime } from "../../runtime/clock.ts";
+import { second } from "../../runtime/durations.ts";
 import { inParallel } from "../../runtime/in-parallel.ts";
-import { limits } from "../../runtime/limits.ts";
+import { rpcMirrorQueries } from "../../runtime/limits.ts";
 import type { CapacityKeeper } from "../capacity-keeper.ts";
 import { heldBy, type LiveObjects } from "../leases/live-objects.ts";
 import { isReservationNeeded } from "../reservations/upkeep.ts";
@@ -33,6 +34,13 @@ import type {
   ListedResource,
   Truths,
 } from "./truths.ts";
+
+/** Until the server has listed all: a command waits for it, and what does not answer now is asked again in minutes. */
+export const reconcileListMs = 30 * second;
+/** Objects of a list that are read between two breaths of the event loop: a few milliseconds. */
+const reconcileSlice = 200;
+/** Leases that do not run and of which something is left, asked about in one look: each is a query to the chain. */
+const reconcileAsks = 200;
 
 export interface GatherDeps {
   readonly chain: Pick<Chain, "mirror" | "queries" | "provider" | "status">;
@@ -75,7 +83,7 @@ export async function gather(deps: GatherDeps, isRestored: boolean, signal: Abor
   await clock.yield();
   const own = { provider, cluster, journal: readJournal(journal), believed };
   const doubtful = leasesToAsk({ ...own, chain: { running } });
-  const asked = await askChain(deps, doubtful.slice(0, limits.reconcileAsks), mirrored.height, signal);
+  const asked = await askChain(deps, doubtful.slice(0, reconcileAsks), mirrored.height, signal);
   return {
     truths: {
       ...own,
@@ -83,7 +91,7 @@ export async function gather(deps: GatherDeps, isRestored: boolean, signal: Abor
       blockTimeMs: chain.status.blockTimeMs,
       chain: { height: listed.height, running, asked },
     },
-    unasked: Math.max(0, doubtful.length - limits.reconcileAsks),
+    unasked: Math.max(0, doubtful.length - reconcileAsks),
   };
 }
 
@@ -102,7 +110,7 @@ function readMirror(mirror: Chain["mirror"]) {
 }
 
 async function readCluster({ kube, manifestNamespace, clock }: GatherDeps, signal: AbortSignal): Promise<ClusterTruth> {
-  const selection = { labelSelector: managedSelector, signal, deadlineMs: limits.reconcileListMs };
+  const selection = { labelSelector: managedSelector, signal, deadlineMs: reconcileListMs };
   const [namespaces, resources] = await Promise.all([
     kube.list(kinds.namespace, selection),
     kube.list(kinds.manifest, { ...selection, namespace: manifestNamespace }),
@@ -116,8 +124,8 @@ async function readCluster({ kube, manifestNamespace, clock }: GatherDeps, signa
 /** Each takes some microseconds, and there may be thousands. */
 async function inSlices<T, R>(items: readonly T[], read: (item: T) => readonly R[], clock: Clock): Promise<R[]> {
   const made: R[] = [];
-  for (let at = 0; at < items.length; at += limits.reconcileSlice) {
-    for (const item of items.slice(at, at + limits.reconcileSlice)) made.push(...read(item));
+  for (let at = 0; at < items.length; at += reconcileSlice) {
+    for (const item of items.slice(at, at + reconcileSlice)) made.push(...read(item));
     await clock.yield();
   }
   return made;
@@ -176,7 +184,7 @@ async function askChain(
   atOrAbove: bigint,
   signal: AbortSignal,
 ): Promise<ReadonlyMap<string, Lease | undefined>> {
-  const answers = await inParallel(ids, limits.rpcMirrorQueries, async (id) => {
+  const answers = await inParallel(ids, rpcMirrorQueries, async (id) => {
     const { value } = await chain.queries.lease(id, { atOrAbove, signal });
     return [formatLeaseId(id), value] as const;
   });

@@ -2,9 +2,16 @@
 import { type Lease, runs } from "../../chain/records.ts";
 import type { ManifestHead } from "../../journal/manifests.ts";
 import { isNewerInCluster } from "../../market/newer-manifest.ts";
-import { limits } from "../../runtime/limits.ts";
+import { minute } from "../../runtime/durations.ts";
 import { type Drift, drift } from "./drift.ts";
 import type { Booked, ListedNamespace, ListedResource, Truths } from "./truths.ts";
+
+/** A lease, its manifest or its end may be so young that its loop is still at work on it: images are pulled, pods stop. */
+export const reconcileUnderWayMs = 2 * minute;
+/** A namespace that is being deleted for longer is held by something: pods of a minute's grace are gone by then. */
+export const reconcileStuckMs = 5 * minute;
+/** What holds a namespace, in the words of the server: the beginning says it. */
+const reconcileEvidenceChars = 300;
 
 /** All that is known of one lease of ours. */
 export interface LeaseFacts {
@@ -68,7 +75,7 @@ const reservationUnwritten: LeaseCheck = ({ chain, order, booked }, truths) => {
 
 /** One for each lease: the rest goes with the first of them. */
 const leftBehind: LeaseCheck = ({ key, name, chain, namespace, resource, manifest }, truths) => {
-  if (!isOver(chain) || blocksMs(truths, chain.closedOn) < limits.reconcileUnderWayMs) return undefined;
+  if (!isOver(chain) || blocksMs(truths, chain.closedOn) < reconcileUnderWayMs) return undefined;
   const because = `the lease is ${chain.state} since height ${chain.closedOn}`;
   if (namespace) {
     return isThere(namespace) ? drift("namespace-left", key, `${because}, and namespace ${name} is there`) : undefined;
@@ -90,16 +97,16 @@ const unknownLease: LeaseCheck = ({ key, name, chain, namespace, resource, manif
 };
 
 const deadlineLeft: LeaseCheck = ({ key, chain }, truths) => {
-  const isGone = chain === "none" || (isOver(chain) && blocksMs(truths, chain.closedOn) >= limits.reconcileUnderWayMs);
+  const isGone = chain === "none" || (isOver(chain) && blocksMs(truths, chain.closedOn) >= reconcileUnderWayMs);
   if (!isGone || !truths.journal.deadlines.has(key)) return undefined;
   return drift("deadline-left", key, "the lease is over, and its manifest is still waited for");
 };
 
 const namespaceStuck: LeaseCheck = ({ key, name, namespace }, { nowMs }) => {
   const { deletingSinceMs, heldBy = [] } = namespace ?? {};
-  if (deletingSinceMs === undefined || nowMs - deletingSinceMs < limits.reconcileStuckMs) return undefined;
+  if (deletingSinceMs === undefined || nowMs - deletingSinceMs < reconcileStuckMs) return undefined;
   const minutes = Math.floor((nowMs - deletingSinceMs) / 60_000);
-  const by = heldBy.length > 0 ? `: ${heldBy.join(" ").slice(0, limits.reconcileEvidenceChars)}` : "";
+  const by = heldBy.length > 0 ? `: ${heldBy.join(" ").slice(0, reconcileEvidenceChars)}` : "";
   return drift("namespace-stuck", key, `namespace ${name} is being deleted for ${minutes} minutes${by}`);
 };
 
@@ -135,7 +142,7 @@ function isOver(chain: LeaseFacts["chain"]): chain is Lease {
 
 /** It runs, and long enough that what it needs should be there. */
 function isOldEnough(chain: LeaseFacts["chain"], truths: Truths): boolean {
-  return isRunning(chain) && blocksMs(truths, chain.createdAt) >= limits.reconcileUnderWayMs;
+  return isRunning(chain) && blocksMs(truths, chain.createdAt) >= reconcileUnderWayMs;
 }
 
 function blocksMs({ chain: { height }, blockTimeMs }: Truths, since: bigint): number {
@@ -145,7 +152,7 @@ function blocksMs({ chain: { height }, blockTimeMs }: Truths, since: bigint): nu
 /** Received long enough ago that it should be in the cluster. */
 function isSettled(manifest: ManifestHead | undefined, { nowMs }: Truths): manifest is ManifestHead {
   if (!manifest) return false;
-  return nowMs - Math.max(manifest.receivedAtMs, manifest.withdrawnAtMs ?? 0) >= limits.reconcileUnderWayMs;
+  return nowMs - Math.max(manifest.receivedAtMs, manifest.withdrawnAtMs ?? 0) >= reconcileUnderWayMs;
 }
 
 function isThere(namespace: ListedNamespace | undefined): boolean {

@@ -7,9 +7,9 @@ import type { KubeObject } from "../../kube/kube.ts";
 import { leaseLabels } from "../../kube/objects/lease-labels.ts";
 import { leaseNamespace } from "../../market/lease-namespace.ts";
 import { createVirtualClock } from "../../runtime/clock.ts";
-import { limits } from "../../runtime/limits.ts";
 import { silentLog } from "../../runtime/log.ts";
-import { createReconciler } from "./reconciler.ts";
+import { reconcileUnderWayMs } from "./lease-checks.ts";
+import { createReconciler, reconcileConfirmMs, reconcileEveryMs } from "./reconciler.ts";
 
 function namespaceOf(dseq: number): KubeObject {
   const lease = bidOf(orderKey(dseq));
@@ -100,13 +100,13 @@ test("a restored cluster is told of once the chain answers, however long that ta
   await clock.settle();
   world.isSilent = true;
   world.restored();
-  await clock.advance(2 * limits.reconcileUnderWayMs);
+  await clock.advance(2 * reconcileUnderWayMs);
   assert.equal(told(), undefined);
   world.isSilent = false;
-  await clock.advance(2 * limits.reconcileConfirmMs);
+  await clock.advance(2 * reconcileConfirmMs);
   assert.deepEqual(told(), ["cluster-restored"]);
   world.looks = 0;
-  await clock.advance(2 * limits.reconcileEveryMs);
+  await clock.advance(2 * reconcileEveryMs);
   assert.ok(world.looks <= 3, `${world.looks} looks`);
   assert.deepEqual(told(), []);
   stop.abort();
@@ -125,7 +125,7 @@ test("a cache is not said to be wrong because something else was made at each lo
   };
   world.cached = namespaces;
   const asked = reconciler.reconcile({ dryRun: false }, new AbortController().signal);
-  await clock.advance(limits.reconcileConfirmMs);
+  await clock.advance(reconcileConfirmMs);
   const { drifts } = await asked;
   assert.deepEqual(
     drifts.filter(({ kind }) => kind === "cache-differs"),
@@ -140,7 +140,7 @@ test("a mirror that cannot be compared now makes no report undone", async () => 
   world.isMirrorSilent = true;
   const stop = new AbortController();
   const running = reconciler.run(stop.signal);
-  await clock.advance(limits.reconcileEveryMs + limits.reconcileConfirmMs);
+  await clock.advance(reconcileEveryMs + reconcileConfirmMs);
   assert.deepEqual(told(), ["mirror-differs"]);
   assert.equal(reconciler.skipped, undefined);
   stop.abort();
@@ -153,6 +153,6 @@ test("nothing is compared with a mirror that is not built yet: whoever asks is t
   world.running = [{ id: bidOf(orderKey(1)), state: "active", createdAt: -1_000n }];
   const asked = reconciler.reconcile({ dryRun: false }, new AbortController().signal);
   const refused = assert.rejects(asked, { code: "AKP_CLUSTER_UNKNOWN" });
-  await clock.advance(limits.reconcileConfirmMs);
+  await clock.advance(reconcileConfirmMs);
   await refused;
 });

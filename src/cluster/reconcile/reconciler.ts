@@ -6,8 +6,8 @@ import type { Chain } from "../../chain/chain.ts";
 import type { Journal } from "../../journal/journal.ts";
 import type { Kube } from "../../kube/kube.ts";
 import { type Clock, sleep } from "../../runtime/clock.ts";
+import { minute, second } from "../../runtime/durations.ts";
 import { reasonOf } from "../../runtime/errors.ts";
-import { limits } from "../../runtime/limits.ts";
 import type { Log } from "../../runtime/log.ts";
 import { createPause } from "../../runtime/pause.ts";
 import type { CapacityKeeper } from "../capacity-keeper.ts";
@@ -23,7 +23,19 @@ import {
   type Waker,
 } from "./drift.ts";
 import { type GatherDeps, gather } from "./gather.ts";
+import { reconcileUnderWayMs } from "./lease-checks.ts";
 import type { Truths } from "./truths.ts";
+
+/** How often chain, cluster and journal are compared as a whole: events tell of changes at once, this finds what none told. */
+export const reconcileEveryMs = 5 * minute;
+/** From the first look to the second, where something differs: a write, an event or a block that is under way has come by then. */
+export const reconcileConfirmMs = 15 * second;
+/** Drift that was found in a report and is in one so much later did not heal by itself: a person should know. */
+const reconcileHealMs = 6 * minute;
+/** Drifts that one report names; all are counted. */
+const reconcileNamed = 1_000;
+/** Lines for the history, and for the log, from one report: if all leases drift at once, a hundred say so. */
+const reconcileLines = 100;
 
 interface ReconcilerDeps {
   readonly chain: Pick<Chain, "mirror" | "queries" | "provider" | "status" | "compareMirror">;
@@ -80,7 +92,7 @@ export function createReconciler(deps: ReconcilerDeps) {
   async function lookTwice(restored: boolean, signal: AbortSignal): Promise<Look> {
     const first = await look(restored, signal);
     if (restored || first.drifts.every((drift) => known.has(sameDrift(drift)))) return first;
-    await sleep(clock, limits.reconcileConfirmMs, signal);
+    await sleep(clock, reconcileConfirmMs, signal);
     const second = await look(restored, signal);
     const before = new Set(first.drifts.map(sameDrift));
     return { ...second, drifts: second.drifts.filter((drift) => before.has(sameDrift(drift))) };
@@ -92,7 +104,7 @@ export function createReconciler(deps: ReconcilerDeps) {
     const atMs = clock.now();
     const all = new Map(found.map((drift) => [sameDrift(drift), reported(drift, atMs)]));
     const drifts = [...all.values()];
-    const named = drifts.slice(0, limits.reconcileNamed);
+    const named = drifts.slice(0, reconcileNamed);
     const report = { atMs, height, dryRun, compared, drifts: named, more: drifts.length - named.length, unasked };
     if (dryRun) return report;
     const before = known;
@@ -105,7 +117,7 @@ export function createReconciler(deps: ReconcilerDeps) {
   }
 
   function isRestored(): boolean {
-    return clock.monotonicMs() - restoredAtMs < limits.reconcileUnderWayMs;
+    return clock.monotonicMs() - restoredAtMs < reconcileUnderWayMs;
   }
 
   function reported(drift: Drift, atMs: number): ReportedDrift {
@@ -120,18 +132,18 @@ export function createReconciler(deps: ReconcilerDeps) {
   ): Promise<void> {
     const fresh = [...now].filter(([key]) => !before.has(key)).map(([, drift]) => drift);
     const gone = [...before].filter(([key]) => !now.has(key)).map(([, drift]) => drift);
-    for (const { kind, subject, evidence, remedy } of fresh.slice(0, limits.reconcileLines)) {
+    for (const { kind, subject, evidence, remedy } of fresh.slice(0, reconcileLines)) {
       log.warn("drift found", { kind, subject, evidence, remedy });
     }
-    for (const { kind, subject } of gone.slice(0, limits.reconcileLines)) log.info("drift is gone", { kind, subject });
+    for (const { kind, subject } of gone.slice(0, reconcileLines)) log.info("drift is gone", { kind, subject });
     if (fresh.length + gone.length === 0) return;
     const lines = [
       ...fresh.map(({ kind, subject, evidence }) => ({ subject, line: `drift found: ${kind}: ${evidence}` })),
       ...gone.map(({ kind, subject }) => ({ subject, line: `drift is gone: ${kind}` })),
     ];
     await journal.relaxed("drift", ({ history }) => {
-      for (const line of lines.slice(0, limits.reconcileLines)) history.add({ kind: "reconcile", ...line });
-      const more = lines.length - limits.reconcileLines;
+      for (const line of lines.slice(0, reconcileLines)) history.add({ kind: "reconcile", ...line });
+      const more = lines.length - reconcileLines;
       if (more > 0) history.add({ kind: "reconcile", subject: "cluster", line: `drift: and ${more} more` });
     });
   }
@@ -164,7 +176,7 @@ export function createReconciler(deps: ReconcilerDeps) {
 
   async function nowAndThen(signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
-      await pause.wait(isRestoreUntold ? limits.reconcileConfirmMs : limits.reconcileEveryMs, signal);
+      await pause.wait(isRestoreUntold ? reconcileConfirmMs : reconcileEveryMs, signal);
       if (signal.aborted) return;
       try {
         await reconcile({ dryRun: false }, signal);
@@ -198,7 +210,7 @@ export function createReconciler(deps: ReconcilerDeps) {
     /** Those that should have healed by now, and those that do not. */
     lasting: () =>
       [...known.values()].filter(({ kind, sinceMs }) => {
-        return !driftKinds[kind].heals || (last && last.atMs - sinceMs >= limits.reconcileHealMs);
+        return !driftKinds[kind].heals || (last && last.atMs - sinceMs >= reconcileHealMs);
       }),
     get last() {
       return last;

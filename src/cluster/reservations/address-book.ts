@@ -1,8 +1,7 @@
-/** Which IP addresses are free: those that the IP operator has free, less what is promised and not yet in use by its count. */
-import { limits } from "../../runtime/limits.ts";
 import type { AddressPool } from "../addresses/address-pool.ts";
 import type { AddressSharing } from "../addresses/addresses-wanted.ts";
 import type { Book } from "./book.ts";
+import { reservationSettleMs } from "./book.ts";
 import type { Reservation } from "./reservation.ts";
 
 export interface Answer {
@@ -29,7 +28,7 @@ export function createAddressBook({ book, pool, sharing, isLeased, monotonicMs }
   function isInCount(reservation: Reservation): boolean {
     const atMs = confirmedAtMs.get(reservation);
     const { ageMs } = pool();
-    return atMs !== undefined && ageMs !== undefined && monotonicMs() - ageMs >= atMs + limits.reservationSettleMs;
+    return atMs !== undefined && ageMs !== undefined && monotonicMs() - ageMs >= atMs + reservationSettleMs;
   }
 
   /** All endpoints of an owner may be on one. */

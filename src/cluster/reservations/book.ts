@@ -6,8 +6,8 @@
  */
 import { isLaterVersion } from "../../kube/object-version.ts";
 import { addTo, soldWith } from "../../market/group-totals.ts";
+import { second } from "../../runtime/durations.ts";
 import { invariant } from "../../runtime/invariant.ts";
-import { limits } from "../../runtime/limits.ts";
 import type { ClusterPicture } from "../inventory/feed.ts";
 import { roomOf } from "../inventory/room-of.ts";
 import { openRoom, type Room } from "../placement/room.ts";
@@ -23,6 +23,9 @@ import {
   type Reservation,
   unitsOf,
 } from "./reservation.ts";
+
+/** A picture true this long after a pod was bound counts it: several times what an operator takes to show a change. */
+export const reservationSettleMs = 15 * second;
 
 /** A picture, and until when at least the cluster looked like it, by the clock that only grows. */
 interface ShownPicture {
@@ -81,7 +84,7 @@ export function createBook(namespaceOf: (orderId: string) => string) {
     const { podsVersion } = shown.picture;
     if (podsVersion !== undefined && (podsVersion === version || isLaterVersion(podsVersion, version))) return true;
     // The network's operator does not tell how new its picture is; it is never this far behind.
-    return shown.trueAtMs >= seenAtMs + limits.reservationSettleMs;
+    return shown.trueAtMs >= seenAtMs + reservationSettleMs;
   }
 
   function handOver(holding: Holding): void {

@@ -20,7 +20,12 @@ import {
 import { writeUnitResources } from "../../chain/codec/group-spec.ts";
 import { formatBidId } from "../../market/ids.ts";
 import { condition } from "../../runtime/condition.ts";
-import { limits } from "../../runtime/limits.ts";
+import { addressesPollMs } from "../addresses/address-pool.ts";
+import { reservationLongBoundMs } from "../capacity-keeper.ts";
+import { feedOldMs } from "../inventory/newest-picture.ts";
+import { reservationSettleMs } from "./book.ts";
+import { reservationMoves } from "./resettle.ts";
+import { reservationRecheckMs } from "./upkeep.ts";
 
 async function stageOf(t: TestContext, world: World = createWorld()): Promise<Stage & { readonly world: World }> {
   const stage = await openStage(world, { dir: memoryFolder(t) });
@@ -115,7 +120,7 @@ test("where the operator does not tell how new its picture is, one that is true 
   const free = stage.freeCpu();
   const nodes = [pictureNode(stage.node, {}, threeCpus), pictureNode(stage.other)];
   stage.pod("web", leasePod(order, "web", { cpu: "3", version: "12", node: stage.node }));
-  await clock.advance(limits.reservationSettleMs - 1);
+  await clock.advance(reservationSettleMs - 1);
   stage.show({ nodes });
   assert.equal(stage.keeper.book.awaited, 1, "too early to be sure");
   await clock.advance(1);
@@ -323,7 +328,7 @@ test("a picture with fewer nodes loses no reservation: what it can it moves, the
 
 test("however many promises a node leaves behind, all that fit elsewhere move at once, also behind many that do not", async (t) => {
   const stage = await stageOf(t);
-  const many = limits.reservationMoves + 20;
+  const many = reservationMoves + 20;
   const large = { cpuMilli: BigInt(many) * 9_000n, memoryBytes: 1_000n * gi, ephemeralBytes: 1_000n * gi };
   stage.show({ nodes: [pictureNode("a", large)] });
   reserve(stage, orderKey(1), sampleUnit({ cpuMilli: 8_000n, count: many }));
@@ -405,7 +410,7 @@ test("nothing is promised by a picture that may not be trusted", async (t) => {
   const refused = stage.capacity.reserve({ orderId: order, group, offer: fit.offer, expiresAtMs: 1 });
   assert.ok(!refused.fits && refused.reason === stage.world.trouble);
   stage.world.trouble = undefined;
-  stage.world.podsAgeMs = limits.feedOldMs + 1;
+  stage.world.podsAgeMs = feedOldMs + 1;
   const blind = stage.capacity.fit(group);
   assert.ok(!blind.fits && /^the pods of our leases have not been heard of for 120 s/.test(blind.reason));
 });
@@ -445,7 +450,7 @@ test("a reservation outlives its time while a bid of ours is open, and goes when
   assert.ok(stage.expired.length > 2 && stage.expired.length < 20, `${stage.expired.length} times`);
   assert.equal(stage.freeCpu(), 5_000n);
   stage.world.bids.set(key, openBid(order, "lost"));
-  await stage.world.clock.advance(2 * limits.reservationRecheckMs);
+  await stage.world.clock.advance(2 * reservationRecheckMs);
   assert.equal(stage.freeCpu(), 8_000n);
 });
 
@@ -456,7 +461,7 @@ test("a reservation outlives its time while an intent about its order is not set
   await stage.world.clock.advance(10 * soonMs);
   assert.equal(stage.freeCpu(), 5_000n);
   await stage.journal.durable("settle", ({ intents }) => intents.settle(id, "failed"));
-  await stage.world.clock.advance(2 * limits.reservationRecheckMs);
+  await stage.world.clock.advance(2 * reservationRecheckMs);
   assert.equal(stage.freeCpu(), 8_000n);
 });
 
@@ -528,8 +533,8 @@ test("after a restart what has run for long is counted once, also by an operator
   first.pod("web", leasePod(order, "web", { cpu: "3", version: "2", node: "a", boundAt }));
   await first.stop();
   for (const [agoMs, free] of [
-    [limits.reservationLongBoundMs / 2, 2_000n],
-    [limits.reservationLongBoundMs, 5_000n],
+    [reservationLongBoundMs / 2, 2_000n],
+    [reservationLongBoundMs, 5_000n],
   ] as const) {
     await world.clock.advance(agoMs);
     world.picture = undefined;
@@ -564,7 +569,7 @@ test("what was bound a moment before a restart is counted once as soon as the sa
   const stage = await stageOf(t, world);
   stage.show({ nodes: [pictureNode("a", {}, threeCpus)], podsVersion: "2" });
   assert.equal(stage.freeCpu(), 2_000n);
-  await world.clock.advance(limits.reservationSettleMs - 1);
+  await world.clock.advance(reservationSettleMs - 1);
   world.trueAtMs = world.clock.monotonicMs() + 1;
   assert.equal(stage.freeCpu(), 2_000n);
   await world.clock.advance(1);
@@ -628,7 +633,7 @@ test("a bid that the journal forgot, or whose row makes no sense, has its capaci
   assert.deepEqual([stage.freeCpu(), stage.free(3)], [0n, 0n]);
   assert.deepEqual([...stage.capacity.reserved()].sort(), [orderKey(1), orderKey(2)]);
   world.bids.set(formatBidId(bidOf(orderKey(2))), openBid(orderKey(2), "lost"));
-  await world.clock.advance(2 * limits.reservationRecheckMs);
+  await world.clock.advance(2 * reservationRecheckMs);
   assert.deepEqual([...stage.capacity.reserved()], [orderKey(1)]);
 });
 
@@ -684,7 +689,7 @@ test("addresses are free by what the IP operator says, less those that are promi
   world.leases.set(formatBidId(bidOf(order)), leaseOf(order));
   ofLease = [{ address: "203.0.113.1" }, { address: "203.0.113.2" }];
   inUse = 3n;
-  await world.clock.advance(4 * limits.reservationSettleMs);
+  await world.clock.advance(4 * reservationSettleMs);
   assert.deepEqual(answer(1), { yes: true, reason: "it asks for 1 IP address, and 1 are free" });
   assert.equal(answer(1, 2).yes, false);
 });
@@ -701,13 +706,13 @@ test("an address that a running lease has lost is promised to it still", async (
   assert.ok(reserve(stage, order, unit).fits);
   world.leases.set(formatBidId(bidOf(order)), leaseOf(order));
   has = [port];
-  await world.clock.advance(4 * limits.reservationSettleMs);
+  await world.clock.advance(4 * reservationSettleMs);
   assert.equal(left(), "0");
   // Somebody deletes its Service, and MetalLB is away.
   has = [];
-  await world.clock.advance(limits.addressesPollMs);
+  await world.clock.advance(addressesPollMs);
   assert.equal(left(), "0");
-  await world.clock.advance(4 * limits.reservationSettleMs);
+  await world.clock.advance(4 * reservationSettleMs);
   assert.equal(left(), "0");
 });
 
@@ -726,7 +731,7 @@ test("endpoints that share the address of their owner are one, promised and had"
   assert.deepEqual(answer(), one);
   world.leases.set(formatBidId(bidOf(order)), leaseOf(order));
   has = [port];
-  await world.clock.advance(4 * limits.reservationSettleMs);
+  await world.clock.advance(4 * reservationSettleMs);
   assert.deepEqual(answer(), one);
 });
 

@@ -8,10 +8,14 @@ import type { ResourceUnit, UnitResources } from "../../market/group-spec.ts";
 import { volumeKind } from "../../market/volume-kind.ts";
 import { type Condition, condition } from "../../runtime/condition.ts";
 import { jsonText } from "../../runtime/json-text.ts";
-import { limits } from "../../runtime/limits.ts";
 import { type NodeState, nodeResources, type Room } from "../placement/room.ts";
 import type { Book } from "./book.ts";
 import type { Replica, Reservation } from "./reservation.ts";
+
+/** Promises that are moved to other nodes after one picture: each is a placement, and pictures come every second. */
+export const reservationMoves = 100;
+/** Of what is wrong with promises: enough to see what it is. */
+const reservationConditions = 50;
 
 export const conditionTypes = ["Unplaced", "Overbooked", "SpareVolumes"] as const;
 
@@ -40,7 +44,7 @@ export function resettle(book: Book, place: (units: readonly ResourceUnit[]) => 
     const demand = jsonText({ ...unit, id: 0 });
     if (!unit || hopeless.has(demand)) continue;
     tries += 1;
-    if (tries > limits.reservationMoves) break;
+    if (tries > reservationMoves) break;
     const found = book.without(onNode, () => place([oneReplica(unit)]));
     const [spot] = found.fits ? found.replicas : [];
     if (!spot) hopeless.add(demand);
@@ -48,7 +52,7 @@ export function resettle(book: Book, place: (units: readonly ResourceUnit[]) => 
     book.move(onNode, spot.node);
     moved.add(reservation);
   }
-  return { moved: [...moved], hasMore: tries > limits.reservationMoves };
+  return { moved: [...moved], hasMore: tries > reservationMoves };
 }
 
 /** Its volumes are promised already, or there: all that they need of another node is to be mounted. */
@@ -95,9 +99,9 @@ export function conditionsOf(book: Book): Condition[] {
     const where = node === "" ? "nothing has room for it" : `it was to be on ${node}, which is not in the inventory`;
     const message = `a replica of unit ${replica.unit} of ${reservation.orderId} has no node: ${where}`;
     conditions.push(condition("Unplaced", message, { subject: `${reservation.orderId} ${replica.unit}` }));
-    if (conditions.length >= limits.reservationConditions) return conditions;
+    if (conditions.length >= reservationConditions) return conditions;
   }
-  return [...conditions, ...overbookedNodes(room), ...spareVolumes(book)].slice(0, limits.reservationConditions);
+  return [...conditions, ...overbookedNodes(room), ...spareVolumes(book)].slice(0, reservationConditions);
 }
 
 /** They hold a tenant's data, and stay as long as his lease. */

@@ -13,7 +13,7 @@ import type { Journal } from "../../journal/journal.ts";
 import { type BidId, bidOn, formatOrderId, parseOrderId } from "../../market/ids.ts";
 import type { Overcommit } from "../../market/overcommit.ts";
 import { nsToMs } from "../../runtime/clock.ts";
-import { limits } from "../../runtime/limits.ts";
+import { minute } from "../../runtime/durations.ts";
 import type { Log } from "../../runtime/log.ts";
 import { done, type Outcome, recheck, stalled, waiting } from "../../runtime/outcome.ts";
 import type { Book } from "./book.ts";
@@ -21,6 +21,9 @@ import { bodyOf } from "./journal-body.ts";
 import { promisedUnits } from "./promised-units.ts";
 import { nowhere, reservationOf } from "./reservation.ts";
 import type { Reservations } from "./reservations.ts";
+
+/** One that has outlived its time is looked at again this often while something still stands behind it. */
+export const reservationRecheckMs = minute;
 
 interface UpkeepDeps {
   readonly chain: Pick<Chain, "mirror" | "queries" | "provider">;
@@ -66,7 +69,7 @@ export function createUpkeep({ chain, journal, book, reservations, overcommit, s
     const leftMs = reservation.expiresAtMs - chainNowMs();
     if (leftMs > 0) return recheck(Math.max(leftMs, leastBlockMs));
     reservations.expired(orderId);
-    if (isNeeded(orderId, id)) return recheck(limits.reservationRecheckMs);
+    if (isNeeded(orderId, id)) return recheck(reservationRecheckMs);
     const [bid, chainLease] = await Promise.all([
       queries.bid(id, { atOrAbove: mirror.height, signal }),
       queries.lease(id, { atOrAbove: mirror.height, signal }),
@@ -74,7 +77,7 @@ export function createUpkeep({ chain, journal, book, reservations, overcommit, s
     // Whoever came back to it while we asked knows better than the answer.
     const isSame = book.get(orderId) === reservation && reservation.expiresAtMs <= chainNowMs();
     if (!isSame || stands(bid.value) || runs(chainLease.value) || isNeeded(orderId, id)) {
-      return recheck(limits.reservationRecheckMs);
+      return recheck(reservationRecheckMs);
     }
     log.info("reservation with neither bid nor lease released", { order: orderId, height: bid.height });
     await reservations.capacity.release(orderId, "neither a bid nor a lease is behind it");
@@ -90,7 +93,7 @@ export function createUpkeep({ chain, journal, book, reservations, overcommit, s
     const replicas = units.flatMap(({ id: unit, count }) =>
       Array.from({ length: count }, () => ({ unit, node: nowhere })),
     );
-    const expiresAtMs = chainNowMs() + limits.reservationRecheckMs;
+    const expiresAtMs = chainNowMs() + reservationRecheckMs;
     book.add(reservationOf(orderId, { replicas, offer: units }, overcommit, expiresAtMs));
     log.info("reservation made again from the chain", { order: orderId, of, replicas: replicas.length });
     reservations.changed();

@@ -7,9 +7,15 @@
 import type { Readable } from "node:stream";
 import type { ExecOptions, ExecSession, Kube, ObjectAt } from "../../kube/kube.ts";
 import { type Clock, withDeadline } from "../../runtime/clock.ts";
+import { second } from "../../runtime/durations.ts";
 import { ProviderError } from "../../runtime/errors.ts";
-import { limits } from "../../runtime/limits.ts";
+import { kubeCallMs } from "../../runtime/limits.ts";
 import { shellError } from "./shell-error.ts";
+
+/** What the shell of a container tells of a process before it becomes the command: a number. */
+const shellWordChars = 32;
+/** A command whose tenant has left may tidy up for so long. */
+const shellHangUpMs = second;
 
 const shell = ["/bin/sh", "-c"];
 
@@ -32,7 +38,7 @@ export const endScript = `
 read -r stat </proc/$1/stat || exit 0
 case \${stat##*) } in ?" 0 $1 $1 "*) ;; *) exit 0 ;; esac
 kill -HUP -$1
-sleep ${limits.shellHangUpMs / 1_000}
+sleep ${shellHangUpMs / 1_000}
 kill -KILL -$1
 exit 0`;
 
@@ -53,14 +59,14 @@ export async function startHeld(at: ObjectAt, options: ExecOptions, deps: StartD
   const { kube, clock, mark } = deps;
   const command = [...shell, startScript, "sh", mark, ...options.command];
   const session = await kube.exec(at, { ...options, command });
-  const told = await withDeadline(clock, limits.kubeCallMs, firstWords(session.stdout, mark), () => "late");
+  const told = await withDeadline(clock, kubeCallMs, firstWords(session.stdout, mark), () => "late");
   if (told !== undefined && /^\d+$/.test(told)) return { session, process: told };
   try {
     if (told === "missing") throw new ProviderError("AKP_SHELL_NO_SUCH_COMMAND", {});
     if (told !== undefined) throw notStarted();
     // It ended without a word of ours: there is no such shell, unless there is worse.
     const over = session.exit.then(() => undefined, shellError);
-    const failed = await withDeadline(clock, limits.kubeCallMs, over, () => Promise.reject(notStarted()));
+    const failed = await withDeadline(clock, kubeCallMs, over, () => Promise.reject(notStarted()));
     if (failed && !failed.code.startsWith("AKP_SHELL_NO")) throw failed;
   } finally {
     // The shell is the tenant's: one of his own making may stay for ever.
@@ -84,7 +90,7 @@ function firstWords(stdout: Readable, mark: string): Promise<string | undefined>
       for (let piece = stdout.read() as Buffer | null; piece !== null; piece = stdout.read() as Buffer | null) {
         seen = Buffer.concat([seen, piece]);
         const end = seen.indexOf(";");
-        if (end < 0 && seen.length <= mark.length + limits.shellWordChars) continue;
+        if (end < 0 && seen.length <= mark.length + shellWordChars) continue;
         const [begin = "", words] = seen.toString("latin1", 0, Math.max(0, end)).split(" ");
         if (begin === mark) done(words, seen.subarray(end + 1));
         else done(undefined, seen);
@@ -111,7 +117,7 @@ export async function endHeld(
 ): Promise<void> {
   const session = await kube.exec(at, { container, command: [...shell, endScript, "sh", process], signal });
   for (const output of [session.stdout, session.stderr]) output.resume();
-  await withDeadline(clock, limits.kubeCallMs, session.exit, () => {
+  await withDeadline(clock, kubeCallMs, session.exit, () => {
     session.close();
     throw new Error("the shell of the container does not end");
   });

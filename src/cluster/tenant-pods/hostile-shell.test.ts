@@ -6,12 +6,12 @@ import type { Address } from "../../market/address.ts";
 import { leaseNamespace } from "../../market/lease-namespace.ts";
 import { createVirtualClock } from "../../runtime/clock.ts";
 import { ProviderError } from "../../runtime/errors.ts";
-import { limits } from "../../runtime/limits.ts";
+import { kubeCallMs } from "../../runtime/limits.ts";
 import { silentLog } from "../../runtime/log.ts";
 import { createSeededRandom } from "../../runtime/random.ts";
 import type { LeasePod } from "../reservations/lease-pods.ts";
 import { endScript } from "./held-command.ts";
-import { createLeaseShell } from "./lease-shell.ts";
+import { createLeaseShell, shellCloseMs, shellEndsAtOnce } from "./lease-shell.ts";
 
 const leaseOf = (dseq: bigint) => ({
   owner: "akash1tenant" as Address,
@@ -62,7 +62,7 @@ test("a container whose shell says something else and stays keeps nothing of our
       () => "started",
       (thrown: unknown) => ProviderError.from(thrown).code,
     );
-    await clock.advance(2 * limits.kubeCallMs);
+    await clock.advance(2 * kubeCallMs);
     assert.match(await refused, /^AKP_SHELL_(NOT_STARTED|NO_SUCH_COMMAND)$/);
     assert.equal(open.size, 0);
   }
@@ -82,18 +82,18 @@ test("a shell of a container that ends in the middle of its first word fails alo
 test("commands that one tenant's shells do not end keep nobody else's from being ended", async () => {
   const { clock, ends, run, shells, open } = stage((mark) => `${mark} 7;`);
   const left = new AbortController();
-  const hostile = Array.from({ length: 2 * limits.shellEndsAtOnce }, () => run(lease, left.signal));
+  const hostile = Array.from({ length: 2 * shellEndsAtOnce }, () => run(lease, left.signal));
   await Promise.all(hostile);
   left.abort();
   await clock.advance(1);
-  assert.equal(ends.length, limits.shellEndsAtOnce);
+  assert.equal(ends.length, shellEndsAtOnce);
   const leaves = new AbortController();
   await run(other, leaves.signal);
   leaves.abort();
-  await clock.advance(limits.kubeCallMs);
+  await clock.advance(kubeCallMs);
   assert.ok(ends.includes(leaseNamespace(other)));
   const closed = shells.close();
-  await clock.advance(limits.shellCloseMs);
+  await clock.advance(shellCloseMs);
   await closed;
   assert.equal(open.size, 0);
 });

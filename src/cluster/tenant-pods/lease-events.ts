@@ -6,12 +6,14 @@
 import { formatLeaseId, type LeaseId } from "../../market/ids.ts";
 import { leaseNamespace } from "../../market/lease-namespace.ts";
 import { ProviderError } from "../../runtime/errors.ts";
-import { limits } from "../../runtime/limits.ts";
 import type { LiveObjects } from "../leases/live-objects.ts";
 import type { TenantLeases } from "../leases/tenant-leases.ts";
 import type { LeaseOccurrence } from "../occurrences/lease-history.ts";
 import type { OccurrenceKeeper } from "../occurrences/occurrence-keeper.ts";
 import { serviceOf } from "./service-of.ts";
+
+/** Events that a reader of a lease's has not taken yet: more than the whole history of most leases. */
+export const eventsWaiting = 1_000;
 
 interface LeaseEventsDeps {
   readonly occurrences: Pick<OccurrenceKeeper, "of" | "onOccurrence">;
@@ -95,13 +97,13 @@ function createWaiting(signal: AbortSignal) {
   signal.addEventListener("abort", wake);
   return {
     add(occurrence: LeaseOccurrence): void {
-      if (waiting.length <= limits.eventsWaiting) waiting.push(occurrence);
+      if (waiting.length <= eventsWaiting) waiting.push(occurrence);
       wake();
     },
     /** Empty where there is nobody any more to whom it could be told. */
     async take(): Promise<readonly LeaseOccurrence[]> {
       if (waiting.length === 0 && !signal.aborted) await arrived.promise;
-      if (waiting.length > limits.eventsWaiting) throw new ProviderError("AKP_STREAM_TOO_SLOW", {});
+      if (waiting.length > eventsWaiting) throw new ProviderError("AKP_STREAM_TOO_SLOW", {});
       arrived = Promise.withResolvers();
       const taken = waiting;
       waiting = [];

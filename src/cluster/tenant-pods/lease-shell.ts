@@ -4,14 +4,23 @@ import type { LeaseId } from "../../market/ids.ts";
 import { leaseNamespace } from "../../market/lease-namespace.ts";
 import { growingPauseMs } from "../../runtime/back-off.ts";
 import { type Clock, sleep, withDeadline } from "../../runtime/clock.ts";
+import { minute, second } from "../../runtime/durations.ts";
 import { ProviderError, reasonOf } from "../../runtime/errors.ts";
 import { createFairTurns } from "../../runtime/fair-turns.ts";
-import { limits } from "../../runtime/limits.ts";
 import type { Log } from "../../runtime/log.ts";
 import type { Random } from "../../runtime/random.ts";
 import type { LeasePods } from "../reservations/lease-pods.ts";
 import { endHeld, startHeld } from "./held-command.ts";
 import { shellError } from "./shell-error.ts";
+
+/** Commands left behind that are ended at once; each takes the time above and next to nothing else. */
+export const shellEndsAtOnce = 16;
+/** For so long it is tried to end one, with pauses between: an API server that restarts is back by then. */
+const shellEndMs = 10 * minute;
+const shellEndPauseMs = second;
+const shellEndPauseMostMs = 30 * second;
+/** How long our own end waits for theirs. */
+export const shellCloseMs = 10 * second;
 
 interface LeaseShellDeps {
   readonly kube: Pick<Kube, "exec">;
@@ -40,7 +49,7 @@ export function createLeaseShell({ kube, pods, clock, random, log }: LeaseShellD
   const open = new Map<ExecSession, Promise<unknown>>();
   const ending = new Set<Promise<void>>();
   /** By lease: the shell that ends a command is the tenant's, and may take all the time it is given. */
-  const inTurn = createFairTurns(limits.shellEndsAtOnce);
+  const inTurn = createFairTurns(shellEndsAtOnce);
   const givingUp = new AbortController();
 
   /** Those that are on their way out have been replaced, and count no more. */
@@ -57,7 +66,7 @@ export function createLeaseShell({ kube, pods, clock, random, log }: LeaseShellD
 
   /** Tried again for a while: what cut the connection may well be an API server that is away. */
   async function end(at: PodAt, left: Left): Promise<void> {
-    const untilMs = clock.monotonicMs() + limits.shellEndMs;
+    const untilMs = clock.monotonicMs() + shellEndMs;
     for (let failures = 1; ; failures += 1) {
       try {
         await inTurn(at.namespace, () => endHeld(at, left, { kube, clock, signal: givingUp.signal }));
@@ -69,7 +78,7 @@ export function createLeaseShell({ kube, pods, clock, random, log }: LeaseShellD
           return;
         }
       }
-      const pauseMs = growingPauseMs(limits.shellEndPauseMs, limits.shellEndPauseMostMs, failures);
+      const pauseMs = growingPauseMs(shellEndPauseMs, shellEndPauseMostMs, failures);
       await sleep(clock, pauseMs, givingUp.signal).catch(() => undefined);
     }
   }
@@ -113,7 +122,7 @@ export function createLeaseShell({ kube, pods, clock, random, log }: LeaseShellD
     async close(): Promise<void> {
       for (const session of open.keys()) session.close();
       await Promise.all(open.values());
-      await withDeadline(clock, limits.shellCloseMs, Promise.all(ending).then(ignore), ignore);
+      await withDeadline(clock, shellCloseMs, Promise.all(ending).then(ignore), ignore);
       givingUp.abort(new Error("the provider stops"));
       await Promise.all(ending);
     },

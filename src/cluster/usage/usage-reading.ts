@@ -9,9 +9,14 @@ import type { Kube, KubeObject } from "../../kube/kube.ts";
 import { managedSelector } from "../../kube/objects/lease-labels.ts";
 import { parseQuantity } from "../../market/quantity.ts";
 import type { Clock } from "../../runtime/clock.ts";
+import { second } from "../../runtime/durations.ts";
 import { ProviderError, reasonOf } from "../../runtime/errors.ts";
-import { limits } from "../../runtime/limits.ts";
 import type { Log } from "../../runtime/log.ts";
+
+/** Whoever asks for leases waits no longer than this for what they use: it is shown beside, the rest is what was asked for. */
+export const usageAnswerMs = 2 * second;
+/** The metrics API measures every 15 seconds or less often: within this, who asks again gets the same answer. */
+export const usageKeptMs = 5 * second;
 
 export interface Used {
   /** In 10⁻⁹ths of a core, as it is measured. */
@@ -40,7 +45,7 @@ export function createUsageReading({ kube, clock, log }: UsageDeps): () => Promi
   let last: { readonly atMs: number; readonly reading: Promise<UsageReading> } | undefined;
 
   async function read(): Promise<UsageReading> {
-    const asked = { labelSelector: managedSelector, deadlineMs: limits.usageAnswerMs };
+    const asked = { labelSelector: managedSelector, deadlineMs: usageAnswerMs };
     try {
       return { used: usedByNamespace(await kube.list(kinds.podMetrics, asked)) };
     } catch (thrown) {
@@ -53,7 +58,7 @@ export function createUsageReading({ kube, clock, log }: UsageDeps): () => Promi
 
   return () => {
     const nowMs = clock.monotonicMs();
-    if (!last || nowMs - last.atMs >= limits.usageKeptMs) last = { atMs: nowMs, reading: read() };
+    if (!last || nowMs - last.atMs >= usageKeptMs) last = { atMs: nowMs, reading: read() };
     return last.reading;
   };
 }

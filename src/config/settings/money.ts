@@ -1,4 +1,4 @@
-import { limits } from "../../runtime/limits.ts";
+import { journalLedgerKeepMs } from "../../runtime/limits.ts";
 import { formatDuration } from "../formats/duration.ts";
 import { balances, coins } from "../formats/money.ts";
 import { duration } from "../formats/plain.ts";
@@ -30,7 +30,7 @@ export const moneyGroup = group({
       doc: "What a withdrawal must bring where no price of the token says whether it is worth its fee: 100000 of a denomination that is not named.",
     }),
     ledgerRetentionMs: setting("ledger-retention", duration({ zero: "refused" }), {
-      default: formatDuration(limits.journalLedgerKeepMs),
+      default: formatDuration(journalLedgerKeepMs),
       doc: "How long the journal keeps the books: what each lease earned and brought in, and what was paid for it.",
     }),
   },

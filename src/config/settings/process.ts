@@ -1,4 +1,4 @@
-import { limits } from "../../runtime/limits.ts";
+import { journalOrdersKeepMs, shutdownLimitMs } from "../../runtime/limits.ts";
 import { endpoints, listenAddress, url, webhook } from "../formats/addresses.ts";
 import { formatDuration } from "../formats/duration.ts";
 import { choice, duration, onOff, path, secret, text } from "../formats/plain.ts";
@@ -32,7 +32,7 @@ export const processGroup = group({
       doc: "Folder of the journal and of the socket on which commands ask; one running provider to a folder.",
     }),
     marketRetentionMs: setting("market-retention", duration({ zero: "refused" }), {
-      default: formatDuration(limits.journalOrdersKeepMs),
+      default: formatDuration(journalOrdersKeepMs),
       usedBy: ["run"],
       doc: "How long the journal remembers how orders ended: who won, at which price, what we asked.",
     }),
@@ -65,7 +65,7 @@ export const processGroup = group({
       doc: "Where conditions are posted as they come and go, as JSON; what is wrong now is also in `akash-provider conditions`.",
     }),
     shutdownTimeoutMs: setting("shutdown-timeout", duration({ zero: "refused" }), {
-      default: formatDuration(limits.shutdownMs),
+      default: formatDuration(shutdownLimitMs),
       usedBy: services,
       doc: "How long the services may take to stop before the process ends without them.",
     }),

@@ -5,8 +5,7 @@ import type { AddressInfo } from "node:net";
 import { type TestContext, test } from "node:test";
 import { realClock } from "../../runtime/clock.ts";
 import { ProviderError } from "../../runtime/errors.ts";
-import { limits } from "../../runtime/limits.ts";
-import { carry, withCall } from "./acme-transport.ts";
+import { acmeAnswerBytes, acmePauseMostMs, carry, withCall } from "./acme-transport.ts";
 
 async function serve(t: TestContext, answer: RequestListener): Promise<string> {
   const server = createServer(answer).listen(0, "127.0.0.1");
@@ -50,7 +49,7 @@ test("no authority makes us wait longer than we would by ourselves", async (t) =
     const url = await serve(t, (_, answer) => void answer.writeHead(503, { "retry-after": retryAfter }).end("<html>"));
     const { message, details } = await refusal(ask(url));
     assert.match(message, /no reason given: status 503/);
-    assert.equal(details["retryAfterMs"], limits.acmePauseMostMs);
+    assert.equal(details["retryAfterMs"], acmePauseMostMs);
   }
 });
 
@@ -66,7 +65,7 @@ test("an authority that is away, moves what is signed elsewhere, or never ends i
   assert.match((await refusal(ask(gone))).message, /cannot be reached at http:.*: other side closed/);
   const moved = await serve(t, (_, answer) => void answer.writeHead(307, { location: "/elsewhere" }).end());
   assert.match((await refusal(ask(moved))).message, /redirect/);
-  const endless = await serve(t, (_, answer) => void answer.end("x".repeat(limits.acmeAnswerBytes + 1)));
+  const endless = await serve(t, (_, answer) => void answer.end("x".repeat(acmeAnswerBytes + 1)));
   assert.match((await refusal(ask(endless))).message, /longer than/);
 });
 

@@ -4,11 +4,20 @@
  */
 import { AsyncLocalStorage } from "node:async_hooks";
 import { type Clock, parseTime } from "../../runtime/clock.ts";
+import { hour, second } from "../../runtime/durations.ts";
 import { ProviderError, reasonOf } from "../../runtime/errors.ts";
 import { bodyOf, inTime } from "../../runtime/fetch-text.ts";
 import { isRecord } from "../../runtime/is-record.ts";
-import { limits } from "../../runtime/limits.ts";
 import { parseJson } from "../../runtime/parse-json.ts";
+
+/** Of an authority to one request; those that make us wait longer are asked again. */
+const acmeAnswerMs = 30 * second;
+/** A chain of certificates has 10 KB. */
+export const acmeAnswerBytes = 256 * 1024;
+/** Of what an authority says is wrong. */
+const acmeReasonChars = 400;
+/** … and at most, also where the authority names a time: then a person may have put it right long ago. */
+export const acmePauseMostMs = 6 * hour;
 
 interface AcmeRequest {
   readonly url?: string;
@@ -33,7 +42,7 @@ export async function carry<Request extends AcmeRequest>(request: Request) {
   const { url = "", method = "get", data } = request;
   const { clock, signal } = call.getStore() ?? {};
   if (!clock || !signal) throw new Error("the authority is asked outside of a call");
-  const { answer, text } = await inTime({ limitMs: limits.acmeAnswerMs, clock, signal }, async (late) => {
+  const { answer, text } = await inTime({ limitMs: acmeAnswerMs, clock, signal }, async (late) => {
     const isPost = method.toLowerCase() === "post";
     const fetched = await fetch(url, {
       method: method.toUpperCase(),
@@ -43,7 +52,7 @@ export async function carry<Request extends AcmeRequest>(request: Request) {
       redirect: isPost ? "error" : "follow",
       signal: late,
     });
-    return { answer: fetched, text: await bodyOf(fetched, limits.acmeAnswerBytes) };
+    return { answer: fetched, text: await bodyOf(fetched, acmeAnswerBytes) };
   }).catch((cause) => {
     signal.throwIfAborted();
     throw new ProviderError("AKP_ACME_UNREACHABLE", { url, reason: reasonOf(cause) }, { cause });
@@ -73,14 +82,14 @@ export function detailOf(problem: unknown): string {
 }
 
 /** For logs and people: an authority's words may be long. */
-export function inBrief(text: string, chars: number = limits.acmeReasonChars): string {
+export function inBrief(text: string, chars: number = acmeReasonChars): string {
   return text.replaceAll(/\s+/g, " ").slice(0, chars);
 }
 
 function retryAfterMs(text: string | null, clock: Clock): number {
   if (!text) return 0;
   const ms = /^\d+$/.test(text) ? Number(text) * 1_000 : parseTime(text) - clock.now();
-  return Number.isFinite(ms) ? Math.min(Math.max(0, ms), limits.acmePauseMostMs) : 0;
+  return Number.isFinite(ms) ? Math.min(Math.max(0, ms), acmePauseMostMs) : 0;
 }
 
 function headersOf({ headers }: Response): Record<string, string> {

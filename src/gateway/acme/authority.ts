@@ -3,13 +3,17 @@ import { createPrivateKey } from "node:crypto";
 import type { Authorization, Client, Order } from "acme-client";
 import { growingPauseMs } from "../../runtime/back-off.ts";
 import { type Clock, sleep } from "../../runtime/clock.ts";
+import { second } from "../../runtime/durations.ts";
 import { ProviderError } from "../../runtime/errors.ts";
-import { limits } from "../../runtime/limits.ts";
 import type { Listener } from "../../runtime/listener.ts";
 import type { Log } from "../../runtime/log.ts";
 import { carry, detailOf, inBrief, withCall } from "./acme-transport.ts";
 import { answerOverHttp, answerOverTls } from "./challenge-listeners.ts";
 import type { IssuerStorage } from "./issuer-storage.ts";
+
+/** How often an order is looked at, at first and later: validation takes seconds. */
+const acmePollFirstMs = second;
+const acmePollMostMs = 15 * second;
 
 export interface AuthorityOptions {
   readonly directoryUrl: string;
@@ -143,7 +147,7 @@ export function createAuthority(options: AuthorityOptions, deps: AuthorityDeps):
   }
 
   function pause(looks: number, signal: AbortSignal): Promise<void> {
-    return sleep(clock, growingPauseMs(limits.acmePollFirstMs, limits.acmePollMostMs, looks), signal);
+    return sleep(clock, growingPauseMs(acmePollFirstMs, acmePollMostMs, looks), signal);
   }
 
   return {

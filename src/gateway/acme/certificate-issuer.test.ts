@@ -6,7 +6,8 @@ import { day, host, setUpIssuer } from "../../../test/issuer-stage.ts";
 import { certificateTime, makeCertificate } from "../../../test/test-certificate.ts";
 import { createCountingBoundary } from "../../runtime/boundary.ts";
 import { ProviderError } from "../../runtime/errors.ts";
-import { limits } from "../../runtime/limits.ts";
+import { acmePauseMostMs } from "./acme-transport.ts";
+import { acmeOrderTries } from "./certificate-issuer.ts";
 
 const minute = 60_000;
 const hour = 60 * minute;
@@ -74,7 +75,7 @@ test("it waits as long as the authority asks for, and no longer than six hours",
   ] as const) {
     const { clock, authority, start } = setUpIssuer(t);
     const details = { url: "https://x.example", status: 429, kind: "rateLimited", reason: "too many" };
-    const retryAfterMs = Math.min(wantedMs, limits.acmePauseMostMs);
+    const retryAfterMs = Math.min(wantedMs, acmePauseMostMs);
     authority.trouble = new ProviderError("AKP_ACME_REFUSED", { ...details, retryAfterMs });
     start();
     await clock.advance(waitedMs);
@@ -215,8 +216,8 @@ test("an order that the authority refuses to go on with is left for another; one
 
 test("an order that nobody could be reached for, time and again, is left for another", async (t) => {
   for (const [failures, order] of [
-    [limits.acmeOrderTries - 1, 1],
-    [limits.acmeOrderTries, 2],
+    [acmeOrderTries - 1, 1],
+    [acmeOrderTries, 2],
   ] as const) {
     const { clock, authority, start } = setUpIssuer(t);
     authority.trouble = unreachable;

@@ -6,17 +6,34 @@ import { X509Certificate } from "node:crypto";
 import type { CertificateWithKey } from "../../chain/certificates/certificate-file.ts";
 import { growingPauseMs } from "../../runtime/back-off.ts";
 import { type Clock, formatTime, withDeadline } from "../../runtime/clock.ts";
+import { hour, minute } from "../../runtime/durations.ts";
 import { ProviderError, reasonOf } from "../../runtime/errors.ts";
-import { limits } from "../../runtime/limits.ts";
 import type { Log } from "../../runtime/log.ts";
 import { type Outcome, recheck } from "../../runtime/outcome.ts";
 import { createQueue, type Queue } from "../../runtime/queue.ts";
 import type { Random } from "../../runtime/random.ts";
 import { readPair } from "../certificate/file-certificate.ts";
 import type { CertificateSource } from "../certificate/served-certificate.ts";
-import { inBrief } from "./acme-transport.ts";
+import { acmePauseMostMs, inBrief } from "./acme-transport.ts";
 import type { Authority } from "./authority.ts";
 import { type IssuerStorage, noAttempts, type StoredCertificate } from "./issuer-storage.ts";
+
+/** Renewed when this share of its life is left: four months for whatever is in the way, an empty wallet for instance … */
+export const certificateRenewShare = 1 / 3;
+/** How often the chain is asked although no block told that anything of ours has changed. */
+export const certificateLookMs = 6 * hour;
+/** Longest pause while it cannot be asked, and before the chain is offered again what it did not take. */
+export const certificateRetryMs = minute;
+/** Of all that is kept of a failure, with the address that it was at, which an authority makes up too. */
+export const acmeTroubleChars = 1_200;
+/** From an order to its certificate: the authority asks us within seconds, and again for a while. */
+const acmeOrderMs = 10 * minute;
+/** Failures in a row until an order is left for another: two hours, in which an authority that was away may be back. */
+export const acmeOrderTries = 8;
+/** Between attempts, at first … */
+const acmePauseFirstMs = minute;
+/** After a start, of what failed before it: authorities allow a failure of a name every twelve minutes. */
+const acmeRestartPauseMs = 12 * minute;
 
 interface IssuerDeps {
   readonly host: string;
@@ -88,13 +105,13 @@ export function createCertificateIssuer(deps: IssuerDeps): CertificateIssuer {
     const nowMs = clock.now();
     if (shown && !shown.isOfAnother && nowMs < renewAtMs(shown)) {
       trouble = undefined;
-      return recheck(Math.min(renewAtMs(shown) - nowMs, limits.certificateLookMs));
+      return recheck(Math.min(renewAtMs(shown) - nowMs, certificateLookMs));
     }
     const againMs = pauseLeftMs(nowMs);
     if (againMs > 0) {
       trouble ??= storage.attempts.why;
       // What is shown ends in time, whatever is waited for.
-      return recheck(Math.min(againMs, limits.certificateLookMs, shown ? shown.untilMs - nowMs : againMs));
+      return recheck(Math.min(againMs, certificateLookMs, shown ? shown.untilMs - nowMs : againMs));
     }
     try {
       await obtain(signal);
@@ -122,8 +139,8 @@ export function createCertificateIssuer(deps: IssuerDeps): CertificateIssuer {
   function pauseLeftMs(nowMs: number): number {
     const { failures, failedAtMs } = storage.attempts;
     if (failures === 0) return 0;
-    const growing = growingPauseMs(limits.acmePauseFirstMs, limits.acmePauseMostMs, failures);
-    const pauseMs = Math.max(askedForMs, failedHere ? growing : Math.min(growing, limits.acmeRestartPauseMs));
+    const growing = growingPauseMs(acmePauseFirstMs, acmePauseMostMs, failures);
+    const pauseMs = Math.max(askedForMs, failedHere ? growing : Math.min(growing, acmeRestartPauseMs));
     // A clock that was put back must not make it longer.
     return Math.min(failedAtMs + pauseMs - nowMs, pauseMs);
   }
@@ -151,8 +168,8 @@ export function createCertificateIssuer(deps: IssuerDeps): CertificateIssuer {
   async function inTime<T>(signal: AbortSignal, work: (signal: AbortSignal) => Promise<T>): Promise<T> {
     const late = new AbortController();
     try {
-      return await withDeadline(clock, limits.acmeOrderMs, work(AbortSignal.any([signal, late.signal])), () => {
-        throw new ProviderError("AKP_ACME_ORDER_LATE", { minutes: limits.acmeOrderMs / 60_000 });
+      return await withDeadline(clock, acmeOrderMs, work(AbortSignal.any([signal, late.signal])), () => {
+        throw new ProviderError("AKP_ACME_ORDER_LATE", { minutes: acmeOrderMs / 60_000 });
       });
     } finally {
       late.abort();
@@ -179,10 +196,10 @@ export function createCertificateIssuer(deps: IssuerDeps): CertificateIssuer {
     const error = ProviderError.from(thrown);
     counts.failed += 1;
     // In it may be whatever an authority said to acme-client, and an address that it made up.
-    trouble = inBrief(error.message, limits.acmeTroubleChars);
+    trouble = inBrief(error.message, acmeTroubleChars);
     const failures = storage.attempts.failures + 1;
     // Also one that only ever fails for what may pass by itself: it may be the order that is at fault.
-    if (isFinal(error) || failures % limits.acmeOrderTries === 0) storage.dropOrder();
+    if (isFinal(error) || failures % acmeOrderTries === 0) storage.dropOrder();
     storage.keepAttempts({ failures, failedAtMs: clock.now(), why: trouble });
     failedHere = true;
     const { retryAfterMs } = error.details;
@@ -191,7 +208,7 @@ export function createCertificateIssuer(deps: IssuerDeps): CertificateIssuer {
     log.warn("no certificate was issued", { host, attempts: failures, againAt, error });
   }
 
-  const queue = createQueue({ name: "issuer", work, clock, random, log, pauseMostMs: limits.certificateRetryMs });
+  const queue = createQueue({ name: "issuer", work, clock, random, log, pauseMostMs: certificateRetryMs });
   return {
     queue,
     counts,
@@ -225,7 +242,7 @@ function startOf({ certificate }: CertificateWithKey): number {
 
 /** With a third of its life left: a month of ninety days, two days of six. */
 function renewAtMs({ fromMs, untilMs }: Pick<Shown, "fromMs" | "untilMs">): number {
-  return untilMs - (untilMs - fromMs) * limits.certificateRenewShare;
+  return untilMs - (untilMs - fromMs) * certificateRenewShare;
 }
 
 /** Where an operator has gone from an authority for trying things out to one that browsers trust, what he has is no use to him. */

@@ -2,10 +2,15 @@
 import { createServer } from "node:http";
 import type { Server } from "node:net";
 import { createServer as createTlsServer } from "node:tls";
+import { second } from "../../runtime/durations.ts";
 import { systemCodeOf } from "../../runtime/errors.ts";
-import { limits } from "../../runtime/limits.ts";
 import { type Listener, listen } from "../../runtime/listener.ts";
 import type { Log } from "../../runtime/log.ts";
+
+/** Of the authority and of whoever else comes by while a challenge is answered. */
+const acmeConnections = 64;
+/** For one question of the authority. */
+const acmeChallengeMs = 10 * second;
 
 interface Where {
   /** All addresses, unless a test says otherwise. */
@@ -21,13 +26,13 @@ export function answerOverHttp(
 ): Promise<Listener> {
   const path = `/.well-known/acme-challenge/${token}`;
   return listenOnAll("http-01", "--cert-issuer-http-challenge-port", where, () => {
-    const server = createServer({ requestTimeout: limits.acmeChallengeMs, connectionsCheckingInterval: 5_000 });
+    const server = createServer({ requestTimeout: acmeChallengeMs, connectionsCheckingInterval: 5_000 });
     server.on("request", ({ method, url }, answer) => {
       const isAsked = (method === "GET" || method === "HEAD") && url === path;
       answer.writeHead(isAsked ? 200 : 404, { "content-type": "text/plain", connection: "close" });
       answer.end(isAsked ? proof : "");
     });
-    return server.setTimeout(limits.acmeChallengeMs);
+    return server.setTimeout(acmeChallengeMs);
   });
 }
 
@@ -41,7 +46,7 @@ export function answerOverTls(
       cert: shown.certificate,
       key: shown.key,
       ALPNProtocols: ["acme-tls/1"],
-      handshakeTimeout: limits.acmeChallengeMs,
+      handshakeTimeout: acmeChallengeMs,
       // No certificate is asked of a client; the default would load all authorities that browsers know.
       ca: [],
     });
@@ -55,7 +60,7 @@ export function answerOverTls(
 
 /** Of both families: authorities ask over IPv6 where the name has such an address. Some machines have only the older one. */
 async function listenOnAll(kind: string, setting: string, where: Where, make: () => Server): Promise<Listener> {
-  const options = { ...where, connections: limits.acmeConnections, what: `the answer to ${kind}`, setting };
+  const options = { ...where, connections: acmeConnections, what: `the answer to ${kind}`, setting };
   try {
     return await listen(make(), { ...options, host: where.host ?? "::" });
   } catch (thrown) {

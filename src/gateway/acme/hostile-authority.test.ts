@@ -14,9 +14,9 @@ import { memoryFolder } from "../../../test/folder.ts";
 import { certificateTime, makeCertificate } from "../../../test/test-certificate.ts";
 import { openBoundary } from "../../runtime/boundary.ts";
 import { createVirtualClock } from "../../runtime/clock.ts";
-import { limits } from "../../runtime/limits.ts";
 import { silentLog } from "../../runtime/log.ts";
 import { createSeededRandom } from "../../runtime/random.ts";
+import { acmeTroubleChars } from "./certificate-issuer.ts";
 import { openIssuer } from "./open-issuer.ts";
 
 // It takes a while, which no request is to be late for.
@@ -238,8 +238,8 @@ for (const [what, [hostility, told]] of Object.entries(cases))
     const trouble = await inTime("trouble", () => issuer.trouble);
     assert.match(trouble, told);
     assert.deepEqual([issuer.current, isKept(), issuer.counts.failed], [undefined, false, 1]);
-    assert.ok(trouble.length <= limits.acmeTroubleChars, `${trouble.length} characters`);
-    assert.ok(attempts().length <= 2 * limits.acmeTroubleChars, `${attempts().length} characters`);
+    assert.ok(trouble.length <= acmeTroubleChars, `${trouble.length} characters`);
+    assert.ok(attempts().length <= 2 * acmeTroubleChars, `${attempts().length} characters`);
     assert.ok(requests() < 200, `${requests()} requests`);
     heal();
     const { certificate } = await inTime("a certificate", () => issuer.current);

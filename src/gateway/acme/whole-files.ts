@@ -17,8 +17,11 @@ import {
 import { basename, dirname, join } from "node:path";
 import { syncFolder } from "../../journal/folder.ts";
 import type { Boundary } from "../../runtime/boundary.ts";
+import { hour } from "../../runtime/durations.ts";
 import { systemCodeOf } from "../../runtime/errors.ts";
-import { limits } from "../../runtime/limits.ts";
+
+/** What a crash left half written is taken away when it is older than any write lasts. */
+const acmeLeftoverMs = hour;
 
 /** How the names of folders begin in which something is being written. */
 const unfinished = ".new-";
@@ -90,7 +93,7 @@ export function removeLeftovers(dir: string, nowMs: number): void {
   for (const name of readdirSync(dir).filter((each) => each.startsWith(unfinished))) {
     const path = join(dir, name);
     // Somebody else may be writing now.
-    if (statSync(path).mtimeMs < nowMs - limits.acmeLeftoverMs) rmSync(path, { recursive: true, force: true });
+    if (statSync(path).mtimeMs < nowMs - acmeLeftoverMs) rmSync(path, { recursive: true, force: true });
   }
 }
 

@@ -5,8 +5,8 @@ import type { Chain } from "../../chain/chain.ts";
 import { type Address, addressOf } from "../../market/address.ts";
 import type { Clock } from "../../runtime/clock.ts";
 import { ProviderError } from "../../runtime/errors.ts";
-import { limits } from "../../runtime/limits.ts";
 import { createRecent } from "../../runtime/recent.ts";
+import { gatewayMissingMs, gatewayStrangers } from "./chain-certificates.ts";
 import type { Lookups } from "./lookups.ts";
 
 export interface AccountKeys {
@@ -43,9 +43,9 @@ interface AccountKeysDeps {
 
 export function createAccountKeys({ chain, lookups, hasLease, clock }: AccountKeysDeps): KeptKeys {
   const kept = new Map<Address, AccountKey>();
-  const strangers = createRecent<AccountKey>({ most: limits.gatewayStrangers });
+  const strangers = createRecent<AccountKey>({ most: gatewayStrangers });
   const missing = createRecent<{ readonly answer: AccountKey; readonly untilMs: number }>({
-    most: limits.gatewayStrangers,
+    most: gatewayStrangers,
   });
 
   async function read(address: Address, signal: AbortSignal): Promise<AccountKey> {
@@ -63,7 +63,7 @@ export function createAccountKeys({ chain, lookups, hasLease, clock }: AccountKe
 
   function learn(address: Address, answer: AccountKey): AccountKey {
     if (answer.kind === "key") strangers.set(address, answer);
-    else missing.set(address, { answer, untilMs: clock.monotonicMs() + limits.gatewayMissingMs });
+    else missing.set(address, { answer, untilMs: clock.monotonicMs() + gatewayMissingMs });
     return answer;
   }
 

@@ -1,8 +1,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { createAuthStage, makeToken } from "../../../test/auth-stage.ts";
-import { limits } from "../../runtime/limits.ts";
+import { tokenClockSkewMs } from "./claims.ts";
 import type { Identity } from "./identity.ts";
+import { tokenChars } from "./token.ts";
+import { tokenSignatureChecks } from "./token-auth.ts";
 
 const unknown = "401 tls: attempt to use non-existing or revoked certificate";
 const lease = { dseq: 1n, gseq: 1, oseq: 1 };
@@ -28,7 +30,7 @@ test("a token is good until its end and not a moment longer, however often it wa
 
 test("a token of somebody whose clock is seconds ahead of ours is good", async () => {
   const stage = createAuthStage();
-  const nbf = stage.clock.now() / 1_000 + limits.tokenClockSkewMs / 1_000;
+  const nbf = stage.clock.now() / 1_000 + tokenClockSkewMs / 1_000;
   assert.equal(ownerOf(await stage.askWithToken(makeToken(stage.tenant, stage.claims({ nbf })))), stage.tenant.address);
   const later = makeToken(stage.tenant, stage.claims({ nbf: nbf + 1 }));
   assert.equal(await stage.askWithToken(later), "400 JWT has invalid claims");
@@ -51,7 +53,7 @@ test("nobody is asked for the key of a token that is no good anyway", async () =
     [makeToken(stage.tenant, stage.claims({ iss: "akash1x" })), "401 JWT is invalid"],
     [makeToken(stage.tenant, stage.claims({ exp: 1 })), "401 JWT is expired"],
     [makeToken(stage.tenant, stage.claims({ version: "v2" })), "400 JWT has invalid claims"],
-    [makeToken(stage.tenant, stage.claims({ jti: "x".repeat(limits.tokenChars) })), "401 JWT is invalid"],
+    [makeToken(stage.tenant, stage.claims({ jti: "x".repeat(tokenChars) })), "401 JWT is invalid"],
   ];
   for (const [token, refusal] of bad) assert.equal(await stage.askWithToken(token), refusal);
   assert.deepEqual(stage.lookups, []);
@@ -138,7 +140,7 @@ test("a flood of bad signatures from one place holds up nobody else", async () =
   });
   const authorization = `Bearer ${makeToken(stage.tenant, stage.claims({ jti: "1" }))}`;
   assert.equal(ownerOf(await stage.ask({ authorization, source: "192.0.2.1" })), stage.tenant.address);
-  assert(refused <= 2 * limits.tokenSignatureChecks, `${refused} others went before`);
+  assert(refused <= 2 * tokenSignatureChecks, `${refused} others went before`);
   await Promise.all(flood);
 });
 

@@ -1,7 +1,6 @@
 /** Who a client's certificate is from. The chain's word counts for every request: a connection outlives a revocation. */
 import { hash } from "node:crypto";
 import type { Clock } from "../../runtime/clock.ts";
-import { limits } from "../../runtime/limits.ts";
 import { createRecent } from "../../runtime/recent.ts";
 import type { ChainCertificates } from "./chain-certificates.ts";
 import {
@@ -13,6 +12,9 @@ import {
 } from "./client-certificate.ts";
 import type { Identity } from "./identity.ts";
 import { identityOf } from "./permissions.ts";
+
+/** One or two per tenant who is connected now. Some 2 KB each. */
+const readCertificates = 1_024;
 
 export interface CertificateAuthDeps {
   readonly certificates: ChainCertificates;
@@ -27,7 +29,7 @@ interface Read {
 }
 
 export function createCertificateAuth({ certificates, clock }: CertificateAuthDeps): IdentifyCertificates {
-  const recent = createRecent<Read>({ most: limits.readCertificates });
+  const recent = createRecent<Read>({ most: readCertificates });
 
   function read(der: Uint8Array): Read {
     const digest = hash("sha256", der, "base64");

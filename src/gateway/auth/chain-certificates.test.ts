@@ -12,9 +12,15 @@ import type { Chain, Queries } from "../../chain/chain.ts";
 import { addressOf } from "../../market/address.ts";
 import { createVirtualClock } from "../../runtime/clock.ts";
 import { ProviderError } from "../../runtime/errors.ts";
-import { limits } from "../../runtime/limits.ts";
 import { silentLog } from "../../runtime/log.ts";
-import { createChainCertificates } from "./chain-certificates.ts";
+import {
+  createChainCertificates,
+  gatewayCertificateMs,
+  gatewayLookupTries,
+  gatewayMissingMs,
+  gatewaySilenceMs,
+  gatewayStrangers,
+} from "./chain-certificates.ts";
 import { createLookups, type Lookups } from "./lookups.ts";
 
 const owner = addressOf(new Uint8Array(20).fill(3));
@@ -68,16 +74,16 @@ test("after blocks that are lost it is asked for again, and counts on only if th
   const { clock, stage, known, find, block } = onStage();
   await find();
   known.note({ gap: { from: 11n, to: 15n }, changed: [] });
-  stage.answers = Array.from({ length: limits.gatewayLookupTries }, silence);
+  stage.answers = Array.from({ length: gatewayLookupTries }, silence);
   stage.height = 15n;
   assert.ok((await whileTimePasses(clock, Promise.resolve(find()))) instanceof Uint8Array);
   assert.ok(find() instanceof Uint8Array, "not asked again at once");
-  await clock.advance(limits.gatewaySilenceMs);
+  await clock.advance(gatewaySilenceMs);
   stage.answers = [{ items: [], height: 15n }];
   assert.ok(find() instanceof Uint8Array, "asked for beside the request");
   await clock.settle();
   assert.equal(await find(), undefined);
-  await clock.advance(limits.gatewayMissingMs);
+  await clock.advance(gatewayMissingMs);
   assert.ok((await find()) instanceof Uint8Array);
   // While replaying what is long past, what blocks tell is late.
   stage.height = 30n;
@@ -122,7 +128,7 @@ test("an answer of before the last change is not taken; one that never gets newe
   assert.equal(await whileTimePasses(clock, Promise.resolve(find())), undefined);
   assert.equal(stage.asked, 2);
   block([owner]);
-  stage.answers = Array.from({ length: limits.gatewayLookupTries }, () => ({ items: [listed], height: 11n }));
+  stage.answers = Array.from({ length: gatewayLookupTries }, () => ({ items: [listed], height: 11n }));
   const never = whileTimePasses(clock, Promise.resolve(find()));
   await assert.rejects(never, { code: "AKP_CHAIN_SILENT" });
 });
@@ -140,7 +146,7 @@ test("a node that is behind where we began says nothing: what was revoked since 
 test("one in use is confirmed now and then, beside the requests", async () => {
   const { clock, stage, find } = onStage();
   await find();
-  await clock.advance(limits.gatewayCertificateMs + 1);
+  await clock.advance(gatewayCertificateMs + 1);
   stage.answers = [{ items: [], height: 10n }];
   assert.ok(find() instanceof Uint8Array);
   await clock.settle();
@@ -162,5 +168,5 @@ test("however many certificates are asked for, a bounded number is remembered", 
   const count = runs(4_200, 100_000);
   stage.answers = Array.from({ length: count }, () => ({ items: [], height: 10n }));
   for (let serial = 0n; serial < count; serial += 1n) await known.certificateOf(owner, serial, "192.0.2.7");
-  assert.deepEqual([stage.asked, known.size], [count, limits.gatewayStrangers]);
+  assert.deepEqual([stage.asked, known.size], [count, gatewayStrangers]);
 });

@@ -9,11 +9,27 @@ import { isOfChain } from "../../chain/chain-failure.ts";
 import type { Address } from "../../market/address.ts";
 import { largest } from "../../runtime/bigint.ts";
 import { type Clock, sleep } from "../../runtime/clock.ts";
+import { minute, second } from "../../runtime/durations.ts";
 import { ProviderError } from "../../runtime/errors.ts";
-import { limits } from "../../runtime/limits.ts";
 import type { Log } from "../../runtime/log.ts";
 import { createRecent } from "../../runtime/recent.ts";
 import type { Lookups } from "./lookups.ts";
+
+/** Keys, certificates and what is missing, of people without a lease: a few hundred bytes each. */
+export const gatewayStrangers = 4_096;
+/** That an account has no key or certificate is believed for a block: then it may have. */
+export const gatewayMissingMs = 6 * second;
+/** A certificate in use is asked for again now and then, beside the requests, whatever blocks have told. */
+export const gatewayCertificateMs = 10 * minute;
+/** After the chain did not answer, what it said before counts this long before it is asked again. */
+export const gatewaySilenceMs = 10 * second;
+/** Tries and the pause between them: a node tells of a block shortly before its state can be read. */
+export const gatewayLookupTries = 4;
+const gatewayLookupPauseMs = 250;
+/** Valid certificates of one tenant that are kept: one for each of his machines. */
+const gatewayCertificatesOfOwner = 64;
+/** A serial number of a certificate has at most 20 bytes. */
+const gatewaySerialBits = 160;
 
 export interface ChainCertificates {
   /**
@@ -71,8 +87,8 @@ interface ChainCertificatesDeps {
 
 export function createChainCertificates({ chain, lookups, clock, log }: ChainCertificatesDeps): KeptCertificates {
   const kept = new Map<Address, Map<string, Known>>();
-  const strangers = createRecent<Known>({ most: limits.gatewayStrangers });
-  const missing = createRecent<number>({ most: limits.gatewayStrangers });
+  const strangers = createRecent<Known>({ most: gatewayStrangers });
+  const missing = createRecent<number>({ most: gatewayStrangers });
   /** What is older has to be confirmed: no block that is yet to come tells of what happened before. */
   let confirmedFrom = largest(chain.mirror.height, 1n);
   /** Of the last block that changed somebody's certificates: answers of before may be outdated. */
@@ -87,10 +103,10 @@ export function createChainCertificates({ chain, lookups, clock, log }: ChainCer
     filter: { owner: Address; serial?: string },
     signal: AbortSignal,
   ): Promise<OwnersCertificates> {
-    for (let left = limits.gatewayLookupTries; ; left -= 1) {
+    for (let left = gatewayLookupTries; ; left -= 1) {
       const newest = largest(changedAt, confirmedFrom);
       try {
-        const options = { signal, pageEntries: limits.gatewayCertificatesOfOwner, pages: 1, atOrAbove: newest };
+        const options = { signal, pageEntries: gatewayCertificatesOfOwner, pages: 1, atOrAbove: newest };
         const { items, height } = await chain.queries.certificates({ ...filter, state: "valid" }, options);
         if (height >= largest(changedAt, confirmedFrom))
           return { certificates: items.flatMap(readCertificate), height };
@@ -99,7 +115,7 @@ export function createChainCertificates({ chain, lookups, clock, log }: ChainCer
       }
       if (left <= 1)
         throw new ProviderError("AKP_CHAIN_NOT_YET", { node: "a node", reason: "it is behind our blocks" });
-      await sleep(clock, limits.gatewayLookupPauseMs, signal);
+      await sleep(clock, gatewayLookupPauseMs, signal);
     }
   }
 
@@ -118,7 +134,7 @@ export function createChainCertificates({ chain, lookups, clock, log }: ChainCer
     missing.delete(name);
     const ofOwner = kept.get(owner);
     const isKept = ofOwner?.delete(serial);
-    if (!der) missing.set(name, clock.monotonicMs() + limits.gatewayMissingMs);
+    if (!der) missing.set(name, clock.monotonicMs() + gatewayMissingMs);
     else if (isKept) ofOwner?.set(serial, knownOf(der, height));
     else strangers.set(name, knownOf(der, height));
   }
@@ -128,7 +144,7 @@ export function createChainCertificates({ chain, lookups, clock, log }: ChainCer
   }
 
   function silenced() {
-    return { untilMs: clock.monotonicMs() + limits.gatewaySilenceMs, confirmedFrom };
+    return { untilMs: clock.monotonicMs() + gatewaySilenceMs, confirmedFrom };
   }
 
   /** What the chain says now, or what it said before if it does not answer; but not if a block told of a change meanwhile. */
@@ -155,7 +171,7 @@ export function createChainCertificates({ chain, lookups, clock, log }: ChainCer
 
   return {
     certificateOf(owner, number, source) {
-      if (number < 0n || number >= 1n << BigInt(limits.gatewaySerialBits)) return undefined;
+      if (number < 0n || number >= 1n << BigInt(gatewaySerialBits)) return undefined;
       const serial = `${number}`;
       const known = find(owner, serial);
       const nowMs = clock.monotonicMs();
@@ -168,7 +184,7 @@ export function createChainCertificates({ chain, lookups, clock, log }: ChainCer
       if (wasSilent && nowMs < untilMs) return known.der;
       // A chain that hangs is waited for once.
       if (known.height < confirmedFrom && !wasSilent) return confirm(owner, serial, source);
-      if (wasSilent || nowMs - known.sinceMs > limits.gatewayCertificateMs) {
+      if (wasSilent || nowMs - known.sinceMs > gatewayCertificateMs) {
         known.silence = silenced();
         confirm(owner, serial, source).catch((error) => log.warn("cannot confirm a certificate", { error }));
       }

@@ -8,13 +8,18 @@ import { runs } from "../../chain/records.ts";
 import type { Journal } from "../../journal/journal.ts";
 import { type Address, parseAddress } from "../../market/address.ts";
 import type { Clock } from "../../runtime/clock.ts";
-import { limits } from "../../runtime/limits.ts";
+import { minute } from "../../runtime/durations.ts";
 import type { Log } from "../../runtime/log.ts";
 import { done, type Outcome, recheck, waiting } from "../../runtime/outcome.ts";
 import { createQueue, type Queue } from "../../runtime/queue.ts";
 import type { Random } from "../../runtime/random.ts";
 import type { KeptKeys } from "./account-keys.ts";
 import type { KeptCertificates, OwnedCertificate } from "./chain-certificates.ts";
+
+/** Those who have leases are asked for so many at once: after a start that may be thousands. */
+const gatewayOwnersAtOnce = 4;
+/** How often it is asked whether a tenant has a key by now, who had a lease before he ever signed. */
+const gatewayKeylessMs = 10 * minute;
 
 interface LeaseOwnersDeps {
   readonly chain: Pick<Chain, "mirror">;
@@ -36,7 +41,7 @@ interface LeaseOwners {
 /** What the journal has of them counts from here on. */
 export function createLeaseOwners(deps: LeaseOwnersDeps): LeaseOwners {
   const { chain, journal, keys, certificates, clock, random, log } = deps;
-  const work = { concurrency: limits.gatewayOwnersAtOnce, work: look, clock, random, log };
+  const work = { concurrency: gatewayOwnersAtOnce, work: look, clock, random, log };
   const queue = createQueue({ name: "lease owners", ...work });
   let owners = runningOwners();
 
@@ -51,7 +56,7 @@ export function createLeaseOwners(deps: LeaseOwnersDeps): LeaseOwners {
       const hasKey = keys.isKept(owner) || (await learnKey(owner, signal));
       await learnCertificates(owner, signal);
       // Others may have signed for it; some day it may sign itself.
-      return hasKey ? done() : recheck(limits.gatewayKeylessMs);
+      return hasKey ? done() : recheck(gatewayKeylessMs);
     } catch (thrown) {
       if (!isOfChain(thrown)) throw thrown;
       // What a block has told of is not to come back with the next start.

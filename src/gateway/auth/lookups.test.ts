@@ -3,8 +3,15 @@ import { test } from "node:test";
 import { createVirtualClock, sleep } from "../../runtime/clock.ts";
 import { ProviderError } from "../../runtime/errors.ts";
 import { untilAborted } from "../../runtime/lifecycle.ts";
-import { limits } from "../../runtime/limits.ts";
-import { createLookups } from "./lookups.ts";
+import {
+  createLookups,
+  gatewayLookupMs,
+  gatewayLookups,
+  gatewayLookupsOfPlace,
+  gatewayLookupsOfPlaceAtOnce,
+  gatewayLookupsWaiting,
+  gatewayLookupTurnMs,
+} from "./lookups.ts";
 
 const answerMs = 30;
 const silent = { code: "AKP_CHAIN_SILENT" };
@@ -40,21 +47,21 @@ test("a flood from one place leaves another place its turn, and is itself answer
     ends.find(({ what }) => what === "honest"),
     { what: "honest", how: "answer", afterMs: answerMs },
   );
-  await clock.advance(limits.gatewayLookupMs);
+  await clock.advance(gatewayLookupMs);
   assert.equal(ends.length, 601);
-  assert.ok(ends.every(({ afterMs }) => afterMs <= limits.gatewayLookupMs));
+  assert.ok(ends.every(({ afterMs }) => afterMs <= gatewayLookupMs));
   const refusedAtOnce = ends.filter(({ how, afterMs }) => how === "AKP_CHAIN_SILENT" && afterMs === 0).length;
-  assert.equal(refusedAtOnce, 600 - limits.gatewayLookupsOfPlace - limits.gatewayLookupsOfPlaceAtOnce);
+  assert.equal(refusedAtOnce, 600 - gatewayLookupsOfPlace - gatewayLookupsOfPlaceAtOnce);
   assert.equal(lookups.counts.waiting, 0);
 });
 
 test("one place asks the nodes no more often than it may, however fast they answer", async () => {
   const { clock, lookups, ask } = onStage();
   for (let number = 0; number < 50; number += 1) ask(`flood ${number}`, "192.0.2.1", async () => "answer");
-  await clock.advance(limits.gatewayLookupTurnMs - 1);
-  assert.equal(lookups.counts.asked, limits.gatewayLookupsOfPlaceAtOnce);
+  await clock.advance(gatewayLookupTurnMs - 1);
+  assert.equal(lookups.counts.asked, gatewayLookupsOfPlaceAtOnce);
   await clock.advance(1);
-  assert.equal(lookups.counts.asked, 2 * limits.gatewayLookupsOfPlaceAtOnce);
+  assert.equal(lookups.counts.asked, 2 * gatewayLookupsOfPlaceAtOnce);
 });
 
 test("with a flood from hundreds of places, one more still gets its turn before its time is over", async () => {
@@ -62,20 +69,20 @@ test("with a flood from hundreds of places, one more still gets its turn before 
   for (let number = 0; number < 3_000; number += 1)
     ask(`flood ${number}`, `10.0.${(number % 300) >> 8}.${(number % 300) & 255}`);
   ask("honest", "192.0.2.2");
-  assert.equal(lookups.counts.asked, limits.gatewayLookups);
-  await clock.advance(limits.gatewayLookupMs);
+  assert.equal(lookups.counts.asked, gatewayLookups);
+  await clock.advance(gatewayLookupMs);
   assert.equal(ends.find(({ what }) => what === "honest")?.how, "answer");
 });
 
 test("places that fill all there is to wait in leave one more its turn, though its first and no second", async () => {
   const { clock, lookups, ends, ask } = onStage();
   const places = 100;
-  for (let number = 0; number < places * limits.gatewayLookupsOfPlace; number += 1)
+  for (let number = 0; number < places * gatewayLookupsOfPlace; number += 1)
     ask(`flood ${number}`, `10.0.0.${number % places}`);
   ask("honest", "192.0.2.2");
   ask("honest too", "192.0.2.2");
-  assert.ok(lookups.counts.waiting <= limits.gatewayLookupsWaiting + places);
-  await clock.advance(limits.gatewayLookupMs);
+  assert.ok(lookups.counts.waiting <= gatewayLookupsWaiting + places);
+  await clock.advance(gatewayLookupMs);
   assert.equal(ends.find(({ what }) => what === "honest")?.how, "answer");
   assert.deepEqual(ends.find(({ what }) => what === "honest too")?.how, silent.code);
 });
@@ -104,10 +111,10 @@ test("a chain that does not answer is told in time, and each who joined gets his
   for (let number = 0; number < 100; number += 1) ask(`${number}`, `192.0.2.${number}`, never);
   await clock.advance(1_000);
   ask("0", "192.0.2.200", never);
-  await clock.advance(2 * limits.gatewayLookupMs);
+  await clock.advance(2 * gatewayLookupMs);
   assert.equal(ends.length, 101);
-  assert.ok(ends.every(({ how, afterMs }) => how === "AKP_CHAIN_SILENT" && afterMs <= limits.gatewayLookupMs));
-  await clock.advance(limits.gatewayLookupMs);
+  assert.ok(ends.every(({ how, afterMs }) => how === "AKP_CHAIN_SILENT" && afterMs <= gatewayLookupMs));
+  await clock.advance(gatewayLookupMs);
   assert.deepEqual([lookups.counts.waiting, clock.pendingTimers], [0, 0]);
 });
 

@@ -6,8 +6,21 @@
  */
 import { isOfChain } from "../../chain/chain-failure.ts";
 import { type Clock, sleep, type Timer } from "../../runtime/clock.ts";
+import { second } from "../../runtime/durations.ts";
 import { ProviderError } from "../../runtime/errors.ts";
-import { limits } from "../../runtime/limits.ts";
+
+/** Questions to the chain about people who are not known, at once: nodes are there for the blocks first. */
+export const gatewayLookups = 16;
+/** How many of these one place may have, so that there is always a turn for another. */
+export const gatewayLookupsOfPlaceAtOnce = 8;
+/** How many more of one place wait; a proxy in front of many tenants is one place too. */
+export const gatewayLookupsOfPlace = 64;
+/** Of all places: a kilobyte each. */
+export const gatewayLookupsWaiting = 4_096;
+/** A node answers in a tenth of this, and clients give up later. Who waits in line waits no longer either. */
+export const gatewayLookupMs = 5 * second;
+/** Every question keeps its turn at least so long: 40 in a second of one place, 80 of all. */
+export const gatewayLookupTurnMs = 200;
 
 export interface Lookups {
   /** `what` names the thing in words, for whoever is told that it could not be asked. Throws AKP_CHAIN_SILENT. */
@@ -56,7 +69,7 @@ export function createLookups(clock: Clock): Lookups {
     const place = places.get(name) ?? { name, line: new Set(), taken: 0 };
     if (question.isAsked || question.places.has(place)) return;
     // Who has nobody in line may always join, or some places could take all there is; connections bound how many these are.
-    const most = questions.size > limits.gatewayLookupsWaiting ? 1 : limits.gatewayLookupsOfPlace;
+    const most = questions.size > gatewayLookupsWaiting ? 1 : gatewayLookupsOfPlace;
     const isFull = place.line.size >= most;
     if (isFull && question.places.size === 0) {
       questions.delete(question.what);
@@ -81,7 +94,7 @@ export function createLookups(clock: Clock): Lookups {
   }
 
   function dealOut(): void {
-    while (taken < limits.gatewayLookups) {
+    while (taken < gatewayLookups) {
       const place = nextPlace();
       if (!place) return;
       const [question] = place.line;
@@ -92,7 +105,7 @@ export function createLookups(clock: Clock): Lookups {
   /** It goes to the end of the turns. */
   function nextPlace(): Place | undefined {
     for (const place of places.values()) {
-      if (place.line.size === 0 || place.taken >= limits.gatewayLookupsOfPlaceAtOnce) continue;
+      if (place.line.size === 0 || place.taken >= gatewayLookupsOfPlaceAtOnce) continue;
       places.delete(place.name);
       places.set(place.name, place);
       return place;
@@ -106,9 +119,9 @@ export function createLookups(clock: Clock): Lookups {
     asked += 1;
     question.isAsked = true;
     leaveLines(question);
-    const held = sleep(clock, limits.gatewayLookupTurnMs);
+    const held = sleep(clock, gatewayLookupTurnMs);
     const late = new AbortController();
-    const timer = clock.timer(limits.gatewayLookupMs, () => late.abort(new Error("it took too long")));
+    const timer = clock.timer(gatewayLookupMs, () => late.abort(new Error("it took too long")));
     try {
       const answer = await question.look(late.signal);
       for (const { resolve } of question.askers) resolve(answer);
@@ -138,7 +151,7 @@ export function createLookups(clock: Clock): Lookups {
       questions.set(what, question);
       standInLine(question, source);
       const { promise, resolve, reject } = Promise.withResolvers<unknown>();
-      const timer = clock.timer(limits.gatewayLookupMs, () => {
+      const timer = clock.timer(gatewayLookupMs, () => {
         question.askers.delete(asker);
         reject(silent(what, question.isAsked ? "no node answers" : "too many others are asked for"));
         if (question.askers.size > 0 || question.isAsked) return;

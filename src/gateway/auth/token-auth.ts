@@ -6,7 +6,6 @@ import { hash } from "node:crypto";
 import type { Address } from "../../market/address.ts";
 import type { Clock } from "../../runtime/clock.ts";
 import { createFairTurns } from "../../runtime/fair-turns.ts";
-import { limits } from "../../runtime/limits.ts";
 import { createRecent } from "../../runtime/recent.ts";
 import type { AccountKeys } from "./account-keys.ts";
 import { adr36Document } from "./adr36.ts";
@@ -15,6 +14,13 @@ import type { Identity } from "./identity.ts";
 import { identityOf } from "./permissions.ts";
 import { isSignedBy } from "./signature.ts";
 import { malformedToken, readToken, type Token } from "./token.ts";
+
+/** Tools make one per request, which is asked for once; consoles keep theirs for minutes. Some 1 KB each. */
+const verifiedTokens = 4_096;
+/** Of all tokens that are remembered together: one with a long list of deployments takes several times its length. */
+const verifiedTokenChars = 2_097_152;
+/** Signatures that are checked at once, by threads that files need too. Each takes 0.4 ms, which anybody can make us spend. */
+export const tokenSignatureChecks = 2;
 
 export interface TokenAuthDeps {
   readonly provider: Address;
@@ -30,10 +36,9 @@ interface Verified {
 }
 
 export function createTokenAuth({ provider, keys, clock }: TokenAuthDeps): IdentifyToken {
-  const { verifiedTokens: most, verifiedTokenChars: mostWeight } = limits;
-  const verified = createRecent<Verified>({ most, mostWeight });
+  const verified = createRecent<Verified>({ most: verifiedTokens, mostWeight: verifiedTokenChars });
 
-  const turns = createFairTurns(limits.tokenSignatureChecks);
+  const turns = createFairTurns(tokenSignatureChecks);
 
   async function isGood(token: Token, { issuer }: Claims, source: string): Promise<boolean> {
     const key = await keys.keyOf(issuer, source);

@@ -1,7 +1,12 @@
 /** A token's three parts, read and not yet believed. */
 import { type GoJson, type GoObject, isList, isNumber, readFirstValue } from "../../market/go-json.ts";
-import { limits } from "../../runtime/limits.ts";
 import { AuthRefusal } from "./identity.ts";
+
+/** A token for ten deployments has 2,000; this many deployments more than anybody names one by one. */
+export const tokenChars = 16_384;
+/** Of what a token says: three levels of lists and objects, and the list of services. Others that it says may be deeper. */
+const tokenJsonDepth = 32;
+const tokenJsonValues = 4_096;
 
 export interface Token {
   readonly algorithm: Algorithm;
@@ -30,7 +35,7 @@ export function bearerToken(header: string | undefined): string | undefined {
 }
 
 export function readToken(text: string): Token {
-  if (text.length > limits.tokenChars) throw malformedToken();
+  if (text.length > tokenChars) throw malformedToken();
   const [header = "", payload = "", signature = "", ...more] = text.split(".", 4);
   if (more.length > 0) throw malformedToken();
   const { alg } = Object.fromEntries(objectIn(header).fields);
@@ -48,8 +53,7 @@ function objectIn(part: string): GoObject {
 
 function jsonIn(text: string): GoJson {
   try {
-    const { tokenJsonDepth: mostDepth, tokenJsonValues: mostValues } = limits;
-    return readFirstValue(text, { mostDepth, mostValues, alone: true });
+    return readFirstValue(text, { mostDepth: tokenJsonDepth, mostValues: tokenJsonValues, alone: true });
   } catch (error) {
     if (error instanceof SyntaxError) throw malformedToken();
     throw error;

@@ -14,16 +14,20 @@ import { type Intent, isUnderWay } from "../../journal/intents.ts";
 import type { Journal } from "../../journal/journal.ts";
 import { largest } from "../../runtime/bigint.ts";
 import { type Clock, formatTime, nsToMs } from "../../runtime/clock.ts";
+import { hour } from "../../runtime/durations.ts";
 import { reasonOf } from "../../runtime/errors.ts";
-import { limits } from "../../runtime/limits.ts";
 import type { Log } from "../../runtime/log.ts";
 import { type Outcome, recheck, waiting } from "../../runtime/outcome.ts";
 import { createQueue, type Queue } from "../../runtime/queue.ts";
 import type { Random } from "../../runtime/random.ts";
+import { certificateLookMs, certificateRetryMs } from "../acme/certificate-issuer.ts";
 import type { CertificateStore, StoredCertificates } from "./certificate-store.ts";
 import { type KeptCertificate, publicKeyOf, readKept } from "./kept-certificate.ts";
 import { decideOnCertificate, isInItsTime, newLife, type Publication, type Verdict } from "./own-certificate.ts";
 import type { CertificateSource } from "./served-certificate.ts";
+
+/** By how much our clock and block time may differ before no certificate is made or dropped: more than any block is late. */
+const certificateClockMs = hour;
 
 /** What the keeper needs of the chain. */
 interface CertificateChain extends Pick<Chain, "provider"> {
@@ -82,7 +86,7 @@ export function createCertificateKeeper(deps: KeeperDeps): CertificateKeeper {
   function clockFault(): string | undefined {
     const chainMs = chainNowMs();
     if (chainMs === undefined) return "the time of the chain is not known yet";
-    if (Math.abs(clock.now() - chainMs) <= limits.certificateClockMs) return undefined;
+    if (Math.abs(clock.now() - chainMs) <= certificateClockMs) return undefined;
     return `the clock is at ${formatTime(clock.now())}, and the last block at ${formatTime(chainMs)}: set the clock`;
   }
 
@@ -134,7 +138,7 @@ export function createCertificateKeeper(deps: KeeperDeps): CertificateKeeper {
       return waiting("chain", `certificate ${next.certificate.serial} is on its way to the chain`);
     }
     if (next.kind === "wait") return waiting("chain", next.why);
-    return recheck(Math.min(limits.certificateLookMs, Math.max(0, next.untilMs - nowMs())));
+    return recheck(Math.min(certificateLookMs, Math.max(0, next.untilMs - nowMs())));
   }
 
   /** What the chain shows of what we hold, at or above all that we know of. */
@@ -228,7 +232,7 @@ export function createCertificateKeeper(deps: KeeperDeps): CertificateKeeper {
     log.info("publishing certificate", { serial });
   }
 
-  const queue = createQueue({ name: "certificate", work, clock, random, log, pauseMostMs: limits.certificateRetryMs });
+  const queue = createQueue({ name: "certificate", work, clock, random, log, pauseMostMs: certificateRetryMs });
   return {
     queue,
     onStep({ block, gap }) {
@@ -273,6 +277,6 @@ function publicationOf(intent: Intent | undefined, height: bigint): Publication 
   if (isUnderWay(intent)) return { kind: "under way" };
   const { height: landed = "0", log = "" } = (intent.result ?? {}) as SettledResult;
   if (intent.state === "done" && BigInt(landed) > height) return { kind: "under way" };
-  const againAtMs = (intent.settledAtMs ?? 0) + limits.certificateRetryMs;
+  const againAtMs = (intent.settledAtMs ?? 0) + certificateRetryMs;
   return { kind: "failed", againAtMs, why: `the chain did not take the certificate: ${log || intent.state}` };
 }

@@ -8,9 +8,9 @@ import type { Kube } from "../../kube/kube.ts";
 import type { Boundary } from "../../runtime/boundary.ts";
 import { type Clock, formatDay } from "../../runtime/clock.ts";
 import { condition } from "../../runtime/condition.ts";
+import { day } from "../../runtime/durations.ts";
 import { invariant } from "../../runtime/invariant.ts";
 import type { GroundService, Scope } from "../../runtime/lifecycle.ts";
-import { limits } from "../../runtime/limits.ts";
 import type { Log } from "../../runtime/log.ts";
 import type { Metrics } from "../../runtime/metrics.ts";
 import type { Queue } from "../../runtime/queue.ts";
@@ -22,6 +22,9 @@ import { type CertificateStore, createFileStore } from "./certificate-store.ts";
 import { type CertificateFiles, type FileCertificate, followCertificateFiles } from "./file-certificate.ts";
 import { createSecretStore } from "./secret-store.ts";
 import { type CertificateSource, noCertificate } from "./served-certificate.ts";
+
+/** A certificate that ends this soon and has no successor: ours is renewed a month before, a public one at a third of its life. */
+const certificateEndsSoonMs = 14 * day;
 
 export interface CertificateOptions {
   /** Where ours is kept: in a Secret of this namespace, or outside of a cluster in a file. */
@@ -137,7 +140,7 @@ export function createCertificateService(
         ["own", own?.untilMs],
         ["public", shown?.untilMs],
       ] as const) {
-        if (untilMs === undefined || untilMs - clock.now() > limits.certificateEndsSoonMs) continue;
+        if (untilMs === undefined || untilMs - clock.now() > certificateEndsSoonMs) continue;
         yield condition("CertificateExpiring", `it ends on ${formatDay(untilMs)}`, { subject });
       }
       if (troubles.length > 0) yield condition("CertificateTrouble", troubles.join("; "));

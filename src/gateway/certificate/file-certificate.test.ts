@@ -6,7 +6,7 @@ import { temporaryFolder } from "../../../test/folder.ts";
 import { type MadeCertificate, makeCertificate } from "../../chain/certificates/make-certificate.ts";
 import { parseAddress } from "../../market/address.ts";
 import { createVirtualClock } from "../../runtime/clock.ts";
-import { limits } from "../../runtime/limits.ts";
+import { followedFileMs } from "../../runtime/limits.ts";
 import { silentLog } from "../../runtime/log.ts";
 import { followCertificateFiles } from "./file-certificate.ts";
 
@@ -37,7 +37,7 @@ function setUp(t: TestContext) {
       followed.onChange(() => changes.push(followed.current?.certificate));
       return followed;
     },
-    look: () => clock.advance(limits.followedFileMs),
+    look: () => clock.advance(followedFileMs),
   };
 }
 

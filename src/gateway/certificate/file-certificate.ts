@@ -7,11 +7,14 @@ import { createPrivateKey, X509Certificate } from "node:crypto";
 import { createSecureContext } from "node:tls";
 import type { CertificateWithKey } from "../../chain/certificates/certificate-file.ts";
 import { type Clock, formatTime } from "../../runtime/clock.ts";
+import { minute } from "../../runtime/durations.ts";
 import { reasonOf } from "../../runtime/errors.ts";
 import { followFile } from "../../runtime/followed-file.ts";
-import { limits } from "../../runtime/limits.ts";
 import type { Log } from "../../runtime/log.ts";
 import type { CertificateSource } from "./served-certificate.ts";
+
+/** How far our clock may be behind that of who made a certificate for us; authorities date theirs back by an hour besides. */
+const certificateSkewMs = 10 * minute;
 
 export interface CertificateFiles {
   /** The certificate first; those that lead to the authority behind it. */
@@ -96,7 +99,7 @@ export function readPair(certificate: string, key: string, host: string | undefi
   const [fromMs, untilMs] = [leaf.validFromDate.getTime(), leaf.validToDate.getTime()];
   if (!leaf.checkPrivateKey(createPrivateKey(key))) throw new Error("the key does not belong to the certificate");
   if (untilMs <= nowMs) throw new Error(`the certificate ended at ${formatTime(untilMs)}`);
-  if (fromMs > nowMs + limits.certificateSkewMs) throw new Error(`the certificate begins at ${formatTime(fromMs)}`);
+  if (fromMs > nowMs + certificateSkewMs) throw new Error(`the certificate begins at ${formatTime(fromMs)}`);
   if (host === undefined) throw new Error("it is for a public host name, and cluster-public-hostname is not set");
   if (leaf.checkHost(host) === undefined) throw new Error(`the certificate is not for ${host}`);
   // Those behind it must be readable too.

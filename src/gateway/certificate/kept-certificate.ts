@@ -5,7 +5,11 @@ import { commonName, serialOf, serverAuth } from "../../chain/certificates/certi
 import type { CertificateWithKey } from "../../chain/certificates/certificate-file.ts";
 import { pem } from "../../chain/certificates/der.ts";
 import type { Address } from "../../market/address.ts";
-import { limits } from "../../runtime/limits.ts";
+import { day } from "../../runtime/durations.ts";
+import { certificateRenewShare } from "../acme/certificate-issuer.ts";
+
+/** … and of one that was given a short life, a week. */
+const certificateRenewLeastMs = 7 * day;
 
 export interface KeptCertificate extends CertificateWithKey {
   /** In decimal digits, as the chain writes it: within an account, its name. */
@@ -44,5 +48,5 @@ export function publicKeyOf({ certificate }: CertificateWithKey): string {
 
 /** From then on another one is to take its place. */
 export function renewAtMs({ fromMs, untilMs }: Pick<KeptCertificate, "fromMs" | "untilMs">): number {
-  return untilMs - Math.max((untilMs - fromMs) * limits.certificateRenewShare, limits.certificateRenewLeastMs);
+  return untilMs - Math.max((untilMs - fromMs) * certificateRenewShare, certificateRenewLeastMs);
 }

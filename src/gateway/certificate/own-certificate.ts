@@ -4,8 +4,15 @@
  * while it is not there yet no other one is made.
  */
 import type { Clock } from "../../runtime/clock.ts";
-import { limits } from "../../runtime/limits.ts";
+import { day, minute } from "../../runtime/durations.ts";
 import { type KeptCertificate, renewAtMs } from "./kept-certificate.ts";
+
+/** What the network's tools give theirs, too. */
+const certificateLifeMs = 365 * day;
+/** It begins before it is made, for clients whose clock is behind. */
+const certificateBackdateMs = 10 * minute;
+/** Of ours at once: the one that is served, those before it until they end, and the one that is to be. */
+const certificatesKept = 4;
 
 export interface Truths {
   /** What we hold the keys of, wherever it was found. */
@@ -51,7 +58,7 @@ export function decideOnCertificate(truths: Truths): Verdict {
   const isUnderWay = (each: KeptCertificate) => publication(each.serial).kind === "under way";
   // A superseded one stays while it is valid on the chain: should the newer one be revoked, it is there at once.
   const keep = [
-    ...onChain.filter((each) => kept.has(each.serial) || each === serve).slice(0, limits.certificatesKept),
+    ...onChain.filter((each) => kept.has(each.serial) || each === serve).slice(0, certificatesKept),
     ...pending.filter((each) => each === wanted || isUnderWay(each)),
   ];
   return { serve, keep, next: nextStep() };
@@ -97,5 +104,5 @@ function whyAnother(serve: KeptCertificate | undefined, { hosts, revoked, held, 
 /** How long a new one is good for: from a little ago, for clients whose clock is behind, to a year from now. */
 export function newLife(clock: Pick<Clock, "now">): { readonly fromMs: number; readonly untilMs: number } {
   const nowMs = clock.now();
-  return { fromMs: nowMs - limits.certificateBackdateMs, untilMs: nowMs + limits.certificateLifeMs };
+  return { fromMs: nowMs - certificateBackdateMs, untilMs: nowMs + certificateLifeMs };
 }

@@ -11,8 +11,7 @@ import { makeCertificate as makeTestCertificate } from "../../../test/test-certi
 import { type CertificateWishes, makeCertificate } from "../../chain/certificates/make-certificate.ts";
 import { createSigner } from "../../chain/keys/signer.ts";
 import { createVirtualClock } from "../../runtime/clock.ts";
-import { limits } from "../../runtime/limits.ts";
-import { createProviderClient } from "./provider-client.ts";
+import { clientAnswerMs, createProviderClient } from "./provider-client.ts";
 import type { ClientOptions } from "./provider-connection.ts";
 import type { CertificatesOnChain } from "./server-check.ts";
 
@@ -207,7 +206,7 @@ test("an answer without an end, and one that does not come, are given up", async
   const { status, clock } = clientOf(t, { url: silent.url, onChain: chainWith(shown) });
   const answer = assert.rejects(status(), /no answer in time/);
   await asked.promise;
-  await clock.advance(limits.clientAnswerMs);
+  await clock.advance(clientAnswerMs);
   await answer;
 });
 

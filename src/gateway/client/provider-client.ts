@@ -2,11 +2,13 @@
 import { Agent, type ClientRequestArgs, request as httpRequest, type IncomingMessage } from "node:http";
 import type { Duplex } from "node:stream";
 import { ProviderError, reasonOf } from "../../runtime/errors.ts";
-import { limits } from "../../runtime/limits.ts";
 import { issueStreamToken, issueToken } from "./issue-token.ts";
 import { readBounded, refusalOf } from "./provider-answer.ts";
 import { type ClientOptions, createConnector } from "./provider-connection.ts";
 import { openStream, type ProviderStream, type StreamRequest } from "./provider-stream.ts";
+
+/** A provider may take two minutes to take a manifest; more is for the way. */
+export const clientAnswerMs = 150_000;
 
 export interface ClientRequest {
   readonly method: "GET" | "PUT" | "POST" | "DELETE";
@@ -43,7 +45,7 @@ export function createProviderClient(options: ClientOptions): ProviderClient {
   /** What any failure of the work is to a tenant. */
   async function inTime<T>(signal: AbortSignal | undefined, work: (until: AbortSignal) => Promise<T>): Promise<T> {
     const late = new AbortController();
-    const timer = clock.timer(limits.clientAnswerMs, () => late.abort());
+    const timer = clock.timer(clientAnswerMs, () => late.abort());
     try {
       return await work(signal ? AbortSignal.any([signal, late.signal]) : late.signal);
     } catch (thrown) {

@@ -5,8 +5,10 @@ import type { CertificateWithKey } from "../../chain/certificates/certificate-fi
 import type { Signer } from "../../chain/keys/signer.ts";
 import type { Clock } from "../../runtime/clock.ts";
 import { ProviderError } from "../../runtime/errors.ts";
-import { limits } from "../../runtime/limits.ts";
 import { type CertificatesOnChain, checkServer } from "./server-check.ts";
+
+/** What a tenant's command waits for, until a provider far away has said hello. */
+const clientHandshakeMs = 15_000;
 
 /** By what a tenant is known: a new token with every request, a certificate in the handshake, or nothing. */
 export type ClientCredentials =
@@ -72,7 +74,7 @@ export function createConnector({
       rejectUnauthorized: false,
       checkServerIdentity: () => undefined,
     });
-    socket.setTimeout(limits.clientHandshakeMs, () => socket.destroy(new Error("no answer in time")));
+    socket.setTimeout(clientHandshakeMs, () => socket.destroy(new Error("no answer in time")));
     // A request that has no connection yet does not end by its signal.
     const leave = () => socket.destroy(signal?.reason);
     const stay = () => signal?.removeEventListener("abort", leave);

@@ -10,9 +10,9 @@ import { eventually } from "../../../test/eventually.ts";
 import { makeCertificate } from "../../chain/certificates/make-certificate.ts";
 import { createSigner } from "../../chain/keys/signer.ts";
 import { createVirtualClock } from "../../runtime/clock.ts";
-import { limits } from "../../runtime/limits.ts";
 import { createProviderClient, type ProviderClient } from "./provider-client.ts";
 import { openShell, type ShellRequest } from "./provider-shell.ts";
+import { clientSilenceMs } from "./provider-stream.ts";
 import { checkEnd } from "./stream-end.ts";
 
 const nowMs = Date.UTC(2026, 0, 2);
@@ -103,7 +103,7 @@ test("pings keep a silent stream, and one without them is given up", async (t) =
     await clock.advance(10_000);
   }
   assert.equal(there?.readyState, 1);
-  await clock.advance(limits.clientSilenceMs);
+  await clock.advance(clientSilenceMs);
   assert.match((await stream.ended).reason ?? "", /nothing was heard of it for 45 s/);
 });
 

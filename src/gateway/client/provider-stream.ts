@@ -3,12 +3,17 @@ import type { IncomingMessage } from "node:http";
 import type { TLSSocket } from "node:tls";
 import { WebSocket } from "ws";
 import type { Clock, Timer } from "../../runtime/clock.ts";
+import { second } from "../../runtime/durations.ts";
 import { reasonOf } from "../../runtime/errors.ts";
-import { limits } from "../../runtime/limits.ts";
 import type { Scope } from "../auth/identity.ts";
 import { closeCodes } from "../streams/close-codes.ts";
 import type { Close } from "../streams/tenant-stream.ts";
 import { readBounded, refusalOf } from "./provider-answer.ts";
+
+/** Of one frame of a stream: a line of a log, and nobody reads a longer one. */
+const clientFrameBytes = 16 * 2 ** 20;
+/** A provider that was not heard for so long is gone: four of its pings are missing. */
+export const clientSilenceMs = 45 * second;
 
 export interface StreamRequest {
   /** From the slash on, with what is asked. */
@@ -43,7 +48,7 @@ export async function openStream(request: StreamRequest, ground: StreamGround): 
   const { socket, host, headers, clock, until } = ground;
   // By that scheme the library adds no TLS of its own to what is TLS already.
   const webSocket = new WebSocket(`ws://${host}${request.path}`, {
-    ...{ headers, createConnection: () => socket, perMessageDeflate: false, maxPayload: limits.clientFrameBytes },
+    ...{ headers, createConnection: () => socket, perMessageDeflate: false, maxPayload: clientFrameBytes },
   });
   const stream = listen(webSocket, request, clock);
   const give = () => webSocket.terminate();
@@ -77,9 +82,9 @@ function listen(webSocket: WebSocket, { onFrame }: StreamRequest, clock: Clock):
 
   /** Providers ping every ten seconds, so one that is silent is gone. */
   function look(): void {
-    const leftMs = heardMs + limits.clientSilenceMs - clock.monotonicMs();
+    const leftMs = heardMs + clientSilenceMs - clock.monotonicMs();
     if (leftMs <= 0 && !webSocket.isPaused) {
-      why = `nothing was heard of it for ${limits.clientSilenceMs / 1_000} s`;
+      why = `nothing was heard of it for ${clientSilenceMs / 1_000} s`;
       webSocket.terminate();
     } else timer = clock.timer(Math.max(leftMs, 1_000), look);
   }

@@ -12,7 +12,6 @@ import { type GrpcMethod, methodsOf } from "../../runtime/grpc/methods.ts";
 import { type ProtoFile, symbolsOf } from "../../runtime/grpc/proto-file.ts";
 import { reflectionMethods } from "../../runtime/grpc/reflection.ts";
 import { untilAborted } from "../../runtime/lifecycle.ts";
-import { limits } from "../../runtime/limits.ts";
 import type { ListenAddress } from "../../runtime/listener.ts";
 import type { Log } from "../../runtime/log.ts";
 import { placeOfSocket } from "../auth/place.ts";
@@ -21,6 +20,17 @@ import type { ProxyOptions } from "../rest/client-places.ts";
 import { createConnections, listenerConnections } from "../rest/connections.ts";
 import type { Refusal } from "../rest/server.ts";
 import { createTlsFront, type HandshakeFailure } from "../rest/tls-front.ts";
+
+/** At once on one connection over gRPC; clients queue the rest. Consoles have some dozens. */
+const gatewayGrpcCalls = 256;
+/** Calls with many answers, of everybody together. */
+const gatewayGrpcStreams = 2_048;
+/** Of them, those from one place: a console that follows all of its providers has one of each. */
+const gatewayGrpcStreamsOfPlace = 256;
+/** So many one place has also while others have all of them: status and logs of a lease, and the provider's status. */
+const gatewayGrpcStreamsAssured = 4;
+/** What the network's gateway takes, and Go clients expect to be taken. */
+export const gatewayGrpcRequestBytes = 4 * 2 ** 20;
 
 /** A service of ours: what describes it, and what answers. */
 export interface GrpcService {
@@ -75,12 +85,12 @@ export async function startGrpcGateway(deps: GrpcGatewayDeps): Promise<GrpcGatew
     ),
     bounds: {
       connections: listenerConnections("grpc"),
-      calls: limits.gatewayGrpcCalls,
-      streams: limits.gatewayGrpcStreams,
-      requestBytes: limits.gatewayGrpcRequestBytes,
+      calls: gatewayGrpcCalls,
+      streams: gatewayGrpcStreams,
+      requestBytes: gatewayGrpcRequestBytes,
       clients: {
-        ...{ of: placeOfSocket, streams: limits.gatewayGrpcStreamsOfPlace, budget },
-        assuredStreams: limits.gatewayGrpcStreamsAssured,
+        ...{ of: placeOfSocket, streams: gatewayGrpcStreamsOfPlace, budget },
+        assuredStreams: gatewayGrpcStreamsAssured,
       },
     },
     front(accept) {

@@ -7,11 +7,13 @@ import type { LeaseId } from "../../market/ids.ts";
 import { type marketV1LeaseID, providerLeaseV1ServiceStatusRequest } from "../../runtime/grpc/akash-proto.ts";
 import { GrpcRefusal, grpcCodes, readRequest } from "../../runtime/grpc/grpc-status.ts";
 import type { GrpcCall, StreamCall } from "../../runtime/grpc/methods.ts";
-import { limits } from "../../runtime/limits.ts";
 import { type Codec, type Decoded, withFewItems } from "../../runtime/protobuf.ts";
 import type { Identity, Scope } from "../auth/identity.ts";
 import type { Admission } from "../streams/admission.ts";
 import { checkPermitted, credentialsOf, type Identify, ownerOf } from "./grpc-auth.ts";
+
+/** Services that one call names; who means more names none. */
+export const leaseServicesNamed = 1_000;
 
 interface LeaseCallDeps {
   readonly provider: Address;
@@ -123,4 +125,4 @@ export function createLeaseCalls({ provider, identify, admission }: LeaseCallDep
 type ServicesRequest = Decoded<typeof servicesRequest>;
 
 /** The same as a ServiceLogsRequest. */
-const servicesRequest = withFewItems(providerLeaseV1ServiceStatusRequest, limits.leaseServicesNamed);
+const servicesRequest = withFewItems(providerLeaseV1ServiceStatusRequest, leaseServicesNamed);

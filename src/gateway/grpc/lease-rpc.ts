@@ -1,18 +1,30 @@
 /** akash.provider.lease.v1.LeaseRPC: what a tenant does with a lease, over gRPC. */
 import type { LeaseId } from "../../market/ids.ts";
 import { type Clock, sleep, withDeadline } from "../../runtime/clock.ts";
+import { second } from "../../runtime/durations.ts";
 import { ProviderError } from "../../runtime/errors.ts";
 import { providerLeaseV1SendManifestRequest, providerLeaseV1ServiceFile } from "../../runtime/grpc/akash-proto.ts";
 import { GrpcRefusal, grpcCodes, late } from "../../runtime/grpc/grpc-status.ts";
 import type { GrpcMethod } from "../../runtime/grpc/methods.ts";
-import { limits } from "../../runtime/limits.ts";
 import { withFewItems } from "../../runtime/protobuf.ts";
+import { gatewayAnswerMs } from "../rest/rest.ts";
 import type { TenantLeases, TenantManifests, TenantPods } from "../tenant-side.ts";
 import type { GrpcService } from "./grpc-gateway.ts";
 import type { LeaseCalls, MeantStream } from "./lease-calls.ts";
 import { gatherLogs, logsMessages } from "./lease-logs-message.ts";
 import { checkServices, leaseStatusMessage } from "./lease-status-message.ts";
 import { manifestText } from "./manifest-message.ts";
+
+/** How often it is looked whether a status has changed, ours or a lease's, while somebody follows it. */
+export const followedStatusMs = second;
+/** Of all lists in a manifest over gRPC: its JSON may have 50,000 values. */
+const manifestItems = 50_000;
+/** Of logs in one answer: Go clients take 4 MB. */
+const leaseLogsBytes = 3 * 2 ** 20;
+/** Of each container there, or gigabytes would be read for them. */
+const leaseLogsLines = 20_000;
+/** Of logs in one message of a stream. */
+const leaseLogsMessageBytes = 2 ** 20;
 
 interface LeaseRpcDeps {
   readonly calls: LeaseCalls;
@@ -22,7 +34,7 @@ interface LeaseRpcDeps {
   readonly clock: Clock;
 }
 
-const manifestRequest = withFewItems(providerLeaseV1SendManifestRequest, limits.manifestItems);
+const manifestRequest = withFewItems(providerLeaseV1SendManifestRequest, manifestItems);
 
 export function createLeaseRpc({ calls, leases, manifests, pods, clock }: LeaseRpcDeps): GrpcService {
   /** Its hash must be the one on chain, which its owner alone can have put there: so no service is kept from a token here. */
@@ -33,7 +45,7 @@ export function createLeaseRpc({ calls, leases, manifests, pods, clock }: LeaseR
       const { lease, request } = await calls.permit(bytes, call, as);
       const { owner, dseq } = lease;
       const taking = manifests.submit({ owner, dseq }, manifestText(request.manifest), call.signal);
-      await withDeadline(clock, limits.gatewayAnswerMs, taking.catch(otherVersion), () => {
+      await withDeadline(clock, gatewayAnswerMs, taking.catch(otherVersion), () => {
         throw late();
       });
       return { message: new Uint8Array() };
@@ -62,7 +74,7 @@ export function createLeaseRpc({ calls, leases, manifests, pods, clock }: LeaseR
     let told = leaseStatusMessage(found, shown);
     yield told;
     for (;;) {
-      await sleep(clock, limits.followedStatusMs, signal);
+      await sleep(clock, followedStatusMs, signal);
       const now = statusKnown(lease, shown) ?? told;
       if (Buffer.compare(now, told) !== 0) yield now;
       told = now;
@@ -82,10 +94,10 @@ export function createLeaseRpc({ calls, leases, manifests, pods, clock }: LeaseR
   const serviceLogs: GrpcMethod = {
     kind: "unary",
     async answer(bytes, call) {
-      const gathered = gatherLogs(limits.leaseLogsBytes);
+      const gathered = gatherLogs(leaseLogsBytes);
       const all = ({ lease, named, shown: services, signal }: MeantStream) => {
         checkServices(leases.find(lease), named);
-        return pods.logs(lease, { services, follow: false, tail: limits.leaseLogsLines, signal });
+        return pods.logs(lease, { services, follow: false, tail: leaseLogsLines, signal });
       };
       for await (const lines of calls.stream(bytes, call, "logs", all)) gathered.add(lines);
       return { message: gathered.message() };
@@ -100,7 +112,7 @@ export function createLeaseRpc({ calls, leases, manifests, pods, clock }: LeaseR
   async function* logs({ lease, named, shown: services, signal }: MeantStream): AsyncGenerator<Uint8Array> {
     checkServices(leases.find(lease), named);
     for await (const lines of pods.logs(lease, { services, follow: true, tail: undefined, signal })) {
-      yield* logsMessages(lines, limits.leaseLogsMessageBytes);
+      yield* logsMessages(lines, leaseLogsMessageBytes);
     }
   }
 

@@ -10,14 +10,17 @@ import {
 } from "../../runtime/grpc/akash-proto.ts";
 import { GrpcRefusal, grpcCodes, readRequest } from "../../runtime/grpc/grpc-status.ts";
 import type { GrpcMethod } from "../../runtime/grpc/methods.ts";
-import { limits } from "../../runtime/limits.ts";
 import { type Decoded, withFewItems } from "../../runtime/protobuf.ts";
 import { answerBid, type BidAnswer, type ScreeningDeps } from "../screening/bid-answer.ts";
 import { ScreeningBusy } from "../screening/screener.ts";
 import { type Identify, ownerOf } from "./grpc-auth.ts";
 import type { GrpcService } from "./grpc-gateway.ts";
 
-const screeningRequest = withFewItems(providerV1BidScreeningRequest, limits.screeningItems);
+export const screeningHosts = 100;
+/** Of all lists in a group over gRPC; of what is larger nothing is read. */
+const screeningItems = 20_000;
+
+const screeningRequest = withFewItems(providerV1BidScreeningRequest, screeningItems);
 
 /** Without what decides on orders nobody is told anything. */
 export function screeningMethods(identify: Identify, screening: ScreeningDeps | undefined): GrpcService["methods"] {
@@ -28,8 +31,8 @@ export function screeningMethods(identify: Identify, screening: ScreeningDeps | 
       const owner = ownerOf(await identify(call));
       if (!screening) throw new GrpcRefusal(grpcCodes.Unavailable, "the provider does not bid");
       const { groupSpec, hostnames: hosts } = readRequest("BidScreeningRequest", screeningRequest, bytes);
-      if (hosts.length > limits.screeningHosts) {
-        throw new GrpcRefusal(grpcCodes.InvalidArgument, `it has more than ${limits.screeningHosts} hostnames`);
+      if (hosts.length > screeningHosts) {
+        throw new GrpcRefusal(grpcCodes.InvalidArgument, `it has more than ${screeningHosts} hostnames`);
       }
       const group = groupSpec && groupOf(groupSpec);
       return { message: written(await answerBid(screening, { owner, group, hosts }, call.signal).catch(busy)) };

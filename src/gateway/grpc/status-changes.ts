@@ -1,6 +1,6 @@
 /** Tells those who follow the status of each change: one look at a time for all of them, and none while nobody follows. */
 import { type Clock, sleep } from "../../runtime/clock.ts";
-import { limits } from "../../runtime/limits.ts";
+import { followedStatusMs } from "./lease-rpc.ts";
 import type { StatusMessage } from "./status-message.ts";
 
 /** The status as it is, then as often as it changes; who is slow finds the newest next. */
@@ -11,7 +11,7 @@ export function createStatusChanges(status: () => StatusMessage, clock: Clock): 
 
   /** The same look for all who wait. */
   function nextLook(): Promise<void> {
-    next ??= sleep(clock, limits.followedStatusMs).then(() => {
+    next ??= sleep(clock, followedStatusMs).then(() => {
       next = undefined;
     });
     return next;

@@ -12,9 +12,11 @@ import {
   providerV1ManifestStatus,
   providerV1Reservations,
 } from "../../runtime/grpc/akash-proto.ts";
-import { limits } from "../../runtime/limits.ts";
 import { bytes, type Decoded, messageOf, nanoseconds, optional, repeated, text } from "../../runtime/protobuf.ts";
 import type { ClusterPart, Promised, StatusParts } from "../status/status-parts.ts";
+
+/** For so long the bytes of `/status` are shown: a change is to be seen within a second, and making them takes a millisecond or two. */
+export const gatewayStatusMs = 250;
 
 interface StatusDeps {
   readonly publicHost: string | undefined;
@@ -66,7 +68,7 @@ export async function createStatusMessage({ publicHost, parts, clock }: StatusDe
     return { content: same, message: Buffer.concat([same, timeCodec.encode({ timestamp: msToNs(clock.now()) })]) };
   }
 
-  return goodFor(limits.gatewayStatusMs, clock, make);
+  return goodFor(gatewayStatusMs, clock, make);
 }
 
 function inventoryOf(view: ClusterPart): Inventory {

@@ -6,13 +6,16 @@ import { excessOf } from "../../market/group-excess.ts";
 import { faultsOfGroup } from "../../market/group-rules.ts";
 import type { GroupSpec } from "../../market/group-spec.ts";
 import { readGroupSpec, writeUnit } from "../../market/group-spec-json.ts";
-import { limits } from "../../runtime/limits.ts";
+import { screeningHosts } from "../grpc/screening-rpc.ts";
 import { answerBid, type BidAnswer, type ScreeningDeps } from "../screening/bid-answer.ts";
 import { ScreeningBusy } from "../screening/screener.ts";
 import { type Answer, failure, json, withHeader } from "./answer.ts";
 import type { OwnerRequest, RestRequest, Route } from "./route.ts";
 
-const body = { types: ["application/json"], mostBytes: limits.screeningBytes };
+/** The body of a group that is tried out: a thousand attributes of a hundred characters, and more than all that anybody means. */
+const screeningBytes = 256 * 1024;
+
+const body = { types: ["application/json"], mostBytes: screeningBytes };
 /** A group of 250 units, more than anybody could mean, has some ten thousand values. */
 const bounds = { mostDepth: 32, mostValues: 20_000 };
 
@@ -84,8 +87,7 @@ function readRequest(json: GoJson): { readonly group: GroupSpec | undefined; rea
   const hosts = fieldOf(json, "hostnames") ?? [];
   if (!isList(hosts) || !hosts.every((host) => typeof host === "string"))
     throw new SyntaxError("json: cannot unmarshal hostnames into Go value of type []string");
-  if (hosts.length > limits.screeningHosts)
-    throw new SyntaxError(`it has more than ${limits.screeningHosts} hostnames`);
+  if (hosts.length > screeningHosts) throw new SyntaxError(`it has more than ${screeningHosts} hostnames`);
   return { group: spec ? readGroupSpec(spec).group : undefined, hosts };
 }
 

@@ -4,9 +4,9 @@ import { createServer, type Socket } from "node:net";
 import { test } from "node:test";
 import { connect } from "node:tls";
 import { runs } from "../../../test/runs.ts";
-import { limits } from "../../runtime/limits.ts";
 import { createSeededRandom } from "../../runtime/random.ts";
 import { readClientHello } from "./client-hello.ts";
+import { gatewayHelloBytes } from "./first-bytes.ts";
 
 /** What a real client sends first. */
 async function helloOf(servername: string | undefined): Promise<Buffer> {
@@ -70,5 +70,5 @@ test("whatever a greeting is turned into, it is read or refused", () => {
     seen.add(readClientHello(last).kind);
   }
   assert.deepEqual([...seen].sort(), ["garbage", "hello", "unfinished"]);
-  assert.equal(readClientHello(Buffer.alloc(limits.gatewayHelloBytes, 22)).kind, "garbage");
+  assert.equal(readClientHello(Buffer.alloc(gatewayHelloBytes, 22)).kind, "garbage");
 });

@@ -4,9 +4,9 @@ import { test } from "node:test";
 import { connect, createServer as createTlsServer, type TLSSocket } from "node:tls";
 import { makeCertificate } from "../../../test/test-certificate.ts";
 import { createVirtualClock } from "../../runtime/clock.ts";
-import { limits } from "../../runtime/limits.ts";
+import { gatewayGrpcRequestBytes } from "../grpc/grpc-gateway.ts";
 import { presentedCertificates } from "./client-certificates.ts";
-import { connectionLimits, createConnections, createRequestBudget } from "./connections.ts";
+import { connectionLimits, createConnections, createRequestBudget, gatewayHeaderMs } from "./connections.ts";
 
 /** What is counted here needs no more of a connection than where it comes from and that it ends. */
 function socketFrom(remoteAddress: string) {
@@ -87,7 +87,7 @@ test("when all connections are taken, a new one takes the place of the oldest id
   for (const one of [first, second]) one?.begin();
   await clock.advance(1_000);
   second?.end();
-  await clock.advance(limits.gatewayHeaderMs + 1);
+  await clock.advance(gatewayHeaderMs + 1);
   admit("203.0.113.1").hold();
   assert.deepEqual(
     [first, second, third].map((one) => one?.socket.isEnded),
@@ -115,7 +115,7 @@ test("when all connections have calls, a client with fewer than another takes th
   assert.deepEqual([first.socket.isEnded, second.socket.isEnded, all[0]?.socket.isEnded], [false, false, true]);
   assert.equal(open("192.0.2.2").socket.isEnded, true);
   assert.deepEqual(refusals, ["full", "full"]);
-  await clock.advance(limits.gatewayHeaderMs + 1);
+  await clock.advance(gatewayHeaderMs + 1);
   assert.equal(open("192.0.2.2").socket.isEnded, true);
   assert.equal(first.socket.isEnded, false);
 });
@@ -202,7 +202,7 @@ test("four clients that hold all they may leave room for another's largest compr
   for (let n = 0; n < 4; n += 1) {
     for (let bytes = 2 ** 25; bytes > 1; bytes /= 2) while (budget.reserve(`${n}`, bytes));
   }
-  assert.equal(budget.reserve("tenant", limits.gatewayGrpcRequestBytes), true);
+  assert.equal(budget.reserve("tenant", gatewayGrpcRequestBytes), true);
 });
 
 test("who has a whole network of addresses has no more connections than who has one", () => {

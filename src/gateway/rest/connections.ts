@@ -5,9 +5,20 @@ import type { TLSSocket } from "node:tls";
 import { ByteBudget, requestBytes } from "../../runtime/byte-budget.ts";
 import type { Clock, Timer } from "../../runtime/clock.ts";
 import { createCounts } from "../../runtime/counts.ts";
-import { limits } from "../../runtime/limits.ts";
+import { second } from "../../runtime/durations.ts";
 import { placeOfSocket } from "../auth/place.ts";
 import { restOf, sendRefusal } from "./send-answer.ts";
+
+/** As the network's own gateway gives for headers. */
+export const gatewayHeaderMs = 3 * second;
+/** A connection without a request: longer than Console's pause between two looks. */
+export const gatewayIdleMs = 120 * second;
+/** A client that takes nothing of its answer for so long has gone. */
+export const gatewayStalledMs = 30 * second;
+/** Between two looks at connections: how much later than allowed a slow one ends. */
+export const gatewayLookMs = second / 2;
+/** Requests of one connection that have no answer yet. No client that we know sends a second before the first is answered. */
+export const gatewayPipelined = 16;
 
 export type ConnectionRefusal = "address" | "bytes" | "full" | "handshakes" | "pipelined" | "stalled";
 
@@ -87,14 +98,14 @@ export function createConnections({ protocol, budget, clock, onRefusal, onIdle }
 
   /** A client that reads slowly keeps bytes of ours for as long as it likes; one that reads at all is answered in between. */
   function look(): void {
-    timer = clock.timer(limits.gatewayLookMs, look);
+    timer = clock.timer(gatewayLookMs, look);
     const nowMs = clock.monotonicMs();
     for (const [socket, state] of held.all) {
       const { waiting, answered } = state;
       if (socket.writableLength === 0 || state.isHandedOver) state.waiting = undefined;
       else if (waiting?.answered !== answered) state.waiting = { sinceMs: nowMs, answered };
-      else if (nowMs - waiting.sinceMs > limits.gatewayStalledMs) end(socket, "stalled");
-      if (onIdle && isIdle(state) && nowMs - state.sinceMs > limits.gatewayIdleMs) {
+      else if (nowMs - waiting.sinceMs > gatewayStalledMs) end(socket, "stalled");
+      if (onIdle && isIdle(state) && nowMs - state.sinceMs > gatewayIdleMs) {
         state.sinceMs = Number.POSITIVE_INFINITY;
         onIdle(socket);
       }
@@ -190,7 +201,7 @@ export function createConnections({ protocol, budget, clock, onRefusal, onIdle }
       socket.once("close", () => drop(socket));
     },
     /** Whether a request may be answered; `most` are on their way, with this one. */
-    begin(request: IncomingMessage, response: ServerResponse, most: number = limits.gatewayPipelined): boolean {
+    begin(request: IncomingMessage, response: ServerResponse, most: number = gatewayPipelined): boolean {
       const { socket } = request;
       const state = held.all.get(socket);
       if (!state) return false;
@@ -255,7 +266,7 @@ export function createConnections({ protocol, budget, clock, onRefusal, onIdle }
 /** A client that has just connected is about to send its request: it is not idle yet. */
 function heldRank(state: Held, nowMs: number): number {
   if (state.isHandedOver) return 2;
-  return isIdle(state) && nowMs - state.sinceMs > limits.gatewayHeaderMs ? 0 : 1;
+  return isIdle(state) && nowMs - state.sinceMs > gatewayHeaderMs ? 0 : 1;
 }
 
 interface PhaseOptions<S> {

@@ -1,7 +1,12 @@
 /** Reads the first bytes of a connection, until they are whole. */
 import type { Socket } from "node:net";
 import type { Clock } from "../../runtime/clock.ts";
-import { limits } from "../../runtime/limits.ts";
+import { second } from "../../runtime/durations.ts";
+
+/** From the first packet to the end of the handshake: a slow phone takes one. */
+export const gatewayHandshakeMs = 5 * second;
+/** A greeting with every extension there is has some 3 KB. */
+export const gatewayHelloBytes = 16 * 1024;
 
 interface Read {
   readonly kind: string;
@@ -27,7 +32,7 @@ export function readFirstBytes<T extends Read>(
     outcome.failed(reason);
     socket.destroy();
   };
-  const timer = clock.timer(limits.gatewayHandshakeMs, () => fail("timeout"));
+  const timer = clock.timer(gatewayHandshakeMs, () => fail("timeout"));
   const stop = () => {
     timer.cancel();
     socket.off("readable", look).off("end", leave).off("close", stop);
@@ -43,7 +48,7 @@ export function readFirstBytes<T extends Read>(
     }
     const bytes = chunks.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks, size);
     const first = read(bytes);
-    if (first.kind === "unfinished" && size < limits.gatewayHelloBytes) return;
+    if (first.kind === "unfinished" && size < gatewayHelloBytes) return;
     if (first.kind === "unfinished" || first.kind === "garbage") fail("garbage");
     else {
       stop();

@@ -5,7 +5,7 @@ import type { ManifestGroup } from "../../market/manifest.ts";
 import { manifestJson } from "../../market/manifest-json.ts";
 import { readSdl } from "../../market/sdl/sdl.ts";
 import { ProviderError } from "../../runtime/errors.ts";
-import { limits } from "../../runtime/limits.ts";
+import { manifestBytes } from "../../runtime/limits.ts";
 import { checkAllowed } from "../auth/identity.ts";
 import type { TenantLeases, TenantManifests } from "../tenant-side.ts";
 import { type Answer, empty, failure, json } from "./answer.ts";
@@ -51,7 +51,7 @@ export function manifestRoutes({ provider, leases, manifests }: ManifestRoutesDe
       ...{ ...deployment, method: "PUT" },
       about:
         "Sends what is to run for all leases of a deployment: its manifest as JSON, or the SDL that it is made of.",
-      body: { types: ["application/json", "application/yaml"], mostBytes: limits.manifestBytes },
+      body: { types: ["application/json", "application/yaml"], mostBytes: manifestBytes },
       answers: {
         200: "It is taken, and will run.",
         ...refused,

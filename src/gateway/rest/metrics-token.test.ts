@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { test } from "node:test";
 import { temporaryFolder } from "../../../test/folder.ts";
 import { createVirtualClock } from "../../runtime/clock.ts";
-import { limits } from "../../runtime/limits.ts";
+import { followedFileMs } from "../../runtime/limits.ts";
 import { silentLog } from "../../runtime/log.ts";
 import { followToken } from "./metrics-token.ts";
 
@@ -13,7 +13,7 @@ test("the token is what its file says now, and none where that is not there, emp
   const path = join(temporaryFolder(t), "token");
   const scope = { onStop: (close: () => void) => t.after(close) };
   const token = followToken(path, scope, { clock, log: silentLog });
-  const later = () => clock.advance(2 * limits.followedFileMs);
+  const later = () => clock.advance(2 * followedFileMs);
   assert.equal(token(), undefined);
   writeFileSync(path, "0123456789abcdef\n");
   await later();

@@ -2,7 +2,8 @@
 import { type GoJson, isList, readFirstValue, readUint } from "../../market/go-json.ts";
 import { foldName } from "../../market/go-shape.ts";
 import { ProviderError } from "../../runtime/errors.ts";
-import { limits } from "../../runtime/limits.ts";
+/** Host names or endpoints that one request moves: a manifest names no more. */
+export const migrationNames = 1_000;
 
 interface Migration {
   /** As they were sent, in that order, repeats too. */
@@ -12,7 +13,7 @@ interface Migration {
 }
 
 /** It is two levels deep; fields that nobody knows may be deeper. */
-const bounds = { mostDepth: 16, mostValues: 2 * limits.migrationNames };
+const bounds = { mostDepth: 16, mostValues: 2 * migrationNames };
 // Neither may a mark at the beginning be swallowed, nor a byte that is no text be an end.
 const utf8 = new TextDecoder("utf-8", { ignoreBOM: true });
 
@@ -45,8 +46,8 @@ const destinationGseq = foldName("destination_gseq");
 
 function textsOf(json: GoJson): string[] {
   if (!isList(json)) throw new SyntaxError("it is no list");
-  if (json.length > limits.migrationNames) {
-    throw new ProviderError("AKP_MIGRATION_TOO_LONG", { most: limits.migrationNames });
+  if (json.length > migrationNames) {
+    throw new ProviderError("AKP_MIGRATION_TOO_LONG", { most: migrationNames });
   }
   return json.map((item) => {
     if (item !== null && typeof item !== "string") throw new SyntaxError("it is no text");

@@ -2,9 +2,14 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import { type Clock, httpDate } from "../../runtime/clock.ts";
-import { limits } from "../../runtime/limits.ts";
+import { second } from "../../runtime/durations.ts";
 import type { Answer } from "./answer.ts";
 import { countHeaders, firstHeader } from "./raw-headers.ts";
+
+/** Of a body that nobody reads: less is read and thrown away, so that the connection can stay. */
+const gatewayUnreadBytes = 256 * 1024;
+/** How long a refusal has to arrive before the connection is cut. */
+const gatewayFarewellMs = second / 2;
 
 /** HTTP's words for it, which change once a second. */
 export function createDateText(clock: Clock): () => string {
@@ -29,7 +34,7 @@ export function sendAnswer(
   const length = typeof body === "string" ? Buffer.byteLength(body) : body.length;
   if (!isHead || length > 0) flat.push("Content-Length", `${length}`);
   // What is left of a large body is not waited for.
-  const isLeftUnread = !request.complete && restOf(request) > limits.gatewayUnreadBytes;
+  const isLeftUnread = !request.complete && restOf(request) > gatewayUnreadBytes;
   if (isLeftUnread) response.shouldKeepAlive = false;
   if (!response.shouldKeepAlive && request.httpVersionMinor === 1) flat.push("Connection", "close");
   // Node would add both of these where it pleases.
@@ -60,6 +65,6 @@ export function sendLast(socket: Socket, words: string | Uint8Array, clock: Cloc
   socket.end(words);
   // Ended at once, with bytes of the client's on the way, it could take our words with it.
   socket.resume();
-  const timer = clock.timer(limits.gatewayFarewellMs, () => socket.destroy());
+  const timer = clock.timer(gatewayFarewellMs, () => socket.destroy());
   socket.once("close", () => timer.cancel());
 }

@@ -11,17 +11,17 @@ import { makeCertificate } from "../../../test/test-certificate.ts";
 import type { CertificateWithKey } from "../../chain/certificates/certificate-file.ts";
 import { ByteBudget } from "../../runtime/byte-budget.ts";
 import { createVirtualClock, realClock } from "../../runtime/clock.ts";
-import { limits } from "../../runtime/limits.ts";
 import { silentLog } from "../../runtime/log.ts";
 import { createSeededRandom } from "../../runtime/random.ts";
 import type { Identity } from "../auth/identity.ts";
 import type { CertificateSource } from "../certificate/served-certificate.ts";
 import { type Answer, empty, json } from "./answer.ts";
 import type { ProxyOptions } from "./client-places.ts";
-import { connectionLimits, createRequestBudget } from "./connections.ts";
-import { createRest } from "./rest.ts";
+import { connectionLimits, createRequestBudget, gatewayPipelined, gatewayStalledMs } from "./connections.ts";
+import { gatewayHandshakeMs, gatewayHelloBytes } from "./first-bytes.ts";
+import { createRest, gatewayAnswerMs } from "./rest.ts";
 import type { PublicRoute } from "./route.ts";
-import { startRestServer } from "./server.ts";
+import { gatewayDrainMs, startRestServer } from "./server.ts";
 
 const publicHost = "provider.example.com";
 const nobody: Identity = {
@@ -94,7 +94,7 @@ async function serve(t: TestContext, options: ServeOptions = {}) {
     onRefusal: (reason) => counted.push(reason),
   });
   // Also ends requests that a failed test has left open.
-  t.after(() => Promise.all([server.close(), clock.advance(limits.gatewayDrainMs)]));
+  t.after(() => Promise.all([server.close(), clock.advance(gatewayDrainMs)]));
   return { server, port: server.port, clock, counted, sources };
 }
 
@@ -239,7 +239,7 @@ test("requests with an expectation that is not met count as others do", async (t
   assert.equal((await ask({ port }, { path: "/hello", headers })).status, 417);
   const socket = await connectGateway({ port });
   const unmet = requestBytes({ path: "/hello", headers }).toString();
-  await exchange(socket, requestBytes({ path: "/waits" }) + unmet.repeat(limits.gatewayPipelined));
+  await exchange(socket, requestBytes({ path: "/waits" }) + unmet.repeat(gatewayPipelined));
   assert.deepEqual(counted, ["pipelined"]);
   done.resolve(empty(200));
   await eventually("all to be released", () => budget.used === 0);
@@ -277,7 +277,7 @@ test("a handler that fails or never answers is its client's trouble alone", asyn
   const socket = await connectGateway({ port });
   const waiting = askOn(socket, { path: "/forever" });
   await eventually("a timer", async () => {
-    await clock.advance(limits.gatewayAnswerMs / 2);
+    await clock.advance(gatewayAnswerMs / 2);
     return ended.length > 0;
   });
   assert.deepEqual([(await waiting).status, ended], [500, ["told to stop"]]);
@@ -312,7 +312,7 @@ test("a client that does not take its answer loses its connection, and others do
   slow.write(requestBytes({ path: "/large" }));
   const isCut = new Promise((resolve) => slow.once("close", resolve));
   await eventually("the slow one to be cut", async () => {
-    await clock.advance(limits.gatewayStalledMs / 4);
+    await clock.advance(gatewayStalledMs / 4);
     assert.equal((await ask({ port }, { path: "/hello" })).status, 200);
     return counted.includes("stalled");
   });
@@ -325,7 +325,7 @@ test("whoever asks again and again without hearing an answer is cut off", async 
   const socket = await connectGateway({ port });
   const asked = requestBytes({ path: "/never" });
   const closed = once(socket, "close");
-  socket.write(Buffer.concat(Array.from({ length: limits.gatewayPipelined + 1 }, () => asked)));
+  socket.write(Buffer.concat(Array.from({ length: gatewayPipelined + 1 }, () => asked)));
   await closed;
   assert.deepEqual(counted, ["pipelined"]);
 });
@@ -361,7 +361,7 @@ test("at a stop what runs is finished, idle connections end and nobody new is ta
   await assert.rejects(connectGateway({ port }), /ECONNREFUSED/);
   gate.resolve();
   assert.equal((await answer).header("Connection"), "close");
-  await Promise.all([closed, clock.advance(limits.gatewayDrainMs)]);
+  await Promise.all([closed, clock.advance(gatewayDrainMs)]);
   assert.equal(server.connections, 0);
 });
 
@@ -372,7 +372,7 @@ test("clients that leave in the middle of their handshake leave nothing behind",
     (await connectGateway({ port: server.port })).destroy();
   }
   // Before the patience with handshakes is over.
-  await eventually("nobody is left", () => server.connections === 0, limits.gatewayHandshakeMs - 1_000);
+  await eventually("nobody is left", () => server.connections === 0, gatewayHandshakeMs - 1_000);
 });
 
 test("a port scan's worth of garbage hurts nobody and leaves nothing", async (t) => {
@@ -385,7 +385,7 @@ test("a port scan's worth of garbage hurts nobody and leaves nothing", async (t)
     () => Buffer.from("GET / HTTP/1.1\r\nHost: a\r\n\r\n"),
     () => Buffer.from("SSH-2.0-OpenSSH_9.2\r\n"),
     () => Buffer.alloc(0),
-    () => Buffer.alloc(limits.gatewayHelloBytes + 1, 22),
+    () => Buffer.alloc(gatewayHelloBytes + 1, 22),
   ];
   const count = runs(300, 6_000);
   for (let at = 0; at < count; at += 30) {
@@ -394,7 +394,7 @@ test("a port scan's worth of garbage hurts nobody and leaves nothing", async (t)
   }
   assert(counted.includes("garbage") && counted.includes("plain"));
   honest.destroy();
-  await clock.advance(limits.gatewayHandshakeMs);
+  await clock.advance(gatewayHandshakeMs);
   await eventually("all of them gone", () => server.connections === 0);
 
   /** Half of them reset the connection, the others wait for what comes. */
@@ -424,7 +424,7 @@ test("who was told no and does not leave is not waited for", async (t) => {
     await once(socket, "data");
     // It says more than anybody reads, and does not go.
     socket.write(Buffer.alloc(2 ** 20));
-    await clock.advance(limits.gatewayHandshakeMs);
+    await clock.advance(gatewayHandshakeMs);
     await eventually("it to be gone", () => server.connections === 0);
     socket.destroy();
   }

@@ -3,16 +3,28 @@ import { createServer, type IncomingMessage, type Server, ServerResponse } from 
 import type { Socket } from "node:net";
 import type { ByteBudget } from "../../runtime/byte-budget.ts";
 import { type Clock, sleep } from "../../runtime/clock.ts";
+import { second } from "../../runtime/durations.ts";
 import { systemCodeOf } from "../../runtime/errors.ts";
-import { limits } from "../../runtime/limits.ts";
 import { type ListenAddress, type Listener, listen } from "../../runtime/listener.ts";
 import type { Log } from "../../runtime/log.ts";
 import type { CertificateSource } from "../certificate/served-certificate.ts";
 import type { ProxyOptions } from "./client-places.ts";
-import { type ConnectionRefusal, createConnections, listenerConnections } from "./connections.ts";
+import {
+  type ConnectionRefusal,
+  createConnections,
+  gatewayHeaderMs,
+  gatewayIdleMs,
+  gatewayLookMs,
+  listenerConnections,
+} from "./connections.ts";
 import type { Rest } from "./rest.ts";
 import { sendRefusal } from "./send-answer.ts";
 import { createTlsFront, type HandshakeFailure } from "./tls-front.ts";
+
+/** Until all of a request has come: the largest manifest over a slow line. */
+const gatewayRequestMs = 60 * second;
+/** What runs when we stop may still finish; a manifest that is on its way into the journal takes milliseconds. */
+export const gatewayDrainMs = 5 * second;
 
 /**
  * Of the request line and all headers: a token has at most half of it. Node holds them where nothing counts them until they are
@@ -50,10 +62,10 @@ export async function startRestServer(deps: RestServerDeps): Promise<RestServer>
   let isClosing = false;
   const server = createServer({
     maxHeaderSize: headerBytes,
-    headersTimeout: limits.gatewayHeaderMs,
-    requestTimeout: limits.gatewayRequestMs,
-    keepAliveTimeout: limits.gatewayIdleMs,
-    connectionsCheckingInterval: limits.gatewayLookMs,
+    headersTimeout: gatewayHeaderMs,
+    requestTimeout: gatewayRequestMs,
+    keepAliveTimeout: gatewayIdleMs,
+    connectionsCheckingInterval: gatewayLookMs,
     // We say it in other words.
     requireHostHeader: false,
     shouldUpgradeCallback: rest.mayUpgrade,
@@ -153,7 +165,7 @@ export async function startRestServer(deps: RestServerDeps): Promise<RestServer>
       for (const response of connections.answering()) response.shouldKeepAlive = false;
       await listener.close(async () => {
         server.closeIdleConnections();
-        const deadlineMs = clock.monotonicMs() + limits.gatewayDrainMs;
+        const deadlineMs = clock.monotonicMs() + gatewayDrainMs;
         const areBusy = () => connections.answering().length + connections.handedOver > 0;
         while (areBusy() && clock.monotonicMs() < deadlineMs) await sleep(clock, lookMs);
       });

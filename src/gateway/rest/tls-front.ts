@@ -7,13 +7,12 @@ import type { Socket } from "node:net";
 import { createServer, type Server, type TLSSocket } from "node:tls";
 import type { Clock } from "../../runtime/clock.ts";
 import { reasonOf } from "../../runtime/errors.ts";
-import { limits } from "../../runtime/limits.ts";
 import type { Log } from "../../runtime/log.ts";
 import type { CertificateSource } from "../certificate/served-certificate.ts";
 import { type FirstBytes, readClientHello } from "./client-hello.ts";
 import { createClientPlaces, type ProxyOptions } from "./client-places.ts";
 import type { Connections } from "./connections.ts";
-import { readFirstBytes } from "./first-bytes.ts";
+import { gatewayHandshakeMs, readFirstBytes } from "./first-bytes.ts";
 import { readProxyHeader } from "./proxy-header.ts";
 import { sendLast } from "./send-answer.ts";
 
@@ -58,7 +57,7 @@ export function createTlsFront(deps: FrontDeps): (socket: Socket) => void {
     // Tickets of one server are nothing to the other: each has keys of its own.
     const asking = { requestCert, rejectUnauthorized: false, sessionIdContext: name };
     const agreed = deps.protocols && { ALPNProtocols: deps.protocols };
-    const server = createServer({ ...tlsSettings, ...asking, ...agreed, handshakeTimeout: limits.gatewayHandshakeMs });
+    const server = createServer({ ...tlsSettings, ...asking, ...agreed, handshakeTimeout: gatewayHandshakeMs });
     server.on("secureConnection", (socket) => {
       deps.onSecure(socket, places.placeSecured(socket));
     });

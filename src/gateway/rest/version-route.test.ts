@@ -2,12 +2,11 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { createSimulatedCluster } from "../../box/cluster/simulated-kube.ts";
 import { createVirtualClock } from "../../runtime/clock.ts";
-import { limits } from "../../runtime/limits.ts";
 import { silentLog } from "../../runtime/log.ts";
 import { createSeededRandom } from "../../runtime/random.ts";
 import type { Answer } from "./answer.ts";
 import type { PublicRoute } from "./route.ts";
-import { versionRoutes } from "./version-route.ts";
+import { gatewayVersionAgeMs, gatewayVersionMs, versionRoutes } from "./version-route.ts";
 
 test("the version of the API server is told once it was seen, also while it is away, and asked for again later", async (t) => {
   const clock = createVirtualClock();
@@ -17,7 +16,7 @@ test("the version of the API server is told once it was seen, also while it is a
   const ask = () => (route as PublicRoute).handle({} as never) as Promise<Answer> | Answer;
   cluster.faults.leaderless();
   const refused = assert.rejects(async () => ask(), /kube|Kubernetes/i);
-  await clock.advance(2 * limits.gatewayVersionMs);
+  await clock.advance(2 * gatewayVersionMs);
   await refused;
 
   cluster.faults.clear();
@@ -29,9 +28,9 @@ test("the version of the API server is told once it was seen, also while it is a
 
   const before = cluster.counts.requests;
   cluster.faults.leaderless();
-  await clock.advance(limits.gatewayVersionAgeMs + 1);
+  await clock.advance(gatewayVersionAgeMs + 1);
   assert.equal(ask(), first);
-  await clock.advance(2 * limits.gatewayVersionMs);
+  await clock.advance(2 * gatewayVersionMs);
   assert.equal(ask(), first);
   assert(cluster.counts.requests > before);
 });

@@ -1,10 +1,14 @@
 /** `/version`: what clients decide by how to talk to us, and what the cluster runs. */
 import type { Kube, KubeVersion } from "../../kube/kube.ts";
 import type { Clock } from "../../runtime/clock.ts";
+import { second } from "../../runtime/durations.ts";
 import { ProviderError } from "../../runtime/errors.ts";
-import { limits } from "../../runtime/limits.ts";
 import { type Answer, json } from "./answer.ts";
 import type { Route } from "./route.ts";
+
+/** The API server's version is asked for again when somebody wants to know it: it changes by an upgrade. */
+export const gatewayVersionAgeMs = 60 * second;
+export const gatewayVersionMs = 3 * second;
 
 /**
  * The version of the network's provider that we answer like. Clients compare it with versions of that one: Console asks for at
@@ -38,7 +42,7 @@ export function versionRoutes({ kube, version, clock }: VersionDeps): Route[] {
   /** Once for all who ask meanwhile. */
   function look(from: Kube): Promise<Answer> {
     asking ??= from
-      .version({ deadlineMs: limits.gatewayVersionMs })
+      .version({ deadlineMs: gatewayVersionMs })
       .then((seen) => {
         const answer = answerOf(seen);
         last = { answer, atMs: clock.monotonicMs() };
@@ -60,7 +64,7 @@ export function versionRoutes({ kube, version, clock }: VersionDeps): Route[] {
         if (!kube) throw new ProviderError("AKP_GATEWAY_NO_CLUSTER", {});
         if (!last) return look(kube);
         // What was seen last is told at once; an API server that is away keeps its version.
-        if (clock.monotonicMs() - last.atMs > limits.gatewayVersionAgeMs) look(kube).catch(() => undefined);
+        if (clock.monotonicMs() - last.atMs > gatewayVersionAgeMs) look(kube).catch(() => undefined);
         return last.answer;
       },
     },

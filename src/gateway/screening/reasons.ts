@@ -5,7 +5,7 @@
 import { type DecCoin, formatDecCoin } from "../../market/coin.ts";
 import { mostFor } from "../../market/group-price.ts";
 import type { GroupSpec } from "../../market/group-spec.ts";
-import { limits } from "../../runtime/limits.ts";
+import { unitVolumes } from "../../runtime/limits.ts";
 
 /** A decision of the bid engine, as far as it is told. */
 export interface Screened {
@@ -36,7 +36,7 @@ export const toldReasons: Readonly<Record<string, Tell>> = {
   capabilitiesMatch: () => "incompatible attributes for resources requirements",
   volumesWithinLimit: ({ group }) => {
     const volumes = Math.max(...group.units.map(({ storage }) => storage.length));
-    return `group volumes count exceeds limit (${volumes} > ${limits.unitVolumes})`;
+    return `group volumes count exceeds limit (${volumes} > ${unitVolumes})`;
   },
   manifestPossible: ({ reason }) => `group validation error: ${reason}`,
   tenantAllowed: () => capacity("the provider does not serve this account"),

@@ -3,8 +3,15 @@ import { test } from "node:test";
 import { aGroup, tenant } from "../../../test/a-decision.ts";
 import { parseAddress } from "../../market/address.ts";
 import { createVirtualClock, realClock } from "../../runtime/clock.ts";
-import { limits } from "../../runtime/limits.ts";
-import { createScreener, type OfferedScreen, ScreeningBusy } from "./screener.ts";
+import {
+  createScreener,
+  type OfferedScreen,
+  ScreeningBusy,
+  screeningLookMs,
+  screeningPatienceMs,
+  screeningsAtOnce,
+  screeningsWaiting,
+} from "./screener.ts";
 
 const owner = parseAddress(tenant);
 const { signal } = new AbortController();
@@ -15,13 +22,13 @@ test("while orders wait a screening waits too, and is sent away when its patienc
   let ordersWait = true;
   const screen = createScreener({ screenBetweenOrders: async () => (ordersWait ? undefined : decision) }, clock);
   const first = screen(owner, aGroup(), signal);
-  await clock.advance(limits.screeningPatienceMs / 2);
+  await clock.advance(screeningPatienceMs / 2);
   ordersWait = false;
-  await clock.advance(limits.screeningLookMs);
+  await clock.advance(screeningLookMs);
   assert.equal(await first, decision);
   ordersWait = true;
   const second = assert.rejects(screen(owner, aGroup(), signal), ScreeningBusy);
-  await clock.advance(limits.screeningPatienceMs + limits.screeningLookMs);
+  await clock.advance(screeningPatienceMs + screeningLookMs);
   await second;
 });
 
@@ -41,17 +48,17 @@ test("no more run at once than are let, and beyond those that wait others are se
     },
     clock,
   );
-  const accounts = limits.screeningsAtOnce + limits.screeningsWaiting;
+  const accounts = screeningsAtOnce + screeningsWaiting;
   const all = Array.from({ length: accounts }, (_, n) => screen(`akash1${n}` as typeof owner, aGroup(), signal));
   await clock.advance(1);
   await assert.rejects(screen(owner, aGroup(), signal), ScreeningBusy);
   ended.resolve(decision);
   assert.equal((await Promise.all(all)).length, accounts);
-  assert.equal(most, limits.screeningsAtOnce);
+  assert.equal(most, screeningsAtOnce);
 });
 
 test("between screenings that came at once the event loop serves others", async () => {
-  const accounts = limits.screeningsWaiting;
+  const accounts = screeningsWaiting;
   let decided = 0;
   const screen = createScreener(
     {
@@ -66,7 +73,7 @@ test("between screenings that came at once the event loop serves others", async 
   for (let [turn, before] = [0, 0]; decided < accounts; turn++, before = decided) {
     assert.ok(turn < 10 * accounts, "not all are decided");
     await realClock.yield();
-    assert.ok(decided - before <= limits.screeningsAtOnce, `${decided - before} in one turn of the event loop`);
+    assert.ok(decided - before <= screeningsAtOnce, `${decided - before} in one turn of the event loop`);
   }
   await Promise.all(all);
 });

@@ -3,10 +3,20 @@ import type { Address } from "../../market/address.ts";
 import type { Fits } from "../../market/fit.ts";
 import type { GroupSpec } from "../../market/group-spec.ts";
 import { type Clock, sleep } from "../../runtime/clock.ts";
-import { limits } from "../../runtime/limits.ts";
 import { createSlots } from "../../runtime/slots.ts";
 import { createAllowance } from "./allowance.ts";
 import type { Screened } from "./reasons.ts";
+
+/** A person tries a few variants, a console asks for each of its users: a minute's worth at once. */
+export const screeningPerAccount = { atOnce: 20, perMinute: 20, remembered: 10_000 };
+/** A decision takes a millisecond or two, or a process where a script has the prices: this leaves the rest for orders. */
+const screeningInAll = { atOnce: 100, perMinute: 600, remembered: 1 };
+/** Pricing scripts of screenings that run at a time; orders have thirty. */
+export const screeningsAtOnce = 2;
+export const screeningsWaiting = 50;
+/** Orders come first for so long; then who asked is sent away. */
+export const screeningPatienceMs = 10_000;
+export const screeningLookMs = 50;
 
 /** What decides on orders. Takes nothing and sends nothing. */
 export interface BidScreen {
@@ -40,17 +50,17 @@ export class ScreeningBusy extends Error {
 export type Screener = (owner: Address, group: GroupSpec, signal: AbortSignal) => Promise<OfferedScreen>;
 
 export function createScreener(bids: Pick<BidScreen, "screenBetweenOrders">, clock: Clock): Screener {
-  const perAccount = createAllowance(limits.screeningPerAccount, clock);
-  const inAll = createAllowance(limits.screeningInAll, clock);
-  const slots = createSlots(limits.screeningsAtOnce);
+  const perAccount = createAllowance(screeningPerAccount, clock);
+  const inAll = createAllowance(screeningInAll, clock);
+  const slots = createSlots(screeningsAtOnce);
 
   async function betweenOrders(asked: AskedScreen, signal: AbortSignal): Promise<OfferedScreen> {
-    const untilMs = clock.monotonicMs() + limits.screeningPatienceMs;
+    const untilMs = clock.monotonicMs() + screeningPatienceMs;
     for (;;) {
       const screened = await bids.screenBetweenOrders(asked, signal);
       if (screened) return screened;
-      if (clock.monotonicMs() >= untilMs) throw new ScreeningBusy(limits.screeningPatienceMs / 1_000);
-      await sleep(clock, limits.screeningLookMs, signal);
+      if (clock.monotonicMs() >= untilMs) throw new ScreeningBusy(screeningPatienceMs / 1_000);
+      await sleep(clock, screeningLookMs, signal);
     }
   }
 
@@ -58,7 +68,7 @@ export function createScreener(bids: Pick<BidScreen, "screenBetweenOrders">, clo
     // One who asks without end takes nothing of what others have.
     const waitS = perAccount(owner) ?? inAll("all");
     if (waitS !== undefined) throw new ScreeningBusy(waitS);
-    if (slots.waiting >= limits.screeningsWaiting) throw new ScreeningBusy(1);
+    if (slots.waiting >= screeningsWaiting) throw new ScreeningBusy(1);
     const giveBack = await slots.take(signal);
     try {
       return await betweenOrders({ owner, group, reclamationWindowNs: undefined }, signal);

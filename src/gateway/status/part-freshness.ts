@@ -1,6 +1,8 @@
-/** How far what the gateway stands on may be believed, and what strangers are told where it may not. */
-import { limits } from "../../runtime/limits.ts";
+import { minute } from "../../runtime/durations.ts";
 import type { ChainPart, Freshness } from "./status-parts.ts";
+
+/** Ten blocks. What is further behind is told of as not fresh, whatever nodes say. */
+export const gatewayChainOldMs = minute;
 
 /** In full it is told to operators: it may name servers of theirs, which are nothing to strangers. */
 const reasons = {
@@ -21,6 +23,6 @@ export function chainFreshness(chain: ChainPart | undefined): Freshness {
   if (!chain?.mirror.ready) return unread;
   const { mirrorAgeMs: ageMs, trouble } = chain.status;
   // Nodes may answer well and have nothing new to tell, for as long as they or the chain stand still.
-  const isOld = ageMs !== undefined && ageMs > limits.gatewayChainOldMs;
+  const isOld = ageMs !== undefined && ageMs > gatewayChainOldMs;
   return { ageMs, trouble: trouble ?? (isOld ? reasons.chain : undefined) };
 }

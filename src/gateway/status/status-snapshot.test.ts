@@ -3,7 +3,8 @@ import { test } from "node:test";
 import { tenant } from "../../../test/a-decision.ts";
 import { parseAddress } from "../../market/address.ts";
 import { createVirtualClock } from "../../runtime/clock.ts";
-import { limits } from "../../runtime/limits.ts";
+import { gatewayStatusMs } from "../grpc/status-message.ts";
+import { gatewayChainOldMs } from "./part-freshness.ts";
 import type { ChainPart, ClusterPart, StatusParts } from "./status-parts.ts";
 import { createStatusSnapshot } from "./status-snapshot.ts";
 
@@ -103,8 +104,8 @@ test("a part that is in trouble stays shown, with the moment at which it was las
   await clock.advance(60_000);
   assert.equal(shown().stale, undefined);
   cluster.inventory = { ageMs: 10_000, trouble: "the operator is silent" };
-  const since = new Date(clock.now() + limits.gatewayStatusMs - 10_000).toISOString();
-  await clock.advance(limits.gatewayStatusMs);
+  const since = new Date(clock.now() + gatewayStatusMs - 10_000).toISOString();
+  await clock.advance(gatewayStatusMs);
   assert.deepEqual(shown().stale, [{ what: "inventory", since, why: "the inventory is not confirmed" }]);
   assert.equal(shown().cluster.leases, 1);
   assert.equal(snapshot().ageS, 10);
@@ -113,7 +114,7 @@ test("a part that is in trouble stays shown, with the moment at which it was las
   assert.equal(shown().stale[0].since, since);
   assert.equal(snapshot().ageS, 30);
   cluster.inventory = { ageMs: 0, trouble: undefined };
-  await clock.advance(limits.gatewayStatusMs);
+  await clock.advance(gatewayStatusMs);
   assert.equal(shown().stale, undefined);
 });
 
@@ -129,12 +130,12 @@ test("a change shows within a second, and any number of questions in between is 
 });
 
 test("a chain that stands still is told of as not fresh, however well its nodes answer", async () => {
-  const chain = aChain({ mirrorAgeMs: limits.gatewayChainOldMs });
+  const chain = aChain({ mirrorAgeMs: gatewayChainOldMs });
   const { clock, shown } = open({ chain: Promise.resolve(chain), cluster: undefined });
   await clock.advance(1);
   assert.equal(shown().stale, undefined);
-  chain.status = { mirrorAgeMs: limits.gatewayChainOldMs + 1, trouble: undefined };
-  await clock.advance(limits.gatewayStatusMs);
+  chain.status = { mirrorAgeMs: gatewayChainOldMs + 1, trouble: undefined };
+  await clock.advance(gatewayStatusMs);
   const [{ what, why }] = shown().stale;
   assert.deepEqual([what, why], ["chain", "no new block of the chain can be read"]);
 });

@@ -5,10 +5,13 @@
 import type { Address } from "../../market/address.ts";
 import { type Clock, formatTime, msToNs } from "../../runtime/clock.ts";
 import { goodFor } from "../../runtime/good-for.ts";
-import { limits } from "../../runtime/limits.ts";
+import { gatewayStatusMs } from "../grpc/status-message.ts";
 import { chainFreshness, type Part, toldReason, unread } from "./part-freshness.ts";
 import { type StalePart, statusBody } from "./status-body.ts";
 import type { Freshness, StatusParts } from "./status-parts.ts";
+
+/** Up to here, encoding a text costs less than sending it in two pieces does. */
+const gatewaySmallChars = 8_192;
 
 export interface Snapshot {
   readonly body: string | Uint8Array;
@@ -67,11 +70,11 @@ export function createStatusSnapshot({ provider, publicHost, parts, clock }: Sna
     });
     const oldestMs = Math.max(...freshness.map(([, { ageMs }]) => ageOf(ageMs)));
     // Node sends a text in one piece with its headers, and has to encode it each time.
-    const body = text.length <= limits.gatewaySmallChars ? text : Buffer.from(text);
+    const body = text.length <= gatewaySmallChars ? text : Buffer.from(text);
     return { body, ageS: Math.max(0, Math.floor(oldestMs / 1_000)) };
   }
 
-  return goodFor(limits.gatewayStatusMs, clock, make);
+  return goodFor(gatewayStatusMs, clock, make);
 }
 
 /** What a promise was kept with, once it is. */

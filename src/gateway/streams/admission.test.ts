@@ -4,8 +4,8 @@ import { test } from "node:test";
 import { eventually } from "../../../test/eventually.ts";
 import { openStream, serveStreams } from "../../../test/stream-stage.ts";
 import { ProviderError } from "../../runtime/errors.ts";
-import { limits } from "../../runtime/limits.ts";
 import { AuthRefusal } from "../auth/identity.ts";
+import { streamExpiryLookMs, streamsOfTenant } from "./admission.ts";
 import type { StreamHandler } from "./tenant-stream.ts";
 
 const idle: StreamHandler = async (stream) => {
@@ -33,9 +33,9 @@ test("a stream ends when its token does, and its last words come before the clos
 
 test("credentials that are good for longer than a timer has are looked at in between", async (t) => {
   const { port, clock, world } = await serveStreams(t, idle);
-  world.untilMs = clock.now() + limits.streamExpiryLookMs + 10_000;
+  world.untilMs = clock.now() + streamExpiryLookMs + 10_000;
   const client = await openStream(port);
-  await clock.advance(limits.streamExpiryLookMs);
+  await clock.advance(streamExpiryLookMs);
   assert.equal(client.count("close"), 0);
   await clock.advance(10_000);
   await client.until(() => client.close !== undefined);
@@ -94,7 +94,7 @@ test("when we stop, streams are told so, and one that does not end by itself is 
 
 test("one tenant has so many streams, and others have theirs all the same", async (t) => {
   const { port, admission } = await serveStreams(t, idle);
-  const own = await Promise.all(Array.from({ length: limits.streamsOfTenant }, () => openStream(port)));
+  const own = await Promise.all(Array.from({ length: streamsOfTenant }, () => openStream(port)));
   const refused = await openStream(port);
   assert.deepEqual(
     [refused.answer?.status, refused.answer?.body],
@@ -102,6 +102,6 @@ test("one tenant has so many streams, and others have theirs all the same", asyn
   );
   assert.equal((await openStream(port, { authorization: "akash1other" })).answer?.status, 101);
   own[0]?.socket.destroy();
-  await eventually("room", () => admission.count === limits.streamsOfTenant);
+  await eventually("room", () => admission.count === streamsOfTenant);
   assert.equal((await openStream(port)).answer?.status, 101);
 });

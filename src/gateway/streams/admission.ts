@@ -8,10 +8,20 @@ import { runs } from "../../chain/records.ts";
 import type { LeaseId } from "../../market/ids.ts";
 import type { Clock, Timer } from "../../runtime/clock.ts";
 import { createCounts } from "../../runtime/counts.ts";
+import { hour } from "../../runtime/durations.ts";
 import { ProviderError } from "../../runtime/errors.ts";
-import { limits } from "../../runtime/limits.ts";
 import { type Authenticator, AuthRefusal, type Credentials, type Identity } from "../auth/identity.ts";
 import { placeOf } from "../auth/place.ts";
+
+/**
+ * Logs, events and shells at once, fewer than there are connections. Each costs up to 280 KB with its TLS, what waits for its
+ * reader and its way into the cluster.
+ */
+const streamsAtOnce = 768;
+/** Of one tenant: a console that shows the logs of each of his services in a tab of its own. */
+export const streamsOfTenant = 128;
+/** How often the end of long-lived credentials is looked for: a timer has 24 days at most, and wall clocks are set. */
+export const streamExpiryLookMs = hour;
 
 export interface StreamAsked {
   readonly credentials: Credentials;
@@ -82,7 +92,7 @@ export function createAdmission({ chain, authenticator, clock }: AdmissionDeps):
     if (untilMs === undefined) return;
     const leftMs = untilMs - clock.now();
     if (leftMs <= 0) end(stream, credentialsOver("they have expired"));
-    else stream.timer = clock.timer(Math.min(leftMs, limits.streamExpiryLookMs), () => watchExpiry(stream));
+    else stream.timer = clock.timer(Math.min(leftMs, streamExpiryLookMs), () => watchExpiry(stream));
   }
 
   async function look(stream: Admitted): Promise<void> {
@@ -106,8 +116,8 @@ export function createAdmission({ chain, authenticator, clock }: AdmissionDeps):
     admit(asked) {
       const tenant = asked.identity.owner ?? placeOf(asked.credentials.source);
       if (isStopping) throw new ProviderError("AKP_STREAM_STOPPING", {});
-      if (streams.size >= limits.streams) throw new ProviderError("AKP_STREAMS_TOO_MANY", { whose: "of all tenants" });
-      if (ofTenants.of(tenant) >= limits.streamsOfTenant)
+      if (streams.size >= streamsAtOnce) throw new ProviderError("AKP_STREAMS_TOO_MANY", { whose: "of all tenants" });
+      if (ofTenants.of(tenant) >= streamsOfTenant)
         throw new ProviderError("AKP_STREAMS_TOO_MANY", { whose: "of this tenant" });
       const ending = new AbortController();
       const stream: Admitted = { ...asked, ending, timer: undefined };
@@ -126,7 +136,7 @@ export function createAdmission({ chain, authenticator, clock }: AdmissionDeps):
           if (streams.has(stream)) leaving.set(stream, { tenant, cut });
           free();
           const theirs = [...leaving.values()].filter((each) => each.tenant === tenant);
-          if (theirs.length > limits.streamsOfTenant) theirs[0]?.cut();
+          if (theirs.length > streamsOfTenant) theirs[0]?.cut();
         },
         release() {
           leaving.delete(stream);

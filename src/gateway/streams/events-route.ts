@@ -4,12 +4,14 @@ import { bidOn } from "../../market/ids.ts";
 import { goJson } from "../../market/sorted-json.ts";
 import type { Clock } from "../../runtime/clock.ts";
 import { createFairTurns } from "../../runtime/fair-turns.ts";
-import { limits } from "../../runtime/limits.ts";
 import type { StreamRoute } from "../rest/route.ts";
 import type { TenantEvent, TenantPods } from "../tenant-side.ts";
 import { closeCodes } from "./close-codes.ts";
 import { permittedServices, readStreamParameters } from "./stream-parameters.ts";
 import type { TenantStream } from "./tenant-stream.ts";
+
+/** Of these to one reader before others have their turn: about a millisecond. */
+const eventsToldAtOnce = 64;
 
 interface EventsRouteDeps {
   readonly provider: Address;
@@ -35,7 +37,7 @@ export function eventsRoute({ provider, pods, clock }: EventsRouteDeps): StreamR
     for (let isOver = false; !isOver && !signal.aborted; ) {
       let room: Promise<void> | undefined;
       await inTurn(owner, () => {
-        for (let sent = 0; sent < limits.eventsToldAtOnce && !room; sent += 1) {
+        for (let sent = 0; sent < eventsToldAtOnce && !room; sent += 1) {
           const { value, done } = rest.next();
           isOver = done === true;
           if (!value) break;

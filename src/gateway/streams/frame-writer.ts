@@ -5,7 +5,8 @@
  */
 import type { Socket } from "node:net";
 import type { Clock } from "../../runtime/clock.ts";
-import { limits } from "../../runtime/limits.ts";
+/** Of frames that are written together: a TLS record, and what waits for each of many slow readers, twice with its encryption. */
+export const streamPieceBytes = 16 * 1024;
 
 /** Text as text, bytes as binary. */
 type Frame = string | Uint8Array;
@@ -57,11 +58,11 @@ export function createFrameWriter(socket: Socket, clock: Clock): FrameWriter {
       frames.push(frame);
       const size = Buffer.byteLength(frame);
       begunBytes += headBytes(size) + size;
-      if (begunBytes >= limits.streamPieceBytes) flush();
+      if (begunBytes >= streamPieceBytes) flush();
     },
     flush,
     room() {
-      if (sentBytes < limits.streamPieceBytes) return undefined;
+      if (sentBytes < streamPieceBytes) return undefined;
       waiting ??= { ...Promise.withResolvers<void>(), sinceMs: clock.monotonicMs() };
       return waiting.promise;
     },

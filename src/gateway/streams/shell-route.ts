@@ -4,7 +4,6 @@ import type { ExecSession } from "../../kube/kube.ts";
 import type { Address } from "../../market/address.ts";
 import { bidOn, type LeaseId } from "../../market/ids.ts";
 import { ProviderError, reasonOf } from "../../runtime/errors.ts";
-import { limits } from "../../runtime/limits.ts";
 import type { Log } from "../../runtime/log.ts";
 import { handOn, piecesOf } from "../../runtime/pieces.ts";
 import { checkAllowed } from "../auth/identity.ts";
@@ -24,6 +23,9 @@ import {
 } from "./shell-frames.ts";
 import { readShellRequest, type ShellRequest } from "./shell-request.ts";
 import type { TenantStream } from "./tenant-stream.ts";
+
+/** Of a command's output in one frame. Nodes send up to 32 KB at a time, which waits for a slow reader in halves. */
+const shellFrameBytes = 16 * 1024;
 
 interface ShellRouteDeps {
   readonly provider: Address;
@@ -101,7 +103,7 @@ export function shellRoute({ provider, leases, pods, log }: ShellRouteDeps): Str
 
 /** No more is sent than is read, so that a slow reader slows the command down. */
 function pass(output: Readable, code: number, stream: TenantStream): Promise<void> {
-  return handOn(piecesOf(output, limits.shellFrameBytes), (bytes) => stream.send(shellFrame(code, bytes)));
+  return handOn(piecesOf(output, shellFrameBytes), (bytes) => stream.send(shellFrame(code, bytes)));
 }
 
 /** And no more is read than the command takes. */

@@ -7,15 +7,17 @@ import type { RawData, WebSocket } from "ws";
 import type { Holding } from "../../runtime/byte-budget.ts";
 import type { Clock } from "../../runtime/clock.ts";
 import { ProviderError } from "../../runtime/errors.ts";
-import { limits } from "../../runtime/limits.ts";
 import { createTokenBucket } from "../../runtime/token-bucket.ts";
 import { bufferBytes, createFrameMeter, smallBytes } from "./frame-meter.ts";
 import type { TenantStream } from "./tenant-stream.ts";
 
+/** Of what a tenant sends to a shell, in one frame: tools send 4 KB, a browser what somebody pastes. */
+export const streamFrameBytes = 2 ** 20;
+
 /** Read before the previous frame is taken: 64 KiB as the network's CLI sends them. */
 const [framesAhead, bytesAhead] = [16, 64 * 1024];
 /** Of one message that is not whole: the largest one, and as much again for the pieces that it comes in. */
-const unfinishedBytes = 2 * limits.streamFrameBytes;
+const unfinishedBytes = 2 * streamFrameBytes;
 /** Control frames and small ones that no command takes: clients ping a few times a minute. */
 const smallFrames = { atOnce: 1_000, perS: 20 };
 

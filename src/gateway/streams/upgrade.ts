@@ -4,13 +4,13 @@ import type { Socket } from "node:net";
 import { WebSocketServer } from "ws";
 import { ByteBudget } from "../../runtime/byte-budget.ts";
 import type { Clock } from "../../runtime/clock.ts";
-import { limits } from "../../runtime/limits.ts";
 import type { Log } from "../../runtime/log.ts";
 import { type Answer, textHeaders } from "../rest/answer.ts";
 import { firstHeader, headerValues } from "../rest/raw-headers.ts";
 import type { Admission, StreamAsked } from "./admission.ts";
+import { streamFrameBytes } from "./stream-input.ts";
 import type { StreamHandler } from "./tenant-stream.ts";
-import { StreamSocket, serveStream } from "./web-socket-stream.ts";
+import { StreamSocket, serveStream, streamStalledMs } from "./web-socket-stream.ts";
 
 /** A request that may become a WebSocket. */
 export interface Upgrade {
@@ -40,7 +40,7 @@ const inputBytes = { perClient: 24 * 2 ** 20, total: 64 * 2 ** 20, assured: 0 };
 export function createUpgrades({ admission, clock, log }: UpgradesDeps): Upgrades {
   const server = new WebSocketServer<typeof StreamSocket>({
     ...{ noServer: true, clientTracking: false, perMessageDeflate: false, autoPong: false },
-    ...{ WebSocket: StreamSocket, maxPayload: limits.streamFrameBytes, closeTimeout: limits.streamStalledMs },
+    ...{ WebSocket: StreamSocket, maxPayload: streamFrameBytes, closeTimeout: streamStalledMs },
   });
   const budget = new ByteBudget(inputBytes);
   return {

@@ -5,8 +5,10 @@ import { eventually } from "../../../test/eventually.ts";
 import { openStream, serveStreams } from "../../../test/stream-stage.ts";
 import { clientFrame } from "../../../test/web-socket-bytes.ts";
 import { ProviderError } from "../../runtime/errors.ts";
-import { limits } from "../../runtime/limits.ts";
+import { streamFarewellMs } from "../../runtime/limits.ts";
+import { streamsOfTenant } from "./admission.ts";
 import type { StreamHandler, TenantStream } from "./tenant-stream.ts";
+import { streamBeatMs, streamPingMs, streamStalledMs } from "./web-socket-stream.ts";
 
 /** Streams until it may not any more. */
 const idle: StreamHandler = async ({ signal }) => {
@@ -42,7 +44,7 @@ test("who is behind with what he reads finds a ping for every ten seconds in it"
   const client = await openStream(port);
   client.socket.pause();
   await eventually("a handler that waits", () => isStill(() => sent));
-  await clock.advance(3 * limits.streamPingMs);
+  await clock.advance(3 * streamPingMs);
   isEnough = true;
   client.socket.resume();
   await client.until(() => client.close !== undefined);
@@ -104,7 +106,7 @@ test("who does not answer a close frame is left all the same", async (t) => {
   const { port, clock } = await serveStreams(t, async () => ({ code: 1000 }));
   const client = await openStream(port);
   await client.until(() => client.close !== undefined);
-  await clock.advance(limits.streamFarewellMs);
+  await clock.advance(streamFarewellMs);
   await client.until(() => client.isEnded);
 });
 
@@ -130,7 +132,7 @@ for (const [who, sendsFirst, sendsLater] of [
     client.socket.pause();
     begun.resolve();
     await eventually("a stream at its end", () => isDone);
-    await clock.advance(5 * limits.streamFarewellMs);
+    await clock.advance(5 * streamFarewellMs);
     // Of a connection that is gone, the kernel would throw away what was not read yet.
     const pong = clientFrame("pong", "");
     if (sendsLater)
@@ -146,9 +148,9 @@ test("who neither reads the end of a stream nor leaves is left in the end", asyn
   const client = await openStream(port);
   client.socket.pause();
   await eventually("no stream", () => admission.count === 0);
-  await clock.advance(limits.streamStalledMs);
+  await clock.advance(streamStalledMs);
   assert.equal(admission.leaving, 1);
-  await clock.advance(2 * limits.streamFarewellMs);
+  await clock.advance(2 * streamFarewellMs);
   await eventually("its end", () => admission.leaving === 0);
   client.socket.destroy();
 });
@@ -168,9 +170,9 @@ test("a handler waits for its reader, and a reader that takes nothing for ten mi
   const client = await openStream(port);
   client.socket.pause();
   await eventually("a handler that waits", () => isStill(() => sent));
-  await clock.advance(limits.streamStalledMs - limits.streamPingMs);
+  await clock.advance(streamStalledMs - streamPingMs);
   assert.equal(reason, undefined);
-  await clock.advance(2 * limits.streamPingMs);
+  await clock.advance(2 * streamPingMs);
   await eventually("an end", () => admission.count === 0);
   assert.equal(reason, "AKP_STREAM_TOO_SLOW");
   client.socket.destroy();
@@ -186,7 +188,7 @@ test("who reads slowly, and reads, is not cut off", async (t) => {
   const client = await openStream(port);
   while (client.close === undefined && !client.isEnded) {
     client.socket.pause();
-    await clock.advance(limits.streamPingMs * 3);
+    await clock.advance(streamPingMs * 3);
     client.socket.resume();
     await new Promise((resolve) => setImmediate(resolve));
   }
@@ -260,9 +262,9 @@ test("so is one who has sent more than is read ahead, when he is pinged", async 
   for (let left = 16; left > 0; left -= 1) client.send("binary", Buffer.alloc(65_536));
   await eventually("all of it on its way", () => client.socket.writableLength === 0);
   client.socket.destroy();
-  const untilMs = clock.now() + limits.streamPingMs - limits.streamBeatMs;
+  const untilMs = clock.now() + streamPingMs - streamBeatMs;
   await eventually("an end", async () => {
-    if (clock.now() < untilMs) await clock.advance(limits.streamBeatMs);
+    if (clock.now() < untilMs) await clock.advance(streamBeatMs);
     return admission.count === 0;
   });
 });
@@ -383,7 +385,7 @@ for (const [what, bytes] of [
 test("a stream that is told its end counts no longer, whether its client answers or not", async (t) => {
   const { port, admission } = await serveStreams(t, async () => ({ code: 4001 }));
   const silent = [];
-  for (let left = limits.streamsOfTenant + 1; left > 0; left -= 1) {
+  for (let left = streamsOfTenant + 1; left > 0; left -= 1) {
     const client = await openStream(port);
     assert.equal(client.answer?.status, 101, client.answer?.body);
     client.socket.pause();

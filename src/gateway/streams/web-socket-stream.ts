@@ -7,14 +7,26 @@ import type { Socket } from "node:net";
 import { WebSocket } from "ws";
 import type { Holding } from "../../runtime/byte-budget.ts";
 import type { Clock } from "../../runtime/clock.ts";
+import { minute, second } from "../../runtime/durations.ts";
 import { ProviderError } from "../../runtime/errors.ts";
-import { limits } from "../../runtime/limits.ts";
+import { streamFarewellMs } from "../../runtime/limits.ts";
 import type { Log } from "../../runtime/log.ts";
 import type { AdmittedStream } from "./admission.ts";
 import { closeFor } from "./close-codes.ts";
 import { createFrameWriter } from "./frame-writer.ts";
 import { readInput } from "./stream-input.ts";
 import type { Close, StreamHandler, TenantStream } from "./tenant-stream.ts";
+
+/** The network's CLI leaves who has not pinged it for 15 s. */
+export const streamPingMs = 10 * second;
+/** And who has left while a command takes none of his input is known to be gone after two of these. */
+export const streamBeatMs = second;
+/**
+ * A client to which nothing could be written for so long is cut off, and so is one that has not read a stream's end by then. It
+ * may read all the time: the kernel takes more when a third of its buffer is free, of up to 4 MB. This long, it is one with less
+ * than 3 KB/s. What waits for it meanwhile is little; until the end it counts among its tenant's streams.
+ */
+export const streamStalledMs = 10 * minute;
 
 /** Echoes a close frame with its code alone, as the network's gateway does, and says that it was sent one. */
 export class StreamSocket extends WebSocket {
@@ -51,7 +63,7 @@ export function serveStream(handler: StreamHandler, deps: StreamDeps): void {
   const isOpen = () => webSocket.readyState === WebSocket.OPEN;
   const writes = createFrameWriter(socket, clock);
   let beats = 0;
-  let nextBeat = clock.timer(limits.streamBeatMs, beat);
+  let nextBeat = clock.timer(streamBeatMs, beat);
   let farewell: { cancel(): void } | undefined;
   let isOver = false;
   /** As an answer to our close frame, or first. */
@@ -66,13 +78,13 @@ export function serveStream(handler: StreamHandler, deps: StreamDeps): void {
   });
 
   function beat(): void {
-    nextBeat = clock.timer(limits.streamBeatMs, beat);
+    nextBeat = clock.timer(streamBeatMs, beat);
     beats += 1;
     // Also behind what waits already: who is behind reads it in his time, and counts on one in every ten seconds.
-    const isDue = (beats * limits.streamBeatMs) % limits.streamPingMs === 0;
+    const isDue = (beats * streamBeatMs) % streamPingMs === 0;
     // That somebody has left of whom nothing is read comes to light only by writing. Where something waits, that does it.
     const isProbe = !writes.room() && webSocket.isPaused;
-    if (writes.waitedMs() > limits.streamStalledMs) cutOff(new ProviderError("AKP_STREAM_TOO_SLOW", {}));
+    if (writes.waitedMs() > streamStalledMs) cutOff(new ProviderError("AKP_STREAM_TOO_SLOW", {}));
     else if (isOpen() && (isDue || isProbe)) webSocket.ping();
   }
 
@@ -87,7 +99,7 @@ export function serveStream(handler: StreamHandler, deps: StreamDeps): void {
     farewell?.cancel();
     webSocket.closeWith(signal.aborted ? closeFor(signal.reason) : close);
     input.discard();
-    leaveLater(clock.monotonicMs() + limits.streamStalledMs);
+    leaveLater(clock.monotonicMs() + streamStalledMs);
   }
 
   /**
@@ -96,7 +108,7 @@ export function serveStream(handler: StreamHandler, deps: StreamDeps): void {
    */
   function leaveLater(deadlineMs: number): void {
     if (webSocket.readyState === WebSocket.CLOSED) return;
-    farewell = clock.timer(limits.streamFarewellMs, () => {
+    farewell = clock.timer(streamFarewellMs, () => {
       const isRead = hasSaidClose && socket.writableLength === 0;
       if (isRead || clock.monotonicMs() > deadlineMs) webSocket.terminate();
       else {
@@ -131,7 +143,7 @@ export function serveStream(handler: StreamHandler, deps: StreamDeps): void {
   });
   signal.addEventListener("abort", () => {
     writes.release();
-    farewell ??= clock.timer(limits.streamFarewellMs, () => finish(closeFor(signal.reason)));
+    farewell ??= clock.timer(streamFarewellMs, () => finish(closeFor(signal.reason)));
   });
   const running = run({
     signal,

@@ -1,8 +1,11 @@
 /** Where a stale cache is noticed: how long ago the server was heard of, and what went wrong since. */
 import type { Clock } from "../../runtime/clock.ts";
+import { minute } from "../../runtime/durations.ts";
 import { ProviderError } from "../../runtime/errors.ts";
-import { limits } from "../../runtime/limits.ts";
 import type { Log } from "../../runtime/log.ts";
+
+/** A cache that was not confirmed for so long says so. A dead connection is noticed and made anew before. */
+export const kubeStaleMs = minute;
 
 interface Freshness {
   /** The server told us something, if only that it is there. */
@@ -30,8 +33,8 @@ export function createFreshness(resource: string, clock: Clock, log: Log): Fresh
     get trouble() {
       if (failure) return failure;
       // Whatever the reason: what was not confirmed for so long is not to be relied on.
-      if (ageMs() <= limits.kubeStaleMs) return undefined;
-      return new ProviderError("AKP_KUBE_STALE", { resource, seconds: limits.kubeStaleMs / 1_000 });
+      if (ageMs() <= kubeStaleMs) return undefined;
+      return new ProviderError("AKP_KUBE_STALE", { resource, seconds: kubeStaleMs / 1_000 });
     },
     get ageMs() {
       return ageMs();

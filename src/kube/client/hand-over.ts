@@ -1,16 +1,23 @@
 /** Hands changes to whoever wants to know of them: one after the other, and again when that failed. */
 import { sleep, withDeadline } from "../../runtime/clock.ts";
+import { second } from "../../runtime/durations.ts";
 import { endedBy } from "../../runtime/ended-by.ts";
 import { ProviderError } from "../../runtime/errors.ts";
-import { limits } from "../../runtime/limits.ts";
 import type { Change, WatchOptions } from "../kube.ts";
 import { backOffMs } from "./back-off.ts";
 import type { WatchDeps } from "./watch-stream.ts";
 
+/** Events handed over between two breaths of the event loop. */
+const kubeSliceEvents = 128;
+/** An event whose handler fails is handed over so often; then it is left to the next look at its key. */
+const kubeHandlerTries = 3;
+/** A handler puts a key into a queue; one that waits for something must not make the cache old (kubeStaleMs). */
+export const kubeHandlerMs = 20 * second;
+
 class TooLate extends Error {}
 
 function tooLate(): never {
-  throw new TooLate(`its handler did not end within ${limits.kubeHandlerMs} ms`);
+  throw new TooLate(`its handler did not end within ${kubeHandlerMs} ms`);
 }
 
 export function createHandOver<T>(
@@ -33,14 +40,14 @@ export function createHandOver<T>(
         const { type, name, namespace } = change;
         log.error("failed to handle a change", { type, name, namespace, tries, error: ProviderError.from(thrown) });
         // One that still runs is not called a second time for the same change.
-        if (thrown instanceof TooLate || tries >= limits.kubeHandlerTries) return;
+        if (thrown instanceof TooLate || tries >= kubeHandlerTries) return;
         await sleep(clock, backOffMs(random, tries), signal);
       }
     }
   }
 
   function inTime(handling: Promise<void>): Promise<void> {
-    return endedBy(withDeadline(clock, limits.kubeHandlerMs, handling, tooLate), signal);
+    return endedBy(withDeadline(clock, kubeHandlerMs, handling, tooLate), signal);
   }
 
   /** A flood is interrupted now and then, for those who share the event loop. */
@@ -49,7 +56,7 @@ export function createHandOver<T>(
       await one(change);
       signal.throwIfAborted();
       handedOver += 1;
-      if (handedOver % limits.kubeSliceEvents === 0) await clock.yield();
+      if (handedOver % kubeSliceEvents === 0) await clock.yield();
     }
   };
 }

@@ -2,7 +2,6 @@
 import { type Boundary, openBoundary } from "../../runtime/boundary.ts";
 import type { Clock } from "../../runtime/clock.ts";
 import { ProviderError } from "../../runtime/errors.ts";
-import { limits } from "../../runtime/limits.ts";
 import type { Log } from "../../runtime/log.ts";
 import type { Random } from "../../runtime/random.ts";
 import { type Kind, kinds, objectText } from "../kinds.ts";
@@ -13,10 +12,13 @@ import { createListWatch } from "./list-watch.ts";
 import { followLogs } from "./logs.ts";
 import { listAll } from "./pages.ts";
 import { objectPath } from "./paths.ts";
-import { type CallLimits, createRequests } from "./requests.ts";
+import { type CallLimits, createRequests, kubeAnswerBytes } from "./requests.ts";
 import { createServedGroups } from "./served-groups.ts";
 import type { Transport } from "./transport.ts";
 import { createWrites } from "./writes.ts";
+
+/** Objects whose last apply is remembered: 2,000 leases of ten objects. */
+const kubeAppliedObjects = 20_000;
 
 export interface KubeDeps {
   readonly clock: Clock;
@@ -33,7 +35,7 @@ export function createKubeClient(transport: Transport, fieldManager: string, dep
   const requests = createRequests({ transport, clock, random, closing, log });
   const served = createServedGroups(requests, clock);
   const watches = new Set<WatchCache<unknown>>();
-  const lastWrites = createLastWrites(limits.kubeAppliedObjects);
+  const lastWrites = createLastWrites(kubeAppliedObjects);
 
   async function get(kind: Kind, at: ObjectAt, call: CallLimits): Promise<KubeObject | undefined> {
     const asked = { verb: "get", resource: objectText(kind, at), ...call };
@@ -56,7 +58,7 @@ export function createKubeClient(transport: Transport, fieldManager: string, dep
     exec: (at, options) => transport.exec(at, options),
     forwardPort: (at, port, options = {}) => transport.forwardPort(at, port, options),
     proxy(target, request = {}) {
-      const { path = "/", mostBytes = limits.kubeAnswerBytes } = request;
+      const { path = "/", mostBytes = kubeAnswerBytes } = request;
       const kind: Kind = target.kind === "pod" ? kinds.pod : kinds.service;
       const outside = objectPath(kind, { namespace: target.namespace, name: `${target.name}:${target.port}` });
       // Made plain before it is put behind ours: dots in it must not lead to other parts of the API.

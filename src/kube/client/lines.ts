@@ -1,9 +1,11 @@
 /** The lines of an answer while they come. Nothing more is read from the wire until the last ones were taken. */
 import type { Readable } from "node:stream";
 import type { Clock } from "../../runtime/clock.ts";
-import { limits } from "../../runtime/limits.ts";
 import { ownCopy } from "../../runtime/own-copy.ts";
 import { piecesOf } from "../../runtime/pieces.ts";
+
+/** Of an answer that is read line by line, at a time: some hundred lines, and twice as much is held for each of many slow readers. */
+export const kubePieceBytes = 8 * 1024;
 
 /** The server said nothing for too long: the connection may be dead without knowing it. */
 export class Silence extends Error {
@@ -42,7 +44,7 @@ const newline = 0x0a;
  */
 export async function* linesOf(body: Readable, options: LineOptions): AsyncGenerator<Lines> {
   const { mostBytes, tooLong, clock, silenceMs } = options;
-  const pieces = piecesOf(body, limits.kubePieceBytes);
+  const pieces = piecesOf(body, kubePieceBytes);
   /** What came of the line that has not ended; joined only then, or a long line would be copied with every piece of it. */
   let begun: Buffer[] = [];
   let begunBytes = 0;

@@ -6,9 +6,12 @@ import type { Owner } from "../../../test/owner.ts";
 import { namespace, simulateKube } from "../../../test/simulated-kube.ts";
 import { createVirtualClock } from "../../runtime/clock.ts";
 import { ProviderError } from "../../runtime/errors.ts";
-import { limits } from "../../runtime/limits.ts";
 import { kinds } from "../kinds.ts";
 import type { Change, KubeObject } from "../kube.ts";
+import { kubeStaleMs } from "./freshness.ts";
+import { kubeHandlerMs } from "./hand-over.ts";
+import { kubePageObjects } from "./pages.ts";
+import { kubeMissingKindMs } from "./served-groups.ts";
 
 type Handle = (change: Change<string>) => void | Promise<void>;
 
@@ -114,7 +117,7 @@ test("of a watch that keeps nothing each page of a list is handed over before th
     passing: true,
     handle: ({ name }) => void requests.set(name, counts.requests),
   });
-  const objects = 2 * limits.kubePageObjects + 1;
+  const objects = 2 * kubePageObjects + 1;
   for (let at = 0; at < objects; at += 1) put(`${at}`.padStart(6, "0"), "1");
   const cache = watch();
   await until("all", () => requests.size === objects && cache.ready);
@@ -251,7 +254,7 @@ test("a handler that never ends is left after its time, and what comes after it 
   await eventually("the watch", () => counts.watching === 1);
   put("a", "1");
   put("b", "1");
-  await clock.advance(limits.kubeHandlerMs - 1);
+  await clock.advance(kubeHandlerMs - 1);
   assert.deepEqual(seen, []);
   await clock.advance(1);
   assert.deepEqual(seen, ["added b 1"]);
@@ -264,13 +267,13 @@ test("a cache that was not confirmed for a minute says so, and no longer when it
   const cache = watch();
   await eventually("the watch", () => counts.watching === 1);
   for (const name of ["a", "b", "c", "d"]) put(name, "1");
-  await clock.advance(limits.kubeStaleMs);
+  await clock.advance(kubeStaleMs);
   assert.equal(cache.trouble, undefined);
   await clock.advance(1);
   const { trouble } = cache as { trouble: Error | undefined };
   assert.ok(ProviderError.is(trouble, "AKP_KUBE_STALE"), String(trouble));
   assert.match(trouble.message, /configmaps was not confirmed by Kubernetes for more than 60 s/);
-  await clock.advance(limits.kubeHandlerMs);
+  await clock.advance(kubeHandlerMs);
   assert.equal(cache.trouble, undefined);
 });
 
@@ -328,7 +331,7 @@ test("kinds that are not installed are asked for at a slow pace, with one questi
   const caches = missing.map((kind) => kube.watch({ kind, project: ({ metadata }) => metadata.name }));
   await clock.settle();
   assert.equal(counts.requests, missing.length, "one list of each");
-  await clock.advance(10 * limits.kubeMissingKindMs);
+  await clock.advance(10 * kubeMissingKindMs);
   assert.equal(counts.requests, missing.length + 10);
   for (const { trouble } of caches) assert.match(trouble?.message ?? "", /akash\.network/);
 });

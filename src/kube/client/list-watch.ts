@@ -4,9 +4,9 @@
  */
 import type { Readable } from "node:stream";
 import { sleep } from "../../runtime/clock.ts";
+import { second } from "../../runtime/durations.ts";
 import { endedBy } from "../../runtime/ended-by.ts";
 import { ProviderError } from "../../runtime/errors.ts";
-import { limits } from "../../runtime/limits.ts";
 import { apiVersionOf, resourceOf } from "../kinds.ts";
 import type { Change, KubeObject, WatchCache, WatchCounts, WatchOptions } from "../kube.ts";
 import { backOffMs } from "./back-off.ts";
@@ -20,6 +20,15 @@ import { connectionError, isPassing, malformedAnswer, type Peer, statusEventErro
 import { createRelistCheck, type RelistReason } from "./relist-check.ts";
 import { createShownVersion } from "./shown-version.ts";
 import { openWatch, parseEvent, type WatchDeps, type WatchEvent } from "./watch-stream.ts";
+
+/** A watch that is silent beyond its end is dead; with two tries to open the next one this stays within a minute. */
+export const kubeSilenceMs = 40 * second;
+/** A watch that ended sooner was no success, and is not taken up again without a pause. */
+const kubeWatchWorthMs = second;
+/** Answers in a row that were failures; then the version is doubted, as after a cluster was restored from a backup. */
+const kubeDoubts = 5;
+/** One event: etcd takes objects of 1.5 MiB, of which the server writes "<", ">" and "&" as six characters each. */
+export const kubeEventBytes = 16 * 1024 * 1024;
 
 export function createListWatch<T, Index extends string = never>(
   options: WatchOptions<T, Index>,
@@ -182,7 +191,7 @@ export function createListWatch<T, Index extends string = never>(
 
   /** How often in a row it failed, after this round. Only what lasted is taken up again at once: else it would be endless. */
   function failuresAfter(failures: number, pagesBefore: number): number {
-    if (opened && clock.monotonicMs() - opened.atMs >= limits.kubeWatchWorthMs) return 0;
+    if (opened && clock.monotonicMs() - opened.atMs >= kubeWatchWorthMs) return 0;
     if (hasBrought() && version !== undefined) return 1;
     const pages = reading?.listing.pages ?? 0;
     return pages > pagesBefore ? 1 : failures + 1;
@@ -214,7 +223,7 @@ export function createListWatch<T, Index extends string = never>(
       failures = failuresAfter(failures, pagesBefore);
       if (failures === 0) continue;
       // One that is accepted and then breaks, again and again, shows nothing of what happens, however present it is.
-      if (failures % limits.kubeDoubts === 0 && (opened || !isAway(failed))) {
+      if (failures % kubeDoubts === 0 && (opened || !isAway(failed))) {
         version = undefined;
         reading = undefined;
       }
@@ -271,7 +280,7 @@ export function createListWatch<T, Index extends string = never>(
   };
 }
 
-const lineBounds = { silenceMs: limits.kubeSilenceMs, mostBytes: limits.kubeEventBytes, tooLong: "fail" } as const;
+const lineBounds = { silenceMs: kubeSilenceMs, mostBytes: kubeEventBytes, tooLong: "fail" } as const;
 
 /** It said nothing about our version: it was not there, or had no time for us. */
 function isAway(failed: unknown): boolean {

@@ -3,8 +3,9 @@
  * lines that come twice are left out.
  */
 import { type Clock, sleep } from "../../runtime/clock.ts";
+import { minute } from "../../runtime/durations.ts";
 import { ProviderError } from "../../runtime/errors.ts";
-import { limits } from "../../runtime/limits.ts";
+import { kubeCallMs } from "../../runtime/limits.ts";
 import type { Random } from "../../runtime/random.ts";
 import { fieldsOf, recordsOf } from "../json-fields.ts";
 import { kinds, objectText } from "../kinds.ts";
@@ -15,6 +16,11 @@ import { createLogReader } from "./log-reader.ts";
 import { objectPath, withQuery } from "./paths.ts";
 import { connectionError, isPassing } from "./refusal.ts";
 import type { Requests } from "./requests.ts";
+
+/** A log that is silent this long is asked for anew, in case its connection died without a word. */
+const kubeLogSilenceMs = 2 * minute;
+/** A longer line of a log is cut into several: container runtimes cut at 16 KiB. */
+const kubeLogLineBytes = 256 * 1024;
 
 interface LogDeps {
   readonly requests: Requests;
@@ -124,9 +130,9 @@ async function* oneStream(at: ObjectAt, options: PodLogOptions, reading: Reading
   const path = withQuery(`${objectPath(kinds.pod, at)}/log`, wanted);
   const { body, peer } = await requests.stream({ ...asked, ...requests.begin({ signal, deadlineMs }), path });
   // What is not followed is there already, and a node that has it does not stop in the middle.
-  const silenceMs = follow ? limits.kubeLogSilenceMs : limits.kubeCallMs;
+  const silenceMs = follow ? kubeLogSilenceMs : kubeCallMs;
   try {
-    yield* linesOf(body, { clock, mostBytes: limits.kubeLogLineBytes, tooLong: "cut", silenceMs });
+    yield* linesOf(body, { clock, mostBytes: kubeLogLineBytes, tooLong: "cut", silenceMs });
   } catch (thrown) {
     throw follow && thrown instanceof Silence ? thrown : connectionError(thrown, asked, peer);
   }

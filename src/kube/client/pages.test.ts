@@ -6,8 +6,9 @@ import type { Owner } from "../../../test/owner.ts";
 import { namespace, simulateKube } from "../../../test/simulated-kube.ts";
 import { createVirtualClock } from "../../runtime/clock.ts";
 import { ProviderError } from "../../runtime/errors.ts";
-import { limits } from "../../runtime/limits.ts";
 import { kinds } from "../kinds.ts";
+import { kubePageObjects } from "./pages.ts";
+import { kubeAnswerBytes } from "./requests.ts";
 import type { Transport } from "./transport.ts";
 
 /** A server under pressure that refuses every third page, in pages of a hundred. */
@@ -59,7 +60,7 @@ test("a list is read in pages of five hundred", async (t) => {
   });
   await kube.list(kinds.pod);
   assert.deepEqual(asked, ["500"]);
-  assert.equal(limits.kubePageObjects, 500);
+  assert.equal(kubePageObjects, 500);
 });
 
 test("a page that is larger than an answer may be is read in smaller ones, which grow again after it", async (t) => {
@@ -70,7 +71,7 @@ test("a page that is larger than an answer may be is read in smaller ones, which
   const kube = stageAnswer(t, (query) => {
     const [from, limit] = [Number(query.get("continue") ?? 0), Number(query.get("limit"))];
     asked.push(limit);
-    if (isTooMuch(from, limit)) return Buffer.alloc(limits.kubeAnswerBytes + 1, " ");
+    if (isTooMuch(from, limit)) return Buffer.alloc(kubeAnswerBytes + 1, " ");
     const next = from + limit < objects.length ? { continue: String(from + limit) } : {};
     return { metadata: { resourceVersion: "1", ...next }, items: objects.slice(from, from + limit) };
   });

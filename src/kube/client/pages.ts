@@ -1,11 +1,17 @@
 /** A list in pages, all of them of one moment. */
 import { ProviderError } from "../../runtime/errors.ts";
-import { limits } from "../../runtime/limits.ts";
 import { apiVersionOf, type Kind, resourceOf } from "../kinds.ts";
 import type { KubeObject, Selection } from "../kube.ts";
 import { collectionPath, selectionQuery, withQuery } from "./paths.ts";
 import { malformedAnswer } from "./refusal.ts";
 import type { CallLimits, Requests } from "./requests.ts";
+
+/** So much fewer are asked for where a page is larger than an answer may be: two tries, and the largest objects fit. */
+const kubePageShrink = 10;
+/** Objects of a page: what every other client asks for. They are taken one by one, so a page costs no memory. */
+export const kubePageObjects = 500;
+/** Pages of a list: a million objects are ten times what a cluster can hold. */
+const kubePages = 2_000;
 
 interface ListOptions extends Selection, CallLimits {
   readonly once?: boolean;
@@ -38,18 +44,18 @@ export function createListing<T>(
   const found: T[] = [];
   let next: string | undefined;
   let pages = 0;
-  let limit: number = limits.kubePageObjects;
+  let limit: number = kubePageObjects;
 
   /** A page that is larger than any answer may be is asked for in smaller ones; those after it grow again. */
   async function readNext() {
     for (;;) {
       try {
         const page = await readPage(requests, kind, { ...options, token: next, limit }, make);
-        limit = Math.min(2 * limit, limits.kubePageObjects);
+        limit = Math.min(2 * limit, kubePageObjects);
         return page;
       } catch (thrown) {
         if (limit === 1 || !ProviderError.is(thrown, "AKP_KUBE_ANSWER_TOO_LARGE")) throw thrown;
-        limit = Math.ceil(limit / limits.kubePageShrink);
+        limit = Math.ceil(limit / kubePageShrink);
       }
     }
   }
@@ -67,8 +73,8 @@ export function createListing<T>(
         next = metadata.continue || undefined;
         if (next === undefined) return { version: metadata.resourceVersion, found };
         pages += 1;
-        if (pages < limits.kubePages) continue;
-        throw malformedAnswer(`more than ${limits.kubePages} pages`, askedOf(kind), await requests.peer());
+        if (pages < kubePages) continue;
+        throw malformedAnswer(`more than ${kubePages} pages`, askedOf(kind), await requests.peer());
       }
     },
   };
@@ -101,7 +107,7 @@ interface PageOptions extends ListOptions {
 }
 
 async function readPage<T>(requests: Requests, kind: Kind, options: PageOptions, make: (object: KubeObject) => T) {
-  const { namespace, signal, untilMs, once = false, token, limit = limits.kubePageObjects } = options;
+  const { namespace, signal, untilMs, once = false, token, limit = kubePageObjects } = options;
   const asked = askedOf(kind);
   const path = withQuery(collectionPath(kind, namespace), { ...selectionQuery(options), limit, continue: token });
   // Elements of a list do not say what they are.

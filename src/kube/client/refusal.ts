@@ -1,8 +1,15 @@
 /** What the API server's refusals and broken connections mean to us. */
+
+import { second } from "../../runtime/durations.ts";
 import { ProviderError, reasonOf, systemCodeOf } from "../../runtime/errors.ts";
-import { limits } from "../../runtime/limits.ts";
 import { parseJson } from "../../runtime/parse-json.ts";
 import { fieldsOf } from "../json-fields.ts";
+
+/** What is kept of a refusal: a sentence or two, and of what was wrong the first few things. */
+export const kubeReasonChars = 2_000;
+export const kubeCauses = 20;
+/** The longest pause that the server may ask of us; flow control asks for seconds. */
+const kubeRetryAfterMostMs = 30 * second;
 
 /** What was asked, for messages: "watch" "pods", "delete" "services web of q9f6…". */
 export interface Operation {
@@ -48,7 +55,7 @@ export function refusalError(refusal: Refusal, asked: Operation, peer: Peer): Pr
   const said = readStatus(body);
   const reason = said.message || body.trim() || `status ${status}`;
   const shown = said.message ? cut(hide(reason)) : hide(reason).slice(0, 300);
-  const causes = (said.details?.causes ?? []).slice(0, limits.kubeCauses);
+  const causes = (said.details?.causes ?? []).slice(0, kubeCauses);
   // The server's own word for it, and what exactly was wrong, for whoever must tell more refusals apart than we do.
   const shownCauses = causes.map(({ message, ...cause }) => ({
     ...cause,
@@ -75,7 +82,7 @@ export function refusalError(refusal: Refusal, asked: Operation, peer: Peer): Pr
 
 /** The server repeats what it refuses, at whatever length. */
 function cut(text: string): string {
-  return text.slice(0, limits.kubeReasonChars);
+  return text.slice(0, kubeReasonChars);
 }
 
 /** Who says no: the rules about rights, a namespace on its way out, a rule about objects, or a quota, which give no cause but their words. */
@@ -167,7 +174,7 @@ function about({ server, path }: Peer): { server: string; path: string } {
 
 function readRetryAfter(header: string | string[] | undefined, told: number | undefined): number | undefined {
   const seconds = typeof header === "string" && /^\d+$/.test(header) ? Number(header) : told;
-  return seconds === undefined ? undefined : Math.min(seconds * 1_000, limits.kubeRetryAfterMostMs);
+  return seconds === undefined ? undefined : Math.min(seconds * 1_000, kubeRetryAfterMostMs);
 }
 
 /** A proxy in between, or a path that nobody serves, answers in plain words. */

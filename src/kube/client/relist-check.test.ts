@@ -8,9 +8,10 @@ import type { Owner } from "../../../test/owner.ts";
 import { namespace, simulateKube } from "../../../test/simulated-kube.ts";
 import type { SimulatedCluster } from "../../box/cluster/simulated-kube.ts";
 import { createVirtualClock } from "../../runtime/clock.ts";
-import { limits } from "../../runtime/limits.ts";
 import { kinds } from "../kinds.ts";
+import { kubeBelievedMs } from "./relist-check.ts";
 import type { Answer, SentRequest, Transport } from "./transport.ts";
+import { kubeWatchMostMs } from "./watch-stream.ts";
 
 const at = { namespace, name: "one" };
 
@@ -112,7 +113,7 @@ test("a server that was replaced and is past our version by now fools nobody for
   await cache.synced();
   await clock.settle();
   replace();
-  await clock.advance(1.2 * limits.kubeBelievedMs + limits.kubeWatchMostMs);
+  await clock.advance(1.2 * kubeBelievedMs + kubeWatchMostMs);
   assert.equal(cache.size, 100);
   assert.equal(cache.counts.relists, 1);
 });

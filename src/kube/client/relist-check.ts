@@ -2,14 +2,22 @@
  * When to list again although the watch goes on: whether the server still has the past that our versions are of. One whose etcd was restored from a backup, or another
  * cluster behind the same address, accepts a watch from a version that it has not reached yet, and says nothing on it.
  */
+
+import { hour } from "../../runtime/durations.ts";
 import { endedBy } from "../../runtime/ended-by.ts";
-import { limits } from "../../runtime/limits.ts";
 import { jitter } from "../../runtime/random.ts";
 import type { Kind } from "../kinds.ts";
 import type { Selection } from "../kube.ts";
 import { isLaterVersion } from "../object-version.ts";
 import { presentVersion } from "./pages.ts";
 import type { WatchDeps } from "./watch-stream.ts";
+import { kubeWatchOpenMs } from "./watch-stream.ts";
+
+/**
+ * How long a list and what was heard since are believed, give or take a fifth. A server that was restored and by now is past
+ * our version looks as if nothing had happened; this bounds how long that can fool us.
+ */
+export const kubeBelievedMs = hour;
 
 export interface RelistReason {
   /** For people. */
@@ -30,7 +38,7 @@ export function createRelistCheck(kind: Kind, selection: Selection, { requests, 
     /** Before a list is read: what it shows is believed for a while. */
     async listBegins(): Promise<void> {
       home = await address();
-      believedUntilMs = clock.monotonicMs() + jitter(random, limits.kubeBelievedMs);
+      believedUntilMs = clock.monotonicMs() + jitter(random, kubeBelievedMs);
     },
     /** Why to begin a list, rather than to go on with the one at hand or from this version, if there is a reason. */
     async reason(version: string | undefined, watchToldNothing: boolean): Promise<RelistReason | undefined> {
@@ -39,7 +47,7 @@ export function createRelistCheck(kind: Kind, selection: Selection, { requests, 
       if (version === undefined) return undefined;
       if (clock.monotonicMs() >= believedUntilMs) return { reason: "the last list is long ago", otherPast: false };
       if (!watchToldNothing) return undefined;
-      const untilMs = clock.monotonicMs() + limits.kubeWatchOpenMs;
+      const untilMs = clock.monotonicMs() + kubeWatchOpenMs;
       const present = await presentVersion(requests, kind, { ...selection, signal, untilMs, once: true });
       const isBack = present !== undefined && isLaterVersion(version, present);
       return isBack ? { reason: "the server's versions went back", otherPast: true } : undefined;

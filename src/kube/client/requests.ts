@@ -1,8 +1,9 @@
 /** Calls to the API server: bounded answers, what refusals mean, and a second try where that is safe. */
 import { type Clock, sleep, withDeadline } from "../../runtime/clock.ts";
+import { minute } from "../../runtime/durations.ts";
 import { endedBy } from "../../runtime/ended-by.ts";
 import { ProviderError, reasonOf } from "../../runtime/errors.ts";
-import { limits } from "../../runtime/limits.ts";
+import { kubeCallMs } from "../../runtime/limits.ts";
 import type { Log } from "../../runtime/log.ts";
 import type { Random } from "../../runtime/random.ts";
 import type { CallOptions, KubeCounts, ProxyAnswer } from "../kube.ts";
@@ -12,6 +13,13 @@ import { connectionError, malformedAnswer, type Operation, type Peer, refusalErr
 import { hideSent } from "./sent-secrets.ts";
 import type { Answer, Lane, SentRequest, Transport } from "./transport.ts";
 import { createWarnings } from "./warnings.ts";
+
+/** A call with all its tries, unless its caller says otherwise: a rolling restart of an API server is over by then. */
+const kubeWholeCallMs = 2 * minute;
+/** An answer: 500 objects of 100 KB; most are a tenth of that. */
+export const kubeAnswerBytes = 64 * 1024 * 1024;
+/** Tries of a call that may be repeated: a rolling restart of an API server is over within them. */
+const kubeTries = 5;
 
 /** A call that has begun; it may take several requests. */
 export interface CallLimits {
@@ -80,7 +88,7 @@ export function createRequests({ transport, clock, random, closing, log }: Reque
   const counts: KubeCounts = { requests: 0, retries: 0, applied: 0, unchanged: 0, warnings: 0 };
   const warningsOf = createWarnings(log, counts);
 
-  function begin({ signal, deadlineMs = limits.kubeWholeCallMs }: CallOptions) {
+  function begin({ signal, deadlineMs = kubeWholeCallMs }: CallOptions) {
     return { signal, untilMs: clock.monotonicMs() + deadlineMs };
   }
 
@@ -89,7 +97,7 @@ export function createRequests({ transport, clock, random, closing, log }: Reque
     const leftMs = Math.ceil(untilMs - clock.monotonicMs());
     if (leftMs <= 0) throw connectionError(new Error("no time is left for it"), request, await transport.peer());
     counts.requests += 1;
-    const answerMs = Math.min(request.answerMs ?? limits.kubeCallMs, leftMs);
+    const answerMs = Math.min(request.answerMs ?? kubeCallMs, leftMs);
     const sent = transport.send({ ...request, answerMs });
     try {
       return await endedBy(sent, request.signal);
@@ -113,7 +121,7 @@ export function createRequests({ transport, clock, random, closing, log }: Reque
     untilMs: number,
     take: (chunk: Buffer) => void,
   ): Promise<void> {
-    const patienceMs = Math.min(limits.kubeCallMs, Math.max(0, Math.ceil(untilMs - clock.monotonicMs())));
+    const patienceMs = Math.min(kubeCallMs, Math.max(0, Math.ceil(untilMs - clock.monotonicMs())));
     const readAll = async () => {
       let bytes = 0;
       for await (const chunk of body as AsyncIterable<Buffer>) {
@@ -141,7 +149,7 @@ export function createRequests({ transport, clock, random, closing, log }: Reque
     const warnings = warningsOf({ headers, peer, hide }, request);
     if (warnings.length > 0) request.onWarnings?.(warnings);
     if (status >= 200 && status < 300) return answer;
-    const body = await bodyOf(answer, request, limits.kubeAnswerBytes, untilMs);
+    const body = await bodyOf(answer, request, kubeAnswerBytes, untilMs);
     if (status === 401) transport.refused();
     throw refusalError({ status, headers, body: body.toString(), hide }, request, peer);
   }
@@ -153,7 +161,7 @@ export function createRequests({ transport, clock, random, closing, log }: Reque
         return await attempt(untilMs);
       } catch (thrown) {
         request.signal?.throwIfAborted();
-        const isLast = request.once || closing.aborted || tries >= limits.kubeTries;
+        const isLast = request.once || closing.aborted || tries >= kubeTries;
         if (isLast || !mayTryAgain(request, thrown, tries)) throw thrown;
         const pauseMs = backOffMs(random, tries, thrown);
         // What went wrong says more than that the time ran out while we waited.
@@ -175,7 +183,7 @@ export function createRequests({ transport, clock, random, closing, log }: Reque
     json: (request) =>
       tried(request, async (untilMs) => {
         const answer = await accepted(request, "calls", untilMs);
-        const body = await bodyOf(answer, request, limits.kubeAnswerBytes, untilMs);
+        const body = await bodyOf(answer, request, kubeAnswerBytes, untilMs);
         return parsed(() => JSON.parse(body.toString()), request, answer.peer);
       }),
     items: (request, make) =>
@@ -184,7 +192,7 @@ export function createRequests({ transport, clock, random, closing, log }: Reque
         const made: ReturnType<typeof make>[] = [];
         const list = createListItems((item) => made.push(make(item)));
         const write = (chunk: Buffer) => parsed(() => list.write(chunk), request, answer.peer);
-        await eachChunk(answer, request, limits.kubeAnswerBytes, untilMs, write);
+        await eachChunk(answer, request, kubeAnswerBytes, untilMs, write);
         return { made, rest: parsed(list.end, request, answer.peer) };
       }),
     stream: (request) => tried(request, (untilMs) => accepted(request, "streams", untilMs)),

@@ -3,7 +3,7 @@
  * webhook. A refusal is logged, journaled and shown to many, so what we sent in confidence is taken out of it.
  */
 import { goJson } from "../../market/sorted-json.ts";
-import { limits } from "../../runtime/limits.ts";
+import { redactorSecretLeastChars } from "../../runtime/limits.ts";
 import { redacted } from "../../runtime/redact.ts";
 import { fieldsOf, listOf } from "../json-fields.ts";
 
@@ -44,7 +44,7 @@ function textsIn(values: readonly unknown[]): string[] {
 
 /** As it stands in a text, in the JSON of an answer, and quoted in that; Go escapes some more signs there. */
 function formsOf(secret: string): string[] {
-  if (secret.length < limits.redactorSecretLeastChars) return [];
+  if (secret.length < redactorSecretLeastChars) return [];
   const json = inside(JSON.stringify(secret));
   return [secret, json, inside(JSON.stringify(json)), inside(goJson(secret)), inside(goJson(json))];
 }

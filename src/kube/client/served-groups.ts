@@ -3,13 +3,18 @@
  * that a custom resource that is not installed costs the same, however many watches want it.
  */
 import { type Clock, sleep } from "../../runtime/clock.ts";
+import { second } from "../../runtime/durations.ts";
 import { endedBy } from "../../runtime/ended-by.ts";
 import { ProviderError } from "../../runtime/errors.ts";
-import { limits } from "../../runtime/limits.ts";
 import { fieldsOf, recordsOf } from "../json-fields.ts";
 import { apiVersionOf, type Kind } from "../kinds.ts";
 import { groupPath } from "./paths.ts";
 import type { Requests } from "./requests.ts";
+
+/** A kind that the server does not offer is looked for this often; until then whatever needs it waits, and says so. */
+export const kubeMissingKindMs = 20 * second;
+/** How long the server's word on a group is remembered: shorter than that, so that each look asks, yet once for all. */
+const kubeServedGroupMs = 10 * second;
 
 export interface ServedGroups {
   serves(kind: Kind, signal?: AbortSignal): Promise<boolean>;
@@ -49,7 +54,7 @@ export function createServedGroups(requests: Requests, clock: Clock): ServedGrou
     const group = apiVersionOf(kind);
     const known = answers.get(group);
     if (known && clock.monotonicMs() < known.untilMs) return known;
-    const answer: Answer = { plurals: ask(kind), untilMs: clock.monotonicMs() + limits.kubeServedGroupMs };
+    const answer: Answer = { plurals: ask(kind), untilMs: clock.monotonicMs() + kubeServedGroupMs };
     answers.set(group, answer);
     return answer;
   }
@@ -68,7 +73,7 @@ export function createServedGroups(requests: Requests, clock: Clock): ServedGrou
     },
     async untilServed(kind, signal) {
       try {
-        while (!(await serves(kind, signal))) await sleep(clock, limits.kubeMissingKindMs, signal);
+        while (!(await serves(kind, signal))) await sleep(clock, kubeMissingKindMs, signal);
       } catch (thrown) {
         signal.throwIfAborted();
         if (!(thrown instanceof ProviderError)) throw thrown;

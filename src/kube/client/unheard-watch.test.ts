@@ -6,8 +6,8 @@ import { openClient } from "../../../test/kube-client.ts";
 import type { Owner } from "../../../test/owner.ts";
 import { namespace, simulateKube } from "../../../test/simulated-kube.ts";
 import { createVirtualClock } from "../../runtime/clock.ts";
-import { limits } from "../../runtime/limits.ts";
 import { kinds } from "../kinds.ts";
+import { kubeEventBytes } from "./list-watch.ts";
 import type { Transport } from "./transport.ts";
 
 /** A watch of secrets whose every stream is such a body, until it is mended. */
@@ -37,7 +37,7 @@ async function stage(owner: Owner, body: () => Readable) {
 }
 
 test("an event that is longer than any may be leads to a list, not to the same event for ever", async (t) => {
-  const { clock, cache } = await stage(t, () => Readable.from([Buffer.alloc(limits.kubeEventBytes + 1, "x")]));
+  const { clock, cache } = await stage(t, () => Readable.from([Buffer.alloc(kubeEventBytes + 1, "x")]));
   await clock.advance(10_000);
   assert.deepEqual([...cache.list()], ["new"]);
 });
@@ -68,5 +68,5 @@ for (const [what, events] of Object.entries({
 
 test("the longest object that etcd takes comes through a watch, also where the server writes six characters for one", () => {
   const etcdBytes = 1.5 * 1024 * 1024;
-  assert.ok(limits.kubeEventBytes > 6 * etcdBytes);
+  assert.ok(kubeEventBytes > 6 * etcdBytes);
 });

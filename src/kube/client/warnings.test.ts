@@ -1,16 +1,16 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { limits } from "../../runtime/limits.ts";
 import { silentLog } from "../../runtime/log.ts";
-import { createWarnings, readWarnings } from "./warnings.ts";
+import { kubeCauses, kubeReasonChars } from "./refusal.ts";
+import { createWarnings, kubeWarnings, readWarnings } from "./warnings.ts";
 
 test("the texts of warnings are read out of the header, and all else in it is left", () => {
   assert.deepEqual(readWarnings('299 - "one"'), ["one"]);
   assert.deepEqual(readWarnings('299 kube "say \\"no\\", or \\\\", 299 - "two"'), ['say "no", or \\', "two"]);
   assert.deepEqual(readWarnings(['299 - "one"', '299 - "two"']), ["one", "two"]);
   assert.deepEqual(readWarnings('110 proxy "Response is Stale", nonsense'), []);
-  assert.equal(readWarnings(Array.from({ length: 1_000 }, (_, n) => `299 - "${n}"`)).length, limits.kubeCauses);
-  assert.equal(readWarnings(`299 - "${"x".repeat(100_000)}"`)[0]?.length, limits.kubeReasonChars);
+  assert.equal(readWarnings(Array.from({ length: 1_000 }, (_, n) => `299 - "${n}"`)).length, kubeCauses);
+  assert.equal(readWarnings(`299 - "${"x".repeat(100_000)}"`)[0]?.length, kubeReasonChars);
 });
 
 test("a warning is logged once and counted each time, without what is to be hidden", () => {
@@ -32,8 +32,8 @@ test("a warning is logged once and counted each time, without what is to be hidd
   assert.deepEqual(warningsOf({ headers: {}, peer, hide }, asked), []);
   assert.deepEqual(lines, [{ ...asked, warning: "old version, ***, #" }]);
   assert.equal(counts.warnings, 3);
-  for (let n = 0; n < 2 * limits.kubeWarnings; n += 1) {
+  for (let n = 0; n < 2 * kubeWarnings; n += 1) {
     warningsOf({ headers: { warning: `299 - "number ${n}"` }, peer, hide }, asked);
   }
-  assert.equal(lines.length, 1 + 2 * limits.kubeWarnings);
+  assert.equal(lines.length, 1 + 2 * kubeWarnings);
 });

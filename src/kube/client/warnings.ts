@@ -1,9 +1,11 @@
-/** What the server warns of beside its answer: a deprecated version, a pod that will be refused, a field that it drops. */
-import { limits } from "../../runtime/limits.ts";
 import type { Log } from "../../runtime/log.ts";
 import type { KubeCounts } from "../kube.ts";
 import type { Operation } from "./refusal.ts";
+import { kubeCauses, kubeReasonChars } from "./refusal.ts";
 import type { Answer } from "./transport.ts";
+
+/** Texts of warnings that are remembered, so that each is logged once: a cluster has a few dozen. */
+export const kubeWarnings = 256;
 
 interface Warned extends Pick<Answer, "headers" | "peer"> {
   /** Takes out of a text what we sent in confidence. */
@@ -20,7 +22,7 @@ export function createWarnings(log: Log, counts: KubeCounts) {
     counts.warnings += texts.length;
     for (const text of texts) {
       if (told.has(text)) continue;
-      if (told.size >= limits.kubeWarnings) told.clear();
+      if (told.size >= kubeWarnings) told.clear();
       told.add(text);
       log.info("API server warning", { verb, resource, warning: text });
     }
@@ -33,7 +35,5 @@ const none: readonly string[] = [];
 /** `299 - "text", 299 - "another"`, in which a backslash stands before quotes and backslashes. */
 export function readWarnings(header: string | readonly string[]): string[] {
   const texts = [header].flat().flatMap((line) => [...line.matchAll(/299 \S+ "((?:[^"\\]|\\.)*)"/g)]);
-  return texts
-    .slice(0, limits.kubeCauses)
-    .map(([, text = ""]) => text.replaceAll(/\\(.)/g, "$1").slice(0, limits.kubeReasonChars));
+  return texts.slice(0, kubeCauses).map(([, text = ""]) => text.replaceAll(/\\(.)/g, "$1").slice(0, kubeReasonChars));
 }

@@ -1,7 +1,7 @@
 /** One watch as the API writes it: a line for every event. */
 import type { Clock } from "../../runtime/clock.ts";
+import { second } from "../../runtime/durations.ts";
 import { isRecord } from "../../runtime/is-record.ts";
-import { limits } from "../../runtime/limits.ts";
 import type { Log } from "../../runtime/log.ts";
 import { parseJson } from "../../runtime/parse-json.ts";
 import type { Random } from "../../runtime/random.ts";
@@ -11,6 +11,15 @@ import { collectionPath, selectionQuery, withQuery } from "./paths.ts";
 import type { Requests } from "./requests.ts";
 import type { ServedGroups } from "./served-groups.ts";
 import type { Answer } from "./transport.ts";
+
+/**
+ * How long a watch is asked to last, at least and at most (random, so that watches do not end together). No watch may
+ * be blind for a minute, and a server gives a sign of life, a bookmark, only once a minute and just before the end.
+ */
+export const kubeWatchLeastMs = 25 * second;
+export const kubeWatchMostMs = 35 * second;
+/** A server accepts a watch at once, or after the three seconds that it may need to catch up. */
+export const kubeWatchOpenMs = 8 * second;
 
 export interface WatchEvent {
   readonly type: "ADDED" | "MODIFIED" | "DELETED" | "BOOKMARK" | "ERROR";
@@ -34,7 +43,7 @@ export function openWatch(
   from: string,
   { requests, random, signal }: WatchDeps,
 ): Promise<Answer> {
-  const lastsMs = limits.kubeWatchLeastMs + random.next() * (limits.kubeWatchMostMs - limits.kubeWatchLeastMs);
+  const lastsMs = kubeWatchLeastMs + random.next() * (kubeWatchMostMs - kubeWatchLeastMs);
   const path = withQuery(collectionPath(kind, selection.namespace), {
     ...selectionQuery(selection),
     watch: 1,
@@ -43,7 +52,7 @@ export function openWatch(
     timeoutSeconds: Math.round(lastsMs / 1_000),
   });
   const asked = { verb: "watch", resource: resourceOf(kind) };
-  return requests.stream({ ...asked, path, signal, once: true, answerMs: limits.kubeWatchOpenMs });
+  return requests.stream({ ...asked, path, signal, once: true, answerMs: kubeWatchOpenMs });
 }
 
 /** Undefined when it is none. */

@@ -2,11 +2,23 @@
 import * as http from "node:http";
 import * as https from "node:https";
 import { createSecureContext } from "node:tls";
+import { second } from "../../runtime/durations.ts";
 import { ProviderError, reasonOf } from "../../runtime/errors.ts";
-import { limits } from "../../runtime/limits.ts";
 import type { Lane } from "../client/transport.ts";
 import type { Access } from "./credentials.ts";
 import { GatheringAgent, PlainGatheringAgent } from "./gathering.ts";
+
+/** Connections for calls; watches and what is passed on to pods have their own, so none waits for another. */
+export const kubeSockets = 16;
+/** For what is passed on to pods: a few per node of a large cluster that fell silent, and each is given up in time. */
+const kubeProxySockets = 64;
+/**
+ * An idle connection is let go before a load balancer, the strictest of which wait a minute, cuts it; and before a
+ * watch that died with it is given up, whose list must not wait for an answer on a connection that is dead too.
+ */
+const kubeIdleMs = 30 * second;
+/** A peer that is gone without a word is noticed by the kernel so much later, and ten seconds of probes. */
+export const kubeKeepAliveMs = 15 * second;
 
 type Agents = Readonly<Record<Lane, http.Agent>>;
 
@@ -25,9 +37,9 @@ export function createAgentPool(): AgentPool {
       if (current?.mark === access.tlsMark) return current.agents;
       if (current) retired = [...retired, ...Object.values(current.agents)].filter(isInUse);
       const agents = {
-        calls: makeAgent(access, { maxSockets: limits.kubeSockets }),
+        calls: makeAgent(access, { maxSockets: kubeSockets }),
         streams: makeAgent(access, {}, { Plain: PlainGatheringAgent, Secure: GatheringAgent }),
-        proxied: makeAgent(access, { maxSockets: limits.kubeProxySockets }),
+        proxied: makeAgent(access, { maxSockets: kubeProxySockets }),
       };
       current = { agents, mark: access.tlsMark };
       return agents;
@@ -45,7 +57,7 @@ function isInUse({ sockets, freeSockets }: http.Agent): boolean {
 const ordinary = { Plain: http.Agent, Secure: https.Agent };
 
 function makeAgent({ server, tls, path }: Access, bounds: http.AgentOptions, made = ordinary): http.Agent {
-  const options = { keepAlive: true, keepAliveMsecs: limits.kubeKeepAliveMs, timeout: limits.kubeIdleMs, ...bounds };
+  const options = { keepAlive: true, keepAliveMsecs: kubeKeepAliveMs, timeout: kubeIdleMs, ...bounds };
   if (server.protocol !== "https:") return new made.Plain(options);
   try {
     // Else it would come to light only while connecting, looking like a failure of the server.

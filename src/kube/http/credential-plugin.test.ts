@@ -7,8 +7,7 @@ import { temporaryFolder } from "../../../test/folder.ts";
 import type { Owner } from "../../../test/owner.ts";
 import { createVirtualClock } from "../../runtime/clock.ts";
 import { ProviderError } from "../../runtime/errors.ts";
-import { limits } from "../../runtime/limits.ts";
-import { createCredentialPlugin } from "./credential-plugin.ts";
+import { createCredentialPlugin, kubePluginMs } from "./credential-plugin.ts";
 
 const never = new AbortController().signal;
 const identity = { path: "kubeconfig", server: new URL("http://127.0.0.1"), skipVerify: false };
@@ -85,7 +84,7 @@ for (const [end, reason] of Object.entries(ends)) {
     const [ended, left] = readFileSync(ids, "utf8").split(" ").map(Number);
     t.after(() => process.kill(left as number, "SIGKILL"));
     await eventually("the command ended", () => !existsSync(`/proc/${ended}`));
-    if (end === "its time is over") await clock.advance(limits.kubePluginMs);
+    if (end === "its time is over") await clock.advance(kubePluginMs);
     else closing.abort(new Error(end));
     await failed;
   });

@@ -3,9 +3,15 @@ import { execFile } from "node:child_process";
 import { promisify } from "node:util";
 import { z } from "zod";
 import { type Clock, formatTime } from "../../runtime/clock.ts";
+import { minute, second } from "../../runtime/durations.ts";
 import { ProviderError, reasonOf } from "../../runtime/errors.ts";
-import { limits } from "../../runtime/limits.ts";
 import type { Identity, Plugin } from "./kubeconfig.ts";
+
+/** A credential plugin may open a browser or ask a cloud. */
+export const kubePluginMs = minute;
+const kubePluginBytes = 1024 * 1024;
+/** A token is renewed so long before it expires. */
+const kubeTokenMarginMs = 30 * second;
 
 interface PluginCredential {
   readonly token: string | undefined;
@@ -54,7 +60,7 @@ export function createCredentialPlugin(
 
   return {
     async credential() {
-      if (kept && !isPast(kept.expires, clock.now() + limits.kubeTokenMarginMs)) return kept.credential;
+      if (kept && !isPast(kept.expires, clock.now() + kubeTokenMarginMs)) return kept.credential;
       // Whoever comes meanwhile waits for the same answer: a second command would ask a person to log in twice.
       asking ??= ask().finally(() => {
         asking = undefined;
@@ -90,12 +96,12 @@ async function run(identity: Identity, plugin: Plugin, clock: Clock, signal: Abo
     env: { ...process.env, ...own, KUBERNETES_EXEC_INFO: info },
     signal: ending,
     killSignal: "SIGKILL",
-    maxBuffer: limits.kubePluginBytes,
+    maxBuffer: kubePluginBytes,
   });
   const { stdin, stdout, stderr } = running.child;
   stdin?.end();
-  const giveUp = () => late.abort(new Error(`no answer within ${limits.kubePluginMs} ms`));
-  const timer = clock.timer(limits.kubePluginMs, giveUp);
+  const giveUp = () => late.abort(new Error(`no answer within ${kubePluginMs} ms`));
+  const timer = clock.timer(kubePluginMs, giveUp);
   // What it started itself may live on and hold its pipes: once the command has ended, the signal alone ends nothing.
   ending.addEventListener("abort", () => [stdout, stderr].map((pipe) => pipe?.destroy()), { once: true });
   try {
@@ -105,7 +111,7 @@ async function run(identity: Identity, plugin: Plugin, clock: Clock, signal: Abo
   } catch (thrown) {
     ending.throwIfAborted();
     const { code, stderr } = thrown as { code?: unknown; stderr?: string };
-    if (code === "ERR_CHILD_PROCESS_STDIO_MAXBUFFER") throw new Error(`more than ${limits.kubePluginBytes} bytes`);
+    if (code === "ERR_CHILD_PROCESS_STDIO_MAXBUFFER") throw new Error(`more than ${kubePluginBytes} bytes`);
     if (typeof code === "string") throw thrown;
     throw new Error(`exit code ${code}: ${stderr?.trim().slice(0, 500)}`);
   } finally {

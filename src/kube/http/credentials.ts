@@ -4,13 +4,17 @@
  */
 import { readFileSync } from "node:fs";
 import { type Clock, withDeadline } from "../../runtime/clock.ts";
+import { minute } from "../../runtime/durations.ts";
 import { endedBy } from "../../runtime/ended-by.ts";
 import { ProviderError, reasonOf } from "../../runtime/errors.ts";
-import { limits } from "../../runtime/limits.ts";
+import { redactorSecretMostChars } from "../../runtime/limits.ts";
 import { createRedactor } from "../../runtime/redact.ts";
 import type { Peer } from "../client/refusal.ts";
-import { type CredentialPlugin, createCredentialPlugin } from "./credential-plugin.ts";
+import { type CredentialPlugin, createCredentialPlugin, kubePluginMs } from "./credential-plugin.ts";
 import type { Identity, Material } from "./kubeconfig.ts";
+
+/** How often the kubeconfig, tokens and certificates are looked at: what client-go does. */
+export const kubeIdentityMs = minute;
 
 interface TlsMaterial {
   readonly ca?: string | undefined;
@@ -60,7 +64,7 @@ export function createCredentials(read: () => Identity, clock: Clock): Credentia
   function latest(): Promise<Access> {
     const nowMs = clock.monotonicMs();
     if (access && nowMs < lookAgainMs) return access;
-    lookAgainMs = nowMs + limits.kubeIdentityMs;
+    lookAgainMs = nowMs + kubeIdentityMs;
     const looking = look();
     access = looking;
     // A failure is not kept: whoever asks next looks again.
@@ -93,7 +97,7 @@ export function createCredentials(read: () => Identity, clock: Clock): Credentia
   }
 
   return {
-    current({ signal, answerMs = limits.kubePluginMs } = {}) {
+    current({ signal, answerMs = kubePluginMs } = {}) {
       // Only a plugin takes its time; it goes on for whoever waits longer.
       const late = () => {
         const { path = "", plugin: used } = plugin?.identity ?? {};
@@ -123,7 +127,7 @@ function readMaterial(material: Material | undefined, path: string): string | un
 
 function maskOf(secrets: readonly (string | undefined)[]): (text: string) => string {
   const redactor = createRedactor();
-  for (const secret of secrets) if (secret) redactor.register(secret.slice(0, limits.redactorSecretMostChars));
+  for (const secret of secrets) if (secret) redactor.register(secret.slice(0, redactorSecretMostChars));
   return redactor.text;
 }
 

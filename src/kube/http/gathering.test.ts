@@ -7,7 +7,7 @@ import { type TestContext, test } from "node:test";
 import { eventually } from "../../../test/eventually.ts";
 import { makeCertificate } from "../../../test/test-certificate.ts";
 import { createVirtualClock } from "../../runtime/clock.ts";
-import { limits } from "../../runtime/limits.ts";
+import { kubePieceBytes } from "../client/lines.ts";
 import { createHttpTransport } from "./http-transport.ts";
 
 const line = `${"x".repeat(49)}\n`;
@@ -54,7 +54,7 @@ for (const scheme of ["http", "https"]) {
       for (let turn = 0; turn < 20; turn += 1) await new Promise((resolve) => setTimeout(resolve, 1));
       return before > 0 && before === body.readableLength && before;
     });
-    assert(held <= 5 * limits.kubePieceBytes, `${held} bytes`);
+    assert(held <= 5 * kubePieceBytes, `${held} bytes`);
     for await (const chunk of body as AsyncIterable<Buffer>) bytes += chunk.length;
     assert.equal(bytes, whole);
   });

@@ -10,11 +10,14 @@ import * as http from "node:http";
 import * as https from "node:https";
 import { Duplex, Readable } from "node:stream";
 import { realClock } from "../../runtime/clock.ts";
-import { limits } from "../../runtime/limits.ts";
 import { ownCopy } from "../../runtime/own-copy.ts";
+import { kubePieceBytes } from "../client/lines.ts";
+
+/** What Node takes from a connection at once. More would be held of each that is paused, and of what is longer than a piece. */
+const kubeReadBytes = 8 * 1024;
 
 /** What has just arrived: Node reads one connection after the other, so that all of them can have the same place. */
-const arrived = Buffer.allocUnsafeSlow(limits.kubeReadBytes);
+const arrived = Buffer.allocUnsafeSlow(kubeReadBytes);
 
 /** Small records share their buffers, and of a connection that is told to pause nothing more is read. */
 export class GatheringAgent extends https.Agent {
@@ -42,7 +45,7 @@ function gathering(connect: (more: object) => Connection): Connection {
 type Give = (bytes: Buffer) => void;
 
 /** Of one answer at a time, for the same reason. */
-const place = Buffer.allocUnsafeSlow(limits.kubePieceBytes);
+const place = Buffer.allocUnsafeSlow(kubePieceBytes);
 let filled = 0;
 let goesTo: Give | undefined;
 let isDue = false;
@@ -51,7 +54,7 @@ let isDue = false;
 export function gathered(response: IncomingMessage): Readable {
   const { socket } = response;
   const body = new Readable({
-    highWaterMark: limits.kubePieceBytes,
+    highWaterMark: kubePieceBytes,
     read() {
       if (!response.complete) socket.resume();
     },
@@ -63,7 +66,7 @@ export function gathered(response: IncomingMessage): Readable {
   // Who reads it looks for its error; nobody does before he began.
   body.on("error", () => undefined);
   const pause = () => {
-    if (body.readableLength >= limits.kubePieceBytes && !response.complete) socket.pause();
+    if (body.readableLength >= kubePieceBytes && !response.complete) socket.pause();
   };
   const give = (bytes: Buffer) => {
     // Later, but before more is read: what HTTP took in just now makes it go on a tick from here, whoever has told it to pause.

@@ -16,11 +16,12 @@ import { createCountingBoundary } from "../../runtime/boundary.ts";
 import { type Clock, createVirtualClock, realClock } from "../../runtime/clock.ts";
 import { ProviderError } from "../../runtime/errors.ts";
 import { InvariantError } from "../../runtime/invariant.ts";
-import { limits } from "../../runtime/limits.ts";
 import { silentLog } from "../../runtime/log.ts";
 import { createSeededRandom } from "../../runtime/random.ts";
+import { kubeWatchMostMs } from "../client/watch-stream.ts";
 import { kinds } from "../kinds.ts";
 import type { Kube } from "../kube.ts";
+import { kubeIdentityMs } from "./credentials.ts";
 import { createHttpKube } from "./http-kube.ts";
 
 const at = { namespace: "lease", name: "one" };
@@ -142,7 +143,7 @@ test("a credential plugin is told of the cluster that the kubeconfig names now, 
   const kube = connect(t, kubeconfig, clock);
   await kube.version();
   point(elsewhere.url);
-  await clock.advance(limits.kubeIdentityMs);
+  await clock.advance(kubeIdentityMs);
   await kube.version();
   const asked = readFileSync(calls, "utf8").trim().split("\n");
   assert.deepEqual(
@@ -175,7 +176,7 @@ test("when the kubeconfig points elsewhere, a watch shows what is there, also wh
   assert.deepEqual([...cache.list()], ["one"]);
   (await startHttpFace(t, elsewhere)).writeKubeconfig(folder);
   // It is looked at once a minute, and the watch of before has to end.
-  const soonMs = limits.kubeIdentityMs + 2 * limits.kubeWatchMostMs;
+  const soonMs = kubeIdentityMs + 2 * kubeWatchMostMs;
   const deadlineMs = clock.monotonicMs() + soonMs;
   await eventually("what is there", async () => {
     if (clock.monotonicMs() < deadlineMs) await clock.advance(1_000);

@@ -7,11 +7,11 @@ import { eventually } from "../../../test/eventually.ts";
 import type { Owner } from "../../../test/owner.ts";
 import { createVirtualClock } from "../../runtime/clock.ts";
 import { ProviderError } from "../../runtime/errors.ts";
-import { limits } from "../../runtime/limits.ts";
 import { silentLog } from "../../runtime/log.ts";
 import { createSeededRandom } from "../../runtime/random.ts";
 import { createKubeClient } from "../client/kube-client.ts";
 import type { Lane, SentRequest } from "../client/transport.ts";
+import { kubeSockets } from "./agents.ts";
 import { createHttpTransport } from "./http-transport.ts";
 
 async function stage(owner: Owner, serve: RequestListener) {
@@ -101,7 +101,7 @@ test("a request on a kept connection that is not answered in time is not sent ag
 
 test("calls do not wait for what is passed on to pods, however long those take, nor for streams", async (t) => {
   const { seen, send } = await stage(t, ({ url }, response) => void (url === "/quick" && response.end("hello")));
-  const slow = Array.from({ length: 3 * limits.kubeSockets }, (_, n) => [
+  const slow = Array.from({ length: 3 * kubeSockets }, (_, n) => [
     send(`/pod-${n}`, { lane: "proxied" }),
     send(`/stream-${n}`, { lane: "streams" }),
   ]).flat();

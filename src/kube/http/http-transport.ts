@@ -3,10 +3,10 @@ import * as http from "node:http";
 import * as https from "node:https";
 import type { Clock } from "../../runtime/clock.ts";
 import { systemCodeOf } from "../../runtime/errors.ts";
-import { limits } from "../../runtime/limits.ts";
+import { kubeCallMs } from "../../runtime/limits.ts";
 import { connectionError } from "../client/refusal.ts";
 import type { SentRequest, Transport } from "../client/transport.ts";
-import { createAgentPool } from "./agents.ts";
+import { createAgentPool, kubeKeepAliveMs } from "./agents.ts";
 import type { Access, Credentials } from "./credentials.ts";
 import { exec } from "./exec.ts";
 import { gathered } from "./gathering.ts";
@@ -26,7 +26,7 @@ export function createHttpTransport({ credentials, clock }: HttpTransportDeps): 
   const { signal: closing } = ending;
   return {
     async send(request) {
-      const { answerMs = limits.kubeCallMs } = request;
+      const { answerMs = kubeCallMs } = request;
       const untilMs = clock.monotonicMs() + answerMs;
       const access = await credentials.current({ signal: request.signal, answerMs });
       if (closing.aborted) throw connectionError(closing.reason, request, access);
@@ -76,7 +76,7 @@ function start(exchange: Exchange, again = false): Promise<http.IncomingMessage>
     const giveUp = () => void outgoing.destroy(new Error(`no answer within ${answerMs} ms`));
     const timer = clock.timer(untilMs - clock.monotonicMs(), giveUp);
     signal?.addEventListener("abort", onAbort, { once: true });
-    outgoing.on("socket", (socket) => socket.setKeepAlive(true, limits.kubeKeepAliveMs));
+    outgoing.on("socket", (socket) => socket.setKeepAlive(true, kubeKeepAliveMs));
     const onClosing = () => void outgoing.destroy(closing.reason);
     closing.addEventListener("abort", onClosing, { once: true });
     let answered = false;

@@ -3,7 +3,7 @@ import type { IncomingMessage } from "node:http";
 import { WebSocket } from "ws";
 import { type Clock, type Timer, withDeadline } from "../../runtime/clock.ts";
 import { endedBy } from "../../runtime/ended-by.ts";
-import { limits } from "../../runtime/limits.ts";
+import { kubeCallMs } from "../../runtime/limits.ts";
 import { objectPath } from "../client/paths.ts";
 import { connectionError, type Operation, refusalError } from "../client/refusal.ts";
 import { kinds, objectText } from "../kinds.ts";
@@ -39,7 +39,7 @@ interface PodSocketRequest {
 /** `use` attaches its listeners before the socket opens: the first message may come with the very first packet. */
 export async function openPodSocket<T>(
   { verb, at, path, protocols }: PodSocketRequest,
-  { signal, deadlineMs = limits.kubeCallMs }: CallOptions,
+  { signal, deadlineMs = kubeCallMs }: CallOptions,
   { credentials, agents, clock, closing }: PodSocketDeps,
   use: (socket: WebSocket, asked: Operation, access: Access) => T,
 ): Promise<T> {

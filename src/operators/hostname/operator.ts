@@ -5,7 +5,7 @@
 import type { HostRules } from "../../market/host-rules.ts";
 import { sleep } from "../../runtime/clock.ts";
 import { type Scope, untilAborted } from "../../runtime/lifecycle.ts";
-import { limits } from "../../runtime/limits.ts";
+import { hostnameSightMs } from "../../runtime/limits.ts";
 import { createQueue } from "../../runtime/queue.ts";
 import type { OperatorGround } from "../ground.ts";
 import { createIgnoreList, type IgnoreListOptions } from "../ignore-list.ts";
@@ -57,7 +57,7 @@ export function createHostnameOperator(options: HostnameOperatorOptions, ground:
   /** Connections are made again all the time; a cluster that cannot be read at two looks in a row is out of sight. */
   async function doubtUnseen(signal: AbortSignal): Promise<never> {
     for (let wasUnseen = false; ; ) {
-      await sleep(clock, limits.hostnameSightMs, signal);
+      await sleep(clock, hostnameSightMs, signal);
       const { trouble } = view;
       if (trouble !== undefined && wasUnseen) states.doubt(trouble, clock.now());
       if (trouble === undefined && wasUnseen) lookAtAll();

@@ -9,7 +9,7 @@ import { blockedText, type HostRules, isReserved, notAllowed } from "../../marke
 import { formatLeaseId } from "../../market/ids.ts";
 import { staticHost } from "../../market/static-host.ts";
 import type { Condition } from "../../runtime/condition.ts";
-import { limits } from "../../runtime/limits.ts";
+import { contestedWrites } from "../write-pace.ts";
 import type { Backend, RouteObjects } from "./backends/backend.ts";
 import {
   type DeclaredHost,
@@ -223,7 +223,7 @@ function planWrite(
 ): { readonly write: RouteWrite; readonly hold: readonly Condition[]; readonly recheckMs?: number } {
   const none = { directive, parts: [], route: undefined, policies: [], inTheWay: [] };
   if (pauseMs > 0) {
-    const text = `another program changes its objects: they were written ${limits.contestedWrites} times within a minute`;
+    const text = `another program changes its objects: they were written ${contestedWrites} times within a minute`;
     return { write: none, hold: [hostCondition("RouteContested", text)], recheckMs: pauseMs };
   }
   const before = routes.filter(({ namespace, kind }) => namespace !== directive.namespace && kind === route.kind);

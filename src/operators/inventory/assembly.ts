@@ -7,7 +7,7 @@
 import { kinds } from "../../kube/kinds.ts";
 import { sleep, type Timer } from "../../runtime/clock.ts";
 import type { Condition } from "../../runtime/condition.ts";
-import { limits } from "../../runtime/limits.ts";
+import { minute, second } from "../../runtime/durations.ts";
 import type { OperatorGround } from "../ground.ts";
 import { createAllocations } from "./accounting/allocations.ts";
 import { nodeInventory } from "./accounting/node-inventory.ts";
@@ -22,6 +22,13 @@ import type { DiscoveryPods } from "./nodes/discovery-pods.ts";
 import type { UsageReadings } from "./nodes/usage-readings.ts";
 import { staleness } from "./staleness.ts";
 import type { Storage } from "./storage/storage.ts";
+
+/** Events of this long become one picture: far below the 200 ms in which one has to be published. */
+const inventoryGatherMs = 20;
+/** Counting ten thousand pods anew takes milliseconds; a drift should not live for long. */
+const inventoryRecountMs = 5 * minute;
+/** How soon a picture shows that it may be out of date. */
+export const inventoryStaleLookMs = 5 * second;
 
 interface AssemblyDeps extends Omit<OperatorGround, "random"> {
   readonly config: ConfigSource;
@@ -70,7 +77,7 @@ export function createAssembly(deps: AssemblyDeps) {
   }
 
   function soon(): void {
-    timer ??= clock.timer(limits.inventoryGatherMs, () => {
+    timer ??= clock.timer(inventoryGatherMs, () => {
       timer = undefined;
       if (waitingFor() === undefined) assemble();
     });
@@ -171,7 +178,7 @@ export function createAssembly(deps: AssemblyDeps) {
     /** Counts all pods anew from time to time. */
     async recount(signal: AbortSignal): Promise<never> {
       for (;;) {
-        await sleep(clock, limits.inventoryRecountMs, signal);
+        await sleep(clock, inventoryRecountMs, signal);
         const wrong = allocations.recompute(pods.list());
         if (wrong.length > 0) log.error("corrected the use of nodes that had drifted", { nodes: wrong });
         // Also what depends on time alone, like a memory that fades, is looked at again.
@@ -181,7 +188,7 @@ export function createAssembly(deps: AssemblyDeps) {
     /** Looks whether the caches are out of date: a watch that is interrupted brings no event that would tell of it. */
     async lookForStaleness(signal: AbortSignal): Promise<never> {
       for (let told = ""; ; ) {
-        await sleep(clock, limits.inventoryStaleLookMs, signal);
+        await sleep(clock, inventoryStaleLookMs, signal);
         const now = [...stale(), ...storage.stale].map(({ message }) => message).join();
         if (now !== told) soon();
         told = now;

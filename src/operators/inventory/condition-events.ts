@@ -3,9 +3,12 @@
 import type { EventRecorder, ObjectReference } from "../../kube/event-recorder.ts";
 import { sleep } from "../../runtime/clock.ts";
 import type { Condition } from "../../runtime/condition.ts";
-import { limits } from "../../runtime/limits.ts";
+import { second } from "../../runtime/durations.ts";
 import type { OperatorGround } from "../ground.ts";
 import type { Inventory } from "./inventory.ts";
+
+/** A condition that is there at two looks running is worth an Event; at a start many come and go. */
+const inventoryConditionLookMs = 30 * second;
 
 interface ConditionEventsDeps extends Pick<OperatorGround, "clock"> {
   readonly recorder: Pick<EventRecorder, "record">;
@@ -18,7 +21,7 @@ interface ConditionEventsDeps extends Pick<OperatorGround, "clock"> {
 export async function tellConditions(deps: ConditionEventsDeps, signal: AbortSignal): Promise<void> {
   let before = new Set<string>();
   for (;;) {
-    await sleep(deps.clock, limits.inventoryConditionLookMs, signal);
+    await sleep(deps.clock, inventoryConditionLookMs, signal);
     const seen = new Set<string>();
     for (const [regarding, conditions] of conditionsOf(deps)) {
       for (const [reason, messages] of Map.groupBy(conditions, ({ type }) => type)) {

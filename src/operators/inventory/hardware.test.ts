@@ -2,12 +2,12 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { largestHardware } from "../../../test/largest-hardware.ts";
 import { ProviderError } from "../../runtime/errors.ts";
-import { limits } from "../../runtime/limits.ts";
-import { readHardwareAnswer } from "./hardware.ts";
+import { discoveryNameChars, discoveryProblemChars, readHardwareAnswer } from "./hardware.ts";
+import { discoveryAnswerBytes } from "./nodes/discovery-pods.ts";
 
 test("the largest machine that discovery can tell of is believed, and fits into an answer", () => {
   const text = JSON.stringify(largestHardware);
-  assert.ok(Buffer.byteLength(text) <= limits.discoveryAnswerBytes, `${Buffer.byteLength(text)} bytes`);
+  assert.ok(Buffer.byteLength(text) <= discoveryAnswerBytes, `${Buffer.byteLength(text)} bytes`);
   assert.deepEqual(readHardwareAnswer(text, "n1"), largestHardware);
 });
 
@@ -20,8 +20,8 @@ test("one part or one character more than that is refused, and it is said where"
     [{ disks: [...disks, disks[0]] }, /disks: Too big/],
     [{ interfaces: [...interfaces, interfaces[0]] }, /interfaces: Too big/],
     [{ problems: [...problems, ""] }, /problems: Too big/],
-    [{ problems: ["x".repeat(limits.discoveryProblemChars + 1)] }, /problems\.0: Too big/],
-    [{ architecture: "x".repeat(limits.discoveryNameChars + 1) }, /architecture: Too big/],
+    [{ problems: ["x".repeat(discoveryProblemChars + 1)] }, /problems\.0: Too big/],
+    [{ architecture: "x".repeat(discoveryNameChars + 1) }, /architecture: Too big/],
     [{ cpus: [{ ...cpu, model: `${cpu?.model}x` }] }, /cpus\.0\.model: Too big/],
     [{ gpus: [{ ...card, driverModel: `${card?.driverModel}x` }] }, /gpus\.0\.driverModel: Too big/],
   ];

@@ -5,13 +5,20 @@
  */
 import { z } from "zod";
 import { ProviderError } from "../../runtime/errors.ts";
-import { limits } from "../../runtime/limits.ts";
+/** A name that a device gives itself; they are a few words. */
+export const discoveryNameChars = 128;
+/** Parts of one kind: a machine has a few sockets and tens of cards, disks and ports, and a virtual one may show each processor as a socket. */
+export const discoveryParts = 256;
+/** A fault names a file and what is wrong with it. */
+export const discoveryProblemChars = 512;
+/** Faults that are told: a broken tree has one for each file, and the first ones say it all. */
+export const discoveryProblems = 50;
 
 const whole = z.number().int().nonnegative();
 /** The wire has 32 bits for a number of cores. */
 const cores = whole.max(2 ** 32 - 1);
-const word = z.string().max(limits.discoveryNameChars);
-const parts = <T extends z.ZodType>(part: T) => z.array(part).max(limits.discoveryParts);
+const word = z.string().max(discoveryNameChars);
+const parts = <T extends z.ZodType>(part: T) => z.array(part).max(discoveryParts);
 
 /** A card as the node's PCI bus and driver show it, before any registry gives it a name. */
 const gpuCard = z.object({
@@ -55,7 +62,7 @@ const hardware = z.object({
   disks: parts(disk),
   interfaces: parts(networkInterface),
   /** What could not be read, and why; the rest still holds. The last one may say how many more there are. */
-  problems: z.array(z.string().max(limits.discoveryProblemChars)).max(limits.discoveryProblems + 1),
+  problems: z.array(z.string().max(discoveryProblemChars)).max(discoveryProblems + 1),
 });
 
 export type Hardware = z.infer<typeof hardware>;

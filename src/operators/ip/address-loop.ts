@@ -5,8 +5,8 @@ import type { Address } from "../../market/address.ts";
 import { formatLeaseId, type LeaseId } from "../../market/ids.ts";
 import type { Clock } from "../../runtime/clock.ts";
 import { type Condition, condition } from "../../runtime/condition.ts";
+import { minute } from "../../runtime/durations.ts";
 import { ProviderError } from "../../runtime/errors.ts";
-import { limits } from "../../runtime/limits.ts";
 import type { Log } from "../../runtime/log.ts";
 import { done, failed, type Outcome, recheck, stalled, waiting } from "../../runtime/outcome.ts";
 import type { IgnoreList } from "../ignore-list.ts";
@@ -18,6 +18,9 @@ import type { PacedApply, Turn } from "./paced-apply.ts";
 import { type AddressPlan, type AddressTruth, isOfPort, type PlannedBalancer, planAddress } from "./plan.ts";
 import { exhausted, type Shortage, type Supply } from "./supply.ts";
 import type { IpView } from "./view.ts";
+
+/** How long what nothing asks for may take to go before a person is told, as the network documents it. */
+export const addressCleanUpMs = 5 * minute;
 
 interface AddressLoopOptions {
   readonly provider: Address;
@@ -190,7 +193,7 @@ export function createAddressLoop(options: AddressLoopOptions, deps: AddressLoop
     }
     const sinceMs = cleaning.get(key) ?? clock.monotonicMs();
     cleaning.set(key, sinceMs);
-    return clock.monotonicMs() - sinceMs > limits.addressCleanUpMs;
+    return clock.monotonicMs() - sinceMs > addressCleanUpMs;
   }
 
   function refusals(key: string): Condition[] {

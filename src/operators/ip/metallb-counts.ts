@@ -1,12 +1,16 @@
 /** MetalLB's own counts, from the metrics of its controller, where it is told where they are: to be compared with ours. */
 import type { Clock } from "../../runtime/clock.ts";
 import { type Condition, condition } from "../../runtime/condition.ts";
+import { second } from "../../runtime/durations.ts";
 import { reasonOf } from "../../runtime/errors.ts";
 import { bodyOf, inTime } from "../../runtime/fetch-text.ts";
 import { httpUrl } from "../../runtime/http-url.ts";
-import { limits } from "../../runtime/limits.ts";
 import type { Log } from "../../runtime/log.ts";
 import type { PoolCounts } from "./usage.ts";
+
+/** MetalLB's page of metrics, and how long it may take: a few lines for each pool beside those of its runtime. */
+const metalLbMetricsBytes = 4 * 1024 * 1024;
+const metalLbMetricsMs = 10 * second;
 
 export interface MetalLbEndpoint {
   readonly host: string;
@@ -34,7 +38,7 @@ export function createCountsCheck(endpoint: MetalLbEndpoint, { clock, log }: { c
 
   async function fetchCounts(pools: readonly string[], signal: AbortSignal): Promise<Counts> {
     const answer = await fetch(url, { redirect: "manual", signal });
-    const text = await bodyOf(answer, limits.metalLbMetricsBytes);
+    const text = await bodyOf(answer, metalLbMetricsBytes);
     if (answer.status !== 200) throw new Error(`HTTP ${answer.status}`);
     return readCounts(text, pools);
   }
@@ -43,7 +47,7 @@ export function createCountsCheck(endpoint: MetalLbEndpoint, { clock, log }: { c
     /** Whatever goes wrong is told, and nothing depends on it. */
     async look(pools: readonly string[], signal: AbortSignal): Promise<void> {
       try {
-        const limitMs = limits.metalLbMetricsMs;
+        const limitMs = metalLbMetricsMs;
         counts = await inTime({ limitMs, clock, signal }, (until) => fetchCounts(pools, until));
         unreadable = undefined;
       } catch (thrown) {

@@ -8,8 +8,8 @@ import type { Address } from "../../market/address.ts";
 import type { AddressRange } from "../../market/address-range.ts";
 import { sleep } from "../../runtime/clock.ts";
 import type { Condition } from "../../runtime/condition.ts";
+import { minute } from "../../runtime/durations.ts";
 import { type Scope, untilAborted } from "../../runtime/lifecycle.ts";
-import { limits } from "../../runtime/limits.ts";
 import { createQueue } from "../../runtime/queue.ts";
 import type { OperatorGround } from "../ground.ts";
 import { createIgnoreList, type IgnoreListOptions } from "../ignore-list.ts";
@@ -22,6 +22,9 @@ import { createPacedApply } from "./paced-apply.ts";
 import { createSupply } from "./supply.ts";
 import type { AddressUsage } from "./usage.ts";
 import { openView } from "./view.ts";
+
+/** How often all of it is counted anew, whatever was heard. */
+export const addressUsageMs = minute;
 
 export interface IpOperatorOptions {
   readonly provider: Address;
@@ -104,7 +107,7 @@ export function startIpOperator(options: IpOperatorOptions, deps: IpOperatorDeps
       onAddresses();
       const difference = check && ranges.length === 0 ? check.compare(supply.whole) : undefined;
       if (difference !== undefined) log.info("address counts differ from those of MetalLB", { reason: difference });
-      await sleep(clock, limits.addressUsageMs, signal);
+      await sleep(clock, addressUsageMs, signal);
     }
   }
 

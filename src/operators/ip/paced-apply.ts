@@ -3,8 +3,7 @@ import { type Kind, objectText } from "../../kube/kinds.ts";
 import type { Applied, Kube, KubeObject } from "../../kube/kube.ts";
 import type { OwnedFields } from "../../kube/owned-fields.ts";
 import type { Clock } from "../../runtime/clock.ts";
-import { limits } from "../../runtime/limits.ts";
-import { createWritePace } from "../write-pace.ts";
+import { contestedWrites, createWritePace } from "../write-pace.ts";
 
 /** One look at a key. */
 export interface Turn {
@@ -28,7 +27,7 @@ export function createPacedApply(kube: Pick<Kube, "apply">, clock: Clock) {
     const object = objectText(kind, desired.metadata);
     const tell = () => {
       const pauseMs = pace.pauseMs(object);
-      if (pauseMs > 0) contested(`${object} was written ${limits.contestedWrites} times within a minute`, pauseMs);
+      if (pauseMs > 0) contested(`${object} was written ${contestedWrites} times within a minute`, pauseMs);
       return pauseMs > 0;
     };
     if (tell()) return undefined;

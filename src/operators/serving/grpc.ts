@@ -5,9 +5,17 @@ import { healthFile, healthMethods } from "../../runtime/grpc/health.ts";
 import { type GrpcMethod, methodsOf } from "../../runtime/grpc/methods.ts";
 import { type ProtoFile, symbolsOf } from "../../runtime/grpc/proto-file.ts";
 import { reflectionMethods } from "../../runtime/grpc/reflection.ts";
-import { limits } from "../../runtime/limits.ts";
 import type { ListenAddress } from "../../runtime/listener.ts";
 import type { Log } from "../../runtime/log.ts";
+
+/** Streams of changes at once: a provider, its standby, and whoever looks on. */
+const operatorStreams = 64;
+/** Connections to one of the two listeners. */
+export const operatorConnections = 256;
+/** Calls at once on one gRPC connection. */
+const operatorCalls = 100;
+/** Requests are empty, or name a service. */
+export const operatorRequestBytes = 4_096;
 
 interface OperatorGrpcOptions extends ListenAddress {
   /** Who cannot listen where the port is taken: "the hostname operator over gRPC". */
@@ -37,10 +45,10 @@ export async function startOperatorGrpc(options: OperatorGrpcOptions): Promise<G
   const server = createGrpcServer({
     methods: methodsOf(new Map([...methods, ...healthMethods(health), ...reflectionMethods([file, healthFile])])),
     bounds: {
-      connections: limits.operatorConnections,
-      calls: limits.operatorCalls,
-      streams: limits.operatorStreams,
-      requestBytes: limits.operatorRequestBytes,
+      connections: operatorConnections,
+      calls: operatorCalls,
+      streams: operatorStreams,
+      requestBytes: operatorRequestBytes,
     },
     clock,
     log,

@@ -1,8 +1,14 @@
 /** How operators listen for HTTP: bounded in connections and time, and never held up by one that is slow. */
 import { createServer, type IncomingMessage, type OutgoingHttpHeaders, type Server } from "node:http";
 import type { Socket } from "node:net";
-import { limits } from "../../runtime/limits.ts";
+import { second } from "../../runtime/durations.ts";
 import { type Listener, type ListenOptions, listen } from "../../runtime/listener.ts";
+import { operatorConnections } from "./grpc.ts";
+
+/** A request over HTTP is one line and a few headers. */
+const operatorRequestMs = 5 * second;
+/** A connection on which nothing moves for so long is closed. */
+const operatorIdleMs = 30 * second;
 
 export interface HttpAnswer {
   readonly status: number;
@@ -21,12 +27,12 @@ export function serveHttp(
   { http2, ...options }: HttpServerOptions,
 ): Promise<Listener> {
   const server = createServer({
-    headersTimeout: limits.operatorRequestMs,
-    requestTimeout: limits.operatorRequestMs,
-    connectionsCheckingInterval: limits.operatorRequestMs / 5,
-    keepAliveTimeout: limits.operatorIdleMs,
+    headersTimeout: operatorRequestMs,
+    requestTimeout: operatorRequestMs,
+    connectionsCheckingInterval: operatorRequestMs / 5,
+    keepAliveTimeout: operatorIdleMs,
   });
-  server.timeout = limits.operatorIdleMs;
+  server.timeout = operatorIdleMs;
   server.on("request", async (request, response) => {
     const { status, headers, body = [] } = await answer(request);
     const length = body.reduce((sum, part) => sum + Buffer.byteLength(part), 0);
@@ -36,7 +42,7 @@ export function serveHttp(
     response.end();
   });
   if (http2) divertHttp2(server, http2);
-  return listen(server, { ...options, setting: "--rest-port", connections: limits.operatorConnections });
+  return listen(server, { ...options, setting: "--rest-port", connections: operatorConnections });
 }
 
 /** "PRI" is no method of HTTP/1, and the beginning of every HTTP/2 connection. */
@@ -46,7 +52,7 @@ function divertHttp2(server: Server, http2: (socket: Socket) => void): void {
   const [http1] = server.listeners("connection");
   server.removeAllListeners("connection");
   server.on("connection", (socket: Socket) => {
-    socket.setTimeout(limits.operatorRequestMs, () => socket.destroy());
+    socket.setTimeout(operatorRequestMs, () => socket.destroy());
     socket.on("error", () => socket.destroy());
     socket.on("readable", function peek() {
       // Null until that many are there. Fewer must not be put back: they make the socket readable again at once, in a busy loop.

@@ -3,12 +3,17 @@ import { once } from "node:events";
 import { type ClientRequest, type IncomingMessage, request } from "node:http";
 import { catalogue, type ErrorCode } from "../catalogue.ts";
 import { type Clock, withDeadline } from "../clock.ts";
+import { minute } from "../durations.ts";
 import { type ErrorDetails, ProviderError, reasonOf, systemCodeOf } from "../errors.ts";
 import { isRecord } from "../is-record.ts";
 import type { Question } from "../lifecycle.ts";
-import { limits } from "../limits.ts";
 import { parseJson } from "../parse-json.ts";
-import { controlPath, tooLarge } from "./control-socket.ts";
+import { controlPath, controlQuestionBytes, tooLarge } from "./control-socket.ts";
+
+/** How long a command waits for the beginning of an answer: a price script may take its time, and others wait before it. */
+const controlAnswerMs = 2 * minute;
+/** One line of an answer: a decision with all of its evidence is under 100 KB. */
+const controlLineBytes = 16 * 1024 * 1024;
 
 export interface Asking {
   readonly dataDir: string;
@@ -29,7 +34,7 @@ export async function ask(asking: Asking): Promise<unknown> {
 export async function* askOn({ dataDir, about, question = {}, clock, signal }: Asking): AsyncGenerator<unknown> {
   const path = controlPath(dataDir);
   const text = JSON.stringify(question);
-  if (Buffer.byteLength(text) > limits.controlQuestionBytes) throw tooLarge();
+  if (Buffer.byteLength(text) > controlQuestionBytes) throw tooLarge();
   const asked = request({ socketPath: path, path: `/${about}`, method: "POST", agent: false });
   const leave = () => asked.destroy();
   signal?.addEventListener("abort", leave, { once: true });
@@ -50,8 +55,8 @@ async function begin(asked: ClientRequest, text: string, path: string, clock: Cl
   const began = once(asked, "response").catch((thrown) => {
     throw connectFault(path, thrown);
   });
-  const [response] = await withDeadline(clock, limits.controlAnswerMs, began, () => {
-    throw cut(path, `nothing came within ${limits.controlAnswerMs} ms`);
+  const [response] = await withDeadline(clock, controlAnswerMs, began, () => {
+    throw cut(path, `nothing came within ${controlAnswerMs} ms`);
   });
   // Told by the stream that is read; before that, nobody would be there to hear it.
   asked.on("error", () => undefined);
@@ -98,8 +103,7 @@ async function* linesOf(response: IncomingMessage, path: string): AsyncGenerator
         yield* others;
         rest = last;
       }
-      if (rest.length > limits.controlLineBytes)
-        throw cut(path, `a line is longer than ${limits.controlLineBytes} bytes`);
+      if (rest.length > controlLineBytes) throw cut(path, `a line is longer than ${controlLineBytes} bytes`);
     }
   } catch (thrown) {
     throw thrown instanceof ProviderError ? thrown : cut(path, reasonOf(thrown));

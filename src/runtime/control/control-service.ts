@@ -5,16 +5,27 @@
 import { once } from "node:events";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import { type Clock, withDeadline } from "../clock.ts";
+import { second } from "../durations.ts";
 import { ProviderError, reasonOf } from "../errors.ts";
 import { isRecord } from "../is-record.ts";
 import { jsonText } from "../json-text.ts";
 import type { Question, Service } from "../lifecycle.ts";
-import { limits } from "../limits.ts";
 import { listenOnSocket } from "../listener.ts";
 import type { Log } from "../log.ts";
 import { parseJson } from "../parse-json.ts";
 import type { Process } from "../process.ts";
-import { clearControlPath, controlPath, tooLarge, warnOfOpenFolder } from "./control-socket.ts";
+import { clearControlPath, controlPath, controlQuestionBytes, tooLarge, warnOfOpenFolder } from "./control-socket.ts";
+
+/** An operator's commands at once, those that follow included; a script that asks in a loop still leaves room. */
+export const controlConnections = 32;
+/** Whoever asks is on this machine and has the question ready. */
+const controlQuestionMs = 5 * second;
+/** A reader that takes nothing for this long is gone, or was stopped with Ctrl-Z. */
+const controlWriteMs = 10 * second;
+/** Values of a stream between two breaths of the event loop, each with up to half a millisecond behind it. */
+const controlSliceValues = 32;
+/** Those who follow are told that the provider stops; who does not listen is not waited for. */
+const controlStopMs = second;
 
 interface ControlOptions {
   readonly dataDir: string;
@@ -24,7 +35,7 @@ interface ControlOptions {
 }
 
 export function createControlService({ dataDir, ask, clock, log }: ControlOptions): Service {
-  const bounds = { requestTimeout: limits.controlQuestionMs, headersTimeout: limits.controlQuestionMs };
+  const bounds = { requestTimeout: controlQuestionMs, headersTimeout: controlQuestionMs };
   let detail = "";
   return {
     name: "control",
@@ -35,12 +46,12 @@ export function createControlService({ dataDir, ask, clock, log }: ControlOption
       const server = createServer({ ...bounds, connectionsCheckingInterval: 1_000 }, (request, response) => {
         void answer(request, response, untilGone(response, scope.signal));
       });
-      const { controlConnections: connections } = limits;
-      const { close } = await listenOnSocket(server, { path, connections, log }).catch((cause) => {
+
+      const { close } = await listenOnSocket(server, { path, connections: controlConnections, log }).catch((cause) => {
         throw new ProviderError("AKP_CONTROL_SOCKET_UNUSABLE", { path, reason: reasonOf(cause) }, { cause });
       });
       // Node removes the socket's file when it closes.
-      scope.onStop(() => close((closed) => withDeadline(clock, limits.controlStopMs, closed, () => undefined)));
+      scope.onStop(() => close((closed) => withDeadline(clock, controlStopMs, closed, () => undefined)));
       detail = path;
     },
     detail: () => detail,
@@ -60,7 +71,7 @@ export function createControlService({ dataDir, ask, clock, log }: ControlOption
         if (signal.aborted) break;
         if (!response.write(line(value))) await untilTaken(response);
         count += 1;
-        if (count % limits.controlSliceValues === 0) await clock.yield();
+        if (count % controlSliceValues === 0) await clock.yield();
       }
       response.end();
     } catch (thrown) {
@@ -79,7 +90,7 @@ export function createControlService({ dataDir, ask, clock, log }: ControlOption
 
   async function untilTaken(response: ServerResponse): Promise<void> {
     const taken = Promise.race([once(response, "drain"), once(response, "close")]);
-    await withDeadline(clock, limits.controlWriteMs, taken, () => response.destroy());
+    await withDeadline(clock, controlWriteMs, taken, () => response.destroy());
   }
 }
 
@@ -97,7 +108,7 @@ async function readQuestion(request: IncomingMessage): Promise<Question> {
   let bytes = 0;
   for await (const piece of request as AsyncIterable<Buffer>) {
     bytes += piece.length;
-    if (bytes > limits.controlQuestionBytes) throw tooLarge();
+    if (bytes > controlQuestionBytes) throw tooLarge();
     pieces.push(piece);
   }
   const question = bytes === 0 ? {} : parseJson(Buffer.concat(pieces).toString("utf8"));

@@ -3,8 +3,10 @@ import { lstatSync, rmSync, statSync } from "node:fs";
 import { connect } from "node:net";
 import { join } from "node:path";
 import { ProviderError, systemCodeOf } from "../errors.ts";
-import { limits } from "../limits.ts";
 import type { Log } from "../log.ts";
+
+/** A question is small but for an SDL, of which no more than 256 KiB are read; JSON may double it. */
+export const controlQuestionBytes = 1024 * 1024;
 
 /** What the system takes of a path: sun_path less the byte that ends it. */
 const mostPathBytes = process.platform === "linux" ? 107 : 103;
@@ -52,6 +54,6 @@ export function warnOfOpenFolder(dataDir: string, log: Log): void {
 }
 
 export function tooLarge(): ProviderError {
-  const reason = `it has more than ${limits.controlQuestionBytes} bytes`;
+  const reason = `it has more than ${controlQuestionBytes} bytes`;
   return new ProviderError("AKP_QUESTION_REFUSED", { reason });
 }

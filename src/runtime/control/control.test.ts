@@ -10,13 +10,12 @@ import type { Owner } from "../../../test/owner.ts";
 import { realClock } from "../clock.ts";
 import { ProviderError } from "../errors.ts";
 import type { Answer, Service } from "../lifecycle.ts";
-import { limits } from "../limits.ts";
 import { silentLog } from "../log.ts";
 import { createMetrics } from "../metrics.ts";
 import { createProcess, type Process } from "../process.ts";
 import { ask, askOn } from "./control-client.ts";
-import { createControlService } from "./control-service.ts";
-import { warnOfOpenFolder } from "./control-socket.ts";
+import { controlConnections, createControlService } from "./control-service.ts";
+import { controlQuestionBytes, warnOfOpenFolder } from "./control-socket.ts";
 
 interface Stage {
   readonly dataDir: string;
@@ -183,7 +182,7 @@ test("garbage, a huge question and one that is no object are refused in words, a
   assert.match(await post("[1]"), /it is not a JSON object/);
   assert.match(await post("{"), /it is not a JSON object/);
   assert.match(await post(`{"__proto__":{"a":1}}`), /200 OK/);
-  const huge = { text: "x".repeat(limits.controlQuestionBytes) };
+  const huge = { text: "x".repeat(controlQuestionBytes) };
   await assert.rejects(ask("echo", huge), /more than 1048576 bytes/);
   assert.doesNotMatch(await post(JSON.stringify(huge)), /200 OK/);
   assert.deepEqual(await ask("echo", { still: "here" }), { still: "here" });
@@ -192,7 +191,7 @@ test("garbage, a huge question and one that is no object are refused in words, a
 test("peers that say nothing, and one that reads nothing, hold up nobody but themselves", async (t) => {
   const { ask, path, stop } = await start(t);
   const silent: Socket[] = [];
-  for (let count = 0; count < limits.controlConnections - 1; count++) silent.push(connect(path));
+  for (let count = 0; count < controlConnections - 1; count++) silent.push(connect(path));
   await eventually("they are connected", () => silent.every((socket) => socket.readyState === "open"));
   assert.deepEqual(await ask("echo", { a: 1 }), { a: 1 });
   const deaf = connect(path, () => deaf.write("POST /flood HTTP/1.1\r\nhost: x\r\ncontent-length: 0\r\n\r\n"));

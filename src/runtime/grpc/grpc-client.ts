@@ -9,12 +9,15 @@ import {
 } from "node:http2";
 import type { Duplex } from "node:stream";
 import { type Clock, withDeadline } from "../clock.ts";
+import { second } from "../durations.ts";
 import { endedBy } from "../ended-by.ts";
 import { reasonOf } from "../errors.ts";
 import { httpUrl } from "../http-url.ts";
-import { limits } from "../limits.ts";
 import { framed, readMessages } from "./framing.ts";
 import { GrpcRefusal, grpcCodes } from "./grpc-status.ts";
+
+/** A server in the same cluster greets within milliseconds; one that is starting is tried again anyway. */
+export const grpcConnectMs = 5 * second;
 
 export interface GrpcAddress {
   readonly host: string;
@@ -52,9 +55,9 @@ export async function connectGrpc(target: GrpcTarget, options: GrpcClientOptions
   session.once("close", () => signal.removeEventListener("abort", close));
   try {
     const late = () => {
-      throw new GrpcRefusal(grpcCodes.Unavailable, `no answer within ${limits.grpcConnectMs} ms`);
+      throw new GrpcRefusal(grpcCodes.Unavailable, `no answer within ${grpcConnectMs} ms`);
     };
-    await withDeadline(clock, limits.grpcConnectMs, endedBy(spoken(session), signal), late);
+    await withDeadline(clock, grpcConnectMs, endedBy(spoken(session), signal), late);
   } catch (thrown) {
     close();
     throw thrown;

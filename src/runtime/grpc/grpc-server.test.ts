@@ -9,9 +9,8 @@ import type { Owner } from "../../../test/owner.ts";
 import { ByteBudget } from "../byte-budget.ts";
 import { type Clock, createVirtualClock, realClock } from "../clock.ts";
 import { ProviderError } from "../errors.ts";
-import { limits } from "../limits.ts";
 import { silentLog } from "../log.ts";
-import { createGrpcServer, type GrpcBounds } from "./grpc-server.ts";
+import { createGrpcServer, type GrpcBounds, grpcPingMs, grpcRequestMs } from "./grpc-server.ts";
 import { GrpcRefusal, grpcCodes } from "./grpc-status.ts";
 import { type GrpcMethod, methodsOf } from "./methods.ts";
 
@@ -149,7 +148,7 @@ test("a request that never ends is not waited for", async (t) => {
   const { open, call } = await serve(t, echo, clock);
   const { ended } = open(path, undefined);
   await eventually("the call to arrive", () => clock.pendingTimers === 2);
-  await clock.advance(limits.grpcRequestMs);
+  await clock.advance(grpcRequestMs);
   const reply = await ended;
   assert.deepEqual([reply.status, reply.words], [grpcCodes.DeadlineExceeded, "the request did not arrive in time"]);
   assert.equal(String((await call(path, Buffer.from("hello"))).message), "hello");
@@ -170,9 +169,9 @@ test("a connection that answers no ping is closed; one that does stays", async (
   stream(path).stream.session?.on("ping", () => {
     pings += 1;
   });
-  await clock.advance(limits.grpcPingMs);
+  await clock.advance(grpcPingMs);
   await answered();
-  await clock.advance(limits.grpcPingMs);
+  await clock.advance(grpcPingMs);
   await closed;
   assert.equal(server.connections, 1);
   assert.equal(server.streams, 2);

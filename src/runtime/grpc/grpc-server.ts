@@ -10,8 +10,9 @@ import {
 import type { Server, Socket } from "node:net";
 import { ByteBudget, requestBytes } from "../byte-budget.ts";
 import { type Clock, type Timer, withDeadline } from "../clock.ts";
+import { second } from "../durations.ts";
 import { ProviderError, reasonOf } from "../errors.ts";
-import { limits } from "../limits.ts";
+import { streamFarewellMs } from "../limits.ts";
 import { type Listener, type ListenOptions, listen } from "../listener.ts";
 import type { Log } from "../log.ts";
 import { createPatience } from "../patience.ts";
@@ -24,6 +25,15 @@ import { type RequestHead, readHead } from "./request-head.ts";
 import { boundPings, keepHeartbeat } from "./session-care.ts";
 import { UnaryCall } from "./unary-call.ts";
 import { createUnpacking, HeldCall, hold, tooMuchHeld } from "./unpacking.ts";
+
+/** A request is small, and whoever sends it has it ready. */
+export const grpcRequestMs = 10 * second;
+/** A client that does not answer a ping before the next one is gone. */
+export const grpcPingMs = 30 * second;
+/** A client takes what it asked for at once; one that keeps it waiting for so long has gone, or means to hold it. */
+const grpcStalledMs = 30 * second;
+/** Clients are told that the server stops; one that does not listen is not waited for. */
+const grpcStopMs = second;
 
 interface GrpcServerOptions {
   readonly methods: GrpcMethods;
@@ -95,8 +105,8 @@ export function createGrpcServer(options: GrpcServerOptions): GrpcServer {
   const replies = new Set<Reply>();
   const ends = createCallEnds();
   const answering = new Set<UnaryCall>();
-  const asking = createPatience<UnaryCall>(clock, limits.grpcRequestMs, (call) => call.endWith(requestLate));
-  const stalled = createPatience<ServerHttp2Stream>(clock, limits.grpcStalledMs, (stream) => {
+  const asking = createPatience<UnaryCall>(clock, grpcRequestMs, (call) => call.endWith(requestLate));
+  const stalled = createPatience<ServerHttp2Stream>(clock, grpcStalledMs, (stream) => {
     log.debug("gRPC client does not read");
     stream.close(constants.NGHTTP2_CANCEL);
   });
@@ -119,7 +129,7 @@ export function createGrpcServer(options: GrpcServerOptions): GrpcServer {
     session.on("close", () => sessions.delete(socket));
     session.on("stream", (stream, headers, _flags, rawHeaders) => serve(stream, headers, rawHeaders, socket));
     session.on("error", (error) => log.debug("gRPC connection failed", { reason: reasonOf(error) }));
-    keepHeartbeat(session, socket, clock, limits.grpcPingMs);
+    keepHeartbeat(session, socket, clock, grpcPingMs);
     boundPings(session, clock, onPingFlood);
   });
   const callFailed = (error: Error) => log.debug("gRPC call failed", { reason: reasonOf(error) });
@@ -203,7 +213,7 @@ export function createGrpcServer(options: GrpcServerOptions): GrpcServer {
     reply: Reply,
     unpackRequest: (packed: Uint8Array) => Promise<Uint8Array>,
   ): AsyncGenerator<Uint8Array, void> {
-    let timer = endAfter(reply, limits.grpcRequestMs, "no further request arrived in time");
+    let timer = endAfter(reply, grpcRequestMs, "no further request arrived in time");
     const reading = {
       ...{ headers: () => headers, mostBytes: bounds.requestBytes, unpack: unpackRequest },
       // Of a client that left nothing is held any more, though its requests may still be read.
@@ -213,7 +223,7 @@ export function createGrpcServer(options: GrpcServerOptions): GrpcServer {
       for await (const request of readMessages(stream, reading)) {
         timer.cancel();
         yield request;
-        timer = endAfter(reply, limits.grpcRequestMs, "no further request arrived in time");
+        timer = endAfter(reply, grpcRequestMs, "no further request arrived in time");
       }
     } finally {
       timer.cancel();
@@ -242,7 +252,7 @@ export function createGrpcServer(options: GrpcServerOptions): GrpcServer {
 
   function endNow(stream: ServerHttp2Stream, reply: Reply, thrown: unknown): void {
     reply.end(failed(thrown));
-    const timer = clock.timer(limits.streamFarewellMs, () => stream.close(constants.NGHTTP2_CANCEL));
+    const timer = clock.timer(streamFarewellMs, () => stream.close(constants.NGHTTP2_CANCEL));
     stream.once("close", () => timer.cancel());
   }
 
@@ -273,7 +283,7 @@ export function createGrpcServer(options: GrpcServerOptions): GrpcServer {
         for (const reply of replies) reply.end(stopping);
         for (const call of [...answering, ...asking.all()]) call.endWith(stopping);
         for (const session of sessions.values()) session.close();
-        return withDeadline(clock, limits.grpcStopMs, closed, () => undefined);
+        return withDeadline(clock, grpcStopMs, closed, () => undefined);
       });
       asking.close();
       stalled.close();
@@ -281,7 +291,7 @@ export function createGrpcServer(options: GrpcServerOptions): GrpcServer {
     leave(socket) {
       // Calls that come in the meantime are answered; clients begin the next ones on another connection.
       sessions.get(socket)?.close();
-      const timer = clock.timer(limits.streamFarewellMs, () => socket.destroy());
+      const timer = clock.timer(streamFarewellMs, () => socket.destroy());
       socket.once("close", () => timer.cancel());
     },
     ends,

@@ -1,8 +1,10 @@
 /** How a gRPC call ends: a code for programs and words for people. */
 import type { OutgoingHttpHeaders } from "node:http2";
 import { ProviderError, reasonOf } from "../errors.ts";
-import { limits } from "../limits.ts";
 import type { Codec } from "../protobuf.ts";
+
+/** Of what a status says to people, which travels as a header and may repeat what the client sent: a longer one ends its connection. */
+export const grpcStatusChars = 2_048;
 
 export interface GrpcStatus {
   readonly code: number;
@@ -71,7 +73,7 @@ export function statusOfThrown(thrown: unknown): GrpcStatus {
 }
 
 export function statusHeaders({ code, message }: GrpcStatus): OutgoingHttpHeaders {
-  return { "grpc-status": `${code}`, "grpc-message": encodeMessage(message.slice(0, limits.grpcStatusChars)) };
+  return { "grpc-status": `${code}`, "grpc-message": encodeMessage(message.slice(0, grpcStatusChars)) };
 }
 
 /** Text for the grpc-message header: what is not plain ASCII travels percent-encoded. */

@@ -2,8 +2,10 @@
 import { constants, type ServerHttp2Session } from "node:http2";
 import type { Socket } from "node:net";
 import type { Clock, Timer } from "../clock.ts";
-import { limits } from "../limits.ts";
 import { createTokenBucket } from "../token-bucket.ts";
+
+/** Keepalives are minutes apart; who measures the way pings once per round trip, while it is sent something. */
+export const grpcPings = { atOnce: 1_000, perS: 50 };
 
 /**
  * Notices a client that is gone without a word, or never spoke HTTP/2: it does not answer one ping before the next. One that says
@@ -35,7 +37,7 @@ export function keepHeartbeat(session: ServerHttp2Session, socket: Socket, clock
  * and hung up on.
  */
 export function boundPings(session: ServerHttp2Session, clock: Clock, onFlood?: () => void): void {
-  const allowsOne = createTokenBucket(limits.grpcPings, clock);
+  const allowsOne = createTokenBucket(grpcPings, clock);
   let isFlood = false;
   const count = () => {
     if (isFlood || session.destroyed || allowsOne()) return;

@@ -1,9 +1,11 @@
 /** The blocks that the node still has, with their results, and where each transaction went, once that is indexed. */
 import { invariant } from "../../../runtime/invariant.ts";
-import { limits } from "../../../runtime/limits.ts";
 import type { AbciEvent, BlockOutput } from "../abci.ts";
 import type { BlockId, Commit, Header } from "./block-bytes.ts";
 import { NodeRefusal } from "./node-refusal.ts";
+
+/** The same in bytes, for busy blocks: about 10,000 transactions with their events. */
+const chainBlocksBytes = 64 * 1024 * 1024;
 
 export interface Block {
   readonly id: BlockId;
@@ -43,7 +45,7 @@ export interface BlockStore {
 }
 
 /** Forgets the oldest blocks beyond `keep`, or fewer when they are large; the latest is always here. */
-export function createBlockStore(keep: number, keepBytes: number = limits.chainBlocksBytes): BlockStore {
+export function createBlockStore(keep: number, keepBytes: number = chainBlocksBytes): BlockStore {
   // Maps keep the order of insertion, so the first entry is the oldest block.
   const blocks = new Map<bigint, Block>();
   const heights = new Map<string, bigint>();

@@ -3,7 +3,6 @@ import { largest } from "../../../runtime/bigint.ts";
 import { type Clock, msToNs, type Timer } from "../../../runtime/clock.ts";
 import { ProviderError, reasonOf } from "../../../runtime/errors.ts";
 import { invariant } from "../../../runtime/invariant.ts";
-import { limits } from "../../../runtime/limits.ts";
 import type { App, BlockInput } from "../abci.ts";
 import { type Block, type BlockStore, createBlockStore } from "./block-store.ts";
 import { makeBlock } from "./blocks.ts";
@@ -11,6 +10,11 @@ import { createMempool, type Mempool, type MempoolBounds, mempoolBounds } from "
 import { upperHex } from "./merkle.ts";
 import { type ChainFile, type Origin, openChainFile, type RecordedBlock } from "./persistence.ts";
 import { createValidator, type Validator } from "./validator.ts";
+
+/** Blocks in memory: over five hours of 1 s blocks, under 2 KB each while nothing happens. */
+const chainBlocksKept = 20_000;
+/** Recorded blocks replayed between two breaths of the event loop at start. */
+const chainReplaySliceBlocks = 256;
 
 export interface ChainOptions {
   readonly app: App;
@@ -47,7 +51,7 @@ const leastBlockNs = 1_000_000n;
 export function createChain(options: ChainOptions): BoxChain {
   const { app, clock, file: path, indexMs = 0 } = options;
   const validator = createValidator(app.chainId);
-  const store = createBlockStore(options.keepBlocks ?? limits.chainBlocksKept);
+  const store = createBlockStore(options.keepBlocks ?? chainBlocksKept);
   const mempool = createMempool(app, { ...mempoolBounds, ...options.mempool });
   const indexing = new Set<Timer>();
   const listeners = new Set<(block: Block) => void>();
@@ -96,7 +100,7 @@ export function createChain(options: ChainOptions): BoxChain {
       const height = nextHeight();
       const reason = remake(recorded, height);
       if (reason !== undefined) throw new ProviderError("AKP_CHAIN_REPLAY_DIVERGED", { path: at, height, reason });
-      if (height % BigInt(limits.chainReplaySliceBlocks) === 0n) await clock.yield();
+      if (height % BigInt(chainReplaySliceBlocks) === 0n) await clock.yield();
     }
   }
 

@@ -1,8 +1,11 @@
 /** Those who broadcast a transaction and wait for the block that holds it. */
 import type { Clock } from "../../../runtime/clock.ts";
-import { limits } from "../../../runtime/limits.ts";
+import { second } from "../../../runtime/durations.ts";
 import type { Block, TxPlace } from "./block-store.ts";
 import { NodeRefusal } from "./node-refusal.ts";
+
+/** broadcast_tx_commit waits this long for the block. */
+export const chainCommitWaitMs = 10 * second;
 
 export interface CommitWaits {
   wait(txHash: string): Promise<TxPlace>;
@@ -17,7 +20,7 @@ export function createCommitWaits(clock: Clock): CommitWaits {
     async wait(txHash) {
       const wait = { txHash, ...Promise.withResolvers<TxPlace>() };
       const late = () => wait.reject(new NodeRefusal("timed out waiting for tx to be included in a block"));
-      const timer = clock.timer(limits.chainCommitWaitMs, late);
+      const timer = clock.timer(chainCommitWaitMs, late);
       waits.add(wait);
       try {
         return await wait.promise;

@@ -1,9 +1,8 @@
-/** CometBFT's answers in JSON: 64-bit numbers as text, hashes in hex, other bytes in base64, nothing at all as null. */
-import { limits } from "../../../runtime/limits.ts";
 import { type AbciEvent, noTxResult, type QueryResult, type TxResult } from "../abci.ts";
 import { timeJson } from "../context.ts";
 import { blockVersion, type Commit, type Header, voteForBlock } from "./block-bytes.ts";
 import type { Block, TxPlace } from "./block-store.ts";
+import { chainBlockBytes, chainBlockGas } from "./blocks.ts";
 import type { Validator } from "./validator.ts";
 
 export function base64(bytes: Uint8Array): string {
@@ -166,7 +165,7 @@ export function validatorJson(validator: Validator): unknown {
 
 /** Evidence must be younger than a stake takes to unbond; nobody unbonds here, the values are the network's. */
 export const consensusParamsJson = {
-  block: { max_bytes: `${limits.chainBlockBytes}`, max_gas: `${limits.chainBlockGas}` },
+  block: { max_bytes: `${chainBlockBytes}`, max_gas: `${chainBlockGas}` },
   evidence: { max_age_num_blocks: "100000", max_age_duration: "172800000000000", max_bytes: "1048576" },
   validator: { pub_key_types: ["ed25519"] },
   version: { app: "0" },

@@ -22,7 +22,7 @@ import { Code, ConnectError } from "@connectrpc/connect";
 import { startNode, words } from "../../../../test/embedded-node.ts";
 import { createFakeApp } from "../../../../test/fake-app.ts";
 import { frame, openGrpcClient } from "../../../../test/grpc-client.ts";
-import { limits } from "../../../runtime/limits.ts";
+import { chainGrpcRequestBytes, chainGrpcStreams } from "./grpc.ts";
 
 test("a query is answered with the application's bytes, OK in the trailers and the height in the headers", async (t) => {
   const node = await startNode(t);
@@ -78,14 +78,14 @@ test("what is not a call is refused, and the connection goes on", async (t) => {
   const compressed = await send(path, frame(words("x"), 1), { "grpc-encoding": "snappy" });
   assert.equal(compressed.status, 12);
   assert.match(String(compressed.headers["grpc-message"]), /Decompressor is not installed .* "snappy"/);
-  assert.equal((await call(path, Buffer.alloc(limits.chainGrpcRequestBytes + 1))).status, 8);
-  assert.equal((await call(path, Buffer.alloc(limits.chainGrpcRequestBytes))).status, 0);
+  assert.equal((await call(path, Buffer.alloc(chainGrpcRequestBytes + 1))).status, 8);
+  assert.equal((await call(path, Buffer.alloc(chainGrpcRequestBytes))).status, 0);
 });
 
 test("refused calls leave room for others on their connection", async (t) => {
   const node = await startNode(t);
   const { send, call } = openGrpcClient(t, node.grpcUrl);
-  for (let calls = 0; calls < 2 * limits.chainGrpcStreams; calls++) {
+  for (let calls = 0; calls < 2 * chainGrpcStreams; calls++) {
     assert.equal((await call("/test.Other/Echo", words("x"))).status, 12);
     assert.equal((await send("/test.Query/Echo", frame(words("x")), { ":method": "PUT" })).headers[":status"], 405);
   }

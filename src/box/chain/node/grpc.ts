@@ -7,10 +7,15 @@ import type { Clock } from "../../../runtime/clock.ts";
 import { createGrpcServer, type GrpcServer } from "../../../runtime/grpc/grpc-server.ts";
 import { GrpcRefusal, type GrpcStatus, grpcCodes, grpcOk } from "../../../runtime/grpc/grpc-status.ts";
 import type { GrpcMethod } from "../../../runtime/grpc/methods.ts";
-import { limits } from "../../../runtime/limits.ts";
 import type { Log } from "../../../runtime/log.ts";
 import type { QueryResult } from "../abci.ts";
 import type { QueryRouter } from "./query-router.ts";
+
+export const chainConnections = 900;
+/** The largest request that the SDK's gRPC server takes. */
+export const chainGrpcRequestBytes = 10 * 1024 * 1024;
+/** Calls at once on one gRPC connection; clients queue the rest. */
+export const chainGrpcStreams = 100;
 
 const heightHeader = "x-cosmos-block-height";
 
@@ -28,10 +33,10 @@ export function createNodeGrpc(queries: QueryRouter, clock: Clock, log: Log): Gr
   return createGrpcServer({
     methods: { find: (path) => (queries.has(path) ? method : undefined), hasService: queries.hasService },
     bounds: {
-      connections: limits.chainConnections,
-      calls: limits.chainGrpcStreams,
+      connections: chainConnections,
+      calls: chainGrpcStreams,
       streams: 0,
-      requestBytes: limits.chainGrpcRequestBytes,
+      requestBytes: chainGrpcRequestBytes,
     },
     clock,
     log,

@@ -1,10 +1,11 @@
 /** JSON-RPC 2.0 as CometBFT speaks it: which requests are understood, and the exact errors for the rest. */
 import { reasonOf } from "../../../runtime/errors.ts";
-import { limits } from "../../../runtime/limits.ts";
 import type { Log } from "../../../runtime/log.ts";
 import { NodeRefusal } from "./node-refusal.ts";
 import type { Caller, Method, Methods, RequestId, Subscriber } from "./rpc-methods/method.ts";
 import { fromJson, fromUri } from "./rpc-methods/parameters.ts";
+
+const chainBatchRequests = 10;
 
 export interface HttpAnswer {
   readonly status: number;
@@ -76,8 +77,8 @@ export function createJsonRpc(table: Methods, log: Log): JsonRpc {
     async overHttp(body) {
       const requests = parse(() => requestsIn(body));
       if (!Array.isArray(requests)) return { status: 500, body: JSON.stringify(requests) };
-      if (requests.length > limits.chainBatchRequests) {
-        const reason = `batch request exceeds maximum (${limits.chainBatchRequests}) allowed number of requests`;
+      if (requests.length > chainBatchRequests) {
+        const reason = `batch request exceeds maximum (${chainBatchRequests}) allowed number of requests`;
         return { status: 200, body: JSON.stringify(failure(undefined, -32600, "Invalid Request", reason)) };
       }
       const responses: Response[] = [];

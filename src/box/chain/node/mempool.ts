@@ -1,9 +1,13 @@
-/** Transactions that wait for their block, in the order they came, and the hashes of those seen lately. */
-import { limits } from "../../../runtime/limits.ts";
 import type { App, TxResult } from "../abci.ts";
 import type { Block } from "./block-store.ts";
-import { txHash } from "./blocks.ts";
+import { chainBlockBytes, txHash } from "./blocks.ts";
 import { NodeRefusal } from "./node-refusal.ts";
+
+/** CometBFT's own bounds on waiting transactions, except that we keep three full blocks of them, not a gigabyte. */
+const chainMempoolTxs = 5_000;
+const chainMempoolBytes = 3 * 22_020_096;
+const chainTxBytes = 1024 * 1024;
+const chainSeenTxs = 10_000;
 
 export interface MempoolBounds {
   readonly txs: number;
@@ -32,11 +36,11 @@ const blockOverheadBytes = 2_048;
 const txOverheadBytes = 5;
 
 export const mempoolBounds: MempoolBounds = {
-  txs: limits.chainMempoolTxs,
-  bytes: limits.chainMempoolBytes,
-  txBytes: limits.chainTxBytes,
-  seenTxs: limits.chainSeenTxs,
-  blockBytes: limits.chainBlockBytes,
+  txs: chainMempoolTxs,
+  bytes: chainMempoolBytes,
+  txBytes: chainTxBytes,
+  seenTxs: chainSeenTxs,
+  blockBytes: chainBlockBytes,
 };
 
 export function createMempool(app: Pick<App, "checkTx">, bounds: MempoolBounds = mempoolBounds): Mempool {

@@ -1,7 +1,6 @@
 /** An Akash node in one process: the application behind CometBFT's RPC and the SDK's gRPC. */
 import type { RpcTransport } from "../../../chain/comet/transport.ts";
 import type { Clock } from "../../../runtime/clock.ts";
-import { limits } from "../../../runtime/limits.ts";
 import type { Log } from "../../../runtime/log.ts";
 import { createBlockClock } from "./block-clock.ts";
 import type { Block } from "./block-store.ts";
@@ -20,6 +19,9 @@ import { tendermintService } from "./services/tendermint-service.ts";
 import { txService } from "./services/tx-service.ts";
 import { subscriptionMethods } from "./subscriptions.ts";
 import { createSockets } from "./websocket.ts";
+
+/** After its block, until a transaction can be found: a real node indexes when it has told of the block. */
+export const chainIndexMs = 20;
 
 /** A transaction can be found a moment after its block, as on a real node, unless told otherwise. */
 export interface NodeOptions extends ChainOptions {
@@ -66,7 +68,7 @@ interface NodeCounts {
 
 export function createNode(options: NodeOptions): Node {
   const { app, clock, log, host = "127.0.0.1", listens = true, blockMs = 0, socketClock = clock } = options;
-  const chain = createChain({ ...options, indexMs: options.indexMs ?? limits.chainIndexMs });
+  const chain = createChain({ ...options, indexMs: options.indexMs ?? chainIndexMs });
   const { store, mempool } = chain;
   const identity = createIdentity(app.chainId);
   const waits = createCommitWaits(clock);

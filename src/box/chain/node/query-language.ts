@@ -1,9 +1,6 @@
-/**
- * CometBFT's query language, in which clients say which events, transactions or blocks they want:
- * `tm.event='Tx' AND tx.height > 5 AND message.action CONTAINS 'Bid' AND transfer.amount EXISTS`.
- */
-import { limits } from "../../../runtime/limits.ts";
 import { NodeRefusal } from "./node-refusal.ts";
+
+export const chainQueryChars = 512;
 
 /** Every value that an event carries under "type.key". */
 export type EventValues = ReadonlyMap<string, readonly string[]>;
@@ -36,7 +33,7 @@ const wordKinds: Record<string, Token["kind"]> = { AND: "and", CONTAINS: "operat
 
 /** As a client sent it. */
 export function checkedQuery(text: string): EventQuery {
-  if (text.length > limits.chainQueryChars) throw new NodeRefusal("maximum query length exceeded");
+  if (text.length > chainQueryChars) throw new NodeRefusal("maximum query length exceeded");
   return parseQuery(text);
 }
 

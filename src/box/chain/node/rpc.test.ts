@@ -6,7 +6,8 @@ import { WebSocket } from "ws";
 import { type Answer, startNode, wordsBase64 } from "../../../../test/embedded-node.ts";
 import { eventually } from "../../../../test/eventually.ts";
 import { createVirtualClock } from "../../../runtime/clock.ts";
-import { limits } from "../../../runtime/limits.ts";
+import { chainCommitWaitMs } from "./commit-waits.ts";
+import { chainRequestBytes } from "./websocket.ts";
 
 test("a method can be called by its path, with its parameters in the URI", async (t) => {
   const node = await startNode(t);
@@ -51,12 +52,12 @@ test("a WebSocket is offered at its path only, and nothing hangs on the others",
 
 test("a body beyond the limit is refused before it is read to its end", async (t) => {
   const node = await startNode(t);
-  for (const size of [limits.chainRequestBytes + 1, 10 * limits.chainRequestBytes]) {
+  for (const size of [chainRequestBytes + 1, 10 * chainRequestBytes]) {
     const { status, text } = await node.post(" ".repeat(size));
     assert.equal(status, 400);
     assert.equal(JSON.parse(text).error.data, "error reading request body: http: request body too large");
   }
-  assert.equal((await node.post(" ".repeat(limits.chainRequestBytes))).status, 500, "read, but nothing is in it");
+  assert.equal((await node.post(" ".repeat(chainRequestBytes))).status, 500, "read, but nothing is in it");
 });
 
 test("a client that hangs up in the middle of a request disturbs nobody", async (t) => {
@@ -158,7 +159,7 @@ test("broadcast_tx_commit gives up after its time, and when the node stops", asy
   const waiting = node.call("broadcast_tx_commit", { tx: wordsBase64("one") });
   await eventually("it waits", () => clock.pendingTimers === 1);
   const late = assert.rejects(waiting, /^Error: timed out waiting for tx to be included in a block$/);
-  await clock.advance(limits.chainCommitWaitMs);
+  await clock.advance(chainCommitWaitMs);
   await late;
   const cut = node.call("broadcast_tx_commit", { tx: wordsBase64("two") });
   await eventually("it waits", () => clock.pendingTimers === 1);

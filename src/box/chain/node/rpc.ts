@@ -1,11 +1,17 @@
 /** CometBFT's RPC server: JSON-RPC in POSTs, methods as paths, and a WebSocket for those who want to hear of events. */
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
+import { second } from "../../../runtime/durations.ts";
 import { reasonOf } from "../../../runtime/errors.ts";
-import { limits } from "../../../runtime/limits.ts";
 import { type ListenAddress, type Listener, listen } from "../../../runtime/listener.ts";
 import type { Log } from "../../../runtime/log.ts";
+import { chainConnections } from "./grpc.ts";
 import { failure, type HttpAnswer, type JsonRpc } from "./json-rpc.ts";
+import { chainWriteMs } from "./send-queue.ts";
 import type { Sockets } from "./websocket.ts";
+import { chainRequestBytes } from "./websocket.ts";
+
+/** An idle HTTP connection is closed; clients are told so in advance. */
+const chainIdleMs = 10 * second;
 
 interface RpcServer {
   /** Resolves with the port. */
@@ -16,7 +22,7 @@ interface RpcServer {
 class BodyTooLarge extends Error {}
 
 export function createRpcServer(rpc: JsonRpc, sockets: Sockets, log: Log): RpcServer {
-  const server = createServer({ keepAliveTimeout: limits.chainIdleMs, requestTimeout: limits.chainWriteMs });
+  const server = createServer({ keepAliveTimeout: chainIdleMs, requestTimeout: chainWriteMs });
   let listener: Listener | undefined;
   server.on("request", (request, response) => {
     answer(rpc, request)
@@ -37,7 +43,7 @@ export function createRpcServer(rpc: JsonRpc, sockets: Sockets, log: Log): RpcSe
   return {
     async listen(address) {
       const names = { what: "the embedded node", setting: "--rpc-port" };
-      listener = await listen(server, { ...address, ...names, connections: limits.chainConnections, log });
+      listener = await listen(server, { ...address, ...names, connections: chainConnections, log });
       return listener.port;
     },
     async stop() {
@@ -70,7 +76,7 @@ async function bodyOf(request: IncomingMessage): Promise<string> {
   // The connection outlives a body that is not read to its end: its sender is to be told.
   for await (const chunk of request.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>) {
     size += chunk.length;
-    if (size > limits.chainRequestBytes) throw new BodyTooLarge("http: request body too large");
+    if (size > chainRequestBytes) throw new BodyTooLarge("http: request body too large");
     chunks.push(chunk);
   }
   return Buffer.concat(chunks).toString();

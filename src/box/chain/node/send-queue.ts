@@ -1,7 +1,14 @@
 /** Messages on their way to one client. A slow one is told apart, so that it costs its own subscription and no memory. */
 import type { WebSocket } from "ws";
 import type { Clock, Timer } from "../../../runtime/clock.ts";
-import { limits } from "../../../runtime/limits.ts";
+import { second } from "../../../runtime/durations.ts";
+
+/** Events that may wait for one slow client; then its subscription ends. */
+const chainSubscriberMessages = 200;
+/** The same in bytes, since a busy block is a megabyte of events. */
+const chainSubscriberBytes = 64 * 1024 * 1024;
+/** A client that takes nothing for this long is gone, and so is one whose request takes longer to arrive. */
+export const chainWriteMs = 10 * second;
 
 export interface SendQueue {
   send(text: string): void;
@@ -18,7 +25,7 @@ export function createSendQueue(socket: WebSocket, clock: Clock, sent: () => voi
 
   function watch(): void {
     patience?.cancel();
-    patience = waiting > 0 && !stopped ? clock.timer(limits.chainWriteMs, () => socket.terminate()) : undefined;
+    patience = waiting > 0 && !stopped ? clock.timer(chainWriteMs, () => socket.terminate()) : undefined;
   }
 
   return {
@@ -33,7 +40,7 @@ export function createSendQueue(socket: WebSocket, clock: Clock, sent: () => voi
       });
     },
     get full() {
-      return waiting >= limits.chainSubscriberMessages || socket.bufferedAmount >= limits.chainSubscriberBytes;
+      return waiting >= chainSubscriberMessages || socket.bufferedAmount >= chainSubscriberBytes;
     },
     stop() {
       stopped = true;

@@ -1,11 +1,12 @@
-/** What one client has subscribed to, and the methods by which it says so. */
-import { limits } from "../../../runtime/limits.ts";
 import type { EventFeed, FeedEvent } from "./event-feed.ts";
 import { failure } from "./json-rpc.ts";
 import { NodeRefusal } from "./node-refusal.ts";
-import { checkedQuery, type EventQuery } from "./query-language.ts";
+import { chainQueryChars, checkedQuery, type EventQuery } from "./query-language.ts";
 import { type Methods, type RequestId, type Subscriber, socketMethod } from "./rpc-methods/method.ts";
 import type { SendQueue } from "./send-queue.ts";
+
+export const chainSubscribers = 100;
+export const chainSubscriptionsPerClient = 5;
 
 interface Subscriptions extends Subscriber {
   readonly size: number;
@@ -43,11 +44,11 @@ export function createSubscriptions(
 
   return {
     subscribe(source, id) {
-      if (active.size === 0 && subscribers() >= limits.chainSubscribers) {
-        throw new NodeRefusal(`max_subscription_clients ${limits.chainSubscribers} reached`);
+      if (active.size === 0 && subscribers() >= chainSubscribers) {
+        throw new NodeRefusal(`max_subscription_clients ${chainSubscribers} reached`);
       }
-      if (active.size >= limits.chainSubscriptionsPerClient) {
-        throw new NodeRefusal(`max_subscriptions_per_client ${limits.chainSubscriptionsPerClient} reached`);
+      if (active.size >= chainSubscriptionsPerClient) {
+        throw new NodeRefusal(`max_subscriptions_per_client ${chainSubscriptionsPerClient} reached`);
       }
       const query = parsed(source);
       if (active.has(query.text)) throw new NodeRefusal("already subscribed");
@@ -74,7 +75,7 @@ function parsed(source: string): EventQuery {
   try {
     return checkedQuery(source);
   } catch (thrown) {
-    if (source.length > limits.chainQueryChars || !(thrown instanceof NodeRefusal)) throw thrown;
+    if (source.length > chainQueryChars || !(thrown instanceof NodeRefusal)) throw thrown;
     throw new NodeRefusal(`failed to parse query: ${thrown.message}`);
   }
 }

@@ -9,11 +9,11 @@ import { openGrpcClient } from "../../../../test/grpc-client.ts";
 import type { Owner } from "../../../../test/owner.ts";
 import { openRpcSocket } from "../../../../test/rpc-socket.ts";
 import { createVirtualClock, realClock } from "../../../runtime/clock.ts";
-import { limits } from "../../../runtime/limits.ts";
+import { chainIndexMs } from "./node.ts";
 
 async function startOnTime(owner: Owner, file?: string) {
   const clock = createVirtualClock();
-  const options = { clock, socketClock: realClock, indexMs: limits.chainIndexMs, ...(file !== undefined && { file }) };
+  const options = { clock, socketClock: realClock, indexMs: chainIndexMs, ...(file !== undefined && { file }) };
   const node = await startNode(owner, options);
   const { call: grpc } = openGrpcClient(owner, node.grpcUrl);
   /** How many ways of looking find the transaction. */
@@ -45,7 +45,7 @@ test("a transaction is in its block and told of at once, and found by its hash a
   await client.first(2);
   assert.equal((await node.call("block_results", { height: "1" })).txs_results.length, 1);
   assert.equal(await findings(hash), 0);
-  await clock.advance(limits.chainIndexMs - 1);
+  await clock.advance(chainIndexMs - 1);
   assert.equal(await findings(hash), 0);
   await clock.advance(1);
   assert.equal(await findings(hash), 3);

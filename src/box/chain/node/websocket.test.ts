@@ -4,7 +4,10 @@ import { type Answer, startNode, wordsBase64 } from "../../../../test/embedded-n
 import { eventually } from "../../../../test/eventually.ts";
 import { openRpcSocket } from "../../../../test/rpc-socket.ts";
 import { createVirtualClock, realClock } from "../../../runtime/clock.ts";
-import { limits } from "../../../runtime/limits.ts";
+import { chainQueryChars } from "./query-language.ts";
+import { chainWriteMs } from "./send-queue.ts";
+import { chainSubscribers, chainSubscriptionsPerClient } from "./subscriptions.ts";
+import { chainPingMs, chainRequestBytes } from "./websocket.ts";
 
 test("a socket answers requests like HTTP does", async (t) => {
   const node = await startNode(t);
@@ -95,24 +98,24 @@ test("after unsubscribing nothing more comes", async (t) => {
 test("subscriptions are bounded per client, over all clients, and in the length of their query", async (t) => {
   const node = await startNode(t);
   const client = await openRpcSocket(t, node.rpcUrl);
-  const most = limits.chainSubscriptionsPerClient;
+  const most = chainSubscriptionsPerClient;
   for (let id = 1; id <= most + 1; id++) client.send("subscribe", { query: `tx.height=${id}` }, id);
   client.send("subscribe", { query: "nonsense" }, "wrong");
   client.send("unsubscribe", { query: "tx.height=1" }, "out");
   client.send("subscribe", { query: "nonsense" }, "wrong");
-  client.send("subscribe", { query: `a='${"x".repeat(limits.chainQueryChars)}'` }, "long");
+  client.send("subscribe", { query: `a='${"x".repeat(chainQueryChars)}'` }, "long");
   const answers = await client.first(most + 5);
   assert.equal(answers[most].error.data, `max_subscriptions_per_client ${most} reached`);
   assert.match(answers[most + 3].error.data, /^failed to parse query: offset/);
   assert.equal(answers[most + 4].error.data, "maximum query length exceeded");
 
-  const others = Array.from({ length: limits.chainSubscribers }, async () => {
+  const others = Array.from({ length: chainSubscribers }, async () => {
     const other = await openRpcSocket(t, node.rpcUrl);
     other.send("subscribe", { query: "tx.height=1" });
     return (await other.first(1))[0].error?.data as string | undefined;
   });
   const refusals = (await Promise.all(others)).filter((refusal) => refusal !== undefined);
-  assert.deepEqual(refusals, [`max_subscription_clients ${limits.chainSubscribers} reached`]);
+  assert.deepEqual(refusals, [`max_subscription_clients ${chainSubscribers} reached`]);
 });
 
 test("a client that leaves takes its subscriptions with it", async (t) => {
@@ -152,7 +155,7 @@ test("a client that does not read loses its subscription, then its connection; o
   const data = "subscription was canceled (reason: client is not pulling messages fast enough)";
   assert.deepEqual(told, { jsonrpc: "2.0", id: "slow", error: { code: -32000, message: "Server error", data } });
   await quick.first(blocks + 1);
-  await socketClock.advance(limits.chainWriteMs);
+  await socketClock.advance(chainWriteMs);
   await eventually("the stuck one is cut off", () => node.counts.webSockets === 2);
   node.step();
   await quick.first(blocks + 2);
@@ -170,12 +173,12 @@ test("the node pings, answers pings, and drops a client that does not answer", a
   alive.socket.ping();
   await pong;
   dead.socket.pause();
-  await socketClock.advance(limits.chainPingMs);
+  await socketClock.advance(chainPingMs);
   await eventually("a ping", () => pings === 1);
   // Its pong must have arrived before time goes on.
   alive.send("health");
   await alive.first(1);
-  await socketClock.advance(limits.chainPingMs);
+  await socketClock.advance(chainPingMs);
   await eventually("the dead one is dropped", () => node.counts.webSockets === 1);
   assert.equal(alive.socket.readyState, alive.socket.OPEN);
 });
@@ -185,7 +188,7 @@ test("a message beyond the limit ends the connection, not the node", async (t) =
   const client = await openRpcSocket(t, node.rpcUrl);
   client.socket.on("error", () => undefined);
   const closed = new Promise<number>((resolve) => client.socket.once("close", resolve));
-  client.socket.send("x".repeat(limits.chainRequestBytes + 1));
+  client.socket.send("x".repeat(chainRequestBytes + 1));
   assert.equal(await closed, 1009);
   assert.deepEqual(await node.call("health"), {});
 });

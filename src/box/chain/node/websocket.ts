@@ -3,13 +3,18 @@ import type { IncomingMessage } from "node:http";
 import type { Duplex } from "node:stream";
 import { type RawData, type WebSocket, WebSocketServer } from "ws";
 import type { Clock, Timer } from "../../../runtime/clock.ts";
+import { second } from "../../../runtime/durations.ts";
 import { reasonOf } from "../../../runtime/errors.ts";
-import { limits } from "../../../runtime/limits.ts";
 import type { Log } from "../../../runtime/log.ts";
 import type { EventFeed } from "./event-feed.ts";
 import type { JsonRpc } from "./json-rpc.ts";
 import { createSendQueue } from "./send-queue.ts";
 import { createSubscriptions } from "./subscriptions.ts";
+
+/** CometBFT's own bounds on requests and clients; a client that fits a real node fits this one. */
+export const chainRequestBytes = 1_000_000;
+/** A client that does not answer a ping before the next one is gone. */
+export const chainPingMs = 27 * second;
 
 export interface Sockets {
   accept(request: IncomingMessage, socket: Duplex, head: Buffer): void;
@@ -28,7 +33,7 @@ export function createSockets(deps: SocketDeps): Sockets {
   const server = new WebSocketServer({
     noServer: true,
     clientTracking: false,
-    maxPayload: limits.chainRequestBytes,
+    maxPayload: chainRequestBytes,
     perMessageDeflate: false,
   });
   const connections = new Set<Connection>();
@@ -107,7 +112,7 @@ function createConnection(socket: WebSocket, deps: SocketDeps, subscribers: () =
 /** Pings a client, and ends a connection that showed no sign of life since the last ping. */
 function createHeartbeat(socket: WebSocket, clock: Clock): { stop(): void } {
   let alive = true;
-  let timer: Timer = clock.timer(limits.chainPingMs, beat);
+  let timer: Timer = clock.timer(chainPingMs, beat);
 
   function beat(): void {
     if (!alive) {
@@ -116,7 +121,7 @@ function createHeartbeat(socket: WebSocket, clock: Clock): { stop(): void } {
     }
     alive = false;
     socket.ping();
-    timer = clock.timer(limits.chainPingMs, beat);
+    timer = clock.timer(chainPingMs, beat);
   }
 
   for (const sign of ["message", "ping", "pong"] as const) {

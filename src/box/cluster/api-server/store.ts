@@ -2,8 +2,10 @@
 
 import { resourceOf } from "../../../kube/kinds.ts";
 import type { KubeObject, ObjectAt } from "../../../kube/kube.ts";
-import { limits } from "../../../runtime/limits.ts";
 import type { Served } from "./served-kinds.ts";
+
+/** Changes that a watch or a page may be behind: a few seconds of the busiest cluster we simulate. */
+export const simulatedHistory = 4_096;
 
 export interface StoredChange {
   readonly version: number;
@@ -54,8 +56,8 @@ export function createStore(): Store {
   function commit(change: Omit<StoredChange, "version">): void {
     history.push({ ...change, version });
     // In blocks, so that a flood does not move the whole history with every change.
-    if (history.length >= 2 * limits.simulatedHistory) {
-      history = history.slice(-limits.simulatedHistory);
+    if (history.length >= 2 * simulatedHistory) {
+      history = history.slice(-simulatedHistory);
       forgotten = (history[0]?.version ?? version) - 1;
     }
     for (const listener of listeners) listener({ ...change, version });

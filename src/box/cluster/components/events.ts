@@ -2,11 +2,15 @@
 import { apiVersionOf, type Kind, kinds } from "../../../kube/kinds.ts";
 import type { ObjectAt } from "../../../kube/kube.ts";
 import type { Clock } from "../../../runtime/clock.ts";
-import { limits } from "../../../runtime/limits.ts";
+import { hour } from "../../../runtime/durations.ts";
 import type { ApiServer } from "../api-server/in-process.ts";
 import type { Stored } from "./shapes/metadata.ts";
 import { microStampOf, stampOf } from "./shapes/time.ts";
 import type { View } from "./view.ts";
+
+/** Events that are kept: those of the last few hundred pods; a real cluster keeps an hour of them. */
+const simulatedEvents = 2_000;
+const simulatedEventMs = hour;
 
 export interface Events {
   tell(about: About, type: "Normal" | "Warning", reason: string, note: string): void;
@@ -64,7 +68,7 @@ export function createEvents(server: ApiServer, view: View, clock: Clock): Event
 
   function dropOld(): void {
     for (const [what, { at, lastMs }] of known) {
-      if (known.size <= limits.simulatedEvents && clock.now() - lastMs <= limits.simulatedEventMs) return;
+      if (known.size <= simulatedEvents && clock.now() - lastMs <= simulatedEventMs) return;
       known.delete(what);
       server.delete(kinds.event, at);
     }

@@ -13,7 +13,7 @@ import {
   orderOf,
 } from "../../../market/ids.ts";
 import { inParallel } from "../../../runtime/in-parallel.ts";
-import { limits } from "../../../runtime/limits.ts";
+import { rpcMirrorQueries, rpcMirrorSingles } from "../../../runtime/limits.ts";
 import type { ChainBlock, MarketEvent } from "../../block.ts";
 import type { At, MirrorKey, Queries, QueryOptions } from "../../chain.ts";
 import type { Balance, Bid, Deployment, Lease, Order } from "../../records.ts";
@@ -157,7 +157,7 @@ export async function readChanges(
   height: bigint,
 ): Promise<BlockReads> {
   const at: QueryOptions = { atOrAbove: height, height };
-  const many = changes.orders.size > limits.rpcMirrorSingles;
+  const many = changes.orders.size > rpcMirrorSingles;
   const listed = many ? await unlessGone(at, (each) => queries.orders({ state: "open" }, each)) : undefined;
   return {
     allOrders: listed?.items,
@@ -176,7 +176,7 @@ async function readBids(
   { bids }: MirrorChanges,
   at: QueryOptions,
 ): Promise<readonly Bid[]> {
-  if (bids.size <= limits.rpcMirrorSingles) return each(bids.values(), at, queries.bid);
+  if (bids.size <= rpcMirrorSingles) return each(bids.values(), at, queries.bid);
   const open = await unlessGone(at, (options) => queries.bids({ provider, state: "open" }, options));
   const won = await unlessGone(at, (options) => queries.bids({ provider, state: "active" }, options));
   const found = [...open.items, ...won.items].filter(({ id }) => bids.has(formatBidId(id)));
@@ -190,6 +190,6 @@ async function each<Id, T>(
   at: QueryOptions,
   read: (id: Id, options: QueryOptions) => Promise<At<T | undefined>>,
 ): Promise<T[]> {
-  const found = await inParallel(ids, limits.rpcMirrorQueries, (id) => unlessGone(at, (options) => read(id, options)));
+  const found = await inParallel(ids, rpcMirrorQueries, (id) => unlessGone(at, (options) => read(id, options)));
   return found.flatMap(({ value }) => (value === undefined ? [] : [value]));
 }

@@ -3,7 +3,7 @@ import type { Address } from "../../../market/address.ts";
 import { type DeploymentId, deploymentOf, formatDeploymentId } from "../../../market/ids.ts";
 import { ProviderError } from "../../../runtime/errors.ts";
 import { inParallel } from "../../../runtime/in-parallel.ts";
-import { limits } from "../../../runtime/limits.ts";
+import { rpcMirrorQueries, rpcMirrorSingles, rpcMirrorTries } from "../../../runtime/limits.ts";
 import type { Listed, Queries, QueryOptions } from "../../chain.ts";
 import type { Balance, Deployment, Lease, Order } from "../../records.ts";
 import { listReclaimingLeases } from "../../running-leases.ts";
@@ -33,7 +33,7 @@ type List<T> = (options: QueryOptions) => Promise<Listed<T>>;
  * one node: when that fails half-way, they are begun anew, and the pool then chooses one that has not just failed.
  */
 export async function readLists(queries: Queries, provider: Address, options: QueryOptions): Promise<MirrorLists> {
-  for (let left = limits.rpcMirrorTries; ; left -= 1) {
+  for (let left = rpcMirrorTries; ; left -= 1) {
     const orders = await unlessGone(options, (each) => queries.orders({ state: "open" }, each));
     try {
       return await readRest(queries, provider, orders, options);
@@ -90,10 +90,10 @@ async function deploymentsOf(
   readOne: (id: DeploymentId) => Promise<{ readonly value: Deployment | undefined }>,
 ): Promise<readonly Deployment[]> {
   const wanted = new Map(leases.map(({ id }) => [formatDeploymentId(id), deploymentOf(id)]));
-  if (wanted.size > limits.rpcMirrorSingles) {
+  if (wanted.size > rpcMirrorSingles) {
     const all = await read((each) => queries.deployments({ state: "active" }, each));
     return all.filter(({ id }) => wanted.has(formatDeploymentId(id)));
   }
-  const found = await inParallel(wanted.values(), limits.rpcMirrorQueries, readOne);
+  const found = await inParallel(wanted.values(), rpcMirrorQueries, readOne);
   return found.flatMap(({ value }) => value ?? []);
 }

@@ -7,7 +7,6 @@ import type { Address } from "../../../market/address.ts";
 import { formatBidId, formatDeploymentId, formatOrderId } from "../../../market/ids.ts";
 import { largest } from "../../../runtime/bigint.ts";
 import { endedBy } from "../../../runtime/ended-by.ts";
-import { limits } from "../../../runtime/limits.ts";
 import type { Log } from "../../../runtime/log.ts";
 import type { ChainBlock } from "../../block.ts";
 import type { MirrorKey, MirrorView, Queries } from "../../chain.ts";
@@ -23,6 +22,11 @@ import {
   refreshFigures,
   stateOf,
 } from "./mirror-state.ts";
+
+/** Blocks behind the head from which on the mirror is built anew instead of being led through every one. */
+export const rpcMirrorLagBlocks = 50n;
+/** Ended leases and bids that are kept in view until the next comparison. */
+const rpcMirrorEnded = 10_000;
 
 export interface MirrorCounts {
   /** Times that it was built from lists. */
@@ -91,7 +95,7 @@ export function createMirror({ queries, provider, log }: MirrorDeps): Mirror {
     const isAhead = block.height <= height;
     const changes = changesOf(block, { provider, state, isAhead });
     // Also while older blocks are replayed: they take their time, and the chain goes on meanwhile.
-    const isTooFarBehind = head - (isAhead ? height : block.height) > limits.rpcMirrorLagBlocks;
+    const isTooFarBehind = head - (isAhead ? height : block.height) > rpcMirrorLagBlocks;
     const cannotBeLed = !ready || block.malformed.length > 0;
     if (isTooFarBehind || (cannotBeLed && !isAhead)) return [...changes.keys, ...(await build(block.height))];
     if (isAhead) return changes.keys;
@@ -176,7 +180,7 @@ function forgetEnded(state: MirrorState): void {
 }
 
 function forgetOldest(records: Map<string, Bid | Lease>): void {
-  if (records.size <= limits.rpcMirrorEnded) return;
+  if (records.size <= rpcMirrorEnded) return;
   const ended = [...records].filter(([, record]) => !isLive(record)).map(([key]) => key);
-  for (const key of ended.slice(0, Math.max(0, ended.length - limits.rpcMirrorEnded))) records.delete(key);
+  for (const key of ended.slice(0, Math.max(0, ended.length - rpcMirrorEnded))) records.delete(key);
 }

@@ -5,12 +5,18 @@ import {
 } from "@akashnetwork/chain-sdk/private-types/cosmos.v1beta1";
 import { ProviderError, reasonOf } from "../../../runtime/errors.ts";
 import { isRecord } from "../../../runtime/is-record.ts";
-import { limits } from "../../../runtime/limits.ts";
 import type { At, Listed, QueryOptions } from "../../chain.ts";
 import type { Pool } from "../pool.ts";
 import { reading } from "../rpc-call.ts";
 import { notYet } from "../rpc-node.ts";
 import { readHeight } from "../wire-text.ts";
+
+/** Entries of a page: what the network's own provider asks for. */
+const rpcPageEntries = 1_000;
+/** Pages of a list: a million entries is a hundred times of what the network holds. */
+const rpcPages = 1_000;
+/** Times that "not found" is asked of a height: a node may have thrown that state away before it is asked. */
+const rpcProofTries = 4;
 
 export interface Query<Request, Value> {
   readonly path: string;
@@ -65,7 +71,7 @@ async function askByHeight<Request, Value>(
   options: QueryOptions & { readonly atOrAbove: bigint },
 ): Promise<At<Value | undefined>> {
   let height = options.atOrAbove;
-  for (let left = limits.rpcProofTries; ; left -= 1) {
+  for (let left = rpcProofTries; ; left -= 1) {
     try {
       return await askOnce(pool, query, request, { ...options, height });
     } catch (thrown) {
@@ -187,7 +193,7 @@ async function listFromOne<Filter, T>(
   let { nextKey } = first.value;
   let steady = true;
   for (let pages = 1; nextKey.length > 0 && pages < (options.pages ?? Number.POSITIVE_INFINITY); pages += 1) {
-    if (pages >= limits.rpcPages) throw endless(query.path, node, `${pages} pages were read`);
+    if (pages >= rpcPages) throw endless(query.path, node, `${pages} pages were read`);
     const here = { ...options, node };
     let next: typeof first;
     try {
@@ -211,7 +217,7 @@ async function page<Filter, T>(
   key: Uint8Array,
   options: QueryOptions,
 ) {
-  const { pageEntries: limit = limits.rpcPageEntries } = options;
+  const { pageEntries: limit = rpcPageEntries } = options;
   const pagination = PageRequestCodec.fromPartial({ key, limit });
   const { value = noPage, ...rest } = await ask(pool, query, { filter, pagination }, options);
   return { value, ...rest };

@@ -5,7 +5,6 @@
 
 import { formatBytes, formatCount, formatCpuMilli } from "../../../market/quantity.ts";
 import { type Condition, condition } from "../../../runtime/condition.ts";
-import { limits } from "../../../runtime/limits.ts";
 import { excludedBy, type InventoryConfig } from "../configuration/inventory-config.ts";
 import type { Hardware } from "../hardware.ts";
 import { type Amounts, assertSound, type NamedGpu, type NodeInventory, type NotOffered } from "../inventory.ts";
@@ -14,6 +13,9 @@ import { gpuVendors, type SoldResources } from "./resources.ts";
 import { cardText, soldCards } from "./sold-cards.ts";
 import { noVolumes, type VolumesByDriver, volumeAmounts, type WatchedNode } from "./watched-node.ts";
 import type { WatchedPod } from "./watched-pod.ts";
+
+/** Pods named in the evidence of an overbooked node: the largest ones explain it. */
+const inventoryPodsTold = 3;
 
 export interface NodeInputs {
   readonly node: WatchedNode;
@@ -149,7 +151,7 @@ function sumText(name: keyof SoldResources, { allocatable, allocated }: Amounts,
   const takers = [...pods]
     .filter((pod) => pod[name] > 0n)
     .sort((a, b) => Number(b[name] - a[name]) || (a.name < b.name ? -1 : 1));
-  const named = takers.slice(0, limits.inventoryPodsTold).map((pod) => `${pod.name} ${format(pod[name])}`);
+  const named = takers.slice(0, inventoryPodsTold).map((pod) => `${pod.name} ${format(pod[name])}`);
   const rest = takers.length - named.length;
   const list = rest > 0 ? [...named, `and ${rest} more`] : named;
   const noun = takers.length === 1 ? "pod" : "pods";

@@ -6,7 +6,7 @@ import { type TestContext, test } from "node:test";
 import { temporaryFolder } from "../../../../test/folder.ts";
 import { createVirtualClock } from "../../../runtime/clock.ts";
 import { ProviderError } from "../../../runtime/errors.ts";
-import { limits } from "../../../runtime/limits.ts";
+import { followedFileMs, settingsFileChars } from "../../../runtime/limits.ts";
 import { silentLog } from "../../../runtime/log.ts";
 import { createConfigSource } from "./config-source.ts";
 import { defaultInventoryConfig } from "./inventory-config.ts";
@@ -42,7 +42,7 @@ function open(t: TestContext) {
     t.after(() => config.close());
     return config;
   };
-  const look = () => clock.advance(limits.followedFileMs);
+  const look = () => clock.advance(followedFileMs);
   return { clock, mount, start, look, changes: () => changes };
 }
 
@@ -129,7 +129,7 @@ test("what is no file, or far too long, is not read", async (t) => {
   const config = start();
   assert.match(config.conditions[0]?.message ?? "", /it is not a file/);
   unlinkSync(mount.path);
-  writeFileSync(mount.path, "#".repeat(limits.settingsFileChars + 1));
+  writeFileSync(mount.path, "#".repeat(settingsFileChars + 1));
   await look();
   assert.match(config.conditions[0]?.message ?? "", /more than/);
 });

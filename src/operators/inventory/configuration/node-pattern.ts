@@ -3,7 +3,9 @@
  * whose time grows with the name only: one that JavaScript would try for hours holds nobody up.
  */
 import { RE2JS, RE2JSSyntaxException } from "re2js";
-import { limits } from "../../../runtime/limits.ts";
+
+/** A pattern of node names; nobody can read a longer one. */
+const inventoryPatternChars = 256;
 
 export interface NodePattern {
   readonly source: string;
@@ -18,8 +20,8 @@ export class PatternFault extends Error {
 /** Throws a PatternFault that says why the source is none. */
 export function compileNodePattern(source: string): NodePattern {
   if (source === "") throw new PatternFault("it is empty, and would fit every node");
-  if (source.length > limits.inventoryPatternChars) {
-    throw new PatternFault(`it is longer than ${limits.inventoryPatternChars} characters`);
+  if (source.length > inventoryPatternChars) {
+    throw new PatternFault(`it is longer than ${inventoryPatternChars} characters`);
   }
   const pattern = compile(source);
   return { source, matches: (name) => pattern.matcher(name).find() };

@@ -3,7 +3,7 @@ import { test } from "node:test";
 import fc from "fast-check";
 import { runs } from "../../../../test/runs.ts";
 import { ProviderError } from "../../../runtime/errors.ts";
-import { limits } from "../../../runtime/limits.ts";
+import { settingsFileChars } from "../../../runtime/limits.ts";
 import { classesOnNode, defaultInventoryConfig, excludedBy } from "./inventory-config.ts";
 import { parseInventoryConfig } from "./parse-inventory-config.ts";
 
@@ -72,7 +72,7 @@ test("what is wrong is told with its line and its key", () => {
     ["version: v1\nversion: v2\n", /line 2: this is not valid YAML/],
     ["- a\n", /line 1: /],
     ["gpu_registry: ''\n", /line 1: gpu_registry: /],
-    [`# ${"x".repeat(limits.settingsFileChars)}`, /longer than/],
+    [`# ${"x".repeat(settingsFileChars)}`, /longer than/],
   ];
   for (const [text, message] of cases) assert.match(refusal(text), message, text.slice(0, 100));
   assert.match(refusal("a: 1\nb: 2\n"), /line 1: there is no a; line 2: there is no b/);

@@ -1,7 +1,7 @@
 /** Reads the configuration of the inventory. Everything that is wrong is told at once, each with its line. */
 import { z } from "zod";
 import { ProviderError } from "../../../runtime/errors.ts";
-import { limits } from "../../../runtime/limits.ts";
+import { settingsFileFaults } from "../../../runtime/limits.ts";
 import { readYaml } from "../../../runtime/yaml-text.ts";
 import type { InventoryConfig } from "./inventory-config.ts";
 import { compileNodePattern, PatternFault } from "./node-pattern.ts";
@@ -10,7 +10,7 @@ import { compileNodePattern, PatternFault } from "./node-pattern.ts";
 export function parseInventoryConfig(text: string, source = "inline"): InventoryConfig {
   const { value, problems } = readYaml(text, configShape, "for the defaults write `version: v1`");
   if (!problems) return value;
-  const told = problems.slice(0, limits.settingsFileFaults).join("; ");
+  const told = problems.slice(0, settingsFileFaults).join("; ");
   throw new ProviderError("AKP_INVENTORY_CONFIG_REFUSED", { source, reason: told, problems });
 }
 

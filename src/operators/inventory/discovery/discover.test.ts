@@ -15,13 +15,18 @@ import {
 import { filesFromFacts } from "../../../../test/node-facts.ts";
 import { readRecording } from "../../../../test/recordings.ts";
 import { runs } from "../../../../test/runs.ts";
-import { limits } from "../../../runtime/limits.ts";
 import { builtInRegistry } from "../gpu-names/built-in-registry.ts";
 import { nameCard } from "../gpu-names/market-name.ts";
 import { interfaceKind } from "../gpu-names/registry.ts";
-import { readHardwareAnswer } from "../hardware.ts";
+import {
+  discoveryNameChars,
+  discoveryParts,
+  discoveryProblemChars,
+  discoveryProblems,
+  readHardwareAnswer,
+} from "../hardware.ts";
 import { readInterfaces } from "./discover.ts";
-import { createTree } from "./tree.ts";
+import { createTree, discoveryFileBytes } from "./tree.ts";
 
 test("the recorded machine with an H200 is seen as its own tools see it", async () => {
   const hardware = await discoverIn(filesFromFacts(readRecording("node-h200/facts.txt").toString()));
@@ -241,7 +246,7 @@ test("what cannot be read is told, and the rest of the machine holds", async () 
     ...pciFiles("0000:02:00.0", { class: "0x030200", id: "10de:2684" }),
     ...pciFiles("0000:03:00.0", { class: "0x0302", id: "10de:2684" }),
     "/sys/class/net/eth0/device": "a folder",
-    "/sys/class/net/eth0/operstate": "x".repeat(limits.discoveryFileBytes + 1),
+    "/sys/class/net/eth0/operstate": "x".repeat(discoveryFileBytes + 1),
     "/sys/class/net/bonding_masters": "bond0\n",
   });
   assert.deepEqual(hardware.problems, [
@@ -251,7 +256,7 @@ test("what cannot be read is told, and the rest of the machine holds", async () 
     "/sys/bus/pci/devices/0000:01:00.0/vendor: it is a folder, not a file",
     "/sys/bus/pci/devices/0000:01:00.0: it does not tell its class, vendor and device",
     "/sys/bus/pci/devices/0000:03:00.0: it does not tell its class, vendor and device",
-    `/sys/class/net/eth0/operstate: it is longer than ${limits.discoveryFileBytes} bytes`,
+    `/sys/class/net/eth0/operstate: it is longer than ${discoveryFileBytes} bytes`,
   ]);
   assert.deepEqual(hardware.memory, { totalBytes: 0 });
   assert.deepEqual(
@@ -283,7 +288,7 @@ test("a machine with a thousand faults tells the first ones and how many more th
   const devices = Array.from({ length: 200 }, (_, index) => `0000:${index.toString(16).padStart(2, "0")}:00.0`);
   const files = devices.map((address) => pciFiles(address, { class: "nonsense", id: "10de:2335" }));
   const { problems } = await discoverIn(Object.assign({}, ordinary, ...files));
-  assert.equal(problems.length, limits.discoveryProblems + 1);
+  assert.equal(problems.length, discoveryProblems + 1);
   assert.equal(problems.at(-1), "and 150 more");
 });
 
@@ -322,7 +327,7 @@ test("whatever is wrong with its files, a machine is described in sound numbers 
   await fc.assert(
     fc.asyncProperty(damages, async (list) => {
       const hardware = await discoverIn({ ...whole, ...Object.fromEntries(list) });
-      assert.ok(hardware.problems.length <= limits.discoveryProblems + 1);
+      assert.ok(hardware.problems.length <= discoveryProblems + 1);
       inspect(JSON.parse(JSON.stringify(hardware)));
     }),
     { numRuns: runs(10, 500) },
@@ -336,7 +341,7 @@ function inspect(value: unknown): void {
 }
 
 test("of more parts than a machine can have the first are told, and that there are more", async () => {
-  const many = limits.discoveryParts + 1;
+  const many = discoveryParts + 1;
   const each = (make: (index: number) => MachineFiles) => Array.from({ length: many }, (_, index) => make(index));
   const hex = (index: number) => index.toString(16).padStart(4, "0");
   const hardware = await discoverIn(
@@ -351,12 +356,12 @@ test("of more parts than a machine can have the first are told, and that there a
   const { cpus, gpus, disks, interfaces, problems } = hardware;
   assert.deepEqual(
     [cpus, gpus, disks, interfaces].map(({ length }) => length),
-    Array.from({ length: 4 }, () => limits.discoveryParts),
+    Array.from({ length: 4 }, () => discoveryParts),
   );
   assert.deepEqual(
     problems,
     ["cards", "disks", "interfaces", "processors"].map(
-      (what) => `${many} ${what} were found, and only the first ${limits.discoveryParts} are told`,
+      (what) => `${many} ${what} were found, and only the first ${discoveryParts} are told`,
     ),
   );
   // The operator takes what discovery tells, however much there is.
@@ -381,8 +386,8 @@ test("no text that a machine tells of itself is longer than a name", async () =>
     .flatMap((part) => Object.values(part))
     .filter((value) => typeof value === "string");
   assert.ok(texts.length > 5);
-  for (const text of texts) assert.ok(text.length <= limits.discoveryNameChars, text.slice(0, 200));
-  for (const problem of problems) assert.ok(problem.length <= limits.discoveryProblemChars, problem.slice(0, 200));
+  for (const text of texts) assert.ok(text.length <= discoveryNameChars, text.slice(0, 200));
+  for (const problem of problems) assert.ok(problem.length <= discoveryProblemChars, problem.slice(0, 200));
 });
 
 function netFiles(name: string, files: MachineFiles): MachineFiles {

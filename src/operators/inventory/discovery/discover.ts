@@ -1,10 +1,10 @@
 /** Everything that a node has, read from its /sys and /proc. */
 import { inParallel } from "../../../runtime/in-parallel.ts";
-import { limits } from "../../../runtime/limits.ts";
 import type { Hardware, NetworkInterface } from "../hardware.ts";
+import { discoveryParts } from "../hardware.ts";
 import { readDisks } from "./disks.ts";
 import { isGpuCard, readGpuCards } from "./gpu-cards.ts";
-import { readPciDevices } from "./pci-devices.ts";
+import { discoveryAtOnce, readPciDevices } from "./pci-devices.ts";
 import { readArchitecture, readCpuinfo, readPackages } from "./processors.ts";
 import { createTree, plainName, readWhole, type Tree } from "./tree.ts";
 
@@ -39,7 +39,7 @@ export async function survey({ root = "/" }: DiscoverOptions) {
 
 /** One strange node must not make the picture of a whole cluster too large to be sent. */
 function firstOf<T>(parts: T[], what: string, tree: Tree): T[] {
-  const most = limits.discoveryParts;
+  const most = discoveryParts;
   if (parts.length <= most) return parts;
   tree.report(`${parts.length} ${what} were found, and only the first ${most} are told`);
   return parts.slice(0, most);
@@ -69,7 +69,7 @@ const unknownSpeed = 2 ** 32 - 1;
 /** The interfaces that lead out of the node: those with a device behind them, be it a card or a virtual machine's. */
 export async function readInterfaces(tree: Tree): Promise<NetworkInterface[]> {
   const names = await tree.names("/sys/class/net");
-  const found = await inParallel(names, limits.discoveryAtOnce, (name) => readInterface(tree, name));
+  const found = await inParallel(names, discoveryAtOnce, (name) => readInterface(tree, name));
   return found.filter((each) => each !== undefined);
 }
 

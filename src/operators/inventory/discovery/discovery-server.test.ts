@@ -15,11 +15,15 @@ import {
 } from "../../../../test/machine-tree.ts";
 import { createVirtualClock } from "../../../runtime/clock.ts";
 import { ProviderError } from "../../../runtime/errors.ts";
-import { limits } from "../../../runtime/limits.ts";
 import { silentLog } from "../../../runtime/log.ts";
 import type { Hardware } from "../hardware.ts";
 import { discover, type Survey, survey } from "./discover.ts";
-import { type DiscoveryServerOptions, serveDiscovery } from "./discovery-server.ts";
+import {
+  type DiscoveryServerOptions,
+  discoveryAnswerMs,
+  discoveryFreshMs,
+  serveDiscovery,
+} from "./discovery-server.ts";
 
 async function stage(t: TestContext, files: MachineFiles = ordinary, look?: DiscoveryServerOptions["look"]) {
   const clock = createVirtualClock();
@@ -45,7 +49,7 @@ test("the node is read again after a second, and not before", async (t) => {
   const memory = async () => ((await (await get("/")).json()) as Hardware).memory.totalBytes;
   const before = await memory();
   writeFileSync(join(root, "/proc/meminfo"), "MemTotal: 42 kB\n");
-  await clock.advance(limits.discoveryFreshMs - 1);
+  await clock.advance(discoveryFreshMs - 1);
   assert.equal(await memory(), before);
   await clock.advance(1);
   assert.equal(await memory(), 42 * 1024);
@@ -71,7 +75,7 @@ test("a driver that hangs holds nobody up, and is heard once it answers", async 
   });
   const answer = get("/");
   await eventually("the reading", () => readings === 1);
-  await clock.advance(limits.discoveryAnswerMs);
+  await clock.advance(discoveryAnswerMs);
   assert.equal((await answer).status, 503);
   assert.match(await (await answer).text(), /could not be read within 4000 ms/);
   assert.equal((await get("/health")).status, 200);

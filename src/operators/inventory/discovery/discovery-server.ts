@@ -1,12 +1,21 @@
 /** Answers on a node what that node has. It runs in the discovery pod, and only reads. */
 import type { ServerResponse } from "node:http";
 import { type Clock, withDeadline } from "../../../runtime/clock.ts";
+import { second } from "../../../runtime/durations.ts";
 import { ProviderError } from "../../../runtime/errors.ts";
-import { limits } from "../../../runtime/limits.ts";
 import { type ListenAddress, type Listener, listen } from "../../../runtime/listener.ts";
 import type { Log } from "../../../runtime/log.ts";
 import { type DiscoverOptions, type Survey, survey } from "./discover.ts";
 import { networkViews } from "./network-views.ts";
+
+/** Reading everything takes milliseconds; if a driver hangs, whoever asks hears so before he gives up. */
+export const discoveryAnswerMs = 4 * second;
+/** How old an answer may be, so that many askers cost no more than one. */
+export const discoveryFreshMs = second;
+/** A request is a line, and the askers are on the same network. */
+const discoveryRequestMs = 5 * second;
+/** Connections at once: one operator, a probe, and a person with curl. */
+const discoveryConnections = 64;
 
 // Not imported, for that would also load what this module only offers, fetch among it: 13 MB on every node.
 const { createServer } = process.getBuiltinModule("node:http");
@@ -45,10 +54,10 @@ export async function serveDiscovery(options: DiscoveryServerOptions): Promise<L
       send(response, error.entry.http, `${error.message}\n`);
     });
   });
-  server.headersTimeout = limits.discoveryRequestMs;
-  server.requestTimeout = limits.discoveryRequestMs;
+  server.headersTimeout = discoveryRequestMs;
+  server.requestTimeout = discoveryRequestMs;
   const names = { what: "discovery", setting: "--api-port" };
-  return listen(server, { host, port, ...names, connections: limits.discoveryConnections, log });
+  return listen(server, { host, port, ...names, connections: discoveryConnections, log });
 }
 
 /** The node is read when somebody asks, not more often than it can change, and once for all who ask meanwhile. */
@@ -68,10 +77,10 @@ function createLatest(options: DiscoveryServerOptions): () => Promise<Survey> {
   }
 
   return async () => {
-    if (last && clock.monotonicMs() - last.atMs < limits.discoveryFreshMs) return last.survey;
+    if (last && clock.monotonicMs() - last.atMs < discoveryFreshMs) return last.survey;
     reading ??= read();
-    return withDeadline(clock, limits.discoveryAnswerMs, reading, () => {
-      throw new ProviderError("AKP_DISCOVERY_LATE", { limitMs: limits.discoveryAnswerMs });
+    return withDeadline(clock, discoveryAnswerMs, reading, () => {
+      throw new ProviderError("AKP_DISCOVERY_LATE", { limitMs: discoveryAnswerMs });
     });
   };
 }

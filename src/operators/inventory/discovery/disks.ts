@@ -1,7 +1,7 @@
 /** The disks that are in the node: not their partitions, and not what only looks like a disk. */
 import { inParallel } from "../../../runtime/in-parallel.ts";
-import { limits } from "../../../runtime/limits.ts";
 import type { Disk } from "../hardware.ts";
+import { discoveryAtOnce } from "./pci-devices.ts";
 import { plainName, type Tree } from "./tree.ts";
 
 /** Files, memory, unions of disks, optical and floppy drives, disks of other machines, and parts of a flash chip. */
@@ -12,7 +12,7 @@ const sectorBytes = 512;
 
 export async function readDisks(tree: Tree): Promise<Disk[]> {
   const names = (await tree.names("/sys/block")).filter((name) => !unreal.test(name));
-  const disks = await inParallel(names, limits.discoveryAtOnce, (name) => readDisk(tree, name));
+  const disks = await inParallel(names, discoveryAtOnce, (name) => readDisk(tree, name));
   return disks.filter((disk) => disk !== undefined);
 }
 

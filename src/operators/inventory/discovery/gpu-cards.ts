@@ -3,10 +3,9 @@
  * DRM nodes, is there all the same.
  */
 import { inParallel } from "../../../runtime/in-parallel.ts";
-import { limits } from "../../../runtime/limits.ts";
 import type { GpuCard } from "../hardware.ts";
 import { type DriverFacts, readAmdFacts, readNvidiaFacts } from "./gpu-drivers.ts";
-import { type PciDevice, pciPath } from "./pci-devices.ts";
+import { discoveryAtOnce, type PciDevice, pciPath } from "./pci-devices.ts";
 import type { Tree } from "./tree.ts";
 
 const nvidia = "10de";
@@ -31,7 +30,7 @@ export function isGpuCard({ classCode, vendorId, deviceId, virtualFunction }: Pc
 }
 
 export function readGpuCards(tree: Tree, cards: readonly PciDevice[]): Promise<GpuCard[]> {
-  return inParallel(cards, limits.discoveryAtOnce, (device) => readCard(tree, device));
+  return inParallel(cards, discoveryAtOnce, (device) => readCard(tree, device));
 }
 
 async function readCard(tree: Tree, device: PciDevice): Promise<GpuCard> {

@@ -1,8 +1,10 @@
 /** What is on the PCI bus. The kernel lists it whether or not a driver is there. */
 import { basename } from "node:path";
 import { inParallel } from "../../../runtime/in-parallel.ts";
-import { limits } from "../../../runtime/limits.ts";
 import { plainName, type Tree } from "./tree.ts";
+
+/** Files that are read at once: Node has four threads for them. */
+export const discoveryAtOnce = 8;
 
 export type PciDevice = NonNullable<Awaited<ReturnType<typeof readDevice>>>;
 
@@ -17,7 +19,7 @@ export function pciPath(at: string): string {
 export async function readPciDevices(tree: Tree): Promise<PciDevice[]> {
   // Hex digits have their own order.
   const inOrder = (await tree.names(folder)).filter((name) => addressForm.test(name)).sort();
-  const devices = await inParallel(inOrder, limits.discoveryAtOnce, (name) => readDevice(tree, name));
+  const devices = await inParallel(inOrder, discoveryAtOnce, (name) => readDevice(tree, name));
   return devices.filter((device) => device !== undefined);
 }
 

@@ -1,7 +1,12 @@
 /** The processors that are online, by physical package. */
 import { inParallel } from "../../../runtime/in-parallel.ts";
-import { limits } from "../../../runtime/limits.ts";
+import { discoveryAtOnce } from "./pci-devices.ts";
 import { plainName, readWhole, type Tree } from "./tree.ts";
+
+/** /proc/cpuinfo has under 2 KB per processor, and Linux takes 8,192 of them. */
+const discoveryCpuinfoBytes = 16 * 1024 * 1024;
+/** A feature that a processor says it has is a short word, and there are about 200 of them. */
+const discoveryFeatures = 1_024;
 
 export interface LogicalProcessor {
   readonly index: number;
@@ -24,7 +29,7 @@ const sysfs = "/sys/devices/system/cpu";
 const cpuinfo = "/proc/cpuinfo";
 
 export async function readCpuinfo(tree: Tree): Promise<CpuFacts[]> {
-  const text = await tree.text(cpuinfo, limits.discoveryCpuinfoBytes);
+  const text = await tree.text(cpuinfo, discoveryCpuinfoBytes);
   if (text === undefined) tree.report(`${cpuinfo}: nothing can be read in it`);
   return (text ?? "")
     .split(/\n\s*\n/)
@@ -51,7 +56,7 @@ async function readProcessors(
   const names = (await tree.names(sysfs)).filter((name) => /^cpu\d+$/.test(name));
   const listed = names.map((name) => Number(name.slice(3)));
   const indices = listed.length > 0 ? listed : [...byIndex.keys()].filter((index) => index !== undefined);
-  const found = await inParallel(indices, limits.discoveryAtOnce, async (index) => {
+  const found = await inParallel(indices, discoveryAtOnce, async (index) => {
     const folder = `${sysfs}/cpu${index}`;
     // The first processor of a machine can often not be taken offline, and has no such file.
     if ((await tree.text(`${folder}/online`)) === "0") return undefined;
@@ -85,7 +90,7 @@ function describe(facts: CpuFacts): Pick<ProcessorPackage, "vendor" | "model" | 
     model: plainName(
       first("model name", "Model Name", "Processor", "cpu model", "uarch", "cpu") ?? armModelOf(facts) ?? "",
     ),
-    features: (first("flags", "Features") ?? "").split(/\s+/, limits.discoveryFeatures).filter(Boolean).map(plainName),
+    features: (first("flags", "Features") ?? "").split(/\s+/, discoveryFeatures).filter(Boolean).map(plainName),
   };
 }
 

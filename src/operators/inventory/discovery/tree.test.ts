@@ -5,8 +5,8 @@ import { join } from "node:path";
 import { test } from "node:test";
 import { temporaryFolder } from "../../../../test/folder.ts";
 import { plantMachine } from "../../../../test/machine-tree.ts";
-import { limits } from "../../../runtime/limits.ts";
-import { createTree } from "./tree.ts";
+import { discoveryNameChars } from "../hardware.ts";
+import { createTree, discoveryEntries, discoveryFileBytes } from "./tree.ts";
 
 test("a pipe that nobody writes to has nothing to say, and nobody waits for it", async (t) => {
   const root = plantMachine(t, { "/sys/size": "1\n" });
@@ -17,7 +17,7 @@ test("a pipe that nobody writes to has nothing to say, and nobody waits for it",
 test("a link to a device without an end is read no further than a file may be long", async (t) => {
   const tree = createTree(plantMachine(t, { "/proc/version": { link: "/dev/zero" } }));
   assert.equal(await tree.text("/proc/version"), undefined);
-  assert.deepEqual(tree.problems(), [`/proc/version: it is longer than ${limits.discoveryFileBytes} bytes`]);
+  assert.deepEqual(tree.problems(), [`/proc/version: it is longer than ${discoveryFileBytes} bytes`]);
 });
 
 test("a file may be exactly as long as the limit", async (t) => {
@@ -35,15 +35,15 @@ test("links that lead in a circle are told", async (t) => {
 
 test("of a folder with too many entries the first ones are looked at", async (t) => {
   const root = temporaryFolder(t);
-  for (let index = 0; index < limits.discoveryEntries + 5; index++) symlinkSync("x", join(root, `${index}`));
+  for (let index = 0; index < discoveryEntries + 5; index++) symlinkSync("x", join(root, `${index}`));
   const tree = createTree(root);
-  assert.equal((await tree.names("/")).length, limits.discoveryEntries);
-  assert.deepEqual(tree.problems(), [`/: only the first ${limits.discoveryEntries} entries were looked at`]);
+  assert.equal((await tree.names("/")).length, discoveryEntries);
+  assert.deepEqual(tree.problems(), [`/: only the first ${discoveryEntries} entries were looked at`]);
 });
 
 test("a name is one short line, whatever a device calls itself", async (t) => {
   const tree = createTree(plantMachine(t, { "/model": `  Disk\u0007 of\n\t Doom\u202e ${"x".repeat(500)}` }));
   const name = await tree.name("/model");
   assert.ok(name?.startsWith("Disk of Doom xxx"), name);
-  assert.ok(name !== undefined && name.length <= limits.discoveryNameChars);
+  assert.ok(name !== undefined && name.length <= discoveryNameChars);
 });

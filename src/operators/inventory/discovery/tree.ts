@@ -5,8 +5,13 @@
 import { lstat, opendir, readlink } from "node:fs/promises";
 import { join } from "node:path";
 import { systemCodeOf } from "../../../runtime/errors.ts";
-import { limits } from "../../../runtime/limits.ts";
 import { FileTooLong, readBounded, readHead } from "../bounded-file.ts";
+import { discoveryNameChars, discoveryProblemChars, discoveryProblems } from "../hardware.ts";
+
+/** One file of /sys or /proc: the longest that we read, but for cpuinfo, are a few hundred bytes. */
+export const discoveryFileBytes = 64 * 1024;
+/** Entries of one folder, for instance one for each processor. */
+export const discoveryEntries = 10_000;
 
 export interface Tree {
   /** What a file says, without the white space around it. Undefined where it is not there, or has nothing to say. */
@@ -61,7 +66,7 @@ export function createTree(root: string): Tree {
     }
   }
 
-  async function text(path: string, mostBytes: number = limits.discoveryFileBytes): Promise<string | undefined> {
+  async function text(path: string, mostBytes: number = discoveryFileBytes): Promise<string | undefined> {
     const bytes = await attempt(path, (full) => readBounded(full, mostBytes));
     return bytes?.toString("utf8").trim() || undefined;
   }
@@ -70,8 +75,8 @@ export function createTree(root: string): Tree {
     const found: string[] = [];
     const read = async (full: string) => {
       for await (const { name } of await opendir(full)) {
-        if (found.length === limits.discoveryEntries) {
-          problems.add(`${path}: only the first ${limits.discoveryEntries} entries were looked at`);
+        if (found.length === discoveryEntries) {
+          problems.add(`${path}: only the first ${discoveryEntries} entries were looked at`);
           return;
         }
         found.push(name);
@@ -104,9 +109,9 @@ export function createTree(root: string): Tree {
     link: (path) => attempt(path, (full) => readlink(full)),
     report: (problem) => void problems.add(problem),
     problems() {
-      const inOrder = [...problems].sort(byNumber).map((each) => each.slice(0, limits.discoveryProblemChars));
-      const more = inOrder.length - limits.discoveryProblems;
-      return more > 0 ? [...inOrder.slice(0, limits.discoveryProblems), `and ${more} more`] : inOrder;
+      const inOrder = [...problems].sort(byNumber).map((each) => each.slice(0, discoveryProblemChars));
+      const more = inOrder.length - discoveryProblems;
+      return more > 0 ? [...inOrder.slice(0, discoveryProblems), `and ${more} more`] : inOrder;
     },
   };
 }
@@ -134,5 +139,5 @@ export function readWhole(text: string): number | undefined {
 
 /** One line without control characters: it goes into labels, logs and terminals. */
 export function plainName(text: string): string {
-  return text.replace(/\s+/g, " ").trim().slice(0, limits.discoveryNameChars).replace(/\p{C}/gu, "").trim();
+  return text.replace(/\s+/g, " ").trim().slice(0, discoveryNameChars).replace(/\p{C}/gu, "").trim();
 }

@@ -5,9 +5,11 @@
 import { parseBytes } from "../../../market/quantity.ts";
 import { ProviderError, reasonOf } from "../../../runtime/errors.ts";
 import { isRecord } from "../../../runtime/is-record.ts";
-import { limits } from "../../../runtime/limits.ts";
 import { plainName } from "../discovery/tree.ts";
 import type { Registry, RegistryDevice, RegistryVendor } from "./registry.ts";
+
+/** Faults of a registry that are told; they are made by hand, one at a time. */
+export const registryProblems = 20;
 
 const id = /^[0-9a-f]{4}$/;
 /** All of them become parts of a node label, which takes these characters and not more of them. */
@@ -94,8 +96,8 @@ function attempt(what: string, problems: string[], read: () => void): void {
 }
 
 function bounded(problems: readonly string[]): string[] {
-  const more = problems.length - limits.registryProblems;
-  return more > 0 ? [...problems.slice(0, limits.registryProblems), `and ${more} more`] : [...problems];
+  const more = problems.length - registryProblems;
+  return more > 0 ? [...problems.slice(0, registryProblems), `and ${more} more`] : [...problems];
 }
 
 function malformed(from: string, reason: string): ProviderError {

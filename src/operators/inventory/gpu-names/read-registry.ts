@@ -1,9 +1,14 @@
 /** Fetches a registry's text from where it is: a server of the network's kind, a plain URL, or a file. */
 import type { Clock } from "../../../runtime/clock.ts";
+import { second } from "../../../runtime/durations.ts";
 import { ProviderError, reasonOf } from "../../../runtime/errors.ts";
 import { type FetchedText, fetchText, showUrl } from "../../../runtime/fetch-text.ts";
-import { limits } from "../../../runtime/limits.ts";
 import { readBounded } from "../bounded-file.ts";
+
+/** A GPU registry: a hundred times the network's. */
+export const registryBytes = 1024 * 1024;
+/** Its answer comes from a small static server. */
+export const registryAnswerMs = 10 * second;
 
 /** An address, or the path of a file. */
 export type RegistryLocation = URL | string;
@@ -35,10 +40,16 @@ export async function readRegistryText(
   try {
     if (!isFile(location)) {
       const { known, clock, signal } = options;
-      const { registryAnswerMs: limitMs, registryBytes: mostBytes } = limits;
-      return await fetchText(addressOf(location), { known, limitMs, mostBytes, clock, signal });
+
+      return await fetchText(addressOf(location), {
+        known,
+        limitMs: registryAnswerMs,
+        mostBytes: registryBytes,
+        clock,
+        signal,
+      });
     }
-    return { text: (await readBounded(String(location), limits.registryBytes)).toString("utf8") };
+    return { text: (await readBounded(String(location), registryBytes)).toString("utf8") };
   } catch (thrown) {
     options.signal.throwIfAborted();
     const details = { location: showLocation(location), reason: reasonOf(thrown) };

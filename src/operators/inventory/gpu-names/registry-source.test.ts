@@ -9,12 +9,12 @@ import { eventually } from "../../../../test/eventually.ts";
 import { temporaryFolder } from "../../../../test/folder.ts";
 import { createVirtualClock, type VirtualClock } from "../../../runtime/clock.ts";
 import { condition } from "../../../runtime/condition.ts";
-import { limits } from "../../../runtime/limits.ts";
 import { silentLog } from "../../../runtime/log.ts";
 import { builtInRegistry } from "./built-in-registry.ts";
 import { nameCard } from "./market-name.ts";
 import type { RegistryLocation } from "./read-registry.ts";
-import { createRegistrySource, type RegistrySource } from "./registry-source.ts";
+import { registryAnswerMs, registryBytes } from "./read-registry.ts";
+import { createRegistrySource, type RegistrySource, registryFileMs, registryRetryFirstMs } from "./registry-source.ts";
 
 const periodMs = 20_000;
 
@@ -143,7 +143,7 @@ test("while the registry fails in any way, the last good one holds and a conditi
     [{ status: 302, location: "http://elsewhere.invalid/?key=1" }, /moved to http:\/\/elsewhere\.invalid\/ \(302\)/],
     [{ body: "<html>" }, /is no GPU registry/],
     [{ body: "{}" }, /it names no card/],
-    [{ body: "x".repeat(limits.registryBytes + 1) }, /longer than 1048576 bytes/],
+    [{ body: "x".repeat(registryBytes + 1) }, /longer than 1048576 bytes/],
     [{ hang: "all" }, /no whole answer within 10000 ms/],
     [{ hang: "half", body: registryOf("half") }, /no whole answer within 10000 ms/],
     [{ status: 304 }, /the server answered 304/],
@@ -172,14 +172,14 @@ test("a server that is not there yet is found soon after it appears", async (t) 
   await eventually("a failure", () => source.conditions.length === 1);
   assert.equal(source.registry, builtInRegistry);
   gone.answer = { body: registryOf("late") };
-  await clock.advance(limits.registryRetryFirstMs);
+  await clock.advance(registryRetryFirstMs);
   await eventually("the registry", () => nameOf(source) === "late");
 });
 
 test("a registry that stays malformed is asked for less and less often, down to the period", async (t) => {
   const server = await startServer(t, { body: "{" });
   const { source, clock } = follow(t, server.url);
-  const pausesMs = [limits.registryRetryFirstMs, 2 * limits.registryRetryFirstMs, periodMs, periodMs];
+  const pausesMs = [registryRetryFirstMs, 2 * registryRetryFirstMs, periodMs, periodMs];
   for (const [index, pauseMs] of pausesMs.entries()) {
     await eventually("the failure", () => source.counts.failures === index + 1);
     await clock.advance(pauseMs - 1);
@@ -193,7 +193,7 @@ test("a registry that stays malformed is asked for less and less often, down to 
   await clock.advance(periodMs);
   await eventually("the failure", () => source.conditions.length === 1);
   const before = server.requests.length;
-  await clock.advance(limits.registryRetryFirstMs);
+  await clock.advance(registryRetryFirstMs);
   await eventually("the next request", () => server.requests.length === before + 1);
 });
 
@@ -224,7 +224,7 @@ test("a file is read again within seconds of a change, also through the links of
   const { source, clock } = follow(t, path);
   await eventually("the first one", () => nameOf(source) === "first");
   publish("..two", registryOf("second"));
-  await clock.advance(limits.registryFileMs);
+  await clock.advance(registryFileMs);
   await eventually("the second one", () => nameOf(source) === "second");
 });
 
@@ -286,7 +286,7 @@ test("a registry that is being fetched while its place changes is not used", asy
   const { source, clock, until } = follow(t, slow.url);
   await eventually("the request", () => slow.requests.length === 1);
   source.relocate(undefined);
-  await clock.advance(limits.registryAnswerMs);
+  await clock.advance(registryAnswerMs);
   await until("the end of the wait", () => source.counts.reads === 1);
   assert.deepEqual(source.conditions, []);
   assert.equal(source.counts.failures, 0);

@@ -5,14 +5,19 @@
 
 import { growingPauseMs } from "../../../runtime/back-off.ts";
 import { type Condition, condition } from "../../../runtime/condition.ts";
+import { second } from "../../../runtime/durations.ts";
 import { ProviderError } from "../../../runtime/errors.ts";
-import { limits } from "../../../runtime/limits.ts";
 import { createPause } from "../../../runtime/pause.ts";
 import type { OperatorGround } from "../../ground.ts";
 import { builtInRegistry } from "./built-in-registry.ts";
 import { parseRegistry } from "./parse-registry.ts";
 import { isFile, type RegistryLocation, type RegistryText, readRegistryText, showLocation } from "./read-registry.ts";
 import { mergeRegistries, type Registry } from "./registry.ts";
+
+/** How often a registry file is looked at, so that an edit is seen at once. */
+export const registryFileMs = 5 * second;
+/** First pause after a registry could not be read; it grows up to the period. */
+export const registryRetryFirstMs = 5 * second;
 
 interface RegistrySourceOptions {
   /** An address or the path of a file; without one, only the built-in table is used. */
@@ -75,8 +80,8 @@ export function createRegistrySource(options: RegistrySourceOptions, { clock, lo
   }
 
   function pauseMs(from: RegistryLocation): number {
-    const regularMs = isFile(from) ? Math.min(limits.registryFileMs, options.periodMs) : options.periodMs;
-    return failuresInARow === 0 ? regularMs : growingPauseMs(limits.registryRetryFirstMs, regularMs, failuresInARow);
+    const regularMs = isFile(from) ? Math.min(registryFileMs, options.periodMs) : options.periodMs;
+    return failuresInARow === 0 ? regularMs : growingPauseMs(registryRetryFirstMs, regularMs, failuresInARow);
   }
 
   return {

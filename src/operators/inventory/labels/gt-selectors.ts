@@ -8,7 +8,10 @@
 import { fieldsOf, recordsOf, textOf } from "../../../kube/json-fields.ts";
 import { storageClassPrefix } from "../../../kube/node-labels.ts";
 import type { Clock } from "../../../runtime/clock.ts";
-import { limits } from "../../../runtime/limits.ts";
+import { minute } from "../../../runtime/durations.ts";
+
+/** A workload that is restarted or moved has its next pod well within this. */
+export const inventoryGtKeptMs = 10 * minute;
 
 const none: readonly string[] = [];
 
@@ -30,7 +33,7 @@ export function gtSelectedKeys(podSpec: unknown): readonly string[] {
  */
 export function createGtMemory(
   clock: Pick<Clock, "monotonicMs">,
-  keptMs: number = limits.inventoryGtKeptMs,
+  keptMs: number = inventoryGtKeptMs,
 ): (selected: ReadonlySet<string>) => ReadonlySet<string> {
   const lastSeenMs = new Map<string, number>();
   return (selected) => {

@@ -2,12 +2,14 @@
 import { kinds } from "../../../kube/kinds.ts";
 import type { Applied, KubeObject } from "../../../kube/kube.ts";
 import { type OwnedFields, ownedFields } from "../../../kube/owned-fields.ts";
-import { limits } from "../../../runtime/limits.ts";
 import { done, type Outcome } from "../../../runtime/outcome.ts";
 import { createQueue } from "../../../runtime/queue.ts";
 import type { OperatorGround } from "../../ground.ts";
 import { labelsDiffer, planLabels } from "./label-plan.ts";
 import type { NodeLabels } from "./wanted-labels.ts";
+
+/** Nodes whose labels are written at once: a thousand nodes at start must not hold up the other calls. */
+const inventoryLabelWrites = 4;
 
 interface LabelWriterDeps extends OperatorGround {
   /** What the node should carry; undefined while that cannot be said, and then nothing is written. */
@@ -56,7 +58,7 @@ export function createLabelWriter({ kube, clock, random, log, wanted, live }: La
     return kube.apply(kinds.node, desired, { force: true, signal, ...(owned && { live: owned }) });
   }
 
-  const queue = createQueue({ name: "labels", work, clock, random, log, concurrency: limits.inventoryLabelWrites });
+  const queue = createQueue({ name: "labels", work, clock, random, log, concurrency: inventoryLabelWrites });
   return {
     /** Has the labels of a node looked at soon: the node changed, or what is wanted of it did. */
     look: (node: string) => void queue.add(node),

@@ -7,9 +7,10 @@
 import { kinds } from "../../../kube/kinds.ts";
 import type { KubeObject, WatchCache } from "../../../kube/kube.ts";
 import { type Condition, condition } from "../../../runtime/condition.ts";
+import { minute, second } from "../../../runtime/durations.ts";
 import { ProviderError, reasonOf } from "../../../runtime/errors.ts";
 import type { Scope } from "../../../runtime/lifecycle.ts";
-import { limits } from "../../../runtime/limits.ts";
+import { ownPodRetryMs } from "../../../runtime/limits.ts";
 import { done, type Outcome, recheck, waiting } from "../../../runtime/outcome.ts";
 import { createQueue } from "../../../runtime/queue.ts";
 import type { OperatorGround } from "../../ground.ts";
@@ -26,6 +27,13 @@ import {
   livePod,
 } from "./discovery-pod.ts";
 import { createRemakeBackOff, createRollout } from "./pod-replacement.ts";
+
+/** Hardware changes with a reboot or a screwdriver, but a card can fall off the bus at any moment. */
+const discoveryPeriodMs = minute;
+/** The first picture waits so long for the discovery pods that are there: a thousand answer in a few seconds. */
+const discoveryFirstMs = 10 * second;
+/** An answer of a discovery pod: as many parts with as long names as may be; the usual one is a few kilobytes. */
+export const discoveryAnswerBytes = 4 * 1024 * 1024;
 
 /** What becomes of a node's pod: one is wanted, it may stay as it is, or it has to go. */
 export type DesiredPod = { readonly wanted: DiscoveryNode } | "kept" | "unwanted";
@@ -127,7 +135,7 @@ export function createDiscoveryPods(options: DiscoveryOptions, deps: DiscoveryPo
     if (image === undefined) {
       if (live?.ready) await askOld(node, live);
       else missing(node, "the image of its discovery pod is not known yet");
-      return recheck(limits.ownPodRetryMs);
+      return recheck(ownPodRetryMs);
     }
     const recipe = { ...options, image, pullSecrets: options.pullSecrets?.() ?? [] };
     if (!live) return make(discoveryPod(desired.wanted, recipe), node);
@@ -145,14 +153,14 @@ export function createDiscoveryPods(options: DiscoveryOptions, deps: DiscoveryPo
 
   async function replaceOld(node: string, live: LivePod): Promise<Outcome> {
     if (live.ready) await askOld(node, live);
-    if (!rollout.begin(node)) return recheck(limits.discoveryPeriodMs);
+    if (!rollout.begin(node)) return recheck(discoveryPeriodMs);
     return replace(node, live, "it is made otherwise");
   }
 
   /** It is asked for as long as it is there: until its successor answers, nobody else knows what the node has. */
   async function askOld(node: string, live: LivePod): Promise<void> {
     const { atMs = Number.NEGATIVE_INFINITY } = known.get(node) ?? {};
-    if (clock.now() - atMs < limits.discoveryPeriodMs) return;
+    if (clock.now() - atMs < discoveryPeriodMs) return;
     await ask(node, live).catch((thrown) => {
       log.debug("no answer from a discovery pod of another version", { node, reason: reasonOf(thrown) });
     });
@@ -176,14 +184,14 @@ export function createDiscoveryPods(options: DiscoveryOptions, deps: DiscoveryPo
     try {
       const { status, body } = await kube.proxy(target, {
         path: "/hardware",
-        mostBytes: limits.discoveryAnswerBytes,
+        mostBytes: discoveryAnswerBytes,
         signal,
       });
       if (status !== 200) throw new ProviderError("AKP_DISCOVERY_MALFORMED", { node, reason: `status ${status}` });
       const hardware = readHardwareAnswer(body.toString(), node);
       known.set(node, { hardware, atMs: clock.now() });
       onChange(node);
-      return recheck(limits.discoveryPeriodMs);
+      return recheck(discoveryPeriodMs);
     } catch (thrown) {
       const error = ProviderError.from(thrown);
       missing(node, `its discovery pod does not answer: ${error.message}`);
@@ -215,7 +223,7 @@ export function createDiscoveryPods(options: DiscoveryOptions, deps: DiscoveryPo
       });
       pods = cache;
       scope.onStop(() => cache.close());
-      const patience = clock.timer(limits.discoveryFirstMs, settle);
+      const patience = clock.timer(discoveryFirstMs, settle);
       scope.onStop(() => patience.cancel());
       scope.task("discovery", async (stop) => {
         // Before the pods are known, each would look as if it were missing.

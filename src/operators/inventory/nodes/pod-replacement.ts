@@ -1,8 +1,19 @@
 /** When a node's discovery pod may be made again, and when one of another version may be replaced. */
 import { growingPauseMs } from "../../../runtime/back-off.ts";
 import type { Clock } from "../../../runtime/clock.ts";
-import { limits } from "../../../runtime/limits.ts";
+import { minute, second } from "../../../runtime/durations.ts";
 import { jitter, type Random } from "../../../runtime/random.ts";
+
+/** First pause between two discovery pods of a node: one that was evicted or ended by hand may be back soon. */
+const discoveryRemakeFirstMs = 10 * second;
+/** Longest one: what is known of a full node stays, so there is no hurry, and a dozen pods an hour are no burden. */
+const discoveryRemakeMostMs = 5 * minute;
+/** A pod that lasted so long was well; longer than any pause, or one that is turned away would count as well. */
+const discoveryLastedMs = 10 * minute;
+/** Nodes whose discovery pod is replaced by another version's at once: a thousand take minutes, and a bad one stops here. */
+export const discoveryReplacedAtOnce = 5;
+/** A successor that has not answered by then no longer holds up the others: some nodes never let one run. */
+export const discoveryReplaceMs = 5 * minute;
 
 interface Making {
   /** How many in a row that did not last, this one included. */
@@ -23,8 +34,8 @@ export function createRemakeBackOff({ clock, random }: { readonly clock: Clock; 
     made(node: string): void {
       const atMs = clock.monotonicMs();
       const before = makings.get(node);
-      const times = before && atMs - before.atMs < limits.discoveryLastedMs ? before.times + 1 : 1;
-      const pauseMs = growingPauseMs(limits.discoveryRemakeFirstMs, limits.discoveryRemakeMostMs, times);
+      const times = before && atMs - before.atMs < discoveryLastedMs ? before.times + 1 : 1;
+      const pauseMs = growingPauseMs(discoveryRemakeFirstMs, discoveryRemakeMostMs, times);
       makings.set(node, { times, atMs, nextMs: atMs + jitter(random, pauseMs) });
     },
     forget: (node: string) => void makings.delete(node),
@@ -44,12 +55,12 @@ export function createRollout(clock: Clock, wake: (node: string) => void) {
     begin(node: string): boolean {
       const nowMs = clock.monotonicMs();
       for (const [other, untilMs] of underWay) if (untilMs <= nowMs) underWay.delete(other);
-      if (!underWay.has(node) && underWay.size >= limits.discoveryReplacedAtOnce) {
+      if (!underWay.has(node) && underWay.size >= discoveryReplacedAtOnce) {
         waiting.add(node);
         return false;
       }
       waiting.delete(node);
-      underWay.set(node, nowMs + limits.discoveryReplaceMs);
+      underWay.set(node, nowMs + discoveryReplaceMs);
       return true;
     },
     /** Its successor has answered, or none is wanted any more. */

@@ -4,8 +4,7 @@ import type { Owner } from "../../../../test/owner.ts";
 import type { KubeObject } from "../../../kube/kube.ts";
 import { createVirtualClock } from "../../../runtime/clock.ts";
 import { ProviderError } from "../../../runtime/errors.ts";
-import { limits } from "../../../runtime/limits.ts";
-import { createUsageReadings, measuredUsage } from "./usage-readings.ts";
+import { createUsageReadings, inventoryUsagePeriodMs, measuredUsage } from "./usage-readings.ts";
 
 const missing = new ProviderError("AKP_KUBE_KIND_MISSING", {
   verb: "list",
@@ -28,7 +27,7 @@ function stage(t: Owner, answer: () => KubeObject[]) {
     stop.abort();
     await running;
   });
-  return { usage, changed, nextReading: () => clock.advance(limits.inventoryUsagePeriodMs) };
+  return { usage, changed, nextReading: () => clock.advance(inventoryUsagePeriodMs) };
 }
 
 function metrics(name: string, cpu: string, memory = "1Gi"): KubeObject {

@@ -3,10 +3,13 @@ import { fieldsOf } from "../../../kube/json-fields.ts";
 import { kinds } from "../../../kube/kinds.ts";
 import type { Kube, KubeObject } from "../../../kube/kube.ts";
 import { sleep } from "../../../runtime/clock.ts";
-import { limits } from "../../../runtime/limits.ts";
+import { second } from "../../../runtime/durations.ts";
 import type { OperatorGround } from "../../ground.ts";
 import { readAmounts, wholeResources } from "../accounting/resources.ts";
 import type { NodeInventory } from "../inventory.ts";
+
+/** The metrics API itself measures every 15 s or slower. */
+export const inventoryUsagePeriodMs = 30 * second;
 
 type MeasuredUsage = NonNullable<NodeInventory["usage"]>;
 
@@ -39,7 +42,7 @@ export function createUsageReadings({ kube, clock, onChange }: UsageReadingsDeps
         for (const node of new Set([...before.keys(), ...readings.keys()])) {
           if (!same(before.get(node), readings.get(node))) onChange(node);
         }
-        await sleep(clock, limits.inventoryUsagePeriodMs, signal);
+        await sleep(clock, inventoryUsagePeriodMs, signal);
       }
     },
   };

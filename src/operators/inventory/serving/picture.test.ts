@@ -13,10 +13,11 @@ import {
 import { largestHardware } from "../../../../test/largest-hardware.ts";
 import { runs } from "../../../../test/runs.ts";
 import { parseBytes, parseCount, parseCpuMilli } from "../../../market/quantity.ts";
-import { limits } from "../../../runtime/limits.ts";
+import { discoveryParts } from "../hardware.ts";
 import type { NamedGpu } from "../inventory.ts";
 import { networkNode, networkNodeJson, networkStorage, networkStorageJson } from "./network-inventory.ts";
 import { createPictures, fullNodeJson, fullStorageJson } from "./picture.ts";
+import { grpcClientBytes } from "./publisher.ts";
 
 const mib = 1024n ** 2n;
 
@@ -179,10 +180,10 @@ test("the largest node there can be is a small part of what clients of gRPC take
   const alone = picture.nodeMessage("z".repeat(253))?.length ?? Number.POSITIVE_INFINITY;
   assert.equal(
     Node.decode(picture.nodeMessage("z".repeat(253)) ?? new Uint8Array()).resources?.gpu?.info.length,
-    limits.discoveryParts,
+    discoveryParts,
   );
-  assert.ok(alone < limits.grpcClientBytes / 8, `${alone} bytes`);
-  assert.ok(picture.clusterMessage().length < limits.grpcClientBytes / 2, `${picture.clusterMessage().length} bytes`);
+  assert.ok(alone < grpcClientBytes / 8, `${alone} bytes`);
+  assert.ok(picture.clusterMessage().length < grpcClientBytes / 2, `${picture.clusterMessage().length} bytes`);
 });
 
 test("the cards of a node are listed by vendor, name and memory, whatever their slots", () => {

@@ -12,7 +12,7 @@ import { ProviderError } from "../../../runtime/errors.ts";
 import { limits } from "../../../runtime/limits.ts";
 import { type Fields, type Log, silentLog } from "../../../runtime/log.ts";
 import type { Inventory, NodeInventory } from "../inventory.ts";
-import { createPublisher } from "./publisher.ts";
+import { createPublisher, inventoryPublishMs } from "./publisher.ts";
 
 function open(owner: Owner, busMessageBytes = limits.busMessageBytes, log: Log = silentLog) {
   const clock = createVirtualClock();
@@ -34,7 +34,7 @@ test("a cluster that is larger than clients of gRPC take is said once, until it 
   const large = Array.from({ length: 90 }, (_, n) => sampleNode(`n${n}`, { storageClasses }));
   const show = async (nodes: readonly NodeInventory[]) => {
     publisher.show(sampleInventory([...nodes]));
-    await clock.advance(limits.inventoryPublishMs);
+    await clock.advance(inventoryPublishMs);
   };
   await show(large);
   await show(large.slice(1));
@@ -87,7 +87,7 @@ test("a first change is told at once, and those that follow come together, the n
   await clock.advance(0);
   assert.deepEqual(told, [pictures[0]]);
   for (let n = 0; n < 20; n += 1) change();
-  await clock.advance(limits.inventoryPublishMs - 1);
+  await clock.advance(inventoryPublishMs - 1);
   assert.equal(told.length, 1);
   await clock.advance(1);
   assert.deepEqual(told, [pictures[0], pictures.at(-1)]);
@@ -178,7 +178,7 @@ test("after any history a listener, the bus and whoever asks agree with a pictur
     fc.record({ do: fc.constant("pod" as const), name }),
     fc.record({ do: fc.constant("gone" as const), name }),
     fc.record({ do: fc.constant("cordoned" as const), name }),
-    fc.record({ do: fc.constant("wait" as const), ms: fc.nat(2 * limits.inventoryPublishMs) }),
+    fc.record({ do: fc.constant("wait" as const), ms: fc.nat(2 * inventoryPublishMs) }),
   );
   await fc.assert(
     fc.asyncProperty(fc.array(step, { minLength: 1, maxLength: 40 }), async (steps) => {
@@ -203,7 +203,7 @@ test("after any history a listener, the bus and whoever asks agree with a pictur
           publisher.show(inventory());
         }
       }
-      await clock.advance(limits.inventoryPublishMs);
+      await clock.advance(inventoryPublishMs);
       const fresh = createPublisher({ clock, log: silentLog, waitingFor: () => undefined, ageMs: () => 0 });
       fresh.show(inventory());
       const wanted = fresh.picture();

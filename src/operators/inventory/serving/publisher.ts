@@ -7,11 +7,15 @@ import type { JsonObject } from "../../../bus/topics.ts";
 import { atMostEvery } from "../../../runtime/at-most-every.ts";
 import type { Timer } from "../../../runtime/clock.ts";
 import { ProviderError } from "../../../runtime/errors.ts";
-import { limits } from "../../../runtime/limits.ts";
 import type { Log } from "../../../runtime/log.ts";
 import type { OperatorGround } from "../../ground.ts";
 import type { Inventory } from "../inventory.ts";
 import { createPictures, type Picture } from "./picture.ts";
+
+/** What a client takes unless it is told otherwise; a larger message is an error to it, whatever is in it. */
+export const grpcClientBytes = 4 * 1024 * 1024;
+/** Listeners are told no more often: with inventoryGatherMs well below 200 ms, and a fifth of a core for 1,000 nodes. */
+export const inventoryPublishMs = 100;
 
 interface PublisherDeps extends Pick<OperatorGround, "clock" | "log"> {
   /** Without one there is no copy for others. */
@@ -34,15 +38,15 @@ export function createPublisher({ clock, log, bus, waitingFor, ageMs }: Publishe
   let published = 0;
   let copyTimer: Timer | undefined;
   let large = false;
-  const paced = atMostEvery(limits.inventoryPublishMs, clock, () => {
+  const paced = atMostEvery(inventoryPublishMs, clock, () => {
     if (newest) publish(newest);
   });
 
   /** Said once, not at every change. */
   function warnIfLarge(bytes: number): void {
-    const isLarge = bytes > limits.grpcClientBytes;
+    const isLarge = bytes > grpcClientBytes;
     if (isLarge && !large) {
-      log.error("inventory exceeds the default message size of gRPC clients", { bytes, most: limits.grpcClientBytes });
+      log.error("inventory exceeds the default message size of gRPC clients", { bytes, most: grpcClientBytes });
     }
     large = isLarge;
   }

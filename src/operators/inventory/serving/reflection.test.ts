@@ -10,9 +10,10 @@ import { frame, openGrpcClient } from "../../../../test/grpc-client.ts";
 import { sampleInventory, sampleNode } from "../../../../test/inventory-samples.ts";
 import type { Owner } from "../../../../test/owner.ts";
 import { createVirtualClock, realClock } from "../../../runtime/clock.ts";
+import { grpcRequestMs } from "../../../runtime/grpc/grpc-server.ts";
 import { grpcCodes } from "../../../runtime/grpc/grpc-status.ts";
-import { limits } from "../../../runtime/limits.ts";
 import { silentLog } from "../../../runtime/log.ts";
+import { operatorRequestBytes } from "../../serving/grpc.ts";
 import { startGrpc } from "./grpc.ts";
 import { createPublisher } from "./publisher.ts";
 
@@ -119,12 +120,12 @@ test("a conversation that rests is ended, and one that makes no sense refused", 
   const resting = open(info("v1"), undefined);
   resting.stream.write(frame(request("services", "")));
   await eventually("an answer", () => resting.messages.length === 1);
-  await clock.advance(limits.grpcRequestMs);
+  await clock.advance(grpcRequestMs);
   assert.equal((await resting.ended).status, grpcCodes.DeadlineExceeded);
   await clock.advance(0);
   await eventually("the call to be over on both sides", () => resting.stream.closed);
   const senseless = open(info("v1"), frame(Uint8Array.of(0xff)));
   assert.equal((await senseless.ended).status, grpcCodes.Internal);
-  const large = open(info("v1"), frame(request("symbol", "x".repeat(limits.operatorRequestBytes))));
+  const large = open(info("v1"), frame(request("symbol", "x".repeat(operatorRequestBytes))));
   assert.equal((await large.ended).status, grpcCodes.ResourceExhausted);
 });

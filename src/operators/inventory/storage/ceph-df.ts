@@ -4,9 +4,14 @@ import { z } from "zod";
 import { conditionHolds, fieldsOf } from "../../../kube/json-fields.ts";
 import type { Kube, KubeObject, ObjectAt } from "../../../kube/kube.ts";
 import { type Clock, withDeadline } from "../../../runtime/clock.ts";
+import { second } from "../../../runtime/durations.ts";
 import { reasonOf } from "../../../runtime/errors.ts";
-import { limits } from "../../../runtime/limits.ts";
 import { wholeOf } from "./fields.ts";
+
+/** An answer of Ceph takes a second; its monitors may be electing for some. */
+const inventoryCephAnswerMs = 20 * second;
+/** A pool is under 500 bytes of it; clusters have tens of pools. */
+export const inventoryCephAnswerBytes = 1024 * 1024;
 
 export const toolboxSelector = "app=rook-ceph-tools";
 const container = "rook-ceph-tools";
@@ -35,8 +40,8 @@ export async function askForDf(
   const giveUp = new AbortController();
   const signal = AbortSignal.any([giveUp.signal, closing]);
   try {
-    return await withDeadline(clock, limits.inventoryCephAnswerMs, run(kube, pod, signal), () => {
-      throw new Error(`no answer within ${limits.inventoryCephAnswerMs} ms`);
+    return await withDeadline(clock, inventoryCephAnswerMs, run(kube, pod, signal), () => {
+      throw new Error(`no answer within ${inventoryCephAnswerMs} ms`);
     });
   } finally {
     giveUp.abort();
@@ -47,7 +52,7 @@ async function run(kube: Pick<Kube, "exec">, pod: ObjectAt, signal: AbortSignal)
   const session = await kube.exec(pod, { container, command, signal });
   try {
     const [answer, complaint, code] = await Promise.all([
-      collect(session.stdout, limits.inventoryCephAnswerBytes, true),
+      collect(session.stdout, inventoryCephAnswerBytes, true),
       collect(session.stderr, complaintBytes, false),
       session.exit,
     ]);

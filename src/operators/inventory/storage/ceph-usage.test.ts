@@ -3,9 +3,9 @@ import { type TestContext, test } from "node:test";
 import { createExecStandIn, type Said } from "../../../../test/exec-stand-in.ts";
 import { cephDf, gib } from "../../../../test/storage-samples.ts";
 import { createVirtualClock } from "../../../runtime/clock.ts";
-import { limits } from "../../../runtime/limits.ts";
 import { silentLog } from "../../../runtime/log.ts";
-import { createCephUsage } from "./ceph-usage.ts";
+import { inventoryCephAnswerBytes } from "./ceph-df.ts";
+import { createCephUsage, inventoryCephLookMs, inventoryCephPauseMs } from "./ceph-usage.ts";
 
 const answer = (maxAvail: bigint): Said => ({ stdout: cephDf({ replicapool: [0n, maxAvail * gib] }) });
 
@@ -31,7 +31,7 @@ async function open(t: TestContext, says: Said, namespaces = ["rook-ceph"]) {
   t.after(() => usage.close());
   await clock.settle();
   const free = () => usage.of("rook-ceph")?.df?.pools.get("replicapool")?.maxAvailBytes;
-  const nextTurn = () => clock.advance(limits.inventoryCephLookMs);
+  const nextTurn = () => clock.advance(inventoryCephLookMs);
   return { clock, standIn, usage, wanted, without, free, nextTurn, changes: () => changes };
 }
 
@@ -52,11 +52,11 @@ test("Ceph is asked through its toolbox at once and then on a period", async (t)
 test("many changes cost one question, and never two in a row", async (t) => {
   const { clock, standIn, usage } = await open(t, answer(5n));
   for (let change = 0; change < 100; change += 1) usage.wake();
-  await clock.advance(limits.inventoryCephPauseMs - 1);
+  await clock.advance(inventoryCephPauseMs - 1);
   assert.equal(standIn.ran.length, 1);
   await clock.advance(1);
   assert.equal(standIn.ran.length, 2);
-  await clock.advance(limits.inventoryCephPauseMs);
+  await clock.advance(inventoryCephPauseMs);
   assert.equal(standIn.ran.length, 2);
 });
 
@@ -67,7 +67,7 @@ test("whatever goes wrong, the last good answer stays, with the reason", async (
     [{ code: 124 }, /ended with 124: without a word/],
     [{ stdout: "half an ans" }, /not JSON/],
     [{ stdout: "" }, /not JSON/],
-    [{ stdout: "x".repeat(limits.inventoryCephAnswerBytes + 1) }, /more than 1048576 bytes/],
+    [{ stdout: "x".repeat(inventoryCephAnswerBytes + 1) }, /more than 1048576 bytes/],
   ];
   const goodMs = usage.of("rook-ceph")?.atMs;
   for (const [says, reason] of cases) {
@@ -109,7 +109,7 @@ test("one cluster in trouble does not harm another, and one that is gone is forg
   assert.equal(usage.of("rook-ceph")?.trouble, undefined);
   wanted.delete("other");
   usage.wake();
-  await clock.advance(limits.inventoryCephPauseMs);
+  await clock.advance(inventoryCephPauseMs);
   assert.equal(usage.of("other"), undefined);
 });
 

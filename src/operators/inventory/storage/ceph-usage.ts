@@ -4,11 +4,16 @@
  */
 import type { Kube, ObjectAt } from "../../../kube/kube.ts";
 import { sleep } from "../../../runtime/clock.ts";
+import { minute, second } from "../../../runtime/durations.ts";
 import { ProviderError, reasonOf } from "../../../runtime/errors.ts";
-import { limits } from "../../../runtime/limits.ts";
 import { createPause } from "../../../runtime/pause.ts";
 import type { OperatorGround } from "../../ground.ts";
 import { askForDf, type CephDf, parseCephDf } from "./ceph-df.ts";
+
+/** How often Ceph is asked how full it is: about as often as Rook itself looks. */
+export const inventoryCephLookMs = minute;
+/** The least pause between two looks at Ceph, however many volumes come and go. */
+export const inventoryCephPauseMs = 5 * second;
 
 export interface CephReading {
   /** The last good answer, and when it came. */
@@ -69,8 +74,8 @@ export function createCephUsage(deps: CephUsageDeps) {
       const before = counts.asked;
       await lookAtAll();
       // Only a question costs anything. Closing ends the pause too.
-      if (counts.asked > before) await sleep(clock, limits.inventoryCephPauseMs, signal).catch(() => undefined);
-      await pause.wait(limits.inventoryCephLookMs - limits.inventoryCephPauseMs, signal);
+      if (counts.asked > before) await sleep(clock, inventoryCephPauseMs, signal).catch(() => undefined);
+      await pause.wait(inventoryCephLookMs - inventoryCephPauseMs, signal);
     }
   }
 

@@ -1,5 +1,3 @@
-/** Methods that send transactions and find them again. */
-import { limits } from "../../../../runtime/limits.ts";
 import { noTxResult, type TxResult } from "../../abci.ts";
 import { txHash } from "../blocks.ts";
 import type { BoxChain } from "../chain.ts";
@@ -10,6 +8,7 @@ import { upperHex } from "../merkle.ts";
 import { NodeRefusal } from "../node-refusal.ts";
 import { checkedQuery } from "../query-language.ts";
 import { ordered, pageOf, perPageOf, searchTxs } from "../search.ts";
+import { chainSubscribers } from "../subscriptions.ts";
 import { type Methods, method } from "./method.ts";
 
 export function txMethods({ store, mempool }: Pick<BoxChain, "store" | "mempool">, waits: CommitWaits): Methods {
@@ -47,8 +46,8 @@ function taken(result: TxResult, tx: Uint8Array): unknown {
 
 async function broadcastAndWait(mempool: Mempool, waits: CommitWaits, tx: Uint8Array): Promise<unknown> {
   const hash = txHash(tx);
-  if (waits.size >= limits.chainSubscribers) {
-    throw new NodeRefusal(`max_subscription_clients ${limits.chainSubscribers} reached`);
+  if (waits.size >= chainSubscribers) {
+    throw new NodeRefusal(`max_subscription_clients ${chainSubscribers} reached`);
   }
   const check = takeForCommit(mempool, tx);
   const place = check.code === 0 ? await waits.wait(hash) : undefined;

@@ -6,7 +6,8 @@ import type { Owner } from "../../../../../test/owner.ts";
 import { namespace, simulateKube } from "../../../../../test/simulated-kube.ts";
 import { kinds } from "../../../../kube/kinds.ts";
 import { createVirtualClock } from "../../../../runtime/clock.ts";
-import { limits } from "../../../../runtime/limits.ts";
+import { simulatedHistory } from "../store.ts";
+import { simulatedWatchBytes } from "./watches.ts";
 
 const collection = `/api/v1/namespaces/${namespace}/configmaps`;
 
@@ -86,7 +87,7 @@ test("a watch tells what happened since its version, what is there when it has n
   };
   assert.deepEqual(await told(resourceVersion ?? ""), ["ADDED b", "DELETED a"]);
   assert.deepEqual(await told("0"), ["ADDED b", "ADDED kube-root-ca.crt"]);
-  for (let n = 0; n < 2 * limits.simulatedHistory; n += 1) put("b", String(n));
+  for (let n = 0; n < 2 * simulatedHistory; n += 1) put("b", String(n));
   const { body } = await watch(resourceVersion ?? "");
   const [line] = await linesOf(body);
   assert.equal(line?.type, "ERROR");
@@ -149,7 +150,7 @@ test("who reads too slowly is cut off and can come back", async (t) => {
   const { ask, put } = await stage(t);
   const { resourceVersion } = put("map", "1").metadata;
   const { body } = await ask("GET", `${collection}?watch=1&resourceVersion=${resourceVersion}`);
-  const long = "x".repeat(limits.simulatedWatchBytes / 128);
+  const long = "x".repeat(simulatedWatchBytes / 128);
   for (let n = 0; n < 160; n += 1) put(`map-${n}`, `${long}${n}`);
   const told = body.resume();
   await once(told, "end");

@@ -4,7 +4,7 @@ import { connectionError } from "../../../../kube/client/refusal.ts";
 import type { SentRequest } from "../../../../kube/client/transport.ts";
 import { resourceOf } from "../../../../kube/kinds.ts";
 import { type Clock, sleep } from "../../../../runtime/clock.ts";
-import { limits } from "../../../../runtime/limits.ts";
+import { minute } from "../../../../runtime/durations.ts";
 import type { PodRuntime } from "../../components/kubelet/pod-runtime.ts";
 import { notFound } from "../objects/refusals.ts";
 import { noSuchResource, peer, Refused, statusOf } from "../objects/refused.ts";
@@ -19,6 +19,9 @@ import { proxyTo, readLog } from "./pods.ts";
 import { readRoute } from "./route.ts";
 import type { Watches } from "./watches.ts";
 import { answerWrite } from "./write-answers.ts";
+
+/** A watch that does not say how long it wants to last: the least that a real server grants. */
+const simulatedWatchMs = 30 * minute;
 
 interface ServeDeps {
   readonly server: Server;
@@ -130,7 +133,7 @@ function answerCollection(
       served,
       wanted,
       from: query.get("resourceVersion") ?? undefined,
-      lastsMs: seconds > 0 ? seconds * 1_000 : limits.simulatedWatchMs,
+      lastsMs: seconds > 0 ? seconds * 1_000 : simulatedWatchMs,
       bookmarks: isTrue(query.get("allowWatchBookmarks")),
     });
     return { status: 200, headers: { "content-type": "application/json" }, body };

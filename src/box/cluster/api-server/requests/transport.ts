@@ -3,7 +3,7 @@ import { Readable } from "node:stream";
 import { connectionError } from "../../../../kube/client/refusal.ts";
 import type { SentRequest, Transport } from "../../../../kube/client/transport.ts";
 import { withDeadline } from "../../../../runtime/clock.ts";
-import { limits } from "../../../../runtime/limits.ts";
+import { kubeCallMs } from "../../../../runtime/limits.ts";
 import { peer } from "../objects/refused.ts";
 import type { ApiAnswer } from "./api-request.ts";
 import { type ExecDeps, execIn } from "./exec-session.ts";
@@ -20,7 +20,7 @@ export function createSimulatedTransport(deps: SimulatedTransportDeps): Transpor
   let closed = false;
 
   async function answered(request: SentRequest): Promise<ApiAnswer> {
-    const { answerMs = limits.kubeCallMs, signal } = request;
+    const { answerMs = kubeCallMs, signal } = request;
     const late = () => {
       throw connectionError(new Error(`no answer within ${answerMs} ms`), request, peer);
     };

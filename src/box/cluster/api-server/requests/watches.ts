@@ -3,13 +3,20 @@ import { Readable } from "node:stream";
 import { apiVersionOf, kinds, resourceOf } from "../../../../kube/kinds.ts";
 import type { KubeObject } from "../../../../kube/kube.ts";
 import type { Clock, Timer } from "../../../../runtime/clock.ts";
-import { limits } from "../../../../runtime/limits.ts";
+import { minute, second } from "../../../../runtime/durations.ts";
 import type { Test } from "../objects/label-selector.ts";
 import { badRequest } from "../objects/refusals.ts";
 import { Refused, statusOf } from "../objects/refused.ts";
 import type { Served } from "../served-kinds.ts";
 import type { Store, StoredChange } from "../store.ts";
 import type { FaultState, WatchFaults } from "./faults.ts";
+
+/** What one watch may have waiting; a reader that is further behind is cut off, as by a real server. */
+export const simulatedWatchBytes = 64 * 1024 * 1024;
+/** How often a quiet watch is told the version, as a real server does. */
+const simulatedBookmarkMs = minute;
+/** And once more so long before its end. */
+const simulatedLastBookmarkMs = 2 * second;
 
 interface WatchRequest {
   readonly served: Served;
@@ -88,7 +95,7 @@ export function createWatches({ store, clock, faults }: WatchesDeps): Watches {
     if (type === "BOOKMARK") return;
     watch.left -= 1;
     if (watch.left <= 0) cut(watch);
-    else if (watch.body.readableLength > limits.simulatedWatchBytes) end(watch);
+    else if (watch.body.readableLength > simulatedWatchBytes) end(watch);
   }
 
   function end(watch: OpenWatch): void {
@@ -132,9 +139,9 @@ export function createWatches({ store, clock, faults }: WatchesDeps): Watches {
     let bookmark: Timer | undefined;
     const { kind } = served;
     function next(): void {
-      const last = endMs - limits.simulatedLastBookmarkMs - clock.monotonicMs();
+      const last = endMs - simulatedLastBookmarkMs - clock.monotonicMs();
       if (last <= 0) return;
-      bookmark = clock.timer(Math.min(limits.simulatedBookmarkMs, last), () => {
+      bookmark = clock.timer(Math.min(simulatedBookmarkMs, last), () => {
         const metadata = { resourceVersion: String(store.version), creationTimestamp: null };
         if (store.version >= watch.seen)
           send(watch, "BOOKMARK", JSON.stringify({ kind: kind.kind, apiVersion: apiVersionOf(kind), metadata }));

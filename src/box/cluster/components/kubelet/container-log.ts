@@ -6,9 +6,11 @@
 import type { LogLine } from "../../../../kube/kube.ts";
 import type { Clock, Timer } from "../../../../runtime/clock.ts";
 import { formatTime } from "../../../../runtime/clock.ts";
-import { limits } from "../../../../runtime/limits.ts";
 import type { Life } from "./container-run.ts";
 import type { ContainerLog, LogListener } from "./pod-runtime.ts";
+
+/** Lines of a container that can be read: a node keeps 10 MiB of them. */
+const simulatedLogLines = 10_000;
 
 interface LogSource {
   readonly clock: Clock;
@@ -40,9 +42,9 @@ function linesUpTo(life: Life, source: LogSource): LogLine[] {
   const { startedMs, endedMs, behaviour } = life;
   const { logEveryMs = 0 } = behaviour;
   const ageMs = (endedMs ?? source.clock.monotonicMs()) - startedMs;
-  const most = logEveryMs === 0 ? limits.simulatedLogLines : Math.floor(ageMs / logEveryMs) + 1;
+  const most = logEveryMs === 0 ? simulatedLogLines : Math.floor(ageMs / logEveryMs) + 1;
   const lines: LogLine[] = [];
-  for (let n = Math.max(0, most - limits.simulatedLogLines); n < most; n++) {
+  for (let n = Math.max(0, most - simulatedLogLines); n < most; n++) {
     const line = lineAt(life, source, n);
     if (!line) break;
     lines.push(line);
