@@ -25,7 +25,10 @@ const pieceBytes = 32 * 1024;
 
 export function bridgeExec(socket: WebSocket, session: ExecSession): void {
   const send = (channel: number, bytes: Buffer) =>
-    new Promise((resolve) => socket.send(Buffer.concat([Buffer.of(channel), bytes]), resolve));
+    new Promise<void>((resolve, reject) => {
+      // Fails at once while the socket is closing: whoever went on would never let the event loop run.
+      socket.send(Buffer.concat([Buffer.of(channel), bytes]), (error) => (error ? reject(error) : resolve()));
+    });
   const carry = async (channel: number, output: Readable) => {
     for await (const bytes of output as AsyncIterable<Buffer>) {
       for (let from = 0; from < bytes.length; from += pieceBytes) {
@@ -47,6 +50,7 @@ export function bridgeExec(socket: WebSocket, session: ExecSession): void {
     for (const output of [session.stdout, session.stderr]) output.destroy();
   });
   const outputs = Promise.all([carry(channels.stdout, session.stdout), carry(channels.stderr, session.stderr)]);
+  outputs.catch(() => socket.terminate());
   session.exit
     .then(exitStatus, (thrown) => ({
       status: "Failure",
@@ -59,7 +63,7 @@ export function bridgeExec(socket: WebSocket, session: ExecSession): void {
       await send(channels.status, Buffer.from(JSON.stringify(status)));
       socket.close(1000);
     })
-    // The one who asked has gone.
+    // The client has gone.
     .catch(() => socket.terminate());
 }
 
