@@ -5,7 +5,7 @@
  */
 import { once } from "node:events";
 import { packMessage } from "../src/chain/tx/messages.ts";
-import { issueToken } from "../src/gateway/client/issue-token.ts";
+import { issueToken } from "../src/gateway/client/provider-client.ts";
 import { temporaryFolder } from "../test/folder.ts";
 import { type AskedRequest, ask, requestBytes } from "../test/gateway-client.ts";
 import { createOwner, type Owner } from "../test/owner.ts";

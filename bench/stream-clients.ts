@@ -1,5 +1,5 @@
 /** The parent's side of tenants' streams: other processes that hold them, and how a lease is brought to run for them. */
-import { issueToken } from "../src/gateway/client/issue-token.ts";
+import { issueToken } from "../src/gateway/client/provider-client.ts";
 import { readSdl, type Sdl } from "../src/market/sdl/sdl.ts";
 import { sortedJson } from "../src/market/sorted-json.ts";
 import { realClock, sleep } from "../src/runtime/clock.ts";

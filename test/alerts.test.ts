@@ -7,7 +7,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { type TestContext, test } from "node:test";
 import { parse } from "yaml";
-import { createBidMessage } from "../src/bidengine/bid-message.ts";
+import { createBidMessage } from "../src/bidengine/order-loop.ts";
 import { measureHealth } from "../src/cluster/health/health-metrics.ts";
 import type { HostHealth, HostnameFeed } from "../src/cluster/hostnames/hostname-feed.ts";
 import { feedOldMs } from "../src/cluster/inventory/newest-picture.ts";

@@ -3,7 +3,6 @@ import { join } from "node:path";
 import type { TestContext } from "node:test";
 import type { BalanceOptions } from "../src/balance/balance-options.ts";
 import type { BalanceDocument } from "../src/balance/balance-status.ts";
-import { createBidMessage } from "../src/bidengine/bid-message.ts";
 import type { BidEngine } from "../src/bidengine/bidengine.ts";
 import {
   type BidEngineDocument,
@@ -11,6 +10,7 @@ import {
   createBidEngineService,
 } from "../src/bidengine/bidengine-service.ts";
 import type { Capacity } from "../src/bidengine/capacity.ts";
+import { createBidMessage } from "../src/bidengine/order-loop.ts";
 import { createPolicySource } from "../src/bidengine/policies/policy-source.ts";
 import type { RunningPricing } from "../src/bidengine/pricing/create-pricing.ts";
 import type { Pricing } from "../src/bidengine/pricing/pricing.ts";

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
 import type { SimulatedCluster } from "../src/box/cluster/simulated-kube.ts";
-import { kubeStaleMs } from "../src/kube/client/freshness.ts";
+import { kubeStaleMs } from "../src/kube/client/list-watch.ts";
 import { kubeBelievedMs } from "../src/kube/client/relist-check.ts";
 import { createHttpKube } from "../src/kube/http/http-kube.ts";
 import { kinds } from "../src/kube/kinds.ts";

@@ -4,7 +4,7 @@ import { type TestContext, test } from "node:test";
 import { leasedAddress } from "../src/cluster/addresses/addresses-seen.ts";
 import { leaseConditions } from "../src/cluster/conditions.ts";
 import { leaseAddressWaitMs } from "../src/cluster/leases/deploy.ts";
-import { kubeStaleMs } from "../src/kube/client/freshness.ts";
+import { kubeStaleMs } from "../src/kube/client/list-watch.ts";
 import { kinds } from "../src/kube/kinds.ts";
 import type { LeaseId } from "../src/market/ids.ts";
 import { leaseNamespace } from "../src/market/lease-namespace.ts";

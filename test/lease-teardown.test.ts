@@ -5,7 +5,7 @@ import { leaseConditions } from "../src/cluster/conditions.ts";
 import { createClusterSide } from "../src/cluster/leases/cluster-side.ts";
 import { leaseDefaults } from "../src/cluster/leases/lease-options.ts";
 import { createTenantLeases } from "../src/cluster/leases/tenant-leases.ts";
-import { kubeStaleMs } from "../src/kube/client/freshness.ts";
+import { kubeStaleMs } from "../src/kube/client/list-watch.ts";
 import { type Kind, kinds } from "../src/kube/kinds.ts";
 import { formatLeaseId, type LeaseId } from "../src/market/ids.ts";
 import { leaseNamespace } from "../src/market/lease-namespace.ts";

@@ -4,7 +4,7 @@
  */
 import { join } from "node:path";
 import type { TestContext } from "node:test";
-import { createBidMessage } from "../src/bidengine/bid-message.ts";
+import { createBidMessage } from "../src/bidengine/order-loop.ts";
 import { createEmbeddedNode } from "../src/box/chain/embedded-node.ts";
 import type { Node } from "../src/box/chain/node/node.ts";
 import type { Bus } from "../src/bus/bus.ts";

@@ -1,9 +1,9 @@
 /** The mirror when nodes, wires, listeners or the journal go wrong. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { rpcBreakerFailures } from "../src/chain/comet/breaker.ts";
 import { rpcMirrorRelistMs } from "../src/chain/comet/comet-chain.ts";
 import { rpcGapPatienceMs } from "../src/chain/comet/gap.ts";
+import { rpcBreakerFailures } from "../src/chain/comet/rpc-node.ts";
 import { formatBidId, formatOrderId } from "../src/market/ids.ts";
 import { type Clock, realClock } from "../src/runtime/clock.ts";
 import { ProviderError } from "../src/runtime/errors.ts";

@@ -4,7 +4,7 @@ import { test } from "node:test";
 import fc from "fast-check";
 import { reconcileUnderWayMs } from "../src/cluster/reconcile/lease-checks.ts";
 import { reconcileConfirmMs } from "../src/cluster/reconcile/reconciler.ts";
-import { kubeStaleMs } from "../src/kube/client/freshness.ts";
+import { kubeStaleMs } from "../src/kube/client/list-watch.ts";
 import { kinds } from "../src/kube/kinds.ts";
 import { leaseLabels } from "../src/kube/objects/lease-labels.ts";
 import { formatLeaseId, type LeaseId } from "../src/market/ids.ts";

@@ -8,7 +8,9 @@ import type { Chain, Settled, Step } from "../chain/chain.ts";
 import { runs } from "../chain/records.ts";
 import type { Journal } from "../journal/journal.ts";
 import type { Tables } from "../journal/tables.ts";
-import type { Decimal } from "../market/decimal.ts";
+import { type Decimal, parseDecimal } from "../market/decimal.ts";
+import { settleAt, spentAt } from "../market/escrow-arithmetic.ts";
+import { leasePayment } from "../market/escrow-keys.ts";
 import {
   type DeploymentId,
   deploymentOf,
@@ -20,21 +22,19 @@ import {
 import { growingPauseMs } from "../runtime/back-off.ts";
 import { largest } from "../runtime/bigint.ts";
 import type { Clock } from "../runtime/clock.ts";
-import { minute, second } from "../runtime/durations.ts";
+import { hour, minute, second } from "../runtime/durations.ts";
 import { reasonOf } from "../runtime/errors.ts";
 import { InvariantError } from "../runtime/invariant.ts";
+import { rpcMirrorSingles } from "../runtime/limits.ts";
 import type { Log } from "../runtime/log.ts";
 import { createPause } from "../runtime/pause.ts";
 import type { BalanceOptions } from "./balance-options.ts";
 import type { EscrowsWatched } from "./balance-status.ts";
-import { bookPayments } from "./bookkeeping.ts";
-import { createEscrowDues } from "./escrow-dues.ts";
-import { readEscrows } from "./escrow-reader.ts";
+import { bookPayments, type Figures, figuresOf } from "./bookkeeping.ts";
+import { type Escrow, readEscrows } from "./escrow-reader.ts";
 import { type Decided, type Filing, fileWithdrawals } from "./filing.ts";
-import { type OwnEscrow, ownEscrow, questionOf } from "./own-escrow.ts";
-import { createRunOuts } from "./run-outs.ts";
 import { createWithdrawals } from "./withdrawals.ts";
-import { decideOnEscrow, timeAt, type Verdict } from "./withdrawing.ts";
+import { decideOnEscrow, type EscrowQuestion, type OwedLease, timeAt, type Verdict } from "./withdrawing.ts";
 
 /** Escrows that are booked in one go: a tenth of a second in which nothing else happens. */
 const escrowsAtOnce = 250;
@@ -238,6 +238,144 @@ export function createEscrowRounds({ options, chain, journal, bus, tokenPrice, c
     get state(): EscrowsWatched {
       const some = unread.size > 0 ? `${unread.size} escrow(s) cannot be read` : undefined;
       return { ...runOuts.state, withdrawals: withdrawals.state, trouble: trouble ?? some };
+    },
+  };
+}
+
+/** When each escrow is to be looked at next: at a time, or as soon as the chain has reached a height. */
+interface Due {
+  readonly atMs: number;
+  /** The height at which it runs out, while that is still to come. */
+  readonly spentAt: bigint | undefined;
+}
+
+/** At the latest after this interval. */
+export function createEscrowDues(intervalMs: number) {
+  const dues = new Map<string, Due>();
+  return {
+    has: (deployment: string) => dues.has(deployment),
+    keys: () => dues.keys(),
+    set: (deployment: string, due: Due) => void dues.set(deployment, due),
+    /** Never later than it was due before. */
+    hasten(deployment: string, atMs: number): void {
+      const due = dues.get(deployment);
+      if (!due || due.atMs > atMs) dues.set(deployment, { spentAt: due?.spentAt, atMs });
+    },
+    forget: (deployment: string) => void dues.delete(deployment),
+    /**
+     * Those that are due now, in the order in which they fell due. With them come those that soon will be, or each would
+     * in time be read by itself; where none is due, none is given. Where so many are that the chain's lists are read, all
+     * come: the lists show them anyway, and are not read again for the others.
+     */
+    dueBy(nowMs: number, height: bigint): string[] {
+      const isDue = ({ atMs, spentAt }: Due) =>
+        // Later than the interval allows: the clock was set back.
+        atMs <= nowMs || atMs > nowMs + intervalMs || (spentAt !== undefined && spentAt <= height);
+      const all = [...dues].sort(([, left], [, right]) => left.atMs - right.atMs);
+      if (!all.some(([, each]) => isDue(each))) return [];
+      const soonMs = nowMs + intervalMs / 10;
+      const due = all.filter(([, each]) => isDue(each) || each.atMs <= soonMs);
+      return (due.length > rpcMirrorSingles ? all : due).map(([deployment]) => deployment);
+    },
+    /** Infinity where nothing is. */
+    nextMs: () => [...dues.values()].reduce((least, { atMs }) => Math.min(least, atMs), Number.POSITIVE_INFINITY),
+    isReachedBy: (height: bigint) =>
+      [...dues.values()].some(({ spentAt }) => spentAt !== undefined && spentAt <= height),
+  };
+}
+
+/** What an escrow means for our leases in it. */
+interface OwnEscrow {
+  /** Of the deployment. */
+  readonly key: string;
+  readonly escrow: Escrow;
+  /** All of ours there that run. */
+  readonly leases: readonly LeaseId[];
+  /** The first height at which it does not pay all that draws on it, ours or not. */
+  readonly spentAt: bigint | undefined;
+  /** Of those of our leases that are paid out of it. */
+  readonly figures: readonly Figures[];
+}
+
+function ownEscrow(escrow: Escrow, leases: readonly LeaseId[]): OwnEscrow {
+  const { account, payments, height, timeMs } = escrow;
+  const drawn = { ...account, rates: payments.map(({ rate }) => rate) };
+  const spent = spentAt(drawn);
+  const { paid } = settleAt(drawn, height);
+  const byKey = new Map(leases.map((lease) => [leasePayment(lease), lease]));
+  const figures = payments.flatMap((payment, index) => {
+    const lease = byKey.get(payment.key);
+    const due = paid[index] ?? 0n;
+    return lease ? figuresOf(lease, payment, { due, height, timeMs, spentAt: spent, ended: undefined }) : [];
+  });
+  return { key: formatDeploymentId(escrow.deployment), escrow, leases, spentAt: spent, figures };
+}
+
+/** What is decided by: what was read, and what is booked of it. */
+function questionOf({ escrow, spentAt, figures }: OwnEscrow, { payments }: Pick<Tables, "payments">): EscrowQuestion {
+  const leases = figures.flatMap(({ lease }): OwedLease[] => {
+    const leaseId = formatLeaseId(lease);
+    const row = payments.get(leaseId);
+    if (!row || row.ended) return [];
+    const { denom, rate, accrued, withdrawn, withdrawnAtMs, sinceMs } = row;
+    const amount = parseDecimal(rate);
+    return [{ lease: leaseId, rate: { denom, amount }, owed: accrued - withdrawn, lastMs: withdrawnAtMs ?? sinceMs }];
+  });
+  const owes = escrow.account.funds.some(({ amount }) => amount.atto < 0n);
+  return { height: escrow.height, timeMs: escrow.timeMs, spentAt, owes, leases };
+}
+
+// When each escrow runs out, for whoever asks; told on the bus when that is near, and when it has come.
+
+/** An escrow that runs out within this time is announced. */
+const escrowAnnouncedMs = 24 * hour;
+
+interface EscrowRunOut {
+  readonly deployment: string;
+  /** Ours that it pays. */
+  readonly leases: readonly string[];
+  readonly spentAt: bigint | undefined;
+  /** About when that is. */
+  readonly runsOutMs: number;
+  readonly isSpent: boolean;
+}
+
+function createRunOuts(bus: Pick<Bus, "publish">) {
+  const escrows = new Map<string, EscrowRunOut>();
+  const announced = new Map<string, "soon" | "spent">();
+
+  function announce({ deployment, leases, spentAt, runsOutMs, isSpent }: EscrowRunOut, timeMs: number): void {
+    const soon = runsOutMs - timeMs <= escrowAnnouncedMs ? "soon" : undefined;
+    const state = isSpent ? "spent" : soon;
+    const before = announced.get(deployment);
+    if (state === before) return;
+    if (state === undefined) announced.delete(deployment);
+    else announced.set(deployment, state);
+    if (state === undefined || spentAt === undefined) return;
+    bus.publish("akash.provider.balance.escrow", { deployment, leases, state, height: `${spentAt}` });
+  }
+
+  return {
+    /** As it is by a block of this time. */
+    set(escrow: EscrowRunOut, timeMs: number): void {
+      escrows.set(escrow.deployment, escrow);
+      announce(escrow, timeMs);
+    },
+    forget(deployment: string): void {
+      escrows.delete(deployment);
+      announced.delete(deployment);
+    },
+    get state(): Pick<EscrowsWatched, "spent" | "next"> {
+      let spent = 0;
+      let next: EscrowRunOut | undefined;
+      for (const escrow of escrows.values()) {
+        if (escrow.isSpent) spent += escrow.leases.length;
+        else if (escrow.spentAt !== undefined && escrow.runsOutMs < (next?.runsOutMs ?? Number.POSITIVE_INFINITY))
+          next = escrow;
+      }
+      const [lease] = next?.leases ?? [];
+      if (!next || next.spentAt === undefined || lease === undefined) return { spent, next: undefined };
+      return { spent, next: { lease, height: next.spentAt, atMs: next.runsOutMs } };
     },
   };
 }

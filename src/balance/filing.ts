@@ -1,11 +1,14 @@
 /** Files the withdrawals that a round decided on, in the order in which they fell due, and never two of one escrow. */
+
+import { MsgWithdrawLease } from "@akashnetwork/chain-sdk/private-types/akash.v1beta5";
 import type { Chain, SettledResult } from "../chain/chain.ts";
+import { writeId } from "../chain/codec/wire64.ts";
 import { accountOf, isWithdrawal } from "../chain/outbox/intent.ts";
+import { type PackedMessage, packMessage } from "../chain/tx/messages.ts";
 import type { Intent } from "../journal/intents.ts";
 import type { Tables } from "../journal/tables.ts";
 import { formatLeaseId, type LeaseId, parseLeaseId } from "../market/ids.ts";
 import { outboxIntents } from "../runtime/limits.ts";
-import { withdrawLeaseMessage } from "./withdrawal-message.ts";
 import { pausedUntilMs, type Verdict } from "./withdrawing.ts";
 
 /** Withdrawals that one round files, about ten transactions full of them; the others wait for the next one. */
@@ -71,4 +74,9 @@ function withdrawalsOf(intents: Pick<Tables["intents"], "about">, lease: LeaseId
 
 function landedAt({ result }: Pick<Intent, "result">): bigint {
   return BigInt((result as SettledResult | undefined)?.height ?? 0);
+}
+
+/** The message that brings in what a lease has earned, and settles all of its escrow on the way. */
+function withdrawLeaseMessage(id: LeaseId): PackedMessage {
+  return packMessage("withdrawLease", MsgWithdrawLease.fromPartial({ id: writeId(id) }));
 }

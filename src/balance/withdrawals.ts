@@ -4,11 +4,12 @@ import type { Chain, Settled, SettledResult } from "../chain/chain.ts";
 import { isWithdrawal, priorities } from "../chain/outbox/intent.ts";
 import { runs } from "../chain/records.ts";
 import type { Journal } from "../journal/journal.ts";
-import type { Coin } from "../market/coin.ts";
+import { amountOf, type Coin, parseCoins } from "../market/coin.ts";
+import { divide } from "../market/decimal.ts";
 import { type LeaseId, parseLeaseId } from "../market/ids.ts";
 import { largest } from "../runtime/bigint.ts";
+import { withdrawalGas } from "../runtime/limits.ts";
 import type { Log } from "../runtime/log.ts";
-import { createWithdrawalFees } from "./withdrawal-fees.ts";
 
 interface WithdrawalsDeps {
   /** About what one costs; undefined where somebody else pays. */
@@ -85,4 +86,36 @@ export function createWithdrawals({ fee, chain, journal, bus, log }: Withdrawals
       return { waiting: waiting.size, ...counts };
     },
   };
+}
+
+// What a withdrawal is taken to cost: what was reckoned before any had landed, or more where one of the last cost more.
+// It settles its whole escrow, so it costs the more gas the more leases that pays, ours or not.
+
+/** And of each further lease that the same escrow pays: all of them are written anew. */
+const withdrawalGasEach = 30_000n;
+/** Settled withdrawals whose cost says what the next one may cost. */
+const withdrawalFeesKept = 16;
+
+/** What is reckoned is for an escrow that pays one lease. */
+function createWithdrawalFees(reckoned: Coin | undefined) {
+  /** As if their escrows had paid one lease. */
+  const paid: bigint[] = [];
+  return {
+    /** Of an escrow that paid so many. */
+    note({ fee = "" }: SettledResult, leases: number): void {
+      if (!reckoned || fee === "") return;
+      paid.push(divide(amountOf(parseCoins(fee), reckoned.denom) * gasFor(1), gasFor(leases), "up"));
+      if (paid.length > withdrawalFeesKept) paid.shift();
+    },
+    /** Undefined where somebody else pays. */
+    feeFor(leases: number): Coin | undefined {
+      if (!reckoned) return undefined;
+      const amount = divide(largest(reckoned.amount, ...paid) * gasFor(leases), gasFor(1), "up");
+      return { ...reckoned, amount };
+    },
+  };
+}
+
+function gasFor(leases: number): bigint {
+  return withdrawalGas + withdrawalGasEach * BigInt(Math.max(0, leases - 1));
 }

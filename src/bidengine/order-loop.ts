@@ -10,15 +10,20 @@
  *   lease of ours            hand the capacity over to the lease
  */
 
+import { MsgCreateBid, ResourceOffer } from "@akashnetwork/chain-sdk/private-types/akash.v1beta5";
 import type { Chain } from "../chain/chain.ts";
+import { writeUnitResources } from "../chain/codec/group-spec.ts";
+import { writeId } from "../chain/codec/wire64.ts";
 import { mirrorTrouble } from "../chain/mirror-trouble.ts";
 import type { Bid, Order } from "../chain/records.ts";
 import { closeBidMessage } from "../chain/tx/closing.ts";
-import type { PackedMessage } from "../chain/tx/messages.ts";
+import { type PackedMessage, packMessage } from "../chain/tx/messages.ts";
 import { isUnderWay } from "../journal/intents.ts";
 import type { Journal } from "../journal/journal.ts";
-import { showDecCoin } from "../market/coin.ts";
-import type { Misfit } from "../market/fit.ts";
+import { type Coin, type DecCoin, showDecCoin } from "../market/coin.ts";
+import { showDecimal } from "../market/decimal.ts";
+import type { Fits, Misfit } from "../market/fit.ts";
+import type { BidId } from "../market/ids.ts";
 import { nsToMs } from "../runtime/clock.ts";
 import { minute, second } from "../runtime/durations.ts";
 import { invariant } from "../runtime/invariant.ts";
@@ -26,7 +31,6 @@ import { outboxIntents } from "../runtime/limits.ts";
 import type { Log } from "../runtime/log.ts";
 import { done, type Outcome, recheck, waiting } from "../runtime/outcome.ts";
 import type { Askings } from "./askings.ts";
-import { createBidMessage } from "./bid-message.ts";
 import type { Capacity, Reserved } from "./capacity.ts";
 import type { Decider } from "./decider.ts";
 import { type Check, type Decision, refusals, waitsFor } from "./decision/decision.ts";
@@ -346,4 +350,30 @@ function outrun(decision: Decision, { reason }: Misfit): Decision {
   const refused = { verdict: "fail", reason: `another order was quicker: ${reason}`, until: "room" } as const;
   const checks = decision.checks.map((check) => (check.name === "placementExists" ? { ...check, ...refused } : check));
   return { ...decision, verdict: "no", checks };
+}
+
+/** The message that makes a bid; `chain/tx/closing.ts` has the one that takes it back. */
+interface BidContent {
+  readonly price: DecCoin;
+  readonly deposit: Coin;
+  readonly offer: Fits["offer"];
+  /** Only where the order asks for one: the chain refuses it elsewhere. */
+  readonly reclamationWindowNs: bigint | undefined;
+}
+
+/** Out of our own account. */
+const fromBalance = 1;
+
+export function createBidMessage(id: BidId, { spec }: Pick<Order, "spec">, content: BidContent): PackedMessage {
+  const { price, deposit, offer, reclamationWindowNs } = content;
+  invariant(offer.length === spec.units.length, "a bid offers every unit of its order");
+  const known = MsgCreateBid.fromPartial({
+    id: writeId(id),
+    price: { denom: price.denom, amount: showDecimal(price.amount) },
+    deposit: { amount: { denom: deposit.denom, amount: `${deposit.amount}` }, sources: [fromBalance] },
+    resourcesOffer: offer.map((resources, index) =>
+      ResourceOffer.fromPartial({ resources: writeUnitResources(resources), count: spec.units[index]?.count ?? 0 }),
+    ),
+  });
+  return packMessage("createBid", { ...known, reclamationWindowNs });
 }

@@ -2,6 +2,7 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import type { ReadStream, WriteStream } from "node:tty";
 import { Command, InvalidArgumentError } from "commander";
 import { createDemo, type Demo, type DemoStatus } from "../box/demo.ts";
 import { storyLine } from "../box/market-view.ts";
@@ -13,7 +14,6 @@ import { realClock, sleep } from "../runtime/clock.ts";
 import { createLog } from "../runtime/log.ts";
 import { realRandom } from "../runtime/random.ts";
 import { abortOnSignals } from "./signals.ts";
-import { openTerminal } from "./terminal.ts";
 import { version } from "./version.ts";
 
 interface DemoOptions {
@@ -165,4 +165,55 @@ function parseCount(text: string): number {
   const count = Number(text);
   if (!Number.isInteger(count) || count < 1) throw new InvalidArgumentError("It must be a whole number above 0.");
   return count;
+}
+
+/** Draws frames on a terminal in place and puts everything back when it is closed. */
+interface Terminal {
+  readonly columns: number;
+  readonly rows: number;
+  readonly color: boolean;
+  draw(lines: readonly string[]): void;
+  close(): void;
+}
+
+const command = "\u001b[";
+const otherScreen = `${command}?1049h`;
+const firstScreen = `${command}?1049l`;
+const hideCursor = `${command}?25l`;
+const showCursor = `${command}?25h`;
+const home = `${command}H`;
+const eraseLine = `${command}K`;
+const eraseBelow = `${command}J`;
+
+function openTerminal(input: ReadStream, output: WriteStream, onQuit: () => void): Terminal {
+  output.write(otherScreen + hideCursor);
+  const onKey = (key: Buffer) => {
+    // In raw mode Ctrl-C and Ctrl-D arrive as bytes 3 and 4 instead of a signal.
+    if (["q", "Q", "\u0003", "\u0004"].includes(key.toString())) onQuit();
+  };
+  const keys = input.isTTY === true;
+  if (keys) {
+    input.setRawMode(true);
+    input.on("data", onKey);
+  }
+  return {
+    get columns() {
+      return output.columns;
+    },
+    get rows() {
+      return output.rows;
+    },
+    color: output.hasColors(),
+    draw(lines) {
+      output.write(home + lines.map((line) => `${line}${eraseLine}`).join("\r\n") + eraseBelow);
+    },
+    close() {
+      if (keys) {
+        input.off("data", onKey);
+        input.setRawMode(false);
+        input.pause();
+      }
+      output.write(showCursor + firstScreen);
+    },
+  };
 }

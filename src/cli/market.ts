@@ -10,6 +10,8 @@ import { locateHostnameOperator } from "../cluster/hostnames/locate-operator.ts"
 import { createGrpcFeed } from "../cluster/inventory/grpc-feed.ts";
 import { locateInventory } from "../cluster/inventory/locate-operator.ts";
 import type { LeaseOptions } from "../cluster/leases/lease-options.ts";
+import { admittedControllers } from "../cluster/network/admitted-controllers.ts";
+import type { NetworkSettings } from "../cluster/network/watched-network.ts";
 import type { Config } from "../config/table.ts";
 import { createHttpKube } from "../kube/http/http-kube.ts";
 import type { Kube } from "../kube/kube.ts";
@@ -24,7 +26,6 @@ import type { GroundService } from "../runtime/lifecycle.ts";
 import { withdrawalGas } from "../runtime/limits.ts";
 import type { Log } from "../runtime/log.ts";
 import type { Random } from "../runtime/random.ts";
-import { networkSettings } from "./network.ts";
 import { blockedHostsOf } from "./settings.ts";
 
 /** Gas of one bid, with a margin: what the wallet must have for its fee. */
@@ -141,5 +142,16 @@ export function balanceOf(values: Config): BalanceOptions {
     periodMs: values.withdrawalPeriodMs,
     threshold: values.withdrawalThreshold,
     fee: feeOf(values, withdrawalGas),
+  };
+}
+
+/** What the settings say of the network of leases. */
+export function networkSettings(values: Config): NetworkSettings {
+  const { ingressMode, gatewayNamespace } = values;
+  const gateway = ingressMode === "gateway-api" ? gatewayNamespace : undefined;
+  return {
+    enabled: values.deploymentNetworkPoliciesEnabled,
+    admitted: admittedControllers(values.deploymentIngressControllers, gateway),
+    closedRanges: values.deploymentClosedRanges,
   };
 }

@@ -1,9 +1,12 @@
 /** `akash-provider run`: the provider itself, until a signal or a failure ends it. */
 import { hostname } from "node:os";
+import { join } from "node:path";
 import { Command } from "commander";
 import type { ChainServiceOptions } from "../chain/chain-service.ts";
 import { addSettingOptions } from "../config/options.ts";
 import type { Config } from "../config/table.ts";
+import type { CertificateOptions } from "../gateway/certificate/certificate-service.ts";
+import type { GatewayOptions } from "../gateway/gateway-service.ts";
 import { readPodNamespace } from "../kube/http/kubeconfig.ts";
 import type { ExclusiveOptions } from "../provider/exclusive.ts";
 import { createProvider } from "../provider/provider.ts";
@@ -12,11 +15,11 @@ import { ProviderError } from "../runtime/errors.ts";
 import type { Log } from "../runtime/log.ts";
 import { realRandom } from "../runtime/random.ts";
 import type { Redactor } from "../runtime/redact.ts";
-import { gatewayOf, isInPod } from "./gateway.ts";
 import { balanceOf, marketOf } from "./market.ts";
 import { nodesOf } from "./nodes.ts";
 import { keySettings, kubeconfigOf, prepare, redisOf, type TakenSettings } from "./settings.ts";
 import { abortOnSignals } from "./signals.ts";
+import { version } from "./version.ts";
 
 export function runCommand(): Command {
   const command = new Command("run").description("run the provider with your settings");
@@ -78,5 +81,44 @@ async function chainOf(values: Config, redactor: Redactor, log: Log): Promise<Ch
     ...(chainId !== undefined && { chainId }),
     signer,
     settings: { gas, gasAdjustment, gasPrices, fees, feeGranter, note },
+  };
+}
+
+/** How tenants reach the provider, from its settings. */
+function issuerOf(values: TakenSettings["values"]): Pick<CertificateOptions, "issuer"> {
+  const { certIssuerEnabled, certIssuerEmail: email, certIssuerKid: kid, certIssuerHmac: hmac } = values;
+  if (!certIssuerEnabled || email === undefined) return {};
+  return {
+    issuer: {
+      ...{ directoryUrl: values.certIssuerCaDirUrl, email, dir: values.certIssuerStorageDir },
+      httpPort: values.certIssuerHttpChallengePort,
+      tlsPort: values.certIssuerTlsChallengePort,
+      ...(kid !== undefined && hmac !== undefined && { binding: { kid, hmacKey: hmac } }),
+    },
+  };
+}
+
+/** Only the pod of the provider is given its namespace: elsewhere objects of our own would have no owner. */
+function isInPod({ values, sources }: Pick<TakenSettings, "values" | "sources">): boolean {
+  return values.clusterK8s && sources.podNamespace !== "default";
+}
+
+export function gatewayOf({ values, sources }: Pick<TakenSettings, "values" | "sources">): GatewayOptions {
+  const { gatewayListenAddress: listen, clusterPublicHostname, dataDir, home, podNamespace } = values;
+  const { gatewayTlsCert: certificate, gatewayTlsKey: key } = values;
+  // The two are for the same name; who asks for an issuer is warned that the files have no effect.
+  const hasFiles = certificate !== undefined && key !== undefined && !values.certIssuerEnabled;
+  return {
+    grpcListen: values.gatewayGrpcListenAddress,
+    proxyProtocolFrom: values.gatewayProxyProtocolFrom,
+    trustedProxies: values.gatewayTrustedProxies,
+    ...{ listen, version, publicHost: clusterPublicHostname === "" ? undefined : clusterPublicHostname },
+    metricsTokenFile: values.gatewayMetricsTokenFile,
+    certificate: {
+      keptIn: isInPod({ values, sources }) ? { namespace: podNamespace } : { path: join(dataDir, "certificates.pem") },
+      home,
+      ...(hasFiles && { files: { certificate, key } }),
+      ...issuerOf(values),
+    },
   };
 }

@@ -3,9 +3,11 @@
 import type { Address } from "../market/address.ts";
 import { ephemeralClass, storageOf, totalOf } from "../market/group-totals.ts";
 import { bidOn, formatLeaseId, parseOrderId } from "../market/ids.ts";
+import { formatBytes, formatCount, formatCpuMilli } from "../market/quantity.ts";
+import { inventoryV1Cluster } from "../runtime/grpc/akash-proto.ts";
+import type { Decoded } from "../runtime/protobuf.ts";
 import type { CapacityKeeper } from "./capacity-keeper.ts";
-import type { Amount, PictureNode } from "./inventory/feed.ts";
-import { inventoryMessage } from "./inventory-message.ts";
+import type { Amount, ClusterPicture, PictureNode } from "./inventory/feed.ts";
 import type { LeaseKeeper } from "./leases/lease-keeper.ts";
 import type { LeaseState } from "./leases/lease-states.ts";
 import { endless, nodeResources, type Room } from "./placement/room.ts";
@@ -149,4 +151,50 @@ function freeOf(room: Room, name: string): Amounts {
     memoryBytes: free[memoryAt] ?? 0n,
     ephemeralBytes: free[ephemeralAt] ?? 0n,
   };
+}
+
+/** The cluster's inventory as the network tells it: what the operator said, or what a picture of it holds where that is all there is. */
+type Node = Decoded<typeof inventoryV1Cluster>["nodes"][number];
+
+const known = new WeakMap<ClusterPicture, Uint8Array>();
+
+function inventoryMessage(picture: ClusterPicture): Uint8Array {
+  const message = known.get(picture) ?? picture.network?.() ?? ofPicture(picture);
+  known.set(picture, message);
+  return message;
+}
+
+function ofPicture({ nodes, storage }: ClusterPicture): Uint8Array {
+  return inventoryV1Cluster.encode({
+    nodes: nodes.map(nodeOf),
+    storage: storage.map(({ class: name, bytes }) => ({
+      quantity: pair(bytes, inBytes),
+      info: { class: name, iops: "" },
+    })),
+  });
+}
+
+function nodeOf({ name, cpuMilli, memoryBytes, gpus, ephemeralBytes, volumes, storageClasses }: PictureNode): Node {
+  return {
+    name,
+    resources: {
+      cpu: { quantity: pair(cpuMilli, formatCpuMilli), info: [] },
+      memory: { quantity: pair(memoryBytes, inBytes), info: [] },
+      gpu: { quantity: pair(gpus, formatCount), info: [] },
+      ephemeralStorage: pair(ephemeralBytes, inBytes),
+      volumesAttached: pair(volumes, formatCount),
+      volumesMounted: pair({ allocatable: 0n, allocated: 0n }, formatCount),
+    },
+    capabilities: { storageClasses: [...storageClasses] },
+  };
+}
+
+function inBytes(bytes: bigint): string {
+  return formatBytes(bytes, "DecimalSI");
+}
+
+/** Without an end is −1 there. How much there is in all is told nowhere else, so it is what may be given. */
+function pair({ allocatable, allocated }: Amount, show: (amount: bigint) => string) {
+  const there = { string: allocatable === "unlimited" ? "-1" : show(allocatable) };
+  return { allocatable: there, allocated: { string: show(allocated) }, attributes: [], capacity: there };
 }

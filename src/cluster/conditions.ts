@@ -13,8 +13,6 @@ import type { LeaseKeeper } from "./leases/lease-keeper.ts";
 import { isFailing, type LeaseState } from "./leases/lease-states.ts";
 import type { Reconciler } from "./reconcile/reconciler.ts";
 import { conditionsOf } from "./reservations/resettle.ts";
-import { takeTurns } from "./take-turns.ts";
-
 /** Conditions of leases that are listed: the first ones say what is wrong with the others too. */
 export const listedLeases = 50;
 
@@ -153,4 +151,15 @@ function* conditionsOfLease(lease: LeaseState): Iterable<[type: string, message:
   if (heldByOthers) yield ["LeaseWithheld", `does not have ${heldByOthers.join("; ")}`];
   if (addressless) yield ["AddressPending", `has no address for ${addressless.join(", ")}`];
   if (foreign) yield ["ForeignObjects", `objects that we did not make: ${foreign.join(", ")}`];
+}
+
+/** The first of each, then the second of each: where only so many are told, one with many hides nobody else's. */
+function takeTurns<T>(all: readonly T[], whose: (each: T) => string): T[] {
+  const turns = new Map<string, number>();
+  const numbered = all.map((each) => {
+    const turn = turns.get(whose(each)) ?? 0;
+    turns.set(whose(each), turn + 1);
+    return { each, turn };
+  });
+  return numbered.sort((a, b) => a.turn - b.turn).map(({ each }) => each);
 }

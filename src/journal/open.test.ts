@@ -17,10 +17,9 @@ import { type TestContext, test } from "node:test";
 import { temporaryFolder } from "../../test/folder.ts";
 import { createVirtualClock } from "../runtime/clock.ts";
 import { type Log, silentLog } from "../runtime/log.ts";
-import { journalSetAsideKept } from "./aside.ts";
 import type { Journal } from "./journal.ts";
 import { migrations } from "./migrations.ts";
-import { openJournal } from "./open.ts";
+import { journalSetAsideKept, openJournal } from "./open.ts";
 
 const clock = createVirtualClock();
 const deps = { clock, log: silentLog };

@@ -1,11 +1,11 @@
 /** All tables together: what a unit of work may write, and what anyone may read. */
+
+import type { Coin } from "../market/coin.ts";
 import type { Clock } from "../runtime/clock.ts";
-import { type Certificates, createCertificates } from "./certificates.ts";
 import { type Conditions, createConditions } from "./conditions.ts";
 import type { Sql } from "./connection.ts";
 import { createDeadlines, type Deadlines } from "./deadlines.ts";
 import { createDecisions, type Decisions } from "./decisions.ts";
-import { createDeposits, type Deposits } from "./deposits.ts";
 import { createHistory, type History } from "./history.ts";
 import { createIntents, createTransactions, type Intents, type Transactions } from "./intents.ts";
 import { createLedger, type Ledger } from "./ledger.ts";
@@ -15,7 +15,6 @@ import { createOrders, type Orders } from "./orders.ts";
 import { createPayments, type Payments } from "./payments.ts";
 import { createReservations, type Reservations } from "./reservations.ts";
 import { createSwitches, type Switches } from "./switches.ts";
-import { createTenants, type Tenants } from "./tenants.ts";
 import { createUnhealth, type Unhealth } from "./unhealth.ts";
 
 export interface Tables {
@@ -100,5 +99,85 @@ function createFiles(sql: Sql) {
   return {
     get: (path: string) => get(path)?.text,
     put: (path: string, text: string) => void put(path, text),
+  };
+}
+
+/** The valid certificates of those who have leases with us, as the chain had them when it was asked last. */
+interface CertificateRow {
+  readonly owner: string;
+  /** In decimal digits. */
+  readonly serial: string;
+  readonly der: Uint8Array;
+}
+
+type Certificates = ReturnType<typeof createCertificates>;
+
+function createCertificates(sql: Sql) {
+  const of = sql.all<CertificateRow>("SELECT owner, serial, der FROM certificates WHERE owner = ? ORDER BY serial");
+  const owners = sql.all<{ owner: string }>("SELECT DISTINCT owner FROM certificates ORDER BY owner");
+  const put = sql.run("INSERT OR REPLACE INTO certificates (owner, serial, der) VALUES (?, ?, ?)");
+  const remove = sql.run("DELETE FROM certificates WHERE owner = ? AND serial = ?");
+  return {
+    /** Of one owner; there are never more than are kept of one. */
+    of: (owner: string) => of(owner).map((row) => ({ ...row })),
+    owners: () => owners().map(({ owner }) => owner),
+    put: ({ owner, serial, der }: CertificateRow) => void put(owner, serial, der),
+    remove: (owner: string, serial: string) => void remove(owner, serial),
+  };
+}
+
+/** The keys of those who have leases with us, so that they are known also while the chain cannot be asked. */
+interface TenantRow {
+  readonly owner: string;
+  /** The compressed secp256k1 key that the account signs with. */
+  readonly key: Uint8Array;
+}
+
+type Tenants = ReturnType<typeof createTenants>;
+
+function createTenants(sql: Sql) {
+  const get = sql.one<TenantRow>("SELECT owner, key FROM tenants WHERE owner = ?");
+  const all = sql.all<TenantRow>("SELECT owner, key FROM tenants ORDER BY owner");
+  const put = sql.run("INSERT OR REPLACE INTO tenants (owner, key) VALUES (?, ?)");
+  const remove = sql.run("DELETE FROM tenants WHERE owner = ?");
+  return {
+    get(owner: string): TenantRow | undefined {
+      const row = get(owner);
+      return row && { ...row };
+    },
+    /** There are never more than leases. */
+    all: () => all().map((row) => ({ ...row })),
+    put: ({ owner, key }: TenantRow) => void put(owner, key),
+    remove: (owner: string) => void remove(owner),
+  };
+}
+
+/** Deposits of our bids that are out: each stands here until the chain has paid it back. */
+interface DepositRow extends Coin {
+  readonly bidId: string;
+  /** At which it was first seen. */
+  readonly height: bigint;
+}
+
+type Row = Omit<DepositRow, "amount"> & { readonly amount: string };
+
+type Deposits = ReturnType<typeof createDeposits>;
+
+function createDeposits(sql: Sql) {
+  const columns = "bid_id AS bidId, denom, amount, height";
+  const get = sql.one<Row>(`SELECT ${columns} FROM deposits WHERE bid_id = ?`, { bigints: true });
+  const all = sql.all<Row>(`SELECT ${columns} FROM deposits ORDER BY bid_id`, { bigints: true });
+  const put = sql.run("INSERT OR REPLACE INTO deposits (bid_id, denom, amount, height) VALUES (?, ?, ?, ?)");
+  const remove = sql.run("DELETE FROM deposits WHERE bid_id = ?");
+  const fromRow = (row: Row): DepositRow => ({ ...row, amount: BigInt(row.amount) });
+  return {
+    get(bidId: string): DepositRow | undefined {
+      const row = get(bidId);
+      return row && fromRow(row);
+    },
+    /** There are never more than our bids and leases. */
+    all: () => all().map(fromRow),
+    put: ({ bidId, denom, amount, height }: DepositRow) => void put(bidId, denom, `${amount}`, height),
+    remove: (bidId: string) => void remove(bidId),
   };
 }

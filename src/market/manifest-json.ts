@@ -6,10 +6,10 @@ import { createHash } from "node:crypto";
 import { ProviderError } from "../runtime/errors.ts";
 import { type GoJson, isList, isNumber, plainOf, readFirstValue } from "./go-json.ts";
 import { decodeRecords, writeRecords } from "./go-records.ts";
-import { foldName } from "./go-shape.ts";
+import { flag, foldName, list, omits, pointer, record, text, texts, uint32 } from "./go-shape.ts";
 import type { Attribute } from "./group-spec.ts";
 import type { Manifest, ManifestExpose, ManifestService } from "./manifest.ts";
-import { manifestShape } from "./manifest-shape.ts";
+import { resourcesShape as resources } from "./resources-shape.ts";
 import { goJson, sortedJson } from "./sorted-json.ts";
 
 export interface ReadManifest {
@@ -123,3 +123,50 @@ function named<Part extends { readonly attributes?: readonly Partial<Attribute>[
   if (!part?.attributes) return part;
   return { ...part, attributes: part.attributes.map(({ key = "", value = "" }) => ({ key, value })) };
 }
+
+/** The form of a manifest's JSON. */
+const httpOptions = record("v2beta3.ServiceExposeHTTPOptions", {
+  maxBodySize: uint32,
+  readTimeout: uint32,
+  sendTimeout: uint32,
+  nextTries: uint32,
+  nextTimeout: uint32,
+  nextCases: omits(texts),
+  proxyBufferSize: omits(uint32),
+});
+const expose = record("v2beta3.ServiceExpose", {
+  port: uint32,
+  externalPort: uint32,
+  proto: { kind: "text", go: "v2beta3.ServiceProtocol" },
+  service: text,
+  global: flag,
+  hosts: texts,
+  httpOptions,
+  ip: text,
+  endpointSequenceNumber: uint32,
+});
+const credentials = record("v2beta3.ImageCredentials", { host: text, email: text, username: text, password: text });
+const params = record("v2beta3.ServiceParams", {
+  storage: list(
+    record("v2beta3.StorageParams", { name: text, mount: text, readOnly: flag }),
+    "[]v2beta3.StorageParams",
+  ),
+  credentials: pointer(omits(credentials)),
+  permissions: pointer(omits(record("v2beta3.ServicePermissions", { read: omits(texts) }))),
+  tee: pointer(omits(record("v2beta3.TEEParams", { type: text, attestation: flag }))),
+});
+const service = record("v2beta3.Service", {
+  name: text,
+  image: text,
+  command: texts,
+  args: texts,
+  env: texts,
+  resources,
+  count: uint32,
+  expose: list(expose, "v2beta3.ServiceExposes"),
+  params: pointer(omits(params)),
+  credentials: pointer(credentials),
+});
+const group = record("v2beta3.Group", { name: text, services: list(service, "v2beta3.Services") });
+
+const manifestShape = list(group, "v2beta3.Manifest");

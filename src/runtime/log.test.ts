@@ -5,8 +5,15 @@ import { join } from "node:path";
 import { Writable } from "node:stream";
 import { test } from "node:test";
 import { ProviderError } from "./errors.ts";
-import { createLog, type Fields, type LogLevel, type LogOptions, type RootLog } from "./log.ts";
-import { logBufferedBytes, streamDestination } from "./log-destination.ts";
+import {
+  createLog,
+  type Fields,
+  type LogLevel,
+  type LogOptions,
+  logBufferedBytes,
+  type RootLog,
+  streamDestination,
+} from "./log.ts";
 
 /** 2026-01-01T15:04:05.060Z */
 const clock = { now: () => 1_767_279_845_060 };

@@ -1,7 +1,9 @@
 /** What the program says while it works. Message first, then fields; secrets never get past it. */
+
+import type { Writable } from "node:stream";
 import { types } from "node:util";
 import { type Clock, formatTime, realClock } from "./clock.ts";
-import { type LogDestination, streamDestination } from "./log-destination.ts";
+import { systemCodeOf } from "./errors.ts";
 import { formatLine } from "./log-line.ts";
 import { type PlainObject, plainText, plainValue } from "./plain-value.ts";
 import { createRedactor, type Redactor } from "./redact.ts";
@@ -146,4 +148,34 @@ function createStamp({ clock = realClock }: LogOptions, timestamp: LogTimestamp)
 function kitchenTime(iso: string): string {
   const hour = Number(iso.slice(11, 13));
   return `${hour % 12 || 12}:${iso.slice(14, 16)}${hour < 12 ? "AM" : "PM"}`;
+}
+
+// Where log lines go: a stream that may be slow, closed or full, none of which may stop the program.
+
+/** Lines that wait for a slow reader; then lines are dropped and counted. */
+export const logBufferedBytes = 8 * 1024 * 1024;
+
+interface LogDestination {
+  write(line: string): void;
+  /** Lines that never got out. */
+  readonly lost: number;
+}
+
+export function streamDestination(stream: Writable): LogDestination {
+  let lost = 0;
+  let gone = false;
+  stream.on("error", (error) => {
+    lost += 1;
+    // Whoever read the lines has left and does not come back; a full disk may get room again.
+    gone ||= systemCodeOf(error) === "EPIPE" || stream.destroyed;
+  });
+  return {
+    write(line) {
+      if (gone || stream.writableLength > logBufferedBytes) lost += 1;
+      else stream.write(line);
+    },
+    get lost() {
+      return lost;
+    },
+  };
 }

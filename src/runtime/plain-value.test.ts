@@ -4,16 +4,17 @@ import fc from "fast-check";
 import { runs } from "../../test/runs.ts";
 import { ProviderError } from "./errors.ts";
 import {
+  isSecretName,
   logDepth,
   logEntries,
   logLineChars,
+  logNameChars,
   logStringChars,
   type Plain,
   plainText,
   plainValue,
 } from "./plain-value.ts";
 import { createRedactor } from "./redact.ts";
-import { isSecretName, logNameChars } from "./secret-names.ts";
 
 const redactor = createRedactor();
 const show = (value: unknown) => plainValue(value, redactor);

@@ -6,8 +6,6 @@ import { types } from "node:util";
 import { formatTime } from "./clock.ts";
 import { ProviderError } from "./errors.ts";
 import { type Redactor, redacted } from "./redact.ts";
-import { isSecretName, logNameChars } from "./secret-names.ts";
-
 /** A log line is for people: longer strings are cut. */
 export const logStringChars = 4_096;
 /** Deep enough for a Kubernetes pod's container environment, the deepest thing anybody reads in a log. */
@@ -186,4 +184,37 @@ function clean(text: string, most: number, state: Walk): string {
   const shown = redactor.text(text.slice(0, most + slack));
   state.charsLeft -= Math.min(shown.length, most);
   return shown.length <= most ? shown : `${shown.slice(0, most)}… (${text.length} characters)`;
+}
+
+/** A field name longer than this is data in the wrong place. */
+export const logNameChars = 256;
+
+/** Anywhere in the name, after it was put in lower case and stripped of separators. */
+const secretPart = new RegExp(
+  [
+    "mnemonic|seedphrase|recoveryphrase|passphrase|password|passwd",
+    "secret|token|jwt|bearer|authorization|cookie|hmac|credential",
+    "privatekey|privkey|signingkey|encryptionkey|masterkey|apikey|accesskey|clientkey|tlskey",
+    // What Kubernetes calls the contents of a Secret.
+    "dockerconfig|dockercfg|stringdata",
+    // Tenants put their secrets there.
+    "(?:env|envs|environ|environment|envvars?|environmentvariables?)$",
+  ].join("|"),
+);
+
+/** The whole name. `key`, `keys` and `kid` are not here: they name queue keys, attributes and public key ids. */
+const secretWhole = new Set(["auth", "auths", "pass", "pwd", "pin", "otp", "seed", "xprv"]);
+
+/** "secretName" and "token_file" tell where a secret is, not what it is; an operator needs to read that. */
+const whereabouts = [
+  /[_.-](?:name|path|file|dir|count|kind|type)$/i,
+  /[a-z0-9](?:Name|Path|File|Dir|Count|Kind|Type)$/,
+] as const;
+
+export function isSecretName(name: string): boolean {
+  const bare = name
+    .slice(0, logNameChars)
+    .toLowerCase()
+    .replace(/[^a-z0-9]/g, "");
+  return secretWhole.has(bare) || (secretPart.test(bare) && !whereabouts.some((pattern) => pattern.test(name)));
 }

@@ -5,9 +5,8 @@ import fc from "fast-check";
 import { runs } from "../../test/runs.ts";
 import { catalogue } from "./catalogue.ts";
 import { redactorSecretLeastChars, redactorSecretMostChars } from "./limits.ts";
-import { logSlackChars, logStringChars } from "./plain-value.ts";
+import { isSecretName, logSlackChars, logStringChars } from "./plain-value.ts";
 import { createRedactor, redactorSecrets } from "./redact.ts";
-import { isSecretName } from "./secret-names.ts";
 
 const pem = "-----BEGIN EC PRIVATE KEY-----\nMHcCAQEEIIGlRFY4\nAwEHoUQDQgAE\n-----END EC PRIVATE KEY-----";
 const armored =

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { controlPlaneMissing, startControlPlane } from "../../lab/own-control-plane.ts";
-import { kubeStaleMs } from "../../src/kube/client/freshness.ts";
+import { kubeStaleMs } from "../../src/kube/client/list-watch.ts";
 import { kinds } from "../../src/kube/kinds.ts";
 import { eventually } from "../eventually.ts";
 import { configMap } from "../kube.contract.ts";

@@ -7,7 +7,7 @@ import { writeFileSync } from "node:fs";
 import { createPolicySource } from "../../src/bidengine/policies/policy-source.ts";
 import { createHttpTransport } from "../../src/chain/comet/http-transport.ts";
 import { createSigner } from "../../src/chain/keys/signer.ts";
-import { networkSettings } from "../../src/cli/network.ts";
+import { networkSettings } from "../../src/cli/market.ts";
 import { createIpOperator } from "../../src/cluster/addresses/ip-operator.ts";
 import { createGet } from "../../src/cluster/addresses/reach-operator.ts";
 import type { PictureNode } from "../../src/cluster/inventory/feed.ts";

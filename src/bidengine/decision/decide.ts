@@ -1,9 +1,8 @@
 /** From gathered inputs to a decision. The same for an order on the chain and for one that does not exist yet. */
 import type { DecCoin } from "../../market/coin.ts";
-import type { Fits } from "../../market/fit.ts";
+import type { Fits, Shortage } from "../../market/fit.ts";
 import { mostFor } from "../../market/group-price.ts";
 import type { PriceRequest, Pricing, Quote } from "../pricing/pricing.ts";
-import { addressesAvailable, placementExists } from "./cluster-checks.ts";
 import type { Check, Decision } from "./decision.ts";
 import {
   attributesMatch,
@@ -26,8 +25,46 @@ import {
   reclamationAgreed,
 } from "./money-checks.ts";
 import { biddingIsOn, inventoryFresh, mirrorIsFresh, settingsComplete } from "./readiness-checks.ts";
-import { notAsked, type Question, type Verdict } from "./verdict.ts";
-import { boundedEvidence, shown } from "./words.ts";
+import { fail, notAsked, pass, type Question, type Verdict } from "./verdict.ts";
+import { boundedEvidence, decisionListed, shown } from "./words.ts";
+
+/** Whether the cluster has room for it now. */
+const senseless = "nobody places a group that the network does not allow";
+
+/** Every replica has a node, all at once. Nothing is taken yet. */
+const placementExists: Question = ({ fit, standing: { capacity } }) => {
+  if (!fit) return notAsked(senseless);
+  // Room is not what is missing, and none need come before it is worth asking again.
+  if (capacity.picture.trouble !== undefined) return notAsked("nobody places by a picture that may be wrong");
+  if (!fit.fits) {
+    const shortages = fit.shortages.slice(0, decisionListed).map(showShortage);
+    return fail("room", fit.reason, { shortages, units: fit.shortages.length });
+  }
+  const nodes = new Set(fit.replicas.map(({ node }) => node));
+  const cards = cardsOf(fit);
+  return pass(`room for all of its replicas (${fit.replicas.length}), on ${nodes.size} of our nodes`, {
+    replicas: fit.replicas.length,
+    nodes: [...nodes].slice(0, decisionListed),
+    ...(cards.length > 0 && { cards }),
+  });
+};
+
+const addressesAvailable: Question = ({ addresses }) => {
+  if (!addresses) return notAsked(senseless);
+  return addresses.yes ? pass(addresses.reason) : fail("room", addresses.reason);
+};
+
+function showShortage({ unit, resource, wanted, available, where, nodes }: Shortage) {
+  return { unit, resource, wanted: String(wanted), available: String(available), where, nodes };
+}
+
+/** Which model each unit would get. */
+function cardsOf({ offer }: Fits): string[] {
+  return offer
+    .filter(({ gpu }) => gpu.count > 0n)
+    .slice(0, decisionListed)
+    .map(({ id, gpu }) => `unit ${id}: ${gpu.attributes.map(({ key }) => key).join(" ")}`);
+}
 
 /** Of one sentence, also where somebody else wrote it: a script, an operator who paused. */
 const decisionReasonChars = 600;

@@ -4,8 +4,8 @@ import { groupOf, type UnitWish } from "../../../test/market-group.ts";
 import { priceRequest, priceSettings } from "../../../test/price-settings.ts";
 import { showDecCoin } from "../../market/coin.ts";
 import { createSeededRandom } from "../../runtime/random.ts";
+import { createRandomRange } from "./create-pricing.ts";
 import type { Quote } from "./pricing.ts";
-import { createRandomRange } from "./random-range.ts";
 import { createScale } from "./scale.ts";
 
 const mebi = 2n ** 20n;

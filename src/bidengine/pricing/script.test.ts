@@ -11,8 +11,7 @@ import { showDecCoin } from "../../market/coin.ts";
 import { type Clock, createVirtualClock, realClock } from "../../runtime/clock.ts";
 import { silentLog } from "../../runtime/log.ts";
 import type { Quote } from "./pricing.ts";
-import { createScript, priceOutputChars, priceScriptBytes } from "./script.ts";
-import { scriptInput } from "./script-input.ts";
+import { createScript, priceOutputChars, priceScriptBytes, scriptInput } from "./script.ts";
 
 const never = new AbortController().signal;
 const gibi = 2n ** 30n;

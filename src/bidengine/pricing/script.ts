@@ -1,7 +1,9 @@
 /** Asks a program of the operator's for a price. Whatever is not a price is a no, with what it printed. */
 import { resolve } from "node:path";
 import type { JsonObject } from "../../bus/topics.ts";
-import { type Decimal, parseDecimal } from "../../market/decimal.ts";
+import { type Decimal, formatDecimal, parseDecimal } from "../../market/decimal.ts";
+import type { ResourceUnit, UnitResources } from "../../market/group-spec.ts";
+import { leasedAddressesOf, storageClassOf } from "../../market/group-totals.ts";
 import { shorten } from "../../market/shorten.ts";
 import { type ProgramEnd, runProgram } from "../../runtime/child-process.ts";
 import type { Clock } from "../../runtime/clock.ts";
@@ -9,9 +11,9 @@ import { ProviderError, reasonOf } from "../../runtime/errors.ts";
 import type { Log } from "../../runtime/log.ts";
 import { createRecent } from "../../runtime/recent.ts";
 import { createSlots } from "../../runtime/slots.ts";
+import { cardsByVendor } from "./gpu-price.ts";
 import type { ScriptSettings } from "./price-settings.ts";
 import { type NoPrice, no, type PriceRequest, type Quote, type Strategy } from "./pricing.ts";
-import { scriptInput } from "./script-input.ts";
 
 /** What a price script may print, and again its errors: a price is a line, and somebody may let it tell what it does. */
 export const priceScriptBytes = 64 * 1024;
@@ -123,4 +125,32 @@ function priceOf(stdout: string, denom: string, evidence: JsonObject, fail: (rea
 
 function told(text: string): string {
   return shorten(text.trim(), priceOutputChars);
+}
+
+// What a price script is told on its standard input: one line of JSON, field by field as the network's scripts read it.
+
+/** Digits after the point that a script should print. */
+const pricePrecision = 6;
+
+export function scriptInput({ group, offer, most }: PriceRequest): string {
+  const resources = group.units.map((unit, index) => unitInput(unit, offer[index] ?? unit));
+  const price = { denom: most.denom, amount: formatDecimal(most.amount) };
+  return `${JSON.stringify({ resources, price, price_precision: pricePrecision })}\n`;
+}
+
+/** Amounts are far below 2⁵³: the network allows no order with more. */
+function unitInput({ count, endpoints }: ResourceUnit, { cpu, memory, gpu, storage }: UnitResources) {
+  const cards = [...cardsByVendor(gpu.attributes)].sort(([left], [right]) => (left < right ? -1 : 1));
+  return {
+    memory: Number(memory.bytes),
+    cpu: Number(cpu.milli),
+    gpu: {
+      units: Number(gpu.count),
+      attributes: cards.length > 0 ? { vendor: Object.fromEntries(cards) } : {},
+    },
+    storage: storage.map((volume) => ({ class: storageClassOf(volume), size: Number(volume.bytes) })),
+    count,
+    endpoint_quantity: endpoints.length,
+    ip_lease_quantity: leasedAddressesOf([{ endpoints }]),
+  };
 }

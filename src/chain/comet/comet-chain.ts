@@ -10,15 +10,14 @@ import type { Scope } from "../../runtime/lifecycle.ts";
 import { rpcRetryFirstMs, rpcRetryMostMs } from "../../runtime/limits.ts";
 import type { Log } from "../../runtime/log.ts";
 import { jitter, type Random } from "../../runtime/random.ts";
-import type { Chain } from "../chain.ts";
+import type { Chain, MirrorKey, Step, StepListener } from "../chain.ts";
 import { isOfChain } from "../chain-failure.ts";
 import type { Cursor } from "./cursor.ts";
-import { createFollower, type FollowerCounts, mustNotBeAhead } from "./follower.ts";
-import { createMirror, type MirrorCounts } from "./mirror/mirror.ts";
+import { type BlockConsumer, createFollower, type FollowerCounts, mustNotBeAhead } from "./follower.ts";
+import { createMirror, type Mirror, type MirrorCounts } from "./mirror/mirror.ts";
 import { createPool, type Pool, unlessAborted } from "./pool.ts";
 import { createQueries } from "./queries/queries.ts";
 import { isUsable } from "./rpc-node.ts";
-import { createSteps } from "./steps.ts";
 import type { RpcTransport } from "./transport.ts";
 import { createWakeup } from "./wakeup.ts";
 
@@ -138,4 +137,48 @@ export function createCometChain(options: CometChainOptions): CometChain {
 /** The nodes' troubles, and a journal that another program holds for an instant. */
 function mayPass(thrown: unknown): boolean {
   return isOfChain(thrown) || ProviderError.is(thrown, "AKP_JOURNAL_BUSY");
+}
+
+/**
+ * Every step along the chain, one at a time: the mirror takes it in, then the listeners are told. Keys that changed are
+ * owed until all listeners have taken them: the mirror finds a change only once, so what a listener could not take comes
+ * again with the next step.
+ */
+interface Steps extends BlockConsumer {
+  onStep(listener: StepListener): void;
+  /** Compares the mirror with the chain's lists and puts right what differs; gives what did. */
+  compare(signal?: AbortSignal): Promise<readonly MirrorKey[]>;
+}
+
+export function createSteps(mirror: Pick<Mirror, "apply" | "build" | "compare">): Steps {
+  const listeners: StepListener[] = [];
+  const owed = new Map<string, MirrorKey>();
+  let turn: Promise<unknown> = Promise.resolve();
+
+  function take(make: () => Promise<Step>): Promise<readonly MirrorKey[]> {
+    const mine = turn.then(async () => {
+      const step = await make();
+      if (step.block || step.gap || step.changed.length > 0) await tell(step);
+      return step.changed;
+    });
+    turn = mine.catch(() => undefined);
+    return mine;
+  }
+
+  async function tell(step: Step): Promise<void> {
+    for (const each of step.changed) owed.set(`${each.kind} ${each.key}`, each);
+    const whole = { ...step, changed: [...owed.values()] };
+    for (const listener of listeners) await listener(whole);
+    owed.clear();
+  }
+
+  return {
+    onStep: (listener) => void listeners.push(listener),
+    block: (block, head) => take(async () => ({ block, changed: await mirror.apply(block, head) })),
+    gap: (gap) => take(async () => ({ gap, changed: await mirror.build(gap.to) })),
+    async compare(signal) {
+      const { adopt } = await mirror.compare(signal);
+      return take(async () => ({ changed: await adopt() }));
+    },
+  };
 }

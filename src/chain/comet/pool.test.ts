@@ -11,8 +11,8 @@ import { type Clock, createVirtualClock, realClock } from "../../runtime/clock.t
 import { ProviderError } from "../../runtime/errors.ts";
 import { type Fields, type Log, silentLog } from "../../runtime/log.ts";
 import { createSeededRandom } from "../../runtime/random.ts";
-import { rpcBreakerFailures } from "./breaker.ts";
 import { createPool, type Pool } from "./pool.ts";
+import { rpcBreakerFailures } from "./rpc-node.ts";
 
 interface Stage {
   readonly chain: EventChain;

@@ -1,6 +1,9 @@
 /** Keeps every lease's workload as it should be: which leases there are, what wakes their loop, and how each of them stands. */
 import type { Chain } from "../../chain/chain.ts";
+import { mirrorTrouble } from "../../chain/mirror-trouble.ts";
+import { runs } from "../../chain/records.ts";
 import type { Journal } from "../../journal/journal.ts";
+import { kinds } from "../../kube/kinds.ts";
 import type { Kube } from "../../kube/kube.ts";
 import { leaseOfLabels } from "../../kube/objects/lease-labels.ts";
 import { leaseObjects } from "../../kube/objects/lease-objects.ts";
@@ -8,12 +11,12 @@ import type { LeaseWorkload, ObjectSettings } from "../../kube/objects/lease-wor
 import { formatLeaseId, parseLeaseId } from "../../market/ids.ts";
 import { leaseNamespace } from "../../market/lease-namespace.ts";
 import type { Clock } from "../../runtime/clock.ts";
-import { second } from "../../runtime/durations.ts";
+import { minute, second } from "../../runtime/durations.ts";
 import { endedBy } from "../../runtime/ended-by.ts";
 import type { Priority } from "../../runtime/lanes.ts";
 import type { Scope } from "../../runtime/lifecycle.ts";
 import type { Log } from "../../runtime/log.ts";
-import type { Outcome } from "../../runtime/outcome.ts";
+import { done, type Outcome, recheck, waiting } from "../../runtime/outcome.ts";
 import { createQueue } from "../../runtime/queue.ts";
 import type { Random } from "../../runtime/random.ts";
 import { createLeasedAddresses } from "../addresses/leased-addresses.ts";
@@ -21,13 +24,14 @@ import { createHostnames } from "../hostnames/hostnames.ts";
 import { watchNetwork } from "../network/watched-network.ts";
 import { watchNodes } from "../network/watched-nodes.ts";
 import { followTrouble } from "../watch-trouble.ts";
-import type { Refreshes } from "./deploy.ts";
-import { createLeaseLoop } from "./lease-loop.ts";
+import { createDeploy, type DeployDeps, type Refreshes } from "./deploy.ts";
 import { createLeaseMoves } from "./lease-moves.ts";
 import type { LeaseOptions } from "./lease-options.ts";
 import { createLeaseStates } from "./lease-states.ts";
 import { createLeaseTally } from "./lease-tally.ts";
+import { isBehindCluster, readTruth } from "./lease-truth.ts";
 import { type LiveObjects, watchLiveObjects } from "./live-objects.ts";
+import { createTeardown, type TeardownDeps } from "./teardown.ts";
 
 /** Looks at leases under way at once: what waits for the API server leaves room for others, and does not flood it. */
 const leaseRuns = 16;
@@ -179,5 +183,52 @@ export function createLeaseKeeper(deps: LeaseKeeperDeps) {
       scope.task("leases", queue.run);
       scope.task("trouble of the cluster", (signal) => followTrouble(unknown, onUnknown, clock, signal));
     },
+  };
+}
+
+// The loop of one lease, from its manifest to its end. It runs alike at start, on an event, after an error and on a
+// timer: it reads what chain, journal and cluster say, and makes the smallest change that brings them together.
+// runs, no manifest        nothing is made; the manifest service waits for it
+// runs, manifest           its objects are made, put back or taken away, step by step
+// runs, refused            what ran before goes on
+// runs, withdrawn          its walls stay, and its volumes
+// does not run             torn down, where the chain itself says that it is over
+// nobody knows             nothing is touched, and that is said
+
+/** How often a lease is looked at that nothing has happened to. It asks nobody for anything. */
+export const leaseRecheckMs = 10 * minute;
+
+type LeaseLoopDeps = DeployDeps &
+  TeardownDeps & {
+    /** Why no policies can be made now; every lease that runs has some. */
+    readonly networkTrouble: () => string | undefined;
+  };
+
+function createLeaseLoop(deps: LeaseLoopDeps) {
+  const { chain, states, live, networkTrouble } = deps;
+  const deploy = createDeploy(deps);
+  const teardown = createTeardown(deps);
+
+  function unknown(key: string, on: string, why: string): Outcome {
+    states.note(key, { state: "unknown", why });
+    return waiting(on, why);
+  }
+
+  return async function look(key: string, signal: AbortSignal): Promise<Outcome> {
+    const unbuilt = mirrorTrouble(chain.mirror);
+    if (unbuilt !== undefined) return unknown(key, "chain", unbuilt);
+    const truth = readTruth(key, deps);
+    const ends = !runs(truth.lease);
+    const needed = ends ? [kinds.namespace] : [kinds.namespace, kinds.manifest];
+    const wrong = live.troubleOf(...needed) ?? (ends ? undefined : networkTrouble());
+    if (wrong !== undefined) return unknown(key, "cluster", wrong);
+    if (ends) return teardown(truth, signal);
+    if (isBehindCluster(truth, chain)) return unknown(key, "manifest", "its manifest is not in the journal yet");
+    if (!truth.row) {
+      states.note(key, { state: "waiting for manifest" });
+      return done();
+    }
+    const outcome = await deploy(truth, signal);
+    return outcome.kind === "done" ? recheck(leaseRecheckMs) : outcome;
   };
 }

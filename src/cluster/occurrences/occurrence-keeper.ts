@@ -15,9 +15,8 @@ import type { Random } from "../../runtime/random.ts";
 import type { HealthView } from "../health/lease-health.ts";
 import type { LiveObjects } from "../leases/live-objects.ts";
 import { createJudgements } from "./judgements.ts";
-import { tellAbout } from "./lease-events.ts";
-import { historyOf, isForTenant, type LeaseOccurrence, occurrenceOf, ourselves } from "./lease-history.ts";
-import { createToldDeeds } from "./told-deeds.ts";
+import { type Tell, tellAbout } from "./lease-events.ts";
+import { deedOf, historyOf, isForTenant, type LeaseOccurrence, occurrenceOf, ourselves } from "./lease-history.ts";
 import { createWatchedEvents } from "./watched-events.ts";
 
 type OccurrenceListener = (occurrence: LeaseOccurrence) => void;
@@ -74,6 +73,37 @@ export function createOccurrenceKeeper(deps: OccurrenceKeeperDeps) {
       scope.task("events of the cluster", watched.run);
       scope.task("judgements", judgements.queue.run);
       scope.task("events of ours", recorder.run);
+    },
+  };
+}
+
+// What we did with leases, told when it is written down: whichever part of us did it has put a line into the history.
+
+/** Lines of the history that are told at once; the others with the next block. */
+const deedsTold = 100;
+
+interface DeedDeps {
+  readonly journal: Pick<Journal, "read">;
+  readonly tell: Tell;
+  readonly onOccurrence: (leaseId: string, occurrence: LeaseOccurrence) => void;
+}
+
+function createToldDeeds({ journal, tell, onOccurrence }: DeedDeps) {
+  const { history } = journal.read;
+  /** What was done before our time was told by whoever did it. */
+  let toldId = history.recent(1)[0]?.id ?? 0;
+
+  return {
+    look(): void {
+      for (const line of history.since(toldId, deedsTold)) {
+        toldId = line.id;
+        if (!isForTenant(line)) continue;
+        const deed = deedOf(line);
+        const { type, reason, note } = deed;
+        // That a manifest came is nothing that happened in the cluster.
+        if (line.kind === "lease") tell(line.subject, { type, reason, action: "Keep", note });
+        onOccurrence(line.subject, deed);
+      }
     },
   };
 }

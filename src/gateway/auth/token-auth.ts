@@ -2,17 +2,15 @@
  * Who a token is from. What costs nothing is looked at first, so that nobody can have the chain asked or a signature checked
  * with a token that is no good anyway; one whose signature was found good is remembered until its end.
  */
-import { hash } from "node:crypto";
+import { createPublicKey, hash, type KeyObject, verify } from "node:crypto";
 import type { Address } from "../../market/address.ts";
 import type { Clock } from "../../runtime/clock.ts";
 import { createFairTurns } from "../../runtime/fair-turns.ts";
 import { createRecent } from "../../runtime/recent.ts";
 import type { AccountKeys } from "./account-keys.ts";
-import { adr36Document } from "./adr36.ts";
 import { type Claims, checkTimes, readClaims } from "./claims.ts";
 import type { Identity } from "./identity.ts";
 import { identityOf } from "./permissions.ts";
-import { isSignedBy } from "./signature.ts";
 import { malformedToken, readToken, type Token } from "./token.ts";
 
 /** Tools make one per request, which is asked for once; consoles keep theirs for minutes. Some 1 KB each. */
@@ -67,4 +65,45 @@ export function createTokenAuth({ provider, keys, clock }: TokenAuthDeps): Ident
     checkTimes(known.claims, clock.now());
     return known.identity;
   };
+}
+
+// What a wallet signs that signs nothing but transactions: one that can never be sent, with the text in it.
+
+/** The keys are in order and nothing is between them: these very bytes are signed. */
+export function adr36Document(signer: Address, text: string): string {
+  const data = Buffer.from(text).toString("base64");
+  const msgs = [{ type: "sign/MsgSignData", value: { data, signer } }];
+  const fee = { amount: [], gas: "0" };
+  return JSON.stringify({ account_number: "0", chain_id: "", fee, memo: "", msgs, sequence: "0" });
+}
+
+// Checks signatures of accounts, outside of the event loop.
+
+/** What stands before a compressed secp256k1 key to make it one that OpenSSL reads: its kind, its curve, its length. */
+const keyPrefix = Buffer.from("3036301006072a8648ce3d020106052b8104000a032200", "hex");
+const signatureBytes = 64;
+/** Of every signature there are two, with S and with the curve's order less S; the network takes the one with the lower S. */
+const highestS = Buffer.from("7fffffffffffffffffffffffffffffff5d576e7357a4501ddfe92f46681b20a0", "hex");
+
+/** R and S in 32 bytes each, over the SHA-256 of the text. */
+export async function isSignedBy(key: Uint8Array, text: string, signature: Uint8Array): Promise<boolean> {
+  if (signature.length !== signatureBytes || highestS.compare(signature, 32) < 0) return false;
+  const publicKey = readKey(key);
+  if (!publicKey) return false;
+  return new Promise((resolve, reject) =>
+    verify("sha256", Buffer.from(text), { key: publicKey, dsaEncoding: "ieee-p1363" }, signature, (error, isGood) => {
+      if (error) reject(error);
+      else resolve(isGood);
+    }),
+  );
+}
+
+/** Undefined where it is no point of the curve; nobody can have signed with it. */
+function readKey(key: Uint8Array): KeyObject | undefined {
+  try {
+    return createPublicKey({ key: Buffer.concat([keyPrefix, key]), format: "der", type: "spki" });
+  } catch (error) {
+    if (error instanceof Error) return undefined;
+    throw error;
+  }
 }

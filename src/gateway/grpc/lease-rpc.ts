@@ -3,16 +3,20 @@ import type { LeaseId } from "../../market/ids.ts";
 import { type Clock, sleep, withDeadline } from "../../runtime/clock.ts";
 import { second } from "../../runtime/durations.ts";
 import { ProviderError } from "../../runtime/errors.ts";
-import { providerLeaseV1SendManifestRequest, providerLeaseV1ServiceFile } from "../../runtime/grpc/akash-proto.ts";
+import {
+  providerLeaseV1SendManifestRequest,
+  providerLeaseV1ServiceFile,
+  providerLeaseV1ServiceStatusResponse,
+} from "../../runtime/grpc/akash-proto.ts";
 import { GrpcRefusal, grpcCodes, late } from "../../runtime/grpc/grpc-status.ts";
 import type { GrpcMethod } from "../../runtime/grpc/methods.ts";
 import { withFewItems } from "../../runtime/protobuf.ts";
+import { absence, withReason } from "../rest/lease-routes.ts";
 import { gatewayAnswerMs } from "../rest/rest.ts";
-import type { TenantLeases, TenantManifests, TenantPods } from "../tenant-side.ts";
+import type { TenantLease, TenantLeases, TenantManifests, TenantPods, TenantService } from "../tenant-side.ts";
 import type { GrpcService } from "./grpc-gateway.ts";
 import type { LeaseCalls, MeantStream } from "./lease-calls.ts";
 import { gatherLogs, logsMessages } from "./lease-logs-message.ts";
-import { checkServices, leaseStatusMessage } from "./lease-status-message.ts";
 import { manifestText } from "./manifest-message.ts";
 
 /** How often it is looked whether a status has changed, ours or a lease's, while somebody follows it. */
@@ -147,4 +151,42 @@ function otherVersion(thrown: unknown): never {
   const hint =
     "over gRPC a list that an SDL gives as empty cannot be told from one that it does not give: leave it out";
   throw new GrpcRefusal(grpcCodes.InvalidArgument, `${thrown.message} (${hint}, or send the manifest over REST)`);
+}
+
+// How the services of a lease are doing, as a message.
+
+/** Refuses where nothing runs, or where one that is named does not. */
+function checkServices(lease: TenantLease, named: readonly string[]): void {
+  if (lease.state !== "running") throw new GrpcRefusal(grpcCodes.NotFound, withReason(absence[lease.state], lease.why));
+  if (named.every((name) => lease.services.some((service) => service.name === name))) return;
+  throw new GrpcRefusal(grpcCodes.NotFound, "kube: no service for that lease");
+}
+
+/** An empty one where nothing runs. */
+function leaseStatusMessage(lease: TenantLease, shown: ReadonlySet<string> | undefined): Uint8Array {
+  const { services, forwardedPorts = [], addresses = [] } = lease.state === "running" ? lease : { services: [] };
+  return providerLeaseV1ServiceStatusResponse.encode({
+    services: services
+      .filter(({ name }) => shown?.has(name) ?? true)
+      .map((service) => ({
+        name: service.name,
+        status: statusOf(service),
+        ports: forwardedPorts
+          .filter((port) => port.service === service.name)
+          .map(({ service: name, host, port, externalPort, protocol: proto }) => ({
+            ...{ host, port, externalPort, proto, name },
+          })),
+        ips: addresses
+          .filter((address) => address.service === service.name)
+          .map(({ port, externalPort, protocol, address: ip }) => ({ port, externalPort, protocol, ip })),
+      })),
+  });
+}
+
+function statusOf({ hosts, observedGeneration, replicas, availableReplicas, ...counts }: TenantService) {
+  return {
+    ...{ available: availableReplicas, total: replicas, uris: [...hosts] },
+    observedGeneration: BigInt(observedGeneration),
+    ...{ replicas, availableReplicas, updatedReplicas: counts.updatedReplicas, readyReplicas: counts.readyReplicas },
+  };
 }

@@ -1,5 +1,5 @@
 /** akash.provider.v1.ProviderRPC: what anybody may know of the provider, and whether it would bid on something. */
-import type { Clock } from "../../runtime/clock.ts";
+import { type Clock, sleep } from "../../runtime/clock.ts";
 import { providerV1ServiceFile } from "../../runtime/grpc/akash-proto.ts";
 import { readRequest } from "../../runtime/grpc/grpc-status.ts";
 import type { GrpcMethod } from "../../runtime/grpc/methods.ts";
@@ -7,8 +7,8 @@ import { messageOf } from "../../runtime/protobuf.ts";
 import type { ScreeningDeps } from "../screening/bid-answer.ts";
 import type { Identify } from "./grpc-auth.ts";
 import type { GrpcService } from "./grpc-gateway.ts";
+import { followedStatusMs } from "./lease-rpc.ts";
 import { screeningMethods } from "./screening-rpc.ts";
-import { createStatusChanges } from "./status-changes.ts";
 import type { StatusMessage } from "./status-message.ts";
 
 interface ProviderRpcDeps {
@@ -51,5 +51,31 @@ export function createProviderRpc({ status, identify, screening, clock }: Provid
       ["/akash.provider.v1.ProviderRPC/StreamStatus", streamStatus],
       ...screeningMethods(identify, screening),
     ],
+  };
+}
+
+// Tells those who follow the status of each change: one look at a time for all of them, and none while nobody follows.
+
+/** The status as it is, then as often as it changes; who is slow finds the newest next. */
+type FollowStatus = (signal: AbortSignal) => AsyncGenerator<Uint8Array, void>;
+
+function createStatusChanges(status: () => StatusMessage, clock: Clock): FollowStatus {
+  let next: Promise<void> | undefined;
+
+  /** The same look for all who wait. */
+  function nextLook(): Promise<void> {
+    next ??= sleep(clock, followedStatusMs).then(() => {
+      next = undefined;
+    });
+    return next;
+  }
+
+  return async function* (signal) {
+    for (let told: Uint8Array | undefined; !signal.aborted; await nextLook()) {
+      const { content, message } = status();
+      if (content === told) continue;
+      told = content;
+      yield message;
+    }
   };
 }

@@ -6,7 +6,7 @@ import { connect } from "node:tls";
 import { runs } from "../../../test/runs.ts";
 import { createSeededRandom } from "../../runtime/random.ts";
 import { readClientHello } from "./client-hello.ts";
-import { gatewayHelloBytes } from "./first-bytes.ts";
+import { gatewayHelloBytes } from "./tls-front.ts";
 
 /** What a real client sends first. */
 async function helloOf(servername: string | undefined): Promise<Buffer> {

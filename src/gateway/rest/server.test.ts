@@ -18,10 +18,10 @@ import type { CertificateSource } from "../certificate/served-certificate.ts";
 import { type Answer, empty, json } from "./answer.ts";
 import type { ProxyOptions } from "./client-places.ts";
 import { connectionLimits, createRequestBudget, gatewayPipelined, gatewayStalledMs } from "./connections.ts";
-import { gatewayHandshakeMs, gatewayHelloBytes } from "./first-bytes.ts";
 import { createRest, gatewayAnswerMs } from "./rest.ts";
 import type { PublicRoute } from "./route.ts";
 import { gatewayDrainMs, startRestServer } from "./server.ts";
+import { gatewayHandshakeMs, gatewayHelloBytes } from "./tls-front.ts";
 
 const publicHost = "provider.example.com";
 const nobody: Identity = {

@@ -3,19 +3,18 @@
  * connections, silent ones and versions that are gone. What it cannot do now it does later, and says so meanwhile.
  */
 import type { Readable } from "node:stream";
-import { sleep } from "../../runtime/clock.ts";
-import { second } from "../../runtime/durations.ts";
+import { type Clock, sleep } from "../../runtime/clock.ts";
+import { minute, second } from "../../runtime/durations.ts";
 import { endedBy } from "../../runtime/ended-by.ts";
 import { ProviderError } from "../../runtime/errors.ts";
+import type { Log } from "../../runtime/log.ts";
 import { apiVersionOf, resourceOf } from "../kinds.ts";
 import type { Change, KubeObject, WatchCache, WatchCounts, WatchOptions } from "../kube.ts";
 import { backOffMs } from "./back-off.ts";
 import { type CachedObject, createCache, createPassage } from "./cache.ts";
-import { createFreshness } from "./freshness.ts";
 import { createHandOver } from "./hand-over.ts";
 import { linesOf, Silence, TooLong } from "./lines.ts";
 import { createListing, type Listing } from "./pages.ts";
-import { createProjection } from "./projection.ts";
 import { connectionError, isPassing, malformedAnswer, type Peer, statusEventError, tooLarge } from "./refusal.ts";
 import { createRelistCheck, type RelistReason } from "./relist-check.ts";
 import { createShownVersion } from "./shown-version.ts";
@@ -294,4 +293,81 @@ function isSame<T>(known: CachedObject<T> | undefined, { metadata: { uid, resour
 interface Reading<T> {
   readonly listing: Listing<CachedObject<T>>;
   readonly otherPast: boolean;
+}
+
+/** What a watch keeps of an object: its value made small, and its keys in the indexes. */
+type Projection<T> = (object: KubeObject) => CachedObject<T> | undefined;
+
+/** An object that cannot be made small is reported and left as it was known. */
+function createProjection<T>(
+  {
+    project,
+    indexes = {},
+    withManagedFields = false,
+  }: Pick<WatchOptions<T>, "project" | "indexes" | "withManagedFields">,
+  onFailure: () => void,
+  log: Log,
+): Projection<T> {
+  const keyFunctions = Object.values(indexes);
+  return (object) => {
+    const { name, namespace, uid, resourceVersion } = object.metadata;
+    try {
+      const value = project(withManagedFields ? object : withoutOwners(object));
+      const keys = keyFunctions.length === 0 ? noKeys : keyFunctions.map((keyOf) => keyOf(value));
+      return { name, namespace, uid, version: resourceVersion, value, keys };
+    } catch (thrown) {
+      onFailure();
+      log.error("failed to read an object", { name, namespace, error: ProviderError.from(thrown) });
+      return undefined;
+    }
+  };
+}
+
+/** One for all objects of a watch without indexes. */
+const noKeys: readonly string[] = [];
+
+function withoutOwners(object: KubeObject): KubeObject {
+  if (!object.metadata.managedFields) return object;
+  const { managedFields: _, ...metadata } = object.metadata;
+  return { ...object, metadata };
+}
+
+// Where a stale cache is noticed: how long ago the server was heard of, and what went wrong since.
+
+/** A cache that was not confirmed for so long says so. A dead connection is noticed and made anew before. */
+export const kubeStaleMs = minute;
+
+interface Freshness {
+  /** The server told us something, if only that it is there. */
+  heard(): void;
+  failed(error: ProviderError): void;
+  /** Why the cache may be out of date right now, if it may. */
+  readonly trouble: Error | undefined;
+  readonly ageMs: number;
+}
+
+function createFreshness(resource: string, clock: Clock, log: Log): Freshness {
+  let heardMs = clock.monotonicMs();
+  let failure: Error | undefined;
+  const ageMs = () => clock.monotonicMs() - heardMs;
+  return {
+    heard() {
+      heardMs = clock.monotonicMs();
+      if (failure) log.info("watch resumed");
+      failure = undefined;
+    },
+    failed(error) {
+      if (failure?.message !== error.message) log.info("watch interrupted", { error });
+      failure = error;
+    },
+    get trouble() {
+      if (failure) return failure;
+      // Whatever the reason: what was not confirmed for so long is not to be relied on.
+      if (ageMs() <= kubeStaleMs) return undefined;
+      return new ProviderError("AKP_KUBE_STALE", { resource, seconds: kubeStaleMs / 1_000 });
+    },
+    get ageMs() {
+      return ageMs();
+    },
+  };
 }

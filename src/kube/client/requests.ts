@@ -9,10 +9,18 @@ import type { Random } from "../../runtime/random.ts";
 import type { CallOptions, KubeCounts, ProxyAnswer } from "../kube.ts";
 import { backOffMs } from "./back-off.ts";
 import { createListItems } from "./list-items.ts";
-import { connectionError, malformedAnswer, type Operation, type Peer, refusalError, tooLarge } from "./refusal.ts";
+import {
+  connectionError,
+  kubeCauses,
+  kubeReasonChars,
+  malformedAnswer,
+  type Operation,
+  type Peer,
+  refusalError,
+  tooLarge,
+} from "./refusal.ts";
 import { hideSent } from "./sent-secrets.ts";
 import type { Answer, Lane, SentRequest, Transport } from "./transport.ts";
-import { createWarnings } from "./warnings.ts";
 
 /** A call with all its tries, unless its caller says otherwise: a rolling restart of an API server is over by then. */
 const kubeWholeCallMs = 2 * minute;
@@ -238,4 +246,38 @@ function parsed<T>(parse: () => T, asked: Operation, peer: Peer): T {
   } catch (thrown) {
     throw thrown instanceof SyntaxError ? malformedAnswer(reasonOf(thrown), asked, peer) : thrown;
   }
+}
+
+/** Texts of warnings that are remembered, so that each is logged once: a cluster has a few dozen. */
+export const kubeWarnings = 256;
+
+interface Warned extends Pick<Answer, "headers" | "peer"> {
+  /** Takes out of a text what we sent in confidence. */
+  readonly hide: (text: string) => string;
+}
+
+/** Reads the warnings of an answer; each text is logged once. */
+export function createWarnings(log: Log, counts: KubeCounts) {
+  const told = new Set<string>();
+  return ({ headers, peer, hide }: Warned, { verb, resource }: Operation): readonly string[] => {
+    const { warning } = headers;
+    if (warning === undefined) return none;
+    const texts = readWarnings(warning).map((text) => hide(peer.mask?.(text) ?? text));
+    counts.warnings += texts.length;
+    for (const text of texts) {
+      if (told.has(text)) continue;
+      if (told.size >= kubeWarnings) told.clear();
+      told.add(text);
+      log.info("API server warning", { verb, resource, warning: text });
+    }
+    return texts;
+  };
+}
+
+const none: readonly string[] = [];
+
+/** `299 - "text", 299 - "another"`, in which a backslash stands before quotes and backslashes. */
+export function readWarnings(header: string | readonly string[]): string[] {
+  const texts = [header].flat().flatMap((line) => [...line.matchAll(/299 \S+ "((?:[^"\\]|\\.)*)"/g)]);
+  return texts.slice(0, kubeCauses).map(([, text = ""]) => text.replaceAll(/\\(.)/g, "$1").slice(0, kubeReasonChars));
 }

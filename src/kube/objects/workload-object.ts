@@ -1,13 +1,18 @@
 /** The Deployment of a service, or its StatefulSet where it has volumes that outlive its pods. */
+
+import type { CardDemand } from "../../market/gpu-attributes.ts";
 import type { ManifestService } from "../../market/manifest.ts";
 import { volumeKind } from "../../market/volume-kind.ts";
 import { type Kind, kinds } from "../kinds.ts";
+import { labelKeys, storageClassReadings } from "../node-labels.ts";
+import { cardsOf, gpuVendor } from "./cards.ts";
+import { container } from "./container.ts";
+import { accountName, hasPermissions, pullSecretName } from "./credentials.ts";
 import { madeForLabel, serviceDigest, templateDigest, templateLabel } from "./kept-workload.ts";
 import { serviceLabels } from "./lease-labels.ts";
 import type { DesiredObject, ObjectSettings } from "./lease-workload.ts";
-import { podSpec } from "./pod-spec.ts";
 import { type ServiceWorkload, serviceObject } from "./service-workload.ts";
-import { claimTemplates } from "./volumes.ts";
+import { claimTemplates, persistentClasses, podVolumes } from "./volumes.ts";
 
 export function workloadObject(workload: ServiceWorkload, settings: ObjectSettings): DesiredObject {
   const { lease, service } = workload;
@@ -36,4 +41,63 @@ function inTurn(volumeClaimTemplates: readonly object[]) {
     updateStrategy: { type: "RollingUpdate", rollingUpdate: { partition: 0 } },
     volumeClaimTemplates,
   };
+}
+
+/** The pods of a service: one container, on a node of ours, with no more rights than it needs. */
+export function podSpec(workload: ServiceWorkload, settings: ObjectSettings): Readonly<Record<string, unknown>> {
+  const { service } = workload;
+  const runtimeClassName = runtimeClass(workload, settings);
+  const pullSecret = service.credentials ? pullSecretName(service.name) : settings.pullSecret;
+  const volumes = podVolumes(service);
+  return {
+    affinity: nodeAffinity(workload),
+    // Named also where it is the default: the API server puts back what an apply merely leaves out.
+    serviceAccountName: accountName(service),
+    // Without permissions there is nothing to ask the API server, so nobody gets the means to.
+    automountServiceAccountToken: hasPermissions(workload.service),
+    // Images that run as root are the rule on this network.
+    securityContext: { runAsNonRoot: false, seccompProfile: { type: "RuntimeDefault" } },
+    ...(runtimeClassName !== undefined && { runtimeClassName }),
+    ...(pullSecret !== undefined && { imagePullSecrets: [{ name: pullSecret }] }),
+    containers: [container(workload, settings)],
+    ...(volumes.length > 0 && { volumes }),
+  };
+}
+
+/** A card works with the runtime of its vendor alone; all else runs in the operator's sandbox, where there is one. */
+function runtimeClass(workload: ServiceWorkload, settings: ObjectSettings): string | undefined {
+  return gpuVendor(workload) === "nvidia" ? "nvidia" : settings.runtimeClass;
+}
+
+/** On which nodes a service may run. The inventory operator labels them, ours or another's: both must match. */
+interface Expression {
+  readonly key: string;
+  readonly operator: "In" | "Gt";
+  readonly values: readonly string[];
+}
+
+function nodeAffinity(workload: ServiceWorkload): object {
+  const cards = cardsOf(workload);
+  const classes = persistentClasses(workload.service).map(hasClass);
+  const termOf = (gpu: readonly Expression[]) => ({ matchExpressions: [ours, ...gpu, ...classes] });
+  // Any one of the terms will do.
+  const nodeSelectorTerms = cards.length === 0 ? [termOf([])] : cards.map((card) => termOf(hasCard(card)));
+  return { nodeAffinity: { requiredDuringSchedulingIgnoredDuringExecution: { nodeSelectorTerms } } };
+}
+
+const ours: Expression = { key: labelKeys.node, operator: "In", values: ["true"] };
+
+function hasClass(name: string): Expression {
+  return { key: labelKeys.storageClass(name), operator: "In", values: storageClassReadings };
+}
+
+/** Memory and interface each by itself: no operator but ours has a label for both together. */
+function hasCard({ vendor, model, memoryGi, interface: kind }: CardDemand): Expression[] {
+  if (model === "*") return [];
+  const selections = [
+    { vendor, model },
+    ...(memoryGi === undefined ? [] : [{ vendor, model, ram: `${memoryGi}Gi` }]),
+    ...(kind === undefined ? [] : [{ vendor, model, interface: kind }]),
+  ];
+  return selections.map((selection) => ({ key: labelKeys.gpuCount(selection), operator: "Gt", values: ["0"] }));
 }

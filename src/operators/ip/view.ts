@@ -8,7 +8,6 @@ import type { Address } from "../../market/address.ts";
 import { readIpAddress } from "../../market/address-range.ts";
 import { ProviderError } from "../../runtime/errors.ts";
 import type { Scope } from "../../runtime/lifecycle.ts";
-import { wakeBoth } from "../wake-both.ts";
 import { type Balancer, isForPort, type OwnBalancer, placeOf, plainName, readBalancer } from "./balancer.ts";
 import { type DeclaredPort, type LeasedPort, readDeclaredPort } from "./leased-port.ts";
 import { readSeenAdvertisement, readSeenPool, type SeenAdvertisement, type SeenPool } from "./own-pool.ts";
@@ -212,4 +211,15 @@ function byResource(a: LeasedPort, b: LeasedPort): number {
 
 function byAge(a: Balancer, b: Balancer): number {
   return (a.createdAt === b.createdAt ? placeOf(a) < placeOf(b) : a.createdAt < b.createdAt) ? -1 : 1;
+}
+
+/** An object may move from one key to another: both are woken, the one that it has left too. */
+function wakeBoth<T>(
+  keyOf: (value: T) => string | undefined,
+  wake: (key: string) => void,
+): (change: Change<T>) => void {
+  return ({ value, before }) => {
+    const left = before && keyOf(before);
+    for (const key of new Set([left, keyOf(value)])) if (key !== undefined) wake(key);
+  };
 }

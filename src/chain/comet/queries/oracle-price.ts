@@ -1,8 +1,8 @@
 /** What the chain's oracle says that something is worth, from whichever version of the oracle the chain has. */
 import { decimalFromAtto } from "../../../market/decimal.ts";
 import { ProviderError } from "../../../runtime/errors.ts";
+import { int32, messageOf, nanoseconds, optional, plain, repeated, required, text } from "../../../runtime/protobuf.ts";
 import type { Queries } from "../../chain.ts";
-import { queryAggregatedPriceRequest, queryAggregatedPriceResponse } from "../../codec/oracle.ts";
 import type { OraclePrice } from "../../records.ts";
 import type { Pool } from "../pool.ts";
 import { ask, type Query } from "./abci-query.ts";
@@ -67,3 +67,21 @@ function refusalIn(thrown: unknown): string {
   if (unknownPath.test(said) || noneYet.test(said)) return said;
   throw thrown;
 }
+
+/** A price of the chain's oracle. The npm package knows the first version of it only; both write what we read of it alike. */
+const queryAggregatedPriceRequest = messageOf({ denom: plain(1, text, "") });
+
+/** In dollars. The average over the oracle's own window, as a whole number of 10⁻¹⁸ths, and when that was reckoned. */
+const aggregatedPrice = messageOf({
+  denom: plain(1, text, ""),
+  average: required(2, text, ""),
+  reckonedAtNs: optional(6, nanoseconds),
+});
+
+/** `healthy` is a bool, which is written like a number. */
+const priceHealth = messageOf({ healthy: int32(3), failures: repeated(8, text) });
+
+const queryAggregatedPriceResponse = messageOf({
+  price: optional(1, aggregatedPrice),
+  health: optional(2, priceHealth),
+});

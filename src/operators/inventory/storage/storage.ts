@@ -14,7 +14,15 @@ import type { StorageInventory } from "../inventory.ts";
 import { staleness, waitingFor } from "../staleness.ts";
 import { type CephBackend, createCephBackend } from "./ceph-backend.ts";
 import { type Backend, localPathInventory, type NodeDisk, storageUnreadable, unreadable } from "./class-inventory.ts";
-import { createLonghornBackend } from "./longhorn-backend.ts";
+import { storageKinds } from "./kinds.ts";
+import { longhornInventory } from "./longhorn.ts";
+import {
+  isSick,
+  type LonghornVolume,
+  readLonghornNode,
+  readLonghornSetting,
+  readLonghornVolume,
+} from "./longhorn-objects.ts";
 import { driverOf, readStorageClass, type SoldClass, type StorageClass, soldClasses } from "./storage-class.ts";
 import { readVolume, sumVolumes, type VolumeSums } from "./volumes.ts";
 
@@ -159,4 +167,46 @@ function oddVolumes({ sizeless }: VolumeSums): Condition[] {
   if (sizeless.length === 0) return [];
   const message = `${sizeless.length} volumes have no size one can read and are not counted, for instance ${sizeless[0]}`;
   return [condition("VolumeUnreadable", message)];
+}
+
+/** Longhorn's objects, kept up to date. */
+interface LonghornBackendDeps {
+  readonly kube: Pick<Kube, "watch">;
+  /** The class of a PersistentVolume. */
+  classOf(volume: string): string | undefined;
+  changed(): void;
+}
+
+function createLonghornBackend({ kube, classOf, changed }: LonghornBackendDeps): Backend {
+  const nodes = kube.watch({ kind: storageKinds.longhornNode, project: readLonghornNode, handle: changed });
+  const settings = kube.watch({ kind: storageKinds.longhornSetting, project: readLonghornSetting, handle: changed });
+  const sick = new Map<string, LonghornVolume>();
+  const longhornVolumes = kube.watch({
+    kind: storageKinds.longhornVolume,
+    project: readLonghornVolume,
+    handle({ type, name, value }) {
+      const before = sick.get(name)?.robustness;
+      if (type !== "deleted" && isSick(value)) sick.set(name, value);
+      else sick.delete(name);
+      // Longhorn writes down the growth of every volume; that is not news.
+      if (sick.get(name)?.robustness !== before) changed();
+    },
+  });
+  const needed = { "the nodes of Longhorn": nodes, "the settings of Longhorn": settings };
+  return {
+    needed,
+    caches: { ...needed, "the volumes of Longhorn": longhornVolumes },
+    inventory: (storageClass, volumes, sold) =>
+      longhornInventory(storageClass, {
+        nodes: [...nodes.list()],
+        settings: [...settings.list()],
+        sick: [...sick.values()],
+        volumes,
+        sold,
+        classOf,
+      }),
+    async close() {
+      await Promise.all([nodes.close(), settings.close(), longhornVolumes.close()]);
+    },
+  };
 }

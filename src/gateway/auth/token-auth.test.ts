@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { newSigner } from "../../../test/auth-stage.ts";
-import { isSignedBy } from "./signature.ts";
+import { isSignedBy } from "./token-auth.ts";
 
 const signer = newSigner();
 const text = "text";

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { loadConfig } from "../config/load.ts";
-import { gatewayOf } from "./gateway.ts";
+import { gatewayOf } from "./run.ts";
 
 function issuerOf(flags: Record<string, string | true>, env: Record<string, string> = {}) {
   const given = { home: "/home/akash", "cluster-public-hostname": "p.example.com", ...flags };

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { ProviderError } from "../../runtime/errors.ts";
 import type { MirrorKey } from "../chain.ts";
-import { createSteps } from "./steps.ts";
+import { createSteps } from "./comet-chain.ts";
 
 const order = (key: string): MirrorKey => ({ kind: "order", key });
 const failure = () => new ProviderError("AKP_JOURNAL_BUSY", { path: "journal", reason: "it is locked" });

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { createVirtualClock } from "../../runtime/clock.ts";
 import { createSeededRandom } from "../../runtime/random.ts";
-import { createBreaker, rpcBreakerFailures, rpcBreakerFirstMs, rpcBreakerMostMs } from "./breaker.ts";
+import { createBreaker, rpcBreakerFailures, rpcBreakerFirstMs, rpcBreakerMostMs } from "./rpc-node.ts";
 
 function stage() {
   const clock = createVirtualClock();

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { KubeObject, ManagedFields } from "../../../kube/kube.ts";
-import { labelsDiffer, planLabels } from "./label-plan.ts";
+import { labelsDiffer, planLabels } from "./label-writer.ts";
 
 const us = "akash-operator-inventory";
 const stale = "akash.network/capabilities.gpu.model.old";

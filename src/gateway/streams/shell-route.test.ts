@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { readShellRequest } from "./shell-request.ts";
+import { readShellRequest } from "./shell-route.ts";
 
 const read = (query: string) => readShellRequest(new URLSearchParams(query));
 const rest = "service=web&tty=1&stdin=0&cmd0=sh";

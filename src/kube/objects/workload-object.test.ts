@@ -5,8 +5,8 @@ import type { UnitResources } from "../../market/group-spec.ts";
 import type { ManifestService } from "../../market/manifest.ts";
 import { noOvercommit } from "../../market/overcommit.ts";
 import type { ObjectSettings } from "./lease-workload.ts";
-import { podSpec } from "./pod-spec.ts";
 import { claimTemplates } from "./volumes.ts";
+import { podSpec } from "./workload-object.ts";
 
 const gibi = 1_073_741_824n;
 
