@@ -8,7 +8,7 @@ import type { PriceSettings } from "../src/bidengine/pricing/price-settings.ts";
 import { createSimulatedCluster } from "../src/box/cluster/simulated-kube.ts";
 import { demoPrices } from "../src/box/demo-prices.ts";
 import { createHttpTransports } from "../src/chain/comet/http-transport.ts";
-import type { ClusterPicture, InventoryFeed } from "../src/cluster/inventory/feed.ts";
+import type { ClusterPicture, InventoryFeed } from "../src/cluster/capacity/inventory/feed.ts";
 import { createKubeService } from "../src/kube/kube-service.ts";
 import { parseCoin, parseDecCoins } from "../src/market/coin.ts";
 import { parseDecimal } from "../src/market/decimal.ts";

@@ -1,9 +1,9 @@
 /** Every lease that the network's own provider was recorded with, taken over from it on an API server. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { addressesWanted } from "../src/cluster/addresses/addresses-wanted.ts";
-import { type RehearsedLease, rehearse } from "../src/cluster/adoption/rehearsal.ts";
-import { hostsWanted } from "../src/cluster/hostnames/hosts-wanted.ts";
+import { addressesWanted } from "../src/cluster/capacity/addresses/addresses-wanted.ts";
+import { type RehearsedLease, rehearse } from "../src/cluster/leases/adoption/rehearsal.ts";
+import { hostsWanted } from "../src/cluster/leases/hostnames/hosts-wanted.ts";
 import { networksEntry } from "../src/kube/adopted-fields.ts";
 import { asSent, isAsDesired } from "../src/kube/as-desired.ts";
 import { installDefinitions } from "../src/kube/definitions.ts";

@@ -1,7 +1,7 @@
 /** What can go wrong when a cluster is taken over, each by itself. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { rehearse } from "../src/cluster/adoption/rehearsal.ts";
+import { rehearse } from "../src/cluster/leases/adoption/rehearsal.ts";
 import { installDefinitions } from "../src/kube/definitions.ts";
 import { pointerTo } from "../src/kube/json-pointer.ts";
 import { kinds } from "../src/kube/kinds.ts";

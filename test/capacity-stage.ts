@@ -4,9 +4,9 @@
  */
 import { createSimulatedCluster, type SimulatedCluster } from "../src/box/cluster/simulated-kube.ts";
 import type { Chain } from "../src/chain/chain.ts";
-import { type CapacityKeeper, createCapacityKeeper } from "../src/cluster/capacity-keeper.ts";
+import { type CapacityKeeper, createCapacityKeeper } from "../src/cluster/capacity/capacity-keeper.ts";
+import { createMemoryFeed, type PictureSource } from "../src/cluster/capacity/inventory/memory-feed.ts";
 import { createHealthKeeper, type HealthKeeper } from "../src/cluster/health/health-keeper.ts";
-import { createMemoryFeed, type PictureSource } from "../src/cluster/inventory/memory-feed.ts";
 import { createLeaseKeeper, type LeaseKeeper } from "../src/cluster/leases/lease-keeper.ts";
 import { leaseDefaults } from "../src/cluster/leases/lease-options.ts";
 import type { Journal } from "../src/journal/journal.ts";

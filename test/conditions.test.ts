@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { test } from "node:test";
 import { createBidMessage } from "../src/bidengine/order-loop.ts";
 import { packMessage } from "../src/chain/tx/messages.ts";
-import { reconcileEveryMs } from "../src/cluster/reconcile/reconciler.ts";
+import { reconcileEveryMs } from "../src/cluster/leases/reconcile/reconciler.ts";
 import { kinds } from "../src/kube/kinds.ts";
 import { leaseLabels } from "../src/kube/objects/lease-labels.ts";
 import { providerHost } from "../src/kube/objects/provider-host.ts";

@@ -3,10 +3,10 @@
  * manifests; a process with a loop like that of leases brings it about, and can be killed and started again.
  */
 import { createSimulatedCluster, type SimulatedCluster } from "../src/box/cluster/simulated-kube.ts";
-import { type AddressWanted, addressesWanted } from "../src/cluster/addresses/addresses-wanted.ts";
-import { createLeasedAddresses, type LeasedAddresses } from "../src/cluster/addresses/leased-addresses.ts";
-import { createHostnames, type HostnameSettings, type Hostnames } from "../src/cluster/hostnames/hostnames.ts";
-import { type HostWanted, hostsWanted } from "../src/cluster/hostnames/hosts-wanted.ts";
+import { type AddressWanted, addressesWanted } from "../src/cluster/capacity/addresses/addresses-wanted.ts";
+import { createLeasedAddresses, type LeasedAddresses } from "../src/cluster/leases/declarations/leased-addresses.ts";
+import { createHostnames, type HostnameSettings, type Hostnames } from "../src/cluster/leases/hostnames/hostnames.ts";
+import { type HostWanted, hostsWanted } from "../src/cluster/leases/hostnames/hosts-wanted.ts";
 import { readDefinitions } from "../src/kube/definitions.ts";
 import { kinds } from "../src/kube/kinds.ts";
 import type { Kube, KubeObject } from "../src/kube/kube.ts";

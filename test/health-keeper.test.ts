@@ -4,7 +4,7 @@ import { test } from "node:test";
 import type { Behaviour } from "../src/box/cluster/components/kubelet/behaviour.ts";
 import { closeReasons } from "../src/chain/tx/closing.ts";
 import type { LeaseHealth } from "../src/cluster/health/lease-health.ts";
-import { healthStartingMs } from "../src/cluster/hostnames/hostname-feed.ts";
+import { healthStartingMs } from "../src/cluster/health/lease-health.ts";
 import { leaseDefaults } from "../src/cluster/leases/lease-options.ts";
 import { formatLeaseId } from "../src/market/ids.ts";
 import { memoryFolder } from "./folder.ts";

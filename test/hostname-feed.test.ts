@@ -1,8 +1,9 @@
 /** What the provider knows of host names, by an operator that a test plays over real gRPC. */
 import assert from "node:assert/strict";
 import { type TestContext, test } from "node:test";
-import { createHostnameFeed, healthStartingMs } from "../src/cluster/hostnames/hostname-feed.ts";
-import { locateHostnameOperator } from "../src/cluster/hostnames/locate-operator.ts";
+import { healthStartingMs } from "../src/cluster/health/lease-health.ts";
+import { createHostnameFeed } from "../src/cluster/leases/hostnames/hostname-feed.ts";
+import { locateHostnameOperator } from "../src/cluster/leases/hostnames/locate-operator.ts";
 import { leaseRoutes } from "../src/gateway/rest/lease-routes.ts";
 import type { LeaseRequest } from "../src/gateway/rest/route.ts";
 import type { RunningLease } from "../src/gateway/tenant-side.ts";

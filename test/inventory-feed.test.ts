@@ -1,9 +1,9 @@
 /** The feeds of the inventory against the operator's own publisher, each in its way, and both against the whole operator. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { ClusterPicture } from "../src/cluster/inventory/feed.ts";
-import { createGrpcFeed } from "../src/cluster/inventory/grpc-feed.ts";
-import { createMemoryFeed } from "../src/cluster/inventory/memory-feed.ts";
+import type { ClusterPicture } from "../src/cluster/capacity/inventory/feed.ts";
+import { createGrpcFeed } from "../src/cluster/capacity/inventory/grpc-feed.ts";
+import { createMemoryFeed } from "../src/cluster/capacity/inventory/memory-feed.ts";
 import { fieldsOf } from "../src/kube/json-fields.ts";
 import { kinds } from "../src/kube/kinds.ts";
 import { startGrpc } from "../src/operators/inventory/serving/grpc.ts";

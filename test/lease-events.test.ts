@@ -1,10 +1,10 @@
 /** What a tenant is told of what happens to a lease, from the cluster's Events through the journal to whoever reads. */
 import assert from "node:assert/strict";
 import { type TestContext, test } from "node:test";
+import { historyOf, isForTenant, occurrenceOf } from "../src/cluster/leases/occurrences/lease-history.ts";
+import { occurrenceWrites } from "../src/cluster/leases/occurrences/watched-events.ts";
 import type { TenantLeases } from "../src/cluster/leases/tenant-leases.ts";
-import { historyOf, isForTenant, occurrenceOf } from "../src/cluster/occurrences/lease-history.ts";
-import { occurrenceWrites } from "../src/cluster/occurrences/watched-events.ts";
-import { createLeaseEvents, eventsWaiting, serviceOf } from "../src/cluster/tenant-pods/lease-events.ts";
+import { createLeaseEvents, eventsWaiting, serviceOf } from "../src/cluster/leases/tenant-pods/lease-events.ts";
 import { kinds } from "../src/kube/kinds.ts";
 import { formatLeaseId, parseLeaseId } from "../src/market/ids.ts";
 import { leaseNamespace } from "../src/market/lease-namespace.ts";

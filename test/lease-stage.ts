@@ -18,7 +18,7 @@ import { createSigner, type Signer } from "../src/chain/keys/signer.ts";
 import { createCometBroadcaster } from "../src/chain/tx/comet-broadcaster.ts";
 import { type PackedMessage, packMessage } from "../src/chain/tx/messages.ts";
 import { sendMessages } from "../src/chain/tx/send.ts";
-import type { IpOperator } from "../src/cluster/addresses/ip-operator.ts";
+import type { IpOperator } from "../src/cluster/capacity/addresses/ip-operator.ts";
 import type { Cluster } from "../src/cluster/cluster-service.ts";
 import type { MonitorOptions } from "../src/cluster/health/monitoring.ts";
 import type { Journal } from "../src/journal/journal.ts";

@@ -9,7 +9,7 @@ import { metalLbDefinitions } from "../src/box/metallb/definitions.ts";
 import { showPod } from "../src/box/metallb/metallb.ts";
 import { createHttpTransports } from "../src/chain/comet/http-transport.ts";
 import { createSigner } from "../src/chain/keys/signer.ts";
-import { createMemoryFeed } from "../src/cluster/inventory/memory-feed.ts";
+import { createMemoryFeed } from "../src/cluster/capacity/inventory/memory-feed.ts";
 import { openJournal } from "../src/journal/open.ts";
 import { readDefinitions } from "../src/kube/definitions.ts";
 import { kinds } from "../src/kube/kinds.ts";

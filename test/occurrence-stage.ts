@@ -1,8 +1,8 @@
 /** A cluster whose Events a test writes, and processes that keep them. */
 import type { TestContext } from "node:test";
 import { createSimulatedCluster } from "../src/box/cluster/simulated-kube.ts";
-import { ourselves } from "../src/cluster/occurrences/lease-history.ts";
-import { createWatchedEvents } from "../src/cluster/occurrences/watched-events.ts";
+import { ourselves } from "../src/cluster/leases/occurrences/lease-history.ts";
+import { createWatchedEvents } from "../src/cluster/leases/occurrences/watched-events.ts";
 import type { Journal } from "../src/journal/journal.ts";
 import type { OccurrenceRow } from "../src/journal/occurrences.ts";
 import { openJournal } from "../src/journal/open.ts";

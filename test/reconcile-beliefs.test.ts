@@ -2,10 +2,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { driftConditions } from "../src/cluster/conditions.ts";
-import type { Report } from "../src/cluster/reconcile/drift.ts";
-import { reconcileListMs } from "../src/cluster/reconcile/gather.ts";
-import { reconcileUnderWayMs } from "../src/cluster/reconcile/lease-checks.ts";
-import { reconcileConfirmMs, reconcileEveryMs } from "../src/cluster/reconcile/reconciler.ts";
+import type { Report } from "../src/cluster/leases/reconcile/drift.ts";
+import { reconcileListMs } from "../src/cluster/leases/reconcile/gather.ts";
+import { reconcileUnderWayMs } from "../src/cluster/leases/reconcile/lease-checks.ts";
+import { reconcileConfirmMs, reconcileEveryMs } from "../src/cluster/leases/reconcile/reconciler.ts";
 import { kinds } from "../src/kube/kinds.ts";
 import { formatLeaseId, type LeaseId } from "../src/market/ids.ts";
 import { leaseNamespace } from "../src/market/lease-namespace.ts";

@@ -2,8 +2,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import { reconcileUnderWayMs } from "../src/cluster/reconcile/lease-checks.ts";
-import { reconcileConfirmMs } from "../src/cluster/reconcile/reconciler.ts";
+import { reconcileUnderWayMs } from "../src/cluster/leases/reconcile/lease-checks.ts";
+import { reconcileConfirmMs } from "../src/cluster/leases/reconcile/reconciler.ts";
 import { kubeStaleMs } from "../src/kube/client/list-watch.ts";
 import { kinds } from "../src/kube/kinds.ts";
 import { leaseLabels } from "../src/kube/objects/lease-labels.ts";

@@ -1,7 +1,7 @@
 /** A reconciler beside the keeper of leases, on the leases that a test shows both. */
 import type { Chain } from "../src/chain/chain.ts";
 import type { Lease } from "../src/chain/records.ts";
-import { createReconciler } from "../src/cluster/reconcile/reconciler.ts";
+import { createReconciler } from "../src/cluster/leases/reconcile/reconciler.ts";
 import { formatLeaseId, formatOrderId } from "../src/market/ids.ts";
 import { silentLog } from "../src/runtime/log.ts";
 import type { LeaseStage, Life } from "./lease-keeper-stage.ts";

@@ -2,8 +2,8 @@
 
 import assert from "node:assert/strict";
 import { dirname, join } from "node:path";
-import { addressesWanted } from "../src/cluster/addresses/addresses-wanted.ts";
-import { hostsWanted } from "../src/cluster/hostnames/hosts-wanted.ts";
+import { addressesWanted } from "../src/cluster/capacity/addresses/addresses-wanted.ts";
+import { hostsWanted } from "../src/cluster/leases/hostnames/hosts-wanted.ts";
 import type { KubeObject } from "../src/kube/kube.ts";
 import { leaseOfLabels } from "../src/kube/objects/lease-labels.ts";
 import { leaseObjects } from "../src/kube/objects/lease-objects.ts";

@@ -24,20 +24,8 @@ const mayImport: Record<string, readonly string[]> = {
 /** Folders within one of these, from the top to the ground: none imports one above it, so there are no cycles. */
 const layersWithin: Record<string, readonly string[]> = {
   chain: ["outbox", "tx", "comet", "keys", "codec"],
-  cluster: [
-    "tenant-pods",
-    "occurrences",
-    "reconcile",
-    "leases",
-    "usage",
-    "hostnames",
-    "reservations",
-    "addresses",
-    "declarations",
-    "network",
-    "inventory",
-    "placement",
-  ],
+  "cluster/leases": ["tenant-pods", "occurrences", "reconcile", "usage", "hostnames", "declarations", "network"],
+  "cluster/capacity": ["reservations", "addresses", "inventory", "placement"],
   bidengine: ["decision", "policies", "pricing"],
   "operators/inventory": [
     "serving",

@@ -8,7 +8,7 @@ import { createPolicySource } from "../bidengine/policies/policy-source.ts";
 import { createPricing } from "../bidengine/pricing/create-pricing.ts";
 import { createHttpTransports } from "../chain/comet/http-transport.ts";
 import { createSigner } from "../chain/keys/signer.ts";
-import { createMemoryFeed, type PictureSource } from "../cluster/inventory/memory-feed.ts";
+import { createMemoryFeed, type PictureSource } from "../cluster/capacity/inventory/memory-feed.ts";
 import { createKubeService } from "../kube/kube-service.ts";
 import { parseCoin, parseCoins, parseDecCoins } from "../market/coin.ts";
 import { parseDecimal } from "../market/decimal.ts";

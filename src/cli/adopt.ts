@@ -1,7 +1,7 @@
 /** `akash-provider adopt`: what taking over a cluster from the network's own provider would keep and change. */
 import { Command } from "commander";
 import { openKey } from "../chain/keys/open-key.ts";
-import { type Rehearsal, type RehearsedLease, rehearse } from "../cluster/adoption/rehearsal.ts";
+import { type Rehearsal, type RehearsedLease, rehearse } from "../cluster/leases/adoption/rehearsal.ts";
 import { addSettingOptions } from "../config/options.ts";
 import { createHttpKube } from "../kube/http/http-kube.ts";
 import { findingExitCode } from "../runtime/catalogue/entry.ts";

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { give } from "../../test/asked-provider.ts";
 import { temporaryFolder } from "../../test/folder.ts";
-import { historyOf, isForTenant } from "../cluster/occurrences/lease-history.ts";
+import { historyOf, isForTenant } from "../cluster/leases/occurrences/lease-history.ts";
 import { openJournal } from "../journal/open.ts";
 import { createVirtualClock, parseTime } from "../runtime/clock.ts";
 import { silentLog } from "../runtime/log.ts";

@@ -3,7 +3,7 @@ import { Command, Option } from "commander";
 import type { Told } from "../bidengine/questions.ts";
 import type { CloseReason } from "../chain/tx/closing.ts";
 import type { Closing } from "../cluster/leases/lease-closing.ts";
-import { historyOf, type LeaseOccurrence, leaseNamed } from "../cluster/occurrences/lease-history.ts";
+import { historyOf, type LeaseOccurrence, leaseNamed } from "../cluster/leases/occurrences/lease-history.ts";
 import { formatBytes } from "../market/quantity.ts";
 import { formatTime } from "../runtime/clock.ts";
 import { leaseHistoryMostLines } from "../runtime/limits.ts";

@@ -1,7 +1,7 @@
 /** `akash-provider reconcile`: whether chain, cluster and journal agree about our leases, and in what they do not. */
 import type { Command } from "commander";
 import type { Told } from "../bidengine/questions.ts";
-import type { Report } from "../cluster/reconcile/drift.ts";
+import type { Report } from "../cluster/leases/reconcile/drift.ts";
 import { findingExitCode } from "../runtime/catalogue/entry.ts";
 import { askingCommand, complain, type OutputOptions, openAsker, print, printJson } from "./asking.ts";
 import { aligned } from "./columns.ts";

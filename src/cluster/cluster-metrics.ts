@@ -1,13 +1,13 @@
 /** The network's metrics of the inventory and of reservations: its names, its labels, cpu in cores, a gpu as one. */
 import { addTo } from "../market/group-totals.ts";
 import type { Metrics } from "../runtime/metrics.ts";
-import { type ResourceSum, resourceSums } from "./inventory-status.ts";
-import { gpuAt, nodeResources } from "./placement/room.ts";
-import type { AddressBook } from "./reservations/address-book.ts";
-import type { Book } from "./reservations/book.ts";
-import type { Reservation } from "./reservations/reservation.ts";
-import type { Reservations } from "./reservations/reservations.ts";
-import { conditionsOf, conditionTypes } from "./reservations/resettle.ts";
+import { type ResourceSum, resourceSums } from "./capacity/inventory-status.ts";
+import { gpuAt, nodeResources } from "./capacity/placement/room.ts";
+import type { AddressBook } from "./capacity/reservations/address-book.ts";
+import type { Book } from "./capacity/reservations/book.ts";
+import type { Reservation } from "./capacity/reservations/reservation.ts";
+import type { Reservations } from "./capacity/reservations/reservations.ts";
+import { conditionsOf, conditionTypes } from "./capacity/reservations/resettle.ts";
 
 interface Measured {
   readonly book: Book;

@@ -1,9 +1,9 @@
 /** How the cluster stands: the document of the service, and what the bus is told of it. */
 import type { JsonObject } from "../bus/topics.ts";
 import type { Condition } from "../runtime/condition.ts";
+import { resourceSums, sumJson } from "./capacity/inventory-status.ts";
 import { type ClusterParts, clusterConditions } from "./conditions.ts";
 import { countHealth, type HealthCounts } from "./health/health-metrics.ts";
-import { resourceSums, sumJson } from "./inventory-status.ts";
 import { countStates } from "./leases/lease-metrics.ts";
 import type { LeaseState } from "./leases/lease-states.ts";
 

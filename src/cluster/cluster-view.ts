@@ -6,12 +6,12 @@ import { bidOn, formatLeaseId, parseOrderId } from "../market/ids.ts";
 import { formatBytes, formatCount, formatCpuMilli } from "../market/quantity.ts";
 import { inventoryV1Cluster } from "../runtime/grpc/akash-proto.ts";
 import type { Decoded } from "../runtime/protobuf.ts";
-import type { CapacityKeeper } from "./capacity-keeper.ts";
-import type { Amount, ClusterPicture, PictureNode } from "./inventory/feed.ts";
+import type { CapacityKeeper } from "./capacity/capacity-keeper.ts";
+import type { Amount, ClusterPicture, PictureNode } from "./capacity/inventory/feed.ts";
+import { endless, nodeResources, type Room } from "./capacity/placement/room.ts";
+import { type Reservation, unitsOf } from "./capacity/reservations/reservation.ts";
 import type { LeaseKeeper } from "./leases/lease-keeper.ts";
 import type { LeaseState } from "./leases/lease-states.ts";
-import { endless, nodeResources, type Room } from "./placement/room.ts";
-import { type Reservation, unitsOf } from "./reservations/reservation.ts";
 
 export type ClusterView = ReturnType<typeof createClusterView>;
 

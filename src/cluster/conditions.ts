@@ -3,16 +3,16 @@
  * taking turns, so that one with many hides nobody else's; the rest is counted.
  */
 import { type Condition, condition } from "../runtime/condition.ts";
-import type { AddressPool } from "./addresses/address-pool.ts";
-import type { CapacityKeeper } from "./capacity-keeper.ts";
+import type { AddressPool } from "./capacity/addresses/address-pool.ts";
+import type { CapacityKeeper } from "./capacity/capacity-keeper.ts";
+import type { ClusterPicture } from "./capacity/inventory/feed.ts";
+import { conditionsOf } from "./capacity/reservations/resettle.ts";
 import type { HealthKeeper } from "./health/health-keeper.ts";
-import type { HostnameFeed } from "./hostnames/hostname-feed.ts";
-import { leaseTroublesTold } from "./hostnames/hostname-feed.ts";
-import type { ClusterPicture } from "./inventory/feed.ts";
+import { leaseTroublesTold } from "./health/lease-health.ts";
+import type { HostnameFeed } from "./leases/hostnames/hostname-feed.ts";
 import type { LeaseKeeper } from "./leases/lease-keeper.ts";
 import { isFailing, type LeaseState } from "./leases/lease-states.ts";
-import type { Reconciler } from "./reconcile/reconciler.ts";
-import { conditionsOf } from "./reservations/resettle.ts";
+import type { Reconciler } from "./leases/reconcile/reconciler.ts";
 /** Conditions of leases that are listed: the first ones say what is wrong with the others too. */
 export const listedLeases = 50;
 

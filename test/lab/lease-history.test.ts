@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
 import type { Told } from "../../src/bidengine/questions.ts";
-import type { LeaseOccurrence } from "../../src/cluster/occurrences/lease-history.ts";
+import type { LeaseOccurrence } from "../../src/cluster/leases/occurrences/lease-history.ts";
 import type { LeaseId } from "../../src/market/ids.ts";
 import { leaseNamespace } from "../../src/market/lease-namespace.ts";
 import { readSdl } from "../../src/market/sdl/sdl.ts";

@@ -6,11 +6,11 @@ import { type FaultProxy, startFaultProxy } from "../../../test/fault-proxy.ts";
 import { faultTransport } from "../../../test/fault-transport.ts";
 import { whileTimePasses } from "../../../test/while-time-passes.ts";
 import { createNode } from "../../box/chain/node/node.ts";
-import { createHttpTransports } from "../../chain/comet/http-transport.ts";
 import { type Clock, createVirtualClock, realClock } from "../../runtime/clock.ts";
 import { ProviderError } from "../../runtime/errors.ts";
 import { type Fields, type Log, silentLog } from "../../runtime/log.ts";
 import { createSeededRandom } from "../../runtime/random.ts";
+import { createHttpTransports } from "./http-transport.ts";
 import { createPool, type Pool } from "./pool.ts";
 import { rpcBreakerFailures } from "./rpc-node.ts";
 

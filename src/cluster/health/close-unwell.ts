@@ -13,8 +13,8 @@ import { parseLeaseId } from "../../market/ids.ts";
 import { leaseNamespace } from "../../market/lease-namespace.ts";
 import { ProviderError } from "../../runtime/errors.ts";
 import type { Log } from "../../runtime/log.ts";
-import { leaseTroublesTold } from "../hostnames/hostname-feed.ts";
 import type { LeaseHealth } from "./lease-health.ts";
+import { leaseTroublesTold } from "./lease-health.ts";
 import type { CloseResult } from "./monitoring.ts";
 import { type PodFacts, podFacts } from "./pod-facts.ts";
 

@@ -1,7 +1,6 @@
 import { hour } from "../../runtime/durations.ts";
-import { healthStartingMs } from "../hostnames/hostname-feed.ts";
 import type { LeaseHealth, ServiceHealth, Trouble, TroubleReason } from "./lease-health.ts";
-import { troubleReasons } from "./lease-health.ts";
+import { healthStartingMs, troubleReasons } from "./lease-health.ts";
 import type { PodFacts } from "./pod-facts.ts";
 import { nodeLost, type PodTrouble, volumeElsewhere } from "./pod-trouble.ts";
 

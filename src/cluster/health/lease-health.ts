@@ -1,5 +1,12 @@
 /** How what a lease runs is doing, in words that its tenant can read. */
 
+import { minute } from "../../runtime/durations.ts";
+
+/** Troubles of one lease that a condition names; `akash-provider leases` has them all. */
+export const leaseTroublesTold = 3;
+/** Most images are there and started within this; what takes longer is told in other words. */
+export const healthStartingMs = 5 * minute;
+
 /** The gravest first: where a service has several, that is the order in which they are told. */
 export const troubleReasons = [
   "NotCreated",

@@ -4,7 +4,7 @@ import { groupIn, type ManifestRow } from "../../journal/manifests.ts";
 import type { TableReads } from "../../journal/tables.ts";
 import { parseLeaseId } from "../../market/ids.ts";
 import { leaseNamespace } from "../../market/lease-namespace.ts";
-import { hostsWanted } from "../hostnames/hosts-wanted.ts";
+import { hostsWanted } from "./hostnames/hosts-wanted.ts";
 import type { LeaseLine } from "./lease-lines.ts";
 
 export function readLeases({ manifests, deadlines }: Pick<TableReads, "manifests" | "deadlines">): LeaseLine[] {

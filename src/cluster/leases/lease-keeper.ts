@@ -19,18 +19,18 @@ import type { Log } from "../../runtime/log.ts";
 import { done, type Outcome, recheck, waiting } from "../../runtime/outcome.ts";
 import { createQueue } from "../../runtime/queue.ts";
 import type { Random } from "../../runtime/random.ts";
-import { createLeasedAddresses } from "../addresses/leased-addresses.ts";
-import { createHostnames } from "../hostnames/hostnames.ts";
-import { watchNetwork } from "../network/watched-network.ts";
-import { watchNodes } from "../network/watched-nodes.ts";
 import { followTrouble } from "../watch-trouble.ts";
+import { createLeasedAddresses } from "./declarations/leased-addresses.ts";
 import { createDeploy, type DeployDeps, type Refreshes } from "./deploy.ts";
+import { createHostnames } from "./hostnames/hostnames.ts";
 import { createLeaseMoves } from "./lease-moves.ts";
 import type { LeaseOptions } from "./lease-options.ts";
 import { createLeaseStates } from "./lease-states.ts";
 import { createLeaseTally } from "./lease-tally.ts";
 import { isBehindCluster, readTruth } from "./lease-truth.ts";
 import { type LiveObjects, watchLiveObjects } from "./live-objects.ts";
+import { watchNetwork } from "./network/watched-network.ts";
+import { watchNodes } from "./network/watched-nodes.ts";
 import { createTeardown, type TeardownDeps } from "./teardown.ts";
 
 /** Looks at leases under way at once: what waits for the API server leaves room for others, and does not flood it. */

@@ -3,15 +3,15 @@ import type { Chain } from "../../chain/chain.ts";
 import { reclaimedAtMs } from "../../chain/tx/closing.ts";
 import { type LeaseId, parseLeaseId } from "../../market/ids.ts";
 import { leaseNamespace } from "../../market/lease-namespace.ts";
-import { leasedAddress } from "../addresses/addresses-seen.ts";
+import { leasedAddress } from "../capacity/addresses/addresses-seen.ts";
 import type { HealthKeeper } from "../health/health-keeper.ts";
 import type { LeaseHealth } from "../health/lease-health.ts";
 import type { SeenUnwell } from "../health/monitoring.ts";
-import type { HostHealth } from "../hostnames/hostname-feed.ts";
-import type { LeaseUsage } from "../usage/lease-usage.ts";
 import { leaseMissingTold } from "./deploy.ts";
+import type { HostHealth } from "./hostnames/hostname-feed.ts";
 import type { LeaseKeeper } from "./lease-keeper.ts";
 import type { LeaseState } from "./lease-states.ts";
+import type { LeaseUsage } from "./usage/lease-usage.ts";
 
 export interface LeaseLine extends LeaseState, Partial<LeaseUsage> {
   readonly lease: string;

@@ -15,11 +15,11 @@ import { second } from "../../runtime/durations.ts";
 import { ProviderError } from "../../runtime/errors.ts";
 import type { Log } from "../../runtime/log.ts";
 import { createTurns } from "../../runtime/turns.ts";
-import { type AddressSharing, addressesWanted } from "../addresses/addresses-wanted.ts";
-import type { LeasedAddresses } from "../addresses/leased-addresses.ts";
-import type { Hostnames } from "../hostnames/hostnames.ts";
-import { hostsWanted } from "../hostnames/hosts-wanted.ts";
+import { type AddressSharing, addressesWanted } from "../capacity/addresses/addresses-wanted.ts";
 import { checkKnown } from "../watch-trouble.ts";
+import type { LeasedAddresses } from "./declarations/leased-addresses.ts";
+import type { Hostnames } from "./hostnames/hostnames.ts";
+import { hostsWanted } from "./hostnames/hosts-wanted.ts";
 import { isBehindCluster, readTruth, wantedOf } from "./lease-truth.ts";
 import type { LiveObjects } from "./live-objects.ts";
 

@@ -1,10 +1,10 @@
 /** What the operator's settings say of leases. */
 import type { ObjectSettings } from "../../kube/objects/lease-workload.ts";
-import type { AddressSharing } from "../addresses/addresses-wanted.ts";
+import type { AddressSharing } from "../capacity/addresses/addresses-wanted.ts";
 import type { MonitorOptions } from "../health/monitoring.ts";
-import type { HostnameSettings } from "../hostnames/hostnames.ts";
-import type { StaticHosts } from "../hostnames/hosts-wanted.ts";
-import type { NetworkSettings } from "../network/watched-network.ts";
+import type { HostnameSettings } from "./hostnames/hostnames.ts";
+import type { StaticHosts } from "./hostnames/hosts-wanted.ts";
+import type { NetworkSettings } from "./network/watched-network.ts";
 
 export interface LeaseOptions extends Omit<ObjectSettings, "overcommit" | "policies"> {
   /** Where the custom resources of all leases are; it must exist. */

@@ -1,0 +1,88 @@
+/** Asks the IP operator, ours or the network's: how many addresses its pool has, and which a lease got. */
+
+import { z } from "zod";
+import { formatOrderId, parseOrderId } from "../../../market/ids.ts";
+import { parseJson } from "../../../runtime/parse-json.ts";
+
+export interface AddressUsage {
+  /** Of the pool. */
+  readonly total: bigint;
+  readonly inUse: bigint;
+  /** Whose leases get addresses; the Go provider's IP operator does not say. */
+  readonly provider?: string | undefined;
+  /** Why none is free, where the operator says. */
+  readonly shortage?: { readonly reason: string; readonly message: string } | undefined;
+}
+
+export interface IpOperator {
+  usage(signal: AbortSignal): Promise<AddressUsage>;
+  /** The ports of the order's lease that have an address. */
+  portsOf(orderId: string, signal: AbortSignal): Promise<readonly LeasedPort[]>;
+}
+
+export interface LeasedPort {
+  readonly service: string;
+  readonly port: number;
+  readonly externalPort: number;
+  readonly protocol: string;
+  readonly address: string;
+}
+
+/** A GET of a path, with an end. */
+export type Get = (path: string, signal: AbortSignal) => Promise<{ readonly status: number; readonly body: string }>;
+
+const count = z.int().nonnegative();
+/** Pools of IPv6 have more addresses than can be counted exactly here; nobody misses one of them. */
+const amount = z.number().refine((value) => Number.isInteger(value) && value >= 0);
+/** What it calls available is all that the pool has. */
+const usageShape = z.object({
+  Available: amount,
+  InUse: amount,
+  Provider: z.string().optional(),
+  Shortage: z.object({ reason: z.string(), message: z.string() }).optional(),
+});
+/** One entry per port; several may share an address. */
+const leaseShape = z.array(
+  z.object({
+    IP: z.string().min(1),
+    Port: count.default(0),
+    ExternalPort: count.default(0),
+    ServiceName: z.string().default(""),
+    Protocol: z.string().default("TCP"),
+  }),
+);
+
+const ok = 200;
+const nothing = 204;
+
+export function createIpOperator(get: Get): IpOperator {
+  async function read<T>(path: string, shape: z.ZodType<T>, none: T | undefined, signal: AbortSignal): Promise<T> {
+    const { status, body } = await get(path, signal);
+    if (status === nothing && none !== undefined) return none;
+    if (status !== ok) throw new Error(`${path} was answered with HTTP ${status}${shortened(body)}`);
+    const { data, success } = shape.safeParse(parseJson(body));
+    if (!success) throw new Error(`${path} was answered with nonsense${shortened(body)}`);
+    return data;
+  }
+
+  return {
+    async usage(signal) {
+      const { Available, InUse, Provider, Shortage } = await read("/usage", usageShape, undefined, signal);
+      const told = { ...(Provider && { provider: Provider }), ...(Shortage && { shortage: Shortage }) };
+      return { total: BigInt(Available), inUse: BigInt(InUse), ...told };
+    },
+    async portsOf(orderId, signal) {
+      const path = `/ip-lease-status/${formatOrderId(parseOrderId(orderId))}`;
+      const ports = await read(path, leaseShape, [], signal);
+      return ports.map(({ IP, Port, ExternalPort, ServiceName, Protocol }) => {
+        return { service: ServiceName, port: Port, externalPort: ExternalPort, protocol: Protocol, address: IP };
+      });
+    },
+  };
+}
+
+/** Enough of what a server said to see what it is. */
+function shortened(body: string): string {
+  const text = body.trim().slice(0, 200);
+  return text === "" ? "" : `: ${text}`;
+}

@@ -1,0 +1,208 @@
+/** Keeps what is promised together with what there is: the book, and all that changes it. */
+import type { Chain, MirrorKey } from "../../chain/chain.ts";
+import { runs } from "../../chain/records.ts";
+import type { Journal } from "../../journal/journal.ts";
+import type { Kube, WatchCache } from "../../kube/kube.ts";
+import type { ResourceUnit } from "../../market/group-spec.ts";
+import { bidOn, formatOrderId, orderOf, parseBidId, parseOrderId } from "../../market/ids.ts";
+import { leaseNamespace } from "../../market/lease-namespace.ts";
+import type { Overcommit } from "../../market/overcommit.ts";
+import { type Clock, sleep } from "../../runtime/clock.ts";
+import { minute } from "../../runtime/durations.ts";
+import { reasonOf } from "../../runtime/errors.ts";
+import type { Scope } from "../../runtime/lifecycle.ts";
+import type { Log } from "../../runtime/log.ts";
+import type { Queue } from "../../runtime/queue.ts";
+import { createAddressPool, noAddresses } from "./addresses/address-pool.ts";
+import type { AddressSharing } from "./addresses/addresses-wanted.ts";
+import type { IpOperator } from "./addresses/ip-operator.ts";
+import type { InventoryFeed } from "./inventory/feed.ts";
+import { feedOldMs } from "./inventory/newest-picture.ts";
+import { place } from "./placement/place.ts";
+import { createAddressBook } from "./reservations/address-book.ts";
+import { createBook, reservationSettleMs } from "./reservations/book.ts";
+import { readBody } from "./reservations/journal-body.ts";
+import { createLeaseClaims } from "./reservations/lease-claims.ts";
+import { createLeasePods, type LeasePod } from "./reservations/lease-pods.ts";
+import { createReservations, type PictureState } from "./reservations/reservations.ts";
+import { resettle } from "./reservations/resettle.ts";
+import { createUpkeep } from "./reservations/upkeep.ts";
+
+/** A pod bound this long ago, by the cluster's clock, is in every picture; no clock that works is off by more. */
+export const reservationLongBoundMs = 2 * minute;
+
+interface KeeperDeps {
+  readonly chain: Pick<Chain, "mirror" | "queries" | "provider" | "onStep">;
+  readonly journal: Pick<Journal, "read" | "durable" | "relaxed">;
+  readonly kube: Pick<Kube, "watch">;
+  readonly inventory: InventoryFeed;
+  readonly ipOperator: IpOperator | undefined;
+  readonly addressSharing?: AddressSharing | undefined;
+  readonly overcommit: Overcommit;
+  readonly clock: Clock;
+  readonly log: Log;
+}
+
+export type CapacityKeeper = ReturnType<typeof createCapacityKeeper>;
+
+export function createCapacityKeeper(deps: KeeperDeps) {
+  const { chain, journal, kube, inventory, ipOperator, overcommit, clock, log } = deps;
+  const { mirror } = chain;
+  const idOf = (orderId: string) => bidOn(parseOrderId(orderId), chain.provider);
+  const book = createBook((orderId) => leaseNamespace(idOf(orderId)));
+  const addresses = createAddressBook({
+    book,
+    pool: () => pool,
+    sharing: deps.addressSharing ?? "endpoint",
+    isLeased: (orderId) => runs(mirror.lease(idOf(orderId))),
+    monotonicMs: () => clock.monotonicMs(),
+  });
+  const { leased } = addresses;
+  const pool = ipOperator
+    ? createAddressPool({ operator: ipOperator, leased, provider: chain.provider, clock, log })
+    : noAddresses;
+  const placeNow = (units: readonly ResourceUnit[]) => place(book.room, units, { overcommit });
+  const pods = createLeasePods(kube);
+  const claims = createLeaseClaims(kube);
+  let queue: Queue | undefined;
+  const picture: PictureState = {
+    get ageMs() {
+      return inventory.ageMs;
+    },
+    get trouble() {
+      return inventory.trouble ?? unheardOf("pods", pods.cache) ?? unheardOf("volume claims", claims.cache);
+    },
+  };
+  let isKnownWhatRuns = false;
+  const own = { book, overcommit, journal, clock, log };
+  const onReserved = (orderId: string) => void queue?.add(orderId, "low");
+  const reservations = createReservations({ ...own, addresses, place: placeNow, picture, onReserved });
+  const upkeep = createUpkeep({ ...own, chain, reservations, settle });
+
+  /** A pod that went unseen is in no picture any more, and what it stood for would be sold again. */
+  function unheardOf(what: string, { ageMs = 0, trouble }: Partial<WatchCache<unknown>> = {}): string | undefined {
+    if (ageMs <= feedOldMs) return undefined;
+    const because = trouble ? `: ${reasonOf(trouble)}` : "";
+    return `the ${what} of our leases have not been heard of for ${Math.floor(ageMs / 1_000)} s${because}`;
+  }
+
+  /** Moves what it can from where it cannot stay; where to is written down. */
+  function settle(): void {
+    if (!book.picture) return;
+    const { moved, hasMore } = resettle(book, placeNow);
+    for (const { orderId } of moved) {
+      upkeep.unsaved.add(orderId);
+      queue?.add(orderId);
+    }
+    // In their own turn, and as long as that helps any.
+    if (hasMore && moved.length > 0) clock.timer(0, settle);
+  }
+
+  /** A row that makes no sense is made again from the chain, where that has what it was for. */
+  function load(): void {
+    for (const { orderId, body } of journal.read.reservations.all()) {
+      const reservation = readBody(orderId, body);
+      if (reservation) book.add(reservation);
+      else log.error("unreadable reservation left out", { order: orderId });
+    }
+  }
+
+  /**
+   * When its binding was news. At a start most were bound long ago, and every picture has those. Later it is news when it is
+   * heard of, whatever our machine has for the time of day.
+   */
+  function newsAtMs({ boundAtMs = clock.now() }: LeasePod): number {
+    const agoMs = isKnownWhatRuns ? 0 : clock.now() - boundAtMs;
+    return clock.monotonicMs() - (agoMs > reservationLongBoundMs ? agoMs : 0);
+  }
+
+  // Before all who would sell it.
+  reservations.capacity.onRoom(settle);
+
+  pods.onChange(({ type, value }) => {
+    if (type === "deleted") book.podGone(value);
+    else book.pod(value, newsAtMs(value));
+    // What it leaves may be a node that is not for sale, as one that is drained, and no picture tells of that.
+    settle();
+    reservations.changed();
+  });
+
+  claims.onChange(({ type, value }) => {
+    if (type === "deleted") book.claimGone(value);
+    else book.claim(value, clock.monotonicMs());
+    reservations.changed();
+  });
+
+  function showPicture(): void {
+    const { picture: newest, ageMs = 0 } = inventory;
+    if (!newest) return;
+    book.show({ picture: newest, trueAtMs: clock.monotonicMs() - ageMs });
+    reservations.room();
+  }
+
+  /**
+   * What came where as much went leaves the picture as it was, and nobody is told of it; and one that nothing has changed
+   * is true for longer than when it came.
+   */
+  async function lookForCounted(signal: AbortSignal): Promise<void> {
+    for (;;) {
+      await sleep(clock, reservationSettleMs, signal);
+      if (book.awaited === 0) continue;
+      inventory.ask();
+      showPicture();
+    }
+  }
+
+  return {
+    capacity: reservations.capacity,
+    picture,
+    book,
+    addresses,
+    pool,
+    pods,
+    claims,
+    reservations,
+    look: upkeep.look,
+    /** Has the reservation of an order looked at and, where there is one, written down again. */
+    wake(orderId: string): void {
+      upkeep.unsaved.add(orderId);
+      queue?.add(orderId);
+    },
+    onChange: reservations.onChange,
+    /** Leases of ours that run. */
+    get leases(): number {
+      let count = 0;
+      for (const lease of mirror.leases()) if (runs(lease)) count += 1;
+      return count;
+    },
+
+    /** Reads what is there, and follows what changes it. */
+    async open(scope: Scope, keys: Queue): Promise<void> {
+      queue = keys;
+      load();
+      // Until it is known what runs, all of it would be counted twice.
+      await Promise.all([pods.open(scope), claims.open(scope)]);
+      isKnownWhatRuns = true;
+      inventory.onPicture(showPicture);
+      showPicture();
+      scope.task("inventory", inventory.run);
+      scope.task("awaited pictures", lookForCounted);
+      pool.onAnswer(() => {
+        addresses.confirm();
+        reservations.room();
+      });
+      scope.task("addresses", pool.run);
+      chain.onStep(({ changed }) => {
+        for (const key of changed) if (isOurs(key)) keys.add(formatOrderId(orderOf(parseBidId(key.key))));
+      });
+      upkeep.adoptBids();
+      for (const { id } of mirror.leases()) keys.add(formatOrderId(id));
+      for (const orderId of book.keys()) keys.add(orderId);
+    },
+  };
+}
+
+/** The mirror holds no bids and leases but ours. */
+function isOurs({ kind }: MirrorKey): boolean {
+  return kind === "bid" || kind === "lease";
+}

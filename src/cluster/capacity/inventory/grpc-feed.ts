@@ -1,0 +1,118 @@
+/**
+ * Follows an inventory operator in another process: ours, or the network's, which serves the same gRPC. Its stream is
+ * silent while nothing changes, so the operator is asked now and then whether it is there; that also notices a connection
+ * that died without a word. HTTP/2 pings would do so more cheaply, but servers in Go turn away who sends them this often.
+ */
+import { isLaterVersion } from "../../../kube/object-version.ts";
+import { second } from "../../../runtime/durations.ts";
+import { proofIn } from "../../../runtime/grpc/picture-proof.ts";
+import { createPause } from "../../../runtime/pause.ts";
+import { followOperator, type OperatorConnection, type OperatorFeedDeps } from "../operator-follower.ts";
+import type { ClusterPicture, InventoryFeed } from "./feed.ts";
+import { feedProofMs } from "./memory-feed.ts";
+import { createNewestPicture } from "./newest-picture.ts";
+import { clusterIn, createClusterReader } from "./read-cluster.ts";
+
+/** A picture: 1,000 nodes with eight cards each are about 1 MB, so ten of the largest clusters there are. */
+const feedPictureBytes = 32 * 1024 * 1024;
+/** An operator that has just started says soon what it waits for. */
+const feedFirstMs = 5 * second;
+/** How long its answer may take: a large picture over a slow wire. */
+export const feedAnswerMs = 15 * second;
+/** Longest one, so that several tries lie within the time that the last picture still counts. */
+export const feedRetryMostMs = 10 * second;
+
+const streamCluster = "/akash.inventory.v1.ClusterRPC/StreamCluster";
+const queryCluster = "/akash.inventory.v1.ClusterRPC/QueryCluster";
+const empty = new Uint8Array();
+
+/** What came of the connection of now. */
+interface Connection extends OperatorConnection {
+  readonly sinceMs: number;
+  brought: boolean;
+  /** Of the last picture that was asked for. */
+  askedVersion: string | undefined;
+}
+
+interface Told {
+  readonly picture: ClusterPicture;
+  readonly ageMs: number;
+}
+
+export function createGrpcFeed(deps: OperatorFeedDeps): InventoryFeed {
+  const { clock, log } = deps;
+  const readCluster = createClusterReader();
+  let heardAtMs = clock.monotonicMs();
+  let ownAgeMs = 0;
+  let isAsked = false;
+  const pause = createPause(clock);
+  const newest = createNewestPicture(clock, log, () => ({ silentMs: clock.monotonicMs() - heardAtMs, ownAgeMs }));
+
+  /** A picture, and how long ago the operator had heard of the cluster when it sent it. */
+  function read(message: Uint8Array): Told {
+    const content = readCluster(message);
+    const proof = proofIn(message);
+    const picture = {
+      ...content,
+      network: () => clusterIn(message),
+      podsVersion: proof?.podsVersion || undefined,
+      cameAtMs: clock.monotonicMs(),
+    };
+    return { picture, ageMs: Number(proof?.ageMs ?? 0n) };
+  }
+
+  function take({ picture, ageMs }: Told, connection: Connection): void {
+    connection.brought = true;
+    connection.heard();
+    heardAtMs = picture.cameAtMs;
+    ownAgeMs = ageMs;
+    newest.show(picture);
+  }
+
+  async function followStream(connection: Connection): Promise<void> {
+    for await (const message of connection.client.stream(streamCluster, empty)) {
+      const told = read(message);
+      const { askedVersion = "" } = connection;
+      // A large picture on the stream can be overtaken by a newer one that was asked for meanwhile. It proves nothing: where
+      // versions began anew, after a restored backup, the operator has to be asked again.
+      if (!isLaterVersion(askedVersion, told.picture.podsVersion ?? "")) take(told, connection);
+    }
+  }
+
+  async function proveAlive(connection: Connection): Promise<never> {
+    for (;;) {
+      // One that has nothing to show yet says what it waits for when it is asked, so it is asked soon.
+      const { client, signal, brought, sinceMs } = connection;
+      const dueMs = brought ? heardAtMs + feedProofMs : sinceMs + feedFirstMs;
+      const leftMs = dueMs - clock.monotonicMs();
+      if (leftMs > 0 && !isAsked) {
+        await pause.wait(leftMs, signal);
+        signal.throwIfAborted();
+        continue;
+      }
+      isAsked = false;
+      const told = read(await client.call(queryCluster, empty, feedAnswerMs));
+      connection.askedVersion = told.picture.podsVersion;
+      take(told, connection);
+      newest.counts.proofs += 1;
+    }
+  }
+
+  function follow(opened: OperatorConnection): Promise<void> {
+    const connection = { ...opened, sinceMs: clock.monotonicMs(), brought: false, askedVersion: undefined };
+    return Promise.race([followStream(connection), proveAlive(connection)]);
+  }
+
+  function ask(): void {
+    isAsked = true;
+    pause.ring();
+  }
+
+  function retrying(): void {
+    newest.counts.reconnects += 1;
+  }
+
+  const bounds = { mostBytes: feedPictureBytes, retryMostMs: feedRetryMostMs };
+  const options = { ...bounds, follow, failed: newest.failed, retrying };
+  return Object.assign(newest, { run: (signal: AbortSignal) => followOperator(options, deps, signal), ask });
+}

@@ -1,0 +1,108 @@
+/** Follows an inventory operator in the same process: the same pictures, without the wire between. */
+import { Cluster, type Node, type Storage } from "@akashnetwork/chain-sdk/private-types/provider.akash.v1";
+import { type Clock, sleep } from "../../../runtime/clock.ts";
+import { minute } from "../../../runtime/durations.ts";
+import { endedBy } from "../../../runtime/ended-by.ts";
+import { reasonOf } from "../../../runtime/errors.ts";
+import type { Log } from "../../../runtime/log.ts";
+import type { InventoryFeed, PictureNode } from "./feed.ts";
+import { createNewestPicture } from "./newest-picture.ts";
+import { attempt, contentOf, type Read } from "./read-cluster.ts";
+import { readClass, readNode } from "./read-node.ts";
+
+/** A stream is silent while nothing changes; so often it is asked for whether anybody is there. */
+export const feedProofMs = minute;
+
+/** What the feed needs of the operator; its publisher is one. */
+export interface PictureSource {
+  /** What listeners were told last, as soon as it is another than this one. */
+  next(after: SourcePicture | undefined, signal: AbortSignal): Promise<SourcePicture>;
+  /** The newest one, which listeners may not have been told: nothing that they see has changed. Throws until there is one. */
+  picture(): SourcePicture;
+  /** How long ago it heard of the cluster. */
+  readonly ageMs: number;
+}
+
+/** A node that stayed as it was is the same object as in the picture before. */
+interface SourcePicture {
+  readonly network: { readonly nodes: readonly Node[]; readonly storage: readonly Storage[] };
+  readonly inventory: { readonly podsVersion?: string };
+}
+
+interface MemoryFeedDeps {
+  /** Kept once the operator has started. */
+  readonly source: Promise<PictureSource>;
+  readonly clock: Clock;
+  readonly log: Log;
+}
+
+export function createMemoryFeed({ source, clock, log }: MemoryFeedDeps): InventoryFeed {
+  const known = new WeakMap<Node, Read<PictureNode>>();
+  let opened: PictureSource | undefined;
+  let shown: SourcePicture | undefined;
+  const newest = createNewestPicture(clock, log, () => ({ silentMs: 0, ownAgeMs: opened?.ageMs ?? 0 }));
+
+  function readOnce(node: Node): Read<PictureNode> {
+    const read = known.get(node) ?? attempt(() => readNode(node));
+    known.set(node, read);
+    return read;
+  }
+
+  function show(picture: SourcePicture): void {
+    shown = picture;
+    const { nodes, storage } = picture.network;
+    const content = contentOf(
+      nodes.map((node) => ({ name: node.name, read: readOnce(node) })),
+      storage.map((each) => attempt(() => readClass(each))),
+    );
+    newest.show({
+      ...content,
+      network: () => Cluster.encode({ nodes: [...nodes], storage: [...storage] }).finish(),
+      podsVersion: picture.inventory.podsVersion,
+      cameAtMs: clock.monotonicMs(),
+    });
+  }
+
+  async function followChanges(from: PictureSource, signal: AbortSignal): Promise<never> {
+    for (let told: SourcePicture | undefined; ; ) {
+      told = await from.next(told, signal);
+      // It may have been asked for already.
+      if (told !== shown) show(told);
+    }
+  }
+
+  /** Also brings what changes nothing but how new the picture is. */
+  async function lookNowAndThen(from: PictureSource, signal: AbortSignal): Promise<never> {
+    for (;;) {
+      await sleep(clock, feedProofMs, signal);
+      look(from);
+    }
+  }
+
+  function look(from: PictureSource): void {
+    try {
+      const picture = from.picture();
+      if (picture !== shown) show(picture);
+      newest.counts.proofs += 1;
+    } catch (thrown) {
+      newest.failed(reasonOf(thrown));
+    }
+  }
+
+  async function run(signal: AbortSignal): Promise<void> {
+    try {
+      const from = await endedBy(source, signal);
+      opened = from;
+      await Promise.all([followChanges(from, signal), lookNowAndThen(from, signal)]);
+    } catch (thrown) {
+      if (!signal.aborted) throw thrown;
+    }
+  }
+
+  return Object.assign(newest, {
+    run,
+    ask() {
+      if (opened) look(opened);
+    },
+  });
+}

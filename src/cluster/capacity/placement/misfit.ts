@@ -1,0 +1,197 @@
+/** Why a group does not fit. Named is what would have to be there for it to fit, and not what is merely scarce. */
+import type { Misfit, Shortage } from "../../../market/fit.ts";
+import { showResource } from "../../../market/quantity.ts";
+import { type UnitDemand, volumesOf } from "./demand.ts";
+import { type Amounts, askedOf, gpuAt, type NodeState, nodeResources, type Room } from "./room.ts";
+import { cardSteps, type Search } from "./search.ts";
+import {
+  cardShortage,
+  cardsName,
+  cardsThere,
+  freeFor,
+  list,
+  misfitListed,
+  resourceName,
+  shortageOf,
+} from "./shortage.ts";
+import { howMany, isSuited, modelsOf, type Task, taskOf } from "./task.ts";
+
+export function refuse(reason: string, shortages: readonly Shortage[] = []): Misfit {
+  return { fits: false, reason, shortages };
+}
+
+/** What no placement can help: a storage class that has not so much. */
+export function beyondCluster(room: Room, demands: readonly UnitDemand[]): Misfit | undefined {
+  const shortages: Shortage[] = [];
+  const reasons: string[] = [];
+  for (const [name, wanted] of volumesOf(demands)) {
+    const free = room.classes.get(name);
+    const available = free !== undefined && free > 0n ? free : 0n;
+    if (wanted <= available) continue;
+    const resource = `storage-${name}`;
+    const unit = heaviest(demands, resource).id;
+    shortages.push({ unit, resource, wanted, available, where: "cluster", nodes: room.nodes.length });
+    const there = free === undefined ? classesThere(room) : `${showResource(resource, available)} is free of it`;
+    reasons.push(`${showResource(resource, wanted)} of ${resource} is wanted, ${there}`);
+  }
+  return reasons.length > 0 ? refuse(list(reasons), shortages) : undefined;
+}
+
+function classesThere({ classes }: Room): string {
+  const names = [...classes.keys()].sort();
+  return names.length > 0 ? `there are only the classes ${list(names, ", ")}` : "there is no storage class";
+}
+
+/** Units that would not fit even if they were alone. */
+export function unplaceable(room: Search, tasks: readonly Task[]): Misfit {
+  const found = tasks.slice(0, misfitListed).map(({ unit }) => ofUnit(room, unit));
+  const more = tasks.length > found.length ? `; and so with ${tasks.length - found.length} more units` : "";
+  const reasons = found.map(({ reason }, at) => `unit ${tasks[at]?.unit.id}: ${reason}`);
+  return refuse(
+    `${reasons.join("; ")}${more}`,
+    found.flatMap(({ shortages }) => shortages),
+  );
+}
+
+interface Found {
+  readonly reason: string;
+  readonly shortages: readonly Shortage[];
+}
+
+function ofUnit(room: Search, unit: UnitDemand): Found {
+  const models = modelsOf(unit, room);
+  const suited = room.nodes.filter((node) => {
+    room.spend(models.length * cardSteps(node));
+    return models.some((cards) => isSuited(node, unit, cards));
+  });
+  if (suited.length === 0) return nowhereSuited(room, unit);
+  const one = { ...unit, count: 1n };
+  if (taskOf(one, room).options.length === 0) return tooLarge(room, one, suited);
+  return tooMany(room, unit, suited);
+}
+
+/** No node mounts the class, or has such cards at all. */
+function nowhereSuited(room: Search, unit: UnitDemand): Found {
+  const { id, classes } = unit;
+  const nodes = room.nodes.length;
+  if (nodes === 0) return { reason: "no node is offered", shortages: [] };
+  const unmounted = [...classes.keys()].filter((name) => !room.nodes.some((node) => node.classes.has(name)));
+  const cards = unit.cards.length > 0 ? cardShortage(room, unit) : undefined;
+  const wanted = `${unit.amounts[gpuAt]} × ${cardsName(unit)}`;
+  const shortages = unmounted.map((name): Shortage => {
+    return { unit: id, resource: `nodes with storage-${name}`, wanted: 1n, available: 0n, where: "cluster", nodes };
+  });
+  const reasons = unmounted.map((name) => `no node can mount volumes of the class ${name}`);
+  if (cards) reasons.push(`no node has ${wanted}; ${cardsThere(room)}`);
+  if (reasons.length > 0) return { reason: list(reasons), shortages: cards ? [...shortages, cards] : shortages };
+  const all = [...classes.keys()].map((name) => `volumes of the class ${name}`);
+  if (unit.cards.length > 0) all.push(wanted);
+  return { reason: `no node has at once ${all.join(" and ")}`, shortages };
+}
+
+/** One replica is larger than what any node has left. */
+function tooLarge(room: Search, unit: UnitDemand, suited: readonly NodeState[]): Found {
+  const short = helpful(unit, (amounts) => taskOf(unit, room, amounts).options.length > 0);
+  const shortages = (short.length > 0 ? short : lackedByNearest(room, suited, unit)).map((at) =>
+    shortageOf(room, unit, at, suited),
+  );
+  const nodes = suited.length < room.nodes.length ? `of the ${suited.length} nodes that would do none` : "no node";
+  const show = ({ resource, wanted }: Shortage) => `${showResource(resource, wanted)} of ${resource}`;
+  const [only] = shortages;
+  if (only && shortages.length === 1 && only.nodes === suited.length) {
+    const most =
+      only.available > 0n ? `; the most is ${showResource(only.resource, only.available)}, on ${only.where}` : "";
+    return { reason: `${nodes} has ${show(only)} free${most}`, shortages };
+  }
+  const counts = shortages.map(({ resource, nodes: lacking }) => `${lacking} short of ${resource}`);
+  return { reason: `${nodes} has ${shortages.map(show).join(" and ")} free at once: ${counts.join(", ")}`, shortages };
+}
+
+/** One replica fits, all of them do not. */
+function tooMany(room: Search, unit: UnitDemand, suited: readonly NodeState[]): Found {
+  const asked = unit.amounts.map(askedOf);
+  const counts = modelsOf(unit, room).map((cards) =>
+    suited.reduce((sum, node) => sum + howMany(room, node.at, asked, cards, Number(unit.count)), 0),
+  );
+  const isMet = (amounts: Amounts) => taskOf(unit, room, amounts).options.length > 0;
+  const wanted = nodeResources.flatMap((_, at) => ((unit.amounts[at] ?? 0n) > 0n ? [at] : []));
+  const helps = helpful(unit, isMet);
+  // More of one alone does not help: then those of which there is too little were it all that is asked for.
+  const scarce = wanted.filter((at) => !isMet(unit.amounts.map((amount, other) => (other === at ? amount : 0n))));
+  const named = helps.length > 0 ? helps : scarce.length > 0 ? scarce : wanted;
+  const names = named.map((at) => resourceName(unit, at)).join(helps.length > 0 ? " or " : " and ");
+  return {
+    reason: `${Math.max(...counts)} of its ${unit.count} replicas fit; it takes more ${names}`,
+    shortages: named.map((at) => shortageOf(room, unit, at, suited)),
+  };
+}
+
+/** Each unit would fit, were it alone, but all of them together want more than there is on the nodes that would do. */
+export function togetherTooMuch(room: Room, tasks: readonly Task[]): Misfit | undefined {
+  const isOpen = new Uint8Array(room.nodes.length);
+  for (const { options } of tasks) for (const { places } of options) for (const place of places) isOpen[place] = 1;
+  const units = tasks.map(({ unit }) => unit);
+  const shortages = nodeResources.flatMap((resource, at): Shortage[] => {
+    let spare = 0;
+    room.spare[at]?.forEach((amount, node) => {
+      if (isOpen[node] && amount > 0) spare += amount;
+    });
+    // The sum of many numbers is near enough to see that there is plenty, and that is most often so.
+    if (tasks.reduce((sum, { asked, count }) => sum + (asked[at] ?? 0) * count, 0) <= spare) return [];
+    const wanted = units.reduce((sum, { amounts, count }) => sum + (amounts[at] ?? 0n) * count, 0n);
+    const available = room.nodes.reduce((sum, { free: { [at]: free = 0n } }, node) => {
+      return isOpen[node] && free > 0n ? sum + free : sum;
+    }, 0n);
+    const unit = heaviest(units, resource).id;
+    return wanted > available
+      ? [{ unit, resource, wanted, available, where: "cluster", nodes: room.nodes.length }]
+      : [];
+  });
+  if (shortages.length === 0) return undefined;
+  const open = isOpen.reduce((sum, each) => sum + each, 0);
+  const where = open < isOpen.length ? ` on the nodes that would do, ${open} of ${isOpen.length}` : "";
+  const told = shortages.map(({ resource, wanted, available }) => {
+    return `${showResource(resource, wanted)} of ${resource} is wanted, ${showResource(resource, available)} is free${where}`;
+  });
+  return refuse(`each unit fits alone, all together do not: ${list(told)}`, shortages);
+}
+
+/** There is enough of everything, in pieces that are too small. The search tells of what: with that endless, it finds a way. */
+export function inPieces(room: Search, tasks: readonly Task[], canPlace: (tasks: readonly Task[]) => boolean): Misfit {
+  const shortages = nodeResources.flatMap((name, at) => {
+    const { unit } = tasks.reduce((most, task) => ((task.asked[at] ?? 0) > (most.asked[at] ?? 0) ? task : most));
+    if ((unit.amounts[at] ?? 0n) === 0n) return [];
+    const eased = tasks.map((task) => taskOf(task.unit, room, without(task.unit, at)));
+    return canPlace(eased) ? [{ ...shortageOf(room, unit, at, room.nodes), resource: name }] : [];
+  });
+  const names = shortages.map(({ resource }) => resource).join(" or ");
+  const why = names ? `what is free of ${names} lies in pieces that are too small` : "no resource is short by itself";
+  return refuse(`each unit fits alone, all together do not: ${why}`, shortages);
+}
+
+/** The resources of which more would do: those without which the demand can be met. */
+function helpful(unit: UnitDemand, isMet: (amounts: Amounts) => boolean): number[] {
+  return nodeResources.flatMap((_, at) => ((unit.amounts[at] ?? 0n) > 0n && isMet(without(unit, at)) ? [at] : []));
+}
+
+function without({ amounts }: UnitDemand, left: number): Amounts {
+  return amounts.map((amount, at) => (at === left ? 0n : amount));
+}
+
+/** Where no resource alone would help: what those nodes lack that lack the fewest. */
+function lackedByNearest(room: Search, nodes: readonly NodeState[], unit: UnitDemand): number[] {
+  const models = modelsOf(unit, room);
+  const lacks = nodes.map((node) =>
+    nodeResources.flatMap((_, at) => (freeFor(node, models, at) < (unit.amounts[at] ?? 0n) ? [at] : [])),
+  );
+  const fewest = Math.min(nodeResources.length, ...lacks.map((lack) => lack.length));
+  const named = new Set(lacks.filter((lack) => lack.length === fewest).flat());
+  return nodeResources.flatMap((_, at) => (named.has(at) ? [at] : []));
+}
+
+function heaviest(units: readonly UnitDemand[], resource: string): UnitDemand {
+  const at = (nodeResources as readonly string[]).indexOf(resource);
+  const amount = ({ amounts, classes }: UnitDemand) =>
+    (at >= 0 ? amounts[at] : classes.get(resource.slice("storage-".length))) ?? 0n;
+  return units.reduce((most, unit) => (amount(unit) > amount(most) ? unit : most));
+}

@@ -1,0 +1,141 @@
+/** Whether a group fits, all replicas of all its units at once, and where each would go. Takes nothing. */
+import type { Fit, Fits } from "../../../market/fit.ts";
+import { cardAttribute } from "../../../market/gpu-attributes.ts";
+import type { ResourceUnit, UnitResources } from "../../../market/group-spec.ts";
+import { asAsked, type Overcommit } from "../../../market/overcommit.ts";
+import { demandOf } from "./demand.ts";
+import { exactFit } from "./exact-fit.ts";
+import { anyFit, bestFit } from "./first-fit.ts";
+import { beyondCluster, inPieces, refuse, togetherTooMuch, unplaceable } from "./misfit.ts";
+import type { Room } from "./room.ts";
+import { openSearch, type Search, SearchLimit, searchSteps } from "./search.ts";
+import { type Option, type Spot, type Task, taskOf } from "./task.ts";
+
+/** Replicas up to which a group is placed exactly: 203 ways to share out six of them, 877 with seven. */
+const placementExactReplicas = 6;
+/** Units of one group that are placed: each is looked for on every node, and a manifest that long is nobody's. */
+export const placementUnits = 300;
+/** Replicas of one group that are placed: each is an entry in a reservation, and Kubernetes ends at 5,000 nodes. */
+const placementReplicas = 10_000;
+
+/** Offers with different GPU models: each is priced, by a process where prices come from a script. */
+const mostOffers = 32;
+
+export interface PlaceOptions {
+  readonly overcommit?: Overcommit;
+  /** How much work may be spent on it; see search.ts. */
+  readonly steps?: number;
+}
+
+export function place(room: Room, units: readonly ResourceUnit[], options: PlaceOptions = {}): Fit {
+  const { overcommit = asAsked, steps = searchSteps } = options;
+  const search = openSearch(room, steps);
+  try {
+    return placeIn(search, units, overcommit);
+  } catch (thrown) {
+    if (!(thrown instanceof SearchLimit)) throw thrown;
+    return { ...refuse(`search limit reached: no placement found in ${steps} steps`), isLimited: true };
+  }
+}
+
+function placeIn(room: Search, units: readonly ResourceUnit[], overcommit: Overcommit): Fit {
+  if (units.length === 0) return refuse("the group has no units");
+  if (units.length > placementUnits) {
+    return refuse(`the group has ${units.length} units, at most ${placementUnits} are placed`);
+  }
+  if (new Set(units.map(({ id }) => id)).size < units.length) return refuse("two units of the group have the same id");
+  const demands = demandOf(units, overcommit);
+  if (!Array.isArray(demands)) return refuse(`unit ${demands.unit} ${demands.fault}`);
+  const misfit = beyondCluster(room, demands);
+  if (misfit) return misfit;
+  // The chain takes a unit of count 0 beside others, and wants it in the bid.
+  const tasks = demands.filter(({ count }) => count > 0n).map((unit) => taskOf(unit, room));
+  if (tasks.length === 0) return refuse("the group has no replicas");
+  const stuck = tasks.filter(({ options }) => options.length === 0);
+  if (stuck.length > 0) return unplaceable(room, stuck);
+  const replicas = demands.reduce((sum, { count }) => sum + count, 0n);
+  if (replicas > BigInt(placementReplicas)) {
+    return refuse(`the group has ${replicas} replicas, at most ${placementReplicas} are placed`);
+  }
+  const tooMuch = togetherTooMuch(room, tasks);
+  if (tooMuch) return tooMuch;
+  const spots = anyOf(tasks, room);
+  if (spots)
+    return withOthers(fitsOf(room, units, spots), otherModels(tasks, room), (each) => {
+      const found = anyOf(each, room);
+      return found && fitsOf(room, units, found);
+    });
+  return inPieces(room, tasks, (eased) => Boolean(bestFit(eased, room) ?? (isFew(eased) && exactFit(eased, room))));
+}
+
+function anyOf(tasks: readonly Task[], room: Search): Spot[] | undefined {
+  return bestFit(tasks, room) ?? (isFew(tasks) ? exactFit(tasks, room) : anyFit(tasks, room));
+}
+
+/** For each GPU model, the tasks with that model alone wherever it is an option, and in one task alone. */
+function* otherModels(tasks: readonly Task[], room: Search): Generator<Task[]> {
+  const modelsOfTasks = tasks.map(({ options }) => options.map(modelOf));
+  const models = new Set(modelsOfTasks.flatMap((each) => (each.length > 1 ? each : [])));
+  const optionCount = tasks.reduce((sum, { options }) => sum + options.length, 0);
+  for (const model of models) {
+    room.spend(optionCount);
+    yield tasks.map((task, at) => {
+      const options = task.options.filter((_, option) => modelsOfTasks[at]?.[option] === model);
+      return options.length > 0 ? { ...task, options } : task;
+    });
+  }
+  // Caps may leave too few of each model for all units, and enough of several.
+  for (const [at, task] of tasks.length > 1 ? tasks.entries() : []) {
+    if (task.options.length < 2) continue;
+    for (const option of task.options) {
+      room.spend(tasks.length);
+      yield tasks.with(at, { ...task, options: [option] });
+    }
+  }
+}
+
+function modelOf({ cards }: Option): string {
+  return cards ? cardAttribute(cards).key : "";
+}
+
+/** The first fit is valid whether or not steps are left to look for others. */
+function withOthers(first: Fits, models: Iterable<Task[]>, find: (tasks: Task[]) => Fits | undefined): Fits {
+  const fits = new Map([[gpusOffered(first), first]]);
+  try {
+    for (const tasks of models) {
+      const found = find(tasks);
+      if (found) fits.set(gpusOffered(found), fits.get(gpusOffered(found)) ?? found);
+      if (fits.size === mostOffers) break;
+    }
+  } catch (thrown) {
+    if (!(thrown instanceof SearchLimit)) throw thrown;
+  }
+  const [, ...others] = fits.values();
+  return others.length > 0 ? { ...first, others } : first;
+}
+
+function gpusOffered({ offer }: Fits): string {
+  return offer.map(({ gpu }) => gpu.attributes[0]?.key).join();
+}
+
+/** Few enough for the exact search. For more, no way is found that first-fit-decreasing does not find, or a better one. */
+function isFew(tasks: readonly Task[]): boolean {
+  return tasks.reduce((sum, { count }) => sum + count, 0) <= placementExactReplicas;
+}
+
+function fitsOf(room: Room, units: readonly ResourceUnit[], spots: readonly Spot[]): Fits {
+  const byUnit = Map.groupBy(spots, ({ task }) => task.unit.id);
+  const offer = units.map((unit) => offered(unit, byUnit.get(unit.id)?.[0]));
+  const replicas = units.flatMap(({ id }) =>
+    (byUnit.get(id) ?? []).flatMap(({ place, count }) =>
+      Array.from({ length: count }, () => ({ unit: id, node: room.nodes[place]?.name ?? "" })),
+    ),
+  );
+  return { fits: true, replicas, offer };
+}
+
+/** As it was asked for, with one model for its gpus. */
+function offered({ count: _count, price: _price, ...unit }: ResourceUnit, spot: Spot | undefined): UnitResources {
+  const cards = spot?.option.cards;
+  return cards ? { ...unit, gpu: { count: unit.gpu.count, attributes: [cardAttribute(cards)] } } : unit;
+}

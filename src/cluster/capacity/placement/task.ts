@@ -1,0 +1,132 @@
+/** What has to be placed, unit by unit, with every node on which one of its replicas could go. */
+import { type CardDemand, modelsFor } from "../../../market/gpu-attributes.ts";
+import { cardsLeft, countOf, kindsFor, takeCards } from "./cards.ts";
+import type { UnitDemand } from "./demand.ts";
+import { type Amounts, askedOf, gpuAt, type NodeState, type Room } from "./room.ts";
+import { cardSteps, type Search } from "./search.ts";
+
+/** In the order of `nodeResources`, as numbers that can be compared with what a node has to spare. */
+export type Asked = readonly number[];
+
+export interface Task {
+  readonly unit: UnitDemand;
+  readonly count: number;
+  /** What one replica asks for; less of it where the search is asked whether that would help. */
+  readonly asked: Asked;
+  /** Each would do for all replicas, were the cluster its own; by name of the model, and one where no gpu is asked for. */
+  readonly options: readonly Option[];
+}
+
+/** One model for all replicas of a unit. */
+export interface Option {
+  readonly cards: CardDemand | undefined;
+  /** The nodes on which at least one replica fits, by their places, the tightest first. */
+  readonly places: readonly number[];
+}
+
+/** So many replicas of a unit on one node. */
+export interface Spot {
+  readonly task: Task;
+  readonly option: Option;
+  readonly place: number;
+  readonly count: number;
+}
+
+/** Nodes that could ever take a replica, by what they are rather than by what is free of them. */
+export function isSuited(node: NodeState, unit: UnitDemand, cards: CardDemand | undefined): boolean {
+  for (const name of unit.classes.keys()) if (!node.classes.has(name)) return false;
+  return cards === undefined || countOf(node.cards, kindsFor(node.cards, cards)) >= (unit.amounts[gpuAt] ?? 0n);
+}
+
+/** The models of real cards that a unit could get; one that is undefined where it asks for no gpu. */
+export function modelsOf({ cards }: UnitDemand, room: Search): (CardDemand | undefined)[] {
+  room.spend(1 + room.cards.length * (cards.length + room.cards.length));
+  return cards.length > 0 ? modelsFor(cards, room.cards) : [undefined];
+}
+
+export function taskOf(unit: UnitDemand, room: Search, amounts: Amounts = unit.amounts): Task {
+  const asked = amounts.map(askedOf);
+  const count = Number(unit.count);
+  const roomy = roomyPlaces(room, unit, asked);
+  const options = modelsOf(unit, room).flatMap((cards) => {
+    const places = cards ? placesWithCards(room, roomy, unit, asked, cards) : roomy;
+    let missing = count;
+    for (const place of places) {
+      missing -= missing > 1 ? howMany(room, place, asked, cards, missing) : 1;
+      if (missing <= 0) return [{ cards, places }];
+    }
+    return [];
+  });
+  return { unit, count, asked, options };
+}
+
+/** Places with enough of everything but cards. Columns are gone through quickly, and nodes looked at one by one are not. */
+function roomyPlaces(room: Search, { classes }: UnitDemand, asked: Asked): number[] {
+  room.spend(room.nodes.length);
+  const isShort = new Uint8Array(room.nodes.length);
+  for (const [at, amount] of asked.entries()) if (amount > 0) markShort(isShort, room.spare[at], amount);
+  for (const name of classes.keys()) markShort(isShort, room.mounts.get(name), 1);
+  const places: number[] = [];
+  const tightest = room.tightest();
+  for (let rank = 0; rank < tightest.length; rank += 1) {
+    const place = tightest[rank] ?? 0;
+    if (isShort[place] === 0) places.push(place);
+  }
+  return places;
+}
+
+function markShort(isShort: Uint8Array, column: Float64Array | undefined, amount: number): void {
+  if (!column) isShort.fill(1);
+  else for (let place = 0; place < column.length; place += 1) if ((column[place] ?? 0) < amount) isShort[place] = 1;
+}
+
+/** Few nodes have any of a model, and most are passed over without a look at them. */
+function placesWithCards(room: Search, roomy: number[], unit: UnitDemand, asked: Asked, cards: CardDemand): number[] {
+  const kinds = room.kindsFor(cards);
+  room.spend(roomy.length / 4);
+  return roomy.filter((place) => kinds[place] !== 0 && hasCards(room, place, unit, asked, cards));
+}
+
+function hasCards(room: Search, place: number, unit: UnitDemand, asked: Asked, cards: CardDemand): boolean {
+  const node = room.nodes[place];
+  if (!node) return false;
+  room.spend(2 * cardSteps(node));
+  if (!isSuited(node, unit, cards)) return false;
+  const gpus = gpusOf(asked);
+  return gpus === 0 || cardsLeft(node.cards, kindsFor(node.cards, cards)) >= gpus;
+}
+
+/** How many replicas a node still takes, up to a most. */
+export function howMany(
+  room: Search,
+  place: number,
+  asked: Asked,
+  cards: CardDemand | undefined,
+  most: number,
+): number {
+  room.spend(1);
+  let count = most;
+  for (let at = 0; at < asked.length; at += 1) {
+    const amount = asked[at] ?? 0;
+    if (amount === 0) continue;
+    const there = room.spare[at]?.[place] ?? 0;
+    if (there < amount) return 0;
+    if (there < amount * count) count = Math.floor(there / amount);
+  }
+  const [gpus, node] = [gpusOf(asked), room.nodes[place]];
+  if (!cards || !node || gpus === 0) return count;
+  room.spend(cardSteps(node));
+  return Math.min(count, Math.floor(cardsLeft(node.cards, kindsFor(node.cards, cards)) / gpus));
+}
+
+/** Takes it from the node; minus one gives it back. */
+export function occupy(room: Room, { task: { asked }, option: { cards }, place, count }: Spot, sign: 1 | -1): void {
+  const times = count * sign;
+  for (const [at, column] of room.spare.entries()) column[place] = (column[place] ?? 0) - (asked[at] ?? 0) * times;
+  const [gpus, node] = [gpusOf(asked), room.nodes[place]];
+  if (cards && node && gpus > 0) takeCards(node.cards, kindsFor(node.cards, cards), gpus * times);
+}
+
+export function gpusOf(asked: Asked): number {
+  return asked[gpuAt] ?? 0;
+}

@@ -1,0 +1,111 @@
+/**
+ * The pods of our leases, watched once for all who need them: the reservations (whose they are, where, and how much they ask
+ * for) and health (how they are doing).
+ */
+import { type ReadAmounts, wholeAmount } from "../../../kube/exact-amounts.ts";
+import { fieldsOf, recordsOf, textOf } from "../../../kube/json-fields.ts";
+import { kinds } from "../../../kube/kinds.ts";
+import type { Kube, KubeObject } from "../../../kube/kube.ts";
+import { serviceLabel } from "../../../kube/objects/lease-labels.ts";
+import { podRequests } from "../../../kube/pod-requests.ts";
+import { parseQuantity } from "../../../market/quantity.ts";
+import { parseTime } from "../../../runtime/clock.ts";
+import { ProviderError } from "../../../runtime/errors.ts";
+import { type PodFacts, podFacts } from "../../health/pod-facts.ts";
+import { createLeaseWatch, type LeaseWatch } from "./lease-watch.ts";
+
+export interface LeasePod {
+  readonly uid: string;
+  readonly name: string;
+  /** The lease's. */
+  readonly namespace: string;
+  /**
+   * Where it runs; undefined before it is bound, once it has finished, and as soon as it is on its way out: its successor
+   * needs room beside it.
+   */
+  readonly node: string | undefined;
+  /** When it was bound, by the clock of the cluster; undefined where that is not told. */
+  readonly boundAtMs: number | undefined;
+  readonly requests: PodRequests;
+  /** Of the object when it was seen like this. */
+  readonly version: string;
+  /** How it is doing. */
+  readonly facts: PodFacts;
+  /** How often its container was started. */
+  readonly runs: number;
+}
+
+/** By these a pod is told from those of another unit. */
+export interface PodRequests {
+  readonly cpuMilli: bigint;
+  readonly memoryBytes: bigint;
+  readonly gpus: bigint;
+  /** How many persistent ones it mounts. */
+  readonly volumes: bigint;
+}
+
+export type LeasePods = LeaseWatch<LeasePod>;
+
+export function createLeasePods(kube: Pick<Kube, "watch">): LeasePods {
+  return createLeaseWatch(kube, kinds.pod, projectLeasePod);
+}
+
+export function projectLeasePod(pod: KubeObject): LeasePod {
+  const { name, namespace = "", uid, resourceVersion, deletionTimestamp } = pod.metadata;
+  const phase = fieldsOf(pod["status"])["phase"];
+  const hasEnded = phase === "Succeeded" || phase === "Failed" || deletionTimestamp !== undefined;
+  const bound = textOf(fieldsOf(pod["spec"])["nodeName"]) || undefined;
+  return {
+    uid: uid ?? `${namespace}/${name}`,
+    name,
+    namespace,
+    node: hasEnded ? undefined : bound,
+    boundAtMs: boundAt(pod),
+    requests: requestsOf(pod),
+    version: resourceVersion ?? "",
+    facts: podFacts(pod),
+    runs: runsOf(pod),
+  };
+}
+
+/** Of the container with the service's name: others may have been put beside it. */
+function runsOf(pod: KubeObject): number {
+  const service = pod.metadata.labels?.[serviceLabel];
+  const own = recordsOf(fieldsOf(pod["status"])["containerStatuses"]).find(({ name }) => name === service);
+  if (!own) return 0;
+  const [state, before] = [fieldsOf(own["state"]), fieldsOf(own["lastState"])];
+  const hasBegun = state["running"] ?? state["terminated"] ?? before["terminated"];
+  return Number(own["restartCount"] ?? 0) + (hasBegun ? 1 : 0);
+}
+
+function boundAt(pod: KubeObject): number | undefined {
+  const conditions = recordsOf(fieldsOf(pod["status"])["conditions"]);
+  const scheduled = conditions.find(({ type, status }) => type === "PodScheduled" && status === "True");
+  const atMs = parseTime(textOf(scheduled?.["lastTransitionTime"]) ?? "");
+  return Number.isNaN(atMs) ? undefined : atMs;
+}
+
+function requestsOf(pod: KubeObject): PodRequests {
+  const amounts = podRequests(pod, readAmounts);
+  const volumes = recordsOf(fieldsOf(pod["spec"])["volumes"]);
+  const whole = (resource: string) => wholeAmount(resource, amounts.get(resource) ?? 0n);
+  return {
+    cpuMilli: whole("cpu"),
+    memoryBytes: whole("memory"),
+    gpus: whole("nvidia.com/gpu") + whole("amd.com/gpu"),
+    volumes: BigInt(volumes.filter((volume) => volume["persistentVolumeClaim"] !== undefined).length),
+  };
+}
+
+/** What cannot be read counts as nothing: the pod then stands for the smallest replica that none stands for yet. */
+const readAmounts: ReadAmounts = (list) => {
+  const amounts = new Map<string, bigint>();
+  for (const [resource, value] of Object.entries(fieldsOf(list))) {
+    try {
+      amounts.set(resource, parseQuantity(String(value)).nano);
+    } catch (thrown) {
+      if (!(thrown instanceof ProviderError)) throw thrown;
+    }
+  }
+  return amounts;
+};

@@ -1,0 +1,173 @@
+/** What others may do with the book of reservations: ask whether a group fits, take what it needs, give it back. */
+import { isDeepStrictEqual } from "node:util";
+import type { Journal } from "../../../journal/journal.ts";
+import type { Tables } from "../../../journal/tables.ts";
+import type { Fit, Fits, Misfit } from "../../../market/fit.ts";
+import type { GroupSpec, ResourceUnit } from "../../../market/group-spec.ts";
+import { leasedAddressesOf } from "../../../market/group-totals.ts";
+import type { Overcommit } from "../../../market/overcommit.ts";
+import type { Clock } from "../../../runtime/clock.ts";
+import { createHistogram, networkDurationBounds } from "../../../runtime/histogram.ts";
+import type { Log } from "../../../runtime/log.ts";
+import type { AddressBook } from "./address-book.ts";
+import type { Book } from "./book.ts";
+import { bodyOf } from "./journal-body.ts";
+import { type Placed, type Reservation, reservationOf } from "./reservation.ts";
+
+/** The seeds' `has` is `fit`: the same placement, and nothing is taken. What each does is told by who needs it. */
+export type ClusterCapacity = Reservations["capacity"];
+
+export interface PictureState {
+  /** Undefined until one has come. */
+  readonly ageMs: number | undefined;
+  /** Why nothing can be promised by it. */
+  readonly trouble: string | undefined;
+}
+
+export interface ReserveRequest {
+  readonly orderId: string;
+  readonly group: GroupSpec;
+  readonly offer: Fits["offer"];
+  /** When whoever reserved must have come back to it, at the latest. */
+  readonly expiresAtMs: number;
+}
+
+export interface Reserved extends Fits {
+  /** Puts it into the journal, in the unit of work that also holds what it is for. */
+  write(tables: Tables): void;
+}
+
+interface ReservationsDeps {
+  readonly book: Book;
+  readonly addresses: AddressBook;
+  readonly place: (units: readonly ResourceUnit[]) => Fit;
+  readonly overcommit: Overcommit;
+  readonly picture: PictureState;
+  readonly journal: Pick<Journal, "durable">;
+  /** There is one now, whose time will come. */
+  readonly onReserved: (orderId: string) => void;
+  readonly clock: Clock;
+  readonly log: Log;
+}
+
+export type Reservations = ReturnType<typeof createReservations>;
+
+export function createReservations(deps: ReservationsDeps) {
+  const { book, addresses, place, overcommit, picture, journal, onReserved, clock, log } = deps;
+  const roomListeners: (() => void)[] = [];
+  const expiredListeners: ((orderId: string) => void)[] = [];
+  const changeListeners: (() => void)[] = [];
+  const counts = { created: 0, refused: 0, fitting: 0, misfitting: 0, released: 0, releasedNothing: 0 };
+  const durations = createHistogram(networkDurationBounds);
+
+  function changed(): void {
+    for (const tell of changeListeners) tell();
+  }
+
+  function room(): void {
+    for (const tell of roomListeners) tell();
+    changed();
+  }
+
+  function fit(group: GroupSpec): Fit {
+    const found = picture.trouble === undefined ? place(group.units) : misfit(picture.trouble);
+    counts[found.fits ? "fitting" : "misfitting"] += 1;
+    return found;
+  }
+
+  function reserve(request: ReserveRequest): Reserved | Misfit {
+    const startedMs = clock.monotonicMs();
+    const reserved = take(request);
+    durations.observe((clock.monotonicMs() - startedMs) * 1_000);
+    counts[reserved.fits ? "created" : "refused"] += 1;
+    return reserved;
+  }
+
+  function take({ orderId, group, offer, expiresAtMs }: ReserveRequest): Reserved | Misfit {
+    const before = book.get(orderId);
+    if (before && (isDeepStrictEqual(before.offer, offer) || isCarried(before))) {
+      before.expiresAtMs = expiresAtMs;
+      return reservedOf(before);
+    }
+    if (before) book.remove(orderId);
+    const found = findFor(group, offer);
+    if (!found.fits) {
+      if (before) book.add(before);
+      return found;
+    }
+    const reservation = reservationOf(orderId, { replicas: found.replicas, offer }, overcommit, expiresAtMs);
+    book.add(reservation);
+    onReserved(orderId);
+    changed();
+    return reservedOf(reservation);
+  }
+
+  function findFor(group: GroupSpec, offer: Fits["offer"]): Fit {
+    if (picture.trouble !== undefined) return misfit(picture.trouble);
+    const answer = addresses.answerFor(leasedAddressesOf(offer));
+    if (!answer.yes) return misfit(answer.reason);
+    return place(group.units.map((unit, at) => ({ ...unit, ...offer[at] })));
+  }
+
+  function reservedOf(reservation: Reservation): Reserved {
+    const { orderId } = reservation;
+    return {
+      fits: true,
+      ...placedOf(reservation),
+      // Whatever became of it meanwhile: moved to another node, or released.
+      write: ({ reservations }) => {
+        const now = book.get(orderId);
+        if (now) reservations.put({ orderId, body: bodyOf(now) });
+      },
+    };
+  }
+
+  async function release(orderId: string, why: string): Promise<void> {
+    const reservation = book.remove(orderId);
+    if (!reservation) {
+      counts.releasedNothing += 1;
+      return;
+    }
+    counts.released += 1;
+    log.debug("reservation released", { order: orderId, why });
+    room();
+    // In the order of the units: one that was to write it down before this is undone by it.
+    await journal.durable("release", ({ reservations }) => reservations.remove(orderId));
+  }
+
+  return {
+    capacity: {
+      picture,
+      fit,
+      addressesFor: (group: GroupSpec) => addresses.answerFor(leasedAddressesOf(group.units)),
+      reserve,
+      release,
+      sold: book.sold,
+      reserved: () => book.keys(),
+      onRoom: (listener: () => void) => void roomListeners.push(listener),
+      onExpired: (listener: (orderId: string) => void) => void expiredListeners.push(listener),
+    },
+    /** Told of whatever changes what is free. */
+    onChange: (listener: () => void) => void changeListeners.push(listener),
+    changed,
+    /** More may fit than before. */
+    room,
+    expired(orderId: string): void {
+      for (const tell of expiredListeners) tell(orderId);
+    },
+    counts: counts as Readonly<typeof counts>,
+    durations,
+  };
+}
+
+function placedOf({ offer, replicas }: Reservation): Placed {
+  return { offer, replicas: replicas.map(({ unit, onNode }) => ({ unit, node: onNode.claim.node })) };
+}
+
+function isCarried({ replicas }: Reservation): boolean {
+  return replicas.some(({ onNode }) => onNode.carrier !== undefined);
+}
+
+function misfit(reason: string): Misfit {
+  return { fits: false, reason, shortages: [] };
+}

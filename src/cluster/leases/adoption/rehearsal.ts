@@ -1,0 +1,260 @@
+/**
+ * What taking over a cluster would do, before it is done: every lease that the chain has is looked at by the same code, on a
+ * cluster that is only read. It needs neither a provider that runs nor its journal.
+ */
+import type { Chain, MirrorView, Queries } from "../../../chain/chain.ts";
+import { type Lease, runs } from "../../../chain/records.ts";
+import { listRunningLeases } from "../../../chain/running-leases.ts";
+import { restoredRow } from "../../../journal/manifests.ts";
+import { kinds } from "../../../kube/kinds.ts";
+import type { Kube } from "../../../kube/kube.ts";
+import { keptForLabel, madeForLabel, templateLabel } from "../../../kube/objects/kept-workload.ts";
+import { leaseOfLabels, managedSelector, serviceLabel } from "../../../kube/objects/lease-labels.ts";
+import { leaseObjects } from "../../../kube/objects/lease-objects.ts";
+import type { LeaseWorkload, ObjectSettings } from "../../../kube/objects/lease-workload.ts";
+import { readManifestResource } from "../../../kube/objects/read-manifest-resource.ts";
+import type { Address } from "../../../market/address.ts";
+import { type BidId, deploymentOf, formatDeploymentId, formatLeaseId, type LeaseId } from "../../../market/ids.ts";
+import { leaseNamespace } from "../../../market/lease-namespace.ts";
+import { type Clock, sleep } from "../../../runtime/clock.ts";
+import { minute } from "../../../runtime/durations.ts";
+import { ProviderError, reasonOf } from "../../../runtime/errors.ts";
+import { inParallel } from "../../../runtime/in-parallel.ts";
+import { silentLog } from "../../../runtime/log.ts";
+import { promisedUnits } from "../../capacity/reservations/promised-units.ts";
+import { createLeasedAddresses } from "../declarations/leased-addresses.ts";
+import { createDeploy } from "../deploy.ts";
+import { createHostnames } from "../hostnames/hostnames.ts";
+import type { LeaseOptions } from "../lease-options.ts";
+import { createLeaseStates } from "../lease-states.ts";
+import { createLeaseTally } from "../lease-tally.ts";
+import { type LiveObject, liveText, watchLiveObjects } from "../live-objects.ts";
+import { watchNetwork } from "../network/watched-network.ts";
+import { watchNodes } from "../network/watched-nodes.ts";
+import { isWorkload } from "./adoption.ts";
+import { freeRoom, podsOnNodes, takeRoom } from "./free-room.ts";
+import { type RehearsedWrite, rehearseOn } from "./rehearsed-kube.ts";
+
+/** Leases that the chain is asked about at once when taking over is rehearsed: a node answers hundreds a second. */
+const rehearsalQueries = 8;
+/** Until the cluster has told all that it has of leases; thousands of them take seconds. */
+const rehearsalPatienceMs = minute;
+const rehearsalLookMs = 50;
+
+interface RehearsalDeps {
+  readonly queries: Pick<Queries, "leases" | "lease" | "deployment" | "bid">;
+  readonly provider: Address;
+  readonly kube: Pick<Kube, "get" | "watch" | "list" | "fieldManager">;
+  readonly options: LeaseOptions & Pick<ObjectSettings, "overcommit">;
+  readonly clock: Clock;
+}
+
+export interface Rehearsal {
+  /** Of the chain's list of leases. */
+  readonly height: bigint;
+  readonly leases: readonly RehearsedLease[];
+  /** What belongs to no lease that runs, and what becomes of it. */
+  readonly strays: readonly string[];
+}
+
+export interface RehearsedLease {
+  readonly lease: string;
+  readonly namespace: string;
+  readonly kept: readonly KeptWorkload[];
+  readonly changes: readonly {
+    readonly does: RehearsedWrite["does"];
+    readonly object: string;
+    readonly fields: readonly string[];
+  }[];
+  /** What nobody can say what to do with, and what it would not get. */
+  readonly unplaced: readonly string[];
+}
+
+interface KeptWorkload {
+  readonly workload: string;
+  readonly replicas: number;
+  /** Of these, the ones that are on a node. */
+  readonly pods: number;
+}
+
+export async function rehearse(deps: RehearsalDeps, signal: AbortSignal): Promise<Rehearsal> {
+  const { queries, provider, options, clock } = deps;
+  const { manifestNamespace, hosts, clusterPublicHostname } = options;
+  let writes: RehearsedWrite[] = [];
+  const { kube, shown } = rehearseOn(deps.kube, (write) => writes.push(write));
+  const closing: (() => Promise<void> | void)[] = [];
+  const scope = {
+    signal,
+    task: () => undefined,
+    onStop: (close: () => Promise<void> | void) => void closing.push(close),
+  };
+  try {
+    const listed = await listRunningLeases(queries, provider, { signal });
+    const running = new Map(listed.items.map((lease) => [formatLeaseId(lease.id), lease]));
+    const mirror = await readMirror(queries, listed.items, signal);
+    const live = watchLiveObjects({ kube, manifestNamespace, onChange: () => undefined });
+    const nodes = watchNodes(kube);
+    const network = watchNetwork(options.network, { kube, nodes, clock });
+    closing.push(live.close, network.close, nodes.cache.close);
+    const publicHost = clusterPublicHostname === "" ? undefined : clusterPublicHostname;
+    const hostnames = createHostnames({ kube, provider, settings: { ...hosts, publicHost, manifestNamespace }, clock });
+    const addresses = createLeasedAddresses({ kube, provider, manifestNamespace });
+    hostnames.open(scope);
+    addresses.open(scope);
+    await untilKnown(() => live.trouble ?? network.trouble ?? hostnames.trouble ?? addresses.trouble, clock, signal);
+    const states = createLeaseStates(() => undefined);
+    const objectsOf = (workload: LeaseWorkload) => leaseObjects(workload, { ...options, policies: network.policies() });
+    const deploy = createDeploy({
+      ...{ chain: { mirror }, kube, live, hostnames, addresses, states, objectsOf, manifestNamespace, clock },
+      ...{
+        refreshes: new Map(),
+        staticHosts: hosts,
+        addressSharing: options.addressSharing,
+        tally: createLeaseTally(),
+        log: silentLog,
+      },
+      journal: nothingWritten,
+    });
+    const allPods = await kube.list(kinds.pod, { signal });
+    const room = freeRoom(await kube.list(kinds.node, { signal }), allPods);
+    const pods = podsOnNodes(allPods);
+
+    async function lookAt({ id }: Lease): Promise<RehearsedLease> {
+      writes = [];
+      const key = formatLeaseId(id);
+      const name = leaseNamespace(id);
+      const resource = live.manifest(name);
+      const recorded = resource && readManifestResource(resource);
+      const nothing = { lease: key, namespace: name, kept: [], changes: [], unplaced: [] };
+      if (!recorded) {
+        const has = live.namespace(name) ? `namespace ${name} and no Manifest resource` : "nothing of it";
+        const needs = `the cluster has ${has}: its tenant has to send the manifest`;
+        return { ...nothing, unplaced: [needs, ...withoutRoom(id)] };
+      }
+      const row = restoredRow(key, recorded);
+      const truth = { key, id, name, lease: running.get(key), row, namespace: live.namespace(name), recorded };
+      const failed = await deploy(truth, signal).then(
+        (outcome) => (outcome.kind === "waiting" || outcome.kind === "stalled" ? [outcome.why] : []),
+        (thrown) => [reasonOf(thrown)],
+      );
+      const { withheld = [], foreign = [] } = states.get(key) ?? {};
+      const kept = [...live.contents(name)].flatMap((object) => keptOf(object));
+      return {
+        ...{ lease: key, namespace: name, kept },
+        changes: writes.filter((write) => !isMark(write)).map(changeOf),
+        unplaced: [
+          ...failed,
+          ...withheld,
+          ...foreign.map((each) => `${each}: no service of the manifest wants it, and it is left alone`),
+          ...kept
+            .filter(({ replicas, pods }) => pods < replicas)
+            .map(({ workload, replicas, pods }) => `${workload}: ${pods} of ${replicas} replicas are on a node`),
+          ...withoutRoom(id),
+        ],
+      };
+    }
+
+    /** Of a lease of which nothing runs. */
+    function withoutRoom(id: LeaseId): string[] {
+      const services = `${leaseNamespace(id)} `;
+      const units = [...pods.keys()].some((each) => each.startsWith(services)) ? undefined : promisedUnits(mirror, id);
+      const reason = units && takeRoom(room, units, options.overcommit);
+      return reason === undefined ? [] : [`its replicas have no room now: ${reason}`];
+    }
+
+    function keptOf(object: LiveObject): KeptWorkload[] {
+      if (!isWorkload(object)) return [];
+      const labels = shown(object.kind, object)?.metadata.labels ?? object.labels;
+      if (labels[madeForLabel] === undefined) return [];
+      const service = `${object.namespace} ${object.labels[serviceLabel]}`;
+      return [{ workload: liveText(object), replicas: object.replicas ?? 1, pods: pods.get(service) ?? 0 }];
+    }
+
+    const leases: RehearsedLease[] = [];
+    // One after the other: what one of them is granted, another is not.
+    for (const [, lease] of [...running].sort(([a], [b]) => (a < b ? -1 : 1))) leases.push(await lookAt(lease));
+    const found = new Map<string, LeaseId | undefined>();
+    for (const { name, labels } of live.namespaces()) found.set(`namespace ${name}`, leaseOfLabels(labels));
+    for (const resource of live.manifests()) {
+      found.set(`Manifest resource ${resource.metadata.name}`, readManifestResource(resource)?.lease);
+    }
+    for (const kind of [kinds.providerHost, kinds.providerLeasedIp]) {
+      for (const { metadata } of await kube.list(kind, {
+        namespace: manifestNamespace,
+        labelSelector: managedSelector,
+        signal,
+      })) {
+        found.set(`${kind.kind} ${metadata.name}`, leaseOfLabels(metadata.labels));
+      }
+    }
+    return { height: listed.height, leases, strays: await straysOf(found, running, deps, signal) };
+  } finally {
+    for (const close of closing) await close();
+  }
+}
+
+/** What the chain promised for each lease: the offer of our bid, or else what was ordered. */
+async function readMirror(
+  queries: RehearsalDeps["queries"],
+  leases: readonly Lease[],
+  signal: AbortSignal,
+): Promise<Chain["mirror"]> {
+  const bids = new Map<string, Awaited<ReturnType<Queries["bid"]>>["value"]>();
+  const deployments = new Map<string, Awaited<ReturnType<Queries["deployment"]>>["value"]>();
+  await inParallel(leases, rehearsalQueries, async ({ id }) => {
+    bids.set(formatLeaseId(id), (await queries.bid(id, { signal })).value);
+    const deployment = deploymentOf(id);
+    deployments.set(formatDeploymentId(deployment), (await queries.deployment(deployment, { signal })).value);
+  });
+  const mirror: Pick<MirrorView, "bid" | "deployment"> = {
+    bid: (id: BidId) => bids.get(formatLeaseId(id)),
+    deployment: (id) => deployments.get(formatDeploymentId(id)),
+  };
+  return mirror as Chain["mirror"];
+}
+
+const nothingWritten = {
+  read: { manifests: { get: () => undefined } },
+  durable: async () => undefined,
+} as unknown as Parameters<typeof createDeploy>[0]["journal"];
+
+async function untilKnown(trouble: () => string | undefined, clock: Clock, signal: AbortSignal): Promise<void> {
+  const endMs = clock.monotonicMs() + rehearsalPatienceMs;
+  for (let reason = trouble(); reason !== undefined; reason = trouble()) {
+    if (clock.monotonicMs() > endMs) throw new ProviderError("AKP_CLUSTER_UNKNOWN", { reason });
+    await sleep(clock, rehearsalLookMs, signal);
+  }
+}
+
+/** The labels by which a workload is kept say nothing new of it. */
+function isMark({ kind, fields }: RehearsedWrite): boolean {
+  const marks = [madeForLabel, templateLabel, keptForLabel];
+  return (
+    isWorkload({ kind }) && fields.length > 0 && fields.every((field) => marks.some((label) => field.endsWith(label)))
+  );
+}
+
+function changeOf({ does, kind, at, fields }: RehearsedWrite): RehearsedLease["changes"][number] {
+  return { does, object: liveText({ kind, name: at.name }), fields };
+}
+
+async function straysOf(
+  found: ReadonlyMap<string, LeaseId | undefined>,
+  running: ReadonlyMap<string, Lease>,
+  { queries, provider }: RehearsalDeps,
+  signal: AbortSignal,
+): Promise<string[]> {
+  const strays: string[] = [];
+  for (const [what, lease] of found) {
+    if (!lease) strays.push(`${what} names no lease: left alone`);
+    else if (lease.provider !== provider) strays.push(`${what} is of provider ${lease.provider}: left alone`);
+    else if (!running.has(formatLeaseId(lease))) {
+      const { value, height } = await queries.lease(lease, { signal });
+      // Won since the chain was asked for its list.
+      if (runs(value)) continue;
+      const is = value ? `${value.state}: \`run\` takes it away` : "not known to the chain: left alone";
+      strays.push(`${what}: lease ${formatLeaseId(lease)} is ${is} (height ${height})`);
+    }
+  }
+  return strays;
+}

@@ -1,0 +1,97 @@
+/** Which port of which leased address belongs to which lease. Addresses themselves are the IP operator's business. */
+import { kinds } from "../../../kube/kinds.ts";
+import type { KubeObject } from "../../../kube/kube.ts";
+import { type IpDeclaration, leasedIp, leasedIpName, readLeasedIp } from "../../../kube/objects/leased-ip.ts";
+import { goQuote } from "../../../market/go-json.ts";
+import type { LeaseId } from "../../../market/ids.ts";
+import { ProviderError } from "../../../runtime/errors.ts";
+import type { Scope } from "../../../runtime/lifecycle.ts";
+import type { AddressWanted } from "../../capacity/addresses/addresses-wanted.ts";
+import { createDeclarations, type DeclarationDeps, type Withheld } from "./declarations.ts";
+
+interface LeasedAddressDeps extends Pick<DeclarationDeps<never>, "kube" | "provider"> {
+  /** Where the custom resources of all leases are kept. */
+  readonly manifestNamespace: string;
+}
+
+interface WithheldAddress {
+  readonly endpoint: string;
+  readonly externalPort: number;
+  readonly protocol: "TCP" | "UDP";
+  readonly reason: string;
+  readonly isOwners: boolean;
+}
+
+type Port = Omit<IpDeclaration, "lease">;
+
+export type LeasedAddresses = ReturnType<typeof createLeasedAddresses>;
+
+export function createLeasedAddresses({ kube, provider, manifestNamespace }: LeasedAddressDeps) {
+  const declarations = createDeclarations<Port & { readonly endpoint?: string }>({
+    kube,
+    kind: kinds.providerLeasedIp,
+    namespace: manifestNamespace,
+    provider,
+    subjectOf: leasedIpName,
+    objectName: (subject) => subject,
+    build: (lease, port) => leasedIp({ lease, ...port }, { manifestNamespace }).object,
+    read,
+    // The name of a port begins with its owner, so that none is another's before it is declared.
+    objection: () => undefined,
+    concerns: (subject, changed) => subject === changed,
+  });
+
+  /** In one step with what follows it. */
+  function refuseForeign(lease: LeaseId, port: Port): void {
+    const holder = declarations.holder(leasedIpName(port));
+    const isOwners = holder?.lease?.owner === lease.owner && holder.lease.provider === lease.provider;
+    if (holder && !isOwners) throw new ProviderError("AKP_ADDRESS_IN_USE", { name: leasedIpName(port) });
+  }
+
+  return {
+    open: (scope: Scope) => declarations.open(scope),
+    /** The network's DeclareIP without overwrite: a port that another lease has is withheld. */
+    async declare(
+      lease: LeaseId,
+      wanted: readonly AddressWanted[],
+      signal: AbortSignal,
+    ): Promise<{ readonly withheld: readonly WithheldAddress[] }> {
+      return { withheld: (await declarations.declare(lease, wanted, signal)).map(portOf) };
+    },
+    release: (lease: LeaseId, signal: AbortSignal) => declarations.release(lease, signal),
+    /**
+     * DeclareIP with overwrite: the lease gets the ports of these endpoints also where another lease of its owner has them.
+     * All of them, or none; after a crash in between, the same request moves the rest.
+     */
+    async transfer(
+      endpoints: readonly string[],
+      lease: LeaseId,
+      wanted: readonly AddressWanted[],
+      signal: AbortSignal,
+    ): Promise<void> {
+      const unknown = endpoints.find((name) => !wanted.some(({ endpoint }) => endpoint === name));
+      if (unknown !== undefined) throw new ProviderError("AKP_ENDPOINT_UNUSED", { endpoint: goQuote(unknown) });
+      const moved = wanted.filter(({ endpoint }) => endpoints.includes(endpoint));
+      for (const each of moved) refuseForeign(lease, each);
+      await declarations.take(lease, moved, signal);
+    },
+    /** Whether something of the lease is in the cluster. */
+    has: (leaseId: string) => declarations.subjectsOf(leaseId).length > 0,
+    /** The ports that a lease wanted when it last declared, and did not get. */
+    withheldFrom: (leaseId: string): WithheldAddress[] => declarations.withheldFrom(leaseId).map(portOf),
+    onChange: declarations.onChange,
+    get trouble(): string | undefined {
+      return declarations.trouble;
+    },
+  };
+}
+
+function read(object: KubeObject): { readonly lease: LeaseId; readonly subject: string } | undefined {
+  const found = readLeasedIp(object);
+  return found && { lease: found.lease, subject: object.metadata.name };
+}
+
+function portOf({ wanted, reason, isOwners }: Withheld<Port & { readonly endpoint?: string }>): WithheldAddress {
+  const { endpoint = "", externalPort, protocol } = wanted;
+  return { endpoint, externalPort, protocol, reason, isOwners };
+}

@@ -1,0 +1,124 @@
+/**
+ * A command in a container that we can end. A node leaves a command alone when the connection to it goes, with a terminal and
+ * without: it would run on for as long as the container. So a shell of the container starts it, and first tells us the process
+ * that it then becomes; another one ends that process. Where there is no shell, the command is started as it is, and nobody
+ * can end it.
+ */
+import type { Readable } from "node:stream";
+import type { ExecOptions, ExecSession, Kube, ObjectAt } from "../../../kube/kube.ts";
+import { type Clock, withDeadline } from "../../../runtime/clock.ts";
+import { second } from "../../../runtime/durations.ts";
+import { ProviderError } from "../../../runtime/errors.ts";
+import { kubeCallMs } from "../../../runtime/limits.ts";
+import { shellError } from "./shell-error.ts";
+
+/** What the shell of a container tells of a process before it becomes the command: a number. */
+const shellWordChars = 32;
+/** A command whose tenant has left may tidy up for so long. */
+const shellHangUpMs = second;
+
+const shell = ["/bin/sh", "-c"];
+
+/**
+ * Given a mark and the command. What cannot be run is told apart here, since a shell would have other words for it than a node.
+ * It sets no variable: one that the image exports too would reach the command.
+ */
+export const startScript = `
+case $2 in */*) [ -e "$2" ] ;; *) command -v "$2" >/dev/null ;; esac || { printf '%s missing;' "$1"; exit; }
+case $2 in */*) [ -x "$2" ] && [ ! -d "$2" ] ;; esac || { printf '%s refused;' "$1"; exit; }
+printf '%s %s;' "$1" $$
+shift
+exec "$@"`;
+
+/**
+ * Given a process: hangs up on it and what it started, as a terminal that goes would, and kills those who do not mind. Only one
+ * that came from outside is meant: it has no parent in the container, and begins a session.
+ */
+export const endScript = `
+read -r stat </proc/$1/stat || exit 0
+case \${stat##*) } in ?" 0 $1 $1 "*) ;; *) exit 0 ;; esac
+kill -HUP -$1
+sleep ${shellHangUpMs / 1_000}
+kill -KILL -$1
+exit 0`;
+
+interface HeldCommand {
+  readonly session: ExecSession;
+  /** Undefined where it cannot be ended. */
+  readonly process: string | undefined;
+}
+
+interface StartDeps {
+  readonly kube: Pick<Kube, "exec">;
+  readonly clock: Clock;
+  /** Not seen before, and by nobody else. */
+  readonly mark: string;
+}
+
+export async function startHeld(at: ObjectAt, options: ExecOptions, deps: StartDeps): Promise<HeldCommand> {
+  const { kube, clock, mark } = deps;
+  const command = [...shell, startScript, "sh", mark, ...options.command];
+  const session = await kube.exec(at, { ...options, command });
+  const told = await withDeadline(clock, kubeCallMs, firstWords(session.stdout, mark), () => "late");
+  if (told !== undefined && /^\d+$/.test(told)) return { session, process: told };
+  try {
+    if (told === "missing") throw new ProviderError("AKP_SHELL_NO_SUCH_COMMAND", {});
+    if (told !== undefined) throw notStarted();
+    // It ended without a word of ours: there is no such shell, unless there is worse.
+    const over = session.exit.then(() => undefined, shellError);
+    const failed = await withDeadline(clock, kubeCallMs, over, () => Promise.reject(notStarted()));
+    if (failed && !failed.code.startsWith("AKP_SHELL_NO")) throw failed;
+  } finally {
+    // The shell is the tenant's: one of his own making may stay for ever.
+    session.close();
+  }
+  return { session: await kube.exec(at, options), process: undefined };
+}
+
+/** What stands behind the mark; undefined where the output does not begin with it. The rest of the output is left. */
+function firstWords(stdout: Readable, mark: string): Promise<string | undefined> {
+  return new Promise((resolve) => {
+    let seen = Buffer.alloc(0);
+    function done(words: string | undefined, rest: Buffer): void {
+      stdout.off("readable", look).off("close", ended).off("end", ended);
+      if (rest.length > 0) stdout.unshift(rest);
+      resolve(words);
+    }
+    // Nothing can be put back into what has ended: that would be an error that nobody listens for.
+    const ended = () => done(undefined, Buffer.alloc(0));
+    function look(): void {
+      for (let piece = stdout.read() as Buffer | null; piece !== null; piece = stdout.read() as Buffer | null) {
+        seen = Buffer.concat([seen, piece]);
+        const end = seen.indexOf(";");
+        if (end < 0 && seen.length <= mark.length + shellWordChars) continue;
+        const [begin = "", words] = seen.toString("latin1", 0, Math.max(0, end)).split(" ");
+        if (begin === mark) done(words, seen.subarray(end + 1));
+        else done(undefined, seen);
+        return;
+      }
+    }
+    stdout.on("readable", look).on("close", ended).on("end", ended);
+  });
+}
+
+function notStarted(): ProviderError {
+  return new ProviderError("AKP_SHELL_NOT_STARTED", {});
+}
+
+interface EndDeps extends Pick<StartDeps, "kube" | "clock"> {
+  readonly signal: AbortSignal;
+}
+
+/** Resolves when it is gone. */
+export async function endHeld(
+  at: ObjectAt,
+  { container, process }: { readonly container: string; readonly process: string },
+  { kube, clock, signal }: EndDeps,
+): Promise<void> {
+  const session = await kube.exec(at, { container, command: [...shell, endScript, "sh", process], signal });
+  for (const output of [session.stdout, session.stderr]) output.resume();
+  await withDeadline(clock, kubeCallMs, session.exit, () => {
+    session.close();
+    throw new Error("the shell of the container does not end");
+  });
+}

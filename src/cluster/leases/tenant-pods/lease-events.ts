@@ -1,0 +1,143 @@
+/**
+ * What happened to a lease, then what happens to it, for its tenant. Nobody is asked for it: what happened is in the
+ * journal, for longer than the cluster keeps its Events, and what happens comes from the one watch that all leases share.
+ */
+
+import { formatLeaseId, type LeaseId } from "../../../market/ids.ts";
+import { leaseNamespace } from "../../../market/lease-namespace.ts";
+import { ProviderError } from "../../../runtime/errors.ts";
+import type { LiveObjects } from "../live-objects.ts";
+import type { LeaseOccurrence } from "../occurrences/lease-history.ts";
+import type { OccurrenceKeeper } from "../occurrences/occurrence-keeper.ts";
+import { familyOf } from "../occurrences/same-occurrence.ts";
+import type { TenantLeases } from "../tenant-leases.ts";
+
+/** Events that a reader of a lease's has not taken yet: more than the whole history of most leases. */
+export const eventsWaiting = 1_000;
+
+interface LeaseEventsDeps {
+  readonly occurrences: Pick<OccurrenceKeeper, "of" | "onOccurrence">;
+  readonly leases: Pick<TenantLeases, "find">;
+  readonly live: Pick<LiveObjects, "workloads">;
+}
+
+interface EventsAsked {
+  /** Undefined: of all services, and of the lease as a whole. */
+  readonly services: ReadonlySet<string> | undefined;
+  readonly follow: boolean;
+  readonly signal: AbortSignal;
+}
+
+export function createLeaseEvents({ occurrences, leases, live }: LeaseEventsDeps) {
+  /** The same for all who follow a lease. */
+  const known = new WeakMap<LeaseOccurrence, ReturnType<typeof newEvent>>();
+
+  return async function* events(lease: LeaseId, { services, follow, signal }: EventsAsked) {
+    if (leases.find(lease).state === "unknown")
+      throw new ProviderError("AKP_LEASE_NOT_IN_CLUSTER", { lease: formatLeaseId(lease) });
+    const key = formatLeaseId(lease);
+    const namespace = leaseNamespace(lease);
+    const isAsked = (each: LeaseOccurrence) => isOf(each, services, workloadNames());
+    const shown = (batch: readonly LeaseOccurrence[]) => batch.filter(isAsked).map(eventOf);
+    const waiting = createWaiting(signal);
+    // Heard from before it is read, so that nothing falls between; what is in both is told once.
+    const unhear = follow ? occurrences.onOccurrence(key, waiting.add) : () => undefined;
+    try {
+      const happened = occurrences.of(key);
+      const told = new Map(happened.map(({ key, count, atMs }) => [key, { count, atMs }]));
+      const isNew = ({ key, count, atMs }: LeaseOccurrence) => {
+        const before = told.get(key);
+        // What was forgotten since then counts from one.
+        return !before || count > before.count || atMs > before.atMs;
+      };
+      yield shown(happened);
+      while (follow && !signal.aborted) {
+        const batch = shown((await waiting.take()).filter(isNew));
+        if (batch.length > 0) yield batch;
+      }
+    } finally {
+      unhear();
+      waiting.close();
+    }
+
+    function workloadNames(): string[] {
+      return services ? [...live.workloads(namespace)].map(({ name }) => name) : [];
+    }
+
+    function eventOf(occurrence: LeaseOccurrence) {
+      const event = known.get(occurrence) ?? newEvent(occurrence, objectOf(occurrence.object));
+      known.set(occurrence, event);
+      return event;
+    }
+
+    /** What we say ourselves is about a service or the whole, which the cluster has under other names. */
+    function objectOf(text: string) {
+      const [kind = "", ...words] = text.split(" ");
+      const name = words.join(" ");
+      if (text === "") return { kind: "Namespace", namespace, name: namespace };
+      if (kind !== "service") return { kind, namespace, name };
+      const workload = [...live.workloads(namespace)].find((each) => each.name === name);
+      return { kind: workload?.kind.kind ?? "Deployment", namespace, name };
+    }
+  };
+}
+
+function newEvent(
+  { type, reason, note, reportingController, reportingInstance }: LeaseOccurrence,
+  object: { readonly kind: string; readonly namespace: string; readonly name: string },
+) {
+  return { type, reportingController, reportingInstance, reason, note, object };
+}
+
+/** What has happened and is not told yet. */
+function createWaiting(signal: AbortSignal) {
+  let waiting: LeaseOccurrence[] = [];
+  let arrived = Promise.withResolvers<void>();
+  const wake = () => arrived.resolve();
+  signal.addEventListener("abort", wake);
+  return {
+    add(occurrence: LeaseOccurrence): void {
+      if (waiting.length <= eventsWaiting) waiting.push(occurrence);
+      wake();
+    },
+    /** Empty where there is nobody any more to whom it could be told. */
+    async take(): Promise<readonly LeaseOccurrence[]> {
+      if (waiting.length === 0 && !signal.aborted) await arrived.promise;
+      if (waiting.length > eventsWaiting) throw new ProviderError("AKP_STREAM_TOO_SLOW", {});
+      arrived = Promise.withResolvers();
+      const taken = waiting;
+      waiting = [];
+      return signal.aborted ? [] : taken;
+    },
+    close: () => signal.removeEventListener("abort", wake),
+  };
+}
+
+/** By what it is about: Events carry no label of the service. */
+function isOf({ object }: LeaseOccurrence, services: ReadonlySet<string> | undefined, known: readonly string[]) {
+  if (!services) return true;
+  const service = serviceOf(object, (name) => services.has(name) || known.includes(name));
+  return service !== undefined && services.has(service);
+}
+
+// To which service a thing of a lease belongs, by its name: of one that is gone there is nothing else left.
+
+/** Of something like "Pod web-5d9c7b-x2kqz"; where it may be of several, of the one with the longest name. */
+export function serviceOf(object: string, isService: (name: string) => boolean): string | undefined {
+  const at = object.indexOf(" ");
+  const [kind, name] = [object.slice(0, at), object.slice(at + 1)];
+  const family = familyOf(kind, name);
+  // By what the name can mean, which is little: of services a tenant may name as many as a request can hold.
+  for (let end = family.length; end > 0; end = family.lastIndexOf("-", end - 1)) {
+    const service = family.slice(0, end);
+    if (belongs(kind, family, service) && isService(service)) return service;
+  }
+  return undefined;
+}
+
+function belongs(kind: string, family: string, service: string): boolean {
+  // A claim is called after the service, the volume, and the workload, which is the service again.
+  if (kind === "PersistentVolumeClaim") return family.startsWith(`${service}-`) && family.endsWith(`-${service}`);
+  // Two Services lead to one: that within the lease, and that with ports of the nodes.
+  return family === service || (kind === "Service" && family === `${service}-np`);
+}

@@ -1,0 +1,124 @@
+/**
+ * What the pods of a lease print, for its tenant: each pod by itself and all together, those that come later too. One that
+ * cannot start, or goes, leaves the others alone.
+ */
+import type { Kube, LogLine } from "../../../kube/kube.ts";
+import type { LeaseId } from "../../../market/ids.ts";
+import { leaseNamespace } from "../../../market/lease-namespace.ts";
+import { ProviderError } from "../../../runtime/errors.ts";
+import { createMerged } from "../../../runtime/merged.ts";
+import type { LeasePod, LeasePods } from "../../capacity/reservations/lease-pods.ts";
+import type { PodNews } from "./pod-news.ts";
+
+interface LeaseLogsDeps {
+  readonly kube: Pick<Kube, "logs">;
+  readonly pods: Pick<LeasePods, "in" | "cache">;
+  readonly news: PodNews;
+}
+
+interface LogsAsked {
+  /** Undefined: of all services. */
+  readonly services: ReadonlySet<string> | undefined;
+  readonly follow: boolean;
+  /** So many of the last lines of each container; undefined: all. */
+  readonly tail: number | undefined;
+  readonly signal: AbortSignal;
+}
+
+interface PodLine {
+  readonly service: string;
+  readonly pod: string;
+  readonly text: string;
+}
+
+export function createLeaseLogs({ kube, pods, news }: LeaseLogsDeps) {
+  /** Resolves with true when its container was started once more than it is known to be, with false when it is over. */
+  function followContainers({ namespace, name, uid, runs }: LeasePod) {
+    let known = runs;
+    return async (signal: AbortSignal): Promise<boolean> => {
+      while (!signal.aborted) {
+        const now = pods.cache?.get({ namespace, name });
+        if (now?.uid !== uid) return false;
+        if (now.runs !== known) {
+          known = now.runs;
+          return true;
+        }
+        if (now.facts.state === "ended") return false;
+        await news.next(namespace, signal);
+      }
+      return false;
+    };
+  }
+
+  async function* podLines(pod: LeasePod, asked: LogsAsked): AsyncGenerator<readonly PodLine[]> {
+    const { namespace, name, facts, runs } = pod;
+    const { follow, tail, signal } = asked;
+    const next = followContainers(pod);
+    if (follow && runs === 0 && !(await next(signal))) return;
+    const options = { container: facts.service, follow, signal, next, ...(tail !== undefined && { tailLines: tail }) };
+    try {
+      for await (const lines of kube.logs({ namespace, name }, options)) yield linesOf(pod, lines);
+    } catch (thrown) {
+      // It has not begun, or is gone.
+      if (signal.aborted || isAbsent(thrown)) return;
+      throw thrown;
+    }
+  }
+
+  return {
+    async *logs(lease: LeaseId, asked: LogsAsked): AsyncGenerator<readonly PodLine[]> {
+      const namespace = leaseNamespace(lease);
+      const { services, follow } = asked;
+      const left = new AbortController();
+      const signal = AbortSignal.any([asked.signal, left.signal]);
+      const merged = createMerged<readonly PodLine[]>();
+      let read: ReadonlySet<string> = new Set();
+      const failures: unknown[] = [];
+
+      /** Read to its end, one pod that cannot be read keeps no other from it. */
+      async function* toTheEnd(pod: LeasePod): AsyncGenerator<readonly PodLine[]> {
+        try {
+          yield* podLines(pod, { ...asked, signal });
+        } catch (thrown) {
+          failures.push(thrown);
+        }
+      }
+
+      function look(tail: number | undefined): void {
+        const own = [...pods.in(namespace)].filter(({ facts }) => services?.has(facts.service) ?? true);
+        for (const pod of own.filter(({ uid }) => !read.has(uid)).sort(byName)) {
+          merged.add(follow ? podLines(pod, { ...asked, tail, signal }) : toTheEnd(pod));
+        }
+        read = new Set(own.map(({ uid }) => uid));
+      }
+
+      look(asked.tail);
+      const stop = follow ? news.on(namespace, () => look(undefined)) : merged.finish;
+      signal.addEventListener("abort", merged.finish, { once: true });
+      if (!follow || signal.aborted) merged.finish();
+      try {
+        yield* merged.values();
+      } finally {
+        stop();
+        left.abort();
+      }
+      if (failures.length > 0) throw failures[0];
+    },
+  };
+}
+
+function linesOf({ name, facts }: LeasePod, lines: readonly LogLine[]): PodLine[] {
+  return lines.map(({ text }) => ({ service: facts.service, pod: name, text: withoutReturn(text) }));
+}
+
+function withoutReturn(text: string): string {
+  return text.endsWith("\r") ? text.slice(0, -1) : text;
+}
+
+function isAbsent(thrown: unknown): boolean {
+  return ProviderError.is(thrown, "AKP_KUBE_REFUSED") || ProviderError.is(thrown, "AKP_KUBE_NOT_FOUND");
+}
+
+function byName(a: LeasePod, b: LeasePod): number {
+  return a.name < b.name ? -1 : 1;
+}
