@@ -1,11 +1,12 @@
 /** A machine with as many parts and as long names as discovery ever tells of, in characters of three bytes each. */
-import type { Hardware } from "../src/operators/inventory/hardware.ts";
+
 import {
   discoveryNameChars,
   discoveryParts,
   discoveryProblemChars,
   discoveryProblems,
-} from "../src/operators/inventory/hardware.ts";
+} from "../src/operators/inventory/discovery/tree.ts";
+import type { Hardware } from "../src/operators/inventory/hardware.ts";
 
 const name = "\u20ac".repeat(discoveryNameChars);
 const most = Number.MAX_SAFE_INTEGER;

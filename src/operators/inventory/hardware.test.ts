@@ -2,7 +2,8 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { largestHardware } from "../../../test/largest-hardware.ts";
 import { ProviderError } from "../../runtime/errors.ts";
-import { discoveryNameChars, discoveryProblemChars, readHardwareAnswer } from "./hardware.ts";
+import { discoveryNameChars, discoveryProblemChars } from "./discovery/tree.ts";
+import { readHardwareAnswer } from "./hardware.ts";
 import { discoveryAnswerBytes } from "./nodes/discovery-pods.ts";
 
 test("the largest machine that discovery can tell of is believed, and fits into an answer", () => {

@@ -5,14 +5,7 @@
  */
 import { z } from "zod";
 import { ProviderError } from "../../runtime/errors.ts";
-/** A name that a device gives itself; they are a few words. */
-export const discoveryNameChars = 128;
-/** Parts of one kind: a machine has a few sockets and tens of cards, disks and ports, and a virtual one may show each processor as a socket. */
-export const discoveryParts = 256;
-/** A fault names a file and what is wrong with it. */
-export const discoveryProblemChars = 512;
-/** Faults that are told: a broken tree has one for each file, and the first ones say it all. */
-export const discoveryProblems = 50;
+import { discoveryNameChars, discoveryParts, discoveryProblemChars, discoveryProblems } from "./discovery/tree.ts";
 
 const whole = z.number().int().nonnegative();
 /** The wire has 32 bits for a number of cores. */

@@ -18,15 +18,16 @@ import { runs } from "../../../../test/runs.ts";
 import { builtInRegistry } from "../gpu-names/built-in-registry.ts";
 import { nameCard } from "../gpu-names/market-name.ts";
 import { interfaceKind } from "../gpu-names/registry.ts";
+import { readHardwareAnswer } from "../hardware.ts";
+import { readInterfaces } from "./discover.ts";
 import {
+  createTree,
+  discoveryFileBytes,
   discoveryNameChars,
   discoveryParts,
   discoveryProblemChars,
   discoveryProblems,
-  readHardwareAnswer,
-} from "../hardware.ts";
-import { readInterfaces } from "./discover.ts";
-import { createTree, discoveryFileBytes } from "./tree.ts";
+} from "./tree.ts";
 
 test("the recorded machine with an H200 is seen as its own tools see it", async () => {
   const hardware = await discoverIn(filesFromFacts(readRecording("node-h200/facts.txt").toString()));

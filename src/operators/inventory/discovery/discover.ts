@@ -1,12 +1,11 @@
 /** Everything that a node has, read from its /sys and /proc. */
 import { inParallel } from "../../../runtime/in-parallel.ts";
 import type { Hardware, NetworkInterface } from "../hardware.ts";
-import { discoveryParts } from "../hardware.ts";
 import { readDisks } from "./disks.ts";
 import { isGpuCard, readGpuCards } from "./gpu-cards.ts";
 import { discoveryAtOnce, readPciDevices } from "./pci-devices.ts";
 import { readArchitecture, readCpuinfo, readPackages } from "./processors.ts";
-import { createTree, plainName, readWhole, type Tree } from "./tree.ts";
+import { createTree, discoveryParts, plainName, readWhole, type Tree } from "./tree.ts";
 
 export interface DiscoverOptions {
   /** Where the machine's /sys and /proc are: "/" on the machine itself, "/host" in a discovery pod. */

@@ -5,8 +5,7 @@ import { join } from "node:path";
 import { test } from "node:test";
 import { temporaryFolder } from "../../../../test/folder.ts";
 import { plantMachine } from "../../../../test/machine-tree.ts";
-import { discoveryNameChars } from "../hardware.ts";
-import { createTree, discoveryEntries, discoveryFileBytes } from "./tree.ts";
+import { createTree, discoveryEntries, discoveryFileBytes, discoveryNameChars } from "./tree.ts";
 
 test("a pipe that nobody writes to has nothing to say, and nobody waits for it", async (t) => {
   const root = plantMachine(t, { "/sys/size": "1\n" });

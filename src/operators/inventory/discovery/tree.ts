@@ -6,12 +6,20 @@ import { lstat, opendir, readlink } from "node:fs/promises";
 import { join } from "node:path";
 import { systemCodeOf } from "../../../runtime/errors.ts";
 import { FileTooLong, readBounded, readHead } from "../bounded-file.ts";
-import { discoveryNameChars, discoveryProblemChars, discoveryProblems } from "../hardware.ts";
 
 /** One file of /sys or /proc: the longest that we read, but for cpuinfo, are a few hundred bytes. */
 export const discoveryFileBytes = 64 * 1024;
 /** Entries of one folder, for instance one for each processor. */
 export const discoveryEntries = 10_000;
+
+/** A name that a device gives itself; they are a few words. */
+export const discoveryNameChars = 128;
+/** Parts of one kind: a machine has a few sockets and tens of cards, disks and ports, and a virtual one may show each processor as a socket. */
+export const discoveryParts = 256;
+/** A fault names a file and what is wrong with it. */
+export const discoveryProblemChars = 512;
+/** Faults that are told: a broken tree has one for each file, and the first ones say it all. */
+export const discoveryProblems = 50;
 
 export interface Tree {
   /** What a file says, without the white space around it. Undefined where it is not there, or has nothing to say. */

@@ -13,7 +13,7 @@ import {
 import { largestHardware } from "../../../../test/largest-hardware.ts";
 import { runs } from "../../../../test/runs.ts";
 import { parseBytes, parseCount, parseCpuMilli } from "../../../market/quantity.ts";
-import { discoveryParts } from "../hardware.ts";
+import { discoveryParts } from "../discovery/tree.ts";
 import type { NamedGpu } from "../inventory.ts";
 import { networkNode, networkNodeJson, networkStorage, networkStorageJson } from "./network-inventory.ts";
 import { createPictures, fullNodeJson, fullStorageJson } from "./picture.ts";
