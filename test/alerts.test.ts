@@ -15,8 +15,9 @@ import { leaseDefaults } from "../src/cluster/leases/lease-options.ts";
 import { reconcileEveryMs } from "../src/cluster/leases/reconcile/reconciler.ts";
 import { kinds } from "../src/kube/kinds.ts";
 import { leaseLabels } from "../src/kube/objects/lease-labels.ts";
+import { providerHost } from "../src/kube/objects/provider-host.ts";
 import { amountOf, parseCoin, parseCoins, parseDecCoin } from "../src/market/coin.ts";
-import { formatLeaseId } from "../src/market/ids.ts";
+import { formatLeaseId, type LeaseId } from "../src/market/ids.ts";
 import { leaseNamespace } from "../src/market/lease-namespace.ts";
 import { measureHostnames } from "../src/operators/hostname/hostname-service.ts";
 import { measureIp } from "../src/operators/ip/ip-metrics.ts";
@@ -49,6 +50,14 @@ function allRules(): Rule[] {
   return groups.flatMap((group) => group.rules);
 }
 
+/** Its declaration of shop.example.com becomes one of another owner, as if a second provider wrote it. */
+function takeHostName(stage: LeaseStage, lease: LeaseId): void {
+  const owned = { host: "shop.example.com", service: "page", externalPort: 80 };
+  const { object } = providerHost({ ...owned, lease: { ...lease, owner: person(31) } }, { manifestNamespace: "lease" });
+  stage.cluster.server.delete(kinds.providerHost, object.metadata);
+  stage.cluster.server.create(kinds.providerHost, object, "other");
+}
+
 /** What was served when all was well, and then after each trouble, by the alert that it should set off. */
 async function playTroubles(t: TestContext): Promise<{ well: string; troubled: Map<string, string> }> {
   const troubled = new Map<string, string>();
@@ -67,20 +76,22 @@ async function playTroubles(t: TestContext): Promise<{ well: string; troubled: M
     // A deposit of a bid is more than what is left above the threshold.
     const warn = amountOf(purse, "uakt") - 300_000n;
     const balance = { minimumBalance: [], warnBalance: parseCoins(`${warn}uakt`), threshold: [], fee: undefined };
-    const life = stage.start({
-      nodes() {
-        node = faultTransport(stage.node.transport());
-        return [node];
-      },
-      market: { inventory: () => feed, hostnameFeed: () => hostnames },
-      more: {
-        balance: { ...balance, intervalMs: 600_000, periodMs: 0 },
-        gateway: {
-          ...{ listen: { host: "127.0.0.1", port: 0 }, publicHost, version: "test" },
-          certificate: { keptIn: { path: join(files.folder, "own.pem") }, files: files.paths },
+    const begin = () =>
+      stage.start({
+        nodes() {
+          node = faultTransport(stage.node.transport());
+          return [node];
         },
-      },
-    });
+        market: { inventory: () => feed, hostnameFeed: () => hostnames },
+        more: {
+          balance: { ...balance, intervalMs: 600_000, periodMs: 0 },
+          gateway: {
+            ...{ listen: { host: "127.0.0.1", port: 0 }, publicHost, version: "test" },
+            certificate: { keptIn: { path: join(files.folder, "own.pem") }, files: files.paths },
+          },
+        },
+      });
+    let life = begin();
     await life.house;
     await stage.atRest();
     await sleep(stage.clock, reconcileEveryMs + 60_000);
@@ -97,6 +108,10 @@ async function playTroubles(t: TestContext): Promise<{ well: string; troubled: M
     await serves("AkashProviderAddressPending", /^akash_provider_leases_without_address 1$/m);
     const second = createTenant(stage, 2n);
     await second.deploy(shop({ page: "example.com/crashing:1" }));
+    await life.stop();
+    takeHostName(stage, first.lease);
+    life = begin();
+    await life.house;
     await serves("AkashProviderHostnameWithheld", /^akash_provider_leases_withheld [1-9]/m);
     await serves("AkashProviderLeaseUnhealthy", /^akash_provider_lease_health\{state="unhealthy"\} 1$/m);
     unwell.push({ host: "shop.example.com", lease: "", health: "unhealthy", why: "NoEndpoints" });
