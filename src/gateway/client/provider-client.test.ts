@@ -225,6 +225,19 @@ test("a server that never says hello is left as soon as the caller wants to go",
   await once(socket.resume(), "close");
 });
 
+test("a request that is aborted, also before it begins, fails with the reason itself", async (t) => {
+  const asked = Promise.withResolvers<void>();
+  const silent = await serve(t, { cert: shown.certificate, key: shown.key }, () => asked.resolve());
+  const { ask } = clientOf(t, { url: silent.url, onChain: chainWith(shown) });
+  const reason = new Error("enough");
+  const abort = new AbortController();
+  const answer = ask({ method: "GET", path: "/status", signal: abort.signal });
+  await asked.promise;
+  abort.abort(reason);
+  await assert.rejects(answer, (thrown) => thrown === reason);
+  await assert.rejects(ask({ method: "GET", path: "/status", signal: abort.signal }), (thrown) => thrown === reason);
+});
+
 test("an address that is not one of TLS is refused before anything is opened", () => {
   const options = { credentials: { kind: "none" }, onChain: undefined, clock: createVirtualClock(nowMs) } as const;
   assert.throws(() => createProviderClient({ ...options, url: "http://provider.example.com:8443" }), /https:/);

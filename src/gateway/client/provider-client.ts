@@ -50,7 +50,9 @@ export function createProviderClient(options: ClientOptions): ProviderClient {
     try {
       return await work(signal ? AbortSignal.any([signal, late.signal]) : late.signal);
     } catch (thrown) {
-      if (thrown instanceof ProviderError || signal?.aborted) throw thrown;
+      if (thrown instanceof ProviderError) throw thrown;
+      // Node wraps it in an error of its own, which the caller does not know.
+      signal?.throwIfAborted();
       const reason = late.signal.aborted ? "no answer in time" : reasonOf(thrown);
       throw new ProviderError("AKP_PROVIDER_UNREACHABLE", { url: url.origin, reason }, { cause: thrown });
     } finally {
