@@ -126,6 +126,7 @@ function standingFeed(shown: ClusterPicture): InventoryFeed {
   return {
     picture: shown,
     ageMs: 0,
+    volumesAgeMs: 0,
     trouble: undefined,
     counts: { pictures: 1, proofs: 0, reconnects: 0, errors: 0 },
     lastError: undefined,

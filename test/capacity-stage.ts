@@ -241,6 +241,7 @@ export function startOperator(
     ...deps,
     waitingFor: () => operator.waitingFor,
     ageMs: () => operator.ageMs,
+    volumesAgeMs: () => operator.volumesAgeMs,
   });
   const config = `version: v1\ncluster_storage: [${storageClass}]`;
   const operator = createInventoryOperator(
@@ -315,6 +316,9 @@ function withLatePictures(source: PictureSource, gate: Gate): PictureSource {
     picture: () => (gate.isShut && shown) || source.picture(),
     get ageMs() {
       return source.ageMs;
+    },
+    get volumesAgeMs() {
+      return source.volumesAgeMs;
     },
   };
 }

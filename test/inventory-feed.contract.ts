@@ -19,13 +19,14 @@ export interface FeedContract {
 }
 
 async function stage(owner: Owner, contract: FeedContract) {
-  const operator = { ageMs: 0 };
+  const operator = { ageMs: 0, volumesAgeMs: 0 };
   const publisher = createPublisher({
     // In real time, as an operator in another process would be; only the feed's own time is moved.
     clock: realClock,
     log: silentLog,
     waitingFor: () => "nodes",
     ageMs: () => operator.ageMs,
+    volumesAgeMs: () => operator.volumesAgeMs,
   });
   owner.after(() => publisher.close());
   const clock = createVirtualClock();
@@ -130,6 +131,15 @@ export function checkFeed(contract: FeedContract): void {
       assert.equal(feed.trouble, undefined);
     }
     assert.equal(feed.counts.reconnects, 0);
+  });
+
+  check("how new volumes are is reported beside how new the rest is", async ({ operator, publisher, feed }) => {
+    operator.volumesAgeMs = 40_000;
+    publisher.show(sampleInventory([sampleNode()], { podsVersion: "17", volumesVersion: "9", defaultClass: "beta2" }));
+    const { podsVersion, volumesVersion, defaultClass } = await eventually("the picture", () => feed.picture);
+    assert.deepEqual([podsVersion, volumesVersion, defaultClass], ["17", "9", "beta2"]);
+    assert.ok((feed.ageMs ?? 0) < 1_000 && (feed.volumesAgeMs ?? 0) >= 40_000);
+    assert.equal(feed.trouble, undefined);
   });
 
   check("what changes only how new the picture is comes within a minute", async ({ publisher, clock, feed }) => {

@@ -11,11 +11,12 @@ import { createSeededRandom, type Random } from "../src/runtime/random.ts";
 import { playSeeds } from "./failed-cases.ts";
 import { memoryFolder } from "./folder.ts";
 import { createOwner, type Owner } from "./owner.ts";
-import { cards, gi, sampleUnit } from "./placement-samples.ts";
+import { cards, gi, sampleUnit, volume } from "./placement-samples.ts";
 import {
   bidOf,
   createWorld,
   groupOf,
+  leaseClaim,
   leaseOf,
   leasePod,
   nodeSize,
@@ -31,7 +32,11 @@ interface SoldOrder {
   readonly cpuMilli: bigint;
   readonly count: number;
   readonly gpus: bigint;
+  /** Of each replica: one volume of the default class, by that name or its own. */
+  readonly volumeGi: bigint;
   leased: boolean;
+  /** Replicas whose volume is there. */
+  volumes: number;
 }
 
 interface Pod {
@@ -43,6 +48,7 @@ interface Pod {
 }
 
 const gpusPerNode = 2n;
+const classGi = 1_000n;
 
 /** The cluster as it is, and the provider that hears of it sooner or later. */
 async function createHistory(owner: Owner, random: Random) {
@@ -53,7 +59,9 @@ async function createHistory(owner: Owner, random: Random) {
   const orders = new Map<string, SoldOrder>();
   const pods = new Map<string, Pod>();
   /** Each in its order; which of both is heard first is open. */
-  const news = { pods: [] as (() => void)[], pictures: [] as (() => void)[] };
+  const news = { pods: [] as (() => void)[], pictures: [] as (() => void)[], claims: [] as (() => void)[] };
+  /** As the watch of the inventory operator has them, which is not that of pods. */
+  let volumes = { version: 1, gi: 0n };
   let version = 1;
   let orderCount = 0;
   let podCount = 0;
@@ -75,9 +83,16 @@ async function createHistory(owner: Owner, random: Random) {
           ephemeralBytes: sum(() => gi),
           gpus: sum(({ order }) => order.gpus),
         };
-        return pictureNode(name, { cards: [cards("h100", gpusPerNode)] }, taken);
+        return pictureNode(name, { cards: [cards("h100", gpusPerNode)], storageClasses: ["beta3", "default"] }, taken);
       });
-    return { nodes, podsVersion: `${version}` };
+    const bytes = { allocatable: classGi * gi, allocated: volumes.gi * gi };
+    const unused = { allocatable: classGi * gi, allocated: 0n };
+    const storage = [
+      { class: "beta3", bytes },
+      { class: "default", bytes: unused },
+    ];
+    const versions = { podsVersion: `${version}`, volumesVersion: `${volumes.version}` };
+    return { nodes, storage, ...versions, defaultClass: "beta3" };
   }
 
   function tellPod(name: string): void {
@@ -102,11 +117,15 @@ async function createHistory(owner: Owner, random: Random) {
         cpuMilli: BigInt(500 + 500 * Math.floor(random.next() * 6)),
         count: 1 + Math.floor(random.next() * 3),
         gpus: random.next() < 0.3 ? 1n : 0n,
+        volumeGi: random.next() < 0.4 ? BigInt(10 + 10 * Math.floor(random.next() * 4)) : 0n,
         leased: false,
+        volumes: 0,
       };
-      const { cpuMilli, count, gpus } = order;
+      const { cpuMilli, count, gpus, volumeGi } = order;
       const models = gpus > 0n ? ["nvidia/model/*"] : [];
-      const group = groupOf(sampleUnit({ cpuMilli, count, gpus, models }));
+      const name = random.next() < 0.5 ? "beta3" : "default";
+      const disks = volumeGi > 0n ? [volume(name, volumeGi * gi)] : [];
+      const group = groupOf(sampleUnit({ cpuMilli, count, gpus, models, volumes: disks }));
       const fit: Fit = stage.capacity.fit(group);
       if (!fit.fits) return;
       const expiresAtMs = clock.now() + 10 ** 9;
@@ -156,6 +175,23 @@ async function createHistory(owner: Owner, random: Random) {
       pods.delete(name);
       news.pods.push(() => stage.pod(name, undefined));
     },
+    volume() {
+      const order = pick(
+        [...orders.values()].filter((each) => each.leased && each.volumeGi > 0n && each.volumes < each.count),
+      );
+      if (!order) return;
+      order.volumes += 1;
+      // The claim is bound after its volume was made.
+      version += 2;
+      const name = `${order.key} ${order.volumes}`;
+      const object = leaseClaim(order.key, name, `${order.volumeGi}Gi`, `${version}`);
+      world.claims.set(name, object);
+      news.claims.push(() => stage.claim(name, object));
+    },
+    hearVolumes() {
+      const made = [...orders.values()].map((order) => order.volumeGi * BigInt(order.volumes));
+      volumes = { version, gi: made.reduce((sum, each) => sum + each, 0n) };
+    },
     picture() {
       const picture = pictureNow();
       news.pictures.push(() => stage.show(picture));
@@ -166,13 +202,14 @@ async function createHistory(owner: Owner, random: Random) {
     },
     hear() {
       const [one, other] = random.next() < 0.5 ? [news.pods, news.pictures] : [news.pictures, news.pods];
-      (one.shift() ?? other.shift())?.();
+      ((random.next() < 0.3 ? news.claims.shift() : undefined) ?? one.shift() ?? other.shift())?.();
     },
     async restart() {
       await stage.stop();
       // What is there is listed, and the newest picture comes first.
       news.pods.length = 0;
       news.pictures.length = 0;
+      news.claims.length = 0;
       for (const name of [...world.pods.keys()]) if (!pods.has(name)) world.pods.delete(name);
       stage = await openStage(world, { dir });
     },
@@ -189,16 +226,17 @@ async function createHistory(owner: Owner, random: Random) {
       cpu += free[0] ?? 0n;
       gpu += free[3] ?? 0n;
     }
-    return { cpu, gpu };
+    return { cpu, gpu, storageGi: (stage.keeper.book.room.classes.get("beta3") ?? 0n) / gi };
   }
 
   function promised() {
-    let [cpu, gpu] = [0n, 0n];
-    for (const { cpuMilli, count, gpus } of orders.values()) {
+    let [cpu, gpu, storageGi] = [0n, 0n, 0n];
+    for (const { cpuMilli, count, gpus, volumeGi } of orders.values()) {
       cpu += cpuMilli * BigInt(count);
       gpu += gpus * BigInt(count);
+      storageGi += volumeGi * BigInt(count);
     }
-    return { cpu, gpu };
+    return { cpu, gpu, storageGi };
   }
 
   return {
@@ -214,14 +252,29 @@ async function createHistory(owner: Owner, random: Random) {
         pods.delete(name);
         news.pods.push(() => stage.pod(name, undefined));
       }
-      for (const tell of [...news.pods.splice(0), ...news.pictures.splice(0)]) tell();
+      for (const tell of [...news.pods.splice(0), ...news.pictures.splice(0), ...news.claims.splice(0)]) tell();
       version += 1;
+      actions["hearVolumes"]?.();
       stage.show(pictureNow());
     },
   };
 }
 
-const weights = ["reserve", "reserve", "release", "win", "win", "bind", "bind", "leave", "go", "picture", "picture"];
+const weights = [
+  "reserve",
+  "reserve",
+  "release",
+  "win",
+  "win",
+  "bind",
+  "bind",
+  "leave",
+  "go",
+  "picture",
+  "picture",
+  "volume",
+  "hearVolumes",
+];
 const rare = ["fewerNodes", "restart"];
 
 test("through any history nothing that is promised is free, and in the end everything is counted once", async (t) => {
@@ -234,6 +287,7 @@ test("through any history nothing that is promised is free, and in the end every
     const capacity = {
       cpu: BigInt(history.size) * nodeSize.cpuMilli,
       gpu: BigInt(history.size) * gpusPerNode,
+      storageGi: classGi,
     };
     const told: string[] = [];
     for (let step = 0; step < 50; step += 1, steps += 1) {
@@ -242,20 +296,25 @@ test("through any history nothing that is promised is free, and in the end every
       const name = names[Math.floor(random.next() * names.length)] ?? "";
       told.push(name);
       await history.actions[name]?.();
-      const { cpu, gpu } = history.totals();
+      const { cpu, gpu, storageGi } = history.totals();
       const promised = history.promised();
       const where = told.join(", ");
+      const storageLeft = capacity.storageGi - promised.storageGi;
+      assert.ok(storageGi <= storageLeft, `${storageGi}Gi free, ${promised.storageGi}Gi promised; ${where}`);
       if (history.hasAllNodes()) {
         assert.ok(cpu <= capacity.cpu - promised.cpu, `${cpu} free with ${promised.cpu} promised; ${where}`);
         assert.ok(gpu <= capacity.gpu - promised.gpu, `${gpu} gpus free with ${promised.gpu} promised; ${where}`);
       }
     }
     history.settleAll();
-    const { cpu, gpu } = history.totals();
     const promised = history.promised();
     assert.deepEqual(
-      { cpu, gpu },
-      { cpu: capacity.cpu - promised.cpu, gpu: capacity.gpu - promised.gpu },
+      history.totals(),
+      {
+        cpu: capacity.cpu - promised.cpu,
+        gpu: capacity.gpu - promised.gpu,
+        storageGi: capacity.storageGi - promised.storageGi,
+      },
       told.join(", "),
     );
   });

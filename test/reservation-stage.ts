@@ -101,6 +101,8 @@ export interface World {
   /** Since when it is known to be true. */
   trueAtMs: number;
   trouble: string | undefined;
+  /** Since when the inventory operator hears nothing of persistent volumes, if it does not. */
+  volumesSilentSinceMs: number | undefined;
   /** Since pods were heard of. */
   podsAgeMs: number;
   ipOperator: IpOperator | undefined;
@@ -119,6 +121,7 @@ export function createWorld(clock = createVirtualClock()): World {
     picture: undefined,
     trueAtMs: 0,
     trouble: undefined,
+    volumesSilentSinceMs: undefined,
     podsAgeMs: 0,
     ipOperator: undefined,
     addressSharing: "endpoint",
@@ -195,6 +198,9 @@ export async function openStage(
     get ageMs() {
       return world.picture && clock.monotonicMs() - world.trueAtMs;
     },
+    get volumesAgeMs() {
+      return world.picture && clock.monotonicMs() - (world.volumesSilentSinceMs ?? world.trueAtMs);
+    },
     get trouble() {
       return world.picture ? world.trouble : "no picture has come yet";
     },
@@ -264,8 +270,8 @@ export async function openStage(
     journal,
     queue,
     show(picture) {
-      const { nodes = [], storage = [], podsVersion, conditions = [] } = picture;
-      world.picture = { nodes, storage, podsVersion, conditions, cameAtMs: clock.monotonicMs() };
+      const nothing = { nodes: [], storage: [], conditions: [], podsVersion: undefined };
+      world.picture = { ...nothing, cameAtMs: clock.monotonicMs(), ...picture };
       world.trueAtMs = clock.monotonicMs();
       for (const listener of pictureListeners) listener(world.picture);
     },

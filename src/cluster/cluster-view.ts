@@ -78,9 +78,7 @@ export function createClusterView({ keeper, leaseKeeper, provider }: ViewDeps) {
 
     /** Free bytes of each class. */
     *storage(): Iterable<{ readonly class: string; readonly free: bigint }> {
-      for (const { class: name } of book.picture?.storage ?? []) {
-        yield { class: name, free: book.room.classes.get(name) ?? 0n };
-      }
+      for (const [name, free] of book.room.classes) yield { class: name, free };
     },
 
     /** All that is known of nodes and classes, in the network's words. */

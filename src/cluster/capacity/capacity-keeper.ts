@@ -134,9 +134,10 @@ export function createCapacityKeeper(deps: KeeperDeps) {
   });
 
   function showPicture(): void {
-    const { picture: newest, ageMs = 0 } = inventory;
+    const { picture: newest, ageMs = 0, volumesAgeMs = 0 } = inventory;
     if (!newest) return;
-    book.show({ picture: newest, trueAtMs: clock.monotonicMs() - ageMs });
+    const nowMs = clock.monotonicMs();
+    book.show({ picture: newest, trueAtMs: { pod: nowMs - ageMs, volume: nowMs - volumesAgeMs } });
     reservations.room();
   }
 

@@ -33,7 +33,8 @@ export function resourceSums(book: Pick<Book, "room" | "picture" | "held">): Res
     reserved: reserved.get(resource) ?? 0n,
     free: freeInAll(room, at),
   }));
-  const classes = picture.storage.slice(0, clusterStatusNames).map(({ class: name, bytes }) => {
+  const offered = picture.storage.filter(({ class: name }) => room.classes.has(name));
+  const classes = offered.slice(0, clusterStatusNames).map(({ class: name, bytes }) => {
     const left = room.classes.get(name) ?? 0n;
     return {
       resource: `storage-${name}`,
@@ -65,14 +66,14 @@ function allocatableOf(picture: ClusterPicture, at: number): bigint {
   return sums[at] ?? 0n;
 }
 
-function reservedSums({ held }: Pick<Book, "held">): Map<string, bigint> {
+function reservedSums({ held, room }: Pick<Book, "held" | "room">): Map<string, bigint> {
   const sums = new Map<string, bigint>();
   // There may be thousands of them: what all have is added up without looking for names.
   const ofNodes = told.map(() => 0n);
   for (const { claim } of held) {
     const { amounts, classes, cards } = claim;
     for (let at = 0; at < ofNodes.length; at += 1) ofNodes[at] = (ofNodes[at] ?? 0n) + (amounts[at] ?? 0n);
-    for (const [name, bytes] of classes) addTo(sums, `storage-${name}`, bytes);
+    for (const [name, bytes] of classes) addTo(sums, `storage-${room.classOf(name)}`, bytes);
     if (cards) addTo(sums, modelName(cards), amounts[gpuAt] ?? 0n);
   }
   for (const [at, resource] of told.entries()) addTo(sums, resource, ofNodes[at] ?? 0n);

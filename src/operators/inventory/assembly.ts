@@ -114,6 +114,8 @@ export function createAssembly(deps: AssemblyDeps) {
       conditions: [...conditions, ...config.conditions, ...registry.conditions, ...stale()],
       atMs: clock.now(),
       ...(pods.version !== undefined && { podsVersion: pods.version }),
+      ...(storage.version !== undefined && { volumesVersion: storage.version }),
+      ...(storage.defaultClass !== undefined && { defaultClass: storage.defaultClass }),
     };
     pictures += 1;
     if (pictures === 1) log.info("read the whole cluster", summary(inventory));

@@ -60,6 +60,7 @@ export async function startInventory(
     bus,
     waitingFor: () => operator.waitingFor,
     ageMs: () => operator.ageMs,
+    volumesAgeMs: () => operator.volumesAgeMs,
   });
   const operator = createInventoryOperator(options, { kube, clock, random, log, onInventory: publisher.show });
   operator.start(scope);

@@ -86,6 +86,10 @@ export interface Inventory {
   readonly atMs: number;
   /** Every pod's change up to this version of the API server is in it. */
   readonly podsVersion?: string;
+  /** The same of persistent volumes. */
+  readonly volumesVersion?: string;
+  /** The storage class of claims that name none. */
+  readonly defaultClass?: string;
   readonly conditions: readonly Condition[];
 }
 

@@ -148,6 +148,10 @@ export function createInventoryOperator(options: InventoryOperatorOptions, deps:
     get ageMs() {
       return assembly.ageMs;
     },
+    /** The same of persistent volumes. */
+    get volumesAgeMs() {
+      return storage.volumesAgeMs;
+    },
     queues: [discovery, recorder, labels].flatMap((part) => part?.queue ?? []),
     get counts() {
       return {

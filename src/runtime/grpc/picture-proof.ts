@@ -1,6 +1,6 @@
 /**
- * What our inventory operator adds to akash.inventory.v1.Cluster: how new the picture is. The network's message has no
- * place for it, so it is a field with a high number, which every other reader skips.
+ * What our inventory operator adds to akash.inventory.v1.Cluster: how new the snapshot is, and what the network's message
+ * has no place for. It is a field with a high number, which every other reader skips.
  */
 import { type Decoded, int64, messageOf, optional, plain, text } from "../protobuf.ts";
 
@@ -9,15 +9,22 @@ const proof = messageOf({
   podsVersion: plain(1, text, ""),
   /** How long ago the cluster was heard of when this was sent. A picture in which nothing changed is not old. */
   ageMs: int64(2),
+  /** The same two of persistent volumes, which have a watch of their own. */
+  volumesVersion: plain(3, text, ""),
+  volumesAgeMs: int64(4),
+  /** The storage class of claims that name none; empty where there is none. */
+  defaultClass: plain(5, text, ""),
 });
 
 type PictureProof = Decoded<typeof proof>;
 
+const unknown: PictureProof = { podsVersion: "", ageMs: 0n, volumesVersion: "", volumesAgeMs: 0n, defaultClass: "" };
+
 const added = messageOf({ proof: optional(1_000, proof) });
 
 /** To be put behind the message itself. */
-export function encodeProof(value: PictureProof): Uint8Array {
-  return added.encode({ proof: value });
+export function encodeProof(known: Partial<PictureProof>): Uint8Array {
+  return added.encode({ proof: { ...unknown, ...known } });
 }
 
 /** Undefined where the message is another operator's. */

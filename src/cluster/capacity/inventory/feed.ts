@@ -7,6 +7,8 @@ export interface InventoryFeed {
   readonly picture: ClusterPicture | undefined;
   /** How long ago the cluster was last known to look like this. A picture in which nothing changed is not old. */
   readonly ageMs: number | undefined;
+  /** The same of its persistent volumes. */
+  readonly volumesAgeMs: number | undefined;
   /** Why nothing may be promised by it: there is none yet, it is too old. In words for people. */
   readonly trouble: string | undefined;
   readonly counts: Readonly<FeedCounts>;
@@ -40,6 +42,10 @@ export interface ClusterPicture {
    * operator does not tell, as the network's does not.
    */
   readonly podsVersion: string | undefined;
+  /** The same of persistent volumes: a volume whose claim was bound by then is counted. */
+  readonly volumesVersion?: string | undefined;
+  /** The storage class that volumes of the class "default" get; undefined where the operator does not tell. */
+  readonly defaultClass?: string | undefined;
   /** The same in the words of who told it: akash.inventory.v1.Cluster. They say more, as which processors there are. */
   network?(): Uint8Array;
   /** When it came, by the clock that only grows. */

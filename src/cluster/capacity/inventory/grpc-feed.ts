@@ -34,21 +34,26 @@ interface Connection extends OperatorConnection {
   askedVersion: string | undefined;
 }
 
+/** How long ago the operator had heard of the cluster and of its persistent volumes when it sent a picture. */
+interface Ages {
+  readonly ownAgeMs: number;
+  readonly volumesAgeMs: number;
+}
+
 interface Told {
   readonly picture: ClusterPicture;
-  readonly ageMs: number;
+  readonly ages: Ages;
 }
 
 export function createGrpcFeed(deps: OperatorFeedDeps): InventoryFeed {
   const { clock, log } = deps;
   const readCluster = createClusterReader();
   let heardAtMs = clock.monotonicMs();
-  let ownAgeMs = 0;
+  let ages: Ages = { ownAgeMs: 0, volumesAgeMs: 0 };
   let isAsked = false;
   const pause = createPause(clock);
-  const newest = createNewestPicture(clock, log, () => ({ silentMs: clock.monotonicMs() - heardAtMs, ownAgeMs }));
+  const newest = createNewestPicture(clock, log, () => ({ silentMs: clock.monotonicMs() - heardAtMs, ...ages }));
 
-  /** A picture, and how long ago the operator had heard of the cluster when it sent it. */
   function read(message: Uint8Array): Told {
     const content = readCluster(message);
     const proof = proofIn(message);
@@ -56,16 +61,18 @@ export function createGrpcFeed(deps: OperatorFeedDeps): InventoryFeed {
       ...content,
       network: () => clusterIn(message),
       podsVersion: proof?.podsVersion || undefined,
+      volumesVersion: proof?.volumesVersion || undefined,
+      defaultClass: proof?.defaultClass || undefined,
       cameAtMs: clock.monotonicMs(),
     };
-    return { picture, ageMs: Number(proof?.ageMs ?? 0n) };
+    return { picture, ages: { ownAgeMs: Number(proof?.ageMs ?? 0n), volumesAgeMs: Number(proof?.volumesAgeMs ?? 0n) } };
   }
 
-  function take({ picture, ageMs }: Told, connection: Connection): void {
+  function take({ picture, ages: told }: Told, connection: Connection): void {
     connection.brought = true;
     connection.heard();
     heardAtMs = picture.cameAtMs;
-    ownAgeMs = ageMs;
+    ages = told;
     newest.show(picture);
   }
 

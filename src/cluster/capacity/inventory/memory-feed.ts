@@ -5,7 +5,7 @@ import { minute } from "../../../runtime/durations.ts";
 import { endedBy } from "../../../runtime/ended-by.ts";
 import { reasonOf } from "../../../runtime/errors.ts";
 import type { Log } from "../../../runtime/log.ts";
-import type { InventoryFeed, PictureNode } from "./feed.ts";
+import type { ClusterPicture, InventoryFeed, PictureNode } from "./feed.ts";
 import { createNewestPicture } from "./newest-picture.ts";
 import { attempt, contentOf, type Read } from "./read-cluster.ts";
 import { readClass, readNode } from "./read-node.ts";
@@ -21,12 +21,14 @@ export interface PictureSource {
   picture(): SourcePicture;
   /** How long ago it heard of the cluster. */
   readonly ageMs: number;
+  /** The same of persistent volumes. */
+  readonly volumesAgeMs: number;
 }
 
 /** A node that stayed as it was is the same object as in the picture before. */
 interface SourcePicture {
   readonly network: { readonly nodes: readonly Node[]; readonly storage: readonly Storage[] };
-  readonly inventory: { readonly podsVersion?: string };
+  readonly inventory: Partial<Pick<ClusterPicture, "podsVersion" | "volumesVersion" | "defaultClass">>;
 }
 
 interface MemoryFeedDeps {
@@ -40,7 +42,10 @@ export function createMemoryFeed({ source, clock, log }: MemoryFeedDeps): Invent
   const known = new WeakMap<Node, Read<PictureNode>>();
   let opened: PictureSource | undefined;
   let shown: SourcePicture | undefined;
-  const newest = createNewestPicture(clock, log, () => ({ silentMs: 0, ownAgeMs: opened?.ageMs ?? 0 }));
+  const newest = createNewestPicture(clock, log, () => {
+    const { ageMs = 0, volumesAgeMs = 0 } = opened ?? {};
+    return { silentMs: 0, ownAgeMs: ageMs, volumesAgeMs };
+  });
 
   function readOnce(node: Node): Read<PictureNode> {
     const read = known.get(node) ?? attempt(() => readNode(node));
@@ -51,6 +56,7 @@ export function createMemoryFeed({ source, clock, log }: MemoryFeedDeps): Invent
   function show(picture: SourcePicture): void {
     shown = picture;
     const { nodes, storage } = picture.network;
+    const { podsVersion, volumesVersion, defaultClass } = picture.inventory;
     const content = contentOf(
       nodes.map((node) => ({ name: node.name, read: readOnce(node) })),
       storage.map((each) => attempt(() => readClass(each))),
@@ -58,7 +64,7 @@ export function createMemoryFeed({ source, clock, log }: MemoryFeedDeps): Invent
     newest.show({
       ...content,
       network: () => Cluster.encode({ nodes: [...nodes], storage: [...storage] }).finish(),
-      podsVersion: picture.inventory.podsVersion,
+      ...{ podsVersion, volumesVersion, defaultClass },
       cameAtMs: clock.monotonicMs(),
     });
   }

@@ -13,6 +13,8 @@ interface SourceAge {
   readonly silentMs: number;
   /** How long ago it had heard of the cluster itself, by then. */
   readonly ownAgeMs: number;
+  /** The same of persistent volumes; by default that of the cluster. */
+  readonly volumesAgeMs?: number;
 }
 
 interface NewestPicture extends Omit<InventoryFeed, "run" | "ask"> {
@@ -54,6 +56,10 @@ export function createNewestPicture(clock: Clock, log: Log, sourceAge: () => Sou
     get ageMs() {
       const { silentMs, ownAgeMs } = sourceAge();
       return picture && silentMs + ownAgeMs;
+    },
+    get volumesAgeMs() {
+      const { silentMs, ownAgeMs, volumesAgeMs = ownAgeMs } = sourceAge();
+      return picture && silentMs + volumesAgeMs;
     },
     get trouble() {
       return trouble();

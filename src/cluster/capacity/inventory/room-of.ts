@@ -5,7 +5,7 @@ import type { Amount, ClusterPicture, PictureNode } from "./feed.ts";
 /** Nodes stay the same objects from picture to picture while nothing happens to them. */
 const rooms = new WeakMap<PictureNode, NodeRoom>();
 
-export function roomOf({ nodes, storage }: ClusterPicture): ClusterRoom {
+export function roomOf({ nodes, storage, defaultClass }: ClusterPicture): ClusterRoom {
   return {
     nodes: nodes.map((node) => {
       const room = rooms.get(node) ?? nodeRoom(node);
@@ -13,6 +13,7 @@ export function roomOf({ nodes, storage }: ClusterPicture): ClusterRoom {
       return room;
     }),
     classes: new Map(storage.map(({ class: name, bytes }) => [name, limited(bytes)])),
+    defaultClass,
   };
 }
 

@@ -19,7 +19,7 @@ test("gpus and persistent volumes are never overcommitted, everything on a node 
   assert.ok(Array.isArray(demands));
   assert.deepEqual(demands[0]?.amounts, [600n, gi, gi / 2n, 2n, 2n]);
   assert.deepEqual(demands[0]?.classes, new Map([["beta3", 5n * gi]]));
-  assert.deepEqual(volumesOf(demands), new Map([["beta3", 15n * gi]]));
+  assert.deepEqual(volumesOf(demands, { classOf: (name) => name }), new Map([["beta3", 15n * gi]]));
 });
 
 test("a replica that asks for no disk of its node has the default set aside, as its pod requests it", () => {

@@ -5,7 +5,7 @@ import type { ResourceUnit, UnitResources } from "../../../market/group-spec.ts"
 import { addTo } from "../../../market/group-totals.ts";
 import { committed, diskBytesOf, type Overcommit } from "../../../market/overcommit.ts";
 import { volumeKind } from "../../../market/volume-kind.ts";
-import type { Amounts } from "./room.ts";
+import type { Amounts, Room } from "./room.ts";
 
 /** What one replica takes. */
 interface ReplicaDemand {
@@ -97,9 +97,14 @@ function replicaDemand(unit: UnitResources, overcommit: Overcommit) {
   return { amounts, classes };
 }
 
-/** Persistent volumes of all replicas together, in bytes by class. */
-export function volumesOf(units: readonly UnitDemand[]): ReadonlyMap<string, bigint> {
+/** Persistent volumes of all replicas together, in bytes by the class that they get. */
+export function volumesOf(
+  units: readonly Pick<UnitDemand, "classes" | "count">[],
+  { classOf }: Pick<Room, "classOf">,
+): ReadonlyMap<string, bigint> {
   const volumes = new Map<string, bigint>();
-  for (const { classes, count } of units) for (const [name, bytes] of classes) addTo(volumes, name, bytes * count);
+  for (const { classes, count } of units) {
+    for (const [name, bytes] of classes) addTo(volumes, classOf(name), bytes * count);
+  }
   return volumes;
 }

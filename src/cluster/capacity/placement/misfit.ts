@@ -24,12 +24,12 @@ export function refuse(reason: string, shortages: readonly Shortage[] = []): Mis
 export function beyondCluster(room: Room, demands: readonly UnitDemand[]): Misfit | undefined {
   const shortages: Shortage[] = [];
   const reasons: string[] = [];
-  for (const [name, wanted] of volumesOf(demands)) {
+  for (const [name, wanted] of volumesOf(demands, room)) {
     const free = room.classes.get(name);
     const available = free !== undefined && free > 0n ? free : 0n;
     if (wanted <= available) continue;
     const resource = `storage-${name}`;
-    const unit = heaviest(demands, resource).id;
+    const unit = heaviest(demands, (each) => volumesOf([each], room).get(name)).id;
     shortages.push({ unit, resource, wanted, available, where: "cluster", nodes: room.nodes.length });
     const there = free === undefined ? classesThere(room) : `${showResource(resource, available)} is free of it`;
     reasons.push(`${showResource(resource, wanted)} of ${resource} is wanted, ${there}`);
@@ -142,7 +142,7 @@ export function togetherTooMuch(room: Room, tasks: readonly Task[]): Misfit | un
     const available = room.nodes.reduce((sum, { free: { [at]: free = 0n } }, node) => {
       return isOpen[node] && free > 0n ? sum + free : sum;
     }, 0n);
-    const unit = heaviest(units, resource).id;
+    const unit = heaviest(units, ({ amounts }) => amounts[at]).id;
     return wanted > available
       ? [{ unit, resource, wanted, available, where: "cluster", nodes: room.nodes.length }]
       : [];
@@ -189,9 +189,6 @@ function lackedByNearest(room: Search, nodes: readonly NodeState[], unit: UnitDe
   return nodeResources.flatMap((_, at) => (named.has(at) ? [at] : []));
 }
 
-function heaviest(units: readonly UnitDemand[], resource: string): UnitDemand {
-  const at = (nodeResources as readonly string[]).indexOf(resource);
-  const amount = ({ amounts, classes }: UnitDemand) =>
-    (at >= 0 ? amounts[at] : classes.get(resource.slice("storage-".length))) ?? 0n;
-  return units.reduce((most, unit) => (amount(unit) > amount(most) ? unit : most));
+function heaviest(units: readonly UnitDemand[], amount: (unit: UnitDemand) => bigint | undefined): UnitDemand {
+  return units.reduce((most, unit) => ((amount(unit) ?? 0n) > (amount(most) ?? 0n) ? unit : most));
 }

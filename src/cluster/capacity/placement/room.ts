@@ -10,6 +10,8 @@ export interface ClusterRoom {
   readonly nodes: readonly NodeRoom[];
   /** Free bytes of each storage class; undefined where it has no end. */
   readonly classes: ReadonlyMap<string, bigint | undefined>;
+  /** The class that volumes of the class "default" get, where that is known. */
+  readonly defaultClass?: string | undefined;
 }
 
 /** What is free of one node. Below zero where it is overbooked: that much has to go before anything fits again. */
@@ -59,6 +61,8 @@ export interface Room {
   /** By name. */
   readonly nodes: readonly NodeState[];
   readonly classes: ReadonlyMap<string, bigint>;
+  /** The class that volumes of this one take room of: another one for "default". */
+  classOf(name: string): string;
   /** What is free, for the search to reckon with: a column for each resource, in which each node has its place. */
   readonly spare: Spare;
   /** By class, and by the place of the node: 1 where it can mount it. */
@@ -83,6 +87,10 @@ export function openRoom(picture: ClusterRoom): Room {
   const byName = new Map(nodes.map((node) => [node.name, node]));
   invariant(byName.size === nodes.length, "two nodes have one name");
   const classes = new Map(Array.from(picture.classes, ([name, bytes]) => [name, bytes ?? endless]));
+  const { defaultClass = "default" } = picture;
+  const classOf = (name: string) => (name === "default" ? defaultClass : name);
+  // No volume gets a class that is only named so.
+  if (defaultClass !== "default") classes.delete("default");
   const cards = new Map(picture.nodes.flatMap((node) => node.cards.map(({ card }) => [describeCard(card), card])));
   const spare = nodeResources.map((_, at) => Float64Array.from(nodes, ({ free }) => spareOf(free[at] ?? 0n)));
   const mountable = new Set(picture.nodes.flatMap(({ storageClasses }) => storageClasses));
@@ -98,7 +106,8 @@ export function openRoom(picture: ClusterRoom): Room {
     // A node that is no longer in the picture has nothing to take from, and got nothing taken.
     if (node) takeFrom(node, spare, claim, sign);
     isSorted = false;
-    for (const [name, bytes] of claim.classes) {
+    for (const [asked, bytes] of claim.classes) {
+      const name = classOf(asked);
       const left = classes.get(name);
       if (left !== undefined) classes.set(name, left - sign * bytes);
     }
@@ -115,6 +124,7 @@ export function openRoom(picture: ClusterRoom): Room {
       isSorted = true;
       return tight;
     },
+    classOf,
     node: (name) => byName.get(name),
     kindsFor(demand) {
       const { key } = cardAttribute(demand);

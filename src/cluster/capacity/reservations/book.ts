@@ -1,8 +1,7 @@
 /**
- * The book of reservations: what is promised to whom, and what that leaves free. What is free is the newest picture less
- * everything that is promised and not yet in it. A replica is counted by us or by the picture, never by both: it leaves
- * when a picture comes that is newer than the binding of its pod, and comes back when that pod goes. Its volumes outlive
- * its pods; they are counted lease by lease, by the claims that are there.
+ * The one accounting of capacity: what is free is the newest snapshot less every promise that is not yet in it. A promise
+ * is held by us until the snapshot is newer than the pod or volume that it became, judged by the version that the snapshot
+ * has of that kind. Replicas are matched with pods one by one; volumes outlive pods and are summed lease by lease.
  */
 import { isLaterVersion } from "../../../kube/object-version.ts";
 import { addTo, soldWith } from "../../../market/group-totals.ts";
@@ -24,13 +23,13 @@ import {
   unitsOf,
 } from "./reservation.ts";
 
-/** A picture true this long after a pod was bound counts it: several times what an operator takes to show a change. */
+/** A snapshot true this long after a pod was bound counts it: several times what an operator takes to show a change. */
 export const reservationSettleMs = 15 * second;
 
-/** A picture, and until when at least the cluster looked like it, by the clock that only grows. */
+/** A snapshot, and until when at least the cluster had these pods and volumes, by the clock that only grows. */
 interface ShownPicture {
   readonly picture: ClusterPicture;
-  readonly trueAtMs: number;
+  readonly trueAtMs: Readonly<Record<Carrier["kind"], number>>;
 }
 
 export type Book = ReturnType<typeof createBook>;
@@ -38,21 +37,18 @@ export type Book = ReturnType<typeof createBook>;
 export function createBook(namespaceOf: (orderId: string) => string) {
   const reservations = new Map<string, Reservation>();
   const byNamespace = new Map<string, Reservation>();
-  /** Few ask for any. */
   const withAddresses = new Set<Reservation>();
   /** By resource, of all reservations together. */
   const sold = new Map<string, bigint>();
-  /** What no picture counts yet: all that is taken from the room. */
+  /** What is taken from the room. */
   const held = new Set<Holding>();
-  /** Of these a pod is bound, and the next picture may count it. */
-  const awaited = new Set<Holding>();
+  /** Of reservations that are gone: their pods and volumes are there, and no snapshot counts them yet. */
+  const left = new Set<Holding>();
   const carried = new Map<string, Replica>();
   /** Bound and alive, by namespace; some have no replica: they came before their reservation, or there are too many. */
   const pods = new Map<string, Map<string, SeenPod>>();
-  /** Those that have a volume, by namespace and uid. */
+  /** Claims that have a volume, by namespace and uid. */
   const claims = new Map<string, Map<string, SeenClaim>>();
-  /** Of these no picture counts the volume yet. */
-  const awaitedClaims = new Set<SeenClaim>();
   let room: Room = openRoom({ nodes: [], classes: new Map() });
   let shown: ShownPicture | undefined;
 
@@ -78,70 +74,60 @@ export function createBook(namespaceOf: (orderId: string) => string) {
     if (isHeld) room.take(holding.claim);
   }
 
-  /** The picture counts what this carrier stands for. */
-  function isCounted({ version, seenAtMs }: Carrier): boolean {
+  function isCounted({ kind, version, seenAtMs }: Carrier): boolean {
     if (!shown) return false;
-    const { podsVersion } = shown.picture;
-    if (podsVersion !== undefined && (podsVersion === version || isLaterVersion(podsVersion, version))) return true;
-    // The network's operator does not tell how new its picture is; it is never this far behind.
-    return shown.trueAtMs >= seenAtMs + reservationSettleMs;
+    const upTo = versionOf(shown.picture, kind);
+    if (upTo !== undefined && (upTo === version || isLaterVersion(upTo, version))) return true;
+    // The network's operator does not tell how new its snapshot is; it is never this far behind.
+    return shown.trueAtMs[kind] >= seenAtMs + reservationSettleMs;
   }
 
-  function handOver(holding: Holding): void {
-    const { carrier } = holding;
-    if (!carrier || !isCounted(carrier)) return;
-    awaited.delete(holding);
-    holding.inPicture = true;
-    letGo(holding);
-    room.recognise(holding.claim);
+  /** Once counted it stays so, unless the snapshot now knows less of its kind. */
+  function recount(seen: { inPicture: boolean }, carrier: Carrier, older: ReadonlySet<Carrier["kind"]>): void {
+    seen.inPicture = (seen.inPicture && !older.has(carrier.kind)) || isCounted(carrier);
   }
 
-  /** What the picture before this one counted, and this one does not. */
-  function takeUpAgain(): void {
-    for (const { onNode } of carried.values()) {
-      const { carrier, inPicture } = onNode;
-      if (!carrier || !inPicture || isCounted(carrier)) continue;
-      onNode.inPicture = false;
-      awaited.add(onNode);
-      hold(onNode);
+  /** Opens the room anew: all that is promised is taken from it, but for what the snapshot counts. */
+  function reopen({ picture }: ShownPicture, older: ReadonlySet<Carrier["kind"]>): void {
+    room = openRoom(roomOf(picture));
+    held.clear();
+    for (const holding of left) {
+      if (holding.carrier && isCounted(holding.carrier)) left.delete(holding);
+      else hold(holding);
     }
-    for (const [namespace, made] of claims) {
-      for (const claim of made.values()) if (!isCounted(claim)) awaitedClaims.add(claim);
-      holdVolumes(namespace);
+    for (const made of claims.values()) for (const claim of made.values()) recount(claim, claim, older);
+    for (const reservation of reservations.values()) {
+      for (const { onNode } of reservation.replicas) {
+        if (onNode.carrier) recount(onNode, onNode.carrier, older);
+        if (onNode.inPicture) room.recognise(onNode.claim);
+        else hold(onNode);
+      }
+      holdVolumes(reservation);
     }
   }
 
-  /** Of the volumes that a lease is promised, those that are not there, or that no picture counts. */
-  function holdVolumes(namespace: string): void {
-    const reservation = byNamespace.get(namespace);
-    if (!reservation) return;
+  const claimsOf = ({ orderId }: Reservation) => claims.get(namespaceOf(orderId))?.values() ?? [];
+
+  /** Of the volumes that a lease is promised, those that are not there, or that no snapshot counts. */
+  function holdVolumes(reservation: Reservation): void {
     const { volumes } = reservation;
     letGo(volumes);
-    const left = promisedVolumes(reservation);
-    for (const claim of claims.get(namespace)?.values() ?? []) {
-      if (!awaitedClaims.has(claim)) addTo(left, soldAs(claim, left), -claim.bytes);
-    }
-    const classes = new Map([...left].filter(([, bytes]) => bytes > 0n));
-    volumes.claim = { ...volumes.claim, classes };
-    if (classes.size > 0) hold(volumes);
+    const counted = Array.from(claimsOf(reservation)).filter(({ inPicture }) => inPicture);
+    const missing = [...volumesLeft(reservation, counted)].filter(([, bytes]) => bytes > 0n);
+    volumes.claim = { ...volumes.claim, classes: new Map(missing) };
+    if (missing.length > 0) hold(volumes);
+  }
+
+  function claimsChanged(namespace: string): void {
+    const reservation = byNamespace.get(namespace);
+    if (reservation) holdVolumes(reservation);
   }
 
   function forgetClaim({ namespace, uid }: Pick<LeaseClaim, "namespace" | "uid">): void {
     const made = claims.get(namespace);
-    const claim = made?.get(uid);
-    if (!made || !claim) return;
-    awaitedClaims.delete(claim);
-    if (made.delete(uid) && made.size === 0) claims.delete(namespace);
-    holdVolumes(namespace);
-  }
-
-  /** The lease of this claim is over, and its volume is there. */
-  function awaitLone(claim: SeenClaim): void {
-    const classes = new Map([[claim.storageClass, claim.bytes]]);
-    const lone = holding({ node: nowhere, amounts: [], cards: undefined, classes });
-    lone.carrier = claim;
-    awaited.add(lone);
-    hold(lone);
+    if (!made?.delete(uid)) return;
+    if (made.size === 0) claims.delete(namespace);
+    claimsChanged(namespace);
   }
 
   /** Finds the replicas of all pods of a namespace that have none yet, or one of another unit: their own may be free now. */
@@ -160,8 +146,10 @@ export function createBook(namespaceOf: (orderId: string) => string) {
       move(onNode, pod.node);
       carried.set(pod.uid, replica);
       onNode.carrier = pod;
-      awaited.add(onNode);
-      handOver(onNode);
+      if (!isCounted(pod)) continue;
+      onNode.inPicture = true;
+      letGo(onNode);
+      room.recognise(onNode.claim);
     }
   }
 
@@ -178,10 +166,15 @@ export function createBook(namespaceOf: (orderId: string) => string) {
   /** This pod does not stand for it any more. */
   function putDown(uid: string, { onNode }: Replica): void {
     carried.delete(uid);
-    awaited.delete(onNode);
     onNode.carrier = undefined;
     onNode.inPicture = false;
     hold(onNode);
+  }
+
+  /** Its pod or volume takes room until a snapshot counts it, and after that the snapshot has it without us. */
+  function leave(holding: Holding): void {
+    left.add(holding);
+    hold(holding);
   }
 
   return {
@@ -201,20 +194,24 @@ export function createBook(namespaceOf: (orderId: string) => string) {
     sold: sold as ReadonlyMap<string, bigint>,
     withAddresses: withAddresses as ReadonlySet<Reservation>,
     held: held as ReadonlySet<Holding>,
-    /** How many wait for a picture that counts them. */
+    /** Pods and volumes that no snapshot counts yet. */
     get awaited(): number {
-      return awaited.size + awaitedClaims.size;
+      let count = left.size;
+      for (const { onNode } of carried.values()) if (!onNode.inPicture) count += 1;
+      for (const [namespace, made] of claims) {
+        if (byNamespace.has(namespace)) for (const { inPicture } of made.values()) if (!inPicture) count += 1;
+      }
+      return count;
     },
 
     /** What leases have of storage classes beyond what they were promised: volumes of replicas that they no longer have. */
     *spareVolumes(): Iterable<{ readonly orderId: string; readonly storageClass: string; readonly bytes: bigint }> {
-      for (const [namespace, made] of claims) {
+      for (const namespace of claims.keys()) {
         const reservation = byNamespace.get(namespace);
         if (!reservation) continue;
-        const left = promisedVolumes(reservation);
-        for (const claim of made.values()) addTo(left, soldAs(claim, left), -claim.bytes);
-        const { orderId } = reservation;
-        for (const [storageClass, bytes] of left) if (bytes < 0n) yield { orderId, storageClass, bytes: -bytes };
+        for (const [storageClass, bytes] of volumesLeft(reservation, claimsOf(reservation))) {
+          if (bytes < 0n) yield { orderId: reservation.orderId, storageClass, bytes: -bytes };
+        }
       }
     },
 
@@ -226,7 +223,7 @@ export function createBook(namespaceOf: (orderId: string) => string) {
       for (const { onNode } of reservation.replicas) hold(onNode);
       const namespace = namespaceOf(orderId);
       byNamespace.set(namespace, reservation);
-      holdVolumes(namespace);
+      holdVolumes(reservation);
       if (reservation.addresses > 0) withAddresses.add(reservation);
       match(namespace);
     },
@@ -236,35 +233,31 @@ export function createBook(namespaceOf: (orderId: string) => string) {
       if (!reservation) return undefined;
       reservations.delete(orderId);
       sell(reservation, -1n);
-      const namespace = namespaceOf(orderId);
-      byNamespace.delete(namespace);
+      byNamespace.delete(namespaceOf(orderId));
       withAddresses.delete(reservation);
       for (const { onNode } of reservation.replicas) {
-        // A pod that no picture counts yet takes its room all the same; the picture that lets go of it is on its way.
-        if (!awaited.has(onNode)) letGo(onNode);
-        if (onNode.carrier) carried.delete(onNode.carrier.uid);
+        const { carrier, inPicture } = onNode;
+        if (carrier) carried.delete(carrier.uid);
+        if (carrier && !inPicture) leave(onNode);
+        else letGo(onNode);
       }
       letGo(reservation.volumes);
-      // So does a volume.
-      for (const claim of claims.get(namespace)?.values() ?? []) if (awaitedClaims.delete(claim)) awaitLone(claim);
+      for (const claim of claimsOf(reservation)) {
+        const classes = new Map([[claim.storageClass, claim.bytes]]);
+        const volume = holding({ node: nowhere, amounts: [], cards: undefined, classes });
+        if (!claim.inPicture) leave({ ...volume, carrier: claim });
+      }
       return reservation;
     },
 
     show(next: ShownPicture): void {
-      const before = shown?.picture.podsVersion ?? "";
+      const before = shown?.picture;
       shown = next;
-      // An operator that was restarted, or another one, may know less than the last picture had.
-      if (isLaterVersion(before, next.picture.podsVersion ?? "")) takeUpAgain();
-      for (const holding of awaited) handOver(holding);
-      for (const claim of awaitedClaims) {
-        if (!isCounted(claim)) continue;
-        awaitedClaims.delete(claim);
-        holdVolumes(claim.namespace);
-      }
-      room = openRoom(roomOf(next.picture));
-      for (const holding of held) room.take(holding.claim);
-      // What the picture counts of our own it cannot tell from others', and which cards of a node it is only we can.
-      for (const { onNode } of carried.values()) if (onNode.inPicture) room.recognise(onNode.claim);
+      // An operator that was restarted, or another one, may know less than the last snapshot had.
+      const older = carrierKinds.filter((kind) =>
+        isLaterVersion(versionOf(before, kind) ?? "", versionOf(next.picture, kind) ?? ""),
+      );
+      reopen(next, new Set(older));
     },
 
     /** Puts what is promised on another node. */
@@ -288,7 +281,7 @@ export function createBook(namespaceOf: (orderId: string) => string) {
       }
       const seen = pods.get(namespace) ?? new Map<string, SeenPod>();
       if (seen.has(uid)) return;
-      pods.set(namespace, seen.set(uid, { uid, node, requests, version, seenAtMs }));
+      pods.set(namespace, seen.set(uid, { kind: "pod", uid, node, requests, version, seenAtMs }));
       match(namespace);
     },
 
@@ -297,30 +290,46 @@ export function createBook(namespaceOf: (orderId: string) => string) {
     /** A volume claim of a lease, as it is now. */
     claim({ uid, namespace, storageClass = "", bytes, version }: LeaseClaim, seenAtMs: number): void {
       const made = claims.get(namespace) ?? new Map<string, SeenClaim>();
-      const before = made.get(uid);
       if (bytes === undefined) forgetClaim({ namespace, uid });
-      if (bytes === undefined || before?.bytes === bytes) return;
-      if (before) awaitedClaims.delete(before);
-      const claim = { uid, namespace, storageClass, bytes, version, seenAtMs };
-      claims.set(namespace, made.set(uid, claim));
-      if (!isCounted(claim)) awaitedClaims.add(claim);
-      holdVolumes(namespace);
+      if (bytes === undefined || made.get(uid)?.bytes === bytes) return;
+      const carrier = { kind: "volume", uid, version, seenAtMs } as const;
+      claims.set(namespace, made.set(uid, { ...carrier, storageClass, bytes, inPicture: isCounted(carrier) }));
+      claimsChanged(namespace);
     },
 
     claimGone: forgetClaim,
   };
 }
 
-/** What is kept of a claim that has a volume. */
-interface SeenClaim extends Carrier {
-  readonly namespace: string;
-  readonly storageClass: string;
-  readonly bytes: bigint;
+const carrierKinds = ["pod", "volume"] as const;
+
+/** Everything of this kind up to this version of the API server is in the snapshot. */
+function versionOf(picture: ClusterPicture | undefined, kind: Carrier["kind"]): string | undefined {
+  return kind === "pod" ? picture?.podsVersion : picture?.volumesVersion;
 }
 
-/** Who asks for the default class has a volume of the class that is the cluster's own default. */
-function soldAs({ storageClass }: SeenClaim, promised: ReadonlyMap<string, bigint>): string {
-  return promised.has(storageClass) || !promised.has("default") ? storageClass : "default";
+/** What is kept of a claim that has a volume. */
+interface SeenClaim extends Carrier {
+  readonly storageClass: string;
+  readonly bytes: bigint;
+  /** The snapshot counts its volume. */
+  inPicture: boolean;
+}
+
+/** Promised bytes by class, less those of claims; below zero where there is more than was promised. */
+function volumesLeft(reservation: Reservation, claims: Iterable<SeenClaim>): Map<string, bigint> {
+  const bytes = promisedVolumes(reservation);
+  for (const claim of claims) addTo(bytes, claim.storageClass, -claim.bytes);
+  // A claim of the class "default" names the cluster's own default class.
+  let ofDefault = bytes.get("default") ?? 0n;
+  for (const [name, left] of bytes) {
+    const moved = left < 0n && -left < ofDefault ? -left : left < 0n ? ofDefault : 0n;
+    if (moved <= 0n || name === "default") continue;
+    bytes.set(name, left + moved);
+    ofDefault -= moved;
+    bytes.set("default", ofDefault);
+  }
+  return bytes;
 }
 
 /** What is kept of a pod that is bound. */

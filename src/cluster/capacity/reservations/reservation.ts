@@ -30,17 +30,18 @@ export interface Replica {
   readonly classes: ReadonlyMap<string, bigint>;
 }
 
-/** What is taken for as long as no picture counts it. */
+/** Part of a promise: taken from the room until the snapshot counts the object that it became. */
 export interface Holding {
   claim: Claim;
   /** What stands for it in the cluster. */
   carrier: Carrier | undefined;
-  /** The picture counts it, so we do not. */
+  /** The snapshot counts it, so we do not. */
   inPicture: boolean;
 }
 
-/** A pod that is bound. */
+/** An object of the cluster that takes what was promised: a bound pod, or a claim that has its volume. */
 export interface Carrier {
+  readonly kind: "pod" | "volume";
   readonly uid: string;
   readonly version: string;
   /** When it became known that it is bound, by the clock that only grows; below zero if before our start. */

@@ -226,7 +226,12 @@ test("a replica that comes again takes up its volume, and not those that another
   const size = { storageClasses: ["beta3"] };
   const picture = (allocated: bigint, podsVersion: string) => {
     const storage = [{ class: "beta3", bytes: { allocatable: 100n * gi, allocated } }];
-    stage.show({ nodes: [pictureNode("a", size), pictureNode("b", size)], storage, podsVersion });
+    stage.show({
+      nodes: [pictureNode("a", size), pictureNode("b", size)],
+      storage,
+      podsVersion,
+      volumesVersion: podsVersion,
+    });
   };
   const db = (node: string, version: string) =>
     leasePod(order, `db-${version}`, { cpu: "5", volumes: 1, node, version });
@@ -245,17 +250,22 @@ test("volumes stay in the picture when the pod that uses them goes", async (t) =
   const stage = await stageOf(t);
   const size = { storageClasses: ["beta3"] };
   const storage = (allocated: bigint) => [{ class: "beta3", bytes: { allocatable: 100n * gi, allocated } }];
-  stage.show({ nodes: [pictureNode("a", size)], storage: storage(0n), podsVersion: "1" });
+  stage.show({ nodes: [pictureNode("a", size)], storage: storage(0n), podsVersion: "1", volumesVersion: "1" });
   assert.ok(reserve(stage, order, sampleUnit({ cpuMilli: 3_000n, volumes: [volume("beta3", 30n * gi)] })).fits);
   const free = () => [stage.freeCpu(), (stage.keeper.book.room.classes.get("beta3") ?? 0n) / gi];
   assert.deepEqual(free(), [5_000n, 70n]);
   stage.claim("data-0", leaseClaim(order, "data-0", "30Gi", "2"));
   stage.pod("db-0", leasePod(order, "db-0", { cpu: "3", version: "2", node: "a" }));
   assert.deepEqual(free(), [5_000n, 70n]);
-  stage.show({ nodes: [pictureNode("a", size, threeCpus)], storage: storage(30n * gi), podsVersion: "2" });
+  stage.show({
+    nodes: [pictureNode("a", size, threeCpus)],
+    storage: storage(30n * gi),
+    podsVersion: "2",
+    volumesVersion: "2",
+  });
   assert.deepEqual(free(), [5_000n, 70n]);
   stage.pod("db-0", undefined);
-  stage.show({ nodes: [pictureNode("a", size)], storage: storage(30n * gi), podsVersion: "3" });
+  stage.show({ nodes: [pictureNode("a", size)], storage: storage(30n * gi), podsVersion: "3", volumesVersion: "3" });
   assert.deepEqual(free(), [5_000n, 70n]);
 });
 
@@ -264,7 +274,7 @@ test("volumes beyond what a lease was promised are counted by the picture alone,
   const size = { storageClasses: ["beta3"] };
   const show = (allocated: bigint, podsVersion: string) => {
     const storage = [{ class: "beta3", bytes: { allocatable: 100n * gi, allocated: allocated * gi } }];
-    stage.show({ nodes: [pictureNode("a", size)], storage, podsVersion });
+    stage.show({ nodes: [pictureNode("a", size)], storage, podsVersion, volumesVersion: podsVersion });
   };
   const free = () => (stage.keeper.book.room.classes.get("beta3") ?? 0n) / gi;
   show(0n, "1");
@@ -289,16 +299,114 @@ test("a volume that no picture counts yet keeps its room when its lease is close
   const size = { storageClasses: ["beta3"] };
   const storage = (allocated: bigint) => [{ class: "beta3", bytes: { allocatable: 100n * gi, allocated } }];
   const free = () => (stage.keeper.book.room.classes.get("beta3") ?? 0n) / gi;
-  stage.show({ nodes: [pictureNode("a", size)], storage: storage(0n), podsVersion: "1" });
+  stage.show({ nodes: [pictureNode("a", size)], storage: storage(0n), podsVersion: "1", volumesVersion: "1" });
   reserve(stage, order, sampleUnit({ volumes: [volume("beta3", 30n * gi)] }));
   stage.claim("data-0", leaseClaim(order, "data-0", "30Gi", "2"));
   await stage.capacity.release(order, "the lease is closed");
   assert.equal(free(), 70n);
-  stage.show({ nodes: [pictureNode("a", size)], storage: storage(30n * gi), podsVersion: "2" });
+  stage.show({ nodes: [pictureNode("a", size)], storage: storage(30n * gi), podsVersion: "2", volumesVersion: "2" });
   assert.equal(free(), 70n);
   stage.claim("data-0", undefined);
-  stage.show({ nodes: [pictureNode("a", size)], storage: storage(0n), podsVersion: "3" });
+  stage.show({ nodes: [pictureNode("a", size)], storage: storage(0n), podsVersion: "3", volumesVersion: "3" });
   assert.equal(free(), 100n);
+});
+
+function freeGi({ keeper }: Stage, storageClass: string): bigint {
+  const { room } = keeper.book;
+  return (room.classes.get(room.classOf(storageClass)) ?? 0n) / gi;
+}
+
+/** One node that mounts the classes "beta3" and "default", each with 100Gi. */
+function storagePicture(allocatedGi: Readonly<Record<string, bigint>> = {}) {
+  const storage = ["beta3", "default"].map((name) => {
+    return { class: name, bytes: { allocatable: 100n * gi, allocated: (allocatedGi[name] ?? 0n) * gi } };
+  });
+  return { nodes: [pictureNode("a", { storageClasses: ["beta3", "default"] })], storage };
+}
+
+test("a volume is held until the snapshot's volumes are as new as its claim, however new its pods are", async (t) => {
+  const stage = await stageOf(t);
+  const free = () => (stage.keeper.book.room.classes.get("beta3") ?? 0n) / gi;
+  stage.show({ ...storagePicture(), podsVersion: "1", volumesVersion: "1" });
+  reserve(stage, order, sampleUnit({ volumes: [volume("beta3", 60n * gi)] }));
+  stage.claim("data-0", leaseClaim(order, "data-0", "60Gi", "5"));
+  // The watch of persistent volumes lags behind that of pods.
+  stage.show({ ...storagePicture(), podsVersion: "6", volumesVersion: "4" });
+  assert.equal(free(), 40n);
+  assert.equal(reserve(stage, orderKey(2), sampleUnit({ volumes: [volume("beta3", 60n * gi)] })).fits, false);
+  stage.show({ ...storagePicture(), podsVersion: "7" });
+  assert.equal(free(), 40n, "a source that reports no version of its volumes");
+  stage.show({ ...storagePicture({ beta3: 60n }), podsVersion: "7", volumesVersion: "5" });
+  assert.equal(free(), 40n);
+  // Another replica of the operator knows less.
+  stage.show({ ...storagePicture(), podsVersion: "8", volumesVersion: "4" });
+  assert.equal(free(), 40n);
+});
+
+test("a volume is held for as long as the watch of volumes is silent, and counted by the snapshot some time after", async (t) => {
+  const stage = await stageOf(t);
+  const { clock } = stage.world;
+  const free = () => (stage.keeper.book.room.classes.get("beta3") ?? 0n) / gi;
+  stage.show({ ...storagePicture(), podsVersion: "1", volumesVersion: "1" });
+  reserve(stage, order, sampleUnit({ volumes: [volume("beta3", 60n * gi)] }));
+  stage.claim("data-0", leaseClaim(order, "data-0", "60Gi", "5"));
+  stage.world.volumesSilentSinceMs = clock.monotonicMs();
+  for (let round = 0; round < 4; round += 1) {
+    await clock.advance(reservationSettleMs);
+    stage.show({ ...storagePicture(), podsVersion: "9", volumesVersion: "4" });
+    assert.equal(free(), 40n);
+  }
+  stage.world.volumesSilentSinceMs = undefined;
+  stage.show({ ...storagePicture({ beta3: 60n }), podsVersion: "9", volumesVersion: "4" });
+  assert.equal(free(), 40n);
+});
+
+test("volumes of the class default are those of the cluster's default class", async (t) => {
+  const stage = await stageOf(t);
+  const free = () => freeGi(stage, "default");
+  const defaultClass = "beta3";
+  stage.show({ ...storagePicture(), defaultClass, volumesVersion: "1" });
+  reserve(
+    stage,
+    order,
+    sampleUnit({ volumes: [volume("beta3", 30n * gi), { ...volume("default", 50n * gi), name: "d" }] }),
+  );
+  assert.deepEqual([free(), freeGi(stage, "beta3")], [20n, 20n]);
+  const more = (name: string) => reserve(stage, orderKey(2), sampleUnit({ volumes: [volume(name, 30n * gi)] }));
+  for (const name of ["beta3", "default"]) {
+    const found = more(name);
+    assert.match(found.fits ? "" : found.reason, /30Gi of storage-beta3 is wanted, 20Gi is free of it/, name);
+  }
+  const both = [volume("beta3", 15n * gi), { ...volume("default", 15n * gi), name: "d" }];
+  assert.equal(reserve(stage, orderKey(2), sampleUnit({ volumes: both })).fits, false, "15Gi of each");
+  stage.claim("data-0", leaseClaim(order, "data-0", "30Gi", "2"));
+  stage.claim("d-0", leaseClaim(order, "d-0", "50Gi", "2"));
+  stage.show({ ...storagePicture({ beta3: 80n }), defaultClass, volumesVersion: "3" });
+  assert.equal(free(), 20n);
+  assert.deepEqual(stage.document().conditions, []);
+  const sums = stage.document().resources.filter(({ resource }) => /^storage-(?!eph)/.test(`${resource}`));
+  assert.deepEqual(
+    sums.map(({ resource, allocatable, reserved, free }) => [resource, allocatable, reserved, free]),
+    [["storage-beta3", "100Gi", "0", "20Gi"]],
+  );
+});
+
+test("claims of a lease count against both the class they name and default, where the default class is not reported", async (t) => {
+  const stage = await stageOf(t);
+  const free = () => ["beta3", "default"].map((name) => freeGi(stage, name));
+  stage.show({ ...storagePicture(), volumesVersion: "1" });
+  reserve(
+    stage,
+    order,
+    sampleUnit({ volumes: [volume("beta3", 30n * gi), { ...volume("default", 20n * gi), name: "d" }] }),
+  );
+  assert.deepEqual(free(), [70n, 80n]);
+  stage.claim("data-0", leaseClaim(order, "data-0", "30Gi", "2"));
+  stage.claim("d-0", leaseClaim(order, "d-0", "20Gi", "2"));
+  assert.deepEqual(free(), [70n, 80n]);
+  stage.show({ ...storagePicture({ beta3: 50n }), volumesVersion: "3" });
+  assert.deepEqual(free(), [50n, 100n]);
+  assert.deepEqual(stage.document().conditions, []);
 });
 
 test("a picture with fewer nodes loses no reservation: what it can it moves, the rest waits and is said aloud", async (t) => {

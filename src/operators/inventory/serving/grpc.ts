@@ -39,7 +39,9 @@ function inventoryMethods(publisher: Publisher): [path: string, method: GrpcMeth
   const headers = () => ({ [ageHeader]: `${publisher.ageMs}` });
   /** But a stream has its headers once, and our own provider wants to know it of every picture. */
   const withProof = (picture: Picture) => {
-    const proof = { podsVersion: picture.inventory.podsVersion ?? "", ageMs: BigInt(publisher.ageMs) };
+    const { podsVersion = "", volumesVersion = "", defaultClass = "" } = picture.inventory;
+    const ages = { ageMs: BigInt(publisher.ageMs), volumesAgeMs: BigInt(publisher.volumesAgeMs) };
+    const proof = { podsVersion, volumesVersion, defaultClass, ...ages };
     return Buffer.concat([picture.clusterMessage(), encodeProof(proof)]);
   };
   const queryCluster: GrpcMethod = {

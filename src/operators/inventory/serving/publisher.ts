@@ -24,11 +24,13 @@ interface PublisherDeps extends Pick<OperatorGround, "clock" | "log"> {
   readonly waitingFor: () => string | undefined;
   /** How long ago the cluster was last heard of. A picture in which nothing changed is not old. */
   readonly ageMs: () => number;
+  /** The same of persistent volumes; by default that of the cluster. */
+  readonly volumesAgeMs?: () => number;
 }
 
 export type Publisher = ReturnType<typeof createPublisher>;
 
-export function createPublisher({ clock, log, bus, waitingFor, ageMs }: PublisherDeps) {
+export function createPublisher({ clock, log, bus, waitingFor, ageMs, volumesAgeMs = ageMs }: PublisherDeps) {
   const pictureOf = createPictures();
   const copy = bus && createBusCopy(bus, log);
   const listeners = new Set<(picture: Picture) => void>();
@@ -78,6 +80,9 @@ export function createPublisher({ clock, log, bus, waitingFor, ageMs }: Publishe
     },
     get ageMs() {
       return Math.round(ageMs());
+    },
+    get volumesAgeMs() {
+      return Math.round(volumesAgeMs());
     },
     /** What listeners were told last. */
     get told() {

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { rbdClass, storageClass, volume } from "../../../../test/storage-samples.ts";
-import { readStorageClass, soldClasses } from "./storage-class.ts";
+import { defaultClassOf, readStorageClass, soldClasses } from "./storage-class.ts";
 import { readVolume, sumVolumes } from "./volumes.ts";
 
 function sell(clusterStorage: readonly string[]) {
@@ -28,6 +28,20 @@ test("a class is sold when it is both configured and labelled, and of a kind we 
     "the class gone is configured, but not there; 1 of its volumes still hold space",
     "the class unlabelled is configured, but lacks the label akash.network=true",
   ]);
+});
+
+test("of several default classes the newest is the one that claims get, and of two of one second the first by name", () => {
+  const made = (name: string, creationTimestamp: string, mark = "storageclass.kubernetes.io/is-default-class") => {
+    const { metadata, ...rest } = storageClass(name, "rancher.io/local-path");
+    return readStorageClass({ ...rest, metadata: { ...metadata, creationTimestamp, annotations: { [mark]: "true" } } });
+  };
+  const plain = readStorageClass(storageClass("plain", "rancher.io/local-path"));
+  const old = made("old", "2025-01-01T00:00:00Z", "storageclass.beta.kubernetes.io/is-default-class");
+  const [a, b] = [made("a", "2026-01-01T00:00:00Z"), made("b", "2026-01-01T00:00:00Z")];
+  assert.deepEqual(
+    [[], [plain], [plain, old], [old, b], [b, old, a]].map((classes) => defaultClassOf(classes)),
+    [undefined, undefined, "old", "b", "a"],
+  );
 });
 
 test("an empty list sells nothing, and the labelled classes are named", () => {

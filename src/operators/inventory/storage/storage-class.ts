@@ -16,14 +16,30 @@ const trueTexts = ["1", "t", "T", "true", "True", "TRUE"];
 export type StorageClass = ReturnType<typeof readStorageClass>;
 
 export function readStorageClass(object: KubeObject) {
-  const { name, labels } = object.metadata;
+  const { name, labels, annotations, creationTimestamp } = object.metadata;
   return {
     name,
     provisioner: wordOf(object["provisioner"]) ?? "",
     parameters: fieldsOf(object["parameters"]),
     /** It carries the label akash.network=true. */
     labelled: trueTexts.includes(labels?.["akash.network"] ?? ""),
+    isDefault: defaultMarks.some((mark) => fieldsOf(annotations)[mark] === "true"),
+    madeAt: creationTimestamp ?? "",
   };
+}
+
+/** The API server still reads the second one. */
+const defaultMarks = [
+  "storageclass.kubernetes.io/is-default-class",
+  "storageclass.beta.kubernetes.io/is-default-class",
+];
+
+/** Of several, the API server takes the newest, and of those made in the same second the first by name. */
+export function defaultClassOf(classes: Iterable<StorageClass>): string | undefined {
+  const [first, ...others] = [...classes].filter(({ isDefault }) => isDefault);
+  const isBefore = (one: StorageClass, other: StorageClass) =>
+    one.madeAt === other.madeAt ? one.name < other.name : one.madeAt > other.madeAt;
+  return first && others.reduce((best, each) => (isBefore(each, best) ? each : best), first).name;
 }
 
 /** The backend that we can look into; undefined for all others. */

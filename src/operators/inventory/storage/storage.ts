@@ -23,7 +23,14 @@ import {
   readLonghornSetting,
   readLonghornVolume,
 } from "./longhorn-objects.ts";
-import { driverOf, readStorageClass, type SoldClass, type StorageClass, soldClasses } from "./storage-class.ts";
+import {
+  defaultClassOf,
+  driverOf,
+  readStorageClass,
+  type SoldClass,
+  type StorageClass,
+  soldClasses,
+} from "./storage-class.ts";
 import { readVolume, sumVolumes, type VolumeSums } from "./volumes.ts";
 
 interface StorageDeps extends Pick<OperatorGround, "clock" | "log"> {
@@ -135,6 +142,16 @@ export function createStorage({ kube, clock, log, onChange }: StorageDeps) {
     },
     get ready() {
       return classes.ready && volumes.ready;
+    },
+    /** Every change of a persistent volume up to this version of the API server is in a reading. */
+    get version() {
+      return volumes.version;
+    },
+    get volumesAgeMs() {
+      return volumes.ageMs;
+    },
+    get defaultClass() {
+      return defaultClassOf(classes.list());
     },
     /** Why a reading may be out of date. A watch that is interrupted tells no listener. */
     get stale() {
