@@ -1,8 +1,8 @@
 /** The processor time it takes to say whether a group of twenty services fits into a large cluster that is nearly full. */
 import assert from "node:assert/strict";
-import { claimsOf } from "../src/cluster/capacity/placement/demand.ts";
 import { place } from "../src/cluster/capacity/placement/place.ts";
 import { type ClusterRoom, type NodeRoom, openRoom } from "../src/cluster/capacity/placement/room.ts";
+import { claimsOf } from "../src/cluster/capacity/placement/task.ts";
 import type { ResourceUnit } from "../src/market/group-spec.ts";
 import { noOvercommit } from "../src/market/overcommit.ts";
 import { createSeededRandom, type Random } from "../src/runtime/random.ts";

@@ -1,7 +1,7 @@
 /** Every lease that the network's own provider was recorded with, taken over from it on an API server. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { addressesWanted } from "../src/cluster/capacity/addresses/addresses-wanted.ts";
+import { addressesWanted } from "../src/cluster/capacity/addresses/lease-addresses.ts";
 import { type RehearsedLease, rehearse } from "../src/cluster/leases/adoption/rehearsal.ts";
 import { hostsWanted } from "../src/cluster/leases/hostnames/hosts-wanted.ts";
 import { networksEntry } from "../src/kube/adopted-fields.ts";

@@ -8,7 +8,7 @@ import { join } from "node:path";
 import { type TestContext, test } from "node:test";
 import { parse } from "yaml";
 import { createBidMessage } from "../src/bidengine/order-loop.ts";
-import { feedOldMs } from "../src/cluster/capacity/inventory/newest-picture.ts";
+import { feedOldMs } from "../src/cluster/capacity/inventory/feed.ts";
 import { measureHealth } from "../src/cluster/health/health-metrics.ts";
 import type { HostHealth, HostnameFeed } from "../src/cluster/leases/hostnames/hostname-feed.ts";
 import { leaseDefaults } from "../src/cluster/leases/lease-options.ts";

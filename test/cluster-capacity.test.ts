@@ -7,7 +7,7 @@ import { type TestContext, test } from "node:test";
 import type { Capacity } from "../src/bidengine/capacity.ts";
 import type { Pod } from "../src/box/cluster/components/shapes/pod.ts";
 import type { ClusterCapacity } from "../src/cluster/capacity/reservations/reservations.ts";
-import { conditionsOf } from "../src/cluster/capacity/reservations/resettle.ts";
+import { conditionsOf } from "../src/cluster/capacity/reservations/upkeep.ts";
 import { kinds } from "../src/kube/kinds.ts";
 import { formatLeaseId, type LeaseId } from "../src/market/ids.ts";
 import { leaseNamespace } from "../src/market/lease-namespace.ts";

@@ -3,7 +3,7 @@
  * manifests; a process with a loop like that of leases brings it about, and can be killed and started again.
  */
 import { createSimulatedCluster, type SimulatedCluster } from "../src/box/cluster/simulated-kube.ts";
-import { type AddressWanted, addressesWanted } from "../src/cluster/capacity/addresses/addresses-wanted.ts";
+import { type AddressWanted, addressesWanted } from "../src/cluster/capacity/addresses/lease-addresses.ts";
 import { createLeasedAddresses, type LeasedAddresses } from "../src/cluster/leases/declarations/leased-addresses.ts";
 import { createHostnames, type HostnameSettings, type Hostnames } from "../src/cluster/leases/hostnames/hostnames.ts";
 import { type HostWanted, hostsWanted } from "../src/cluster/leases/hostnames/hosts-wanted.ts";

@@ -2,9 +2,8 @@
 import assert from "node:assert/strict";
 import { createServer } from "node:net";
 import { test } from "node:test";
-import type { ClusterPicture } from "../src/cluster/capacity/inventory/feed.ts";
+import { type ClusterPicture, feedOldMs } from "../src/cluster/capacity/inventory/feed.ts";
 import { createGrpcFeed, feedAnswerMs, feedRetryMostMs } from "../src/cluster/capacity/inventory/grpc-feed.ts";
-import { feedOldMs } from "../src/cluster/capacity/inventory/newest-picture.ts";
 import { createVirtualClock } from "../src/runtime/clock.ts";
 import { framed } from "../src/runtime/grpc/framing.ts";
 import type { GrpcAddress } from "../src/runtime/grpc/grpc-client.ts";

@@ -1,10 +1,8 @@
 /** What every feed of the inventory does, whether the operator is in another process or in this one. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { ClusterPicture, InventoryFeed } from "../src/cluster/capacity/inventory/feed.ts";
+import { type ClusterPicture, feedOldMs, type InventoryFeed, roomOf } from "../src/cluster/capacity/inventory/feed.ts";
 import { feedProofMs } from "../src/cluster/capacity/inventory/memory-feed.ts";
-import { feedOldMs } from "../src/cluster/capacity/inventory/newest-picture.ts";
-import { roomOf } from "../src/cluster/capacity/inventory/room-of.ts";
 import type { Publisher } from "../src/operators/inventory/serving/publisher.ts";
 import { createPublisher } from "../src/operators/inventory/serving/publisher.ts";
 import { createVirtualClock, realClock, type VirtualClock } from "../src/runtime/clock.ts";

@@ -2,8 +2,7 @@
 import assert from "node:assert/strict";
 import { createServer } from "node:http";
 import { test } from "node:test";
-import { createIpOperator } from "../src/cluster/capacity/addresses/ip-operator.ts";
-import { createGet } from "../src/cluster/capacity/addresses/reach-operator.ts";
+import { createGet, createIpOperator } from "../src/cluster/capacity/addresses/ip-operator.ts";
 import { kinds } from "../src/kube/kinds.ts";
 import type { Kube } from "../src/kube/kube.ts";
 import { formatOrderId } from "../src/market/ids.ts";

@@ -1,7 +1,7 @@
 /** From a manifest to the address: which endpoints are on one, as the provider's way of sharing has it. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { type AddressSharing, addressesWanted } from "../src/cluster/capacity/addresses/addresses-wanted.ts";
+import { type AddressSharing, addressesWanted } from "../src/cluster/capacity/addresses/lease-addresses.ts";
 import { leasedIpName } from "../src/kube/objects/leased-ip.ts";
 import { readSdl } from "../src/market/sdl/sdl.ts";
 import { type IpStage, type IpStageOptions, leaseOf, openIpStage } from "./ip-stage.ts";

@@ -1,7 +1,7 @@
 /** Leased addresses in the environment of what runs on them, on a simulated cluster with an IP operator that is played. */
 import assert from "node:assert/strict";
 import { type TestContext, test } from "node:test";
-import { leasedAddress } from "../src/cluster/capacity/addresses/addresses-seen.ts";
+import { leasedAddress } from "../src/cluster/capacity/addresses/lease-addresses.ts";
 import { leaseConditions } from "../src/cluster/conditions.ts";
 import { leaseAddressWaitMs } from "../src/cluster/leases/deploy.ts";
 import { kubeStaleMs } from "../src/kube/client/list-watch.ts";

@@ -1,6 +1,10 @@
 /** Small clusters and groups for tests of placement: what is not named is ample, or nothing. */
-import type { CardCount } from "../src/cluster/capacity/placement/cards.ts";
-import { type ClusterRoom, type NodeRoom, unknownCards } from "../src/cluster/capacity/placement/room.ts";
+import {
+  type CardCount,
+  type ClusterRoom,
+  type NodeRoom,
+  unknownCards,
+} from "../src/cluster/capacity/placement/room.ts";
 import { decCoinOf } from "../src/market/coin.ts";
 import { decimalOf } from "../src/market/decimal.ts";
 import { type Card, cardOf } from "../src/market/gpu-attributes.ts";

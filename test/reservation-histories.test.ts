@@ -108,6 +108,11 @@ async function createHistory(owner: Owner, random: Random) {
     if (leaving) for (const tell of news.pods.splice(0)) tell();
   }
 
+  function hearVolumes(): void {
+    const made = [...orders.values()].map((order) => order.volumeGi * BigInt(order.volumes));
+    volumes = { version, gi: made.reduce((sum, each) => sum + each, 0n) };
+  }
+
   const actions: Record<string, () => Promise<void> | void> = {
     async reserve() {
       orderCount += 1;
@@ -188,10 +193,7 @@ async function createHistory(owner: Owner, random: Random) {
       world.claims.set(name, object);
       news.claims.push(() => stage.claim(name, object));
     },
-    hearVolumes() {
-      const made = [...orders.values()].map((order) => order.volumeGi * BigInt(order.volumes));
-      volumes = { version, gi: made.reduce((sum, each) => sum + each, 0n) };
-    },
+    hearVolumes,
     picture() {
       const picture = pictureNow();
       news.pictures.push(() => stage.show(picture));
@@ -254,7 +256,7 @@ async function createHistory(owner: Owner, random: Random) {
       }
       for (const tell of [...news.pods.splice(0), ...news.pictures.splice(0), ...news.claims.splice(0)]) tell();
       version += 1;
-      actions["hearVolumes"]?.();
+      hearVolumes();
       stage.show(pictureNow());
     },
   };

@@ -2,12 +2,11 @@
 
 import type { Chain, Step, StepListener } from "../src/chain/chain.ts";
 import type { Bid, Deployment, Lease } from "../src/chain/records.ts";
-import type { AddressSharing } from "../src/cluster/capacity/addresses/addresses-wanted.ts";
 import type { IpOperator } from "../src/cluster/capacity/addresses/ip-operator.ts";
+import type { AddressSharing } from "../src/cluster/capacity/addresses/lease-addresses.ts";
 import { type CapacityKeeper, createCapacityKeeper } from "../src/cluster/capacity/capacity-keeper.ts";
 import type { Amount, ClusterPicture, InventoryFeed, PictureNode } from "../src/cluster/capacity/inventory/feed.ts";
-import type { CardCount } from "../src/cluster/capacity/placement/cards.ts";
-import { freeInAll } from "../src/cluster/capacity/placement/room.ts";
+import { type CardCount, freeInAll } from "../src/cluster/capacity/placement/room.ts";
 import { type ClusterDocument, documentOf } from "../src/cluster/cluster-status.ts";
 import { createLeaseStates } from "../src/cluster/leases/lease-states.ts";
 import type { Journal } from "../src/journal/journal.ts";

@@ -1,6 +1,5 @@
 /** Host names and leased addresses in the demo: both operators as they are, MetalLB played, and a way in from outside. */
-import { createIpOperator, type IpOperator } from "../cluster/capacity/addresses/ip-operator.ts";
-import { createGet } from "../cluster/capacity/addresses/reach-operator.ts";
+import { createGet, createIpOperator, type IpOperator } from "../cluster/capacity/addresses/ip-operator.ts";
 import { createHostnameFeed, type HostnameFeed } from "../cluster/leases/hostnames/hostname-feed.ts";
 import { kinds } from "../kube/kinds.ts";
 import type { Kube } from "../kube/kube.ts";

@@ -3,11 +3,10 @@ import { addTo } from "../market/group-totals.ts";
 import type { Metrics } from "../runtime/metrics.ts";
 import { type ResourceSum, resourceSums } from "./capacity/inventory-status.ts";
 import { gpuAt, nodeResources } from "./capacity/placement/room.ts";
-import type { AddressBook } from "./capacity/reservations/address-book.ts";
 import type { Book } from "./capacity/reservations/book.ts";
 import type { Reservation } from "./capacity/reservations/reservation.ts";
-import type { Reservations } from "./capacity/reservations/reservations.ts";
-import { conditionsOf, conditionTypes } from "./capacity/reservations/resettle.ts";
+import type { AddressBook, Reservations } from "./capacity/reservations/reservations.ts";
+import { conditionsOf, conditionTypes } from "./capacity/reservations/upkeep.ts";
 
 interface Measured {
   readonly book: Book;

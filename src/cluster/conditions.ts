@@ -6,7 +6,7 @@ import { type Condition, condition } from "../runtime/condition.ts";
 import type { AddressPool } from "./capacity/addresses/address-pool.ts";
 import type { CapacityKeeper } from "./capacity/capacity-keeper.ts";
 import type { ClusterPicture } from "./capacity/inventory/feed.ts";
-import { conditionsOf } from "./capacity/reservations/resettle.ts";
+import { conditionsOf } from "./capacity/reservations/upkeep.ts";
 import type { HealthKeeper } from "./health/health-keeper.ts";
 import { leaseTroublesTold } from "./health/lease-health.ts";
 import type { HostnameFeed } from "./leases/hostnames/hostname-feed.ts";

@@ -6,7 +6,7 @@ import { Cluster } from "@akashnetwork/chain-sdk/private-types/provider.akash.v1
 import { createClient } from "redis";
 import { shellImage } from "../../lab/images.ts";
 import { network, nodeName, places } from "../../lab/places.ts";
-import { locateInventory } from "../../src/cluster/capacity/inventory/locate-operator.ts";
+import { locateInventory } from "../../src/cluster/capacity/inventory/grpc-feed.ts";
 import { kinds } from "../../src/kube/kinds.ts";
 import { parseBytes } from "../../src/market/quantity.ts";
 import { realClock } from "../../src/runtime/clock.ts";

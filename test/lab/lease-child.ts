@@ -8,10 +8,8 @@ import { createPolicySource } from "../../src/bidengine/policies/policy-source.t
 import { createHttpTransport } from "../../src/chain/comet/http-transport.ts";
 import { createSigner } from "../../src/chain/keys/signer.ts";
 import { networkSettings } from "../../src/cli/market.ts";
-import { createIpOperator } from "../../src/cluster/capacity/addresses/ip-operator.ts";
-import { createGet } from "../../src/cluster/capacity/addresses/reach-operator.ts";
-import type { PictureNode } from "../../src/cluster/capacity/inventory/feed.ts";
-import { createNewestPicture } from "../../src/cluster/capacity/inventory/newest-picture.ts";
+import { createGet, createIpOperator } from "../../src/cluster/capacity/addresses/ip-operator.ts";
+import { createNewestPicture, type PictureNode } from "../../src/cluster/capacity/inventory/feed.ts";
 import { leaseDefaults } from "../../src/cluster/leases/lease-options.ts";
 import { loadConfig } from "../../src/config/load.ts";
 import type { Journal } from "../../src/journal/journal.ts";

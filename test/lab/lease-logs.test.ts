@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { describe, it, type TestContext } from "node:test";
 import { shellImage } from "../../lab/images.ts";
 import { apiServer, network, places } from "../../lab/places.ts";
-import { createLeasePods } from "../../src/cluster/capacity/reservations/lease-pods.ts";
+import { createLeasePods } from "../../src/cluster/capacity/reservations/lease-watches.ts";
 import { createLeaseLogs } from "../../src/cluster/leases/tenant-pods/lease-logs.ts";
 import { createPodNews } from "../../src/cluster/leases/tenant-pods/pod-news.ts";
 import { fieldsOf, recordsOf } from "../../src/kube/json-fields.ts";

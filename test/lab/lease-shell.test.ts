@@ -6,7 +6,7 @@ import { after, describe, it, type TestContext } from "node:test";
 import { inTurn, medianRatio } from "../../bench/report.ts";
 import { programImage } from "../../lab/images.ts";
 import { places } from "../../lab/places.ts";
-import type { LeasePod } from "../../src/cluster/capacity/reservations/lease-pods.ts";
+import type { LeasePod } from "../../src/cluster/capacity/reservations/lease-watches.ts";
 import { createLeaseShell } from "../../src/cluster/leases/tenant-pods/lease-shell.ts";
 import { resizeFrame, shellCodes, shellFrame } from "../../src/gateway/streams/shell-frames.ts";
 import { shellRoute } from "../../src/gateway/streams/shell-route.ts";

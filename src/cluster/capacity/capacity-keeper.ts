@@ -14,19 +14,15 @@ import type { Scope } from "../../runtime/lifecycle.ts";
 import type { Log } from "../../runtime/log.ts";
 import type { Queue } from "../../runtime/queue.ts";
 import { createAddressPool, noAddresses } from "./addresses/address-pool.ts";
-import type { AddressSharing } from "./addresses/addresses-wanted.ts";
 import type { IpOperator } from "./addresses/ip-operator.ts";
-import type { InventoryFeed } from "./inventory/feed.ts";
-import { feedOldMs } from "./inventory/newest-picture.ts";
+import type { AddressSharing } from "./addresses/lease-addresses.ts";
+import { feedOldMs, type InventoryFeed } from "./inventory/feed.ts";
 import { place } from "./placement/place.ts";
-import { createAddressBook } from "./reservations/address-book.ts";
 import { createBook, reservationSettleMs } from "./reservations/book.ts";
-import { readBody } from "./reservations/journal-body.ts";
-import { createLeaseClaims } from "./reservations/lease-claims.ts";
-import { createLeasePods, type LeasePod } from "./reservations/lease-pods.ts";
-import { createReservations, type PictureState } from "./reservations/reservations.ts";
-import { resettle } from "./reservations/resettle.ts";
-import { createUpkeep } from "./reservations/upkeep.ts";
+import { createLeaseClaims, createLeasePods, type LeasePod } from "./reservations/lease-watches.ts";
+import { readBody } from "./reservations/reservation.ts";
+import { createAddressBook, createReservations, type PictureState } from "./reservations/reservations.ts";
+import { createUpkeep, resettle } from "./reservations/upkeep.ts";
 
 /** A pod bound this long ago, by the cluster's clock, is in every picture; no clock that works is off by more. */
 export const reservationLongBoundMs = 2 * minute;

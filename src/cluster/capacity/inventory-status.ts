@@ -3,8 +3,7 @@ import type { JsonObject } from "../../bus/topics.ts";
 import { addTo } from "../../market/group-totals.ts";
 import { showResource } from "../../market/quantity.ts";
 import type { Amount, ClusterPicture } from "./inventory/feed.ts";
-import { cardsLeft, kindsFor } from "./placement/cards.ts";
-import { freeInAll, gpuAt, nodeResources, type Room } from "./placement/room.ts";
+import { cardsLeft, freeInAll, gpuAt, kindsFor, nodeResources, type Room } from "./placement/room.ts";
 import type { Book } from "./reservations/book.ts";
 
 /** Storage classes, and models of gpus, that are told of one by one; a large cluster has a few dozen. */

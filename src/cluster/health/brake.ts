@@ -4,8 +4,7 @@
  */
 import type { Clock } from "../../runtime/clock.ts";
 import { second } from "../../runtime/durations.ts";
-import type { LeaseClaims } from "../capacity/reservations/lease-claims.ts";
-import type { LeasePods } from "../capacity/reservations/lease-pods.ts";
+import type { LeaseClaims, LeasePods } from "../capacity/reservations/lease-watches.ts";
 import { type HealthFacts, webhookIn } from "./judge.ts";
 import type { Trouble } from "./lease-health.ts";
 import type { PodFacts } from "./pod-facts.ts";

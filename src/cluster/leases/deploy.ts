@@ -17,8 +17,12 @@ import { reasonOf } from "../../runtime/errors.ts";
 import { inParallel } from "../../runtime/in-parallel.ts";
 import type { Log } from "../../runtime/log.ts";
 import { done, type Outcome, recheck, stalled, waiting } from "../../runtime/outcome.ts";
-import { addressesSeen } from "../capacity/addresses/addresses-seen.ts";
-import { type AddressSharing, type AddressWanted, addressesWanted } from "../capacity/addresses/addresses-wanted.ts";
+import {
+  type AddressSharing,
+  type AddressWanted,
+  addressesSeen,
+  addressesWanted,
+} from "../capacity/addresses/lease-addresses.ts";
 import { type Adopted, createAdoption, isWorkload, leaseWrites } from "./adoption/adoption.ts";
 import type { LeasedAddresses } from "./declarations/leased-addresses.ts";
 import type { Hostnames } from "./hostnames/hostnames.ts";

@@ -3,7 +3,7 @@ import type { Chain } from "../../chain/chain.ts";
 import { reclaimedAtMs } from "../../chain/tx/closing.ts";
 import { type LeaseId, parseLeaseId } from "../../market/ids.ts";
 import { leaseNamespace } from "../../market/lease-namespace.ts";
-import { leasedAddress } from "../capacity/addresses/addresses-seen.ts";
+import { leasedAddress } from "../capacity/addresses/lease-addresses.ts";
 import type { HealthKeeper } from "../health/health-keeper.ts";
 import type { LeaseHealth } from "../health/lease-health.ts";
 import type { SeenUnwell } from "../health/monitoring.ts";

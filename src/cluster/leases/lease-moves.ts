@@ -15,7 +15,7 @@ import { second } from "../../runtime/durations.ts";
 import { ProviderError } from "../../runtime/errors.ts";
 import type { Log } from "../../runtime/log.ts";
 import { createTurns } from "../../runtime/turns.ts";
-import { type AddressSharing, addressesWanted } from "../capacity/addresses/addresses-wanted.ts";
+import { type AddressSharing, addressesWanted } from "../capacity/addresses/lease-addresses.ts";
 import { checkKnown } from "../watch-trouble.ts";
 import type { LeasedAddresses } from "./declarations/leased-addresses.ts";
 import type { Hostnames } from "./hostnames/hostnames.ts";

@@ -1,6 +1,6 @@
 /** What the operator's settings say of leases. */
 import type { ObjectSettings } from "../../kube/objects/lease-workload.ts";
-import type { AddressSharing } from "../capacity/addresses/addresses-wanted.ts";
+import type { AddressSharing } from "../capacity/addresses/lease-addresses.ts";
 import type { MonitorOptions } from "../health/monitoring.ts";
 import type { HostnameSettings } from "./hostnames/hostnames.ts";
 import type { StaticHosts } from "./hostnames/hosts-wanted.ts";

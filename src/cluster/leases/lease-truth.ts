@@ -11,7 +11,7 @@ import { leaseNamespace } from "../../market/lease-namespace.ts";
 import type { ManifestGroup } from "../../market/manifest.ts";
 import { isNewerInCluster } from "../../market/newer-manifest.ts";
 import { invariant } from "../../runtime/invariant.ts";
-import { promisedUnits } from "../capacity/reservations/promised-units.ts";
+import { promisedUnits } from "../capacity/reservations/reservation.ts";
 import type { LiveNamespace, LiveObjects } from "./live-objects.ts";
 
 export interface LeaseTruth {

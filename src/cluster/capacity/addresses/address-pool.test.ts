@@ -13,8 +13,7 @@ import { createVirtualClock, realClock } from "../../../runtime/clock.ts";
 import { silentLog } from "../../../runtime/log.ts";
 import { createSeededRandom } from "../../../runtime/random.ts";
 import { addressesOldMs, addressesPollMs, createAddressPool, noAddresses } from "./address-pool.ts";
-import { createIpOperator, type Get } from "./ip-operator.ts";
-import { addressesAnswerBytes, addressesAnswerMs, createGet } from "./reach-operator.ts";
+import { addressesAnswerBytes, addressesAnswerMs, createGet, createIpOperator, type Get } from "./ip-operator.ts";
 
 const owner = parseAddress("akash1yhsycm64jqyq0wwpgcmwuuse55u5ajuv0w6vny");
 const noKube = new Promise<Kube>(() => undefined);

@@ -1,6 +1,11 @@
 /** What the provider is told of the cluster by the inventory operator, whichever operator that is and wherever it runs. */
+
+import type { Clock } from "../../../runtime/clock.ts";
 import type { Condition } from "../../../runtime/condition.ts";
-import type { CardCount } from "../placement/cards.ts";
+import { minute } from "../../../runtime/durations.ts";
+import type { Log } from "../../../runtime/log.ts";
+import type { Metrics } from "../../../runtime/metrics.ts";
+import { type CardCount, type ClusterRoom, endless, type NodeRoom, unknownCards } from "../placement/room.ts";
 
 export interface InventoryFeed {
   /** The newest one, whatever happens to its source; undefined until one has come. */
@@ -76,4 +81,152 @@ export interface Amount {
   readonly allocatable: bigint | "unlimited";
   /** May exceed what is allocatable where the cluster really is overbooked. */
   readonly allocated: bigint;
+}
+
+// The picture that counts, and how old it is: the part of a feed that does not depend on where pictures come from.
+
+/** What was last known to be so longer ago promises nothing: two proofs have failed. */
+export const feedOldMs = 2 * minute;
+
+/** How the source of pictures is doing. */
+interface SourceAge {
+  /** How long ago it was heard of. */
+  readonly silentMs: number;
+  /** How long ago it had heard of the cluster itself, by then. */
+  readonly ownAgeMs: number;
+  /** The same of persistent volumes; by default that of the cluster. */
+  readonly volumesAgeMs?: number;
+}
+
+interface NewestPicture extends Omit<InventoryFeed, "run" | "ask"> {
+  readonly counts: FeedCounts;
+  show(picture: ClusterPicture): void;
+  failed(reason: string): void;
+}
+
+export function createNewestPicture(clock: Clock, log: Log, sourceAge: () => SourceAge): NewestPicture {
+  const listeners: ((picture: ClusterPicture) => void)[] = [];
+  const counts: FeedCounts = { pictures: 0, proofs: 0, reconnects: 0, errors: 0 };
+  const startedMs = clock.monotonicMs();
+  let picture: ClusterPicture | undefined;
+  let lastError: string | undefined;
+
+  function well(): void {
+    if (lastError !== undefined) log.info("inventory feed resumed");
+    lastError = undefined;
+  }
+
+  /** Undefined while something may be promised. */
+  function trouble(): string | undefined {
+    const because = lastError === undefined ? "" : `: ${lastError}`;
+    if (!picture) {
+      const waitedMs = clock.monotonicMs() - startedMs;
+      return `no picture of the cluster has come for ${seconds(waitedMs)}${because}`;
+    }
+    const { silentMs, ownAgeMs } = sourceAge();
+    if (silentMs + ownAgeMs <= feedOldMs) return undefined;
+    return silentMs >= ownAgeMs
+      ? `the inventory has been silent for ${seconds(silentMs)}${because}`
+      : `the inventory operator has not heard of the cluster for ${seconds(silentMs + ownAgeMs)}${because}`;
+  }
+
+  return {
+    get picture() {
+      return picture;
+    },
+    get ageMs() {
+      const { silentMs, ownAgeMs } = sourceAge();
+      return picture && silentMs + ownAgeMs;
+    },
+    get volumesAgeMs() {
+      const { silentMs, ownAgeMs, volumesAgeMs = ownAgeMs } = sourceAge();
+      return picture && silentMs + volumesAgeMs;
+    },
+    get trouble() {
+      return trouble();
+    },
+    counts,
+    get lastError() {
+      return lastError;
+    },
+    onPicture: (listener) => void listeners.push(listener),
+    show(shown) {
+      counts.pictures += 1;
+      picture = shown;
+      well();
+      for (const listener of listeners) listener(shown);
+    },
+    failed(reason) {
+      counts.errors += 1;
+      if (lastError !== reason) log.info("inventory feed interrupted", { reason });
+      lastError = reason;
+    },
+  };
+}
+
+function seconds(ms: number): string {
+  return `${Math.floor(ms / 1_000)} s`;
+}
+
+// What is measured of the way from the inventory operator to us.
+
+const name = "akash_provider_inventory_feed";
+
+export function measureFeed(
+  metrics: Metrics,
+  feed: Pick<InventoryFeed, "ageMs" | "trouble" | "counts" | "picture">,
+): void {
+  metrics.readEach("gauge", name, [
+    ["age_seconds", "Age of the inventory", () => (feed.ageMs === undefined ? [] : feed.ageMs / 1_000)],
+    ["usable", "1 while bids may rely on the inventory", () => (feed.trouble === undefined ? 1 : 0)],
+    ["conditions", "Nodes and storage classes left out as nonsense", () => feed.picture?.conditions.length ?? 0],
+  ]);
+  metrics.readEach("counter", name, [
+    ["pictures", "Inventories received", () => feed.counts.pictures],
+    ["proofs", "Answers of a silent inventory operator that was asked", () => feed.counts.proofs],
+    ["reconnects", "Connections to the inventory operator after the first", () => feed.counts.reconnects],
+    ["errors", "Failures of the inventory operator or its connection", () => feed.counts.errors],
+  ]);
+}
+
+// What a picture has free, in the words of placement.
+
+/** Nodes stay the same objects from picture to picture while nothing happens to them. */
+const rooms = new WeakMap<PictureNode, NodeRoom>();
+
+export function roomOf({ nodes, storage, defaultClass }: ClusterPicture): ClusterRoom {
+  return {
+    nodes: nodes.map((node) => {
+      const room = rooms.get(node) ?? nodeRoom(node);
+      rooms.set(node, room);
+      return room;
+    }),
+    classes: new Map(storage.map(({ class: name, bytes }) => [name, limited(bytes)])),
+    defaultClass,
+  };
+}
+
+function nodeRoom(node: PictureNode): NodeRoom {
+  const { name, cards, gpus, storageClasses } = node;
+  const listed = cards.reduce((sum, { count }) => sum + count, 0n);
+  const allocatable = gpus.allocatable === "unlimited" ? listed : gpus.allocatable;
+  return {
+    name,
+    cpuMilli: free(node.cpuMilli),
+    memoryBytes: free(node.memoryBytes),
+    ephemeralBytes: free(node.ephemeralBytes),
+    gpus: free(gpus),
+    cards,
+    unknownCards: unknownCards(listed, allocatable, allocatable - gpus.allocated),
+    volumes: limited(node.volumes),
+    storageClasses,
+  };
+}
+
+function free(amount: Amount): bigint {
+  return limited(amount) ?? endless;
+}
+
+function limited({ allocatable, allocated }: Amount): bigint | undefined {
+  return allocatable === "unlimited" ? undefined : allocatable - allocated;
 }

@@ -3,14 +3,24 @@
  * silent while nothing changes, so the operator is asked now and then whether it is there; that also notices a connection
  * that died without a word. HTTP/2 pings would do so more cheaply, but servers in Go turn away who sends them this often.
  */
+
+import { kinds } from "../../../kube/kinds.ts";
+import type { Kube } from "../../../kube/kube.ts";
 import { isLaterVersion } from "../../../kube/object-version.ts";
 import { second } from "../../../runtime/durations.ts";
+import type { GrpcTarget } from "../../../runtime/grpc/grpc-client.ts";
 import { proofIn } from "../../../runtime/grpc/picture-proof.ts";
 import { createPause } from "../../../runtime/pause.ts";
-import { followOperator, type OperatorConnection, type OperatorFeedDeps } from "../operator-follower.ts";
-import type { ClusterPicture, InventoryFeed } from "./feed.ts";
+import {
+  followOperator,
+  operatorNamespace as namespace,
+  type OperatorConnection,
+  type OperatorFeedDeps,
+  type OperatorLocation,
+  reachOperator,
+} from "../operator-connection.ts";
+import { type ClusterPicture, createNewestPicture, type InventoryFeed } from "./feed.ts";
 import { feedProofMs } from "./memory-feed.ts";
-import { createNewestPicture } from "./newest-picture.ts";
 import { clusterIn, createClusterReader } from "./read-cluster.ts";
 
 /** A picture: 1,000 nodes with eight cards each are about 1 MB, so ten of the largest clusters there are. */
@@ -122,4 +132,24 @@ export function createGrpcFeed(deps: OperatorFeedDeps): InventoryFeed {
   const bounds = { mostBytes: feedPictureBytes, retryMostMs: feedRetryMostMs };
   const options = { ...bounds, follow, failed: newest.failed, retrying };
   return Object.assign(newest, { run: (signal: AbortSignal) => followOperator(options, deps, signal), ask });
+}
+
+// Where the inventory operator is. The network's chart and ours name its Service differently; its labels are the same.
+
+const labels = { name: "inventory", instance: "inventory-service", component: "operator", "part-of": "provider" };
+const labelSelector = Object.entries(labels)
+  .map(([key, value]) => `app.kubernetes.io/${key}=${value}`)
+  .join(",");
+
+const sought = {
+  operator: "inventory operator",
+  setting: "--inventory-operator-endpoint",
+  portName: "grpc",
+  find: async (kube: Kube, signal: AbortSignal) =>
+    (await kube.list(kinds.service, { namespace, labelSelector, signal }))[0],
+  absent: `no Service in ${namespace} has the labels ${labelSelector}`,
+} as const;
+
+export function locateInventory(location: OperatorLocation, signal: AbortSignal): Promise<GrpcTarget> {
+  return reachOperator(sought, location, signal);
 }

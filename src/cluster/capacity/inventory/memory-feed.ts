@@ -5,10 +5,8 @@ import { minute } from "../../../runtime/durations.ts";
 import { endedBy } from "../../../runtime/ended-by.ts";
 import { reasonOf } from "../../../runtime/errors.ts";
 import type { Log } from "../../../runtime/log.ts";
-import type { ClusterPicture, InventoryFeed, PictureNode } from "./feed.ts";
-import { createNewestPicture } from "./newest-picture.ts";
-import { attempt, contentOf, type Read } from "./read-cluster.ts";
-import { readClass, readNode } from "./read-node.ts";
+import { type ClusterPicture, createNewestPicture, type InventoryFeed, type PictureNode } from "./feed.ts";
+import { attempt, contentOf, type Read, readClass, readNode } from "./read-cluster.ts";
 
 /** A stream is silent while nothing changes; so often it is asked for whether anybody is there. */
 export const feedProofMs = minute;

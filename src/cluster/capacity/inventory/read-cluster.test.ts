@@ -8,9 +8,8 @@ import { networkNode, networkPicture } from "../../../../test/raw-operator.ts";
 import { readJsonRecording } from "../../../../test/recordings.ts";
 import { runs } from "../../../../test/runs.ts";
 import { realClock } from "../../../runtime/clock.ts";
-import { createClusterReader } from "./read-cluster.ts";
-import { readNode } from "./read-node.ts";
-import { roomOf } from "./room-of.ts";
+import { roomOf } from "./feed.ts";
+import { createClusterReader, readNode } from "./read-cluster.ts";
 
 function nodeWith(allocatable: string, allocated: string): Node {
   const node = networkNode("one");

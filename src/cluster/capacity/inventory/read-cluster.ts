@@ -2,14 +2,20 @@
  * Makes a picture of what an inventory operator shows. Nodes that stayed as they were are taken over from the picture
  * before: a thousand nodes come with every pod that starts. What makes no sense is left out, with a condition.
  */
-
-import { Node, Storage } from "@akashnetwork/chain-sdk/private-types/provider.akash.v1";
+import {
+  type GPUInfo,
+  Node,
+  type ResourcePair,
+  Storage,
+} from "@akashnetwork/chain-sdk/private-types/provider.akash.v1";
+import { type Card, cardOf } from "../../../market/gpu-attributes.ts";
+import { parseQuantity } from "../../../market/quantity.ts";
 import { type Condition, condition } from "../../../runtime/condition.ts";
 import { reasonOf } from "../../../runtime/errors.ts";
 import { once } from "../../../runtime/once.ts";
 import { bytes, messageOf, plain, repeated, text } from "../../../runtime/protobuf.ts";
-import type { ClusterPicture, PictureClass, PictureNode } from "./feed.ts";
-import { readClass, readNode } from "./read-node.ts";
+import type { CardCount } from "../placement/room.ts";
+import type { Amount, ClusterPicture, PictureClass, PictureNode } from "./feed.ts";
 
 /** akash.inventory.v1.Cluster with its parts unread. */
 const clusterParts = messageOf({ nodes: repeated(1, bytes), storage: repeated(2, bytes) });
@@ -105,4 +111,58 @@ function times(names: readonly string[]): Map<string, number> {
 
 function compare(a: string, b: string): number {
   return a < b ? -1 : Number(a > b);
+}
+
+// What the network's messages say of a node and of a storage class, in exact numbers. What makes no sense is refused.
+
+const nanoPerMilli = 10n ** 6n;
+const nanoPerOne = 10n ** 9n;
+
+export function readNode({ name, resources, capabilities }: Node): PictureNode {
+  const { cpu, memory, gpu, ephemeralStorage, volumesAttached } = resources ?? {};
+  const volumes = amount("volumes", volumesAttached, nanoPerOne);
+  return {
+    name,
+    cpuMilli: amount("cpu", cpu?.quantity, nanoPerMilli),
+    memoryBytes: amount("memory", memory?.quantity, nanoPerOne),
+    ephemeralBytes: amount("ephemeral storage", ephemeralStorage, nanoPerOne),
+    gpus: amount("gpus", gpu?.quantity, nanoPerOne),
+    cards: countCards(gpu?.info ?? []),
+    // Zero is what an operator says that does not know it; nobody's driver takes none.
+    volumes: volumes.allocatable === 0n ? { ...volumes, allocatable: "unlimited" } : volumes,
+    storageClasses: capabilities?.storageClasses ?? [],
+  };
+}
+
+export function readClass({ quantity, info }: Storage): PictureClass {
+  return { class: info?.class ?? "", bytes: amount("storage", quantity, nanoPerOne) };
+}
+
+/** How many there are of each kind. */
+function countCards(told: readonly GPUInfo[]): CardCount[] {
+  const alike = new Map<string, { card: Card; count: bigint }>();
+  for (const each of told) {
+    // Told apart by what is told of them, so that eight cards of a kind are read once.
+    const words = `${each.vendor}/${each.name}/${each.interface}/${each.memorySize}`;
+    const known = alike.get(words);
+    if (known) known.count += 1n;
+    else alike.set(words, { card: cardOf(each), count: 1n });
+  }
+  return [...alike.values()];
+}
+
+/** A part of a unit is nothing that could be given, but it is taken. */
+function amount(what: string, pair: ResourcePair | undefined, nanoPerUnit: bigint): Amount {
+  const there = nanoOf(pair?.allocatable?.string);
+  const taken = nanoOf(pair?.allocated?.string);
+  if (taken < 0n) throw new Error(`of its ${what} less than nothing is allocated: ${pair?.allocated?.string}`);
+  const allocated = (taken + nanoPerUnit - 1n) / nanoPerUnit;
+  if (there === -nanoPerOne) return { allocatable: "unlimited", allocated };
+  if (there < 0n) throw new Error(`of its ${what} less than nothing is allocatable: ${pair?.allocatable?.string}`);
+  return { allocatable: there / nanoPerUnit, allocated };
+}
+
+/** An amount that is not in the message is zero, as in every message of this kind. */
+function nanoOf(text: string | undefined): bigint {
+  return text ? parseQuantity(text).nano : 0n;
 }

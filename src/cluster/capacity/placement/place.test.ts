@@ -12,9 +12,9 @@ import {
 } from "../../../../test/placement-samples.ts";
 import type { Fit } from "../../../market/fit.ts";
 import { noOvercommit } from "../../../market/overcommit.ts";
-import { claimsOf } from "./demand.ts";
 import { place, placementUnits } from "./place.ts";
 import { openRoom } from "./room.ts";
+import { claimsOf } from "./task.ts";
 
 /** The four nodes of the network's own cases. */
 const four = cluster([

@@ -3,13 +3,20 @@ import type { Fit, Fits } from "../../../market/fit.ts";
 import { cardAttribute } from "../../../market/gpu-attributes.ts";
 import type { ResourceUnit, UnitResources } from "../../../market/group-spec.ts";
 import { asAsked, type Overcommit } from "../../../market/overcommit.ts";
-import { demandOf } from "./demand.ts";
-import { exactFit } from "./exact-fit.ts";
-import { anyFit, bestFit } from "./first-fit.ts";
+import { anyFit, bestFit, exactFit } from "./fit-search.ts";
 import { beyondCluster, inPieces, refuse, togetherTooMuch, unplaceable } from "./misfit.ts";
 import type { Room } from "./room.ts";
-import { openSearch, type Search, SearchLimit, searchSteps } from "./search.ts";
-import { type Option, type Spot, type Task, taskOf } from "./task.ts";
+import {
+  demandOf,
+  type Option,
+  openSearch,
+  type Search,
+  SearchLimit,
+  type Spot,
+  searchSteps,
+  type Task,
+  taskOf,
+} from "./task.ts";
 
 /** Replicas up to which a group is placed exactly: 203 ways to share out six of them, 877 with seven. */
 const placementExactReplicas = 6;

@@ -18,10 +18,9 @@ import { counts } from "../../../../test/thorough.ts";
 import type { Fit } from "../../../market/fit.ts";
 import { asAsked } from "../../../market/overcommit.ts";
 import { createSeededRandom, type Random } from "../../../runtime/random.ts";
-import { claimsOf } from "./demand.ts";
 import { type PlaceOptions, place } from "./place.ts";
 import { type ClusterRoom, type NodeRoom, openRoom } from "./room.ts";
-import { searchSteps } from "./search.ts";
+import { claimsOf, searchSteps } from "./task.ts";
 
 /** What the reference knows of a unit, before it is written down as the chain has it. */
 interface Plan {

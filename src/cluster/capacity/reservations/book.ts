@@ -7,11 +7,9 @@ import { isLaterVersion } from "../../../kube/object-version.ts";
 import { addTo, soldWith } from "../../../market/group-totals.ts";
 import { second } from "../../../runtime/durations.ts";
 import { invariant } from "../../../runtime/invariant.ts";
-import type { ClusterPicture } from "../inventory/feed.ts";
-import { roomOf } from "../inventory/room-of.ts";
+import { type ClusterPicture, roomOf } from "../inventory/feed.ts";
 import { openRoom, type Room } from "../placement/room.ts";
-import type { LeaseClaim } from "./lease-claims.ts";
-import type { LeasePod, PodRequests } from "./lease-pods.ts";
+import type { LeaseClaim, LeasePod, PodRequests } from "./lease-watches.ts";
 import {
   type Carrier,
   type Holding,

@@ -1,11 +1,19 @@
 /** What is promised to one order: by a bid at first, by the lease when it is won, under the same key all the time. */
+
+import { z } from "zod";
+import type { JsonObject } from "../../../bus/topics.ts";
+import type { MirrorView } from "../../../chain/chain.ts";
+import { readGroupSpec } from "../../../chain/codec/group-spec.ts";
 import type { Fits } from "../../../market/fit.ts";
-import type { UnitResources } from "../../../market/group-spec.ts";
+import type { CardDemand } from "../../../market/gpu-attributes.ts";
+import type { ResourceUnit, UnitResources } from "../../../market/group-spec.ts";
 import { addTo, type CountedUnit, leasedAddressesOf } from "../../../market/group-totals.ts";
+import { type BidId, deploymentOf } from "../../../market/ids.ts";
 import { committed, type Overcommit } from "../../../market/overcommit.ts";
-import { type Claim, claimsOf } from "../placement/demand.ts";
+import { jsonText } from "../../../runtime/json-text.ts";
 import { volumesAt } from "../placement/room.ts";
-import type { PodRequests } from "./lease-pods.ts";
+import { type Claim, claimsOf } from "../placement/task.ts";
+import type { PodRequests } from "./lease-watches.ts";
 
 export interface Reservation {
   readonly orderId: string;
@@ -113,4 +121,101 @@ export function promisedVolumes({ replicas }: Pick<Reservation, "replicas">): Ma
   const volumes = new Map<string, bigint>();
   for (const { classes } of replicas) for (const [name, bytes] of classes) addTo(volumes, name, bytes);
   return volumes;
+}
+
+// A reservation as its row of the journal has it. What was set aside is written down, whatever the settings say later.
+
+/** Another version is read by another schema; one that nobody knows is no reservation. */
+const version = 1;
+
+const amount = z
+  .string()
+  .regex(/^\d{1,78}$/)
+  .transform((text) => BigInt(text));
+const attributes = z.array(z.strictObject({ key: z.string(), value: z.string() }));
+
+const unit = z.strictObject({
+  id: z.int(),
+  cpu: z.strictObject({ milli: amount, attributes }),
+  memory: z.strictObject({ bytes: amount, attributes }),
+  gpu: z.strictObject({ count: amount, attributes }),
+  storage: z.array(z.strictObject({ name: z.string(), bytes: amount, attributes })),
+  endpoints: z.array(
+    z.strictObject({
+      kind: z.enum(["shared-http", "random-port", "leased-ip", "unknown"]),
+      sequenceNumber: z.int(),
+    }),
+  ),
+});
+
+const cards = z.strictObject({
+  vendor: z.string(),
+  model: z.string(),
+  memoryGi: amount.optional(),
+  interface: z.string().optional(),
+});
+
+const replica = z.strictObject({
+  unit: z.int(),
+  node: z.string(),
+  amounts: z.array(amount),
+  classes: z.array(z.tuple([z.string(), amount])),
+  cards: cards.optional(),
+  requests: z.strictObject({ cpuMilli: amount, memoryBytes: amount, gpus: amount }),
+});
+
+const body = z.strictObject({
+  version: z.literal(version),
+  expiresAtMs: z.number(),
+  addresses: z.int(),
+  offer: z.array(unit),
+  replicas: z.array(replica),
+});
+
+export function bodyOf({ expiresAtMs, addresses, offer, replicas }: Reservation): JsonObject {
+  const rows = replicas.map(({ unit, requests: { volumes: _counted, ...requests }, onNode, classes: volumes }) => {
+    const { node, amounts, cards } = onNode.claim;
+    const classes = [...volumes];
+    return { unit, node, amounts, classes, ...(cards && { cards }), requests };
+  });
+  return JSON.parse(jsonText({ version, expiresAtMs, addresses, offer, replicas: rows }));
+}
+
+/** Undefined where it makes no sense. */
+export function readBody(orderId: string, json: unknown): Reservation | undefined {
+  const read = body.safeParse(json).data;
+  return (
+    read && {
+      orderId,
+      offer: read.offer,
+      replicas: read.replicas.map(({ unit, node, amounts, classes, cards, requests }) =>
+        replicaOf(unit, { node, amounts, classes: new Map(classes), cards: cards && cardDemand(cards) }, requests),
+      ),
+      volumes: noVolumes(),
+      addresses: read.addresses,
+      expiresAtMs: read.expiresAtMs,
+    }
+  );
+}
+
+function cardDemand({ vendor, model, memoryGi, interface: kind }: z.infer<typeof cards>): CardDemand {
+  return {
+    vendor,
+    model,
+    ...(memoryGi !== undefined && { memoryGi }),
+    ...(kind !== undefined && { interface: kind }),
+  };
+}
+
+// What we have promised for a bid or lease of ours, by the chain alone.
+
+/** The offer of the bid, in which gpus have their model; else what the tenant asked for. */
+export function promisedUnits(
+  mirror: Pick<MirrorView, "bid" | "deployment">,
+  id: BidId,
+): readonly ResourceUnit[] | undefined {
+  const offer = mirror.bid(id)?.offer ?? [];
+  const resources = offer.map(({ resources, count }) => ({ resource: resources, count, price: undefined }));
+  if (resources.length > 0) return readGroupSpec({ name: "", requirements: undefined, resources }).units;
+  return mirror.deployment(deploymentOf(id))?.groups.find((group) => group.id.gseq === id.gseq)?.spec.units;
 }

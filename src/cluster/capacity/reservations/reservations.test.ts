@@ -22,10 +22,9 @@ import { formatBidId } from "../../../market/ids.ts";
 import { condition } from "../../../runtime/condition.ts";
 import { addressesPollMs } from "../addresses/address-pool.ts";
 import { reservationLongBoundMs } from "../capacity-keeper.ts";
-import { feedOldMs } from "../inventory/newest-picture.ts";
+import { feedOldMs } from "../inventory/feed.ts";
 import { reservationSettleMs } from "./book.ts";
-import { reservationMoves } from "./resettle.ts";
-import { reservationRecheckMs } from "./upkeep.ts";
+import { reservationMoves, reservationRecheckMs } from "./upkeep.ts";
 
 async function stageOf(t: TestContext, world: World = createWorld()): Promise<Stage & { readonly world: World }> {
   const stage = await openStage(world, { dir: memoryFolder(t) });

@@ -10,9 +10,9 @@ import { podRequests } from "../../../kube/pod-requests.ts";
 import type { ResourceUnit } from "../../../market/group-spec.ts";
 import type { Overcommit } from "../../../market/overcommit.ts";
 import { volumeKind } from "../../../market/volume-kind.ts";
-import { claimsOf } from "../../capacity/placement/demand.ts";
 import { place } from "../../capacity/placement/place.ts";
 import { openRoom, type Room } from "../../capacity/placement/room.ts";
+import { claimsOf } from "../../capacity/placement/task.ts";
 
 export function freeRoom(nodes: readonly KubeObject[], pods: readonly KubeObject[]): Room {
   const byNode = Map.groupBy(pods.filter(hasNode), (pod) => fieldsOf(pod["spec"])["nodeName"]);

@@ -21,7 +21,7 @@ import { minute } from "../../../runtime/durations.ts";
 import { ProviderError, reasonOf } from "../../../runtime/errors.ts";
 import { inParallel } from "../../../runtime/in-parallel.ts";
 import { silentLog } from "../../../runtime/log.ts";
-import { promisedUnits } from "../../capacity/reservations/promised-units.ts";
+import { promisedUnits } from "../../capacity/reservations/reservation.ts";
 import { createLeasedAddresses } from "../declarations/leased-addresses.ts";
 import { createDeploy } from "../deploy.ts";
 import { createHostnames } from "../hostnames/hostnames.ts";

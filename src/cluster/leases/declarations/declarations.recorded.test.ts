@@ -4,7 +4,7 @@ import { test } from "node:test";
 import { recordedLeases } from "../../../../test/recorded-leases.ts";
 import { readLeasedIp } from "../../../kube/objects/leased-ip.ts";
 import { readProviderHost } from "../../../kube/objects/provider-host.ts";
-import { addressesWanted } from "../../capacity/addresses/addresses-wanted.ts";
+import { addressesWanted } from "../../capacity/addresses/lease-addresses.ts";
 import { hostsWanted } from "../hostnames/hosts-wanted.ts";
 
 /** What that provider leaves behind, takes from everybody or cannot change. */

@@ -6,7 +6,7 @@ import { goQuote } from "../../../market/go-json.ts";
 import type { LeaseId } from "../../../market/ids.ts";
 import { ProviderError } from "../../../runtime/errors.ts";
 import type { Scope } from "../../../runtime/lifecycle.ts";
-import type { AddressWanted } from "../../capacity/addresses/addresses-wanted.ts";
+import type { AddressWanted } from "../../capacity/addresses/lease-addresses.ts";
 import { createDeclarations, type DeclarationDeps, type Withheld } from "./declarations.ts";
 
 interface LeasedAddressDeps extends Pick<DeclarationDeps<never>, "kube" | "provider"> {

@@ -15,7 +15,7 @@ import type { GrpcTarget } from "../../../runtime/grpc/grpc-client.ts";
 import { hostnameSightMs } from "../../../runtime/limits.ts";
 import { feedAnswerMs } from "../../capacity/inventory/grpc-feed.ts";
 import { feedProofMs } from "../../capacity/inventory/memory-feed.ts";
-import { followOperator, type OperatorConnection, type OperatorFeedDeps } from "../../capacity/operator-follower.ts";
+import { followOperator, type OperatorConnection, type OperatorFeedDeps } from "../../capacity/operator-connection.ts";
 import { healthStartingMs, leaseTroublesTold } from "../../health/lease-health.ts";
 
 /** Host names that are known of: ten times what a large provider serves. */

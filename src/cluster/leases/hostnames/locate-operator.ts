@@ -1,6 +1,6 @@
 /** Where the hostname operator is. */
 import type { GrpcTarget } from "../../../runtime/grpc/grpc-client.ts";
-import { type OperatorLocation, reachOperator, serviceNamed } from "../../capacity/operator-location.ts";
+import { type OperatorLocation, reachOperator, serviceNamed } from "../../capacity/operator-connection.ts";
 
 const sought = {
   operator: "hostname operator",

@@ -9,7 +9,7 @@ import { ProviderError } from "../../../runtime/errors.ts";
 import { kubeCallMs } from "../../../runtime/limits.ts";
 import { silentLog } from "../../../runtime/log.ts";
 import { createSeededRandom } from "../../../runtime/random.ts";
-import type { LeasePod } from "../../capacity/reservations/lease-pods.ts";
+import type { LeasePod } from "../../capacity/reservations/lease-watches.ts";
 import { endScript } from "./held-command.ts";
 import { createLeaseShell, shellCloseMs, shellEndsAtOnce } from "./lease-shell.ts";
 

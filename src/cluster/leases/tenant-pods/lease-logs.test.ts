@@ -9,7 +9,7 @@ import type { Address } from "../../../market/address.ts";
 import { leaseNamespace } from "../../../market/lease-namespace.ts";
 import { createVirtualClock } from "../../../runtime/clock.ts";
 import { ProviderError } from "../../../runtime/errors.ts";
-import { createLeasePods } from "../../capacity/reservations/lease-pods.ts";
+import { createLeasePods } from "../../capacity/reservations/lease-watches.ts";
 import { createLeaseLogs } from "./lease-logs.ts";
 import { createPodNews } from "./pod-news.ts";
 

@@ -7,7 +7,7 @@ import type { LeaseId } from "../../../market/ids.ts";
 import { leaseNamespace } from "../../../market/lease-namespace.ts";
 import { ProviderError } from "../../../runtime/errors.ts";
 import { createMerged } from "../../../runtime/merged.ts";
-import type { LeasePod, LeasePods } from "../../capacity/reservations/lease-pods.ts";
+import type { LeasePod, LeasePods } from "../../capacity/reservations/lease-watches.ts";
 import type { PodNews } from "./pod-news.ts";
 
 interface LeaseLogsDeps {

@@ -9,7 +9,7 @@ import { bidOn } from "../../../market/ids.ts";
 import { type Clock, realClock } from "../../../runtime/clock.ts";
 import { silentLog } from "../../../runtime/log.ts";
 import { createSeededRandom } from "../../../runtime/random.ts";
-import type { LeasePod } from "../../capacity/reservations/lease-pods.ts";
+import type { LeasePod } from "../../capacity/reservations/lease-watches.ts";
 import { createLeaseShell } from "./lease-shell.ts";
 
 const somebody = addressOf(new Uint8Array(20));

@@ -9,7 +9,7 @@ import { ProviderError, reasonOf } from "../../../runtime/errors.ts";
 import { createFairTurns } from "../../../runtime/fair-turns.ts";
 import type { Log } from "../../../runtime/log.ts";
 import type { Random } from "../../../runtime/random.ts";
-import type { LeasePods } from "../../capacity/reservations/lease-pods.ts";
+import type { LeasePods } from "../../capacity/reservations/lease-watches.ts";
 import { endHeld, startHeld } from "./held-command.ts";
 import { shellError } from "./shell-error.ts";
 

@@ -1,6 +1,6 @@
 /** That something of a lease's pods has changed, for whoever follows them for a while. */
 import { createListeners } from "../../../runtime/listeners.ts";
-import type { LeasePods } from "../../capacity/reservations/lease-pods.ts";
+import type { LeasePods } from "../../capacity/reservations/lease-watches.ts";
 
 export interface PodNews {
   /** Told of every change in a namespace; the answer ends it. */

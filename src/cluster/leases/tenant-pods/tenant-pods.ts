@@ -3,7 +3,7 @@ import type { Kube } from "../../../kube/kube.ts";
 import type { Clock } from "../../../runtime/clock.ts";
 import type { Log } from "../../../runtime/log.ts";
 import type { Random } from "../../../runtime/random.ts";
-import type { LeasePods } from "../../capacity/reservations/lease-pods.ts";
+import type { LeasePods } from "../../capacity/reservations/lease-watches.ts";
 import { createLeaseEvents } from "./lease-events.ts";
 import { createLeaseLogs } from "./lease-logs.ts";
 import { createLeaseShell } from "./lease-shell.ts";

@@ -2,7 +2,7 @@
 import type { MirrorView } from "../../../chain/chain.ts";
 import { type CountedUnit, ramClass, storageOf, totalOf } from "../../../market/group-totals.ts";
 import { type LeaseId, parseLeaseId } from "../../../market/ids.ts";
-import { promisedUnits } from "../../capacity/reservations/promised-units.ts";
+import { promisedUnits } from "../../capacity/reservations/reservation.ts";
 import type { UsageReading, UsageUnknown, Used } from "./usage-reading.ts";
 
 /** By the chain: what the tenant pays for, whatever of it the manifest makes use of. */

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { gi, sampleUnit, volume } from "../../../../test/placement-samples.ts";
 import { noOvercommit } from "../../../market/overcommit.ts";
-import { demandOf, volumesOf } from "./demand.ts";
+import { demandOf, volumesOf } from "./task.ts";
 
 test("gpus and persistent volumes are never overcommitted, everything on a node is", () => {
   const unit = sampleUnit({

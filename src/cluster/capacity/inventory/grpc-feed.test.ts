@@ -12,7 +12,7 @@ import type { Kube } from "../../../kube/kube.ts";
 import { realClock } from "../../../runtime/clock.ts";
 import { silentLog } from "../../../runtime/log.ts";
 import { createSeededRandom } from "../../../runtime/random.ts";
-import { locateInventory } from "./locate-operator.ts";
+import { locateInventory } from "./grpc-feed.ts";
 
 const { signal } = new AbortController();
 const labels = {

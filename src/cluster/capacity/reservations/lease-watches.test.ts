@@ -5,7 +5,7 @@ import { bidOf, leasePod, orderKey } from "../../../../test/reservation-stage.ts
 import type { KubeObject } from "../../../kube/kube.ts";
 import { leaseNamespace } from "../../../market/lease-namespace.ts";
 import { committed } from "../../../market/overcommit.ts";
-import { projectLeasePod } from "./lease-pods.ts";
+import { projectLeasePod } from "./lease-watches.ts";
 
 const order = orderKey(1);
 const running = {

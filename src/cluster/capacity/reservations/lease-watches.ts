@@ -1,18 +1,63 @@
-/**
- * The pods of our leases, watched once for all who need them: the reservations (whose they are, where, and how much they ask
- * for) and health (how they are doing).
- */
+/** One kind of objects of our leases, watched once for all who need them. */
+
 import { type ReadAmounts, wholeAmount } from "../../../kube/exact-amounts.ts";
 import { fieldsOf, recordsOf, textOf } from "../../../kube/json-fields.ts";
-import { kinds } from "../../../kube/kinds.ts";
-import type { Kube, KubeObject } from "../../../kube/kube.ts";
-import { serviceLabel } from "../../../kube/objects/lease-labels.ts";
+import { type Kind, kinds } from "../../../kube/kinds.ts";
+import type { Change, Kube, KubeObject, WatchCache } from "../../../kube/kube.ts";
+import { managedSelector, serviceLabel } from "../../../kube/objects/lease-labels.ts";
 import { podRequests } from "../../../kube/pod-requests.ts";
-import { parseQuantity } from "../../../market/quantity.ts";
+import { parseBytes, parseQuantity } from "../../../market/quantity.ts";
 import { parseTime } from "../../../runtime/clock.ts";
 import { ProviderError } from "../../../runtime/errors.ts";
+import type { Scope } from "../../../runtime/lifecycle.ts";
+import type { ClaimFacts } from "../../health/judge.ts";
 import { type PodFacts, podFacts } from "../../health/pod-facts.ts";
-import { createLeaseWatch, type LeaseWatch } from "./lease-watch.ts";
+
+export interface LeaseWatch<T> {
+  /** Before it is opened; then everybody is told of everything. */
+  onChange(listener: (change: Change<T>) => void): void;
+  /** In the namespace of a lease. */
+  in(namespace: string): Iterable<T>;
+  list(): Iterable<T>;
+  /** Undefined until it is opened. */
+  readonly cache: WatchCache<T> | undefined;
+  /** Resolves when it is known what there is. */
+  open(scope: Pick<Scope, "signal" | "onStop">): Promise<void>;
+}
+
+export function createLeaseWatch<T extends { readonly namespace: string }>(
+  kube: Pick<Kube, "watch">,
+  kind: Kind,
+  project: (object: KubeObject) => T,
+): LeaseWatch<T> {
+  const listeners: ((change: Change<T>) => void)[] = [];
+  let cache: WatchCache<T, "lease"> | undefined;
+  return {
+    onChange: (listener) => void listeners.push(listener),
+    in: (namespace) => cache?.by("lease", namespace) ?? [],
+    list: () => cache?.list() ?? [],
+    get cache() {
+      return cache;
+    },
+    async open({ signal, onStop }) {
+      const opened = kube.watch<T, "lease">({
+        kind,
+        labelSelector: managedSelector,
+        indexes: { lease: ({ namespace }: T) => namespace },
+        project,
+        handle(change) {
+          for (const listener of listeners) listener(change);
+        },
+      });
+      cache = opened;
+      onStop(() => opened.close());
+      await opened.synced(signal);
+    },
+  };
+}
+
+// * The pods of our leases, watched once for all who need them: the reservations (whose they are, where, and how much they ask
+// for) and health (how they are doing).
 
 export interface LeasePod {
   readonly uid: string;
@@ -109,3 +154,49 @@ const readAmounts: ReadAmounts = (list) => {
   }
   return amounts;
 };
+
+// * The volume claims of our leases, watched once for all who need them: the reservations (what of the promised volumes is
+// there) and health (of a tenant whose volume is not there yet, that is what he waits for).
+
+export interface LeaseClaim extends ClaimFacts {
+  readonly uid: string;
+  /** The lease's. */
+  readonly namespace: string;
+  /** What its volume takes; undefined while it has none. */
+  readonly bytes: bigint | undefined;
+  /** Of the object when it was seen like this. */
+  readonly version: string;
+}
+
+export type LeaseClaims = LeaseWatch<LeaseClaim>;
+
+export function createLeaseClaims(kube: Pick<Kube, "watch">): LeaseClaims {
+  return createLeaseWatch(kube, kinds.persistentVolumeClaim, projectLeaseClaim);
+}
+
+function projectLeaseClaim(claim: KubeObject): LeaseClaim {
+  const { name, namespace = "", uid, resourceVersion, labels } = claim.metadata;
+  const [spec, status] = [fieldsOf(claim["spec"]), fieldsOf(claim["status"])];
+  const phase = textOf(status["phase"]) ?? "Pending";
+  // A volume may be larger than what was asked for, and the claim says so once it has it.
+  const size = fieldsOf(status["capacity"])["storage"] ?? fieldsOf(fieldsOf(spec["resources"])["requests"])["storage"];
+  return {
+    uid: uid ?? `${namespace}/${name}`,
+    namespace,
+    service: labels?.[serviceLabel] ?? "",
+    storageClass: textOf(spec["storageClassName"]),
+    phase,
+    bytes: phase === "Bound" ? readBytes(size) : undefined,
+    version: resourceVersion ?? "",
+  };
+}
+
+/** What cannot be read is as if it were not there: then more is kept than needed, and nothing is sold twice. */
+function readBytes(size: unknown): bigint | undefined {
+  try {
+    return parseBytes(String(size));
+  } catch (thrown) {
+    if (!(thrown instanceof ProviderError)) throw thrown;
+    return undefined;
+  }
+}
