@@ -5,7 +5,7 @@ import type { KubeNode } from "../src/box/cluster/components/shapes/node.ts";
 import { isActive, isFinished, type Pod } from "../src/box/cluster/components/shapes/pod.ts";
 import type { Claim, PersistentVolume } from "../src/box/cluster/components/shapes/storage.ts";
 import type { CapacityKeeper } from "../src/cluster/capacity/capacity-keeper.ts";
-import type { Holding } from "../src/cluster/capacity/reservations/reservation.ts";
+import type { Holding } from "../src/cluster/capacity/reservations/accounting.ts";
 import { type Kind, kinds } from "../src/kube/kinds.ts";
 import type { KubeObject } from "../src/kube/kube.ts";
 import type { LeaseId } from "../src/market/ids.ts";

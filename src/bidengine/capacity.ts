@@ -8,7 +8,7 @@ export interface Capacity {
   /** Where the group would go now. Takes nothing. */
   fit(group: GroupSpec): Fit;
   /** The same for the addresses it asks to lease; true for a group that asks for none. */
-  addressesFor(group: GroupSpec): Answer;
+  addressesFor(group: GroupSpec): AddressAnswer;
   /** Looks again, for exactly what was offered, and takes it in one synchronous step. */
   reserve(request: ReserveRequest): Reserved | Misfit;
   /** Gives back what an order had; without a reservation, nothing happens. Resolves when the journal has it. */
@@ -30,7 +30,7 @@ export interface PictureState {
   readonly trouble: string | undefined;
 }
 
-export interface Answer {
+export interface AddressAnswer {
   readonly yes: boolean;
   readonly reason: string;
 }

@@ -5,7 +5,7 @@ import { excessOf } from "../../market/group-excess.ts";
 import { faultsOfGroup } from "../../market/group-rules.ts";
 import type { Attribute, GroupSpec } from "../../market/group-spec.ts";
 import type { AuditedAttributes } from "../../market/signed-by.ts";
-import type { Answer, Capacity } from "../capacity.ts";
+import type { AddressAnswer, Capacity } from "../capacity.ts";
 import type { Judge } from "../policies/judgement.ts";
 
 export interface Inputs {
@@ -27,7 +27,7 @@ export interface Gathered extends Inputs {
   readonly fit: Fit | undefined;
   /** The same with other GPU models. */
   readonly others: readonly Fits[];
-  readonly addresses: Answer | undefined;
+  readonly addresses: AddressAnswer | undefined;
 }
 
 export function gather(inputs: Inputs): Gathered {

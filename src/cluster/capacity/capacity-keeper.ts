@@ -18,10 +18,11 @@ import type { IpOperator } from "./addresses/ip-operator.ts";
 import type { AddressSharing } from "./addresses/lease-addresses.ts";
 import { feedOldMs, type InventoryFeed } from "./inventory/feed.ts";
 import { place } from "./placement/place.ts";
-import { createBook, reservationSettleMs } from "./reservations/book.ts";
+import { reservationSettleMs } from "./reservations/accounting.ts";
+import { createBook } from "./reservations/book.ts";
 import { createLeaseClaims, createLeasePods, type LeasePod } from "./reservations/lease-watches.ts";
 import { readBody } from "./reservations/reservation.ts";
-import { createAddressBook, createReservations, type PictureState } from "./reservations/reservations.ts";
+import { createAddressBook, createReservations } from "./reservations/reservations.ts";
 import { createUpkeep, resettle } from "./reservations/upkeep.ts";
 
 /** A pod bound this long ago, by the cluster's clock, is in every picture; no clock that works is off by more. */
@@ -61,7 +62,7 @@ export function createCapacityKeeper(deps: KeeperDeps) {
   const pods = createLeasePods(kube);
   const claims = createLeaseClaims(kube);
   let queue: Queue | undefined;
-  const picture: PictureState = {
+  const picture: Pick<InventoryFeed, "ageMs" | "trouble"> = {
     get ageMs() {
       return inventory.ageMs;
     },

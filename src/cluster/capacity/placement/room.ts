@@ -11,7 +11,6 @@ import {
   describeCard,
 } from "../../../market/gpu-attributes.ts";
 import { invariant } from "../../../runtime/invariant.ts";
-import type { Claim } from "./task.ts";
 
 /** Kinds of gpus on one node: a set of them is bits of a number, and no machine has more slots. */
 const nodeCardKinds = 30;
@@ -123,6 +122,20 @@ export const volumesAt = nodeResources.indexOf("volumes");
 /** More than anybody can ask for. */
 export const endless = 2n ** 100n;
 const mostExact = BigInt(Number.MAX_SAFE_INTEGER);
+
+/** What one replica takes. */
+export interface ReplicaDemand {
+  /** In the order of `nodeResources`. */
+  readonly amounts: Amounts;
+  /** Bytes by storage class. */
+  readonly classes: ReadonlyMap<string, bigint>;
+}
+
+/** What one replica has on its node, for as long as it is promised. */
+export interface Claim extends ReplicaDemand {
+  readonly node: string;
+  readonly cards: CardDemand | undefined;
+}
 
 export interface NodeState {
   readonly name: string;

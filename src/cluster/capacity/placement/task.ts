@@ -8,34 +8,22 @@ import { volumeKind } from "../../../market/volume-kind.ts";
 import {
   type Amounts,
   askedOf,
+  type Claim,
   cardsLeft,
   countOf,
   gpuAt,
   kindsFor,
   type NodeState,
+  type ReplicaDemand,
   type Room,
   takeCards,
 } from "./room.ts";
-
-/** What one replica takes. */
-interface ReplicaDemand {
-  /** In the order of `nodeResources`. */
-  readonly amounts: Amounts;
-  /** Bytes by storage class. */
-  readonly classes: ReadonlyMap<string, bigint>;
-}
 
 export interface UnitDemand extends ReplicaDemand {
   readonly id: number;
   readonly count: bigint;
   /** Any of these will do; empty where it asks for no gpu. */
   readonly cards: readonly CardDemand[];
-}
-
-/** What one replica has on its node, for as long as it is promised. */
-export interface Claim extends ReplicaDemand {
-  readonly node: string;
-  readonly cards: CardDemand | undefined;
 }
 
 /** In the order of the units. A sentence says what nobody can give. */

@@ -11,8 +11,10 @@ import { addTo, type CountedUnit, leasedAddressesOf } from "../../../market/grou
 import { type BidId, deploymentOf } from "../../../market/ids.ts";
 import { committed, type Overcommit } from "../../../market/overcommit.ts";
 import { jsonText } from "../../../runtime/json-text.ts";
+import type { Claim } from "../placement/room.ts";
 import { volumesAt } from "../placement/room.ts";
-import { type Claim, claimsOf } from "../placement/task.ts";
+import { claimsOf } from "../placement/task.ts";
+import { type Holding, holding } from "./accounting.ts";
 import type { PodRequests } from "./lease-watches.ts";
 
 export interface Reservation {
@@ -38,28 +40,7 @@ export interface Replica {
   readonly classes: ReadonlyMap<string, bigint>;
 }
 
-/** Part of a promise: taken from the room until the snapshot counts the object that it became. */
-export interface Holding {
-  claim: Claim;
-  /** What stands for it in the cluster. */
-  carrier: Carrier | undefined;
-  /** The snapshot counts it, so we do not. */
-  inPicture: boolean;
-}
-
-/** An object of the cluster that takes what was promised: a bound pod, or a claim that has its volume. */
-export interface Carrier {
-  readonly kind: "pod" | "volume";
-  readonly uid: string;
-  readonly version: string;
-  /** When it became known that it is bound, by the clock that only grows; below zero if before our start. */
-  readonly seenAtMs: number;
-}
-
-/** The name of no node, of what has none. */
-export const nowhere = "";
-
-export type Placed = Pick<Fits, "replicas" | "offer">;
+type Placed = Pick<Fits, "replicas" | "offer">;
 
 export function reservationOf(
   orderId: string,
@@ -76,30 +57,19 @@ export function reservationOf(
       const unit = replicas[at]?.unit ?? 0;
       return replicaOf(unit, claim, requestsOf(units.get(unit), overcommit));
     }),
-    volumes: noVolumes(),
+    volumes: holding({}),
     addresses: leasedAddressesOf(offer),
     expiresAtMs,
   };
 }
 
-const noClasses: ReadonlyMap<string, bigint> = new Map();
-
 export function replicaOf(unit: number, claim: Claim, requests: Omit<PodRequests, "volumes">): Replica {
   return {
     unit,
     requests: { ...requests, volumes: claim.amounts[volumesAt] ?? 0n },
-    onNode: holding({ ...claim, classes: noClasses }),
+    onNode: holding({ ...claim, classes: new Map() }),
     classes: claim.classes,
   };
-}
-
-/** To begin with; the book knows which there are. */
-export function noVolumes(): Holding {
-  return holding({ node: nowhere, amounts: [], cards: undefined, classes: noClasses });
-}
-
-export function holding(claim: Claim): Holding {
-  return { claim, carrier: undefined, inPicture: false };
 }
 
 /** RAM volumes are in no request of a pod, so this is less than what the replica takes. */
@@ -191,7 +161,7 @@ export function readBody(orderId: string, json: unknown): Reservation | undefine
       replicas: read.replicas.map(({ unit, node, amounts, classes, cards, requests }) =>
         replicaOf(unit, { node, amounts, classes: new Map(classes), cards: cards && cardDemand(cards) }, requests),
       ),
-      volumes: noVolumes(),
+      volumes: holding({}),
       addresses: read.addresses,
       expiresAtMs: read.expiresAtMs,
     }

@@ -23,7 +23,7 @@ import { condition } from "../../../runtime/condition.ts";
 import { addressesPollMs } from "../addresses/address-pool.ts";
 import { reservationLongBoundMs } from "../capacity-keeper.ts";
 import { feedOldMs } from "../inventory/feed.ts";
-import { reservationSettleMs } from "./book.ts";
+import { reservationSettleMs } from "./accounting.ts";
 import { reservationMoves, reservationRecheckMs } from "./upkeep.ts";
 
 async function stageOf(t: TestContext, world: World = createWorld()): Promise<Stage & { readonly world: World }> {

@@ -11,38 +11,22 @@ import { createHistogram, networkDurationBounds } from "../../../runtime/histogr
 import type { Log } from "../../../runtime/log.ts";
 import type { AddressPool } from "../addresses/address-pool.ts";
 import type { AddressSharing } from "../addresses/lease-addresses.ts";
-import { type Book, reservationSettleMs } from "./book.ts";
-import { bodyOf, type Placed, type Reservation, reservationOf } from "./reservation.ts";
+import type { InventoryFeed } from "../inventory/feed.ts";
+import { reservationSettleMs } from "./accounting.ts";
+import type { Book } from "./book.ts";
+import { bodyOf, type Reservation, reservationOf } from "./reservation.ts";
 
-/** The seeds' `has` is `fit`: the same placement, and nothing is taken. What each does is told by who needs it. */
+/** The seeds' `has` is `fit`: the same placement, and nothing is taken. Each service declares what it needs of it. */
 export type ClusterCapacity = Reservations["capacity"];
 
-export interface PictureState {
-  /** Undefined until one has come. */
-  readonly ageMs: number | undefined;
-  /** Why nothing can be promised by it. */
-  readonly trouble: string | undefined;
-}
-
-export interface ReserveRequest {
-  readonly orderId: string;
-  readonly group: GroupSpec;
-  readonly offer: Fits["offer"];
-  /** When whoever reserved must have come back to it, at the latest. */
-  readonly expiresAtMs: number;
-}
-
-export interface Reserved extends Fits {
-  /** Puts it into the journal, in the unit of work that also holds what it is for. */
-  write(tables: Tables): void;
-}
+type ReserveRequest = Pick<Reservation, "orderId" | "offer" | "expiresAtMs"> & { readonly group: GroupSpec };
 
 interface ReservationsDeps {
   readonly book: Book;
   readonly addresses: AddressBook;
   readonly place: (units: readonly ResourceUnit[]) => Fit;
   readonly overcommit: Overcommit;
-  readonly picture: PictureState;
+  readonly picture: Pick<InventoryFeed, "ageMs" | "trouble">;
   readonly journal: Pick<Journal, "durable">;
   /** There is one now, whose time will come. */
   readonly onReserved: (orderId: string) => void;
@@ -75,7 +59,7 @@ export function createReservations(deps: ReservationsDeps) {
     return found;
   }
 
-  function reserve(request: ReserveRequest): Reserved | Misfit {
+  function reserve(request: ReserveRequest): ReturnType<typeof take> {
     const startedMs = clock.monotonicMs();
     const reserved = take(request);
     durations.observe((clock.monotonicMs() - startedMs) * 1_000);
@@ -83,14 +67,14 @@ export function createReservations(deps: ReservationsDeps) {
     return reserved;
   }
 
-  function take({ orderId, group, offer, expiresAtMs }: ReserveRequest): Reserved | Misfit {
+  function take({ orderId, group, offer, expiresAtMs }: ReserveRequest) {
     const before = book.get(orderId);
     if (before && (isDeepStrictEqual(before.offer, offer) || isCarried(before))) {
       before.expiresAtMs = expiresAtMs;
-      return reservedOf(before);
+      return reservedOf(before, book);
     }
     if (before) book.remove(orderId);
-    const found = findFor(group, offer);
+    const found = findFor(deps, group, offer);
     if (!found.fits) {
       if (before) book.add(before);
       return found;
@@ -99,27 +83,7 @@ export function createReservations(deps: ReservationsDeps) {
     book.add(reservation);
     onReserved(orderId);
     changed();
-    return reservedOf(reservation);
-  }
-
-  function findFor(group: GroupSpec, offer: Fits["offer"]): Fit {
-    if (picture.trouble !== undefined) return misfit(picture.trouble);
-    const answer = addresses.answerFor(leasedAddressesOf(offer));
-    if (!answer.yes) return misfit(answer.reason);
-    return place(group.units.map((unit, at) => ({ ...unit, ...offer[at] })));
-  }
-
-  function reservedOf(reservation: Reservation): Reserved {
-    const { orderId } = reservation;
-    return {
-      fits: true,
-      ...placedOf(reservation),
-      // Whatever became of it meanwhile: moved to another node, or released.
-      write: ({ reservations }) => {
-        const now = book.get(orderId);
-        if (now) reservations.put({ orderId, body: bodyOf(now) });
-      },
-    };
+    return reservedOf(reservation, book);
   }
 
   async function release(orderId: string, why: string): Promise<void> {
@@ -160,8 +124,24 @@ export function createReservations(deps: ReservationsDeps) {
   };
 }
 
-function placedOf({ offer, replicas }: Reservation): Placed {
-  return { offer, replicas: replicas.map(({ unit, onNode }) => ({ unit, node: onNode.claim.node })) };
+function findFor({ picture, addresses, place }: ReservationsDeps, group: GroupSpec, offer: Fits["offer"]): Fit {
+  if (picture.trouble !== undefined) return misfit(picture.trouble);
+  const answer = addresses.answerFor(leasedAddressesOf(offer));
+  if (!answer.yes) return misfit(answer.reason);
+  return place(group.units.map((unit, at) => ({ ...unit, ...offer[at] })));
+}
+
+function reservedOf({ orderId, offer, replicas }: Reservation, book: Book) {
+  return {
+    fits: true as const,
+    offer,
+    replicas: replicas.map(({ unit, onNode }) => ({ unit, node: onNode.claim.node })),
+    /** Writes what became of it meanwhile: it may be on another node, or released. */
+    write({ reservations }: Tables): void {
+      const now = book.get(orderId);
+      if (now) reservations.put({ orderId, body: bodyOf(now) });
+    },
+  };
 }
 
 function isCarried({ replicas }: Reservation): boolean {
@@ -170,11 +150,6 @@ function isCarried({ replicas }: Reservation): boolean {
 
 function misfit(reason: string): Misfit {
   return { fits: false, reason, shortages: [] };
-}
-
-export interface Answer {
-  readonly yes: boolean;
-  readonly reason: string;
 }
 
 export type AddressBook = ReturnType<typeof createAddressBook>;
@@ -236,7 +211,7 @@ export function createAddressBook({ book, pool, sharing, isLeased, monotonicMs }
         else if (!confirmedAtMs.has(reservation)) confirmedAtMs.set(reservation, monotonicMs());
       }
     },
-    answerFor(addresses: number): Answer {
+    answerFor(addresses: number) {
       if (addresses === 0) return { yes: true, reason: "it asks for no address" };
       const { trouble } = pool();
       if (trouble !== undefined) return { yes: false, reason: trouble };

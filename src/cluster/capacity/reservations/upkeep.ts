@@ -22,8 +22,9 @@ import { jsonText } from "../../../runtime/json-text.ts";
 import type { Log } from "../../../runtime/log.ts";
 import { done, type Outcome, recheck, stalled, waiting } from "../../../runtime/outcome.ts";
 import { type NodeState, nodeResources, type Room } from "../placement/room.ts";
+import { nowhere } from "./accounting.ts";
 import type { Book } from "./book.ts";
-import { bodyOf, nowhere, promisedUnits, type Replica, type Reservation, reservationOf } from "./reservation.ts";
+import { bodyOf, promisedUnits, type Replica, type Reservation, reservationOf } from "./reservation.ts";
 import type { Reservations } from "./reservations.ts";
 
 /** One that has outlived its time is looked at again this often while something still stands behind it. */
