@@ -13,14 +13,20 @@ import { reasonOf } from "../../runtime/errors.ts";
 import type { Scope } from "../../runtime/lifecycle.ts";
 import type { Log } from "../../runtime/log.ts";
 import type { Queue } from "../../runtime/queue.ts";
-import { createAddressPool, noAddresses } from "./addresses/address-pool.ts";
+import { type AddressPool, createAddressPool, noAddresses } from "./addresses/address-pool.ts";
 import type { IpOperator } from "./addresses/ip-operator.ts";
 import type { AddressSharing } from "./addresses/lease-addresses.ts";
 import { feedOldMs, type InventoryFeed } from "./inventory/feed.ts";
 import { place } from "./placement/place.ts";
 import { reservationSettleMs } from "./reservations/accounting.ts";
-import { createBook } from "./reservations/book.ts";
-import { createLeaseClaims, createLeasePods, type LeasePod } from "./reservations/lease-watches.ts";
+import { type Book, createBook } from "./reservations/book.ts";
+import {
+  createLeaseClaims,
+  createLeasePods,
+  type LeaseClaims,
+  type LeasePod,
+  type LeasePods,
+} from "./reservations/lease-watches.ts";
 import { readBody } from "./reservations/reservation.ts";
 import { createAddressBook, createReservations } from "./reservations/reservations.ts";
 import { createUpkeep, resettle } from "./reservations/upkeep.ts";
@@ -43,22 +49,18 @@ interface KeeperDeps {
 export type CapacityKeeper = ReturnType<typeof createCapacityKeeper>;
 
 export function createCapacityKeeper(deps: KeeperDeps) {
-  const { chain, journal, kube, inventory, ipOperator, overcommit, clock, log } = deps;
-  const { mirror } = chain;
+  const { chain, kube, inventory, clock } = deps;
   const idOf = (orderId: string) => bidOn(parseOrderId(orderId), chain.provider);
   const book = createBook((orderId) => leaseNamespace(idOf(orderId)));
   const addresses = createAddressBook({
     book,
     pool: () => pool,
     sharing: deps.addressSharing ?? "endpoint",
-    isLeased: (orderId) => runs(mirror.lease(idOf(orderId))),
+    isLeased: (orderId) => runs(chain.mirror.lease(idOf(orderId))),
     monotonicMs: () => clock.monotonicMs(),
   });
-  const { leased } = addresses;
-  const pool = ipOperator
-    ? createAddressPool({ operator: ipOperator, leased, provider: chain.provider, clock, log })
-    : noAddresses;
-  const placeNow = (units: readonly ResourceUnit[]) => place(book.room, units, { overcommit });
+  const pool = createPool(deps, addresses.leased);
+  const placeNow = (units: readonly ResourceUnit[]) => place(book.room, units, deps);
   const pods = createLeasePods(kube);
   const claims = createLeaseClaims(kube);
   let queue: Queue | undefined;
@@ -70,65 +72,28 @@ export function createCapacityKeeper(deps: KeeperDeps) {
       return inventory.trouble ?? unheardOf("pods", pods.cache) ?? unheardOf("volume claims", claims.cache);
     },
   };
-  let isKnownWhatRuns = false;
-  const own = { book, overcommit, journal, clock, log };
   const onReserved = (orderId: string) => void queue?.add(orderId, "low");
-  const reservations = createReservations({ ...own, addresses, place: placeNow, picture, onReserved });
-  const upkeep = createUpkeep({ ...own, chain, reservations, settle });
-
-  /** A pod that went unseen is in no picture any more, and what it stood for would be sold again. */
-  function unheardOf(what: string, { ageMs = 0, trouble }: Partial<WatchCache<unknown>> = {}): string | undefined {
-    if (ageMs <= feedOldMs) return undefined;
-    const because = trouble ? `: ${reasonOf(trouble)}` : "";
-    return `the ${what} of our leases have not been heard of for ${Math.floor(ageMs / 1_000)} s${because}`;
-  }
+  const reservations = createReservations({ ...deps, book, addresses, place: placeNow, picture, onReserved });
+  const upkeep = createUpkeep({ ...deps, book, reservations, settle });
 
   /** Moves what it can from where it cannot stay; where to is written down. */
   function settle(): void {
     if (!book.picture) return;
     const { moved, hasMore } = resettle(book, placeNow);
-    for (const { orderId } of moved) {
-      upkeep.unsaved.add(orderId);
-      queue?.add(orderId);
-    }
+    for (const { orderId } of moved) wake(orderId);
     // In their own turn, and as long as that helps any.
     if (hasMore && moved.length > 0) clock.timer(0, settle);
   }
 
-  /** A row that makes no sense is made again from the chain, where that has what it was for. */
-  function load(): void {
-    for (const { orderId, body } of journal.read.reservations.all()) {
-      const reservation = readBody(orderId, body);
-      if (reservation) book.add(reservation);
-      else log.error("unreadable reservation left out", { order: orderId });
-    }
-  }
-
-  /**
-   * When its binding was news. At a start most were bound long ago, and every picture has those. Later it is news when it is
-   * heard of, whatever our machine has for the time of day.
-   */
-  function newsAtMs({ boundAtMs = clock.now() }: LeasePod): number {
-    const agoMs = isKnownWhatRuns ? 0 : clock.now() - boundAtMs;
-    return clock.monotonicMs() - (agoMs > reservationLongBoundMs ? agoMs : 0);
+  /** Has the reservation of an order looked at and, where there is one, written down again. */
+  function wake(orderId: string): void {
+    upkeep.unsaved.add(orderId);
+    queue?.add(orderId);
   }
 
   // Before all who would sell it.
   reservations.capacity.onRoom(settle);
-
-  pods.onChange(({ type, value }) => {
-    if (type === "deleted") book.podGone(value);
-    else book.pod(value, newsAtMs(value));
-    // What it leaves may be a node that is not for sale, as one that is drained, and no picture tells of that.
-    settle();
-    reservations.changed();
-  });
-
-  claims.onChange(({ type, value }) => {
-    if (type === "deleted") book.claimGone(value);
-    else book.claim(value, clock.monotonicMs());
-    reservations.changed();
-  });
+  const listing = followObjects({ pods, claims, book, clock, settle, changed: reservations.changed });
 
   function showPicture(): void {
     const { picture: newest, ageMs = 0, volumesAgeMs = 0 } = inventory;
@@ -138,53 +103,27 @@ export function createCapacityKeeper(deps: KeeperDeps) {
     reservations.room();
   }
 
-  /**
-   * What came where as much went leaves the picture as it was, and nobody is told of it; and one that nothing has changed
-   * is true for longer than when it came.
-   */
-  async function lookForCounted(signal: AbortSignal): Promise<void> {
-    for (;;) {
-      await sleep(clock, reservationSettleMs, signal);
-      if (book.awaited === 0) continue;
-      inventory.ask();
-      showPicture();
-    }
-  }
-
   return {
-    capacity: reservations.capacity,
-    picture,
-    book,
-    addresses,
-    pool,
-    pods,
-    claims,
-    reservations,
+    ...{ capacity: reservations.capacity, picture, book, addresses, pool, pods, claims, reservations },
     look: upkeep.look,
-    /** Has the reservation of an order looked at and, where there is one, written down again. */
-    wake(orderId: string): void {
-      upkeep.unsaved.add(orderId);
-      queue?.add(orderId);
-    },
+    wake,
     onChange: reservations.onChange,
     /** Leases of ours that run. */
     get leases(): number {
-      let count = 0;
-      for (const lease of mirror.leases()) if (runs(lease)) count += 1;
-      return count;
+      return Array.from(chain.mirror.leases()).filter(runs).length;
     },
 
     /** Reads what is there, and follows what changes it. */
     async open(scope: Scope, keys: Queue): Promise<void> {
       queue = keys;
-      load();
+      readReservations(deps, book);
       // Until it is known what runs, all of it would be counted twice.
       await Promise.all([pods.open(scope), claims.open(scope)]);
-      isKnownWhatRuns = true;
+      listing.end();
       inventory.onPicture(showPicture);
       showPicture();
       scope.task("inventory", inventory.run);
-      scope.task("awaited pictures", lookForCounted);
+      scope.task("awaited pictures", (signal) => askForCounted(deps, book, showPicture, signal));
       pool.onAnswer(() => {
         addresses.confirm();
         reservations.room();
@@ -194,10 +133,91 @@ export function createCapacityKeeper(deps: KeeperDeps) {
         for (const key of changed) if (isOurs(key)) keys.add(formatOrderId(orderOf(parseBidId(key.key))));
       });
       upkeep.adoptBids();
-      for (const { id } of mirror.leases()) keys.add(formatOrderId(id));
+      for (const { id } of chain.mirror.leases()) keys.add(formatOrderId(id));
       for (const orderId of book.keys()) keys.add(orderId);
     },
   };
+}
+
+function createPool({ ipOperator, chain, clock, log }: KeeperDeps, leased: () => Iterable<string>): AddressPool {
+  if (!ipOperator) return noAddresses;
+  return createAddressPool({ operator: ipOperator, leased, provider: chain.provider, clock, log });
+}
+
+/** A pod that went unseen is in no snapshot any more, and what it stood for would be sold again. */
+function unheardOf(what: string, { ageMs = 0, trouble }: Partial<WatchCache<unknown>> = {}): string | undefined {
+  if (ageMs <= feedOldMs) return undefined;
+  const because = trouble ? `: ${reasonOf(trouble)}` : "";
+  return `the ${what} of our leases have not been heard of for ${Math.floor(ageMs / 1_000)} s${because}`;
+}
+
+/** A row that makes no sense is made again from the chain, where that has what it was for. */
+function readReservations({ journal, log }: Pick<KeeperDeps, "journal" | "log">, book: Book): void {
+  for (const { orderId, body } of journal.read.reservations.all()) {
+    const reservation = readBody(orderId, body);
+    if (reservation) book.add(reservation);
+    else log.error("unreadable reservation left out", { order: orderId });
+  }
+}
+
+interface FollowedObjects {
+  readonly pods: LeasePods;
+  readonly claims: LeaseClaims;
+  readonly book: Book;
+  readonly clock: Clock;
+  readonly settle: () => void;
+  readonly changed: () => void;
+}
+
+/** Keeps the book informed of pods and volumes of leases. */
+function followObjects({ pods, claims, book, clock, settle, changed }: FollowedObjects) {
+  let isListing = true;
+
+  /**
+   * When its binding was news. At a start most were bound long ago, and every snapshot has those. Later it is news when it
+   * is heard of, whatever our machine has for the time of day.
+   */
+  function newsAtMs({ boundAtMs = clock.now() }: LeasePod): number {
+    const agoMs = isListing ? clock.now() - boundAtMs : 0;
+    return clock.monotonicMs() - (agoMs > reservationLongBoundMs ? agoMs : 0);
+  }
+
+  pods.onChange(({ type, value }) => {
+    if (type === "deleted") book.podGone(value);
+    else book.pod(value, newsAtMs(value));
+    // What it leaves may be a node that is not for sale, as one that is drained, and no snapshot tells of that.
+    settle();
+    changed();
+  });
+  claims.onChange(({ type, value }) => {
+    if (type === "deleted") book.claimGone(value);
+    else book.claim(value, clock.monotonicMs());
+    changed();
+  });
+  return {
+    /** All that was there is known. */
+    end(): void {
+      isListing = false;
+    },
+  };
+}
+
+/**
+ * What came where as much went leaves the snapshot as it was, and nobody is told of it; and one that nothing has changed is
+ * true for longer than when it came.
+ */
+async function askForCounted(
+  { clock, inventory }: Pick<KeeperDeps, "clock" | "inventory">,
+  book: Book,
+  showPicture: () => void,
+  signal: AbortSignal,
+): Promise<never> {
+  for (;;) {
+    await sleep(clock, reservationSettleMs, signal);
+    if (book.awaited === 0) continue;
+    inventory.ask();
+    showPicture();
+  }
 }
 
 /** The mirror holds no bids and leases but ours. */
