@@ -64,14 +64,7 @@ export function createAccounting() {
     if (held.delete(holding)) room.giveBack(holding.claim);
   }
 
-  function isCounted({ kind, version, seenAtMs }: Carrier): boolean {
-    if (!shown) return false;
-    // Enough for an operator that does not tell how new its snapshot is, as the network's; it is never this far behind.
-    if (shown.trueAtMs[kind] >= seenAtMs + reservationSettleMs) return true;
-    const { podsVersion, volumesVersion } = shown.picture;
-    const upTo = kind === "pod" ? podsVersion : volumesVersion;
-    return upTo !== undefined && (upTo === version || isLaterVersion(upTo, version));
-  }
+  const isCounted = (carrier: Carrier) => shown !== undefined && counts(shown, carrier);
 
   /** By us or by the snapshot, never by both. */
   function count(holding: Holding): void {
@@ -144,4 +137,11 @@ export function createAccounting() {
       return [...held].filter(({ carrier }) => carrier).length;
     },
   };
+}
+
+function counts({ picture, trueAtMs }: ShownPicture, { kind, version, seenAtMs }: Carrier): boolean {
+  // Enough for an operator that does not tell how new its snapshot is, as the network's; it is never this far behind.
+  if (trueAtMs[kind] >= seenAtMs + reservationSettleMs) return true;
+  const upTo = kind === "pod" ? picture.podsVersion : picture.volumesVersion;
+  return upTo !== undefined && (upTo === version || isLaterVersion(upTo, version));
 }
