@@ -13,7 +13,7 @@ import { reasonOf } from "../../runtime/errors.ts";
 import type { Scope } from "../../runtime/lifecycle.ts";
 import type { Log } from "../../runtime/log.ts";
 import type { Queue } from "../../runtime/queue.ts";
-import { type AddressPool, createAddressPool, noAddresses } from "./addresses/address-pool.ts";
+import { type AddressPool, createAddressPool } from "./addresses/address-pool.ts";
 import type { IpOperator } from "./addresses/ip-operator.ts";
 import type { AddressSharing } from "./addresses/lease-addresses.ts";
 import { feedOldMs, type InventoryFeed } from "./inventory/feed.ts";
@@ -59,7 +59,8 @@ export function createCapacityKeeper(deps: KeeperDeps) {
     isLeased: (orderId) => runs(chain.mirror.lease(idOf(orderId))),
     monotonicMs: () => clock.monotonicMs(),
   });
-  const pool = createPool(deps, addresses.leased);
+  const { leased } = addresses;
+  const pool: AddressPool = createAddressPool({ ...deps, operator: deps.ipOperator, leased, provider: chain.provider });
   const placeNow = (units: readonly ResourceUnit[]) => place(book.room, units, deps);
   const pods = createLeasePods(kube);
   const claims = createLeaseClaims(kube);
@@ -137,11 +138,6 @@ export function createCapacityKeeper(deps: KeeperDeps) {
       for (const orderId of book.keys()) keys.add(orderId);
     },
   };
-}
-
-function createPool({ ipOperator, chain, clock, log }: KeeperDeps, leased: () => Iterable<string>): AddressPool {
-  if (!ipOperator) return noAddresses;
-  return createAddressPool({ operator: ipOperator, leased, provider: chain.provider, clock, log });
 }
 
 /** A pod that went unseen is in no snapshot any more, and what it stood for would be sold again. */

@@ -12,7 +12,7 @@ import { parseAddress } from "../../../market/address.ts";
 import { createVirtualClock, realClock } from "../../../runtime/clock.ts";
 import { silentLog } from "../../../runtime/log.ts";
 import { createSeededRandom } from "../../../runtime/random.ts";
-import { addressesOldMs, addressesPollMs, createAddressPool, noAddresses } from "./address-pool.ts";
+import { addressesOldMs, addressesPollMs, createAddressPool } from "./address-pool.ts";
 import { addressesAnswerBytes, addressesAnswerMs, createGet, createIpOperator, type Get } from "./ip-operator.ts";
 
 const owner = parseAddress("akash1yhsycm64jqyq0wwpgcmwuuse55u5ajuv0w6vny");
@@ -181,8 +181,10 @@ test("a lease that cannot be told of holds up neither the others nor what is fre
 });
 
 test("where addresses are not leased it says so, and nothing is asked", async () => {
-  assert.match(noAddresses.trouble ?? "", /--ip-operator is off/);
-  assert.equal(noAddresses.free, 0n);
+  const deps = { leased: () => [], provider: owner, clock: createVirtualClock(), log: silentLog };
+  const pool = createAddressPool({ ...deps, operator: undefined });
+  assert.match(pool.trouble ?? "", /--ip-operator is off/);
+  assert.equal(pool.free, 0n);
 });
 
 test("without an address in the settings the operator is found by its Service", async (t) => {

@@ -16,34 +16,9 @@ export const addressesOldMs = 2 * minute;
 /** Leases that are asked about at once; each is a question to the API server for the operator. */
 const addressesLeasesAtOnce = 4;
 
-export interface AddressPool {
-  /** What was told last, whatever happens to the operator; undefined until it has answered. */
-  readonly usage: AddressUsage | undefined;
-  /** By that answer, before anything that was promised since. */
-  readonly free: bigint;
-  readonly ageMs: number | undefined;
-  /** Why no address may be promised: leasing is off, there is no answer yet, or the last is too old. In words. */
-  readonly trouble: string | undefined;
-  /** How many addresses the order's lease has; undefined where that was not told yet. Of the orders that are asked for. */
-  confirmed(orderId: string): bigint | undefined;
-  readonly counts: Readonly<AddressCounts>;
-  /** Of the question that all others depend on, since it was last answered. */
-  readonly lastError: string | undefined;
-  /** Told when more may be known than before. */
-  onAnswer(listener: () => void): void;
-  /** Asks until the signal is aborted. */
-  run(signal: AbortSignal): Promise<void>;
-}
-
-interface AddressCounts {
-  answers: number;
-  errors: number;
-  /** Leases whose addresses were asked for in vain. */
-  leaseErrors: number;
-}
-
 interface AddressPoolDeps {
-  readonly operator: IpOperator;
+  /** Undefined where addresses are not leased. */
+  readonly operator: IpOperator | undefined;
   /** The orders whose leases should have their addresses by now. */
   readonly leased: () => Iterable<string>;
   /** Ours, whose leases the operator must serve. */
@@ -52,7 +27,9 @@ interface AddressPoolDeps {
   readonly log: Log;
 }
 
-export function createAddressPool({ operator, leased, provider, clock, log }: AddressPoolDeps): AddressPool {
+export type AddressPool = ReturnType<typeof createAddressPool>;
+
+export function createAddressPool({ operator, leased, provider, clock, log }: AddressPoolDeps) {
   const listeners: (() => void)[] = [];
   const counts = { answers: 0, errors: 0, leaseErrors: 0 };
   let usage: AddressUsage | undefined;
@@ -64,9 +41,9 @@ export function createAddressPool({ operator, leased, provider, clock, log }: Ad
     for (const listener of listeners) listener();
   }
 
-  async function askUsage(signal: AbortSignal): Promise<void> {
+  async function askUsage(from: IpOperator, signal: AbortSignal): Promise<void> {
     try {
-      const { provider: served, ...counted } = await operator.usage(signal);
+      const { provider: served, ...counted } = await from.usage(signal);
       if (served !== undefined && served !== provider)
         throw new Error(`it serves ${served}, not ${provider}: correct its AP_PROVIDER`);
       usage = counted;
@@ -85,85 +62,70 @@ export function createAddressPool({ operator, leased, provider, clock, log }: Ad
     tell();
   }
 
-  async function askLeases(signal: AbortSignal): Promise<void> {
-    const orders = [...leased()];
-    // Nobody asks any more for what is not among them.
-    confirmed = new Map(orders.flatMap((order) => entryOf(order)));
-    await inParallel(orders, addressesLeasesAtOnce, async (order) => {
+  async function askLeases(from: IpOperator, signal: AbortSignal): Promise<void> {
+    const orders = new Set(leased());
+    // What is no longer leased is forgotten.
+    confirmed = new Map([...confirmed].filter(([order]) => orders.has(order)));
+    await inParallel([...orders], addressesLeasesAtOnce, async (order) => {
       try {
-        const ports = await operator.portsOf(order, signal);
+        const ports = await from.portsOf(order, signal);
         confirmed.set(order, BigInt(new Set(ports.map(({ address }) => address)).size));
       } catch (thrown) {
         signal.throwIfAborted();
-        // One that cannot be told keeps none of the others waiting, and is asked for again.
+        // One lease that fails delays none of the others, and is asked for again.
         counts.leaseErrors += 1;
         log.debug("addresses of a lease are not known", { order, reason: reasonOf(thrown) });
       }
     });
-    if (orders.length > 0) tell();
+    if (orders.size > 0) tell();
   }
 
-  function entryOf(order: string): [string, bigint][] {
-    const known = confirmed.get(order);
-    return known === undefined ? [] : [[order, known]];
-  }
-
-  async function again(ask: (signal: AbortSignal) => Promise<void>, signal: AbortSignal): Promise<never> {
+  async function again(ask: typeof askUsage, from: IpOperator, signal: AbortSignal): Promise<never> {
     for (;;) {
-      await ask(signal);
+      await ask(from, signal);
       await sleep(clock, addressesPollMs, signal);
     }
   }
 
-  const ageMs = () => usage && clock.monotonicMs() - answeredAtMs;
-
   return {
+    /** The last answer, whatever happens to the operator; undefined until there is one. */
     get usage() {
       return usage;
     },
-    get free() {
-      // A pool that was made smaller may have more in use than it has.
+    /** By that answer, before anything that was promised since; a pool that was made smaller may have more in use than it has. */
+    get free(): bigint {
       return usage && usage.total > usage.inUse ? usage.total - usage.inUse : 0n;
     },
     get ageMs() {
-      return ageMs();
+      return usage && clock.monotonicMs() - answeredAtMs;
     },
-    get trouble() {
+    /** Why no address may be promised: leasing is off, there is no answer yet, or the last is too old. */
+    get trouble(): string | undefined {
+      if (!operator) return "IP addresses are not leased here: --ip-operator is off";
       const because = lastError === undefined ? "" : `: ${lastError}`;
-      const age = ageMs();
-      if (age === undefined) return `the IP operator has not told how many addresses are free yet${because}`;
-      if (age <= addressesOldMs) return undefined;
-      return `the IP operator has been silent for ${Math.floor(age / 1_000)} s${because}`;
+      if (!usage) return `the IP operator has not told how many addresses are free yet${because}`;
+      const ageMs = clock.monotonicMs() - answeredAtMs;
+      if (ageMs <= addressesOldMs) return undefined;
+      return `the IP operator has been silent for ${Math.floor(ageMs / 1_000)} s${because}`;
     },
-    confirmed: (orderId) => confirmed.get(orderId),
-    counts,
+    /** How many addresses the order's lease has; undefined where that is not known. */
+    confirmed: (order: string): bigint | undefined => confirmed.get(order),
+    counts: counts as Readonly<typeof counts>,
     get lastError() {
       return lastError;
     },
-    onAnswer: (listener) => void listeners.push(listener),
-    async run(signal) {
+    /** When more may be known than before. */
+    onAnswer: (listener: () => void) => void listeners.push(listener),
+    /** Asks until the signal is aborted. */
+    async run(signal: AbortSignal): Promise<void> {
+      if (!operator) return untilAborted(signal);
       // Side by side: a lease that takes its time must not make what is free look old.
-      await Promise.all([again(askUsage, signal), again(askLeases, signal)]).catch((thrown) => {
+      await Promise.all([again(askUsage, operator, signal), again(askLeases, operator, signal)]).catch((thrown) => {
         if (!signal.aborted) throw thrown;
       });
     },
   };
 }
-
-/** Where addresses are not leased at all. */
-export const noAddresses: AddressPool = {
-  usage: undefined,
-  free: 0n,
-  ageMs: undefined,
-  trouble: "IP addresses are not leased here: --ip-operator is off",
-  confirmed: () => undefined,
-  counts: { answers: 0, errors: 0, leaseErrors: 0 },
-  lastError: undefined,
-  onAnswer: () => undefined,
-  run: untilAborted,
-};
-
-// What is measured of the IP addresses that can be leased.
 
 const name = "akash_provider_addresses";
 

@@ -1,5 +1,4 @@
-/** One kind of objects of our leases, watched once for all who need them. */
-
+/** Pods and volume claims of our leases, each watched once for the reservations, for health and for tenants. */
 import { type ReadAmounts, wholeAmount } from "../../../kube/exact-amounts.ts";
 import { fieldsOf, recordsOf, textOf } from "../../../kube/json-fields.ts";
 import { type Kind, kinds } from "../../../kube/kinds.ts";
@@ -13,33 +12,27 @@ import type { Scope } from "../../../runtime/lifecycle.ts";
 import type { ClaimFacts } from "../../health/judge.ts";
 import { type PodFacts, podFacts } from "../../health/pod-facts.ts";
 
-export interface LeaseWatch<T> {
-  /** Before it is opened; then everybody is told of everything. */
-  onChange(listener: (change: Change<T>) => void): void;
-  /** In the namespace of a lease. */
-  in(namespace: string): Iterable<T>;
-  list(): Iterable<T>;
-  /** Undefined until it is opened. */
-  readonly cache: WatchCache<T> | undefined;
-  /** Resolves when it is known what there is. */
-  open(scope: Pick<Scope, "signal" | "onStop">): Promise<void>;
-}
+type LeaseWatch<T extends { readonly namespace: string }> = ReturnType<typeof createLeaseWatch<T>>;
 
-export function createLeaseWatch<T extends { readonly namespace: string }>(
+function createLeaseWatch<T extends { readonly namespace: string }>(
   kube: Pick<Kube, "watch">,
   kind: Kind,
   project: (object: KubeObject) => T,
-): LeaseWatch<T> {
+) {
   const listeners: ((change: Change<T>) => void)[] = [];
   let cache: WatchCache<T, "lease"> | undefined;
   return {
-    onChange: (listener) => void listeners.push(listener),
-    in: (namespace) => cache?.by("lease", namespace) ?? [],
-    list: () => cache?.list() ?? [],
-    get cache() {
+    /** Before it is opened; then every listener gets all that there is. */
+    onChange: (listener: (change: Change<T>) => void) => void listeners.push(listener),
+    /** In the namespace of a lease. */
+    in: (namespace: string): Iterable<T> => cache?.by("lease", namespace) ?? [],
+    list: (): Iterable<T> => cache?.list() ?? [],
+    /** Undefined until it is opened. */
+    get cache(): WatchCache<T> | undefined {
       return cache;
     },
-    async open({ signal, onStop }) {
+    /** Resolves when it is known what there is. */
+    async open({ signal, onStop }: Pick<Scope, "signal" | "onStop">): Promise<void> {
       const opened = kube.watch<T, "lease">({
         kind,
         labelSelector: managedSelector,
@@ -56,8 +49,15 @@ export function createLeaseWatch<T extends { readonly namespace: string }>(
   };
 }
 
-// * The pods of our leases, watched once for all who need them: the reservations (whose they are, where, and how much they ask
-// for) and health (how they are doing).
+/** Undefined for a quantity that cannot be read. */
+function readable<T>(read: () => T): T | undefined {
+  try {
+    return read();
+  } catch (thrown) {
+    if (!(thrown instanceof ProviderError)) throw thrown;
+    return undefined;
+  }
+}
 
 export interface LeasePod {
   readonly uid: string;
@@ -144,19 +144,11 @@ function requestsOf(pod: KubeObject): PodRequests {
 
 /** What cannot be read counts as nothing: the pod then stands for the smallest replica that none stands for yet. */
 const readAmounts: ReadAmounts = (list) => {
-  const amounts = new Map<string, bigint>();
-  for (const [resource, value] of Object.entries(fieldsOf(list))) {
-    try {
-      amounts.set(resource, parseQuantity(String(value)).nano);
-    } catch (thrown) {
-      if (!(thrown instanceof ProviderError)) throw thrown;
-    }
-  }
-  return amounts;
+  const read = Object.entries(fieldsOf(list)).map(([resource, value]) => {
+    return [resource, readable(() => parseQuantity(String(value)).nano) ?? 0n] as const;
+  });
+  return new Map(read);
 };
-
-// * The volume claims of our leases, watched once for all who need them: the reservations (what of the promised volumes is
-// there) and health (of a tenant whose volume is not there yet, that is what he waits for).
 
 export interface LeaseClaim extends ClaimFacts {
   readonly uid: string;
@@ -186,17 +178,8 @@ function projectLeaseClaim(claim: KubeObject): LeaseClaim {
     service: labels?.[serviceLabel] ?? "",
     storageClass: textOf(spec["storageClassName"]),
     phase,
-    bytes: phase === "Bound" ? readBytes(size) : undefined,
+    // Without a size it is as if it were not there: then more is kept than needed, and nothing is sold twice.
+    bytes: phase === "Bound" ? readable(() => parseBytes(String(size))) : undefined,
     version: resourceVersion ?? "",
   };
-}
-
-/** What cannot be read is as if it were not there: then more is kept than needed, and nothing is sold twice. */
-function readBytes(size: unknown): bigint | undefined {
-  try {
-    return parseBytes(String(size));
-  } catch (thrown) {
-    if (!(thrown instanceof ProviderError)) throw thrown;
-    return undefined;
-  }
 }
