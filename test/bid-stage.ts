@@ -28,7 +28,7 @@ import { createCometBroadcaster } from "../src/chain/tx/comet-broadcaster.ts";
 import { type PackedMessage, packMessage } from "../src/chain/tx/messages.ts";
 import { sendMessages } from "../src/chain/tx/send.ts";
 import { closeDeployment, createDeployment, createLease } from "../src/chain/tx/tenant-messages.ts";
-import type { IpOperator } from "../src/cluster/capacity/addresses/ip-operator.ts";
+import type { IpOperatorClient } from "../src/cluster/capacity/addresses/ip-operator.ts";
 import { createNewestPicture, type InventoryFeed } from "../src/cluster/capacity/inventory/feed.ts";
 import type { CardCount } from "../src/cluster/capacity/placement/room.ts";
 import { createClusterService } from "../src/cluster/cluster-service.ts";
@@ -119,7 +119,7 @@ export interface ProviderParts {
   /** Of the one node. */
   readonly cards?: readonly CardCount[];
   /** IP addresses are not leased if not given. */
-  readonly ipOperator?: IpOperator;
+  readonly ipOperator?: IpOperatorClient;
   readonly nodes?: () => readonly RpcTransport[];
   /** A fault between the bid engine and what it stands on. */
   readonly plant?: (sound: Sound) => Sound;

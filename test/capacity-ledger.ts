@@ -5,7 +5,7 @@ import type { KubeNode } from "../src/box/cluster/components/shapes/node.ts";
 import { isActive, isFinished, type Pod } from "../src/box/cluster/components/shapes/pod.ts";
 import type { Claim, PersistentVolume } from "../src/box/cluster/components/shapes/storage.ts";
 import type { CapacityKeeper } from "../src/cluster/capacity/capacity-keeper.ts";
-import type { Holding } from "../src/cluster/capacity/reservations/accounting.ts";
+import type { CapacityHolding } from "../src/cluster/capacity/reservations/accounting.ts";
 import { type Kind, kinds } from "../src/kube/kinds.ts";
 import type { KubeObject } from "../src/kube/kube.ts";
 import type { LeaseId } from "../src/market/ids.ts";
@@ -156,7 +156,7 @@ export function createLedger({ objects, keeper }: LedgerDeps) {
   }
 
   /** By machine, where it is one of those for sale. */
-  function heldOn(held: Iterable<Holding>): Map<string, Amounts> {
+  function heldOn(held: Iterable<CapacityHolding>): Map<string, Amounts> {
     const sums = new Map<string, Amounts>();
     for (const { claim } of held) sums.set(claim.node, plus(sums.get(claim.node) ?? nothing, amountsOf(claim), 1n));
     return sums;
@@ -230,7 +230,7 @@ function plus(sum: Amounts, each: Amounts, times: bigint): Amounts {
   };
 }
 
-function amountsOf({ amounts: [cpuMilli = 0n, memoryBytes = 0n, ephemeralBytes = 0n], classes }: Holding["claim"]) {
+function amountsOf({ amounts: [cpuMilli = 0n, memoryBytes = 0n, ephemeralBytes = 0n], classes }: CapacityHolding["claim"]) {
   return { cpuMilli, memoryBytes, ephemeralBytes, volumeBytes: classes.get(storageClass) ?? 0n };
 }
 

@@ -9,7 +9,7 @@ import type { TestContext } from "node:test";
 import { createPolicySource } from "../src/bidengine/policies/policy-source.ts";
 import { createSigner, type Signer } from "../src/chain/keys/signer.ts";
 import { conditionRows } from "../src/cli/conditions.ts";
-import type { AddressUsage } from "../src/cluster/capacity/addresses/ip-operator.ts";
+import type { PoolUsage } from "../src/cluster/capacity/addresses/ip-operator.ts";
 import type { HostHealth } from "../src/cluster/leases/hostnames/hostname-feed.ts";
 import type { HeldCondition } from "../src/conditions/held-conditions.ts";
 import { kinds } from "../src/kube/kinds.ts";
@@ -49,7 +49,7 @@ export interface World {
   readonly life: Life;
   /** What the ports of the provider say. */
   settings: string | undefined;
-  usage: AddressUsage | Error | undefined;
+  usage: PoolUsage | Error | undefined;
   hosts: { unwell: HostHealth[]; unserved: string[]; trouble: string | undefined; missing: string | undefined };
   /** Ends this life and begins another. */
   restart(given?: Given): Promise<void>;

@@ -18,7 +18,7 @@ import { createSigner, type Signer } from "../src/chain/keys/signer.ts";
 import { createCometBroadcaster } from "../src/chain/tx/comet-broadcaster.ts";
 import { type PackedMessage, packMessage } from "../src/chain/tx/messages.ts";
 import { sendMessages } from "../src/chain/tx/send.ts";
-import type { IpOperator } from "../src/cluster/capacity/addresses/ip-operator.ts";
+import type { IpOperatorClient } from "../src/cluster/capacity/addresses/ip-operator.ts";
 import type { Cluster } from "../src/cluster/cluster-service.ts";
 import type { MonitorOptions } from "../src/cluster/health/monitoring.ts";
 import type { Journal } from "../src/journal/journal.ts";
@@ -363,7 +363,7 @@ async function connect(owner: Owner, { clock, random, node }: Pick<LeaseStage, "
 }
 
 /** An IP operator with many addresses, which gives one to whoever has declared a port of it. */
-export function declaredAddresses({ server }: Pick<SimulatedCluster, "server">): IpOperator {
+export function declaredAddresses({ server }: Pick<SimulatedCluster, "server">): IpOperatorClient {
   const declared = () => server.list(kinds.providerLeasedIp).flatMap((object) => readLeasedIp(object) ?? []);
   return {
     usage: async () => ({ total: 1_000n, inUse: BigInt(new Set(declared().map(({ sharingKey }) => sharingKey)).size) }),

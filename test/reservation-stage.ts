@@ -2,7 +2,7 @@
 
 import type { Chain, Step, StepListener } from "../src/chain/chain.ts";
 import type { Bid, Deployment, Lease } from "../src/chain/records.ts";
-import type { IpOperator } from "../src/cluster/capacity/addresses/ip-operator.ts";
+import type { IpOperatorClient } from "../src/cluster/capacity/addresses/ip-operator.ts";
 import type { AddressSharing } from "../src/cluster/capacity/addresses/lease-addresses.ts";
 import { type CapacityKeeper, createCapacityKeeper } from "../src/cluster/capacity/capacity-keeper.ts";
 import type { Amount, ClusterPicture, InventoryFeed, PictureNode } from "../src/cluster/capacity/inventory/feed.ts";
@@ -104,7 +104,7 @@ export interface World {
   volumesSilentSinceMs: number | undefined;
   /** Since pods were heard of. */
   podsAgeMs: number;
-  ipOperator: IpOperator | undefined;
+  ipOperator: IpOperatorClient | undefined;
   addressSharing: AddressSharing;
   overcommit: Overcommit;
 }

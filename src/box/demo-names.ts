@@ -1,5 +1,5 @@
 /** Host names and leased addresses in the demo: both operators as they are, MetalLB played, and a way in from outside. */
-import { createGet, createIpOperator, type IpOperator } from "../cluster/capacity/addresses/ip-operator.ts";
+import { createGet, createIpOperator, type IpOperatorClient } from "../cluster/capacity/addresses/ip-operator.ts";
 import { createHostnameFeed, type HostnameFeed } from "../cluster/leases/hostnames/hostname-feed.ts";
 import { kinds } from "../kube/kinds.ts";
 import type { Kube } from "../kube/kube.ts";
@@ -67,7 +67,7 @@ export function createNames(options: NamesOptions, { cluster, ...ground }: Names
     services: [createMetalLbService(cluster, ground), hostnames, ip, door] as readonly Service[],
     /** Where host names are answered. */
     doorUrl: () => door.url(),
-    ipOperator(): IpOperator {
+    ipOperator(): IpOperatorClient {
       return createIpOperator(async (path, signal) => {
         const endpoint = { host: listen.host, port: (await ip.opened).rest.port };
         return createGet({ endpoint, inCluster: false, kube: connect("akash-provider") }, ground.clock)(path, signal);

@@ -6,7 +6,7 @@ import { gpuAt, nodeResources } from "./capacity/placement/room.ts";
 import type { Book } from "./capacity/reservations/book.ts";
 import type { Reservation } from "./capacity/reservations/reservation.ts";
 import type { AddressBook, Reservations } from "./capacity/reservations/reservations.ts";
-import { conditionsOf, conditionTypes } from "./capacity/reservations/upkeep.ts";
+import { conditionsOf, reservationConditionTypes } from "./capacity/reservations/upkeep.ts";
 
 interface Measured {
   readonly book: Book;
@@ -64,7 +64,7 @@ export function measureCluster(metrics: Metrics, { book, reservations, addresses
     },
     () => {
       const types = conditionsOf(book).map(({ type }) => type);
-      return conditionTypes.map((type) => [{ type }, types.filter((each) => each === type).length]);
+      return reservationConditionTypes.map((type) => [{ type }, types.filter((each) => each === type).length]);
     },
   );
   const quantity = { kind: "gauge", labels: ["quantity"], clusterNames: true } as const;

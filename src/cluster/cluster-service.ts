@@ -16,7 +16,7 @@ import type { Log } from "../runtime/log.ts";
 import { createQueue } from "../runtime/queue.ts";
 import type { Random } from "../runtime/random.ts";
 import { measureAddresses } from "./capacity/addresses/address-pool.ts";
-import type { IpOperator } from "./capacity/addresses/ip-operator.ts";
+import type { IpOperatorClient } from "./capacity/addresses/ip-operator.ts";
 import { type CapacityKeeper, createCapacityKeeper } from "./capacity/capacity-keeper.ts";
 import { type InventoryFeed, measureFeed } from "./capacity/inventory/feed.ts";
 import type { ClusterCapacity } from "./capacity/reservations/reservations.ts";
@@ -89,7 +89,7 @@ interface ClusterGround {
   /** Where pictures of the cluster come from; this service runs it. */
   readonly inventory: InventoryFeed;
   /** Undefined where IP addresses are not leased. */
-  readonly ipOperator: IpOperator | undefined;
+  readonly ipOperator: IpOperatorClient | undefined;
   /** Who says how host names are doing; this service runs it. */
   readonly hostnameFeed?: HostnameFeed | undefined;
   readonly clock: Clock;

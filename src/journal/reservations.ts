@@ -2,18 +2,18 @@
 import type { Clock } from "../runtime/clock.ts";
 import type { Sql } from "./connection.ts";
 
-export interface Reservation {
+export interface ReservationRow {
   readonly orderId: string;
   /** What was taken where; plain JSON. */
   readonly body: unknown;
   readonly atMs: number;
 }
 
-type Row = Reservation & { readonly body: string };
+type Row = ReservationRow & { readonly body: string };
 
-export type Reservations = ReturnType<typeof createReservations>;
+export type ReservationTable = ReturnType<typeof createReservationTable>;
 
-export function createReservations(sql: Sql, clock: Clock) {
+export function createReservationTable(sql: Sql, clock: Clock) {
   const columns = "order_id AS orderId, body, at AS atMs";
   const get = sql.one<Row>(`SELECT ${columns} FROM reservations WHERE order_id = ?`);
   const all = sql.all<Row>(`SELECT ${columns} FROM reservations ORDER BY order_id`);
@@ -23,16 +23,16 @@ export function createReservations(sql: Sql, clock: Clock) {
      ON CONFLICT (order_id) DO UPDATE SET body = excluded.body, at = excluded.at`,
   );
   const remove = sql.run("DELETE FROM reservations WHERE order_id = ?");
-  const fromRow = (row: Row): Reservation => ({ ...row, body: JSON.parse(row.body) });
+  const fromRow = (row: Row): ReservationRow => ({ ...row, body: JSON.parse(row.body) });
   return {
-    get(orderId: string): Reservation | undefined {
+    get(orderId: string): ReservationRow | undefined {
       const row = get(orderId);
       return row && fromRow(row);
     },
     /** All of them: there are never more than the cluster has room for. */
     all: () => all().map(fromRow),
     orderIds: () => ids().map(({ orderId }) => orderId),
-    put: ({ orderId, body }: Omit<Reservation, "atMs">) => void put(orderId, JSON.stringify(body), clock.now()),
+    put: ({ orderId, body }: Omit<ReservationRow, "atMs">) => void put(orderId, JSON.stringify(body), clock.now()),
     remove: (orderId: string) => void remove(orderId),
   };
 }

@@ -15,7 +15,7 @@ import { dayMs, type LedgerLine, ledgerKinds } from "./ledger.ts";
 import type { ManifestRow } from "./manifests.ts";
 import { type OccurrenceRow, stillSo } from "./occurrences.ts";
 import { openJournal } from "./open.ts";
-import type { Reservation } from "./reservations.ts";
+import type { ReservationRow } from "./reservations.ts";
 import type { TableReads, Tables } from "./tables.ts";
 import type { UnhealthRow } from "./unhealth.ts";
 
@@ -35,7 +35,7 @@ class Model {
   decisions: Decision[] = [];
   manifests = new Map<string, ManifestRow>();
   deadlines = new Map<string, Deadline>();
-  reservations = new Map<string, Reservation>();
+  reservations = new Map<string, ReservationRow>();
   ledger: LedgerLine[] = [];
   history: HistoryLine[] = [];
   unhealth = new Map<string, UnhealthRow>();

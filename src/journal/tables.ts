@@ -13,7 +13,7 @@ import { createManifests, type Manifests } from "./manifests.ts";
 import { createOccurrences, type Occurrences } from "./occurrences.ts";
 import { createOrders, type Orders } from "./orders.ts";
 import { createPayments, type Payments } from "./payments.ts";
-import { createReservations, type Reservations } from "./reservations.ts";
+import { createReservationTable, type ReservationTable } from "./reservations.ts";
 import { createSwitches, type Switches } from "./switches.ts";
 import { createUnhealth, type Unhealth } from "./unhealth.ts";
 
@@ -24,7 +24,7 @@ export interface Tables {
   readonly decisions: Decisions;
   readonly manifests: Manifests;
   readonly deadlines: Deadlines;
-  readonly reservations: Reservations;
+  readonly reservations: ReservationTable;
   readonly ledger: Ledger;
   readonly payments: Payments;
   readonly deposits: Deposits;
@@ -59,7 +59,7 @@ export function createTables(sql: Sql, clock: Clock): Tables {
     decisions: createDecisions(sql, clock),
     manifests: createManifests(sql, clock),
     deadlines: createDeadlines(sql),
-    reservations: createReservations(sql, clock),
+    reservations: createReservationTable(sql, clock),
     ledger: createLedger(sql),
     payments: createPayments(sql),
     deposits: createDeposits(sql),

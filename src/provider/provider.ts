@@ -15,7 +15,7 @@ import { createBusService, type TopicStatus } from "../bus/bus-service.ts";
 import type { RedisOptions } from "../bus/redis.ts";
 import type { Chain } from "../chain/chain.ts";
 import { type ChainDocument, type ChainServiceOptions, createChainService } from "../chain/chain-service.ts";
-import type { IpOperator } from "../cluster/capacity/addresses/ip-operator.ts";
+import type { IpOperatorClient } from "../cluster/capacity/addresses/ip-operator.ts";
 import type { InventoryFeed } from "../cluster/capacity/inventory/feed.ts";
 import { type Cluster, type ClusterOptions, createClusterService } from "../cluster/cluster-service.ts";
 import type { ClusterDocument } from "../cluster/cluster-status.ts";
@@ -87,7 +87,7 @@ export interface MarketOptions {
   readonly cluster: ClusterOptions;
   readonly inventory: (foundation: Foundation) => InventoryFeed;
   /** Undefined where IP addresses are not leased. */
-  readonly ipOperator?: (foundation: Foundation) => IpOperator;
+  readonly ipOperator?: (foundation: Foundation) => IpOperatorClient;
   /** Who says how host names are doing; without it nobody knows. */
   readonly hostnameFeed?: (foundation: Foundation) => HostnameFeed;
   readonly manifest: ManifestOptions;

@@ -14,7 +14,7 @@ import type { Scope } from "../../runtime/lifecycle.ts";
 import type { Log } from "../../runtime/log.ts";
 import type { Queue } from "../../runtime/queue.ts";
 import { type AddressPool, createAddressPool } from "./addresses/address-pool.ts";
-import type { IpOperator } from "./addresses/ip-operator.ts";
+import type { IpOperatorClient } from "./addresses/ip-operator.ts";
 import type { AddressSharing } from "./addresses/lease-addresses.ts";
 import { feedOldMs, type InventoryFeed } from "./inventory/feed.ts";
 import { place } from "./placement/place.ts";
@@ -39,7 +39,7 @@ interface KeeperDeps {
   readonly journal: Pick<Journal, "read" | "durable" | "relaxed">;
   readonly kube: Pick<Kube, "watch">;
   readonly inventory: InventoryFeed;
-  readonly ipOperator: IpOperator | undefined;
+  readonly ipOperator: IpOperatorClient | undefined;
   readonly addressSharing?: AddressSharing | undefined;
   readonly overcommit: Overcommit;
   readonly clock: Clock;

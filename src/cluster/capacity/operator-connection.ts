@@ -101,8 +101,6 @@ function notFound({ operator, setting }: SoughtOperator, reason: string, isOther
   return new ProviderError("AKP_OPERATOR_NOT_FOUND", { operator, reason, setting, isOther });
 }
 
-// Follows an operator in another process over gRPC: one connection after the other, each to its end, which is never a good one.
-
 /** First pause before the operator is looked for again; a restart of it takes a few seconds. */
 const feedRetryFirstMs = 500;
 
@@ -132,7 +130,7 @@ export interface OperatorConnection {
   readonly heard: () => void;
 }
 
-/** Until the signal is aborted. */
+/** Follows an operator in another process over gRPC, one connection after the other, until the signal is aborted. */
 export async function followOperator(
   { mostBytes, retryMostMs, follow, failed, retrying }: FollowOptions,
   { locate, clock, random }: OperatorFeedDeps,

@@ -7,7 +7,7 @@ import { inParallel } from "../../../runtime/in-parallel.ts";
 import { untilAborted } from "../../../runtime/lifecycle.ts";
 import type { Log } from "../../../runtime/log.ts";
 import type { Metrics } from "../../../runtime/metrics.ts";
-import type { AddressUsage, IpOperator } from "./ip-operator.ts";
+import type { IpOperatorClient, PoolUsage } from "./ip-operator.ts";
 
 /** Pause after the IP operator has answered: it counts anew as often itself. */
 export const addressesPollMs = 5 * second;
@@ -18,7 +18,7 @@ const addressesLeasesAtOnce = 4;
 
 interface AddressPoolDeps {
   /** Undefined where addresses are not leased. */
-  readonly operator: IpOperator | undefined;
+  readonly operator: IpOperatorClient | undefined;
   /** The orders whose leases should have their addresses by now. */
   readonly leased: () => Iterable<string>;
   /** Ours, whose leases the operator must serve. */
@@ -32,7 +32,7 @@ export type AddressPool = ReturnType<typeof createAddressPool>;
 export function createAddressPool({ operator, leased, provider, clock, log }: AddressPoolDeps) {
   const listeners: (() => void)[] = [];
   const counts = { answers: 0, errors: 0, leaseErrors: 0 };
-  let usage: AddressUsage | undefined;
+  let usage: PoolUsage | undefined;
   let answeredAtMs = 0;
   let lastError: string | undefined;
   let confirmed = new Map<string, bigint>();
@@ -41,7 +41,7 @@ export function createAddressPool({ operator, leased, provider, clock, log }: Ad
     for (const listener of listeners) listener();
   }
 
-  async function askUsage(from: IpOperator, signal: AbortSignal): Promise<void> {
+  async function askUsage(from: IpOperatorClient, signal: AbortSignal): Promise<void> {
     try {
       const { provider: served, ...counted } = await from.usage(signal);
       if (served !== undefined && served !== provider)
@@ -62,7 +62,7 @@ export function createAddressPool({ operator, leased, provider, clock, log }: Ad
     tell();
   }
 
-  async function askLeases(from: IpOperator, signal: AbortSignal): Promise<void> {
+  async function askLeases(from: IpOperatorClient, signal: AbortSignal): Promise<void> {
     const orders = new Set(leased());
     // What is no longer leased is forgotten.
     confirmed = new Map([...confirmed].filter(([order]) => orders.has(order)));
@@ -80,7 +80,7 @@ export function createAddressPool({ operator, leased, provider, clock, log }: Ad
     if (orders.size > 0) tell();
   }
 
-  async function again(ask: typeof askUsage, from: IpOperator, signal: AbortSignal): Promise<never> {
+  async function again(ask: typeof askUsage, from: IpOperatorClient, signal: AbortSignal): Promise<never> {
     for (;;) {
       await ask(from, signal);
       await sleep(clock, addressesPollMs, signal);

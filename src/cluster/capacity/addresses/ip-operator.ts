@@ -9,7 +9,7 @@ import { httpUrl } from "../../../runtime/http-url.ts";
 import { parseJson } from "../../../runtime/parse-json.ts";
 import { locateOperator, type OperatorLocation, operatorNamespace, serviceNamed } from "../operator-connection.ts";
 
-export interface AddressUsage {
+export interface PoolUsage {
   /** Of the pool. */
   readonly total: bigint;
   readonly inUse: bigint;
@@ -19,13 +19,13 @@ export interface AddressUsage {
   readonly shortage?: { readonly reason: string; readonly message: string } | undefined;
 }
 
-export interface IpOperator {
-  usage(signal: AbortSignal): Promise<AddressUsage>;
+export interface IpOperatorClient {
+  usage(signal: AbortSignal): Promise<PoolUsage>;
   /** The ports of the order's lease that have an address. */
-  portsOf(orderId: string, signal: AbortSignal): Promise<readonly LeasedPort[]>;
+  portsOf(orderId: string, signal: AbortSignal): Promise<readonly AddressedPort[]>;
 }
 
-export interface LeasedPort {
+export interface AddressedPort {
   readonly service: string;
   readonly port: number;
   readonly externalPort: number;
@@ -60,7 +60,7 @@ const leaseShape = z.array(
 const ok = 200;
 const nothing = 204;
 
-export function createIpOperator(get: Get): IpOperator {
+export function createIpOperator(get: Get): IpOperatorClient {
   async function read<T>(path: string, shape: z.ZodType<T>, none: T | undefined, signal: AbortSignal): Promise<T> {
     const { status, body } = await get(path, signal);
     if (status === nothing && none !== undefined) return none;
@@ -92,9 +92,6 @@ function shortened(body: string): string {
   return text === "" ? "" : `: ${text}`;
 }
 
-// * How the IP operator is reached: at the address in the settings; from within the cluster at its Service; from outside
-// through the API server.
-
 /** One answer of it: it has them prepared, or asks the API server for a few Services. */
 export const addressesAnswerMs = 5 * second;
 /** The longest one: a lease with hundreds of ports. */
@@ -109,6 +106,7 @@ const sought = {
   ...serviceNamed(name),
 } as const;
 
+/** At the address in the settings, within the cluster at its Service, from outside through the API server. */
 export function createGet(location: OperatorLocation, clock: Clock): Get {
   const get: Get = async (path, signal) => {
     if (location.endpoint || location.inCluster)

@@ -28,15 +28,10 @@ export function addressesWanted(
   return [...wanted.values()];
 }
 
-// Which addresses a lease's endpoints have, as the Services say that the IP operator makes.
-
+/** A Service that the IP operator made. */
 interface SeenService {
   readonly leased?: LeasedService;
   readonly deletingSinceMs: number | undefined;
-}
-
-interface SeenServices {
-  services(namespace: string): Iterable<SeenService>;
 }
 
 /** The address that a Service has for its lease, if any. */
@@ -49,7 +44,7 @@ export function leasedAddress({ leased, deletingSinceMs }: SeenService): string[
  * same port of a service, and one that is renamed finds the old one's Service for a while.
  */
 export function addressesSeen(
-  live: SeenServices,
+  live: { services(namespace: string): Iterable<SeenService> },
   namespace: string,
   wanted: readonly AddressWanted[],
 ): Map<string, string> {

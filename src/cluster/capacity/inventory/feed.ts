@@ -83,8 +83,6 @@ export interface Amount {
   readonly allocated: bigint;
 }
 
-// The picture that counts, and how old it is: the part of a feed that does not depend on where pictures come from.
-
 /** What was last known to be so longer ago promises nothing: two proofs have failed. */
 export const feedOldMs = 2 * minute;
 
@@ -104,6 +102,7 @@ interface NewestPicture extends Omit<InventoryFeed, "run" | "ask"> {
   failed(reason: string): void;
 }
 
+/** The newest picture and how old it is: the part of a feed that does not depend on where pictures come from. */
 export function createNewestPicture(clock: Clock, log: Log, sourceAge: () => SourceAge): NewestPicture {
   const listeners: ((picture: ClusterPicture) => void)[] = [];
   const counts: FeedCounts = { pictures: 0, proofs: 0, reconnects: 0, errors: 0 };
@@ -168,8 +167,6 @@ function seconds(ms: number): string {
   return `${Math.floor(ms / 1_000)} s`;
 }
 
-// What is measured of the way from the inventory operator to us.
-
 const name = "akash_provider_inventory_feed";
 
 export function measureFeed(
@@ -189,11 +186,10 @@ export function measureFeed(
   ]);
 }
 
-// What a picture has free, in the words of placement.
-
 /** Nodes stay the same objects from picture to picture while nothing happens to them. */
 const rooms = new WeakMap<PictureNode, NodeRoom>();
 
+/** What a picture has free, for placement. */
 export function roomOf({ nodes, storage, defaultClass }: ClusterPicture): ClusterRoom {
   return {
     nodes: nodes.map((node) => {

@@ -1,7 +1,6 @@
 /**
  * Follows an inventory operator in another process: ours, or the network's, which serves the same gRPC. Its stream is
- * silent while nothing changes, so the operator is asked now and then whether it is there; that also notices a connection
- * that died without a word. HTTP/2 pings would do so more cheaply, but servers in Go turn away who sends them this often.
+ * silent while nothing changes, so it is also queried now and then: Go's servers reject HTTP/2 pings sent this often.
  */
 
 import { kinds } from "../../../kube/kinds.ts";
@@ -134,8 +133,7 @@ export function createGrpcFeed(deps: OperatorFeedDeps): InventoryFeed {
   return Object.assign(newest, { run: (signal: AbortSignal) => followOperator(options, deps, signal), ask });
 }
 
-// Where the inventory operator is. The network's chart and ours name its Service differently; its labels are the same.
-
+/** The network's chart and ours name its Service differently; the labels are the same. */
 const labels = { name: "inventory", instance: "inventory-service", component: "operator", "part-of": "provider" };
 const labelSelector = Object.entries(labels)
   .map(([key, value]) => `app.kubernetes.io/${key}=${value}`)

@@ -113,8 +113,6 @@ function compare(a: string, b: string): number {
   return a < b ? -1 : Number(a > b);
 }
 
-// What the network's messages say of a node and of a storage class, in exact numbers. What makes no sense is refused.
-
 const nanoPerMilli = 10n ** 6n;
 const nanoPerOne = 10n ** 9n;
 

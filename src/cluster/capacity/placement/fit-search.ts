@@ -1,7 +1,7 @@
-/** The quick search: the largest replicas first, each onto the first node that takes it. */
-import { cardsLeft, type Kinds, kindsFor, type NodeState, nodeResources, type Room, takeCards } from "./room.ts";
+/** The two searches: the quick one, largest replicas first, and the exact one for groups of few replicas. */
+import { cardsLeft, type Kinds, kindsFor, nodeResources, type Room, type RoomNode, takeCards } from "./room.ts";
 import {
-  type Asked,
+  type AskedAmounts,
   cardSteps,
   gpusOf,
   howMany,
@@ -91,10 +91,6 @@ function giveBackTo(length: number, room: Room, spots: Spot[]): void {
   for (const spot of spots.splice(length).reverse()) occupy(room, spot, -1);
 }
 
-// * The exact search, for groups of few replicas. A way to place them is a way to share them out into parts, each of which
-// goes whole onto a node of its own. There are few ways to share out six replicas, however many nodes there are; and of
-// the nodes that can hold a part, as many as there are replicas are enough, because the other parts cannot take them all.
-
 /** How many replicas of each task. */
 type Part = readonly number[];
 
@@ -111,7 +107,10 @@ interface Way {
   readonly places: ReadonlySet<number>;
 }
 
-/** Undefined where there is none. */
+/**
+ * Shares the replicas out into parts, each of which goes whole onto a node of its own; undefined where there is no way. There
+ * are few ways to share out six replicas; and of the nodes that hold a part, as many as there are replicas are enough.
+ */
 export function exactFit(tasks: readonly Task[], room: Search): Spot[] | undefined {
   const whole: Part = tasks.map(({ count }) => count);
   const replicas = whole.reduce((sum, count) => sum + count, 0);
@@ -224,12 +223,12 @@ function findHomes(tasks: readonly Task[], room: Search, part: Part, ways: reado
 interface Member {
   readonly at: number;
   /** Of all its replicas in the part. */
-  readonly asked: Asked;
+  readonly asked: AskedAmounts;
   readonly way: Way;
 }
 
 /** A model for each of them, by their places, such that the node has cards for all. */
-function chooseModels(room: Search, node: NodeState, members: readonly Member[]): Home["options"] | undefined {
+function chooseModels(room: Search, node: RoomNode, members: readonly Member[]): Home["options"] | undefined {
   const [member, ...others] = members;
   if (!member) return new Map();
   const gpus = gpusOf(member.asked);

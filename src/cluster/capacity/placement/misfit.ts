@@ -3,15 +3,15 @@ import type { Misfit, Shortage } from "../../../market/fit.ts";
 import { type CardDemand, describeCard } from "../../../market/gpu-attributes.ts";
 import { showResource } from "../../../market/quantity.ts";
 import {
-  type Amounts,
   askedOf,
   cardsLeft,
   countOf,
   gpuAt,
   kindsFor,
-  type NodeState,
+  type NodeAmounts,
   nodeResources,
   type Room,
+  type RoomNode,
 } from "./room.ts";
 import {
   cardSteps,
@@ -25,7 +25,7 @@ import {
   volumesOf,
 } from "./task.ts";
 
-export function refuse(reason: string, shortages: readonly Shortage[] = []): Misfit {
+export function misfitBecause(reason: string, shortages: readonly Shortage[] = []): Misfit {
   return { fits: false, reason, shortages };
 }
 
@@ -43,12 +43,12 @@ export function beyondCluster(room: Room, demands: readonly UnitDemand[]): Misfi
     const there = free === undefined ? classesThere(room) : `${showResource(resource, available)} is free of it`;
     reasons.push(`${showResource(resource, wanted)} of ${resource} is wanted, ${there}`);
   }
-  return reasons.length > 0 ? refuse(list(reasons), shortages) : undefined;
+  return reasons.length > 0 ? misfitBecause(joined(reasons), shortages) : undefined;
 }
 
 function classesThere({ classes }: Room): string {
   const names = [...classes.keys()].sort();
-  return names.length > 0 ? `there are only the classes ${list(names, ", ")}` : "there is no storage class";
+  return names.length > 0 ? `there are only the classes ${joined(names, ", ")}` : "there is no storage class";
 }
 
 /** Units that would not fit even if they were alone. */
@@ -56,7 +56,7 @@ export function unplaceable(room: Search, tasks: readonly Task[]): Misfit {
   const found = tasks.slice(0, misfitListed).map(({ unit }) => ofUnit(room, unit));
   const more = tasks.length > found.length ? `; and so with ${tasks.length - found.length} more units` : "";
   const reasons = found.map(({ reason }, at) => `unit ${tasks[at]?.unit.id}: ${reason}`);
-  return refuse(
+  return misfitBecause(
     `${reasons.join("; ")}${more}`,
     found.flatMap(({ shortages }) => shortages),
   );
@@ -92,14 +92,14 @@ function nowhereSuited(room: Search, unit: UnitDemand): Found {
   });
   const reasons = unmounted.map((name) => `no node can mount volumes of the class ${name}`);
   if (cards) reasons.push(`no node has ${wanted}; ${cardsThere(room)}`);
-  if (reasons.length > 0) return { reason: list(reasons), shortages: cards ? [...shortages, cards] : shortages };
+  if (reasons.length > 0) return { reason: joined(reasons), shortages: cards ? [...shortages, cards] : shortages };
   const all = [...classes.keys()].map((name) => `volumes of the class ${name}`);
   if (unit.cards.length > 0) all.push(wanted);
   return { reason: `no node has at once ${all.join(" and ")}`, shortages };
 }
 
 /** One replica is larger than what any node has left. */
-function tooLarge(room: Search, unit: UnitDemand, suited: readonly NodeState[]): Found {
+function tooLarge(room: Search, unit: UnitDemand, suited: readonly RoomNode[]): Found {
   const short = helpful(unit, (amounts) => taskOf(unit, room, amounts).options.length > 0);
   const shortages = (short.length > 0 ? short : lackedByNearest(room, suited, unit)).map((at) =>
     shortageOf(room, unit, at, suited),
@@ -117,12 +117,12 @@ function tooLarge(room: Search, unit: UnitDemand, suited: readonly NodeState[]):
 }
 
 /** One replica fits, all of them do not. */
-function tooMany(room: Search, unit: UnitDemand, suited: readonly NodeState[]): Found {
+function tooMany(room: Search, unit: UnitDemand, suited: readonly RoomNode[]): Found {
   const asked = unit.amounts.map(askedOf);
   const counts = modelsOf(unit, room).map((cards) =>
     suited.reduce((sum, node) => sum + howMany(room, node.at, asked, cards, Number(unit.count)), 0),
   );
-  const isMet = (amounts: Amounts) => taskOf(unit, room, amounts).options.length > 0;
+  const isMet = (amounts: NodeAmounts) => taskOf(unit, room, amounts).options.length > 0;
   const wanted = nodeResources.flatMap((_, at) => ((unit.amounts[at] ?? 0n) > 0n ? [at] : []));
   const helps = helpful(unit, isMet);
   // More of one alone does not help: then those of which there is too little were it all that is asked for.
@@ -162,7 +162,7 @@ export function togetherTooMuch(room: Room, tasks: readonly Task[]): Misfit | un
   const told = shortages.map(({ resource, wanted, available }) => {
     return `${showResource(resource, wanted)} of ${resource} is wanted, ${showResource(resource, available)} is free${where}`;
   });
-  return refuse(`each unit fits alone, all together do not: ${list(told)}`, shortages);
+  return misfitBecause(`each unit fits alone, all together do not: ${joined(told)}`, shortages);
 }
 
 /** There is enough of everything, in pieces that are too small. The search tells of what: with that endless, it finds a way. */
@@ -175,20 +175,20 @@ export function inPieces(room: Search, tasks: readonly Task[], canPlace: (tasks:
   });
   const names = shortages.map(({ resource }) => resource).join(" or ");
   const why = names ? `what is free of ${names} lies in pieces that are too small` : "no resource is short by itself";
-  return refuse(`each unit fits alone, all together do not: ${why}`, shortages);
+  return misfitBecause(`each unit fits alone, all together do not: ${why}`, shortages);
 }
 
 /** The resources of which more would do: those without which the demand can be met. */
-function helpful(unit: UnitDemand, isMet: (amounts: Amounts) => boolean): number[] {
+function helpful(unit: UnitDemand, isMet: (amounts: NodeAmounts) => boolean): number[] {
   return nodeResources.flatMap((_, at) => ((unit.amounts[at] ?? 0n) > 0n && isMet(without(unit, at)) ? [at] : []));
 }
 
-function without({ amounts }: UnitDemand, left: number): Amounts {
+function without({ amounts }: UnitDemand, left: number): NodeAmounts {
   return amounts.map((amount, at) => (at === left ? 0n : amount));
 }
 
 /** Where no resource alone would help: what those nodes lack that lack the fewest. */
-function lackedByNearest(room: Search, nodes: readonly NodeState[], unit: UnitDemand): number[] {
+function lackedByNearest(room: Search, nodes: readonly RoomNode[], unit: UnitDemand): number[] {
   const models = modelsOf(unit, room);
   const lacks = nodes.map((node) =>
     nodeResources.flatMap((_, at) => (freeFor(node, models, at) < (unit.amounts[at] ?? 0n) ? [at] : [])),
@@ -202,13 +202,11 @@ function heaviest(units: readonly UnitDemand[], amount: (unit: UnitDemand) => bi
   return units.reduce((most, unit) => ((amount(unit) ?? 0n) > (amount(most) ?? 0n) ? unit : most));
 }
 
-// What one unit lacks on the nodes, and how it is told.
-
 /** Models, classes or shortages that one sentence about a misfit lists. */
 export const misfitListed = 5;
 
 /** By one replica, of what the best of these nodes has. */
-export function shortageOf(room: Search, unit: UnitDemand, at: number, nodes: readonly NodeState[]): Shortage {
+export function shortageOf(room: Search, unit: UnitDemand, at: number, nodes: readonly RoomNode[]): Shortage {
   const wanted = unit.amounts[at] ?? 0n;
   const models = modelsOf(unit, room);
   let [available, where, short] = [0n, "cluster", 0];
@@ -238,7 +236,7 @@ export function cardShortage(room: Search, unit: UnitDemand): Shortage | undefin
 }
 
 /** Of gpus, only those that will do. */
-export function freeFor(node: NodeState, models: ReturnType<typeof modelsOf>, at: number): bigint {
+export function freeFor(node: RoomNode, models: ReturnType<typeof modelsOf>, at: number): bigint {
   const free = node.free[at] ?? 0n;
   if (at !== gpuAt) return free;
   const left = BigInt(mostOf(models, (cards) => cardsLeft(node.cards, kindsFor(node.cards, cards))));
@@ -254,7 +252,7 @@ export function resourceName(unit: UnitDemand, at: number): string {
 }
 
 export function cardsName({ cards }: UnitDemand): string {
-  return list(cards.map(describeCard), " or ");
+  return joined(cards.map(describeCard), " or ");
 }
 
 /** "there are 4 × nvidia/a100 with 80Gi, pcie" */
@@ -265,10 +263,10 @@ export function cardsThere({ nodes }: Room): string {
     counts.set(name, (counts.get(name) ?? 0) + count);
   }
   const names = [...counts.keys()].sort().map((name) => `${counts.get(name)} × ${name}`);
-  return names.length > 0 ? `there are ${list(names, ", ")}` : "there are no gpus";
+  return names.length > 0 ? `there are ${joined(names, ", ")}` : "there are no gpus";
 }
 
-export function list(texts: readonly string[], between = "; "): string {
+export function joined(texts: readonly string[], between = "; "): string {
   const more = texts.length - misfitListed;
   const told = texts.slice(0, misfitListed).join(between);
   return more > 0 ? `${told}${between}and ${more} more` : told;

@@ -4,7 +4,7 @@ import { cardAttribute } from "../../../market/gpu-attributes.ts";
 import type { ResourceUnit, UnitResources } from "../../../market/group-spec.ts";
 import { asAsked, type Overcommit } from "../../../market/overcommit.ts";
 import { anyFit, bestFit, exactFit } from "./fit-search.ts";
-import { beyondCluster, inPieces, refuse, togetherTooMuch, unplaceable } from "./misfit.ts";
+import { beyondCluster, inPieces, misfitBecause, togetherTooMuch, unplaceable } from "./misfit.ts";
 import type { Room } from "./room.ts";
 import {
   demandOf,
@@ -41,28 +41,29 @@ export function place(room: Room, units: readonly ResourceUnit[], options: Place
     return placeIn(search, units, overcommit);
   } catch (thrown) {
     if (!(thrown instanceof SearchLimit)) throw thrown;
-    return { ...refuse(`search limit reached: no placement found in ${steps} steps`), isLimited: true };
+    return { ...misfitBecause(`search limit reached: no placement found in ${steps} steps`), isLimited: true };
   }
 }
 
 function placeIn(room: Search, units: readonly ResourceUnit[], overcommit: Overcommit): Fit {
-  if (units.length === 0) return refuse("the group has no units");
+  if (units.length === 0) return misfitBecause("the group has no units");
   if (units.length > placementUnits) {
-    return refuse(`the group has ${units.length} units, at most ${placementUnits} are placed`);
+    return misfitBecause(`the group has ${units.length} units, at most ${placementUnits} are placed`);
   }
-  if (new Set(units.map(({ id }) => id)).size < units.length) return refuse("two units of the group have the same id");
+  if (new Set(units.map(({ id }) => id)).size < units.length)
+    return misfitBecause("two units of the group have the same id");
   const demands = demandOf(units, overcommit);
-  if (!Array.isArray(demands)) return refuse(`unit ${demands.unit} ${demands.fault}`);
+  if (!Array.isArray(demands)) return misfitBecause(`unit ${demands.unit} ${demands.fault}`);
   const misfit = beyondCluster(room, demands);
   if (misfit) return misfit;
   // The chain takes a unit of count 0 beside others, and wants it in the bid.
   const tasks = demands.filter(({ count }) => count > 0n).map((unit) => taskOf(unit, room));
-  if (tasks.length === 0) return refuse("the group has no replicas");
+  if (tasks.length === 0) return misfitBecause("the group has no replicas");
   const stuck = tasks.filter(({ options }) => options.length === 0);
   if (stuck.length > 0) return unplaceable(room, stuck);
   const replicas = demands.reduce((sum, { count }) => sum + count, 0n);
   if (replicas > BigInt(placementReplicas)) {
-    return refuse(`the group has ${replicas} replicas, at most ${placementReplicas} are placed`);
+    return misfitBecause(`the group has ${replicas} replicas, at most ${placementReplicas} are placed`);
   }
   const tooMuch = togetherTooMuch(room, tasks);
   if (tooMuch) return tooMuch;

@@ -1,7 +1,7 @@
 /**
- * The gpus of one node by what they are. Which cards are taken by whom nobody tells us: of what others hold we know only
- * how many, and of what we promised only what was asked for. So every taking is counted against each kind that it may have
- * hit, and what is left of a kind is what is left of it in the worst case.
+ * What is free in the cluster: a snapshot says it of one moment, and a room follows what is taken and given back since.
+ * Which GPUs are taken by whom is not known: each taking is counted against every kind that it may have hit, and what is
+ * left of a kind is what is left in the worst case.
  */
 import {
   type Card,
@@ -29,8 +29,8 @@ export interface NodeCards {
   readonly takings: Map<Kinds, number>;
 }
 
-/** What there is, and how many of them are taken by nobody knows whom. */
-export function cardsOf(counts: readonly CardCount[], unknown: bigint): NodeCards {
+/** What there is, and how many of them are taken, of unknown kinds. */
+export function nodeCards(counts: readonly CardCount[], unknown: bigint): NodeCards {
   const kinds = counts.slice(0, nodeCardKinds).map(({ card, count }) => ({ card, count: Number(count) }));
   const takings = new Map<Kinds, number>();
   if (unknown > 0n && kinds.length > 0) takings.set(allOf({ kinds }), Number(unknown));
@@ -66,7 +66,7 @@ export function takeCards({ takings }: NodeCards, set: Kinds, count: number): vo
   else takings.set(set, taken);
 }
 
-/** So many of those that were taken by nobody knows whom are of these kinds. */
+/** So many of those whose kind was unknown are of these kinds. */
 export function recogniseCards(cards: NodeCards, set: Kinds, count: number): void {
   const known = Math.min(count, cards.takings.get(allOf(cards)) ?? 0);
   if (set === 0 || known <= 0) return;
@@ -84,9 +84,7 @@ function leftOf(cards: NodeCards, set: Kinds): number {
   return left;
 }
 
-// What is free in the cluster. A picture says it of one moment; a room follows what is taken and given back since.
-
-/** What one moment's picture has for sale. */
+/** What one snapshot has for sale. */
 export interface ClusterRoom {
   /** Only those that are offered. */
   readonly nodes: readonly NodeRoom[];
@@ -115,7 +113,7 @@ export interface NodeRoom {
 
 /** What a node runs out of, in the order of its amounts. */
 export const nodeResources = ["cpu", "memory", "storage-ephemeral", "gpu", "volumes"] as const;
-export type Amounts = readonly bigint[];
+export type NodeAmounts = readonly bigint[];
 export const gpuAt = nodeResources.indexOf("gpu");
 export const volumesAt = nodeResources.indexOf("volumes");
 
@@ -126,18 +124,18 @@ const mostExact = BigInt(Number.MAX_SAFE_INTEGER);
 /** What one replica takes. */
 export interface ReplicaDemand {
   /** In the order of `nodeResources`. */
-  readonly amounts: Amounts;
+  readonly amounts: NodeAmounts;
   /** Bytes by storage class. */
   readonly classes: ReadonlyMap<string, bigint>;
 }
 
 /** What one replica has on its node, for as long as it is promised. */
-export interface Claim extends ReplicaDemand {
+export interface ReplicaClaim extends ReplicaDemand {
   readonly node: string;
   readonly cards: CardDemand | undefined;
 }
 
-export interface NodeState {
+export interface RoomNode {
   readonly name: string;
   /** Its place among all, by name. */
   readonly at: number;
@@ -147,15 +145,12 @@ export interface NodeState {
   readonly classes: ReadonlySet<string>;
 }
 
-/**
- * By resource and by the place of the node among all. A search looks at every node for every unit, by the hundred thousand; in columns
- * of plain numbers that takes a twentieth of the time that it takes with integers of any size.
- */
+/** By resource, then by the place of the node: columns of plain numbers take a twentieth of the time of bigints. */
 type Spare = readonly Float64Array[];
 
 export interface Room {
   /** By name. */
-  readonly nodes: readonly NodeState[];
+  readonly nodes: readonly RoomNode[];
   readonly classes: ReadonlyMap<string, bigint>;
   /** The class that volumes of this one take room of: another one for "default". */
   classOf(name: string): string;
@@ -165,17 +160,17 @@ export interface Room {
   readonly mounts: ReadonlyMap<string, Float64Array>;
   /** Every kind of card that there is, once. */
   readonly cards: readonly Card[];
-  node(name: string): NodeState | undefined;
+  node(name: string): RoomNode | undefined;
   /** By the place of the node: which of its kinds of cards will do. */
   kindsFor(demand: CardDemand): Uint32Array;
   /** Those with gpus last, so that nobody who needs none is in the way; then by what is free, the least first. Places by name. */
   tightest(): Uint32Array;
   /** Without a look at whether it fits: what is promised is promised, also when a newer picture has less. */
-  take(claim: Claim): void;
+  take(claim: ReplicaClaim): void;
   /** Exactly what was taken from this very room. */
-  giveBack(claim: Claim): void;
-  /** The picture counts this claim already: of the cards that are taken by nobody knows whom, these are known. */
-  recognise(claim: Claim): void;
+  giveBack(claim: ReplicaClaim): void;
+  /** The snapshot counts this claim already: of the GPUs that it counts as taken, these are of a known kind. */
+  recognise(claim: ReplicaClaim): void;
 }
 
 export function openRoom(picture: ClusterRoom): Room {
@@ -197,7 +192,7 @@ export function openRoom(picture: ClusterRoom): Room {
   const kinds = new Map<string, Uint32Array>();
   const tight = Uint32Array.from(nodes.keys());
   let isSorted = false;
-  const change = (claim: Claim, sign: 1n | -1n) => {
+  const change = (claim: ReplicaClaim, sign: 1n | -1n) => {
     const node = byName.get(claim.node);
     // A node that is no longer in the picture has nothing to take from, and got nothing taken.
     if (node) takeFrom(node, spare, claim, sign);
@@ -242,7 +237,7 @@ export function unknownCards(listed: bigint, allocatable: bigint, free: bigint):
   return (listed > allocatable ? listed : allocatable) - free;
 }
 
-function takeFrom(node: NodeState, spare: Spare, { amounts, cards }: Claim, sign: 1n | -1n): void {
+function takeFrom(node: RoomNode, spare: Spare, { amounts, cards }: ReplicaClaim, sign: 1n | -1n): void {
   for (let at = 0; at < amounts.length; at += 1) {
     const left = (node.free[at] ?? 0n) - sign * (amounts[at] ?? 0n);
     node.free[at] = left;
@@ -258,7 +253,7 @@ export function freeInAll({ nodes }: Pick<Room, "nodes">, at: number): bigint {
 }
 
 function byTightness(
-  nodes: readonly NodeState[],
+  nodes: readonly RoomNode[],
   [cpu, memory, , gpus]: Spare,
 ): (left: number, right: number) => number {
   const hasGpus = Uint8Array.from(nodes, ({ cards }) => Math.min(cards.kinds.length, 1));
@@ -283,13 +278,13 @@ export function askedOf(amount: bigint): number {
   return amount > mostExact ? Number.POSITIVE_INFINITY : Number(amount);
 }
 
-function stateOf(node: NodeRoom, at: number): NodeState {
+function stateOf(node: NodeRoom, at: number): RoomNode {
   const { name, cpuMilli, memoryBytes, ephemeralBytes, gpus, volumes = endless } = node;
   return {
     name,
     at,
     free: [cpuMilli, memoryBytes, ephemeralBytes, gpus, volumes],
-    cards: cardsOf(node.cards, node.unknownCards),
+    cards: nodeCards(node.cards, node.unknownCards),
     classes: new Set(node.storageClasses),
   };
 }

@@ -1,4 +1,4 @@
-/** What the replicas of a group take of a node and of the cluster, in the amounts that are really set aside. */
+/** What has to be placed: what each unit takes, and the nodes on which one of its replicas could go. */
 import type { Fits } from "../../../market/fit.ts";
 import { type CardDemand, modelsFor, readCardDemands } from "../../../market/gpu-attributes.ts";
 import type { ResourceUnit, UnitResources } from "../../../market/group-spec.ts";
@@ -6,16 +6,16 @@ import { addTo } from "../../../market/group-totals.ts";
 import { committed, diskBytesOf, type Overcommit } from "../../../market/overcommit.ts";
 import { volumeKind } from "../../../market/volume-kind.ts";
 import {
-  type Amounts,
   askedOf,
-  type Claim,
   cardsLeft,
   countOf,
   gpuAt,
   kindsFor,
-  type NodeState,
+  type NodeAmounts,
+  type ReplicaClaim,
   type ReplicaDemand,
   type Room,
+  type RoomNode,
   takeCards,
 } from "./room.ts";
 
@@ -51,7 +51,10 @@ export interface Unreadable {
 }
 
 /** The claims of all replicas, in their order: what a reservation takes from a room. */
-export function claimsOf({ replicas, offer }: Pick<Fits, "replicas" | "offer">, overcommit: Overcommit): Claim[] {
+export function claimsOf(
+  { replicas, offer }: Pick<Fits, "replicas" | "offer">,
+  overcommit: Overcommit,
+): ReplicaClaim[] {
   const byUnit = new Map(offer.map((unit) => [unit.id, claimOf(unit, overcommit)]));
   return replicas.flatMap(({ unit, node }) => {
     const claim = byUnit.get(unit);
@@ -59,7 +62,7 @@ export function claimsOf({ replicas, offer }: Pick<Fits, "replicas" | "offer">, 
   });
 }
 
-function claimOf(unit: UnitResources, overcommit: Overcommit): Omit<Claim, "node"> | undefined {
+function claimOf(unit: UnitResources, overcommit: Overcommit): Omit<ReplicaClaim, "node"> | undefined {
   const demand = replicaDemand(unit, overcommit);
   if (typeof demand === "string") return undefined;
   const cards = unit.gpu.count > 0n ? readCardDemands(unit.gpu.attributes) : [];
@@ -107,18 +110,13 @@ export function volumesOf(
   return volumes;
 }
 
-// * A room with a bound on the work that one decision may spend on it. Work is counted in steps rather than in milliseconds, so that
-// the same group on the same room always gets the same answer, on any machine and under any load.
-
+/** A room with a bound on the work of one decision, in steps, so that the same group always gets the same answer. */
 export interface Search extends Room {
   /** Throws SearchLimit when no steps are left. */
   spend(steps: number): void;
 }
 
-/**
- * 50 ms: a step is about one look at one node. Measured 11 to 28 ns per step on a 2-core virtual machine, for GPU models that multiply,
- * nodes with 30 kinds of GPUs, and 300 units on 5,000 nodes. Twenty services on 10,000 nearly full nodes spend a quarter.
- */
+/** 50 ms at 11 to 28 ns per step on 2 cores; twenty services on 10,000 nearly full nodes spend a quarter. */
 export const searchSteps = 2_500_000;
 
 export class SearchLimit extends Error {
@@ -137,20 +135,18 @@ export function openSearch(room: Room, most: number): Search {
 }
 
 /** In steps: GPUs of a node are counted once for each set of kinds that was taken. */
-export function cardSteps({ cards: { kinds, takings } }: NodeState): number {
+export function cardSteps({ cards: { kinds, takings } }: RoomNode): number {
   return 1 + kinds.length * (1 + takings.size);
 }
 
-// What has to be placed, unit by unit, with every node on which one of its replicas could go.
-
 /** In the order of `nodeResources`, as numbers that can be compared with what a node has to spare. */
-export type Asked = readonly number[];
+export type AskedAmounts = readonly number[];
 
 export interface Task {
   readonly unit: UnitDemand;
   readonly count: number;
   /** What one replica asks for; less of it where the search is asked whether that would help. */
-  readonly asked: Asked;
+  readonly asked: AskedAmounts;
   /** Each would do for all replicas, were the cluster its own; by name of the model, and one where no gpu is asked for. */
   readonly options: readonly Option[];
 }
@@ -171,7 +167,7 @@ export interface Spot {
 }
 
 /** Nodes that could ever take a replica, by what they are rather than by what is free of them. */
-export function isSuited(node: NodeState, unit: UnitDemand, cards: CardDemand | undefined): boolean {
+export function isSuited(node: RoomNode, unit: UnitDemand, cards: CardDemand | undefined): boolean {
   for (const name of unit.classes.keys()) if (!node.classes.has(name)) return false;
   return cards === undefined || countOf(node.cards, kindsFor(node.cards, cards)) >= (unit.amounts[gpuAt] ?? 0n);
 }
@@ -182,7 +178,7 @@ export function modelsOf({ cards }: UnitDemand, room: Search): (CardDemand | und
   return cards.length > 0 ? modelsFor(cards, room.cards) : [undefined];
 }
 
-export function taskOf(unit: UnitDemand, room: Search, amounts: Amounts = unit.amounts): Task {
+export function taskOf(unit: UnitDemand, room: Search, amounts: NodeAmounts = unit.amounts): Task {
   const asked = amounts.map(askedOf);
   const count = Number(unit.count);
   const roomy = roomyPlaces(room, unit, asked);
@@ -199,7 +195,7 @@ export function taskOf(unit: UnitDemand, room: Search, amounts: Amounts = unit.a
 }
 
 /** Places with enough of everything but cards. Columns are gone through quickly, and nodes looked at one by one are not. */
-function roomyPlaces(room: Search, { classes }: UnitDemand, asked: Asked): number[] {
+function roomyPlaces(room: Search, { classes }: UnitDemand, asked: AskedAmounts): number[] {
   room.spend(room.nodes.length);
   const isShort = new Uint8Array(room.nodes.length);
   for (const [at, amount] of asked.entries()) if (amount > 0) markShort(isShort, room.spare[at], amount);
@@ -219,13 +215,19 @@ function markShort(isShort: Uint8Array, column: Float64Array | undefined, amount
 }
 
 /** Few nodes have any of a model, and most are passed over without a look at them. */
-function placesWithCards(room: Search, roomy: number[], unit: UnitDemand, asked: Asked, cards: CardDemand): number[] {
+function placesWithCards(
+  room: Search,
+  roomy: number[],
+  unit: UnitDemand,
+  asked: AskedAmounts,
+  cards: CardDemand,
+): number[] {
   const kinds = room.kindsFor(cards);
   room.spend(roomy.length / 4);
   return roomy.filter((place) => kinds[place] !== 0 && hasCards(room, place, unit, asked, cards));
 }
 
-function hasCards(room: Search, place: number, unit: UnitDemand, asked: Asked, cards: CardDemand): boolean {
+function hasCards(room: Search, place: number, unit: UnitDemand, asked: AskedAmounts, cards: CardDemand): boolean {
   const node = room.nodes[place];
   if (!node) return false;
   room.spend(2 * cardSteps(node));
@@ -238,7 +240,7 @@ function hasCards(room: Search, place: number, unit: UnitDemand, asked: Asked, c
 export function howMany(
   room: Search,
   place: number,
-  asked: Asked,
+  asked: AskedAmounts,
   cards: CardDemand | undefined,
   most: number,
 ): number {
@@ -265,6 +267,6 @@ export function occupy(room: Room, { task: { asked }, option: { cards }, place, 
   if (cards && node && gpus > 0) takeCards(node.cards, kindsFor(node.cards, cards), gpus * times);
 }
 
-export function gpusOf(asked: Asked): number {
+export function gpusOf(asked: AskedAmounts): number {
   return asked[gpuAt] ?? 0;
 }

@@ -6,14 +6,14 @@
 import { isLaterVersion } from "../../../kube/object-version.ts";
 import { second } from "../../../runtime/durations.ts";
 import { type ClusterPicture, roomOf } from "../inventory/feed.ts";
-import { type Claim, openRoom, type Room } from "../placement/room.ts";
+import { openRoom, type ReplicaClaim, type Room } from "../placement/room.ts";
 
 /** A snapshot true this long after a pod was bound counts it: several times what an operator takes to show a change. */
 export const reservationSettleMs = 15 * second;
 
 /** Part of a promise: taken from the room until the snapshot counts the object that it became. */
-export interface Holding {
-  claim: Claim;
+export interface CapacityHolding {
+  claim: ReplicaClaim;
   carrier: Carrier | undefined;
   /** The snapshot counts its carrier, so we do not. */
   inPicture: boolean;
@@ -37,7 +37,7 @@ export interface ShownPicture {
 /** The node of what has none. */
 export const nowhere = "";
 
-export function holding(claim: Partial<Claim>, carrier?: Carrier): Holding {
+export function holding(claim: Partial<ReplicaClaim>, carrier?: Carrier): CapacityHolding {
   const nothing = { node: nowhere, amounts: [], cards: undefined, classes: new Map() };
   return { claim: { ...nothing, ...claim }, carrier, inPicture: false };
 }
@@ -46,28 +46,28 @@ export type Accounting = ReturnType<typeof createAccounting>;
 
 export function createAccounting() {
   /** Every one that a promise or an object of the cluster stands behind. */
-  const holdings = new Set<Holding>();
+  const holdings = new Set<CapacityHolding>();
   /** Of these, what is taken from the room. */
-  const held = new Set<Holding>();
+  const held = new Set<CapacityHolding>();
   /** Whose promise is over while their pod or volume is there. */
-  const ending = new Set<Holding>();
+  const ending = new Set<CapacityHolding>();
   let room: Room = openRoom({ nodes: [], classes: new Map() });
   let shown: ShownPicture | undefined;
 
-  function take(holding: Holding): void {
+  function take(holding: CapacityHolding): void {
     if (held.has(holding)) return;
     held.add(holding);
     room.take(holding.claim);
   }
 
-  function giveBack(holding: Holding): void {
+  function giveBack(holding: CapacityHolding): void {
     if (held.delete(holding)) room.giveBack(holding.claim);
   }
 
   const isCounted = (carrier: Carrier) => shown !== undefined && counts(shown, carrier);
 
   /** By us or by the snapshot, never by both. */
-  function count(holding: Holding): void {
+  function count(holding: CapacityHolding): void {
     const { claim, carrier } = holding;
     holding.inPicture = carrier !== undefined && isCounted(carrier);
     if (!holding.inPicture) take(holding);
@@ -77,7 +77,7 @@ export function createAccounting() {
   }
 
   /** Takes what it takes now, which may be on another node or of another size. */
-  function change(holding: Holding, claim: Claim): void {
+  function change(holding: CapacityHolding, claim: ReplicaClaim): void {
     const isHeld = held.has(holding);
     if (isHeld) room.giveBack(holding.claim);
     holding.claim = claim;
@@ -91,23 +91,23 @@ export function createAccounting() {
     get picture(): ClusterPicture | undefined {
       return shown?.picture;
     },
-    held: held as ReadonlySet<Holding>,
+    held: held as ReadonlySet<CapacityHolding>,
     isCounted,
     change,
 
-    add(holding: Holding): void {
+    add(holding: CapacityHolding): void {
       holdings.add(holding);
       count(holding);
     },
 
     /** The promise is over; a pod or volume that no snapshot counts yet takes its room all the same. */
-    remove(holding: Holding): void {
+    remove(holding: CapacityHolding): void {
       if (holding.carrier && !holding.inPicture) ending.add(holding);
       else if (holdings.delete(holding)) giveBack(holding);
     },
 
     /** Another object stands for it, or none any more. */
-    carry(holding: Holding, carrier: Carrier | undefined): void {
+    carry(holding: CapacityHolding, carrier: Carrier | undefined): void {
       holding.carrier = carrier;
       count(holding);
     },
@@ -123,7 +123,7 @@ export function createAccounting() {
     },
 
     /** What `look` finds while this is not taken. */
-    without<T>(holding: Holding, look: () => T): T {
+    without<T>(holding: CapacityHolding, look: () => T): T {
       giveBack(holding);
       try {
         return look();

@@ -3,9 +3,9 @@ import { addTo, soldWith } from "../../../market/group-totals.ts";
 import { invariant } from "../../../runtime/invariant.ts";
 import {
   type Accounting,
+  type CapacityHolding,
   type Carrier,
   createAccounting,
-  type Holding,
   holding,
   type ShownPicture,
 } from "./accounting.ts";
@@ -91,7 +91,7 @@ export function createBook(namespaceOf: (orderId: string) => string) {
     },
 
     /** Puts what is promised on another node. */
-    move: (held: Holding, node: string) => accounting.change(held, { ...held.claim, node }),
+    move: (held: CapacityHolding, node: string) => accounting.change(held, { ...held.claim, node }),
   };
 }
 

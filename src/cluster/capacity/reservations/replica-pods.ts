@@ -1,5 +1,5 @@
 /** Which pod of a lease stands for which replica that was promised. */
-import type { Accounting, Carrier, Holding } from "./accounting.ts";
+import type { Accounting, CapacityHolding, Carrier } from "./accounting.ts";
 import type { LeasePod, PodRequests } from "./lease-watches.ts";
 import type { Replica, Reservation } from "./reservation.ts";
 
@@ -68,7 +68,7 @@ export function createReplicaPods(
       match(namespace);
     },
     /** Its reservation is gone. */
-    forget({ carrier }: Holding): void {
+    forget({ carrier }: CapacityHolding): void {
       if (carrier) carried.delete(carrier.uid);
     },
   };

@@ -5,16 +5,15 @@ import type { JsonObject } from "../../../bus/topics.ts";
 import type { MirrorView } from "../../../chain/chain.ts";
 import { readGroupSpec } from "../../../chain/codec/group-spec.ts";
 import type { Fits } from "../../../market/fit.ts";
-import type { CardDemand } from "../../../market/gpu-attributes.ts";
 import type { ResourceUnit, UnitResources } from "../../../market/group-spec.ts";
 import { addTo, type CountedUnit, leasedAddressesOf } from "../../../market/group-totals.ts";
 import { type BidId, deploymentOf } from "../../../market/ids.ts";
 import { committed, type Overcommit } from "../../../market/overcommit.ts";
 import { jsonText } from "../../../runtime/json-text.ts";
-import type { Claim } from "../placement/room.ts";
+import type { ReplicaClaim } from "../placement/room.ts";
 import { volumesAt } from "../placement/room.ts";
 import { claimsOf } from "../placement/task.ts";
-import { type Holding, holding } from "./accounting.ts";
+import { type CapacityHolding, holding } from "./accounting.ts";
 import type { PodRequests } from "./lease-watches.ts";
 
 export interface Reservation {
@@ -22,7 +21,7 @@ export interface Reservation {
   readonly offer: Fits["offer"];
   readonly replicas: readonly Replica[];
   /** Of its persistent volumes, all of them together, what no picture counts yet. */
-  readonly volumes: Holding;
+  readonly volumes: CapacityHolding;
   /** How many IP addresses it leases. */
   readonly addresses: number;
   /** When whoever reserved must have come back to it, at the latest. */
@@ -35,7 +34,7 @@ export interface Replica {
   readonly unit: number;
   /** By these its pod is known. */
   readonly requests: PodRequests;
-  readonly onNode: Holding;
+  readonly onNode: CapacityHolding;
   /** Bytes of its persistent volumes, by storage class. */
   readonly classes: ReadonlyMap<string, bigint>;
 }
@@ -63,7 +62,7 @@ export function reservationOf(
   };
 }
 
-export function replicaOf(unit: number, claim: Claim, requests: Omit<PodRequests, "volumes">): Replica {
+export function replicaOf(unit: number, claim: ReplicaClaim, requests: Omit<PodRequests, "volumes">): Replica {
   return {
     unit,
     requests: { ...requests, volumes: claim.amounts[volumesAt] ?? 0n },
@@ -93,9 +92,7 @@ export function promisedVolumes({ replicas }: Pick<Reservation, "replicas">): Ma
   return volumes;
 }
 
-// A reservation as its row of the journal has it. What was set aside is written down, whatever the settings say later.
-
-/** Another version is read by another schema; one that nobody knows is no reservation. */
+/** Of the row in the journal, which has what was set aside, whatever the settings say later. */
 const version = 1;
 
 const amount = z
@@ -121,8 +118,8 @@ const unit = z.strictObject({
 const cards = z.strictObject({
   vendor: z.string(),
   model: z.string(),
-  memoryGi: amount.optional(),
-  interface: z.string().optional(),
+  memoryGi: z.exactOptional(amount),
+  interface: z.exactOptional(z.string()),
 });
 
 const replica = z.strictObject({
@@ -142,7 +139,7 @@ const body = z.strictObject({
   replicas: z.array(replica),
 });
 
-export function bodyOf({ expiresAtMs, addresses, offer, replicas }: Reservation): JsonObject {
+export function reservationBody({ expiresAtMs, addresses, offer, replicas }: Reservation): JsonObject {
   const rows = replicas.map(({ unit, requests: { volumes: _counted, ...requests }, onNode, classes: volumes }) => {
     const { node, amounts, cards } = onNode.claim;
     const classes = [...volumes];
@@ -154,32 +151,19 @@ export function bodyOf({ expiresAtMs, addresses, offer, replicas }: Reservation)
 /** Undefined where it makes no sense. */
 export function readBody(orderId: string, json: unknown): Reservation | undefined {
   const read = body.safeParse(json).data;
-  return (
-    read && {
-      orderId,
-      offer: read.offer,
-      replicas: read.replicas.map(({ unit, node, amounts, classes, cards, requests }) =>
-        replicaOf(unit, { node, amounts, classes: new Map(classes), cards: cards && cardDemand(cards) }, requests),
-      ),
-      volumes: holding({}),
-      addresses: read.addresses,
-      expiresAtMs: read.expiresAtMs,
-    }
-  );
-}
-
-function cardDemand({ vendor, model, memoryGi, interface: kind }: z.infer<typeof cards>): CardDemand {
+  if (!read) return undefined;
+  const { version: _, replicas, ...rest } = read;
   return {
-    vendor,
-    model,
-    ...(memoryGi !== undefined && { memoryGi }),
-    ...(kind !== undefined && { interface: kind }),
+    orderId,
+    ...rest,
+    replicas: replicas.map(({ unit, requests, classes, cards, ...claim }) =>
+      replicaOf(unit, { ...claim, classes: new Map(classes), cards }, requests),
+    ),
+    volumes: holding({}),
   };
 }
 
-// What we have promised for a bid or lease of ours, by the chain alone.
-
-/** The offer of the bid, in which gpus have their model; else what the tenant asked for. */
+/** What the chain says we promised: the offer of the bid, in which GPUs have their model; else what the tenant asked for. */
 export function promisedUnits(
   mirror: Pick<MirrorView, "bid" | "deployment">,
   id: BidId,

@@ -14,7 +14,7 @@ import type { AddressSharing } from "../addresses/lease-addresses.ts";
 import type { InventoryFeed } from "../inventory/feed.ts";
 import { reservationSettleMs } from "./accounting.ts";
 import type { Book } from "./book.ts";
-import { bodyOf, type Reservation, reservationOf } from "./reservation.ts";
+import { type Reservation, reservationBody, reservationOf } from "./reservation.ts";
 
 /** The seeds' `has` is `fit`: the same placement, and nothing is taken. Each service declares what it needs of it. */
 export type ClusterCapacity = Reservations["capacity"];
@@ -139,7 +139,7 @@ function reservedOf({ orderId, offer, replicas }: Reservation, book: Book) {
     /** Writes what became of it meanwhile: it may be on another node, or released. */
     write({ reservations }: Tables): void {
       const now = book.get(orderId);
-      if (now) reservations.put({ orderId, body: bodyOf(now) });
+      if (now) reservations.put({ orderId, body: reservationBody(now) });
     },
   };
 }

@@ -1,9 +1,6 @@
 /**
- * Looks at the reservation of one order, with what chain, journal and cluster say of it. The same look after a start, when
- * something happened to a bid or lease of ours, and when a reservation has outlived its time.
- *
- * Capacity that is sold twice is the worst, so nothing is given up while a bid or lease of ours may need it. Second worst
- * is a reservation that nobody needs and nobody gives up: one that provably has nothing behind it goes.
+ * Reconciles the reservation of one order with chain, journal and cluster. Nothing is given up while a bid or lease of ours
+ * may need it; one that provably has neither behind it is released.
  */
 import type { Chain } from "../../../chain/chain.ts";
 import { type Bid, runs } from "../../../chain/records.ts";
@@ -21,10 +18,10 @@ import { minute } from "../../../runtime/durations.ts";
 import { jsonText } from "../../../runtime/json-text.ts";
 import type { Log } from "../../../runtime/log.ts";
 import { done, type Outcome, recheck, stalled, waiting } from "../../../runtime/outcome.ts";
-import { type NodeState, nodeResources, type Room } from "../placement/room.ts";
-import { nowhere } from "./accounting.ts";
+import { nodeResources, type Room, type RoomNode } from "../placement/room.ts";
+import { type CapacityHolding, nowhere } from "./accounting.ts";
 import type { Book } from "./book.ts";
-import { bodyOf, promisedUnits, type Replica, type Reservation, reservationOf } from "./reservation.ts";
+import { promisedUnits, type Replica, type Reservation, reservationBody, reservationOf } from "./reservation.ts";
 import type { Reservations } from "./reservations.ts";
 
 /** One that has outlived its time is looked at again this often while something still stands behind it. */
@@ -109,7 +106,7 @@ export function createUpkeep({ chain, journal, book, reservations, overcommit, s
   function save(orderId: string): Promise<void> {
     return journal.relaxed("reservation moved", ({ reservations: rows }) => {
       const reservation = book.get(orderId);
-      if (reservation) rows.put({ orderId, body: bodyOf(reservation) });
+      if (reservation) rows.put({ orderId, body: reservationBody(reservation) });
     });
   }
 
@@ -146,29 +143,17 @@ function stands(bid: Pick<Bid, "state"> | undefined): boolean {
   return bid?.state === "open" || bid?.state === "active";
 }
 
-// * Finds another place for what is promised on a node that is gone from the picture or has less than was promised of it. A
-// promise without a place stays a promise: it is said aloud, and tried again with the next picture.
-
-/** Promises that are moved to other nodes after one picture: each is a placement, and pictures come every second. */
+/** Promises that are moved to other nodes after one snapshot: each is a placement, and snapshots come every second. */
 export const reservationMoves = 100;
-/** Of what is wrong with promises: enough to see what it is. */
-const reservationConditions = 50;
+const mostConditions = 50;
 
-export const conditionTypes = ["Unplaced", "Overbooked", "SpareVolumes"] as const;
+export const reservationConditionTypes = ["Unplaced", "Overbooked", "SpareVolumes"] as const;
 
-interface Promised {
-  readonly reservation: Reservation;
-  readonly replica: Replica;
-}
-
-interface Resettled {
-  /** The reservations that have a replica on another node now. */
-  readonly moved: readonly Reservation[];
-  /** There are more than are tried at once. */
-  readonly hasMore: boolean;
-}
-
-export function resettle(book: Book, place: (units: readonly ResourceUnit[]) => Fit): Resettled {
+/**
+ * Finds another node for what is promised on one that is gone from the snapshot or overbooked, and returns the reservations
+ * that were moved. A promise without a place stays a promise, with a condition, and is tried again with the next snapshot.
+ */
+export function resettle(book: Book, place: (units: readonly ResourceUnit[]) => Fit) {
   const moved = new Set<Reservation>();
   /** What asks for the same fits no better. */
   const hopeless = new Set<string>();
@@ -199,74 +184,57 @@ function oneReplica(unit: UnitResources): ResourceUnit {
 }
 
 /** What no pod stands for yet, on nodes that are gone or overbooked. */
-function promisedInVain(book: Book): Promised[] {
-  const inVain: Promised[] = [];
-  const { room } = book;
-  const isAtFault = (name: string) => {
-    const node = room.node(name);
+function promisedInVain({ room, held, all }: Book): { readonly reservation: Reservation; readonly replica: Replica }[] {
+  const isInVain = ({ claim, carrier }: CapacityHolding) => {
+    if (carrier || claim.amounts.length === 0) return false;
+    const node = room.node(claim.node);
     return !node || isOverbooked(node);
   };
   // Nearly always there is none, and then the reservations need not be looked through.
-  let any = false;
-  for (const { claim, carrier } of book.held) {
-    if (carrier || claim.amounts.length === 0 || !isAtFault(claim.node)) continue;
-    any = true;
-    break;
-  }
-  if (!any) return [];
-  for (const reservation of book.all()) {
-    for (const replica of reservation.replicas) {
-      const { carrier, inPicture, claim } = replica.onNode;
-      if (!carrier && !inPicture && isAtFault(claim.node)) inVain.push({ reservation, replica });
-    }
-  }
-  return inVain;
+  if (!held.values().some(isInVain)) return [];
+  return [...all()].flatMap((reservation) =>
+    reservation.replicas.filter(({ onNode }) => isInVain(onNode)).map((replica) => ({ reservation, replica })),
+  );
 }
 
-function isOverbooked({ free }: NodeState): boolean {
+function isOverbooked({ free }: RoomNode): boolean {
   return free.some((amount) => amount < 0n);
 }
 
 export function conditionsOf(book: Book): Condition[] {
-  const { room } = book;
-  const conditions: Condition[] = [];
-  for (const { reservation, replica } of promisedInVain(book)) {
-    const { node } = replica.onNode.claim;
-    if (room.node(node)) continue;
-    const where = node === "" ? "nothing has room for it" : `it was to be on ${node}, which is not in the inventory`;
-    const message = `a replica of unit ${replica.unit} of ${reservation.orderId} has no node: ${where}`;
-    conditions.push(condition("Unplaced", message, { subject: `${reservation.orderId} ${replica.unit}` }));
-    if (conditions.length >= reservationConditions) return conditions;
-  }
-  return [...conditions, ...overbookedNodes(room), ...spareVolumes(book)].slice(0, reservationConditions);
+  return [...unplaced(book), ...overbooked(book.room), ...spareVolumes(book)].slice(0, mostConditions);
+}
+
+function unplaced(book: Book): Condition[] {
+  return promisedInVain(book).flatMap(({ reservation: { orderId }, replica: { unit, onNode } }) => {
+    const { node } = onNode.claim;
+    if (book.room.node(node)) return [];
+    const where =
+      node === nowhere ? "nothing has room for it" : `it was to be on ${node}, which is not in the inventory`;
+    const message = `a replica of unit ${unit} of ${orderId} has no node: ${where}`;
+    return [condition("Unplaced", message, { subject: `${orderId} ${unit}` })];
+  });
 }
 
 /** They hold a tenant's data, and stay as long as his lease. */
-function* spareVolumes(book: Book): Iterable<Condition> {
-  for (const { orderId, storageClass, bytes } of book.spareVolumes()) {
+function spareVolumes(book: Book): Condition[] {
+  return Array.from(book.spareVolumes(), ({ orderId, storageClass, bytes }) => {
     const message = `${orderId} has ${bytes} bytes of storage class ${storageClass} beyond its lease: volumes of replicas that it had once`;
-    yield condition("SpareVolumes", message, { subject: `${orderId} ${storageClass}` });
-  }
+    return condition("SpareVolumes", message, { subject: `${orderId} ${storageClass}` });
+  });
 }
 
-function overbookedNodes({ nodes, classes }: Room): Condition[] {
-  const conditions: Condition[] = [];
-  for (const node of nodes) {
-    if (!isOverbooked(node)) continue;
-    const missing = nodeResources.flatMap((name, at) => {
-      const free = node.free[at] ?? 0n;
-      return free < 0n ? [`${-free} of ${name}`] : [];
-    });
-    const subject = `node ${node.name}`;
-    conditions.push(
-      condition("Overbooked", `${subject} is promised more than it has: ${missing.join(", ")}`, { subject }),
-    );
-  }
-  for (const [name, free] of classes) {
-    if (free < 0n) {
-      const subject = `storage class ${name}`;
-      conditions.push(condition("Overbooked", `${subject} is promised more than it has: ${-free} bytes`, { subject }));
-    }
-  }
-  return conditions;
+function overbooked({ nodes, classes }: Room): Condition[] {
+  const ofNodes = nodes.map(({ name, free }) => {
+    const missing = nodeResources.map((resource, at) => [resource, free[at] ?? 0n] as const);
+    const texts = missing.flatMap(([resource, left]) => (left < 0n ? [`${-left} of ${resource}`] : []));
+    return [`node ${name}`, texts.join(", ")] as const;
+  });
+  const ofClasses = Array.from(classes, ([name, free]) => {
+    return [`storage class ${name}`, free < 0n ? `${-free} bytes` : ""] as const;
+  });
+  return [...ofNodes, ...ofClasses].flatMap(([subject, missing]) => {
+    const message = `${subject} is promised more than it has: ${missing}`;
+    return missing === "" ? [] : [condition("Overbooked", message, { subject })];
+  });
 }
