@@ -230,7 +230,10 @@ function plus(sum: Amounts, each: Amounts, times: bigint): Amounts {
   };
 }
 
-function amountsOf({ amounts: [cpuMilli = 0n, memoryBytes = 0n, ephemeralBytes = 0n], classes }: CapacityHolding["claim"]) {
+function amountsOf({
+  amounts: [cpuMilli = 0n, memoryBytes = 0n, ephemeralBytes = 0n],
+  classes,
+}: CapacityHolding["claim"]) {
   return { cpuMilli, memoryBytes, ephemeralBytes, volumeBytes: classes.get(storageClass) ?? 0n };
 }
 

@@ -4,7 +4,12 @@ import type { Fit, Fits, Misfit } from "../market/fit.ts";
 import type { GroupSpec } from "../market/group-spec.ts";
 
 export interface Capacity {
-  readonly picture: PictureState;
+  readonly picture: {
+    /** Undefined until one has come. */
+    readonly ageMs: number | undefined;
+    /** Why nothing can be promised by it: there is none yet, it is too old, its source is silent. */
+    readonly trouble: string | undefined;
+  };
   /** Where the group would go now. Takes nothing. */
   fit(group: GroupSpec): Fit;
   /** The same for the addresses it asks to lease; true for a group that asks for none. */
@@ -23,19 +28,12 @@ export interface Capacity {
   onExpired(listener: (orderId: string) => void): void;
 }
 
-export interface PictureState {
-  /** Undefined until one has come. */
-  readonly ageMs: number | undefined;
-  /** Why nothing can be promised by it: there is none yet, it is too old, its source is silent. */
-  readonly trouble: string | undefined;
-}
-
 export interface AddressAnswer {
   readonly yes: boolean;
   readonly reason: string;
 }
 
-export interface ReserveRequest {
+interface ReserveRequest {
   readonly orderId: string;
   readonly group: GroupSpec;
   readonly offer: Fits["offer"];

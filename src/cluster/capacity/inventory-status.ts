@@ -26,9 +26,10 @@ export function resourceSums(book: Pick<Book, "room" | "picture" | "held">): Res
   const { room, picture } = book;
   if (!picture) return [];
   const reserved = reservedSums(book);
+  const allocatables = allocatablesOf(picture);
   const sums = told.map((resource, at) => ({
     resource,
-    allocatable: allocatableOf(picture, at),
+    allocatable: allocatables[at] ?? 0n,
     reserved: reserved.get(resource) ?? 0n,
     free: freeInAll(room, at),
   }));
@@ -49,20 +50,14 @@ function limited({ allocatable }: Amount): bigint {
   return allocatable === "unlimited" ? 0n : allocatable;
 }
 
-/** The same for all sums of one picture. */
-const allocatables = new WeakMap<ClusterPicture, readonly bigint[]>();
-
-function allocatableOf(picture: ClusterPicture, at: number): bigint {
-  const known = allocatables.get(picture);
-  if (known) return known[at] ?? 0n;
+function allocatablesOf({ nodes }: ClusterPicture): bigint[] {
   const sums = [0n, 0n, 0n, 0n];
-  for (const { cpuMilli, memoryBytes, ephemeralBytes, gpus } of picture.nodes) {
-    for (const [index, amount] of [cpuMilli, memoryBytes, ephemeralBytes, gpus].entries()) {
-      sums[index] = (sums[index] ?? 0n) + limited(amount);
+  for (const { cpuMilli, memoryBytes, ephemeralBytes, gpus } of nodes) {
+    for (const [at, amount] of [cpuMilli, memoryBytes, ephemeralBytes, gpus].entries()) {
+      sums[at] = (sums[at] ?? 0n) + limited(amount);
     }
   }
-  allocatables.set(picture, sums);
-  return sums[at] ?? 0n;
+  return sums;
 }
 
 function reservedSums({ held, room }: Pick<Book, "held" | "room">): Map<string, bigint> {

@@ -20,15 +20,12 @@ export interface OperatorLocation {
   readonly kube: Promise<Kube>;
 }
 
-interface SoughtOperator extends SoughtService {
+interface SoughtOperator {
   /** "hostname operator", for messages. */
   readonly operator: string;
   /** Which says where it is. */
   readonly setting: string;
   readonly portName: "rest" | "grpc";
-}
-
-interface SoughtService {
   readonly find: (kube: Kube, signal: AbortSignal) => Promise<KubeObject | undefined>;
   /** What is said where there is none. */
   readonly absent: string;
@@ -38,7 +35,7 @@ interface SoughtService {
 export const operatorNamespace = "akash-services";
 const namespace = operatorNamespace;
 
-export function serviceNamed(name: string): SoughtService {
+export function serviceNamed(name: string): Pick<SoughtOperator, "find" | "absent"> {
   const at = { namespace, name };
   return {
     find: (kube, signal) => kube.get(kinds.service, at, { signal }),

@@ -18,7 +18,7 @@ import {
   type OperatorLocation,
   reachOperator,
 } from "../operator-connection.ts";
-import { type ClusterPicture, createNewestPicture, type InventoryFeed } from "./feed.ts";
+import { createNewestPicture, type InventoryFeed } from "./feed.ts";
 import { feedProofMs } from "./memory-feed.ts";
 import { clusterIn, createClusterReader } from "./read-cluster.ts";
 
@@ -43,45 +43,37 @@ interface Connection extends OperatorConnection {
   askedVersion: string | undefined;
 }
 
-/** How long ago the operator had heard of the cluster and of its persistent volumes when it sent a picture. */
-interface Ages {
-  readonly ownAgeMs: number;
-  readonly volumesAgeMs: number;
-}
-
-interface Told {
-  readonly picture: ClusterPicture;
-  readonly ages: Ages;
-}
-
 export function createGrpcFeed(deps: OperatorFeedDeps): InventoryFeed {
   const { clock, log } = deps;
   const readCluster = createClusterReader();
   let heardAtMs = clock.monotonicMs();
-  let ages: Ages = { ownAgeMs: 0, volumesAgeMs: 0 };
+  let ages = { ownAgeMs: 0, volumesAgeMs: 0 };
   let isAsked = false;
   const pause = createPause(clock);
   const newest = createNewestPicture(clock, log, () => ({ silentMs: clock.monotonicMs() - heardAtMs, ...ages }));
 
-  function read(message: Uint8Array): Told {
-    const content = readCluster(message);
+  /** A picture, and how long ago the operator had heard of the cluster and of its volumes when it sent it. */
+  function read(message: Uint8Array) {
     const proof = proofIn(message);
     const picture = {
-      ...content,
+      ...readCluster(message),
       network: () => clusterIn(message),
       podsVersion: proof?.podsVersion || undefined,
       volumesVersion: proof?.volumesVersion || undefined,
       defaultClass: proof?.defaultClass || undefined,
       cameAtMs: clock.monotonicMs(),
     };
-    return { picture, ages: { ownAgeMs: Number(proof?.ageMs ?? 0n), volumesAgeMs: Number(proof?.volumesAgeMs ?? 0n) } };
+    return {
+      picture,
+      sentAges: { ownAgeMs: Number(proof?.ageMs ?? 0n), volumesAgeMs: Number(proof?.volumesAgeMs ?? 0n) },
+    };
   }
 
-  function take({ picture, ages: told }: Told, connection: Connection): void {
+  function take({ picture, sentAges }: ReturnType<typeof read>, connection: Connection): void {
     connection.brought = true;
     connection.heard();
     heardAtMs = picture.cameAtMs;
-    ages = told;
+    ages = sentAges;
     newest.show(picture);
   }
 
@@ -119,18 +111,19 @@ export function createGrpcFeed(deps: OperatorFeedDeps): InventoryFeed {
     return Promise.race([followStream(connection), proveAlive(connection)]);
   }
 
-  function ask(): void {
-    isAsked = true;
-    pause.ring();
-  }
-
-  function retrying(): void {
-    newest.counts.reconnects += 1;
-  }
-
-  const bounds = { mostBytes: feedPictureBytes, retryMostMs: feedRetryMostMs };
-  const options = { ...bounds, follow, failed: newest.failed, retrying };
-  return Object.assign(newest, { run: (signal: AbortSignal) => followOperator(options, deps, signal), ask });
+  const options = {
+    ...{ mostBytes: feedPictureBytes, retryMostMs: feedRetryMostMs, follow, failed: newest.failed },
+    retrying(): void {
+      newest.counts.reconnects += 1;
+    },
+  };
+  return Object.assign(newest, {
+    run: (signal: AbortSignal) => followOperator(options, deps, signal),
+    ask(): void {
+      isAsked = true;
+      pause.ring();
+    },
+  });
 }
 
 /** The network's chart and ours name its Service differently; the labels are the same. */

@@ -205,58 +205,58 @@ function heaviest(units: readonly UnitDemand[], amount: (unit: UnitDemand) => bi
 /** Models, classes or shortages that one sentence about a misfit lists. */
 export const misfitListed = 5;
 
-/** By one replica, of what the best of these nodes has. */
-export function shortageOf(room: Search, unit: UnitDemand, at: number, nodes: readonly RoomNode[]): Shortage {
+type Models = ReturnType<typeof modelsOf>;
+
+/** By one replica, of what the best of these nodes has: free by default. */
+function shortageOf(
+  room: Search,
+  unit: UnitDemand,
+  at: number,
+  nodes: readonly RoomNode[],
+  has: (node: RoomNode, models: Models) => bigint = (node, models) => freeFor(node, models, at),
+): Shortage {
   const wanted = unit.amounts[at] ?? 0n;
   const models = modelsOf(unit, room);
   let [available, where, short] = [0n, "cluster", 0];
   for (const node of nodes) {
     room.spend(models.length * cardSteps(node));
-    const free = freeFor(node, models, at);
-    if (free > available) [available, where] = [free, node.name];
-    if (free < wanted) short += 1;
+    const amount = has(node, models);
+    if (amount > available) [available, where] = [amount, node.name];
+    if (amount < wanted) short += 1;
   }
   return { unit: unit.id, resource: resourceName(unit, at), wanted, available, where, nodes: short };
 }
 
-/** The same of cards, taken or not. */
-export function cardShortage(room: Search, unit: UnitDemand): Shortage | undefined {
-  const { nodes } = room;
-  const models = modelsOf(unit, room);
-  const wanted = unit.amounts[gpuAt] ?? 0n;
-  let [most, where] = [0, "cluster"];
-  for (const node of nodes) {
-    room.spend(models.length * cardSteps(node));
-    const count = mostOf(models, (cards) => countOf(node.cards, kindsFor(node.cards, cards)));
-    if (count > most) [most, where] = [count, node.name];
-  }
-  const resource = resourceName(unit, gpuAt);
-  if (BigInt(most) >= wanted) return undefined;
-  return { unit: unit.id, resource, wanted, available: BigInt(most), where, nodes: nodes.length };
+/** Of GPUs, taken or not; undefined where a node has enough of them. */
+function cardShortage(room: Search, unit: UnitDemand): Shortage | undefined {
+  const shortage = shortageOf(room, unit, gpuAt, room.nodes, ({ cards }, models) =>
+    mostOf(models, (model) => countOf(cards, kindsFor(cards, model))),
+  );
+  return shortage.available < shortage.wanted ? shortage : undefined;
 }
 
 /** Of gpus, only those that will do. */
-export function freeFor(node: RoomNode, models: ReturnType<typeof modelsOf>, at: number): bigint {
+function freeFor(node: RoomNode, models: Models, at: number): bigint {
   const free = node.free[at] ?? 0n;
   if (at !== gpuAt) return free;
-  const left = BigInt(mostOf(models, (cards) => cardsLeft(node.cards, kindsFor(node.cards, cards))));
+  const left = mostOf(models, (cards) => cardsLeft(node.cards, kindsFor(node.cards, cards)));
   return left < free ? left : free;
 }
 
-function mostOf(models: ReturnType<typeof modelsOf>, count: (cards: CardDemand) => number): number {
-  return models.reduce((most, cards) => (cards ? Math.max(most, count(cards)) : most), 0);
+function mostOf(models: Models, count: (cards: CardDemand) => number): bigint {
+  return BigInt(models.reduce((most, cards) => (cards ? Math.max(most, count(cards)) : most), 0));
 }
 
-export function resourceName(unit: UnitDemand, at: number): string {
+function resourceName(unit: UnitDemand, at: number): string {
   return at === gpuAt && unit.cards.length > 0 ? `gpu ${cardsName(unit)}` : (nodeResources[at] ?? "");
 }
 
-export function cardsName({ cards }: UnitDemand): string {
+function cardsName({ cards }: UnitDemand): string {
   return joined(cards.map(describeCard), " or ");
 }
 
 /** "there are 4 × nvidia/a100 with 80Gi, pcie" */
-export function cardsThere({ nodes }: Room): string {
+function cardsThere({ nodes }: Room): string {
   const counts = new Map<string, number>();
   for (const { card, count } of nodes.flatMap(({ cards }) => cards.kinds)) {
     const name = describeCard(card);
@@ -266,7 +266,7 @@ export function cardsThere({ nodes }: Room): string {
   return names.length > 0 ? `there are ${joined(names, ", ")}` : "there are no gpus";
 }
 
-export function joined(texts: readonly string[], between = "; "): string {
+function joined(texts: readonly string[], between = "; "): string {
   const more = texts.length - misfitListed;
   const told = texts.slice(0, misfitListed).join(between);
   return more > 0 ? `${told}${between}and ${more} more` : told;
