@@ -94,7 +94,7 @@ export function createCapacityKeeper(deps: KeeperDeps) {
 
   // Before all who would sell it.
   reservations.capacity.onRoom(settle);
-  const listing = followObjects({ pods, claims, book, clock, settle, changed: reservations.changed });
+  const listing = followObjects(pods, claims, clock, book, { settle, changed: reservations.changed });
 
   function showPicture(): void {
     const { picture: newest, ageMs = 0, volumesAgeMs = 0 } = inventory;
@@ -156,17 +156,14 @@ function readReservations({ journal, log }: Pick<KeeperDeps, "journal" | "log">,
   }
 }
 
-interface FollowedObjects {
-  readonly pods: LeasePods;
-  readonly claims: LeaseClaims;
-  readonly book: Book;
-  readonly clock: Clock;
-  readonly settle: () => void;
-  readonly changed: () => void;
-}
-
 /** Keeps the book informed of pods and volumes of leases. */
-function followObjects({ pods, claims, book, clock, settle, changed }: FollowedObjects) {
+function followObjects(
+  pods: LeasePods,
+  claims: LeaseClaims,
+  clock: Clock,
+  book: Book,
+  { settle, changed }: Record<"settle" | "changed", () => void>,
+) {
   let isListing = true;
 
   /**

@@ -25,7 +25,7 @@ export interface IpOperatorClient {
   portsOf(orderId: string, signal: AbortSignal): Promise<readonly AddressedPort[]>;
 }
 
-export interface AddressedPort {
+interface AddressedPort {
   readonly service: string;
   readonly port: number;
   readonly externalPort: number;

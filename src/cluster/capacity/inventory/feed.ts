@@ -27,7 +27,7 @@ export interface InventoryFeed {
   run(signal: AbortSignal): Promise<void>;
 }
 
-export interface FeedCounts {
+interface FeedCounts {
   pictures: number;
   /** Times that a silent source was asked and answered. */
   proofs: number;

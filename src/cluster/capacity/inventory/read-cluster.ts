@@ -25,10 +25,8 @@ export type Read<T> = { readonly is: T } | { readonly nonsense: string };
 /** All of a picture but when it came and what is in it. */
 type PictureContent = Pick<ClusterPicture, "nodes" | "storage" | "conditions">;
 
-interface KnownNode {
-  readonly name: string;
+interface KnownNode extends Named<PictureNode> {
   readonly bytes: Uint8Array;
-  readonly read: Read<PictureNode>;
 }
 
 /** Reads one message after the other. Throws where one is no message at all. */
@@ -72,45 +70,39 @@ export function attempt<T>(read: () => T): Read<T> {
   }
 }
 
-/** Of two with one name nobody knows which is right, and both together would be sold twice. */
 export function contentOf(
-  nodes: readonly { readonly name: string; readonly read: Read<PictureNode> }[],
+  nodes: readonly Named<PictureNode>[],
   storage: readonly Read<PictureClass>[],
 ): PictureContent {
   const conditions: Condition[] = [];
-  const leaveOut = (type: string, message: string) => conditions.push(condition(type, message));
-  const timesNode = times(nodes.map(({ name }) => name));
-  const timesClass = times(storage.flatMap((read) => ("is" in read ? [read.is.class] : [])));
-  const kept: PictureNode[] = [];
-  for (const { name, read } of nodes) {
-    if ("nonsense" in read) leaveOut("NodeUnreadable", `node ${JSON.stringify(name)} is left out: ${read.nonsense}`);
-    else if (name === "") leaveOut("NodeUnreadable", "a node is left out: it has no name");
-    else if (timesNode.get(name) !== 1) leaveOut("NodeTwice", `node ${name} is left out: it is there more than once`);
-    else kept.push(read.is);
-  }
-  const classes: PictureClass[] = [];
-  for (const read of storage) {
-    if ("nonsense" in read) leaveOut("ClassUnreadable", `a storage class is left out: ${read.nonsense}`);
-    else if (read.is.class === "") leaveOut("ClassUnreadable", "a storage class is left out: it has no name");
-    else if (timesClass.get(read.is.class) !== 1)
-      leaveOut("ClassTwice", `storage class ${read.is.class} is left out: it is there more than once`);
-    else classes.push(read.is);
-  }
+  const classes = storage.map((read) => ({ name: "is" in read ? read.is.class : undefined, read }));
   return {
-    nodes: kept.sort((a, b) => compare(a.name, b.name)),
-    storage: classes.sort((a, b) => compare(a.class, b.class)),
+    nodes: validOf("Node", "node", nodes, conditions),
+    storage: validOf("Class", "storage class", classes, conditions),
     conditions,
   };
 }
 
-function times(names: readonly string[]): Map<string, number> {
-  const counts = new Map<string, number>();
-  for (const name of names) counts.set(name, (counts.get(name) ?? 0) + 1);
-  return counts;
+interface Named<T> {
+  /** Undefined where it cannot be read either. */
+  readonly name: string | undefined;
+  readonly read: Read<T>;
 }
 
-function compare(a: string, b: string): number {
-  return a < b ? -1 : Number(a > b);
+/** By name. Of two with one name nobody knows which is right, and both together would be sold twice. */
+function validOf<T>(type: "Node" | "Class", what: string, all: readonly Named<T>[], conditions: Condition[]): T[] {
+  const byName = Map.groupBy(all, ({ name }) => name);
+  const valid: { readonly name: string; readonly is: T }[] = [];
+  const leaveOut = (kind: "Unreadable" | "Twice", subject: string, why: string) =>
+    conditions.push(condition(`${type}${kind}`, `${subject} is left out: ${why}`));
+  for (const { name, read } of all) {
+    if ("nonsense" in read)
+      leaveOut("Unreadable", name === undefined ? `a ${what}` : `${what} ${JSON.stringify(name)}`, read.nonsense);
+    else if (!name) leaveOut("Unreadable", `a ${what}`, "it has no name");
+    else if (byName.get(name)?.length !== 1) leaveOut("Twice", `${what} ${name}`, "it is there more than once");
+    else valid.push({ name, is: read.is });
+  }
+  return valid.sort((a, b) => (a.name < b.name ? -1 : Number(a.name > b.name))).map(({ is }) => is);
 }
 
 const nanoPerMilli = 10n ** 6n;

@@ -203,7 +203,7 @@ function heaviest(units: readonly UnitDemand[], amount: (unit: UnitDemand) => bi
 }
 
 /** Models, classes or shortages that one sentence about a misfit lists. */
-export const misfitListed = 5;
+const misfitListed = 5;
 
 type Models = ReturnType<typeof modelsOf>;
 

@@ -23,14 +23,14 @@ export interface CardCount {
 /** A set of kinds, as bits by their place in the list. */
 export type Kinds = number;
 
-export interface NodeCards {
+interface NodeCards {
   readonly kinds: readonly { readonly card: Card; readonly count: number }[];
   /** How many were taken that are of one of these kinds. */
   readonly takings: Map<Kinds, number>;
 }
 
 /** What there is, and how many of them are taken, of unknown kinds. */
-export function nodeCards(counts: readonly CardCount[], unknown: bigint): NodeCards {
+function nodeCards(counts: readonly CardCount[], unknown: bigint): NodeCards {
   const kinds = counts.slice(0, nodeCardKinds).map(({ card, count }) => ({ card, count: Number(count) }));
   const takings = new Map<Kinds, number>();
   if (unknown > 0n && kinds.length > 0) takings.set(allOf({ kinds }), Number(unknown));
@@ -67,7 +67,7 @@ export function takeCards({ takings }: NodeCards, set: Kinds, count: number): vo
 }
 
 /** So many of those whose kind was unknown are of these kinds. */
-export function recogniseCards(cards: NodeCards, set: Kinds, count: number): void {
+function recogniseCards(cards: NodeCards, set: Kinds, count: number): void {
   const known = Math.min(count, cards.takings.get(allOf(cards)) ?? 0);
   if (set === 0 || known <= 0) return;
   takeCards(cards, allOf(cards), -known);

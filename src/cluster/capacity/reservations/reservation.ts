@@ -62,7 +62,7 @@ export function reservationOf(
   };
 }
 
-export function replicaOf(unit: number, claim: ReplicaClaim, requests: Omit<PodRequests, "volumes">): Replica {
+function replicaOf(unit: number, claim: ReplicaClaim, requests: Omit<PodRequests, "volumes">): Replica {
   return {
     unit,
     requests: { ...requests, volumes: claim.amounts[volumesAt] ?? 0n },
