@@ -1,6 +1,6 @@
 /**
- * Makes a picture of what an inventory operator shows. Nodes that stayed as they were are taken over from the picture
- * before: a thousand nodes come with every pod that starts. What makes no sense is left out, with a condition.
+ * Reads akash.inventory.v1.Cluster in exact numbers. A thousand nodes come with every pod that starts, so nodes that stayed
+ * as they were are taken over from the message before. What is invalid is left out, with a condition.
  */
 import {
   type GPUInfo,
