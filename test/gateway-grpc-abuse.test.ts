@@ -1,17 +1,21 @@
 /** What strangers may do to the gateway over gRPC: nobody else is kept waiting, and nothing of them stays. */
+
 import { deepEqual, equal, notEqual, ok } from "node:assert/strict";
 import { test } from "node:test";
 import type { TLSSocket } from "node:tls";
+import { gzipSync } from "node:zlib";
 import { placeOfSocket } from "../src/gateway/auth/place.ts";
+import { tokenChars } from "../src/gateway/auth/token.ts";
 import { startGrpcGateway } from "../src/gateway/grpc/grpc-gateway.ts";
 import type { ProxyOptions } from "../src/gateway/rest/client-places.ts";
 import { createRequestBudget, gatewayIdleMs, gatewayLookMs } from "../src/gateway/rest/connections.ts";
-import { ByteBudget } from "../src/runtime/byte-budget.ts";
+import { ByteBudget, requestBytes } from "../src/runtime/byte-budget.ts";
 import { createVirtualClock, realClock, type VirtualClock } from "../src/runtime/clock.ts";
 import { grpcPingMs, grpcPings } from "../src/runtime/grpc/grpc-server.ts";
-import { grpcCodes, grpcStatusChars } from "../src/runtime/grpc/grpc-status.ts";
+import { GrpcRefusal, grpcCodes, grpcStatusChars } from "../src/runtime/grpc/grpc-status.ts";
 import type { GrpcMethod } from "../src/runtime/grpc/methods.ts";
 import { untilAborted } from "../src/runtime/lifecycle.ts";
+import { manifestBytes } from "../src/runtime/limits.ts";
 import { silentLog } from "../src/runtime/log.ts";
 import { eventually } from "./eventually.ts";
 import { certificateOf } from "./gateway-stage.ts";
@@ -20,8 +24,17 @@ import type { Owner } from "./owner.ts";
 import { binaryProxyHeader, connectThrough, textProxyHeader } from "./proxy-headers.ts";
 import { connectRaw, flags, frameTypes, greeting, headerBlock, rawFrame } from "./raw-http2.ts";
 
-const paths = { one: "/test.Service/One", many: "/test.Service/Many" };
+const paths = { one: "/test.Service/One", many: "/test.Service/Many", own: "/test.Service/Own" };
 const one: GrpcMethod = { kind: "unary", answer: (_, { socket }) => ({ message: Buffer.from(placeOfSocket(socket)) }) };
+/** For accounts: the token is the account. */
+const own: GrpcMethod = {
+  kind: "unary",
+  authenticate({ headers: { authorization } }) {
+    if (authorization === undefined) throw new GrpcRefusal(grpcCodes.Unauthenticated, "unauthorized access");
+    return authorization;
+  },
+  answer: () => ({ message: Buffer.of() }),
+};
 const many: GrpcMethod = {
   kind: "stream",
   async *answers(_, { signal }) {
@@ -42,6 +55,7 @@ async function start(owner: Owner, clock = realClock, budget = createRequestBudg
         methods: [
           [paths.one, one],
           [paths.many, many],
+          [paths.own, own],
         ],
       },
     ],
@@ -224,7 +238,7 @@ test("ten thousand streams on one connection end it, and are gone also where he 
 
 test("calls that are never finished hold a bounded number of bytes for each client and in total, headers included", async (t) => {
   const budget = new ByteBudget({ perClient: 110_000, total: 220_000, assured: 10_000 });
-  const { good, from, refusals } = await start(t, realClock, budget);
+  const { good, from, refusals } = await start(t, realClock, { ...createRequestBudget(), anonymous: budget });
   const begin = (client: ReturnType<typeof from>) =>
     Array.from({ length: 8 }, () => client.open(paths.one, undefined, { authorization: "x".repeat(20_000) }));
   const heavy = from("127.0.0.2");
@@ -238,6 +252,36 @@ test("calls that are never finished hold a bounded number of bytes for each clie
   equal((await good.call(paths.one)).status, grpcCodes.OK);
   heavy.session.destroy();
   await eventually("its bytes to be released", () => budget.used < 60_000);
+});
+
+test("unfinished requests of anonymous clients leave room for an account's manifest and compressed call, over gRPC and REST", async (t) => {
+  const budget = createRequestBudget();
+  const { from } = await start(t, realClock, budget, { trustedProxies: ["127.0.0.2/32"] });
+  const tenant = from("127.0.0.3");
+  const token = { authorization: "akash1tenant" };
+  const begin = (bytes: number, path = paths.one) => {
+    // Through a trusted proxy each connection is a client of its own.
+    const { stream, ended } = from("127.0.0.2").open(path, undefined);
+    stream.on("error", () => undefined);
+    stream.write(frame(Buffer.alloc(bytes)).subarray(0, -1));
+    return ended;
+  };
+  for (let n = 0; n < 11; n++) for (const size of [2_000_000, 1_000_000, 500_000, 250_000, 120_000]) begin(size);
+  await eventually("their budget to be used up", () => budget.anonymous.used > 7 * 2 ** 20);
+  const manifest = Buffer.alloc(manifestBytes);
+  equal((await tenant.call(paths.own, manifest, token)).status, grpcCodes.OK);
+  const packed = (bytes: Buffer) => frame(gzipSync(bytes), 1);
+  const compressed = { "grpc-encoding": "gzip" };
+  equal((await tenant.send(paths.own, packed(manifest), { ...token, ...compressed })).status, grpcCodes.OK);
+  equal(
+    (await tenant.send(paths.one, packed(Buffer.alloc(1_000)), compressed)).status,
+    grpcCodes.OK,
+    "without an account",
+  );
+  const startBytes = requestBytes(["Authorization", `Bearer ${"x".repeat(tokenChars)}`]) + 64 * 1024;
+  equal(budget.anonymous.reserve("192.0.2.1", startBytes), true, "the start of a manifest over REST");
+  equal(budget.accounts.open("akash1tenant").resize(manifestBytes), true, "its body");
+  equal((await begin(1, paths.own)).status, grpcCodes.Unauthenticated, "before its request is whole");
 });
 
 test("a connection without calls is ended with a GOAWAY; one with a stream stays, and a client's next call connects anew", async (t) => {

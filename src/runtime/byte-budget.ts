@@ -15,6 +15,14 @@ export interface Holding {
   resize(bytes: number): boolean;
 }
 
+/** For requests that are not answered yet: what is held before the caller is authenticated leaves the rest to accounts. */
+export interface RequestBudget {
+  /** By the place that a request comes from. */
+  readonly anonymous: ByteBudget;
+  /** By the account of the caller. */
+  readonly accounts: ByteBudget;
+}
+
 export class ByteBudget {
   readonly #bounds: Bounds;
   readonly #clients = createCounts();

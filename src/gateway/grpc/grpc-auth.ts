@@ -1,7 +1,7 @@
 /** Who makes a gRPC call: by the token of its metadata, raw or as `Bearer <token>`, or by the certificate of its connection. */
 import type { TLSSocket } from "node:tls";
 import { GrpcRefusal, grpcCodes } from "../../runtime/grpc/grpc-status.ts";
-import type { GrpcCall } from "../../runtime/grpc/methods.ts";
+import type { GrpcCall, GrpcMethod } from "../../runtime/grpc/methods.ts";
 import { type Authenticator, AuthRefusal, type Credentials, type Identity } from "../auth/identity.ts";
 import { nobody } from "../auth/permissions.ts";
 import { placeOfSocket } from "../auth/place.ts";
@@ -20,6 +20,14 @@ export function createIdentify(authenticator: Authenticator): Identify {
     } catch (thrown) {
       return refused(thrown);
     }
+  };
+}
+
+/** Who makes the call, as far as the budget for its request is concerned. */
+export function accountOf(identify: Identify): NonNullable<GrpcMethod["authenticate"]> {
+  return (call) => {
+    const known = identify(call);
+    return known instanceof Promise ? known.then(({ owner }) => owner) : known.owner;
   };
 }
 

@@ -3,7 +3,7 @@
  * What it serves are rows of (path, method), each service with the .proto file that describes it.
  */
 import { createServer } from "node:net";
-import type { ByteBudget } from "../../runtime/byte-budget.ts";
+import type { RequestBudget } from "../../runtime/byte-budget.ts";
 import type { Clock } from "../../runtime/clock.ts";
 import type { CallEnds } from "../../runtime/grpc/call-ends.ts";
 import { createGrpcServer } from "../../runtime/grpc/grpc-server.ts";
@@ -42,8 +42,7 @@ interface GrpcGatewayDeps extends ProxyOptions {
   readonly listen: ListenAddress;
   readonly own: CertificateSource;
   readonly services: readonly GrpcService[];
-  /** For calls without an answer. */
-  readonly budget: ByteBudget;
+  readonly budget: RequestBudget;
   readonly clock: Clock;
   readonly log: Log;
   readonly onHandshakeFailure: (reason: HandshakeFailure) => void;

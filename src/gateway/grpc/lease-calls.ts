@@ -83,8 +83,8 @@ export function createLeaseCalls({ provider, identify, admission }: LeaseCallDep
 
   return {
     /** Throws for a caller whose credentials open nothing here, whatever the request says. */
-    async authenticate(call: Pick<GrpcCall, "headers" | "socket">): Promise<void> {
-      ownerOf(await identify(call));
+    async authenticate(call: Pick<GrpcCall, "headers" | "socket">): Promise<string> {
+      return ownerOf(await identify(call));
     },
 
     permit,

@@ -5,7 +5,7 @@ import { readRequest } from "../../runtime/grpc/grpc-status.ts";
 import type { GrpcMethod } from "../../runtime/grpc/methods.ts";
 import { messageOf } from "../../runtime/protobuf.ts";
 import type { ScreeningDeps } from "../screening/bid-answer.ts";
-import type { Identify } from "./grpc-auth.ts";
+import { accountOf, type Identify } from "./grpc-auth.ts";
 import type { GrpcService } from "./grpc-gateway.ts";
 import { followedStatusMs } from "./lease-rpc.ts";
 import { screeningMethods } from "./screening-rpc.ts";
@@ -25,7 +25,7 @@ export function createProviderRpc({ status, identify, screening, clock }: Provid
 
   const getStatus: GrpcMethod = {
     kind: "unary",
-    authenticate: identify,
+    authenticate: accountOf(identify),
     answer(request, call) {
       if (request.length > 0) readRequest("Empty", empty, request);
       // Anybody may ask, but with credentials that are good if there are any.
@@ -36,7 +36,7 @@ export function createProviderRpc({ status, identify, screening, clock }: Provid
 
   const streamStatus: GrpcMethod = {
     kind: "stream",
-    authenticate: identify,
+    authenticate: accountOf(identify),
     async *answers(request, call) {
       readRequest("Empty", empty, request);
       await identify(call);

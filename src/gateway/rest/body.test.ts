@@ -15,7 +15,11 @@ const asRequest = (stream: ReturnType<typeof requestFrom>) => stream as unknown 
 
 test("of a body in crumbs none is kept, only what they say", async () => {
   const request = requestFrom("192.0.2.1");
-  const body = createBodyReader(createRequestBudget())(asRequest(request), 1_000, (bytes) => bytes);
+  const body = createBodyReader(createRequestBudget())(
+    asRequest(request),
+    { mostBytes: 1_000, account: undefined },
+    (bytes) => bytes,
+  );
   const crumb = Buffer.from(" ");
   const text = "a body that comes in crumbs";
   for (const character of text) {
@@ -30,10 +34,10 @@ test("of a body in crumbs none is kept, only what they say", async () => {
 test("one client sends so much at once, others send all the same, and answered bodies are not counted", async () => {
   const most = 100;
   const budget = new ByteBudget({ perClient: 4 * most, total: 10 * most, assured: 0 });
-  const read = createBodyReader(budget);
+  const read = createBodyReader({ ...createRequestBudget(), anonymous: budget });
   const send = (from: string) => {
     const request = requestFrom(from);
-    const body = read(asRequest(request), most, (bytes) => bytes);
+    const body = read(asRequest(request), { mostBytes: most, account: undefined }, (bytes) => bytes);
     request.emit("data", Buffer.alloc(most));
     return { request, body };
   };
@@ -57,7 +61,8 @@ test("the budget holds a body until it is answered", async () => {
   const budget = new ByteBudget({ perClient: 100, total: 1_000, assured: 0 });
   const request = requestFrom("192.0.2.1");
   const answer = Promise.withResolvers<string>();
-  const answered = createBodyReader(budget)(asRequest(request), 100, () => answer.promise);
+  const read = createBodyReader({ ...createRequestBudget(), accounts: budget });
+  const answered = read(asRequest(request), { mostBytes: 100, account: "akash1tenant" }, () => answer.promise);
   request.end(Buffer.alloc(80));
   await once(request, "close");
   assert.equal(budget.used, 80);

@@ -1,6 +1,6 @@
 /** Reads what comes with a request, up to a bound. How long that may take is the server's to say. */
 import type { IncomingMessage } from "node:http";
-import type { ByteBudget, Holding } from "../../runtime/byte-budget.ts";
+import type { Holding, RequestBudget } from "../../runtime/byte-budget.ts";
 import { ProviderError } from "../../runtime/errors.ts";
 import { placeOfSocket } from "../auth/place.ts";
 import { firstHeader } from "./raw-headers.ts";
@@ -10,15 +10,15 @@ export const noBody = new Uint8Array();
 /** Resolves with what `use` makes of the body; until then the budget holds its bytes. */
 type BodyReader = <T>(
   request: IncomingMessage,
-  mostBytes: number,
+  bounds: { readonly mostBytes: number; readonly account: string | undefined },
   use: (body: Uint8Array) => T | Promise<T>,
 ) => Promise<T>;
 
-export function createBodyReader(budget: ByteBudget): BodyReader {
-  return async (request, mostBytes, use) => {
+export function createBodyReader({ anonymous, accounts }: RequestBudget): BodyReader {
+  return async (request, { mostBytes, account }, use) => {
     // Before the first byte: most who send too much say so.
     if (Number(firstHeader(request, "content-length") ?? 0) > mostBytes) throw tooLarge(mostBytes);
-    const holding = budget.open(placeOfSocket(request.socket));
+    const holding = account === undefined ? anonymous.open(placeOfSocket(request.socket)) : accounts.open(account);
     try {
       return await use(await readBody(request, mostBytes, holding));
     } finally {

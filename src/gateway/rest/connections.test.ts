@@ -165,11 +165,11 @@ test("the headers of a call count until it is over, also where its connection en
   const { all, budget } = admitted(["203.0.113.1"]);
   const [one] = all;
   one?.begin(1_000);
-  assert.equal(budget.used, 1_000);
+  assert.equal(budget.anonymous.used, 1_000);
   one?.socket.destroy();
-  assert.equal(budget.used, 1_000);
+  assert.equal(budget.anonymous.used, 1_000);
   one?.end();
-  assert.equal(budget.used, 0);
+  assert.equal(budget.anonymous.used, 0);
 });
 
 test("every certificate that a client presents is seen, whether one signed the other or not", async (t) => {
@@ -198,7 +198,7 @@ test("every certificate that a client presents is seen, whether one signed the o
 });
 
 test("four clients that hold all they may leave room for another's largest compressed call", () => {
-  const budget = createRequestBudget();
+  const budget = createRequestBudget().accounts;
   for (let n = 0; n < 4; n += 1) {
     for (let bytes = 2 ** 25; bytes > 1; bytes /= 2) while (budget.reserve(`${n}`, bytes));
   }

@@ -2,7 +2,7 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import type { TLSSocket } from "node:tls";
-import { ByteBudget, requestBytes } from "../../runtime/byte-budget.ts";
+import { ByteBudget, type RequestBudget, requestBytes } from "../../runtime/byte-budget.ts";
 import type { Clock, Timer } from "../../runtime/clock.ts";
 import { createCounts } from "../../runtime/counts.ts";
 import { second } from "../../runtime/durations.ts";
@@ -25,16 +25,14 @@ export type ConnectionRefusal = "address" | "bytes" | "full" | "handshakes" | "p
 /** Of a body that is not read yet, Node reads so much ahead. */
 const readAheadBytes = 64 * 1024;
 
-/** For requests without an answer, over REST and gRPC together. */
-export function createRequestBudget(): ByteBudget {
-  return new ByteBudget({
-    // The largest manifests of some tenants behind one proxy, or a compressed call.
-    perClient: 6 * 2 ** 20,
-    // After four clients that hold all they may, there is room for a compressed call.
-    total: 32 * 2 ** 20,
-    // A token with as much beside it: tenants read the status of their leases while others upload.
-    assured: 32 * 1024,
-  });
+/** Over REST and gRPC together. */
+export function createRequestBudget(): RequestBudget {
+  return {
+    // Headers, what is read ahead, and bodies where anyone may send one. Assured: the start of a manifest with its token.
+    anonymous: new ByteBudget({ perClient: 4 * 2 ** 20, total: 8 * 2 ** 20, assured: readAheadBytes + 32 * 1024 }),
+    // Per account: its largest manifests or a large gRPC message.
+    accounts: new ByteBudget({ perClient: 6 * 2 ** 20, total: 32 * 2 ** 20, assured: 32 * 1024 }),
+  };
 }
 
 export const connectionLimits = {
@@ -57,7 +55,7 @@ type Protocol = keyof typeof connectionLimits.secured;
 
 interface ConnectionsDeps {
   readonly protocol: Protocol;
-  readonly budget: ByteBudget;
+  readonly budget: RequestBudget;
   readonly clock: Clock;
   readonly onRefusal: (reason: ConnectionRefusal) => void;
   /** Ends a connection that has had no request for `gatewayIdleMs`, where HTTP itself does not. */
@@ -89,7 +87,7 @@ interface Held {
 
 export type Connections = ReturnType<typeof createConnections>;
 
-export function createConnections({ protocol, budget, clock, onRefusal, onIdle }: ConnectionsDeps) {
+export function createConnections({ protocol, budget: { anonymous }, clock, onRefusal, onIdle }: ConnectionsDeps) {
   const pending = new Phase<Pending>({ most: connectionLimits.handshakes, reason: "handshakes", rank: () => 0 });
   const held = new Phase<Held>({ most: connectionLimits.secured[protocol], reason: "full", rank: heldRank });
   /** Requests whose answer is waited for, and whether they are over, as when their client has left. */
@@ -127,7 +125,7 @@ export function createConnections({ protocol, budget, clock, onRefusal, onIdle }
     pending.delete(socket);
     const state = held.delete(socket);
     // Node does not close the responses that wait behind another one.
-    if (state) budget.release(state.place, state.bytes);
+    if (state) anonymous.release(state.place, state.bytes);
   }
 
   function end(socket: Socket, reason: ConnectionRefusal): void {
@@ -139,7 +137,7 @@ export function createConnections({ protocol, budget, clock, onRefusal, onIdle }
   function beginCall(socket: Socket, bytes: number): boolean {
     const state = held.all.get(socket);
     if (!state) return false;
-    if (!budget.reserve(state.place, bytes)) {
+    if (!anonymous.reserve(state.place, bytes)) {
       onRefusal("bytes");
       return false;
     }
@@ -156,7 +154,7 @@ export function createConnections({ protocol, budget, clock, onRefusal, onIdle }
     state.answered += 1;
     if (state.open === 0) state.sinceMs = clock.monotonicMs();
     state.bytes -= bytes;
-    budget.release(state.place, bytes);
+    anonymous.release(state.place, bytes);
   }
 
   /** One for all of them: what is made anew for each request costs more than the rest of this. */
@@ -227,7 +225,7 @@ export function createConnections({ protocol, budget, clock, onRefusal, onIdle }
       working.set(request, work);
       void answered.then(() => {
         working.delete(request);
-        if (work.isOver || !held.all.has(socket)) budget.release(state.place, bytes);
+        if (work.isOver || !held.all.has(socket)) anonymous.release(state.place, bytes);
         else state.bytes += bytes;
       });
     },
@@ -237,7 +235,7 @@ export function createConnections({ protocol, budget, clock, onRefusal, onIdle }
       if (!state || !beginCall(socket, bytes)) return undefined;
       state.bytes -= bytes;
       return () => {
-        budget.release(state.place, bytes);
+        anonymous.release(state.place, bytes);
         endCall(socket, 0);
       };
     },

@@ -3,7 +3,7 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import type { TLSSocket } from "node:tls";
 import type { Address } from "../../market/address.ts";
 import { bidOn } from "../../market/ids.ts";
-import type { ByteBudget } from "../../runtime/byte-budget.ts";
+import type { RequestBudget } from "../../runtime/byte-budget.ts";
 import { type Clock, withDeadline } from "../../runtime/clock.ts";
 import { second } from "../../runtime/durations.ts";
 import { ProviderError } from "../../runtime/errors.ts";
@@ -40,7 +40,7 @@ interface RestDeps {
   /** Undefined where no route needs it. */
   readonly streams?: { readonly provider: Address; readonly upgrades: Upgrades } | undefined;
   /** For bodies, until they are answered. */
-  readonly budget: ByteBudget;
+  readonly budget: RequestBudget;
   readonly clock: Clock;
   readonly log: Log;
   /** Told of every answer; without a route where there is none. */
@@ -124,7 +124,8 @@ export function createRest(deps: RestDeps): Rest {
     if (!route.body) return bounded(route.handle(asked), asked);
     if (exchange.awaitsContinue) response.writeContinue();
     exchange.awaitsContinue = false;
-    return readBody(request, route.body.mostBytes, (body) => {
+    const { mostBytes } = route.body;
+    return readBody(request, { mostBytes, account: identity.owner }, (body) => {
       asked.body = body;
       return bounded(route.handle(asked), asked);
     });

@@ -9,7 +9,7 @@ import { binaryProxyHeader, connectThrough, textProxyHeader } from "../../../tes
 import { runs } from "../../../test/runs.ts";
 import { makeCertificate } from "../../../test/test-certificate.ts";
 import type { CertificateWithKey } from "../../chain/certificates/certificate-file.ts";
-import { ByteBudget } from "../../runtime/byte-budget.ts";
+import { ByteBudget, type RequestBudget } from "../../runtime/byte-budget.ts";
 import { createVirtualClock, realClock } from "../../runtime/clock.ts";
 import { silentLog } from "../../runtime/log.ts";
 import { createSeededRandom } from "../../runtime/random.ts";
@@ -62,7 +62,7 @@ interface ServeOptions {
   readonly own?: ReturnType<typeof changing>;
   readonly open?: ReturnType<typeof changing>;
   readonly routes?: readonly PublicRoute[];
-  readonly budget?: ByteBudget;
+  readonly budget?: RequestBudget;
   readonly proxies?: ProxyOptions;
 }
 
@@ -178,7 +178,8 @@ test("who sends more headers than there may be is told so, however many more he 
 });
 
 test("requests whose bodies never come hold a bounded number of bytes for each client and in total, headers included", async (t) => {
-  const budget = new ByteBudget({ perClient: 110_000, total: 220_000, assured: 10_000 });
+  const anonymous = new ByteBudget({ perClient: 110_000, total: 220_000, assured: 10_000 });
+  const budget = { ...createRequestBudget(), anonymous };
   const { port, counted } = await serve(t, { budget });
   const opened: Socket[] = [];
   const headers = [["X", "x".repeat(20_000)] as const, ["Content-Length", "1000"] as const];
@@ -191,15 +192,15 @@ test("requests whose bodies never come hold a bounded number of bytes for each c
   const ofOne = Array.from({ length: 8 }, () => begin("127.0.0.2"));
   await eventually("four of them to be rejected", () => counted.length === 4);
   assert.match((await Promise.race(ofOne)).toString(), /^HTTP\/1.1 429 Too Many Requests/);
-  assert(budget.used > 80_000 && budget.used < 110_000, `${budget.used}`);
+  assert(budget.anonymous.used > 80_000 && budget.anonymous.used < 110_000, `${budget.anonymous.used}`);
   const ofOther = Array.from({ length: 8 }, () => begin("127.0.0.3"));
   await eventually("the total to be used up", () => counted.length === 10);
-  assert(budget.used < 220_000, `${budget.used}`);
+  assert(budget.anonymous.used < 220_000, `${budget.anonymous.used}`);
   assert.deepEqual(new Set(counted), new Set(["bytes"]));
   assert.equal((await ask({ port }, { path: "/hello" })).status, 200);
   for (const socket of opened) socket.destroy();
   await Promise.all([...ofOne, ...ofOther]);
-  await eventually("all to be released", () => budget.used === 0);
+  await eventually("all to be released", () => budget.anonymous.used === 0);
 });
 
 test("the path of a request counts towards the bytes that a client's requests may hold", async (t) => {
@@ -208,10 +209,10 @@ test("the path of a request counts towards the bytes that a client's requests ma
   const { port } = await serve(t, { budget, routes: [route("/waits", () => done.promise)] });
   const socket = await connectGateway({ port });
   socket.write(requestBytes({ path: `/waits?${"x".repeat(20_000)}` }));
-  await eventually("its request", () => budget.used > 0);
-  assert(budget.used > 20_000, `${budget.used}`);
+  await eventually("its request", () => budget.anonymous.used > 0);
+  assert(budget.anonymous.used > 20_000, `${budget.anonymous.used}`);
   done.resolve(empty(200));
-  await eventually("it to be released", () => budget.used === 0);
+  await eventually("it to be released", () => budget.anonymous.used === 0);
   socket.destroy();
 });
 
@@ -221,13 +222,13 @@ test("a request that waits counts until its work is done, also where its client 
   const { port, server } = await serve(t, { budget, routes: [route("/waits", () => done.promise)] });
   const [one, other] = await Promise.all([connectGateway({ port }), connectGateway({ port })]);
   for (const socket of [one, other]) socket.write(requestBytes({ path: "/waits" }).toString().repeat(2));
-  await eventually("their requests", () => budget.used > 16_000);
-  const before = budget.used;
+  await eventually("their requests", () => budget.anonymous.used > 16_000);
+  const before = budget.anonymous.used;
   one.destroy();
   await eventually("its end", () => server.connections === 1);
-  assert.equal(budget.used, before);
+  assert.equal(budget.anonymous.used, before);
   done.resolve(empty(200));
-  await eventually("all to be released", () => budget.used === 0);
+  await eventually("all to be released", () => budget.anonymous.used === 0);
   other.destroy();
 });
 
@@ -242,7 +243,7 @@ test("requests with an expectation that is not met count as others do", async (t
   await exchange(socket, requestBytes({ path: "/waits" }) + unmet.repeat(gatewayPipelined));
   assert.deepEqual(counted, ["pipelined"]);
   done.resolve(empty(200));
-  await eventually("all to be released", () => budget.used === 0);
+  await eventually("all to be released", () => budget.anonymous.used === 0);
 });
 
 test("a client that waits for leave to send its body is given it", async (t) => {

@@ -1,7 +1,7 @@
 /** The server that tenants reach: TLS in front, HTTP/1.1 behind it, and a bound on everything that a stranger can make us hold. */
 import { createServer, type IncomingMessage, type Server, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
-import type { ByteBudget } from "../../runtime/byte-budget.ts";
+import type { RequestBudget } from "../../runtime/byte-budget.ts";
 import { type Clock, sleep } from "../../runtime/clock.ts";
 import { second } from "../../runtime/durations.ts";
 import { systemCodeOf } from "../../runtime/errors.ts";
@@ -39,8 +39,7 @@ interface RestServerDeps extends ProxyOptions {
   readonly publicHost: string | undefined;
   readonly certificates: { readonly own: CertificateSource; readonly public: CertificateSource };
   readonly rest: Rest;
-  /** For requests without an answer. */
-  readonly budget: ByteBudget;
+  readonly budget: RequestBudget;
   readonly clock: Clock;
   readonly log: Log;
   readonly onHandshakeFailure: (reason: HandshakeFailure) => void;

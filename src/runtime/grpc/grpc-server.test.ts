@@ -89,7 +89,7 @@ test("beyond the bound a stream is refused, and one that ended makes room", asyn
 test("clients with as many streams as they may have do not keep others from a stream", async (t) => {
   let client = "";
   const budget = new ByteBudget({ perClient: megabyte, total: 50 * megabyte, assured: 0 });
-  const clients = { of: () => client, streams: 8, assuredStreams: 1, budget };
+  const clients = { of: () => client, streams: 8, assuredStreams: 1, budget: { anonymous: budget, accounts: none } };
   const { server, stream } = await serve(t, endless, realClock, { streams: 20, clients });
   for (client of ["one", "two", "three", "four", "five", "six", "seven", "eight"]) {
     const calls = Array.from({ length: 10 }, () => stream(path));
@@ -191,11 +191,15 @@ const compressed = { "grpc-encoding": "gzip" };
 const megabyte = 2 ** 20;
 /** A kilobyte that unpacks to a megabyte. */
 const bomb = frame(gzipSync(Buffer.alloc(megabyte)), 1);
+const none = new ByteBudget({ perClient: 0, total: 0, assured: 0 });
 const heldBounds = (): Partial<GrpcBounds> => ({
   requestBytes: megabyte,
   clients: {
     ...{ of: () => "client", streams: 2, assuredStreams: 2 },
-    budget: new ByteBudget({ perClient: 5 * megabyte, total: 50 * megabyte, assured: 0 }),
+    budget: {
+      anonymous: new ByteBudget({ perClient: 5 * megabyte, total: 50 * megabyte, assured: 0 }),
+      accounts: none,
+    },
   },
 });
 
@@ -287,10 +291,9 @@ for (const [what, kind, isPacked] of [
           })
         : {
             kind,
-            ...(isPacked && { authenticate: work }),
             answer: () => work().then(() => ({ message: Buffer.of() })),
           };
-    const clients = { of: () => "one", streams: 10, assuredStreams: 10, budget };
+    const clients = { of: () => "one", streams: 10, assuredStreams: 10, budget: { anonymous: budget, accounts: none } };
     const { server, open } = await serve(t, method, realClock, { clients });
     const request = isPacked ? frame(gzipSync(Buffer.alloc(100)), 1) : frame(Buffer.alloc(100));
     const { stream } = open(path, request, isPacked ? compressed : {});
@@ -320,7 +323,7 @@ test("what is held for the requests of a client that left is released, also wher
       yield* [];
     },
   };
-  const clients = { of: () => "one", streams: 10, assuredStreams: 10, budget };
+  const clients = { of: () => "one", streams: 10, assuredStreams: 10, budget: { anonymous: budget, accounts: none } };
   const { open } = await serve(t, method, realClock, { clients });
   const { stream: request } = open(path, undefined);
   request.on("error", () => undefined);

@@ -8,7 +8,7 @@ import {
   type ServerHttp2Stream,
 } from "node:http2";
 import type { Server, Socket } from "node:net";
-import { ByteBudget, requestBytes } from "../byte-budget.ts";
+import { ByteBudget, type RequestBudget, requestBytes } from "../byte-budget.ts";
 import { type Clock, type Timer, withDeadline } from "../clock.ts";
 import { second } from "../durations.ts";
 import { ProviderError, reasonOf } from "../errors.ts";
@@ -70,7 +70,7 @@ export interface GrpcBounds {
     /** So many it has also while others have all of them. */
     readonly assuredStreams: number;
     /** For the messages of its calls that are not answered yet. */
-    readonly budget: ByteBudget;
+    readonly budget: RequestBudget;
   };
 }
 
@@ -90,10 +90,11 @@ export interface GrpcServer {
 }
 
 const unbounded = Number.POSITIVE_INFINITY;
+const unboundedBytes = new ByteBudget({ perClient: unbounded, total: unbounded, assured: unbounded });
 const anyClient: NonNullable<GrpcBounds["clients"]> = {
   of: () => "",
   ...{ streams: unbounded, assuredStreams: unbounded },
-  budget: new ByteBudget({ perClient: unbounded, total: unbounded, assured: unbounded }),
+  budget: { anonymous: unboundedBytes, accounts: unboundedBytes },
 };
 
 export function createGrpcServer(options: GrpcServerOptions): GrpcServer {
@@ -152,7 +153,7 @@ export function createGrpcServer(options: GrpcServerOptions): GrpcServer {
       return refuse(stream, head, tooMuchHeld, clock);
     }
     const client = clients.of(socket);
-    const held = new HeldCall(stream, client, clients.budget.open(client), endCall);
+    const held = new HeldCall(stream, client, clients.budget, endCall);
     stream.on("close", () => held.close());
     const method = methods.find(head.path);
     if (!method) {
@@ -194,8 +195,8 @@ export function createGrpcServer(options: GrpcServerOptions): GrpcServer {
     const { stream, client } = held;
     const socket = stream.session?.socket;
     const call = { path, headers, socket, signal: reply.over, end: (thrown: unknown) => endNow(stream, reply, thrown) };
-    const unpackRequest = (packed: Uint8Array) => unpack(packed, held, () => method.authenticate?.(call));
-    const requests = requestsOf(held, headers, reply, unpackRequest);
+    held.countFor(await method.authenticate?.(call));
+    const requests = requestsOf(held, headers, reply);
     if (method.kind === "conversation") await sendAll(method.answers(requests, call), client, reply);
     else {
       const request = await firstOf(requests);
@@ -208,14 +209,18 @@ export function createGrpcServer(options: GrpcServerOptions): GrpcServer {
 
   /** Each of them has the time of a whole request: a conversation that rests is over. */
   async function* requestsOf(
-    { stream, holding }: HeldCall,
+    held: HeldCall,
     headers: IncomingHttpHeaders,
     reply: Reply,
-    unpackRequest: (packed: Uint8Array) => Promise<Uint8Array>,
   ): AsyncGenerator<Uint8Array, void> {
+    const { stream, holding } = held;
     let timer = endAfter(reply, grpcRequestMs, "no further request arrived in time");
     const reading = {
-      ...{ headers: () => headers, mostBytes: bounds.requestBytes, unpack: unpackRequest },
+      ...{
+        headers: () => headers,
+        mostBytes: bounds.requestBytes,
+        unpack: (packed: Uint8Array) => unpack(packed, held),
+      },
       // Of a client that left nothing is held any more, though its requests may still be read.
       onKept: (bytes: number) => isGone(stream) || hold(holding, bytes),
     };

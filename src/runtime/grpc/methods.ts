@@ -24,8 +24,8 @@ export interface GrpcAnswer {
 }
 
 interface AnyMethod {
-  /** Throws for a caller who may not make the call; awaited before a compressed request is unpacked. */
-  authenticate?(call: Pick<GrpcCall, "headers" | "socket">): unknown;
+  /** The caller's account, if it has one. Throws for one who may not make the call. Its request is read only then. */
+  authenticate?(call: Pick<GrpcCall, "headers" | "socket">): string | undefined | Promise<string | undefined>;
 }
 
 export interface UnaryMethod extends AnyMethod {

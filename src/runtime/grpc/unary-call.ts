@@ -5,7 +5,7 @@
 import type { IncomingHttpHeaders, ServerHttp2Stream } from "node:http2";
 import type { Socket } from "node:net";
 import type { Clock } from "../clock.ts";
-import type { Patience } from "../patience.ts";
+import type { Awaited, Patience } from "../patience.ts";
 import { countEnd, type Ends } from "./call-ends.ts";
 import { frameBytes, framed, framedGzip, headBytes, messageIn, Pile } from "./framing.ts";
 import { GrpcRefusal, type GrpcStatus, grpcCodes, grpcOk, late, statusHeaders } from "./grpc-status.ts";
@@ -66,15 +66,34 @@ export class UnaryCall implements GrpcCall {
   }
 
   serve(method: UnaryMethod): void {
-    const { asking, requestBytes, clock } = this.#deps;
-    const { holding } = this.#held;
+    const { asking } = this.#deps;
     const awaited = asking.begin(this);
-    const pile = new Pile();
-    let needed = 0;
     const fail = (thrown: unknown) => {
       asking.end(awaited);
       this.#fail(thrown);
     };
+    this.#stream.on("close", () => {
+      asking.end(awaited);
+      this.#settle(grpcCodes.Canceled);
+    });
+    const gather = (account: string | undefined) => {
+      this.#held.countFor(account);
+      this.#gather(method, awaited, fail);
+    };
+    try {
+      const account = method.authenticate?.(this);
+      if (account instanceof Promise) account.then(gather).catch(fail);
+      else gather(account);
+    } catch (thrown) {
+      fail(thrown);
+    }
+  }
+
+  #gather(method: UnaryMethod, awaited: Awaited<UnaryCall>, fail: (thrown: unknown) => void): void {
+    const { asking, requestBytes, clock } = this.#deps;
+    const { holding } = this.#held;
+    const pile = new Pile();
+    let needed = 0;
     this.#stream.on("data", (chunk: Buffer) => {
       // One message is asked for; what comes behind it is nobody's.
       if (this.#isOver || (needed > 0 && pile.size >= needed)) return;
@@ -100,10 +119,6 @@ export class UnaryCall implements GrpcCall {
         this.#fail(thrown);
       }
     });
-    this.#stream.on("close", () => {
-      asking.end(awaited);
-      this.#settle(grpcCodes.Canceled);
-    });
   }
 
   /** Ends it with a status, if it has none yet. Not `end`: that is what a call that goes on has, for whatever was thrown. */
@@ -114,8 +129,7 @@ export class UnaryCall implements GrpcCall {
   }
 
   #answer(method: UnaryMethod, frame: Buffer, leftMs: number | undefined): void {
-    const authenticate = () => method.authenticate?.(this);
-    const message = messageIn(frame, this.headers, (packed) => this.#deps.unpack(packed, this.#held, authenticate));
+    const message = messageIn(frame, this.headers, (packed) => this.#deps.unpack(packed, this.#held));
     const answer =
       message instanceof Promise ? message.then((each) => method.answer(each, this)) : method.answer(message, this);
     if (answer instanceof Promise) void this.#answerLater(answer, leftMs);

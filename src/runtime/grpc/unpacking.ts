@@ -3,7 +3,7 @@
  * of them come in one packet.
  */
 import type { ServerHttp2Stream } from "node:http2";
-import type { Holding } from "../byte-budget.ts";
+import type { Holding, RequestBudget } from "../byte-budget.ts";
 import { createFairTurns } from "../fair-turns.ts";
 import { gunzipMessage } from "./framing.ts";
 import { GrpcRefusal, type GrpcStatus, grpcCodes } from "./grpc-status.ts";
@@ -17,17 +17,24 @@ export class HeldCall {
   readonly stream: ServerHttp2Stream;
   readonly client: string;
   /** Its messages. */
-  readonly holding: Holding;
+  holding: Holding;
+  readonly #budget: RequestBudget;
   /** Releases its headers. */
   readonly #end: () => void;
   #isClosed = false;
   #isWaitedFor = false;
 
-  constructor(stream: ServerHttp2Stream, client: string, holding: Holding, end: () => void) {
+  constructor(stream: ServerHttp2Stream, client: string, budget: RequestBudget, end: () => void) {
     this.stream = stream;
     this.client = client;
-    this.holding = holding;
+    this.holding = budget.anonymous.open(client);
+    this.#budget = budget;
     this.#end = end;
+  }
+
+  /** Before anything of its messages is read. */
+  countFor(account: string | undefined): void {
+    if (account !== undefined) this.holding = this.#budget.accounts.open(account);
   }
 
   keepUntil(answered: Promise<unknown>): void {
@@ -52,17 +59,17 @@ export class HeldCall {
   }
 }
 
-export type Unpack = (packed: Uint8Array, call: HeldCall, authenticate: () => unknown) => Promise<Uint8Array>;
+export type Unpack = (packed: Uint8Array, call: HeldCall) => Promise<Uint8Array>;
 
 export function createUnpacking(mostBytes: number): Unpack {
   const inTurn = createFairTurns(atOnce);
-  return async (packed, { stream, client, holding }, authenticate) => {
-    await authenticate();
-    return inTurn(client, async () => {
+  return (packed, { stream, client, holding }) =>
+    inTurn(client, async () => {
       if (isGone(stream)) throw clientLeft();
       const before = holding.bytes;
-      hold(holding, before + mostBytes);
-      const message = await gunzipMessage(packed, mostBytes);
+      const bytes = Math.min(mostBytes, unpackedBytes(packed));
+      hold(holding, before + bytes);
+      const message = await gunzipMessage(packed, bytes);
       if (isGone(stream)) {
         holding.resize(0);
         throw clientLeft();
@@ -70,7 +77,11 @@ export function createUnpacking(mostBytes: number): Unpack {
       holding.resize(before + message.length);
       return message;
     });
-  };
+}
+
+/** As gzip says it in its last four bytes; one that unpacks to more is rejected. */
+function unpackedBytes(packed: Uint8Array): number {
+  return packed.length < 4 ? 1 : Math.max(1, Buffer.from(packed.slice(-4)).readUInt32LE());
 }
 
 const clientLeft = () => new GrpcRefusal(grpcCodes.Canceled, "the client left");
