@@ -31,7 +31,12 @@ export async function serveStreams(t: TestContext, handler: StreamHandler, more:
   const clock = createVirtualClock();
   const steps: StepListener[] = [];
   /** What the chain and its accounts say, until a test changes it. */
-  const world = { leaseState: "active", refuses: undefined as Error | undefined, untilMs: clock.now() + 900_000 };
+  const world = {
+    leaseState: "active",
+    isInCluster: true,
+    refuses: undefined as Error | undefined,
+    untilMs: clock.now() + 900_000,
+  };
   const authenticator = {
     identify({ authorization }: Credentials): Identity | Promise<Identity> {
       if (world.refuses) throw world.refuses;
@@ -45,6 +50,7 @@ export async function serveStreams(t: TestContext, handler: StreamHandler, more:
   const mirror = { lease: () => ({ state: world.leaseState }) as Lease } as unknown as MirrorView;
   const admission = createAdmission({
     ...{ authenticator, clock },
+    leases: { find: () => ({ state: world.isInCluster ? "idle" : "unknown" }) },
     chain: { mirror, onStep: (listener) => void steps.push(listener) },
   });
   const route: StreamRoute = {

@@ -143,7 +143,7 @@ export function createGatewayService(options: GatewayOptions, ground: GatewayGro
         ...(leases && pods ? [logsRoute({ provider, leases, pods }), shellRoute({ provider, leases, pods, log })] : []),
         ...(leases && manifests ? manifestRoutes({ provider, leases, manifests }) : []),
       ];
-      const admitting = createAdmission({ chain, authenticator, clock });
+      const admitting = createAdmission({ chain, leases, authenticator, clock });
       admission = admitting;
       const rest = createRest({
         routes: withOpenapi(routes, { version: options.version, provider }),

@@ -3,8 +3,10 @@ import { once } from "node:events";
 import { test } from "node:test";
 import { eventually } from "../../../test/eventually.ts";
 import { openStream, serveStreams } from "../../../test/stream-stage.ts";
+import type { Address } from "../../market/address.ts";
 import { ProviderError } from "../../runtime/errors.ts";
 import { AuthRefusal } from "../auth/identity.ts";
+import { identityOf } from "../auth/permissions.ts";
 import { streamExpiryLookMs, streamsOfTenant } from "./admission.ts";
 import type { StreamHandler } from "./tenant-stream.ts";
 
@@ -29,6 +31,23 @@ test("a stream ends when its token does, and its last words come before the clos
   await client.until(() => client.close !== undefined);
   assert.deepEqual(client.close, { code: 1008, reason: `${over} they have expired` });
   assert.deepEqual(client.frames.at(-2)?.bytes.toString(), "last words");
+});
+
+test("a stream to a lease of which nothing is in the cluster takes no slot of its account at any time", async (t) => {
+  const counts: number[] = [];
+  const { port, admission, world } = await serveStreams(t, async () => {
+    counts.push(admission.count);
+    return { code: 4001 };
+  });
+  const identity = identityOf("akash1tenant" as Address, { access: "full" }, Number.POSITIVE_INFINITY);
+  const credentials = { authorization: "akash1tenant", certificates: [], source: "" };
+  for (let left = streamsOfTenant; left > 0; left -= 1) admission.admit({ credentials, identity, lease: undefined });
+  assert.equal((await openStream(port)).answer?.status, 429);
+  world.isInCluster = false;
+  const client = await openStream(port);
+  await client.until(() => client.close !== undefined);
+  assert.deepEqual([client.answer?.status, client.close?.code], [101, 4001]);
+  assert.deepEqual([counts, admission.count], [[streamsOfTenant], streamsOfTenant]);
 });
 
 test("credentials that are good for longer than a timer has are looked at in between", async (t) => {

@@ -12,6 +12,7 @@ import { hour } from "../../runtime/durations.ts";
 import { ProviderError } from "../../runtime/errors.ts";
 import { type Authenticator, AuthRefusal, type Credentials, type Identity } from "../auth/identity.ts";
 import { placeOf } from "../auth/place.ts";
+import type { TenantLeases } from "../tenant-side.ts";
 
 /**
  * Logs, events and shells at once, fewer than there are connections. Each costs up to 280 KB with its TLS, what waits for its
@@ -61,6 +62,7 @@ export interface Admission {
 
 interface AdmissionDeps {
   readonly chain: Pick<Chain, "mirror" | "onStep">;
+  readonly leases: Pick<TenantLeases, "find"> | undefined;
   readonly authenticator: Authenticator;
   readonly clock: Clock;
 }
@@ -70,7 +72,7 @@ interface Admitted extends StreamAsked {
   timer: Timer | undefined;
 }
 
-export function createAdmission({ chain, authenticator, clock }: AdmissionDeps): Admission {
+export function createAdmission({ chain, leases, authenticator, clock }: AdmissionDeps): Admission {
   const streams = new Set<Admitted>();
   const ofTenants = createCounts();
   const leaving = new Map<Admitted, { readonly tenant: string; readonly cut: () => void }>();
@@ -79,6 +81,25 @@ export function createAdmission({ chain, authenticator, clock }: AdmissionDeps):
 
   /** Also where it had been closed before: while it is torn down, there is something to be read, and nobody would end that. */
   const isClosed = (lease: LeaseId | undefined) => lease !== undefined && !runs(chain.mirror.lease(lease));
+
+  /** Its handler ends at once, so it takes no slot. */
+  function isMissing(lease: LeaseId | undefined): boolean {
+    try {
+      return lease !== undefined && leases?.find(lease).state === "unknown";
+    } catch (thrown) {
+      if (ProviderError.is(thrown, "AKP_CLUSTER_UNKNOWN")) return false;
+      throw thrown;
+    }
+  }
+
+  function take(stream: Admitted, tenant: string): void {
+    if (streams.size >= streamsAtOnce) throw new ProviderError("AKP_STREAMS_TOO_MANY", { whose: "of all tenants" });
+    if (ofTenants.of(tenant) >= streamsOfTenant)
+      throw new ProviderError("AKP_STREAMS_TOO_MANY", { whose: "of this tenant" });
+    streams.add(stream);
+    ofTenants.add(tenant, 1);
+    watchExpiry(stream);
+  }
 
   function end({ ending }: Admitted, why: ProviderError): void {
     if (ending.signal.aborted) return;
@@ -116,14 +137,9 @@ export function createAdmission({ chain, authenticator, clock }: AdmissionDeps):
     admit(asked) {
       const tenant = asked.identity.owner ?? placeOf(asked.credentials.source);
       if (isStopping) throw new ProviderError("AKP_STREAM_STOPPING", {});
-      if (streams.size >= streamsAtOnce) throw new ProviderError("AKP_STREAMS_TOO_MANY", { whose: "of all tenants" });
-      if (ofTenants.of(tenant) >= streamsOfTenant)
-        throw new ProviderError("AKP_STREAMS_TOO_MANY", { whose: "of this tenant" });
       const ending = new AbortController();
       const stream: Admitted = { ...asked, ending, timer: undefined };
-      streams.add(stream);
-      ofTenants.add(tenant, 1);
-      watchExpiry(stream);
+      if (!isMissing(asked.lease)) take(stream, tenant);
       const free = () => {
         if (!streams.delete(stream)) return;
         ofTenants.add(tenant, -1);
@@ -133,7 +149,7 @@ export function createAdmission({ chain, authenticator, clock }: AdmissionDeps):
         ...{ signal: ending.signal, tenant },
         end: (why) => end(stream, why),
         leave(cut) {
-          if (streams.has(stream)) leaving.set(stream, { tenant, cut });
+          leaving.set(stream, { tenant, cut });
           free();
           const theirs = [...leaving.values()].filter((each) => each.tenant === tenant);
           if (theirs.length > streamsOfTenant) theirs[0]?.cut();
