@@ -8,7 +8,7 @@ import { certificatesQuery } from "../src/chain/comet/queries/queries.ts";
 import { revokeCertificateMessage } from "../src/chain/tx/certificate-messages.ts";
 import { type CertificateKeeper, createCertificateKeeper } from "../src/gateway/certificate/certificate-keeper.ts";
 import { type CertificateStore, createFileStore } from "../src/gateway/certificate/certificate-store.ts";
-import type { KeptCertificate } from "../src/gateway/certificate/kept-certificate.ts";
+import type { KeptCertificate } from "../src/gateway/certificate/own-certificate.ts";
 import { type Boundary, openBoundary } from "../src/runtime/boundary.ts";
 import { createVirtualClock, msToNs, type VirtualClock } from "../src/runtime/clock.ts";
 import { silentLog } from "../src/runtime/log.ts";

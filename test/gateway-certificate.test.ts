@@ -3,7 +3,7 @@ import { X509Certificate } from "node:crypto";
 import { test } from "node:test";
 import { serialOf } from "../src/chain/certificates/certificate-fields.ts";
 import { revokeCertificateMessage } from "../src/chain/tx/certificate-messages.ts";
-import { secretNameOf } from "../src/gateway/certificate/secret-store.ts";
+import { secretNameOf } from "../src/gateway/certificate/certificate-store.ts";
 import { kinds } from "../src/kube/kinds.ts";
 import { eventually } from "./eventually.ts";
 import { askOn, connectGateway } from "./gateway-client.ts";

@@ -5,7 +5,7 @@ import { connect, constants } from "node:http2";
 import { test } from "node:test";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { Client, credentials, Metadata } from "@grpc/grpc-js";
-import { leaseServicesNamed } from "../src/gateway/grpc/lease-calls.ts";
+import { leaseServicesNamed } from "../src/gateway/grpc/grpc-auth.ts";
 import {
   providerLeaseV1ServiceLogsRequest,
   providerLeaseV1ServiceLogsResponse,

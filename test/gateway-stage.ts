@@ -15,7 +15,7 @@ import { createCometBroadcaster } from "../src/chain/tx/comet-broadcaster.ts";
 import type { PackedMessage } from "../src/chain/tx/messages.ts";
 import { sendMessages } from "../src/chain/tx/send.ts";
 import type { LeaseOptions } from "../src/cluster/leases/lease-options.ts";
-import { type CertificateSource, noCertificate } from "../src/gateway/certificate/served-certificate.ts";
+import { type CertificateSource, noCertificate } from "../src/gateway/certificate/file-certificate.ts";
 import type { GatewayOptions } from "../src/gateway/gateway-service.ts";
 import type { Kube } from "../src/kube/kube.ts";
 import { createKubeService } from "../src/kube/kube-service.ts";

@@ -1,7 +1,7 @@
 /** What `/status` shows of a provider that runs, also while nobody that it stands on answers. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { createStatusSnapshot } from "../src/gateway/status/status-snapshot.ts";
+import { createStatusSnapshot } from "../src/gateway/status/status-document.ts";
 import { kinds } from "../src/kube/kinds.ts";
 import { sleep } from "../src/runtime/clock.ts";
 import { faultTransport } from "./fault-transport.ts";

@@ -1,7 +1,7 @@
 /** A manifest as the network's npm package writes it for gRPC: one message for each of its groups. */
 import assert from "node:assert/strict";
 import { Group } from "@akashnetwork/chain-sdk/private-types/provider.akash.v2beta3";
-import { manifestText } from "../src/gateway/grpc/manifest-message.ts";
+import { manifestText } from "../src/gateway/grpc/lease-messages.ts";
 import type { Manifest, ManifestResources } from "../src/market/manifest.ts";
 import { readManifest } from "../src/market/manifest-json.ts";
 import { manifestV2beta3Group } from "../src/runtime/grpc/akash-proto.ts";

@@ -7,8 +7,7 @@ import { createCertificateMessage } from "../src/chain/tx/certificate-messages.t
 import { packMessage } from "../src/chain/tx/messages.ts";
 import { certificateLookMs, certificateRetryMs } from "../src/gateway/acme/certificate-issuer.ts";
 import { type CertificateStore, createFileStore } from "../src/gateway/certificate/certificate-store.ts";
-import { type KeptCertificate, renewAtMs } from "../src/gateway/certificate/kept-certificate.ts";
-import { newLife } from "../src/gateway/certificate/own-certificate.ts";
+import { type KeptCertificate, newLife, renewAtMs } from "../src/gateway/certificate/own-certificate.ts";
 import { openBoundary } from "../src/runtime/boundary.ts";
 import { day, hour, owner, setUpCertificates } from "./certificate-stage.ts";
 import { writeCertificateFile } from "./network-certificate-file.ts";

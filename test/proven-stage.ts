@@ -9,7 +9,7 @@ import { createCertificateMessage } from "../src/chain/tx/certificate-messages.t
 import { createCometBroadcaster } from "../src/chain/tx/comet-broadcaster.ts";
 import { packMessage } from "../src/chain/tx/messages.ts";
 import { sendMessages } from "../src/chain/tx/send.ts";
-import type { CertificateSource } from "../src/gateway/certificate/served-certificate.ts";
+import type { CertificateSource } from "../src/gateway/certificate/file-certificate.ts";
 import { realClock as clock } from "../src/runtime/clock.ts";
 import { silentLog } from "../src/runtime/log.ts";
 import { realRandom as random } from "../src/runtime/random.ts";

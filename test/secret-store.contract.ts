@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { type TestContext, test } from "node:test";
 import { makeCertificate } from "../src/chain/certificates/make-certificate.ts";
-import { createSecretStore } from "../src/gateway/certificate/secret-store.ts";
+import { createSecretStore } from "../src/gateway/certificate/certificate-store.ts";
 import type { Kube } from "../src/kube/kube.ts";
 import { parseAddress } from "../src/market/address.ts";
 

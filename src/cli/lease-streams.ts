@@ -1,7 +1,7 @@
 /** What `lease-logs` and `lease-events` share: a stream of every lease of a deployment, printed line by line. */
 import { once } from "node:events";
 import type { Command } from "commander";
-import { checkEnd } from "../gateway/client/stream-end.ts";
+import { checkEnd } from "../gateway/client/provider-stream.ts";
 import { formatLeaseId, type LeaseId } from "../market/ids.ts";
 import { printable, printableJson } from "../market/printable.ts";
 import { ProviderError } from "../runtime/errors.ts";

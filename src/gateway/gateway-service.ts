@@ -12,37 +12,37 @@ import type { Random } from "../runtime/random.ts";
 import { createAuthenticator } from "./auth/authenticator.ts";
 import { createKnownAccounts, type KnownAccounts } from "./auth/known-accounts.ts";
 import type { CertificateOptions, Certificates } from "./certificate/certificate-service.ts";
-import { noCertificate } from "./certificate/served-certificate.ts";
+import { noCertificate } from "./certificate/file-certificate.ts";
 import { createGatewayTally } from "./gateway-metrics.ts";
-import { createIdentify } from "./grpc/grpc-auth.ts";
+import { createIdentify, createLeaseCalls } from "./grpc/grpc-auth.ts";
 import { type GrpcGateway, startGrpcGateway } from "./grpc/grpc-gateway.ts";
-import { createLeaseCalls } from "./grpc/lease-calls.ts";
 import { createLeaseRpc } from "./grpc/lease-rpc.ts";
 import { createProviderRpc } from "./grpc/provider-rpc.ts";
-import { createStatusMessage } from "./grpc/status-message.ts";
-import { addressRoutes } from "./rest/address-route.ts";
 import { screeningRoutes } from "./rest/bid-screening.ts";
 import type { ProxyOptions } from "./rest/client-places.ts";
 import { createRequestBudget } from "./rest/connections.ts";
-import { type Dependency, healthRoutes } from "./rest/health-routes.ts";
 import { leaseRoutes } from "./rest/lease-routes.ts";
 import { manifestRoutes } from "./rest/manifest-routes.ts";
-import { metricsRoutes } from "./rest/metrics-route.ts";
-import { followToken } from "./rest/metrics-token.ts";
 import { migrateRoutes } from "./rest/migrate-routes.ts";
 import { withOpenapi } from "./rest/openapi.ts";
+import {
+  addressRoutes,
+  type Dependency,
+  followToken,
+  healthRoutes,
+  metricsRoutes,
+  statusRoutes,
+  versionRoutes,
+} from "./rest/provider-routes.ts";
 import { createRest } from "./rest/rest.ts";
 import { type RestServer, startRestServer } from "./rest/server.ts";
-import { statusRoutes } from "./rest/status-route.ts";
-import { versionRoutes } from "./rest/version-route.ts";
 import { type BidScreen, createScreener } from "./screening/screener.ts";
-import { chainFreshness, type Part, toldReason } from "./status/part-freshness.ts";
-import type { Freshness, StatusParts } from "./status/status-parts.ts";
-import { createStatusSnapshot } from "./status/status-snapshot.ts";
+import { chainFreshness, type Freshness, type Part, type StatusParts, toldReason } from "./status/provider-status.ts";
+import { createStatusSnapshot } from "./status/status-document.ts";
+import { createStatusMessage } from "./status/status-message.ts";
 import { type Admission, createAdmission } from "./streams/admission.ts";
-import { eventsRoute } from "./streams/events-route.ts";
-import { logsRoute } from "./streams/logs-route.ts";
 import { shellRoute } from "./streams/shell-route.ts";
+import { eventsRoute, logsRoute } from "./streams/stream-routes.ts";
 import { createUpgrades } from "./streams/upgrade.ts";
 import type { TenantLeases, TenantManifests, TenantPods } from "./tenant-side.ts";
 

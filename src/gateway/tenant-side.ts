@@ -124,7 +124,7 @@ export interface PodLine {
   readonly text: string;
 }
 
-export interface EventsAsked {
+interface EventsAsked {
   /** Undefined: of all services, and of the lease as a whole. */
   readonly services: ReadonlySet<string> | undefined;
   readonly follow: boolean;

@@ -7,7 +7,7 @@ import { type TestContext, test } from "node:test";
 import { getCACertificates, setDefaultCACertificates } from "node:tls";
 import { controlPlaneMissing } from "../../lab/own-control-plane.ts";
 import { type OwnPebble, startPebble } from "../../lab/pebble/own-pebble.ts";
-import { type IssuerOptions, openIssuer } from "../../src/gateway/acme/open-issuer.ts";
+import { type IssuerOptions, openIssuer } from "../../src/gateway/acme/certificate-issuer.ts";
 import { type Boundary, openBoundary } from "../../src/runtime/boundary.ts";
 import { realClock } from "../../src/runtime/clock.ts";
 import { silentLog } from "../../src/runtime/log.ts";

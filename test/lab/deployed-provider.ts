@@ -10,7 +10,7 @@ import { providerImage, webImage } from "../../lab/images.ts";
 import { kubectl } from "../../lab/kubectl.ts";
 import { network, places } from "../../lab/places.ts";
 import { createSigner } from "../../src/chain/keys/signer.ts";
-import { secretNameOf } from "../../src/gateway/certificate/secret-store.ts";
+import { secretNameOf } from "../../src/gateway/certificate/certificate-store.ts";
 import { installDefinitions } from "../../src/kube/definitions.ts";
 import type { KubeObject } from "../../src/kube/kube.ts";
 import { leaderDurationMs } from "../../src/kube/leadership.ts";

@@ -1,14 +1,20 @@
 /** The authority that issues certificates by ACME, and our account there. */
+
+import { AsyncLocalStorage } from "node:async_hooks";
 import { createPrivateKey } from "node:crypto";
+import { createServer } from "node:http";
+import type { Server } from "node:net";
+import { createServer as createTlsServer } from "node:tls";
 import type { Authorization, Client, Order } from "acme-client";
 import { growingPauseMs } from "../../runtime/back-off.ts";
-import { type Clock, sleep } from "../../runtime/clock.ts";
-import { second } from "../../runtime/durations.ts";
-import { ProviderError } from "../../runtime/errors.ts";
-import type { Listener } from "../../runtime/listener.ts";
+import { type Clock, parseTime, sleep } from "../../runtime/clock.ts";
+import { hour, second } from "../../runtime/durations.ts";
+import { ProviderError, reasonOf, systemCodeOf } from "../../runtime/errors.ts";
+import { bodyOf, inTime } from "../../runtime/fetch-text.ts";
+import { isRecord } from "../../runtime/is-record.ts";
+import { type Listener, listen } from "../../runtime/listener.ts";
 import type { Log } from "../../runtime/log.ts";
-import { carry, detailOf, inBrief, withCall } from "./acme-transport.ts";
-import { answerOverHttp, answerOverTls } from "./challenge-listeners.ts";
+import { parseJson } from "../../runtime/parse-json.ts";
 import type { IssuerStorage } from "./issuer-storage.ts";
 
 /** How often an order is looked at, at first and later: validation takes seconds. */
@@ -202,4 +208,157 @@ function isRefusal(thrown: unknown, kind: string): boolean {
 
 function inPkcs8(key: string): string {
   return createPrivateKey(key).export({ type: "pkcs8", format: "pem" }).toString();
+}
+
+// How acme-client's requests reach the authority. In the place of its own way, which repeats by itself for as long as the authority wants, cannot be ended, and loses why nobody could be reached.
+
+/** Of an authority to one request; those that make us wait longer are asked again. */
+const acmeAnswerMs = 30 * second;
+/** A chain of certificates has 10 KB. */
+export const acmeAnswerBytes = 256 * 1024;
+/** Of what an authority says is wrong. */
+const acmeReasonChars = 400;
+/** … and at most, also where the authority names a time: then a person may have put it right long ago. */
+export const acmePauseMostMs = 6 * hour;
+
+interface AcmeRequest {
+  readonly url?: string;
+  readonly method?: string;
+  readonly data?: string;
+}
+
+interface Call {
+  readonly clock: Clock;
+  readonly signal: AbortSignal;
+}
+
+const call = new AsyncLocalStorage<Call>();
+
+/** What is asked of the authority while `ask` runs ends with the signal. */
+export function withCall<T>(under: Call, ask: () => Promise<T>): Promise<T> {
+  return call.run(under, ask);
+}
+
+/** What acme-client calls an adapter. */
+export async function carry<Request extends AcmeRequest>(request: Request) {
+  const { url = "", method = "get", data } = request;
+  const { clock, signal } = call.getStore() ?? {};
+  if (!clock || !signal) throw new Error("the authority is asked outside of a call");
+  const { answer, text } = await inTime({ limitMs: acmeAnswerMs, clock, signal }, async (late) => {
+    const isPost = method.toLowerCase() === "post";
+    const fetched = await fetch(url, {
+      method: method.toUpperCase(),
+      headers: { "content-type": "application/jose+json", "user-agent": "akash-provider" },
+      ...(data !== undefined && { body: data }),
+      // What is signed is for one address and no other.
+      redirect: isPost ? "error" : "follow",
+      signal: late,
+    });
+    return { answer: fetched, text: await bodyOf(fetched, acmeAnswerBytes) };
+  }).catch((cause) => {
+    signal.throwIfAborted();
+    throw new ProviderError("AKP_ACME_UNREACHABLE", { url, reason: reasonOf(cause) }, { cause });
+  });
+  refuse(url, answer, text, clock);
+  return { data: text, status: answer.status, statusText: "", headers: headersOf(answer), config: request };
+}
+
+/** Throws what the authority says is wrong. */
+function refuse(url: string, { status, headers }: Response, text: string, clock: Clock): void {
+  if (status < 400) return;
+  const problem = parseJson(text);
+  const { type, detail, subproblems } = isRecord(problem) ? problem : {};
+  const kind = typeof type === "string" ? type.replace("urn:ietf:params:acme:error:", "") : "";
+  // acme-client asks again by itself.
+  if (kind === "badNonce") return;
+  const said = [detail, ...(Array.isArray(subproblems) ? subproblems.map(detailOf) : [])].filter(Boolean).join("; ");
+  throw new ProviderError("AKP_ACME_REFUSED", {
+    ...{ url, status, kind: inBrief(kind || "no reason given") },
+    reason: inBrief(said || `status ${status}`),
+    retryAfterMs: retryAfterMs(headers.get("retry-after"), clock),
+  });
+}
+
+function detailOf(problem: unknown): string {
+  return isRecord(problem) && typeof problem["detail"] === "string" ? inBrief(problem["detail"]) : "";
+}
+
+/** For logs and people: an authority's words may be long. */
+export function inBrief(text: string, chars: number = acmeReasonChars): string {
+  return text.replaceAll(/\s+/g, " ").slice(0, chars);
+}
+
+function retryAfterMs(text: string | null, clock: Clock): number {
+  if (!text) return 0;
+  const ms = /^\d+$/.test(text) ? Number(text) * 1_000 : parseTime(text) - clock.now();
+  return Number.isFinite(ms) ? Math.min(Math.max(0, ms), acmePauseMostMs) : 0;
+}
+
+function headersOf({ headers }: Response): Record<string, string> {
+  return Object.fromEntries(headers);
+}
+
+// How the authority sees that a name is ours: it asks us at that name, for as long as an order waits for it.
+
+/** Of the authority and of whoever else comes by while a challenge is answered. */
+const acmeConnections = 64;
+/** For one question of the authority. */
+const acmeChallengeMs = 10 * second;
+
+interface Where {
+  /** All addresses, unless a test says otherwise. */
+  readonly host?: string | undefined;
+  readonly port: number;
+  readonly log: Log;
+}
+
+/** http-01: a text at a path. Everything else is not there. */
+export function answerOverHttp(
+  { token, proof }: { readonly token: string; readonly proof: string },
+  where: Where,
+): Promise<Listener> {
+  const path = `/.well-known/acme-challenge/${token}`;
+  return listenOnAll("http-01", "--cert-issuer-http-challenge-port", where, () => {
+    const server = createServer({ requestTimeout: acmeChallengeMs, connectionsCheckingInterval: 5_000 });
+    server.on("request", ({ method, url }, answer) => {
+      const isAsked = (method === "GET" || method === "HEAD") && url === path;
+      answer.writeHead(isAsked ? 200 : 404, { "content-type": "text/plain", connection: "close" });
+      answer.end(isAsked ? proof : "");
+    });
+    return server.setTimeout(acmeChallengeMs);
+  });
+}
+
+/** tls-alpn-01: a certificate that only this protocol shows. */
+function answerOverTls(
+  shown: { readonly certificate: string | Buffer; readonly key: string | Buffer },
+  where: Where,
+): Promise<Listener> {
+  return listenOnAll("tls-alpn-01", "--cert-issuer-tls-challenge-port", where, () => {
+    const server = createTlsServer({
+      cert: shown.certificate,
+      key: shown.key,
+      ALPNProtocols: ["acme-tls/1"],
+      handshakeTimeout: acmeChallengeMs,
+      // No certificate is asked of a client; the default would load all authorities that browsers know.
+      ca: [],
+    });
+    // The handshake was all.
+    server.on("secureConnection", (socket) => socket.on("error", () => socket.destroy()).end());
+    return server.on("tlsClientError", (thrown) =>
+      where.log.debug("handshake failed", { reason: thrown.message.trim() }),
+    );
+  });
+}
+
+/** Of both families: authorities ask over IPv6 where the name has such an address. Some machines have only the older one. */
+async function listenOnAll(kind: string, setting: string, where: Where, make: () => Server): Promise<Listener> {
+  const options = { ...where, connections: acmeConnections, what: `the answer to ${kind}`, setting };
+  try {
+    return await listen(make(), { ...options, host: where.host ?? "::" });
+  } catch (thrown) {
+    const code = thrown instanceof Error ? systemCodeOf(thrown.cause) : undefined;
+    if (where.host !== undefined || (code !== "EAFNOSUPPORT" && code !== "EADDRNOTAVAIL")) throw thrown;
+    return listen(make(), { ...options, host: "0.0.0.0" });
+  }
 }

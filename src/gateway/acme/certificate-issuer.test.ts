@@ -6,7 +6,7 @@ import { day, host, setUpIssuer } from "../../../test/issuer-stage.ts";
 import { certificateTime, makeCertificate } from "../../../test/test-certificate.ts";
 import { createCountingBoundary } from "../../runtime/boundary.ts";
 import { ProviderError } from "../../runtime/errors.ts";
-import { acmePauseMostMs } from "./acme-transport.ts";
+import { acmePauseMostMs } from "./authority.ts";
 import { acmeOrderTries } from "./certificate-issuer.ts";
 
 const minute = 60_000;

@@ -5,6 +5,7 @@
 import { X509Certificate } from "node:crypto";
 import type { CertificateWithKey } from "../../chain/certificates/certificate-file.ts";
 import { growingPauseMs } from "../../runtime/back-off.ts";
+import type { Boundary } from "../../runtime/boundary.ts";
 import { type Clock, formatTime, withDeadline } from "../../runtime/clock.ts";
 import { hour, minute } from "../../runtime/durations.ts";
 import { ProviderError, reasonOf } from "../../runtime/errors.ts";
@@ -12,11 +13,9 @@ import type { Log } from "../../runtime/log.ts";
 import { type Outcome, recheck } from "../../runtime/outcome.ts";
 import { createQueue, type Queue } from "../../runtime/queue.ts";
 import type { Random } from "../../runtime/random.ts";
-import { readPair } from "../certificate/file-certificate.ts";
-import type { CertificateSource } from "../certificate/served-certificate.ts";
-import { acmePauseMostMs, inBrief } from "./acme-transport.ts";
-import type { Authority } from "./authority.ts";
-import { type IssuerStorage, noAttempts, type StoredCertificate } from "./issuer-storage.ts";
+import { type CertificateSource, readPair } from "../certificate/file-certificate.ts";
+import { type Authority, type AuthorityOptions, acmePauseMostMs, createAuthority, inBrief } from "./authority.ts";
+import { type IssuerStorage, noAttempts, openIssuerStorage, type StoredCertificate } from "./issuer-storage.ts";
 
 /** Renewed when this share of its life is left: four months for whatever is in the way, an empty wallet for instance … */
 export const certificateRenewShare = 1 / 3;
@@ -249,4 +248,19 @@ function renewAtMs({ fromMs, untilMs }: Pick<Shown, "fromMs" | "untilMs">): numb
 function isOfAnother({ from }: StoredCertificate, directoryUrl: string): boolean {
   if (from === undefined || from === directoryUrl) return false;
   return !URL.canParse(from) || new URL(from).host !== new URL(directoryUrl).host;
+}
+
+export interface IssuerOptions extends AuthorityOptions {
+  /** Where account and certificates are kept. */
+  readonly dir: string;
+}
+
+export function openIssuer(
+  options: IssuerOptions,
+  host: string,
+  deps: Pick<IssuerDeps, "clock" | "random" | "log"> & { readonly boundary: Boundary },
+): CertificateIssuer {
+  const storage = openIssuerStorage({ ...options, host }, deps);
+  const authority = createAuthority(options, { ...deps, host, storage });
+  return createCertificateIssuer({ ...options, ...deps, host, storage, authority });
 }

@@ -16,8 +16,7 @@ import { openBoundary } from "../../runtime/boundary.ts";
 import { createVirtualClock } from "../../runtime/clock.ts";
 import { silentLog } from "../../runtime/log.ts";
 import { createSeededRandom } from "../../runtime/random.ts";
-import { acmeTroubleChars } from "./certificate-issuer.ts";
-import { openIssuer } from "./open-issuer.ts";
+import { acmeTroubleChars, openIssuer } from "./certificate-issuer.ts";
 
 // It takes a while, which no request is to be late for.
 await import("acme-client");

@@ -1,10 +1,11 @@
 import assert from "node:assert/strict";
+import { X509Certificate } from "node:crypto";
 import { test } from "node:test";
-import { createAuthStage, makeToken } from "../../../test/auth-stage.ts";
-import { tokenClockSkewMs } from "./claims.ts";
+import { createAuthStage, makeToken, newSigner } from "../../../test/auth-stage.ts";
+import { makeCertificate } from "../../../test/test-certificate.ts";
+import { isSignedBy, readClientCertificate, tokenSignatureChecks } from "./authenticator.ts";
 import type { Identity } from "./identity.ts";
-import { tokenChars } from "./token.ts";
-import { tokenSignatureChecks } from "./token-auth.ts";
+import { tokenChars, tokenClockSkewMs } from "./token.ts";
 
 const unknown = "401 tls: attempt to use non-existing or revoked certificate";
 const lease = { dseq: 1n, gseq: 1, oseq: 1 };
@@ -147,3 +148,71 @@ test("a flood of bad signatures from one place holds up nobody else", async () =
 function ownerOf(answer: Identity | string): string | undefined {
   return typeof answer === "string" ? answer : answer.owner;
 }
+
+const { address } = newSigner();
+const der = (pem: string) => new X509Certificate(pem).raw;
+
+test("a certificate says whose it is, its number, and from when until when", () => {
+  const stage = createAuthStage();
+  const { owner, serial, fromMs, untilMs } = readClientCertificate(stage.certificate(address));
+  assert.deepEqual([owner, serial, fromMs, untilMs - fromMs], [address, 1n, stage.clock.now(), 3_600_000]);
+});
+
+test("certificates that are not an account's are refused by name, without asking anybody", () => {
+  const wrongName = { status: 401, message: "tls: invalid certificate's subject common name" };
+  const ca = makeCertificate({ name: "authority" });
+  const refused: [string, object][] = [
+    [makeCertificate({ name: "hello" }).certPem, wrongName],
+    [makeCertificate({ name: "" }).certPem, wrongName],
+    [makeCertificate({ name: `${address}\nCN=${address}` }).certPem, wrongName],
+    [makeCertificate({ name: `${address.slice(0, -1)}${address.endsWith("q") ? "p" : "q"}` }).certPem, wrongName],
+    [makeCertificate({ name: address, issuer: ca }).certPem, wrongName],
+    [makeCertificate({ name: address }).certPem, { message: "x509: certificate specifies an incompatible key usage" }],
+  ];
+  for (const [pem, refusal] of refused) assert.throws(() => readClientCertificate(der(pem)), refusal);
+});
+
+test("bytes that are no certificate are refused", () => {
+  for (const bytes of [
+    Buffer.of(),
+    Buffer.from("hello"),
+    der(makeCertificate({ name: address }).certPem).subarray(1),
+  ]) {
+    const refusal = { status: 401, message: "tls: attempt to use non-existing or revoked certificate" };
+    assert.throws(() => readClientCertificate(bytes), refusal);
+  }
+});
+
+const signer = newSigner();
+const text = "text";
+const signature = signer.sign(Buffer.from(text));
+const [r, s] = [signature.subarray(0, 32), signature.subarray(32)];
+
+test("a signature is that of one key and one text", async () => {
+  assert.equal(await isSignedBy(signer.publicKey, text, signature), true);
+  assert.equal(await isSignedBy(signer.publicKey, "test", signature), false);
+  assert.equal(await isSignedBy(newSigner().publicKey, text, signature), false);
+});
+
+test("what is no signature is none", async () => {
+  const order = Buffer.from("fffffffffffffffffffffffffffffffebaaedce6af48a03bbfd25e8cd0364141", "hex");
+  const zero = Buffer.alloc(32);
+  for (const bytes of [[], [r], [r, s, [0]], [zero, zero], [zero, s], [r, zero], [order, s], [r, order], [s, r]]) {
+    assert.equal(
+      await isSignedBy(signer.publicKey, text, Buffer.concat(bytes.map((part) => Buffer.from(part)))),
+      false,
+    );
+  }
+});
+
+test("of the two that there are the one with the lower S counts", async () => {
+  const order = 0xfffffffffffffffffffffffffffffffebaaedce6af48a03bbfd25e8cd0364141n;
+  const high = (order - BigInt(`0x${Buffer.from(s).toString("hex")}`)).toString(16).padStart(64, "0");
+  assert.equal(await isSignedBy(signer.publicKey, text, Buffer.concat([r, Buffer.from(high, "hex")])), false);
+});
+
+test("a key that is none has signed nothing", async () => {
+  for (const key of [Buffer.alloc(33), Buffer.alloc(0), signer.publicKey.subarray(1), Buffer.alloc(33, 0xff)]) {
+    assert.equal(await isSignedBy(key, text, signature), false);
+  }
+});

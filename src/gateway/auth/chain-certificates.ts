@@ -64,7 +64,7 @@ export interface OwnedCertificate {
   readonly der: Uint8Array;
 }
 
-export interface OwnersCertificates {
+interface OwnersCertificates {
   readonly certificates: readonly OwnedCertificate[];
   readonly height: bigint;
 }

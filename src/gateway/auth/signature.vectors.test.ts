@@ -2,9 +2,9 @@ import assert from "node:assert/strict";
 import { readJsonVector, readVector, vectorTest } from "../../../test/vectors.ts";
 import { checkMnemonic, keyOfMnemonic, mnemonicWords } from "../../chain/keys/mnemonic.ts";
 import { createSigner } from "../../chain/keys/signer.ts";
+import { adr36Document, isSignedBy } from "./authenticator.ts";
 import { AuthRefusal } from "./identity.ts";
 import { readToken } from "./token.ts";
-import { adr36Document, isSignedBy } from "./token-auth.ts";
 
 interface Case {
   readonly description: string;

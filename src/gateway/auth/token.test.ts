@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { base64, makeToken, newSigner } from "../../../test/auth-stage.ts";
-import { bearerToken, readToken } from "./token.ts";
+import { base64, createAuthStage, makeToken, newSigner } from "../../../test/auth-stage.ts";
+import { bearerToken, readClaims, readToken } from "./token.ts";
 
 const signer = newSigner();
 const invalid = { status: 401, message: "JWT is invalid" };
@@ -51,4 +51,85 @@ test("what is no JSON object, or has more behind it, is no part of a token", () 
   ]) {
     assert.throws(() => readToken(`${base64(header)}.${base64("{}")}.${base64("x")}`), invalid, header);
   }
+});
+
+const stage = createAuthStage();
+const { provider } = stage;
+const other = newSigner().address;
+
+function read(claims: Readonly<Record<string, unknown>> | string) {
+  return readClaims(readToken(makeToken(stage.tenant, claims)).claims, provider);
+}
+
+function granted(leases: unknown) {
+  return read(stage.claims({ leases })).grant;
+}
+
+const deployment = { dseq: 7, scope: ["status"], services: ["web"] };
+
+test("what is given to others opens nothing here, and must make sense all the same", () => {
+  const full = { provider: other, access: "full" };
+  assert.deepEqual(granted({ access: "granular", permissions: [full] }), { access: "none" });
+  const ours = { provider, access: "scoped", scope: ["logs"] };
+  const scopes = new Set(["logs"]);
+  assert.deepEqual(granted({ access: "granular", permissions: [full, ours] }), { access: "scoped", scopes });
+  const nonsense = { provider: other, access: "scoped", scope: [] };
+  assert.throws(() => granted({ access: "granular", permissions: [ours, nonsense] }), { status: 400 });
+});
+
+test("a deployment's numbers are read whole, however large", () => {
+  const claims = JSON.stringify(
+    stage.claims({
+      leases: { access: "granular", permissions: [{ provider, access: "granular", deployments: [deployment] }] },
+    }),
+  );
+  const numbers = (dseq: string) => {
+    const { grant } = read(claims.replace('"dseq":7', `"dseq":${dseq}`));
+    return grant.access === "granular" && grant.deployments[0]?.dseq;
+  };
+  assert.equal(numbers("18446744073709551615"), 18_446_744_073_709_551_615n);
+  assert.equal(numbers("9007199254740993"), 9_007_199_254_740_993n);
+  for (const wrong of ["18446744073709551616", "-1", "1.5", "7e0", "7.0", '"7"', "[7]", "{}", "true"]) {
+    assert.throws(() => numbers(wrong), { status: 401, message: "JWT is invalid" }, wrong);
+  }
+  for (const none of ["0", "null"]) assert.throws(() => numbers(none), { status: 400 }, none);
+});
+
+test("scopes that we do not know open nothing, and take nothing from those that we know", () => {
+  const scopes = new Set(["status"]);
+  assert.deepEqual(granted({ access: "scoped", scope: ["status", "fly", "toString"] }), { access: "scoped", scopes });
+  assert.deepEqual(granted({ access: "scoped", scope: ["fly"] }), { access: "scoped", scopes: new Set() });
+  assert.throws(() => granted({ access: "scoped", scope: ["fly", "fly"] }), { status: 400 });
+});
+
+test("what is of the wrong type makes the token invalid, before anything that makes no sense", () => {
+  const wrong: Readonly<Record<string, unknown>>[] = [
+    { iss: 7 },
+    { iss: null },
+    { version: 1 },
+    { leases: [] },
+    { leases: { access: ["full"] } },
+    { leases: { access: "scoped", scope: "status" } },
+    { leases: { access: "scoped", scope: [1] } },
+    { leases: { access: "granular", permissions: {} } },
+    { leases: { access: "granular", permissions: ["full"] } },
+    { leases: { access: "full", permissions: [{ provider: "x" }] } },
+    { exp: "soon" },
+    { exp: "" },
+    { exp: "0x10" },
+    { exp: true },
+    { nbf: [1] },
+    { iat: {} },
+  ];
+  for (const claims of wrong) {
+    const all = stage.claims({ version: "v2", ...claims });
+    assert.throws(() => read(all), { status: 401, message: "JWT is invalid" }, JSON.stringify(claims));
+  }
+});
+
+test("times have no end that we could not reckon with", () => {
+  const text = (exp: string) => JSON.stringify(stage.claims({ exp: 1 })).replace('"exp":1', `"exp":${exp}`);
+  assert.equal(read(text("1e10")).untilMs, 1e13);
+  assert.equal(read(text("-1")).untilMs, -1_000);
+  assert.throws(() => read(text("1e999")), { status: 401 });
 });

@@ -1,6 +1,8 @@
 /** A token's three parts, read and not yet believed. */
-import { type GoJson, type GoObject, isList, isNumber, readFirstValue } from "../../market/go-json.ts";
-import { AuthRefusal } from "./identity.ts";
+
+import { type Address, findAddress } from "../../market/address.ts";
+import { type GoJson, type GoObject, isList, isNumber, readFirstValue, readUint } from "../../market/go-json.ts";
+import { AuthRefusal, type DeploymentGrant, type Grant, type Scope, scopes } from "./identity.ts";
 
 /** A token for ten deployments has 2,000; this many deployments more than anybody names one by one. */
 export const tokenChars = 16_384;
@@ -65,4 +67,168 @@ function bytesOf(part: string): Buffer {
   const bytes = Buffer.from(part, "base64url");
   if (bytes.length === 0 || bytes.toString("base64url") !== part) throw malformedToken();
   return bytes;
+}
+
+// What a token says, read as the network's provider reads it: what cannot be read at all makes the token invalid, what can be read and makes no sense is a fault of its claims. What we do not know is ignored.
+
+/** How far a tenant's clock may be ahead of ours; machines without NTP are seconds off. A token's end is not put off. */
+export const tokenClockSkewMs = 10_000;
+
+export interface Claims {
+  readonly issuer: Address;
+  readonly fromMs: number;
+  readonly untilMs: number;
+  readonly grant: Grant;
+}
+
+export function readClaims(json: GoJson, provider: Address): Claims {
+  const claims = fieldsOf(json);
+  const issuer = addressIn(textOf(claims.get("iss")));
+  const times = ["iat", "nbf", "exp"].map((name) => timeOf(claims.get(name)));
+  const version = textOf(claims.get("version"));
+  const leases = permissionOf(claims.get("leases"));
+  const permissions = listOf(fieldsOf(claims.get("leases")).get("permissions"), permissionOf);
+  const [issuedMs, fromMs, untilMs] = times;
+  check(issuedMs !== undefined && version === "v1");
+  if (fromMs === undefined || untilMs === undefined) throw invalidClaims();
+  return { issuer, fromMs, untilMs, grant: grantOf(leases, permissions, provider) };
+}
+
+/** Asked for every request: a token that was good a second ago may be over. */
+export function checkTimes({ fromMs, untilMs }: Claims, nowMs: number): void {
+  check(nowMs >= fromMs - tokenClockSkewMs);
+  if (nowMs >= untilMs) throw new AuthRefusal(401, "JWT is expired");
+}
+
+interface Permission {
+  readonly access: string;
+  readonly provider: Address | "";
+  /** Undefined where the list is not given. */
+  readonly scope: readonly string[] | undefined;
+  readonly deployments: readonly Deployment[] | undefined;
+}
+
+interface Deployment {
+  readonly dseq: bigint;
+  readonly gseq: number;
+  readonly oseq: number;
+  readonly scope: readonly string[] | undefined;
+  readonly services: readonly string[] | undefined;
+}
+
+function permissionOf(json: GoJson | undefined): Permission {
+  const fields = fieldsOf(json);
+  const provider = textOf(fields.get("provider"));
+  return {
+    access: textOf(fields.get("access")),
+    provider: provider && addressIn(provider),
+    scope: listOf(fields.get("scope"), textOf),
+    deployments: listOf(fields.get("deployments"), deploymentOf),
+  };
+}
+
+function deploymentOf(json: GoJson): Deployment {
+  const fields = fieldsOf(json);
+  return {
+    dseq: wholeOf(fields.get("dseq"), 64),
+    gseq: Number(wholeOf(fields.get("gseq"), 32)),
+    oseq: Number(wholeOf(fields.get("oseq"), 32)),
+    scope: listOf(fields.get("scope"), textOf),
+    services: listOf(fields.get("services"), textOf),
+  };
+}
+
+/** All of it must make sense, and then what is for us counts. */
+function grantOf({ access, scope }: Permission, permissions: readonly Permission[] | undefined, us: Address): Grant {
+  const plain = plainGrant(access, scope, permissions);
+  if (plain) return plain;
+  check(isDistinct(permissions?.map(({ provider }) => provider)));
+  const grants = (permissions ?? []).map((each) => [each.provider, grantAtProvider(each)] as const);
+  return grants.find(([provider]) => provider === us)?.[1] ?? { access: "none" };
+}
+
+function grantAtProvider({ provider, access, scope, deployments }: Permission): Grant {
+  check(provider !== "");
+  const plain = plainGrant(access, scope, deployments);
+  if (plain) return plain;
+  check(scope === undefined && !!deployments?.length);
+  return { access: "granular", deployments: (deployments ?? []).map(grantForDeployment) };
+}
+
+/** One that goes into nothing, so that there may be no list of what it is for; undefined where it does. */
+function plainGrant(access: string, scope: Permission["scope"], list: readonly unknown[] | undefined) {
+  if (access === "full") {
+    check(!scope?.length && !list?.length);
+    return { access } as const;
+  }
+  check(access === "granular" || (access === "scoped" && list === undefined));
+  return access === "scoped" ? ({ access, scopes: scopesIn(scope) } as const) : undefined;
+}
+
+function grantForDeployment({ dseq, gseq, oseq, scope, services }: Deployment): DeploymentGrant {
+  check(dseq > 0n && (oseq === 0 || gseq !== 0) && isDistinct(services));
+  return { dseq, gseq, oseq, scopes: scopesIn(scope), services: new Set(services) };
+}
+
+/** Those that we do not know are of a tool that is newer than we are; they open nothing here. */
+function scopesIn(list: readonly string[] | undefined): ReadonlySet<Scope> {
+  check(isDistinct(list));
+  return new Set(scopes.filter((known) => list?.includes(known)));
+}
+
+/** There is something in it, and nothing twice. */
+function isDistinct(list: readonly string[] | undefined): boolean {
+  return !!list?.length && new Set(list).size === list.length;
+}
+
+function check(holds: boolean): void {
+  if (!holds) throw invalidClaims();
+}
+
+function invalidClaims(): AuthRefusal {
+  return new AuthRefusal(400, "JWT has invalid claims");
+}
+
+// From here on: what Go's decoder makes of JSON. What is null is as good as not given.
+
+function fieldsOf(json: GoJson | undefined): ReadonlyMap<string, GoJson> {
+  if (json === null || json === undefined) return new Map();
+  if (typeof json !== "object" || isList(json) || isNumber(json)) throw malformedToken();
+  return new Map(json.fields);
+}
+
+function textOf(json: GoJson | undefined): string {
+  if (json === null || json === undefined) return "";
+  if (typeof json !== "string") throw malformedToken();
+  return json;
+}
+
+function listOf<T>(json: GoJson | undefined, read: (item: GoJson) => T): readonly T[] | undefined {
+  if (json === null || json === undefined) return undefined;
+  if (!isList(json)) throw malformedToken();
+  return json.map(read);
+}
+
+function wholeOf(json: GoJson | undefined, bits: number): bigint {
+  if (json === null || json === undefined) return 0n;
+  const whole = readUint(json, bits);
+  if (whole === undefined) throw malformedToken();
+  return whole;
+}
+
+const numeral = /^-?\d+(\.\d+)?([eE][+-]?\d+)?$/;
+
+/** Seconds, and what is behind their point is dropped; a number in quotes does too. */
+function timeOf(json: GoJson | undefined): number | undefined {
+  if (json === null || json === undefined) return undefined;
+  const digits = isNumber(json) ? json.digits : textOf(json);
+  const seconds = Math.trunc(Number(digits));
+  if (!numeral.test(digits) || !Number.isFinite(seconds)) throw malformedToken();
+  return seconds * 1_000;
+}
+
+function addressIn(text: string): Address {
+  const address = findAddress(text);
+  if (!address) throw malformedToken();
+  return address;
 }

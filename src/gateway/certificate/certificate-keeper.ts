@@ -22,9 +22,17 @@ import { createQueue, type Queue } from "../../runtime/queue.ts";
 import type { Random } from "../../runtime/random.ts";
 import { certificateLookMs, certificateRetryMs } from "../acme/certificate-issuer.ts";
 import type { CertificateStore, StoredCertificates } from "./certificate-store.ts";
-import { type KeptCertificate, publicKeyOf, readKept } from "./kept-certificate.ts";
-import { decideOnCertificate, isInItsTime, newLife, type Publication, type Verdict } from "./own-certificate.ts";
-import type { CertificateSource } from "./served-certificate.ts";
+import type { CertificateSource } from "./file-certificate.ts";
+import {
+  decideOnCertificate,
+  isInItsTime,
+  type KeptCertificate,
+  newLife,
+  type Publication,
+  publicKeyOf,
+  readKept,
+  type Verdict,
+} from "./own-certificate.ts";
 
 /** By how much our clock and block time may differ before no certificate is made or dropped: more than any block is late. */
 const certificateClockMs = hour;

@@ -15,13 +15,16 @@ import type { Log } from "../../runtime/log.ts";
 import type { Metrics } from "../../runtime/metrics.ts";
 import type { Queue } from "../../runtime/queue.ts";
 import type { Random } from "../../runtime/random.ts";
-import type { CertificateIssuer } from "../acme/certificate-issuer.ts";
-import type { IssuerOptions } from "../acme/open-issuer.ts";
+import { type CertificateIssuer, type IssuerOptions, openIssuer } from "../acme/certificate-issuer.ts";
 import { type CertificateKeeper, createCertificateKeeper } from "./certificate-keeper.ts";
-import { type CertificateStore, createFileStore } from "./certificate-store.ts";
-import { type CertificateFiles, type FileCertificate, followCertificateFiles } from "./file-certificate.ts";
-import { createSecretStore } from "./secret-store.ts";
-import { type CertificateSource, noCertificate } from "./served-certificate.ts";
+import { type CertificateStore, createFileStore, createSecretStore } from "./certificate-store.ts";
+import {
+  type CertificateFiles,
+  type CertificateSource,
+  type FileCertificate,
+  followCertificateFiles,
+  noCertificate,
+} from "./file-certificate.ts";
 
 /** A certificate that ends this soon and has no successor: ours is renewed a month before, a public one at a third of its life. */
 const certificateEndsSoonMs = 14 * day;
@@ -54,7 +57,7 @@ export interface Certificates {
   readonly public: CertificateSource;
 }
 
-export interface CertificateDocument {
+interface CertificateDocument {
   readonly own: { readonly serial: string; readonly untilMs: number } | undefined;
   /** Undefined where none is shown. */
   readonly public: { readonly untilMs: number } | undefined;
@@ -85,7 +88,6 @@ export function createCertificateService(
   async function openGiven(scope: Scope): Promise<typeof given> {
     const { files } = options;
     if (options.issuer && publicHost !== undefined) {
-      const { openIssuer } = await import("../acme/open-issuer.ts");
       issuer = openIssuer(options.issuer, publicHost, { clock, random, log, boundary: ground.boundary });
       queues.push(issuer.queue);
       scope.task("issued certificate", issuer.run);

@@ -3,6 +3,9 @@ import { existsSync, statSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 import { temporaryFolder } from "../../../test/folder.ts";
+import { checkSecretStore } from "../../../test/secret-store.contract.ts";
+import { namespace, simulateKube } from "../../../test/simulated-kube.ts";
+import type { SimulatedCluster } from "../../box/cluster/simulated-kube.ts";
 import { openBoundary } from "../../runtime/boundary.ts";
 import { createFileStore } from "./certificate-store.ts";
 
@@ -18,4 +21,15 @@ test("keys are written for us alone, whatever somebody left where they are writt
   symlinkSync(join(folder, "elsewhere"), `${path}.new`);
   await store.write([{ certificate: "certificate\n", key: "key\n" }], nothing, signal);
   assert.equal(existsSync(join(folder, "elsewhere")), false);
+});
+
+let cluster: SimulatedCluster | undefined;
+
+checkSecretStore({
+  name: "the simulated API server",
+  namespace,
+  open(t) {
+    cluster ??= simulateKube(t);
+    return cluster.connect("akash-provider");
+  },
 });

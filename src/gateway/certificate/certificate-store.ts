@@ -1,10 +1,17 @@
 /** Where our certificates and their keys are kept, so that the next start finds them: before the chain hears of them. */
+
+import { X509Certificate } from "node:crypto";
 import { closeSync, existsSync, fsyncSync, openSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";
+import { serialOf } from "../../chain/certificates/certificate-fields.ts";
 import type { CertificateWithKey } from "../../chain/certificates/certificate-file.ts";
 import { syncFolder } from "../../journal/folder.ts";
+import { kinds } from "../../kube/kinds.ts";
+import type { Kube, KubeObject } from "../../kube/kube.ts";
+import type { Address } from "../../market/address.ts";
 import type { Boundary } from "../../runtime/boundary.ts";
 import { readText } from "../../runtime/followed-file.ts";
+import { isRecord } from "../../runtime/is-record.ts";
 
 export interface CertificateStore {
   /** For people. */
@@ -57,4 +64,63 @@ function inPairs(text: string): CertificateWithKey[] {
     const key = blocks[index + 1]?.[0];
     return label === "CERTIFICATE" && key !== undefined ? [{ certificate, key }] : [];
   });
+}
+
+// Our certificates in a Secret of the provider's namespace: `<serial>.crt` and `<serial>.key`.
+
+/** One for each account: whoever changes the account leaves the other's keys alone. */
+export function secretNameOf(owner: Address): string {
+  return `akash-provider-certificate-${owner}`;
+}
+
+export function createSecretStore(
+  kube: Pick<Kube, "get" | "create" | "patch">,
+  namespace: string,
+  owner: Address,
+): CertificateStore {
+  const at = { namespace, name: secretNameOf(owner) };
+  return {
+    where: `Secret ${at.namespace}/${at.name}`,
+    async read(signal) {
+      const secret = await kube.get(kinds.secret, at, { signal });
+      return { certificates: secret ? inData(secret) : [], version: secret?.metadata.resourceVersion };
+    },
+    async write(certificates, { version }, signal) {
+      const data = dataOf(certificates);
+      if (version === undefined) {
+        await kube.create(kinds.secret, { metadata: at, type: "Opaque", data }, { signal });
+        return;
+      }
+      const isTheOneRead = { op: "test", path: "/metadata/resourceVersion", value: version } as const;
+      await kube.patch(kinds.secret, at, [isTheOneRead, { op: "add", path: "/data", value: data }], { signal });
+    },
+  };
+}
+
+function dataOf(certificates: readonly CertificateWithKey[]): Record<string, string> {
+  return Object.fromEntries(
+    certificates.flatMap(({ certificate, key }) => {
+      const serial = serialOf(new X509Certificate(certificate));
+      return [
+        [`${serial}.crt`, inBase64(certificate)],
+        [`${serial}.key`, inBase64(key)],
+      ];
+    }),
+  );
+}
+
+function inData({ data }: KubeObject): CertificateWithKey[] {
+  if (!isRecord(data)) return [];
+  return Object.entries(data).flatMap(([name, value]) => {
+    const key = name.endsWith(".crt") ? data[name.replace(/crt$/, "key")] : undefined;
+    return typeof value === "string" && typeof key === "string" ? [{ certificate: text(value), key: text(key) }] : [];
+  });
+}
+
+function inBase64(content: string): string {
+  return Buffer.from(content).toString("base64");
+}
+
+function text(base64: string): string {
+  return Buffer.from(base64, "base64").toString();
 }

@@ -1,8 +1,5 @@
-/**
- * A certificate of a public authority, from two files that somebody else renews: certbot, cert-manager, a person. They may
- * come later, and are read again when they change. What does not belong together, is over or is for another name is told of,
- * and what was good stays; once that is over as well, our own certificate is shown instead, which the network's tools accept.
- */
+/** What is shown to clients in a handshake: certificates with their keys, which change while we run. */
+
 import { createPrivateKey, X509Certificate } from "node:crypto";
 import { createSecureContext } from "node:tls";
 import type { CertificateWithKey } from "../../chain/certificates/certificate-file.ts";
@@ -11,7 +8,19 @@ import { minute } from "../../runtime/durations.ts";
 import { reasonOf } from "../../runtime/errors.ts";
 import { followFile } from "../../runtime/followed-file.ts";
 import type { Log } from "../../runtime/log.ts";
-import type { CertificateSource } from "./served-certificate.ts";
+
+/** Where certificates come from: our own, which is on the chain, and one of a public authority. */
+export interface CertificateSource {
+  /** Undefined while there is none that may be served. */
+  readonly current: CertificateWithKey | undefined;
+  /** Told after every change. */
+  onChange(listener: () => void): void;
+}
+
+/** Where there is none. */
+export const noCertificate: CertificateSource = { current: undefined, onChange: () => undefined };
+
+// A certificate of a public authority, from two files that somebody else renews: certbot, cert-manager, a person. They may come later, and are read again when they change. What does not belong together, is over or is for another name is told of, and what was good stays; once that is over as well, our own certificate is shown instead, which the network's tools accept.
 
 /** How far our clock may be behind that of who made a certificate for us; authorities date theirs back by an hour besides. */
 const certificateSkewMs = 10 * minute;

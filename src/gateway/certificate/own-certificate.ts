@@ -3,9 +3,16 @@
  * way. One that the chain does not show as valid is never served; one that is made is kept before the chain hears of it, and
  * while it is not there yet no other one is made.
  */
+
+import { createPrivateKey, X509Certificate } from "node:crypto";
+import { isIP } from "node:net";
+import { commonName, serialOf, serverAuth } from "../../chain/certificates/certificate-fields.ts";
+import type { CertificateWithKey } from "../../chain/certificates/certificate-file.ts";
+import { pem } from "../../chain/certificates/der.ts";
+import type { Address } from "../../market/address.ts";
 import type { Clock } from "../../runtime/clock.ts";
 import { day, minute } from "../../runtime/durations.ts";
-import { type KeptCertificate, renewAtMs } from "./kept-certificate.ts";
+import { certificateRenewShare } from "../acme/certificate-issuer.ts";
 
 /** What the network's tools give theirs, too. */
 const certificateLifeMs = 365 * day;
@@ -14,7 +21,7 @@ const certificateBackdateMs = 10 * minute;
 /** Of ours at once: the one that is served, those before it until they end, and the one that is to be. */
 const certificatesKept = 4;
 
-export interface Truths {
+interface Truths {
   /** What we hold the keys of, wherever it was found. */
   readonly held: readonly KeptCertificate[];
   /** Which of them are kept where the next start finds them. */
@@ -105,4 +112,49 @@ function whyAnother(serve: KeptCertificate | undefined, { hosts, revoked, held, 
 export function newLife(clock: Pick<Clock, "now">): { readonly fromMs: number; readonly untilMs: number } {
   const nowMs = clock.now();
   return { fromMs: nowMs - certificateBackdateMs, untilMs: nowMs + certificateLifeMs };
+}
+
+// A certificate of ours with its key, as it is kept and read again.
+
+/** … and of one that was given a short life, a week. */
+const certificateRenewLeastMs = 7 * day;
+
+export interface KeptCertificate extends CertificateWithKey {
+  /** In decimal digits, as the chain writes it: within an account, its name. */
+  readonly serial: string;
+  readonly fromMs: number;
+  readonly untilMs: number;
+  readonly der: Uint8Array;
+  /** Clients accept it from a server, and it is for all of these names. */
+  serves(hosts: readonly string[]): boolean;
+}
+
+/** Throws what is wrong with it. */
+export function readKept({ certificate, key }: CertificateWithKey, owner: Address): KeptCertificate {
+  const read = new X509Certificate(certificate);
+  if (commonName(read.subject) !== owner) throw new Error(`the certificate is not that of ${owner}`);
+  if (!read.checkPrivateKey(createPrivateKey(key))) throw new Error("the key does not belong to the certificate");
+  return {
+    certificate,
+    key,
+    serial: `${serialOf(read)}`,
+    fromMs: read.validFromDate.getTime(),
+    untilMs: read.validToDate.getTime(),
+    der: read.raw,
+    serves: (hosts) => (read.keyUsage ?? []).includes(serverAuth) && hosts.every((host) => isFor(read, host)),
+  };
+}
+
+function isFor(certificate: X509Certificate, host: string): boolean {
+  return (isIP(host) === 0 ? certificate.checkHost(host) : certificate.checkIP(host)) !== undefined;
+}
+
+/** With the label that the chain insists on. */
+export function publicKeyOf({ certificate }: CertificateWithKey): string {
+  return pem("EC PUBLIC KEY", new X509Certificate(certificate).publicKey.export({ type: "spki", format: "der" }));
+}
+
+/** From then on another one is to take its place. */
+export function renewAtMs({ fromMs, untilMs }: Pick<KeptCertificate, "fromMs" | "untilMs">): number {
+  return untilMs - Math.max((untilMs - fromMs) * certificateRenewShare, certificateRenewLeastMs);
 }

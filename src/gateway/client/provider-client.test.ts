@@ -12,8 +12,7 @@ import { type CertificateWishes, makeCertificate } from "../../chain/certificate
 import { createSigner } from "../../chain/keys/signer.ts";
 import { createVirtualClock } from "../../runtime/clock.ts";
 import { clientAnswerMs, createProviderClient } from "./provider-client.ts";
-import type { ClientOptions } from "./provider-connection.ts";
-import type { CertificatesOnChain } from "./server-check.ts";
+import type { CertificatesOnChain, ClientOptions } from "./provider-connection.ts";
 
 const nowMs = Date.UTC(2026, 0, 2);
 const dayMs = 86_400_000;

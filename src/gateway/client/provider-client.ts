@@ -4,14 +4,13 @@ import type { Duplex } from "node:stream";
 import type { Signer } from "../../chain/keys/signer.ts";
 import { ProviderError, reasonOf } from "../../runtime/errors.ts";
 import type { Scope } from "../auth/identity.ts";
-import { readBounded, refusalOf } from "./provider-answer.ts";
 import { type ClientOptions, createConnector } from "./provider-connection.ts";
-import { openStream, type ProviderStream, type StreamRequest } from "./provider-stream.ts";
+import { openStream, type ProviderStream, readBounded, refusalOf, type StreamRequest } from "./provider-stream.ts";
 
 /** A provider may take two minutes to take a manifest; more is for the way. */
 export const clientAnswerMs = 150_000;
 
-export interface ClientRequest {
+interface ClientRequest {
   readonly method: "GET" | "PUT" | "POST" | "DELETE";
   /** From the slash on. */
   readonly path: string;

@@ -1,11 +1,15 @@
 /** A tenant's connections to one gateway: over TLS 1.3 to a server that has proved who it is, before anything is said to it. */
+
+import { X509Certificate } from "node:crypto";
 import { isIP } from "node:net";
-import { connect, type TLSSocket } from "node:tls";
+import { checkServerIdentity, connect, type PeerCertificate, type TLSSocket } from "node:tls";
+import { serialOf, serverAuth } from "../../chain/certificates/certificate-fields.ts";
 import type { CertificateWithKey } from "../../chain/certificates/certificate-file.ts";
+import type { Queries } from "../../chain/chain.ts";
 import type { Signer } from "../../chain/keys/signer.ts";
+import { type Address, findAddress } from "../../market/address.ts";
 import type { Clock } from "../../runtime/clock.ts";
 import { ProviderError } from "../../runtime/errors.ts";
-import { type CertificatesOnChain, checkServer } from "./server-check.ts";
 
 /** What a tenant's command waits for, until a provider far away has said hello. */
 const clientHandshakeMs = 15_000;
@@ -103,4 +107,60 @@ function readUrl(text: string): URL {
 /** An IP address is no name to ask for. */
 function isName(host: string): boolean {
   return isIP(host) === 0;
+}
+
+// Whether a server is who it should be. Providers show a certificate that an authority signed for their host name, or one that they signed themselves and put on the chain. A tenant's secrets go over this connection, so there is no third way.
+
+/** The certificates of an account with that number that are valid on the chain, as DER. */
+export type CertificatesOnChain = (owner: Address, serial: string) => Promise<readonly Uint8Array[]>;
+
+interface ServerCheck {
+  readonly url: string;
+  readonly host: string;
+  /** Whose server it is; undefined where anybody's will do. */
+  readonly provider: string | undefined;
+  /** Undefined where the chain may not be asked. */
+  readonly onChain: CertificatesOnChain | undefined;
+  readonly nowMs: number;
+}
+
+interface Shown {
+  readonly certificate: X509Certificate | undefined;
+  /** What the roots of this machine say to it. */
+  readonly isAuthorized: boolean;
+}
+
+async function checkServer({ certificate, isAuthorized }: Shown, check: ServerCheck): Promise<void> {
+  const refuse = (reason: string): never => {
+    throw new ProviderError("AKP_PROVIDER_UNPROVEN", { url: check.url, reason });
+  };
+  if (!certificate) return refuse("it shows no certificate");
+  // Not by the name that was asked for in the handshake: with a certificate of ours that is another one.
+  const named = checkServerIdentity(check.host, certificate.toLegacyObject() as PeerCertificate);
+  if (isAuthorized && named === undefined) return;
+  const { subject, issuer } = certificate.toLegacyObject();
+  const owner = findAddress([subject.CN].flat()[0] ?? "");
+  if (!owner) return refuse("no authority that this machine trusts has signed its certificate for this host");
+  if (owner !== [issuer.CN].flat()[0]) refuse("its certificate was not signed by the account that it names");
+  if (check.provider !== undefined && owner !== check.provider) {
+    refuse(`its certificate is that of ${owner}, and not of ${check.provider}`);
+  }
+  if (check.nowMs < certificate.validFromDate.getTime()) refuse("its certificate is not valid yet");
+  if (check.nowMs > certificate.validToDate.getTime()) refuse("its certificate has expired");
+  if (!(certificate.keyUsage ?? []).includes(serverAuth)) refuse("its certificate is not for servers");
+  if (!check.onChain) return refuse("its certificate is its own, and the chain may not be asked for it (--offline)");
+  const serial = `${serialOf(certificate)}`;
+  const known = await check.onChain(owner, serial);
+  if (!known.some((der) => certificate.raw.equals(der))) {
+    refuse(`the chain has no valid certificate of ${owner} like it`);
+  }
+}
+
+// What the chain has of an account's certificates, for who must know whether a server is that account's.
+
+export function certificatesOnChain(queries: Pick<Queries, "certificates">): CertificatesOnChain {
+  return async (owner, serial) => {
+    const { items } = await queries.certificates({ owner, serial, state: "valid" });
+    return items.flatMap(({ certificate }) => (certificate ? [new X509Certificate(certificate.cert).raw] : []));
+  };
 }

@@ -4,7 +4,7 @@ import { ProviderError } from "../../runtime/errors.ts";
 import { parseJson } from "../../runtime/parse-json.ts";
 import { resizeFrame, type ShellSize, shellCodes, shellFrame } from "../streams/shell-frames.ts";
 import type { ProviderClient } from "./provider-client.ts";
-import { checkEnd } from "./stream-end.ts";
+import { checkEnd } from "./provider-stream.ts";
 
 export interface ShellRequest {
   /** Of the lease, like /lease/5/1/1. */

@@ -12,8 +12,7 @@ import { createSigner } from "../../chain/keys/signer.ts";
 import { createVirtualClock } from "../../runtime/clock.ts";
 import { createProviderClient, type ProviderClient } from "./provider-client.ts";
 import { openShell, type ShellRequest } from "./provider-shell.ts";
-import { clientSilenceMs } from "./provider-stream.ts";
-import { checkEnd } from "./stream-end.ts";
+import { checkEnd, clientSilenceMs } from "./provider-stream.ts";
 
 const nowMs = Date.UTC(2026, 0, 2);
 const provider = createSigner(testKey("provider").secret).address;

@@ -2,13 +2,12 @@
 import type { IncomingMessage } from "node:http";
 import type { TLSSocket } from "node:tls";
 import { WebSocket } from "ws";
+import { printable } from "../../market/printable.ts";
 import type { Clock, Timer } from "../../runtime/clock.ts";
 import { second } from "../../runtime/durations.ts";
-import { reasonOf } from "../../runtime/errors.ts";
+import { ProviderError, reasonOf } from "../../runtime/errors.ts";
 import type { Scope } from "../auth/identity.ts";
-import { closeCodes } from "../streams/close-codes.ts";
-import type { Close } from "../streams/tenant-stream.ts";
-import { readBounded, refusalOf } from "./provider-answer.ts";
+import { type Close, closeCodes } from "../streams/tenant-stream.ts";
 
 /** Of one frame of a stream: a line of a log, and nobody reads a longer one. */
 const clientFrameBytes = 16 * 2 ** 20;
@@ -131,4 +130,59 @@ function begun(webSocket: WebSocket, asked: { readonly method: string; readonly 
         .finally(() => webSocket.terminate());
     });
   });
+}
+
+// What a provider answered, as far as a tenant's command reads it.
+
+/** Of a provider's answer to a command: the status of one with thousands of nodes has a tenth of it. */
+const clientAnswerBytes = 16 * 2 ** 20;
+/** Of what a provider says to a refusal: all that a person reads. */
+const clientErrorChars = 4_096;
+
+interface Asked {
+  readonly method: string;
+  readonly url: string;
+}
+
+export async function readBounded(answer: IncomingMessage): Promise<string> {
+  const chunks: Buffer[] = [];
+  let bytes = 0;
+  for await (const chunk of answer as AsyncIterable<Buffer>) {
+    bytes += chunk.length;
+    if (bytes > clientAnswerBytes) throw new Error(`its answer is longer than ${clientAnswerBytes} bytes`);
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks).toString();
+}
+
+export function refusalOf({ method, url }: Asked, { statusCode = 0 }: IncomingMessage, text: string): ProviderError {
+  return new ProviderError("AKP_PROVIDER_REFUSED", { method, url, status: statusCode, body: shown(text) });
+}
+
+/** A person reads it. */
+function shown(text: string): string {
+  const lines = text.slice(0, clientErrorChars).trimEnd().split("\n").map(printable);
+  return lines.join("\n").slice(0, clientErrorChars) || "(it says nothing more)";
+}
+
+// What the end of a stream means to a tenant.
+
+/** Numbers that are never sent: a close frame need not have a code, and there may be none at all. */
+const [noCode, noCloseFrame] = [1005, 1006];
+
+/** As providers have them; what else they say is in the frame. */
+const meanings: Readonly<Record<number, string>> = {
+  [closeCodes.goingAway]: "it stops",
+  [noCloseFrame]: "the connection ended without a word",
+  [closeCodes.refused]: "it does not let us in any more",
+  [closeCodes.internal]: "something failed there",
+  [closeCodes.notFound]: "there is no such lease, or nothing of it runs",
+  [closeCodes.clusterAway]: "its cluster does not answer",
+};
+
+/** Throws unless the provider said that this was all. */
+export function checkEnd({ code, reason }: Close): void {
+  if (code === closeCodes.done || code === noCode) return;
+  const said = [meanings[code], reason && printable(reason)].filter(Boolean).join(": ");
+  throw new ProviderError("AKP_PROVIDER_STREAM_ENDED", { reason: said ? `${said} (${code})` : `code ${code}` });
 }

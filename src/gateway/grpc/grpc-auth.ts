@@ -1,11 +1,21 @@
 /** Who makes a gRPC call: by the token of its metadata, raw or as `Bearer <token>`, or by the certificate of its connection. */
 import type { TLSSocket } from "node:tls";
-import { GrpcRefusal, grpcCodes } from "../../runtime/grpc/grpc-status.ts";
-import type { GrpcCall, GrpcMethod } from "../../runtime/grpc/methods.ts";
-import { type Authenticator, AuthRefusal, type Credentials, type Identity } from "../auth/identity.ts";
-import { nobody } from "../auth/permissions.ts";
-import { placeOfSocket } from "../auth/place.ts";
-import { presentedCertificates } from "../rest/client-certificates.ts";
+import type { Address } from "../../market/address.ts";
+import type { LeaseId } from "../../market/ids.ts";
+import { type marketV1LeaseID, providerLeaseV1ServiceStatusRequest } from "../../runtime/grpc/akash-proto.ts";
+import { GrpcRefusal, grpcCodes, readRequest } from "../../runtime/grpc/grpc-status.ts";
+import type { GrpcCall, GrpcMethod, StreamCall } from "../../runtime/grpc/methods.ts";
+import { type Codec, type Decoded, withFewItems } from "../../runtime/protobuf.ts";
+import {
+  type Authenticator,
+  AuthRefusal,
+  type Credentials,
+  type Identity,
+  nobody,
+  type Scope,
+} from "../auth/identity.ts";
+import { placeOfSocket, presentedCertificates } from "../rest/client-places.ts";
+import type { Admission } from "../streams/admission.ts";
 
 /** Answers at once where everything is known already. Throws GrpcRefusal; AKP_CHAIN_* where the chain does not answer. */
 export type Identify = (call: Pick<GrpcCall, "headers" | "socket">) => Identity | Promise<Identity>;
@@ -32,7 +42,7 @@ export function accountOf(identify: Identify): NonNullable<GrpcMethod["authentic
 }
 
 /** None where the connection is gone: nobody is answered there anyway. */
-export function credentialsOf({ headers, socket }: Pick<GrpcCall, "headers" | "socket">): Credentials {
+function credentialsOf({ headers, socket }: Pick<GrpcCall, "headers" | "socket">): Credentials {
   return {
     authorization: socket && bearer(headers.authorization),
     certificates: socket ? presentedCertificates(socket as TLSSocket) : [],
@@ -47,7 +57,7 @@ export function ownerOf(identity: Identity): NonNullable<Identity["owner"]> {
   return identity.owner;
 }
 
-export function checkPermitted(isPermitted: boolean): void {
+function checkPermitted(isPermitted: boolean): void {
   if (!isPermitted) throw new GrpcRefusal(grpcCodes.PermissionDenied, "unauthorized access");
 }
 
@@ -68,3 +78,120 @@ function refused(thrown: unknown): never {
   if (thrown instanceof AuthRefusal) throw new GrpcRefusal(codes[thrown.status], thrown.message);
   throw thrown;
 }
+
+// Who may make a call about a lease, and until when. Who asks is looked at before the request is read; a token's scopes and services hold as they do over REST, and what goes on ends with what let it in, as a WebSocket does.
+
+/** Services that one call names; who means more names none. */
+export const leaseServicesNamed = 1_000;
+
+interface LeaseCallDeps {
+  readonly provider: Address;
+  readonly identify: Identify;
+  readonly admission: Pick<Admission, "admit">;
+}
+
+interface LeaseMessage {
+  readonly leaseId: Decoded<typeof marketV1LeaseID> | undefined;
+}
+
+interface As<Request> {
+  /** Of the message. */
+  readonly name: string;
+  readonly codec: Codec<Request>;
+  readonly scope: Scope;
+}
+
+/** What is asked, by somebody who may have it. */
+interface Permitted<Request> {
+  readonly identity: Identity;
+  readonly lease: LeaseId;
+  readonly request: Request;
+}
+
+interface MeantServices {
+  readonly lease: LeaseId;
+  /** In the request; none: all that may be seen. */
+  readonly named: readonly string[];
+  /** Undefined: all. */
+  readonly shown: ReadonlySet<string> | undefined;
+}
+
+export interface MeantStream extends MeantServices {
+  /** Aborted when nobody waits any more, or may have it any more. */
+  readonly signal: AbortSignal;
+}
+
+export type LeaseCalls = ReturnType<typeof createLeaseCalls>;
+
+export function createLeaseCalls({ provider, identify, admission }: LeaseCallDeps) {
+  async function permit<Request extends LeaseMessage>(
+    bytes: Uint8Array,
+    call: GrpcCall,
+    { name, codec, scope }: As<Request>,
+  ): Promise<Permitted<Request>> {
+    const identity = await identify(call);
+    const owner = ownerOf(identity);
+    const request = readRequest(name, codec, bytes);
+    const { leaseId } = request;
+    if (!leaseId) throw new GrpcRefusal(grpcCodes.InvalidArgument, `a ${name} names a lease: lease_id is missing`);
+    // Whose lease it is follows from who asks; it may be said as well.
+    checkPermitted(["", owner].includes(leaseId.owner));
+    if (!["", provider].includes(leaseId.provider)) {
+      throw new GrpcRefusal(grpcCodes.NotFound, `the lease is not one of ${provider}, who answers here`);
+    }
+    const lease = { ...leaseId, owner, provider };
+    checkPermitted(identity.mayUseLease(lease) && identity.mayUseLease(lease, scope));
+    return { identity, lease, request };
+  }
+
+  function meant({ identity, lease, request }: Permitted<ServicesRequest>, scope: Scope): MeantServices {
+    const [given, named] = [identity.servicesOf(lease, scope), request.services];
+    checkPermitted(named.every((service) => given?.has(service) ?? true));
+    return { lease, named, shown: named.length > 0 ? new Set(named) : given };
+  }
+
+  return {
+    /** Throws for a caller whose credentials open nothing here, whatever the request says. */
+    async authenticate(call: Pick<GrpcCall, "headers" | "socket">): Promise<string> {
+      return ownerOf(await identify(call));
+    },
+
+    permit,
+
+    async services(bytes: Uint8Array, call: GrpcCall, scope: Scope): Promise<MeantServices> {
+      return meant(await permit(bytes, call, { name: "ServiceStatusRequest", codec: servicesRequest, scope }), scope);
+    },
+
+    /** What is answered over a while, as long as it may be. */
+    async *stream<T>(
+      bytes: Uint8Array,
+      call: GrpcCall & Partial<StreamCall>,
+      scope: Scope,
+      answers: (meant: MeantStream) => AsyncIterable<T>,
+    ): AsyncGenerator<T> {
+      const as = {
+        name: scope === "logs" ? "ServiceLogsRequest" : "ServiceStatusRequest",
+        codec: servicesRequest,
+        scope,
+      };
+      const permitted = await permit(bytes, call, as);
+      const services = meant(permitted, scope);
+      const admitted = admission.admit({ ...permitted, credentials: credentialsOf(call) });
+      // It may be waiting for a client that reads nothing.
+      admitted.signal.addEventListener("abort", () => call.end?.(admitted.signal.reason), { once: true });
+      try {
+        yield* answers({ ...services, signal: AbortSignal.any([call.signal, admitted.signal]) });
+        admitted.signal.throwIfAborted();
+      } catch (thrown) {
+        throw admitted.signal.aborted ? admitted.signal.reason : thrown;
+      } finally {
+        admitted.release();
+      }
+    },
+  };
+}
+
+type ServicesRequest = Decoded<typeof servicesRequest>;
+
+/** The same as a ServiceLogsRequest. */
+const servicesRequest = withFewItems(providerLeaseV1ServiceStatusRequest, leaseServicesNamed);

@@ -12,8 +12,8 @@ import { silentLog } from "../../runtime/log.ts";
 import type { Identity } from "../auth/identity.ts";
 import { createRequestBudget } from "../rest/connections.ts";
 import type { PodLine } from "../tenant-side.ts";
+import { createLeaseCalls } from "./grpc-auth.ts";
 import { startGrpcGateway } from "./grpc-gateway.ts";
-import { createLeaseCalls } from "./lease-calls.ts";
 import { createLeaseRpc } from "./lease-rpc.ts";
 
 const [owner, provider] = [addressOf(Buffer.alloc(20, 1)), addressOf(Buffer.alloc(20, 2))];

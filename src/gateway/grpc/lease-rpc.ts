@@ -14,10 +14,9 @@ import { withFewItems } from "../../runtime/protobuf.ts";
 import { absence, withReason } from "../rest/lease-routes.ts";
 import { gatewayAnswerMs } from "../rest/rest.ts";
 import type { TenantLease, TenantLeases, TenantManifests, TenantPods, TenantService } from "../tenant-side.ts";
+import type { LeaseCalls, MeantStream } from "./grpc-auth.ts";
 import type { GrpcService } from "./grpc-gateway.ts";
-import type { LeaseCalls, MeantStream } from "./lease-calls.ts";
-import { gatherLogs, logsMessages } from "./lease-logs-message.ts";
-import { manifestText } from "./manifest-message.ts";
+import { gatherLogs, logsMessages, manifestText } from "./lease-messages.ts";
 
 /** How often it is looked whether a status has changed, ours or a lease's, while somebody follows it. */
 export const followedStatusMs = second;

@@ -1,4 +1,9 @@
 /** What a route answers. The network has three ways to say that something failed; clients print the body as it is. */
+import type { IncomingMessage, ServerResponse } from "node:http";
+import type { Socket } from "node:net";
+import { type Clock, httpDate } from "../../runtime/clock.ts";
+import { second } from "../../runtime/durations.ts";
+import { countHeaders, firstHeader } from "./request-head.ts";
 
 export interface Answer {
   readonly status: number;
@@ -41,4 +46,69 @@ export function withHeader({ status, headers, body }: Answer, name: string, valu
 /** A refusal of auth. */
 export function refusal(status: number, message: string): Answer {
   return plainJson(JSON.stringify({ message }), status);
+}
+
+// Writes answers as the network's gateway does: which headers there are, in which order and in which case.
+
+/** Of a body that nobody reads: less is read and thrown away, so that the connection can stay. */
+const gatewayUnreadBytes = 256 * 1024;
+/** How long a refusal has to arrive before the connection is cut. */
+const gatewayFarewellMs = second / 2;
+
+/** HTTP's words for it, which change once a second. */
+export function createDateText(clock: Clock): () => string {
+  let [second, text] = [-1, ""];
+  return () => {
+    const now = Math.floor(clock.now() / 1_000);
+    if (now !== second) [second, text] = [now, httpDate(now * 1_000)];
+    return text;
+  };
+}
+
+export function sendAnswer(
+  request: IncomingMessage,
+  response: ServerResponse,
+  { status, headers, body }: Answer,
+  date: string,
+): void {
+  const flat: string[] = [];
+  for (const [name, value] of headers) flat.push(name, value);
+  flat.push("Date", date);
+  const isHead = request.method === "HEAD";
+  const length = typeof body === "string" ? Buffer.byteLength(body) : body.length;
+  if (!isHead || length > 0) flat.push("Content-Length", `${length}`);
+  // What is left of a large body is not waited for.
+  const isLeftUnread = !request.complete && restOf(request) > gatewayUnreadBytes;
+  if (isLeftUnread) response.shouldKeepAlive = false;
+  if (!response.shouldKeepAlive && request.httpVersionMinor === 1) flat.push("Connection", "close");
+  // Node would add both of these where it pleases.
+  response.sendDate = false;
+  response.removeHeader("Connection");
+  if (isLeftUnread) response.once("finish", () => request.socket.destroySoon());
+  response.writeHead(status, flat).end(isHead ? undefined : body);
+}
+
+/** Infinity where only the last chunk says how long it is. */
+export function restOf(request: IncomingMessage): number {
+  const isChunked = countHeaders(request, "transfer-encoding") > 0;
+  return isChunked ? Number.POSITIVE_INFINITY : Number(firstHeader(request, "content-length") ?? 0);
+}
+
+/** To what is no request. It goes by itself, and takes the connection with it. */
+export function sendRefusal(socket: Socket, statusText: string, clock: Clock): void {
+  const head = `HTTP/1.1 ${statusText}\r\nContent-Type: text/plain; charset=utf-8\r\nConnection: close\r\n\r\n`;
+  sendLast(socket, `${head}${statusText}`, clock);
+}
+
+/** The last that is said on a connection, which ends whether the other side leaves or not. */
+export function sendLast(socket: Socket, words: string | Uint8Array, clock: Clock): void {
+  if (!socket.writable) {
+    socket.destroy();
+    return;
+  }
+  socket.end(words);
+  // Ended at once, with bytes of the client's on the way, it could take our words with it.
+  socket.resume();
+  const timer = clock.timer(gatewayFarewellMs, () => socket.destroy());
+  socket.once("close", () => timer.cancel());
 }

@@ -6,7 +6,7 @@ import { excessOf } from "../../market/group-excess.ts";
 import { faultsOfGroup } from "../../market/group-rules.ts";
 import type { GroupSpec } from "../../market/group-spec.ts";
 import { readGroupSpec, writeUnit } from "../../market/group-spec-json.ts";
-import { screeningHosts } from "../grpc/screening-rpc.ts";
+import { screeningHosts } from "../grpc/provider-rpc.ts";
 import { answerBid, type BidAnswer, type ScreeningDeps } from "../screening/bid-answer.ts";
 import { ScreeningBusy } from "../screening/screener.ts";
 import { type Answer, failure, json, withHeader } from "./answer.ts";

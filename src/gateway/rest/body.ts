@@ -2,8 +2,8 @@
 import type { IncomingMessage } from "node:http";
 import type { Holding, RequestBudget } from "../../runtime/byte-budget.ts";
 import { ProviderError } from "../../runtime/errors.ts";
-import { placeOfSocket } from "../auth/place.ts";
-import { firstHeader } from "./raw-headers.ts";
+import { placeOfSocket } from "./client-places.ts";
+import { firstHeader } from "./request-head.ts";
 
 export const noBody = new Uint8Array();
 

@@ -1,7 +1,34 @@
 /** Finds out which client a connection belongs to, also behind proxies. */
+
+import type { X509Certificate } from "node:crypto";
 import { BlockList, isIPv6, type Socket } from "node:net";
 import type { TLSSocket } from "node:tls";
-import { placeOf, placeOfSocket, setPlace } from "../auth/place.ts";
+
+/** Where somebody comes from, as far as he cannot choose it: who has an address of version 6 has some 2⁶⁴ of them. */
+export function placeOf(address: string): string {
+  if (!address.includes(":")) return address;
+  const mapped = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(address)?.[1];
+  if (mapped !== undefined) return mapped;
+  const [head = [], tail = []] = address.split("::").map((groups) => groups.split(":").filter((group) => group !== ""));
+  const zeros = Array<string>(Math.max(0, 8 - head.length - tail.length)).fill("0");
+  return [...head, ...zeros, ...tail].slice(0, 4).join(":");
+}
+
+const ownPlace = Symbol("place");
+
+interface Placed {
+  [ownPlace]?: string;
+}
+
+/** Where the client of a connection comes from. Also through the object that HTTP/2 gives for its socket. */
+export function placeOfSocket(socket: Socket | undefined): string {
+  return (socket as Placed | undefined)?.[ownPlace] ?? placeOf(socket?.remoteAddress ?? "");
+}
+
+/** Where its address alone does not say it, as behind a proxy. */
+function setPlace(socket: Socket, place: string): void {
+  (socket as Placed)[ownPlace] = place;
+}
 
 export interface ProxyOptions {
   /** Ranges from which every connection begins with a header of the PROXY protocol. */
@@ -55,4 +82,31 @@ function listOf(ranges: readonly string[]): BlockList {
 
 function isIn(list: BlockList, address: string): boolean {
   return list.rules.length > 0 && list.check(address, isIPv6(address) ? "ipv6" : "ipv4");
+}
+
+// The certificates that a client presented in its handshake, which are the same for all requests of a connection.
+
+/** One is good and more are refused, so there is no need to count on. */
+const most = 3;
+const none: readonly Uint8Array[] = [];
+const known = new WeakMap<TLSSocket, readonly Uint8Array[]>();
+
+export function presentedCertificates(socket: TLSSocket): readonly Uint8Array[] {
+  const before = known.get(socket);
+  if (before) return before;
+  const read = readCertificates(socket);
+  known.set(socket, read);
+  return read;
+}
+
+function readCertificates(socket: TLSSocket): readonly Uint8Array[] {
+  const first = socket.getPeerX509Certificate();
+  if (!first) return none;
+  const presented: Uint8Array[] = [];
+  let next: X509Certificate | undefined = first;
+  while (next && presented.length < most) {
+    presented.push(next.raw);
+    next = next.issuerCertificate;
+  }
+  return presented;
 }

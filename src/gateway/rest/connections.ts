@@ -6,8 +6,8 @@ import { ByteBudget, type RequestBudget, requestBytes } from "../../runtime/byte
 import type { Clock, Timer } from "../../runtime/clock.ts";
 import { createCounts } from "../../runtime/counts.ts";
 import { second } from "../../runtime/durations.ts";
-import { placeOfSocket } from "../auth/place.ts";
-import { restOf, sendRefusal } from "./send-answer.ts";
+import { restOf, sendRefusal } from "./answer.ts";
+import { placeOfSocket } from "./client-places.ts";
 
 /** As the network's own gateway gives for headers. */
 export const gatewayHeaderMs = 3 * second;

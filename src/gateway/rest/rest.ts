@@ -16,20 +16,14 @@ import {
   checkAllowed,
   type Identity,
   type LeaseNumbers,
+  nobody,
 } from "../auth/identity.ts";
-import { nobody } from "../auth/permissions.ts";
-import { placeOfSocket } from "../auth/place.ts";
 import { type Upgrade, type Upgrades, upgradeRefusal } from "../streams/upgrade.ts";
-import { type Answer, empty, failure, refusal } from "./answer.ts";
-import { AskedRequest } from "./asked-request.ts";
+import { type Answer, createDateText, empty, failure, refusal, sendAnswer, sendRefusal } from "./answer.ts";
 import { createBodyReader } from "./body.ts";
-import { presentedCertificates } from "./client-certificates.ts";
-import { NotANumber, parseDseq, parseSeq } from "./path-numbers.ts";
-import { countHeaders, firstHeader } from "./raw-headers.ts";
-import { readPath } from "./request-path.ts";
-import type { Route, StreamRoute } from "./route.ts";
-import { createRouter } from "./router.ts";
-import { createDateText, sendAnswer, sendRefusal } from "./send-answer.ts";
+import { placeOfSocket, presentedCertificates } from "./client-places.ts";
+import { countHeaders, firstHeader, NotANumber, parseDseq, parseSeq, readPath } from "./request-head.ts";
+import { AskedRequest, createRouter, type Route, type StreamRoute } from "./route.ts";
 
 /** The network's own gateway gives a manifest two minutes; nothing else takes a tenth of it. */
 export const gatewayAnswerMs = 120 * second;

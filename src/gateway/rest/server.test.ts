@@ -14,14 +14,14 @@ import { createVirtualClock, realClock } from "../../runtime/clock.ts";
 import { silentLog } from "../../runtime/log.ts";
 import { createSeededRandom } from "../../runtime/random.ts";
 import type { Identity } from "../auth/identity.ts";
-import type { CertificateSource } from "../certificate/served-certificate.ts";
+import type { CertificateSource } from "../certificate/file-certificate.ts";
 import { type Answer, empty, json } from "./answer.ts";
 import type { ProxyOptions } from "./client-places.ts";
 import { connectionLimits, createRequestBudget, gatewayPipelined, gatewayStalledMs } from "./connections.ts";
+import { gatewayHandshakeMs, gatewayHelloBytes } from "./first-bytes.ts";
 import { createRest, gatewayAnswerMs } from "./rest.ts";
 import type { PublicRoute } from "./route.ts";
 import { gatewayDrainMs, startRestServer } from "./server.ts";
-import { gatewayHandshakeMs, gatewayHelloBytes } from "./tls-front.ts";
 
 const publicHost = "provider.example.com";
 const nobody: Identity = {

@@ -7,7 +7,8 @@ import { second } from "../../runtime/durations.ts";
 import { systemCodeOf } from "../../runtime/errors.ts";
 import { type ListenAddress, type Listener, listen } from "../../runtime/listener.ts";
 import type { Log } from "../../runtime/log.ts";
-import type { CertificateSource } from "../certificate/served-certificate.ts";
+import type { CertificateSource } from "../certificate/file-certificate.ts";
+import { sendRefusal } from "./answer.ts";
 import type { ProxyOptions } from "./client-places.ts";
 import {
   type ConnectionRefusal,
@@ -18,7 +19,6 @@ import {
   listenerConnections,
 } from "./connections.ts";
 import type { Rest } from "./rest.ts";
-import { sendRefusal } from "./send-answer.ts";
 import { createTlsFront, type HandshakeFailure } from "./tls-front.ts";
 
 /** Until all of a request has come: the largest manifest over a slow line. */

@@ -6,15 +6,19 @@ import { constants } from "node:crypto";
 import type { Socket } from "node:net";
 import { createServer, type Server, type TLSSocket } from "node:tls";
 import type { Clock } from "../../runtime/clock.ts";
-import { second } from "../../runtime/durations.ts";
 import { reasonOf } from "../../runtime/errors.ts";
 import type { Log } from "../../runtime/log.ts";
-import type { CertificateSource } from "../certificate/served-certificate.ts";
-import { type FirstBytes, readClientHello } from "./client-hello.ts";
+import type { CertificateSource } from "../certificate/file-certificate.ts";
+import { sendLast } from "./answer.ts";
 import { createClientPlaces, type ProxyOptions } from "./client-places.ts";
 import type { Connections } from "./connections.ts";
-import { readProxyHeader } from "./proxy-header.ts";
-import { sendLast } from "./send-answer.ts";
+import {
+  type FirstBytes,
+  gatewayHandshakeMs,
+  readClientHello,
+  readFirstBytes,
+  readProxyHeader,
+} from "./first-bytes.ts";
 
 interface FrontDeps extends ProxyOptions {
   readonly own: CertificateSource;
@@ -141,61 +145,4 @@ export function createTlsFront(deps: FrontDeps): (socket: Socket) => void {
 /** One that ends the connection, as TLS has it before anything is encrypted. */
 function alert(description: number): Buffer {
   return Buffer.of(21, 3, 3, 0, 2, 2, description);
-}
-
-// Reads the first bytes of a connection, until they are whole.
-
-/** From the first packet to the end of the handshake: a slow phone takes one. */
-export const gatewayHandshakeMs = 5 * second;
-/** A greeting with every extension there is has some 3 KB. */
-export const gatewayHelloBytes = 16 * 1024;
-
-interface Read {
-  readonly kind: string;
-}
-
-interface Outcome<T> {
-  /** `bytes` are all that were read. */
-  whole(first: T, bytes: Buffer): void;
-  failed(reason: "garbage" | "timeout"): void;
-}
-
-/** A connection that the other side ends before that is closed without a word. */
-function readFirstBytes<T extends Read>(
-  socket: Socket,
-  clock: Clock,
-  read: (bytes: Buffer) => T | { readonly kind: "unfinished" } | { readonly kind: "garbage" },
-  outcome: Outcome<Exclude<T, { readonly kind: "unfinished" | "garbage" }>>,
-): void {
-  const chunks: Buffer[] = [];
-  let size = 0;
-  const fail = (reason: "garbage" | "timeout") => {
-    stop();
-    outcome.failed(reason);
-    socket.destroy();
-  };
-  const timer = clock.timer(gatewayHandshakeMs, () => fail("timeout"));
-  const stop = () => {
-    timer.cancel();
-    socket.off("readable", look).off("end", leave).off("close", stop);
-  };
-  const leave = () => {
-    stop();
-    socket.destroy();
-  };
-  function look(): void {
-    for (let chunk = socket.read() as Buffer | null; chunk; chunk = socket.read() as Buffer | null) {
-      chunks.push(chunk);
-      size += chunk.length;
-    }
-    const bytes = chunks.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks, size);
-    const first = read(bytes);
-    if (first.kind === "unfinished" && size < gatewayHelloBytes) return;
-    if (first.kind === "unfinished" || first.kind === "garbage") fail("garbage");
-    else {
-      stop();
-      outcome.whole(first as Exclude<T, { readonly kind: "unfinished" | "garbage" }>, bytes);
-    }
-  }
-  socket.on("readable", look).once("end", leave).once("close", stop);
 }

@@ -1,9 +1,10 @@
 /** Would we bid on such a group, with such host names? The same answer to everybody who asks, however they ask. */
 import type { Address } from "../../market/address.ts";
-import type { DecCoin } from "../../market/coin.ts";
+import { type DecCoin, formatDecCoin } from "../../market/coin.ts";
 import type { Fits } from "../../market/fit.ts";
+import { mostFor } from "../../market/group-price.ts";
 import type { GroupSpec } from "../../market/group-spec.ts";
-import { reasonsOf } from "./reasons.ts";
+import { unitVolumes } from "../../runtime/limits.ts";
 import type { BidScreen, Screener } from "./screener.ts";
 
 export interface ScreeningDeps {
@@ -41,4 +42,64 @@ export async function answerBid(deps: ScreeningDeps, asked: AskedBid, signal: Ab
     price,
     offers: offer.map((resources, at) => ({ resources, count: group.units[at]?.count ?? 0 })),
   };
+}
+
+// Why we would not bid, in the network's words: for each check of the bid engine the reason that clients know. What is ours to know, as what is in our wallet or whom we refuse, is not told.
+
+/** A decision of the bid engine, as far as it is told. */
+export interface Screened {
+  readonly verdict: "bid" | "no";
+  readonly checks: readonly { readonly name: string; readonly verdict: string; readonly reason: string }[];
+  readonly price: DecCoin | undefined;
+}
+
+interface Refused {
+  /** What the check said. */
+  readonly reason: string;
+  readonly group: GroupSpec;
+  readonly price: DecCoin | undefined;
+}
+
+type Tell = (refused: Refused) => string;
+
+/** By the name of the check. */
+export const toldReasons: Readonly<Record<string, Tell>> = {
+  biddingIsOn: () => capacity("the provider does not bid now"),
+  settingsComplete: () => capacity("the provider does not bid now"),
+  mirrorIsFresh: () => capacity("the provider is behind the chain"),
+  inventoryFresh: () => capacity("the inventory is not available"),
+  groupIsWellFormed: ({ reason }) => `group validation error: ${reason}`,
+  attributesMatch: () => "incompatible provider attributes",
+  configuredAttributesDemanded: () => "incompatible order attributes",
+  auditorsMatch: () => "attribute signature requirements not met",
+  capabilitiesMatch: () => "incompatible attributes for resources requirements",
+  volumesWithinLimit: ({ group }) => {
+    const volumes = Math.max(...group.units.map(({ storage }) => storage.length));
+    return `group volumes count exceeds limit (${volumes} > ${unitVolumes})`;
+  },
+  manifestPossible: ({ reason }) => `group validation error: ${reason}`,
+  tenantAllowed: () => capacity("the provider does not serve this account"),
+  denominationKnown: ({ group }) => `unsupported denomination: ${group.units[0]?.price.denom ?? ""}`,
+  reclamationAgreed: ({ reason }) => capacity(reason),
+  placementExists: () => "provider does not have sufficient resources for this deployment",
+  withinOfferCaps: () => capacity("the group is larger than what the provider offers"),
+  addressesAvailable: ({ reason }) => capacity(reason),
+  depositCovered: () => capacity("the provider cannot place a bid now"),
+  bidsLeft: () => capacity("the order takes no more bids"),
+  priceGiven: () => "pricing calculation failed: there is no price for it",
+  priceWithinMax({ reason, group, price }) {
+    const most = mostFor(group);
+    // In another denomination, or nothing at all.
+    if (!price || price.denom !== most.denom || price.amount.atto <= 0n) return `pricing calculation failed: ${reason}`;
+    return `price too high: calculated ${formatDecCoin(price)}, max-price ${formatDecCoin(most)}`;
+  },
+};
+
+function capacity(why: string): string {
+  return `capacity check failed: ${why}`;
+}
+
+export function reasonsOf({ checks, price }: Screened, group: GroupSpec): string[] {
+  const failed = checks.filter(({ verdict }) => verdict === "fail");
+  return failed.map(({ name, reason }) => toldReasons[name]?.({ reason, group, price }) ?? capacity("it is refused"));
 }

@@ -3,9 +3,9 @@ import type { Address } from "../../market/address.ts";
 import type { Fits } from "../../market/fit.ts";
 import type { GroupSpec } from "../../market/group-spec.ts";
 import { type Clock, sleep } from "../../runtime/clock.ts";
+import { createRecent } from "../../runtime/recent.ts";
 import { createSlots } from "../../runtime/slots.ts";
-import { createAllowance } from "./allowance.ts";
-import type { Screened } from "./reasons.ts";
+import type { Screened } from "./bid-answer.ts";
 
 /** A person tries a few variants, a console asks for each of its users: a minute's worth at once. */
 export const screeningPerAccount = { atOnce: 20, perMinute: 20, remembered: 10_000 };
@@ -77,5 +77,30 @@ export function createScreener(bids: Pick<BidScreen, "screenBetweenOrders">, clo
       await clock.yield();
       giveBack();
     }
+  };
+}
+
+// So many at once and so many a minute, for each who asks: whoever wants more is told when to come again.
+
+interface Rate {
+  readonly atOnce: number;
+  readonly perMinute: number;
+  /** Of so many it is remembered; of more, those are forgotten who asked longest ago. */
+  readonly remembered: number;
+}
+
+/** Takes one for this key. How many seconds to wait instead, where there is none left. */
+type Allowance = (key: string) => number | undefined;
+
+export function createAllowance({ atOnce, perMinute, remembered }: Rate, clock: Clock): Allowance {
+  const perMs = perMinute / 60_000;
+  const accounts = createRecent<{ readonly left: number; readonly atMs: number }>({ most: remembered });
+  return (key) => {
+    const nowMs = clock.monotonicMs();
+    const before = accounts.get(key);
+    const left = before ? Math.min(atOnce, before.left + (nowMs - before.atMs) * perMs) : atOnce;
+    const isLeft = left >= 1;
+    accounts.set(key, { left: isLeft ? left - 1 : left, atMs: nowMs });
+    return isLeft ? undefined : Math.max(1, Math.ceil((1 - left) / perMs / 1_000));
   };
 }

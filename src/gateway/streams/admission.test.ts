@@ -5,8 +5,7 @@ import { eventually } from "../../../test/eventually.ts";
 import { openStream, serveStreams } from "../../../test/stream-stage.ts";
 import type { Address } from "../../market/address.ts";
 import { ProviderError } from "../../runtime/errors.ts";
-import { AuthRefusal } from "../auth/identity.ts";
-import { identityOf } from "../auth/permissions.ts";
+import { AuthRefusal, identityOf } from "../auth/identity.ts";
 import { streamExpiryLookMs, streamsOfTenant } from "./admission.ts";
 import type { StreamHandler } from "./tenant-stream.ts";
 

@@ -11,7 +11,7 @@ import { createCounts } from "../../runtime/counts.ts";
 import { hour } from "../../runtime/durations.ts";
 import { ProviderError } from "../../runtime/errors.ts";
 import { type Authenticator, AuthRefusal, type Credentials, type Identity } from "../auth/identity.ts";
-import { placeOf } from "../auth/place.ts";
+import { placeOf } from "../rest/client-places.ts";
 import type { TenantLeases } from "../tenant-side.ts";
 
 /**

@@ -11,7 +11,6 @@ import { empty } from "../rest/answer.ts";
 import { absence, withReason } from "../rest/lease-routes.ts";
 import type { StreamRoute } from "../rest/route.ts";
 import type { TenantLeases, TenantPods } from "../tenant-side.ts";
-import { closeCodes } from "./close-codes.ts";
 import {
   failureFrame,
   readShellInput,
@@ -21,7 +20,7 @@ import {
   shellCodes,
   shellFrame,
 } from "./shell-frames.ts";
-import type { TenantStream } from "./tenant-stream.ts";
+import { closeCodes, type TenantStream } from "./tenant-stream.ts";
 
 /** Of a command's output in one frame. Nodes send up to 32 KB at a time, which waits for a slow reader in halves. */
 const shellFrameBytes = 16 * 1024;

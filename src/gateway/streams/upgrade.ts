@@ -6,7 +6,7 @@ import { ByteBudget } from "../../runtime/byte-budget.ts";
 import type { Clock } from "../../runtime/clock.ts";
 import type { Log } from "../../runtime/log.ts";
 import { type Answer, textHeaders } from "../rest/answer.ts";
-import { firstHeader, headerValues } from "../rest/raw-headers.ts";
+import { firstHeader, headerValues } from "../rest/request-head.ts";
 import type { Admission, StreamAsked } from "./admission.ts";
 import { streamFrameBytes } from "./stream-input.ts";
 import type { StreamHandler } from "./tenant-stream.ts";

@@ -12,10 +12,9 @@ import { ProviderError } from "../../runtime/errors.ts";
 import { streamFarewellMs } from "../../runtime/limits.ts";
 import type { Log } from "../../runtime/log.ts";
 import type { AdmittedStream } from "./admission.ts";
-import { closeFor } from "./close-codes.ts";
 import { createFrameWriter } from "./frame-writer.ts";
 import { readInput } from "./stream-input.ts";
-import type { Close, StreamHandler, TenantStream } from "./tenant-stream.ts";
+import { type Close, closeFor, type StreamHandler, type TenantStream } from "./tenant-stream.ts";
 
 /** The network's CLI leaves who has not pinged it for 15 s. */
 export const streamPingMs = 10 * second;

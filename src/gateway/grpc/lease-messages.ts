@@ -1,0 +1,144 @@
+/**
+ * A manifest that came over gRPC as the JSON that the tenant's tool would have sent, which has the same hash. One thing does not travel:
+ * whether a list without items was given empty or not at all. It is taken for what the network's tools make of an SDL that
+ * does not name it.
+ */
+import {
+  type manifestV2beta3Group,
+  type manifestV2beta3Service,
+  type manifestV2beta3ServiceExpose,
+  type manifestV2beta3ServiceParams,
+  providerLeaseV1ServiceLogsResponse,
+  type resourcesV1beta4Resources,
+  type resourcesV1beta4ResourceValue,
+} from "../../runtime/grpc/akash-proto.ts";
+import type { Decoded } from "../../runtime/protobuf.ts";
+import type { PodLine } from "../tenant-side.ts";
+
+export function manifestText(groups: readonly Decoded<typeof manifestV2beta3Group>[]): string {
+  return JSON.stringify(groups.map(({ name, services }) => ({ name, services: services.map(serviceJson) })));
+}
+
+function serviceJson(service: Decoded<typeof manifestV2beta3Service>) {
+  const { command, args, env, resources, expose, params } = service;
+  return {
+    ...service,
+    ...{ command: given(command), args: given(args), env: given(env) },
+    resources: resources && resourcesJson(resources),
+    expose: expose.map(exposeJson),
+    params: params && paramsJson(params),
+  };
+}
+
+function resourcesJson({ id, cpu, memory, storage, gpu, endpoints }: Decoded<typeof resourcesV1beta4Resources>) {
+  return {
+    id,
+    cpu: cpu && { ...cpu, units: amount(cpu.units) },
+    memory: memory && { attributes: memory.attributes, size: amount(memory.quantity) },
+    storage: storage.map(({ name, quantity, attributes }) => ({ name, attributes, size: amount(quantity) })),
+    gpu: gpu && { ...gpu, units: amount(gpu.units) },
+    endpoints: endpoints.map(({ kind, sequenceNumber }) => ({ kind, sequence_number: sequenceNumber })),
+  };
+}
+
+function exposeJson(expose: Decoded<typeof manifestV2beta3ServiceExpose>) {
+  return { ...expose, hosts: given(expose.hosts) };
+}
+
+function paramsJson(params: Decoded<typeof manifestV2beta3ServiceParams>) {
+  return { ...params, storage: given(params.storage) };
+}
+
+/** Amounts travel as the digits of a text. Bytes that are none are refused as such a text is. */
+function amount(value: Decoded<typeof resourcesV1beta4ResourceValue> | undefined) {
+  return value && { val: Buffer.from(value.val).toString("latin1") || "0" };
+}
+
+function given<T>(list: readonly T[]): readonly T[] | null {
+  return list.length > 0 ? list : null;
+}
+
+// What the containers of a lease print, as messages: an entry has the name of a service and lines of one of its pods, as they were. Entries continue each other, so that what is too long for one message goes on in the next.
+
+interface Entry {
+  readonly name: string;
+  readonly logs: Uint8Array;
+}
+
+/** Of an entry, beside its name and lines: of single letters by turns from two pods most of the message is not lines. */
+const entryBytes = 12;
+
+/** A batch as one message, or as several where one would be too large for who reads it. */
+export function* logsMessages(lines: readonly PodLine[], mostBytes: number): Generator<Uint8Array> {
+  let entries: Entry[] = [];
+  let left = mostBytes;
+  for (const { service: name, texts } of runsOf(lines)) {
+    for (let rest: Uint8Array = Buffer.from(texts); rest.length > 0; ) {
+      const logs = rest.subarray(0, left);
+      entries.push({ name, logs });
+      rest = rest.subarray(logs.length);
+      left -= logs.length + name.length + entryBytes;
+      if (left > 0) continue;
+      yield encode(entries);
+      [entries, left] = [[], mostBytes];
+    }
+  }
+  if (entries.length > 0) yield encode(entries);
+}
+
+interface PodEnd {
+  readonly service: string;
+  readonly chunks: Buffer[];
+  bytes: number;
+}
+
+/** Gathers all of it for one message; of what is too much for that, the end. Each pod has the same share. */
+export function gatherLogs(mostBytes: number) {
+  const pods = new Map<string, PodEnd>();
+  const share = () => Math.floor(mostBytes / pods.size);
+
+  function endOf(pod: string, service: string): PodEnd {
+    const known = pods.get(pod) ?? { service, chunks: [], bytes: 0 };
+    pods.set(pod, known);
+    return known;
+  }
+
+  return {
+    add(lines: readonly PodLine[]): void {
+      for (const { pod, service, texts } of runsOf(lines)) {
+        const end = endOf(pod, service);
+        const chunk = Buffer.from(texts);
+        end.chunks.push(chunk);
+        end.bytes += chunk.length;
+        while (end.bytes - (end.chunks[0]?.length ?? 0) >= share()) end.bytes -= end.chunks.shift()?.length ?? 0;
+      }
+    },
+    message(): Uint8Array {
+      const inOrder = [...pods].sort(([a], [b]) => (a < b ? -1 : 1));
+      return encode(inOrder.map(([, end]) => ({ name: end.service, logs: lastLines(end, share()) })));
+    },
+  };
+}
+
+/** From the beginning of a line, unless there is but one. */
+function lastLines({ chunks }: PodEnd, mostBytes: number): Uint8Array {
+  const all = Buffer.concat(chunks);
+  if (all.length <= mostBytes) return all;
+  const lineEnd = all.indexOf("\n", all.length - mostBytes - 1);
+  return all.subarray(lineEnd < all.length - 1 ? lineEnd + 1 : all.length - mostBytes);
+}
+
+/** Lines of the same pod that follow each other. */
+function runsOf(lines: readonly PodLine[]) {
+  const runs: { readonly pod: string; readonly service: string; texts: string }[] = [];
+  for (const { pod, service, text } of lines) {
+    const last = runs.at(-1);
+    if (last?.pod === pod) last.texts += `${text}\n`;
+    else runs.push({ pod, service, texts: `${text}\n` });
+  }
+  return runs;
+}
+
+function encode(services: Entry[]): Uint8Array {
+  return providerLeaseV1ServiceLogsResponse.encode({ services });
+}
