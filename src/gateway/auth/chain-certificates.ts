@@ -1,7 +1,6 @@
 /**
- * The certificates that accounts have on the chain. What a block may have changed is forgotten with that block, so a
- * certificate that was revoked works no longer. Where blocks are missing, what is known has to be confirmed before it counts;
- * if the chain does not answer then, what it said last counts on: tenants are not to be locked out by a node.
+ * The certificates that accounts have on the chain. What a block may have changed is forgotten with it. Where blocks are missing,
+ * what is known has to be confirmed; if the chain does not answer then, its last answer counts, so that no node can lock tenants out.
  */
 import { X509Certificate } from "node:crypto";
 import type { Chain, Step } from "../../chain/chain.ts";
@@ -15,48 +14,33 @@ import type { Log } from "../../runtime/log.ts";
 import { createRecent } from "../../runtime/recent.ts";
 import type { Lookups } from "./lookups.ts";
 
-/** Keys, certificates and what is missing, of people without a lease: a few hundred bytes each. */
+/** Accounts or certificates without a lease that are remembered: a few hundred bytes each. */
 export const gatewayStrangers = 4_096;
 /** That an account has no key or certificate is believed for a block: then it may have. */
 export const gatewayMissingMs = 6 * second;
-/** A certificate in use is asked for again now and then, beside the requests, whatever blocks have told. */
+/** A certificate in use is looked up again so often, beside the requests. */
 export const gatewayCertificateMs = 10 * minute;
-/** After the chain did not answer, what it said before counts this long before it is asked again. */
+/** While the chain does not answer it is asked again so often. */
 export const gatewaySilenceMs = 10 * second;
 /** Tries and the pause between them: a node tells of a block shortly before its state can be read. */
 export const gatewayLookupTries = 4;
 const gatewayLookupPauseMs = 250;
-/** Valid certificates of one tenant that are kept: one for each of his machines. */
+/** Valid certificates of one tenant that are kept: one for each machine. */
 const gatewayCertificatesOfOwner = 64;
 /** A serial number of a certificate has at most 20 bytes. */
-const gatewaySerialBits = 160;
+const serialBits = 160n;
 
 export interface ChainCertificates {
   /**
-   * The valid certificate as DER, or undefined where there is none, or it was revoked. At once where it is known; `source`
-   * as for keys. Throws AKP_CHAIN_SILENT where the chain would have to be asked and does not answer.
+   * The valid certificate as DER; undefined where there is none, or it was revoked. At once where it is known; `source` as for
+   * keys. Throws AKP_CHAIN_SILENT where the chain does not answer.
    */
-  certificateOf(
-    owner: Address,
-    serial: bigint,
-    source: string,
-  ): Uint8Array | undefined | Promise<Uint8Array | undefined>;
+  certificateOf(owner: Address, serial: bigint, source: string): MaybeLater<Uint8Array | undefined>;
 }
 
-/** The same for those who have leases with us: theirs are not pushed out by others. */
-export interface KeptCertificates extends ChainCertificates {
-  /** All that an owner has; of height 0 where it is of an earlier life and has to be confirmed. */
-  keep(owner: Address, certificates: readonly OwnedCertificate[], height: bigint): void;
-  release(owner: Address): void;
-  /** Without those that a block may have changed since. */
-  keptOf(owner: Address): readonly OwnedCertificate[];
-  /** Asks the chain for all valid ones of an owner, whatever is known. */
-  read(owner: Address, signal: AbortSignal): Promise<OwnersCertificates>;
-  /** Called with every step along the chain. */
-  note(step: Step): void;
-  /** Certificates of which anything is remembered. */
-  readonly size: number;
-}
+type MaybeLater<T> = T | Promise<T>;
+
+export type KeptCertificates = ReturnType<typeof createChainCertificates>;
 
 export interface OwnedCertificate {
   /** In decimal digits, as the chain writes it. */
@@ -64,18 +48,14 @@ export interface OwnedCertificate {
   readonly der: Uint8Array;
 }
 
-interface OwnersCertificates {
-  readonly certificates: readonly OwnedCertificate[];
-  readonly height: bigint;
-}
-
 interface Known {
-  readonly der: Uint8Array;
-  /** Of the state in which it was valid. */
+  /** Undefined: the chain had none. */
+  readonly der: Uint8Array | undefined;
+  /** Of the state in which it was so. */
   readonly height: bigint;
   readonly sinceMs: number;
-  /** It was not confirmed, and is not asked for again until that time, unless blocks are missing since. */
-  silence: { readonly untilMs: number; readonly confirmedFrom: bigint };
+  /** It could not be confirmed, and is not asked for again until then, unless blocks are missing since. */
+  silence?: { readonly untilMs: number; readonly confirmedFrom: bigint };
 }
 
 interface ChainCertificatesDeps {
@@ -85,36 +65,35 @@ interface ChainCertificatesDeps {
   readonly log: Log;
 }
 
-export function createChainCertificates({ chain, lookups, clock, log }: ChainCertificatesDeps): KeptCertificates {
-  const kept = new Map<Address, Map<string, Known>>();
+export function createChainCertificates({ chain, lookups, clock, log }: ChainCertificatesDeps) {
+  /** Of lease owners: other accounts do not push them out. */
+  const kept = new Map<string, Map<string, Known>>();
   const strangers = createRecent<Known>({ most: gatewayStrangers });
-  const missing = createRecent<number>({ most: gatewayStrangers });
   /** What is older has to be confirmed: no block that is yet to come tells of what happened before. */
   let confirmedFrom = largest(chain.mirror.height, 1n);
-  /** Of the last block that changed somebody's certificates: answers of before may be outdated. */
+  /** Of the last block that changed certificates: answers of before may be outdated. */
   let changedAt = 0n;
 
   function find(owner: Address, serial: string): Known | undefined {
-    return kept.get(owner)?.get(serial) ?? strangers.get(nameOf(owner, serial));
+    const known = kept.get(owner)?.get(serial) ?? strangers.get(nameOf(owner, serial));
+    const isOver = known && !known.der && clock.monotonicMs() - known.sinceMs >= gatewayMissingMs;
+    return isOver ? undefined : known;
   }
 
   /** Asks until the answer is as new as all that blocks have told. */
-  async function askChain(
-    filter: { owner: Address; serial?: string },
-    signal: AbortSignal,
-  ): Promise<OwnersCertificates> {
+  async function askChain(filter: { owner: Address; serial?: string }, signal: AbortSignal) {
     for (let left = gatewayLookupTries; ; left -= 1) {
-      const newest = largest(changedAt, confirmedFrom);
       try {
-        const options = { signal, pageEntries: gatewayCertificatesOfOwner, pages: 1, atOrAbove: newest };
+        const atOrAbove = largest(changedAt, confirmedFrom);
+        const options = { signal, pageEntries: gatewayCertificatesOfOwner, pages: 1, atOrAbove };
         const { items, height } = await chain.queries.certificates({ ...filter, state: "valid" }, options);
-        if (height >= largest(changedAt, confirmedFrom))
-          return { certificates: items.flatMap(readCertificate), height };
+        const isNew = height >= largest(changedAt, confirmedFrom);
+        if (isNew) return { certificates: items.flatMap(readCertificate), height };
+        if (left <= 1)
+          throw new ProviderError("AKP_CHAIN_NOT_YET", { node: "a node", reason: "it is behind our blocks" });
       } catch (thrown) {
         if (!isOfChain(thrown) || left <= 1) throw thrown;
       }
-      if (left <= 1)
-        throw new ProviderError("AKP_CHAIN_NOT_YET", { node: "a node", reason: "it is behind our blocks" });
       await sleep(clock, gatewayLookupPauseMs, signal);
     }
   }
@@ -122,86 +101,79 @@ export function createChainCertificates({ chain, lookups, clock, log }: ChainCer
   function look(owner: Address, serial: string, source: string): Promise<Uint8Array | undefined> {
     return lookups.ask(`the certificate ${serial} of ${owner}`, source, async (signal) => {
       const { certificates, height } = await askChain({ owner, serial }, signal);
-      const found = certificates.find((each) => each.serial === serial);
-      learn(owner, serial, found?.der, height);
-      return found?.der;
+      const der = certificates.find((each) => each.serial === serial)?.der;
+      const ofOwner = kept.get(owner);
+      const isKept = ofOwner?.delete(serial) && der;
+      strangers.delete(nameOf(owner, serial));
+      if (isKept) ofOwner?.set(serial, knownOf(der, height));
+      else strangers.set(nameOf(owner, serial), knownOf(der, height));
+      return der;
     });
   }
 
-  function learn(owner: Address, serial: string, der: Uint8Array | undefined, height: bigint): void {
-    const name = nameOf(owner, serial);
-    strangers.delete(name);
-    missing.delete(name);
-    const ofOwner = kept.get(owner);
-    const isKept = ofOwner?.delete(serial);
-    if (!der) missing.set(name, clock.monotonicMs() + gatewayMissingMs);
-    else if (isKept) ofOwner?.set(serial, knownOf(der, height));
-    else strangers.set(name, knownOf(der, height));
-  }
-
-  function knownOf(der: Uint8Array, height: bigint): Known {
-    return { der, height, sinceMs: clock.monotonicMs(), silence: { untilMs: 0, confirmedFrom } };
-  }
-
-  function silenced() {
-    return { untilMs: clock.monotonicMs() + gatewaySilenceMs, confirmedFrom };
+  function knownOf(der: Uint8Array | undefined, height: bigint): Known {
+    return { der, height, sinceMs: clock.monotonicMs() };
   }
 
   /** What the chain says now, or what it said before if it does not answer; but not if a block told of a change meanwhile. */
   async function confirm(owner: Address, serial: string, source: string): Promise<Uint8Array | undefined> {
     try {
-      // Who has a lease waits behind no stranger, even of the same place.
+      // Lease owners do not wait behind others of the same place.
       return await look(owner, serial, kept.has(owner) ? owner : source);
     } catch (thrown) {
       const known = find(owner, serial);
       if (!known || !isOfChain(thrown)) throw thrown;
-      known.silence = silenced();
+      silence(known);
       return known.der;
     }
   }
 
+  function silence(known: Known): void {
+    known.silence = { untilMs: clock.monotonicMs() + gatewaySilenceMs, confirmedFrom };
+  }
+
   function forget(owners: ReadonlySet<string>, before: bigint): void {
-    for (const [owner, certificates] of kept) {
-      if (!owners.has(owner)) continue;
-      for (const [serial, { height }] of certificates) if (height < before) certificates.delete(serial);
-    }
-    for (const recent of [strangers, missing])
-      for (const name of [...recent.keys()]) if (owners.has(name.slice(0, name.indexOf("/")))) recent.delete(name);
+    for (const owner of owners)
+      for (const [serial, { height }] of kept.get(owner) ?? []) if (height < before) kept.get(owner)?.delete(serial);
+    for (const name of [...strangers.keys()]) if (owners.has(name.slice(0, name.indexOf("/")))) strangers.delete(name);
   }
 
   return {
-    certificateOf(owner, number, source) {
-      if (number < 0n || number >= 1n << BigInt(gatewaySerialBits)) return undefined;
+    certificateOf(owner: Address, number: bigint, source: string): MaybeLater<Uint8Array | undefined> {
+      if (number < 0n || number >= 1n << serialBits) return undefined;
       const serial = `${number}`;
       const known = find(owner, serial);
+      if (!known) return look(owner, serial, source);
+      if (!known.der) return undefined;
       const nowMs = clock.monotonicMs();
-      if (!known) {
-        const isMissing = nowMs < (missing.get(nameOf(owner, serial)) ?? 0);
-        return isMissing ? undefined : look(owner, serial, source);
-      }
-      const { untilMs, confirmedFrom: silentSince } = known.silence;
-      const wasSilent = untilMs > 0 && silentSince === confirmedFrom;
-      if (wasSilent && nowMs < untilMs) return known.der;
+      const wasSilent = known.silence?.confirmedFrom === confirmedFrom;
+      if (wasSilent && nowMs < (known.silence?.untilMs ?? 0)) return known.der;
       // A chain that hangs is waited for once.
       if (known.height < confirmedFrom && !wasSilent) return confirm(owner, serial, source);
       if (wasSilent || nowMs - known.sinceMs > gatewayCertificateMs) {
-        known.silence = silenced();
+        silence(known);
         confirm(owner, serial, source).catch((error) => log.warn("cannot confirm a certificate", { error }));
       }
       return known.der;
     },
-    keep(owner, certificates, height) {
+    /** All that an owner has; of height 0 where it is of an earlier life and has to be confirmed. */
+    keep(owner: Address, certificates: readonly OwnedCertificate[], height: bigint): void {
       if (height > 0n && height < changedAt) return;
       kept.set(owner, new Map(certificates.map(({ serial, der }) => [serial, knownOf(der, height)])));
     },
-    release: (owner) => void kept.delete(owner),
-    keptOf: (owner) => [...(kept.get(owner) ?? [])].map(([serial, { der }]) => ({ serial, der })),
-    read: (owner, signal) => askChain({ owner }, signal),
+    release: (owner: Address) => void kept.delete(owner),
+    /** Without those that a block may have changed since. */
+    keptOf: (owner: Address): OwnedCertificate[] =>
+      [...(kept.get(owner) ?? [])].flatMap(([serial, { der }]) => (der ? [{ serial, der }] : [])),
+    /** Asks the chain for all valid ones of an owner, whatever is known. */
+    read: (owner: Address, signal: AbortSignal) => askChain({ owner }, signal),
+    /** Certificates of which anything is remembered. */
     get size() {
       const ofOwners = [...kept.values()].reduce((sum, certificates) => sum + certificates.size, 0);
-      return ofOwners + strangers.size + missing.size;
+      return ofOwners + strangers.size;
     },
-    note({ block, gap }) {
+    /** Called with every step along the chain. */
+    note({ block, gap }: Step): void {
       confirmedFrom = largest(confirmedFrom, gap?.to ?? 0n);
       if (!block) return;
       // We are behind: what the blocks up to there tell comes later than it happened.
