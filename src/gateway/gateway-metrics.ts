@@ -6,7 +6,7 @@ import { createHistogram } from "../runtime/histogram.ts";
 import type { Metrics } from "../runtime/metrics.ts";
 import type { GrpcGateway } from "./grpc/grpc-gateway.ts";
 import type { Route } from "./rest/route.ts";
-import type { Refusal } from "./rest/server.ts";
+import type { Refusal, RestServer } from "./rest/server.ts";
 import type { HandshakeFailure } from "./rest/tls-front.ts";
 import type { Admission } from "./streams/admission.ts";
 
@@ -14,27 +14,21 @@ import type { Admission } from "./streams/admission.ts";
 const bounds = [0.001, 0.005, 0.02, 0.05, 0.1, 0.25, 1, 5, 30];
 const classes = ["1xx", "2xx", "3xx", "4xx", "5xx"] as const;
 
-interface GatewayTally {
-  answered(route: Route | undefined, status: number, tookMs: number): void;
-  handshakeFailed(reason: HandshakeFailure): void;
-  refused(reason: Refusal): void;
-  measure(metrics: Metrics, measured: Measured): void;
-}
+export type GatewayTally = ReturnType<typeof createGatewayTally>;
 
-/** Undefined is what has not begun. */
 interface Measured {
-  readonly connections: () => number;
-  readonly streams: () => Pick<Admission, "count" | "endings"> | undefined;
-  readonly grpc: () => Pick<GrpcGateway, "streams" | "ends"> | undefined;
+  readonly server: Pick<RestServer, "connections">;
+  readonly admission: Pick<Admission, "count" | "endings">;
+  readonly grpc: Pick<GrpcGateway, "connections" | "streams" | "ends"> | undefined;
 }
 
-export function createGatewayTally(): GatewayTally {
+export function createGatewayTally() {
   const requests = new Map<Route | undefined, number[]>();
   const failures = new Map<HandshakeFailure, number>();
   const refusals = new Map<Refusal, number>();
   const latency = createHistogram(bounds);
   return {
-    answered(route, status, tookMs) {
+    answered(route: Route | undefined, status: number, tookMs: number): void {
       latency.observe(tookMs / 1_000);
       let counts = requests.get(route);
       if (!counts) {
@@ -44,22 +38,34 @@ export function createGatewayTally(): GatewayTally {
       const at = Math.floor(status / 100) - 1;
       counts[at] = (counts[at] ?? 0) + 1;
     },
-    handshakeFailed: (reason) => void failures.set(reason, (failures.get(reason) ?? 0) + 1),
-    refused: (reason) => void refusals.set(reason, (refusals.get(reason) ?? 0) + 1),
-    measure(metrics, { connections, streams, grpc }) {
-      metrics.read(
-        { name: "akash_provider_gateway_streams", help: "Open logs, events and shells of tenants", kind: "gauge" },
-        () => streams()?.count ?? 0,
+    handshakeFailed: (reason: HandshakeFailure) => void failures.set(reason, (failures.get(reason) ?? 0) + 1),
+    refused: (reason: Refusal) => void refusals.set(reason, (refusals.get(reason) ?? 0) + 1),
+    /** Undefined until the gateway is open. */
+    measure(metrics: Metrics, gateway: () => Measured | undefined): void {
+      const byReason = (name: string, help: string, counts: () => ReadonlyMap<string, number> | undefined) =>
+        metrics.read({ name: `akash_provider_gateway_${name}`, help, kind: "counter", labels: ["reason"] }, () =>
+          [...(counts() ?? [])].map(([reason, count]) => [{ reason }, count] as const),
+        );
+      metrics.readEach("gauge", "akash_provider_gateway", [
+        ["streams", "Open logs, events and shells of tenants", () => gateway()?.admission.count ?? 0],
+        [
+          "grpc_streams",
+          "Open gRPC calls with many answers, those about leases among them",
+          () => gateway()?.grpc?.streams ?? 0,
+        ],
+        [
+          "connections",
+          "Open connections of the gateway",
+          () => (gateway()?.server.connections ?? 0) + (gateway()?.grpc?.connections ?? 0),
+        ],
+      ]);
+      byReason(
+        "stream_ends_total",
+        "Streams that did not come to their own end, by error code",
+        () => gateway()?.admission.endings,
       );
-      metrics.read(
-        {
-          name: "akash_provider_gateway_stream_ends_total",
-          help: "Streams that did not come to their own end, by error code",
-          kind: "counter",
-          labels: ["reason"],
-        },
-        () => [...(streams()?.endings ?? [])].map(([reason, count]) => [{ reason }, count] as const),
-      );
+      byReason("handshake_failures_total", "Connections that never became TLS, by reason", () => failures);
+      byReason("refusals_total", "Connections ended by a limit of the gateway, by reason", () => refusals);
       metrics.read(
         {
           name: "akash_provider_gateway_requests_total",
@@ -76,41 +82,11 @@ export function createGatewayTally(): GatewayTally {
           kind: "counter",
           labels: ["service", "method", "status"],
         },
-        () => grpcSeries(grpc()?.ends),
-      );
-      metrics.read(
-        {
-          name: "akash_provider_gateway_grpc_streams",
-          help: "Open gRPC calls with many answers, those about leases among them",
-          kind: "gauge",
-        },
-        () => grpc()?.streams ?? 0,
+        () => grpcSeries(gateway()?.grpc?.ends),
       );
       metrics.readHistogram(
         { name: "akash_provider_gateway_request_seconds", help: "Time from a request's headers to its answer" },
         latency,
-      );
-      metrics.read(
-        { name: "akash_provider_gateway_connections", help: "Open connections of the gateway", kind: "gauge" },
-        connections,
-      );
-      metrics.read(
-        {
-          name: "akash_provider_gateway_handshake_failures_total",
-          help: "Connections that never became TLS, by reason",
-          kind: "counter",
-          labels: ["reason"],
-        },
-        () => [...failures].map(([reason, count]) => [{ reason }, count] as const),
-      );
-      metrics.read(
-        {
-          name: "akash_provider_gateway_refusals_total",
-          help: "Connections ended by a limit of the gateway, by reason",
-          kind: "counter",
-          labels: ["reason"],
-        },
-        () => [...refusals].map(([reason, count]) => [{ reason }, count] as const),
       );
     },
   };

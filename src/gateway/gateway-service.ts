@@ -3,7 +3,7 @@ import type { Chain } from "../chain/chain.ts";
 import type { Journal } from "../journal/journal.ts";
 import type { Kube } from "../kube/kube.ts";
 import type { Clock } from "../runtime/clock.ts";
-import type { Service } from "../runtime/lifecycle.ts";
+import type { Scope, Service } from "../runtime/lifecycle.ts";
 import type { ListenAddress } from "../runtime/listener.ts";
 import type { Log } from "../runtime/log.ts";
 import type { Metrics } from "../runtime/metrics.ts";
@@ -13,7 +13,7 @@ import { createAuthenticator } from "./auth/authenticator.ts";
 import { createKnownAccounts, type KnownAccounts } from "./auth/known-accounts.ts";
 import type { CertificateOptions, Certificates } from "./certificate/certificate-service.ts";
 import { noCertificate } from "./certificate/file-certificate.ts";
-import { createGatewayTally } from "./gateway-metrics.ts";
+import { createGatewayTally, type GatewayTally } from "./gateway-metrics.ts";
 import { createIdentify, createLeaseCalls } from "./grpc/grpc-auth.ts";
 import { type GrpcGateway, startGrpcGateway } from "./grpc/grpc-gateway.ts";
 import { createLeaseRpc } from "./grpc/lease-rpc.ts";
@@ -37,7 +37,7 @@ import {
 import { createRest } from "./rest/rest.ts";
 import { type RestServer, startRestServer } from "./rest/server.ts";
 import { type BidScreen, createScreener } from "./screening/screener.ts";
-import { chainFreshness, type Freshness, type Part, type StatusParts, toldReason } from "./status/provider-status.ts";
+import { createProviderStatus, type StatusParts } from "./status/provider-status.ts";
 import { createStatusSnapshot } from "./status/status-document.ts";
 import { createStatusMessage } from "./status/status-message.ts";
 import { type Admission, createAdmission } from "./streams/admission.ts";
@@ -68,7 +68,7 @@ export interface GatewayDocument {
   readonly grpcPort: number | undefined;
 }
 
-interface GatewayGround {
+interface GatewayDeps {
   readonly chain: Promise<Chain>;
   /** Undefined where none are to be had. */
   readonly certificates: Promise<Certificates> | undefined;
@@ -90,104 +90,114 @@ const noOwnCertificate = "no certificate of ours is valid on the chain, so that 
 
 const none: Certificates = { own: noCertificate, public: noCertificate };
 
-export function createGatewayService(options: GatewayOptions, ground: GatewayGround): Service<GatewayDocument> {
-  const { clock } = ground;
-  const log = ground.log.with({ module: "gateway" });
+export function createGatewayService(options: GatewayOptions, deps: GatewayDeps): Service<GatewayDocument> {
+  const log = deps.log.with({ module: "gateway" });
   const tally = createGatewayTally();
-  const budget = createRequestBudget();
-  const serving = { budget, clock, log, onHandshakeFailure: tally.handshakeFailed, onRefusal: tally.refused };
-  let server: RestServer | undefined;
-  let grpc: GrpcGateway | undefined;
-  let admission: Admission | undefined;
   const queues: Queue[] = [];
-  let accounts: KnownAccounts | undefined;
-  let isServed = () => false;
+  let gateway: Gateway | undefined;
 
   return {
     name: "gateway",
     queues,
     async start(scope) {
-      const chain = await ground.chain;
-      const certificates = options.certificates ?? (await ground.certificates) ?? none;
-      isServed = () => certificates.own.current !== undefined;
-      const { provider } = chain;
-      accounts = createKnownAccounts({ ...ground, chain, journal: await ground.journal, log });
+      const [chain, journal] = await Promise.all([deps.chain, deps.journal]);
+      const accounts = createKnownAccounts({ ...deps, chain, journal, log });
       queues.push(accounts.queue);
       scope.task("lease owners", accounts.queue.run);
-      const { keys } = accounts;
-      const authenticator = createAuthenticator({ provider, clock, keys, certificates: accounts.certificates });
-      const snapshot = createStatusSnapshot({ ...options, provider, parts: ground.status, clock });
-      const sold = [ground.leases, ground.pods, ground.manifests, ground.bids] as const;
-      const [leases, pods, manifests, bids] = await Promise.all(sold);
-      const [chainPart, clusterPart] = await Promise.all([ground.status.chain, ground.status.cluster]);
-      const dependencies = (): Dependency[] => [
-        { name: "chain", trouble: toldTrouble("chain", chainFreshness(chainPart)) },
-        { name: "certificate", trouble: certificates.own.current ? undefined : noOwnCertificate },
-        ...(clusterPart
-          ? [
-              { name: "inventory", trouble: toldTrouble("inventory", clusterPart.inventory) },
-              { name: "kubernetes", trouble: toldTrouble("workloads", clusterPart.workloads) },
-            ]
-          : []),
-      ];
-      const screening = bids && { screen: createScreener(bids, clock), hostRefusal: bids.hostRefusal };
-      const routes = [
-        ...addressRoutes(provider),
-        ...versionRoutes({ kube: await ground.kube, version: options.version, clock }),
-        ...healthRoutes(dependencies),
-        ...metricsRoutes(ground.metrics, followToken(options.metricsTokenFile, scope, { clock, log })),
-        ...statusRoutes(snapshot),
-        ...(leases ? [...leaseRoutes({ provider, leases }), ...migrateRoutes(leases)] : []),
-        ...screeningRoutes(screening),
-        ...(pods ? [eventsRoute({ provider, pods, clock })] : []),
-        ...(leases && pods ? [logsRoute({ provider, leases, pods }), shellRoute({ provider, leases, pods, log })] : []),
-        ...(leases && manifests ? manifestRoutes({ provider, leases, manifests }) : []),
-      ];
-      const admitting = createAdmission({ chain, leases, authenticator, clock });
-      admission = admitting;
-      const rest = createRest({
-        routes: withOpenapi(routes, { version: options.version, provider }),
-        authenticator,
-        streams: { provider, upgrades: createUpgrades({ admission: admitting, clock, log }) },
-        ...{ budget, clock, log, onAnswer: tally.answered },
-      });
-      const started = await startRestServer({ ...options, ...serving, certificates, rest });
-      scope.onStop(() => {
-        admitting.stop();
-        return started.close();
-      });
-      server = started;
-      log.info("gateway listening", { url: started.url });
-      if (!options.grpcListen) return;
-      const status = await createStatusMessage({ publicHost: options.publicHost, parts: ground.status, clock });
-      const identify = createIdentify(authenticator);
-      const calls = createLeaseCalls({ provider, identify, admission: admitting });
-      const opened = await startGrpcGateway({
-        ...{ ...options, ...serving, listen: options.grpcListen, own: certificates.own },
-        services: [
-          ...(leases && manifests && pods ? [createLeaseRpc({ calls, leases, manifests, pods, clock })] : []),
-          createProviderRpc({ identify, status, screening, clock }),
-        ],
-      });
-      scope.onStop(() => opened.close());
-      grpc = opened;
-      log.info("gRPC gateway listening", { port: opened.port });
+      gateway = await openGateway({ options, deps: { ...deps, log }, tally, chain, accounts }, scope);
     },
     detail() {
-      if (!server) return "";
-      const told = [server.url, grpc && `gRPC on ${grpc.port}`, isServed() ? undefined : noOwnCertificate];
+      if (!gateway) return "";
+      const { server, grpc, certificates } = gateway;
+      const told = [
+        server.url,
+        grpc && `gRPC on ${grpc.port}`,
+        certificates.own.current ? undefined : noOwnCertificate,
+      ];
       return told.filter((part) => part !== undefined).join(", ");
     },
-    status: () => server && { url: server.url, port: server.port, grpcPort: grpc?.port },
+    status: () => gateway && { url: gateway.server.url, port: gateway.server.port, grpcPort: gateway.grpc?.port },
     measure(metrics) {
-      const connections = () => (server?.connections ?? 0) + (grpc?.connections ?? 0);
-      tally.measure(metrics, { connections, streams: () => admission, grpc: () => grpc });
-      accounts?.measure(metrics);
+      tally.measure(metrics, () => gateway);
+      gateway?.accounts.measure(metrics);
     },
   };
 }
 
-/** Anybody may ask for it. */
-function toldTrouble(what: Part, { ageMs, trouble }: Freshness): string | undefined {
-  return trouble === undefined ? undefined : toldReason(what, ageMs);
+interface Opening {
+  readonly options: GatewayOptions;
+  readonly deps: GatewayDeps;
+  readonly tally: GatewayTally;
+  readonly chain: Chain;
+  readonly accounts: KnownAccounts;
+}
+
+interface Gateway {
+  readonly server: RestServer;
+  readonly grpc: GrpcGateway | undefined;
+  readonly admission: Admission;
+  readonly certificates: Certificates;
+  readonly accounts: KnownAccounts;
+}
+
+async function openGateway({ options, deps, tally, chain, accounts }: Opening, scope: Scope): Promise<Gateway> {
+  const { clock, log, status: parts } = deps;
+  const { provider } = chain;
+  const { publicHost, version } = options;
+  const certificates = options.certificates ?? (await deps.certificates) ?? none;
+  const authenticator = createAuthenticator({ ...accounts, provider, clock });
+  const sold = [deps.leases, deps.pods, deps.manifests, deps.bids, deps.kube] as const;
+  const [leases, pods, manifests, bids, kube] = await Promise.all(sold);
+  await Promise.all([parts.chain, parts.cluster]);
+  const statusOf = createProviderStatus(parts);
+  const dependencies = (): Dependency[] => {
+    const own = { name: "certificate", trouble: certificates.own.current ? undefined : noOwnCertificate };
+    const parts = statusOf().parts.map(({ what, why }) => ({
+      name: what === "workloads" ? "kubernetes" : what,
+      trouble: why,
+    }));
+    return parts.toSpliced(1, 0, own);
+  };
+  const screening = bids && { screen: createScreener(bids, clock), hostRefusal: bids.hostRefusal };
+  const token = followToken(options.metricsTokenFile, scope, { clock, log });
+  const routes = [
+    ...addressRoutes(provider),
+    ...versionRoutes({ kube, version, clock }),
+    ...healthRoutes(dependencies),
+    ...metricsRoutes(deps.metrics, token),
+    ...statusRoutes(createStatusSnapshot({ provider, publicHost, parts, clock })),
+    ...(leases ? [...leaseRoutes({ provider, leases }), ...migrateRoutes(leases)] : []),
+    ...screeningRoutes(screening),
+    ...(pods ? [eventsRoute({ provider, pods, clock })] : []),
+    ...(leases && pods ? [logsRoute({ provider, leases, pods }), shellRoute({ provider, leases, pods, log })] : []),
+    ...(leases && manifests ? manifestRoutes({ provider, leases, manifests }) : []),
+  ];
+  const budget = createRequestBudget();
+  const serving = { budget, clock, log, onHandshakeFailure: tally.handshakeFailed, onRefusal: tally.refused };
+  const admission = createAdmission({ chain, leases, authenticator, clock });
+  const rest = createRest({
+    routes: withOpenapi(routes, { version, provider }),
+    streams: { provider, upgrades: createUpgrades({ admission, clock, log }) },
+    ...{ authenticator, budget, clock, log, onAnswer: tally.answered },
+  });
+  const server = await startRestServer({ ...options, ...serving, certificates, rest });
+  scope.onStop(() => {
+    admission.stop();
+    return server.close();
+  });
+  log.info("gateway listening", { url: server.url });
+  if (!options.grpcListen) return { server, grpc: undefined, admission, certificates, accounts };
+  const identify = createIdentify(authenticator);
+  const calls = createLeaseCalls({ provider, identify, admission });
+  const status = createStatusMessage({ publicHost, parts, clock });
+  const grpc = await startGrpcGateway({
+    ...{ ...options, ...serving, listen: options.grpcListen, own: certificates.own },
+    services: [
+      ...(leases && manifests && pods ? [createLeaseRpc({ calls, leases, manifests, pods, clock })] : []),
+      createProviderRpc({ identify, status, screening, clock }),
+    ],
+  });
+  scope.onStop(grpc.close);
+  log.info("gRPC gateway listening", { port: grpc.port });
+  return { server, grpc, admission, certificates, accounts };
 }

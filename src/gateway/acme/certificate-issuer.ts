@@ -2,7 +2,6 @@
  * Sees to it that there is a certificate of a public authority for our name: shows the one that is kept, has another one
  * issued in time, and tries for ever, each time after a longer pause. What is shown stays until its end.
  */
-import { X509Certificate } from "node:crypto";
 import type { CertificateWithKey } from "../../chain/certificates/certificate-file.ts";
 import { growingPauseMs } from "../../runtime/back-off.ts";
 import type { Boundary } from "../../runtime/boundary.ts";
@@ -13,7 +12,7 @@ import type { Log } from "../../runtime/log.ts";
 import { type Outcome, recheck } from "../../runtime/outcome.ts";
 import { createQueue, type Queue } from "../../runtime/queue.ts";
 import type { Random } from "../../runtime/random.ts";
-import { type CertificateSource, readPair } from "../certificate/file-certificate.ts";
+import { createSource, type PublicCertificate, readPair } from "../certificate/file-certificate.ts";
 import { type Authority, type AuthorityOptions, acmePauseMostMs, createAuthority, inBrief } from "./authority.ts";
 import { type IssuerStorage, noAttempts, openIssuerStorage, type StoredCertificate } from "./issuer-storage.ts";
 
@@ -36,7 +35,7 @@ const acmeRestartPauseMs = 12 * minute;
 
 interface IssuerDeps {
   readonly host: string;
-  /** The ACME directory of the authority: one that another issued is replaced. */
+  /** The ACME directory of the authority: a certificate of another one is replaced. */
   readonly directoryUrl: string;
   readonly storage: IssuerStorage;
   readonly authority: Authority;
@@ -45,13 +44,10 @@ interface IssuerDeps {
   readonly log: Log;
 }
 
-export interface CertificateIssuer extends CertificateSource {
+export interface CertificateIssuer extends PublicCertificate {
   readonly queue: Queue;
   /** Works until the signal is aborted. */
   run(signal: AbortSignal): Promise<void>;
-  readonly untilMs: number | undefined;
-  /** What keeps one from being shown or renewed. */
-  readonly trouble: string | undefined;
   readonly counts: { readonly issued: number; readonly failed: number };
 }
 
@@ -66,28 +62,25 @@ const key = "public";
 
 export function createCertificateIssuer(deps: IssuerDeps): CertificateIssuer {
   const { host, directoryUrl, storage, authority, clock, random, log } = deps;
-  const listeners: (() => void)[] = [];
+  const source = createSource<Shown>();
   const counts = { issued: 0, failed: 0 };
-  let shown: Shown | undefined;
   let trouble: string | undefined;
-  /** Of our own time: what failed before is waited for less, as a person may have put it right and started us. */
+  /** Since our start: what failed before it is waited for less, as a person may have put it right. */
   let failedHere = false;
-  /** What the authority wanted us to wait. */
+  /** What the authority wants us to wait. */
   let askedForMs = 0;
   let isClean = false;
-  /** Why the kept one is not shown; told once. */
+  /** Why the kept one is not shown; logged once. */
   let unusable: string | undefined;
 
   function show(next: Shown | undefined): void {
-    if (next?.certificate === shown?.certificate && next?.key === shown?.key) return;
-    shown = next;
+    if (!source.show(next)) return;
     if (next) log.info("serving issued certificate", { host, until: formatTime(next.untilMs) });
     else log.error("issued certificate has expired", { host, reason: trouble });
-    for (const listener of listeners) listener();
   }
 
   async function work(_: string, signal: AbortSignal): Promise<Outcome> {
-    if (shown && shown.untilMs <= clock.now()) show(undefined);
+    if (source.current && source.current.untilMs <= clock.now()) show(undefined);
     try {
       return await look(signal);
     } catch (thrown) {
@@ -100,7 +93,8 @@ export function createCertificateIssuer(deps: IssuerDeps): CertificateIssuer {
     if (!isClean) storage.removeLeftovers();
     isClean = true;
     const stored = storage.certificate();
-    show((stored && usable(stored)) ?? shown);
+    show((stored && usable(stored)) ?? source.current);
+    const shown = source.current;
     const nowMs = clock.now();
     if (shown && !shown.isOfAnother && nowMs < renewAtMs(shown)) {
       trouble = undefined;
@@ -123,10 +117,11 @@ export function createCertificateIssuer(deps: IssuerDeps): CertificateIssuer {
 
   /** Undefined where it cannot be shown: another one is issued then. */
   function usable(stored: StoredCertificate): Shown | undefined {
+    const shown = source.current;
     if (stored.certificate === shown?.certificate && stored.key === shown.key) return shown;
     try {
       const read = readPair(stored.certificate, stored.key, host, clock.now());
-      return { ...read, fromMs: startOf(stored), isOfAnother: isOfAnother(stored, directoryUrl) };
+      return { ...read, isOfAnother: isOfAnother(stored, directoryUrl) };
     } catch (thrown) {
       const reason = reasonOf(thrown);
       if (reason !== unusable) log.error("kept certificate cannot be served", { host, reason });
@@ -152,12 +147,12 @@ export function createCertificateIssuer(deps: IssuerDeps): CertificateIssuer {
       const order = begun.url === undefined ? await open(late) : { ...begun, url: begun.url };
       return { ...(await authority.complete(order, failures, late)), key: order.key };
     });
-    const { untilMs } = check(issued);
+    const read = check(issued);
     storage.keepCertificate(issued);
     storage.dropOrder();
     counts.issued += 1;
     // Otherwise the next look would order the next one, and so on, until the authority has enough of us.
-    if (clock.now() >= renewAtMs({ fromMs: startOf(issued), untilMs }))
+    if (clock.now() >= renewAtMs(read))
       throw new ProviderError("AKP_ACME_CERTIFICATE_UNUSABLE", { reason: "by our clock it is to be renewed already" });
     if (failures > 0) storage.keepAttempts(noAttempts);
     [failedHere, askedForMs] = [false, 0];
@@ -183,7 +178,7 @@ export function createCertificateIssuer(deps: IssuerDeps): CertificateIssuer {
     return { key, url };
   }
 
-  function check({ certificate, key }: CertificateWithKey): { readonly untilMs: number } {
+  function check({ certificate, key }: CertificateWithKey): ReturnType<typeof readPair> {
     try {
       return readPair(certificate, key, host, clock.now());
     } catch (cause) {
@@ -215,12 +210,12 @@ export function createCertificateIssuer(deps: IssuerDeps): CertificateIssuer {
       queue.add(key);
       return queue.run(signal);
     },
-    onChange: (listener) => void listeners.push(listener),
+    onChange: source.onChange,
     get current() {
-      return shown;
+      return source.current;
     },
     get untilMs() {
-      return shown?.untilMs;
+      return source.current?.untilMs;
     },
     get trouble() {
       return trouble;
@@ -233,10 +228,6 @@ function isFinal({ code, details }: ProviderError): boolean {
   const { status } = details;
   if (code === "AKP_ACME_REFUSED") return typeof status === "number" && status < 500 && status !== 429;
   return ["AKP_ACME_CHALLENGE_FAILED", "AKP_ACME_ORDER_OVER", "AKP_ACME_CERTIFICATE_UNUSABLE"].includes(code);
-}
-
-function startOf({ certificate }: CertificateWithKey): number {
-  return new X509Certificate(certificate).validFromDate.getTime();
 }
 
 /** With a third of its life left: a month of ninety days, two days of six. */

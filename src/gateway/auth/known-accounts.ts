@@ -54,22 +54,14 @@ export function createKnownAccounts(deps: KnownAccountsDeps): KnownAccounts {
       return lookups.counts;
     },
     measure(metrics) {
-      metrics.read(
-        {
-          name: "akash_provider_gateway_lookups_total",
-          help: "Keys and certificates of strangers that the chain was asked for",
-          kind: "counter",
-        },
-        () => lookups.counts.asked,
-      );
-      metrics.read(
-        {
-          name: "akash_provider_gateway_lookups_refused_total",
-          help: "Requests answered with 503, because the chain was silent or too many strangers waited",
-          kind: "counter",
-        },
-        () => lookups.counts.refused,
-      );
+      metrics.readEach("counter", "akash_provider_gateway", [
+        ["lookups", "Keys and certificates of strangers that the chain was asked for", () => lookups.counts.asked],
+        [
+          "lookups_refused",
+          "Requests answered with 503, because the chain was silent or too many strangers waited",
+          () => lookups.counts.refused,
+        ],
+      ]);
       metrics.read(
         {
           name: "akash_provider_gateway_known",

@@ -18,11 +18,11 @@ import { hour } from "../../runtime/durations.ts";
 import { reasonOf } from "../../runtime/errors.ts";
 import type { Log } from "../../runtime/log.ts";
 import { type Outcome, recheck, waiting } from "../../runtime/outcome.ts";
-import { createQueue, type Queue } from "../../runtime/queue.ts";
+import { createQueue } from "../../runtime/queue.ts";
 import type { Random } from "../../runtime/random.ts";
 import { certificateLookMs, certificateRetryMs } from "../acme/certificate-issuer.ts";
 import type { CertificateStore, StoredCertificates } from "./certificate-store.ts";
-import type { CertificateSource } from "./file-certificate.ts";
+import { createSource } from "./file-certificate.ts";
 import {
   decideOnCertificate,
   isInItsTime,
@@ -58,29 +58,19 @@ interface KeeperDeps {
   readonly log: Log;
 }
 
-export interface CertificateKeeper extends CertificateSource {
-  readonly queue: Queue;
-  onStep(step: Step): void;
-  onSettled(settled: Settled): void;
-  /** Works until the signal is aborted. */
-  run(signal: AbortSignal): Promise<void>;
-  readonly current: KeptCertificate | undefined;
-  /** What keeps a good one from being served, or from being renewed. */
-  readonly trouble: string | undefined;
-}
+export type CertificateKeeper = ReturnType<typeof createCertificateKeeper>;
 
 /** There is one key to look at. */
 const key = "own";
 
-export function createCertificateKeeper(deps: KeeperDeps): CertificateKeeper {
+export function createCertificateKeeper(deps: KeeperDeps) {
   const { chain, journal, signer, store, homePath, hosts, clock, random, log } = deps;
   const owner = chain.provider;
-  const listeners: (() => void)[] = [];
+  const source = createSource<KeptCertificate>();
   /** All that we have the key of, by serial: also what the store has lost meanwhile. */
   const held = new Map<string, KeptCertificate>();
-  let served: KeptCertificate | undefined;
   let trouble: string | undefined;
-  /** What could not be used, and why; told once. */
+  /** Why what is there could not be used; logged once. */
   const unusable = new Map<string, string>();
   /** Why the last look may have changed nothing. */
   let heldBy: string | undefined;
@@ -100,16 +90,14 @@ export function createCertificateKeeper(deps: KeeperDeps): CertificateKeeper {
 
   const nowMs = () => (clockFault() === undefined ? clock.now() : (chainNowMs() ?? clock.now()));
 
-  function serve(certificate: KeptCertificate | undefined): void {
-    if (certificate?.serial === served?.serial) return;
-    served = certificate;
-    if (served) log.info("serving own certificate", { serial: served.serial, until: formatTime(served.untilMs) });
+  function serve(next: KeptCertificate | undefined): void {
+    if (!source.show(next)) return;
+    if (next) log.info("serving own certificate", { serial: next.serial, until: formatTime(next.untilMs) });
     else log.error("no certificate of ours may be served", { reason: trouble });
-    for (const listener of listeners) listener();
   }
 
   async function work(_: string, signal: AbortSignal): Promise<Outcome> {
-    if (served && served.untilMs <= nowMs()) serve(undefined);
+    if (source.current && source.current.untilMs <= nowMs()) serve(undefined);
     try {
       const outcome = await look(signal);
       trouble = outcome.kind === "waiting" ? outcome.why : undefined;
@@ -125,7 +113,7 @@ export function createCertificateKeeper(deps: KeeperDeps): CertificateKeeper {
     // First what is known already: one that was revoked goes, whether or not anything else can be read.
     serve(decide(onChain, new Set(held.keys())).serve);
     const stored = await store.read(signal);
-    const kept = takeUp(stored);
+    const kept = new Set(stored.certificates.flatMap((each) => [...takeUp(store.where, () => [each])]));
     const verdict = decide(onChain, kept);
     serve(verdict.serve);
     const { next, keep: wanted } = verdict;
@@ -151,7 +139,8 @@ export function createCertificateKeeper(deps: KeeperDeps): CertificateKeeper {
 
   /** What the chain shows of what we hold, at or above all that we know of. */
   async function readChain(signal: AbortSignal): Promise<OnChain> {
-    readHome();
+    if (homePath !== undefined)
+      takeUp(homePath, () => [readCertificateFile(homePath, signer)].filter((each) => !!each));
     const atOrAbove = largest(chain.mirror.height, changedAt);
     const { items, height } = await chain.queries.certificates({ owner }, { atOrAbove, signal });
     const valid = new Map<string, Uint8Array>();
@@ -181,37 +170,20 @@ export function createCertificateKeeper(deps: KeeperDeps): CertificateKeeper {
   }
 
   /** Puts what was found among what we hold; the serials of what can be used of it. */
-  function takeUp({ certificates }: StoredCertificates): Set<string> {
-    const found = certificates.flatMap((each) => readOr(each, store.where));
-    return new Set(found.map(({ serial }) => serial));
-  }
-
-  function readOr(certificate: CertificateWithKey, where: string): KeptCertificate[] {
+  function takeUp(where: string, read: () => readonly CertificateWithKey[]): Set<string> {
+    const serials = new Set<string>();
     try {
-      const read = readKept(certificate, owner);
-      const known = held.get(read.serial) ?? read;
-      held.set(known.serial, known);
-      return [known];
+      for (const each of read()) {
+        const found = readKept(each, owner);
+        serials.add(found.serial);
+        if (!held.has(found.serial)) held.set(found.serial, found);
+      }
     } catch (thrown) {
-      tellUnusable(where, reasonOf(thrown));
-      return [];
+      const reason = reasonOf(thrown);
+      if (unusable.get(where) !== reason) log.error("certificate cannot be used", { where, reason });
+      unusable.set(where, reason);
     }
-  }
-
-  function tellUnusable(where: string, reason: string): void {
-    if (unusable.get(where) === reason) return;
-    unusable.set(where, reason);
-    log.error("certificate cannot be used", { where, reason });
-  }
-
-  function readHome(): void {
-    if (homePath === undefined) return;
-    try {
-      const found = readCertificateFile(homePath, signer);
-      if (found) readOr(found, homePath);
-    } catch (thrown) {
-      tellUnusable(homePath, reasonOf(thrown));
-    }
+    return serials;
   }
 
   async function make({ keep: others }: Verdict, stored: StoredCertificates, why: string, signal: AbortSignal) {
@@ -243,25 +215,27 @@ export function createCertificateKeeper(deps: KeeperDeps): CertificateKeeper {
   const queue = createQueue({ name: "certificate", work, clock, random, log, pauseMostMs: certificateRetryMs });
   return {
     queue,
-    onStep({ block, gap }) {
+    onStep({ block, gap }: Step): void {
       // Its end has come, or the clock is right.
-      const isOver = served && !isInItsTime(served, nowMs());
+      const isOver = source.current && !isInItsTime(source.current, nowMs());
       if (isOver || (heldBy !== undefined && clockFault() === undefined)) queue.add(key, "high");
       if (!gap && !block?.certificatesOf.has(owner)) return;
       changedAt = largest(changedAt, block?.height ?? gap?.to ?? 0n);
       queue.add(key, "high");
     },
-    onSettled({ id }) {
+    onSettled({ id }: Settled): void {
       if (journal.read.intents.get(id)?.subject.startsWith(subjectOf(""))) queue.add(key);
     },
-    run(signal) {
+    /** Works until the signal is aborted. */
+    run(signal: AbortSignal): Promise<void> {
       queue.add(key);
       return queue.run(signal);
     },
-    onChange: (listener) => void listeners.push(listener),
+    onChange: source.onChange,
     get current() {
-      return served;
+      return source.current;
     },
+    /** What keeps a good one from being served, or from being renewed. */
     get trouble() {
       return trouble;
     },

@@ -21,9 +21,9 @@ import { type CertificateStore, createFileStore, createSecretStore } from "./cer
 import {
   type CertificateFiles,
   type CertificateSource,
-  type FileCertificate,
   followCertificateFiles,
   noCertificate,
+  type PublicCertificate,
 } from "./file-certificate.ts";
 
 /** A certificate that ends this soon and has no successor: ours is renewed a month before, a public one at a third of its life. */
@@ -40,7 +40,7 @@ export interface CertificateOptions {
   readonly issuer?: IssuerOptions;
 }
 
-interface CertificateGround {
+interface CertificateDeps {
   readonly publicHost: string | undefined;
   readonly signer: Signer;
   readonly chain: Promise<Chain>;
@@ -66,35 +66,34 @@ interface CertificateDocument {
 
 export function createCertificateService(
   options: CertificateOptions,
-  ground: CertificateGround,
+  deps: CertificateDeps,
 ): GroundService<Certificates, CertificateDocument> {
-  const { publicHost, signer, clock, random } = ground;
-  const log = ground.log.with({ module: "certificate" });
+  const { publicHost, signer, clock } = deps;
+  const log = deps.log.with({ module: "certificate" });
   const { promise, resolve } = Promise.withResolvers<Certificates>();
   const queues: Queue[] = [];
   let keeper: CertificateKeeper | undefined;
-  /** Of a public authority: in files, or issued to us. */
-  let given: (FileCertificate | CertificateIssuer) | undefined;
+  let given: PublicCertificate | undefined;
   let issuer: CertificateIssuer | undefined;
 
   async function openStore(): Promise<CertificateStore> {
     const { keptIn } = options;
-    if ("path" in keptIn) return createFileStore(keptIn.path, ground.boundary);
-    const kube = await ground.kube;
+    if ("path" in keptIn) return createFileStore(keptIn.path, deps.boundary);
+    const kube = await deps.kube;
     invariant(kube, "a certificate is to be kept in a cluster, and there is none");
     return createSecretStore(kube, keptIn.namespace, signer.address);
   }
 
-  async function openGiven(scope: Scope): Promise<typeof given> {
-    const { files } = options;
+  function openPublic(scope: Scope): PublicCertificate | undefined {
     if (options.issuer && publicHost !== undefined) {
-      issuer = openIssuer(options.issuer, publicHost, { clock, random, log, boundary: ground.boundary });
+      issuer = openIssuer(options.issuer, publicHost, { ...deps, log });
       queues.push(issuer.queue);
       scope.task("issued certificate", issuer.run);
       return issuer;
     }
-    const followed = files && followCertificateFiles(files, publicHost, { clock, log });
-    if (followed) scope.onStop(followed.close);
+    if (!options.files) return undefined;
+    const followed = followCertificateFiles(options.files, publicHost, { clock, log });
+    scope.onStop(followed.close);
     return followed;
   }
 
@@ -112,9 +111,9 @@ export function createCertificateService(
     name: "certificate",
     queues,
     async start(scope) {
-      const [chain, journal, store] = await Promise.all([ground.chain, ground.journal, openStore()]);
+      const [chain, journal, store] = await Promise.all([deps.chain, deps.journal, openStore()]);
       const own = createCertificateKeeper({
-        ...{ chain, journal, signer, store, clock, random, log },
+        ...{ ...deps, chain, journal, store, log },
         hosts: publicHost === undefined ? [] : [publicHost],
         homePath: options.home === undefined ? undefined : certificateFilePath(options.home, signer.address),
       });
@@ -123,7 +122,7 @@ export function createCertificateService(
       chain.onStep(own.onStep);
       scope.onStop(chain.outbox.onSettled(own.onSettled));
       scope.task("own certificate", own.run);
-      given = await openGiven(scope);
+      given = openPublic(scope);
       resolve({ own, public: given ?? noCertificate });
     },
     opened: promise,
@@ -137,44 +136,33 @@ export function createCertificateService(
     },
     status: look,
     *conditions() {
-      const { own, public: shown, troubles } = look();
-      for (const [subject, untilMs] of [
-        ["own", own?.untilMs],
-        ["public", shown?.untilMs],
-      ] as const) {
+      const { troubles, ...shown } = look();
+      for (const subject of ["own", "public"] as const) {
+        const untilMs = shown[subject]?.untilMs;
         if (untilMs === undefined || untilMs - clock.now() > certificateEndsSoonMs) continue;
         yield condition("CertificateExpiring", `it ends on ${formatDay(untilMs)}`, { subject });
       }
       if (troubles.length > 0) yield condition("CertificateTrouble", troubles.join("; "));
     },
     measure(metrics) {
-      measureCertificates(metrics, look, clock, options.issuer ? "issuer" : "files");
-      measureIssuer(metrics, () => issuer?.counts);
+      measureCertificates(metrics, look, { clock, source: options.issuer ? "issuer" : "files" });
+      metrics.read(
+        {
+          name: "akash_provider_certificate_orders_total",
+          help: "Attempts to have a certificate issued by ACME, by result: issued or failed",
+          kind: "counter",
+          labels: ["result"],
+        },
+        () => Object.entries(issuer?.counts ?? {}).map(([result, count]) => [{ result }, count] as const),
+      );
     },
   };
-}
-
-function measureIssuer(metrics: Metrics, counts: () => CertificateIssuer["counts"] | undefined): void {
-  metrics.read(
-    {
-      name: "akash_provider_certificate_orders_total",
-      help: "Attempts to have a certificate issued by ACME, by result: issued or failed",
-      kind: "counter",
-      labels: ["result"],
-    },
-    () => {
-      const counted = counts();
-      if (!counted) return [];
-      return [[{ result: "issued" }, counted.issued] as const, [{ result: "failed" }, counted.failed] as const];
-    },
-  );
 }
 
 function measureCertificates(
   metrics: Metrics,
   look: () => CertificateDocument,
-  clock: Clock,
-  source: "files" | "issuer",
+  { clock, source }: { readonly clock: Clock; readonly source: "files" | "issuer" },
 ): void {
   metrics.read(
     {
@@ -192,12 +180,7 @@ function measureCertificates(
       ];
     },
   );
-  metrics.read(
-    {
-      name: "akash_provider_certificate_troubles",
-      help: "What keeps a certificate from being served or renewed now",
-      kind: "gauge",
-    },
-    () => look().troubles.length,
-  );
+  metrics.readEach("gauge", "akash_provider_certificate", [
+    ["troubles", "What keeps a certificate from being served or renewed now", () => look().troubles.length],
+  ]);
 }

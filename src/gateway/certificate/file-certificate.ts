@@ -1,5 +1,7 @@
-/** What is shown to clients in a handshake: certificates with their keys, which change while we run. */
-
+/**
+ * A certificate of a public authority, from two files that something else renews: certbot, cert-manager, a person. They may come
+ * later, and are read again when they change. Where what they hold is not good, the last good one is shown until it ends.
+ */
 import { createPrivateKey, X509Certificate } from "node:crypto";
 import { createSecureContext } from "node:tls";
 import type { CertificateWithKey } from "../../chain/certificates/certificate-file.ts";
@@ -9,20 +11,35 @@ import { reasonOf } from "../../runtime/errors.ts";
 import { followFile } from "../../runtime/followed-file.ts";
 import type { Log } from "../../runtime/log.ts";
 
-/** Where certificates come from: our own, which is on the chain, and one of a public authority. */
+/** Where certificates that clients are shown come from: our own, which is on the chain, and one of a public authority. */
 export interface CertificateSource {
   /** Undefined while there is none that may be served. */
   readonly current: CertificateWithKey | undefined;
-  /** Told after every change. */
+  /** Called after every change. */
   onChange(listener: () => void): void;
 }
 
-/** Where there is none. */
 export const noCertificate: CertificateSource = { current: undefined, onChange: () => undefined };
 
-// A certificate of a public authority, from two files that somebody else renews: certbot, cert-manager, a person. They may come later, and are read again when they change. What does not belong together, is over or is for another name is told of, and what was good stays; once that is over as well, our own certificate is shown instead, which the network's tools accept.
+/** A source whose certificate is replaced by `show`, which says whether it is another one. */
+export function createSource<T extends CertificateWithKey>() {
+  const listeners: (() => void)[] = [];
+  let current: T | undefined;
+  return {
+    show(next: T | undefined): boolean {
+      const isSame = next?.certificate === current?.certificate && next?.key === current?.key;
+      current = next;
+      if (!isSame) for (const listener of listeners) listener();
+      return !isSame;
+    },
+    get current() {
+      return current;
+    },
+    onChange: (listener: () => void) => void listeners.push(listener),
+  };
+}
 
-/** How far our clock may be behind that of who made a certificate for us; authorities date theirs back by an hour besides. */
+/** How far our clock may be behind that of who made a certificate; authorities date theirs back by an hour besides. */
 const certificateSkewMs = 10 * minute;
 
 export interface CertificateFiles {
@@ -31,14 +48,15 @@ export interface CertificateFiles {
   readonly key: string;
 }
 
-export interface FileCertificate extends CertificateSource {
+/** A certificate of a public authority. */
+export interface PublicCertificate extends CertificateSource {
   readonly untilMs: number | undefined;
-  /** Why what the files hold now is not shown. */
+  /** What keeps one from being shown or renewed. */
   readonly trouble: string | undefined;
-  close(): void;
 }
 
 interface Good extends CertificateWithKey {
+  readonly fromMs: number;
   readonly untilMs: number;
 }
 
@@ -46,25 +64,20 @@ export function followCertificateFiles(
   files: CertificateFiles,
   host: string | undefined,
   { clock, log }: { readonly clock: Clock; readonly log: Log },
-): FileCertificate {
+): PublicCertificate & { close(): void } {
   const asItIs = (text: string) => text;
   const certificate = followFile({ path: files.certificate, read: asItIs, what: "certificate" }, { clock, log });
   const key = followFile({ path: files.key, read: asItIs, what: "key of the certificate" }, { clock, log });
-  const listeners: (() => void)[] = [];
-  let good: Good | undefined;
+  const source = createSource<Good>();
   let trouble: string | undefined;
 
   function look(): void {
-    const before = good;
-    const found = judge();
-    if (found) good = found;
-    if (good && good.untilMs <= clock.now()) good = undefined;
-    if (good?.certificate === before?.certificate && good?.key === before?.key) return;
-    if (good) log.info("serving certificate from files", { path: files.certificate, until: formatTime(good.untilMs) });
-    for (const listener of listeners) listener();
+    const good = judge() ?? source.current;
+    const isOver = good && good.untilMs <= clock.now();
+    if (source.show(isOver ? undefined : good) && good && !isOver)
+      log.info("serving certificate from files", { path: files.certificate, until: formatTime(good.untilMs) });
   }
 
-  /** Undefined where what is there now is not good, and why is told. */
   function judge(): Good | undefined {
     const was = trouble;
     try {
@@ -85,16 +98,16 @@ export function followCertificateFiles(
   // The key is read last: when it is looked at, both are as they were found just now.
   key.onLook(look);
   return {
+    onChange: source.onChange,
     get current() {
-      return good;
+      return source.current;
     },
     get untilMs() {
-      return good?.untilMs;
+      return source.current?.untilMs;
     },
     get trouble() {
       return trouble;
     },
-    onChange: (listener) => void listeners.push(listener),
     close() {
       certificate.close();
       key.close();
@@ -113,5 +126,5 @@ export function readPair(certificate: string, key: string, host: string | undefi
   if (leaf.checkHost(host) === undefined) throw new Error(`the certificate is not for ${host}`);
   // Those behind it must be readable too.
   createSecureContext({ cert: certificate, key });
-  return { certificate, key, untilMs };
+  return { certificate, key, fromMs, untilMs };
 }

@@ -1,7 +1,11 @@
-/** What `/status` is made of, and where each part comes from. All of it answers at once, from memory. */
+/** What is told of the provider, over REST and gRPC: read from memory, where each service has put its part. */
 import { minute } from "../../runtime/durations.ts";
 
-/** How far something may be believed. */
+/** For so long a status that was made is shown: a change shows within a second, and making one takes a millisecond or two. */
+export const gatewayStatusMs = 250;
+/** Ten blocks: a chain further behind is not fresh, whatever nodes say. */
+export const gatewayChainOldMs = minute;
+
 export interface Freshness {
   /** How long ago it was known to be so; undefined where it never was. */
   readonly ageMs: number | undefined;
@@ -16,7 +20,7 @@ export interface ClusterPart {
   /** By name. */
   nodes(): Iterable<{ readonly name: string; readonly allocatable: Amounts; readonly free: Amounts }>;
   storage(): Iterable<{ readonly class: string; readonly free: bigint }>;
-  /** All of it as the network tells it: akash.inventory.v1.Cluster; undefined until something is known of it. */
+  /** As akash.inventory.v1.Cluster; undefined until something is known of it. */
   readonly inventoryMessage: Uint8Array | undefined;
   /** Of those that can be leased. */
   readonly addresses: { readonly total: bigint; readonly left: bigint };
@@ -41,11 +45,11 @@ export interface ChainPart {
   readonly mirror: { readonly ready: boolean };
 }
 
-/** Each promise is kept when that part has come up; until then it is told of as not fresh. Undefined where there is none. */
+/** Each promise resolves when that service has come up. Undefined where there is none. */
 export interface StatusParts {
   readonly chain: Promise<ChainPart>;
   readonly cluster: Promise<ClusterPart> | undefined;
-  /** Orders that we are at. */
+  /** Orders that are being decided or bid on. */
   readonly orders: Promise<() => number> | undefined;
   /** Deployments with a lease of ours. */
   readonly deployments: Promise<() => number> | undefined;
@@ -53,28 +57,64 @@ export interface StatusParts {
   readonly reclamationWindowMs: number;
 }
 
-/** Ten blocks. What is further behind is told of as not fresh, whatever nodes say. */
-export const gatewayChainOldMs = minute;
+export interface ProviderStatus {
+  readonly cluster: ClusterPart | undefined;
+  readonly orders: number | undefined;
+  readonly deployments: number | undefined;
+  readonly reclamationWindowMs: number;
+  readonly parts: readonly PartStatus[];
+}
 
-/** In full it is told to operators: it may name servers of theirs, which are nothing to strangers. */
+interface PartStatus extends Freshness {
+  readonly what: keyof typeof reasons;
+  /** For strangers: what operators are told in full may name servers of theirs. */
+  readonly why: string | undefined;
+}
+
 const reasons = {
   chain: "no new block of the chain can be read",
   inventory: "the inventory is not confirmed",
   workloads: "the Kubernetes API server does not answer",
 } as const;
 
-export type Part = keyof typeof reasons;
+const unread: Freshness = { ageMs: undefined, trouble: "not read yet" };
 
-export function toldReason(what: Part, ageMs: number | undefined): string {
-  return ageMs === undefined ? "not read yet" : reasons[what];
+export function createProviderStatus(parts: StatusParts): () => ProviderStatus {
+  const [chain, cluster] = [kept(parts.chain), kept(parts.cluster)];
+  const [orders, deployments] = [kept(parts.orders), kept(parts.deployments)];
+  return () => {
+    const { inventory = unread, workloads = unread } = cluster() ?? {};
+    return {
+      cluster: cluster(),
+      orders: orders()?.(),
+      deployments: deployments()?.(),
+      reclamationWindowMs: parts.reclamationWindowMs,
+      parts: [
+        partOf("chain", chainFreshness(chain())),
+        ...(parts.cluster !== undefined ? [partOf("inventory", inventory), partOf("workloads", workloads)] : []),
+      ],
+    };
+  };
 }
 
-export const unread: Freshness = { ageMs: undefined, trouble: "not read yet" };
+function partOf(what: PartStatus["what"], { ageMs, trouble }: Freshness): PartStatus {
+  const why = ageMs === undefined ? "not read yet" : reasons[what];
+  return { what, ageMs, trouble, why: trouble === undefined ? undefined : why };
+}
 
-export function chainFreshness(chain: ChainPart | undefined): Freshness {
+function chainFreshness(chain: ChainPart | undefined): Freshness {
   if (!chain?.mirror.ready) return unread;
   const { mirrorAgeMs: ageMs, trouble } = chain.status;
-  // Nodes may answer well and have nothing new to tell, for as long as they or the chain stand still.
+  // Nodes may answer well while they or the chain stand still.
   const isOld = ageMs !== undefined && ageMs > gatewayChainOldMs;
   return { ageMs, trouble: trouble ?? (isOld ? reasons.chain : undefined) };
+}
+
+/** What a promise was kept with, once it is. */
+function kept<T>(promise: Promise<T> | undefined): () => T | undefined {
+  let value: T | undefined;
+  void promise?.then((given) => {
+    value = given;
+  });
+  return () => value;
 }

@@ -50,7 +50,7 @@ for (const name of ["GET /status", "GET /status with running leases", "API serve
     const body = statusBody({
       provider: parseAddress(json.address),
       publicHost: json.cluster_public_hostname,
-      reclamationWindowNs: 0n,
+      reclamationWindowMs: 0,
       cluster: clusterOf(json),
       orders: json.bidengine.orders,
       deployments: json.manifest.deployments,

@@ -3,9 +3,14 @@ import { test } from "node:test";
 import { tenant } from "../../../test/a-decision.ts";
 import { parseAddress } from "../../market/address.ts";
 import { createVirtualClock } from "../../runtime/clock.ts";
-import { type ChainPart, type ClusterPart, gatewayChainOldMs, type StatusParts } from "./provider-status.ts";
+import {
+  type ChainPart,
+  type ClusterPart,
+  gatewayChainOldMs,
+  gatewayStatusMs,
+  type StatusParts,
+} from "./provider-status.ts";
 import { createStatusSnapshot } from "./status-document.ts";
-import { gatewayStatusMs } from "./status-message.ts";
 
 const never = new Promise<never>(() => undefined);
 const nothingUp: StatusParts = {

@@ -1,7 +1,4 @@
-/**
- * akash.provider.v1.Status, ready to be sent. As that of `/status` it is made when somebody asks and the one from before is a
- * moment old. Every quantity in it is set: the network's consoles cannot read one that is not.
- */
+/** akash.provider.v1.Status. Every quantity in it is set: the network's consoles cannot read one that is not. */
 import { formatBytes, formatCount, formatCpuMilli } from "../../market/quantity.ts";
 import { type Clock, msToNs } from "../../runtime/clock.ts";
 import { goodFor } from "../../runtime/good-for.ts";
@@ -13,10 +10,13 @@ import {
   providerV1Reservations,
 } from "../../runtime/grpc/akash-proto.ts";
 import { bytes, type Decoded, messageOf, nanoseconds, optional, repeated, text } from "../../runtime/protobuf.ts";
-import type { ClusterPart, Promised, StatusParts } from "./provider-status.ts";
-
-/** For so long the bytes of `/status` are shown: a change is to be seen within a second, and making them takes a millisecond or two. */
-export const gatewayStatusMs = 250;
+import {
+  type ClusterPart,
+  createProviderStatus,
+  gatewayStatusMs,
+  type Promised,
+  type StatusParts,
+} from "./provider-status.ts";
 
 interface StatusDeps {
   readonly publicHost: string | undefined;
@@ -27,17 +27,16 @@ interface StatusDeps {
 export interface StatusMessage {
   /** The whole of it. */
   readonly message: Uint8Array;
-  /** The same without its time: another where anything has changed. */
+  /** Without its time: the same bytes while nothing has changed. */
   readonly content: Uint8Array;
 }
 
-/** akash.provider.v1.Inventory with what the inventory operator said as it said it: it may tell of a thousand nodes. */
+/** akash.provider.v1.Inventory with the inventory operator's message as it came: it may tell of a thousand nodes. */
 const inventoryCodec = messageOf({
   cluster: optional(1, bytes),
   reservations: optional(2, providerV1Reservations),
   leasedIp: optional(3, inventoryV1ResourcePair),
 });
-type Inventory = Decoded<typeof inventoryCodec>;
 
 /** akash.provider.v1.Status with such an inventory and without its time. */
 const contentCodec = messageOf({
@@ -51,19 +50,18 @@ const contentCodec = messageOf({
 /** Fields may come in any order, and this one changes with each message. */
 const timeCodec = messageOf({ timestamp: optional(6, nanoseconds) });
 
-export async function createStatusMessage({ publicHost, parts, clock }: StatusDeps): Promise<() => StatusMessage> {
-  const [cluster, orders, deployments] = await Promise.all([parts.cluster, parts.orders, parts.deployments]);
-  const { reclamationWindowMs } = parts;
+export function createStatusMessage({ publicHost, parts, clock }: StatusDeps): () => StatusMessage {
+  const statusOf = createProviderStatus(parts);
 
   function make(before: StatusMessage | undefined): StatusMessage {
+    const { cluster, orders, deployments, reclamationWindowMs } = statusOf();
     const content = contentCodec.encode({
       cluster: cluster && { leases: { active: cluster.leases }, inventory: inventoryOf(cluster) },
-      bidEngine: orders && { orders: orders() },
-      manifest: deployments && { deployments: deployments() },
+      bidEngine: orders === undefined ? undefined : { orders },
+      manifest: deployments === undefined ? undefined : { deployments },
       publicHostnames: [publicHost ?? ""],
       reclamationWindow: reclamationWindowMs > 0 ? msToNs(reclamationWindowMs) : undefined,
     });
-    // What has not changed stays the same bytes, so that nobody need compare them twice.
     const same = before && Buffer.compare(before.content, content) === 0 ? before.content : content;
     return { content: same, message: Buffer.concat([same, timeCodec.encode({ timestamp: msToNs(clock.now()) })]) };
   }
@@ -71,50 +69,40 @@ export async function createStatusMessage({ publicHost, parts, clock }: StatusDe
   return goodFor(gatewayStatusMs, clock, make);
 }
 
-function inventoryOf(view: ClusterPart): Inventory {
-  const sums = { active: createSum(), pending: createSum() };
-  for (const { isActive, promised } of view.reservations()) (isActive ? sums.active : sums.pending).add(promised);
-  const { total, left } = view.addresses;
+function inventoryOf(cluster: ClusterPart): Decoded<typeof inventoryCodec> {
+  const { total, left } = cluster.addresses;
+  const all = [...cluster.reservations()];
+  const of = (isActive: boolean) => all.filter((each) => each.isActive === isActive).map(({ promised }) => promised);
   const inAll = { string: formatCount(total) };
   return {
-    cluster: view.inventoryMessage,
-    reservations: { pending: sums.pending.metric(), active: sums.active.metric() },
+    cluster: cluster.inventoryMessage,
+    reservations: { pending: sumOf(of(false)), active: sumOf(of(true)) },
     leasedIp: {
-      allocatable: inAll,
-      allocated: { string: formatCount(total - left) },
-      attributes: [],
-      capacity: inAll,
+      ...{ allocatable: inAll, allocated: { string: formatCount(total - left) }, capacity: inAll, attributes: [] },
     },
   };
 }
 
-function createSum() {
-  let count = 0;
+function sumOf(promised: readonly Promised[]) {
   const sums = { cpuMilli: 0n, memoryBytes: 0n, gpus: 0n, ephemeralBytes: 0n };
   const storage = new Map<string, bigint>();
+  for (const each of promised) {
+    sums.cpuMilli += each.cpuMilli;
+    sums.memoryBytes += each.memoryBytes;
+    sums.gpus += each.gpus;
+    sums.ephemeralBytes += each.ephemeralBytes;
+    for (const [name, amount] of each.storage) storage.set(name, (storage.get(name) ?? 0n) + amount);
+  }
+  const inBytes = (amount: bigint) => ({ string: formatBytes(amount, "DecimalSI") });
+  const byName = [...storage].sort(([one], [other]) => (one < other ? -1 : 1));
   return {
-    add(promised: Promised): void {
-      count += 1;
-      sums.cpuMilli += promised.cpuMilli;
-      sums.memoryBytes += promised.memoryBytes;
-      sums.gpus += promised.gpus;
-      sums.ephemeralBytes += promised.ephemeralBytes;
-      for (const [name, bytes] of promised.storage) storage.set(name, (storage.get(name) ?? 0n) + bytes);
-    },
-    metric() {
-      const inBytes = (amount: bigint) => ({ string: formatBytes(amount, "DecimalSI") });
-      return {
-        count,
-        resources: {
-          cpu: { string: formatCpuMilli(sums.cpuMilli) },
-          memory: inBytes(sums.memoryBytes),
-          gpu: { string: formatCount(sums.gpus) },
-          ephemeralStorage: inBytes(sums.ephemeralBytes),
-          storage: new Map(
-            [...storage].sort(([one], [other]) => (one < other ? -1 : 1)).map(([name, sum]) => [name, inBytes(sum)]),
-          ),
-        },
-      };
+    count: promised.length,
+    resources: {
+      cpu: { string: formatCpuMilli(sums.cpuMilli) },
+      memory: inBytes(sums.memoryBytes),
+      gpu: { string: formatCount(sums.gpus) },
+      ephemeralStorage: inBytes(sums.ephemeralBytes),
+      storage: new Map(byName.map(([name, sum]) => [name, inBytes(sum)])),
     },
   };
 }
