@@ -111,7 +111,6 @@ function grpcSeries(ends: CallEnds | undefined) {
   });
 }
 
-/** Without the names in it, like "GET /lease/status". */
 function labelOf(route: Route | undefined): string {
   return route ? `${route.method} ${route.path.replaceAll(/\/\{\w+\}/g, "")}` : "none";
 }

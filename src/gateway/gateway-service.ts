@@ -48,20 +48,15 @@ import type { TenantLeases, TenantManifests, TenantPods } from "./tenant-side.ts
 
 export interface GatewayOptions extends ProxyOptions {
   readonly listen: ListenAddress;
-  /** For gRPC; nobody is answered there where it is not given. */
   readonly grpcListen?: ListenAddress;
-  /** The name that a public certificate is for. */
   readonly publicHost: string | undefined;
   readonly version: string;
-  /** Holds what opens all of the metrics. */
   readonly metricsTokenFile?: string | undefined;
-  /** Where what is shown in handshakes comes from. */
   readonly certificate?: CertificateOptions;
   /** What is shown in handshakes, where a test says so. */
   readonly certificates?: Certificates;
 }
 
-/** What the gateway tells of itself. */
 export interface GatewayDocument {
   readonly url: string;
   readonly port: number;
@@ -70,7 +65,6 @@ export interface GatewayDocument {
 
 interface GatewayDeps {
   readonly chain: Promise<Chain>;
-  /** Undefined where none are to be had. */
   readonly certificates: Promise<Certificates> | undefined;
   readonly kube: Promise<Kube> | undefined;
   readonly journal: Promise<Journal>;

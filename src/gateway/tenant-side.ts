@@ -7,34 +7,24 @@ import type { ManifestGroup } from "../market/manifest.ts";
 export interface TenantLeases {
   /** Throws AKP_CLUSTER_UNKNOWN while what is known of the cluster may not be told. */
   find(lease: LeaseId): TenantLease;
-  /** By the chain. Throws as `find` does. */
   runs(lease: LeaseId): boolean;
-  /**
-   * Gives a lease host names that another one of its owner has, those and no others. `permit` is told every service that is
-   * led to by them; what it throws keeps them all where they are.
-   */
+  /** Moves host names from other leases of the owner. `permit` is called for each service they lead to; what it throws undoes all. */
   moveHosts(hosts: readonly string[], to: LeaseId, permit: Permit, signal: AbortSignal): Promise<void>;
   /** The same with endpoints of leased addresses. */
   moveEndpoints(endpoints: readonly string[], to: LeaseId, permit: Permit, signal: AbortSignal): Promise<void>;
-  /** The running leases of a deployment. */
   leasesOf(owner: string, dseq: bigint): readonly LeaseId[];
-  /** The running lease of an owner's group. */
   leaseOf(owner: string, dseq: bigint, gseq: number): LeaseId | undefined;
 }
 
 type Permit = (service: string) => void;
 
-/**
- * Unknown: nothing of it is in the cluster. Bare: it has a namespace and no manifest there, as one that is being torn down.
- * Idle: it has a manifest, and nothing of it runs.
- */
+/** Unknown: nothing is in the cluster. Bare: a namespace without a manifest. Idle: a manifest, and nothing runs. */
 export type TenantLease =
   | { readonly state: "unknown" | "bare" | "idle"; readonly why?: string | undefined }
   | RunningLease;
 
 export interface RunningLease {
   readonly state: "running";
-  /** In the order of their names. */
   readonly services: readonly TenantService[];
   /** Undefined where nothing of it is reached by a port of a node. */
   readonly forwardedPorts: readonly ForwardedPort[] | undefined;
@@ -42,7 +32,6 @@ export interface RunningLease {
   readonly addresses: readonly LeasedAddress[] | undefined;
   /** How its host names are doing, as far as that is known. */
   readonly hostHealth?: readonly TenantHost[];
-  /** What is wrong, in the tenant's words. */
   readonly errors: readonly LeaseError[];
 }
 
@@ -81,7 +70,6 @@ export interface LeasedAddress {
 }
 
 interface LeaseError {
-  /** Undefined where it is about the lease as a whole. */
   readonly service: string | undefined;
   readonly text: string;
 }
@@ -92,20 +80,14 @@ export interface TenantManifests {
   submit(deployment: DeploymentId, body: string | Uint8Array, signal: AbortSignal): Promise<unknown>;
   /** Takes it back. Throws AKP_NO_LEASE where there is none of ours. */
   withdraw(deployment: DeploymentId, signal: AbortSignal): Promise<unknown>;
-  /** The last one that was taken for a lease. */
   manifestOf(lease: LeaseId): { readonly group: ManifestGroup; readonly withdrawnAtMs?: number } | undefined;
 }
 
-/**
- * What the pods of a lease say and do, while it happens. All of it goes on until it is over or the signal; where it cannot
- * begin or go on, it throws: AKP_KUBE_* where the cluster cannot be asked.
- */
+/** What the pods of a lease say and do, until it is over or the signal. Throws AKP_KUBE_* where the cluster is away. */
 export interface TenantPods {
   /** In batches, so that a fast container costs little for each line. */
   logs(lease: LeaseId, asked: LogsAsked): AsyncIterable<readonly PodLine[]>;
-  /** What happened, then what happens. */
   events(lease: LeaseId, asked: EventsAsked): AsyncIterable<readonly TenantEvent[]>;
-  /** Runs a command in one of a service's containers. */
   exec(lease: LeaseId, asked: CommandAsked): Promise<ExecSession>;
 }
 
@@ -131,7 +113,6 @@ interface EventsAsked {
   readonly signal: AbortSignal;
 }
 
-/** As the cluster tells it. */
 export interface TenantEvent {
   readonly type: "Normal" | "Warning";
   readonly reportingController: string;

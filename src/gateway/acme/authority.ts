@@ -26,22 +26,18 @@ export interface AuthorityOptions {
   readonly email: string;
   /** What binds our account to one that the authority's operator has given us. */
   readonly binding?: { readonly kid: string; readonly hmacKey: string };
-  /** Where its questions are answered; 0 where they are not. */
   readonly httpPort: number;
   readonly tlsPort: number;
-  /** The addresses that we listen on; all of them unless a test says otherwise. */
   readonly listenHost?: string;
 }
 
 export interface Authority {
-  /** Opens an order for a certificate; its address. */
   openOrder(signal: AbortSignal): Promise<string>;
   /** Goes on with an order from wherever it stands, up to the certificate. Of several ways to prove our name, each try takes the next. */
   complete(order: { readonly url: string; readonly key: string }, tries: number, signal: AbortSignal): Promise<Issued>;
 }
 
 interface Issued {
-  /** Ours first, then those that lead to the authority. */
   readonly certificate: string;
   readonly url: string;
 }
@@ -210,9 +206,9 @@ function inPkcs8(key: string): string {
   return createPrivateKey(key).export({ type: "pkcs8", format: "pem" }).toString();
 }
 
-// How acme-client's requests reach the authority. In the place of its own way, which repeats by itself for as long as the authority wants, cannot be ended, and loses why nobody could be reached.
+// acme-client's own transport repeats for as long as the authority wants, cannot be ended, and loses why nobody was reached.
 
-/** Of an authority to one request; those that make us wait longer are asked again. */
+/** Per request; an authority that makes us wait longer is asked again. */
 const acmeAnswerMs = 30 * second;
 /** A chain of certificates has 10 KB. */
 export const acmeAnswerBytes = 256 * 1024;
@@ -298,15 +294,11 @@ function headersOf({ headers }: Response): Record<string, string> {
   return Object.fromEntries(headers);
 }
 
-// How the authority sees that a name is ours: it asks us at that name, for as long as an order waits for it.
-
 /** Of the authority and of whoever else comes by while a challenge is answered. */
 const acmeConnections = 64;
-/** For one question of the authority. */
 const acmeChallengeMs = 10 * second;
 
 interface Where {
-  /** All addresses, unless a test says otherwise. */
   readonly host?: string | undefined;
   readonly port: number;
   readonly log: Log;

@@ -1,7 +1,4 @@
-/**
- * Sees to it that there is a certificate of a public authority for our name: shows the one that is kept, has another one
- * issued in time, and tries for ever, each time after a longer pause. What is shown stays until its end.
- */
+/** Has certificates of a public authority issued for our name in time, and retries for ever with growing pauses. */
 import type { CertificateWithKey } from "../../chain/certificates/certificate-file.ts";
 import { growingPauseMs } from "../../runtime/back-off.ts";
 import type { Boundary } from "../../runtime/boundary.ts";
@@ -46,7 +43,6 @@ interface IssuerDeps {
 
 export interface CertificateIssuer extends PublicCertificate {
   readonly queue: Queue;
-  /** Works until the signal is aborted. */
   run(signal: AbortSignal): Promise<void>;
   readonly counts: { readonly issued: number; readonly failed: number };
 }
@@ -57,7 +53,6 @@ interface Shown extends CertificateWithKey {
   readonly isOfAnother: boolean;
 }
 
-/** There is one name. */
 const key = "public";
 
 export function createCertificateIssuer(deps: IssuerDeps): CertificateIssuer {
@@ -67,10 +62,8 @@ export function createCertificateIssuer(deps: IssuerDeps): CertificateIssuer {
   let trouble: string | undefined;
   /** Since our start: what failed before it is waited for less, as a person may have put it right. */
   let failedHere = false;
-  /** What the authority wants us to wait. */
   let askedForMs = 0;
   let isClean = false;
-  /** Why the kept one is not shown; logged once. */
   let unusable: string | undefined;
 
   function show(next: Shown | undefined): void {
@@ -242,7 +235,6 @@ function isOfAnother({ from }: StoredCertificate, directoryUrl: string): boolean
 }
 
 export interface IssuerOptions extends AuthorityOptions {
-  /** Where account and certificates are kept. */
   readonly dir: string;
 }
 

@@ -1,8 +1,4 @@
-/**
- * The folder of the certificate issuer, laid out as the network's provider does it, so that an operator can go from one to
- * the other and keep account and certificate. What belongs together comes into force together, whenever we are cut short;
- * and two programs that share the folder, as in a rolling update, find each other's work instead of doing it twice.
- */
+/** The issuer's folder, laid out like that of the network's provider: sets change together, and two programs may share it. */
 import { generateKeyPairSync } from "node:crypto";
 import {
   closeSync,
@@ -31,7 +27,6 @@ import { parseJson } from "../../runtime/parse-json.ts";
 
 interface StorageOptions {
   readonly dir: string;
-  /** The ACME directory of the authority. */
   readonly directoryUrl: string;
   readonly email: string;
   readonly host: string;
@@ -39,18 +34,16 @@ interface StorageOptions {
 
 interface IssuerAccount {
   readonly key: string;
-  /** Where the authority has it; undefined while it is not known to be registered. */
   readonly url: string | undefined;
 }
 
-/** A certificate that is on its way, or was to be. */
 interface IssuerOrder {
-  /** Of the certificate that is to be: kept before the authority hears of it, so that what it issues is never lost. */
+  /** Kept before the authority hears of it, so that what it issues is never lost. */
   readonly key: string;
   readonly url?: string;
 }
 
-/** How often in a row it came to nothing: so that a provider that starts again and again does not use up what it may ask for. */
+/** Failures in a row, kept so that a provider that restarts again and again does not use up its attempts. */
 interface Attempts {
   readonly failures: number;
   readonly failedAtMs: number;
@@ -58,7 +51,6 @@ interface Attempts {
 }
 
 interface IssuedCertificate extends CertificateWithKey {
-  /** Where the authority has it. */
   readonly url: string;
 }
 
@@ -68,14 +60,12 @@ export interface StoredCertificate extends CertificateWithKey {
 }
 
 export interface IssuerStorage {
-  /** What a crash left half written. */
   removeLeftovers(): void;
   /** The account, whose key is made first where there is none. */
   account(): IssuerAccount;
   keepRegistration(registration: { readonly uri: string; readonly body: unknown }): void;
   certificate(): StoredCertificate | undefined;
   keepCertificate(issued: IssuedCertificate): void;
-  /** The one under way, or a new one. */
   order(): IssuerOrder;
   keepOrder(order: IssuerOrder): void;
   dropOrder(): void;
@@ -156,7 +146,7 @@ function read(path: string): string | undefined {
   return existsSync(path) ? readFileSync(path, "utf8") : undefined;
 }
 
-/** What is no JSON says as little as what is not there: all of it can be had again but the keys, which are files of their own. */
+/** What is no JSON counts as missing: all of it can be had again but the keys, which are files of their own. */
 function readRecord(path: string): Record<string, unknown> {
   const value = parseJson(read(path) ?? "");
   return isRecord(value) ? value : {};
@@ -172,12 +162,9 @@ function newKey(): string {
   return privateKey.export({ type: "sec1", format: "pem" }).toString();
 }
 
-// Files that are there as a whole or not at all, and sets of them that change together: for us alone, and safe on the disk.
-
 /** What a crash left half written is taken away when it is older than any write lasts. */
 const acmeLeftoverMs = hour;
 
-/** How the names of folders begin in which something is being written. */
 const unfinished = ".new-";
 
 function replaceFile(path: string, text: string, boundary: Boundary): void {
@@ -204,10 +191,7 @@ function addFile(path: string, text: string, boundary: Boundary): string {
   return readFileSync(path, "utf8");
 }
 
-/**
- * `<name>.<kind>` of every kind. They are gathered in a folder whose renaming is what counts: from then on whoever reads
- * finishes what was begun.
- */
+/** `<name>.<kind>` of every kind. From the renaming of their folder on, whoever reads finishes what was begun. */
 function putSet(dir: string, name: string, texts: Readonly<Record<string, string>>, boundary: Boundary): void {
   const files = Object.fromEntries(Object.entries(texts).map(([kind, text]) => [`${name}.${kind}`, text]));
   staged(dir, files, (folder) => {
@@ -241,7 +225,6 @@ function readyFolder(dir: string, name: string): string {
   return join(dir, `.${name}.ready`);
 }
 
-/** What a crash left half written; keys may be among it. */
 function removeLeftovers(dir: string, nowMs: number): void {
   if (!existsSync(dir)) return;
   for (const name of readdirSync(dir).filter((each) => each.startsWith(unfinished))) {

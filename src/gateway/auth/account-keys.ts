@@ -68,9 +68,7 @@ export function createAccountKeys({ chain, lookups, hasLease, clock }: AccountKe
     },
     release: (owner: Address) => void kept.delete(owner),
     isKept: (owner: Address) => kept.has(owner),
-    /** Asks the chain, whatever is known. */
     read,
-    /** Accounts of which anything is remembered. */
     get size() {
       return kept.size + strangers.size;
     },

@@ -1,4 +1,4 @@
-/** A client's certificate, as far as it can be judged by itself. Whether it is its owner's, the chain says. */
+/** Who makes a request: by token or client certificate. The chain's word counts for every request, as connections outlive revocations. */
 import { createPublicKey, hash, type KeyObject, verify, X509Certificate } from "node:crypto";
 import { clientAuth, commonName, serialOf } from "../../chain/certificates/certificate-fields.ts";
 import { type Address, findAddress } from "../../market/address.ts";
@@ -22,8 +22,6 @@ export function createAuthenticator(deps: TokenAuthDeps & CertificateAuthDeps): 
     },
   };
 }
-
-// Who a client's certificate is from. The chain's word counts for every request: a connection outlives a revocation.
 
 /** One or two per tenant who is connected now. Some 2 KB each. */
 const readCertificates = 1_024;
@@ -120,7 +118,7 @@ function parse(der: Uint8Array): X509Certificate {
   }
 }
 
-// Who a token is from. What costs nothing is looked at first, so that nobody can have the chain asked or a signature checked with a token that is no good anyway; one whose signature was found good is remembered until its end.
+// Cheap checks come first, so that a bad token causes no look-up and no signature check; a verified one is remembered until its end.
 
 /** Tools make one per request, which is asked for once; consoles keep theirs for minutes. Some 1 KB each. */
 const verifiedTokens = 4_096;
@@ -176,7 +174,7 @@ function createTokenAuth({ provider, keys, clock }: TokenAuthDeps): IdentifyToke
   };
 }
 
-// What a wallet signs that signs nothing but transactions: one that can never be sent, with the text in it.
+// ADR-36: a transaction that can never be sent, with the text in it, for wallets that sign nothing else.
 
 /** The keys are in order and nothing is between them: these very bytes are signed. */
 export function adr36Document(signer: Address, text: string): string {
@@ -185,8 +183,6 @@ export function adr36Document(signer: Address, text: string): string {
   const fee = { amount: [], gas: "0" };
   return JSON.stringify({ account_number: "0", chain_id: "", fee, memo: "", msgs, sequence: "0" });
 }
-
-// Checks signatures of accounts, outside of the event loop.
 
 /** What stands before a compressed secp256k1 key to make it one that OpenSSL reads: its kind, its curve, its length. */
 const keyPrefix = Buffer.from("3036301006072a8648ce3d020106052b8104000a032200", "hex");

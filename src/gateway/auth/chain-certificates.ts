@@ -43,15 +43,12 @@ type MaybeLater<T> = T | Promise<T>;
 export type KeptCertificates = ReturnType<typeof createChainCertificates>;
 
 export interface OwnedCertificate {
-  /** In decimal digits, as the chain writes it. */
   readonly serial: string;
   readonly der: Uint8Array;
 }
 
 interface Known {
-  /** Undefined: the chain had none. */
   readonly der: Uint8Array | undefined;
-  /** Of the state in which it was so. */
   readonly height: bigint;
   readonly sinceMs: number;
   /** It could not be confirmed, and is not asked for again until then, unless blocks are missing since. */
@@ -165,14 +162,11 @@ export function createChainCertificates({ chain, lookups, clock, log }: ChainCer
     /** Without those that a block may have changed since. */
     keptOf: (owner: Address): OwnedCertificate[] =>
       [...(kept.get(owner) ?? [])].flatMap(([serial, { der }]) => (der ? [{ serial, der }] : [])),
-    /** Asks the chain for all valid ones of an owner, whatever is known. */
     read: (owner: Address, signal: AbortSignal) => askChain({ owner }, signal),
-    /** Certificates of which anything is remembered. */
     get size() {
       const ofOwners = [...kept.values()].reduce((sum, certificates) => sum + certificates.size, 0);
       return ofOwners + strangers.size;
     },
-    /** Called with every step along the chain. */
     note({ block, gap }: Step): void {
       confirmedFrom = largest(confirmedFrom, gap?.to ?? 0n);
       if (!block) return;

@@ -17,9 +17,7 @@ export const scopes = [
 
 export type Scope = (typeof scopes)[number];
 
-/** What came with a request. */
 export interface Credentials {
-  /** The header as it was sent; undefined where there was none. */
   readonly authorization: string | undefined;
   /** Every certificate that the client presented in the handshake, as DER; none where it did not, or was not asked to. */
   readonly certificates: readonly Uint8Array[];
@@ -48,10 +46,7 @@ export interface Identity {
   readonly untilMs: number | undefined;
 }
 
-/**
- * Answers at once where everything is known already. Throws AuthRefusal; AKP_CHAIN_* where the chain would have to be asked
- * and does not answer.
- */
+/** At once where everything is known. Throws AuthRefusal; AKP_CHAIN_* where the chain has to be asked and does not answer. */
 export interface Authenticator {
   identify(credentials: Credentials): Identity | Promise<Identity>;
 }
@@ -71,9 +66,6 @@ export function checkAllowed(isAllowed: boolean): void {
   if (!isAllowed) throw new AuthRefusal(401, "unauthorized access");
 }
 
-// What a token gives, and what may be done with it.
-
-/** What somebody is given at this provider. */
 export type Grant =
   | { readonly access: "none" }
   | { readonly access: "full" }

@@ -78,11 +78,10 @@ export function createKnownAccounts(deps: KnownAccountsDeps): KnownAccounts {
   };
 }
 
-// Those who have running leases with us: their keys and certificates are asked for before they come, and kept in the journal, so that they are let in while the chain cannot be asked, and also after a restart. With the last lease all of it goes.
+// Lease owners' keys and certificates are read ahead and kept in the journal: they are let in while the chain is silent, also after a restart.
 
 /** Those who have leases are asked for so many at once: after a start that may be thousands. */
 const gatewayOwnersAtOnce = 4;
-/** How often it is asked whether a tenant has a key by now, who had a lease before he ever signed. */
 const gatewayKeylessMs = 10 * minute;
 
 interface LeaseOwnersDeps {
@@ -97,12 +96,10 @@ interface LeaseOwnersDeps {
 
 interface LeaseOwners {
   has(address: Address): boolean;
-  /** Called with every step along the chain. */
   note(step: Step): void;
   readonly queue: Queue;
 }
 
-/** What the journal has of them counts from here on. */
 function createLeaseOwners(deps: LeaseOwnersDeps): LeaseOwners {
   const { chain, journal, keys, certificates, clock, random, log } = deps;
   const work = { concurrency: gatewayOwnersAtOnce, work: look, clock, random, log };

@@ -29,7 +29,6 @@ export interface Lookups {
 export interface LookupCounts {
   /** Sent to the chain. */
   readonly asked: number;
-  /** Rejected: too many waited, or the chain did not answer in time. */
   readonly refused: number;
   readonly waiting: number;
 }
@@ -40,7 +39,6 @@ interface Lookup {
   readonly what: string;
   readonly look: Look<unknown>;
   readonly answer: PromiseWithResolvers<unknown>;
-  /** When somebody asked for it last. */
   askedAtMs: number;
   isStarted: boolean;
 }
@@ -81,7 +79,6 @@ export function createLookups(clock: Clock): Lookups {
     }
   }
 
-  /** It moves to the end of the order. */
   function nextPlace(): Place | undefined {
     for (const place of places.values()) {
       if (place.waiting.size === 0 || place.running >= gatewayLookupsOfPlaceAtOnce) continue;

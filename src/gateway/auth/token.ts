@@ -26,7 +26,6 @@ export function malformedToken(): AuthRefusal {
   return new AuthRefusal(401, "JWT is invalid");
 }
 
-/** The token in an Authorization header; undefined where there is none. */
 export function bearerToken(header: string | undefined): string | undefined {
   if (!header) return undefined;
   const [scheme = "", token, ...more] = header.trim().split(/[ \t]+/, 3);
@@ -69,7 +68,7 @@ function bytesOf(part: string): Buffer {
   return bytes;
 }
 
-// What a token says, read as the network's provider reads it: what cannot be read at all makes the token invalid, what can be read and makes no sense is a fault of its claims. What we do not know is ignored.
+// Claims, read as the network's provider reads them: unreadable makes the token invalid, senseless is a fault of its claims, unknown is ignored.
 
 /** How far a tenant's clock may be ahead of ours; machines without NTP are seconds off. A token's end is not put off. */
 export const tokenClockSkewMs = 10_000;
@@ -103,7 +102,6 @@ export function checkTimes({ fromMs, untilMs }: Claims, nowMs: number): void {
 interface Permission {
   readonly access: string;
   readonly provider: Address | "";
-  /** Undefined where the list is not given. */
   readonly scope: readonly string[] | undefined;
   readonly deployments: readonly Deployment[] | undefined;
 }

@@ -1,8 +1,4 @@
-/**
- * Sees to it that there is a certificate of ours to serve: takes over the one that is there, makes another in time, keeps it,
- * puts it on the chain, and shows it from then on. What is served goes on while chain or cluster cannot be asked, but not
- * beyond its end.
- */
+/** Makes, keeps, publishes and serves our own certificate. What is served goes on while chain or cluster are silent, until its end. */
 import { X509Certificate } from "node:crypto";
 import { Cert_State } from "@akashnetwork/chain-sdk/private-types/akash.v1";
 import { type CertificateWithKey, readCertificateFile } from "../../chain/certificates/certificate-file.ts";
@@ -49,7 +45,6 @@ interface KeeperDeps {
   readonly journal: Journal;
   readonly signer: Signer;
   readonly store: CertificateStore;
-  /** Where the network's tools left one, if they did. */
   readonly homePath: string | undefined;
   /** What clients call us. */
   readonly hosts: readonly string[];
@@ -60,7 +55,6 @@ interface KeeperDeps {
 
 export type CertificateKeeper = ReturnType<typeof createCertificateKeeper>;
 
-/** There is one key to look at. */
 const key = "own";
 
 export function createCertificateKeeper(deps: KeeperDeps) {
@@ -70,7 +64,6 @@ export function createCertificateKeeper(deps: KeeperDeps) {
   /** All that we have the key of, by serial: also what the store has lost meanwhile. */
   const held = new Map<string, KeptCertificate>();
   let trouble: string | undefined;
-  /** Why what is there could not be used; logged once. */
   const unusable = new Map<string, string>();
   /** Why the last look may have changed nothing. */
   let heldBy: string | undefined;
@@ -137,7 +130,6 @@ export function createCertificateKeeper(deps: KeeperDeps) {
     return recheck(Math.min(certificateLookMs, Math.max(0, next.untilMs - nowMs())));
   }
 
-  /** What the chain shows of what we hold, at or above all that we know of. */
   async function readChain(signal: AbortSignal): Promise<OnChain> {
     if (homePath !== undefined)
       takeUp(homePath, () => [readCertificateFile(homePath, signer)].filter((each) => !!each));
@@ -169,7 +161,6 @@ export function createCertificateKeeper(deps: KeeperDeps) {
     });
   }
 
-  /** Puts what was found among what we hold; the serials of what can be used of it. */
   function takeUp(where: string, read: () => readonly CertificateWithKey[]): Set<string> {
     const serials = new Set<string>();
     try {
@@ -226,7 +217,6 @@ export function createCertificateKeeper(deps: KeeperDeps) {
     onSettled({ id }: Settled): void {
       if (journal.read.intents.get(id)?.subject.startsWith(subjectOf(""))) queue.add(key);
     },
-    /** Works until the signal is aborted. */
     run(signal: AbortSignal): Promise<void> {
       queue.add(key);
       return queue.run(signal);
@@ -235,7 +225,6 @@ export function createCertificateKeeper(deps: KeeperDeps) {
     get current() {
       return source.current;
     },
-    /** What keeps a good one from being served, or from being renewed. */
     get trouble() {
       return trouble;
     },
@@ -243,7 +232,6 @@ export function createCertificateKeeper(deps: KeeperDeps) {
 }
 
 interface OnChain {
-  /** As the chain holds them, by serial. */
   readonly valid: ReadonlyMap<string, Uint8Array>;
   readonly revoked: ReadonlySet<string>;
   readonly height: bigint;

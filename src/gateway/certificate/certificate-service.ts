@@ -32,9 +32,7 @@ const certificateEndsSoonMs = 14 * day;
 export interface CertificateOptions {
   /** Where ours is kept: in a Secret of this namespace, or outside of a cluster in a file. */
   readonly keptIn: { readonly namespace: string } | { readonly path: string };
-  /** Where the network's tools left one. */
   readonly home?: string;
-  /** Of a public authority. */
   readonly files?: CertificateFiles;
   /** Has one issued by a public authority; files are left alone then. */
   readonly issuer?: IssuerOptions;
@@ -59,7 +57,6 @@ export interface Certificates {
 
 interface CertificateDocument {
   readonly own: { readonly serial: string; readonly untilMs: number } | undefined;
-  /** Undefined where none is shown. */
   readonly public: { readonly untilMs: number } | undefined;
   readonly troubles: readonly string[];
 }

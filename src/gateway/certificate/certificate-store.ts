@@ -14,7 +14,6 @@ import { readText } from "../../runtime/followed-file.ts";
 import { isRecord } from "../../runtime/is-record.ts";
 
 export interface CertificateStore {
-  /** For people. */
   readonly where: string;
   read(signal: AbortSignal): Promise<StoredCertificates>;
   /** In the place of what was read, and of nothing else: it fails where somebody has written since. */
@@ -22,7 +21,6 @@ export interface CertificateStore {
 }
 
 export interface StoredCertificates {
-  /** As they were found; nobody has looked at them yet. */
   readonly certificates: readonly CertificateWithKey[];
   /** Which state of the store that was; undefined where there was nothing at all. */
   readonly version: string | undefined;
@@ -57,7 +55,6 @@ export function createFileStore(path: string, boundary: Boundary): CertificateSt
 
 const block = /-----BEGIN ([A-Z ]{1,40})-----[^-]*-----END \1-----\n/g;
 
-/** Each certificate with the key that follows it. */
 function inPairs(text: string): CertificateWithKey[] {
   const blocks = [...text.matchAll(block)];
   return blocks.flatMap(([certificate, label], index) => {
@@ -66,7 +63,7 @@ function inPairs(text: string): CertificateWithKey[] {
   });
 }
 
-// Our certificates in a Secret of the provider's namespace: `<serial>.crt` and `<serial>.key`.
+// In a Secret: `<serial>.crt` and `<serial>.key`.
 
 /** One for each account: whoever changes the account leaves the other's keys alone. */
 export function secretNameOf(owner: Address): string {

@@ -1,7 +1,4 @@
-/**
- * A certificate of a public authority, from two files that something else renews: certbot, cert-manager, a person. They may come
- * later, and are read again when they change. Where what they hold is not good, the last good one is shown until it ends.
- */
+/** A public certificate from two files that something else renews; the last good one is shown until it ends. */
 import { createPrivateKey, X509Certificate } from "node:crypto";
 import { createSecureContext } from "node:tls";
 import type { CertificateWithKey } from "../../chain/certificates/certificate-file.ts";
@@ -21,7 +18,6 @@ export interface CertificateSource {
 
 export const noCertificate: CertificateSource = { current: undefined, onChange: () => undefined };
 
-/** A source whose certificate is replaced by `show`, which says whether it is another one. */
 export function createSource<T extends CertificateWithKey>() {
   const listeners: (() => void)[] = [];
   let current: T | undefined;
@@ -48,10 +44,8 @@ export interface CertificateFiles {
   readonly key: string;
 }
 
-/** A certificate of a public authority. */
 export interface PublicCertificate extends CertificateSource {
   readonly untilMs: number | undefined;
-  /** What keeps one from being shown or renewed. */
   readonly trouble: string | undefined;
 }
 
@@ -115,7 +109,6 @@ export function followCertificateFiles(
   };
 }
 
-/** Throws why it cannot be shown for this name. */
 export function readPair(certificate: string, key: string, host: string | undefined, nowMs: number): Good {
   const leaf = new X509Certificate(certificate);
   const [fromMs, untilMs] = [leaf.validFromDate.getTime(), leaf.validToDate.getTime()];

@@ -1,8 +1,4 @@
-/**
- * What to serve and what to do next about our own certificate, from what is kept, what the chain says, and what is under
- * way. One that the chain does not show as valid is never served; one that is made is kept before the chain hears of it, and
- * while it is not there yet no other one is made.
- */
+/** What to serve and what to do next: kept before published, served once the chain shows it, and one at a time under way. */
 
 import { createPrivateKey, X509Certificate } from "node:crypto";
 import { isIP } from "node:net";
@@ -22,14 +18,11 @@ const certificateBackdateMs = 10 * minute;
 const certificatesKept = 4;
 
 interface Truths {
-  /** What we hold the keys of, wherever it was found. */
   readonly held: readonly KeptCertificate[];
-  /** Which of them are kept where the next start finds them. */
   readonly kept: ReadonlySet<string>;
   /** Serials of those that the chain shows as valid, or as revoked. */
   readonly valid: ReadonlySet<string>;
   readonly revoked: ReadonlySet<string>;
-  /** What became of putting one on the chain. */
   publication(serial: string): Publication;
   readonly hosts: readonly string[];
   readonly nowMs: number;
@@ -41,7 +34,6 @@ export type Publication =
   | { readonly kind: "failed"; readonly againAtMs: number; readonly why: string };
 
 type NextStep =
-  /** All is well until then. */
   | { readonly kind: "nothing"; readonly untilMs: number }
   | { readonly kind: "make"; readonly why: string }
   | { readonly kind: "publish"; readonly certificate: KeptCertificate }
@@ -81,7 +73,6 @@ export function decideOnCertificate(truths: Truths): Verdict {
   }
 }
 
-/** Good for a while, so that none need take its place. */
 function isGood(certificate: KeptCertificate, hosts: readonly string[], nowMs: number): boolean {
   return certificate.serves(hosts) && isInItsTime(certificate, nowMs) && nowMs < renewAtMs(certificate);
 }
@@ -91,7 +82,6 @@ export function isInItsTime({ fromMs, untilMs }: KeptCertificate, nowMs: number)
   return fromMs <= nowMs && nowMs < untilMs;
 }
 
-/** One whose time has begun before others, then one for our names, then the one that lasts longest. */
 function byUse(hosts: readonly string[], nowMs: number) {
   return (left: KeptCertificate, right: KeptCertificate) =>
     Number(isInItsTime(right, nowMs)) - Number(isInItsTime(left, nowMs)) ||
@@ -108,13 +98,10 @@ function whyAnother(serve: KeptCertificate | undefined, { hosts, revoked, held, 
     : "there is none on the chain";
 }
 
-/** How long a new one is good for: from a little ago, for clients whose clock is behind, to a year from now. */
 export function newLife(clock: Pick<Clock, "now">): { readonly fromMs: number; readonly untilMs: number } {
   const nowMs = clock.now();
   return { fromMs: nowMs - certificateBackdateMs, untilMs: nowMs + certificateLifeMs };
 }
-
-// A certificate of ours with its key, as it is kept and read again.
 
 /** … and of one that was given a short life, a week. */
 const certificateRenewLeastMs = 7 * day;
@@ -129,7 +116,6 @@ export interface KeptCertificate extends CertificateWithKey {
   serves(hosts: readonly string[]): boolean;
 }
 
-/** Throws what is wrong with it. */
 export function readKept({ certificate, key }: CertificateWithKey, owner: Address): KeptCertificate {
   const read = new X509Certificate(certificate);
   if (commonName(read.subject) !== owner) throw new Error(`the certificate is not that of ${owner}`);
@@ -154,7 +140,6 @@ export function publicKeyOf({ certificate }: CertificateWithKey): string {
   return pem("EC PUBLIC KEY", new X509Certificate(certificate).publicKey.export({ type: "spki", format: "der" }));
 }
 
-/** From then on another one is to take its place. */
 export function renewAtMs({ fromMs, untilMs }: Pick<KeptCertificate, "fromMs" | "untilMs">): number {
   return untilMs - Math.max((untilMs - fromMs) * certificateRenewShare, certificateRenewLeastMs);
 }

@@ -12,10 +12,8 @@ export const clientAnswerMs = 150_000;
 
 interface ClientRequest {
   readonly method: "GET" | "PUT" | "POST" | "DELETE";
-  /** From the slash on. */
   readonly path: string;
   readonly body?: string;
-  /** JSON if not said. */
   readonly contentType?: string;
   readonly signal?: AbortSignal | undefined;
 }
@@ -42,7 +40,6 @@ export function createProviderClient(options: ClientOptions): ProviderClient {
   };
   const pathOf = (path: string) => `${url.pathname.replace(/\/$/, "")}${path}`;
 
-  /** What any failure of the work is to a tenant. */
   async function inTime<T>(signal: AbortSignal | undefined, work: (until: AbortSignal) => Promise<T>): Promise<T> {
     const late = new AbortController();
     const timer = clock.timer(clientAnswerMs, () => late.abort());
@@ -90,7 +87,6 @@ export function createProviderClient(options: ClientOptions): ProviderClient {
   };
 }
 
-/** Tokens of a tenant's commands. */
 type TokenSigner = Pick<Signer, "address" | "sign">;
 
 /** Long enough for any request and for clocks that differ; who steals one has no more time than that. */

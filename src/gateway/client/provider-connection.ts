@@ -21,7 +21,6 @@ export type ClientCredentials =
   | { readonly kind: "none" };
 
 export interface ClientOptions {
-  /** As the chain has it: https://host:port. */
   readonly url: string;
   readonly provider?: string | undefined;
   readonly credentials: ClientCredentials;
@@ -33,7 +32,6 @@ export interface ClientOptions {
 
 interface Connector {
   readonly url: URL;
-  /** A new connection, on which nothing has been said. */
   open(signal?: AbortSignal): Promise<TLSSocket>;
 }
 
@@ -104,12 +102,11 @@ function readUrl(text: string): URL {
   throw new ProviderError("AKP_PROVIDER_UNREACHABLE", { url: text, reason });
 }
 
-/** An IP address is no name to ask for. */
 function isName(host: string): boolean {
   return isIP(host) === 0;
 }
 
-// Whether a server is who it should be. Providers show a certificate that an authority signed for their host name, or one that they signed themselves and put on the chain. A tenant's secrets go over this connection, so there is no third way.
+// Providers show a certificate of an authority for their host name, or one of their own that is on the chain; nothing else is trusted.
 
 /** The certificates of an account with that number that are valid on the chain, as DER. */
 export type CertificatesOnChain = (owner: Address, serial: string) => Promise<readonly Uint8Array[]>;
@@ -155,8 +152,6 @@ async function checkServer({ certificate, isAuthorized }: Shown, check: ServerCh
     refuse(`the chain has no valid certificate of ${owner} like it`);
   }
 }
-
-// What the chain has of an account's certificates, for who must know whether a server is that account's.
 
 export function certificatesOnChain(queries: Pick<Queries, "certificates">): CertificatesOnChain {
   return async (owner, serial) => {

@@ -7,7 +7,6 @@ import type { ProviderClient } from "./provider-client.ts";
 import { checkEnd } from "./provider-stream.ts";
 
 export interface ShellRequest {
-  /** Of the lease, like /lease/5/1/1. */
   readonly leasePath: string;
   readonly service: string;
   readonly podIndex: number;
@@ -21,7 +20,6 @@ export interface ShellRequest {
 
 export interface ProviderShell {
   write(bytes: Uint8Array): Promise<void>;
-  /** Tells the command that no more comes. */
   endInput(): Promise<void>;
   resize(size: ShellSize): Promise<void>;
   /** The exit code. Rejects where the command could not be run, or the connection ended before it did. */

@@ -15,13 +15,10 @@ const clientFrameBytes = 16 * 2 ** 20;
 export const clientSilenceMs = 45 * second;
 
 export interface StreamRequest {
-  /** From the slash on, with what is asked. */
   readonly path: string;
-  /** What a token must open. */
   readonly scope: Scope;
   /** No more is read until the answer resolves; what it throws ends the stream. */
   readonly onFrame: (bytes: Buffer) => Promise<void> | undefined;
-  /** Ends it, as `leave` does. */
   readonly signal?: AbortSignal | undefined;
 }
 
@@ -39,7 +36,6 @@ interface StreamGround {
   readonly host: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly clock: Clock;
-  /** Until it begins. */
   readonly until: AbortSignal;
 }
 
@@ -120,7 +116,6 @@ function listen(webSocket: WebSocket, { onFrame }: StreamRequest, clock: Clock):
   };
 }
 
-/** Throws what the provider says instead. */
 function begun(webSocket: WebSocket, asked: { readonly method: string; readonly url: string }): Promise<void> {
   return new Promise((resolve, reject) => {
     webSocket.once("open", resolve).once("error", reject);
@@ -131,8 +126,6 @@ function begun(webSocket: WebSocket, asked: { readonly method: string; readonly 
     });
   });
 }
-
-// What a provider answered, as far as a tenant's command reads it.
 
 /** Of a provider's answer to a command: the status of one with thousands of nodes has a tenth of it. */
 const clientAnswerBytes = 16 * 2 ** 20;
@@ -159,18 +152,14 @@ export function refusalOf({ method, url }: Asked, { statusCode = 0 }: IncomingMe
   return new ProviderError("AKP_PROVIDER_REFUSED", { method, url, status: statusCode, body: shown(text) });
 }
 
-/** A person reads it. */
 function shown(text: string): string {
   const lines = text.slice(0, clientErrorChars).trimEnd().split("\n").map(printable);
   return lines.join("\n").slice(0, clientErrorChars) || "(it says nothing more)";
 }
 
-// What the end of a stream means to a tenant.
-
 /** Numbers that are never sent: a close frame need not have a code, and there may be none at all. */
 const [noCode, noCloseFrame] = [1005, 1006];
 
-/** As providers have them; what else they say is in the frame. */
 const meanings: Readonly<Record<number, string>> = {
   [closeCodes.goingAway]: "it stops",
   [noCloseFrame]: "the connection ended without a word",
@@ -180,7 +169,6 @@ const meanings: Readonly<Record<number, string>> = {
   [closeCodes.clusterAway]: "its cluster does not answer",
 };
 
-/** Throws unless the provider said that this was all. */
 export function checkEnd({ code, reason }: Close): void {
   if (code === closeCodes.done || code === noCode) return;
   const said = [meanings[code], reason && printable(reason)].filter(Boolean).join(": ");

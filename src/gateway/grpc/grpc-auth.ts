@@ -50,7 +50,6 @@ function credentialsOf({ headers, socket }: Pick<GrpcCall, "headers" | "socket">
   };
 }
 
-/** Throws where it is nobody in particular, or where the credentials open nothing here. */
 export function ownerOf(identity: Identity): NonNullable<Identity["owner"]> {
   if (identity.owner === undefined) throw new GrpcRefusal(grpcCodes.Unauthenticated, "unauthorized access");
   checkPermitted(identity.mayUseProvider);
@@ -79,7 +78,7 @@ function refused(thrown: unknown): never {
   throw thrown;
 }
 
-// Who may make a call about a lease, and until when. Who asks is looked at before the request is read; a token's scopes and services hold as they do over REST, and what goes on ends with what let it in, as a WebSocket does.
+// Calls about leases: scopes and services of a token hold as over REST, and a stream ends with what let it in, as a WebSocket does.
 
 /** Services that one call names; who means more names none. */
 export const leaseServicesNamed = 1_000;
@@ -95,13 +94,11 @@ interface LeaseMessage {
 }
 
 interface As<Request> {
-  /** Of the message. */
   readonly name: string;
   readonly codec: Codec<Request>;
   readonly scope: Scope;
 }
 
-/** What is asked, by somebody who may have it. */
 interface Permitted<Request> {
   readonly identity: Identity;
   readonly lease: LeaseId;
@@ -112,12 +109,10 @@ interface MeantServices {
   readonly lease: LeaseId;
   /** In the request; none: all that may be seen. */
   readonly named: readonly string[];
-  /** Undefined: all. */
   readonly shown: ReadonlySet<string> | undefined;
 }
 
 export interface MeantStream extends MeantServices {
-  /** Aborted when nobody waits any more, or may have it any more. */
   readonly signal: AbortSignal;
 }
 
@@ -162,7 +157,6 @@ export function createLeaseCalls({ provider, identify, admission }: LeaseCallDep
       return meant(await permit(bytes, call, { name: "ServiceStatusRequest", codec: servicesRequest, scope }), scope);
     },
 
-    /** What is answered over a while, as long as it may be. */
     async *stream<T>(
       bytes: Uint8Array,
       call: GrpcCall & Partial<StreamCall>,

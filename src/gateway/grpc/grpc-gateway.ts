@@ -1,7 +1,4 @@
-/**
- * gRPC as tenants and their tools reach it: always behind our own certificate, which is on the chain, and asking for theirs.
- * What it serves are rows of (path, method), each service with the .proto file that describes it.
- */
+/** gRPC as tenants and their tools reach it: behind our own certificate, which is on the chain, and asking for theirs. */
 import { createServer } from "node:net";
 import type { RequestBudget } from "../../runtime/byte-budget.ts";
 import type { Clock } from "../../runtime/clock.ts";
@@ -20,9 +17,7 @@ import { createConnections, listenerConnections } from "../rest/connections.ts";
 import type { Refusal } from "../rest/server.ts";
 import { createTlsFront, type HandshakeFailure } from "../rest/tls-front.ts";
 
-/** At once on one connection over gRPC; clients queue the rest. Consoles have some dozens. */
 const gatewayGrpcCalls = 256;
-/** Calls with many answers, of everybody together. */
 const gatewayGrpcStreams = 2_048;
 /** Of them, those from one place: a console that follows all of its providers has one of each. */
 const gatewayGrpcStreamsOfPlace = 256;
@@ -31,7 +26,6 @@ const gatewayGrpcStreamsAssured = 4;
 /** What the network's gateway takes, and Go clients expect to be taken. */
 export const gatewayGrpcRequestBytes = 4 * 2 ** 20;
 
-/** A service of ours: what describes it, and what answers. */
 export interface GrpcService {
   readonly file: ProtoFile;
   readonly methods: readonly (readonly [path: string, method: GrpcMethod])[];
@@ -51,7 +45,6 @@ interface GrpcGatewayDeps extends ProxyOptions {
 export interface GrpcGateway {
   readonly port: number;
   readonly connections: number;
-  /** Calls that go on until somebody ends them. */
   readonly streams: number;
   readonly ends: CallEnds;
   close(): Promise<void>;

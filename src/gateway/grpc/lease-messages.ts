@@ -1,8 +1,4 @@
-/**
- * A manifest that came over gRPC as the JSON that the tenant's tool would have sent, which has the same hash. One thing does not travel:
- * whether a list without items was given empty or not at all. It is taken for what the network's tools make of an SDL that
- * does not name it.
- */
+/** Manifests as the JSON with the same hash; empty lists, which do not travel, are what the network's tools make of a missing one. */
 import {
   type manifestV2beta3Group,
   type manifestV2beta3Service,
@@ -58,7 +54,7 @@ function given<T>(list: readonly T[]): readonly T[] | null {
   return list.length > 0 ? list : null;
 }
 
-// What the containers of a lease print, as messages: an entry has the name of a service and lines of one of its pods, as they were. Entries continue each other, so that what is too long for one message goes on in the next.
+// Logs: an entry has the name of a service and lines of one pod; what is too long for one message goes on in the next.
 
 interface Entry {
   readonly name: string;
@@ -128,7 +124,6 @@ function lastLines({ chunks }: PodEnd, mostBytes: number): Uint8Array {
   return all.subarray(lineEnd < all.length - 1 ? lineEnd + 1 : all.length - mostBytes);
 }
 
-/** Lines of the same pod that follow each other. */
 function runsOf(lines: readonly PodLine[]) {
   const runs: { readonly pod: string; readonly service: string; texts: string }[] = [];
   for (const { pod, service, text } of lines) {

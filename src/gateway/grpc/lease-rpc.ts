@@ -152,16 +152,12 @@ function otherVersion(thrown: unknown): never {
   throw new GrpcRefusal(grpcCodes.InvalidArgument, `${thrown.message} (${hint}, or send the manifest over REST)`);
 }
 
-// How the services of a lease are doing, as a message.
-
-/** Refuses where nothing runs, or where one that is named does not. */
 function checkServices(lease: TenantLease, named: readonly string[]): void {
   if (lease.state !== "running") throw new GrpcRefusal(grpcCodes.NotFound, withReason(absence[lease.state], lease.why));
   if (named.every((name) => lease.services.some((service) => service.name === name))) return;
   throw new GrpcRefusal(grpcCodes.NotFound, "kube: no service for that lease");
 }
 
-/** An empty one where nothing runs. */
 function leaseStatusMessage(lease: TenantLease, shown: ReadonlySet<string> | undefined): Uint8Array {
   const { services, forwardedPorts = [], addresses = [] } = lease.state === "running" ? lease : { services: [] };
   return providerLeaseV1ServiceStatusResponse.encode({

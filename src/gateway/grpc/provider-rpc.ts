@@ -72,7 +72,6 @@ type FollowStatus = (signal: AbortSignal) => AsyncGenerator<Uint8Array, void>;
 function createStatusChanges(status: () => StatusMessage, clock: Clock): FollowStatus {
   let next: Promise<void> | undefined;
 
-  /** The same look for all who wait. */
   function nextLook(): Promise<void> {
     next ??= sleep(clock, followedStatusMs).then(() => {
       next = undefined;
@@ -93,7 +92,6 @@ function createStatusChanges(status: () => StatusMessage, clock: Clock): FollowS
 // Would we bid on this? BidScreening of akash.provider.v1.ProviderRPC, and ValidateGroupSpec, which is the same.
 
 export const screeningHosts = 100;
-/** Of all lists in a group over gRPC; of what is larger nothing is read. */
 const screeningItems = 20_000;
 
 const screeningRequest = withFewItems(providerV1BidScreeningRequest, screeningItems);

@@ -29,12 +29,10 @@ export function plainJson(text: string, status = 200): Answer {
   return { status, headers: plainJsonHeaders, body: text };
 }
 
-/** A failure of a handler, in words. */
 export function failure(status: number, text: string): Answer {
   return { status, headers: textHeaders, body: `${text}\n` };
 }
 
-/** A status and nothing else. */
 export function empty(status: number): Answer {
   return { status, headers: [], body: "" };
 }
@@ -43,12 +41,9 @@ export function withHeader({ status, headers, body }: Answer, name: string, valu
   return { status, headers: [...headers, [name, value]], body };
 }
 
-/** A refusal of auth. */
 export function refusal(status: number, message: string): Answer {
   return plainJson(JSON.stringify({ message }), status);
 }
-
-// Writes answers as the network's gateway does: which headers there are, in which order and in which case.
 
 /** Of a body that nobody reads: less is read and thrown away, so that the connection can stay. */
 const gatewayUnreadBytes = 256 * 1024;

@@ -47,7 +47,6 @@ interface ClientPlaces {
 
 export function createClientPlaces({ proxyProtocolFrom = [], trustedProxies = [] }: ProxyOptions): ClientPlaces {
   const [speaking, shared] = [listOf(proxyProtocolFrom), listOf(trustedProxies)];
-  /** By the other end of the connection, as both sockets see it. */
   const sockets = new Map<string, Socket>();
   return {
     sendsHeader: ({ remoteAddress = "" }) => isIn(speaking, remoteAddress),
@@ -83,8 +82,6 @@ function listOf(ranges: readonly string[]): BlockList {
 function isIn(list: BlockList, address: string): boolean {
   return list.rules.length > 0 && list.check(address, isIPv6(address) ? "ipv6" : "ipv4");
 }
-
-// The certificates that a client presented in its handshake, which are the same for all requests of a connection.
 
 /** One is good and more are refused, so there is no need to count on. */
 const most = 3;

@@ -62,22 +62,18 @@ interface ConnectionsDeps {
   readonly onIdle?: (socket: Socket) => void;
 }
 
-/** A connection in its handshake. */
 interface Pending {
   readonly place: string;
   readonly sinceMs: number;
 }
 
-/** A connection after its handshake. */
 interface Held {
   readonly place: string;
   /** Requests without an answer, and their bytes. */
   open: number;
   bytes: number;
-  /** To the last of them. */
   answer: ServerResponse | undefined;
   answered: number;
-  /** It has become a WebSocket. */
   isHandedOver: boolean;
   /** When it last had no request; Infinity once it is being ended for that. */
   sinceMs: number;
@@ -198,7 +194,6 @@ export function createConnections({ protocol, budget: { anonymous }, clock, onRe
       });
       socket.once("close", () => drop(socket));
     },
-    /** Whether a request may be answered; `most` are on their way, with this one. */
     begin(request: IncomingMessage, response: ServerResponse, most: number = gatewayPipelined): boolean {
       const { socket } = request;
       const state = held.all.get(socket);
@@ -247,10 +242,7 @@ export function createConnections({ protocol, budget: { anonymous }, clock, onRe
       const state = held.all.get(socket);
       if (state) state.isHandedOver = true;
     },
-    /**
-     * Answers that are not through, of each connection the last. Not kept as a set of their own: one that takes and loses
-     * thousands a second makes tables that keep each other, and all in them, alive until the whole heap is looked through.
-     */
+    /** The last unfinished answer of each connection; a set of thousands per second would keep dead entries alive. */
     answering: () => [...held.all.values()].flatMap(({ answer }) => answer ?? []),
     watch(): void {
       look();
@@ -303,10 +295,7 @@ class Phase<S extends Pick<Pending, "place" | "sinceMs">> {
     return state;
   }
 
-  /**
-   * The connection that ends for one more of this client: of the lowest rank, of the client that has most, the oldest. None of
-   * a client that has fewer, or one that connects again and again would end all others'.
-   */
+  /** Of the lowest rank, of the client that has most, the oldest; none of a client that has fewer than this one. */
   replaceable(place: string, nowMs: number): Socket | undefined {
     const own = this.ofClient(place) + 1;
     let found: { socket: Socket; weight: number; sinceMs: number } | undefined;

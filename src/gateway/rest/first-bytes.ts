@@ -1,7 +1,4 @@
-/**
- * The first bytes of a connection, read before anybody answers: whether they are TLS, and which server the client says that
- * it wants. Node cannot ask for a client's certificate on one name and not on another, so the name decides who answers.
- */
+/** The first bytes of a connection: Node cannot ask for client certificates by server name, so the name is read before TLS is. */
 
 import type { Socket } from "node:net";
 import { isIP } from "node:net";
@@ -10,9 +7,7 @@ import { second } from "../../runtime/durations.ts";
 
 export type FirstBytes =
   | { readonly kind: "hello"; readonly serverName: string | undefined }
-  /** So far nothing is wrong. */
   | { readonly kind: "unfinished" }
-  /** HTTP without TLS. */
   | { readonly kind: "plain" }
   | { readonly kind: "garbage" };
 
@@ -102,7 +97,7 @@ function createCursor(bytes: Buffer) {
   return cursor;
 }
 
-// The header by which a proxy names its client, before the client's first byte: PROXY protocol, version 1 (text) and 2 (binary), https://www.haproxy.org/download/3.0/doc/proxy-protocol.txt.
+// PROXY protocol, version 1 (text) and 2 (binary): https://www.haproxy.org/download/3.0/doc/proxy-protocol.txt
 
 type ProxyHeader =
   /** Without an address the connection is the proxy's own, as one of its health checks. */
@@ -112,7 +107,6 @@ type ProxyHeader =
 
 const signature = Buffer.from("\r\n\r\n\0\r\nQUIT\n", "latin1");
 const textStart = Buffer.from("PROXY ");
-/** As the protocol has it, with its line end. */
 const textBytes = 107;
 const fixedBytes = 16;
 const [local, proxied] = [0, 1];
@@ -160,8 +154,6 @@ function addressIn(bytes: Buffer, family: number): string {
   return (address.toString("hex").match(/.{4}/g) ?? []).join(":");
 }
 
-// Reads the first bytes of a connection, until they are whole.
-
 /** From the first packet to the end of the handshake: a slow phone takes one. */
 export const gatewayHandshakeMs = 5 * second;
 /** A greeting with every extension there is has some 3 KB. */
@@ -172,7 +164,6 @@ interface Read {
 }
 
 interface Outcome<T> {
-  /** `bytes` are all that were read. */
   whole(first: T, bytes: Buffer): void;
   failed(reason: "garbage" | "timeout"): void;
 }

@@ -21,7 +21,6 @@ interface ManifestRoutesDeps {
 const yamlTypes: readonly (string | undefined)[] = ["application/yaml", "application/x-yaml", "text/yaml"];
 
 export function manifestRoutes({ provider, leases, manifests }: ManifestRoutesDeps): Route[] {
-  /** Its hash must be the one on chain, which its owner alone can have put there: so no service is kept from a token here. */
   async function send({ owner, dseq, header, body, signal }: DeploymentRequest): Promise<Answer> {
     const [type] = (header("content-type") ?? "").toLowerCase().split(";");
     const manifest = yamlTypes.includes(type?.trim()) ? manifestOfSdl(body) : body;

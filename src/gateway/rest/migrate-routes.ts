@@ -15,7 +15,6 @@ export const migrationBytes = 512 * 1024;
 type MigrateDeps = Pick<TenantLeases, "leaseOf" | "moveHosts" | "moveEndpoints">;
 
 interface Kind {
-  /** Of the names, in the body. */
   readonly field: string;
   readonly scope: Scope;
   readonly move: TenantLeases["moveHosts"];
@@ -73,7 +72,6 @@ export function migrateRoutes(leases: MigrateDeps): Route[] {
 export const migrationNames = 1_000;
 
 interface Migration {
-  /** As they were sent, in that order, repeats too. */
   readonly names: readonly string[];
   readonly dseq: bigint;
   readonly gseq: number;

@@ -3,7 +3,6 @@ import type { Address } from "../../market/address.ts";
 import { json } from "./answer.ts";
 import type { Route } from "./route.ts";
 
-/** With this one in it. */
 export function withOpenapi(
   routes: readonly Route[],
   about: { readonly version: string; readonly provider: Address },

@@ -1,4 +1,4 @@
-/** `/address`: who we are on the chain. */
+/** Routes for anybody: address, version, health, status and metrics. */
 
 import { createHash, timingSafeEqual } from "node:crypto";
 import type { Kube, KubeVersion } from "../../kube/kube.ts";
@@ -26,16 +26,11 @@ export function addressRoutes(provider: Address): Route[] {
   ];
 }
 
-// `/version`: what clients decide by how to talk to us, and what the cluster runs.
-
 /** The API server's version is asked for again when somebody wants to know it: it changes by an upgrade. */
 export const gatewayVersionAgeMs = 60 * second;
 export const gatewayVersionMs = 3 * second;
 
-/**
- * The version of the network's provider that we answer like. Clients compare it with versions of that one: Console asks for at
- * least 0.5.0 before it uses what a provider of today has. Ours is in the build tags.
- */
+/** The network's provider that we answer like: Console asks for at least 0.5.0. Ours is in the build tags. */
 const answersLike = "v0.16.0";
 /** What that version is built on; Console's indexer stores it. */
 const cosmosSdkVersion = "v0.53.6";
@@ -93,12 +88,8 @@ export function versionRoutes({ kube, version, clock }: VersionDeps): Route[] {
   ];
 }
 
-// What those who look after the process ask: whether it lives, and whether it can do its work.
-
-/** Something that we need. */
 export interface Dependency {
   readonly name: string;
-  /** Why it cannot be used; undefined while it can. */
   readonly trouble: string | undefined;
 }
 
@@ -127,8 +118,6 @@ export function healthRoutes(dependencies: () => readonly Dependency[]): Route[]
   ];
 }
 
-// `/status`: what anybody may know of the provider.
-
 export function statusRoutes(snapshot: () => Snapshot): Route[] {
   let shown: Snapshot | undefined;
   let answer: Answer = json("");
@@ -149,7 +138,6 @@ export function statusRoutes(snapshot: () => Snapshot): Route[] {
 
 // `/metrics`: a few for everybody, as the network's dashboards read them, and all for who has the operator's token.
 
-/** What a provider shows to strangers: sums that `/status` tells as well. */
 const open: ReadonlySet<string> = new Set([
   "provider_order_manager",
   "provider_deployment_manager",
@@ -157,7 +145,6 @@ const open: ReadonlySet<string> = new Set([
   "provider_order_handler",
 ]);
 
-/** `token`: what opens all of them; undefined while there is none. */
 export function metricsRoutes(
   metrics: Pick<Metrics, "text" | "contentType">,
   token: () => string | undefined,

@@ -5,7 +5,6 @@ import { goQuote } from "../../market/go-json.ts";
 
 type RequestPath =
   | { readonly kind: "path"; readonly path: string; readonly query: string }
-  /** There is a shorter way to say it. */
   | { readonly kind: "unclean"; readonly location: string }
   | { readonly kind: "malformed" };
 
@@ -53,7 +52,6 @@ function unescaped(text: string): string | undefined {
 
 const percent = 0x25;
 
-/** Of a hexadecimal digit, which it is. */
 function digit(byte = 0): number {
   return byte <= 0x39 ? byte & 15 : (byte & 7) + 9;
 }
@@ -65,16 +63,12 @@ function escaped(path: string): string {
   return pieces.join("");
 }
 
-/** Of each byte, what is written for it. */
 const escapes = Array.from({ length: 256 }, (_, byte) => {
   const character = String.fromCharCode(byte);
   const isKept = /[A-Za-z0-9\-_.~$&+,/:;=@]/.test(character);
   return isKept ? character : `%${byte.toString(16).toUpperCase().padStart(2, "0")}`;
 });
 
-// Numbers in paths, read as the network reads them and refused in its words.
-
-/** A number of a path that is none, in Go's words. */
 export class NotANumber extends Error {
   override readonly name = "NotANumber";
 }

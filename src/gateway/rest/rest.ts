@@ -31,9 +31,7 @@ export const gatewayAnswerMs = 120 * second;
 interface RestDeps {
   readonly routes: readonly Route[];
   readonly authenticator: Authenticator;
-  /** Undefined where no route needs it. */
   readonly streams?: { readonly provider: Address; readonly upgrades: Upgrades } | undefined;
-  /** For bodies, until they are answered. */
   readonly budget: RequestBudget;
   readonly clock: Clock;
   readonly log: Log;
@@ -54,11 +52,9 @@ interface How {
   readonly upgrade?: Upgrade;
 }
 
-/** A request on its way to its answer. */
 interface Exchange {
   readonly request: IncomingMessage;
   readonly response: ServerResponse;
-  /** Until it was told. */
   awaitsContinue: boolean;
   readonly upgrade: Upgrade | undefined;
   readonly query: string;

@@ -12,11 +12,9 @@ interface Asked {
   readonly method: "GET" | "PUT" | "POST" | "DELETE";
   /** Like /lease/{dseq}/{gseq}/{oseq}/status. */
   readonly path: string;
-  /** One sentence for the OpenAPI document. */
   readonly about: string;
   /** What the body may be; others are not read. Without it no body is read. */
   readonly body?: { readonly types: readonly string[]; readonly mostBytes: number };
-  /** What may be answered, for the OpenAPI document. */
   readonly answers: Readonly<Record<number, string>>;
 }
 
@@ -24,7 +22,6 @@ export interface RestRequest {
   readonly identity: Identity;
   readonly query: URLSearchParams;
   header(name: string): string | undefined;
-  /** The whole of it, empty where there is none. */
   readonly body: Uint8Array;
   /** Aborted when the client goes away or the time is over. */
   readonly signal: AbortSignal;
@@ -39,7 +36,6 @@ export interface DeploymentRequest extends OwnerRequest {
 }
 
 export interface LeaseRequest extends OwnerRequest, LeaseNumbers {
-  /** What else the path names, like {serviceName}; decoded. */
   readonly names: Readonly<Record<string, string>>;
 }
 
@@ -84,8 +80,6 @@ export interface StreamRoute extends Asked {
 }
 
 export type Route = PublicRoute | OwnerRoute | DeploymentRoute | LeaseRoute | StreamRoute;
-
-// Finds the route of a path. A known path with another verb is told apart, except below /lease, as the network has it.
 
 type Found =
   | { readonly kind: "route"; readonly route: Route; readonly names: Readonly<Record<string, string>> }
@@ -156,8 +150,6 @@ function isName(piece: string): boolean {
   return piece.startsWith("{");
 }
 
-// What a handler is given. What costs something is made when it is looked at.
-
 interface Received {
   readonly request: IncomingMessage;
   readonly response: ServerResponse;
@@ -206,7 +198,6 @@ export class AskedRequest implements LeaseRequest {
     return gone.signal;
   }
 
-  /** Its time is over. */
   end(): void {
     this.#gone?.abort();
   }

@@ -51,7 +51,6 @@ export type Refusal = ConnectionRefusal | "headers_too_large" | "malformed" | "p
 
 export interface RestServer extends Pick<Listener, "port" | "url"> {
   readonly connections: number;
-  /** Takes nothing new, lets what runs finish for a while, and ends the rest. */
   close(): Promise<void>;
 }
 
@@ -176,10 +175,7 @@ export async function startRestServer(deps: RestServerDeps): Promise<RestServer>
 /** Between two looks whether the last request is through. */
 const lookMs = 20;
 
-/**
- * Node's HTTP server would read a connection as it comes. It listens, since its clocks for slow headers run only then, but
- * is given a connection when that has been through TLS.
- */
+/** It listens, since its clocks for slow headers run only then, but is given a connection after the TLS handshake. */
 function takeConnections(server: Server): (socket: Socket) => void {
   const listeners = server.listeners("connection");
   server.removeAllListeners("connection");

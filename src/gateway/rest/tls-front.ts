@@ -1,7 +1,4 @@
-/**
- * Who answers a connection: the server with the public certificate, which asks for none, or the one with our own, which asks
- * for the client's and takes whatever comes, since credentials are judged with each request. What is not TLS ends here.
- */
+/** Hands a connection to the TLS server with the public certificate, or to the one with our own, which asks for the client's. */
 import { constants } from "node:crypto";
 import type { Socket } from "node:net";
 import { createServer, type Server, type TLSSocket } from "node:tls";

@@ -28,7 +28,6 @@ interface OfferedUnit {
   readonly count: number;
 }
 
-/** Throws ScreeningBusy. */
 export async function answerBid(deps: ScreeningDeps, asked: AskedBid, signal: AbortSignal): Promise<BidAnswer> {
   const { owner, group, hosts } = asked;
   if (!group) return { passed: false, reasons: ["missing group spec"] };
@@ -44,7 +43,7 @@ export async function answerBid(deps: ScreeningDeps, asked: AskedBid, signal: Ab
   };
 }
 
-// Why we would not bid, in the network's words: for each check of the bid engine the reason that clients know. What is ours to know, as what is in our wallet or whom we refuse, is not told.
+// Reasons in the network's words, by the check of the bid engine; what is ours to know, as our wallet, is not told.
 
 /** A decision of the bid engine, as far as it is told. */
 export interface Screened {
@@ -54,7 +53,6 @@ export interface Screened {
 }
 
 interface Refused {
-  /** What the check said. */
   readonly reason: string;
   readonly group: GroupSpec;
   readonly price: DecCoin | undefined;
@@ -62,7 +60,6 @@ interface Refused {
 
 type Tell = (refused: Refused) => string;
 
-/** By the name of the check. */
 export const toldReasons: Readonly<Record<string, Tell>> = {
   biddingIsOn: () => capacity("the provider does not bid now"),
   settingsComplete: () => capacity("the provider does not bid now"),

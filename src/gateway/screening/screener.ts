@@ -80,8 +80,6 @@ export function createScreener(bids: Pick<BidScreen, "screenBetweenOrders">, clo
   };
 }
 
-// So many at once and so many a minute, for each who asks: whoever wants more is told when to come again.
-
 interface Rate {
   readonly atOnce: number;
   readonly perMinute: number;

@@ -17,7 +17,6 @@ export interface ClusterPart {
   /** That have something in the cluster. */
   readonly leases: number;
   reservations(): Iterable<{ readonly isActive: boolean; readonly promised: Promised }>;
-  /** By name. */
   nodes(): Iterable<{ readonly name: string; readonly allocatable: Amounts; readonly free: Amounts }>;
   storage(): Iterable<{ readonly class: string; readonly free: bigint }>;
   /** As akash.inventory.v1.Cluster; undefined until something is known of it. */
@@ -110,7 +109,6 @@ function chainFreshness(chain: ChainPart | undefined): Freshness {
   return { ageMs, trouble: trouble ?? (isOld ? reasons.chain : undefined) };
 }
 
-/** What a promise was kept with, once it is. */
 function kept<T>(promise: Promise<T> | undefined): () => T | undefined {
   let value: T | undefined;
   void promise?.then((given) => {

@@ -25,7 +25,6 @@ interface StatusDeps {
 }
 
 export interface StatusMessage {
-  /** The whole of it. */
   readonly message: Uint8Array;
   /** Without its time: the same bytes while nothing has changed. */
   readonly content: Uint8Array;

@@ -14,10 +14,7 @@ import { type Authenticator, AuthRefusal, type Credentials, type Identity } from
 import { placeOf } from "../rest/client-places.ts";
 import type { TenantLeases } from "../tenant-side.ts";
 
-/**
- * Logs, events and shells at once, fewer than there are connections. Each costs up to 280 KB with its TLS, what waits for its
- * reader and its way into the cluster.
- */
+/** Open streams, fewer than connections: each costs up to 280 KB with its TLS, its buffers and its way into the cluster. */
 const streamsAtOnce = 768;
 /** Of one tenant: a console that shows the logs of each of his services in a tab of its own. */
 export const streamsOfTenant = 128;
@@ -26,9 +23,7 @@ export const streamExpiryLookMs = hour;
 
 export interface StreamAsked {
   readonly credentials: Credentials;
-  /** What these were found to be just now. */
   readonly identity: Identity;
-  /** Undefined where it is about no lease. */
   readonly lease: LeaseId | undefined;
 }
 
@@ -37,14 +32,12 @@ export interface AdmittedStream {
   readonly signal: AbortSignal;
   /** The account that it counts for; without one its address. */
   readonly tenant: string;
-  /** Ends it for a reason of one's own. */
   end(why: ProviderError): void;
   /**
    * Its work is done and only its client's answer is missing, so it counts no longer; `cut` ends its connection. As many as may
    * be open may wait for that, and of more the oldest is cut.
    */
   leave(cut: () => void): void;
-  /** It is over. */
   release(): void;
 }
 
@@ -56,7 +49,6 @@ export interface Admission {
   readonly leaving: number;
   /** How often streams were ended by what; those that came to their own end are not among them. */
   readonly endings: ReadonlyMap<string, number>;
-  /** Ends all, and lets in no more. */
   stop(): void;
 }
 

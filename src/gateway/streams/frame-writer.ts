@@ -1,8 +1,4 @@
-/**
- * Writes frames to a reader that may be slow: those that are sent together in one piece, since a write for each line would cost
- * more than the line. A piece has a buffer of its own. From Node's pool, what waits for one reader would keep the memory of what
- * others have long taken.
- */
+/** Frames that are sent together are written in one buffer of their own: Node's pool would be kept alive by a slow reader. */
 import type { Socket } from "node:net";
 import type { Clock } from "../../runtime/clock.ts";
 /** Of frames that are written together: a TLS record, and what waits for each of many slow readers, twice with its encryption. */
@@ -17,7 +13,6 @@ interface FrameWriter {
   flush(): void;
   /** Undefined: there is room for more; else wait for it before the next frame. */
   room(): Promise<void> | undefined;
-  /** Nobody waits for room any more. */
   release(): void;
   /** For how long the same bytes have waited to be taken. */
   waitedMs(): number;
@@ -27,7 +22,6 @@ const [text, binary] = [0x81, 0x82];
 
 export function createFrameWriter(socket: Socket, clock: Clock): FrameWriter {
   let frames: Frame[] = [];
-  /** Of these. */
   let begunBytes = 0;
   /** Given to the socket, and not taken yet. */
   let sentBytes = 0;
@@ -71,7 +65,6 @@ export function createFrameWriter(socket: Socket, clock: Clock): FrameWriter {
   };
 }
 
-/** As a server's is: whole, and not masked. Returns where the next one begins. */
 function put(frame: Frame, piece: Buffer, at: number): number {
   const size = Buffer.byteLength(frame);
   const start = at + headBytes(size);

@@ -19,7 +19,6 @@ export interface ShellResult {
   readonly message?: string | undefined;
 }
 
-/** What a tenant sends. */
 export type ShellInput =
   | { readonly kind: "stdin"; readonly bytes: Buffer }
   /** No more input comes, while the output still does. Elsewhere in the network such a frame is nothing. */

@@ -34,7 +34,6 @@ interface ShellRouteDeps {
 
 const scope = "shell";
 
-/** Ctrl-D: how a terminal says that no more comes. */
 const endOfTransmission = Buffer.of(4);
 
 export function shellRoute({ provider, leases, pods, log }: ShellRouteDeps): StreamRoute {
@@ -140,7 +139,6 @@ interface ShellRequest {
   readonly podIndex: number;
 }
 
-/** Undefined where it makes no sense. */
 export function readShellRequest(query: URLSearchParams): ShellRequest | undefined {
   const command = commandIn(query);
   const [tty, service, stdin] = [query.get("tty"), query.get("service"), query.get("stdin")];

@@ -1,7 +1,4 @@
-/**
- * What a tenant sends on a WebSocket: handed on one frame after the other, and read little further than it is taken. A little:
- * that the tenant has left is to be read behind all that it sent. What is kept of it, and floods of small frames, are bounded.
- */
+/** What a tenant sends on a WebSocket: read little further than it is taken, but enough to notice that the tenant left. */
 import type { Socket } from "node:net";
 import type { RawData, WebSocket } from "ws";
 import type { Holding } from "../../runtime/byte-budget.ts";
@@ -22,13 +19,11 @@ const smallFrames = { atOnce: 1_000, perS: 20 };
 
 interface StreamInputDeps {
   readonly webSocket: WebSocket;
-  /** The one below it. */
   readonly socket: Socket;
   readonly holding: Holding;
   readonly clock: Clock;
   /** More came than is kept or looked at. */
   readonly onExcess: (why: ProviderError) => void;
-  /** A frame could not be taken. */
   readonly onFailure: (thrown: unknown) => void;
 }
 
@@ -41,13 +36,11 @@ interface InputFrame {
 
 interface StreamInput {
   handTo(take: Take): void;
-  /** Throws away what is there and what comes. */
   discard(): void;
 }
 
 export function readInput({ webSocket, socket, holding, clock, onExcess, onFailure }: StreamInputDeps): StreamInput {
   let taking: InputFrame | undefined;
-  /** Came behind that one. */
   const waiting: InputFrame[] = [];
   let waitingBytes = 0;
   let take: Take | undefined;
@@ -120,16 +113,14 @@ export function readInput({ webSocket, socket, holding, clock, onExcess, onFailu
   };
 }
 
-// Follows the frames of a WebSocket beside its reader, which does not say what it keeps: of a message that is not whole, every TLS record and every fragment, however small.
+// Follows the frames beside `ws`, which does not say what it keeps: every TLS record and fragment of a message that is not whole.
 
 /** What V8 keeps of a buffer beside its bytes. */
 const bufferBytes = 256;
-/** Of a frame below this size the work is what costs. */
 const smallBytes = 128;
 
 interface FrameMeter {
   read(chunk: Buffer): void;
-  /** Kept of the message that is not whole. */
   readonly keptBytes: number;
 }
 
@@ -137,7 +128,6 @@ function createFrameMeter(onSmallFrame: (isControl: boolean) => void): FrameMete
   const head = Buffer.alloc(14);
   let headLength = 0;
   let payloadLeft = 0;
-  /** Of the frame that is being read. */
   let [isControl, isLast] = [false, false];
   let isWithinMessage = false;
   let keptBytes = 0;

@@ -146,7 +146,6 @@ function frameText({ type, reportingController, reportingInstance, reason, note,
 // What is asked of logs and events, read from the query as the network reads it and refused in its words.
 
 export interface StreamParameters {
-  /** Undefined: all. */
   readonly services: ReadonlySet<string> | undefined;
   readonly follow: boolean;
   /** So many of the last lines; undefined: all. */

@@ -3,15 +3,9 @@ import { ProviderError } from "../../runtime/errors.ts";
 import { AuthRefusal } from "../auth/identity.ts";
 
 export interface TenantStream {
-  /**
-   * Sends a frame: text as text, bytes as binary. Undefined: there is room for more; else wait for it before the next one.
-   * A reader that stays too far behind for too long is cut off, and the signal says so.
-   */
+  /** Text as text, bytes as binary. Wait for what it returns before the next frame; too slow a reader is cut off. */
   send(frame: string | Uint8Array): Promise<void> | undefined;
-  /**
-   * What the tenant sends, control frames aside. No more is read until the answer resolves. To be called before the first wait:
-   * what comes while nobody listens is thrown away.
-   */
+  /** No more is read until the answer resolves. To be called before the first wait: what comes before is thrown away. */
   onFrame(listener: (bytes: Buffer, isBinary: boolean) => Promise<void> | undefined): void;
   /**
    * Aborted when nobody reads any more: the tenant left or is too slow, its credentials or its lease ended, or we stop. The
@@ -44,7 +38,6 @@ export const closeCodes = {
 /** A close frame's reason has at most 123 bytes. */
 const reasonBytes = 123;
 
-/** What nobody foresaw says nothing. */
 export function closeFor(thrown: unknown): Close {
   if (thrown instanceof AuthRefusal) return closeWith(closeCodes.refused, thrown.message);
   const error = ProviderError.from(thrown);

@@ -12,11 +12,8 @@ import { streamFrameBytes } from "./stream-input.ts";
 import type { StreamHandler } from "./tenant-stream.ts";
 import { StreamSocket, serveStream, streamStalledMs } from "./web-socket-stream.ts";
 
-/** A request that may become a WebSocket. */
 export interface Upgrade {
-  /** Takes its connection from HTTP. */
   take(): Socket;
-  /** What was sent behind the request. */
   readonly head: Buffer;
 }
 
@@ -31,10 +28,7 @@ interface UpgradesDeps {
   readonly log: Log;
 }
 
-/**
- * Held of what tenants send: as many commands as one may have open, each with a frame of 64 KB and as much behind it, and room
- * for some larger frames.
- */
+/** Input: per client as many commands as one may have open, each with a frame of 64 KB and as much behind it. */
 const inputBytes = { perClient: 24 * 2 ** 20, total: 64 * 2 ** 20, assured: 0 };
 
 export function createUpgrades({ admission, clock, log }: UpgradesDeps): Upgrades {
@@ -56,7 +50,6 @@ export function createUpgrades({ admission, clock, log }: UpgradesDeps): Upgrade
         const holding = budget.open(admitted.tenant);
         serveStream(handler, { webSocket, socket, admitted, holding, clock, log });
       });
-      // Its client left while we looked at who it was.
       if (!isOpen) admitted.release();
     },
   };

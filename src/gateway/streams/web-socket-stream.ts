@@ -1,8 +1,4 @@
-/**
- * A stream over a WebSocket, from its first frame to its close frame: pinged, since the network's CLI leaves who is silent for
- * 15 s, and held back by a slow reader. Who answers no ping stays. Who takes nothing of what is sent is cut off: that is how a
- * connection ends whose other side is gone without a word.
- */
+/** A stream over a WebSocket: pinged, held back by a slow reader, and cut off where nothing is taken for long. */
 import type { Socket } from "node:net";
 import { WebSocket } from "ws";
 import type { Holding } from "../../runtime/byte-budget.ts";
@@ -47,10 +43,8 @@ export class StreamSocket extends WebSocket {
 
 interface StreamDeps {
   readonly webSocket: StreamSocket;
-  /** The one below. */
   readonly socket: Socket;
   readonly admitted: AdmittedStream;
-  /** What the tenant sends makes us hold. */
   readonly holding: Holding;
   readonly clock: Clock;
   readonly log: Log;
@@ -92,7 +86,6 @@ export function serveStream(handler: StreamHandler, deps: StreamDeps): void {
     webSocket.terminate();
   }
 
-  /** The tenant may still read what was said last. */
   function finish(close: Close): void {
     isOver = true;
     farewell?.cancel();
@@ -101,10 +94,7 @@ export function serveStream(handler: StreamHandler, deps: StreamDeps): void {
     leaveLater(clock.monotonicMs() + streamStalledMs);
   }
 
-  /**
-   * The kernel still holds megabytes for a slow reader, and throws them away where something comes for a connection that is
-   * gone. So only our half is ended, and what comes is read on, until he has left too.
-   */
+  /** Only our half is ended: the kernel drops megabytes for a slow reader when something comes for a closed connection. */
   function leaveLater(deadlineMs: number): void {
     if (webSocket.readyState === WebSocket.CLOSED) return;
     farewell = clock.timer(streamFarewellMs, () => {
