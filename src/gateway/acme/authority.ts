@@ -31,16 +31,7 @@ export interface AuthorityOptions {
   readonly listenHost?: string;
 }
 
-export interface Authority {
-  openOrder(signal: AbortSignal): Promise<string>;
-  /** Goes on with an order from wherever it stands, up to the certificate. Of several ways to prove our name, each try takes the next. */
-  complete(order: { readonly url: string; readonly key: string }, tries: number, signal: AbortSignal): Promise<Issued>;
-}
-
-interface Issued {
-  readonly certificate: string;
-  readonly url: string;
-}
+export type Authority = ReturnType<typeof createAuthority>;
 
 type Acme = typeof import("acme-client");
 type ChallengeKind = "http-01" | "tls-alpn-01";
@@ -52,7 +43,7 @@ interface AuthorityDeps {
   readonly log: Log;
 }
 
-export function createAuthority(options: AuthorityOptions, deps: AuthorityDeps): Authority {
+export function createAuthority(options: AuthorityOptions, deps: AuthorityDeps) {
   const { directoryUrl, email, binding, httpPort, tlsPort, listenHost } = options;
   const { host, storage, clock, log } = deps;
   const kinds: ChallengeKind[] = [
@@ -153,7 +144,8 @@ export function createAuthority(options: AuthorityOptions, deps: AuthorityDeps):
   }
 
   return {
-    openOrder: (signal) =>
+    /** The address of a new order. */
+    openOrder: (signal: AbortSignal): Promise<string> =>
       withAccount(signal, async (client) => {
         const { url } = await client.createOrder({ identifiers: [{ type: "dns", value: host }] });
         // What is kept is gone on with for hours, whoever answers there.
@@ -161,7 +153,12 @@ export function createAuthority(options: AuthorityOptions, deps: AuthorityDeps):
           throw orderOver(`it is at ${inBrief(url)}`);
         return url;
       }),
-    complete: ({ url, key }, tries, signal) =>
+    /** From wherever an order stands up to the certificate, ours first. Each try takes the next way to prove our name. */
+    complete: (
+      { url, key }: { readonly url: string; readonly key: string },
+      tries: number,
+      signal: AbortSignal,
+    ): Promise<{ readonly certificate: string; readonly url: string }> =>
       withAccount(signal, async (client, acme) => {
         for (let looks = 1; ; looks++) {
           const order = await client.getOrder({ url } as Order).catch(asOver);

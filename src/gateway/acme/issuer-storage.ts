@@ -59,26 +59,14 @@ export interface StoredCertificate extends CertificateWithKey {
   readonly from: string | undefined;
 }
 
-export interface IssuerStorage {
-  removeLeftovers(): void;
-  /** The account, whose key is made first where there is none. */
-  account(): IssuerAccount;
-  keepRegistration(registration: { readonly uri: string; readonly body: unknown }): void;
-  certificate(): StoredCertificate | undefined;
-  keepCertificate(issued: IssuedCertificate): void;
-  order(): IssuerOrder;
-  keepOrder(order: IssuerOrder): void;
-  dropOrder(): void;
-  readonly attempts: Attempts;
-  keepAttempts(attempts: Attempts): void;
-}
+export type IssuerStorage = ReturnType<typeof openIssuerStorage>;
 
 export const noAttempts: Attempts = { failures: 0, failedAtMs: 0, why: "" };
 
 export function openIssuerStorage(
   options: StorageOptions,
   { boundary, clock }: { readonly boundary: Boundary; readonly clock: Pick<Clock, "now"> },
-): IssuerStorage {
+) {
   const { dir, directoryUrl, email, host } = options;
   const accountDir = join(dir, "accounts", new URL(directoryUrl).host.replaceAll(":", "_"), email);
   const accountPath = join(accountDir, "account.json");
@@ -97,13 +85,15 @@ export function openIssuerStorage(
   }
 
   return {
-    removeLeftovers() {
+    removeLeftovers(): void {
       const folders = [accountPath, keyPath, certificatePath("crt"), orderPath].map(dirname);
       for (const folder of folders) removeLeftovers(folder, clock.now());
     },
+    /** Its key is made first where there is none. */
     account,
-    keepRegistration: (registration) => replaceFile(accountPath, json({ email, registration }), boundary),
-    certificate() {
+    keepRegistration: (registration: { readonly uri: string; readonly body: unknown }) =>
+      replaceFile(accountPath, json({ email, registration }), boundary),
+    certificate(): StoredCertificate | undefined {
       completeSet(certificates, host, boundary);
       const [certificate, key] = [read(certificatePath("crt")), read(certificatePath("key"))];
       if (certificate === undefined || key === undefined) return undefined;
@@ -111,14 +101,15 @@ export function openIssuerStorage(
       const from = [authority, certUrl].find((each) => typeof each === "string");
       return { certificate, key, from };
     },
-    keepCertificate({ certificate, key, url }) {
+    keepCertificate({ certificate, key, url }: IssuedCertificate): void {
       const behind = certificate.indexOf("-----BEGIN CERTIFICATE-----", 1);
       const issuer = behind < 0 ? "" : certificate.slice(behind);
       const resource = { domain: host, certUrl: url, certStableUrl: url, authority: directoryUrl };
       const files = { key, "issuer.crt": issuer, json: json(resource), crt: certificate };
       putSet(certificates, host, files, boundary);
     },
-    order() {
+    /** The one under way, or a new one. */
+    order(): IssuerOrder {
       const { authority, key, url } = readRecord(orderPath);
       if (authority === directoryUrl && typeof key === "string")
         return { key, ...(typeof url === "string" && { url }) };
@@ -127,18 +118,18 @@ export function openIssuerStorage(
       const added = parseJson(addFile(orderPath, json(made), boundary));
       return isRecord(added) && typeof added["key"] === "string" ? { key: added["key"] } : made;
     },
-    keepOrder: (order) => replaceFile(orderPath, json({ authority: directoryUrl, ...order }), boundary),
-    dropOrder() {
+    keepOrder: (order: IssuerOrder) => replaceFile(orderPath, json({ authority: directoryUrl, ...order }), boundary),
+    dropOrder(): void {
       boundary.cross("file", `${orderPath}:before`);
       rmSync(orderPath, { force: true });
       boundary.cross("file", `${orderPath}:after`);
     },
-    get attempts() {
+    get attempts(): Attempts {
       const { failures, failedAtMs, why = "" } = readRecord(attemptsPath);
       if (typeof failures !== "number" || typeof failedAtMs !== "number" || typeof why !== "string") return noAttempts;
       return { failures, failedAtMs, why };
     },
-    keepAttempts: (attempts) => replaceFile(attemptsPath, json(attempts), boundary),
+    keepAttempts: (attempts: Attempts) => replaceFile(attemptsPath, json(attempts), boundary),
   };
 }
 

@@ -9,25 +9,13 @@ import { minute } from "../../runtime/durations.ts";
 import type { Log } from "../../runtime/log.ts";
 import type { Metrics } from "../../runtime/metrics.ts";
 import { done, type Outcome, recheck, waiting } from "../../runtime/outcome.ts";
-import { createQueue, type Queue } from "../../runtime/queue.ts";
+import { createQueue } from "../../runtime/queue.ts";
 import type { Random } from "../../runtime/random.ts";
-import { type AccountKeys, createAccountKeys, type KeptKeys } from "./account-keys.ts";
-import {
-  type ChainCertificates,
-  createChainCertificates,
-  type KeptCertificates,
-  type OwnedCertificate,
-} from "./chain-certificates.ts";
+import { createAccountKeys, type KeptKeys } from "./account-keys.ts";
+import { createChainCertificates, type KeptCertificates, type OwnedCertificate } from "./chain-certificates.ts";
 import { createLookups, type LookupCounts } from "./lookups.ts";
 
-export interface KnownAccounts {
-  readonly keys: AccountKeys;
-  readonly certificates: ChainCertificates;
-  /** To be run: it learns about those who have leases. */
-  readonly queue: Queue;
-  readonly counts: LookupCounts;
-  measure(metrics: Metrics): void;
-}
+export type KnownAccounts = ReturnType<typeof createKnownAccounts>;
 
 interface KnownAccountsDeps {
   readonly chain: Pick<Chain, "queries" | "mirror" | "onStep">;
@@ -37,7 +25,7 @@ interface KnownAccountsDeps {
   readonly log: Log;
 }
 
-export function createKnownAccounts(deps: KnownAccountsDeps): KnownAccounts {
+export function createKnownAccounts(deps: KnownAccountsDeps) {
   const lookups = createLookups(deps.clock);
   const keys = createAccountKeys({ ...deps, lookups, hasLease: (address) => owners.has(address) });
   const certificates = createChainCertificates({ ...deps, lookups });
@@ -49,11 +37,12 @@ export function createKnownAccounts(deps: KnownAccountsDeps): KnownAccounts {
   return {
     keys,
     certificates,
+    /** To be run: it learns about those who have leases. */
     queue: owners.queue,
-    get counts() {
+    get counts(): LookupCounts {
       return lookups.counts;
     },
-    measure(metrics) {
+    measure(metrics: Metrics): void {
       metrics.readEach("counter", "akash_provider_gateway", [
         ["lookups", "Keys and certificates of strangers that the chain was asked for", () => lookups.counts.asked],
         [
@@ -84,23 +73,9 @@ export function createKnownAccounts(deps: KnownAccountsDeps): KnownAccounts {
 const gatewayOwnersAtOnce = 4;
 const gatewayKeylessMs = 10 * minute;
 
-interface LeaseOwnersDeps {
-  readonly chain: Pick<Chain, "mirror">;
-  readonly journal: Pick<Journal, "read" | "relaxed">;
-  readonly keys: KeptKeys;
-  readonly certificates: KeptCertificates;
-  readonly clock: Clock;
-  readonly random: Random;
-  readonly log: Log;
-}
+type LeaseOwnersDeps = KnownAccountsDeps & { readonly keys: KeptKeys; readonly certificates: KeptCertificates };
 
-interface LeaseOwners {
-  has(address: Address): boolean;
-  note(step: Step): void;
-  readonly queue: Queue;
-}
-
-function createLeaseOwners(deps: LeaseOwnersDeps): LeaseOwners {
+function createLeaseOwners(deps: LeaseOwnersDeps) {
   const { chain, journal, keys, certificates, clock, random, log } = deps;
   const work = { concurrency: gatewayOwnersAtOnce, work: look, clock, random, log };
   const queue = createQueue({ name: "lease owners", ...work });
@@ -172,8 +147,8 @@ function createLeaseOwners(deps: LeaseOwnersDeps): LeaseOwners {
   for (const owner of owners) queue.add(owner);
 
   return {
-    has: (address) => owners.has(address),
-    note({ block, gap, changed }) {
+    has: (address: Address) => owners.has(address),
+    note({ block, gap, changed }: Step): void {
       if (changed.some(({ kind }) => kind === "lease")) {
         const before = owners;
         owners = runningOwners();

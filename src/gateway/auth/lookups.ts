@@ -20,11 +20,7 @@ export const gatewayLookupMs = 5 * second;
 /** Each takes its turn for at least so long: 40 per second of one place, 80 of all. */
 export const gatewayLookupTurnMs = 200;
 
-export interface Lookups {
-  /** `what` names the thing in the error. Throws AKP_CHAIN_SILENT. */
-  ask<T>(what: string, source: string, look: Look<T>): Promise<T>;
-  readonly counts: LookupCounts;
-}
+export type Lookups = ReturnType<typeof createLookups>;
 
 export interface LookupCounts {
   /** Sent to the chain. */
@@ -49,7 +45,7 @@ interface Place {
   running: number;
 }
 
-export function createLookups(clock: Clock): Lookups {
+export function createLookups(clock: Clock) {
   const lookups = new Map<string, Lookup>();
   /** The one whose last turn is longest ago first. */
   const places = new Map<string, Place>();
@@ -120,6 +116,7 @@ export function createLookups(clock: Clock): Lookups {
   }
 
   return {
+    /** `what` names the thing in the error. Throws AKP_CHAIN_SILENT. */
     async ask<T>(what: string, source: string, look: Look<T>): Promise<T> {
       const answer = Promise.withResolvers<unknown>();
       const lookup = lookups.get(what) ?? { what, look, answer, askedAtMs: 0, isStarted: false };
@@ -133,7 +130,7 @@ export function createLookups(clock: Clock): Lookups {
         throw silent(what, lookup.isStarted ? "no node answers" : "too many others are asked for");
       });
     },
-    get counts() {
+    get counts(): LookupCounts {
       return { asked, refused, waiting: lookups.size };
     },
   };

@@ -2,7 +2,6 @@
 import { createServer } from "node:net";
 import type { RequestBudget } from "../../runtime/byte-budget.ts";
 import type { Clock } from "../../runtime/clock.ts";
-import type { CallEnds } from "../../runtime/grpc/call-ends.ts";
 import { createGrpcServer } from "../../runtime/grpc/grpc-server.ts";
 import { type Health, healthFile, healthMethods } from "../../runtime/grpc/health.ts";
 import { type GrpcMethod, methodsOf } from "../../runtime/grpc/methods.ts";
@@ -42,15 +41,9 @@ interface GrpcGatewayDeps extends ProxyOptions {
   readonly onRefusal: (reason: Refusal) => void;
 }
 
-export interface GrpcGateway {
-  readonly port: number;
-  readonly connections: number;
-  readonly streams: number;
-  readonly ends: CallEnds;
-  close(): Promise<void>;
-}
+export type GrpcGateway = Awaited<ReturnType<typeof startGrpcGateway>>;
 
-export async function startGrpcGateway(deps: GrpcGatewayDeps): Promise<GrpcGateway> {
+export async function startGrpcGateway(deps: GrpcGatewayDeps) {
   const { services, budget, clock, log } = deps;
   const connections = createConnections({
     ...{ protocol: "grpc", budget, clock, onRefusal: deps.onRefusal },
@@ -122,7 +115,7 @@ export async function startGrpcGateway(deps: GrpcGatewayDeps): Promise<GrpcGatew
       return server.streams;
     },
     ends: server.ends,
-    close() {
+    close(): Promise<void> {
       connections.close();
       return server.stop();
     },

@@ -37,27 +37,21 @@ export interface ProxyOptions {
   readonly trustedProxies?: readonly string[];
 }
 
-interface ClientPlaces {
-  sendsHeader(socket: Socket): boolean;
-  /** Of a new connection, from the address that its proxy names or from its own. */
-  place(socket: Socket, named?: string): void;
-  /** The same after the handshake, whose socket is another object; the one below it. */
-  placeSecured(socket: TLSSocket): Socket | undefined;
-}
-
-export function createClientPlaces({ proxyProtocolFrom = [], trustedProxies = [] }: ProxyOptions): ClientPlaces {
+export function createClientPlaces({ proxyProtocolFrom = [], trustedProxies = [] }: ProxyOptions) {
   const [speaking, shared] = [listOf(proxyProtocolFrom), listOf(trustedProxies)];
   const sockets = new Map<string, Socket>();
   return {
-    sendsHeader: ({ remoteAddress = "" }) => isIn(speaking, remoteAddress),
-    place(socket, named) {
+    sendsHeader: ({ remoteAddress = "" }: Socket) => isIn(speaking, remoteAddress),
+    /** Of a new connection, from the address that its proxy names or from its own. */
+    place(socket: Socket, named?: string): void {
       const address = named ?? socket.remoteAddress ?? "";
       const key = otherEnd(socket);
       setPlace(socket, isIn(shared, address) ? key : placeOf(address));
       sockets.set(key, socket);
       socket.once("close", () => sockets.delete(key));
     },
-    placeSecured(socket) {
+    /** The same after the handshake, whose socket is another object; the one below it. */
+    placeSecured(socket: TLSSocket): Socket | undefined {
       const below = sockets.get(otherEnd(socket));
       if (below) setPlace(socket, placeOfSocket(below));
       return below;

@@ -87,11 +87,9 @@ export function createRest(deps: RestDeps): Rest {
 
   /** What is asked comes before what it is good for, and whether it is a WebSocket at all comes last. */
   function openStream({ request, upgrade }: Exchange, route: StreamRoute, asked: AskedRequest): Answer {
-    const checkScope = () => checkAllowed(asked.identity.mayUseLease(asked, route.scope));
-    if (route.scopeFirst) checkScope();
     const prepared = route.prepare(asked);
     if (typeof prepared !== "function") return prepared;
-    checkScope();
+    checkAllowed(asked.identity.mayUseLease(asked, route.scope));
     const refused = upgradeRefusal(request);
     if (refused) return refused;
     invariant(upgrade && streams, "what may be upgraded comes with its connection");

@@ -39,47 +39,33 @@ export interface LeaseRequest extends OwnerRequest, LeaseNumbers {
   readonly names: Readonly<Record<string, string>>;
 }
 
-type Handler<Request> = (request: Request) => Answer | Promise<Answer>;
+interface Row<Access extends string, Request> extends Asked {
+  readonly access: Access;
+  readonly handle: (request: Request) => Answer | Promise<Answer>;
+}
+
+interface Scoped {
+  readonly scope: Scope;
+}
 
 /** Anybody, but with credentials that are good if there are any. */
-export interface PublicRoute extends Asked {
-  readonly access: "public";
+export interface PublicRoute extends Row<"public", RestRequest> {
   /** Its handler looks at the header itself: what is in there is no tenant's. */
   readonly readsAuthorization?: boolean;
-  readonly handle: Handler<RestRequest>;
 }
 
-/** Somebody, whoever that is. What the body names is for the handler to allow. */
-interface OwnerRoute extends Asked {
-  readonly access: "owner";
-  readonly handle: Handler<OwnerRequest>;
-}
-
-export interface DeploymentRoute extends Asked {
-  readonly access: "deployment";
-  readonly scope: Scope;
-  readonly handle: Handler<DeploymentRequest>;
-}
-
-export interface LeaseRoute extends Asked {
-  readonly access: "lease";
-  readonly scope: Scope;
-  readonly handle: Handler<LeaseRequest>;
-}
+export type DeploymentRoute = Row<"deployment", DeploymentRequest> & Scoped;
+export type LeaseRoute = Row<"lease", LeaseRequest> & Scoped;
 
 /** A lease's too, and answered over a WebSocket. */
-export interface StreamRoute extends Asked {
+export interface StreamRoute extends Asked, Scoped {
   readonly access: "stream";
-  readonly scope: Scope;
-  /** Found by every verb, and refused by all others than its own. */
-  readonly anyVerb?: true;
-  /** Whether who may is decided before what is asked is read; else after it. */
-  readonly scopeFirst?: true;
   /** Reads what is asked: an answer where it makes no sense. */
   readonly prepare: (request: LeaseRequest) => Answer | StreamHandler;
 }
 
-export type Route = PublicRoute | OwnerRoute | DeploymentRoute | LeaseRoute | StreamRoute;
+/** An owner's route is for any account; its handler allows what the body names. */
+export type Route = PublicRoute | Row<"owner", OwnerRequest> | DeploymentRoute | LeaseRoute | StreamRoute;
 
 type Found =
   | { readonly kind: "route"; readonly route: Route; readonly names: Readonly<Record<string, string>> }
@@ -92,7 +78,6 @@ interface Pattern {
 }
 
 const [unknown, otherVerb] = [{ kind: "unknown" }, { kind: "otherVerb" }] as const;
-const anyVerb = "*";
 const noNames: Readonly<Record<string, string>> = {};
 
 export function createRouter(routes: readonly Route[]): (method: string, path: string) => Found {
@@ -105,7 +90,7 @@ export function createRouter(routes: readonly Route[]): (method: string, path: s
       plain.set(path, verbs.set(method, route));
     } else {
       const pattern = patterns.get(path) ?? { pieces: path.split("/"), routes: new Map() };
-      pattern.routes.set("anyVerb" in route ? anyVerb : method, route);
+      pattern.routes.set(method, route);
       patterns.set(path, pattern);
     }
   }
@@ -117,7 +102,7 @@ export function createRouter(routes: readonly Route[]): (method: string, path: s
     const pieces = path.split("/");
     for (const pattern of compiled) {
       if (matches(pattern.pieces, pieces)) {
-        return found(pattern.routes.get(method) ?? pattern.routes.get(anyVerb), namesIn(pattern.pieces, pieces), path);
+        return found(pattern.routes.get(method), namesIn(pattern.pieces, pieces), path);
       }
     }
     return unknown;

@@ -5,7 +5,7 @@ import type { RequestBudget } from "../../runtime/byte-budget.ts";
 import { type Clock, sleep } from "../../runtime/clock.ts";
 import { second } from "../../runtime/durations.ts";
 import { systemCodeOf } from "../../runtime/errors.ts";
-import { type ListenAddress, type Listener, listen } from "../../runtime/listener.ts";
+import { type ListenAddress, listen } from "../../runtime/listener.ts";
 import type { Log } from "../../runtime/log.ts";
 import type { CertificateSource } from "../certificate/file-certificate.ts";
 import { sendRefusal } from "./answer.ts";
@@ -49,12 +49,9 @@ interface RestServerDeps extends ProxyOptions {
 /** Why a connection was ended by us, its handshake aside. */
 export type Refusal = ConnectionRefusal | "headers_too_large" | "malformed" | "pings" | "slow";
 
-export interface RestServer extends Pick<Listener, "port" | "url"> {
-  readonly connections: number;
-  close(): Promise<void>;
-}
+export type RestServer = Awaited<ReturnType<typeof startRestServer>>;
 
-export async function startRestServer(deps: RestServerDeps): Promise<RestServer> {
+export async function startRestServer(deps: RestServerDeps) {
   const { rest, clock, log, onRefusal } = deps;
   const connections = createConnections({ protocol: "rest", budget: deps.budget, clock, onRefusal });
   let isClosing = false;
@@ -158,7 +155,8 @@ export async function startRestServer(deps: RestServerDeps): Promise<RestServer>
     get connections() {
       return connections.count;
     },
-    async close() {
+    /** Takes nothing new, lets what runs finish for a while, and ends the rest. */
+    async close(): Promise<void> {
       isClosing = true;
       for (const response of connections.answering()) response.shouldKeepAlive = false;
       await listener.close(async () => {

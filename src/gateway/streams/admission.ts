@@ -27,30 +27,8 @@ export interface StreamAsked {
   readonly lease: LeaseId | undefined;
 }
 
-export interface AdmittedStream {
-  /** Aborted when it may not go on, or `end` was called; the reason is a ProviderError. */
-  readonly signal: AbortSignal;
-  /** The account that it counts for; without one its address. */
-  readonly tenant: string;
-  end(why: ProviderError): void;
-  /**
-   * Its work is done and only its client's answer is missing, so it counts no longer; `cut` ends its connection. As many as may
-   * be open may wait for that, and of more the oldest is cut.
-   */
-  leave(cut: () => void): void;
-  release(): void;
-}
-
-export interface Admission {
-  /** Throws AKP_STREAMS_TOO_MANY. */
-  admit(asked: StreamAsked): AdmittedStream;
-  readonly count: number;
-  /** Of those that wait for their clients' answer. */
-  readonly leaving: number;
-  /** How often streams were ended by what; those that came to their own end are not among them. */
-  readonly endings: ReadonlyMap<string, number>;
-  stop(): void;
-}
+export type Admission = ReturnType<typeof createAdmission>;
+export type AdmittedStream = ReturnType<Admission["admit"]>;
 
 interface AdmissionDeps {
   readonly chain: Pick<Chain, "mirror" | "onStep">;
@@ -64,7 +42,7 @@ interface Admitted extends StreamAsked {
   timer: Timer | undefined;
 }
 
-export function createAdmission({ chain, leases, authenticator, clock }: AdmissionDeps): Admission {
+export function createAdmission({ chain, leases, authenticator, clock }: AdmissionDeps) {
   const streams = new Set<Admitted>();
   const ofTenants = createCounts();
   const leaving = new Map<Admitted, { readonly tenant: string; readonly cut: () => void }>();
@@ -126,7 +104,8 @@ export function createAdmission({ chain, leases, authenticator, clock }: Admissi
   });
 
   return {
-    admit(asked) {
+    /** Throws AKP_STREAMS_TOO_MANY. */
+    admit(asked: StreamAsked) {
       const tenant = asked.identity.owner ?? placeOf(asked.credentials.source);
       if (isStopping) throw new ProviderError("AKP_STREAM_STOPPING", {});
       const ending = new AbortController();
@@ -138,28 +117,34 @@ export function createAdmission({ chain, leases, authenticator, clock }: Admissi
         stream.timer?.cancel();
       };
       return {
-        ...{ signal: ending.signal, tenant },
-        end: (why) => end(stream, why),
-        leave(cut) {
+        /** Aborted with a ProviderError when it may not go on, or `end` was called. */
+        signal: ending.signal,
+        /** The account that it counts for; without one its address. */
+        tenant,
+        end: (why: ProviderError) => end(stream, why),
+        /** It counts no longer, though its client has not answered the close; of too many of a tenant the oldest is cut. */
+        leave(cut: () => void): void {
           leaving.set(stream, { tenant, cut });
           free();
           const theirs = [...leaving.values()].filter((each) => each.tenant === tenant);
           if (theirs.length > streamsOfTenant) theirs[0]?.cut();
         },
-        release() {
+        release(): void {
           leaving.delete(stream);
           free();
         },
       };
     },
-    endings,
+    /** How often streams were ended by what; those that came to their own end are not among them. */
+    endings: endings as ReadonlyMap<string, number>,
     get count() {
       return streams.size;
     },
+    /** Of those that wait for their clients' answer. */
     get leaving() {
       return leaving.size;
     },
-    stop() {
+    stop(): void {
       isStopping = true;
       for (const stream of streams) end(stream, new ProviderError("AKP_STREAM_STOPPING", {}));
     },

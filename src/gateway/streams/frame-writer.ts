@@ -7,20 +7,9 @@ export const streamPieceBytes = 16 * 1024;
 /** Text as text, bytes as binary. */
 type Frame = string | Uint8Array;
 
-interface FrameWriter {
-  write(frame: Frame): void;
-  /** What was written and is not on its way yet goes now. */
-  flush(): void;
-  /** Undefined: there is room for more; else wait for it before the next frame. */
-  room(): Promise<void> | undefined;
-  release(): void;
-  /** For how long the same bytes have waited to be taken. */
-  waitedMs(): number;
-}
-
 const [text, binary] = [0x81, 0x82];
 
-export function createFrameWriter(socket: Socket, clock: Clock): FrameWriter {
+export function createFrameWriter(socket: Socket, clock: Clock) {
   let frames: Frame[] = [];
   let begunBytes = 0;
   /** Given to the socket, and not taken yet. */
@@ -47,20 +36,24 @@ export function createFrameWriter(socket: Socket, clock: Clock): FrameWriter {
   }
 
   return {
-    write(frame) {
+    write(frame: Frame): void {
       if (frames.length === 0) process.nextTick(flush);
       frames.push(frame);
       const size = Buffer.byteLength(frame);
       begunBytes += headBytes(size) + size;
       if (begunBytes >= streamPieceBytes) flush();
     },
+    /** What was written and is not on its way yet goes now. */
     flush,
-    room() {
+    /** Undefined: there is room for more; else wait for it before the next frame. */
+    room(): Promise<void> | undefined {
       if (sentBytes < streamPieceBytes) return undefined;
       waiting ??= { ...Promise.withResolvers<void>(), sinceMs: clock.monotonicMs() };
       return waiting.promise;
     },
+    /** Nobody waits for room any more. */
     release,
+    /** For how long the same bytes have waited to be taken. */
     waitedMs: () => (waiting ? clock.monotonicMs() - waiting.sinceMs : 0),
   };
 }

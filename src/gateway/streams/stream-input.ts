@@ -34,12 +34,7 @@ interface InputFrame {
   readonly isBinary: boolean;
 }
 
-interface StreamInput {
-  handTo(take: Take): void;
-  discard(): void;
-}
-
-export function readInput({ webSocket, socket, holding, clock, onExcess, onFailure }: StreamInputDeps): StreamInput {
+export function readInput({ webSocket, socket, holding, clock, onExcess, onFailure }: StreamInputDeps) {
   let taking: InputFrame | undefined;
   const waiting: InputFrame[] = [];
   let waitingBytes = 0;
@@ -102,10 +97,11 @@ export function readInput({ webSocket, socket, holding, clock, onExcess, onFailu
   });
   socket.once("close", () => holding.resize(0));
   return {
-    handTo(listener) {
+    handTo(listener: Take): void {
       take = listener;
     },
-    discard() {
+    /** Throws away what is there and what comes. */
+    discard(): void {
       take = undefined;
       [waiting.length, waitingBytes] = [0, 0];
       webSocket.resume();
@@ -119,12 +115,7 @@ export function readInput({ webSocket, socket, holding, clock, onExcess, onFailu
 const bufferBytes = 256;
 const smallBytes = 128;
 
-interface FrameMeter {
-  read(chunk: Buffer): void;
-  readonly keptBytes: number;
-}
-
-function createFrameMeter(onSmallFrame: (isControl: boolean) => void): FrameMeter {
+function createFrameMeter(onSmallFrame: (isControl: boolean) => void) {
   const head = Buffer.alloc(14);
   let headLength = 0;
   let payloadLeft = 0;
@@ -150,7 +141,7 @@ function createFrameMeter(onSmallFrame: (isControl: boolean) => void): FrameMete
   }
 
   return {
-    read(chunk) {
+    read(chunk: Buffer): void {
       for (let at = 0; at < chunk.length; ) {
         if (payloadLeft === 0) {
           head[headLength] = chunk[at] ?? 0;
@@ -165,7 +156,8 @@ function createFrameMeter(onSmallFrame: (isControl: boolean) => void): FrameMete
       const isWhole = !isWithinMessage && headLength === 0 && payloadLeft === 0;
       keptBytes = isWhole ? 0 : keptBytes + chunk.length + bufferBytes;
     },
-    get keptBytes() {
+    /** Of the message that is not whole. */
+    get keptBytes(): number {
       return keptBytes;
     },
   };

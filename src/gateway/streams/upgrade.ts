@@ -17,10 +17,7 @@ export interface Upgrade {
   readonly head: Buffer;
 }
 
-export interface Upgrades {
-  /** Throws where there may be no more streams, and then nothing was answered. */
-  accept(request: IncomingMessage, upgrade: Upgrade, asked: StreamAsked, handler: StreamHandler): void;
-}
+export type Upgrades = ReturnType<typeof createUpgrades>;
 
 interface UpgradesDeps {
   readonly admission: Admission;
@@ -31,14 +28,15 @@ interface UpgradesDeps {
 /** Input: per client as many commands as one may have open, each with a frame of 64 KB and as much behind it. */
 const inputBytes = { perClient: 24 * 2 ** 20, total: 64 * 2 ** 20, assured: 0 };
 
-export function createUpgrades({ admission, clock, log }: UpgradesDeps): Upgrades {
+export function createUpgrades({ admission, clock, log }: UpgradesDeps) {
   const server = new WebSocketServer<typeof StreamSocket>({
     ...{ noServer: true, clientTracking: false, perMessageDeflate: false, autoPong: false },
     ...{ WebSocket: StreamSocket, maxPayload: streamFrameBytes, closeTimeout: streamStalledMs },
   });
   const budget = new ByteBudget(inputBytes);
   return {
-    accept(request, upgrade, asked, handler) {
+    /** Throws where there may be no more streams, and then nothing was answered. */
+    accept(request: IncomingMessage, upgrade: Upgrade, asked: StreamAsked, handler: StreamHandler): void {
       const admitted = admission.admit(asked);
       const socket = upgrade.take();
       // Among others it may be all that a client can do; and no protocol is chosen, whatever is offered.
