@@ -1,11 +1,11 @@
-/** Credentials that are nearly good: tokens, headers and certificates with something changed in them. */
-import type { Credentials } from "../src/gateway/auth/identity.ts";
+/** CallerCredentials that are nearly good: tokens, headers and certificates with something changed in them. */
+import type { CallerCredentials } from "../src/gateway/auth/identity.ts";
 import type { Random } from "../src/runtime/random.ts";
 import { type AuthStage, base64, makeToken } from "./auth-stage.ts";
 
 export interface Forger {
   /** None of these may be let in. */
-  next(): Partial<Credentials>;
+  next(): Partial<CallerCredentials>;
 }
 
 /** Whose credentials are changed. */
@@ -74,7 +74,7 @@ export function createForger(stage: People, random: Random): Forger {
     ])();
   }
 
-  function make(): Partial<Credentials> {
+  function make(): Partial<CallerCredentials> {
     const kind = random.int(10);
     if (kind < 4) return { authorization: `Bearer ${changed(pick(good))}` };
     if (kind < 7) return { authorization: `Bearer ${grafted()}` };
@@ -84,7 +84,7 @@ export function createForger(stage: People, random: Random): Forger {
   }
 
   /** What was changed so that it is as good as before: more space, another case of a word, the very same. */
-  function isGood({ authorization = "", certificates: presented = [] }: Partial<Credentials>): boolean {
+  function isGood({ authorization = "", certificates: presented = [] }: Partial<CallerCredentials>): boolean {
     const [, token] = /^\s*bearer[ \t]+(\S+)\s*$/i.exec(authorization) ?? [];
     if (token !== undefined && presented.length === 0) return good.includes(token);
     return (

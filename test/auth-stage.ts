@@ -2,9 +2,9 @@
 import { X509Certificate } from "node:crypto";
 import { makeCertificate } from "../src/chain/certificates/make-certificate.ts";
 import { createSigner, type Signer } from "../src/chain/keys/signer.ts";
-import type { AccountKey } from "../src/gateway/auth/account-keys.ts";
+import type { SigningKey } from "../src/gateway/auth/account-keys.ts";
 import { adr36Document, createAuthenticator } from "../src/gateway/auth/authenticator.ts";
-import { AuthRefusal, type Credentials, type Identity } from "../src/gateway/auth/identity.ts";
+import { AuthRefusal, type CallerCredentials, type CallerIdentity } from "../src/gateway/auth/identity.ts";
 import type { Address } from "../src/market/address.ts";
 import { createVirtualClock } from "../src/runtime/clock.ts";
 import { createSeededRandom } from "../src/runtime/random.ts";
@@ -22,7 +22,7 @@ export function newSigner(): Signer {
 export function createAuthStage(startMs?: number) {
   const clock = createVirtualClock(startMs);
   const [tenant, stranger, provider] = [newSigner(), newSigner(), newSigner()];
-  const keys = new Map<string, AccountKey>();
+  const keys = new Map<string, SigningKey>();
   for (const { address, publicKey } of [tenant, stranger]) keys.set(address, { kind: "key", key: publicKey });
   const onChain = new Map<string, Uint8Array>();
   const lookups: string[] = [];
@@ -62,7 +62,7 @@ export function createAuthStage(startMs?: number) {
       return der;
     },
     /** Who that is, or the refusal as it is sent. */
-    async ask(credentials: Partial<Credentials>): Promise<Identity | string> {
+    async ask(credentials: Partial<CallerCredentials>): Promise<CallerIdentity | string> {
       try {
         const nothing = { authorization: undefined, certificates: [], source: "192.0.2.1" };
         return await authenticator.identify({ ...nothing, ...credentials });
@@ -71,7 +71,7 @@ export function createAuthStage(startMs?: number) {
         throw error;
       }
     },
-    async askWithToken(token: string): Promise<Identity | string> {
+    async askWithToken(token: string): Promise<CallerIdentity | string> {
       return this.ask({ authorization: `Bearer ${token}` });
     },
   };

@@ -3,7 +3,11 @@ import assert from "node:assert/strict";
 import { join } from "node:path";
 import { test } from "node:test";
 import { createSimulatedCluster } from "../src/box/cluster/simulated-kube.ts";
-import { type CertificateStore, createFileStore, createSecretStore } from "../src/gateway/certificate/certificate-store.ts";
+import {
+  type CertificateStore,
+  createFileStore,
+  createSecretStore,
+} from "../src/gateway/certificate/certificate-store.ts";
 import { kinds } from "../src/kube/kinds.ts";
 import { type Boundary, type CountingBoundary, createCountingBoundary, openBoundary } from "../src/runtime/boundary.ts";
 import { silentLog } from "../src/runtime/log.ts";

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { secp256k1 } from "@noble/curves/secp256k1";
 import type { Signer } from "../src/chain/keys/signer.ts";
-import type { Identity, LeaseNumbers, Scope } from "../src/gateway/auth/identity.ts";
+import type { CallerIdentity, LeaseNumbers, TokenScope } from "../src/gateway/auth/identity.ts";
 import { base64, makeToken } from "./auth-stage.ts";
 
 export interface RecordedToken {
@@ -61,7 +61,7 @@ const changes: Readonly<Record<string, (signature: Buffer) => Uint8Array>> = {
 };
 
 /** Whether a route like "GET /lease/1/1/1/status" is to be opened, with all that the network's provider does not check. */
-export function isAllowed(identity: Identity, route: string, lease: LeaseNumbers): boolean {
+export function isAllowed(identity: CallerIdentity, route: string, lease: LeaseNumbers): boolean {
   const [verb, path = ""] = route.split(" ");
   const { pathname, searchParams } = new URL(path, "https://provider");
   if (pathname === "/address") return true;
@@ -76,7 +76,7 @@ export function isAllowed(identity: Identity, route: string, lease: LeaseNumbers
   return service === null || (identity.servicesOf(asked, scope)?.has(service) ?? true);
 }
 
-const scopeOf: Readonly<Record<string, Scope>> = {
+const scopeOf: Readonly<Record<string, TokenScope>> = {
   "PUT manifest": "send-manifest",
   "GET manifest": "get-manifest",
   "GET status": "status",

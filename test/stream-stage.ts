@@ -4,7 +4,13 @@ import type { TestContext } from "node:test";
 import type { TLSSocket } from "node:tls";
 import type { MirrorView, StepListener } from "../src/chain/chain.ts";
 import type { Lease } from "../src/chain/records.ts";
-import { AuthRefusal, type Credentials, type Grant, type Identity, identityOf } from "../src/gateway/auth/identity.ts";
+import {
+  AuthRefusal,
+  type CallerCredentials,
+  type CallerIdentity,
+  type Grant,
+  identityOf,
+} from "../src/gateway/auth/identity.ts";
 import { noCertificate } from "../src/gateway/certificate/file-certificate.ts";
 import { failure } from "../src/gateway/rest/answer.ts";
 import { createRequestBudget } from "../src/gateway/rest/connections.ts";
@@ -37,7 +43,7 @@ export async function serveStreams(t: TestContext, handler: StreamHandler, more:
     untilMs: clock.now() + 900_000,
   };
   const authenticator = {
-    identify({ authorization }: Credentials): Identity | Promise<Identity> {
+    identify({ authorization }: CallerCredentials): CallerIdentity | Promise<CallerIdentity> {
       if (world.refuses) throw world.refuses;
       if (authorization === undefined) throw new AuthRefusal(401, "unauthorized access");
       const grant: Grant =

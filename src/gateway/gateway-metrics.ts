@@ -6,7 +6,7 @@ import { createHistogram } from "../runtime/histogram.ts";
 import type { Metrics } from "../runtime/metrics.ts";
 import type { GrpcGateway } from "./grpc/grpc-gateway.ts";
 import type { Route } from "./rest/route.ts";
-import type { Refusal, RestServer } from "./rest/server.ts";
+import type { RefusalReason, RestServer } from "./rest/server.ts";
 import type { HandshakeFailure } from "./rest/tls-front.ts";
 import type { Admission } from "./streams/admission.ts";
 
@@ -25,7 +25,7 @@ interface Measured {
 export function createGatewayTally() {
   const requests = new Map<Route | undefined, number[]>();
   const failures = new Map<HandshakeFailure, number>();
-  const refusals = new Map<Refusal, number>();
+  const refusals = new Map<RefusalReason, number>();
   const latency = createHistogram(bounds);
   return {
     answered(route: Route | undefined, status: number, tookMs: number): void {
@@ -39,7 +39,7 @@ export function createGatewayTally() {
       counts[at] = (counts[at] ?? 0) + 1;
     },
     handshakeFailed: (reason: HandshakeFailure) => void failures.set(reason, (failures.get(reason) ?? 0) + 1),
-    refused: (reason: Refusal) => void refusals.set(reason, (refusals.get(reason) ?? 0) + 1),
+    refused: (reason: RefusalReason) => void refusals.set(reason, (refusals.get(reason) ?? 0) + 1),
     /** Undefined until the gateway is open. */
     measure(metrics: Metrics, gateway: () => Measured | undefined): void {
       const byReason = (name: string, help: string, counts: () => ReadonlyMap<string, number> | undefined) =>

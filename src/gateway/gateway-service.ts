@@ -44,7 +44,7 @@ import { type Admission, createAdmission } from "./streams/admission.ts";
 import { shellRoute } from "./streams/shell-route.ts";
 import { eventsRoute, logsRoute } from "./streams/stream-routes.ts";
 import { createUpgrades } from "./streams/upgrade.ts";
-import type { TenantLeases, TenantManifests, TenantPods } from "./tenant-side.ts";
+import type { TenantLeasesPort, TenantManifests, TenantPods } from "./tenant-side.ts";
 
 export interface GatewayOptions extends ProxyOptions {
   readonly listen: ListenAddress;
@@ -69,7 +69,7 @@ interface GatewayDeps {
   readonly kube: Promise<Kube> | undefined;
   readonly journal: Promise<Journal>;
   /** Undefined where nothing is sold, as the next. */
-  readonly leases: Promise<TenantLeases> | undefined;
+  readonly leases: Promise<TenantLeasesPort> | undefined;
   readonly pods: Promise<TenantPods> | undefined;
   readonly manifests: Promise<TenantManifests> | undefined;
   readonly bids: Promise<BidScreen> | undefined;

@@ -4,7 +4,7 @@ import type { DeploymentId, LeaseId } from "../market/ids.ts";
 import type { ManifestGroup } from "../market/manifest.ts";
 
 /** What runs for a lease, as its tenant may see it. All of it comes from caches. */
-export interface TenantLeases {
+export interface TenantLeasesPort {
   /** Throws AKP_CLUSTER_UNKNOWN while what is known of the cluster may not be told. */
   find(lease: LeaseId): TenantLease;
   runs(lease: LeaseId): boolean;

@@ -3,11 +3,11 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { controlPlaneMissing } from "../../lab/own-control-plane.ts";
 import { startTraefik } from "../../lab/traefik/own-traefik.ts";
-import { type Identity, nobody } from "../../src/gateway/auth/identity.ts";
-import { placeOfSocket } from "../../src/gateway/rest/client-places.ts";
+import { type CallerIdentity, nobody } from "../../src/gateway/auth/identity.ts";
 import { noCertificate } from "../../src/gateway/certificate/file-certificate.ts";
 import { startGrpcGateway } from "../../src/gateway/grpc/grpc-gateway.ts";
 import { json } from "../../src/gateway/rest/answer.ts";
+import { placeOfSocket } from "../../src/gateway/rest/client-places.ts";
 import { createRequestBudget } from "../../src/gateway/rest/connections.ts";
 import { createRest } from "../../src/gateway/rest/rest.ts";
 import type { PublicRoute } from "../../src/gateway/rest/route.ts";
@@ -32,7 +32,7 @@ test("through Traefik, with the PROXY protocol in version 1 and 2, REST and gRPC
   skip: controlPlaneMissing(["traefik"]),
 }, async (t) => {
   const sources: string[] = [];
-  const identify = ({ source }: { readonly source: string }): Identity => {
+  const identify = ({ source }: { readonly source: string }): CallerIdentity => {
     sources.push(source);
     return nobody;
   };

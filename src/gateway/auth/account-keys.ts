@@ -11,11 +11,11 @@ import type { Lookups } from "./lookups.ts";
 
 export interface AccountKeys {
   /** At once where it is known; `source` is the place that waits. Throws AKP_CHAIN_SILENT where the chain does not answer. */
-  keyOf(address: Address, source: string): AccountKey | Promise<AccountKey>;
+  keyOf(address: Address, source: string): SigningKey | Promise<SigningKey>;
 }
 
 /** The compressed secp256k1 key, 33 bytes; or why there is none to check a signature with. */
-export type AccountKey =
+export type SigningKey =
   | { readonly kind: "key"; readonly key: Uint8Array }
   | { readonly kind: "none"; readonly why: "no such account" | "it has never signed" | "another kind of key" };
 
@@ -31,10 +31,10 @@ interface AccountKeysDeps {
 
 export function createAccountKeys({ chain, lookups, hasLease, clock }: AccountKeysDeps) {
   /** Of lease owners: other accounts do not push them out. */
-  const kept = new Map<Address, AccountKey>();
-  const strangers = createRecent<{ readonly answer: AccountKey; readonly untilMs: number }>({ most: gatewayStrangers });
+  const kept = new Map<Address, SigningKey>();
+  const strangers = createRecent<{ readonly answer: SigningKey; readonly untilMs: number }>({ most: gatewayStrangers });
 
-  async function read(address: Address, signal: AbortSignal): Promise<AccountKey> {
+  async function read(address: Address, signal: AbortSignal): Promise<SigningKey> {
     const { value: account, node } = await chain.queries.account(address, { signal });
     if (!account) return { kind: "none", why: "no such account" };
     if (!account.publicKey) return { kind: "none", why: "it has never signed" };
@@ -46,7 +46,7 @@ export function createAccountKeys({ chain, lookups, hasLease, clock }: AccountKe
     throw new ProviderError("AKP_CHAIN_ANSWER_MALFORMED", { node, method: "account", reason });
   }
 
-  async function look(address: Address, signal: AbortSignal): Promise<AccountKey> {
+  async function look(address: Address, signal: AbortSignal): Promise<SigningKey> {
     const answer = await read(address, signal);
     const goodForMs = answer.kind === "key" ? Number.POSITIVE_INFINITY : gatewayMissingMs;
     strangers.set(address, { answer, untilMs: clock.monotonicMs() + goodForMs });
@@ -54,7 +54,7 @@ export function createAccountKeys({ chain, lookups, hasLease, clock }: AccountKe
   }
 
   return {
-    keyOf(address: Address, source: string): AccountKey | Promise<AccountKey> {
+    keyOf(address: Address, source: string): SigningKey | Promise<SigningKey> {
       const ofOwner = kept.get(address);
       if (ofOwner) return ofOwner;
       const known = strangers.get(address);

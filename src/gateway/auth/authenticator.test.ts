@@ -4,7 +4,7 @@ import { test } from "node:test";
 import { createAuthStage, makeToken, newSigner } from "../../../test/auth-stage.ts";
 import { makeCertificate } from "../../../test/test-certificate.ts";
 import { isSignedBy, readClientCertificate, tokenSignatureChecks } from "./authenticator.ts";
-import type { Identity } from "./identity.ts";
+import type { CallerIdentity } from "./identity.ts";
 import { tokenChars, tokenClockSkewMs } from "./token.ts";
 
 const unknown = "401 tls: attempt to use non-existing or revoked certificate";
@@ -13,7 +13,7 @@ const lease = { dseq: 1n, gseq: 1, oseq: 1 };
 test("who sends nothing is nobody in particular, and so is who sends an empty header", async () => {
   const stage = createAuthStage();
   for (const authorization of [undefined, ""]) {
-    const { owner, mayUseProvider } = (await stage.ask({ authorization })) as Identity;
+    const { owner, mayUseProvider } = (await stage.ask({ authorization })) as CallerIdentity;
     assert.deepEqual([owner, mayUseProvider], [undefined, false]);
   }
 });
@@ -80,8 +80,8 @@ test("a certificate opens what its owner has, everything of it", async () => {
   const stage = createAuthStage();
   const identity = await stage.ask({ certificates: [stage.certificate(stage.tenant.address)] });
   assert.equal(ownerOf(identity), stage.tenant.address);
-  assert.equal((identity as Identity).mayUseLease(lease, "shell"), true);
-  assert.equal((identity as Identity).servicesOf(lease, "shell"), undefined);
+  assert.equal((identity as CallerIdentity).mayUseLease(lease, "shell"), true);
+  assert.equal((identity as CallerIdentity).servicesOf(lease, "shell"), undefined);
 });
 
 test("a certificate that was revoked opens nothing more, on a connection that is open already", async () => {
@@ -145,7 +145,7 @@ test("a flood of bad signatures from one place holds up nobody else", async () =
   await Promise.all(flood);
 });
 
-function ownerOf(answer: Identity | string): string | undefined {
+function ownerOf(answer: CallerIdentity | string): string | undefined {
   return typeof answer === "string" ? answer : answer.owner;
 }
 

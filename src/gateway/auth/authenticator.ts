@@ -7,7 +7,7 @@ import { createFairTurns } from "../../runtime/fair-turns.ts";
 import { createRecent } from "../../runtime/recent.ts";
 import type { AccountKeys } from "./account-keys.ts";
 import type { ChainCertificates } from "./chain-certificates.ts";
-import { type Authenticator, AuthRefusal, type Identity, identityOf, nobody } from "./identity.ts";
+import { type Authenticator, AuthRefusal, type CallerIdentity, identityOf, nobody } from "./identity.ts";
 import { bearerToken, type Claims, checkTimes, malformedToken, readClaims, readToken, type Token } from "./token.ts";
 
 export function createAuthenticator(deps: TokenAuthDeps & CertificateAuthDeps): Authenticator {
@@ -31,11 +31,14 @@ interface CertificateAuthDeps {
   readonly clock: Clock;
 }
 
-type IdentifyCertificates = (presented: readonly Uint8Array[], source: string) => Identity | Promise<Identity>;
+type IdentifyCertificates = (
+  presented: readonly Uint8Array[],
+  source: string,
+) => CallerIdentity | Promise<CallerIdentity>;
 
 interface Read {
   readonly certificate: ClientCertificate;
-  readonly identity: Identity;
+  readonly identity: CallerIdentity;
 }
 
 function createCertificateAuth({ certificates, clock }: CertificateAuthDeps): IdentifyCertificates {
@@ -59,7 +62,7 @@ function createCertificateAuth({ certificates, clock }: CertificateAuthDeps): Id
     return onChain instanceof Promise ? onChain.then((found) => compare(found)) : compare(onChain);
 
     // The same bytes have the same key, and the handshake proved that the client has it.
-    function compare(found: Uint8Array | undefined): Identity {
+    function compare(found: Uint8Array | undefined): CallerIdentity {
       if (!found || Buffer.compare(found, der as Uint8Array) !== 0) throw unknownCertificate();
       return identity;
     }
@@ -133,11 +136,11 @@ interface TokenAuthDeps {
   readonly clock: Clock;
 }
 
-type IdentifyToken = (text: string, source: string) => Identity | Promise<Identity>;
+type IdentifyToken = (text: string, source: string) => CallerIdentity | Promise<CallerIdentity>;
 
 interface Verified {
   readonly claims: Claims;
-  readonly identity: Identity;
+  readonly identity: CallerIdentity;
 }
 
 function createTokenAuth({ provider, keys, clock }: TokenAuthDeps): IdentifyToken {
@@ -153,7 +156,7 @@ function createTokenAuth({ provider, keys, clock }: TokenAuthDeps): IdentifyToke
     return turns(source, () => isSignedBy(key.key, text, signature));
   }
 
-  async function firstSeen(text: string, digest: string, source: string): Promise<Identity> {
+  async function firstSeen(text: string, digest: string, source: string): Promise<CallerIdentity> {
     const token = readToken(text);
     const claims = readClaims(token.claims, provider);
     checkTimes(claims, clock.now());

@@ -1,13 +1,13 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { newSigner } from "../../../test/auth-stage.ts";
-import { type DeploymentGrant, type Grant, identityOf, nobody, type Scope, scopes } from "./identity.ts";
+import { type DeploymentGrant, type Grant, identityOf, nobody, scopes, type TokenScope } from "./identity.ts";
 
 const { address } = newSigner();
 const lease = { dseq: 7n, gseq: 1, oseq: 2 };
 const web: DeploymentGrant = {
   ...{ dseq: 7n, gseq: 0, oseq: 0 },
-  ...{ scopes: new Set<Scope>(["status"]), services: new Set(["web"]) },
+  ...{ scopes: new Set<TokenScope>(["status"]), services: new Set(["web"]) },
 };
 
 /** What it opens: provider, deployment, deployment with scope, lease, lease with scope; and the services. */

@@ -15,9 +15,9 @@ export const scopes = [
   "attestation",
 ] as const;
 
-export type Scope = (typeof scopes)[number];
+export type TokenScope = (typeof scopes)[number];
 
-export interface Credentials {
+export interface CallerCredentials {
   readonly authorization: string | undefined;
   /** Every certificate that the client presented in the handshake, as DER; none where it did not, or was not asked to. */
   readonly certificates: readonly Uint8Array[];
@@ -32,23 +32,23 @@ export interface LeaseNumbers {
 }
 
 /** Somebody whose credentials were found good just now. It holds for one request and is not kept: the next one may be refused. */
-export interface Identity {
+export interface CallerIdentity {
   /** Undefined: nobody in particular, who may see what is public. */
   readonly owner: Address | undefined;
   /** Whether there is anything at this provider that the credentials are good for. */
   readonly mayUseProvider: boolean;
   /** Without a scope: whether it may be used for anything of that deployment. */
-  mayUseDeployment(dseq: bigint, scope?: Scope): boolean;
-  mayUseLease(lease: LeaseNumbers, scope?: Scope): boolean;
+  mayUseDeployment(dseq: bigint, scope?: TokenScope): boolean;
+  mayUseLease(lease: LeaseNumbers, scope?: TokenScope): boolean;
   /** The services of the lease that the scope is given for; undefined: all of them. */
-  servicesOf(lease: LeaseNumbers, scope: Scope): ReadonlySet<string> | undefined;
+  servicesOf(lease: LeaseNumbers, scope: TokenScope): ReadonlySet<string> | undefined;
   /** When the credentials end, on the wall clock; streams end with them. Undefined where nothing says so. */
   readonly untilMs: number | undefined;
 }
 
 /** At once where everything is known. Throws AuthRefusal; AKP_CHAIN_* where the chain has to be asked and does not answer. */
 export interface Authenticator {
-  identify(credentials: Credentials): Identity | Promise<Identity>;
+  identify(credentials: CallerCredentials): CallerIdentity | Promise<CallerIdentity>;
 }
 
 /** A refusal in the network's words; sent as `{"message": …}`. */
@@ -69,23 +69,23 @@ export function checkAllowed(isAllowed: boolean): void {
 export type Grant =
   | { readonly access: "none" }
   | { readonly access: "full" }
-  | { readonly access: "scoped"; readonly scopes: ReadonlySet<Scope> }
+  | { readonly access: "scoped"; readonly scopes: ReadonlySet<TokenScope> }
   | { readonly access: "granular"; readonly deployments: readonly DeploymentGrant[] };
 
 /** The same for one deployment; where a number is 0, any is meant. */
 export interface DeploymentGrant extends LeaseNumbers {
-  readonly scopes: ReadonlySet<Scope>;
+  readonly scopes: ReadonlySet<TokenScope>;
   readonly services: ReadonlySet<string>;
 }
 
-export const nobody: Identity = {
+export const nobody: CallerIdentity = {
   ...{ owner: undefined, mayUseProvider: false, untilMs: undefined },
   ...{ mayUseDeployment: () => false, mayUseLease: () => false, servicesOf: () => new Set() },
 };
 
-export function identityOf(owner: Address, grant: Grant, untilMs: number): Identity {
+export function identityOf(owner: Address, grant: Grant, untilMs: number): CallerIdentity {
   /** The entries of a list are alternatives: one of them must give all that is asked. */
-  function gives(scope: Scope | undefined, isMeant: (entry: DeploymentGrant) => boolean): boolean {
+  function gives(scope: TokenScope | undefined, isMeant: (entry: DeploymentGrant) => boolean): boolean {
     if (grant.access === "none") return false;
     if (grant.access === "full") return true;
     if (grant.access === "scoped") return scope === undefined || grant.scopes.has(scope);

@@ -5,7 +5,7 @@ import { test } from "node:test";
 import { certificateManager, JwtTokenManager } from "@akashnetwork/chain-sdk";
 import { createAuthStage } from "../../../test/auth-stage.ts";
 import { sortedJson } from "../../market/sorted-json.ts";
-import type { Identity } from "./identity.ts";
+import type { CallerIdentity } from "./identity.ts";
 
 const lease = { dseq: 7n, gseq: 1, oseq: 1 };
 
@@ -29,7 +29,7 @@ test("a token that a wallet signed as it signs transactions is good", async () =
     signAmino: async (_, document) => ({ signed: document, signature: signed(sortedJson(document)) }),
   });
   const token = await wallet.generateToken({ ...claims, leases: { access: "full" } });
-  const { owner, mayUseLease } = (await stage.askWithToken(token)) as Identity;
+  const { owner, mayUseLease } = (await stage.askWithToken(token)) as CallerIdentity;
   assert.equal(owner, address);
   assert.equal(mayUseLease(lease, "shell"), true);
 });
@@ -40,7 +40,7 @@ test("a token that a key signed by itself is good, for what it says", async () =
   const deployments = [{ dseq: 7, scope: ["logs" as const, "status" as const], services: ["web"] }];
   const permissions = [{ provider: stage.provider, access: "granular" as const, deployments }];
   const leases = { access: "granular" as const, permissions };
-  const identity = (await stage.askWithToken(await key.generateToken({ ...claims, leases }))) as Identity;
+  const identity = (await stage.askWithToken(await key.generateToken({ ...claims, leases }))) as CallerIdentity;
   assert.equal(identity.owner, address);
   assert.equal(identity.mayUseLease(lease, "status"), true);
   assert.equal(identity.mayUseLease(lease, "shell"), false);
@@ -58,5 +58,5 @@ test("a certificate of the network's tools is its owner's when it is on the chai
   const unknown = "401 tls: attempt to use non-existing or revoked certificate";
   assert.equal(await stage.ask({ certificates: [raw] }), unknown);
   stage.onChain.set(`${address}/${BigInt(`0x${serialNumber}`)}`, raw);
-  assert.equal(((await stage.ask({ certificates: [raw] })) as Identity).owner, address);
+  assert.equal(((await stage.ask({ certificates: [raw] })) as CallerIdentity).owner, address);
 });

@@ -2,7 +2,7 @@
 
 import { type Address, findAddress } from "../../market/address.ts";
 import { type GoJson, type GoObject, isList, isNumber, readFirstValue, readUint } from "../../market/go-json.ts";
-import { AuthRefusal, type DeploymentGrant, type Grant, type Scope, scopes } from "./identity.ts";
+import { AuthRefusal, type DeploymentGrant, type Grant, scopes, type TokenScope } from "./identity.ts";
 
 /** A token for ten deployments has 2,000; this many deployments more than anybody names one by one. */
 export const tokenChars = 16_384;
@@ -169,7 +169,7 @@ function grantForDeployment({ dseq, gseq, oseq, scope, services }: Deployment): 
 }
 
 /** Those that we do not know are of a tool that is newer than we are; they open nothing here. */
-function scopesIn(list: readonly string[] | undefined): ReadonlySet<Scope> {
+function scopesIn(list: readonly string[] | undefined): ReadonlySet<TokenScope> {
   check(isDistinct(list));
   return new Set(scopes.filter((known) => list?.includes(known)));
 }

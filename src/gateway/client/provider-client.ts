@@ -3,7 +3,7 @@ import { Agent, type ClientRequestArgs, request as httpRequest, type IncomingMes
 import type { Duplex } from "node:stream";
 import type { Signer } from "../../chain/keys/signer.ts";
 import { ProviderError, reasonOf } from "../../runtime/errors.ts";
-import type { Scope } from "../auth/identity.ts";
+import type { TokenScope } from "../auth/identity.ts";
 import { type ClientOptions, createConnector } from "./provider-connection.ts";
 import { openStream, type ProviderStream, readBounded, refusalOf, type StreamRequest } from "./provider-stream.ts";
 
@@ -101,7 +101,7 @@ export function issueToken(signer: TokenSigner, nowMs: number): string {
 }
 
 interface StreamLimits {
-  readonly scope: Scope;
+  readonly scope: TokenScope;
   /** Undefined where nobody knows whose server it is. */
   readonly provider: string | undefined;
 }

@@ -6,7 +6,7 @@ import { printable } from "../../market/printable.ts";
 import type { Clock, Timer } from "../../runtime/clock.ts";
 import { second } from "../../runtime/durations.ts";
 import { ProviderError, reasonOf } from "../../runtime/errors.ts";
-import type { Scope } from "../auth/identity.ts";
+import type { TokenScope } from "../auth/identity.ts";
 import { type Close, closeCodes } from "../streams/tenant-stream.ts";
 
 /** Of one frame of a stream: a line of a log, and nobody reads a longer one. */
@@ -16,7 +16,7 @@ export const clientSilenceMs = 45 * second;
 
 export interface StreamRequest {
   readonly path: string;
-  readonly scope: Scope;
+  readonly scope: TokenScope;
   /** No more is read until the answer resolves; what it throws ends the stream. */
   readonly onFrame: (bytes: Buffer) => Promise<void> | undefined;
   readonly signal?: AbortSignal | undefined;

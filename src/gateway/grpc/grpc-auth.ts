@@ -9,16 +9,16 @@ import { type Codec, type Decoded, withFewItems } from "../../runtime/protobuf.t
 import {
   type Authenticator,
   AuthRefusal,
-  type Credentials,
-  type Identity,
+  type CallerCredentials,
+  type CallerIdentity,
   nobody,
-  type Scope,
+  type TokenScope,
 } from "../auth/identity.ts";
 import { placeOfSocket, presentedCertificates } from "../rest/client-places.ts";
 import type { Admission } from "../streams/admission.ts";
 
 /** Answers at once where everything is known already. Throws GrpcRefusal; AKP_CHAIN_* where the chain does not answer. */
-export type Identify = (call: Pick<GrpcCall, "headers" | "socket">) => Identity | Promise<Identity>;
+export type Identify = (call: Pick<GrpcCall, "headers" | "socket">) => CallerIdentity | Promise<CallerIdentity>;
 
 export function createIdentify(authenticator: Authenticator): Identify {
   return ({ headers, socket }) => {
@@ -34,7 +34,7 @@ export function createIdentify(authenticator: Authenticator): Identify {
 }
 
 /** Who makes the call, as far as the budget for its request is concerned. */
-export function accountOf(identify: Identify): NonNullable<GrpcMethod["authenticate"]> {
+export function callerAccount(identify: Identify): NonNullable<GrpcMethod["authenticate"]> {
   return (call) => {
     const known = identify(call);
     return known instanceof Promise ? known.then(({ owner }) => owner) : known.owner;
@@ -42,7 +42,7 @@ export function accountOf(identify: Identify): NonNullable<GrpcMethod["authentic
 }
 
 /** None where the connection is gone: nobody is answered there anyway. */
-function credentialsOf({ headers, socket }: Pick<GrpcCall, "headers" | "socket">): Credentials {
+function credentialsOf({ headers, socket }: Pick<GrpcCall, "headers" | "socket">): CallerCredentials {
   return {
     authorization: socket && bearer(headers.authorization),
     certificates: socket ? presentedCertificates(socket as TLSSocket) : [],
@@ -50,7 +50,7 @@ function credentialsOf({ headers, socket }: Pick<GrpcCall, "headers" | "socket">
   };
 }
 
-export function ownerOf(identity: Identity): NonNullable<Identity["owner"]> {
+export function callerOwner(identity: CallerIdentity): NonNullable<CallerIdentity["owner"]> {
   if (identity.owner === undefined) throw new GrpcRefusal(grpcCodes.Unauthenticated, "unauthorized access");
   checkPermitted(identity.mayUseProvider);
   return identity.owner;
@@ -96,11 +96,11 @@ interface LeaseMessage {
 interface As<Request> {
   readonly name: string;
   readonly codec: Codec<Request>;
-  readonly scope: Scope;
+  readonly scope: TokenScope;
 }
 
 interface Permitted<Request> {
-  readonly identity: Identity;
+  readonly identity: CallerIdentity;
   readonly lease: LeaseId;
   readonly request: Request;
 }
@@ -125,7 +125,7 @@ export function createLeaseCalls({ provider, identify, admission }: LeaseCallDep
     { name, codec, scope }: As<Request>,
   ): Promise<Permitted<Request>> {
     const identity = await identify(call);
-    const owner = ownerOf(identity);
+    const owner = callerOwner(identity);
     const request = readRequest(name, codec, bytes);
     const { leaseId } = request;
     if (!leaseId) throw new GrpcRefusal(grpcCodes.InvalidArgument, `a ${name} names a lease: lease_id is missing`);
@@ -139,7 +139,7 @@ export function createLeaseCalls({ provider, identify, admission }: LeaseCallDep
     return { identity, lease, request };
   }
 
-  function meant({ identity, lease, request }: Permitted<ServicesRequest>, scope: Scope): MeantServices {
+  function meant({ identity, lease, request }: Permitted<ServicesRequest>, scope: TokenScope): MeantServices {
     const [given, named] = [identity.servicesOf(lease, scope), request.services];
     checkPermitted(named.every((service) => given?.has(service) ?? true));
     return { lease, named, shown: named.length > 0 ? new Set(named) : given };
@@ -148,19 +148,19 @@ export function createLeaseCalls({ provider, identify, admission }: LeaseCallDep
   return {
     /** Throws for a caller whose credentials open nothing here, whatever the request says. */
     async authenticate(call: Pick<GrpcCall, "headers" | "socket">): Promise<string> {
-      return ownerOf(await identify(call));
+      return callerOwner(await identify(call));
     },
 
     permit,
 
-    async services(bytes: Uint8Array, call: GrpcCall, scope: Scope): Promise<MeantServices> {
+    async services(bytes: Uint8Array, call: GrpcCall, scope: TokenScope): Promise<MeantServices> {
       return meant(await permit(bytes, call, { name: "ServiceStatusRequest", codec: servicesRequest, scope }), scope);
     },
 
     async *stream<T>(
       bytes: Uint8Array,
       call: GrpcCall & Partial<StreamCall>,
-      scope: Scope,
+      scope: TokenScope,
       answers: (meant: MeantStream) => AsyncIterable<T>,
     ): AsyncGenerator<T> {
       const as = {

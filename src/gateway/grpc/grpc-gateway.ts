@@ -13,7 +13,7 @@ import type { Log } from "../../runtime/log.ts";
 import { type CertificateSource, noCertificate } from "../certificate/file-certificate.ts";
 import { type ProxyOptions, placeOfSocket } from "../rest/client-places.ts";
 import { createConnections, listenerConnections } from "../rest/connections.ts";
-import type { Refusal } from "../rest/server.ts";
+import type { RefusalReason } from "../rest/server.ts";
 import { createTlsFront, type HandshakeFailure } from "../rest/tls-front.ts";
 
 const gatewayGrpcCalls = 256;
@@ -38,7 +38,7 @@ interface GrpcGatewayDeps extends ProxyOptions {
   readonly clock: Clock;
   readonly log: Log;
   readonly onHandshakeFailure: (reason: HandshakeFailure) => void;
-  readonly onRefusal: (reason: Refusal) => void;
+  readonly onRefusal: (reason: RefusalReason) => void;
 }
 
 export type GrpcGateway = Awaited<ReturnType<typeof startGrpcGateway>>;

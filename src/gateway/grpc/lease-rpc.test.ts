@@ -9,7 +9,7 @@ import { providerLeaseV1ServiceStatusRequest } from "../../runtime/grpc/akash-pr
 import { grpcCodes } from "../../runtime/grpc/grpc-status.ts";
 import { untilAborted } from "../../runtime/lifecycle.ts";
 import { silentLog } from "../../runtime/log.ts";
-import type { Identity } from "../auth/identity.ts";
+import type { CallerIdentity } from "../auth/identity.ts";
 import { createRequestBudget } from "../rest/connections.ts";
 import type { PodLine } from "../tenant-side.ts";
 import { createLeaseCalls } from "./grpc-auth.ts";
@@ -17,7 +17,7 @@ import { startGrpcGateway } from "./grpc-gateway.ts";
 import { createLeaseRpc } from "./lease-rpc.ts";
 
 const [owner, provider] = [addressOf(Buffer.alloc(20, 1)), addressOf(Buffer.alloc(20, 2))];
-const identity: Identity = {
+const identity: CallerIdentity = {
   ...{ owner, mayUseProvider: true, untilMs: undefined },
   ...{ mayUseDeployment: () => true, mayUseLease: () => true, servicesOf: () => undefined },
 };

@@ -13,7 +13,7 @@ import type { GrpcMethod } from "../../runtime/grpc/methods.ts";
 import { withFewItems } from "../../runtime/protobuf.ts";
 import { absence, withReason } from "../rest/lease-routes.ts";
 import { gatewayAnswerMs } from "../rest/rest.ts";
-import type { TenantLease, TenantLeases, TenantManifests, TenantPods, TenantService } from "../tenant-side.ts";
+import type { TenantLease, TenantLeasesPort, TenantManifests, TenantPods, TenantService } from "../tenant-side.ts";
 import type { LeaseCalls, MeantStream } from "./grpc-auth.ts";
 import type { GrpcService } from "./grpc-gateway.ts";
 import { gatherLogs, logsMessages, manifestText } from "./lease-messages.ts";
@@ -31,7 +31,7 @@ const leaseLogsMessageBytes = 2 ** 20;
 
 interface LeaseRpcDeps {
   readonly calls: LeaseCalls;
-  readonly leases: Pick<TenantLeases, "find">;
+  readonly leases: Pick<TenantLeasesPort, "find">;
   readonly manifests: Pick<TenantManifests, "submit">;
   readonly pods: Pick<TenantPods, "logs">;
   readonly clock: Clock;

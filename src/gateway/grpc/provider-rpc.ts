@@ -17,7 +17,7 @@ import { type Decoded, messageOf, withFewItems } from "../../runtime/protobuf.ts
 import { answerBid, type BidAnswer, type ScreeningDeps } from "../screening/bid-answer.ts";
 import { ScreeningBusy } from "../screening/screener.ts";
 import type { StatusMessage } from "../status/status-message.ts";
-import { accountOf, type Identify, ownerOf } from "./grpc-auth.ts";
+import { callerAccount, callerOwner, type Identify } from "./grpc-auth.ts";
 import type { GrpcService } from "./grpc-gateway.ts";
 import { followedStatusMs } from "./lease-rpc.ts";
 
@@ -35,7 +35,7 @@ export function createProviderRpc({ status, identify, screening, clock }: Provid
 
   const getStatus: GrpcMethod = {
     kind: "unary",
-    authenticate: accountOf(identify),
+    authenticate: callerAccount(identify),
     answer(request, call) {
       if (request.length > 0) readRequest("Empty", empty, request);
       // Anybody may ask, but with credentials that are good if there are any.
@@ -46,7 +46,7 @@ export function createProviderRpc({ status, identify, screening, clock }: Provid
 
   const streamStatus: GrpcMethod = {
     kind: "stream",
-    authenticate: accountOf(identify),
+    authenticate: callerAccount(identify),
     async *answers(request, call) {
       readRequest("Empty", empty, request);
       await identify(call);
@@ -100,9 +100,9 @@ const screeningRequest = withFewItems(providerV1BidScreeningRequest, screeningIt
 export function screeningMethods(identify: Identify, screening: ScreeningDeps | undefined): GrpcService["methods"] {
   const method: GrpcMethod = {
     kind: "unary",
-    authenticate: async (call) => ownerOf(await identify(call)),
+    authenticate: async (call) => callerOwner(await identify(call)),
     async answer(bytes, call) {
-      const owner = ownerOf(await identify(call));
+      const owner = callerOwner(await identify(call));
       if (!screening) throw new GrpcRefusal(grpcCodes.Unavailable, "the provider does not bid");
       const { groupSpec, hostnames: hosts } = readRequest("BidScreeningRequest", screeningRequest, bytes);
       if (hosts.length > screeningHosts) {

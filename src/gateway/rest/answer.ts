@@ -5,7 +5,7 @@ import { type Clock, httpDate } from "../../runtime/clock.ts";
 import { second } from "../../runtime/durations.ts";
 import { countHeaders, firstHeader } from "./request-head.ts";
 
-export interface Answer {
+export interface RestAnswer {
   readonly status: number;
   /** In the order in which they are sent. Date, length and connection are added. */
   readonly headers: readonly (readonly [name: string, value: string])[];
@@ -20,28 +20,28 @@ export const textHeaders = [
 ] as const;
 
 /** `text` is JSON already, without a line end. */
-export function json(text: string | Uint8Array, status = 200): Answer {
+export function json(text: string | Uint8Array, status = 200): RestAnswer {
   return { status, headers: jsonHeaders, body: text };
 }
 
 /** The migrations answer without a charset, and so do refusals of auth. */
-export function plainJson(text: string, status = 200): Answer {
+export function plainJson(text: string, status = 200): RestAnswer {
   return { status, headers: plainJsonHeaders, body: text };
 }
 
-export function failure(status: number, text: string): Answer {
+export function failure(status: number, text: string): RestAnswer {
   return { status, headers: textHeaders, body: `${text}\n` };
 }
 
-export function empty(status: number): Answer {
+export function empty(status: number): RestAnswer {
   return { status, headers: [], body: "" };
 }
 
-export function withHeader({ status, headers, body }: Answer, name: string, value: string): Answer {
+export function withHeader({ status, headers, body }: RestAnswer, name: string, value: string): RestAnswer {
   return { status, headers: [...headers, [name, value]], body };
 }
 
-export function refusal(status: number, message: string): Answer {
+export function refusal(status: number, message: string): RestAnswer {
   return plainJson(JSON.stringify({ message }), status);
 }
 
@@ -63,7 +63,7 @@ export function createDateText(clock: Clock): () => string {
 export function sendAnswer(
   request: IncomingMessage,
   response: ServerResponse,
-  { status, headers, body }: Answer,
+  { status, headers, body }: RestAnswer,
   date: string,
 ): void {
   const flat: string[] = [];

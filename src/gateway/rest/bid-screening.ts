@@ -9,7 +9,7 @@ import { readGroupSpec, writeUnit } from "../../market/group-spec-json.ts";
 import { screeningHosts } from "../grpc/provider-rpc.ts";
 import { answerBid, type BidAnswer, type ScreeningDeps } from "../screening/bid-answer.ts";
 import { ScreeningBusy } from "../screening/screener.ts";
-import { type Answer, failure, json, withHeader } from "./answer.ts";
+import { failure, json, type RestAnswer, withHeader } from "./answer.ts";
 import type { OwnerRequest, RestRequest, Route } from "./route.ts";
 
 /** The body of a group that is tried out: a thousand attributes of a hundred characters, and more than all that anybody means. */
@@ -21,7 +21,7 @@ const bounds = { mostDepth: 32, mostValues: 20_000 };
 
 /** Without what decides on orders, groups are only checked. */
 export function screeningRoutes(deps: ScreeningDeps | undefined): Route[] {
-  async function screenBid({ body: asked, owner, signal }: OwnerRequest): Promise<Answer> {
+  async function screenBid({ body: asked, owner, signal }: OwnerRequest): Promise<RestAnswer> {
     if (!deps) return failure(503, "the provider does not bid");
     const request = read(asked, readRequest);
     if (request instanceof SyntaxError) return failure(400, request.message);
@@ -56,7 +56,7 @@ export function screeningRoutes(deps: ScreeningDeps | undefined): Route[] {
   ];
 }
 
-function written(answer: BidAnswer): Answer {
+function written(answer: BidAnswer): RestAnswer {
   if (!answer.passed) return json(JSON.stringify(answer));
   const { price, offers } = answer;
   return json(
@@ -68,7 +68,7 @@ function written(answer: BidAnswer): Answer {
   );
 }
 
-function busy(thrown: unknown): Answer {
+function busy(thrown: unknown): RestAnswer {
   if (!(thrown instanceof ScreeningBusy)) throw thrown;
   return withHeader(failure(429, thrown.message), "Retry-After", `${thrown.retryAfterS}`);
 }

@@ -5,7 +5,7 @@ import { BlockList, isIPv6, type Socket } from "node:net";
 import type { TLSSocket } from "node:tls";
 
 /** Where somebody comes from, as far as he cannot choose it: who has an address of version 6 has some 2⁶⁴ of them. */
-export function placeOf(address: string): string {
+export function placeOfAddress(address: string): string {
   if (!address.includes(":")) return address;
   const mapped = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(address)?.[1];
   if (mapped !== undefined) return mapped;
@@ -22,7 +22,7 @@ interface Placed {
 
 /** Where the client of a connection comes from. Also through the object that HTTP/2 gives for its socket. */
 export function placeOfSocket(socket: Socket | undefined): string {
-  return (socket as Placed | undefined)?.[ownPlace] ?? placeOf(socket?.remoteAddress ?? "");
+  return (socket as Placed | undefined)?.[ownPlace] ?? placeOfAddress(socket?.remoteAddress ?? "");
 }
 
 /** Where its address alone does not say it, as behind a proxy. */
@@ -46,7 +46,7 @@ export function createClientPlaces({ proxyProtocolFrom = [], trustedProxies = []
     place(socket: Socket, named?: string): void {
       const address = named ?? socket.remoteAddress ?? "";
       const key = otherEnd(socket);
-      setPlace(socket, isIn(shared, address) ? key : placeOf(address));
+      setPlace(socket, isIn(shared, address) ? key : placeOfAddress(address));
       sockets.set(key, socket);
       socket.once("close", () => sockets.delete(key));
     },

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { parseAddress } from "../../market/address.ts";
-import type { Identity } from "../auth/identity.ts";
+import type { CallerIdentity } from "../auth/identity.ts";
 import type { RunningLease, TenantLease } from "../tenant-side.ts";
 import { leaseRoutes } from "./lease-routes.ts";
 import type { LeaseRoute } from "./route.ts";
@@ -25,7 +25,7 @@ function asking(lease: TenantLease, shown?: readonly string[]) {
   return (path: "status" | "service", serviceName = "web") => {
     const route = routes.find((each) => each.path.includes("/service/") === (path === "service")) as LeaseRoute;
     const servicesOf = () => shown && new Set(shown);
-    const identity = { owner, mayUseProvider: true, untilMs: undefined, servicesOf } as unknown as Identity;
+    const identity = { owner, mayUseProvider: true, untilMs: undefined, servicesOf } as unknown as CallerIdentity;
     const asked = { identity, owner, dseq: 1n, gseq: 1, oseq: 1, names: { serviceName } };
     const answer = route.handle(asked as unknown as Parameters<LeaseRoute["handle"]>[0]);
     assert.ok(!(answer instanceof Promise), "nobody waits");

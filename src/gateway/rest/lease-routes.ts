@@ -8,15 +8,15 @@ import type {
   LeasedAddress,
   RunningLease,
   TenantHost,
-  TenantLeases,
+  TenantLeasesPort,
   TenantService,
 } from "../tenant-side.ts";
-import { type Answer, empty, failure, json } from "./answer.ts";
+import { empty, failure, json, type RestAnswer } from "./answer.ts";
 import type { LeaseRequest, Route } from "./route.ts";
 
 interface LeaseRoutesDeps {
   readonly provider: Address;
-  readonly leases: Pick<TenantLeases, "find">;
+  readonly leases: Pick<TenantLeasesPort, "find">;
 }
 
 /** The services that a token is limited to; undefined: all. */
@@ -37,7 +37,7 @@ export function leaseRoutes({ provider, leases }: LeaseRoutesDeps): Route[] {
     return leases.find(bidOn({ owner, dseq, gseq, oseq }, provider));
   }
 
-  function leaseStatus(request: LeaseRequest): Answer {
+  function leaseStatus(request: LeaseRequest): RestAnswer {
     const lease = find(request);
     if (lease.state === "running") return json(statusText(lease, request.identity.servicesOf(request, scope)));
     // The network says nothing where there is no manifest; where there is a reason, we do.
@@ -45,7 +45,7 @@ export function leaseRoutes({ provider, leases }: LeaseRoutesDeps): Route[] {
     return failure(404, withReason(absence.idle, lease.why));
   }
 
-  function serviceStatus(request: LeaseRequest): Answer {
+  function serviceStatus(request: LeaseRequest): RestAnswer {
     const name = request.names["serviceName"] ?? "";
     const shown = request.identity.servicesOf(request, scope);
     checkAllowed(isShown(name, shown));

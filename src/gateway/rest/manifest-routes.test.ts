@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { parseAddress } from "../../market/address.ts";
 import type { DeploymentId } from "../../market/ids.ts";
 import { ProviderError } from "../../runtime/errors.ts";
-import type { Identity } from "../auth/identity.ts";
+import type { CallerIdentity } from "../auth/identity.ts";
 import type { TenantManifests } from "../tenant-side.ts";
 import { manifestRoutes } from "./manifest-routes.ts";
 import type { DeploymentRoute } from "./route.ts";
@@ -16,7 +16,7 @@ function asking(manifests: Partial<TenantManifests>, signal: AbortSignal) {
   const routes = manifestRoutes({ provider, leases, manifests: manifests as TenantManifests });
   return async (method: "PUT" | "DELETE") => {
     const route = routes.find((each) => each.method === method) as DeploymentRoute;
-    const identity = { servicesOf: () => undefined } as unknown as Identity;
+    const identity = { servicesOf: () => undefined } as unknown as CallerIdentity;
     const asked = { identity, owner, dseq: 7n, gseq: 0, oseq: 0, names: {}, body: Buffer.from("[]"), signal };
     return route.handle({ ...asked, header: () => undefined, query: new URLSearchParams() });
   };

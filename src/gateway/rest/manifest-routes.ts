@@ -7,13 +7,13 @@ import { readSdl } from "../../market/sdl/sdl.ts";
 import { ProviderError } from "../../runtime/errors.ts";
 import { manifestBytes } from "../../runtime/limits.ts";
 import { checkAllowed } from "../auth/identity.ts";
-import type { TenantLeases, TenantManifests } from "../tenant-side.ts";
-import { type Answer, empty, failure, json } from "./answer.ts";
+import type { TenantLeasesPort, TenantManifests } from "../tenant-side.ts";
+import { empty, failure, json, type RestAnswer } from "./answer.ts";
 import type { DeploymentRequest, LeaseRequest, Route } from "./route.ts";
 
 interface ManifestRoutesDeps {
   readonly provider: Address;
-  readonly leases: Pick<TenantLeases, "runs" | "leasesOf">;
+  readonly leases: Pick<TenantLeasesPort, "runs" | "leasesOf">;
   readonly manifests: TenantManifests;
 }
 
@@ -21,13 +21,13 @@ interface ManifestRoutesDeps {
 const yamlTypes: readonly (string | undefined)[] = ["application/yaml", "application/x-yaml", "text/yaml"];
 
 export function manifestRoutes({ provider, leases, manifests }: ManifestRoutesDeps): Route[] {
-  async function send({ owner, dseq, header, body, signal }: DeploymentRequest): Promise<Answer> {
+  async function send({ owner, dseq, header, body, signal }: DeploymentRequest): Promise<RestAnswer> {
     const [type] = (header("content-type") ?? "").toLowerCase().split(";");
     const manifest = yamlTypes.includes(type?.trim()) ? manifestOfSdl(body) : body;
     return taken(manifests.submit({ owner, dseq }, manifest, signal), signal);
   }
 
-  async function withdraw({ owner, dseq, identity, signal }: DeploymentRequest): Promise<Answer> {
+  async function withdraw({ owner, dseq, identity, signal }: DeploymentRequest): Promise<RestAnswer> {
     for (const lease of leases.leasesOf(owner, dseq)) {
       const allowed = identity.servicesOf(lease, "send-manifest");
       const { services = [] } = manifests.manifestOf(lease)?.group ?? {};
@@ -36,7 +36,7 @@ export function manifestRoutes({ provider, leases, manifests }: ManifestRoutesDe
     return taken(manifests.withdraw({ owner, dseq }, signal), signal);
   }
 
-  function read({ owner, dseq, gseq, oseq, identity }: LeaseRequest): Answer {
+  function read({ owner, dseq, gseq, oseq, identity }: LeaseRequest): RestAnswer {
     const lease = bidOn({ owner, dseq, gseq, oseq }, provider);
     const manifest = leases.runs(lease) ? manifests.manifestOf(lease) : undefined;
     if (!manifest || manifest.withdrawnAtMs !== undefined) return failure(404, "lease not found");
@@ -80,7 +80,7 @@ export function manifestRoutes({ provider, leases, manifests }: ManifestRoutesDe
   ];
 }
 
-async function taken(working: Promise<unknown>, signal: AbortSignal): Promise<Answer> {
+async function taken(working: Promise<unknown>, signal: AbortSignal): Promise<RestAnswer> {
   try {
     await working;
     return empty(200);

@@ -4,20 +4,20 @@ import { type GoJson, isList, readFirstValue, readUint } from "../../market/go-j
 import { foldName } from "../../market/go-shape.ts";
 import { goJson } from "../../market/sorted-json.ts";
 import { ProviderError } from "../../runtime/errors.ts";
-import { checkAllowed, type Scope } from "../auth/identity.ts";
-import type { TenantLeases } from "../tenant-side.ts";
-import { type Answer, empty, plainJson } from "./answer.ts";
+import { checkAllowed, type TokenScope } from "../auth/identity.ts";
+import type { TenantLeasesPort } from "../tenant-side.ts";
+import { empty, plainJson, type RestAnswer } from "./answer.ts";
 import type { OwnerRequest, Route } from "./route.ts";
 
 /** As many names of 253 characters, each with its quotes, and some room. */
 export const migrationBytes = 512 * 1024;
 
-type MigrateDeps = Pick<TenantLeases, "leaseOf" | "moveHosts" | "moveEndpoints">;
+type MigrateDeps = Pick<TenantLeasesPort, "leaseOf" | "moveHosts" | "moveEndpoints">;
 
 interface Kind {
   readonly field: string;
-  readonly scope: Scope;
-  readonly move: TenantLeases["moveHosts"];
+  readonly scope: TokenScope;
+  readonly move: TenantLeasesPort["moveHosts"];
 }
 
 const asked = {
@@ -36,7 +36,7 @@ export function migrateRoutes(leases: MigrateDeps): Route[] {
   async function migrate(
     { identity, owner, body, signal }: OwnerRequest,
     { field, scope, move }: Kind,
-  ): Promise<Answer> {
+  ): Promise<RestAnswer> {
     const migration = readMigration(body, field);
     if (!migration) return empty(422);
     const { names, dseq, gseq } = migration;

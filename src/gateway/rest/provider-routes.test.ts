@@ -8,7 +8,7 @@ import { createVirtualClock } from "../../runtime/clock.ts";
 import { followedFileMs } from "../../runtime/limits.ts";
 import { silentLog } from "../../runtime/log.ts";
 import { createSeededRandom } from "../../runtime/random.ts";
-import type { Answer } from "./answer.ts";
+import type { RestAnswer } from "./answer.ts";
 import { followToken, gatewayVersionAgeMs, gatewayVersionMs, versionRoutes } from "./provider-routes.ts";
 import type { PublicRoute } from "./route.ts";
 
@@ -17,7 +17,7 @@ test("the version of the API server is told once it was seen, also while it is a
   const cluster = createSimulatedCluster({ nodes: [] }, { clock, random: createSeededRandom(1), log: silentLog });
   t.after(() => cluster.close());
   const [route] = versionRoutes({ kube: cluster.connect("test"), version: "0.1.0", clock });
-  const ask = () => (route as PublicRoute).handle({} as never) as Promise<Answer> | Answer;
+  const ask = () => (route as PublicRoute).handle({} as never) as Promise<RestAnswer> | RestAnswer;
   cluster.faults.leaderless();
   const refused = assert.rejects(async () => ask(), /kube|Kubernetes/i);
   await clock.advance(2 * gatewayVersionMs);

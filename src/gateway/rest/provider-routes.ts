@@ -11,7 +11,7 @@ import type { Scope } from "../../runtime/lifecycle.ts";
 import type { Log } from "../../runtime/log.ts";
 import type { Metrics } from "../../runtime/metrics.ts";
 import type { Snapshot } from "../status/status-document.ts";
-import { type Answer, json, refusal, textHeaders, withHeader } from "./answer.ts";
+import { json, type RestAnswer, refusal, textHeaders, withHeader } from "./answer.ts";
 import type { PublicRoute, Route } from "./route.ts";
 
 export function addressRoutes(provider: Address): Route[] {
@@ -53,11 +53,11 @@ export function versionRoutes({ kube, version, clock }: VersionDeps): Route[] {
     cosmos_sdk_version: cosmosSdkVersion,
   };
   const answerOf = (seen: KubeVersion) => json(JSON.stringify({ akash, kube: seen }));
-  let last: { readonly answer: Answer; readonly atMs: number } | undefined;
-  let asking: Promise<Answer> | undefined;
+  let last: { readonly answer: RestAnswer; readonly atMs: number } | undefined;
+  let asking: Promise<RestAnswer> | undefined;
 
   /** Once for all who ask meanwhile. */
-  function look(from: Kube): Promise<Answer> {
+  function look(from: Kube): Promise<RestAnswer> {
     asking ??= from
       .version({ deadlineMs: gatewayVersionMs })
       .then((seen) => {
@@ -93,7 +93,7 @@ export interface Dependency {
   readonly trouble: string | undefined;
 }
 
-const alive: Answer = { status: 200, headers: textHeaders, body: "ok\n" };
+const alive: RestAnswer = { status: 200, headers: textHeaders, body: "ok\n" };
 
 export function healthRoutes(dependencies: () => readonly Dependency[]): Route[] {
   return [
@@ -120,7 +120,7 @@ export function healthRoutes(dependencies: () => readonly Dependency[]): Route[]
 
 export function statusRoutes(snapshot: () => Snapshot): Route[] {
   let shown: Snapshot | undefined;
-  let answer: Answer = json("");
+  let answer: RestAnswer = json("");
   return [
     {
       ...{ method: "GET", path: "/status", access: "public" },
@@ -153,7 +153,7 @@ export function metricsRoutes(
     ...{ method: "GET", path: "/metrics", access: "public", readsAuthorization: true },
     about: "Metrics for Prometheus: four of them, and all with the bearer token of --gateway-metrics-token-file.",
     answers: { 200: "The metrics.", 401: "The token is another one." },
-    async handle({ header }): Promise<Answer> {
+    async handle({ header }): Promise<RestAnswer> {
       const authorization = header("authorization");
       if (authorization !== undefined && !opens(authorization, token())) return refusal(401, "unauthorized access");
       const body = await metrics.text(authorization === undefined ? open : undefined);

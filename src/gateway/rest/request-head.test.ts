@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { assertCost } from "../../../test/cost.ts";
-import { NotANumber, parseDseq, parseSeq, readPath } from "./request-head.ts";
+import { NotANumber, parsePathDseq, parsePathSeq, readPath } from "./request-head.ts";
 import { headerBytes } from "./server.ts";
 
 test("a path is read as the network's router reads it", () => {
@@ -58,18 +58,18 @@ test("a path as long as a request may be, all of it to be escaped, costs little 
 });
 
 test("numbers in paths are refused in Go's words", () => {
-  assert.equal(parseDseq("18446744073709551615"), 2n ** 64n - 1n);
-  assert.deepEqual([parseDseq("0"), parseDseq("007"), parseSeq("4294967295")], [0n, 7n, 2 ** 32 - 1]);
+  assert.equal(parsePathDseq("18446744073709551615"), 2n ** 64n - 1n);
+  assert.deepEqual([parsePathDseq("0"), parsePathDseq("007"), parsePathSeq("4294967295")], [0n, 7n, 2 ** 32 - 1]);
   const refused = (read: () => unknown, words: string) =>
     assert.throws(
       read,
       (thrown) => thrown instanceof NotANumber && thrown.message === `strconv.ParseUint: parsing ${words}`,
     );
-  refused(() => parseDseq("abc"), '"abc": invalid syntax');
-  refused(() => parseDseq("-1"), '"-1": invalid syntax');
-  refused(() => parseDseq("1_0"), '"1_0": invalid syntax');
-  refused(() => parseDseq("18446744073709551616"), '"18446744073709551616": value out of range');
-  refused(() => parseSeq("4294967296"), '"4294967296": value out of range');
-  refused(() => parseSeq("9".repeat(1_000)), `"${"9".repeat(1_000)}": value out of range`);
-  refused(() => parseSeq('a"\n'), '"a\\"\\n": invalid syntax');
+  refused(() => parsePathDseq("abc"), '"abc": invalid syntax');
+  refused(() => parsePathDseq("-1"), '"-1": invalid syntax');
+  refused(() => parsePathDseq("1_0"), '"1_0": invalid syntax');
+  refused(() => parsePathDseq("18446744073709551616"), '"18446744073709551616": value out of range');
+  refused(() => parsePathSeq("4294967296"), '"4294967296": value out of range');
+  refused(() => parsePathSeq("9".repeat(1_000)), `"${"9".repeat(1_000)}": value out of range`);
+  refused(() => parsePathSeq('a"\n'), '"a\\"\\n": invalid syntax');
 });

@@ -76,11 +76,11 @@ export class NotANumber extends Error {
 /** No chain has more digits; reading a million of them would take long. */
 const mostDigits = 20;
 
-export function parseDseq(text: string): bigint {
+export function parsePathDseq(text: string): bigint {
   return parseUint(text, 2n ** 64n - 1n);
 }
 
-export function parseSeq(text: string): number {
+export function parsePathSeq(text: string): number {
   return Number(parseUint(text, 2n ** 32n - 1n));
 }
 

@@ -12,17 +12,17 @@ import type { Log } from "../../runtime/log.ts";
 import {
   type Authenticator,
   AuthRefusal,
-  type Credentials,
+  type CallerCredentials,
+  type CallerIdentity,
   checkAllowed,
-  type Identity,
   type LeaseNumbers,
   nobody,
 } from "../auth/identity.ts";
 import { type Upgrade, type Upgrades, upgradeRefusal } from "../streams/upgrade.ts";
-import { type Answer, createDateText, empty, failure, refusal, sendAnswer, sendRefusal } from "./answer.ts";
+import { createDateText, empty, failure, type RestAnswer, refusal, sendAnswer, sendRefusal } from "./answer.ts";
 import { createBodyReader } from "./body.ts";
 import { placeOfSocket, presentedCertificates } from "./client-places.ts";
-import { countHeaders, firstHeader, NotANumber, parseDseq, parseSeq, readPath } from "./request-head.ts";
+import { countHeaders, firstHeader, NotANumber, parsePathDseq, parsePathSeq, readPath } from "./request-head.ts";
 import { AskedRequest, createRouter, type Route, type StreamRoute } from "./route.ts";
 
 /** The network's own gateway gives a manifest two minutes; nothing else takes a tenth of it. */
@@ -62,7 +62,7 @@ interface Exchange {
 }
 
 /** It has become a WebSocket: nothing is sent any more. */
-const upgraded: Answer = { status: 101, headers: [], body: "" };
+const upgraded: RestAnswer = { status: 101, headers: [], body: "" };
 
 const pageNotFound = failure(404, "404 page not found");
 
@@ -72,8 +72,8 @@ export function createRest(deps: RestDeps): Rest {
   const date = createDateText(clock);
   const readBody = createBodyReader(deps.budget);
 
-  /** Credentials come first, then the numbers of the path, then what they are good for, and the body last. */
-  function answerTo(exchange: Exchange, path: string): Answer | Promise<Answer> {
+  /** CallerCredentials come first, then the numbers of the path, then what they are good for, and the body last. */
+  function answerTo(exchange: Exchange, path: string): RestAnswer | Promise<RestAnswer> {
     const { request } = exchange;
     const found = find(request.method ?? "", path);
     if (found.kind !== "route") return found.kind === "unknown" ? pageNotFound : empty(405);
@@ -86,7 +86,7 @@ export function createRest(deps: RestDeps): Rest {
   }
 
   /** What is asked comes before what it is good for, and whether it is a WebSocket at all comes last. */
-  function openStream({ request, upgrade }: Exchange, route: StreamRoute, asked: AskedRequest): Answer {
+  function openStream({ request, upgrade }: Exchange, route: StreamRoute, asked: AskedRequest): RestAnswer {
     const prepared = route.prepare(asked);
     if (typeof prepared !== "function") return prepared;
     checkAllowed(asked.identity.mayUseLease(asked, route.scope));
@@ -103,8 +103,8 @@ export function createRest(deps: RestDeps): Rest {
     exchange: Exchange,
     route: Route,
     names: Readonly<Record<string, string>>,
-    identity: Identity,
-  ): Answer | Promise<Answer> {
+    identity: CallerIdentity,
+  ): RestAnswer | Promise<RestAnswer> {
     const { request, response } = exchange;
     const numbers = permit(route, names, identity);
     const asked = new AskedRequest(exchange, identity, numbers, names);
@@ -119,7 +119,7 @@ export function createRest(deps: RestDeps): Rest {
     });
   }
 
-  function bounded(answer: Answer | Promise<Answer>, asked: AskedRequest): Answer | Promise<Answer> {
+  function bounded(answer: RestAnswer | Promise<RestAnswer>, asked: AskedRequest): RestAnswer | Promise<RestAnswer> {
     if (!(answer instanceof Promise)) return answer;
     return withDeadline(clock, gatewayAnswerMs, answer, () => {
       asked.end();
@@ -128,7 +128,7 @@ export function createRest(deps: RestDeps): Rest {
     });
   }
 
-  function failed(thrown: unknown, { response }: Exchange): Answer {
+  function failed(thrown: unknown, { response }: Exchange): RestAnswer {
     if (thrown instanceof AuthRefusal) return refusal(thrown.status, thrown.message);
     if (thrown instanceof NotANumber) return failure(400, thrown.message);
     const error = ProviderError.from(thrown);
@@ -142,7 +142,11 @@ export function createRest(deps: RestDeps): Rest {
     return failure(error.entry.http, error.message);
   }
 
-  function answerSafely(exchange: Exchange, path: string, send: (answer: Answer) => void): Promise<void> | undefined {
+  function answerSafely(
+    exchange: Exchange,
+    path: string,
+    send: (answer: RestAnswer) => void,
+  ): Promise<void> | undefined {
     try {
       const answer = answerTo(exchange, path);
       if (!(answer instanceof Promise)) send(answer);
@@ -168,7 +172,7 @@ export function createRest(deps: RestDeps): Rest {
     const { awaitsContinue = false, upgrade } = how;
     const exchange: Exchange = { request, response, awaitsContinue, upgrade, query, route: undefined };
     const told = (status: number) => onAnswer(exchange.route, status, clock.monotonicMs() - startedMs);
-    const send = (answer: Answer) => {
+    const send = (answer: RestAnswer) => {
       told(answer.status);
       if (answer === upgraded) return;
       // Whether its body comes all the same, nobody knows.
@@ -199,7 +203,7 @@ export function createRest(deps: RestDeps): Rest {
   });
 }
 
-function credentialsOf(request: IncomingMessage): Credentials {
+function credentialsOf(request: IncomingMessage): CallerCredentials {
   return {
     authorization: firstHeader(request, "authorization"),
     certificates: presentedCertificates(request.socket as TLSSocket),
@@ -208,17 +212,17 @@ function credentialsOf(request: IncomingMessage): Credentials {
 }
 
 /** What the numbers of a path are, where its owner may have that. */
-function permit(route: Route, names: Readonly<Record<string, string>>, identity: Identity): LeaseNumbers {
+function permit(route: Route, names: Readonly<Record<string, string>>, identity: CallerIdentity): LeaseNumbers {
   const { access } = route;
   if (access === "public") return noNumbers;
   checkAllowed(identity.mayUseProvider && identity.owner !== undefined);
   if (access === "owner") return noNumbers;
-  const dseq = parseDseq(names["dseq"] ?? "");
+  const dseq = parsePathDseq(names["dseq"] ?? "");
   if (access === "deployment") {
     checkAllowed(identity.mayUseDeployment(dseq) && identity.mayUseDeployment(dseq, route.scope));
     return { ...noNumbers, dseq };
   }
-  const lease = { dseq, gseq: parseSeq(names["gseq"] ?? ""), oseq: parseSeq(names["oseq"] ?? "") };
+  const lease = { dseq, gseq: parsePathSeq(names["gseq"] ?? ""), oseq: parsePathSeq(names["oseq"] ?? "") };
   checkAllowed(identity.mayUseLease(lease) && (access === "stream" || identity.mayUseLease(lease, route.scope)));
   return lease;
 }

@@ -2,9 +2,9 @@
 
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Address } from "../../market/address.ts";
-import type { Identity, LeaseNumbers, Scope } from "../auth/identity.ts";
+import type { CallerIdentity, LeaseNumbers, TokenScope } from "../auth/identity.ts";
 import type { StreamHandler } from "../streams/tenant-stream.ts";
-import type { Answer } from "./answer.ts";
+import type { RestAnswer } from "./answer.ts";
 import { noBody } from "./body.ts";
 import { firstHeader } from "./request-head.ts";
 
@@ -19,7 +19,7 @@ interface Asked {
 }
 
 export interface RestRequest {
-  readonly identity: Identity;
+  readonly identity: CallerIdentity;
   readonly query: URLSearchParams;
   header(name: string): string | undefined;
   readonly body: Uint8Array;
@@ -41,11 +41,11 @@ export interface LeaseRequest extends OwnerRequest, LeaseNumbers {
 
 interface Row<Access extends string, Request> extends Asked {
   readonly access: Access;
-  readonly handle: (request: Request) => Answer | Promise<Answer>;
+  readonly handle: (request: Request) => RestAnswer | Promise<RestAnswer>;
 }
 
 interface Scoped {
-  readonly scope: Scope;
+  readonly scope: TokenScope;
 }
 
 /** Anybody, but with credentials that are good if there are any. */
@@ -61,7 +61,7 @@ export type LeaseRoute = Row<"lease", LeaseRequest> & Scoped;
 export interface StreamRoute extends Asked, Scoped {
   readonly access: "stream";
   /** Reads what is asked: an answer where it makes no sense. */
-  readonly prepare: (request: LeaseRequest) => Answer | StreamHandler;
+  readonly prepare: (request: LeaseRequest) => RestAnswer | StreamHandler;
 }
 
 /** An owner's route is for any account; its handler allows what the body names. */
@@ -143,7 +143,7 @@ interface Received {
 
 /** A class, since a literal with getters has a shape of its own each time: each of them then costs more than the whole answer. */
 export class AskedRequest implements LeaseRequest {
-  readonly identity: Identity;
+  readonly identity: CallerIdentity;
   /** A route that needs one is not asked without. */
   readonly owner: Address;
   readonly dseq: bigint;
@@ -158,7 +158,7 @@ export class AskedRequest implements LeaseRequest {
 
   constructor(
     received: Received,
-    identity: Identity,
+    identity: CallerIdentity,
     { dseq, gseq, oseq }: LeaseNumbers,
     names: Readonly<Record<string, string>>,
   ) {

@@ -13,9 +13,9 @@ import { ByteBudget, type RequestBudget } from "../../runtime/byte-budget.ts";
 import { createVirtualClock, realClock } from "../../runtime/clock.ts";
 import { silentLog } from "../../runtime/log.ts";
 import { createSeededRandom } from "../../runtime/random.ts";
-import type { Identity } from "../auth/identity.ts";
+import type { CallerIdentity } from "../auth/identity.ts";
 import type { CertificateSource } from "../certificate/file-certificate.ts";
-import { type Answer, empty, json } from "./answer.ts";
+import { empty, json, type RestAnswer } from "./answer.ts";
 import type { ProxyOptions } from "./client-places.ts";
 import { connectionLimits, createRequestBudget, gatewayPipelined, gatewayStalledMs } from "./connections.ts";
 import { gatewayHandshakeMs, gatewayHelloBytes } from "./first-bytes.ts";
@@ -24,7 +24,7 @@ import type { PublicRoute } from "./route.ts";
 import { gatewayDrainMs, startRestServer } from "./server.ts";
 
 const publicHost = "provider.example.com";
-const nobody: Identity = {
+const nobody: CallerIdentity = {
   ...{ owner: undefined, mayUseProvider: false, untilMs: undefined },
   ...{ mayUseDeployment: () => false, mayUseLease: () => false, servicesOf: () => undefined },
 };
@@ -205,7 +205,7 @@ test("requests whose bodies never come hold a bounded number of bytes for each c
 
 test("the path of a request counts towards the bytes that a client's requests may hold", async (t) => {
   const budget = createRequestBudget();
-  const done = Promise.withResolvers<Answer>();
+  const done = Promise.withResolvers<RestAnswer>();
   const { port } = await serve(t, { budget, routes: [route("/waits", () => done.promise)] });
   const socket = await connectGateway({ port });
   socket.write(requestBytes({ path: `/waits?${"x".repeat(20_000)}` }));
@@ -218,7 +218,7 @@ test("the path of a request counts towards the bytes that a client's requests ma
 
 test("a request that waits counts until its work is done, also where its client has left", async (t) => {
   const budget = createRequestBudget();
-  const done = Promise.withResolvers<Answer>();
+  const done = Promise.withResolvers<RestAnswer>();
   const { port, server } = await serve(t, { budget, routes: [route("/waits", () => done.promise)] });
   const [one, other] = await Promise.all([connectGateway({ port }), connectGateway({ port })]);
   for (const socket of [one, other]) socket.write(requestBytes({ path: "/waits" }).toString().repeat(2));
@@ -234,7 +234,7 @@ test("a request that waits counts until its work is done, also where its client 
 
 test("requests with an expectation that is not met count as others do", async (t) => {
   const budget = createRequestBudget();
-  const done = Promise.withResolvers<Answer>();
+  const done = Promise.withResolvers<RestAnswer>();
   const { port, counted } = await serve(t, { budget, routes: [route("/waits", () => done.promise)] });
   const headers = [["Expect", "more"] as const];
   assert.equal((await ask({ port }, { path: "/hello", headers })).status, 417);
@@ -258,7 +258,7 @@ test("a client that waits for leave to send its body is given it", async (t) => 
 });
 
 test("a handler that fails or never answers is its client's trouble alone", async (t) => {
-  const forever = new Promise<Answer>(() => undefined);
+  const forever = new Promise<RestAnswer>(() => undefined);
   const ended: string[] = [];
   const { port, clock } = await serve(t, {
     routes: [
@@ -322,7 +322,9 @@ test("a client that does not take its answer loses its connection, and others do
 });
 
 test("whoever asks again and again without hearing an answer is cut off", async (t) => {
-  const { port, counted } = await serve(t, { routes: [route("/never", () => new Promise<Answer>(() => undefined))] });
+  const { port, counted } = await serve(t, {
+    routes: [route("/never", () => new Promise<RestAnswer>(() => undefined))],
+  });
   const socket = await connectGateway({ port });
   const asked = requestBytes({ path: "/never" });
   const closed = once(socket, "close");

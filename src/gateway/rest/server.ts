@@ -43,11 +43,11 @@ interface RestServerDeps extends ProxyOptions {
   readonly clock: Clock;
   readonly log: Log;
   readonly onHandshakeFailure: (reason: HandshakeFailure) => void;
-  readonly onRefusal: (reason: Refusal) => void;
+  readonly onRefusal: (reason: RefusalReason) => void;
 }
 
 /** Why a connection was ended by us, its handshake aside. */
-export type Refusal = ConnectionRefusal | "headers_too_large" | "malformed" | "pings" | "slow";
+export type RefusalReason = ConnectionRefusal | "headers_too_large" | "malformed" | "pings" | "slow";
 
 export type RestServer = Awaited<ReturnType<typeof startRestServer>>;
 

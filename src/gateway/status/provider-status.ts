@@ -17,7 +17,7 @@ export interface ClusterPart {
   /** That have something in the cluster. */
   readonly leases: number;
   reservations(): Iterable<{ readonly isActive: boolean; readonly promised: Promised }>;
-  nodes(): Iterable<{ readonly name: string; readonly allocatable: Amounts; readonly free: Amounts }>;
+  nodes(): Iterable<{ readonly name: string; readonly allocatable: StatusAmounts; readonly free: StatusAmounts }>;
   storage(): Iterable<{ readonly class: string; readonly free: bigint }>;
   /** As akash.inventory.v1.Cluster; undefined until something is known of it. */
   readonly inventoryMessage: Uint8Array | undefined;
@@ -27,7 +27,7 @@ export interface ClusterPart {
   readonly workloads: Freshness;
 }
 
-export interface Amounts {
+export interface StatusAmounts {
   readonly cpuMilli: bigint;
   readonly gpus: bigint;
   readonly memoryBytes: bigint;
@@ -35,7 +35,7 @@ export interface Amounts {
 }
 
 /** The same object for as long as it is promised. */
-export interface Promised extends Amounts {
+export interface Promised extends StatusAmounts {
   readonly storage: ReadonlyMap<string, bigint>;
 }
 
@@ -56,7 +56,7 @@ export interface StatusParts {
   readonly reclamationWindowMs: number;
 }
 
-export interface ProviderStatus {
+export interface ReportedStatus {
   readonly cluster: ClusterPart | undefined;
   readonly orders: number | undefined;
   readonly deployments: number | undefined;
@@ -78,7 +78,7 @@ const reasons = {
 
 const unread: Freshness = { ageMs: undefined, trouble: "not read yet" };
 
-export function createProviderStatus(parts: StatusParts): () => ProviderStatus {
+export function createProviderStatus(parts: StatusParts): () => ReportedStatus {
   const [chain, cluster] = [kept(parts.chain), kept(parts.cluster)];
   const [orders, deployments] = [kept(parts.orders), kept(parts.deployments)];
   return () => {

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { readJsonRecording } from "../../../test/recordings.ts";
 import { parseAddress } from "../../market/address.ts";
-import type { Amounts, ClusterPart } from "./provider-status.ts";
+import type { ClusterPart, StatusAmounts } from "./provider-status.ts";
 import { statusBody } from "./status-document.ts";
 
 interface Recording {
@@ -88,7 +88,7 @@ function clusterOf({ cluster: { leases, inventory } }: StatusJson): ClusterPart 
   };
 }
 
-function amountsOf({ cpu, gpu, memory, storage_ephemeral }: AmountsJson): Amounts {
+function amountsOf({ cpu, gpu, memory, storage_ephemeral }: AmountsJson): StatusAmounts {
   return {
     cpuMilli: BigInt(cpu),
     gpus: BigInt(gpu),

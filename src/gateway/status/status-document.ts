@@ -3,12 +3,12 @@ import type { Address } from "../../market/address.ts";
 import { type Clock, formatTime, msToNs } from "../../runtime/clock.ts";
 import { goodFor } from "../../runtime/good-for.ts";
 import {
-  type Amounts,
   type ClusterPart,
   createProviderStatus,
   gatewayStatusMs,
   type Promised,
-  type ProviderStatus,
+  type ReportedStatus,
+  type StatusAmounts,
   type StatusParts,
 } from "./provider-status.ts";
 
@@ -37,7 +37,7 @@ export function createStatusSnapshot({ parts, clock, ...of }: SnapshotDeps): () 
   /** What was never known is as old as we are. */
   const ageOf = (ageMs: number | undefined) => ageMs ?? clock.monotonicMs() - startedMs;
 
-  function staleParts(all: ProviderStatus["parts"]): StalePart[] {
+  function staleParts(all: ReportedStatus["parts"]): StalePart[] {
     return all.flatMap(({ what, why, ageMs }) => {
       // That moment stays the same until it is fresh again.
       const since = staleSince.get(what) ?? clock.now() - ageOf(ageMs);
@@ -59,7 +59,7 @@ export function createStatusSnapshot({ parts, clock, ...of }: SnapshotDeps): () 
   return goodFor(gatewayStatusMs, clock, make);
 }
 
-interface StatusShown extends Omit<ProviderStatus, "parts">, Pick<SnapshotDeps, "provider" | "publicHost"> {
+interface StatusShown extends Omit<ReportedStatus, "parts">, Pick<SnapshotDeps, "provider" | "publicHost"> {
   readonly stale: readonly StalePart[];
 }
 
@@ -117,7 +117,7 @@ function availableText(cluster: ClusterPart | undefined): string {
   return objectOf([listOf("nodes", nodes), listOf("storage", classes)]);
 }
 
-function amountsText({ cpuMilli, gpus, memoryBytes, ephemeralBytes }: Amounts): string {
+function amountsText({ cpuMilli, gpus, memoryBytes, ephemeralBytes }: StatusAmounts): string {
   return `"cpu":${shown(cpuMilli)},"gpu":${shown(gpus)},"memory":${shown(memoryBytes)},"storage_ephemeral":${shown(ephemeralBytes)}`;
 }
 

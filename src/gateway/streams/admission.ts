@@ -10,9 +10,9 @@ import type { Clock, Timer } from "../../runtime/clock.ts";
 import { createCounts } from "../../runtime/counts.ts";
 import { hour } from "../../runtime/durations.ts";
 import { ProviderError } from "../../runtime/errors.ts";
-import { type Authenticator, AuthRefusal, type Credentials, type Identity } from "../auth/identity.ts";
-import { placeOf } from "../rest/client-places.ts";
-import type { TenantLeases } from "../tenant-side.ts";
+import { type Authenticator, AuthRefusal, type CallerCredentials, type CallerIdentity } from "../auth/identity.ts";
+import { placeOfAddress } from "../rest/client-places.ts";
+import type { TenantLeasesPort } from "../tenant-side.ts";
 
 /** Open streams, fewer than connections: each costs up to 280 KB with its TLS, its buffers and its way into the cluster. */
 const streamsAtOnce = 768;
@@ -22,8 +22,8 @@ export const streamsOfTenant = 128;
 export const streamExpiryLookMs = hour;
 
 export interface StreamAsked {
-  readonly credentials: Credentials;
-  readonly identity: Identity;
+  readonly credentials: CallerCredentials;
+  readonly identity: CallerIdentity;
   readonly lease: LeaseId | undefined;
 }
 
@@ -32,7 +32,7 @@ export type AdmittedStream = ReturnType<Admission["admit"]>;
 
 interface AdmissionDeps {
   readonly chain: Pick<Chain, "mirror" | "onStep">;
-  readonly leases: Pick<TenantLeases, "find"> | undefined;
+  readonly leases: Pick<TenantLeasesPort, "find"> | undefined;
   readonly authenticator: Authenticator;
   readonly clock: Clock;
 }
@@ -106,7 +106,7 @@ export function createAdmission({ chain, leases, authenticator, clock }: Admissi
   return {
     /** Throws AKP_STREAMS_TOO_MANY. */
     admit(asked: StreamAsked) {
-      const tenant = asked.identity.owner ?? placeOf(asked.credentials.source);
+      const tenant = asked.identity.owner ?? placeOfAddress(asked.credentials.source);
       if (isStopping) throw new ProviderError("AKP_STREAM_STOPPING", {});
       const ending = new AbortController();
       const stream: Admitted = { ...asked, ending, timer: undefined };

@@ -10,7 +10,7 @@ import { checkAllowed } from "../auth/identity.ts";
 import { empty } from "../rest/answer.ts";
 import { absence, withReason } from "../rest/lease-routes.ts";
 import type { StreamRoute } from "../rest/route.ts";
-import type { TenantLeases, TenantPods } from "../tenant-side.ts";
+import type { TenantLeasesPort, TenantPods } from "../tenant-side.ts";
 import {
   failureFrame,
   readShellInput,
@@ -27,7 +27,7 @@ const shellFrameBytes = 16 * 1024;
 
 interface ShellRouteDeps {
   readonly provider: Address;
-  readonly leases: Pick<TenantLeases, "find">;
+  readonly leases: Pick<TenantLeasesPort, "find">;
   readonly pods: Pick<TenantPods, "exec">;
   readonly log: Log;
 }

@@ -6,14 +6,14 @@ import { goJson } from "../../market/sorted-json.ts";
 import type { Clock } from "../../runtime/clock.ts";
 import { createFairTurns } from "../../runtime/fair-turns.ts";
 import { checkAllowed } from "../auth/identity.ts";
-import { type Answer, failure } from "../rest/answer.ts";
+import { failure, type RestAnswer } from "../rest/answer.ts";
 import type { StreamRoute } from "../rest/route.ts";
-import type { LogsAsked, PodLine, TenantEvent, TenantLeases, TenantPods } from "../tenant-side.ts";
+import type { LogsAsked, PodLine, TenantEvent, TenantLeasesPort, TenantPods } from "../tenant-side.ts";
 import { type Close, closeCodes, type StreamHandler, type TenantStream } from "./tenant-stream.ts";
 
 interface LogsRouteDeps {
   readonly provider: Address;
-  readonly leases: Pick<TenantLeases, "find">;
+  readonly leases: Pick<TenantLeasesPort, "find">;
   readonly pods: Pick<TenantPods, "logs">;
 }
 
@@ -49,7 +49,7 @@ export function logsRoute({ provider, leases, pods }: LogsRouteDeps): StreamRout
 }
 
 /** Where there is nothing to be read; what is followed may come yet. */
-function refusalOf(lease: ReturnType<TenantLeases["find"]>, { services, follow }: LogsAsked): Close | undefined {
+function refusalOf(lease: ReturnType<TenantLeasesPort["find"]>, { services, follow }: LogsAsked): Close | undefined {
   if (lease.state !== "running") return { code: closeCodes.notFound };
   const asked = lease.services.filter(({ name }) => services?.has(name) ?? true);
   const canBe = follow ? asked.length > 0 : asked.some(({ replicas }) => replicas > 0);
@@ -153,7 +153,7 @@ export interface StreamParameters {
 }
 
 /** An answer where it makes no sense. What is empty is as if it were not there. */
-export function readStreamParameters(query: URLSearchParams): StreamParameters | Answer {
+export function readStreamParameters(query: URLSearchParams): StreamParameters | RestAnswer {
   // The network's CLI says the one, all others the other.
   const named = query.get("service") || query.get("services") || "";
   if (named.endsWith(",")) return failure(400, 'parameter "service" must not contain trailing comma');
@@ -181,7 +181,7 @@ const bools = new Map<string, boolean>([
   ...["0", "f", "F", "FALSE", "false", "False"].map((text) => [text, false] as const),
 ]);
 
-function readTail(text: string): number | Answer {
+function readTail(text: string): number | RestAnswer {
   if (!/^[+-]?[0-9]+$/.test(text)) return failure(400, refusal("ParseInt", text, "invalid syntax"));
   const value = Number(text);
   if (value < -(2 ** 31) || value >= 2 ** 31) return failure(400, refusal("ParseInt", text, "value out of range"));

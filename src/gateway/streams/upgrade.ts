@@ -5,7 +5,7 @@ import { WebSocketServer } from "ws";
 import { ByteBudget } from "../../runtime/byte-budget.ts";
 import type { Clock } from "../../runtime/clock.ts";
 import type { Log } from "../../runtime/log.ts";
-import { type Answer, textHeaders } from "../rest/answer.ts";
+import { type RestAnswer, textHeaders } from "../rest/answer.ts";
 import { firstHeader, headerValues } from "../rest/request-head.ts";
 import type { Admission, StreamAsked } from "./admission.ts";
 import { streamFrameBytes } from "./stream-input.ts";
@@ -59,7 +59,7 @@ const forbidden = refusedUpgrade(403, "Forbidden");
 const upgradeRequired = refusedUpgrade(426, "Upgrade Required", [["Upgrade", "websocket"]]);
 
 /** Undefined where it may become a WebSocket, as far as it is up to the request. */
-export function upgradeRefusal(request: IncomingMessage): Answer | undefined {
+export function upgradeRefusal(request: IncomingMessage): RestAnswer | undefined {
   if (!hasToken(request, "connection", "upgrade")) return badRequest;
   if (!hasToken(request, "upgrade", "websocket")) return upgradeRequired;
   if (request.method !== "GET") return otherVerb;
@@ -85,7 +85,7 @@ function isOwnOrigin(request: IncomingMessage): boolean {
   return host.toLowerCase() === firstHeader(request, "host")?.toLowerCase();
 }
 
-function refusedUpgrade(status: number, text: string, more: Answer["headers"] = []): Answer {
+function refusedUpgrade(status: number, text: string, more: RestAnswer["headers"] = []): RestAnswer {
   const [type, noSniff] = textHeaders;
   return { status, headers: [type, ["Sec-Websocket-Version", "13"], ...more, noSniff], body: `${text}\n` };
 }
