@@ -1,4 +1,4 @@
-/** CallerCredentials that are nearly good: tokens, headers and certificates with something changed in them. */
+/** Credentials that are nearly good: tokens, headers and certificates with something changed in them. */
 import type { CallerCredentials } from "../src/gateway/auth/identity.ts";
 import type { Random } from "../src/runtime/random.ts";
 import { type AuthStage, base64, makeToken } from "./auth-stage.ts";

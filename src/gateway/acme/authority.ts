@@ -44,13 +44,9 @@ interface AuthorityDeps {
 }
 
 export function createAuthority(options: AuthorityOptions, deps: AuthorityDeps) {
-  const { directoryUrl, email, binding, httpPort, tlsPort, listenHost } = options;
+  const { directoryUrl, email, binding } = options;
   const { host, storage, clock, log } = deps;
-  const kinds: ChallengeKind[] = [
-    ...(httpPort > 0 ? (["http-01"] as const) : []),
-    ...(tlsPort > 0 ? (["tls-alpn-01"] as const) : []),
-  ];
-
+  const { prove, pause } = createProofs(options, deps);
   function connect(acme: Acme, key: string, accountUrl?: string): Client {
     return new acme.Client({
       ...{ directoryUrl, accountKey: inPkcs8(key) },
@@ -83,6 +79,47 @@ export function createAuthority(options: AuthorityOptions, deps: AuthorityDeps) 
       }
     });
   }
+
+  return {
+    /** The address of a new order. */
+    openOrder: (signal: AbortSignal): Promise<string> =>
+      withAccount(signal, async (client) => {
+        const { url } = await client.createOrder({ identifiers: [{ type: "dns", value: host }] });
+        // What is kept is gone on with for hours, whoever answers there.
+        if (!URL.canParse(url) || new URL(url).protocol !== new URL(directoryUrl).protocol)
+          throw orderOver(`it is at ${inBrief(url)}`);
+        return url;
+      }),
+    /** From wherever an order stands up to the certificate, ours first. Each try takes the next way to prove our name. */
+    complete: (
+      { url, key }: { readonly url: string; readonly key: string },
+      tries: number,
+      signal: AbortSignal,
+    ): Promise<{ readonly certificate: string; readonly url: string }> =>
+      withAccount(signal, async (client, acme) => {
+        for (let looks = 1; ; looks++) {
+          const order = await client.getOrder({ url } as Order).catch(asOver);
+          if (order.status === "valid") {
+            return { certificate: await client.getCertificate(order), url: order.certificate ?? url };
+          }
+          if (order.status === "invalid") throw orderOver(detailOf(order.error) || "it is invalid");
+          if (order.status === "pending") await prove(client, acme, order, tries, signal);
+          if (order.status === "ready") {
+            const [, request] = await acme.crypto.createCsr({ commonName: host }, inPkcs8(key));
+            await client.finalizeOrder(order, request);
+          }
+          if (looks > 1) await pause(looks - 1, signal);
+        }
+      }),
+  };
+}
+
+/** Proves to the authority that our name is ours. */
+function createProofs({ httpPort, tlsPort, listenHost }: AuthorityOptions, { host, clock, log }: AuthorityDeps) {
+  const kinds: ChallengeKind[] = [
+    ...(httpPort > 0 ? (["http-01"] as const) : []),
+    ...(tlsPort > 0 ? (["tls-alpn-01"] as const) : []),
+  ];
 
   async function prove(client: Client, acme: Acme, order: Order, tries: number, signal: AbortSignal): Promise<void> {
     // All of them would be asked for at once.
@@ -143,38 +180,7 @@ export function createAuthority(options: AuthorityOptions, deps: AuthorityDeps) 
     return sleep(clock, growingPauseMs(acmePollFirstMs, acmePollMostMs, looks), signal);
   }
 
-  return {
-    /** The address of a new order. */
-    openOrder: (signal: AbortSignal): Promise<string> =>
-      withAccount(signal, async (client) => {
-        const { url } = await client.createOrder({ identifiers: [{ type: "dns", value: host }] });
-        // What is kept is gone on with for hours, whoever answers there.
-        if (!URL.canParse(url) || new URL(url).protocol !== new URL(directoryUrl).protocol)
-          throw orderOver(`it is at ${inBrief(url)}`);
-        return url;
-      }),
-    /** From wherever an order stands up to the certificate, ours first. Each try takes the next way to prove our name. */
-    complete: (
-      { url, key }: { readonly url: string; readonly key: string },
-      tries: number,
-      signal: AbortSignal,
-    ): Promise<{ readonly certificate: string; readonly url: string }> =>
-      withAccount(signal, async (client, acme) => {
-        for (let looks = 1; ; looks++) {
-          const order = await client.getOrder({ url } as Order).catch(asOver);
-          if (order.status === "valid") {
-            return { certificate: await client.getCertificate(order), url: order.certificate ?? url };
-          }
-          if (order.status === "invalid") throw orderOver(detailOf(order.error) || "it is invalid");
-          if (order.status === "pending") await prove(client, acme, order, tries, signal);
-          if (order.status === "ready") {
-            const [, request] = await acme.crypto.createCsr({ commonName: host }, inPkcs8(key));
-            await client.finalizeOrder(order, request);
-          }
-          if (looks > 1) await pause(looks - 1, signal);
-        }
-      }),
-  };
+  return { prove, pause };
 }
 
 /** Only who has certificates issued pays for it: it takes some forty megabytes. */

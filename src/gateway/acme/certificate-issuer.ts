@@ -56,13 +56,10 @@ interface Shown extends CertificateWithKey {
 const key = "public";
 
 export function createCertificateIssuer(deps: IssuerDeps): CertificateIssuer {
-  const { host, directoryUrl, storage, authority, clock, random, log } = deps;
+  const { host, directoryUrl, storage, clock, random, log } = deps;
   const source = createSource<Shown>();
-  const counts = { issued: 0, failed: 0 };
+  const attempts = createAttempts(deps);
   let trouble: string | undefined;
-  /** Since our start: what failed before it is waited for less, as a person may have put it right. */
-  let failedHere = false;
-  let askedForMs = 0;
   let isClean = false;
   let unusable: string | undefined;
 
@@ -93,17 +90,17 @@ export function createCertificateIssuer(deps: IssuerDeps): CertificateIssuer {
       trouble = undefined;
       return recheck(Math.min(renewAtMs(shown) - nowMs, certificateLookMs));
     }
-    const againMs = pauseLeftMs(nowMs);
+    const againMs = attempts.pauseLeftMs(nowMs);
     if (againMs > 0) {
       trouble ??= storage.attempts.why;
       // What is shown ends in time, whatever is waited for.
       return recheck(Math.min(againMs, certificateLookMs, shown ? shown.untilMs - nowMs : againMs));
     }
     try {
-      await obtain(signal);
+      await attempts.obtain(signal);
     } catch (thrown) {
       signal.throwIfAborted();
-      fail(thrown);
+      trouble = attempts.fail(thrown);
     }
     return look(signal);
   }
@@ -123,6 +120,34 @@ export function createCertificateIssuer(deps: IssuerDeps): CertificateIssuer {
     }
   }
 
+  const queue = createQueue({ name: "issuer", work, clock, random, log, pauseMostMs: certificateRetryMs });
+  return {
+    queue,
+    counts: attempts.counts,
+    run(signal) {
+      queue.add(key);
+      return queue.run(signal);
+    },
+    onChange: source.onChange,
+    get current() {
+      return source.current;
+    },
+    get untilMs() {
+      return source.current?.untilMs;
+    },
+    get trouble() {
+      return trouble;
+    },
+  };
+}
+
+/** Has certificates issued, and remembers how often in a row that failed. */
+function createAttempts({ host, directoryUrl, storage, authority, clock, log }: IssuerDeps) {
+  const counts = { issued: 0, failed: 0 };
+  /** Since our start: what failed before it is waited for less, as a person may have put it right. */
+  let failedHere = false;
+  let askedForMs = 0;
+
   function pauseLeftMs(nowMs: number): number {
     const { failures, failedAtMs } = storage.attempts;
     if (failures === 0) return 0;
@@ -136,7 +161,7 @@ export function createCertificateIssuer(deps: IssuerDeps): CertificateIssuer {
     const { failures } = storage.attempts;
     const begun = storage.order();
     log.info("having a certificate issued", { host, directory: directoryUrl, again: failures });
-    const issued = await inTime(signal, async (late) => {
+    const issued = await inTime(clock, signal, async (late) => {
       const order = begun.url === undefined ? await open(late) : { ...begun, url: begun.url };
       return { ...(await authority.complete(order, failures, late)), key: order.key };
     });
@@ -149,18 +174,6 @@ export function createCertificateIssuer(deps: IssuerDeps): CertificateIssuer {
       throw new ProviderError("AKP_ACME_CERTIFICATE_UNUSABLE", { reason: "by our clock it is to be renewed already" });
     if (failures > 0) storage.keepAttempts(noAttempts);
     [failedHere, askedForMs] = [false, 0];
-  }
-
-  /** An authority that is at it for longer is asked again later, for the same order. */
-  async function inTime<T>(signal: AbortSignal, work: (signal: AbortSignal) => Promise<T>): Promise<T> {
-    const late = new AbortController();
-    try {
-      return await withDeadline(clock, acmeOrderMs, work(AbortSignal.any([signal, late.signal])), () => {
-        throw new ProviderError("AKP_ACME_ORDER_LATE", { minutes: acmeOrderMs / 60_000 });
-      });
-    } finally {
-      late.abort();
-    }
   }
 
   async function open(signal: AbortSignal): Promise<{ key: string; url: string }> {
@@ -179,41 +192,37 @@ export function createCertificateIssuer(deps: IssuerDeps): CertificateIssuer {
     }
   }
 
-  function fail(thrown: unknown): void {
+  /** Returns why, for the operator. */
+  function fail(thrown: unknown): string {
     const error = ProviderError.from(thrown);
     counts.failed += 1;
     // In it may be whatever an authority said to acme-client, and an address that it made up.
-    trouble = inBrief(error.message, acmeTroubleChars);
+    const why = inBrief(error.message, acmeTroubleChars);
     const failures = storage.attempts.failures + 1;
     // Also one that only ever fails for what may pass by itself: it may be the order that is at fault.
     if (isFinal(error) || failures % acmeOrderTries === 0) storage.dropOrder();
-    storage.keepAttempts({ failures, failedAtMs: clock.now(), why: trouble });
+    storage.keepAttempts({ failures, failedAtMs: clock.now(), why });
     failedHere = true;
     const { retryAfterMs } = error.details;
     askedForMs = typeof retryAfterMs === "number" ? retryAfterMs : 0;
     const againAt = formatTime(clock.now() + pauseLeftMs(clock.now()));
     log.warn("no certificate was issued", { host, attempts: failures, againAt, error });
+    return why;
   }
 
-  const queue = createQueue({ name: "issuer", work, clock, random, log, pauseMostMs: certificateRetryMs });
-  return {
-    queue,
-    counts,
-    run(signal) {
-      queue.add(key);
-      return queue.run(signal);
-    },
-    onChange: source.onChange,
-    get current() {
-      return source.current;
-    },
-    get untilMs() {
-      return source.current?.untilMs;
-    },
-    get trouble() {
-      return trouble;
-    },
-  };
+  return { counts, pauseLeftMs, obtain, fail };
+}
+
+/** An authority that is at it for longer is asked again later, for the same order. */
+async function inTime<T>(clock: Clock, signal: AbortSignal, work: (signal: AbortSignal) => Promise<T>): Promise<T> {
+  const late = new AbortController();
+  try {
+    return await withDeadline(clock, acmeOrderMs, work(AbortSignal.any([signal, late.signal])), () => {
+      throw new ProviderError("AKP_ACME_ORDER_LATE", { minutes: acmeOrderMs / 60_000 });
+    });
+  } finally {
+    late.abort();
+  }
 }
 
 /** The order can come to nothing more: the next try begins anew. */

@@ -77,23 +77,7 @@ export function createChainCertificates({ chain, lookups, clock, log }: ChainCer
     return isOver ? undefined : known;
   }
 
-  /** Asks until the answer is as new as all that blocks have told. */
-  async function askChain(filter: { owner: Address; serial?: string }, signal: AbortSignal) {
-    for (let left = gatewayLookupTries; ; left -= 1) {
-      try {
-        const atOrAbove = largest(changedAt, confirmedFrom);
-        const options = { signal, pageEntries: gatewayCertificatesOfOwner, pages: 1, atOrAbove };
-        const { items, height } = await chain.queries.certificates({ ...filter, state: "valid" }, options);
-        const isNew = height >= largest(changedAt, confirmedFrom);
-        if (isNew) return { certificates: items.flatMap(readCertificate), height };
-        if (left <= 1)
-          throw new ProviderError("AKP_CHAIN_NOT_YET", { node: "a node", reason: "it is behind our blocks" });
-      } catch (thrown) {
-        if (!isOfChain(thrown) || left <= 1) throw thrown;
-      }
-      await sleep(clock, gatewayLookupPauseMs, signal);
-    }
-  }
+  const askChain = createAsking(chain, clock, () => largest(changedAt, confirmedFrom));
 
   function look(owner: Address, serial: string, source: string): Promise<Uint8Array | undefined> {
     return lookups.ask(`the certificate ${serial} of ${owner}`, source, async (signal) => {
@@ -127,12 +111,6 @@ export function createChainCertificates({ chain, lookups, clock, log }: ChainCer
 
   function silence(known: Known): void {
     known.silence = { untilMs: clock.monotonicMs() + gatewaySilenceMs, confirmedFrom };
-  }
-
-  function forget(owners: ReadonlySet<string>, before: bigint): void {
-    for (const owner of owners)
-      for (const [serial, { height }] of kept.get(owner) ?? []) if (height < before) kept.get(owner)?.delete(serial);
-    for (const name of [...strangers.keys()]) if (owners.has(name.slice(0, name.indexOf("/")))) strangers.delete(name);
   }
 
   return {
@@ -174,9 +152,37 @@ export function createChainCertificates({ chain, lookups, clock, log }: ChainCer
       if (chain.mirror.height > block.height) confirmedFrom = largest(confirmedFrom, chain.mirror.height);
       if (block.certificatesOf.size === 0) return;
       changedAt = largest(changedAt, block.height);
-      forget(block.certificatesOf, block.height);
+      forget(block.certificatesOf, block.height, { kept, strangers });
     },
   };
+}
+
+/** Asks until the answer is as new as all that blocks have told. */
+function createAsking(chain: ChainCertificatesDeps["chain"], clock: Clock, newest: () => bigint) {
+  return async (filter: { owner: Address; serial?: string }, signal: AbortSignal) => {
+    for (let left = gatewayLookupTries; ; left -= 1) {
+      try {
+        const options = { signal, pageEntries: gatewayCertificatesOfOwner, pages: 1, atOrAbove: newest() };
+        const { items, height } = await chain.queries.certificates({ ...filter, state: "valid" }, options);
+        if (height >= newest()) return { certificates: items.flatMap(readCertificate), height };
+        if (left <= 1)
+          throw new ProviderError("AKP_CHAIN_NOT_YET", { node: "a node", reason: "it is behind our blocks" });
+      } catch (thrown) {
+        if (!isOfChain(thrown) || left <= 1) throw thrown;
+      }
+      await sleep(clock, gatewayLookupPauseMs, signal);
+    }
+  };
+}
+
+function forget(
+  owners: ReadonlySet<string>,
+  before: bigint,
+  { kept, strangers }: { kept: Map<string, Map<string, Known>>; strangers: ReturnType<typeof createRecent<Known>> },
+): void {
+  for (const owner of owners)
+    for (const [serial, { height }] of kept.get(owner) ?? []) if (height < before) kept.get(owner)?.delete(serial);
+  for (const name of [...strangers.keys()]) if (owners.has(name.slice(0, name.indexOf("/")))) strangers.delete(name);
 }
 
 function nameOf(owner: Address, serial: string): string {

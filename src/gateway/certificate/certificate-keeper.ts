@@ -8,6 +8,7 @@ import type { Signer } from "../../chain/keys/signer.ts";
 import { createCertificateMessage } from "../../chain/tx/certificate-messages.ts";
 import { type Intent, isUnderWay } from "../../journal/intents.ts";
 import type { Journal } from "../../journal/journal.ts";
+import type { Address } from "../../market/address.ts";
 import { largest } from "../../runtime/bigint.ts";
 import { type Clock, formatTime, nsToMs } from "../../runtime/clock.ts";
 import { hour } from "../../runtime/durations.ts";
@@ -27,6 +28,7 @@ import {
   type Publication,
   publicKeyOf,
   readKept,
+  type Truths,
   type Verdict,
 } from "./own-certificate.ts";
 
@@ -61,27 +63,14 @@ export function createCertificateKeeper(deps: KeeperDeps) {
   const { chain, journal, signer, store, homePath, hosts, clock, random, log } = deps;
   const owner = chain.provider;
   const source = createSource<KeptCertificate>();
-  /** All that we have the key of, by serial: also what the store has lost meanwhile. */
-  const held = new Map<string, KeptCertificate>();
+  const { held, takeUp } = createHoldings(owner, log);
   let trouble: string | undefined;
-  const unusable = new Map<string, string>();
   /** Why the last look may have changed nothing. */
   let heldBy: string | undefined;
   /** The newest block in which something of ours may have changed. */
   let changedAt = 0n;
 
-  /** Undefined until the first block is read. */
-  const chainNowMs = () => (chain.mirror.ready ? nsToMs(chain.mirror.timeNs) : undefined);
-
-  /** Our clock may be wrong, and block time is late while the chain is not followed. */
-  function clockFault(): string | undefined {
-    const chainMs = chainNowMs();
-    if (chainMs === undefined) return "the time of the chain is not known yet";
-    if (Math.abs(clock.now() - chainMs) <= certificateClockMs) return undefined;
-    return `the clock is at ${formatTime(clock.now())}, and the last block at ${formatTime(chainMs)}: set the clock`;
-  }
-
-  const nowMs = () => (clockFault() === undefined ? clock.now() : (chainNowMs() ?? clock.now()));
+  const { clockFault, nowMs } = createChainClock(chain, clock);
 
   function serve(next: KeptCertificate | undefined): void {
     if (!source.show(next)) return;
@@ -102,12 +91,16 @@ export function createCertificateKeeper(deps: KeeperDeps) {
   }
 
   async function look(signal: AbortSignal): Promise<Outcome> {
-    const onChain = await readChain(signal);
+    if (homePath !== undefined)
+      takeUp(homePath, () => [readCertificateFile(homePath, signer)].filter((each) => !!each));
+    const onChain = await readChain(chain, changedAt, signal);
+    const decide = (kept: ReadonlySet<string>) =>
+      decideOn(onChain, { held: [...held.values()], kept, hosts, nowMs: nowMs() }, journal);
     // First what is known already: one that was revoked goes, whether or not anything else can be read.
-    serve(decide(onChain, new Set(held.keys())).serve);
+    serve(decide(new Set(held.keys())).serve);
     const stored = await store.read(signal);
     const kept = new Set(stored.certificates.flatMap((each) => [...takeUp(store.where, () => [each])]));
-    const verdict = decide(onChain, kept);
+    const verdict = decide(kept);
     serve(verdict.serve);
     const { next, keep: wanted } = verdict;
     const isKept = wanted.length === kept.size && wanted.every(({ serial }) => kept.has(serial));
@@ -123,58 +116,11 @@ export function createCertificateKeeper(deps: KeeperDeps) {
       return recheck(0);
     }
     if (next.kind === "publish") {
-      await publish(next.certificate);
+      await publish(next.certificate, deps);
       return waiting("chain", `certificate ${next.certificate.serial} is on its way to the chain`);
     }
     if (next.kind === "wait") return waiting("chain", next.why);
     return recheck(Math.min(certificateLookMs, Math.max(0, next.untilMs - nowMs())));
-  }
-
-  async function readChain(signal: AbortSignal): Promise<OnChain> {
-    if (homePath !== undefined)
-      takeUp(homePath, () => [readCertificateFile(homePath, signer)].filter((each) => !!each));
-    const atOrAbove = largest(chain.mirror.height, changedAt);
-    const { items, height } = await chain.queries.certificates({ owner }, { atOrAbove, signal });
-    const valid = new Map<string, Uint8Array>();
-    const revoked = new Set<string>();
-    for (const { serial, certificate } of items) {
-      if (certificate?.state === Cert_State.valid) valid.set(serial, certificate.cert);
-      else revoked.add(serial);
-    }
-    return { valid, revoked, height };
-  }
-
-  function decide({ valid, revoked, height }: OnChain, kept: ReadonlySet<string>): Verdict {
-    const isTheSame = ({ serial, der }: KeptCertificate) => {
-      const found = valid.get(serial);
-      return found !== undefined && Buffer.from(der).equals(new X509Certificate(found).raw);
-    };
-    const all = [...held.values()];
-    const serials = (some: readonly KeptCertificate[]) => some.map(({ serial }) => serial);
-    // Where another one has its number, it can never be put there.
-    const displaced = all.filter((each) => valid.has(each.serial) && !isTheSame(each));
-    return decideOnCertificate({
-      ...{ held: all, kept, hosts, nowMs: nowMs() },
-      valid: new Set(serials(all.filter(isTheSame))),
-      revoked: new Set([...revoked, ...serials(displaced)]),
-      publication: (serial) => publicationOf(journal.read.intents.about(subjectOf(serial))[0], height),
-    });
-  }
-
-  function takeUp(where: string, read: () => readonly CertificateWithKey[]): Set<string> {
-    const serials = new Set<string>();
-    try {
-      for (const each of read()) {
-        const found = readKept(each, owner);
-        serials.add(found.serial);
-        if (!held.has(found.serial)) held.set(found.serial, found);
-      }
-    } catch (thrown) {
-      const reason = reasonOf(thrown);
-      if (unusable.get(where) !== reason) log.error("certificate cannot be used", { where, reason });
-      unusable.set(where, reason);
-    }
-    return serials;
   }
 
   async function make({ keep: others }: Verdict, stored: StoredCertificates, why: string, signal: AbortSignal) {
@@ -188,19 +134,6 @@ export function createCertificateKeeper(deps: KeeperDeps) {
     await store.write(certificates, stored, signal);
     held.clear();
     for (const each of certificates) held.set(each.serial, each);
-  }
-
-  async function publish(certificate: KeptCertificate): Promise<void> {
-    const { serial } = certificate;
-    const message = createCertificateMessage(owner, { ...certificate, publicKey: publicKeyOf(certificate) });
-    const why = "clients look our certificate up on the chain";
-    await journal.durable("publish certificate", ({ intents }) => {
-      const [last] = intents.about(subjectOf(serial));
-      if (isUnderWay(last)) return;
-      intents.file(chain.outbox.intentOf({ subject: subjectOf(serial), why, message, priority: "account" }));
-    });
-    chain.outbox.wake();
-    log.info("publishing certificate", { serial });
   }
 
   const queue = createQueue({ name: "certificate", work, clock, random, log, pauseMostMs: certificateRetryMs });
@@ -229,6 +162,94 @@ export function createCertificateKeeper(deps: KeeperDeps) {
       return trouble;
     },
   };
+}
+
+function createHoldings(owner: Address, log: Log) {
+  /** All that we have the key of, by serial: also what the store has lost meanwhile. */
+  const held = new Map<string, KeptCertificate>();
+  const unusable = new Map<string, string>();
+
+  /** Adds what can be used of what was found, and returns its serials. */
+  function takeUp(where: string, read: () => readonly CertificateWithKey[]): Set<string> {
+    const serials = new Set<string>();
+    try {
+      for (const each of read()) {
+        const found = readKept(each, owner);
+        serials.add(found.serial);
+        if (!held.has(found.serial)) held.set(found.serial, found);
+      }
+    } catch (thrown) {
+      const reason = reasonOf(thrown);
+      if (unusable.get(where) !== reason) log.error("certificate cannot be used", { where, reason });
+      unusable.set(where, reason);
+    }
+    return serials;
+  }
+
+  return { held, takeUp };
+}
+
+async function readChain(chain: CertificateChain, changedAt: bigint, signal: AbortSignal): Promise<OnChain> {
+  const atOrAbove = largest(chain.mirror.height, changedAt);
+  const { items, height } = await chain.queries.certificates({ owner: chain.provider }, { atOrAbove, signal });
+  const valid = new Map<string, Uint8Array>();
+  const revoked = new Set<string>();
+  for (const { serial, certificate } of items) {
+    if (certificate?.state === Cert_State.valid) valid.set(serial, certificate.cert);
+    else revoked.add(serial);
+  }
+  return { valid, revoked, height };
+}
+
+/** The time, as far as our clock and the chain agree on it. */
+function createChainClock(chain: CertificateChain, clock: Clock) {
+  /** Undefined until the first block is read. */
+  const chainNowMs = () => (chain.mirror.ready ? nsToMs(chain.mirror.timeNs) : undefined);
+
+  /** Our clock may be wrong, and block time is late while the chain is not followed. */
+  function clockFault(): string | undefined {
+    const chainMs = chainNowMs();
+    if (chainMs === undefined) return "the time of the chain is not known yet";
+    if (Math.abs(clock.now() - chainMs) <= certificateClockMs) return undefined;
+    return `the clock is at ${formatTime(clock.now())}, and the last block at ${formatTime(chainMs)}: set the clock`;
+  }
+
+  const nowMs = () => (clockFault() === undefined ? clock.now() : (chainNowMs() ?? clock.now()));
+
+  return { clockFault, nowMs };
+}
+
+function decideOn(
+  { valid, revoked, height }: OnChain,
+  ours: Pick<Truths, "held" | "kept" | "hosts" | "nowMs">,
+  journal: Journal,
+): Verdict {
+  const isTheSame = ({ serial, der }: KeptCertificate) => {
+    const found = valid.get(serial);
+    return found !== undefined && Buffer.from(der).equals(new X509Certificate(found).raw);
+  };
+  const serials = (some: readonly KeptCertificate[]) => some.map(({ serial }) => serial);
+  // Where another one has its number, it can never be put there.
+  const displaced = ours.held.filter((each) => valid.has(each.serial) && !isTheSame(each));
+  return decideOnCertificate({
+    ...ours,
+    valid: new Set(serials(ours.held.filter(isTheSame))),
+    revoked: new Set([...revoked, ...serials(displaced)]),
+    publication: (serial) => publicationOf(journal.read.intents.about(subjectOf(serial))[0], height),
+  });
+}
+
+async function publish(certificate: KeptCertificate, { chain, journal, log }: KeeperDeps): Promise<void> {
+  const { serial } = certificate;
+  const message = createCertificateMessage(chain.provider, { ...certificate, publicKey: publicKeyOf(certificate) });
+  const why = "clients look our certificate up on the chain";
+  await journal.durable("publish certificate", ({ intents }) => {
+    const [last] = intents.about(subjectOf(serial));
+    if (isUnderWay(last)) return;
+    intents.file(chain.outbox.intentOf({ subject: subjectOf(serial), why, message, priority: "account" }));
+  });
+  chain.outbox.wake();
+  log.info("publishing certificate", { serial });
 }
 
 interface OnChain {

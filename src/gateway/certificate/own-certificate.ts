@@ -17,7 +17,7 @@ const certificateBackdateMs = 10 * minute;
 /** Of ours at once: the one that is served, those before it until they end, and the one that is to be. */
 const certificatesKept = 4;
 
-interface Truths {
+export interface Truths {
   readonly held: readonly KeptCertificate[];
   readonly kept: ReadonlySet<string>;
   /** Serials of those that the chain shows as valid, or as revoked. */

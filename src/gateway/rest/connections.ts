@@ -86,8 +86,6 @@ export type Connections = ReturnType<typeof createConnections>;
 export function createConnections({ protocol, budget: { anonymous }, clock, onRefusal, onIdle }: ConnectionsDeps) {
   const pending = new Phase<Pending>({ most: connectionLimits.handshakes, reason: "handshakes", rank: () => 0 });
   const held = new Phase<Held>({ most: connectionLimits.secured[protocol], reason: "full", rank: heldRank });
-  /** Requests whose answer is waited for, and whether they are over, as when their client has left. */
-  const working = new Map<IncomingMessage, { isOver: boolean }>();
   let timer: Timer | undefined;
 
   /** A client that reads slowly keeps bytes of ours for as long as it likes; one that reads at all is answered in between. */
@@ -129,38 +127,7 @@ export function createConnections({ protocol, budget: { anonymous }, clock, onRe
     socket.destroy();
   }
 
-  /** False where the client holds too much; then the connection is left to the caller. */
-  function beginCall(socket: Socket, bytes: number): boolean {
-    const state = held.all.get(socket);
-    if (!state) return false;
-    if (!anonymous.reserve(state.place, bytes)) {
-      onRefusal("bytes");
-      return false;
-    }
-    state.open += 1;
-    state.bytes += bytes;
-    return true;
-  }
-
-  /** Of a connection that has ended everything is released already. */
-  function endCall(socket: Socket, bytes: number): void {
-    const state = held.all.get(socket);
-    if (!state) return;
-    state.open -= 1;
-    state.answered += 1;
-    if (state.open === 0) state.sinceMs = clock.monotonicMs();
-    state.bytes -= bytes;
-    anonymous.release(state.place, bytes);
-  }
-
-  /** One for all of them: what is made anew for each request costs more than the rest of this. */
-  function leave(this: ServerResponse): void {
-    const work = working.get(this.req);
-    if (work) work.isOver = true;
-    endCall(this.req.socket, work ? 0 : bytesOf(this.req));
-    const state = held.all.get(this.req.socket);
-    if (state?.answer === this) state.answer = undefined;
-  }
+  const requests = createRequestCounts(held.all, { anonymous, clock, onRefusal, end });
 
   return {
     get count(): number {
@@ -194,46 +161,7 @@ export function createConnections({ protocol, budget: { anonymous }, clock, onRe
       });
       socket.once("close", () => drop(socket));
     },
-    begin(request: IncomingMessage, response: ServerResponse, most: number = gatewayPipelined): boolean {
-      const { socket } = request;
-      const state = held.all.get(socket);
-      if (!state) return false;
-      if (state.open >= most) {
-        end(socket, "pipelined");
-        return false;
-      }
-      if (!beginCall(socket, bytesOf(request))) {
-        sendRefusal(socket, "429 Too Many Requests", clock);
-        return false;
-      }
-      state.answer = response;
-      response.on("close", leave);
-      return true;
-    },
-    /** What waits for its answer has its request in memory until then, also where its client has left. */
-    keepUntil(request: IncomingMessage, answered: Promise<void> | undefined): void {
-      const { socket } = request;
-      const state = held.all.get(socket);
-      if (!answered || !state) return;
-      const [bytes, work] = [bytesOf(request), { isOver: false }];
-      state.bytes -= bytes;
-      working.set(request, work);
-      void answered.then(() => {
-        working.delete(request);
-        if (work.isOver || !held.all.has(socket)) anonymous.release(state.place, bytes);
-        else state.bytes += bytes;
-      });
-    },
-    /** A call over gRPC. Its bytes count until it is over, also where its connection ended before. */
-    beginCall(socket: Socket, bytes: number): (() => void) | undefined {
-      const state = held.all.get(socket);
-      if (!state || !beginCall(socket, bytes)) return undefined;
-      state.bytes -= bytes;
-      return () => {
-        anonymous.release(state.place, bytes);
-        endCall(socket, 0);
-      };
-    },
+    ...requests,
     get handedOver(): number {
       return [...held.all.values()].filter(({ isHandedOver }) => isHandedOver).length;
     },
@@ -251,6 +179,93 @@ export function createConnections({ protocol, budget: { anonymous }, clock, onRe
       timer?.cancel();
     },
   };
+}
+
+/** Counts the requests of each connection, and their bytes until they are answered. */
+function createRequestCounts(held: ReadonlyMap<Socket, Held>, { anonymous, clock, onRefusal, end }: RequestCountDeps) {
+  /** Requests whose answer is waited for, and whether they are over, as when their client has left. */
+  const working = new Map<IncomingMessage, { isOver: boolean }>();
+
+  /** False where the client holds too much; then the connection is left to the caller. */
+  function beginCall(socket: Socket, bytes: number): boolean {
+    const state = held.get(socket);
+    if (!state) return false;
+    if (!anonymous.reserve(state.place, bytes)) {
+      onRefusal("bytes");
+      return false;
+    }
+    state.open += 1;
+    state.bytes += bytes;
+    return true;
+  }
+
+  /** Of a connection that has ended everything is released already. */
+  function endCall(socket: Socket, bytes: number): void {
+    const state = held.get(socket);
+    if (!state) return;
+    state.open -= 1;
+    state.answered += 1;
+    if (state.open === 0) state.sinceMs = clock.monotonicMs();
+    state.bytes -= bytes;
+    anonymous.release(state.place, bytes);
+  }
+
+  /** One for all of them: what is made anew for each request costs more than the rest of this. */
+  function leave(this: ServerResponse): void {
+    const work = working.get(this.req);
+    if (work) work.isOver = true;
+    endCall(this.req.socket, work ? 0 : bytesOf(this.req));
+    const state = held.get(this.req.socket);
+    if (state?.answer === this) state.answer = undefined;
+  }
+
+  return {
+    begin(request: IncomingMessage, response: ServerResponse, most: number = gatewayPipelined): boolean {
+      const { socket } = request;
+      const state = held.get(socket);
+      if (!state) return false;
+      if (state.open >= most) {
+        end(socket, "pipelined");
+        return false;
+      }
+      if (!beginCall(socket, bytesOf(request))) {
+        sendRefusal(socket, "429 Too Many Requests", clock);
+        return false;
+      }
+      state.answer = response;
+      response.on("close", leave);
+      return true;
+    },
+    /** What waits for its answer has its request in memory until then, also where its client has left. */
+    keepUntil(request: IncomingMessage, answered: Promise<void> | undefined): void {
+      const { socket } = request;
+      const state = held.get(socket);
+      if (!answered || !state) return;
+      const [bytes, work] = [bytesOf(request), { isOver: false }];
+      state.bytes -= bytes;
+      working.set(request, work);
+      void answered.then(() => {
+        working.delete(request);
+        if (work.isOver || !held.has(socket)) anonymous.release(state.place, bytes);
+        else state.bytes += bytes;
+      });
+    },
+    /** A call over gRPC. Its bytes count until it is over, also where its connection ended before. */
+    beginCall(socket: Socket, bytes: number): (() => void) | undefined {
+      const state = held.get(socket);
+      if (!state || !beginCall(socket, bytes)) return undefined;
+      state.bytes -= bytes;
+      return () => {
+        anonymous.release(state.place, bytes);
+        endCall(socket, 0);
+      };
+    },
+  };
+}
+
+interface RequestCountDeps extends Pick<ConnectionsDeps, "clock" | "onRefusal"> {
+  readonly anonymous: ByteBudget;
+  readonly end: (socket: Socket, reason: ConnectionRefusal) => void;
 }
 
 /** A client that has just connected is about to send its request: it is not idle yet. */

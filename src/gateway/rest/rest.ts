@@ -52,6 +52,8 @@ interface How {
   readonly upgrade?: Upgrade;
 }
 
+type MaybeLater = RestAnswer | Promise<RestAnswer>;
+
 interface Exchange {
   readonly request: IncomingMessage;
   readonly response: ServerResponse;
@@ -72,8 +74,8 @@ export function createRest(deps: RestDeps): Rest {
   const date = createDateText(clock);
   const readBody = createBodyReader(deps.budget);
 
-  /** CallerCredentials come first, then the numbers of the path, then what they are good for, and the body last. */
-  function answerTo(exchange: Exchange, path: string): RestAnswer | Promise<RestAnswer> {
+  /** Credentials come first, then the numbers of the path, then what they are good for, and the body last. */
+  function answerTo(exchange: Exchange, path: string): MaybeLater {
     const { request } = exchange;
     const found = find(request.method ?? "", path);
     if (found.kind !== "route") return found.kind === "unknown" ? pageNotFound : empty(405);
@@ -85,61 +87,24 @@ export function createRest(deps: RestDeps): Rest {
     return identity.then((known) => handle(exchange, route, names, known));
   }
 
-  /** What is asked comes before what it is good for, and whether it is a WebSocket at all comes last. */
-  function openStream({ request, upgrade }: Exchange, route: StreamRoute, asked: AskedRequest): RestAnswer {
-    const prepared = route.prepare(asked);
-    if (typeof prepared !== "function") return prepared;
-    checkAllowed(asked.identity.mayUseLease(asked, route.scope));
-    const refused = upgradeRefusal(request);
-    if (refused) return refused;
-    invariant(upgrade && streams, "what may be upgraded comes with its connection");
-    const lease = bidOn(asked, streams.provider);
-    const { identity } = asked;
-    streams.upgrades.accept(request, upgrade, { credentials: credentialsOf(request), identity, lease }, prepared);
-    return upgraded;
-  }
-
   function handle(
     exchange: Exchange,
     route: Route,
     names: Readonly<Record<string, string>>,
     identity: CallerIdentity,
-  ): RestAnswer | Promise<RestAnswer> {
+  ): MaybeLater {
     const { request, response } = exchange;
     const numbers = permit(route, names, identity);
     const asked = new AskedRequest(exchange, identity, numbers, names);
-    if (route.access === "stream") return openStream(exchange, route, asked);
-    if (!route.body) return bounded(route.handle(asked), asked);
+    if (route.access === "stream") return openStream(exchange, route, asked, streams);
+    if (!route.body) return bounded(route.handle(asked), asked, clock);
     if (exchange.awaitsContinue) response.writeContinue();
     exchange.awaitsContinue = false;
     const { mostBytes } = route.body;
     return readBody(request, { mostBytes, account: identity.owner }, (body) => {
       asked.body = body;
-      return bounded(route.handle(asked), asked);
+      return bounded(route.handle(asked), asked, clock);
     });
-  }
-
-  function bounded(answer: RestAnswer | Promise<RestAnswer>, asked: AskedRequest): RestAnswer | Promise<RestAnswer> {
-    if (!(answer instanceof Promise)) return answer;
-    return withDeadline(clock, gatewayAnswerMs, answer, () => {
-      asked.end();
-      // 504 would say it better, and tools know this one.
-      return failure(500, "context deadline exceeded");
-    });
-  }
-
-  function failed(thrown: unknown, { response }: Exchange): RestAnswer {
-    if (thrown instanceof AuthRefusal) return refusal(thrown.status, thrown.message);
-    if (thrown instanceof NotANumber) return failure(400, thrown.message);
-    const error = ProviderError.from(thrown);
-    if (error.code === "AKP_INTERNAL") {
-      // Who has left takes down what was under way for it.
-      if (response.destroyed) log.debug("request failed after its client had left", { error });
-      else log.error("request failed", { error });
-      // What nobody foresaw may hold anything; who asked learns nothing by it.
-      return failure(500, "internal error");
-    }
-    return failure(error.entry.http, error.message);
   }
 
   function answerSafely(
@@ -152,17 +117,13 @@ export function createRest(deps: RestDeps): Rest {
       if (!(answer instanceof Promise)) send(answer);
       else
         return answer
-          .catch((thrown: unknown) => failed(thrown, exchange))
+          .catch((thrown: unknown) => failed(thrown, exchange, log))
           .then(send)
-          .catch(lost);
+          .catch((error: unknown) => log.debug("answer not sent", { error }));
     } catch (thrown) {
-      send(failed(thrown, exchange));
+      send(failed(thrown, exchange, log));
     }
     return undefined;
-  }
-
-  function lost(error: unknown): void {
-    log.debug("answer not sent", { error });
   }
 
   function answer(request: IncomingMessage, response: ServerResponse, how: How = {}): Promise<void> | undefined {
@@ -203,6 +164,34 @@ export function createRest(deps: RestDeps): Rest {
   });
 }
 
+/** What is asked comes before what it is good for, and whether it is a WebSocket at all comes last. */
+function openStream(
+  { request, upgrade }: Exchange,
+  route: StreamRoute,
+  asked: AskedRequest,
+  streams: RestDeps["streams"],
+): RestAnswer {
+  const prepared = route.prepare(asked);
+  if (typeof prepared !== "function") return prepared;
+  checkAllowed(asked.identity.mayUseLease(asked, route.scope));
+  const refused = upgradeRefusal(request);
+  if (refused) return refused;
+  invariant(upgrade && streams, "what may be upgraded comes with its connection");
+  const lease = bidOn(asked, streams.provider);
+  const { identity } = asked;
+  streams.upgrades.accept(request, upgrade, { credentials: credentialsOf(request), identity, lease }, prepared);
+  return upgraded;
+}
+
+function bounded(answer: MaybeLater, asked: AskedRequest, clock: Clock): MaybeLater {
+  if (!(answer instanceof Promise)) return answer;
+  return withDeadline(clock, gatewayAnswerMs, answer, () => {
+    asked.end();
+    // 504 would say it better, and tools know this one.
+    return failure(500, "context deadline exceeded");
+  });
+}
+
 function credentialsOf(request: IncomingMessage): CallerCredentials {
   return {
     authorization: firstHeader(request, "authorization"),
@@ -234,4 +223,16 @@ function malformedHost(request: IncomingMessage): string | undefined {
   const hosts = countHeaders(request, "host");
   if (hosts > 1) return "400 Bad Request";
   return hosts === 0 && request.httpVersionMinor === 1 ? "400 Bad Request: missing required Host header" : undefined;
+}
+
+function failed(thrown: unknown, { response }: Exchange, log: Log): RestAnswer {
+  if (thrown instanceof AuthRefusal) return refusal(thrown.status, thrown.message);
+  if (thrown instanceof NotANumber) return failure(400, thrown.message);
+  const error = ProviderError.from(thrown);
+  if (error.code !== "AKP_INTERNAL") return failure(error.entry.http, error.message);
+  // A client that left takes down what was under way for it.
+  if (response.destroyed) log.debug("request failed after its client had left", { error });
+  else log.error("request failed", { error });
+  // An unforeseen error may contain anything, so its message is not sent.
+  return failure(500, "internal error");
 }

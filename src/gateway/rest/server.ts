@@ -52,8 +52,8 @@ export type RefusalReason = ConnectionRefusal | "headers_too_large" | "malformed
 export type RestServer = Awaited<ReturnType<typeof startRestServer>>;
 
 export async function startRestServer(deps: RestServerDeps) {
-  const { rest, clock, log, onRefusal } = deps;
-  const connections = createConnections({ protocol: "rest", budget: deps.budget, clock, onRefusal });
+  const { rest, clock, log } = deps;
+  const connections = createConnections({ ...deps, protocol: "rest" });
   let isClosing = false;
   const server = createServer({
     maxHeaderSize: headerBytes,
@@ -91,30 +91,20 @@ export async function startRestServer(deps: RestServerDeps) {
     if (begin(request, response)) connections.keepUntil(request, rest(request, response, how));
   };
 
-  /** Node has let go of the connection. What is refused goes back to it, and the next request is read. */
   function upgrade(request: IncomingMessage, socket: Socket, head: Buffer): void {
     const response = new ServerResponse(request);
     // Behind an answer that is not through, a WebSocket cannot begin.
     if (!connections.begin(request, response, 1)) return;
-    response.assignSocket(socket);
-    response.once("finish", () => {
-      response.detachSocket(socket);
-      response.emit("close");
-      if (!response.shouldKeepAlive) socket.destroySoon();
-      else {
-        if (head.length > 0) socket.unshift(head);
-        // Node's own, which it leaves behind and makes anew.
-        for (const event of ["pause", "resume"]) socket.removeAllListeners(event);
-        secured(socket);
-      }
+    const take = attach(response, socket, () => {
+      if (head.length > 0) socket.unshift(head);
+      secured(socket);
     });
-    const take = () => {
-      response.detachSocket(socket);
-      response.emit("close");
+    const taken = () => {
+      take();
       connections.handOver(socket);
       return socket;
     };
-    connections.keepUntil(request, rest(request, response, { upgrade: { head, take } }));
+    connections.keepUntil(request, rest(request, response, { upgrade: { head, take: taken } }));
   }
   server.on("connection", (socket) => {
     socket.on("error", onFailure);
@@ -127,21 +117,7 @@ export async function startRestServer(deps: RestServerDeps) {
     if (begin(request, response)) response.writeHead(417).end();
   });
   server.on("upgrade", (request, socket, head) => upgrade(request, socket as Socket, head));
-  server.on("clientError", (error, socket) => refuse(error, socket as Socket));
-
-  function refuse(error: Error, socket: Socket): void {
-    const code = systemCodeOf(error) ?? "";
-    const isTooLarge = code === "HPE_HEADER_OVERFLOW";
-    if (code.startsWith("HPE_")) {
-      // It was told already, and its parser goes on.
-      if (socket.writableEnded) return;
-      onRefusal(isTooLarge ? "headers_too_large" : "malformed");
-      sendRefusal(socket, isTooLarge ? "431 Request Header Fields Too Large" : "400 Bad Request", clock);
-      return;
-    }
-    if (code === "ERR_HTTP_REQUEST_TIMEOUT") onRefusal("slow");
-    socket.destroy();
-  }
+  server.on("clientError", (error, socket) => rejectMalformed(error, socket as Socket, deps));
 
   const listener = await listen(server, {
     ...deps.listen,
@@ -180,4 +156,38 @@ function takeConnections(server: Server): (socket: Socket) => void {
   return (socket) => {
     for (const listener of listeners) listener.call(server, socket);
   };
+}
+
+/** Node has let go of the connection: an answer is written to it, and then it is handed back. Returns what detaches it before. */
+function attach(response: ServerResponse, socket: Socket, handBack: () => void): () => void {
+  const detach = () => {
+    response.detachSocket(socket);
+    response.emit("close");
+  };
+  response.assignSocket(socket);
+  response.once("finish", () => {
+    detach();
+    if (!response.shouldKeepAlive) {
+      socket.destroySoon();
+      return;
+    }
+    // Node's own, which it leaves behind and makes anew.
+    for (const event of ["pause", "resume"]) socket.removeAllListeners(event);
+    handBack();
+  });
+  return detach;
+}
+
+function rejectMalformed(error: Error, socket: Socket, deps: Pick<RestServerDeps, "clock" | "onRefusal">): void {
+  const code = systemCodeOf(error) ?? "";
+  const isTooLarge = code === "HPE_HEADER_OVERFLOW";
+  if (!code.startsWith("HPE_")) {
+    if (code === "ERR_HTTP_REQUEST_TIMEOUT") deps.onRefusal("slow");
+    socket.destroy();
+    return;
+  }
+  // It was told already, and its parser goes on.
+  if (socket.writableEnded) return;
+  deps.onRefusal(isTooLarge ? "headers_too_large" : "malformed");
+  sendRefusal(socket, isTooLarge ? "431 Request Header Fields Too Large" : "400 Bad Request", deps.clock);
 }

@@ -5,7 +5,7 @@ import type { Fits } from "../../market/fit.ts";
 import { mostFor } from "../../market/group-price.ts";
 import type { GroupSpec } from "../../market/group-spec.ts";
 import { unitVolumes } from "../../runtime/limits.ts";
-import type { BidScreen, Screener } from "./screener.ts";
+import type { BidScreen, Screened, Screener } from "./screener.ts";
 
 export interface ScreeningDeps {
   readonly screen: Screener;
@@ -44,13 +44,6 @@ export async function answerBid(deps: ScreeningDeps, asked: AskedBid, signal: Ab
 }
 
 // Reasons in the network's words, by the check of the bid engine; what is ours to know, as our wallet, is not told.
-
-/** A decision of the bid engine, as far as it is told. */
-export interface Screened {
-  readonly verdict: "bid" | "no";
-  readonly checks: readonly { readonly name: string; readonly verdict: string; readonly reason: string }[];
-  readonly price: DecCoin | undefined;
-}
 
 interface Refused {
   readonly reason: string;

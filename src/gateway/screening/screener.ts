@@ -1,11 +1,11 @@
 /** Would we bid on this? Asked by tenants before they have an order: a few at a time, each its share, and never before a real one. */
 import type { Address } from "../../market/address.ts";
+import type { DecCoin } from "../../market/coin.ts";
 import type { Fits } from "../../market/fit.ts";
 import type { GroupSpec } from "../../market/group-spec.ts";
 import { type Clock, sleep } from "../../runtime/clock.ts";
 import { createRecent } from "../../runtime/recent.ts";
 import { createSlots } from "../../runtime/slots.ts";
-import type { Screened } from "./bid-answer.ts";
 
 /** A person tries a few variants, a console asks for each of its users: a minute's worth at once. */
 export const screeningPerAccount = { atOnce: 20, perMinute: 20, remembered: 10_000 };
@@ -30,6 +30,13 @@ interface AskedScreen {
   readonly owner: Address;
   readonly group: GroupSpec;
   readonly reclamationWindowNs: undefined;
+}
+
+/** A decision of the bid engine, as far as it is told. */
+export interface Screened {
+  readonly verdict: "bid" | "no";
+  readonly checks: readonly { readonly name: string; readonly verdict: string; readonly reason: string }[];
+  readonly price: DecCoin | undefined;
 }
 
 export interface OfferedScreen extends Screened {

@@ -52,16 +52,6 @@ export function createAdmission({ chain, leases, authenticator, clock }: Admissi
   /** Also where it had been closed before: while it is torn down, there is something to be read, and nobody would end that. */
   const isClosed = (lease: LeaseId | undefined) => lease !== undefined && !runs(chain.mirror.lease(lease));
 
-  /** Its handler ends at once, so it takes no slot. */
-  function isMissing(lease: LeaseId | undefined): boolean {
-    try {
-      return lease !== undefined && leases?.find(lease).state === "unknown";
-    } catch (thrown) {
-      if (ProviderError.is(thrown, "AKP_CLUSTER_UNKNOWN")) return false;
-      throw thrown;
-    }
-  }
-
   function take(stream: Admitted, tenant: string): void {
     if (streams.size >= streamsAtOnce) throw new ProviderError("AKP_STREAMS_TOO_MANY", { whose: "of all tenants" });
     if (ofTenants.of(tenant) >= streamsOfTenant)
@@ -110,7 +100,7 @@ export function createAdmission({ chain, leases, authenticator, clock }: Admissi
       if (isStopping) throw new ProviderError("AKP_STREAM_STOPPING", {});
       const ending = new AbortController();
       const stream: Admitted = { ...asked, ending, timer: undefined };
-      if (!isMissing(asked.lease)) take(stream, tenant);
+      if (!isMissing(asked.lease, leases)) take(stream, tenant);
       const free = () => {
         if (!streams.delete(stream)) return;
         ofTenants.add(tenant, -1);
@@ -153,4 +143,14 @@ export function createAdmission({ chain, leases, authenticator, clock }: Admissi
 
 function credentialsOver(reason: string): ProviderError {
   return new ProviderError("AKP_STREAM_CREDENTIALS_OVER", { reason });
+}
+
+/** Its handler ends at once, so it takes no slot. */
+function isMissing(lease: LeaseId | undefined, leases: AdmissionDeps["leases"]): boolean {
+  try {
+    return lease !== undefined && leases?.find(lease).state === "unknown";
+  } catch (thrown) {
+    if (ProviderError.is(thrown, "AKP_CLUSTER_UNKNOWN")) return false;
+    throw thrown;
+  }
 }

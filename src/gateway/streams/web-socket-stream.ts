@@ -126,10 +126,7 @@ export function serveStream(handler: StreamHandler, deps: StreamDeps): void {
   };
   webSocket.beforeClose = writes.flush;
   webSocket.on("error", (error) => log.debug("stream failed", { reason: error.message }));
-  // Who pings and does not read makes us hold nothing.
-  webSocket.on("ping", (data) => {
-    if (isOpen() && !socket.writableNeedDrain) webSocket.pong(data);
-  });
+  answerPings(webSocket, socket);
   signal.addEventListener("abort", () => {
     writes.release();
     farewell ??= clock.timer(streamFarewellMs, () => finish(closeFor(signal.reason)));
@@ -150,5 +147,12 @@ export function serveStream(handler: StreamHandler, deps: StreamDeps): void {
     nextBeat.cancel();
     farewell?.cancel();
     void running.then(admitted.release);
+  });
+}
+
+/** Those of a client that does not read are not answered, so that it makes us hold nothing. */
+function answerPings(webSocket: StreamSocket, socket: Socket): void {
+  webSocket.on("ping", (data) => {
+    if (webSocket.readyState === WebSocket.OPEN && !socket.writableNeedDrain) webSocket.pong(data);
   });
 }
