@@ -107,12 +107,9 @@ export function createCertificateKeeper(deps: KeeperDeps) {
     heldBy = clockFault();
     // By a wrong clock a good one is over, and a new one never begins.
     if (heldBy !== undefined && (next.kind === "make" || !isKept)) return waiting("chain", heldBy);
-    if (next.kind === "make") {
-      await make(verdict, stored, next.why, signal);
-      return recheck(0);
-    }
-    if (!isKept) {
-      await keep(wanted, stored, signal);
+    if (next.kind === "make" || !isKept) {
+      const made = next.kind === "make" ? [makeAnother(next.why, deps)] : [];
+      await keep([...wanted, ...made], stored, signal);
       return recheck(0);
     }
     if (next.kind === "publish") {
@@ -121,13 +118,6 @@ export function createCertificateKeeper(deps: KeeperDeps) {
     }
     if (next.kind === "wait") return waiting("chain", next.why);
     return recheck(Math.min(certificateLookMs, Math.max(0, next.untilMs - nowMs())));
-  }
-
-  async function make({ keep: others }: Verdict, stored: StoredCertificates, why: string, signal: AbortSignal) {
-    const serial = newSerial(clock, random);
-    const made = readKept(makeCertificate({ owner, hosts, isServer: true, serial, ...newLife(clock) }), owner);
-    await keep([...others, made], stored, signal);
-    log.info("made a certificate", { serial: made.serial, hosts, until: formatTime(made.untilMs), why });
   }
 
   async function keep(certificates: readonly KeptCertificate[], stored: StoredCertificates, signal: AbortSignal) {
@@ -162,6 +152,14 @@ export function createCertificateKeeper(deps: KeeperDeps) {
       return trouble;
     },
   };
+}
+
+function makeAnother(why: string, { chain, hosts, clock, random, log }: KeeperDeps): KeptCertificate {
+  const owner = chain.provider;
+  const serial = newSerial(clock, random);
+  const made = readKept(makeCertificate({ owner, hosts, isServer: true, serial, ...newLife(clock) }), owner);
+  log.info("made a certificate", { serial: made.serial, hosts, until: formatTime(made.untilMs), why });
+  return made;
 }
 
 function createHoldings(owner: Address, log: Log) {
