@@ -6,8 +6,8 @@ import { makeCertificate, newSerial } from "../chain/certificates/make-certifica
 import type { Queries } from "../chain/chain.ts";
 import { createCertificateMessage } from "../chain/tx/certificate-messages.ts";
 import { type SendDeps, sendMessages } from "../chain/tx/send.ts";
-import { type ClientCredentials, certificatesOnChain } from "../gateway/client/provider-connection.ts";
 import { createProviderClient } from "../gateway/client/provider-client.ts";
+import { type ClientCredentials, certificatesOnChain } from "../gateway/client/provider-connection.ts";
 import type { LeaseId } from "../market/ids.ts";
 import type { Manifest } from "../market/manifest.ts";
 import { ProviderError } from "../runtime/errors.ts";
