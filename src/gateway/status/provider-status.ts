@@ -6,7 +6,7 @@ export const gatewayStatusMs = 250;
 /** Ten blocks: a chain further behind is not fresh, whatever nodes say. */
 export const gatewayChainOldMs = minute;
 
-export interface Freshness {
+interface Freshness {
   /** How long ago it was known to be so; undefined where it never was. */
   readonly ageMs: number | undefined;
   /** Why it may not be so any more; undefined while it is fresh. */
