@@ -16,7 +16,7 @@ import type { PackedMessage } from "../src/chain/tx/messages.ts";
 import { sendMessages } from "../src/chain/tx/send.ts";
 import type { LeaseOptions } from "../src/cluster/leases/lease-options.ts";
 import { type CertificateSource, noCertificate } from "../src/gateway/certificate/file-certificate.ts";
-import type { GatewayOptions } from "../src/gateway/gateway-service.ts";
+import type { TenantGatewayOptions } from "../src/gateway/gateway-service.ts";
 import type { Kube } from "../src/kube/kube.ts";
 import { createKubeService } from "../src/kube/kube-service.ts";
 import { createProvider, type House, type ProviderStatus } from "../src/provider/provider.ts";
@@ -43,7 +43,7 @@ export interface GatewayStageOptions {
   readonly ownCertificate?: CertificateSource;
   /** What it reaches the chain by. */
   readonly nodes?: (node: Node) => readonly RpcTransport[];
-  readonly gateway?: Partial<GatewayOptions>;
+  readonly gateway?: Partial<TenantGatewayOptions>;
   readonly leases?: Partial<LeaseOptions>;
   readonly manifestTimeoutMs?: number;
   /** Another cluster than the simulated one; whoever brings it has prepared it. */

@@ -6,7 +6,7 @@ import type { ChainServiceOptions } from "../chain/chain-service.ts";
 import { addSettingOptions } from "../config/options.ts";
 import type { Config } from "../config/table.ts";
 import type { CertificateOptions } from "../gateway/certificate/certificate-service.ts";
-import type { GatewayOptions } from "../gateway/gateway-service.ts";
+import type { TenantGatewayOptions } from "../gateway/gateway-service.ts";
 import { readPodNamespace } from "../kube/http/kubeconfig.ts";
 import type { ExclusiveOptions } from "../provider/exclusive.ts";
 import { createProvider } from "../provider/provider.ts";
@@ -103,7 +103,7 @@ function isInPod({ values, sources }: Pick<TakenSettings, "values" | "sources">)
   return values.clusterK8s && sources.podNamespace !== "default";
 }
 
-export function gatewayOf({ values, sources }: Pick<TakenSettings, "values" | "sources">): GatewayOptions {
+export function gatewayOf({ values, sources }: Pick<TakenSettings, "values" | "sources">): TenantGatewayOptions {
   const { gatewayListenAddress: listen, clusterPublicHostname, dataDir, home, podNamespace } = values;
   const { gatewayTlsCert: certificate, gatewayTlsKey: key } = values;
   // The two are for the same name; who asks for an issuer is warned that the files have no effect.

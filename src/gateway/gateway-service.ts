@@ -46,7 +46,7 @@ import { eventsRoute, logsRoute } from "./streams/stream-routes.ts";
 import { createUpgrades } from "./streams/upgrade.ts";
 import type { TenantLeasesPort, TenantManifests, TenantPods } from "./tenant-side.ts";
 
-export interface GatewayOptions extends ProxyOptions {
+export interface TenantGatewayOptions extends ProxyOptions {
   readonly listen: ListenAddress;
   readonly grpcListen?: ListenAddress;
   readonly publicHost: string | undefined;
@@ -84,7 +84,7 @@ const noOwnCertificate = "no certificate of ours is valid on the chain, so that 
 
 const none: Certificates = { own: noCertificate, public: noCertificate };
 
-export function createGatewayService(options: GatewayOptions, deps: GatewayDeps): Service<GatewayDocument> {
+export function createGatewayService(options: TenantGatewayOptions, deps: GatewayDeps): Service<GatewayDocument> {
   const log = deps.log.with({ module: "gateway" });
   const tally = createGatewayTally();
   const queues: Queue[] = [];
@@ -119,7 +119,7 @@ export function createGatewayService(options: GatewayOptions, deps: GatewayDeps)
 }
 
 interface Opening {
-  readonly options: GatewayOptions;
+  readonly options: TenantGatewayOptions;
   readonly deps: GatewayDeps;
   readonly tally: GatewayTally;
   readonly chain: Chain;

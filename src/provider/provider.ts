@@ -25,7 +25,7 @@ import type { HeldCondition } from "../conditions/held-conditions.ts";
 import type { Receiver } from "../conditions/notification.ts";
 import type { FollowedSettings } from "../config/followed-settings.ts";
 import { createCertificateService } from "../gateway/certificate/certificate-service.ts";
-import { createGatewayService, type GatewayDocument, type GatewayOptions } from "../gateway/gateway-service.ts";
+import { createGatewayService, type GatewayDocument, type TenantGatewayOptions } from "../gateway/gateway-service.ts";
 import type { Journal } from "../journal/journal.ts";
 import { createJournalService } from "../journal/journal-service.ts";
 import type { Keep } from "../journal/retention.ts";
@@ -69,7 +69,7 @@ export interface ProviderOptions {
   /** How our money is looked after; without it nothing is withdrawn. */
   readonly balance?: BalanceOptions;
   /** How tenants reach us; without it nobody does. */
-  readonly gateway?: GatewayOptions;
+  readonly gateway?: TenantGatewayOptions;
   /** What runs before everything else, for instance the node of the demo. */
   readonly before?: readonly Service[];
   /** What runs on top of everything else, for instance the tenants of the demo. */

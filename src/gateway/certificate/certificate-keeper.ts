@@ -21,6 +21,8 @@ import { certificateLookMs, certificateRetryMs } from "../acme/certificate-issue
 import type { CertificateStore, StoredCertificates } from "./certificate-store.ts";
 import { createSource } from "./file-certificate.ts";
 import {
+  type CertificateTruths,
+  type CertificateVerdict,
   decideOnCertificate,
   isInItsTime,
   type KeptCertificate,
@@ -28,8 +30,6 @@ import {
   type Publication,
   publicKeyOf,
   readKept,
-  type Truths,
-  type Verdict,
 } from "./own-certificate.ts";
 
 /** By how much our clock and block time may differ before no certificate is made or dropped: more than any block is late. */
@@ -219,9 +219,9 @@ function createChainClock(chain: CertificateChain, clock: Clock) {
 
 function decideOn(
   { valid, revoked, height }: OnChain,
-  ours: Pick<Truths, "held" | "kept" | "hosts" | "nowMs">,
+  ours: Pick<CertificateTruths, "held" | "kept" | "hosts" | "nowMs">,
   journal: Journal,
-): Verdict {
+): CertificateVerdict {
   const isTheSame = ({ serial, der }: KeptCertificate) => {
     const found = valid.get(serial);
     return found !== undefined && Buffer.from(der).equals(new X509Certificate(found).raw);

@@ -17,7 +17,7 @@ const certificateBackdateMs = 10 * minute;
 /** Of ours at once: the one that is served, those before it until they end, and the one that is to be. */
 const certificatesKept = 4;
 
-export interface Truths {
+export interface CertificateTruths {
   readonly held: readonly KeptCertificate[];
   readonly kept: ReadonlySet<string>;
   /** Serials of those that the chain shows as valid, or as revoked. */
@@ -39,14 +39,14 @@ type NextStep =
   | { readonly kind: "publish"; readonly certificate: KeptCertificate }
   | { readonly kind: "wait"; readonly why: string };
 
-export interface Verdict {
+export interface CertificateVerdict {
   readonly serve: KeptCertificate | undefined;
   /** All that should be kept; what is not among them is done with. */
   readonly keep: readonly KeptCertificate[];
   readonly next: NextStep;
 }
 
-export function decideOnCertificate(truths: Truths): Verdict {
+export function decideOnCertificate(truths: CertificateTruths): CertificateVerdict {
   const { held, kept, valid, revoked, publication, hosts, nowMs } = truths;
   const isOver = ({ serial, untilMs }: KeptCertificate) => revoked.has(serial) || untilMs <= nowMs;
   const onChain = held.filter((each) => valid.has(each.serial) && !isOver(each)).sort(byUse(hosts, nowMs));
@@ -89,7 +89,7 @@ function byUse(hosts: readonly string[], nowMs: number) {
     right.untilMs - left.untilMs;
 }
 
-function whyAnother(serve: KeptCertificate | undefined, { hosts, revoked, held, nowMs }: Truths): string {
+function whyAnother(serve: KeptCertificate | undefined, { hosts, revoked, held, nowMs }: CertificateTruths): string {
   if (serve && !serve.serves(hosts)) return `the one on the chain is not for ${hosts.join(", ") || "a server"}`;
   if (serve && !isInItsTime(serve, nowMs)) return "the one on the chain begins later than now";
   if (serve) return "the one on the chain ends soon";

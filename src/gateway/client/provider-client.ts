@@ -5,7 +5,7 @@ import type { Signer } from "../../chain/keys/signer.ts";
 import { ProviderError, reasonOf } from "../../runtime/errors.ts";
 import type { TokenScope } from "../auth/identity.ts";
 import { type ClientOptions, createConnector } from "./provider-connection.ts";
-import { openStream, type ProviderStream, readBounded, refusalOf, type StreamRequest } from "./provider-stream.ts";
+import { openStream, type ProviderStream, readAnswer, refusalOf, type StreamRequest } from "./provider-stream.ts";
 
 /** A provider may take two minutes to take a manifest; more is for the way. */
 export const clientAnswerMs = 150_000;
@@ -69,7 +69,7 @@ export function createProviderClient(options: ClientOptions): ProviderClient {
         const given = { agent, method, path: pathOf(path), headers, signal: until, until };
         httpRequest(given).once("error", reject).once("response", resolve).end(body);
         const answer = await promise;
-        const text = await readBounded(answer);
+        const text = await readAnswer(answer);
         if (answer.statusCode === 200) return text;
         throw refusalOf({ method, url: `${url.origin}${path}` }, answer, text);
       }),

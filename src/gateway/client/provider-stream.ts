@@ -120,7 +120,7 @@ function begun(webSocket: WebSocket, asked: { readonly method: string; readonly 
   return new Promise((resolve, reject) => {
     webSocket.once("open", resolve).once("error", reject);
     webSocket.once("unexpected-response", (_, answer: IncomingMessage) => {
-      readBounded(answer)
+      readAnswer(answer)
         .then((text) => reject(refusalOf(asked, answer, text)), reject)
         .finally(() => webSocket.terminate());
     });
@@ -137,7 +137,7 @@ interface Asked {
   readonly url: string;
 }
 
-export async function readBounded(answer: IncomingMessage): Promise<string> {
+export async function readAnswer(answer: IncomingMessage): Promise<string> {
   const chunks: Buffer[] = [];
   let bytes = 0;
   for await (const chunk of answer as AsyncIterable<Buffer>) {
