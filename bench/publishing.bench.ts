@@ -4,9 +4,9 @@
  */
 import { createMemoryBus } from "../src/bus/memory.ts";
 import type { Inventory, NodeInventory } from "../src/operators/inventory/inventory.ts";
-import { startGrpc } from "../src/operators/inventory/serving/grpc.ts";
-import { createPictures } from "../src/operators/inventory/serving/picture.ts";
+import { startInventoryGrpc } from "../src/operators/inventory/serving/listeners.ts";
 import { createPublisher, inventoryPublishMs } from "../src/operators/inventory/serving/publisher.ts";
+import { createSnapshots } from "../src/operators/inventory/serving/snapshot.ts";
 import { realClock, sleep } from "../src/runtime/clock.ts";
 import { silentLog } from "../src/runtime/log.ts";
 import { openGrpcClient } from "../test/grpc-client.ts";
@@ -36,7 +36,7 @@ export async function bench(): Promise<void> {
 
 /** Each form by itself, when one node changed and when all did. */
 function measureParts(change: (n: number) => Inventory, changeAll: () => Inventory) {
-  const pictureOf = createPictures();
+  const pictureOf = createSnapshots();
   type Made = ReturnType<typeof pictureOf>;
   const forms: [name: string, make: (picture: Made) => number][] = [
     ["gRPC Cluster", (picture) => picture.clusterMessage().length],
@@ -66,7 +66,7 @@ async function measureWire(change: (n: number) => Inventory) {
   const deps = { clock: realClock, log: silentLog, bus, waitingFor: () => undefined, ageMs: () => 0 };
   const publisher = createPublisher(deps);
   owner.after(() => publisher.close());
-  const grpc = await startGrpc(publisher, { host: "127.0.0.1", port: 0, clock: realClock, log: silentLog });
+  const grpc = await startInventoryGrpc(publisher, { host: "127.0.0.1", port: 0, clock: realClock, log: silentLog });
   owner.after(() => grpc.close());
   const client = openGrpcClient(owner, `http://127.0.0.1:${grpc.port}`);
   const { messages } = client.stream("/akash.inventory.v1.ClusterRPC/StreamCluster");

@@ -19,8 +19,8 @@ import { providerHost } from "../src/kube/objects/provider-host.ts";
 import { amountOf, parseCoin, parseCoins, parseDecCoin } from "../src/market/coin.ts";
 import { formatLeaseId, type LeaseId } from "../src/market/ids.ts";
 import { leaseNamespace } from "../src/market/lease-namespace.ts";
-import { measureHostnames } from "../src/operators/hostname/hostname-service.ts";
-import { measureIp } from "../src/operators/ip/ip-metrics.ts";
+import { measureHostnameOperator } from "../src/operators/hostname/hostname-service.ts";
+import { measureIp } from "../src/operators/ip/ip-service.ts";
 import { sleep } from "../src/runtime/clock.ts";
 import { untilAborted } from "../src/runtime/lifecycle.ts";
 import { createMetrics } from "../src/runtime/metrics.ts";
@@ -202,7 +202,7 @@ async function ipMetrics(t: TestContext, leads: boolean): Promise<string> {
 function hostnameMetrics(t: TestContext, leads: boolean): Promise<string> {
   const { operator } = openHostnameStage(t).start({ leads });
   const metrics = createMetrics();
-  measureHostnames(metrics, { operator, leading: () => leads, grpc: { streams: 0 } });
+  measureHostnameOperator(metrics, { operator, leading: () => leads, grpc: { streams: 0 } });
   return metrics.text();
 }
 

@@ -14,7 +14,7 @@ import { createSigner, type Signer } from "../src/chain/keys/signer.ts";
 import { createCometBroadcaster } from "../src/chain/tx/comet-broadcaster.ts";
 import type { PackedMessage } from "../src/chain/tx/messages.ts";
 import { sendMessages } from "../src/chain/tx/send.ts";
-import { startGrpc } from "../src/operators/inventory/serving/grpc.ts";
+import { startInventoryGrpc } from "../src/operators/inventory/serving/listeners.ts";
 import { createPublisher } from "../src/operators/inventory/serving/publisher.ts";
 import { realClock as clock } from "../src/runtime/clock.ts";
 import { providerLeaseV1ServiceStatusRequest } from "../src/runtime/grpc/akash-proto.ts";
@@ -122,7 +122,7 @@ async function startCluster(owner: Owner, folder: string): Promise<string[]> {
   owner.after(() => publisher.close());
   const storage = [sampleStorage({ class: "beta3" })];
   publisher.show(sampleInventory([sampleNode(machine.name, { storageClasses: ["beta3"] })], { storage }));
-  const inventory = await startGrpc(publisher, { host: "127.0.0.1", port: 0, clock, log });
+  const inventory = await startInventoryGrpc(publisher, { host: "127.0.0.1", port: 0, clock, log });
   owner.after(() => inventory.close());
   const endpoint = ["--inventory-operator-endpoint", `127.0.0.1:${inventory.port}`];
   return ["--cluster-k8s", "--kubeconfig", face.writeKubeconfig(folder), ...endpoint];

@@ -6,7 +6,7 @@ import { createGrpcFeed } from "../src/cluster/capacity/inventory/grpc-feed.ts";
 import { createMemoryFeed } from "../src/cluster/capacity/inventory/memory-feed.ts";
 import { fieldsOf } from "../src/kube/json-fields.ts";
 import { kinds } from "../src/kube/kinds.ts";
-import { startGrpc } from "../src/operators/inventory/serving/grpc.ts";
+import { startInventoryGrpc } from "../src/operators/inventory/serving/listeners.ts";
 import { createPublisher, type Publisher } from "../src/operators/inventory/serving/publisher.ts";
 import { createVirtualClock, realClock } from "../src/runtime/clock.ts";
 import { silentLog } from "../src/runtime/log.ts";
@@ -19,7 +19,7 @@ import { pod, stage } from "./inventory-stage.ts";
 checkFeed({
   name: "over gRPC",
   async open(owner, publisher, clock) {
-    const grpc = await startGrpc(publisher, { host: "127.0.0.1", port: 0, clock: realClock, log: silentLog });
+    const grpc = await startInventoryGrpc(publisher, { host: "127.0.0.1", port: 0, clock: realClock, log: silentLog });
     owner.after(() => grpc.close());
     const locate = async () => ({ host: "127.0.0.1", port: grpc.port });
     return createGrpcFeed({ locate, clock, random: createSeededRandom(1), log: silentLog });
@@ -36,7 +36,7 @@ test("our operator may be restarted, and what is known stays until it has a pict
   let port = 0;
   const start = async () => {
     const publisher = createPublisher({ clock: realClock, log: silentLog, waitingFor: () => "nodes", ageMs: () => 0 });
-    const grpc = await startGrpc(publisher, { host: "127.0.0.1", port: 0, clock: realClock, log: silentLog });
+    const grpc = await startInventoryGrpc(publisher, { host: "127.0.0.1", port: 0, clock: realClock, log: silentLog });
     port = grpc.port;
     const stop = async () => {
       // Nothing listens there.
@@ -94,7 +94,7 @@ test("a pod whose binding a picture is said to include is counted in it, over th
   });
   t.after(() => publisher.close());
   const { cluster, operator, until } = await stage(t, { onInventory: publisher.show });
-  const grpc = await startGrpc(publisher, { host: "127.0.0.1", port: 0, clock: realClock, log: silentLog });
+  const grpc = await startInventoryGrpc(publisher, { host: "127.0.0.1", port: 0, clock: realClock, log: silentLog });
   t.after(() => grpc.close());
   const locate = async () => ({ host: "127.0.0.1", port: grpc.port });
   const ground = { clock: realClock, random: createSeededRandom(1), log: silentLog };

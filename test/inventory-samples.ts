@@ -1,15 +1,15 @@
 /** Inventories as the operator makes them, for tests of what is made of them. */
 import type {
-  Amounts,
   Inventory,
   NamedGpu,
   NodeInventory,
+  ResourceAmounts,
   StorageInventory,
 } from "../src/operators/inventory/inventory.ts";
 
 const gib = 1024n ** 3n;
 
-export function amounts(allocatable: bigint, allocated = 0n, capacity = allocatable): Amounts {
+export function amounts(allocatable: bigint, allocated = 0n, capacity = allocatable): ResourceAmounts {
   return { allocatable, allocated, capacity };
 }
 

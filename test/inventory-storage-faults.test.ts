@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { kinds } from "../src/kube/kinds.ts";
-import { storageKinds } from "../src/operators/inventory/storage/kinds.ts";
+import { storageKinds } from "../src/operators/inventory/storage/classes.ts";
 import { createVirtualClock } from "../src/runtime/clock.ts";
 import { longhorn, openStorage, rook } from "./inventory-storage-stage.ts";
 import type { Owner } from "./owner.ts";

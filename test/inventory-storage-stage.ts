@@ -2,7 +2,7 @@
 import { type Kind, kinds } from "../src/kube/kinds.ts";
 import type { KubeObject } from "../src/kube/kube.ts";
 import { sharedDisk } from "../src/operators/inventory/accounting/node-inventory.ts";
-import { storageKinds } from "../src/operators/inventory/storage/kinds.ts";
+import { storageKinds } from "../src/operators/inventory/storage/classes.ts";
 import { createStorage } from "../src/operators/inventory/storage/storage.ts";
 import { type Clock, realClock } from "../src/runtime/clock.ts";
 import { silentLog } from "../src/runtime/log.ts";

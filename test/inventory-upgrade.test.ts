@@ -4,7 +4,7 @@ import { test } from "node:test";
 import type { SimulatedCluster } from "../src/box/cluster/simulated-kube.ts";
 import { kinds } from "../src/kube/kinds.ts";
 import { discoveryPod, livePod } from "../src/operators/inventory/nodes/discovery-pod.ts";
-import { discoveryReplacedAtOnce, discoveryReplaceMs } from "../src/operators/inventory/nodes/pod-replacement.ts";
+import { discoveryReplacedAtOnce, discoveryReplaceMs } from "../src/operators/inventory/nodes/discovery-pods.ts";
 import type { VirtualClock } from "../src/runtime/clock.ts";
 import { discoveryImage, hardware, namespace, type Stage, stage } from "./inventory-stage.ts";
 

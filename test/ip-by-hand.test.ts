@@ -4,7 +4,7 @@ import { test } from "node:test";
 import { fieldsOf } from "../src/kube/json-fields.ts";
 import { kinds } from "../src/kube/kinds.ts";
 import type { KubeObject } from "../src/kube/kube.ts";
-import { otherName } from "../src/operators/ip/balancer.ts";
+import { otherName } from "../src/operators/ip/objects.ts";
 import { leaseOf, openIpStage } from "./ip-stage.ts";
 
 const [ann, ben] = [leaseOf(1, 1), leaseOf(2, 3)];

@@ -8,7 +8,7 @@ import type { KubeObject } from "../src/kube/kube.ts";
 import { sharingKey } from "../src/kube/objects/leased-ip.ts";
 import { type Address, parseAddress } from "../src/market/address.ts";
 import type { LeaseId } from "../src/market/ids.ts";
-import { startRest } from "../src/operators/ip/serving/rest.ts";
+import { startIpRest } from "../src/operators/ip/serving.ts";
 import { silentLog } from "../src/runtime/log.ts";
 import { type IpStage, type IpStageOptions, manifestNamespace, openIpStage, type PortWanted } from "./ip-stage.ts";
 import { type Difference, differences } from "./object-differences.ts";
@@ -270,7 +270,7 @@ interface Got {
 async function serve(owner: Owner, stage: IpStage, provider: Address) {
   let listening = stage.operator;
   const start = () =>
-    startRest(stage.operator, provider, {
+    startIpRest(stage.operator, provider, {
       ...{ host: "127.0.0.1", port: 0, version: "test", refreshMs: 5_000, clock: stage.clock, log: silentLog },
       metrics: { text: async () => "akash_provider_ip_leading 1\n", contentType: "text/plain; version=0.0.4" },
     });

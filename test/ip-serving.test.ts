@@ -6,8 +6,7 @@ import { createGet, createIpOperator } from "../src/cluster/capacity/addresses/i
 import { kinds } from "../src/kube/kinds.ts";
 import type { Kube } from "../src/kube/kube.ts";
 import { formatOrderId } from "../src/market/ids.ts";
-import { startGrpc } from "../src/operators/ip/serving/grpc.ts";
-import { startRest } from "../src/operators/ip/serving/rest.ts";
+import { startIpGrpc, startIpRest } from "../src/operators/ip/serving.ts";
 import { realClock } from "../src/runtime/clock.ts";
 import { operatorIpV1State, operatorIpV1Status, operatorIpV1Usage } from "../src/runtime/grpc/akash-proto.ts";
 import { silentLog } from "../src/runtime/log.ts";
@@ -21,7 +20,7 @@ const never = new AbortController().signal;
 
 async function openServed(t: Owner, options: IpStageOptions = {}) {
   const stage = await openIpStage(t, options);
-  const rest = await startRest(stage.operator, provider, {
+  const rest = await startIpRest(stage.operator, provider, {
     ...{ host: "127.0.0.1", port: 0, version: "test", refreshMs: 5_000, clock: stage.clock, log: silentLog },
     metrics: { text: async () => "", contentType: "text/plain" },
   });
@@ -98,7 +97,7 @@ test("of two that want the last address at once one gets it, and the other when 
 
 test("over gRPC it tells status, state and usage, and a stream goes on with each change", async (t) => {
   const stage = await openIpStage(t);
-  const grpc = await startGrpc(stage.operator, { host: "127.0.0.1", port: 0, clock: realClock, log: silentLog });
+  const grpc = await startIpGrpc(stage.operator, { host: "127.0.0.1", port: 0, clock: realClock, log: silentLog });
   t.after(() => grpc.close());
   const client = openGrpcClient(t, `http://127.0.0.1:${grpc.port}`);
   const path = (method: string) => `/akash.operator.ip.v1.IpRPC/${method}`;
@@ -163,7 +162,7 @@ test("a pool of IPv6 has more addresses than a message has room for, and is told
   await stage.settled();
   assert.equal(stage.operator.usage.total, 2n ** 72n);
   assert.deepEqual(await client.usage(never), { total: 2n ** 72n, inUse: 0n, provider });
-  const grpc = await startGrpc(stage.operator, { host: "127.0.0.1", port: 0, clock: realClock, log: silentLog });
+  const grpc = await startIpGrpc(stage.operator, { host: "127.0.0.1", port: 0, clock: realClock, log: silentLog });
   t.after(() => grpc.close());
   const asked = openGrpcClient(t, `http://127.0.0.1:${grpc.port}`);
   const { message } = await asked.open("/akash.operator.ip.v1.IpRPC/GetUsage", new Uint8Array(5)).ended;

@@ -16,7 +16,7 @@ import { addressOf } from "../src/market/address.ts";
 import { readAddressRange } from "../src/market/address-range.ts";
 import type { LeaseId } from "../src/market/ids.ts";
 import { leaseNamespace } from "../src/market/lease-namespace.ts";
-import { type IpOperator, type IpOperatorOptions, startIpOperator } from "../src/operators/ip/operator.ts";
+import { type IpOperatorOptions, type RunningIpOperator, startIpOperator } from "../src/operators/ip/operator.ts";
 import type { Boundary } from "../src/runtime/boundary.ts";
 import { createVirtualClock } from "../src/runtime/clock.ts";
 import type { Scope } from "../src/runtime/lifecycle.ts";
@@ -237,7 +237,7 @@ export async function openIpStage(owner: Owner, options: IpStageOptions = {}) {
     get life(): Life {
       return life;
     },
-    get operator(): IpOperator {
+    get operator(): RunningIpOperator {
       return life.operator;
     },
     /** Ends the operator, if it is still there, and starts another one. */
@@ -256,7 +256,7 @@ export async function openIpStage(owner: Owner, options: IpStageOptions = {}) {
 
 interface Life {
   readonly kube: Kube;
-  readonly operator: IpOperator;
+  readonly operator: RunningIpOperator;
   stop(): Promise<void>;
 }
 

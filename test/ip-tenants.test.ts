@@ -6,7 +6,7 @@ import { kinds } from "../src/kube/kinds.ts";
 import { idLabels } from "../src/kube/objects/lease-labels.ts";
 import { leasedIp, leasedIpName } from "../src/kube/objects/leased-ip.ts";
 import { metalLbNamespace } from "../src/kube/objects/metallb.ts";
-import { namesFor } from "../src/operators/ip/balancer.ts";
+import { namesFor } from "../src/operators/ip/objects.ts";
 import { addressUsageMs } from "../src/operators/ip/operator.ts";
 import { declarationOf, type IpStage, leaseOf, manifestNamespace, openIpStage } from "./ip-stage.ts";
 

@@ -14,8 +14,7 @@ import { parseCoin, parseCoins, parseDecCoins } from "../market/coin.ts";
 import { parseDecimal } from "../market/decimal.ts";
 import type { Attribute, GroupSpec } from "../market/group-spec.ts";
 import { noOvercommit } from "../market/overcommit.ts";
-import type { ClusterView } from "../operators/inventory/cluster-view.ts";
-import { createInventoryService } from "../operators/inventory/inventory-service.ts";
+import { createInventoryService, type InventoryView } from "../operators/inventory/inventory-service.ts";
 import { createProvider, type Foundation, type Provider, type ProviderStatus } from "../provider/provider.ts";
 import type { Clock } from "../runtime/clock.ts";
 import { invariant } from "../runtime/invariant.ts";
@@ -50,7 +49,7 @@ export interface Demo extends Provider {
 }
 
 export interface DemoStatus extends ProviderStatus {
-  readonly inventory: ClusterView | undefined;
+  readonly inventory: InventoryView | undefined;
   readonly market: MarketView | undefined;
   /** What leases have left or still have; all 0 when there is none. */
   readonly left: { readonly namespaces: number; readonly reservations: number; readonly manifests: number };
@@ -116,7 +115,7 @@ export function createDemo({ dataDir, version, stories, clock, random, log }: De
   const pictures = Promise.withResolvers<PictureSource>();
   const said = new Map<string, OrderLine>();
   let names: ReturnType<typeof createNames> | undefined;
-  let inventory: Service<ClusterView> | undefined;
+  let inventory: Service<InventoryView> | undefined;
   let tenants: Service<TenantsDocument> | undefined;
   let workloads: Service<Workloads> | undefined;
   const namesOf = (foundation: Foundation) => {

@@ -1,5 +1,5 @@
 /** The live view: the demo's status as lines of text. Pure, so that a test can read what a person would see. */
-import type { Share } from "../operators/inventory/cluster-view.ts";
+import type { Share } from "../operators/inventory/inventory-service.ts";
 import { outcomeKinds } from "../runtime/outcome.ts";
 import type { DemoStatus } from "./demo.ts";
 import { leaseLines, marketLines } from "./market-view.ts";

@@ -1,6 +1,5 @@
 /**
- * Leases with which something fails again and again, for people to see. The network's operators never look at such a lease
- * again; ours go on looking, at longer pauses, and one that succeeds leaves the list.
+ * Leases that fail repeatedly. The network's operators give up on them; ours retry, and a success removes the lease.
  */
 import { formatLeaseId, type LeaseId } from "../market/ids.ts";
 import { leaseNamespace } from "../market/lease-namespace.ts";
@@ -56,10 +55,8 @@ export function createIgnoreList({ failureLimit, entryLimit, ageLimitMs }: Ignor
         if (subjects.has(subject) && !kept.has(id)) this.succeeded(lease, subject);
       }
     },
-    /** Of one that does not look any more. */
     clear: () => entries.clear(),
     isFlagged: (lease: LeaseId): boolean => (entries.get(formatLeaseId(lease))?.count ?? 0) >= failureLimit,
-    /** Of too many, the old ones go first. */
     prune(): void {
       for (const [id, { failedAtMs }] of entries) {
         if (entries.size <= entryLimit) return;

@@ -1,14 +1,14 @@
 /**
- * How often and how recently an object was written. Two programs that both want it their way would write it as fast as the
- * server lets them: what is written too often within a short time is left for a while, and a condition says so.
+ * Limits writes of one object: two programs that both want it their way would write it as fast as the server allows.
  */
+
+import { type Kind, objectText } from "../kube/kinds.ts";
+import type { Applied, Kube, KubeObject } from "../kube/kube.ts";
+import type { OwnedFields } from "../kube/owned-fields.ts";
 import type { Clock } from "../runtime/clock.ts";
 import { minute } from "../runtime/durations.ts";
 
-/**
- * Writes of one object within that time, after which it is left as somebody else wants it for as long: a lease that is
- * changed by a person or a script comes to one or two, and a rival that changes it back to one for each of ours.
- */
+/** Writes of one object within that time before it is left alone for as long; people and scripts come to one or two. */
 export const contestedWrites = 10;
 export const contestedWithinMs = minute;
 
@@ -48,9 +48,52 @@ export function createWritePace(clock: Pick<Clock, "monotonicMs">) {
     unsettledMs(object: string, forMs: number, sinceMs = Number.NEGATIVE_INFINITY): number {
       return Math.max(0, (recent(object).at(-1) ?? sinceMs) + forMs - clock.monotonicMs());
     },
-    /** Objects of which something is kept. */
     get size(): number {
       return written.size;
     },
   };
+}
+
+export interface Turn {
+  readonly signal: AbortSignal;
+  /** Something of it is left as it is for so long. */
+  readonly contested: (message: string, pauseMs: number) => void;
+}
+
+export type PacedApply = ReturnType<typeof createPacedApply>;
+
+export function createPacedApply(kube: Pick<Kube, "apply">, clock: Clock) {
+  const pace = createWritePace(clock);
+
+  /** Undefined where it was left as it is. */
+  return async (
+    kind: Kind,
+    desired: KubeObject,
+    live: OwnedFields | null,
+    { signal, contested }: Turn,
+  ): Promise<Applied | undefined> => {
+    const object = objectText(kind, desired.metadata);
+    const tell = () => {
+      const pauseMs = pace.pauseMs(object);
+      if (pauseMs > 0) contested(`${object} was written ${contestedWrites} times within a minute`, pauseMs);
+      return pauseMs > 0;
+    };
+    if (tell()) return undefined;
+    const applied = await kube.apply(kind, desired, { live, force: true, signal });
+    if (applied.written) {
+      pace.wrote(object);
+      tell();
+    }
+    return applied;
+  };
+}
+
+/** Whether this copy writes, and since when: what was written before is not known, and counts as written then. */
+export class Lead {
+  signal: AbortSignal | undefined;
+  sinceMs = Number.NEGATIVE_INFINITY;
+
+  get leading(): AbortSignal | undefined {
+    return this.signal?.aborted ? undefined : this.signal;
+  }
 }

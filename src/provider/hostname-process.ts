@@ -1,9 +1,9 @@
 /** `akash-provider operator hostname` as a process of its own beside the provider. */
 import { Resolver } from "node:dns/promises";
 import { request } from "node:http";
+import type { Probe } from "../operators/hostname/checks.ts";
+import { proofMs } from "../operators/hostname/checks.ts";
 import { createHostnameService, type HostnameServiceOptions } from "../operators/hostname/hostname-service.ts";
-import type { Probe } from "../operators/hostname/probes.ts";
-import { proofMs } from "../operators/hostname/proofs.ts";
 import type { Process } from "../runtime/process.ts";
 import { createOperatorProcess, leaseOfOperator, type OperatorProcessOptions } from "./operator-process.ts";
 import { ownPod, settlePorts } from "./own-pod.ts";

@@ -2,7 +2,7 @@
 import { hostname } from "node:os";
 import type { ObjectReference } from "../kube/event-recorder.ts";
 import type { Kube } from "../kube/kube.ts";
-import type { RegistryLocation } from "../operators/inventory/gpu-names/read-registry.ts";
+import type { RegistryLocation } from "../operators/inventory/gpu-names/registry-source.ts";
 import { createInventoryService, type InventoryServiceOptions } from "../operators/inventory/inventory-service.ts";
 import { type Scope, untilAborted } from "../runtime/lifecycle.ts";
 import type { Process } from "../runtime/process.ts";

@@ -6,7 +6,7 @@ import type { RedisOptions } from "../bus/redis.ts";
 import { createHttpKube } from "../kube/http/http-kube.ts";
 import { createKubeService } from "../kube/kube-service.ts";
 import type { LeadershipOptions } from "../kube/leadership.ts";
-import type { OperatorServiceGround } from "../operators/ground.ts";
+import type { OperatorServiceGround } from "../operators/operator-service.ts";
 import type { Service } from "../runtime/lifecycle.ts";
 import type { ListenAddress } from "../runtime/listener.ts";
 import { createMetrics } from "../runtime/metrics.ts";

@@ -14,7 +14,7 @@ import { metalLbNamespace } from "../../src/kube/objects/metallb.ts";
 import { readAddressRange } from "../../src/market/address-range.ts";
 import type { LeaseId } from "../../src/market/ids.ts";
 import { leaseNamespace } from "../../src/market/lease-namespace.ts";
-import { type IpOperator, type IpOperatorOptions, startIpOperator } from "../../src/operators/ip/operator.ts";
+import { type IpOperatorOptions, type RunningIpOperator, startIpOperator } from "../../src/operators/ip/operator.ts";
 import { realClock } from "../../src/runtime/clock.ts";
 import { silentLog } from "../../src/runtime/log.ts";
 import { realRandom } from "../../src/runtime/random.ts";
@@ -47,7 +47,7 @@ describe("leased addresses in the lab", { skip: labIsMissing }, () => {
   let account: OperatorAccount;
   let begun: AuditMark;
   let metalLb: PlayedMetalLb;
-  let operator: IpOperator;
+  let operator: RunningIpOperator;
   let stop: () => Promise<void> = async () => undefined;
   let endTurn: () => void = () => undefined;
 
@@ -192,7 +192,8 @@ describe("leased addresses in the lab", { skip: labIsMissing }, () => {
     const mark = await markAudit();
     await start();
     // Both endpoints.
-    const isThrough = () => operator.queue.counts.outcomes.done >= 2 && operator.queue.size === 0;
+    const [queue] = operator.queues;
+    const isThrough = () => queue && queue.counts.outcomes.done >= 2 && queue.size === 0;
     await eventually("all to be looked at", isThrough);
     assert.equal(operator.usage.inUse, 2n);
     await declare(ben, { externalPort: 82 });

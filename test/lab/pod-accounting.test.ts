@@ -3,8 +3,7 @@ import assert from "node:assert/strict";
 import { after, test } from "node:test";
 import { controlPlaneMissing, sharedControlPlane } from "../../lab/own-control-plane.ts";
 import { kinds } from "../../src/kube/kinds.ts";
-import { createAllocations } from "../../src/operators/inventory/accounting/allocations.ts";
-import { projectPod } from "../../src/operators/inventory/accounting/watched-pod.ts";
+import { allocationOf, projectPod } from "../../src/operators/inventory/accounting/watched-pod.ts";
 import { eventually } from "../eventually.ts";
 import { kubectl } from "./cluster.ts";
 import { allocatedIn } from "./described-node.ts";
@@ -90,9 +89,8 @@ test("the pods of a node count to the byte as kubectl describes them, and RAM vo
     await kube.apply(kinds.pod, { metadata: { namespace, name }, status }, { subresource: "status" });
   }
 
-  const allocations = createAllocations();
-  for (const pod of await kube.list(kinds.pod)) allocations.seen(projectPod(pod));
-  const { sum } = allocations.ofNode(node);
+  const pods = (await kube.list(kinds.pod)).map(projectPod);
+  const { sum } = allocationOf(pods.filter((pod) => pod.node === node));
   const described = allocatedIn(await kubectl(`--kubeconfig=${kubeconfig}`, "describe", "node", node));
   assert.deepEqual(sum, { ...described, memoryBytes: described.memoryBytes + ramBytes });
   // So that the two do not agree on nothing: 350 + 3050 + 458 + 2000.

@@ -16,39 +16,35 @@ import { parseTime } from "../../runtime/clock.ts";
 import type { Condition } from "../../runtime/condition.ts";
 import { hostCondition } from "./host-states.ts";
 
-/** What is kept of a ProviderHost. */
-export interface DeclaredHost {
-  /** The host name; of an object that declares none that is its own, the name of the object. */
-  readonly key: string;
-  readonly name: string;
-  readonly createdAtMs: number;
-  /** Its spec was changed after it was made, so its lease may be another one. */
-  readonly isChanged: boolean;
-  /** Undefined where the spec is invalid. */
-  readonly says: DeclaredRoute | undefined;
-}
+export type DeclaredHost = ReturnType<typeof projectHost>;
 
 export interface DeclaredRoute {
   readonly host: string;
   readonly lease: LeaseId;
-  /** Of the lease's workload. */
   readonly namespace: string;
   readonly service: string;
   readonly externalPort: number;
 }
 
-export function projectHost(object: KubeObject): DeclaredHost {
+export function projectHost(object: KubeObject) {
   const { name, creationTimestamp = "", generation = 1 } = object.metadata;
   const read = readProviderHost(object);
   // The name of the object follows from the host: any other object that claims the same host is invalid.
   const isOwn = read !== undefined && providerHostName(read.host) === name;
   return {
+    /** The host name; of an object that declares none that is its own, the name of the object. */
     key: isOwn ? read.host : name,
     name,
     createdAtMs: parseTime(creationTimestamp) || 0,
+    /** Its spec was changed after it was made, so its lease may be another one. */
     isChanged: generation > 1,
-    says: isOwn && isPort(read.externalPort) ? { ...read, namespace: leaseNamespace(read.lease) } : undefined,
+    /** Undefined where the spec is invalid. */
+    says: isOwn && isPort(read.externalPort) ? routeOf(read) : undefined,
   };
+}
+
+function routeOf(read: Omit<DeclaredRoute, "namespace">): DeclaredRoute {
+  return { ...read, namespace: leaseNamespace(read.lease) };
 }
 
 /** The gRPC messages that carry all names cannot encode any other number. */
@@ -56,7 +52,6 @@ function isPort(port: number): boolean {
   return Number.isInteger(port) && port >= 0 && port <= 65_535;
 }
 
-/** The key by which the host names of a Service are found. */
 export function serviceKey({ namespace, service }: Pick<DeclaredRoute, "namespace" | "service">): string {
   return `${namespace}/${service}`;
 }
@@ -122,14 +117,11 @@ const mostOf = {
 } as const;
 
 /** "max_body_size", as tenants write it. */
-export function wordOf(option: keyof RouteOptions): string {
+export function optionWord(option: keyof RouteOptions): string {
   return option.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
 }
 
-/**
- * Tenants write manifests, and these values become part of a configuration that all tenants share: a word that NGINX does
- * not know breaks it, one with a semicolon extends it, a buffer of gigabytes per connection exhausts the controller's memory.
- */
+/** These values enter a configuration that tenants share: an unknown word breaks NGINX's, a semicolon extends it. */
 function heeded(given: RouteOptions): Pick<Directive, "options" | "unheeded"> {
   // A manifest may repeat one tens of thousands of times.
   const nextCases = [...new Set(given.nextCases)];
@@ -139,7 +131,7 @@ function heeded(given: RouteOptions): Pick<Directive, "options" | "unheeded"> {
     unheeded.push(`next_cases ${goQuote(odd.slice(0, 40))}: it is none of ${nextCaseWords.join(", ")}`);
   const bounds: { -readonly [Option in keyof typeof mostOf]?: number } = {};
   for (const [option, most] of Object.entries(mostOf) as [keyof typeof mostOf, number][]) {
-    const [word, requested] = [wordOf(option), given[option] ?? 0];
+    const [word, requested] = [optionWord(option), given[option] ?? 0];
     // NGINX reads 0 tries as no limit.
     const isEndless = option === "nextTries" && requested === 0;
     if (requested <= most && !isEndless) continue;
@@ -161,7 +153,6 @@ function optionsOf({ nextCases = [], ...given }: HttpOptions): RouteOptions {
   return proxyBufferSize === undefined ? defaultOptions : { ...defaultOptions, proxyBufferSize };
 }
 
-/** A condition where the manifest does not declare it. */
 export function directiveOf(route: DeclaredRoute, manifest: WatchedManifest | undefined): Directive | Condition {
   const { lease, service: name, externalPort } = route;
   const inManifest = `manifest for ${formatLeaseId(lease)}`;

@@ -4,7 +4,7 @@ import type { LeaseId } from "../../market/ids.ts";
 import { type Condition, condition } from "../../runtime/condition.ts";
 import { reasonOf } from "../../runtime/errors.ts";
 
-export const conditionTypes = [
+export const hostConditionTypes = [
   // Rejected: the name gets no route.
   "HostnameInvalid",
   "HostnameBlocked",
@@ -33,7 +33,7 @@ export const conditionTypes = [
 /** Of a message: tenants and controllers write parts of some, and all of them are streamed and kept. */
 export const conditionChars = 500;
 
-export function hostCondition(type: (typeof conditionTypes)[number], message: string): Condition {
+export function hostCondition(type: (typeof hostConditionTypes)[number], message: string): Condition {
   return condition(type, message.length > conditionChars ? `${message.slice(0, conditionChars)}…` : message);
 }
 
@@ -41,7 +41,6 @@ export function failureOf(thrown: unknown): Condition {
   return hostCondition("RouteFailed", reasonOf(thrown));
 }
 
-/** How many workloads a Service leads to. */
 export interface Endpoints {
   readonly ready: number;
   readonly total: number;
@@ -49,7 +48,6 @@ export interface Endpoints {
 
 export interface HostState {
   readonly host: string;
-  /** Undefined where its ProviderHost names none. */
   readonly lease: LeaseId | undefined;
   readonly namespace: string;
   readonly service: string;
@@ -79,7 +77,6 @@ export function createHostStates() {
     for (const listener of listeners) listener(host);
   }
 
-  /** An unchanged state is not published. */
   function note(state: NewHostState, nowMs: number): void {
     const before = states.get(state.host);
     if (before && isSame(before, state)) return;
@@ -106,7 +103,6 @@ export function createHostStates() {
     forget(host: string): void {
       if (states.delete(host)) publish(host);
     },
-    /** Called for every name whose state changed or that is gone. The result unsubscribes. */
     onChange(listener: (host: string) => void): () => void {
       listeners.add(listener);
       return () => listeners.delete(listener);

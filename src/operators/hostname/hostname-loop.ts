@@ -1,7 +1,4 @@
-/**
- * The loop of one host name: observe, plan, apply, and note its state. Only the copy that leads writes; the others note the
- * same states.
- */
+/** The loop of one host name: observe, plan, apply, note. Only the leader writes; other copies note the same states. */
 import { kinds } from "../../kube/kinds.ts";
 import type { Kube } from "../../kube/kube.ts";
 import { providerHostName } from "../../kube/objects/provider-host.ts";
@@ -12,13 +9,14 @@ import { ProviderError, reasonOf } from "../../runtime/errors.ts";
 import type { Log } from "../../runtime/log.ts";
 import { done, type Outcome, recheck, waiting } from "../../runtime/outcome.ts";
 import type { IgnoreList } from "../ignore-list.ts";
-import type { WritePace } from "../write-pace.ts";
+import type { Lead, WritePace } from "../write-pace.ts";
+import type { Probes, Proofs } from "./checks.ts";
 import { type DeclaredHost, projectHost, serviceKey } from "./directive.ts";
 import { type HostState, type HostStates, hostCondition, type NewHostState } from "./host-states.ts";
 import { isRoute, type LiveRoute, type OwnRoute } from "./live-route.ts";
 import {
   answerMs,
-  type Claim,
+  type HostClaim,
   type HostPlan,
   hasRouteSince,
   type ObservedHost,
@@ -28,8 +26,6 @@ import {
   settleMs,
   soonest,
 } from "./plan.ts";
-import type { Probes } from "./probes.ts";
-import type { Proofs } from "./proofs.ts";
 import type { Came, RouteWrites } from "./route-writes.ts";
 import type { HostnameView } from "./view.ts";
 
@@ -45,16 +41,11 @@ interface HostnameLoopDeps {
   readonly ignored: IgnoreList;
   readonly proofs: Proofs | undefined;
   readonly probes: Probes | undefined;
-  /** Why the time-out of a Service could not be written. */
   readonly transportFailure: (service: string) => string | undefined;
   readonly manifestNamespace: string;
-  /** Of the Ingresses that are made. */
   readonly ingressClass: string;
   readonly retryDelayMs: number;
-  /** Aborted when this copy leads no more; undefined while it does not. */
-  readonly leading: () => AbortSignal | undefined;
-  /** What was written before this copy had the lead is not known: all of it counts as written then. */
-  readonly ledSinceMs: () => number;
+  readonly lead: Lead;
   readonly clock: Clock;
   readonly log: Log;
 }
@@ -71,7 +62,7 @@ export class HostnameLoop {
   readonly look = async (host: string, stopping: AbortSignal): Promise<Outcome> => {
     const { view, writes, retryDelayMs } = this.#deps;
     if (view.trouble !== undefined) return recheck(retryDelayMs);
-    const leading = this.#deps.leading();
+    const { leading } = this.#deps.lead;
     const signal = leading && AbortSignal.any([stopping, leading]);
     const seen = await this.#observe(host, signal);
     const plan = planHost(seen, this.#rules);
@@ -87,7 +78,6 @@ export class HostnameLoop {
     return at(soonest([plan.recheckMs, this.#gapLeftMs(host)]));
   };
 
-  /** Until the last gap is reported no more. */
   #gapLeftMs(host: string): number | undefined {
     const gap = this.#deps.states.get(host)?.gap;
     return gap && gap.endedAtMs + gapReportedMs - this.#deps.clock.now();
@@ -106,7 +96,7 @@ export class HostnameLoop {
       service: says && view.services.get({ namespace: says.namespace, name: says.service }),
       endpoints: says && view.endpoints(serviceKey(says)),
       transportFailure: says && this.#deps.transportFailure(serviceKey(says)),
-      unsettledMs: pace.unsettledMs(host, settleMs, this.#deps.ledSinceMs()),
+      unsettledMs: pace.unsettledMs(host, settleMs, this.#deps.lead.sinceMs),
       pauseMs: pace.pauseMs(host),
       isLeading: signal !== undefined,
       nowMs: clock.now(),
@@ -120,10 +110,7 @@ export class HostnameLoop {
     return name !== providerHostName(host) && this.#deps.view.declaredAs(name)?.says?.namespace === namespace;
   }
 
-  /**
-   * Routes of other leases may be newer than the declaration that the cache shows, above all after a change of the lead. They
-   * go only by what the server itself has.
-   */
+  /** A cached declaration may be older than another lease's route, so only the server's own copy may remove that. */
   async #confirm(
     host: string,
     routes: readonly OwnRoute[],
@@ -148,7 +135,7 @@ export class HostnameLoop {
   }
 
   /** A rejected name without a route blocks no other: or an owner who proves nothing could claim every name first. */
-  *#claims(host: string): Iterable<Claim> {
+  *#claims(host: string): Iterable<HostClaim> {
     const { view, states, proofs } = this.#deps;
     for (const declared of view.overlapping(host)) {
       // Every controller prefers an exact name to a wildcard: once both are proven, both are served.
@@ -210,7 +197,7 @@ export class HostnameLoop {
     const says = declared?.says;
     const own = says && routeOf(says, seen, this.#rules);
     const hasClass = view.hasClass();
-    const found = own ? [...this.#faultsOf(own, endpoints, hasClass), ...(probes?.troubleOf(host) ?? [])] : [];
+    const found = own ? [...this.#faultsOf(own, endpoints, hasClass), ...(probes?.conditionsOf(host) ?? [])] : [];
     const gap = gapOf(came, before, nowMs);
     const given = [...plan.conditions, ...came.conditions, ...(gap ? [gapCondition(gap)] : [])];
     const lacks = given.some(({ type }) => type === "RouteFailed" || type === "RouteMissing");

@@ -1,56 +1,45 @@
-/** The hostname operator as a service: REST, gRPC and metrics, and the one of several copies that writes. */
+/** The hostname operator as a service: listeners, status and metrics, and the lead among its copies. */
 import { createLeadership, type LeadershipOptions } from "../../kube/leadership.ts";
 import { sleep } from "../../runtime/clock.ts";
 import { operatorHostnameV1ServiceFile } from "../../runtime/grpc/akash-proto.ts";
-import type { GroundService, Scope } from "../../runtime/lifecycle.ts";
+import type { Scope } from "../../runtime/lifecycle.ts";
 import type { Metrics } from "../../runtime/metrics.ts";
-import type { Opened, OperatorServiceGround, OperatorServiceOptions, SettleOptions } from "../ground.ts";
+import {
+  createOperatorService,
+  type Opened,
+  type OperatorServiceGround,
+  type OperatorServiceOptions,
+  type SettleOptions,
+} from "../operator-service.ts";
 import { startOperatorGrpc } from "../serving/grpc.ts";
 import { startOperatorRest } from "../serving/rest.ts";
-import { conditionTypes, type HostState } from "./host-states.ts";
+import { type HostState, hostConditionTypes } from "./host-states.ts";
 import { createHostnameOperator, type HostnameOperator, type HostnameOperatorOptions } from "./operator.ts";
 import { hostnameMethods, hostnamesView, managedView } from "./serving.ts";
 
 export interface HostnameServiceOptions extends HostnameOperatorOptions, OperatorServiceOptions {
-  /** How old the answers over REST may be. */
   readonly refreshMs: number;
   /** Without it this is the only copy there is. */
   readonly leadership?: LeadershipOptions;
 }
 
-/** What it opens is the operator with its listeners, for clients in the same process. */
-export function createHostnameService(
-  settle: SettleOptions<HostnameServiceOptions>,
-  ground: OperatorServiceGround,
-): GroundService<HostnameParts> {
-  const { promise: opened, resolve } = Promise.withResolvers<HostnameParts>();
-  let parts: HostnameParts | undefined;
-  return {
-    name: "hostname",
-    opened,
-    async start(scope) {
-      const kube = await ground.kube;
-      const log = ground.log.with({ module: "hostname" });
-      parts = await startHostnames(await settle(kube, scope), { ...ground, kube, log }, scope);
-      resolve(parts);
+export function createHostnameService(settle: SettleOptions<HostnameServiceOptions>, ground: OperatorServiceGround) {
+  return createOperatorService(
+    {
+      name: "hostname",
+      start: startHostnames,
+      opens: (parts) => parts,
+      page: "/hostnames",
+      summary: ({ operator }) => `${operator.states.size} host names by ${operator.backend}, `,
+      status: (parts) =>
+        parts && { hostnames: parts.operator.states.size, waitingFor: parts.operator.waitingFor ?? null },
+      measure: measureHostnameOperator,
     },
-    detail() {
-      if (!parts) return "";
-      const { operator, rest, grpc, host } = parts;
-      const where = `http://${host}:${rest.port}/hostnames, gRPC ${host}:${grpc.port}`;
-      return operator.waitingFor ?? `${operator.states.size} host names by ${operator.backend}, ${where}`;
-    },
-    status: () => parts && { hostnames: parts.operator.states.size, waitingFor: parts.operator.waitingFor ?? null },
-    get queues() {
-      return parts?.operator.queues ?? [];
-    },
-    measure: (metrics) => parts && measureHostnames(metrics, parts),
-  };
+    settle,
+    ground,
+  );
 }
 
-type HostnameParts = Awaited<ReturnType<typeof startHostnames>>;
-
-/** Resolves when it listens; until the cluster has been read, its answers say what it waits for. */
 export async function startHostnames(
   options: HostnameServiceOptions,
   { metrics, ...ground }: Opened<OperatorServiceGround>,
@@ -65,8 +54,9 @@ export async function startHostnames(
   const leading = () => leader?.leading ?? true;
   const waitingFor = () => operator.waitingFor;
   const { states, backend } = operator;
+  const listen = { host, clock, log };
   const grpc = await startOperatorGrpc({
-    ...{ what: "the hostname operator over gRPC", host, port: options.grpcPort, clock, log },
+    ...{ ...listen, what: "the hostname operator over gRPC", port: options.grpcPort },
     methods: hostnameMethods({ states, waitingFor, leading, backend }),
     file: operatorHostnameV1ServiceFile,
     serving: () => waitingFor() === undefined,
@@ -74,8 +64,7 @@ export async function startHostnames(
   });
   scope.onStop(grpc.close);
   const rest = await startOperatorRest({
-    ...{ what: "the hostname operator over REST", host, port: options.restPort, clock, log },
-    ...{ version, metrics, refreshMs },
+    ...{ ...listen, what: "the hostname operator over REST", port: options.restPort, version, metrics, refreshMs },
     routes: {
       "/managed-hostnames": () => managedView(states),
       "/ignore-list": () => operator.ignored.view(),
@@ -96,36 +85,40 @@ interface MeasuredHostnames {
   readonly grpc: { readonly streams: number };
 }
 
-const name = "akash_provider_hostname";
-const states = ["served", "waiting", "refused"] as const;
-const healths = ["healthy", "unhealthy", "unknown"] as const;
+const prefix = "akash_provider_hostname";
 
-export function measureHostnames(metrics: Metrics, { operator, leading, grpc }: MeasuredHostnames): void {
-  metrics.readEach("gauge", name, [
+export function measureHostnameOperator(metrics: Metrics, { operator, leading, grpc }: MeasuredHostnames): void {
+  const { states, counts } = operator;
+  metrics.readEach("gauge", prefix, [
     ["age_seconds", "Time since the API server was last heard of", () => operator.ageMs / 1_000],
     ["leading", "1 while this copy writes", () => (leading() ? 1 : 0)],
     ["ignored_leases", "Leases with host names that wait for something", () => operator.ignored.size],
     ["streams", "gRPC streams that receive each change", () => grpc.streams],
-    ["longest_gap_seconds", "Longest time without a route in a transfer", () => operator.counts.longestGapMs / 1_000],
+    ["longest_gap_seconds", "Longest time without a route in a transfer", () => counts.longestGapMs / 1_000],
   ]);
-  metrics.readEach("counter", name, [
-    ["written", "Objects written", () => operator.counts.written],
-    ["removed", "Objects removed", () => operator.counts.removed],
-    ["transfers", "Host names moved from one lease to another", () => operator.counts.transfers],
-    ["transfer_gaps", "Of these, moved with a moment without a route", () => operator.counts.gaps],
+  metrics.readEach("counter", prefix, [
+    ["written", "Objects written", () => counts.written],
+    ["removed", "Objects removed", () => counts.removed],
+    ["transfers", "Host names moved from one lease to another", () => counts.transfers],
+    ["transfer_gaps", "Of these, moved with a moment without a route", () => counts.gaps],
   ]);
-  const count = (is: (state: HostState) => boolean) => [...operator.states.list()].filter(is).length;
-  const gauge = { kind: "gauge" } as const;
-  metrics.read({ ...gauge, name: `${name}_hostnames`, help: "Host names by state", labels: ["state"] }, () =>
-    states.map((state) => [{ state }, count((each) => each.state === state)] as const),
-  );
-  metrics.read({ ...gauge, name: `${name}_health`, help: "Host names by health", labels: ["health"] }, () =>
-    healths.map((health) => [{ health }, count((each) => each.health === health)] as const),
-  );
-  const help = "Host names with a condition, by its type";
-  metrics.read({ ...gauge, name: `${name}_conditions`, help, labels: ["type"] }, () =>
-    conditionTypes.map(
-      (type) => [{ type }, count(({ conditions }) => conditions.some((each) => each.type === type))] as const,
-    ),
+  function countEach<Label extends string>(
+    name: string,
+    label: Label,
+    values: readonly string[],
+    help: string,
+    valuesOf: (state: HostState) => readonly string[],
+  ): void {
+    metrics.read<Label>({ kind: "gauge", name: `${prefix}_${name}`, help, labels: [label] }, () => {
+      const seen = [...states.list()].map(valuesOf);
+      const count = (value: string) => seen.filter((each) => each.includes(value)).length;
+      return values.map((value) => [{ [label]: value } as Record<Label, string>, count(value)] as const);
+    });
+  }
+  countEach("hostnames", "state", ["served", "waiting", "refused"], "Host names by state", ({ state }) => [state]);
+  const healths = ["healthy", "unhealthy", "unknown"];
+  countEach("health", "health", healths, "Host names by health", ({ health }) => [health]);
+  countEach("conditions", "type", hostConditionTypes, "Host names with a condition, by its type", ({ conditions }) =>
+    conditions.map(({ type }) => type),
   );
 }

@@ -11,28 +11,8 @@ import { parseTime } from "../../runtime/clock.ts";
 import { hostnameAnnotation, serversTransport, serviceAnnotation } from "./backends/backend.ts";
 import { serviceKey } from "./directive.ts";
 
-export interface LiveRoute {
-  readonly kind: Kind;
-  readonly namespace: string;
-  readonly name: string;
-  readonly uid: string;
-  readonly createdAtMs: number;
-  /** The host name that it is for; of a route without one its own name, which is that of most hosts. */
-  readonly host: string | undefined;
-  /** The Service that an Ingress leads to, or that a ServersTransport is for, as in `serviceKey`. */
-  readonly service: string | undefined;
-  /** Undefined where it is not ours: no label of a lease, or not in the namespace of that lease. */
-  readonly lease: LeaseId | undefined;
-  readonly owned: OwnedFields;
-  /** What we would own after adopting the fields of the network's operator; undefined where it owns none. */
-  readonly ownedFromBefore: OwnedFields | undefined;
-  readonly isDeleting: boolean;
-  /** Why the route that was to replace it was rejected, when it was created again. */
-  readonly putBackFor: string | undefined;
-  readonly acceptance: Acceptance;
-}
+export type LiveRoute = ReturnType<typeof projectRoute>;
 
-/** One of a lease of this provider. */
 export type OwnRoute = LiveRoute & { readonly lease: LeaseId };
 
 /** What its controller reports. Many controllers report nothing of an Ingress. */
@@ -51,19 +31,24 @@ export interface ParentGateway {
 /** On a route that was removed for another one and created again, since the controller rejected that one: its reason. */
 export const putBackAnnotation = "akash.network/replacement-rejected";
 
-export function projectRoute(kind: Kind, object: KubeObject, fieldManager: string, gateway: ParentGateway): LiveRoute {
+export function projectRoute(kind: Kind, object: KubeObject, fieldManager: string, gateway: ParentGateway) {
   const { metadata } = object;
   const { name, namespace = "", uid = "", creationTimestamp = "", deletionTimestamp } = metadata;
   const isFromBefore = networksEntry(metadata) !== undefined;
   return {
     ...{ kind, name, namespace, uid },
     createdAtMs: parseTime(creationTimestamp) || 0,
+    /** Of a route that names no host its own name, which is that of most hosts. */
     host: hostOf(kind, object),
+    /** The Service that an Ingress leads to, or that a ServersTransport is for, as in `serviceKey`. */
     service: serviceOf(kind, object),
+    /** Undefined where it is not ours: no label of a lease, or not in the namespace of that lease. */
     lease: leaseOf(object, fieldManager),
     owned: ownedFields(object, fieldManager),
+    /** What we would own after adopting the fields of the network's operator; undefined where it owns none. */
     ownedFromBefore: isFromBefore ? ownedOnceAdopted(kind, object, fieldManager) : undefined,
     isDeleting: deletionTimestamp !== undefined,
+    /** Why its replacement was rejected, when it was created again. */
     putBackFor: metadata.annotations?.[putBackAnnotation],
     acceptance: acceptanceOf(kind, object, gateway),
   };

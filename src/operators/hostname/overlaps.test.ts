@@ -4,7 +4,7 @@ import fc from "fast-check";
 import { allocatedBytes } from "../../../test/heap.ts";
 import { runs } from "../../../test/runs.ts";
 import { hostsOverlap } from "../../market/host-names.ts";
-import { createOverlaps } from "./overlaps.ts";
+import { createOverlaps } from "./view.ts";
 
 test("a name with a hundred labels takes no more memory than it is long", async () => {
   const overlaps = createOverlaps();

@@ -7,9 +7,8 @@ import { providerHostName } from "../../kube/objects/provider-host.ts";
 import type { Owned, OwnedFields } from "../../kube/owned-fields.ts";
 import type { LeaseId } from "../../market/ids.ts";
 import { leaseNamespace } from "../../market/lease-namespace.ts";
-import type { Backend } from "./backends/backend.ts";
+import { createNginxBackend, type RouteBackend } from "./backends/backend.ts";
 import { createGatewayBackend } from "./backends/gateway-api.ts";
-import { createNginxBackend } from "./backends/ingress-nginx.ts";
 import { createTraefikBackend } from "./backends/traefik.ts";
 import { type DeclaredHost, type Directive, defaultOptions, type RouteOptions } from "./directive.ts";
 import type { OwnRoute } from "./live-route.ts";
@@ -54,7 +53,12 @@ function live({ kind, object }: DesiredObject, lease: LeaseId, given: Partial<Ow
 }
 
 /** All that a back end makes for a lease, as it is in the cluster. */
-function made(backend: Backend, lease: LeaseId, given: Partial<OwnRoute> = {}, options?: RouteOptions): OwnRoute[] {
+function made(
+  backend: RouteBackend,
+  lease: LeaseId,
+  given: Partial<OwnRoute> = {},
+  options?: RouteOptions,
+): OwnRoute[] {
   const { parts, route, policies } = backend.build(directive(lease, options), () => true);
   return [...parts, route, ...policies].map((each) => live(each, lease, given));
 }

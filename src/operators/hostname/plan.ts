@@ -10,7 +10,7 @@ import { formatLeaseId } from "../../market/ids.ts";
 import { staticHost } from "../../market/static-host.ts";
 import type { Condition } from "../../runtime/condition.ts";
 import { contestedWrites } from "../write-pace.ts";
-import type { Backend, RouteObjects } from "./backends/backend.ts";
+import type { RouteBackend, RouteObjects } from "./backends/backend.ts";
 import {
   type DeclaredHost,
   type DeclaredRoute,
@@ -23,18 +23,13 @@ import { type Endpoints, failureOf, hostCondition } from "./host-states.ts";
 import { isRoute, type LiveRoute, type OwnRoute } from "./live-route.ts";
 
 /**
- * What was written for a host name is in force at its controller after this long: Traefik gathers changes for two seconds,
- * those of Ingresses, of routes and of its own kinds each apart. So an Ingress may be in force before the Middleware that it
- * names, and then the host name leads nowhere: what is named has to exist this long before, and what nothing names any
- * more, or a route that is replaced, stays this long after.
+ * A write is in force at its controller after this long: Traefik gathers changes of each kind for two seconds. What a
+ * route names has to exist this long before; what it names no more, or what it replaces, stays this long after.
  */
 export const settleMs = 5_000;
 /** A moved name is served by its old lease for this long at most while the new one has no ready workload: longer than images take. */
 const transferMs = 300_000;
-/**
- * A route that had to go for a new one, and was created again since the controller rejected that too, stays this long: each
- * try is a moment without a route, and what was rejected seldom changes by itself.
- */
+/** A route that was put back because the controller rejected its successor stays this long: each try is a gap. */
 export const forceAgainMs = 600_000;
 /** A controller of the Gateway API has reported something of a route by then; they take seconds. */
 export const answerMs = 60_000;
@@ -42,12 +37,11 @@ export const answerMs = 60_000;
 export const proofEveryMs = 60_000;
 
 /** A declaration, and whether its owner has had a route since it was made. */
-export interface Claim {
+export interface HostClaim {
   readonly declared: DeclaredHost;
   readonly isServed: boolean;
 }
 
-/** What is known of a host name at one moment. */
 export interface ObservedHost {
   readonly host: string;
   readonly declared: DeclaredHost | undefined;
@@ -55,17 +49,14 @@ export interface ObservedHost {
   readonly routes: readonly OwnRoute[];
   /** By the name of the object, declarations as the API server has them: read where routes of another lease may have to go. */
   readonly confirmed: ReadonlyMap<string, DeclaredHost | undefined>;
-  /** Why they could not be read. */
   readonly unconfirmed: unknown;
   /** Other declared names that match the same requests, but those that are rejected and have no route. */
-  readonly claims: Iterable<Claim>;
-  /** What is missing of the proof that the domain is its owner's. */
+  readonly claims: Iterable<HostClaim>;
   readonly unproven: string | undefined;
   readonly manifest: WatchedManifest | undefined;
   readonly service: { readonly ports: readonly number[] } | undefined;
   /** Undefined while they cannot be seen. */
   readonly endpoints: Endpoints | undefined;
-  /** Why the time-out of its Service could not be written. */
   readonly transportFailure: string | undefined;
   /** Until what was written last is in force at the controller. */
   readonly unsettledMs: number;
@@ -78,9 +69,8 @@ export interface ObservedHost {
 }
 
 export interface PlanRules {
-  readonly backend: Backend;
+  readonly backend: RouteBackend;
   readonly hostRules: HostRules;
-  /** Whether routes of another kind, from before the mode was changed, are removed. */
   readonly removesOldKind: boolean;
 }
 
@@ -99,7 +89,6 @@ export interface HostPlan {
   readonly recheckMs?: number | undefined;
 }
 
-/** What is not as desired. */
 export interface RouteWrite {
   readonly directive: Directive;
   readonly parts: readonly DesiredObject[];
@@ -126,7 +115,6 @@ export function planHost(seen: ObservedHost, rules: PlanRules): HostPlan {
   return { ...plan, recheckMs: soonest([plan.recheckMs, answerLeftMs > 0 ? answerLeftMs : undefined]) };
 }
 
-/** The route of a declared name in the namespace of its lease. */
 export function routeOf({ namespace, host }: DeclaredRoute, { live }: ObservedHost, { backend }: PlanRules) {
   return live(backend.kind, namespace, providerHostName(host));
 }
@@ -304,15 +292,13 @@ export function soonest(times: readonly (number | undefined)[]): number | undefi
   return given.length === 0 ? undefined : Math.min(...given);
 }
 
-/** A name as the provider has checked it before it declared it. */
-interface CheckedHost extends Claim {
+interface CheckedHost extends HostClaim {
   readonly says: DeclaredRoute;
-  readonly claims: Iterable<Claim>;
+  readonly claims: Iterable<HostClaim>;
   readonly routes: readonly OwnRoute[];
   readonly rules: HostRules;
 }
 
-/** Why the name is rejected. */
 type HostCheck = (input: CheckedHost) => Condition | undefined;
 
 const isValid: HostCheck = ({ says: { host, service } }) =>
@@ -336,13 +322,9 @@ const isNotBlocked: HostCheck = ({ says: { host }, rules }) => {
   return text === undefined ? undefined : hostCondition("HostnameBlocked", `${notAllowed}: ${text}`);
 };
 
-/** Checks of a name alone. */
 const nameChecks: readonly HostCheck[] = [isValid, isNotReserved, isNotBlocked];
 
-/**
- * Between owners, a name with a route goes before one without, and then the older before the younger. One owner may have a
- * wildcard and names below it. A claim that is rejected itself blocks no other.
- */
+/** Between owners, a name with a route goes first, then the older one. A rejected claim blocks no other. */
 const isNotInUse: HostCheck = (input) => {
   const { says } = input;
   for (const claim of input.claims) {
@@ -355,8 +337,8 @@ const isNotInUse: HostCheck = (input) => {
 };
 
 /**
- * A name moves to another owner only by being given up, and then its ProviderHost is a new object. A route of another owner
- * that is younger than the object shows that its spec was rewritten. Kubernetes has times in seconds: an equal time is younger.
+ * A name changes owner only through a new ProviderHost. Another owner's route that is younger than the object shows
+ * that its spec was rewritten. Kubernetes' times are in seconds, so an equal time counts as younger.
  */
 const isOwnerUnchanged: HostCheck = ({ declared, says, routes }) => {
   const other = declared.isChanged
@@ -370,7 +352,6 @@ const isOwnerUnchanged: HostCheck = ({ declared, says, routes }) => {
 /** An owner who has not given a name up keeps the route whatever the other checks say: so that one is first. */
 const checks: readonly HostCheck[] = [isOwnerUnchanged, ...nameChecks, isNotInUse];
 
-/** The first reason to reject a name. */
 function rejectionOf(input: CheckedHost): Condition | undefined {
   for (const check of checks) {
     const rejection = check(input);
@@ -385,7 +366,7 @@ export function hasRouteSince({ createdAtMs, says }: DeclaredHost, routes: Itera
   return false;
 }
 
-function isBefore(a: Claim, b: Claim): boolean {
+function isBefore(a: HostClaim, b: HostClaim): boolean {
   if (a.isServed !== b.isServed) return a.isServed;
   const [first, second] = [a.declared, b.declared];
   if (first.createdAtMs !== second.createdAtMs) return first.createdAtMs < second.createdAtMs;

@@ -22,16 +22,13 @@ interface RouteWritesDeps {
   readonly log: Log;
 }
 
-/** What came of carrying a plan out. */
 export interface Came {
   readonly conditions: Condition[];
-  /** How long no route led to the name. */
   gapMs?: number;
   /** The first thing that failed; the rest was tried all the same. */
   failure?: unknown;
 }
 
-/** Called while a name has no route, with what is wrong. */
 type Report = (came: Came) => void;
 
 export class RouteWrites {
@@ -64,10 +61,7 @@ export class RouteWrites {
     return { ...late, ...came, conditions: [...came.conditions, ...late.conditions] };
   }
 
-  /**
-   * Routes go before what they refer to, and each by its uid: another object may have its name by now. What cannot be removed
-   * holds up nothing else, but what it refers to stays with it: without that it would lead nowhere.
-   */
+  /** Deletes routes before their parts, each by uid. Parts of a route that could not be deleted stay with it. */
   async #remove(routes: readonly LiveRoute[], came: Came, signal: AbortSignal): Promise<void> {
     const kept = new Set<string>();
     for (const each of [...routes.filter(isRoute), ...routes.filter((route) => !isRoute(route))]) {
@@ -126,8 +120,8 @@ export class RouteWrites {
   }
 
   /**
-   * The old routes go, then the new one comes. Where that is rejected, the old ones are created again; the two are tried in turn
-   * until one of them is accepted, so what was removed is kept nowhere else than here.
+   * Deletes the old routes and creates the new one; where that is rejected, creates the old ones again, until one
+   * holds.
    */
   async #replace(route: DesiredObject, old: readonly LiveRoute[], during: Replacing): Promise<void> {
     const { kube, retryDelayMs, clock } = this.#deps;
@@ -189,7 +183,6 @@ export class RouteWrites {
 
 interface Replacing {
   readonly signal: AbortSignal;
-  /** Whether the name is still declared for the lease of the new route. */
   readonly isCurrent: () => boolean;
   readonly report: Report;
 }

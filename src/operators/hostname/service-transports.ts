@@ -1,13 +1,10 @@
-/**
- * Traefik's time-outs, which belong to a Service rather than to a route: one ServersTransport for each Service that a host
- * name leads to, and the annotation by which the Service names it. The Service is the provider's; the annotation is ours.
- */
+/** Traefik's time-outs belong to a Service: a ServersTransport for each, and the annotation by which it is named. */
 import { type Kind, kinds } from "../../kube/kinds.ts";
 import type { Kube } from "../../kube/kube.ts";
 import { idLabels } from "../../kube/objects/lease-labels.ts";
 import { reasonOf } from "../../runtime/errors.ts";
 import { done, type Outcome, recheck } from "../../runtime/outcome.ts";
-import type { WritePace } from "../write-pace.ts";
+import type { Lead, WritePace } from "../write-pace.ts";
 import { serversTransport } from "./backends/backend.ts";
 import { traefikName, transportAnnotation, transportOf } from "./backends/traefik.ts";
 import { type Directive, directiveOf, isDirective } from "./directive.ts";
@@ -23,15 +20,12 @@ interface TransportDeps {
   /** Of the routes that are wanted; one of another kind may still serve by what was made for it. */
   readonly routeKind: Kind;
   readonly retryDelayMs: number;
-  readonly leading: () => AbortSignal | undefined;
-  readonly ledSinceMs: () => number;
-  /** The failure of a Service is another one than before. */
+  readonly lead: Lead;
   readonly onFailure: (key: string) => void;
 }
 
 export class TransportLoop {
   readonly #deps: TransportDeps;
-  /** By Service, why its time-out could not be written. */
   readonly #failures = new Map<string, string>();
 
   constructor(deps: TransportDeps) {
@@ -44,12 +38,11 @@ export class TransportLoop {
       this.#noteFailure(key, undefined);
       return outcome;
     } catch (thrown) {
-      if (!stopping.aborted && this.#deps.leading()) this.#noteFailure(key, reasonOf(thrown));
+      if (!stopping.aborted && this.#deps.lead.leading) this.#noteFailure(key, reasonOf(thrown));
       throw thrown;
     }
   };
 
-  /** Why the time-out of a Service is not in force. */
   failureOf(key: string): string | undefined {
     return this.#failures.get(key);
   }
@@ -62,9 +55,9 @@ export class TransportLoop {
   }
 
   async #lookAt(key: string, stopping: AbortSignal): Promise<Outcome> {
-    const { view, isWanted, routeKind, retryDelayMs, leading } = this.#deps;
+    const { view, isWanted, routeKind, retryDelayMs } = this.#deps;
     if (view.trouble !== undefined) return recheck(retryDelayMs);
-    const lead = leading();
+    const lead = this.#deps.lead.leading;
     if (!lead || !view.isServed(serversTransport)) return done();
     const signal = AbortSignal.any([stopping, lead]);
     const directive = isWanted ? this.#firstOf(key) : undefined;
@@ -87,7 +80,7 @@ export class TransportLoop {
   }
 
   #unsettledMs(key: string): number {
-    return this.#deps.pace.unsettledMs(key, settleMs, this.#deps.ledSinceMs());
+    return this.#deps.pace.unsettledMs(key, settleMs, this.#deps.lead.sinceMs);
   }
 
   async #bring(key: string, directive: Directive, signal: AbortSignal): Promise<Outcome> {

@@ -1,6 +1,5 @@
 /**
- * What the operator answers over REST and gRPC. A stream begins with all host names and goes on with those that change; a slow
- * reader gets each once, in its newest state, however often it changed meanwhile.
+ * REST and gRPC answers. A stream starts with all names, then sends changes; a slow reader gets only the newest state.
  */
 import { formatGoTime, formatTime } from "../../runtime/clock.ts";
 import {
@@ -10,7 +9,8 @@ import {
 } from "../../runtime/grpc/akash-proto.ts";
 import { readRequest } from "../../runtime/grpc/grpc-status.ts";
 import type { GrpcMethod } from "../../runtime/grpc/methods.ts";
-import { leaseFields } from "../serving/lease-fields.ts";
+import { createChangeSignal, unary } from "../serving/grpc.ts";
+import { leaseFields } from "../serving/rest.ts";
 import type { HostState, HostStates } from "./host-states.ts";
 
 /** Host names in one message of a stream: clients accept four megabytes, and each is a few hundred bytes. */
@@ -20,39 +20,22 @@ export const messageBytes = 1_048_576;
 
 interface Served {
   readonly states: HostStates;
-  /** Why nothing can be reported yet. */
   readonly waitingFor: () => string | undefined;
   readonly leading: () => boolean;
-  /** "Traefik" */
   readonly backend: string;
 }
 
-export function hostnameMethods({
-  states,
-  waitingFor,
-  leading,
-  backend,
-}: Served): [path: string, method: GrpcMethod][] {
-  const getStatus: GrpcMethod = {
-    kind: "unary",
-    answer: () => ({
-      message: operatorHostnameV1Status.encode({
-        waitingFor: waitingFor() ?? "",
-        leading: leading(),
-        backend,
-        ...countsOf(states),
-      }),
-    }),
-  };
-  const getState: GrpcMethod = {
-    kind: "unary",
-    answer(request) {
-      const { hostnames } = readRequest("StateRequest", operatorHostnameV1StateRequest, request);
-      const isWhole = hostnames.length === 0;
-      const chosen = isWhole ? [...states.list()] : hostnames.flatMap((host) => states.get(host) ?? []);
-      return { message: messageOf({ whole: isWhole, states: chosen, gone: [], settled: true }) };
-    },
-  };
+export function hostnameMethods({ states, ...served }: Served): [path: string, method: GrpcMethod][] {
+  const getStatus = unary(() => {
+    const [waitingFor, leading, { backend }] = [served.waitingFor() ?? "", served.leading(), served];
+    return operatorHostnameV1Status.encode({ waitingFor, leading, backend, ...countsOf(states) });
+  });
+  const getState = unary((request) => {
+    const { hostnames } = readRequest("StateRequest", operatorHostnameV1StateRequest, request);
+    const whole = hostnames.length === 0;
+    const chosen = whole ? [...states.list()] : hostnames.flatMap((host) => states.get(host) ?? []);
+    return messageOf({ whole, states: chosen, gone: [], settled: true });
+  });
   const streamState: GrpcMethod = { kind: "stream", answers: (_, { signal }) => changesOf(states, signal) };
   const service = "/akash.operator.hostname.v1.HostnameRPC";
   return [
@@ -64,29 +47,23 @@ export function hostnameMethods({
 
 async function* changesOf(states: HostStates, signal: AbortSignal): AsyncIterable<Uint8Array> {
   const changed = new Set(Array.from(states.list(), ({ host }) => host));
-  let wake = (): void => undefined;
+  const pause = createChangeSignal();
   const leave = states.onChange((host) => {
     changed.add(host);
-    wake();
+    pause.notify();
   });
-  signal.addEventListener("abort", () => wake(), { once: true });
   try {
     for (let whole = true; !signal.aborted; whole = false) {
       const parts = nextSlice(states, changed);
       // Concatenated protobuf messages are one message with the fields of all.
       yield Buffer.concat([...parts, messageOf({ whole, states: [], gone: [], settled: changed.size === 0 })]);
-      while (changed.size === 0 && !signal.aborted) {
-        await new Promise<void>((resolve) => {
-          wake = resolve;
-        });
-      }
+      while (changed.size === 0) await pause.next(signal);
     }
   } finally {
     leave();
   }
 }
 
-/** Takes off what goes into one message. */
 function nextSlice(states: HostStates, changed: Set<string>): Uint8Array[] {
   const parts: Uint8Array[] = [];
   let bytes = 0;

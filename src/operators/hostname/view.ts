@@ -1,26 +1,24 @@
 /**
- * What the cluster has for host names: one cache per kind, however many names there are, with the indexes by which a single
- * name is looked up. Every change wakes the names that it concerns.
+ * What the cluster has for host names: one cache per kind, with indexes by name. A change wakes the names concerned.
  */
 import { firstTrouble } from "../../kube/cache-trouble.ts";
 import { conditionHolds, fieldsOf, recordsOf } from "../../kube/json-fields.ts";
 import { type Kind, kinds, resourceOf } from "../../kube/kinds.ts";
 import type { Change, Kube, KubeObject, WatchCache } from "../../kube/kube.ts";
 import { managedSelector } from "../../kube/objects/lease-labels.ts";
-import { type OwnedFields, ownedFields } from "../../kube/owned-fields.ts";
-import { isHostName } from "../../market/host-names.ts";
+import { ownedFields } from "../../kube/owned-fields.ts";
+import { domainOf, isHostName, wildcardsOver } from "../../market/host-names.ts";
 import {
-  type Backend,
   clientSettingsPolicy,
   middleware,
   proxySettingsPolicy,
+  type RouteBackend,
   serversTransport,
 } from "./backends/backend.ts";
 import { transportAnnotation } from "./backends/traefik.ts";
 import { type DeclaredHost, projectHost, projectManifest, serviceKey, type WatchedManifest } from "./directive.ts";
 import type { Endpoints } from "./host-states.ts";
 import { type LiveRoute, type OwnRoute, type ParentGateway, projectRoute } from "./live-route.ts";
-import { createOverlaps } from "./overlaps.ts";
 
 interface ViewDeps {
   readonly kube: Pick<Kube, "watch" | "fieldManager">;
@@ -29,21 +27,13 @@ interface ViewDeps {
   /** Of the Ingresses that are made; undefined where none are. */
   readonly ingressClass: string | undefined;
   /** What routes are made of now. Other kinds may be unreadable, and routes are made all the same. */
-  readonly inForce: Backend["uses"];
-  /** A host name is to be looked at. */
+  readonly inForce: RouteBackend["uses"];
   readonly onHost: (host: string) => void;
-  /** A Service is, by its `serviceKey`. */
   readonly onService: (key: string) => void;
 }
 
-interface LiveService {
-  readonly owned: OwnedFields;
-  readonly ports: readonly number[];
-  /** The ServersTransport that it names. */
-  readonly transport: string | undefined;
-}
-
-type ServiceEndpoints = Endpoints & { readonly service: string };
+type LiveService = ReturnType<typeof projectService>;
+type ServiceEndpoints = ReturnType<typeof projectSlice>;
 
 /** Kinds that a cluster need not have. They are watched once it has them, also to remove what was made of them before. */
 const optionalKinds: readonly Kind[] = [
@@ -65,10 +55,7 @@ export class HostnameView {
   readonly #definitions: WatchCache<readonly string[]>;
   readonly #routes = new Map<Kind, WatchCache<LiveRoute, "host" | "service">>();
   readonly #ending = new AbortController();
-  /**
-   * Of the leases that were ever seen in our namespace. Another provider of the cluster has a namespace of its own, and with a
-   * wrong `--k8s-manifest-ns` nothing would be declared: routes of any other provider are not ours.
-   */
+  /** Providers of the leases seen in our namespace: routes of any other provider in the cluster are not ours. */
   readonly #providers = new Set<string>();
   /** A name was judged while its endpoints or its class could not be seen. */
   #isMissed = false;
@@ -224,7 +211,6 @@ export class HostnameView {
     return this.hosts.get({ namespace: this.#deps.manifestNamespace, name });
   }
 
-  /** Other declared names that match the same requests. */
   *overlapping(key: string): Iterable<DeclaredHost> {
     for (const other of this.#overlaps.of(key)) {
       const found = this.host(other);
@@ -255,7 +241,6 @@ export class HostnameView {
     return isFollowed(this.#classes) ? this.#classes.get({ name: ingressClass }) !== undefined : undefined;
   }
 
-  /** Every object of ours for this name, of whatever kind. */
   *routes(key: string): Iterable<OwnRoute> {
     for (const cache of this.#routes.values())
       for (const route of cache.by("host", key)) if (this.#isOurs(route)) yield route;
@@ -269,12 +254,10 @@ export class HostnameView {
     return this.#routes.get(kind)?.get({ namespace, name });
   }
 
-  /** Whether an Ingress still leads to a Service, of whichever name. */
   isLedTo(service: string): boolean {
     return [...(this.#routes.get(kinds.ingress)?.by("service", service) ?? [])].length > 0;
   }
 
-  /** Whether the cluster knows a kind. */
   readonly isServed = (kind: Kind): boolean =>
     kind === kinds.ingress || (this.#definitions.get({ name: resourceOf(kind) })?.includes(kind.version) ?? false);
 
@@ -317,7 +300,6 @@ export class HostnameView {
   }
 }
 
-/** What an object is now, and what it was before. */
 function eachOf<T>({ value, before }: Change<T>): readonly T[] {
   return before === undefined ? [value] : [before, value];
 }
@@ -334,17 +316,65 @@ function servedVersions(definition: KubeObject): readonly string[] {
     .map(({ name }) => String(name));
 }
 
-function projectService(object: KubeObject, fieldManager: string): LiveService {
+function projectService(object: KubeObject, fieldManager: string) {
   const transport = object.metadata.annotations?.[transportAnnotation];
   const ports = recordsOf(fieldsOf(object["spec"])["ports"]).map(({ port }) => Number(port));
   return { owned: ownedFields(object, fieldManager), ports, transport };
 }
 
-function projectSlice({ metadata, ...slice }: KubeObject): ServiceEndpoints {
+function projectSlice({ metadata, ...slice }: KubeObject) {
   const name = metadata.labels?.["kubernetes.io/service-name"] ?? "";
   const endpoints = recordsOf(slice["endpoints"]);
   // An endpoint without the condition is ready.
   const ready = endpoints.filter((each) => fieldsOf(each["conditions"])["ready"] !== false);
   const service = serviceKey({ namespace: metadata.namespace ?? "", service: name });
   return { service, ready: ready.length, total: endpoints.length };
+}
+
+export function createOverlaps() {
+  /** "com.example.www", in order. */
+  const sorted: string[] = [];
+
+  function placeOf(turned: string): number {
+    let [from, to] = [0, sorted.length];
+    while (from < to) {
+      const middle = (from + to) >>> 1;
+      if ((sorted[middle] ?? "") < turned) from = middle + 1;
+      else to = middle;
+    }
+    return from;
+  }
+
+  return {
+    add(host: string): void {
+      const turned = turn(host);
+      const at = placeOf(turned);
+      if (sorted[at] !== turned) sorted.splice(at, 0, turned);
+    },
+    remove(host: string): void {
+      const turned = turn(host);
+      const at = placeOf(turned);
+      if (sorted[at] === turned) sorted.splice(at, 1);
+    },
+    /** The other names that overlap it; wildcards over it may not be declared. */
+    *of(host: string): Iterable<string> {
+      const domain = domainOf(host);
+      yield* wildcardsOver(domain ?? host);
+      if (domain === undefined) return;
+      const above = `${turn(domain)}.`;
+      const from = placeOf(above);
+      let to = from;
+      while (sorted[to]?.startsWith(above)) to += 1;
+      // The caller may add and remove names meanwhile.
+      for (const turned of sorted.slice(from, to)) {
+        const name = turn(turned);
+        if (name !== host) yield name;
+      }
+    },
+  };
+}
+
+/** Its own inverse. */
+function turn(name: string): string {
+  return name.split(".").reverse().join(".");
 }

@@ -1,33 +1,26 @@
-/**
- * Puts the picture together: watches nodes, pods and the limits of volumes, and folds one node at a time. What changed is
- * noted at once and folded a moment later, so that a burst of events costs one picture; a node that nothing happened to
- * is taken over as it was.
- */
-
+/** Watches nodes, pods and volume limits, and folds changed nodes into snapshots; a burst of events makes one. */
 import { kinds } from "../../kube/kinds.ts";
+import type { WatchCache } from "../../kube/kube.ts";
 import { sleep, type Timer } from "../../runtime/clock.ts";
-import type { Condition } from "../../runtime/condition.ts";
 import { minute, second } from "../../runtime/durations.ts";
-import type { OperatorGround } from "../ground.ts";
-import { createAllocations } from "./accounting/allocations.ts";
+import type { OperatorGround } from "../operator-service.ts";
 import { nodeInventory } from "./accounting/node-inventory.ts";
-import { projectNode, volumeLimits } from "./accounting/watched-node.ts";
-import { projectPod } from "./accounting/watched-pod.ts";
+import { type ProjectedNode, projectNode, type VolumesByDriver, volumeLimits } from "./accounting/watched-node.ts";
+import { allocationOf, projectPod, touchedNodes, type WatchedPod } from "./accounting/watched-pod.ts";
+import { staleness } from "./conditions.ts";
 import type { ConfigSource } from "./configuration/config-source.ts";
 import { classesOnNode } from "./configuration/inventory-config.ts";
-import { nameCard } from "./gpu-names/market-name.ts";
+import { nameGpu } from "./gpu-names/registry.ts";
 import type { RegistrySource } from "./gpu-names/registry-source.ts";
 import type { Inventory, NodeInventory } from "./inventory.ts";
 import type { DiscoveryPods } from "./nodes/discovery-pods.ts";
 import type { UsageReadings } from "./nodes/usage-readings.ts";
-import { staleness } from "./staleness.ts";
 import type { Storage } from "./storage/storage.ts";
 
-/** Events of this long become one picture: far below the 200 ms in which one has to be published. */
+/** Events of this long become one snapshot: far below the 200 ms in which one has to be published. */
 const inventoryGatherMs = 20;
-/** Counting ten thousand pods anew takes milliseconds; a drift should not live for long. */
+/** Refolding a thousand nodes takes milliseconds. */
 const inventoryRecountMs = 5 * minute;
-/** How soon a picture shows that it may be out of date. */
 export const inventoryStaleLookMs = 5 * second;
 
 interface AssemblyDeps extends Omit<OperatorGround, "random"> {
@@ -36,106 +29,154 @@ interface AssemblyDeps extends Omit<OperatorGround, "random"> {
   readonly storage: Storage;
   readonly usage: UsageReadings;
   readonly discovery: DiscoveryPods | undefined;
-  /** Told of every new picture, and then of the nodes that may look different in it. */
+  /** Called with every new snapshot, and then with the nodes that may look different in it. */
   readonly onInventory: (inventory: Inventory) => void;
   readonly onNodes: (names: readonly string[]) => void;
 }
 
-export function createAssembly(deps: AssemblyDeps) {
-  const { kube, clock, log, config, registry, storage, usage, discovery } = deps;
-  const allocations = createAllocations();
-  const known = new Map<string, NodeInventory>();
-  const touched = new Set<string>();
-  let sorted: readonly string[] = [];
-  let all = true;
-  let inventory: Inventory | undefined;
-  let pictures = 0;
-  let timer: Timer | undefined;
+export class Assembly {
+  inventory: Inventory | undefined;
+  readonly counts = { pictures: 0, recounts: 0, drifts: 0 };
+  readonly nodes: WatchCache<ProjectedNode>;
+  readonly #pods: WatchCache<WatchedPod, "node" | "gt">;
+  readonly #csiNodes: WatchCache<VolumesByDriver>;
+  readonly #deps: AssemblyDeps;
+  readonly #known = new Map<string, NodeInventory>();
+  readonly #touched = new Set<string>();
+  #sorted: readonly string[] = [];
+  #all = true;
+  #timer: Timer | undefined;
 
-  const nodes = kube.watch({
-    kind: kinds.node,
-    project: projectNode,
-    handle({ name }) {
-      touch(name);
-      discovery?.add(name);
-    },
-  });
-  const pods = kube.watch({
-    kind: kinds.pod,
-    project: projectPod,
-    handle({ type, value }) {
-      for (const node of type === "deleted" ? allocations.gone(value.uid) : allocations.seen(value)) touch(node);
-      // Whoever selects a label with Gt changes labels, and perhaps no sum at all.
-      if (value.gtSelected.length > 0) soon();
-    },
-  });
-  const csiNodes = kube.watch({ kind: kinds.csiNode, project: volumeLimits, handle: ({ name }) => touch(name) });
-
-  function touch(node: string): void {
-    touched.add(node);
-    soon();
-  }
-
-  function soon(): void {
-    timer ??= clock.timer(inventoryGatherMs, () => {
-      timer = undefined;
-      if (waitingFor() === undefined) assemble();
+  constructor(deps: AssemblyDeps) {
+    this.#deps = deps;
+    const { kube, discovery } = deps;
+    this.nodes = kube.watch({
+      kind: kinds.node,
+      project: projectNode,
+      handle: ({ name }) => {
+        this.touch(name);
+        discovery?.add(name);
+      },
+    });
+    this.#pods = kube.watch<WatchedPod, "node" | "gt">({
+      kind: kinds.pod,
+      project: projectPod,
+      indexes: {
+        node: ({ node }: WatchedPod) => node,
+        gt: ({ gtSelected }: WatchedPod) => (gtSelected.length > 0 ? "any" : undefined),
+      },
+      handle: (change) => {
+        for (const node of touchedNodes(change)) this.touch(node);
+        // A `Gt` selector changes labels, and perhaps no sum.
+        if (change.value.gtSelected.length > 0) this.touchRest();
+      },
+    });
+    this.#csiNodes = kube.watch({
+      kind: kinds.csiNode,
+      project: volumeLimits,
+      handle: ({ name }) => this.touch(name),
     });
   }
 
-  function waitingFor(): string | undefined {
+  touch(node: string): void {
+    this.#touched.add(node);
+    this.touchRest();
+  }
+
+  /** Something that concerns no single node may. */
+  touchRest(): void {
+    this.#timer ??= this.#deps.clock.timer(inventoryGatherMs, () => {
+      this.#timer = undefined;
+      if (this.waitingFor === undefined) this.#assemble();
+    });
+  }
+
+  touchAll(): void {
+    this.#all = true;
+    this.touchRest();
+  }
+
+  node(name: string): NodeInventory | undefined {
+    return this.#known.get(name);
+  }
+
+  get waitingFor(): string | undefined {
+    const { config, storage, discovery } = this.#deps;
     if (!config.settled) return config.conditions[0]?.message ?? "the configuration";
-    for (const [what, { ready, trouble }] of Object.entries({ nodes, pods })) {
+    for (const [what, { ready, trouble }] of Object.entries({ nodes: this.nodes, pods: this.#pods })) {
       if (!ready) return trouble ? `${what}: ${trouble.message}` : what;
     }
     if (!storage.ready) return "storage classes and volumes";
-    // Else whoever listens would see nodes lose their gpus' models whenever the operator is upgraded.
+    // Else nodes would lose their GPUs' models whenever the operator is upgraded.
     return (discovery?.settled ?? true) ? undefined : "the discovery pods that are there";
   }
 
-  function assemble(): void {
-    if (all) for (const name of [...Array.from(nodes.list(), (node) => node.name), ...known.keys()]) touched.add(name);
-    const changed = [...touched];
+  get ageMs(): number {
+    return Math.max(this.nodes.ageMs, this.#pods.ageMs);
+  }
+
+  get podCount(): number {
+    return this.#pods.size;
+  }
+
+  gtSelected(): ReadonlySet<string> {
+    return new Set([...this.#pods.by("gt", "any")].flatMap((pod) => pod.gtSelected));
+  }
+
+  #assemble(): void {
+    const { config, registry, storage, clock, log, onInventory, onNodes } = this.#deps;
+    const changed = this.#refold();
+    const nodes = this.#sorted.flatMap((name) => this.#known.get(name) ?? []);
+    const { storage: classes, conditions } = storage.read(nodes, config.current);
+    const { version } = this.#pods;
+    this.inventory = {
+      nodes,
+      storage: classes,
+      conditions: [...conditions, ...config.conditions, ...registry.conditions, ...this.#stale()],
+      atMs: clock.now(),
+      ...(version !== undefined && { podsVersion: version }),
+      ...(storage.version !== undefined && { volumesVersion: storage.version }),
+      ...(storage.defaultClass !== undefined && { defaultClass: storage.defaultClass }),
+    };
+    this.counts.pictures += 1;
+    const offered = nodes.filter((node) => node.offered).length;
+    const summary = { nodes: nodes.length, offered, classes: classes.length };
+    if (this.counts.pictures === 1) log.info("read the whole cluster", summary);
+    onInventory(this.inventory);
+    onNodes(changed);
+  }
+
+  #refold(): readonly string[] {
+    const known = this.#known;
+    const all = this.#all ? [...Array.from(this.nodes.list(), ({ name }) => name), ...known.keys()] : [];
+    const changed = new Set([...this.#touched, ...all]);
     let namesChanged = false;
     for (const name of changed) {
-      const node = fold(name);
+      const node = this.#fold(name);
       namesChanged ||= (node === undefined) === known.has(name);
       if (node) known.set(name, node);
       else known.delete(name);
     }
-    if (namesChanged) sorted = [...known.keys()].sort();
-    touched.clear();
-    all = false;
-    const list = sorted.flatMap((name) => known.get(name) ?? []);
-    const { storage: classes, conditions } = storage.read(list, config.current);
-    inventory = {
-      nodes: list,
-      storage: classes,
-      conditions: [...conditions, ...config.conditions, ...registry.conditions, ...stale()],
-      atMs: clock.now(),
-      ...(pods.version !== undefined && { podsVersion: pods.version }),
-      ...(storage.version !== undefined && { volumesVersion: storage.version }),
-      ...(storage.defaultClass !== undefined && { defaultClass: storage.defaultClass }),
-    };
-    pictures += 1;
-    if (pictures === 1) log.info("read the whole cluster", summary(inventory));
-    deps.onInventory(inventory);
-    deps.onNodes(changed);
+    if (namesChanged) this.#sorted = [...known.keys()].sort();
+    this.#touched.clear();
+    this.#all = false;
+    return [...changed];
   }
 
-  function fold(name: string): NodeInventory | undefined {
-    const node = nodes.get({ name });
+  #fold(name: string): NodeInventory | undefined {
+    const { config, registry, storage, usage, discovery } = this.#deps;
+    const node = this.nodes.get({ name });
     if (!node) return undefined;
     const { hardware, atMs: hardwareAtMs, condition } = discovery?.about(name) ?? {};
     const storageClasses = classesOnNode(config.current, storage.classNames, name);
     return nodeInventory({
       node,
-      allocation: allocations.ofNode(name),
+      allocation: allocationOf(this.#pods.by("node", name)),
       config: config.current,
       storageClasses,
       disk: storage.onDisk(name, storageClasses),
-      namedGpus: hardware?.gpus.map((card) => nameCard(registry.registry, card)) ?? [],
-      volumeLimits: csiNodes.get({ name }),
+      namedGpus: hardware?.gpus.map((gpu) => nameGpu(registry.registry, gpu)) ?? [],
+      volumeLimits: this.#csiNodes.get({ name }),
       hardware,
       hardwareAtMs,
       usage: usage.of(name),
@@ -143,69 +184,46 @@ export function createAssembly(deps: AssemblyDeps) {
     });
   }
 
-  function stale(): Condition[] {
-    return staleness({ nodes, pods, "limits of volumes": csiNodes });
+  #stale() {
+    return staleness({ nodes: this.nodes, pods: this.#pods, "limits of volumes": this.#csiNodes });
   }
 
-  function touchAll(): void {
-    all = true;
-    soon();
+  async synced(signal: AbortSignal): Promise<void> {
+    await Promise.all([this.nodes.synced(signal), this.#pods.synced(signal)]);
   }
 
-  return {
-    nodes,
-    /** This node may look different now. */
-    touch,
-    /** Something that concerns no single node may. */
-    touchRest: soon,
-    /** Everything may. */
-    touchAll,
-    node: (name: string) => known.get(name),
-    /** The last whole picture. */
-    get inventory() {
-      return inventory;
-    },
-    /** Why no whole picture can be made yet. */
-    get waitingFor() {
-      return waitingFor();
-    },
-    /** How long ago the cluster was last heard of. */
-    get ageMs() {
-      return Math.max(nodes.ageMs, pods.ageMs);
-    },
-    gtSelected: allocations.gtSelected,
-    async synced(signal: AbortSignal): Promise<void> {
-      await Promise.all([nodes.synced(signal), pods.synced(signal)]);
-    },
-    /** Counts all pods anew from time to time. */
-    async recount(signal: AbortSignal): Promise<never> {
-      for (;;) {
-        await sleep(clock, inventoryRecountMs, signal);
-        const wrong = allocations.recompute(pods.list());
-        if (wrong.length > 0) log.error("corrected the use of nodes that had drifted", { nodes: wrong });
-        // Also what depends on time alone, like a memory that fades, is looked at again.
-        touchAll();
-      }
-    },
-    /** Looks whether the caches are out of date: a watch that is interrupted brings no event that would tell of it. */
-    async lookForStaleness(signal: AbortSignal): Promise<never> {
-      for (let told = ""; ; ) {
-        await sleep(clock, inventoryStaleLookMs, signal);
-        const now = [...stale(), ...storage.stale].map(({ message }) => message).join();
-        if (now !== told) soon();
-        told = now;
-      }
-    },
-    get counts() {
-      return { pictures, allocations: allocations.counts };
-    },
-    async close(): Promise<void> {
-      timer?.cancel();
-      await Promise.all([nodes.close(), pods.close(), csiNodes.close()]);
-    },
+  /** Refolds all nodes from time to time: what depends on time alone changes, and a change may have been missed. */
+  readonly recount = async (signal: AbortSignal): Promise<never> => {
+    const { clock, log } = this.#deps;
+    for (;;) {
+      await sleep(clock, inventoryRecountMs, signal);
+      const wrong = [...this.#known.values()].filter((node) => this.#isWrong(node)).map(({ name }) => name);
+      this.counts.recounts += 1;
+      this.counts.drifts += wrong.length;
+      if (wrong.length > 0) log.error("corrected the use of nodes that had drifted", { nodes: wrong });
+      this.touchAll();
+    }
   };
-}
 
-function summary({ nodes, storage }: Inventory) {
-  return { nodes: nodes.length, offered: nodes.filter(({ offered }) => offered).length, classes: storage.length };
+  /** Shown with another sum than that of its pods, though no change waits to be folded. */
+  #isWrong(node: NodeInventory): boolean {
+    const { sum } = allocationOf(this.#pods.by("node", node.name));
+    const names = Object.keys(sum) as (keyof typeof sum)[];
+    return !this.#touched.has(node.name) && names.some((name) => node[name].allocated !== sum[name]);
+  }
+
+  /** A watch that is interrupted brings no event that would show it. */
+  readonly lookForStaleness = async (signal: AbortSignal): Promise<never> => {
+    for (let last = ""; ; ) {
+      await sleep(this.#deps.clock, inventoryStaleLookMs, signal);
+      const now = [...this.#stale(), ...this.#deps.storage.stale].map(({ message }) => message).join();
+      if (now !== last) this.touchRest();
+      last = now;
+    }
+  };
+
+  async close(): Promise<void> {
+    this.#timer?.cancel();
+    await Promise.all([this.nodes, this.#pods, this.#csiNodes].map((cache) => cache.close()));
+  }
 }

@@ -1,10 +1,9 @@
 /**
- * All that discovery finds on one node. It travels as JSON from the discovery pod to the operator, and is looked at before
- * it is believed: during an upgrade the pod may be of another version, and a node that tells too much must not make the
- * picture of all others too large to be sent. The bounds are discovery's own.
+ * What discovery finds on a node, as JSON. It is validated: the pod may be of another version, and its size is bounded.
  */
 import { z } from "zod";
 import { ProviderError } from "../../runtime/errors.ts";
+
 import { discoveryNameChars, discoveryParts, discoveryProblemChars, discoveryProblems } from "./discovery/tree.ts";
 
 const whole = z.number().int().nonnegative();
@@ -13,17 +12,14 @@ const cores = whole.max(2 ** 32 - 1);
 const word = z.string().max(discoveryNameChars);
 const parts = <T extends z.ZodType>(part: T) => z.array(part).max(discoveryParts);
 
-/** A card as the node's PCI bus and driver show it, before any registry gives it a name. */
-const gpuCard = z.object({
-  /** "0000:00:06.0" */
+/** A GPU as the node's PCI bus and driver show it, before any registry gives it a name. */
+const discoveredGpu = z.object({
   address: word,
-  /** Four lower-case hex digits, for instance "10de". */
   vendorId: word,
   deviceId: word,
-  /** The kernel's driver; absent where none is bound. */
   driver: word.optional(),
   driverVersion: word.optional(),
-  /** What the driver calls it, "NVIDIA L40S": from this an unknown card's line for the registry is made. */
+  /** What the driver calls it, "NVIDIA L40S": from this an unknown GPU's line for the registry is made. */
   driverModel: word.optional(),
   cudaVersion: word.optional(),
   computeCapability: word.optional(),
@@ -46,12 +42,11 @@ const disk = z.object({
 const networkInterface = z.object({ name: word, up: z.boolean(), speedMbps: whole.optional() });
 
 const hardware = z.object({
-  /** As Kubernetes names it: "amd64", "arm64". */
   architecture: word,
   /** By physical package. */
   cpus: parts(z.object({ id: word, vendor: word, model: word, vcores: cores })),
   memory: z.object({ totalBytes: whole }),
-  gpus: parts(gpuCard),
+  gpus: parts(discoveredGpu),
   disks: parts(disk),
   interfaces: parts(networkInterface),
   /** What could not be read, and why; the rest still holds. The last one may say how many more there are. */
@@ -59,7 +54,7 @@ const hardware = z.object({
 });
 
 export type Hardware = z.infer<typeof hardware>;
-export type GpuCard = z.infer<typeof gpuCard>;
+export type DiscoveredGpu = z.infer<typeof discoveredGpu>;
 export type Disk = z.infer<typeof disk>;
 export type NetworkInterface = z.infer<typeof networkInterface>;
 

@@ -5,7 +5,7 @@ import { kinds } from "../../kube/kinds.ts";
 import { condition } from "../../runtime/condition.ts";
 import { createMetrics } from "../../runtime/metrics.ts";
 import type { Inventory } from "./inventory.ts";
-import { measureInventory } from "./inventory-metrics.ts";
+import { measureInventory } from "./inventory-service.ts";
 
 const gi = 2 ** 30;
 
@@ -15,7 +15,9 @@ async function seriesOf(t: { after(done: () => void): void }, inventory: Invento
   t.after(() => metrics.stop());
   const counts = {
     pictures: 1,
-    allocations: { pods: 3, recounts: 0, drifts: 0 },
+    pods: 3,
+    recounts: 0,
+    drifts: 0,
     labelled: 0,
     cephFailures: 0,
     registryFailures: 0,

@@ -1,66 +1,83 @@
-/** The IP operator as a service: its loops, its listeners, and what it tells of itself. */
+/** The IP operator as a service: its listeners, status and metrics. */
 import { createLeadership, type LeadershipOptions } from "../../kube/leadership.ts";
-import type { GroundService, Scope } from "../../runtime/lifecycle.ts";
-import type { Opened, OperatorServiceGround, OperatorServiceOptions, SettleOptions } from "../ground.ts";
-import { measureIp } from "./ip-metrics.ts";
-import { type IpOperatorOptions, startIpOperator } from "./operator.ts";
-import { startGrpc } from "./serving/grpc.ts";
-import { startRest } from "./serving/rest.ts";
+import { countByType } from "../../runtime/condition.ts";
+import type { Scope } from "../../runtime/lifecycle.ts";
+import type { Metrics } from "../../runtime/metrics.ts";
+import {
+  createOperatorService,
+  type Opened,
+  type OperatorServiceGround,
+  type OperatorServiceOptions,
+  type SettleOptions,
+} from "../operator-service.ts";
+import type { GrpcListener } from "../serving/grpc.ts";
+import { type IpOperatorOptions, type RunningIpOperator, startIpOperator } from "./operator.ts";
+import { portCounts, startIpGrpc, startIpRest } from "./serving.ts";
 
 export interface IpServiceOptions extends IpOperatorOptions, OperatorServiceOptions {
-  /** How old what it tells over REST may be. */
   readonly refreshMs: number;
   readonly leadership: LeadershipOptions;
 }
 
-/** What it opens is the operator with its listeners, for whoever asks it in the same process. */
-export function createIpService(
-  settle: SettleOptions<IpServiceOptions>,
-  ground: OperatorServiceGround,
-): GroundService<IpParts> {
-  const { promise: opened, resolve } = Promise.withResolvers<IpParts>();
-  let parts: IpParts | undefined;
-  return {
-    name: "ip",
-    opened,
-    async start(scope) {
-      const kube = await ground.kube;
-      const log = ground.log.with({ module: "ip" });
-      parts = await startIp(await settle(kube, scope), { ...ground, kube, log }, scope);
-      resolve(parts);
+export function createIpService(settle: SettleOptions<IpServiceOptions>, ground: OperatorServiceGround) {
+  return createOperatorService(
+    {
+      name: "ip",
+      start: startIp,
+      opens: (parts) => parts,
+      page: "/usage",
+      waitingFor: ({ operator, leadership }) => operator.waitingFor ?? leadership.waitingFor,
+      status(parts) {
+        if (!parts) return undefined;
+        const { usage, conditions, leading } = parts.operator;
+        return { usage, conditions, leading };
+      },
+      measure: (metrics, { operator, grpc }) => measureIp(metrics, operator, grpc),
     },
-    detail() {
-      if (!parts) return "";
-      const { operator, leadership, host, rest, grpc } = parts;
-      const waiting = operator.waitingFor ?? leadership.waitingFor;
-      return waiting ?? `http://${host}:${rest.port}/usage, gRPC ${host}:${grpc.port}`;
-    },
-    status() {
-      if (!parts) return undefined;
-      const { usage, conditions, leading } = parts.operator;
-      return { usage, conditions, leading };
-    },
-    get queues() {
-      return parts ? [parts.operator.queue, parts.operator.events.queue] : [];
-    },
-    measure: (metrics) => parts && measureIp(metrics, parts.operator, parts.grpc),
-  };
+    settle,
+    ground,
+  );
 }
 
-type IpParts = Awaited<ReturnType<typeof startIp>>;
-
-/** Resolves when it listens. */
-async function startIp(options: IpServiceOptions, ground: Opened<OperatorServiceGround>, scope: Scope) {
-  const { kube, metrics, clock, random, log } = ground;
-  const leadership = createLeadership(options.leadership, { kube, clock, log });
-  const operator = startIpOperator(options, { kube, clock, random, log, leadership }, scope);
+async function startIp(options: IpServiceOptions, { metrics, ...ground }: Opened<OperatorServiceGround>, scope: Scope) {
   const { host, version, refreshMs } = options;
-  const rest = await startRest(operator, options.provider, {
-    ...{ host, port: options.restPort, version, refreshMs, metrics, clock, log },
-  });
+  const { clock, log } = ground;
+  const leadership = createLeadership(options.leadership, ground);
+  const operator = startIpOperator(options, { ...ground, leadership }, scope);
+  const listen = { host, clock, log };
+  const restOptions = { ...listen, port: options.restPort, version, refreshMs, metrics };
+  const rest = await startIpRest(operator, options.provider, restOptions);
   scope.onStop(() => rest.close());
-  const grpc = await startGrpc(operator, { host, port: options.grpcPort, clock, log });
+  const grpc = await startIpGrpc(operator, { ...listen, port: options.grpcPort });
   scope.onStop(grpc.close);
   log.info("IP operator listening", { rest: `${host}:${rest.port}`, grpc: `${host}:${grpc.port}` });
   return { host, operator, leadership, rest, grpc };
+}
+
+const prefix = "akash_provider_ip";
+
+export function measureIp(metrics: Metrics, operator: RunningIpOperator, grpc: Pick<GrpcListener, "streams">): void {
+  const ageMs = () => Math.max(operator.view.declared.ageMs, operator.view.balancers.ageMs);
+  metrics.readEach("gauge", prefix, [
+    ["addresses", "Addresses of the pool or range that is leased", () => Number(operator.usage.total)],
+    ["addresses_in_use", "Addresses of it in use", () => Number(operator.usage.inUse)],
+    ["addresses_free", "Addresses of it that are free", () => Number(operator.usage.free)],
+    ["ports", "Ports that leases ask for on addresses of their own", () => portCounts(operator).ports],
+    ["ports_pending", "Ports without an address yet", () => portCounts(operator).pending],
+    ["ignored_leases", "Leases with which something failed again and again", () => operator.ignored.size],
+    ["leading", "1 in the copy that writes", () => (operator.leading ? 1 : 0)],
+    ["streams", "gRPC streams that receive each change", () => grpc.streams],
+    ["age_seconds", "Time since the API server was last heard of", () => ageMs() / 1_000],
+  ]);
+  const gauge = (name: string, help: string) => ({ kind: "gauge", name: `${prefix}_${name}`, help }) as const;
+  const pools = gauge("pool_addresses", "Addresses of each pool of MetalLB's, and those in use");
+  metrics.read({ ...pools, labels: ["pool", "amount"], clusterNames: true }, () =>
+    operator.usage.pools.flatMap(({ name: pool, total, inUse }) => [
+      [{ pool, amount: "total" }, Number(total)] as const,
+      [{ pool, amount: "in_use" }, Number(inUse)] as const,
+    ]),
+  );
+  metrics.read({ ...gauge("conditions", "Conditions by type"), labels: ["type"] }, () =>
+    countByType(operator.conditions),
+  );
 }

@@ -6,7 +6,7 @@ import { reasonOf } from "../../runtime/errors.ts";
 import { bodyOf, inTime } from "../../runtime/fetch-text.ts";
 import { httpUrl } from "../../runtime/http-url.ts";
 import type { Log } from "../../runtime/log.ts";
-import type { PoolCounts } from "./usage.ts";
+import type { PoolCounts } from "./supply.ts";
 
 /** MetalLB's page of metrics, and how long it may take: a few lines for each pool beside those of its runtime. */
 const metalLbMetricsBytes = 4 * 1024 * 1024;

@@ -1,7 +1,4 @@
-/**
- * Addresses of a range that is ours alone: one for each sharing key, with a pool of its own. Which are taken, the pools
- * themselves say, and beside them what this process is about to write; so no crash loses one.
- */
+/** A range that is ours alone: an address and a pool per sharing key. Pools and pending writes say what is taken. */
 import { kinds } from "../../kube/kinds.ts";
 import type { Kube, KubeObject, WatchCache } from "../../kube/kube.ts";
 import { metalLbNamespace } from "../../kube/objects/metallb.ts";
@@ -10,15 +7,13 @@ import {
   type AddressRange,
   addressRangeText,
   doOverlap,
-  type IpAddress,
   ipAddressText,
   isWithin,
   readIpAddress,
 } from "../../market/address-range.ts";
-import type { OwnBalancer } from "./balancer.ts";
-import type { LeasedPort } from "./leased-port.ts";
-import { desiredAdvertisement, desiredPool, poolName, type SeenPool } from "./own-pool.ts";
-import type { PacedApply, Turn } from "./paced-apply.ts";
+import type { PacedApply, Turn } from "../write-pace.ts";
+import { desiredAdvertisement, desiredPool, type OwnBalancer, poolName, type SeenPool } from "./objects.ts";
+import type { AddressTruth } from "./plan.ts";
 import type { IpView } from "./view.ts";
 
 interface OwnRangeDeps {
@@ -28,131 +23,136 @@ interface OwnRangeDeps {
   readonly provider: Address;
 }
 
-export type OwnRange = ReturnType<typeof createOwnRange>;
+export class OwnRange {
+  readonly ranges: readonly AddressRange[];
+  readonly text: string;
+  readonly #deps: OwnRangeDeps;
+  /** Addresses that are being written into a pool: taken until the cache shows it. */
+  readonly #claims = new Map<string, string>();
 
-export function createOwnRange(ranges: readonly AddressRange[], { view, kube, apply, provider }: OwnRangeDeps) {
-  /** Addresses on their way into a pool: taken from before that is written until the cache shows it. */
-  const claims = new Map<string, string>();
-  const text = ranges.map(addressRangeText).join(",");
+  constructor(ranges: readonly AddressRange[], deps: OwnRangeDeps) {
+    this.ranges = ranges;
+    this.text = ranges.map(addressRangeText).join(",");
+    this.#deps = deps;
+  }
 
-  function isInRange(address: string): boolean {
+  isInRange(address: string): boolean {
     const read = readIpAddress(address);
-    return read !== undefined && ranges.some((range) => isWithin(read, range));
+    return read !== undefined && this.ranges.some((range) => isWithin(read, range));
   }
 
-  function isOfFamily(address: string): boolean {
-    return readIpAddress(address)?.family === view.family;
+  canHave(key: string, address: string): boolean {
+    return this.isInRange(address) && !this.#taken(key).has(address);
   }
 
-  /**
-   * All that is somebody's: of pools, Services and those that we are about to give. What a Service asks for is its own also
-   * while its pool is lost, as all are when MetalLB is installed anew.
-   */
-  function taken(key: string): ReadonlySet<string> {
+  /** A foreign pool with addresses of the range: MetalLB takes no pools that overlap. */
+  overlap(): string | undefined {
+    const foreign = [...this.#deps.view.pools.list()].filter(({ own }) => !own);
+    const other = foreign.find((pool) =>
+      pool.ranges.some((each) => this.ranges.some((range) => doOverlap(each, range))),
+    );
+    return other && `the range ${this.text} overlaps with the IPAddressPool ${other.name}`;
+  }
+
+  /** The pool of the key is there and announced. Undefined where no address is left. */
+  async ensure(
+    key: string,
+    { ports, balancers }: Pick<AddressTruth, "ports" | "balancers">,
+    turn: Turn,
+  ): Promise<string | undefined> {
+    const { view, apply, provider } = this.#deps;
+    const marked = view.ownPoolOf(key);
+    const address = this.#keptAddress(key, marked, balancers) ?? this.#claim(key, balancers);
+    const [first] = ports;
+    if (address === undefined || !first) return undefined;
+    // MetalLB takes no second pool of the same address.
+    const pool = marked ?? this.#unmarked(address);
+    const name = pool?.name ?? poolName(first.resource);
+    const desired = desiredPool({ name, key, address, provider });
+    const done = await apply(kinds.ipAddressPool, desired, pool?.own?.fields ?? null, turn);
+    await untilShown(view.pools, done?.object, turn.signal);
+    this.#claims.delete(key);
+    await this.#announce(key, name, turn);
+    return address;
+  }
+
+  /** Once nothing has the address any more. */
+  async release(key: string, signal: AbortSignal): Promise<void> {
+    const { view, kube } = this.#deps;
+    this.#claims.delete(key);
+    const going = [
+      ...[...view.advertisements.by("key", key)].map((each) => ({ kind: kinds.l2Advertisement, ...each })),
+      ...[...view.pools.by("key", key)].map((each) => ({ kind: kinds.ipAddressPool, ...each, uid: each.own?.uid })),
+    ];
+    for (const { kind, name, uid, deleting } of going) {
+      const at = { namespace: metalLbNamespace, name };
+      if (!deleting) await kube.delete(kind, at, { ...(uid !== undefined && { uid }), signal });
+    }
+  }
+
+  #isOfFamily(address: string): boolean {
+    return readIpAddress(address)?.family === this.#deps.view.family;
+  }
+
+  /** Addresses of pools, Services and pending writes. A Service keeps what it requests while its pool is lost. */
+  #taken(key: string): ReadonlySet<string> {
+    const { view } = this.#deps;
     const held = new Set(
       [...view.balancers.by("key", key)].flatMap(({ addresses, ours }) => [...addresses, ours?.pin]),
     );
-    // One that does not say whose it is any more is that of the Services which have its address.
+    // A pool that lost its key is that of the Services which have its address.
     const isOthers = (own: NonNullable<SeenPool["own"]>) =>
       own.key === undefined ? !held.has(own.address) : own.key !== key;
     const pools = [...view.pools.list()].flatMap(({ own }) => (own && isOthers(own) ? own.address : []));
     const services = [...view.balancers.list()].flatMap(({ addresses, ours }) =>
       ours?.key === key ? [] : [...addresses, ...(ours?.pin ? [ours.pin] : [])],
     );
-    const claimed = [...claims].flatMap(([other, address]) => (other === key ? [] : address));
+    const claimed = [...this.#claims].flatMap(([other, address]) => (other === key ? [] : address));
     return new Set([...pools, ...services, ...claimed]);
   }
 
-  /** Not one that is another's: somebody has changed the pool, and MetalLB takes no pools that overlap. */
-  function keptAddress(key: string, pool: SeenPool | undefined, balancers: readonly OwnBalancer[]): string | undefined {
+  /** Not one that is another's: the pool was edited, and MetalLB takes no pools that overlap. */
+  #keptAddress(key: string, pool: SeenPool | undefined, balancers: readonly OwnBalancer[]): string | undefined {
     const address = pool?.own?.address;
     if (address === undefined || balancers.some(({ addresses }) => addresses.includes(address))) return address;
-    return taken(key).has(address) || !isOfFamily(address) ? undefined : address;
+    return this.#taken(key).has(address) || !this.#isOfFamily(address) ? undefined : address;
   }
 
-  /** In one step with the claim. The one that its Services had or ask for, before any other. */
-  function claim(key: string, balancers: readonly OwnBalancer[]): string | undefined {
-    const used = taken(key);
-    const isFree = (each: string) => isInRange(each) && isOfFamily(each) && !used.has(each);
+  /** In one step with the claim. The one that its Services had or request, before any other. */
+  #claim(key: string, balancers: readonly OwnBalancer[]): string | undefined {
+    const used = this.#taken(key);
+    const isFree = (each: string) => this.isInRange(each) && this.#isOfFamily(each) && !used.has(each);
     const before = balancers.flatMap(({ addresses, ours }) => [...addresses, ours.pin]);
-    const address = [claims.get(key) ?? "", ...before].find(isFree) ?? free(used);
-    if (address !== undefined) claims.set(key, address);
+    const address = [this.#claims.get(key) ?? "", ...before].find(isFree) ?? this.#free(used);
+    if (address !== undefined) this.#claims.set(key, address);
     return address;
   }
 
-  function free(used: ReadonlySet<string>): string | undefined {
-    for (const { family, first, last } of ranges) {
-      if (family !== view.family) continue;
+  #free(used: ReadonlySet<string>): string | undefined {
+    for (const { family, first, last } of this.ranges) {
+      if (family !== this.#deps.view.family) continue;
       for (let value = first; value <= last; value += 1n) {
-        const address = ipAddressText({ family, value } satisfies IpAddress);
+        const address = ipAddressText({ family, value });
         if (!used.has(address)) return address;
       }
     }
     return undefined;
   }
 
-  function unmarked(address: string): SeenPool | undefined {
-    return [...view.pools.list()].find(({ own }) => own && own.key === undefined && own.address === address);
+  #unmarked(address: string): SeenPool | undefined {
+    return [...this.#deps.view.pools.list()].find(({ own }) => own && own.key === undefined && own.address === address);
   }
 
-  async function announce(key: string, name: string, turn: Turn): Promise<void> {
+  async #announce(key: string, name: string, turn: Turn): Promise<void> {
+    const { view, apply, provider } = this.#deps;
     const live = view.advertisements.get({ namespace: metalLbNamespace, name })?.fields ?? null;
-    const desired = desiredAdvertisement({ name, key, provider });
-    const done = await apply(kinds.l2Advertisement, desired, live, turn);
-    await shown(view.advertisements, done?.object, turn.signal);
+    const done = await apply(kinds.l2Advertisement, desiredAdvertisement({ name, key, provider }), live, turn);
+    await untilShown(view.advertisements, done?.object, turn.signal);
   }
-
-  return {
-    ranges,
-    text,
-    isInRange,
-    /** Whether an address of the range is nobody else's. */
-    canHave: (key: string, address: string): boolean => isInRange(address) && !taken(key).has(address),
-    /** A pool of MetalLB's that is not ours and has addresses of the range: MetalLB takes none that overlap. */
-    overlap(): string | undefined {
-      const foreign = [...view.pools.list()].filter(({ own }) => !own);
-      const other = foreign.find((pool) => pool.ranges.some((each) => ranges.some((range) => doOverlap(each, range))));
-      return other && `the range ${text} overlaps with the IPAddressPool ${other.name}`;
-    },
-    /** The pool of the key is there and announced. Undefined where no address is left. */
-    async ensure(
-      key: string,
-      { ports, balancers }: { readonly ports: readonly LeasedPort[]; readonly balancers: readonly OwnBalancer[] },
-      turn: Turn,
-    ): Promise<string | undefined> {
-      const marked = view.ownPoolOf(key);
-      const address = keptAddress(key, marked, balancers) ?? claim(key, balancers);
-      const [first] = ports;
-      if (address === undefined || !first) return undefined;
-      // MetalLB takes no second one of the same address.
-      const pool = marked ?? unmarked(address);
-      const name = pool?.name ?? poolName(first.resource);
-      const desired = desiredPool({ name, key, address, provider });
-      const live = pool?.own?.fields ?? null;
-      const done = await apply(kinds.ipAddressPool, desired, live, turn);
-      await shown(view.pools, done?.object, turn.signal);
-      claims.delete(key);
-      await announce(key, name, turn);
-      return address;
-    },
-    /** Once nothing has the address any more. */
-    async release(key: string, signal: AbortSignal): Promise<void> {
-      claims.delete(key);
-      const at = (name: string) => ({ namespace: metalLbNamespace, name });
-      for (const { name, uid, deleting } of view.advertisements.by("key", key)) {
-        if (!deleting)
-          await kube.delete(kinds.l2Advertisement, at(name), { ...(uid !== undefined && { uid }), signal });
-      }
-      for (const { name, own, deleting } of view.pools.by("key", key) as Iterable<SeenPool>) {
-        const uid = own?.uid;
-        if (!deleting) await kube.delete(kinds.ipAddressPool, at(name), { ...(uid !== undefined && { uid }), signal });
-      }
-    },
-  };
 }
 
-/** Whoever decides next sees what was written. */
-export async function shown(
+/** The next decision sees what was written. */
+export async function untilShown(
   cache: Pick<WatchCache<unknown>, "seen">,
   object: KubeObject | undefined,
   signal: AbortSignal,

@@ -1,12 +1,11 @@
 /** What is to be done about one address: a decision on what is known, without doing anything. */
 
 import { invariant } from "../../runtime/invariant.ts";
-import { type Balancer, namesFor, type OwnBalancer, placeOf } from "./balancer.ts";
-import type { LeasedPort } from "./leased-port.ts";
+import { type AddressPort, type Balancer, namesFor, type OwnBalancer, pathOf } from "./objects.ts";
 
 export interface AddressTruth {
   /** Those that are asked for, each port of a protocol once, in the order of their names. */
-  readonly ports: readonly LeasedPort[];
+  readonly ports: readonly AddressPort[];
   /** The Services of this address, the oldest first. */
   readonly balancers: readonly OwnBalancer[];
   /** Of the pool that was made for it, where there is one. */
@@ -18,14 +17,13 @@ export interface AddressTruth {
 }
 
 export interface PlannedBalancer {
-  readonly port: LeasedPort;
+  readonly port: AddressPort;
   readonly name: string;
   readonly pin: string | undefined;
   readonly live: OwnBalancer | undefined;
 }
 
 export interface AddressPlan {
-  /** Undefined while it has none. */
   readonly address: string | undefined;
   /** To be as they are here. Other ports wait until the address is known, or until an old Service of their name is gone. */
   readonly wanted: readonly PlannedBalancer[];
@@ -40,10 +38,10 @@ export interface AddressPlan {
 export function planAddress(truth: AddressTruth): AddressPlan {
   const { ports, balancers, poolAddress, canHave } = truth;
   const address = poolAddress ?? addressOf(truth);
-  const there = new Map(balancers.map((each) => [placeOf(each), each]));
+  const there = new Map(balancers.map((each) => [pathOf(each), each]));
   const planned = ports.map((port): PlannedBalancer => {
     const name = nameFor(port, truth, there);
-    const live = there.get(placeOf({ namespace: port.namespace, name }));
+    const live = there.get(pathOf({ namespace: port.namespace, name }));
     return { port, name, live, pin: pinFor(live, { address, isFixed: poolAddress !== undefined, canHave }) };
   });
   const existing = planned.filter(({ live }) => live !== undefined && !live.deleting);
@@ -52,8 +50,8 @@ export function planAddress(truth: AddressTruth): AddressPlan {
   const isKnown = address !== undefined;
   const wanted = isKnown ? [...existing, ...missing] : existing;
   const firsts = isKnown || existing.length > 0 ? [] : missing;
-  const places = new Set(planned.map(({ port, name }) => placeOf({ namespace: port.namespace, name })));
-  const unwanted = balancers.filter((each) => !each.deleting && !places.has(placeOf(each)));
+  const places = new Set(planned.map(({ port, name }) => pathOf({ namespace: port.namespace, name })));
+  const unwanted = balancers.filter((each) => !each.deleting && !places.has(pathOf(each)));
   const isHeld = existing.some(({ live }) => address !== undefined && live?.addresses.includes(address));
   const isInTheWay = (each: OwnBalancer) => ports.some((port) => isOfPort(each, port));
   const mayGo = (each: OwnBalancer) =>
@@ -68,7 +66,7 @@ export function planAddress(truth: AddressTruth): AddressPlan {
 }
 
 /** Whether it serves the same port of the address, for whichever lease and service: MetalLB lets one of them have it. */
-export function isOfPort({ ours }: OwnBalancer, { protocol, externalPort }: LeasedPort): boolean {
+export function isOfPort({ ours }: OwnBalancer, { protocol, externalPort }: AddressPort): boolean {
   return ours.protocol === protocol && ours.externalPort === externalPort;
 }
 
@@ -103,9 +101,9 @@ function pinFor(live: OwnBalancer | undefined, { address, isFixed, canHave }: Pi
 /** Names among which one that it has is looked for; nobody takes so many but to see what happens. */
 const namesKept = 4;
 
-function nameFor(port: LeasedPort, { isTaken }: AddressTruth, there: ReadonlyMap<string, OwnBalancer>): string {
+function nameFor(port: AddressPort, { isTaken }: AddressTruth, there: ReadonlyMap<string, OwnBalancer>): string {
   const { namespace } = port;
-  const own = [...namesFor(port).take(namesKept)].flatMap((name) => there.get(placeOf({ namespace, name })) ?? []);
+  const own = [...namesFor(port).take(namesKept)].flatMap((name) => there.get(pathOf({ namespace, name })) ?? []);
   // The one that has the address, before the one that has its name by right.
   const [kept] = own
     .filter(({ deleting, isTenants }) => !deleting && !isTenants)

@@ -1,14 +1,13 @@
 /** What addresses there are to give: how many, of which pool, and why none can be had. */
 import { apiVersionOf, kinds } from "../../kube/kinds.ts";
 import type { Kube } from "../../kube/kube.ts";
-import { poolHas, poolSize } from "../../kube/objects/metallb.ts";
+import { type MetalLbPool, poolHas, poolSize } from "../../kube/objects/metallb.ts";
 import { readIpAddress } from "../../market/address-range.ts";
 import type { Clock } from "../../runtime/clock.ts";
 import { ProviderError } from "../../runtime/errors.ts";
-import type { OwnBalancer } from "./balancer.ts";
-import type { SeenPool } from "./own-pool.ts";
+import { invariant } from "../../runtime/invariant.ts";
+import type { OwnBalancer, SeenPool } from "./objects.ts";
 import type { OwnRange } from "./own-range.ts";
-import { type AddressUsage, addressUsage, type PoolCounts, wholeUsage } from "./usage.ts";
 import type { IpView } from "./view.ts";
 
 interface SupplyDeps {
@@ -18,8 +17,7 @@ interface SupplyDeps {
   readonly clock: Clock;
 }
 
-/** Why no new address can be had. */
-export interface Shortage {
+export interface AddressShortage {
   readonly type: string;
   readonly error: ProviderError;
 }
@@ -33,151 +31,159 @@ export const controllerSilentMs = 30_000;
 /** So long nothing is sold after a lease that waited in vain has ended; then the next one tries MetalLB again. */
 export const silenceKeptMs = 600_000;
 
-export type Supply = ReturnType<typeof createSupply>;
-
 /** Of MetalLB's pools, or of the range where there is one. */
-export function createSupply(poolName: string, { view, range, kube, clock }: SupplyDeps) {
-  const { ranges } = range;
-  let otherVersion: string | undefined;
-  let usage: AddressUsage | undefined;
+export class Supply {
+  readonly #pool: string;
+  readonly #deps: SupplyDeps;
+  #otherVersion: string | undefined;
+  #usage: AddressCounts | undefined;
   /** Services of ours that had no address at the last look. */
-  let waiting: readonly OwnBalancer[] = [];
-  let silentUntilMs = 0;
+  #waiting: readonly OwnBalancer[] = [];
+  #silentUntilMs = 0;
 
-  function foreignPools(): SeenPool[] {
-    return [...view.pools.list()].filter(({ own }) => !own);
+  constructor(pool: string, deps: SupplyDeps) {
+    this.#pool = pool;
+    this.#deps = deps;
   }
 
-  function leasedPools(): { readonly isAny: boolean; readonly pools: readonly SeenPool[] } {
-    const all = foreignPools();
-    const named = all.filter(({ name }) => name === poolName);
+  get usage(): AddressCounts {
+    // What cannot be assigned is no capacity.
+    const isUsable = this.#missing() === undefined && this.#deps.range.overlap() === undefined && !this.#isSilent();
+    return isUsable ? this.#counted() : noUsage;
+  }
+
+  /** The pools that leases get addresses from. */
+  get poolNames(): readonly string[] {
+    return this.#leasedPools().pools.map(({ name }) => name);
+  }
+
+  /** Of both families, as MetalLB itself counts. */
+  get whole(): PoolCounts {
+    const given = this.#deps.view.given();
+    const { pools } = this.#leasedPools();
+    return sumOf(pools.flatMap((pool) => [familyUsage(pool, 4, given), familyUsage(pool, 6, given)]));
+  }
+
+  /** What is counted may have changed. */
+  changed(): void {
+    this.#usage = undefined;
+    this.#lookForSilence();
+  }
+
+  /** The pool that a Service must name; undefined where MetalLB takes the right one, or the pin is of another pool. */
+  readonly poolFor = (pin: string | undefined): string | undefined => {
+    const { isAny, pools } = this.#leasedPools();
+    const address = pin === undefined ? undefined : readIpAddress(pin);
+    if (isAny || (address && !pools.some((pool) => poolHas(pool, address)))) return undefined;
+    return this.#pool;
+  };
+
+  /** Why no new address can be had. */
+  shortage(): AddressShortage | undefined {
+    const { view, range } = this.#deps;
+    const reason = this.#missing();
+    if (reason !== undefined)
+      return { type: "MetalLbMissing", error: new ProviderError("AKP_METALLB_MISSING", { reason }) };
+    // Then the error is reported elsewhere.
+    if (view.trouble !== undefined) return undefined;
+    const overlap = range.overlap();
+    if (overlap !== undefined)
+      return { type: "RangeOverlap", error: new ProviderError("AKP_ADDRESS_RANGE_OVERLAP", { reason: overlap }) };
+    const noPool = this.#poolMissing();
+    if (noPool !== undefined)
+      return { type: "PoolMissing", error: new ProviderError("AKP_ADDRESS_POOL_MISSING", { reason: noPool }) };
+    if (this.#counted().free <= 0n) return exhausted();
+    if (!this.#isSilent()) return undefined;
+    const seconds = controllerSilentMs / 1_000;
+    return { type: "MetalLbSilent", error: new ProviderError("AKP_METALLB_SILENT", { seconds }) };
+  }
+
+  async lookForOtherVersions(signal: AbortSignal): Promise<void> {
+    const { view, kube } = this.#deps;
+    this.#otherVersion = view.metalLbMissing === undefined ? undefined : await findOtherVersion(kube, signal);
+  }
+
+  #foreignPools(): SeenPool[] {
+    return [...this.#deps.view.pools.list()].filter(({ own }) => !own);
+  }
+
+  #leasedPools(): { readonly isAny: boolean; readonly pools: readonly SeenPool[] } {
+    const all = this.#foreignPools();
+    const named = all.filter(({ name }) => name === this.#pool);
     // A pool `default` that assigns nothing by itself can only be there to be named.
-    const isAny = poolName === anyPool && named.every(assignsByItself);
+    const isAny = this.#pool === anyPool && named.every(assignsByItself);
     return { isAny, pools: isAny ? all.filter(assignsByItself) : named.filter(({ isForNamed }) => !isForNamed) };
   }
 
-  function currentUsage(): AddressUsage {
-    // What cannot be assigned is no capacity.
-    if (missing() !== undefined || range.overlap() !== undefined || isSilent()) return noUsage;
-    return countedUsage();
+  #counted(): AddressCounts {
+    this.#usage ??= this.#count();
+    return this.#usage;
   }
 
-  function countedUsage(): AddressUsage {
-    usage ??= countUsage();
-    return usage;
+  #count(): AddressCounts {
+    const { view, range } = this.#deps;
+    const pools = this.#foreignPools();
+    if (range.ranges.length === 0) return countAddresses(this.#leasedPools().pools, pools, view.given(), view.family);
+    const own = [...view.pools.list()].flatMap((pool) => pool.own?.address ?? []);
+    const whole = { name: range.text, ranges: range.ranges, avoidsBuggy: false };
+    return countAddresses([whole], [whole, ...pools], new Set([...view.given(), ...own]), view.family);
   }
 
-  function countUsage(): AddressUsage {
-    const given = view.given();
-    const { family } = view;
-    const pools = foreignPools();
-    if (ranges.length === 0) return addressUsage(leasedPools().pools, pools, { given, family });
-    const held = [...view.pools.list()].flatMap(({ own }) => own?.address ?? []);
-    const whole = { name: range.text, ranges, avoidsBuggy: false };
-    return addressUsage([whole], [whole, ...pools], { given: new Set([...given, ...held]), family });
+  #missing(): string | undefined {
+    const { metalLbMissing, controllerMissing } = this.#deps.view;
+    return metalLbMissing === undefined ? controllerMissing : (this.#otherVersion ?? metalLbMissing);
   }
 
-  function missing(): string | undefined {
-    const kindMissing = view.metalLbMissing;
-    return kindMissing === undefined ? view.controllerMissing : (otherVersion ?? kindMissing);
-  }
-
-  function isSilent(): boolean {
-    lookForSilence();
-    return clock.monotonicMs() < silentUntilMs;
+  #isSilent(): boolean {
+    this.#lookForSilence();
+    return this.#deps.clock.monotonicMs() < this.#silentUntilMs;
   }
 
   /** By the Services alone, so that every copy says the same, also one that just started. */
-  function lookForSilence(): void {
+  #lookForSilence(): void {
+    const { view, clock } = this.#deps;
     const now = (each: OwnBalancer) => view.balancers.get(each);
-    const ended = waiting.filter((each) => now(each)?.deleting ?? true);
-    if (waiting.some((each) => now(each)?.addresses.length)) silentUntilMs = 0;
-    waiting = view.without();
-    const isUsable = () => missing() === undefined && view.trouble === undefined && countedUsage().free > 0n;
-    if ([...waiting, ...ended].some(isLate) && isUsable()) silentUntilMs = clock.monotonicMs() + silenceKeptMs;
+    const ended = this.#waiting.filter((each) => now(each)?.deleting ?? true);
+    if (this.#waiting.some((each) => now(each)?.addresses.length)) this.#silentUntilMs = 0;
+    this.#waiting = view.without();
+    const isLate = [...this.#waiting, ...ended].some((each) => this.#isLate(each));
+    if (isLate && this.#missing() === undefined && view.trouble === undefined && this.#counted().free > 0n)
+      this.#silentUntilMs = clock.monotonicMs() + silenceKeptMs;
   }
 
   /** MetalLB could assign it any free address, or the one of its pool. */
-  function isLate({ ours: { key, pin, changedAtMs } }: OwnBalancer): boolean {
+  #isLate({ ours: { key, pin, changedAtMs } }: OwnBalancer): boolean {
+    const { view, clock } = this.#deps;
     const isAssignable = pin === "" || pin === view.ownPoolOf(key)?.own?.address;
     return isAssignable && clock.now() - changedAtMs > controllerSilentMs;
   }
 
-  function poolMissing(): string | undefined {
-    const { isAny, pools } = leasedPools();
+  #poolMissing(): string | undefined {
+    const { view, range } = this.#deps;
+    const { ranges, text } = range;
+    const { isAny, pools } = this.#leasedPools();
     if (ranges.length === 0 && pools.length === 0) {
-      if (foreignPools().some(({ name }) => name === poolName))
-        return `the serviceAllocation of IPAddressPool ${poolName} names namespaces, which leave out those of leases`;
+      if (this.#foreignPools().some(({ name }) => name === this.#pool))
+        return `the serviceAllocation of IPAddressPool ${this.#pool} names namespaces, which leave out those of leases`;
       const names = Array.from(view.pools.list(), ({ name }) => name).join(", ") || "none";
-      return `MetalLB has no IPAddressPool ${poolName}${isAny ? ", and none that assigns by itself" : ""}: there are ${names}`;
+      return `MetalLB has no IPAddressPool ${this.#pool}${isAny ? ", and none that assigns by itself" : ""}: there are ${names}`;
     }
-    const sources = ranges.length === 0 ? pools : [{ name: range.text, ranges, avoidsBuggy: false }];
+    const sources = ranges.length === 0 ? pools : [{ name: text, ranges, avoidsBuggy: false }];
     if (sources.some((source) => poolSize(source, view.family) > 0n)) return undefined;
     const names = sources.map(({ name }) => name).join(", ");
     return `${names} has no IPv${view.family} addresses, the family of this cluster's Services`;
   }
-
-  return {
-    get usage(): AddressUsage {
-      return currentUsage();
-    },
-    /** The pools that leases get addresses from. */
-    get poolNames(): readonly string[] {
-      return leasedPools().pools.map(({ name }) => name);
-    },
-    /** All of these, of either family. */
-    get whole(): PoolCounts {
-      return wholeUsage(leasedPools().pools, view.given());
-    },
-    /** Counted anew when somebody next wants to know. */
-    changed(): void {
-      usage = undefined;
-      lookForSilence();
-    },
-    /**
-     * The pool that a Service must name, which asks for an address or for any; undefined where MetalLB takes the right one. One
-     * that is asked for may be of another pool, from before; then that one is not to be contradicted.
-     */
-    poolFor(pin: string | undefined): string | undefined {
-      const { isAny, pools } = leasedPools();
-      const address = pin === undefined ? undefined : readIpAddress(pin);
-      if (isAny || (address && !pools.some((pool) => poolHas(pool, address)))) return undefined;
-      return poolName;
-    },
-    shortage(): Shortage | undefined {
-      const reason = missing();
-      if (reason !== undefined)
-        return { type: "MetalLbMissing", error: new ProviderError("AKP_METALLB_MISSING", { reason }) };
-      // Then what is wrong is told elsewhere.
-      if (view.trouble !== undefined) return undefined;
-      const overlap = range.overlap();
-      if (overlap !== undefined)
-        return { type: "RangeOverlap", error: new ProviderError("AKP_ADDRESS_RANGE_OVERLAP", { reason: overlap }) };
-      const noPool = poolMissing();
-      if (noPool !== undefined)
-        return { type: "PoolMissing", error: new ProviderError("AKP_ADDRESS_POOL_MISSING", { reason: noPool }) };
-      if (countedUsage().free <= 0n) return exhausted();
-      if (!isSilent()) return undefined;
-      const seconds = controllerSilentMs / 1_000;
-      return { type: "MetalLbSilent", error: new ProviderError("AKP_METALLB_SILENT", { seconds }) };
-    },
-    async lookForOtherVersions(signal: AbortSignal): Promise<void> {
-      otherVersion = view.metalLbMissing === undefined ? undefined : await findOtherVersion(kube, signal);
-    },
-  };
 }
-
-const noUsage = addressUsage([], [], { given: new Set(), family: 4 });
 
 function assignsByItself({ autoAssign, isRestricted }: SeenPool): boolean {
   return autoAssign && !isRestricted;
 }
 
-export function exhausted(): Shortage {
+export function exhausted(): AddressShortage {
   return { type: "PoolExhausted", error: new ProviderError("AKP_ADDRESS_POOL_EXHAUSTED", {}) };
 }
 
-/** A MetalLB of another version is there, and yet cannot be used: that is worth more words. */
+/** A MetalLB of another version is there and cannot be used. */
 async function findOtherVersion(kube: SupplyDeps["kube"], signal: AbortSignal): Promise<string | undefined> {
   for (const version of ["v1beta2", "v1"]) {
     const kind = { ...kinds.ipAddressPool, version };
@@ -186,3 +192,49 @@ async function findOtherVersion(kube: SupplyDeps["kube"], signal: AbortSignal): 
   }
   return undefined;
 }
+
+export interface PoolCounts {
+  readonly total: bigint;
+  readonly inUse: bigint;
+}
+
+interface AddressCounts extends PoolCounts {
+  readonly free: bigint;
+  /** Of each, the leased one among them. */
+  readonly pools: readonly (PoolCounts & { readonly name: string })[];
+}
+
+type Countable = Pick<MetalLbPool, "name" | "ranges" | "avoidsBuggy">;
+
+/** Each address that is given counts once. */
+function familyUsage(pool: Countable, family: 4 | 6, given: ReadonlySet<string>): PoolCounts {
+  const total = poolSize(pool, family);
+  // By value: a person pins "2001:DB8::0:1", and MetalLB gives "2001:db8::1".
+  const values = new Set<bigint>();
+  for (const text of given) {
+    const address = readIpAddress(text);
+    if (address?.family === family && poolHas(pool, address)) values.add(address.value);
+  }
+  const inUse = BigInt(values.size);
+  invariant(inUse <= total, "more addresses in use than there are", { pool: pool.name, inUse, total });
+  return { total, inUse };
+}
+
+function sumOf(counts: readonly PoolCounts[]): PoolCounts {
+  const sum = (field: keyof PoolCounts) => counts.reduce((total, each) => total + each[field], 0n);
+  return { total: sum("total"), inUse: sum("inUse") };
+}
+
+/** Of the family that the cluster's Services have; `leased` are the pools that leases get addresses from. */
+function countAddresses(
+  leased: readonly Countable[],
+  pools: readonly Countable[],
+  given: ReadonlySet<string>,
+  family: 4 | 6,
+): AddressCounts {
+  const { total, inUse } = sumOf(leased.map((pool) => familyUsage(pool, family, given)));
+  const all = pools.map((pool) => ({ name: pool.name, ...familyUsage(pool, family, given) }));
+  return { total, inUse, free: total - inUse, pools: all };
+}
+
+const noUsage: AddressCounts = { total: 0n, inUse: 0n, free: 0n, pools: [] };

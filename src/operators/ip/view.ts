@@ -1,95 +1,105 @@
-/** What the cluster has of leased addresses: resources that ask for them, Services that have them, MetalLB's pools. */
+/** What the cluster has of leased addresses: resources that request them, Services that have them, MetalLB's pools. */
 import { cacheTrouble, firstTrouble } from "../../kube/cache-trouble.ts";
 import { kinds } from "../../kube/kinds.ts";
-import type { Change, Kube } from "../../kube/kube.ts";
+import type { Change, Kube, ObjectAt, WatchCache } from "../../kube/kube.ts";
 import { leasedIpName } from "../../kube/objects/leased-ip.ts";
 import { isReadyController, metalLbNamespace, poolHas } from "../../kube/objects/metallb.ts";
 import type { Address } from "../../market/address.ts";
 import { readIpAddress } from "../../market/address-range.ts";
 import { ProviderError } from "../../runtime/errors.ts";
 import type { Scope } from "../../runtime/lifecycle.ts";
-import { type Balancer, isForPort, type OwnBalancer, placeOf, plainName, readBalancer } from "./balancer.ts";
-import { type DeclaredPort, type LeasedPort, readDeclaredPort } from "./leased-port.ts";
-import { readSeenAdvertisement, readSeenPool, type SeenAdvertisement, type SeenPool } from "./own-pool.ts";
+import {
+  type AddressPort,
+  type Balancer,
+  type DeclaredPort,
+  isForPort,
+  networkName,
+  type OwnBalancer,
+  pathOf,
+  readBalancer,
+  readDeclaredPort,
+  readSeenAdvertisement,
+  readSeenPool,
+  type SeenAdvertisement,
+  type SeenPool,
+} from "./objects.ts";
 import type { AddressTruth } from "./plan.ts";
 
-interface ViewOptions {
+interface ViewDeps {
   readonly provider: Address;
   /** Where the custom resources of all leases are kept. */
   readonly manifestNamespace: string;
-}
-
-interface ViewDeps {
   readonly kube: Pick<Kube, "watch" | "fieldManager">;
-  /** The key of an address about which something changed. */
+  /** Something of the address with this key changed. */
   readonly wake: (key: string) => void;
   /** Addresses may be free that were not, or the other way round. */
   readonly onAddresses: () => void;
 }
 
-export type IpView = ReturnType<typeof openView>;
+export class IpView {
+  readonly declared: WatchCache<DeclaredPort, "key" | "place">;
+  readonly balancers: WatchCache<Balancer, "key" | "address" | "lease" | "without">;
+  readonly pools: WatchCache<SeenPool, "key">;
+  readonly advertisements: WatchCache<SeenAdvertisement, "key">;
+  readonly #pods: WatchCache<boolean>;
 
-export function openView({ provider, manifestNamespace }: ViewOptions, deps: ViewDeps, scope: Scope) {
-  const { kube, wake, onAddresses } = deps;
-  const { fieldManager } = kube;
-
-  const declared = kube.watch({
-    kind: kinds.providerLeasedIp,
-    namespace: manifestNamespace,
-    withManagedFields: true,
-    project: (object): DeclaredPort => readDeclaredPort(object, provider),
-    indexes: { key: ({ key }) => key, place: ({ port }) => port && plainPlace(port) },
-    handle: wakeBoth<DeclaredPort>(({ key }) => key, wake),
-  });
-  const balancers = kube.watch({
-    kind: kinds.service,
-    withManagedFields: true,
-    project: (object): Balancer => readBalancer(object, provider, fieldManager),
-    indexes: {
-      key: ({ ours }) => ours?.key,
-      address: ({ addresses: [first] }) => first,
-      lease: ({ ours, namespace }) => ours && namespace,
-      without: ({ ours, deleting, addresses }) => (ours && !deleting && addresses.length === 0 ? "address" : undefined),
-    },
-    handle: thenAddresses(wakeBoth<Balancer>(({ ours }) => ours?.key, wake)),
-  });
-  const pools = kube.watch({
-    kind: kinds.ipAddressPool,
-    namespace: metalLbNamespace,
-    withManagedFields: true,
-    project: (object): SeenPool => readSeenPool(object, provider, fieldManager),
-    indexes: { key: ({ own }) => own?.key },
-    handle: thenAddresses(wakeBoth<SeenPool>(({ own }) => own?.key, wake)),
-  });
-  const advertisements = kube.watch({
-    kind: kinds.l2Advertisement,
-    namespace: metalLbNamespace,
-    withManagedFields: true,
-    project: (object): SeenAdvertisement => readSeenAdvertisement(object, provider, fieldManager),
-    indexes: { key: ({ key }) => key },
-    handle: wakeBoth<SeenAdvertisement>(({ key }) => key, wake),
-  });
-  const pods = kube.watch({
-    kind: kinds.pod,
-    namespace: metalLbNamespace,
-    project: isReadyController,
-    handle: onAddresses,
-  });
-  const all = [declared, balancers, pools, advertisements, pods];
-  scope.onStop(async () => void (await Promise.all(all.map((cache) => cache.close()))));
-
-  function thenAddresses<T>(handle: (change: Change<T>) => void): (change: Change<T>) => void {
-    return (change) => {
-      handle(change);
-      onAddresses();
-    };
+  constructor({ provider, manifestNamespace, kube, wake, onAddresses }: ViewDeps, scope: Scope) {
+    const { fieldManager } = kube;
+    /** An object may move from one key to another, and wakes both. */
+    const wakeBoth =
+      <T>(keyOf: (value: T) => string | undefined, then?: () => void) =>
+      ({ value, before }: Change<T>) => {
+        const left = before && keyOf(before);
+        for (const key of new Set([left, keyOf(value)])) if (key !== undefined) wake(key);
+        then?.();
+      };
+    const inMetalLb = { namespace: metalLbNamespace, withManagedFields: true };
+    this.declared = kube.watch<DeclaredPort, "key" | "place">({
+      ...{ kind: kinds.providerLeasedIp, namespace: manifestNamespace, withManagedFields: true },
+      project: (object) => readDeclaredPort(object, provider),
+      indexes: { key: ({ key }: DeclaredPort) => key, place: ({ port }: DeclaredPort) => port && plainPlace(port) },
+      handle: wakeBoth(({ key }) => key),
+    });
+    this.balancers = kube.watch<Balancer, "key" | "address" | "lease" | "without">({
+      ...{ kind: kinds.service, withManagedFields: true },
+      project: (object) => readBalancer(object, provider, fieldManager),
+      indexes: {
+        key: ({ ours }: Balancer) => ours?.key,
+        address: ({ addresses: [first] }: Balancer) => first,
+        lease: ({ ours, namespace }: Balancer) => ours && namespace,
+        without: ({ ours, deleting, addresses }: Balancer) =>
+          ours && !deleting && addresses.length === 0 ? "address" : undefined,
+      },
+      handle: wakeBoth(({ ours }) => ours?.key, onAddresses),
+    });
+    this.pools = kube.watch<SeenPool, "key">({
+      ...{ ...inMetalLb, kind: kinds.ipAddressPool },
+      project: (object) => readSeenPool(object, provider, fieldManager),
+      indexes: { key: ({ own }: SeenPool) => own?.key },
+      handle: wakeBoth(({ own }) => own?.key, onAddresses),
+    });
+    this.advertisements = kube.watch<SeenAdvertisement, "key">({
+      ...{ ...inMetalLb, kind: kinds.l2Advertisement },
+      project: (object) => readSeenAdvertisement(object, provider, fieldManager),
+      indexes: { key: ({ key }: SeenAdvertisement) => key },
+      handle: wakeBoth(({ key }) => key),
+    });
+    this.#pods = kube.watch<boolean>({
+      ...{ kind: kinds.pod, namespace: metalLbNamespace },
+      project: isReadyController,
+      handle: onAddresses,
+    });
+    const all = [this.declared, this.balancers, this.pools, this.advertisements, this.#pods];
+    scope.onStop(async () => void (await Promise.all(all.map((cache) => cache.close()))));
   }
 
   /** Each port of a protocol once: of two resources that want one, the one that is called after it. */
-  function portsOf(key: string): { readonly ports: LeasedPort[]; readonly double: LeasedPort[] } {
-    const found = [...declared.by("key", key)].flatMap(({ port }) => port ?? []).sort(byResource);
-    const canonical = (port: LeasedPort) => (leasedIpName(port) === port.resource ? 0 : 1);
-    const chosen = new Map<string, LeasedPort>();
+  portsOf(key: string): { readonly ports: AddressPort[]; readonly double: AddressPort[] } {
+    const found = [...this.declared.by("key", key)]
+      .flatMap(({ port }) => port ?? [])
+      .sort((a, b) => (a.resource < b.resource ? -1 : 1));
+    const canonical = (port: AddressPort) => (leasedIpName(port) === port.resource ? 0 : 1);
+    const chosen = new Map<string, AddressPort>();
     for (const port of found.toSorted((a, b) => canonical(a) - canonical(b))) {
       const what = `${port.protocol}/${port.externalPort}`;
       if (!chosen.has(what)) chosen.set(what, port);
@@ -98,128 +108,110 @@ export function openView({ provider, manifestNamespace }: ViewOptions, deps: Vie
     return { ports: found.filter((port) => ports.has(port)), double: found.filter((port) => !ports.has(port)) };
   }
 
-  function canHave(key: string, text: string): boolean {
-    const address = readIpAddress(text);
-    if (!address || ![...pools.list()].some((pool) => poolHas(pool, address))) return false;
-    return [...balancers.by("address", text)].every(({ ours }) => ours?.key === key);
+  addressOf(port: AddressPort): string | undefined {
+    const same = [...this.balancers.by("key", port.sharingKey)].find((each) => !each.deleting && isForPort(each, port));
+    return same?.addresses[0];
   }
 
-  function isTaken(key: string, at: { readonly namespace: string; readonly name: string }): boolean {
-    const live = balancers.get(at);
+  ownPoolOf(key: string): SeenPool | undefined {
+    return [...this.pools.by("key", key)].sort((a, b) => (a.name < b.name ? -1 : 1))[0];
+  }
+
+  truth(key: string): AddressTruth {
+    const pool = this.ownPoolOf(key);
+    return {
+      ports: this.portsOf(key).ports,
+      balancers: [...this.balancers.by("key", key)].filter(isOwn).sort(byAge),
+      poolAddress: pool?.deleting ? undefined : pool?.own?.address,
+      isTaken: (at) => this.#isTaken(key, at),
+      canHave: (address) => this.#canHave(key, address),
+    };
+  }
+
+  #isTaken(key: string, at: ObjectAt): boolean {
+    const live = this.balancers.get(at);
     // Else its provider and we would write over each other without end.
     if (live?.isTenants) return true;
     if (live?.ours) return live.ours.key !== key;
     // One of ours that was changed by hand is put right: a second one would be at another address.
     if (live && !live.isMade) return true;
-    const [first = key] = [...declared.by("place", placeOf(at))].flatMap((each) => each.key ?? []).sort();
+    const [first = key] = [...this.declared.by("place", pathOf(at))].flatMap((each) => each.key ?? []).sort();
     return first !== key;
   }
 
-  function ownPoolOf(key: string): SeenPool | undefined {
-    return [...pools.by("key", key)].sort((a, b) => (a.name < b.name ? -1 : 1))[0];
+  #canHave(key: string, text: string): boolean {
+    const address = readIpAddress(text);
+    if (!address || ![...this.pools.list()].some((pool) => poolHas(pool, address))) return false;
+    return [...this.balancers.by("address", text)].every(({ ours }) => ours?.key === key);
   }
 
-  return {
-    declared,
-    balancers,
-    pools,
-    advertisements,
-    portsOf,
-    ownPoolOf,
-    /** Undefined while it has none. */
-    addressOf(port: LeasedPort): string | undefined {
-      const same = [...balancers.by("key", port.sharingKey)].find((each) => !each.deleting && isForPort(each, port));
-      return same?.addresses[0];
-    },
-    /** Of Services that name none: the API server's own Service has the first family of the cluster. */
-    get family(): 4 | 6 {
-      return balancers.get({ namespace: "default", name: "kubernetes" })?.family ?? 4;
-    },
-    /** Those of ours to which MetalLB has not given an address. */
-    without(): OwnBalancer[] {
-      return [...balancers.by("without", "address")].filter(isOwn);
-    },
-    truth(key: string): AddressTruth {
-      const pool = ownPoolOf(key);
-      return {
-        ports: portsOf(key).ports,
-        balancers: [...balancers.by("key", key)].filter(isOwn).sort(byAge),
-        poolAddress: pool?.deleting ? undefined : pool?.own?.address,
-        isTaken: (at) => isTaken(key, at),
-        canHave: (address) => canHave(key, address),
-      };
-    },
-    /** The addresses that any Service has, and those that ours ask for: MetalLB is about to give them. */
-    given(): ReadonlySet<string> {
-      return new Set(
-        [...balancers.list()].flatMap(({ addresses, ours }) => [...addresses, ...(ours?.pin ? [ours.pin] : [])]),
-      );
-    },
-    keys(): ReadonlySet<string> {
-      const keys = [
-        ...Array.from(declared.list(), ({ key }) => key),
-        ...Array.from(balancers.list(), ({ ours }) => ours?.key),
-        ...Array.from(pools.list(), ({ own }) => own?.key),
-        ...Array.from(advertisements.list(), ({ key }) => key),
-      ];
-      return new Set(keys.flatMap((key) => key ?? []));
-    },
-    /** Why nothing may be decided by what is shown here. A MetalLB that is not there has no pools that one could miss. */
-    get trouble(): string | undefined {
-      const missing = metalLbMissing() === undefined ? [pools, advertisements] : [];
-      return firstTrouble([declared, balancers, ...missing]);
-    },
-    /** Why nothing can be told of what leases have. */
-    get waitingFor(): string | undefined {
-      return declared.ready && balancers.ready ? undefined : firstTrouble([declared, balancers]);
-    },
-    /** Why there is no MetalLB to ask for addresses. */
-    get metalLbMissing(): string | undefined {
-      return metalLbMissing();
-    },
-    get controllerMissing(): string | undefined {
-      const isMissing = pods.ready && !isForbidden() && ![...pods.list()].includes(true);
-      return isMissing ? `no controller pod in ${metalLbNamespace} is ready` : undefined;
-    },
-    /** Why the controller is taken for ready without a look: a Role from before does not allow it. */
-    get controllerUnknown(): string | undefined {
-      return isForbidden() ? cacheTrouble(pods) : undefined;
-    },
-  };
-
-  function isForbidden(): boolean {
-    return ProviderError.is(pods.trouble, "AKP_KUBE_FORBIDDEN");
+  /** Of Services that name none: the API server's own Service has the first family of the cluster. */
+  get family(): 4 | 6 {
+    return this.balancers.get({ namespace: "default", name: "kubernetes" })?.family ?? 4;
   }
 
-  function metalLbMissing(): string | undefined {
-    const missing = [pools, advertisements].find(({ trouble }) => ProviderError.is(trouble, "AKP_KUBE_KIND_MISSING"));
+  /** Services of ours to which MetalLB has not given an address. */
+  without(): OwnBalancer[] {
+    return [...this.balancers.by("without", "address")].filter(isOwn);
+  }
+
+  /** The addresses that any Service has, and those that ours request: MetalLB is about to give them. */
+  given(): ReadonlySet<string> {
+    const services = [...this.balancers.list()];
+    return new Set(services.flatMap(({ addresses, ours }) => [...addresses, ...(ours?.pin ? [ours.pin] : [])]));
+  }
+
+  keys(): ReadonlySet<string> {
+    const keys = [
+      ...[...this.declared.list(), ...this.advertisements.list()].map(({ key }) => key),
+      ...Array.from(this.balancers.list(), ({ ours }) => ours?.key),
+      ...Array.from(this.pools.list(), ({ own }) => own?.key),
+    ];
+    return new Set(keys.flatMap((key) => key ?? []));
+  }
+
+  /** Why nothing may be decided by this view. A MetalLB that is not there has no pools that one could miss. */
+  get trouble(): string | undefined {
+    const ofMetalLb = this.metalLbMissing === undefined ? [this.pools, this.advertisements] : [];
+    return firstTrouble([this.declared, this.balancers, ...ofMetalLb]);
+  }
+
+  /** Why it is not known yet what leases have. */
+  get waitingFor(): string | undefined {
+    const needed = [this.declared, this.balancers];
+    return needed.every(({ ready }) => ready) ? undefined : firstTrouble(needed);
+  }
+
+  get metalLbMissing(): string | undefined {
+    const missing = [this.pools, this.advertisements].find(({ trouble }) =>
+      ProviderError.is(trouble, "AKP_KUBE_KIND_MISSING"),
+    );
     return missing && `the cluster does not know ${missing.resource}`;
+  }
+
+  get controllerMissing(): string | undefined {
+    const isMissing = this.#pods.ready && !this.#isForbidden && ![...this.#pods.list()].includes(true);
+    return isMissing ? `no controller pod in ${metalLbNamespace} is ready` : undefined;
+  }
+
+  /** Why the controller is taken for ready without a look: an older Role does not allow it. */
+  get controllerUnknown(): string | undefined {
+    return this.#isForbidden ? cacheTrouble(this.#pods) : undefined;
+  }
+
+  get #isForbidden(): boolean {
+    return ProviderError.is(this.#pods.trouble, "AKP_KUBE_FORBIDDEN");
   }
 }
 
-function plainPlace(port: LeasedPort): string {
-  return placeOf({ namespace: port.namespace, name: plainName(port) });
+function plainPlace(port: AddressPort): string {
+  return pathOf({ namespace: port.namespace, name: networkName(port) });
 }
 
 function isOwn(balancer: Balancer): balancer is OwnBalancer {
   return balancer.ours !== undefined;
 }
 
-function byResource(a: LeasedPort, b: LeasedPort): number {
-  return a.resource < b.resource ? -1 : 1;
-}
-
 function byAge(a: Balancer, b: Balancer): number {
-  return (a.createdAt === b.createdAt ? placeOf(a) < placeOf(b) : a.createdAt < b.createdAt) ? -1 : 1;
-}
-
-/** An object may move from one key to another: both are woken, the one that it has left too. */
-function wakeBoth<T>(
-  keyOf: (value: T) => string | undefined,
-  wake: (key: string) => void,
-): (change: Change<T>) => void {
-  return ({ value, before }) => {
-    const left = before && keyOf(before);
-    for (const key of new Set([left, keyOf(value)])) if (key !== undefined) wake(key);
-  };
+  return (a.createdAt === b.createdAt ? pathOf(a) < pathOf(b) : a.createdAt < b.createdAt) ? -1 : 1;
 }

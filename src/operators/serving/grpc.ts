@@ -1,5 +1,6 @@
 /** What an operator answers over gRPC: a service of its own, with health and reflection beside it. */
 import type { Clock } from "../../runtime/clock.ts";
+import { endedBy } from "../../runtime/ended-by.ts";
 import { createGrpcServer, type GrpcServer } from "../../runtime/grpc/grpc-server.ts";
 import { healthFile, healthMethods } from "../../runtime/grpc/health.ts";
 import { type GrpcMethod, methodsOf } from "../../runtime/grpc/methods.ts";
@@ -17,13 +18,10 @@ const operatorCalls = 100;
 /** Requests are empty, or name a service. */
 export const operatorRequestBytes = 4_096;
 
-interface OperatorGrpcOptions extends ListenAddress {
-  /** Who cannot listen where the port is taken: "the hostname operator over gRPC". */
+export interface OperatorGrpcOptions extends ListenAddress {
   readonly what: string;
   readonly methods: Iterable<readonly [path: string, method: GrpcMethod]>;
-  /** Where the service is described. */
   readonly file: ProtoFile;
-  /** Whether there is something to tell. */
   readonly serving: () => boolean;
   /** Resolves when that may have changed; rejects when the signal is aborted. */
   readonly changed: (signal: AbortSignal) => Promise<void>;
@@ -33,7 +31,6 @@ interface OperatorGrpcOptions extends ListenAddress {
 
 export interface GrpcListener extends Pick<GrpcServer, "accept"> {
   readonly port: number;
-  /** Calls that are told of each change. */
   readonly streams: number;
   close(): Promise<void>;
 }
@@ -62,4 +59,20 @@ export async function startOperatorGrpc(options: OperatorGrpcOptions): Promise<G
     accept: server.accept,
     close: () => server.stop(),
   };
+}
+
+/** Wakes the streams that wait for the next change. */
+export function createChangeSignal() {
+  let change = Promise.withResolvers<void>();
+  return {
+    notify(): void {
+      change.resolve();
+      change = Promise.withResolvers();
+    },
+    next: (signal: AbortSignal): Promise<void> => endedBy(change.promise, signal),
+  };
+}
+
+export function unary(message: (request: Uint8Array) => Uint8Array): GrpcMethod {
+  return { kind: "unary", answer: (request) => ({ message: message(request) }) };
 }

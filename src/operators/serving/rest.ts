@@ -1,22 +1,21 @@
-/**
- * What the hostname and the IP operator answer over HTTP: to the network's own provider in the words that it knows from the
- * network's operators, and to probes and Prometheus. It answers from what is known, and never waits for the cluster.
- */
-import type { IncomingMessage } from "node:http";
+/** REST of the hostname and IP operators, in the Go operators' words, with probes and Prometheus. It never waits. */
+import { createServer, type IncomingMessage, type OutgoingHttpHeaders, type Server } from "node:http";
+import type { Socket } from "node:net";
+import type { LeaseId } from "../../market/ids.ts";
 import { type Clock, formatHttpTime } from "../../runtime/clock.ts";
+import { second } from "../../runtime/durations.ts";
 import { ProviderError } from "../../runtime/errors.ts";
 import { jsonWithNumbers } from "../../runtime/json-text.ts";
-import type { ListenAddress, Listener } from "../../runtime/listener.ts";
+import { type ListenAddress, type Listener, type ListenOptions, listen } from "../../runtime/listener.ts";
 import type { Log } from "../../runtime/log.ts";
 import type { Metrics } from "../../runtime/metrics.ts";
-import { type HttpAnswer, type HttpServerOptions, serveHttp } from "./http-server.ts";
+import { operatorConnections } from "./grpc.ts";
 
 export interface OperatorRestOptions extends ListenAddress {
   /** Who cannot listen where the port is taken: "the hostname operator over REST". */
   readonly what: string;
   readonly version: string;
   readonly metrics: Pick<Metrics, "text" | "contentType">;
-  /** How old an answer may be. */
   readonly refreshMs: number;
   /** What is told at each path, as JSON; undefined while there is nothing to tell. */
   readonly routes: Readonly<Record<string, () => unknown>>;
@@ -37,33 +36,28 @@ export interface AskedAnswer {
   readonly body?: unknown;
 }
 
-const plain = { "content-type": "text/plain; charset=utf-8" };
+function textAnswer(status: number, body: string, headers: OutgoingHttpHeaders = {}): HttpAnswer {
+  return { status, headers: { "content-type": "text/plain; charset=utf-8", ...headers }, body: [body] };
+}
 
 export function startOperatorRest(options: OperatorRestOptions): Promise<Listener> {
   const { asked, waitingFor, metrics, log } = options;
   const version = jsonAnswer(200, versionDocument(options.version));
   /** What the network's operators have. */
   const pages = new Map<string, () => HttpAnswer>([
-    ["/health", () => ({ status: 200, headers: plain, body: ["OK"] })],
+    ["/health", () => textAnswer(200, "OK")],
     ["/version", () => version],
     ...Object.entries(options.routes).map(([path, tell]) => [path, kept(path, tell, options)] as const),
   ]);
 
   async function answer({ method = "", url = "/" }: IncomingMessage): Promise<HttpAnswer> {
-    const [path = "", query] = split(url);
+    const [path = "", ...query] = url.split("?");
     const clean = cleanPath(path);
-    if (clean !== path)
-      return { status: 301, headers: { location: query === undefined ? clean : `${clean}?${query}` } };
+    if (clean !== path) return { status: 301, headers: { location: [clean, ...query].join("?") } };
     const own = ownPages[path];
     if (own) return method === "GET" || method === "HEAD" ? own() : { status: 405, headers: { allow: "GET, HEAD" } };
     const page = pages.get(path) ?? askedPage(path);
-    if (!page) {
-      return {
-        status: 404,
-        headers: { ...plain, "x-content-type-options": "nosniff" },
-        body: ["404 page not found\n"],
-      };
-    }
+    if (!page) return textAnswer(404, "404 page not found\n", { "x-content-type-options": "nosniff" });
     // As the network's operators do: their provider waits until this is over.
     if (waitingFor(path) !== undefined) return { status: 503 };
     return method === "GET" || path === "/health" ? page() : { status: 405 };
@@ -76,16 +70,9 @@ export function startOperatorRest(options: OperatorRestOptions): Promise<Listene
 
   /** Beside what the network's operators have. */
   const ownPages: Readonly<Record<string, () => HttpAnswer | Promise<HttpAnswer>>> = {
-    "/healthz": () => ({ status: 200, headers: plain, body: ["ok\n"] }),
-    "/readyz": () => {
-      const why = waitingFor();
-      return { status: why === undefined ? 200 : 503, headers: plain, body: [`${why ?? "ready"}\n`] };
-    },
-    "/metrics": async () => ({
-      status: 200,
-      headers: { "content-type": metrics.contentType },
-      body: [await metrics.text()],
-    }),
+    "/healthz": () => textAnswer(200, "ok\n"),
+    "/readyz": () => textAnswer(waitingFor() === undefined ? 200 : 503, `${waitingFor() ?? "ready"}\n`),
+    "/metrics": async () => textAnswer(200, await metrics.text(), { "content-type": metrics.contentType }),
   };
 
   const settled = (request: IncomingMessage) =>
@@ -119,10 +106,9 @@ function toldAnswer(value: unknown, nowMs: number): HttpAnswer {
 
 /** A deployment's number is a number here, however large it is. */
 function jsonAnswer(status: number, value: unknown): HttpAnswer {
-  return value === undefined ? { status } : { status, headers: plain, body: [`${jsonWithNumbers(value)}\n`] };
+  return value === undefined ? { status } : textAnswer(status, `${jsonWithNumbers(value)}\n`);
 }
 
-/** In the network's fields. */
 function versionDocument(version: string) {
   return {
     name: "akash-provider",
@@ -136,11 +122,6 @@ function versionDocument(version: string) {
   };
 }
 
-function split(url: string): [path: string, query?: string] {
-  const at = url.indexOf("?");
-  return at < 0 ? [url] : [url.slice(0, at), url.slice(at + 1)];
-}
-
 /** Without empty parts and dots, as the network's servers want it; a slash at the end stays. */
 function cleanPath(path: string): string {
   const parts: string[] = [];
@@ -149,4 +130,70 @@ function cleanPath(path: string): string {
     else if (part !== "" && part !== ".") parts.push(part);
   }
   return `/${parts.join("/")}${path.endsWith("/") && parts.length > 0 ? "/" : ""}`;
+}
+
+/** A request over HTTP is one line and a few headers. */
+const operatorRequestMs = 5 * second;
+/** A connection on which nothing moves for so long is closed. */
+const operatorIdleMs = 30 * second;
+
+export interface HttpAnswer {
+  readonly status: number;
+  readonly headers?: OutgoingHttpHeaders;
+  readonly body?: readonly (string | Buffer)[];
+}
+
+interface HttpServerOptions extends Omit<ListenOptions, "connections" | "setting"> {
+  /** Takes connections that speak HTTP/2, so that gRPC is served on the same port too. */
+  readonly http2?: ((socket: Socket) => void) | undefined;
+}
+
+/** `answer` never rejects: it has an answer for its own troubles too. */
+export function serveHttp(
+  answer: (request: IncomingMessage) => Promise<HttpAnswer>,
+  { http2, ...options }: HttpServerOptions,
+): Promise<Listener> {
+  const server = createServer({
+    headersTimeout: operatorRequestMs,
+    requestTimeout: operatorRequestMs,
+    connectionsCheckingInterval: operatorRequestMs / 5,
+    keepAliveTimeout: operatorIdleMs,
+  });
+  server.timeout = operatorIdleMs;
+  server.on("request", async (request, response) => {
+    const { status, headers, body = [] } = await answer(request);
+    const length = body.reduce((sum, part) => sum + Buffer.byteLength(part), 0);
+    // A status that never has a body has no length of it either.
+    response.writeHead(status, { ...(status !== 204 && { "content-length": length }), ...headers });
+    for (const part of body) response.write(part);
+    response.end();
+  });
+  if (http2) divertHttp2(server, http2);
+  return listen(server, { ...options, setting: "--rest-port", connections: operatorConnections });
+}
+
+/** "PRI" is no method of HTTP/1, and the beginning of every HTTP/2 connection. */
+const http2Start = "PRI";
+
+function divertHttp2(server: Server, http2: (socket: Socket) => void): void {
+  const [http1] = server.listeners("connection");
+  server.removeAllListeners("connection");
+  server.on("connection", (socket: Socket) => {
+    socket.setTimeout(operatorRequestMs, () => socket.destroy());
+    socket.on("error", () => socket.destroy());
+    socket.on("readable", function peek() {
+      // Null until that many are there. Fewer must not be put back: they make the socket readable again at once, in a busy loop.
+      const start: Buffer | null = socket.read(http2Start.length);
+      if (start === null) return;
+      socket.off("readable", peek);
+      socket.unshift(start);
+      socket.setTimeout(0).removeAllListeners("timeout");
+      if (start.toString("latin1", 0, http2Start.length) === http2Start) http2(socket);
+      else http1?.call(server, socket);
+    });
+  });
+}
+
+export function leaseFields({ owner, dseq, gseq, oseq, provider }: LeaseId): object {
+  return { owner, dseq, gseq, oseq, provider, bseq: 0 };
 }

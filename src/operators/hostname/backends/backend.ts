@@ -6,13 +6,11 @@ import type { DesiredObject } from "../../../kube/objects/lease-workload.ts";
 import { providerHostName } from "../../../kube/objects/provider-host.ts";
 import { base32Hex } from "../../../market/lease-namespace.ts";
 import type { Condition } from "../../../runtime/condition.ts";
-import { type Directive, defaultOptions, type RouteOptions, wordOf } from "../directive.ts";
+import { type Directive, defaultOptions, optionWord, type RouteOptions } from "../directive.ts";
 import { hostCondition } from "../host-states.ts";
 
-export interface Backend {
-  /** "Ingress-NGINX", for messages. */
+export interface RouteBackend {
   readonly name: string;
-  /** Of the route itself. */
   readonly kind: Kind;
   /** Every kind that it makes objects of. */
   readonly uses: readonly Kind[];
@@ -26,7 +24,6 @@ export interface RouteObjects {
   readonly route: DesiredObject;
   /** What refers to the route; without them it works with the controller's defaults. */
   readonly policies: readonly DesiredObject[];
-  /** Requested options that the controller does not support. */
   readonly unhonoured: readonly Condition[];
 }
 
@@ -62,7 +59,6 @@ export function routeMeta({ host, namespace, lease }: Directive) {
   return { name: providerHostName(host), namespace, labels: idLabels(lease) };
 }
 
-/** Of an object that belongs to a route. */
 export function partMeta(directive: Directive, part: string) {
   const { host, namespace, lease } = directive;
   const name = `akash-${digestOf(host)}-${part}`;
@@ -126,7 +122,7 @@ export function notHonoured(
 ): Condition[] {
   return (Object.entries(reasons) as [keyof RouteOptions, string][])
     .filter(([option]) => !isDefault(option, options))
-    .map(([option, why]) => hostCondition("OptionNotHonoured", `${wordOf(option)} ${options[option]}: ${why}`));
+    .map(([option, why]) => hostCondition("OptionNotHonoured", `${optionWord(option)} ${options[option]}: ${why}`));
 }
 
 /** For kinds that the cluster does not know, with what holds instead. */
@@ -140,4 +136,34 @@ function isDefault(option: keyof RouteOptions, options: RouteOptions): boolean {
   // The network's tools write 0 here.
   if (option === "nextTimeout" && options.nextTimeout === 0) return true;
   return `${options[option]}` === `${defaultOptions[option]}`;
+}
+
+export function createNginxBackend(options: IngressOptions): RouteBackend {
+  return {
+    name: "Ingress-NGINX",
+    kind: kinds.ingress,
+    uses: [kinds.ingress],
+    build: (directive) => ({
+      ...{ parts: [], policies: [], unhonoured: [] },
+      route: ingressOf(directive, annotationsOf(directive.options), options),
+    }),
+  };
+}
+
+function annotationsOf(options: RouteOptions): Record<string, string> {
+  return prefixed("nginx.ingress.kubernetes.io/", {
+    "proxy-read-timeout": wholeSeconds(options.readTimeout),
+    "proxy-send-timeout": wholeSeconds(options.sendTimeout),
+    "proxy-next-upstream-tries": options.nextTries,
+    "proxy-body-size": options.maxBodySize,
+    "proxy-next-upstream-timeout": wholeSeconds(options.nextTimeout),
+    "proxy-next-upstream": options.nextCases.map(nginxCase).join(" "),
+    // Left out where no tenant sets it, as the network's operator does.
+    "proxy-buffer-size": options.proxyBufferSize,
+  });
+}
+
+/** "502" is http_502 to NGINX. */
+export function nginxCase(word: string): string {
+  return /^[1-5]/.test(word) ? `http_${word}` : word;
 }

@@ -4,8 +4,8 @@ import { test } from "node:test";
 import { leaseOf } from "../../../../test/declaration-stage.ts";
 import { leaseNamespace } from "../../../market/lease-namespace.ts";
 import { type Directive, defaultOptions } from "../directive.ts";
+import { createNginxBackend } from "./backend.ts";
 import { createGatewayBackend, fabricSize } from "./gateway-api.ts";
-import { createNginxBackend } from "./ingress-nginx.ts";
 import { createTraefikBackend } from "./traefik.ts";
 
 const lease = leaseOf(1, 1);

@@ -4,23 +4,23 @@ import { providerHostName } from "../../../kube/objects/provider-host.ts";
 import type { Directive } from "../directive.ts";
 import { hostCondition } from "../host-states.ts";
 import {
-  type Backend,
   clientSettingsPolicy,
   middleware,
+  nginxCase,
   notHonoured,
   notServed,
   partMeta,
   prefixed,
   proxySettingsPolicy,
+  type RouteBackend,
   type RouteObjects,
   routeMeta,
   type TlsOptions,
   wholeSeconds,
 } from "./backend.ts";
-import { nginxCase } from "./ingress-nginx.ts";
 import { heldAnswers, middlewaresOf, triedAgain } from "./traefik.ts";
 
-export interface GatewayOptions {
+export interface GatewayBackendOptions {
   readonly gatewayName: string;
   readonly gatewayNamespace: string;
   readonly gatewayProvider: "nginx" | "traefik";
@@ -29,18 +29,16 @@ export interface GatewayOptions {
   readonly tls: TlsOptions;
 }
 
-/** What an implementation adds to the route. */
 interface Extras extends Partial<Pick<RouteObjects, "parts" | "policies">> {
   readonly unhonoured: RouteObjects["unhonoured"];
   readonly annotations?: Readonly<Record<string, string>>;
-  /** Of the one rule. */
   readonly filters?: readonly object[];
 }
 
 const extrasOf = { nginx: fabricExtras, traefik: traefikExtras };
 const extraKinds = { nginx: [clientSettingsPolicy, proxySettingsPolicy], traefik: [middleware] };
 
-export function createGatewayBackend(options: GatewayOptions): Backend {
+export function createGatewayBackend(options: GatewayBackendOptions): RouteBackend {
   const { gatewayName, gatewayNamespace, gatewayProvider, tls } = options;
   const { group, kind } = kinds.gateway;
   const parentRefs = [{ group, kind, namespace: gatewayNamespace, name: gatewayName }];

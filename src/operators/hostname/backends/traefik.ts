@@ -1,6 +1,5 @@
 /**
- * Traefik v3.6 behind Ingress objects. The size of requests and retries are Middlewares, which the Ingress names; time-outs
- * are a ServersTransport, which only the Service can name (service-transports.ts).
+ * Traefik v3.6 on Ingresses: body size and retries are Middlewares; time-outs are a ServersTransport of the Service.
  */
 import { kinds } from "../../../kube/kinds.ts";
 import type { DesiredObject } from "../../../kube/objects/lease-workload.ts";
@@ -8,7 +7,6 @@ import type { Condition } from "../../../runtime/condition.ts";
 import { type Directive, defaultOptions } from "../directive.ts";
 import { hostCondition } from "../host-states.ts";
 import {
-  type Backend,
   digestOf,
   type IngressOptions,
   ingressOf,
@@ -17,6 +15,7 @@ import {
   notServed,
   partMeta,
   prefixed,
+  type RouteBackend,
   serversTransport,
   serviceAnnotation,
 } from "./backend.ts";
@@ -24,12 +23,11 @@ import {
 export const transportAnnotation = "traefik.ingress.kubernetes.io/service.serverstransport";
 
 /**
- * Traefik prefers the longest rule, and that of a wildcard is longer than those of the names below it. With this priority it
- * comes after any of them (31 characters and more) and before what an operator has for all names, "PathPrefix(`/`)".
+ * Traefik prefers the longest rule: a wildcard comes after the names below it (31 characters or more) and before "/".
  */
 const wildcardPriority = 20;
 
-export function createTraefikBackend(options: IngressOptions): Backend {
+export function createTraefikBackend(options: IngressOptions): RouteBackend {
   return {
     name: "Traefik",
     kind: kinds.ingress,
@@ -51,10 +49,7 @@ export function createTraefikBackend(options: IngressOptions): Backend {
   };
 }
 
-/**
- * Traefik limits the size of a request only where it also buffers every response as a whole, which breaks streaming: so only
- * where a tenant sets a size other than the default, which tools write into every manifest.
- */
+/** Traefik limits body sizes only by buffering whole responses, which breaks streaming: only for a non-default size. */
 export function middlewaresOf(directive: Directive): DesiredObject[] {
   const { nextTries, nextCases, maxBodySize } = directive.options;
   // The first try counts too, for NGINX and for Traefik.

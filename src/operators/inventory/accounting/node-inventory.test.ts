@@ -1,12 +1,12 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { createAllocations } from "../../../../test/pod-allocations.ts";
 import { type Condition, condition } from "../../../runtime/condition.ts";
 import { defaultInventoryConfig } from "../configuration/inventory-config.ts";
 import type { NamedGpu, NodeInventory } from "../inventory.ts";
-import { createAllocations, noAllocation } from "./allocations.ts";
 import { type NodeInputs, nodeInventory, sharedDisk } from "./node-inventory.ts";
 import { projectNode } from "./watched-node.ts";
-import { projectPod } from "./watched-pod.ts";
+import { allocationOf, projectPod } from "./watched-pod.ts";
 
 const resources = { cpu: "8", memory: "16Gi", "ephemeral-storage": "100Gi", "nvidia.com/gpu": "4" };
 const conditions = [{ type: "Ready", status: "True" }];
@@ -15,7 +15,14 @@ const status = { capacity: resources, allocatable: resources, conditions };
 function fold(inputs: Partial<NodeInputs> = {}): NodeInventory {
   const node = projectNode({ metadata: { name: "a" }, status });
   const config = defaultInventoryConfig;
-  return nodeInventory({ node, allocation: noAllocation, config, storageClasses: ["beta3"], namedGpus: [], ...inputs });
+  return nodeInventory({
+    node,
+    allocation: allocationOf([]),
+    config,
+    storageClasses: ["beta3"],
+    namedGpus: [],
+    ...inputs,
+  });
 }
 
 function allocated(...requests: Record<string, string>[]) {

@@ -1,47 +1,38 @@
-/**
- * One node's inventory, folded from what is known of it. Nothing is remembered here, so it can be made anew at any time
- * and is the same. What does not add up becomes a condition; no number is ever bent to fit.
- */
+/** One node's inventory, a pure function of what is known of it. What does not add up becomes a condition. */
 
 import { formatBytes, formatCount, formatCpuMilli } from "../../../market/quantity.ts";
 import { type Condition, condition } from "../../../runtime/condition.ts";
 import { excludedBy, type InventoryConfig } from "../configuration/inventory-config.ts";
 import type { Hardware } from "../hardware.ts";
-import { type Amounts, assertSound, type NamedGpu, type NodeInventory, type NotOffered } from "../inventory.ts";
-import type { NodeAllocation } from "./allocations.ts";
+import { assertSound, type NamedGpu, type NodeInventory, type NotOffered, type ResourceAmounts } from "../inventory.ts";
 import { gpuVendors, type SoldResources } from "./resources.ts";
-import { cardText, soldCards } from "./sold-cards.ts";
-import { noVolumes, type VolumesByDriver, volumeAmounts, type WatchedNode } from "./watched-node.ts";
-import type { WatchedPod } from "./watched-pod.ts";
+import { gpuText, soldGpus } from "./sold-gpus.ts";
+import { noAttachedVolumes, type ProjectedNode, type VolumesByDriver, volumeAmounts } from "./watched-node.ts";
+import type { NodeAllocation, WatchedPod } from "./watched-pod.ts";
 
 /** Pods named in the evidence of an overbooked node: the largest ones explain it. */
 const inventoryPodsTold = 3;
 
 export interface NodeInputs {
-  readonly node: WatchedNode;
+  readonly node: ProjectedNode;
   readonly allocation: NodeAllocation;
   readonly config: InventoryConfig;
-  /** The classes whose volumes it can mount. */
   readonly storageClasses: readonly string[];
   readonly namedGpus: readonly NamedGpu[];
-  /** What volumes take of its disk; without it, nothing. */
   readonly disk?: DiskUse;
-  /** From its CSINode, where there is one. */
   readonly volumeLimits?: VolumesByDriver | undefined;
-  /** The last good answer of discovery, and when it came. */
   readonly hardware?: Hardware | undefined;
   readonly hardwareAtMs?: number | undefined;
   readonly usage?: NodeInventory["usage"];
-  /** What others have to say about the node. */
   readonly conditions?: readonly Condition[];
 }
 
 export function nodeInventory(inputs: NodeInputs): NodeInventory {
   const { node, allocation, config, hardware, hardwareAtMs, usage } = inputs;
   const lasting = [...node.notOffered, ...excluded(node, config)];
-  const notOffered = [...lasting, ...fullOfPods(node, allocation.pods.size)];
-  const { cards, conditions: ofCards } = soldCards(node, inputs.namedGpus);
-  const amountsOf = (name: keyof SoldResources): Amounts => ({
+  const notOffered = [...lasting, ...fullOfPods(node, allocation.pods.length)];
+  const { gpus, conditions: ofGpus } = soldGpus(node, inputs.namedGpus);
+  const amountsOf = (name: keyof SoldResources): ResourceAmounts => ({
     capacity: node.capacity[name],
     allocatable: node.allocatable[name],
     allocated: allocation.sum[name],
@@ -52,16 +43,16 @@ export function nodeInventory(inputs: NodeInputs): NodeInventory {
     memoryBytes: amountsOf("memoryBytes"),
     ephemeralBytes: disk.amounts,
     gpus: amountsOf("gpus"),
-    volumes: volumeAmounts(node.attached, inputs.volumeLimits ?? noVolumes),
+    volumes: volumeAmounts(node.attached, inputs.volumeLimits ?? noAttachedVolumes),
   };
   const pluginVendors = gpuVendors.filter((vendor) => node.gpuDevicesCounted[vendor] > 0n);
   const conditions = [
     ...missingStatus(node),
     ...unreadable(node, allocation),
     ...overbooked(amounts, allocation.pods, disk.debt),
-    ...unhealthyGpus(amounts.gpus, cards),
-    ...ofCards,
-    ...unknownGpus(pluginVendors, cards),
+    ...unhealthyGpus(amounts.gpus, gpus),
+    ...ofGpus,
+    ...unknownGpus(pluginVendors, gpus),
     ...(inputs.conditions ?? []),
   ];
   assertSound(node.name, Object.values(amounts), conditions);
@@ -74,39 +65,36 @@ export function nodeInventory(inputs: NodeInputs): NodeInventory {
     storageClasses: lasting.length === 0 ? inputs.storageClasses : [],
     ...(hardware && { hardware }),
     ...(hardwareAtMs !== undefined && { hardwareAtMs }),
-    namedGpus: cards,
+    namedGpus: gpus,
     ...(usage && { usage }),
     conditions,
   };
 }
 
-function excluded({ name }: WatchedNode, config: InventoryConfig): NotOffered[] {
+function excluded({ name }: ProjectedNode, config: InventoryConfig): NotOffered[] {
   const pattern = excludedBy(config, name);
   return pattern === undefined ? [] : [{ type: "Excluded", message: `excluded by the configuration (${pattern})` }];
 }
 
 /** Where no further pod fits, nothing can run, however much is left of the rest. */
-function fullOfPods({ podLimit }: WatchedNode, pods: number): NotOffered[] {
+function fullOfPods({ podLimit }: ProjectedNode, pods: number): NotOffered[] {
   if (podLimit === undefined || pods < podLimit) return [];
   return [{ type: "Full", message: `full: it has ${pods} pods and takes ${podLimit}` }];
 }
 
 export interface DiskUse {
-  /** What volumes of local-path hold, of whatever class. */
   readonly volumesBytes: bigint;
-  /** How many classes of it are sold on this node. */
   readonly classes: number;
 }
 
 /**
- * Of a node's disk pods take ephemeral storage and local-path makes folders for its volumes. The scheduler knows nothing
- * of the folders, so what is not kept apart here is sold both ways. What is free of the amounts is also what each class
- * is offered of this disk; the debt is the evidence, where volumes and pods together hold more than there is.
+ * Pods and local-path volumes share a node's disk, and the scheduler ignores the volumes: what is free is divided
+ * between pods and classes. `debt` is the evidence where both together hold more than there is.
  */
 export function sharedDisk(
-  whole: Amounts,
+  whole: ResourceAmounts,
   { volumesBytes, classes }: DiskUse,
-): { readonly amounts: Amounts; readonly debt?: string } {
+): { readonly amounts: ResourceAmounts; readonly debt?: string } {
   const { capacity, allocatable, allocated } = whole;
   const left = allocatable - allocated - volumesBytes;
   if (left >= 0n) return { amounts: { capacity, allocatable: allocated + left / BigInt(1 + classes), allocated } };
@@ -128,8 +116,8 @@ const shown = {
 
 /** The evidence when more of the node is taken than it has: how much, and by which pods. */
 function overbooked(
-  amounts: Readonly<Record<keyof SoldResources | "volumes", Amounts>>,
-  pods: Iterable<WatchedPod>,
+  amounts: Readonly<Record<keyof SoldResources | "volumes", ResourceAmounts>>,
+  pods: readonly WatchedPod[],
   diskDebt: string | undefined,
 ): Condition[] {
   const resources = Object.keys(shown) as (keyof SoldResources)[];
@@ -141,14 +129,18 @@ function overbooked(
   return evidence.length === 0 ? [] : [condition("Overbooked", evidence.join("; "))];
 }
 
-function isOver({ allocatable, allocated }: Amounts): boolean {
+function isOver({ allocatable, allocated }: ResourceAmounts): boolean {
   return allocated > allocatable;
 }
 
 /** "cpu: 10 of 8 allocatable are taken by 3 pods: a/web-0 6, b/web-0 3, c/job 1" */
-function sumText(name: keyof SoldResources, { allocatable, allocated }: Amounts, pods: Iterable<WatchedPod>): string {
+function sumText(
+  name: keyof SoldResources,
+  { allocatable, allocated }: ResourceAmounts,
+  pods: readonly WatchedPod[],
+): string {
   const { word, format } = shown[name];
-  const takers = [...pods]
+  const takers = pods
     .filter((pod) => pod[name] > 0n)
     .sort((a, b) => Number(b[name] - a[name]) || (a.name < b.name ? -1 : 1));
   const named = takers.slice(0, inventoryPodsTold).map((pod) => `${pod.name} ${format(pod[name])}`);
@@ -158,46 +150,36 @@ function sumText(name: keyof SoldResources, { allocatable, allocated }: Amounts,
   return `${word}: ${format(allocated)} of ${format(allocatable)} allocatable are taken by ${takers.length} ${noun}: ${list.join(", ")}`;
 }
 
-function missingStatus({ hasStatus }: WatchedNode): Condition[] {
+function missingStatus({ hasStatus }: ProjectedNode): Condition[] {
   if (hasStatus) return [];
   return [condition("StatusMissing", "the node does not say what it has; nothing of it is offered")];
 }
 
-function unreadable(node: WatchedNode, allocation: NodeAllocation): Condition[] {
-  const found: Condition[] = [];
-  const add = (what: string) => found.push(condition("QuantityMalformed", `counted as nothing: ${what}`));
-  if (node.problem !== undefined) add(node.problem);
-  if (allocation.unreadable > 0) {
-    // Only then are the pods looked at one by one: the fold must not cost more the more pods there are.
-    const pod = [...allocation.pods].find(({ problem }) => problem !== undefined);
-    const more = allocation.unreadable > 1 ? `, and of ${allocation.unreadable - 1} more pods` : "";
-    add(`of pod ${pod?.name}, ${pod?.problem}${more}`);
-  }
-  return found;
+function unreadable(node: ProjectedNode, { pods }: NodeAllocation): Condition[] {
+  const [pod, ...others] = pods.filter(({ problem }) => problem !== undefined);
+  const more = others.length > 0 ? `, and of ${others.length} more pods` : "";
+  const faults = [node.problem, pod && `of pod ${pod.name}, ${pod.problem}${more}`];
+  return faults
+    .filter((fault) => fault !== undefined)
+    .map((fault) => condition("QuantityMalformed", `counted as nothing: ${fault}`));
 }
 
-/**
- * How many gpus there are is what the device plugins say: one that they hold for unhealthy is no longer allocatable.
- * What discovery sees of a card's health takes away its name in the market, and nothing from that count a second time.
- */
-function unhealthyGpus({ capacity, allocatable }: Amounts, cards: readonly NamedGpu[]): Condition[] {
-  const evidence = cards
+/** The device plugin's count already excludes unhealthy GPUs; discovery's health only removes the market name. */
+function unhealthyGpus({ capacity, allocatable }: ResourceAmounts, gpus: readonly NamedGpu[]): Condition[] {
+  const evidence = gpus
     .filter(({ health }) => health?.healthy === false)
-    .map((card) => `${cardText(card)}: ${card.health?.reason ?? "unhealthy"}`);
+    .map((gpu) => `${gpuText(gpu)}: ${gpu.health?.reason ?? "unhealthy"}`);
   if (capacity > allocatable) evidence.unshift(`the device plugin holds ${capacity - allocatable} of ${capacity} back`);
   return evidence.length === 0 ? [] : [condition("UnhealthyGpu", evidence.join("; "))];
 }
 
-/**
- * A processor of AMD may have graphics of its own, which nobody sells and no registry will name. Without a device plugin
- * that counts cards of AMD, one without a name is taken for that; NVIDIA makes nothing of the kind.
- */
-function unknownGpus(pluginVendors: readonly string[], cards: readonly NamedGpu[]): Condition[] {
-  const unknown = cards.filter(
+/** AMD processors have unsold graphics: an unnamed AMD GPU without a device plugin is taken for one. */
+function unknownGpus(pluginVendors: readonly string[], gpus: readonly NamedGpu[]): Condition[] {
+  const unknown = gpus.filter(
     ({ name, vendor, notSold }) =>
       name === undefined && notSold === undefined && (vendor !== "amd" || pluginVendors.includes(vendor)),
   );
-  const kinds = new Map(unknown.map((card) => [`${card.vendorId}:${card.deviceId}`, card]));
+  const kinds = new Map(unknown.map((gpu) => [`${gpu.vendorId}:${gpu.deviceId}`, gpu]));
   return [...kinds].map(([ids, { vendor, registryLine }]) => {
     const remedy = `this line would give it one: ${registryLine}`;
     return condition("UnknownGpu", `the registry has no name for the ${vendor} card ${ids}; ${remedy}`);

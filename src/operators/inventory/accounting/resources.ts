@@ -9,13 +9,11 @@ export interface SoldResources {
   readonly cpuMilli: bigint;
   readonly memoryBytes: bigint;
   readonly ephemeralBytes: bigint;
-  /** Of all vendors together. */
   readonly gpus: bigint;
 }
 
 export const nothing: SoldResources = { cpuMilli: 0n, memoryBytes: 0n, ephemeralBytes: 0n, gpus: 0n };
 
-/** What each vendor's device plugin calls its cards. */
 export const pluginResources = { nvidia: "nvidia.com/gpu", amd: "amd.com/gpu" } as const;
 
 export type GpuVendor = keyof typeof pluginResources;
@@ -69,23 +67,21 @@ export function wholeResources(amounts: ExactAmounts): SoldResources {
   };
 }
 
-/** Undefined where the node does not say. */
 export function podLimitIn(amounts: ExactAmounts): number | undefined {
   return amounts.has("pods") ? Number(whole(amounts, "pods")) : undefined;
 }
 
-/** By vendor, how many devices its plugin counts. */
 export function devicesIn(amounts: ExactAmounts): Readonly<Record<GpuVendor, bigint>> {
   return { nvidia: whole(amounts, pluginResources.nvidia), amd: whole(amounts, pluginResources.amd) };
 }
 
-/** What the plugins call devices that are less than a card: MIG instances, slices of time, AMD's partitions. */
+/** What the plugins call devices that are less than a GPU: MIG instances, slices of time, AMD's partitions. */
 const partResources: Readonly<Record<GpuVendor, RegExp>> = {
   nvidia: /^nvidia\.com\/(mig-.+|gpu\.shared)$/,
   amd: /^amd\.com\/(dpx|tpx|qpx|cpx)_/,
 };
 
-/** Names that a plugin's configuration gave whole cards: "nvidia.com/tesla-t4" of cards that it does not offer as "nvidia.com/gpu". */
+/** Names that a plugin's configuration gave whole GPUs: "nvidia.com/tesla-t4" of GPUs that it does not offer as "nvidia.com/gpu". */
 export function renamedIn(list: unknown): Readonly<Record<GpuVendor, readonly string[]>> {
   const names = Object.entries(fieldsOf(list)).flatMap(([name, amount]) => (amount === "0" ? [] : name));
   const renamed = (vendor: GpuVendor) =>

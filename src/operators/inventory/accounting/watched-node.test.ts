@@ -1,12 +1,11 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { KubeObject } from "../../../kube/kube.ts";
-import { defaultInventoryConfig } from "../configuration/inventory-config.ts";
-import { parseInventoryConfig } from "../configuration/parse-inventory-config.ts";
-import { noAllocation } from "./allocations.ts";
+import { defaultInventoryConfig, parseInventoryConfig } from "../configuration/inventory-config.ts";
 import { nodeInventory } from "./node-inventory.ts";
 import { nothing } from "./resources.ts";
 import { attachedVolumes, projectNode, volumeAmounts, volumeLimits } from "./watched-node.ts";
+import { allocationOf } from "./watched-pod.ts";
 
 const amounts = { cpu: "8", memory: "16Gi", "ephemeral-storage": "100Gi" };
 const ready = { type: "Ready", status: "True" };
@@ -20,7 +19,7 @@ function withConditions(...conditions: unknown[]): KubeObject {
 }
 
 function fold(object: KubeObject, config = defaultInventoryConfig) {
-  const inputs = { allocation: noAllocation, config, storageClasses: [], namedGpus: [] };
+  const inputs = { allocation: allocationOf([]), config, storageClasses: [], namedGpus: [] };
   return nodeInventory({ node: projectNode(object), ...inputs });
 }
 

@@ -2,12 +2,11 @@
 import { conditionHolds, fieldsOf, listOf, recordsOf, textOf } from "../../../kube/json-fields.ts";
 import type { KubeObject } from "../../../kube/kube.ts";
 import { isCapabilityLabel } from "../../../kube/node-labels.ts";
-import type { Amounts, NotOffered } from "../inventory.ts";
+import type { NotOffered, ResourceAmounts } from "../inventory.ts";
 import { devicesIn, partsIn, podLimitIn, readAmounts, renamedIn, wholeResources } from "./resources.ts";
 
-export type WatchedNode = ReturnType<typeof projectNode>;
+export type ProjectedNode = ReturnType<typeof projectNode>;
 
-/** For the watch of nodes. */
 export function projectNode(node: KubeObject) {
   const { name, uid, labels = {} } = node.metadata;
   const status = fieldsOf(node["status"]);
@@ -26,15 +25,12 @@ export function projectNode(node: KubeObject) {
     gpuDevices: devicesIn(allocatable),
     gpuParts: partsIn(status["capacity"]),
     gpuRenamed: renamedIn(status["capacity"]),
-    /** How many pods it takes; undefined where it does not say. */
     podLimit: podLimitIn(allocatable),
     hasStatus,
-    /** What the node itself shows against being sold. */
     notOffered: notOffered(node, hasStatus),
     attached: attachedVolumes(status["volumesAttached"]),
     /** Of the families that we write, whoever wrote them. */
     labels: Object.fromEntries(Object.entries(labels).filter(([key]) => isCapabilityLabel(key))),
-    /** A quantity that cannot be read. */
     problem: problems[0],
   };
 }
@@ -86,7 +82,7 @@ function taintReason({ key, value, effect }: Readonly<Record<string, unknown>>):
 /** Volumes of a node by the driver that attaches them. */
 export type VolumesByDriver = ReadonlyMap<string, bigint>;
 
-export const noVolumes: VolumesByDriver = new Map();
+export const noAttachedVolumes: VolumesByDriver = new Map();
 
 /** How many volumes each driver takes on a node, from its CSINode. A driver that names no number is not in it. */
 export function volumeLimits(csiNode: KubeObject): VolumesByDriver {
@@ -103,7 +99,7 @@ export function volumeLimits(csiNode: KubeObject): VolumesByDriver {
 /** From `status.volumesAttached`, where a volume is called "kubernetes.io/csi/rbd.csi.ceph.com^handle". */
 export function attachedVolumes(volumesAttached: unknown): VolumesByDriver {
   const volumes = listOf(volumesAttached);
-  if (volumes.length === 0) return noVolumes;
+  if (volumes.length === 0) return noAttachedVolumes;
   const attached = new Map<string, bigint>();
   for (const volume of volumes) {
     const name = textOf(fieldsOf(volume)["name"]) ?? "";
@@ -114,7 +110,7 @@ export function attachedVolumes(volumesAttached: unknown): VolumesByDriver {
 }
 
 /** A driver that names no limit promises nothing more than what it already holds, so it is full and never overbooked. */
-export function volumeAmounts(attached: VolumesByDriver, limits: VolumesByDriver): Amounts {
+export function volumeAmounts(attached: VolumesByDriver, limits: VolumesByDriver): ResourceAmounts {
   let capacity = 0n;
   let allocated = 0n;
   for (const limit of limits.values()) capacity += limit;

@@ -1,9 +1,9 @@
 /** What is kept of a pod. A cluster has ten thousand of them, so it is little: who it is, where it is, what it takes. */
 import type { ReadAmounts } from "../../../kube/exact-amounts.ts";
 import { fieldsOf, listOf, textOf } from "../../../kube/json-fields.ts";
-import type { KubeObject } from "../../../kube/kube.ts";
+import type { Change, KubeObject } from "../../../kube/kube.ts";
 import { podMemoryLimit, podRequests } from "../../../kube/pod-requests.ts";
-import { gtSelectedKeys } from "../labels/gt-selectors.ts";
+import { gtSelectedKeys } from "../labels/wanted-labels.ts";
 import { nothing, readAmounts, type SoldResources, wholeResources } from "./resources.ts";
 
 export interface WatchedPod extends SoldResources {
@@ -14,7 +14,6 @@ export interface WatchedPod extends SoldResources {
   readonly node: string | undefined;
   /** The storage class labels that it selects with `Gt`, which read a value other than a number as no. */
   readonly gtSelected: readonly string[];
-  /** A quantity of it that cannot be read. */
   readonly problem: string | undefined;
 }
 
@@ -40,11 +39,9 @@ function watchedPod(
 }
 
 interface SoldRequests extends SoldResources {
-  /** The first quantity that could not be read and counts as nothing. */
   readonly problem?: string;
 }
 
-/** What the pod takes of what is sold. */
 export function soldRequests(pod: KubeObject): SoldRequests {
   const problems: string[] = [];
   const onProblem = (problem: string) => void problems.push(problem);
@@ -58,11 +55,9 @@ export function soldRequests(pod: KubeObject): SoldRequests {
 }
 
 /**
- * The memory that the pod holds, in 10⁻⁹ths of a byte. The pages of its RAM volumes, emptyDirs with medium Memory, count
- * against the limits of the containers and are no request: a workload of the market has its RAM volumes in the limit
- * alone, and by its requests that memory would be sold again. So it is its requests with its volumes filled, each once
- * however many containers mount it, but no more than the limit lets it have. A volume without a size may grow up to that
- * limit. Where there is no limit either, nothing bounds it, as nothing bounds the containers; then the requests stand.
+ * Memory of the pod in 10⁻⁹ bytes. RAM volumes (emptyDir, medium Memory) count against limits and are not requested, so
+ * they are added to the requests, up to the limit. A volume without a size may grow to that limit; without a limit the
+ * requests stand.
  */
 function withRamVolumes(pod: KubeObject, requested: bigint, read: ReadAmounts): bigint {
   const volumes = listOf(fieldsOf(pod["spec"])["volumes"]).filter(isInRam);
@@ -80,4 +75,34 @@ function withRamVolumes(pod: KubeObject, requested: bigint, read: ReadAmounts): 
 
 function isInRam(volume: unknown): boolean {
   return fieldsOf(fieldsOf(volume)["emptyDir"])["medium"] === "Memory";
+}
+
+export interface NodeAllocation {
+  readonly sum: SoldResources;
+  readonly pods: readonly WatchedPod[];
+}
+
+export function allocationOf(pods: Iterable<WatchedPod>): NodeAllocation {
+  const all = [...pods];
+  return { sum: all.reduce(plus, nothing), pods: all };
+}
+
+function plus(a: SoldResources, b: SoldResources): SoldResources {
+  return {
+    cpuMilli: a.cpuMilli + b.cpuMilli,
+    memoryBytes: a.memoryBytes + b.memoryBytes,
+    ephemeralBytes: a.ephemeralBytes + b.ephemeralBytes,
+    gpus: a.gpus + b.gpus,
+  };
+}
+
+export function touchedNodes({ type, value, before }: Pick<Change<WatchedPod>, "type" | "value" | "before">): string[] {
+  const isSame = before && type === "modified" && before.uid === value.uid && sameUse(before, value);
+  const nodes = isSame ? [] : [before?.node, value.node];
+  return [...new Set(nodes.filter((node) => node !== undefined))];
+}
+
+function sameUse(a: WatchedPod, b: WatchedPod): boolean {
+  const fields = ["node", "problem", "cpuMilli", "memoryBytes", "ephemeralBytes", "gpus"] as const;
+  return fields.every((field) => a[field] === b[field]);
 }

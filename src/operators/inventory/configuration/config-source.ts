@@ -3,17 +3,14 @@
 import { formatTime } from "../../../runtime/clock.ts";
 import { type Condition, condition } from "../../../runtime/condition.ts";
 import { followFile } from "../../../runtime/followed-file.ts";
-import type { OperatorGround } from "../../ground.ts";
-import { defaultInventoryConfig, type InventoryConfig } from "./inventory-config.ts";
-import { parseInventoryConfig } from "./parse-inventory-config.ts";
+import type { OperatorGround } from "../../operator-service.ts";
+import { defaultInventoryConfig, type InventoryConfig, parseInventoryConfig } from "./inventory-config.ts";
 
 interface ConfigSourceDeps extends Pick<OperatorGround, "clock" | "log"> {
-  /** Told after the configuration or its conditions have changed. */
   readonly onChange: () => void;
 }
 
 export interface ConfigSource {
-  /** The last good one; the default before there was one. */
   readonly current: InventoryConfig;
   /** False while a file is named but nothing good was read from it yet: what it excludes is not known. */
   readonly settled: boolean;
@@ -21,10 +18,7 @@ export interface ConfigSource {
   close(): void;
 }
 
-/**
- * The source is a path that ends in .yaml or .yml, or YAML itself; without it the default is in force. Throws
- * AKP_INVENTORY_CONFIG_REFUSED for bad YAML that was given itself: nobody will change that while we run.
- */
+/** A path ending in .yaml or .yml, or YAML itself. Throws AKP_INVENTORY_CONFIG_REFUSED for bad inline YAML. */
 export function createConfigSource(source: string | undefined, deps: ConfigSourceDeps): ConfigSource {
   if (source === undefined || source.trim() === "") return fixed(defaultInventoryConfig);
   return isPath(source) ? fromFile(source, deps) : fixed(parseInventoryConfig(source));

@@ -1,36 +1,111 @@
-/**
- * What an operator of the cluster decides about the inventory, in the network's format: which storage classes are sold,
- * which nodes are not, and which classes a node does without. An empty `cluster_storage` sells no class, as there.
- */
-import type { NodePattern } from "./node-pattern.ts";
+/** The inventory's configuration in the network's format: storage classes sold, nodes and classes excluded. */
+import { RE2JS, RE2JSSyntaxException } from "re2js";
+import { z } from "zod";
+import { ProviderError } from "../../../runtime/errors.ts";
+import { settingsFileFaults } from "../../../runtime/limits.ts";
+import { readYaml } from "../../../runtime/yaml-text.ts";
 
 export interface InventoryConfig {
-  /** The classes that are sold, sorted. */
   readonly clusterStorage: readonly string[];
   readonly excludedNodes: readonly NodePattern[];
-  readonly excludedStorage: readonly StorageExclusion[];
-  /** Where the names of the cards come from: a URL or a file. Ours beyond the network's format. */
+  readonly excludedStorage: readonly { readonly nodes: NodePattern; readonly classes: readonly string[] }[];
+  /** Where the names of GPUs come from: a URL or a file. Ours beyond the network's format. */
   readonly gpuRegistry?: string;
-}
-
-interface StorageExclusion {
-  readonly nodes: NodePattern;
-  readonly classes: readonly string[];
 }
 
 export const defaultInventoryConfig: InventoryConfig = { clusterStorage: [], excludedNodes: [], excludedStorage: [] };
 
-/** The pattern that keeps a node out, if one does. */
 export function excludedBy(config: InventoryConfig, node: string): string | undefined {
   return config.excludedNodes.find((pattern) => pattern.matches(node))?.source;
 }
 
 /**
- * The classes that workloads on this node may use: those that are sold and there, without those excluded for it. A node
- * without a disk of the backend keeps them, since volumes of Ceph and Longhorn are reached over the network; a node
- * that cannot reach them is what `exclude.node_storage` is for.
+ * Classes that workloads on this node may use. Nodes without a disk keep them: Ceph and Longhorn are reached over the
+ * network, and `exclude.node_storage` is for nodes that cannot.
  */
 export function classesOnNode(config: InventoryConfig, present: ReadonlySet<string>, node: string): string[] {
   const excluded = config.excludedStorage.filter(({ nodes }) => nodes.matches(node)).flatMap(({ classes }) => classes);
   return config.clusterStorage.filter((name) => present.has(name) && !excluded.includes(name));
 }
+
+/** A pattern of node names; nobody can read a longer one. */
+const inventoryPatternChars = 256;
+
+interface NodePattern {
+  readonly source: string;
+  /** Found anywhere in the name, unless the pattern says ^ or $. */
+  matches(name: string): boolean;
+}
+
+export class PatternFault extends Error {
+  override readonly name = "PatternFault";
+}
+
+export function compileNodePattern(source: string): NodePattern {
+  if (source === "") throw new PatternFault("it is empty, and would fit every node");
+  if (source.length > inventoryPatternChars)
+    throw new PatternFault(`it is longer than ${inventoryPatternChars} characters`);
+  try {
+    // RE2 as on the network: its time grows with the name only.
+    const pattern = RE2JS.compile(source);
+    return { source, matches: (name) => pattern.matcher(name).find() };
+  } catch (thrown) {
+    if (!(thrown instanceof RE2JSSyntaxException)) throw thrown;
+    throw new PatternFault(thrown.message.replace("error parsing regexp: ", ""));
+  }
+}
+
+/** `source` is how a person calls the text: the path of its file. */
+export function parseInventoryConfig(text: string, source = "inline"): InventoryConfig {
+  const { value, problems } = readYaml(text, configShape, "for the defaults write `version: v1`");
+  if (!problems) return value;
+  const told = problems.slice(0, settingsFileFaults).join("; ");
+  throw new ProviderError("AKP_INVENTORY_CONFIG_REFUSED", { source, reason: told, problems });
+}
+
+const nodePattern = z.string().transform((source, context) => {
+  try {
+    return compileNodePattern(source);
+  } catch (thrown) {
+    if (!(thrown instanceof PatternFault)) throw thrown;
+    context.addIssue({ code: "custom", message: `"${source}" is no pattern: ${thrown.message}` });
+    return z.NEVER;
+  }
+});
+
+const className = z
+  .string()
+  .max(253)
+  .regex(/^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$/, "a storage class has lower-case letters, digits, dashes and dots");
+
+const configShape = z
+  .strictObject({
+    // Tolerant as on the network: it is looked at, and says nothing yet.
+    version: z.union([z.string().regex(/^v?\d+(\.\d+){0,2}([-+].*)?$/, "a version is like v1 or 1.0.0"), z.number()]),
+    cluster_storage: z.array(className).default([]),
+    exclude: z
+      .strictObject({
+        nodes: z.array(nodePattern).default([]),
+        node_storage: z
+          .array(z.strictObject({ node_filter: nodePattern, classes: z.array(className).default([]) }))
+          .default([]),
+      })
+      .default({ nodes: [], node_storage: [] }),
+    gpu_registry: z.string().min(1).optional(),
+  })
+  .partial({ version: true })
+  .transform(({ cluster_storage: sold, exclude, gpu_registry }, context): InventoryConfig => {
+    for (const [index, { classes }] of exclude.node_storage.entries()) {
+      for (const [place, name] of classes.entries()) {
+        if (sold.includes(name)) continue;
+        const path = ["exclude", "node_storage", index, "classes", place];
+        context.addIssue({ code: "custom", path, message: `${name} is not in cluster_storage` });
+      }
+    }
+    return {
+      clusterStorage: [...new Set(sold)].sort(),
+      excludedNodes: exclude.nodes,
+      excludedStorage: exclude.node_storage.map(({ node_filter, classes }) => ({ nodes: node_filter, classes })),
+      ...(gpu_registry === undefined ? {} : { gpuRegistry: gpu_registry }),
+    };
+  });

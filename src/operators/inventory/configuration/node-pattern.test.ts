@@ -3,7 +3,7 @@ import { test } from "node:test";
 import fc from "fast-check";
 import { assertLinear } from "../../../../test/cost.ts";
 import { runs } from "../../../../test/runs.ts";
-import { compileNodePattern } from "./node-pattern.ts";
+import { compileNodePattern } from "./inventory-config.ts";
 
 const fits = (source: string, name: string) => compileNodePattern(source).matches(name);
 

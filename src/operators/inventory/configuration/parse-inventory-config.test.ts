@@ -4,8 +4,7 @@ import fc from "fast-check";
 import { runs } from "../../../../test/runs.ts";
 import { ProviderError } from "../../../runtime/errors.ts";
 import { settingsFileChars } from "../../../runtime/limits.ts";
-import { classesOnNode, defaultInventoryConfig, excludedBy } from "./inventory-config.ts";
-import { parseInventoryConfig } from "./parse-inventory-config.ts";
+import { classesOnNode, defaultInventoryConfig, excludedBy, parseInventoryConfig } from "./inventory-config.ts";
 
 const example = `version: v1
 cluster_storage:

@@ -15,9 +15,7 @@ import {
 import { filesFromFacts } from "../../../../test/node-facts.ts";
 import { readRecording } from "../../../../test/recordings.ts";
 import { runs } from "../../../../test/runs.ts";
-import { builtInRegistry } from "../gpu-names/built-in-registry.ts";
-import { nameCard } from "../gpu-names/market-name.ts";
-import { interfaceKind } from "../gpu-names/registry.ts";
+import { builtInRegistry, interfaceKind, nameGpu } from "../gpu-names/registry.ts";
 import { readHardwareAnswer } from "../hardware.ts";
 import { readInterfaces } from "./discover.ts";
 import {
@@ -55,7 +53,7 @@ test("the recorded machine with an H200 is seen as its own tools see it", async 
     interfaces: [{ name: "eth0", up: true }],
     problems: [],
   });
-  const named = hardware.gpus.map((card) => nameCard(builtInRegistry, card))[0];
+  const named = hardware.gpus.map((card) => nameGpu(builtInRegistry, card))[0];
   assert.equal(named?.name, "h200");
   assert.equal(named?.memorySize, "141Gi");
   assert.equal(interfaceKind(named?.interface ?? ""), "sxm");

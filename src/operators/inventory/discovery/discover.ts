@@ -1,9 +1,9 @@
 /** Everything that a node has, read from its /sys and /proc. */
 import { inParallel } from "../../../runtime/in-parallel.ts";
-import type { Hardware, NetworkInterface } from "../hardware.ts";
-import { readDisks } from "./disks.ts";
-import { isGpuCard, readGpuCards } from "./gpu-cards.ts";
-import { discoveryAtOnce, readPciDevices } from "./pci-devices.ts";
+
+import type { Disk, Hardware, NetworkInterface } from "../hardware.ts";
+import { discoveryAtOnce, isGpu, readGpus, readPciDevices } from "./gpus.ts";
+
 import { readArchitecture, readCpuinfo, readPackages } from "./processors.ts";
 import { createTree, discoveryParts, plainName, readWhole, type Tree } from "./tree.ts";
 
@@ -18,7 +18,6 @@ export async function discover(options: DiscoverOptions = {}): Promise<Hardware>
 
 export type Survey = Awaited<ReturnType<typeof survey>>;
 
-/** The hardware, and what it was made of, for those who want to know more. */
 export async function survey({ root = "/" }: DiscoverOptions) {
   const tree = createTree(root);
   const facts = await readCpuinfo(tree);
@@ -29,7 +28,7 @@ export async function survey({ root = "/" }: DiscoverOptions) {
     architecture: await readArchitecture(tree, facts),
     cpus: packages.map(({ id, vendor, model, processors }) => ({ id, vendor, model, vcores: processors.length })),
     memory: { totalBytes: await readMemoryBytes(tree) },
-    gpus: await readGpuCards(tree, firstOf(pciDevices.filter(isGpuCard), "cards", tree)),
+    gpus: await readGpus(tree, firstOf(pciDevices.filter(isGpu), "cards", tree)),
     disks: firstOf(await readDisks(tree), "disks", tree),
     interfaces: firstOf(await readInterfaces(tree), "interfaces", tree),
   };
@@ -54,7 +53,6 @@ async function readMemoryBytes(tree: Tree): Promise<number> {
   return (bytes ?? 0) * 1024;
 }
 
-/** In bytes, the ordinary 4 KiB pages first. */
 async function readPageSizes(tree: Tree): Promise<number[]> {
   const huge = (await tree.names("/sys/kernel/mm/hugepages")).flatMap(
     (name) => readWhole(/^hugepages-(\d+)kB$/.exec(name)?.[1] ?? "") ?? [],
@@ -86,4 +84,45 @@ async function isUp(tree: Tree, folder: string): Promise<boolean> {
   const state = await tree.text(`${folder}/operstate`);
   // Some drivers never say; then the wire does.
   return state === "up" || (state === "unknown" && (await tree.text(`${folder}/carrier`)) === "1");
+}
+
+/** Files, memory, unions of disks, optical and floppy drives, disks of other machines, and parts of a flash chip. */
+const unreal = /^(loop|ram|zram|dm-|md|sr|fd|nbd|rbd|drbd|zd|bcache|mmcblk\d+(boot|rpmb|gp))/;
+
+/** Linux counts sectors of this size whatever the disk's own are. */
+const sectorBytes = 512;
+
+export async function readDisks(tree: Tree): Promise<Disk[]> {
+  const names = (await tree.names("/sys/block")).filter((name) => !unreal.test(name));
+  const disks = await inParallel(names, discoveryAtOnce, (name) => readDisk(tree, name));
+  return disks.filter((disk) => disk !== undefined);
+}
+
+async function readDisk(tree: Tree, name: string): Promise<Disk | undefined> {
+  const folder = `/sys/block/${name}`;
+  if (await isElsewhere(tree, name)) return undefined;
+  const sizeBytes = ((await tree.whole(`${folder}/size`)) ?? 0) * sectorBytes;
+  if (sizeBytes === 0 || !Number.isSafeInteger(sizeBytes)) return undefined;
+  const rotational = await tree.text(`${folder}/queue/rotational`);
+  const model = await tree.name(`${folder}/device/model`);
+  const type = name.startsWith("nvme") ? "nvme" : rotational === "0" ? "ssd" : "hdd";
+  return { name: plainName(name), type, sizeBytes, ...(model ? { model } : {}) };
+}
+
+/** A volume that a storage system attached over a network is counted there. */
+async function isElsewhere(tree: Tree, name: string): Promise<boolean> {
+  const folder = `/sys/block/${name}`;
+  const place = (await tree.link(folder)) ?? "";
+  // Of iSCSI, there is a session in the place.
+  if (!name.startsWith("nvme")) return place.includes("/virtual/") || /\/session\d+\//.test(place);
+  // The single ways to a disk with several of them are hidden behind the disk itself.
+  return (await tree.text(`${folder}/hidden`)) === "1" || ((await readTransport(tree, folder)) ?? "pcie") !== "pcie";
+}
+
+/** Of a disk with several ways to it, each of these tells. */
+async function readTransport(tree: Tree, folder: string): Promise<string | undefined> {
+  const own = await tree.text(`${folder}/device/transport`);
+  if (own !== undefined) return own;
+  const way = (await tree.names(`${folder}/device`)).find((name) => /^nvme\d+$/.test(name));
+  return way && tree.text(`${folder}/device/${way}/transport`);
 }

@@ -6,7 +6,8 @@ import { ProviderError } from "../../../runtime/errors.ts";
 import { type ListenAddress, type Listener, listen } from "../../../runtime/listener.ts";
 import type { Log } from "../../../runtime/log.ts";
 import { type DiscoverOptions, type Survey, survey } from "./discover.ts";
-import { networkViews } from "./network-views.ts";
+import { isGpu, type PciDevice } from "./gpus.ts";
+import type { LogicalProcessor, ProcessorPackage } from "./processors.ts";
 
 /** Reading everything takes milliseconds; if a driver hangs, whoever asks hears so before he gives up. */
 export const discoveryAnswerMs = 4 * second;
@@ -27,10 +28,25 @@ export interface DiscoveryServerOptions extends DiscoverOptions, ListenAddress {
   readonly look?: (options: DiscoverOptions) => Promise<Survey>;
 }
 
-const views: typeof networkViews = {
+/** By path: the whole, and the shapes of the network's own discovery, for clients that know those. */
+const views: Readonly<Record<string, (survey: Survey) => unknown>> = {
   "/": ({ hardware }) => hardware,
   "/hardware": ({ hardware }) => hardware,
-  ...networkViews,
+  "/cpu": ({ packages }) => ({
+    total_cores: sum(packages.map((each) => coresOf(each).size)),
+    ...threads(sum(packages.map(({ processors }) => processors.length))),
+    processors: packages.map(showPackage),
+  }),
+  "/gpu": ({ pciDevices }) => ({
+    cards: pciDevices.filter(isGpu).map((device, index) => ({ address: device.address, index, pci: showPci(device) })),
+  }),
+  "/memory": ({ hardware, pageSizes }) => ({
+    // What the firmware keeps for itself is in thousands of files, and nobody asks.
+    total_physical_bytes: hardware.memory.totalBytes,
+    total_usable_bytes: hardware.memory.totalBytes,
+    supported_page_sizes: pageSizes,
+  }),
+  "/pci": ({ pciDevices }) => ({ devices: pciDevices.map(showPci) }),
 };
 
 export async function serveDiscovery(options: DiscoveryServerOptions): Promise<Listener> {
@@ -87,4 +103,53 @@ function createLatest(options: DiscoveryServerOptions): () => Promise<Survey> {
 
 function send(response: ServerResponse, status: number, body: string, headers: Record<string, string> = {}): void {
   response.writeHead(status, { "content-type": "text/plain", ...headers }).end(body);
+}
+
+function showPackage(each: ProcessorPackage) {
+  return {
+    id: Number(each.id),
+    total_cores: coresOf(each).size,
+    ...threads(each.processors.length),
+    vendor: each.vendor,
+    model: each.model,
+    capabilities: each.features,
+    cores: [...coresOf(each)].map(([id, members]) => ({
+      id,
+      ...threads(members.length),
+      logical_processors: members.map(({ index }) => index),
+    })),
+  };
+}
+
+function coresOf({ processors }: ProcessorPackage): Map<number, LogicalProcessor[]> {
+  return Map.groupBy(processors, ({ coreId }) => coreId);
+}
+
+/** Newer clients read the first name, older ones the second. */
+function threads(count: number) {
+  return { total_hardware_threads: count, total_threads: count };
+}
+
+function showPci(device: PciDevice) {
+  const { driver, address, vendorId, deviceId, subsystemDeviceId, revision, classCode } = device;
+  return {
+    driver: driver ?? "",
+    address,
+    vendor: named(vendorId),
+    product: named(deviceId),
+    revision,
+    subsystem: named(subsystemDeviceId),
+    class: named(classCode.slice(0, 2)),
+    subclass: named(classCode.slice(2, 4)),
+    programming_interface: named(classCode.slice(4)),
+  };
+}
+
+/** The ids are what counts; we carry no list of names. */
+function named(id: string) {
+  return { id, name: "unknown" };
+}
+
+function sum(numbers: readonly number[]): number {
+  return numbers.reduce((total, each) => total + each, 0);
 }

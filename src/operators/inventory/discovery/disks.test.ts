@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { type MachineFiles, plantMachine } from "../../../../test/machine-tree.ts";
-import { readDisks } from "./disks.ts";
+import { readDisks } from "./discover.ts";
 import { createTree } from "./tree.ts";
 
 /** Folders in /sys/block are links into the tree of devices. */

@@ -1,6 +1,6 @@
 /** The processors that are online, by physical package. */
 import { inParallel } from "../../../runtime/in-parallel.ts";
-import { discoveryAtOnce } from "./pci-devices.ts";
+import { discoveryAtOnce } from "./gpus.ts";
 import { plainName, readWhole, type Tree } from "./tree.ts";
 
 /** /proc/cpuinfo has under 2 KB per processor, and Linux takes 8,192 of them. */
@@ -8,21 +8,9 @@ const discoveryCpuinfoBytes = 16 * 1024 * 1024;
 /** A feature that a processor says it has is a short word, and there are about 200 of them. */
 const discoveryFeatures = 1_024;
 
-export interface LogicalProcessor {
-  readonly index: number;
-  readonly packageId: string;
-  readonly coreId: number;
-}
+export type ProcessorPackage = Awaited<ReturnType<typeof readPackages>>[number];
+export type LogicalProcessor = ProcessorPackage["processors"][number];
 
-export interface ProcessorPackage {
-  readonly id: string;
-  readonly vendor: string;
-  readonly model: string;
-  readonly features: readonly string[];
-  readonly processors: readonly LogicalProcessor[];
-}
-
-/** What /proc/cpuinfo says about one processor. */
 type CpuFacts = ReadonlyMap<string, string>;
 
 const sysfs = "/sys/devices/system/cpu";
@@ -37,7 +25,7 @@ export async function readCpuinfo(tree: Tree): Promise<CpuFacts[]> {
     .filter(({ size }) => size > 0);
 }
 
-export async function readPackages(tree: Tree, facts: readonly CpuFacts[]): Promise<ProcessorPackage[]> {
+export async function readPackages(tree: Tree, facts: readonly CpuFacts[]) {
   const byIndex = new Map(facts.map((each) => [readWhole(each.get("processor") ?? ""), each]));
   const processors = await readProcessors(tree, byIndex);
   if (processors.length === 0) tree.report(`no processor was found in ${sysfs} and ${cpuinfo}`);
@@ -49,10 +37,7 @@ export async function readPackages(tree: Tree, facts: readonly CpuFacts[]): Prom
   });
 }
 
-async function readProcessors(
-  tree: Tree,
-  byIndex: ReadonlyMap<number | undefined, CpuFacts>,
-): Promise<LogicalProcessor[]> {
+async function readProcessors(tree: Tree, byIndex: ReadonlyMap<number | undefined, CpuFacts>) {
   const names = (await tree.names(sysfs)).filter((name) => /^cpu\d+$/.test(name));
   const listed = names.map((name) => Number(name.slice(3)));
   const indices = listed.length > 0 ? listed : [...byIndex.keys()].filter((index) => index !== undefined);
@@ -83,7 +68,7 @@ function readFacts(block: string): CpuFacts {
 }
 
 /** Every architecture of Linux has its own words. */
-function describe(facts: CpuFacts): Pick<ProcessorPackage, "vendor" | "model" | "features"> {
+function describe(facts: CpuFacts) {
   const first = (...keys: string[]) => keys.map((key) => facts.get(key)).find((value) => value);
   return {
     vendor: plainName(first("vendor_id") ?? armVendorOf(facts) ?? ""),
@@ -135,7 +120,6 @@ const armVendors: Readonly<Record<string, string>> = {
   "0xc0": "Ampere",
 };
 
-/** By vendor and part. */
 const armModels: Readonly<Record<string, string>> = {
   "0x41 0xd03": "Cortex-A53",
   "0x41 0xd07": "Cortex-A57",

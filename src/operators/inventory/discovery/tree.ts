@@ -1,44 +1,24 @@
-/**
- * A machine's /sys and /proc below a root folder, so that any machine can be played back. Nothing in it is trusted: what
- * cannot be read becomes a problem, and the rest of the machine is still told.
- */
-import { lstat, opendir, readlink } from "node:fs/promises";
+/** A machine's /sys and /proc below a root, so that any machine can be replayed. What is unreadable is a problem. */
+
+import { constants } from "node:fs";
+import { lstat, open, opendir, readlink } from "node:fs/promises";
 import { join } from "node:path";
 import { systemCodeOf } from "../../../runtime/errors.ts";
-import { FileTooLong, readBounded, readHead } from "../bounded-file.ts";
 
 /** One file of /sys or /proc: the longest that we read, but for cpuinfo, are a few hundred bytes. */
 export const discoveryFileBytes = 64 * 1024;
 /** Entries of one folder, for instance one for each processor. */
 export const discoveryEntries = 10_000;
 
-/** A name that a device gives itself; they are a few words. */
+/** A name that a device gives itself is a few words. */
 export const discoveryNameChars = 128;
-/** Parts of one kind: a machine has a few sockets and tens of cards, disks and ports, and a virtual one may show each processor as a socket. */
+/** Of one kind; a virtual machine may show each processor as a socket. */
 export const discoveryParts = 256;
-/** A fault names a file and what is wrong with it. */
 export const discoveryProblemChars = 512;
-/** Faults that are told: a broken tree has one for each file, and the first ones say it all. */
+/** A broken tree has a fault for each file, and the first ones say it all. */
 export const discoveryProblems = 50;
 
-export interface Tree {
-  /** What a file says, without the white space around it. Undefined where it is not there, or has nothing to say. */
-  text(path: string, mostBytes?: number): Promise<string | undefined>;
-  /** The same as a name to show: one line of a few words. */
-  name(path: string): Promise<string | undefined>;
-  /** The same as a whole number that is not negative. */
-  whole(path: string): Promise<number | undefined>;
-  /** The first bytes of a file; fewer where it is shorter. */
-  head(path: string, bytes: number): Promise<Buffer | undefined>;
-  /** The names in a folder in their order, "cpu2" before "cpu10"; none where there is no such folder. */
-  names(path: string): Promise<string[]>;
-  /** Where a link leads, whether or not that is there. */
-  link(path: string): Promise<string | undefined>;
-  has(path: string): Promise<boolean>;
-  report(problem: string): void;
-  /** In their order, and not more than anybody reads. */
-  problems(): string[];
-}
+export type Tree = ReturnType<typeof createTree>;
 
 /** The kernel's ways to say that this machine, device or driver has no such thing. */
 const absent = new Set(["ENOENT", "ENOTDIR", "ENODEV", "ENXIO", "ENODATA", "EINVAL", "EOPNOTSUPP", "ENOTSUP"]);
@@ -52,7 +32,7 @@ const wording: Readonly<Record<string, string>> = {
   ELOOP: "its links lead in a circle",
 };
 
-export function createTree(root: string): Tree {
+export function createTree(root: string) {
   const problems = new Set<string>();
 
   async function attempt<T>(
@@ -74,20 +54,19 @@ export function createTree(root: string): Tree {
     }
   }
 
+  /** What a file says, trimmed. Undefined where it is not there, or empty. */
   async function text(path: string, mostBytes: number = discoveryFileBytes): Promise<string | undefined> {
-    const bytes = await attempt(path, (full) => readBounded(full, mostBytes));
+    const bytes = await attempt(path, (full) => readBoundedFile(full, mostBytes));
     return bytes?.toString("utf8").trim() || undefined;
   }
 
+  /** The names in a folder in their order, "cpu2" before "cpu10"; none where there is no such folder. */
   async function names(path: string): Promise<string[]> {
     const found: string[] = [];
     const read = async (full: string) => {
       for await (const { name } of await opendir(full)) {
-        if (found.length === discoveryEntries) {
-          problems.add(`${path}: only the first ${discoveryEntries} entries were looked at`);
-          return;
-        }
-        found.push(name);
+        if (found.length < discoveryEntries) found.push(name);
+        else return void problems.add(`${path}: only the first ${discoveryEntries} entries were looked at`);
       }
     };
     await attempt(path, read, ["ENOTDIR"]);
@@ -102,21 +81,22 @@ export function createTree(root: string): Tree {
     text,
     names,
     has,
-    async name(path) {
+    /** One line of a few words. */
+    async name(path: string): Promise<string | undefined> {
       const found = await text(path);
       return found && plainName(found);
     },
-    async whole(path) {
+    async whole(path: string): Promise<number | undefined> {
       const found = await text(path);
       if (found === undefined) return undefined;
       const value = readWhole(found);
       if (value === undefined) problems.add(`${path}: it holds no whole number`);
       return value;
     },
-    head: (path, bytes) => attempt(path, (full) => readHead(full, bytes)),
-    link: (path) => attempt(path, (full) => readlink(full)),
-    report: (problem) => void problems.add(problem),
-    problems() {
+    head: (path: string, bytes: number) => attempt(path, (full) => readFileHead(full, bytes)),
+    link: (path: string) => attempt(path, (full) => readlink(full)),
+    report: (problem: string) => void problems.add(problem),
+    problems(): string[] {
       const inOrder = [...problems].sort(byNumber).map((each) => each.slice(0, discoveryProblemChars));
       const more = inOrder.length - discoveryProblems;
       return more > 0 ? [...inOrder.slice(0, discoveryProblems), `and ${more} more`] : inOrder;
@@ -134,7 +114,6 @@ function byNumber(one: string, other: string): number {
   return a === b ? these.length - those.length : a < b ? -1 : 1;
 }
 
-/** "cpu10" is "cpu" and "10". */
 function runsOf(name: string): readonly string[] {
   return name.match(/\d+|\D+/g) ?? [];
 }
@@ -148,4 +127,32 @@ export function readWhole(text: string): number | undefined {
 /** One line without control characters: it goes into labels, logs and terminals. */
 export function plainName(text: string): string {
   return text.replace(/\s+/g, " ").trim().slice(0, discoveryNameChars).replace(/\p{C}/gu, "").trim();
+}
+
+class FileTooLong extends Error {
+  constructor(mostBytes: number) {
+    super(`it is longer than ${mostBytes} bytes`);
+  }
+}
+
+/** Files of /sys and /proc tell no size, so it is read until it ends. */
+const firstBytes = 4_096;
+
+export async function readBoundedFile(path: string, mostBytes: number): Promise<Buffer> {
+  // Opening a pipe that nobody writes to would else wait for ever, and hold one of Node's few threads.
+  await using file = await open(path, constants.O_RDONLY | constants.O_NONBLOCK);
+  let buffer = Buffer.alloc(Math.min(firstBytes, mostBytes + 1));
+  for (let length = 0; ; ) {
+    const { bytesRead } = await file.read(buffer, length, buffer.length - length, null);
+    if (bytesRead === 0) return buffer.subarray(0, length);
+    length += bytesRead;
+    if (length > mostBytes) throw new FileTooLong(mostBytes);
+    if (length === buffer.length) buffer = Buffer.concat([buffer], Math.min(2 * length, mostBytes + 1));
+  }
+}
+
+async function readFileHead(path: string, bytes: number): Promise<Buffer> {
+  await using file = await open(path, constants.O_RDONLY | constants.O_NONBLOCK);
+  const { buffer, bytesRead } = await file.read(Buffer.alloc(bytes), 0, bytes, null);
+  return buffer.subarray(0, bytesRead);
 }

@@ -3,9 +3,9 @@ import { test } from "node:test";
 import fc from "fast-check";
 import { runs } from "../../../../test/runs.ts";
 import { ProviderError } from "../../../runtime/errors.ts";
-import { builtInRegistry } from "./built-in-registry.ts";
+import type { MarketName } from "../inventory.ts";
 import { parseRegistry, registryProblems } from "./parse-registry.ts";
-import type { RegistryDevice } from "./registry.ts";
+import { builtInRegistry } from "./registry.ts";
 
 const h200 = { name: "h200", interface: "SXM5", memory_size: "141Gi" };
 
@@ -14,7 +14,7 @@ function registry(devices: Record<string, unknown>, more: Record<string, unknown
 }
 
 test("a registry in the network's form is read without a problem", () => {
-  const inForm = ({ memorySize, ...device }: RegistryDevice) => ({ ...device, memory_size: memorySize });
+  const inForm = ({ memorySize, ...device }: MarketName) => ({ ...device, memory_size: memorySize });
   const vendors = [...builtInRegistry.vendors].map(([id, { name, devices }]) => {
     return [id, { name, devices: Object.fromEntries([...devices].map(([key, device]) => [key, inForm(device)])) }];
   });

@@ -1,12 +1,10 @@
-/**
- * Reads a registry in the network's form: vendor id → name and devices, device id → name, interface and memory size.
- * It is kept by hand, so one bad entry costs only itself.
- */
+/** Parses a registry in the network's form. It is maintained by hand, so a bad entry costs only itself. */
 import { parseBytes } from "../../../market/quantity.ts";
 import { ProviderError, reasonOf } from "../../../runtime/errors.ts";
 import { isRecord } from "../../../runtime/is-record.ts";
 import { plainName } from "../discovery/tree.ts";
-import type { Registry, RegistryDevice, RegistryVendor } from "./registry.ts";
+import type { MarketName } from "../inventory.ts";
+import type { Registry, RegistryVendor } from "./registry.ts";
 
 /** Faults of a registry that are told; they are made by hand, one at a time. */
 export const registryProblems = 20;
@@ -45,7 +43,7 @@ function readVendor(vendorId: string, value: unknown, problems: string[]): Regis
   if (!isRecord(value)) throw new TypeError("it is not an object");
   const name = readWord(value, "name");
   if (!isRecord(value["devices"])) throw new TypeError("its devices are not an object");
-  const devices = new Map<string, RegistryDevice>();
+  const devices = new Map<string, MarketName>();
   for (const [key, device] of Object.entries(value["devices"])) {
     attempt(`device ${vendorId}:${key}`, problems, () => {
       devices.set(newId(key, devices), readDevice(device));
@@ -54,7 +52,7 @@ function readVendor(vendorId: string, value: unknown, problems: string[]): Regis
   return { name, devices };
 }
 
-function readDevice(value: unknown): RegistryDevice {
+function readDevice(value: unknown): MarketName {
   if (!isRecord(value)) throw new TypeError("it is not an object");
   const memorySize = readMemorySize(value["memory_size"]);
   return {
@@ -65,7 +63,7 @@ function readDevice(value: unknown): RegistryDevice {
 }
 
 function readMemorySize(value: unknown): string | undefined {
-  // Cards are named whose memory nobody has looked up yet.
+  // GPUs are named whose memory nobody has looked up yet.
   if (value === undefined || value === null || value === "") return undefined;
   if (typeof value !== "string" || !word.test(value)) throw new TypeError("its memory_size is not a text like 80Gi");
   parseBytes(value);

@@ -10,11 +10,16 @@ import { temporaryFolder } from "../../../../test/folder.ts";
 import { createVirtualClock, type VirtualClock } from "../../../runtime/clock.ts";
 import { condition } from "../../../runtime/condition.ts";
 import { silentLog } from "../../../runtime/log.ts";
-import { builtInRegistry } from "./built-in-registry.ts";
-import { nameCard } from "./market-name.ts";
-import type { RegistryLocation } from "./read-registry.ts";
-import { registryAnswerMs, registryBytes } from "./read-registry.ts";
-import { createRegistrySource, type RegistrySource, registryFileMs, registryRetryFirstMs } from "./registry-source.ts";
+import { builtInRegistry, nameGpu } from "./registry.ts";
+import {
+  createRegistrySource,
+  type RegistryLocation,
+  type RegistrySource,
+  registryAnswerMs,
+  registryBytes,
+  registryFileMs,
+  registryRetryFirstMs,
+} from "./registry-source.ts";
 
 const periodMs = 20_000;
 
@@ -23,7 +28,7 @@ function registryOf(name: string, deviceId = "0bad"): string {
 }
 
 function nameOf(source: RegistrySource, deviceId = "0bad"): string | undefined {
-  return nameCard(source.registry, { address: "", vendorId: "10de", deviceId }).name;
+  return nameGpu(source.registry, { address: "", vendorId: "10de", deviceId }).name;
 }
 
 interface Stage {

@@ -1,18 +1,15 @@
-/**
- * The registry in force: the cards known by ourselves, and over them what the configured registry says. That is read
- * again and again; what it no longer says is forgotten, and while it cannot be read its last good text holds.
- */
-
+/** The registry in force: built-in GPUs overlaid by the configured registry. The last good text holds on failure. */
 import { growingPauseMs } from "../../../runtime/back-off.ts";
+import type { Clock } from "../../../runtime/clock.ts";
 import { type Condition, condition } from "../../../runtime/condition.ts";
 import { second } from "../../../runtime/durations.ts";
-import { ProviderError } from "../../../runtime/errors.ts";
+import { ProviderError, reasonOf } from "../../../runtime/errors.ts";
+import { type FetchedText, fetchText, showUrl } from "../../../runtime/fetch-text.ts";
 import { createPause } from "../../../runtime/pause.ts";
-import type { OperatorGround } from "../../ground.ts";
-import { builtInRegistry } from "./built-in-registry.ts";
+import type { OperatorGround } from "../../operator-service.ts";
+import { readBoundedFile } from "../discovery/tree.ts";
 import { parseRegistry } from "./parse-registry.ts";
-import { isFile, type RegistryLocation, type RegistryText, readRegistryText, showLocation } from "./read-registry.ts";
-import { mergeRegistries, type Registry } from "./registry.ts";
+import { builtInRegistry, mergeRegistries, type Registry } from "./registry.ts";
 
 /** How often a registry file is looked at, so that an edit is seen at once. */
 export const registryFileMs = 5 * second;
@@ -20,41 +17,36 @@ export const registryFileMs = 5 * second;
 export const registryRetryFirstMs = 5 * second;
 
 interface RegistrySourceOptions {
-  /** An address or the path of a file; without one, only the built-in table is used. */
+  /** Without one, only the built-in registry is used. */
   readonly location: RegistryLocation | undefined;
   readonly periodMs: number;
 }
 
-interface RegistrySourceDeps extends Pick<OperatorGround, "clock" | "log"> {
-  /** Called after the registry or the conditions have changed. */
-  readonly onChange: () => void;
-}
-
 export type RegistrySource = ReturnType<typeof createRegistrySource>;
 
-export function createRegistrySource(options: RegistrySourceOptions, { clock, log, onChange }: RegistrySourceDeps) {
+export function createRegistrySource(
+  options: RegistrySourceOptions,
+  { clock, log, onChange }: Pick<OperatorGround, "clock" | "log"> & { readonly onChange: () => void },
+) {
   const counts = { reads: 0, failures: 0, changes: 0 };
   const pause = createPause(clock);
   let location = options.location;
-  let good: { readonly text: RegistryText; readonly from: RegistryLocation; readonly registry: Registry } | undefined;
+  let good: { readonly text: FetchedText; readonly from: RegistryLocation; readonly registry: Registry } | undefined;
   let trouble: ProviderError | undefined;
   let failuresInARow = 0;
 
-  function succeed(text: RegistryText, from: RegistryLocation): void {
-    const unchanged = good?.text.text === text.text && good.from === from;
-    const registry =
-      unchanged && good
-        ? good.registry
-        : mergeRegistries(builtInRegistry, parseRegistry(text.text, showLocation(from)));
+  function succeed(text: FetchedText, from: RegistryLocation): void {
+    const same = good?.text.text === text.text && good.from === from ? good.registry : undefined;
+    const registry = same ?? mergeRegistries(builtInRegistry, parseRegistry(text.text, showLocation(from)));
     const recovered = trouble !== undefined;
     good = { text, from, registry };
     trouble = undefined;
     failuresInARow = 0;
-    if (!unchanged) {
+    if (!same) {
       counts.changes += 1;
       log.info("read the GPU registry", { location: showLocation(from), problems: registry.problems });
     }
-    if (!unchanged || recovered) onChange();
+    if (!same || recovered) onChange();
   }
 
   function fail(thrown: unknown): void {
@@ -108,7 +100,6 @@ export function createRegistrySource(options: RegistrySourceOptions, { clock, lo
       }
       pause.ring();
     },
-    /** Keeps the registry up to date until the signal is aborted. */
     async run(signal: AbortSignal): Promise<void> {
       while (!signal.aborted) {
         const from = location;
@@ -119,4 +110,48 @@ export function createRegistrySource(options: RegistrySourceOptions, { clock, lo
     },
     counts,
   };
+}
+
+/** A GPU registry: a hundred times the network's. */
+export const registryBytes = 1024 * 1024;
+/** Its answer comes from a small static server. */
+export const registryAnswerMs = 10 * second;
+
+export type RegistryLocation = URL | string;
+
+interface ReadRegistryOptions {
+  /** What was read last, so that a server need not send it again. */
+  readonly known: FetchedText | undefined;
+  readonly clock: Clock;
+  readonly signal: AbortSignal;
+}
+
+function isFile(location: RegistryLocation): boolean {
+  return !(location instanceof URL) && !(/^https?:\/\//i.test(location) && URL.canParse(location));
+}
+
+/** For people and logs: without credentials and query, where keys are put. */
+function showLocation(location: RegistryLocation): string {
+  return isFile(location) ? String(location) : showUrl(addressOf(location));
+}
+
+/** Throws AKP_GPU_REGISTRY_UNREADABLE. */
+async function readRegistryText(location: RegistryLocation, options: ReadRegistryOptions): Promise<FetchedText> {
+  const limits = { limitMs: registryAnswerMs, mostBytes: registryBytes };
+  try {
+    if (!isFile(location)) return await fetchText(addressOf(location), { ...options, ...limits });
+    return { text: (await readBoundedFile(String(location), registryBytes)).toString("utf8") };
+  } catch (thrown) {
+    options.signal.throwIfAborted();
+    const details = { location: showLocation(location), reason: reasonOf(thrown) };
+    throw new ProviderError("AKP_GPU_REGISTRY_UNREADABLE", details, { cause: thrown });
+  }
+}
+
+/** The network serves it below its address; an address of a JSON file is that file. */
+function addressOf(location: RegistryLocation): URL {
+  const url = new URL(location);
+  if (!/(\.json|\/devices\/gpus)$/.test(url.pathname))
+    url.pathname = `${url.pathname.replace(/\/+$/, "")}/devices/gpus`;
+  return url;
 }

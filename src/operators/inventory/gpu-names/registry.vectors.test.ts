@@ -1,8 +1,8 @@
 /** The network's own registry, gpus.json in its provider-configs. */
 import assert from "node:assert/strict";
 import { readVector, vectorTest } from "../../../../test/vectors.ts";
-import { builtInRegistry } from "./built-in-registry.ts";
 import { parseRegistry } from "./parse-registry.ts";
+import { builtInRegistry } from "./registry.ts";
 
 const networkRegistry = () => parseRegistry(readVector("gpus.json").toString());
 

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { createVirtualClock } from "../../../runtime/clock.ts";
-import { createGtMemory, gtSelectedKeys } from "./gt-selectors.ts";
+import { createGtMemory, gtSelectedKeys } from "./wanted-labels.ts";
 
 const beta2 = "akash.network/capabilities.storage.class.beta2";
 const beta3 = "akash.network/capabilities.storage.class.beta3";

@@ -7,7 +7,7 @@ import { isCapabilityLabel, labelKeys } from "../../../kube/node-labels.ts";
 import { isAppliedBy, type OwnedFields, ownedFields } from "../../../kube/owned-fields.ts";
 import { done, type Outcome } from "../../../runtime/outcome.ts";
 import { createQueue } from "../../../runtime/queue.ts";
-import type { OperatorGround } from "../../ground.ts";
+import type { OperatorGround } from "../../operator-service.ts";
 import type { NodeLabels } from "./wanted-labels.ts";
 
 /** Nodes whose labels are written at once: a thousand nodes at start must not hold up the other calls. */
@@ -44,10 +44,7 @@ export function createLabelWriter({ kube, clock, random, log, wanted, live }: La
     return done();
   }
 
-  /**
-   * With its uid, so that a node that was deleted meanwhile is not made anew as an empty shell, which is what apply does
-   * with an object that is not there.
-   */
+  /** With its uid: apply would create a node that was deleted meanwhile. */
   function applyLabels(
     { metadata }: KubeObject,
     labels: NodeLabels,
@@ -62,7 +59,6 @@ export function createLabelWriter({ kube, clock, random, log, wanted, live }: La
 
   const queue = createQueue({ name: "labels", work, clock, random, log, concurrency: inventoryLabelWrites });
   return {
-    /** Has the labels of a node looked at soon: the node changed, or what is wanted of it did. */
     look: (node: string) => void queue.add(node),
     queue,
     /** Nodes whose labels were written, and labels of another program that no longer held and were removed. */
@@ -76,7 +72,6 @@ export function createLabelWriter({ kube, clock, random, log, wanted, live }: La
 // only if nobody else owns it. One that another program wrote is therefore first seized: written with another value,
 // by force, which makes it ours alone. Then it is no longer listed, and goes.
 
-/** Whether there may be something to write, as far as the labels alone tell. */
 export function labelsDiffer(wanted: NodeLabels, live: NodeLabels): boolean {
   return isMissing(wanted, live) || staleKeys(wanted, live).length > 0;
 }
@@ -90,9 +85,7 @@ export function planLabels(wanted: NodeLabels, node: KubeObject, fieldManager: s
   const stale = staleKeys(wanted, labels);
   const seized = stale.filter((key) => !isOwnedAlone(key) && mayBeSeized(key, others));
   return {
-    /** Labels to seize, with the value to seize them with. */
     seize: Object.fromEntries(seized.map((key) => [key, seizingValue(labels[key])])),
-    /** Whether the wanted labels have to be applied at all. */
     apply: isMissing(wanted, labels) || seized.length > 0 || stale.some(isOwned),
   };
 }
@@ -105,10 +98,7 @@ function staleKeys(wanted: NodeLabels, live: NodeLabels): string[] {
   return Object.keys(live).filter((key) => isCapabilityLabel(key) && !Object.hasOwn(wanted, key));
 }
 
-/**
- * Labels below our prefix speak about us, whoever wrote them. NVIDIA's label may be from NVIDIA's own tools, so it is
- * seized only from one who also wrote labels of ours: the network's operator.
- */
+/** NVIDIA's label may be from NVIDIA's tools: seized only from a manager that also wrote labels of ours. */
 function mayBeSeized(key: string, others: readonly ManagedFields[]): boolean {
   if (key !== labelKeys.nvidiaPresent) return true;
   const owners = others.filter((entry) => owns(entry, key));

@@ -1,24 +1,24 @@
 /**
- * The labels that a node should carry. One that is away for a while (cordoned, not ready, tainted, in trouble) keeps
- * those that it has: the scheduler knows by itself that nothing may come to it, while a kubelet that starts again asks of
- * every pod that it runs whether its node still has the labels that the pod requires, and ends those whose has not. One
- * that the configuration excludes has none.
+ * A node's labels. One that is unavailable keeps what it has: a restarting kubelet ends pods whose required labels are
+ * missing. An excluded node has none.
  */
 
+import { fieldsOf, recordsOf, textOf } from "../../../kube/json-fields.ts";
 import {
   type GpuSelection,
   isGpuLabel,
   labelKeys,
   mayBeOfVendor,
+  storageClassPrefix,
   storageClassReadings,
 } from "../../../kube/node-labels.ts";
+import type { Clock } from "../../../runtime/clock.ts";
+import { minute } from "../../../runtime/durations.ts";
 import { interfaceKind } from "../gpu-names/registry.ts";
 import { isForSale, mixedReason, type NamedGpu, type NodeInventory } from "../inventory.ts";
 
 export interface LabelContext {
-  /** The labels that the node carries now. */
   readonly live: NodeLabels;
-  /** Storage class labels that a workload selects with `Gt`. */
   readonly gtSelected: ReadonlySet<string>;
 }
 
@@ -36,18 +36,17 @@ export function wantedLabels(node: NodeInventory, { live, gtSelected }: LabelCon
 }
 
 /**
- * Until discovery has answered, and where it saw no card of a vendor whose device plugin has some, we know nothing of
- * those; then the labels stay as they are. A restart or a failed read must not take a node's gpus off the market. They stay
- * where models are mixed, too: the provider does not sell those, and pods that run there require their labels.
+ * GPU labels stay while discovery has not seen the GPUs that a device plugin counts, and where models are mixed: a
+ * restart or failed read must not unlabel a node whose running pods require them.
  */
 function unprovenGpuLabels({ hardware, namedGpus, pluginVendors }: NodeInventory, live: NodeLabels): NodeLabels {
-  const isKnown = (vendor: string) => namedGpus.some((card) => card.vendor === vendor && card.notSold !== mixedReason);
+  const isKnown = (vendor: string) => namedGpus.some((gpu) => gpu.vendor === vendor && gpu.notSold !== mixedReason);
   const unseen = pluginVendors.filter((vendor) => !isKnown(vendor));
   const isUnproven = (key: string) => !hardware || unseen.some((vendor) => mayBeOfVendor(key, vendor));
   return Object.fromEntries(Object.entries(live).filter(([key]) => isGpuLabel(key) && isUnproven(key)));
 }
 
-/** This one says that a card is there, not that it is for sale, and its device plugin does not come without it. */
+/** This one says that a GPU is there, not that it is for sale, and its device plugin does not come without it. */
 function presenceOnly(gpus: NodeLabels): NodeLabels {
   const { nvidiaPresent } = labelKeys;
   const present = gpus[nvidiaPresent];
@@ -55,22 +54,21 @@ function presenceOnly(gpus: NodeLabels): NodeLabels {
 }
 
 /**
- * The counts are of the cards that discovery knows by name, as the network counts them. Affinity only asks whether there
- * are any; how many are free is for the scheduler, which has it from the device plugin.
+ * Counts of GPUs with a market name. Affinity only checks that there are any; the scheduler knows how many are free.
  */
 function gpuLabels({ namedGpus, pluginVendors }: NodeInventory): NodeLabels {
   const labels: Record<string, string> = {};
   const counts = new Map<string, number>();
-  for (const card of namedGpus) {
-    // Also for a card that is not for sale: without this label its device plugin would never come to count it.
-    if (card.vendor === "nvidia") labels[labelKeys.nvidiaPresent] = "true";
-    if (!isForSale(card)) continue;
+  for (const gpu of namedGpus) {
+    // Also for a GPU that is not for sale: without this label its device plugin would never come to count it.
+    if (gpu.vendor === "nvidia") labels[labelKeys.nvidiaPresent] = "true";
+    if (!isForSale(gpu)) continue;
     // A processor's own graphics have no name either, and no device plugin counts them.
-    if (card.name === undefined && !pluginVendors.includes(card.vendor)) continue;
-    labels[labelKeys.gpuVendor(card.vendor)] = "true";
-    if (card.name === undefined) continue;
-    labels[labelKeys.gpuModel(card.name)] = "true";
-    for (const key of countedKeys(card.vendor, card.name, card)) counts.set(key, (counts.get(key) ?? 0) + 1);
+    if (gpu.name === undefined && !pluginVendors.includes(gpu.vendor)) continue;
+    labels[labelKeys.gpuVendor(gpu.vendor)] = "true";
+    if (gpu.name === undefined) continue;
+    labels[labelKeys.gpuModel(gpu.name)] = "true";
+    for (const key of countedKeys(gpu.vendor, gpu.name, gpu)) counts.set(key, (counts.get(key) ?? 0) + 1);
   }
   for (const [key, count] of counts) labels[key] = String(count);
   return labels;
@@ -87,4 +85,34 @@ function countedKeys(vendor: string, model: string, { memorySize, interface: kin
     { vendor, model, ram, interface: shortKind },
   ];
   return new Set(selections.map(labelKeys.gpuCount));
+}
+
+/** A workload that is restarted or moved has its next pod well within this. */
+export const inventoryGtKeptMs = 10 * minute;
+
+const none: readonly string[] = [];
+
+export function gtSelectedKeys(podSpec: unknown): readonly string[] {
+  const affinity = fieldsOf(fieldsOf(podSpec)["affinity"]);
+  const required = fieldsOf(affinity["nodeAffinity"])["requiredDuringSchedulingIgnoredDuringExecution"];
+  const keys = recordsOf(fieldsOf(required)["nodeSelectorTerms"])
+    .flatMap((term) => recordsOf(term["matchExpressions"]))
+    .filter(({ operator }) => operator === "Gt")
+    .map(({ key }) => textOf(key) ?? "")
+    .filter((key) => key.startsWith(storageClassPrefix));
+  return keys.length === 0 ? none : [...new Set(keys)];
+}
+
+/** Keeps a key for a while after the last pod with it: a workload that restarts has no pod for a moment. */
+export function createGtMemory(
+  clock: Pick<Clock, "monotonicMs">,
+  keptMs: number = inventoryGtKeptMs,
+): (selected: ReadonlySet<string>) => ReadonlySet<string> {
+  const lastSeenMs = new Map<string, number>();
+  return (selected) => {
+    const nowMs = clock.monotonicMs();
+    for (const key of selected) lastSeenMs.set(key, nowMs);
+    for (const [key, seenMs] of lastSeenMs) if (nowMs - seenMs >= keptMs) lastSeenMs.delete(key);
+    return new Set(lastSeenMs.keys());
+  };
 }

@@ -30,12 +30,10 @@ export const discoverySelector = Object.entries(discoveryLabels)
   .map(([key, value]) => `${key}=${value}`)
   .join(",");
 
-/** Where the pod finds the node's own files. */
 const hostRoot = "/host";
 /** Of the pod's making; a pod that was made otherwise is replaced. */
 const recipeAnnotation = "akash.network/discovery-recipe";
 const namePrefix = "operator-inventory-hardware-discovery-";
-/** The longest name of an object. */
 const longestName = 253;
 
 export function discoveryPodName(node: string): string {
@@ -96,11 +94,7 @@ function podSpec(
   };
 }
 
-/**
- * Some of /sys can be read by root only. Whoever is privileged could change the node all the same: a mount that is
- * read-only is so without those below it, and /proc/1/root is the whole machine. Read-only keeps mistakes away, not
- * intruders.
- */
+/** Parts of /sys need root. Read-only prevents mistakes, not intruders: /proc/1/root is the whole machine. */
 const asRoot = { privileged: true, runAsUser: 0, readOnlyRootFilesystem: true };
 
 const asNobody = {
@@ -115,7 +109,6 @@ const asNobody = {
 
 export type LivePod = ReturnType<typeof livePod>;
 
-/** What the operator needs to know of a pod that is there. */
 export function livePod(object: KubeObject) {
   const { name, uid = "", annotations, deletionTimestamp } = object.metadata;
   const status = fieldsOf(object["status"]);

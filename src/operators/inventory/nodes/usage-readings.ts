@@ -4,7 +4,7 @@ import { kinds } from "../../../kube/kinds.ts";
 import type { Kube, KubeObject } from "../../../kube/kube.ts";
 import { sleep } from "../../../runtime/clock.ts";
 import { second } from "../../../runtime/durations.ts";
-import type { OperatorGround } from "../../ground.ts";
+import type { OperatorGround } from "../../operator-service.ts";
 import { readAmounts, wholeResources } from "../accounting/resources.ts";
 import type { NodeInventory } from "../inventory.ts";
 

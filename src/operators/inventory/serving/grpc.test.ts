@@ -12,7 +12,7 @@ import { realClock } from "../../../runtime/clock.ts";
 import { grpcCodes } from "../../../runtime/grpc/grpc-status.ts";
 import { silentLog } from "../../../runtime/log.ts";
 import type { NodeInventory } from "../inventory.ts";
-import { ageHeader, startGrpc } from "./grpc.ts";
+import { ageHeader, startInventoryGrpc } from "./listeners.ts";
 import { createPublisher } from "./publisher.ts";
 
 const queryCluster = "/akash.inventory.v1.ClusterRPC/QueryCluster";
@@ -24,7 +24,7 @@ async function start(owner: Owner, ageMs = () => 0) {
   const deps = { clock: realClock, log: silentLog, waitingFor: () => "nodes", ageMs };
   const publisher = createPublisher(deps);
   owner.after(() => publisher.close());
-  const grpc = await startGrpc(publisher, { host: "127.0.0.1", port: 0, clock: realClock, log: silentLog });
+  const grpc = await startInventoryGrpc(publisher, { host: "127.0.0.1", port: 0, clock: realClock, log: silentLog });
   owner.after(() => grpc.close());
   const url = `http://127.0.0.1:${grpc.port}`;
   return { publisher, grpc, url, ...openGrpcClient(owner, url) };

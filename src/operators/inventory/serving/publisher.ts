@@ -1,16 +1,14 @@
-/**
- * Keeps the newest picture for those who ask, and tells those who listen of each change. They are told at a pace: a
- * thousand nodes are a megabyte, and pods come and go many times a second.
- */
+/** Keeps the newest snapshot and notifies listeners at a bounded rate: a thousand nodes are a megabyte. */
 import type { Bus } from "../../../bus/bus.ts";
 import type { JsonObject } from "../../../bus/topics.ts";
 import { atMostEvery } from "../../../runtime/at-most-every.ts";
 import type { Timer } from "../../../runtime/clock.ts";
+import { endedBy } from "../../../runtime/ended-by.ts";
 import { ProviderError } from "../../../runtime/errors.ts";
 import type { Log } from "../../../runtime/log.ts";
-import type { OperatorGround } from "../../ground.ts";
+import type { OperatorGround } from "../../operator-service.ts";
 import type { Inventory } from "../inventory.ts";
-import { createPictures, type Picture } from "./picture.ts";
+import { createSnapshots, type InventorySnapshot } from "./snapshot.ts";
 
 /** What a client takes unless it is told otherwise; a larger message is an error to it, whatever is in it. */
 export const grpcClientBytes = 4 * 1024 * 1024;
@@ -20,9 +18,8 @@ export const inventoryPublishMs = 100;
 interface PublisherDeps extends Pick<OperatorGround, "clock" | "log"> {
   /** Without one there is no copy for others. */
   readonly bus?: Bus;
-  /** Why there is no whole picture yet. */
   readonly waitingFor: () => string | undefined;
-  /** How long ago the cluster was last heard of. A picture in which nothing changed is not old. */
+  /** How long ago the cluster was last heard of. A snapshot in which nothing changed is not old. */
   readonly ageMs: () => number;
   /** The same of persistent volumes; by default that of the cluster. */
   readonly volumesAgeMs?: () => number;
@@ -31,11 +28,11 @@ interface PublisherDeps extends Pick<OperatorGround, "clock" | "log"> {
 export type Publisher = ReturnType<typeof createPublisher>;
 
 export function createPublisher({ clock, log, bus, waitingFor, ageMs, volumesAgeMs = ageMs }: PublisherDeps) {
-  const pictureOf = createPictures();
+  const snapshotOf = createSnapshots();
   const copy = bus && createBusCopy(bus, log);
-  const listeners = new Set<(picture: Picture) => void>();
-  let newest: Picture | undefined;
-  let told: Picture | undefined;
+  let next = Promise.withResolvers<InventorySnapshot>();
+  let newest: InventorySnapshot | undefined;
+  let told: InventorySnapshot | undefined;
   let shown = 0;
   let published = 0;
   let copyTimer: Timer | undefined;
@@ -53,25 +50,26 @@ export function createPublisher({ clock, log, bus, waitingFor, ageMs, volumesAge
     large = isLarge;
   }
 
-  function publish(picture: Picture): void {
+  function publish(snapshot: InventorySnapshot): void {
     // In its own turn: streams come first, the provider lives by them.
-    if (copy) copyTimer = clock.timer(0, () => copy.publish(picture));
-    const message = picture.clusterMessage();
+    if (copy) copyTimer = clock.timer(0, () => copy.publish(snapshot));
+    const message = snapshot.clusterMessage();
     if (told?.clusterMessage().equals(message)) return;
-    told = picture;
+    told = snapshot;
     warnIfLarge(message.length);
     published += 1;
-    for (const listener of [...listeners]) listener(picture);
+    next.resolve(snapshot);
+    next = Promise.withResolvers();
   }
 
   return {
     show(inventory: Inventory): void {
       shown += 1;
-      newest = pictureOf(inventory);
+      newest = snapshotOf(inventory);
       paced.ask();
     },
     /** The newest one; refuses with AKP_INVENTORY_NOT_READY until there is one. */
-    picture(): Picture {
+    picture(): InventorySnapshot {
       if (newest) return newest;
       throw new ProviderError("AKP_INVENTORY_NOT_READY", { what: waitingFor() ?? "its first look at the cluster" });
     },
@@ -84,27 +82,13 @@ export function createPublisher({ clock, log, bus, waitingFor, ageMs, volumesAge
     get volumesAgeMs() {
       return Math.round(volumesAgeMs());
     },
-    /** What listeners were told last. */
     get told() {
       return told;
     },
     /** The same, as soon as it is another than this one. */
-    next(after: Picture | undefined, signal: AbortSignal): Promise<Picture> {
-      return new Promise((resolve, reject) => {
-        if (signal.aborted) return reject(signal.reason);
-        if (told && told !== after) return resolve(told);
-        const listener = (picture: Picture) => {
-          listeners.delete(listener);
-          signal.removeEventListener("abort", leave);
-          resolve(picture);
-        };
-        const leave = () => {
-          listeners.delete(listener);
-          reject(signal.reason);
-        };
-        listeners.add(listener);
-        signal.addEventListener("abort", leave, { once: true });
-      });
+    async next(after: InventorySnapshot | undefined, signal: AbortSignal): Promise<InventorySnapshot> {
+      signal.throwIfAborted();
+      return told && told !== after ? told : endedBy(next.promise, signal);
     },
     /** Published are changes that listeners were told; fewer than shown, since some come together or change nothing. */
     get counts() {
@@ -121,7 +105,6 @@ type InventoryTopic = "inventory.cluster" | "inventory.nodes" | "inventory.stora
 
 /** A copy of the inventory on the bus, for whoever wants to listen. Each topic is told only what is news to it. */
 function createBusCopy(bus: Bus, log: Log) {
-  /** Messages that were too large for the bus. */
   const counts = { refused: 0 };
   /** Topics for which the cluster is too large; gRPC and REST still have all of it. */
   const refused = new Set<InventoryTopic>();
@@ -134,22 +117,21 @@ function createBusCopy(bus: Bus, log: Log) {
     } catch (thrown) {
       if (!ProviderError.is(thrown, "AKP_BUS_MESSAGE_TOO_LARGE")) throw thrown;
       counts.refused += 1;
-      // Said once, not at every change.
       if (!refused.has(topic)) log.error("inventory message too large for the bus", { error: thrown });
       refused.add(topic);
     }
   }
 
   return {
-    publish(picture: Picture): void {
+    publish(snapshot: InventorySnapshot): void {
       const next = {
-        cluster: picture.clusterMessage(),
-        nodes: picture.nodeTexts(),
-        storage: picture.storageText(),
+        cluster: snapshot.clusterMessage(),
+        nodes: snapshot.nodeTexts(),
+        storage: snapshot.storageText(),
       };
-      if (!last?.cluster.equals(next.cluster)) tell("inventory.cluster", picture.clusterJson());
-      if (!sameTexts(last?.nodes, next.nodes)) tell("inventory.nodes", picture.nodesJson());
-      if (last?.storage !== next.storage) tell("inventory.storage", picture.storageJson());
+      if (!last?.cluster.equals(next.cluster)) tell("inventory.cluster", snapshot.clusterJson());
+      if (!sameTexts(last?.nodes, next.nodes)) tell("inventory.nodes", snapshot.nodesJson());
+      if (last?.storage !== next.storage) tell("inventory.storage", snapshot.storageJson());
       last = next;
     },
     counts,

@@ -14,7 +14,7 @@ import { grpcRequestMs } from "../../../runtime/grpc/grpc-server.ts";
 import { grpcCodes } from "../../../runtime/grpc/grpc-status.ts";
 import { silentLog } from "../../../runtime/log.ts";
 import { operatorRequestBytes } from "../../serving/grpc.ts";
-import { startGrpc } from "./grpc.ts";
+import { startInventoryGrpc } from "./listeners.ts";
 import { createPublisher } from "./publisher.ts";
 
 const versions = ["v1", "v1alpha"];
@@ -25,7 +25,7 @@ const says = { originalRequest: 2, files: 4, services: 6, error: 7 };
 async function start(owner: Owner, clock = realClock) {
   const publisher = createPublisher({ clock, log: silentLog, waitingFor: () => "nodes", ageMs: () => 0 });
   owner.after(() => publisher.close());
-  const grpc = await startGrpc(publisher, { host: "127.0.0.1", port: 0, clock, log: silentLog });
+  const grpc = await startInventoryGrpc(publisher, { host: "127.0.0.1", port: 0, clock, log: silentLog });
   owner.after(() => grpc.close());
   return { publisher, ...openGrpcClient(owner, `http://127.0.0.1:${grpc.port}`) };
 }

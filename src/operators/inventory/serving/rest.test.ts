@@ -8,8 +8,8 @@ import { createVirtualClock, realClock } from "../../../runtime/clock.ts";
 import { condition } from "../../../runtime/condition.ts";
 import { ProviderError } from "../../../runtime/errors.ts";
 import { silentLog } from "../../../runtime/log.ts";
+import { type RestOptions, startInventoryRest } from "./listeners.ts";
 import { createPublisher } from "./publisher.ts";
-import { type RestOptions, startRest } from "./rest.ts";
 
 async function start(owner: Owner, more: Partial<RestOptions> = {}) {
   let ageMs = 0;
@@ -31,7 +31,7 @@ async function start(owner: Owner, more: Partial<RestOptions> = {}) {
     log: silentLog,
     ...more,
   };
-  const rest = await startRest(publisher, options);
+  const rest = await startInventoryRest(publisher, options);
   owner.after(() => rest.close());
   const ask = async (path: string, method = "GET") => {
     const response = await fetch(`http://127.0.0.1:${rest.port}${path}`, { method });

@@ -4,8 +4,7 @@ import { createExecStandIn, type Said } from "../../../../test/exec-stand-in.ts"
 import { cephDf, gib } from "../../../../test/storage-samples.ts";
 import { createVirtualClock } from "../../../runtime/clock.ts";
 import { silentLog } from "../../../runtime/log.ts";
-import { inventoryCephAnswerBytes } from "./ceph-df.ts";
-import { createCephUsage, inventoryCephLookMs, inventoryCephPauseMs } from "./ceph-usage.ts";
+import { createCephUsage, inventoryCephAnswerBytes, inventoryCephLookMs, inventoryCephPauseMs } from "./ceph-usage.ts";
 
 const answer = (maxAvail: bigint): Said => ({ stdout: cephDf({ replicapool: [0n, maxAvail * gib] }) });
 

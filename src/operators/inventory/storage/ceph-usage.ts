@@ -1,14 +1,15 @@
-/**
- * How full each Ceph cluster is, asked on a period and when something changed, one question at a time. When Ceph does
- * not answer, what it said last stays, together with the reason.
- */
-import type { Kube, ObjectAt } from "../../../kube/kube.ts";
-import { sleep } from "../../../runtime/clock.ts";
+/** How full each Ceph cluster is by `ceph df`, read periodically and on change. The last answer stays on failure. */
+
+import type { Readable } from "node:stream";
+import { z } from "zod";
+import { conditionHolds, fieldsOf } from "../../../kube/json-fields.ts";
+import type { Kube, KubeObject, ObjectAt } from "../../../kube/kube.ts";
+import { type Clock, sleep, withDeadline } from "../../../runtime/clock.ts";
 import { minute, second } from "../../../runtime/durations.ts";
 import { ProviderError, reasonOf } from "../../../runtime/errors.ts";
 import { createPause } from "../../../runtime/pause.ts";
-import type { OperatorGround } from "../../ground.ts";
-import { askForDf, type CephDf, parseCephDf } from "./ceph-df.ts";
+import type { OperatorGround } from "../../operator-service.ts";
+import { wholeNumberOf } from "./classes.ts";
 
 /** How often Ceph is asked how full it is: about as often as Rook itself looks. */
 export const inventoryCephLookMs = minute;
@@ -16,20 +17,16 @@ export const inventoryCephLookMs = minute;
 export const inventoryCephPauseMs = 5 * second;
 
 export interface CephReading {
-  /** The last good answer, and when it came. */
   readonly df?: CephDf;
   readonly atMs?: number;
-  /** Why there is none since. */
   readonly trouble?: ProviderError;
 }
 
 interface CephUsageDeps extends Pick<OperatorGround, "clock" | "log"> {
   readonly kube: Pick<Kube, "exec">;
-  /** The namespaces of the clusters that somebody wants to know about. */
   namespaces(): Iterable<string>;
   /** A pod in that namespace that can be asked; throws the reason why there is none. */
   toolbox(namespace: string): ObjectAt;
-  /** Told when an answer says something else than the one before. */
   changed(): void;
 }
 
@@ -82,7 +79,6 @@ export function createCephUsage(deps: CephUsageDeps) {
   const running = run();
   return {
     of: (namespace: string) => readings.get(namespace),
-    /** Looks soon instead of at the next turn. */
     wake: pause.ring,
     counts,
     async close(): Promise<void> {
@@ -101,4 +97,105 @@ function textOf(df: CephDf | undefined): string {
   if (!df) return "";
   const pools = [...df.pools].map(([name, use]) => `${name} ${use.storedBytes} ${use.maxAvailBytes}`);
   return [...pools, ...df.deviceClasses].join("\n");
+}
+
+/** An answer of Ceph takes a second; its monitors may be electing for some. */
+const inventoryCephAnswerMs = 20 * second;
+/** A pool is under 500 bytes of it; clusters have tens of pools. */
+export const inventoryCephAnswerBytes = 1024 * 1024;
+
+export const toolboxSelector = "app=rook-ceph-tools";
+const container = "rook-ceph-tools";
+
+export type Toolbox = ReturnType<typeof readToolbox>;
+
+export function readToolbox(object: KubeObject) {
+  const { name, namespace = "", deletionTimestamp } = object.metadata;
+  const { phase, conditions } = fieldsOf(object["status"]);
+  const ready = deletionTimestamp === undefined && phase === "Running" && conditionHolds(conditions, "Ready");
+  return { name, namespace, ready };
+}
+
+/** Should we be cut off, the command ends by itself; ours is the longer patience, so that its own word arrives. */
+const command = ["timeout", "15", "ceph", "df", "--format", "json"];
+const complaintBytes = 1_000;
+
+/** The text of `ceph df`; rejects with the reason when there is none in time. */
+async function askForDf(kube: Pick<Kube, "exec">, pod: ObjectAt, clock: Clock, closing: AbortSignal): Promise<string> {
+  const giveUp = new AbortController();
+  const signal = AbortSignal.any([giveUp.signal, closing]);
+  try {
+    return await withDeadline(clock, inventoryCephAnswerMs, runDf(kube, pod, signal), () => {
+      throw new Error(`no answer within ${inventoryCephAnswerMs} ms`);
+    });
+  } finally {
+    giveUp.abort();
+  }
+}
+
+async function runDf(kube: Pick<Kube, "exec">, pod: ObjectAt, signal: AbortSignal): Promise<string> {
+  const session = await kube.exec(pod, { container, command, signal });
+  try {
+    const [answer, complaint, code] = await Promise.all([
+      collect(session.stdout, inventoryCephAnswerBytes, true),
+      collect(session.stderr, complaintBytes, false),
+      session.exit,
+    ]);
+    if (code !== 0) throw new Error(`ceph df ended with ${code}: ${complaint.trim() || "without a word"}`);
+    return answer;
+  } finally {
+    session.close();
+  }
+}
+
+/** Reads to the end; what is beyond the bound is a failure, or else dropped. */
+async function collect(stream: Readable, mostBytes: number, whole: boolean): Promise<string> {
+  const pieces: Buffer[] = [];
+  let bytes = 0;
+  for await (const piece of stream as AsyncIterable<Buffer>) {
+    if (whole && bytes + piece.length > mostBytes) throw new Error(`the answer has more than ${mostBytes} bytes`);
+    if (bytes < mostBytes) pieces.push(piece.subarray(0, mostBytes - bytes));
+    bytes += piece.length;
+  }
+  return Buffer.concat(pieces).toString();
+}
+
+export type CephDf = ReturnType<typeof parseCephDf>;
+
+/** Both net of replication and erasure coding: bytes as a client counts them. */
+export interface PoolUse {
+  /** `stats.stored`: what clients have written. */
+  readonly storedBytes: bigint;
+  /** `stats.max_avail`: what they may still write before the fullest disk is full. */
+  readonly maxAvailBytes: bigint;
+}
+
+const shape = z.object({
+  pools: z.array(z.object({ name: z.string(), stats: z.looseObject({}) })),
+  stats_by_class: z.record(z.string(), z.unknown()).default({}),
+});
+
+/** Throws an error with the reason when this is something else. A pool without sound numbers is left out. */
+export function parseCephDf(text: string) {
+  const read = shape.safeParse(parseJson(text));
+  if (!read.success) {
+    const [fault] = read.error.issues;
+    throw new Error(`it is no answer of ceph df (${fault?.path.join(".")}: ${fault?.message})`);
+  }
+  const { pools, stats_by_class } = read.data;
+  const uses = pools.flatMap(({ name, stats }): [string, PoolUse][] => {
+    const storedBytes = wholeNumberOf(stats["stored"]);
+    const maxAvailBytes = wholeNumberOf(stats["max_avail"]);
+    return storedBytes === undefined || maxAvailBytes === undefined ? [] : [[name, { storedBytes, maxAvailBytes }]];
+  });
+  // "hdd", "ssd", "nvme": the classes of all disks.
+  return { pools: new Map(uses), deviceClasses: Object.keys(stats_by_class) };
+}
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch (thrown) {
+    throw new Error(`it is not JSON (${reasonOf(thrown)})`);
+  }
 }

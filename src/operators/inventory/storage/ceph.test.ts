@@ -17,10 +17,8 @@ import type { KubeObject } from "../../../kube/kube.ts";
 import { condition } from "../../../runtime/condition.ts";
 import { ProviderError } from "../../../runtime/errors.ts";
 import { cephInventory, readCephCluster, readCephFilesystem, readCephPool } from "./ceph.ts";
-import { parseCephDf } from "./ceph-df.ts";
-import type { CephReading } from "./ceph-usage.ts";
-import { readStorageClass } from "./storage-class.ts";
-import { readVolume, sumVolumes } from "./volumes.ts";
+import { type CephReading, parseCephDf } from "./ceph-usage.ts";
+import { readStorageClass, readVolume, sumVolumes } from "./classes.ts";
 
 interface Scene {
   readonly classes?: readonly KubeObject[];

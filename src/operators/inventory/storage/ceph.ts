@@ -1,27 +1,37 @@
 /**
- * Rook-Ceph: a class names a cluster and a pool, `ceph df` says how full that is.
- *
- * A pool's `max_avail` is what is free when no promise is kept back, net of copies. Its volumes have already written
- * `stored` of what they were promised, and will write the rest out of it. So the room is max_avail − (promised − stored).
- * What is stored beyond all promises is somebody else's (snapshots, images of no volume) and makes no room: the room is
- * never more than Ceph itself says.
- *
- * Pools on the same disks each have a `max_avail` of all of them. What another pool has promised and not written takes
- * the same share of ours as of its own, whatever copies either keeps: half of what it could still hold is half of what
- * we could.
+ * Rook-Ceph: `max_avail` is what a pool has free net of copies, before outstanding promises: the room is max_avail −
+ * (promised − stored), never more than max_avail. Pools on the same disks each report all of it, so another pool's
+ * unwritten promises take the same share of ours as of its own.
  */
-
 import { fieldsOf, recordsOf } from "../../../kube/json-fields.ts";
-import type { KubeObject } from "../../../kube/kube.ts";
+import { kinds } from "../../../kube/kinds.ts";
+import type { Kube, KubeObject } from "../../../kube/kube.ts";
 import { formatTime } from "../../../runtime/clock.ts";
 import type { Condition } from "../../../runtime/condition.ts";
+import type { OperatorGround } from "../../operator-service.ts";
+import { waitingFor } from "../conditions.ts";
 import type { StorageInventory } from "../inventory.ts";
-import type { CephDf, PoolUse } from "./ceph-df.ts";
-import type { CephReading } from "./ceph-usage.ts";
-import { inventoryOf, storageUnreadable, unreadable } from "./class-inventory.ts";
-import { wholeOf, wordOf } from "./fields.ts";
-import { poolOf, type StorageClass } from "./storage-class.ts";
-import type { VolumeSums } from "./volumes.ts";
+import {
+  type CephDf,
+  type CephReading,
+  createCephUsage,
+  type PoolUse,
+  readToolbox,
+  type Toolbox,
+  toolboxSelector,
+} from "./ceph-usage.ts";
+import {
+  driverOf,
+  inventoryOf,
+  nonEmptyOf,
+  poolOf,
+  type StorageClass,
+  storageKinds,
+  storageUnreadable,
+  unreadable,
+  type VolumeSums,
+  wholeNumberOf,
+} from "./classes.ts";
 
 type CephCluster = ReturnType<typeof readCephCluster>;
 type CephPool = ReturnType<typeof poolFrom>;
@@ -34,7 +44,7 @@ export function readCephPool(object: KubeObject): CephPool {
   const { name, namespace = "" } = object.metadata;
   const spec = fieldsOf(object["spec"]);
   // Rook gives pools another name where Kubernetes would not take theirs, as of ".mgr".
-  return poolFrom(spec, namespace, wordOf(spec["name"]) ?? name);
+  return poolFrom(spec, namespace, nonEmptyOf(spec["name"]) ?? name);
 }
 
 /** The pools that its files lie in, named as Rook names them. The one of names and folders is no class's. */
@@ -42,20 +52,20 @@ export function readCephFilesystem(object: KubeObject): CephPool[] {
   const { name: filesystem, namespace = "" } = object.metadata;
   const { dataPools, preservePoolNames } = fieldsOf(object["spec"]);
   return recordsOf(dataPools).map((spec, index) => {
-    const name = wordOf(spec["name"]);
+    const name = nonEmptyOf(spec["name"]);
     const asWritten = preservePoolNames === true ? name : undefined;
     return poolFrom(spec, namespace, asWritten ?? `${filesystem}-${name ?? `data${index}`}`);
   });
 }
 
 function poolFrom(spec: Readonly<Record<string, unknown>>, namespace: string, name: string) {
-  const size = wholeOf(fieldsOf(spec["replicated"])["size"]) ?? 0n;
+  const size = wholeNumberOf(fieldsOf(spec["replicated"])["size"]) ?? 0n;
   return {
     namespace,
     name,
     /** Absent with erasure coding, which keeps no copies. */
     replicas: size > 0n ? Number(size) : undefined,
-    deviceClass: wordOf(spec["deviceClass"]),
+    deviceClass: nonEmptyOf(spec["deviceClass"]),
   };
 }
 
@@ -64,7 +74,6 @@ interface CephView {
   readonly pools: readonly CephPool[];
   reading(namespace: string): CephReading | undefined;
   readonly volumes: VolumeSums;
-  /** All classes of Ceph that are sold. */
   readonly sold: readonly StorageClass[];
 }
 
@@ -88,7 +97,6 @@ export function cephInventory(storageClass: StorageClass, view: CephView): Stora
   });
 }
 
-/** Where a class has its data, and how full it is there. */
 interface Place {
   readonly cluster: CephCluster;
   readonly poolName: string;
@@ -97,9 +105,8 @@ interface Place {
   readonly reading: CephReading;
 }
 
-/** Or why nobody knows. */
 function placeOf({ parameters }: StorageClass, view: CephView): Place | string {
-  const clusterId = wordOf(parameters["clusterID"]);
+  const clusterId = nonEmptyOf(parameters["clusterID"]);
   const poolName = poolOf(parameters);
   if (clusterId === undefined) return "the class has no parameter clusterID";
   if (poolName === undefined) return "the class has no parameter pool";
@@ -129,7 +136,6 @@ function onSameDisks(poolName: string, other: string, cluster: CephCluster, view
   return poolName === other || one === undefined || two === undefined || one === two;
 }
 
-/** What is left of the pool when all promises on its disks are kept. */
 function freeOf({ cluster, poolName, use, df }: Place, view: CephView): bigint {
   let free = use.maxAvailBytes - unwrittenOf(cluster, poolName, use, view);
   for (const [name, other] of df.pools) {
@@ -151,7 +157,6 @@ function unwrittenOf(cluster: CephCluster, poolName: string, { storedBytes }: Po
   return promised > storedBytes ? promised - storedBytes : 0n;
 }
 
-/** Of all classes of the pool, those that are gone included. */
 function promisedOf({ namespace }: CephCluster, poolName: string, { clusters, volumes }: CephView): bigint {
   return volumes.ofPools
     .filter(({ pool, clusterId }) => pool === poolName && clusterOf(clusters, clusterId)?.namespace === namespace)
@@ -164,4 +169,79 @@ function onlyOne(names: readonly string[]): string | undefined {
 
 function staleness({ trouble, atMs = 0 }: CephReading): Condition[] {
   return trouble ? [storageUnreadable(`${trouble.message}; these numbers are of ${formatTime(atMs)}`)] : [];
+}
+
+interface CephBackendDeps extends Pick<OperatorGround, "clock" | "log"> {
+  readonly kube: Pick<Kube, "watch" | "exec">;
+  classes(): Iterable<StorageClass>;
+  changed(): void;
+}
+
+export type CephBackend = ReturnType<typeof createCephBackend>;
+
+export function createCephBackend({ kube, clock, log, classes, changed }: CephBackendDeps) {
+  const clusters = kube.watch({
+    kind: storageKinds.cephCluster,
+    project: readCephCluster,
+    handle({ type }) {
+      // Rook rewrites a cluster's status once a minute, when it has looked at Ceph: then we look too.
+      usage.wake();
+      if (type !== "modified") changed();
+    },
+  });
+  const pools = kube.watch({ kind: storageKinds.cephBlockPool, project: readCephPool, handle: changed });
+  const filesystems = kube.watch({
+    kind: storageKinds.cephFilesystem,
+    project: readCephFilesystem,
+    handle: changed,
+  });
+  const toolboxes = kube.watch({
+    kind: kinds.pod,
+    labelSelector: toolboxSelector,
+    project: readToolbox,
+    handle: () => usage.wake(),
+  });
+
+  function* namespaces(): Generator<string> {
+    for (const storageClass of classes()) {
+      const clusterId = nonEmptyOf(storageClass.parameters["clusterID"]);
+      const ours = driverOf(storageClass) === "ceph" && clusterId !== undefined;
+      const cluster = ours ? clusterOf([...clusters.list()], clusterId) : undefined;
+      if (cluster) yield cluster.namespace;
+    }
+  }
+
+  function toolbox(namespace: string): Toolbox {
+    const pods = [...toolboxes.list()].filter((pod) => pod.ready && pod.namespace === namespace);
+    const [first] = pods.sort((a, b) => (a.name < b.name ? -1 : 1));
+    if (first) return first;
+    throw new Error(waitingFor({ "toolbox pods": toolboxes }) ?? "no toolbox pod is ready there");
+  }
+
+  const usage = createCephUsage({ kube, clock, log, namespaces, toolbox, changed });
+  const needed = { "the clusters of Rook": clusters };
+  return {
+    needed,
+    caches: {
+      ...needed,
+      "the block pools of Rook": pools,
+      "the filesystems of Rook": filesystems,
+      "toolbox pods": toolboxes,
+    },
+    inventory: (storageClass: StorageClass, volumes: VolumeSums, sold: readonly StorageClass[]) =>
+      cephInventory(storageClass, {
+        clusters: [...clusters.list()],
+        pools: [...pools.list(), ...[...filesystems.list()].flat()],
+        reading: usage.of,
+        volumes,
+        sold,
+      }),
+    wake: usage.wake,
+    get failures() {
+      return usage.counts.failed;
+    },
+    async close(): Promise<void> {
+      await Promise.all([clusters, pools, filesystems, toolboxes, usage].map((each) => each.close()));
+    },
+  };
 }

@@ -6,9 +6,7 @@ import { gib, localVolume, storageClass, volume } from "../../../../test/storage
 import type { KubeObject } from "../../../kube/kube.ts";
 import { condition } from "../../../runtime/condition.ts";
 import { sharedDisk } from "../accounting/node-inventory.ts";
-import { localPathInventory, type NodeDisk } from "./class-inventory.ts";
-import { readStorageClass } from "./storage-class.ts";
-import { readVolume, sumVolumes } from "./volumes.ts";
+import { localPathInventory, type NodeDisk, readStorageClass, readVolume, sumVolumes } from "./classes.ts";
 
 const beta1 = readStorageClass(storageClass("beta1", "rancher.io/local-path"));
 

@@ -12,10 +12,15 @@ import {
   volume,
 } from "../../../../test/storage-samples.ts";
 import type { KubeObject } from "../../../kube/kube.ts";
-import { longhornInventory, spread } from "./longhorn.ts";
-import { isSick, readLonghornNode, readLonghornSetting, readLonghornVolume } from "./longhorn-objects.ts";
-import { readStorageClass } from "./storage-class.ts";
-import { readVolume, sumVolumes } from "./volumes.ts";
+import { readStorageClass, readVolume, sumVolumes } from "./classes.ts";
+import {
+  isDegraded,
+  longhornInventory,
+  readLonghornNode,
+  readLonghornSetting,
+  readLonghornVolume,
+  spread,
+} from "./longhorn.ts";
 
 interface Scene {
   readonly parameters?: Readonly<Record<string, string>>;
@@ -37,7 +42,7 @@ function look(scene: Scene) {
     volumes: sumVolumes(read, new Map([["beta2", storageClass]])),
     sold: [storageClass, ...others.map(readStorageClass)],
     classOf: (name) => read.find((each) => each.name === name)?.class,
-    sick: longhornVolumes.map(readLonghornVolume).filter(isSick),
+    degraded: longhornVolumes.map(readLonghornVolume).filter(isDegraded),
   });
 }
 
@@ -139,7 +144,7 @@ test("replicas keep apart as far as Longhorn keeps them apart", () => {
   assert.equal(freeGib(look({ parameters, settings: zones })), 0n);
 });
 
-test("sick volumes, disks beyond their limit and nonsense are shown, and harm nothing else", () => {
+test("degraded volumes, disks beyond their limit and nonsense are shown, and harm nothing else", () => {
   const broken = longhornNode("z", {});
   const nonsense = { diskStatus: { data: { storageMaximum: "much" }, stray: {} } };
   const nodes = [...three({ scheduled: 120n * gib }), { ...broken, spec: { disks: { data: {} } }, status: nonsense }];

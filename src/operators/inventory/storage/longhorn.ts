@@ -1,32 +1,30 @@
-/**
- * Rancher Longhorn: replicas of a volume lie on disks of different nodes, and each takes the whole size of the volume
- * on its disk, written or not. The room of a class is what Longhorn would still schedule, divided by its replicas.
- */
+/** Rancher Longhorn: a replica takes the whole size of its volume. The room is what Longhorn still schedules. */
+
+import { conditionHolds, fieldsOf } from "../../../kube/json-fields.ts";
+import type { Kube, KubeObject } from "../../../kube/kube.ts";
 import { type Condition, condition } from "../../../runtime/condition.ts";
+import { parseJson } from "../../../runtime/parse-json.ts";
 import type { StorageInventory } from "../inventory.ts";
-import { inventoryOf, storageUnreadable, unreadable } from "./class-inventory.ts";
-import { wordOf } from "./fields.ts";
 import {
-  type LonghornDisk,
-  type LonghornNode,
-  type LonghornSetting,
-  type LonghornVolume,
-  type SchedulingRules,
-  schedulingRules,
-} from "./longhorn-objects.ts";
-import type { StorageClass } from "./storage-class.ts";
-import type { VolumeSums } from "./volumes.ts";
+  inventoryOf,
+  nonEmptyOf,
+  type StorageBackend,
+  type StorageClass,
+  storageKinds,
+  storageUnreadable,
+  unreadable,
+  type VolumeSums,
+  wholeNumberOf,
+  wordsOf,
+} from "./classes.ts";
 
 interface LonghornView {
   readonly nodes: readonly LonghornNode[];
   readonly settings: readonly LonghornSetting[];
   readonly volumes: VolumeSums;
-  /** All classes of Longhorn that are sold. */
   readonly sold: readonly StorageClass[];
-  /** The class of a PersistentVolume. */
   classOf(volume: string): string | undefined;
-  /** Volumes that lack replicas. */
-  readonly sick: readonly LonghornVolume[];
+  readonly degraded: readonly LonghornVolume[];
 }
 
 export function longhornInventory(storageClass: StorageClass, view: LonghornView): StorageInventory {
@@ -44,13 +42,13 @@ export function longhornInventory(storageClass: StorageClass, view: LonghornView
     sharers: view.sold.filter((other) => sharesDisks(storageClass, disks, other, view)).map((other) => other.name),
     replicas: Number(replicas),
     performance: selectorOf(parameters["diskSelector"]).find((tag) => ["nvme", "ssd", "hdd"].includes(tag)),
-    conditions: [...problemsOf(view.nodes, disks, rules), ...sickVolumes(name, view)],
+    conditions: [...problemsOf(view.nodes, disks, rules), ...degradedVolumes(name, view)],
   });
 }
 
 /** None, or zero, means Longhorn's default. */
 function replicasOf(parameter: unknown, { defaultReplicas }: SchedulingRules): bigint | undefined {
-  const text = wordOf(parameter) ?? "0";
+  const text = nonEmptyOf(parameter) ?? "0";
   if (!/^\d{1,2}$/.test(text)) return undefined;
   return BigInt(text) || defaultReplicas || 1n;
 }
@@ -74,7 +72,6 @@ function sharesDisks(own: StorageClass, disks: readonly Place[], other: StorageC
   return disks.some(({ disk }) => others.has(disk));
 }
 
-/** The disks that volumes of the class may lie on, as long as those are in order. */
 function disksOf(view: LonghornView, storageClass: StorageClass): Place[] {
   const { parameters } = storageClass;
   const rules = rulesOf(view, storageClass);
@@ -89,7 +86,7 @@ function disksOf(view: LonghornView, storageClass: StorageClass): Place[] {
 
 /** "ssd,fast": all of them. */
 function selectorOf(parameter: unknown): string[] {
-  return (wordOf(parameter) ?? "")
+  return (nonEmptyOf(parameter) ?? "")
     .split(",")
     .map((tag) => tag.trim())
     .filter(Boolean);
@@ -136,8 +133,8 @@ function domainOf({ node, disk }: Place, { sameNode, sameZone }: SchedulingRules
 }
 
 /**
- * The same when each byte must lie in so many different domains: the largest x with Σ min(domain, x) ≥ copies · x.
- * The few largest domains may be larger than can be used; without k of them, the others must carry the other copies.
+ * The largest x with Σ min(domain, x) ≥ copies · x: each byte lies in so many domains, and the largest may be too
+ * large.
  */
 export function spread(domains: readonly bigint[], copies: bigint): bigint {
   const rest = [...domains].sort((a, b) => (a < b ? -1 : 1));
@@ -175,8 +172,8 @@ function problemsOf(nodes: readonly LonghornNode[], places: readonly Place[], ru
   return found;
 }
 
-function sickVolumes(className: string, { sick, classOf }: LonghornView): Condition[] {
-  const names = sick
+function degradedVolumes(className: string, { degraded, classOf }: LonghornView): Condition[] {
+  const names = degraded
     .filter(({ volume }) => volume !== undefined && classOf(volume) === className)
     .map(({ volume, robustness }) => `${volume} (${robustness})`);
   return names.length === 0 ? [] : [condition("VolumesDegraded", `replicas are missing of ${list(names)}`)];
@@ -186,4 +183,166 @@ function sickVolumes(className: string, { sick, classOf }: LonghornView): Condit
 function list(names: readonly string[]): string {
   const told = [...names].sort().slice(0, 5).join(", ");
   return names.length > 5 ? `${told} and ${names.length - 5} more` : told;
+}
+
+type LonghornNode = ReturnType<typeof readLonghornNode>;
+type LonghornDisk = NonNullable<ReturnType<typeof readDisk>>;
+type LonghornVolume = ReturnType<typeof readLonghornVolume>;
+type LonghornSetting = ReturnType<typeof readLonghornSetting>;
+
+export function readLonghornNode(object: KubeObject) {
+  const { name, deletionTimestamp } = object.metadata;
+  const spec = fieldsOf(object["spec"]);
+  const status = fieldsOf(object["status"]);
+  const wanted = fieldsOf(spec["disks"]);
+  const disks = Object.entries(fieldsOf(status["diskStatus"]))
+    // A disk that is on its way out has a status, but is no longer asked for.
+    .filter(([disk]) => Object.hasOwn(wanted, disk))
+    .map(([disk, seen]) => ({ name: disk, disk: readDisk(disk, fieldsOf(wanted[disk]), fieldsOf(seen)) }));
+  return {
+    name,
+    /** Longhorn puts new replicas there. */
+    schedulable:
+      deletionTimestamp === undefined &&
+      spec["allowScheduling"] === true &&
+      conditionHolds(status["conditions"], "Ready") &&
+      conditionHolds(status["conditions"], "Schedulable"),
+    tags: wordsOf(spec["tags"]),
+    zone: nonEmptyOf(status["zone"]) ?? "",
+    disks: disks.flatMap(({ disk }) => disk ?? []),
+    unreadable: disks.filter(({ disk }) => disk === undefined).map((entry) => entry.name),
+  };
+}
+
+type Plain = Readonly<Record<string, unknown>>;
+
+function readDisk(name: string, spec: Plain, status: Plain) {
+  const maximumBytes = wholeNumberOf(status["storageMaximum"]);
+  const availableBytes = wholeNumberOf(status["storageAvailable"]);
+  const scheduledBytes = wholeNumberOf(status["storageScheduled"]);
+  const reservedBytes = wholeNumberOf(spec["storageReserved"] ?? 0);
+  if (maximumBytes === undefined || availableBytes === undefined) return undefined;
+  if (scheduledBytes === undefined || reservedBytes === undefined) return undefined;
+  return {
+    name,
+    /** Replicas of the first data engine live in a file system, those of the second on a block device. */
+    type: spec["diskType"] === "block" ? "block" : "filesystem",
+    schedulable:
+      spec["allowScheduling"] === true &&
+      spec["evictionRequested"] !== true &&
+      conditionHolds(status["conditions"], "Ready") &&
+      conditionHolds(status["conditions"], "Schedulable"),
+    tags: wordsOf(spec["tags"]),
+    maximumBytes,
+    availableBytes,
+    /** The sizes of all replicas on it, written or not. */
+    scheduledBytes,
+    /** Kept for others than Longhorn. */
+    reservedBytes,
+  };
+}
+
+export function readLonghornVolume(object: KubeObject) {
+  const status = fieldsOf(object["status"]);
+  return {
+    /** The PersistentVolume it backs; a volume made in Longhorn itself has none. */
+    volume: nonEmptyOf(fieldsOf(status["kubernetesStatus"])["pvName"]),
+    /** "healthy", "degraded" with too few replicas, "faulted" with none, "unknown" while it is attached nowhere. */
+    robustness: nonEmptyOf(status["robustness"]),
+  };
+}
+
+/** What is sold as safe lacks replicas. */
+export function isDegraded({ robustness }: LonghornVolume): boolean {
+  return robustness === "degraded" || robustness === "faulted";
+}
+
+/** Its value is "100", or one value per data engine: {"v1":"3","v2":"3"}. */
+export function readLonghornSetting(object: KubeObject) {
+  return { name: object.metadata.name, value: nonEmptyOf(object["value"]) ?? "" };
+}
+
+type DataEngine = "v1" | "v2";
+
+type SchedulingRules = ReturnType<typeof schedulingRules>;
+
+/** What the settings decide about scheduling; the values where there are none are Longhorn's own. */
+function schedulingRules(settings: readonly LonghornSetting[], engine: DataEngine) {
+  const values = new Map(settings.map(({ name, value }) => [name, value]));
+  const unreadable: string[] = [];
+
+  function read<T>(name: string, otherwise: T, parse: (text: string) => T | undefined): T {
+    const value = values.get(name);
+    if (value === undefined || value === "") return otherwise;
+    const parsed = parse(ofEngine(value, engine));
+    if (parsed === undefined) unreadable.push(name);
+    return parsed ?? otherwise;
+  }
+  const number = (name: string, otherwise: bigint) =>
+    read(name, otherwise, (text) => (/^\d{1,9}$/.test(text) ? BigInt(text) : undefined));
+  const flag = (name: string, otherwise: boolean) =>
+    read(name, otherwise, (text) => (text === "true" ? true : text === "false" ? false : undefined));
+
+  return {
+    /** How much of a disk may be promised, in hundredths: 200 promises it twice. */
+    overProvisioning: number("storage-over-provisioning-percentage", 100n),
+    /** How much of a disk must stay free, in hundredths. */
+    minimalAvailable: number("storage-minimal-available-percentage", 25n),
+    defaultReplicas: number("default-replica-count", 3n),
+    /** Whether two replicas of a volume may share a zone, a node, or a disk. */
+    sameZone: flag("replica-zone-soft-anti-affinity", true),
+    sameNode: flag("replica-soft-anti-affinity", false),
+    sameDisk: flag("replica-disk-soft-anti-affinity", true),
+    /** Whether a volume that asks for no tags may go where there are some. */
+    anyNodeTags: flag("allow-empty-node-selector-volume", true),
+    anyDiskTags: flag("allow-empty-disk-selector-volume", true),
+    /** Settings that cannot be read; their defaults hold. */
+    unreadable,
+  };
+}
+
+function ofEngine(value: string, engine: DataEngine): string {
+  if (!value.startsWith("{")) return value;
+  const read = parseJson(value);
+  return read === undefined ? value : String(fieldsOf(read)[engine]);
+}
+
+interface LonghornBackendDeps {
+  readonly kube: Pick<Kube, "watch">;
+  classOf(volume: string): string | undefined;
+  changed(): void;
+}
+
+export function createLonghornBackend({ kube, classOf, changed }: LonghornBackendDeps): StorageBackend {
+  const nodes = kube.watch({ kind: storageKinds.longhornNode, project: readLonghornNode, handle: changed });
+  const settings = kube.watch({ kind: storageKinds.longhornSetting, project: readLonghornSetting, handle: changed });
+  const degraded = new Map<string, LonghornVolume>();
+  const longhornVolumes = kube.watch({
+    kind: storageKinds.longhornVolume,
+    project: readLonghornVolume,
+    handle({ type, name, value }) {
+      const before = degraded.get(name)?.robustness;
+      if (type !== "deleted" && isDegraded(value)) degraded.set(name, value);
+      else degraded.delete(name);
+      // Longhorn writes down the growth of every volume.
+      if (degraded.get(name)?.robustness !== before) changed();
+    },
+  });
+  const needed = { "the nodes of Longhorn": nodes, "the settings of Longhorn": settings };
+  return {
+    needed,
+    caches: { ...needed, "the volumes of Longhorn": longhornVolumes },
+    inventory: (storageClass, volumes, sold) =>
+      longhornInventory(storageClass, {
+        nodes: [...nodes.list()],
+        settings: [...settings.list()],
+        degraded: [...degraded.values()],
+        volumes,
+        sold,
+        classOf,
+      }),
+    async close() {
+      await Promise.all([nodes.close(), settings.close(), longhornVolumes.close()]);
+    },
+  };
 }

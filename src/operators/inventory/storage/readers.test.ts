@@ -16,11 +16,15 @@ import {
 } from "../../../../test/storage-samples.ts";
 import type { KubeObject } from "../../../kube/kube.ts";
 import { cephInventory, readCephCluster, readCephFilesystem, readCephPool } from "./ceph.ts";
-import { readToolbox } from "./ceph-df.ts";
-import { longhornInventory } from "./longhorn.ts";
-import { isSick, readLonghornNode, readLonghornSetting, readLonghornVolume } from "./longhorn-objects.ts";
-import { readStorageClass } from "./storage-class.ts";
-import { readVolume, sumVolumes } from "./volumes.ts";
+import { readToolbox } from "./ceph-usage.ts";
+import { readStorageClass, readVolume, sumVolumes } from "./classes.ts";
+import {
+  isDegraded,
+  longhornInventory,
+  readLonghornNode,
+  readLonghornSetting,
+  readLonghornVolume,
+} from "./longhorn.ts";
 
 /** Every way to lose or spoil one part of an object, its name excepted. */
 function* spoilt(value: unknown, spoiler: unknown, at = ""): Generator<unknown> {
@@ -58,7 +62,7 @@ function readAll(object: KubeObject): void {
   longhornInventory(storageClass, {
     nodes: [readLonghornNode(object)],
     settings: [readLonghornSetting(object)],
-    sick: [readLonghornVolume(object)].filter(isSick),
+    degraded: [readLonghornVolume(object)].filter(isDegraded),
     classOf: () => storageClass.name,
     volumes,
     sold: [storageClass],

@@ -1,8 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { rbdClass, storageClass, volume } from "../../../../test/storage-samples.ts";
-import { defaultClassOf, readStorageClass, soldClasses } from "./storage-class.ts";
-import { readVolume, sumVolumes } from "./volumes.ts";
+import { defaultClassOf, readStorageClass, readVolume, soldClasses, sumVolumes } from "./classes.ts";
 
 function sell(clusterStorage: readonly string[]) {
   const classes = [

@@ -1,8 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { gib, localVolume, rbdClass, rbdVolume, storageClass, volume } from "../../../../test/storage-samples.ts";
-import { driverOf, readStorageClass, type StorageClass } from "./storage-class.ts";
-import { readVolume, sumVolumes } from "./volumes.ts";
+import { driverOf, readStorageClass, readVolume, type StorageClass, sumVolumes } from "./classes.ts";
 
 const none = new Map<string, StorageClass>();
 

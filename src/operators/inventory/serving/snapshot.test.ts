@@ -15,9 +15,16 @@ import { runs } from "../../../../test/runs.ts";
 import { parseBytes, parseCount, parseCpuMilli } from "../../../market/quantity.ts";
 import { discoveryParts } from "../discovery/tree.ts";
 import type { NamedGpu } from "../inventory.ts";
-import { networkNode, networkNodeJson, networkStorage, networkStorageJson } from "./network-inventory.ts";
-import { createPictures, fullNodeJson, fullStorageJson } from "./picture.ts";
 import { grpcClientBytes } from "./publisher.ts";
+import {
+  createSnapshots,
+  fullNodeJson,
+  fullStorageJson,
+  networkNode,
+  networkNodeJson,
+  networkStorage,
+  networkStorageJson,
+} from "./snapshot.ts";
 
 const mib = 1024n ** 2n;
 
@@ -176,7 +183,7 @@ test("the largest node there can be is a small part of what clients of gRPC take
     cpuMilli: amounts(most, most),
     memoryBytes: amounts(most, most),
   };
-  const picture = createPictures()(sampleInventory([...manyNodes(1_000), sampleNode("z".repeat(253), largest)]));
+  const picture = createSnapshots()(sampleInventory([...manyNodes(1_000), sampleNode("z".repeat(253), largest)]));
   const alone = picture.nodeMessage("z".repeat(253))?.length ?? Number.POSITIVE_INFINITY;
   assert.equal(
     Node.decode(picture.nodeMessage("z".repeat(253)) ?? new Uint8Array()).resources?.gpu?.info.length,
@@ -202,7 +209,7 @@ test("a node that is not offered is in a list of its own, with its reasons, and 
     notOffered: [{ type: "Cordoned", message: "cordoned" }],
     storageClasses: [],
   });
-  const picture = createPictures()(sampleInventory([sampleNode("n1"), away]));
+  const picture = createSnapshots()(sampleInventory([sampleNode("n1"), away]));
   const full = JSON.parse(`${picture.fullJson()}}`);
   assert.deepEqual([full.nodes.length, full.nodes[0].name], [1, "n1"]);
   assert.deepEqual([full.not_offered[0].name, full.not_offered[0].reasons], ["n2", ["cordoned"]]);
@@ -212,7 +219,7 @@ test("a node that is not offered is in a list of its own, with its reasons, and 
 });
 
 test("the network's own codec reads from our bytes exactly what the JSON says", () => {
-  const picture = createPictures()(sampleInventory());
+  const picture = createSnapshots()(sampleInventory());
   const cluster = Cluster.decode(picture.clusterMessage());
   const [node] = cluster.nodes;
   assert.deepEqual(Node.decode(picture.nodeMessage("node-1") ?? new Uint8Array()), node);
@@ -243,7 +250,7 @@ test("whatever the amounts, each form says them exactly", () => {
   fc.assert(
     fc.property(some, some, some, (cpuMilli, memoryBytes, gpus) => {
       const node = sampleNode("n1", { cpuMilli, memoryBytes, gpus });
-      const picture = createPictures()(sampleInventory([node]));
+      const picture = createSnapshots()(sampleInventory([node]));
       const { cpu, memory, gpu } = Cluster.decode(picture.clusterMessage()).nodes[0]?.resources ?? {};
       const { resources } = networkNodeJson(networkNode(node)) as { resources: Record<string, { quantity: unknown }> };
       const read = { cpu: [cpu, cpuMilli, parseCpuMilli], memory: [memory, memoryBytes, parseBytes] } as const;

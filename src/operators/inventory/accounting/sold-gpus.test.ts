@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { condition } from "../../../runtime/condition.ts";
 import type { NamedGpu } from "../inventory.ts";
-import { soldCards } from "./sold-cards.ts";
+import { soldGpus } from "./sold-gpus.ts";
 import { projectNode } from "./watched-node.ts";
 
 const h100: NamedGpu = { address: "0000:01:00.0", vendorId: "10de", deviceId: "2330", vendor: "nvidia", name: "h100" };
@@ -13,7 +13,7 @@ type Devices = Readonly<Record<string, string>>;
 
 function look(allocatable: Devices, cards: readonly NamedGpu[], capacity = allocatable) {
   const node = projectNode({ metadata: { name: "a" }, status: { capacity, allocatable } });
-  const { cards: seen, conditions } = soldCards(node, cards);
+  const { gpus: seen, conditions } = soldGpus(node, cards);
   return { sold: seen.filter(({ notSold }) => notSold === undefined).map(({ address }) => address), conditions };
 }
 

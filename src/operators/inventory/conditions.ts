@@ -1,0 +1,76 @@
+/** Conditions of stale caches, and the Kubernetes Events of those that last: of the node, the class or our own pod. */
+import type { EventRecorder, ObjectReference } from "../../kube/event-recorder.ts";
+import type { WatchCache } from "../../kube/kube.ts";
+import { sleep } from "../../runtime/clock.ts";
+import { type Condition, condition } from "../../runtime/condition.ts";
+import { second } from "../../runtime/durations.ts";
+import { ProviderError } from "../../runtime/errors.ts";
+import type { OperatorGround } from "../operator-service.ts";
+import type { Inventory } from "./inventory.ts";
+
+/** A condition that holds at two looks in a row becomes an Event; at a start many come and go. */
+const inventoryConditionLookMs = 30 * second;
+
+interface RecordedConditions extends Pick<OperatorGround, "clock"> {
+  readonly recorder: Pick<EventRecorder, "record">;
+  readonly assembly: {
+    readonly inventory: Inventory | undefined;
+    readonly nodes: Pick<WatchCache<{ readonly uid: string | undefined }>, "get">;
+  };
+  /** Conditions of the whole are about it; undefined outside a cluster. */
+  readonly self: () => ObjectReference | undefined;
+}
+
+export async function recordConditions(deps: RecordedConditions, signal: AbortSignal): Promise<never> {
+  let before = new Set<string>();
+  for (;;) {
+    await sleep(deps.clock, inventoryConditionLookMs, signal);
+    const seen = new Set<string>();
+    for (const [regarding, conditions] of conditionsOf(deps)) {
+      for (const [reason, messages] of Map.groupBy(conditions, ({ type }) => type)) {
+        const key = [regarding.kind, regarding.name, reason].join("/");
+        seen.add(key);
+        if (!before.has(key)) continue;
+        const note = messages.map(({ message }) => message).join("; ");
+        deps.recorder.record({ regarding, type: "Warning", reason, action: "Look", note });
+      }
+    }
+    before = seen;
+  }
+}
+
+function* conditionsOf({
+  assembly,
+  self,
+}: RecordedConditions): Iterable<readonly [ObjectReference, readonly Condition[]]> {
+  const { inventory, nodes } = assembly;
+  if (!inventory) return;
+  for (const { name, conditions } of inventory.nodes) {
+    const uid = nodes.get({ name })?.uid;
+    yield [{ apiVersion: "v1", kind: "Node", name, ...(uid !== undefined && { uid }) }, conditions];
+  }
+  for (const { class: name, conditions } of inventory.storage)
+    yield [{ apiVersion: "storage.k8s.io/v1", kind: "StorageClass", name }, conditions];
+  const own = self();
+  if (own) yield [own, inventory.conditions];
+}
+
+/** By what they hold, in words. */
+export type Caches = Readonly<Record<string, WatchCache<unknown>>>;
+
+/** Why these caches may be out of date. A kind that is not installed has no objects that one could miss. */
+export function staleness(caches: Caches): Condition[] {
+  return Object.entries(caches).flatMap(([what, { ready, trouble, size }]) => {
+    if (!trouble || (size === 0 && ProviderError.is(trouble, "AKP_KUBE_KIND_MISSING"))) return [];
+    const state = ready ? "may be out of date" : "were not seen yet";
+    return [condition("Stale", `${what} ${state}: ${trouble.message}`)];
+  });
+}
+
+/** Why these caches cannot be used yet; undefined when all were filled. */
+export function waitingFor(caches: Caches): string | undefined {
+  const [found] = Object.entries(caches).filter(([, { ready }]) => !ready);
+  if (!found) return undefined;
+  const [what, { trouble }] = found;
+  return `${what} were not seen yet${trouble ? `: ${trouble.message}` : ""}`;
+}
