@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Pod } from "../src/box/cluster/components/shapes/pod.ts";
 import type { Chain } from "../src/chain/chain.ts";
-import { createClusterSide } from "../src/cluster/leases/cluster-side.ts";
+import { createClusterSide } from "../src/cluster/cluster-parts.ts";
 import { kinds } from "../src/kube/kinds.ts";
 import { createManifestLoop } from "../src/manifest/manifest-loop.ts";
 import { createStandings } from "../src/manifest/standings.ts";

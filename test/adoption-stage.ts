@@ -2,9 +2,9 @@
 
 import assert from "node:assert/strict";
 import type { Chain, Queries } from "../src/chain/chain.ts";
-import { createClusterSide } from "../src/cluster/leases/cluster-side.ts";
+import { createClusterSide } from "../src/cluster/cluster-parts.ts";
 import { leaseAddressWaitMs } from "../src/cluster/leases/deploy.ts";
-import { createLeaseKeeper, type LeaseKeeper } from "../src/cluster/leases/lease-keeper.ts";
+import { createLeaseKeeper, type LeaseKeeper } from "../src/cluster/leases/lease-loop.ts";
 import { type LeaseOptions, leaseDefaults } from "../src/cluster/leases/lease-options.ts";
 import type { Journal } from "../src/journal/journal.ts";
 import { openJournal } from "../src/journal/open.ts";

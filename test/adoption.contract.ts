@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { addressesWanted } from "../src/cluster/capacity/addresses/lease-addresses.ts";
 import { type RehearsedLease, rehearse } from "../src/cluster/leases/adoption/rehearsal.ts";
-import { hostsWanted } from "../src/cluster/leases/hostnames/hosts-wanted.ts";
+import { hostsWanted } from "../src/cluster/leases/declarations/hostnames.ts";
 import { networksEntry } from "../src/kube/adopted-fields.ts";
 import { asSent, isAsDesired } from "../src/kube/as-desired.ts";
 import { installDefinitions } from "../src/kube/definitions.ts";

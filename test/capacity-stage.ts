@@ -7,7 +7,7 @@ import type { Chain } from "../src/chain/chain.ts";
 import { type CapacityKeeper, createCapacityKeeper } from "../src/cluster/capacity/capacity-keeper.ts";
 import { createMemoryFeed, type PictureSource } from "../src/cluster/capacity/inventory/memory-feed.ts";
 import { createHealthKeeper, type HealthKeeper } from "../src/cluster/health/health-keeper.ts";
-import { createLeaseKeeper, type LeaseKeeper } from "../src/cluster/leases/lease-keeper.ts";
+import { createLeaseKeeper, type LeaseKeeper } from "../src/cluster/leases/lease-loop.ts";
 import { leaseDefaults } from "../src/cluster/leases/lease-options.ts";
 import type { Journal } from "../src/journal/journal.ts";
 import { openJournal } from "../src/journal/open.ts";

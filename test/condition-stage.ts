@@ -10,7 +10,7 @@ import { createPolicySource } from "../src/bidengine/policies/policy-source.ts";
 import { createSigner, type Signer } from "../src/chain/keys/signer.ts";
 import { conditionRows } from "../src/cli/conditions.ts";
 import type { PoolUsage } from "../src/cluster/capacity/addresses/ip-operator.ts";
-import type { HostHealth } from "../src/cluster/leases/hostnames/hostname-feed.ts";
+import type { HostHealth } from "../src/cluster/leases/declarations/hostname-feed.ts";
 import type { HeldCondition } from "../src/conditions/held-conditions.ts";
 import { kinds } from "../src/kube/kinds.ts";
 import { parseCoins } from "../src/market/coin.ts";

@@ -4,9 +4,14 @@
  */
 import { createSimulatedCluster, type SimulatedCluster } from "../src/box/cluster/simulated-kube.ts";
 import { type AddressWanted, addressesWanted } from "../src/cluster/capacity/addresses/lease-addresses.ts";
+import {
+  createHostnames,
+  type HostnameSettings,
+  type Hostnames,
+  type HostWanted,
+  hostsWanted,
+} from "../src/cluster/leases/declarations/hostnames.ts";
 import { createLeasedAddresses, type LeasedAddresses } from "../src/cluster/leases/declarations/leased-addresses.ts";
-import { createHostnames, type HostnameSettings, type Hostnames } from "../src/cluster/leases/hostnames/hostnames.ts";
-import { type HostWanted, hostsWanted } from "../src/cluster/leases/hostnames/hosts-wanted.ts";
 import { readDefinitions } from "../src/kube/definitions.ts";
 import { kinds } from "../src/kube/kinds.ts";
 import type { Kube, KubeObject } from "../src/kube/kube.ts";

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Behaviour } from "../src/box/cluster/components/kubelet/behaviour.ts";
-import { unwellLimitMs } from "../src/cluster/health/monitoring.ts";
+import { unhealthyLimitMs } from "../src/cluster/health/monitoring.ts";
 import { leaseDefaults } from "../src/cluster/leases/lease-options.ts";
 import { isFailing } from "../src/cluster/leases/lease-states.ts";
 import { restoredRow } from "../src/journal/manifests.ts";
@@ -22,7 +22,7 @@ import { thorough } from "./thorough.ts";
 const hour = 3_600_000;
 /** Far below the default: what counted would be closed within minutes. */
 const monitor = { maxRetries: 4, retryPeriodMs: 10_000, retryJitterMs: 10_000 };
-const limitMs = unwellLimitMs(monitor);
+const limitMs = unhealthyLimitMs(monitor);
 const closings = ({ journal }: Life, lease: LeaseId) =>
   journal.read.intents.about(formatLeaseId(lease)).map(({ what, why }) => `${what}: ${why}`);
 const observedMs = ({ health }: Life, lease: LeaseId) => health?.unwell(formatLeaseId(lease))?.observedMs ?? 0;

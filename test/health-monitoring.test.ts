@@ -4,7 +4,7 @@ import { test } from "node:test";
 import type { Behaviour } from "../src/box/cluster/components/kubelet/behaviour.ts";
 import { healthLookMs } from "../src/cluster/health/brake.ts";
 import { healthMirrorMs } from "../src/cluster/health/health-keeper.ts";
-import { healthConfirmMs, healthSaveMs, steadyMs, unwellLimitMs } from "../src/cluster/health/monitoring.ts";
+import { healthConfirmMs, healthSaveMs, steadyMs, unhealthyLimitMs } from "../src/cluster/health/monitoring.ts";
 import { leaseDefaults } from "../src/cluster/leases/lease-options.ts";
 import { kinds } from "../src/kube/kinds.ts";
 import type { Kube } from "../src/kube/kube.ts";
@@ -21,7 +21,7 @@ import { quickTest } from "./thorough.ts";
 
 /** Shorter than the network's, so that less time has to pass: 60 s. */
 const monitor = { maxRetries: 4, retryPeriodMs: 10_000, retryJitterMs: 10_000 };
-const limitMs = unwellLimitMs(monitor);
+const limitMs = unhealthyLimitMs(monitor);
 /** Longer than that by far, and half an hour where there is time for it. */
 const longMs = runs(2, 30) * 60_000;
 const sick = shop({ page: "sick:1" });
@@ -53,8 +53,8 @@ function acts({ advance }: Clock, lease: LeaseId) {
 }
 
 quickTest("the defaults are those of the network's chart: 2,304 × (30 s + half of 15 s), a day", () => {
-  assert.equal(unwellLimitMs(leaseDefaults.monitor), 86_400_000);
-  assert.equal(unwellLimitMs({ ...monitor, maxRetries: 0 }), Number.POSITIVE_INFINITY);
+  assert.equal(unhealthyLimitMs(leaseDefaults.monitor), 86_400_000);
+  assert.equal(unhealthyLimitMs({ ...monitor, maxRetries: 0 }), Number.POSITIVE_INFINITY);
 });
 
 quickTest(

@@ -2,8 +2,7 @@
 import assert from "node:assert/strict";
 import { type TestContext, test } from "node:test";
 import { healthStartingMs } from "../src/cluster/health/lease-health.ts";
-import { createHostnameFeed } from "../src/cluster/leases/hostnames/hostname-feed.ts";
-import { locateHostnameOperator } from "../src/cluster/leases/hostnames/locate-operator.ts";
+import { createHostnameFeed, locateHostnameOperator } from "../src/cluster/leases/declarations/hostname-feed.ts";
 import { leaseRoutes } from "../src/gateway/rest/lease-routes.ts";
 import type { LeaseRequest } from "../src/gateway/rest/route.ts";
 import type { RunningLease } from "../src/gateway/tenant-side.ts";

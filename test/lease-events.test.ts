@@ -3,8 +3,8 @@ import assert from "node:assert/strict";
 import { type TestContext, test } from "node:test";
 import { historyOf, isForTenant, occurrenceOf } from "../src/cluster/leases/occurrences/lease-history.ts";
 import { occurrenceWrites } from "../src/cluster/leases/occurrences/watched-events.ts";
-import type { TenantLeases } from "../src/cluster/leases/tenant-leases.ts";
-import { createLeaseEvents, eventsWaiting, serviceOf } from "../src/cluster/leases/tenant-pods/lease-events.ts";
+import type { TenantLeaseReader } from "../src/cluster/leases/tenant-leases.ts";
+import { createLeaseEvents, eventsWaiting, serviceOfObject } from "../src/cluster/leases/tenant-pods/lease-events.ts";
 import { kinds } from "../src/kube/kinds.ts";
 import { formatLeaseId, parseLeaseId } from "../src/market/ids.ts";
 import { leaseNamespace } from "../src/market/lease-namespace.ts";
@@ -39,7 +39,7 @@ async function readersStage(t: TestContext) {
           return () => void listeners.delete(heard);
         },
       },
-      leases: { find: (() => ({ state })) as unknown as TenantLeases["find"] },
+      leases: { find: (() => ({ state })) as unknown as TenantLeaseReader["find"] },
       live: { workloads: () => [] },
     });
   };
@@ -167,7 +167,7 @@ test("who asks for a service is told of what is called after it, and of nothing 
       looks += 1;
       return services.includes(name);
     };
-    assert.equal(serviceOf(object, isService), service, object);
+    assert.equal(serviceOfObject(object, isService), service, object);
     // However many services there are, or a tenant says that there are.
     assert.ok(looks <= object.split("-").length, object);
   }

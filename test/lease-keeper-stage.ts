@@ -11,9 +11,9 @@ import type { Lease } from "../src/chain/records.ts";
 import { createLeaseClaims, createLeasePods } from "../src/cluster/capacity/reservations/lease-watches.ts";
 import { createHealthKeeper, type HealthKeeper } from "../src/cluster/health/health-keeper.ts";
 import type { MonitorOptions } from "../src/cluster/health/monitoring.ts";
-import { createLeaseKeeper, type LeaseKeeper } from "../src/cluster/leases/lease-keeper.ts";
+import { createLeaseKeeper, type LeaseKeeper } from "../src/cluster/leases/lease-loop.ts";
 import { type LeaseOptions, leaseDefaults } from "../src/cluster/leases/lease-options.ts";
-import type { LeaseState } from "../src/cluster/leases/lease-states.ts";
+import type { LeaseStatus } from "../src/cluster/leases/lease-states.ts";
 import type { Journal } from "../src/journal/journal.ts";
 import { openJournal } from "../src/journal/open.ts";
 import { journalRelaxedFlushMs } from "../src/journal/writer.ts";
@@ -84,7 +84,7 @@ export interface Life {
   withdraw(lease: LeaseId): Promise<void>;
   /** The lease has changed on the chain. */
   step(lease: LeaseId): Promise<void>;
-  state(lease: LeaseId): LeaseState["state"] | undefined;
+  state(lease: LeaseId): LeaseStatus["state"] | undefined;
   why(lease: LeaseId): string;
   stop(): Promise<void>;
 }

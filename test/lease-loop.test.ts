@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { leaseMissingTold } from "../src/cluster/leases/deploy.ts";
-import { leaseRecheckMs } from "../src/cluster/leases/lease-keeper.ts";
+import { leaseRecheckMs } from "../src/cluster/leases/lease-loop.ts";
 import { fieldsOf } from "../src/kube/json-fields.ts";
 import { kinds } from "../src/kube/kinds.ts";
 import type { Kube, KubeObject } from "../src/kube/kube.ts";

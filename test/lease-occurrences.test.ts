@@ -1,7 +1,7 @@
 /** What happens to leases in the cluster, from its Events to the history that outlives them. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { occurrencesOfLease } from "../src/cluster/leases/occurrences/judgements.ts";
+import { occurrencesOfLease } from "../src/cluster/leases/occurrences/health-events.ts";
 import { occurrenceNoteChars, ourselves } from "../src/cluster/leases/occurrences/lease-history.ts";
 import { kinds } from "../src/kube/kinds.ts";
 import type { KubeObject } from "../src/kube/kube.ts";

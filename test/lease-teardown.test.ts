@@ -1,8 +1,8 @@
 /** A lease's workload goes by proof alone, and always goes in the end. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { createClusterSide } from "../src/cluster/cluster-parts.ts";
 import { leaseConditions } from "../src/cluster/conditions.ts";
-import { createClusterSide } from "../src/cluster/leases/cluster-side.ts";
 import { leaseDefaults } from "../src/cluster/leases/lease-options.ts";
 import { createTenantLeases } from "../src/cluster/leases/tenant-leases.ts";
 import { kubeStaleMs } from "../src/kube/client/list-watch.ts";

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import { reconcileUnderWayMs } from "../src/cluster/leases/reconcile/lease-checks.ts";
+import { reconcileUnderWayMs } from "../src/cluster/leases/reconcile/drift.ts";
 import { reconcileConfirmMs } from "../src/cluster/leases/reconcile/reconciler.ts";
 import { kubeStaleMs } from "../src/kube/client/list-watch.ts";
 import { kinds } from "../src/kube/kinds.ts";

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Report } from "../src/cluster/leases/reconcile/drift.ts";
-import { reconcileUnderWayMs } from "../src/cluster/leases/reconcile/lease-checks.ts";
+import { reconcileUnderWayMs } from "../src/cluster/leases/reconcile/drift.ts";
 import { reconcileEveryMs } from "../src/cluster/leases/reconcile/reconciler.ts";
 import { kinds } from "../src/kube/kinds.ts";
 import { leaseLabels } from "../src/kube/objects/lease-labels.ts";

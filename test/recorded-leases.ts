@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { dirname, join } from "node:path";
 import { addressesWanted } from "../src/cluster/capacity/addresses/lease-addresses.ts";
-import { hostsWanted } from "../src/cluster/leases/hostnames/hosts-wanted.ts";
+import { hostsWanted } from "../src/cluster/leases/declarations/hostnames.ts";
 import type { KubeObject } from "../src/kube/kube.ts";
 import { leaseOfLabels } from "../src/kube/objects/lease-labels.ts";
 import { leaseObjects } from "../src/kube/objects/lease-objects.ts";

@@ -24,7 +24,7 @@ const mayImport: Record<string, readonly string[]> = {
 /** Folders within one of these, from the top to the ground: none imports one above it, so there are no cycles. */
 const layersWithin: Record<string, readonly string[]> = {
   chain: ["outbox", "tx", "comet", "keys", "codec"],
-  "cluster/leases": ["tenant-pods", "occurrences", "reconcile", "usage", "hostnames", "declarations", "network"],
+  "cluster/leases": ["tenant-pods", "occurrences", "reconcile", "declarations"],
   "cluster/capacity": ["reservations", "addresses", "inventory", "placement"],
   bidengine: ["decision", "policies", "pricing"],
   "operators/inventory": [

@@ -1,6 +1,6 @@
 /** Host names and leased addresses in the demo: both operators as they are, MetalLB played, and a way in from outside. */
 import { createGet, createIpOperator, type IpOperatorClient } from "../cluster/capacity/addresses/ip-operator.ts";
-import { createHostnameFeed, type HostnameFeed } from "../cluster/leases/hostnames/hostname-feed.ts";
+import { createHostnameFeed, type HostnameFeed } from "../cluster/leases/declarations/hostname-feed.ts";
 import { kinds } from "../kube/kinds.ts";
 import type { Kube } from "../kube/kube.ts";
 import { metalLbNamespace } from "../kube/objects/metallb.ts";

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { stripVTControlCharacters } from "node:util";
 import type { BalanceDocument } from "../balance/balance-status.ts";
-import { countStates } from "../cluster/leases/lease-metrics.ts";
+import { countStates } from "../cluster/cluster-status.ts";
 import { createLeaseStates } from "../cluster/leases/lease-states.ts";
 import { parseDecimal } from "../market/decimal.ts";
 import { ProviderError } from "../runtime/errors.ts";

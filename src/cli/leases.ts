@@ -1,9 +1,8 @@
 /** `akash-provider leases`: what runs for whom, and how it stands. */
 import type { Command } from "commander";
 import type { Told } from "../bidengine/questions.ts";
-import type { SeenUnwell } from "../cluster/health/monitoring.ts";
-import { readLeases } from "../cluster/leases/journaled-leases.ts";
-import type { LeaseLine } from "../cluster/leases/lease-lines.ts";
+import type { SeenUnhealthy } from "../cluster/health/monitoring.ts";
+import { type LeaseLine, readLeases } from "../cluster/leases/lease-lines.ts";
 import { formatDuration } from "../config/formats/duration.ts";
 import { formatTime } from "../runtime/clock.ts";
 import { askingCommand, complain, type OutputOptions, openAsker, print, printJson } from "./asking.ts";
@@ -54,7 +53,7 @@ function readyText(health: Told<LeaseLine>["health"]): string {
   return `${sum("ready")}/${sum("wanted")}`;
 }
 
-function unwellText({ observedMs, limitMs, heldBy }: SeenUnwell): string {
+function unwellText({ observedMs, limitMs, heldBy }: SeenUnhealthy): string {
   const limit = limitMs === undefined ? "" : `; the lease is closed after ${formatDuration(limitMs)} unhealthy`;
   const end = heldBy === undefined ? limit : `; not counted now: ${heldBy}`;
   return `unhealthy for ${formatDuration(Math.floor(observedMs / 1_000) * 1_000)}${end}`;

@@ -7,7 +7,7 @@ import { gi, volume } from "../../test/placement-samples.ts";
 import { createWorld, openStage, pictureNode } from "../../test/reservation-stage.ts";
 import { decide } from "../bidengine/decision/decide.ts";
 import { refusals } from "../bidengine/decision/decision.ts";
-import { unwellLimitMs } from "../cluster/health/monitoring.ts";
+import { unhealthyLimitMs } from "../cluster/health/monitoring.ts";
 import { loadConfig } from "../config/load.ts";
 import { bidEngineOf, leasesOf, overcommitOf } from "./market.ts";
 
@@ -41,7 +41,7 @@ test("nothing is bid before services get host names below an ingress domain and 
 
 test("by default an unhealthy lease has 24 hours, and a replica that asks for no disk gets 1 GiB", () => {
   const { values } = loadConfig({ flags: {}, env: {}, readFile: () => "" });
-  assert.equal(unwellLimitMs(leasesOf(values).monitor), 24 * 3_600_000);
+  assert.equal(unhealthyLimitMs(leasesOf(values).monitor), 24 * 3_600_000);
   assert.equal(overcommitOf(values).defaultDiskBytes, gi);
 });
 

@@ -1,11 +1,16 @@
-/** How the cluster stands: the document of the service, and what the bus is told of it. */
+/** How the cluster stands: the document of the service, and what the bus is reported of it. */
 import type { JsonObject } from "../bus/topics.ts";
+import { atMostEvery } from "../runtime/at-most-every.ts";
+import type { Clock, Timer } from "../runtime/clock.ts";
 import type { Condition } from "../runtime/condition.ts";
+import { second } from "../runtime/durations.ts";
+import { statusEveryMs } from "../runtime/limits.ts";
 import { resourceSums, sumJson } from "./capacity/inventory-status.ts";
-import { type ClusterParts, clusterConditions } from "./conditions.ts";
-import { countHealth, type HealthCounts } from "./health/health-metrics.ts";
-import { countStates } from "./leases/lease-metrics.ts";
-import type { LeaseState } from "./leases/lease-states.ts";
+import { type ClusterStatusParts, clusterConditions } from "./conditions.ts";
+import type { HealthKeeper } from "./health/health-keeper.ts";
+import type { LeaseHealth } from "./health/lease-health.ts";
+import type { LeaseKeeper } from "./leases/lease-loop.ts";
+import { type LeaseStatus, leaseStates } from "./leases/lease-states.ts";
 
 export interface ClusterDocument {
   readonly nodes: number;
@@ -19,13 +24,32 @@ export interface ClusterDocument {
   readonly trouble: string | undefined;
   readonly resources: readonly JsonObject[];
   /** How many leases are in which state; those that are over and not gone yet among them. */
-  readonly leaseStates: Readonly<Record<LeaseState["state"], number>>;
+  readonly leaseStates: Readonly<Record<LeaseStatus["state"], number>>;
   /** Of those that run something. */
-  readonly leaseHealth: HealthCounts;
+  readonly leaseHealth: Readonly<Record<LeaseHealth["state"], number>>;
   readonly conditions: readonly Condition[];
 }
 
-export function documentOf(parts: ClusterParts): ClusterDocument {
+/** How many there are of each, also of those that there are none of. */
+export function countEach<Key extends string, T>(
+  keys: readonly Key[],
+  items: Iterable<T>,
+  keyOf: (item: T) => Key,
+): Record<Key, number> {
+  const counts = Object.fromEntries(keys.map((key) => [key, 0])) as Record<Key, number>;
+  for (const item of items) counts[keyOf(item)] += 1;
+  return counts;
+}
+
+export function countStates({ states }: Pick<LeaseKeeper, "states">): ClusterDocument["leaseStates"] {
+  return countEach(leaseStates, states.all(), ([, { state }]) => state);
+}
+
+export function countHealth({ all }: Pick<HealthKeeper, "all">): ClusterDocument["leaseHealth"] {
+  return countEach(["healthy", "unhealthy", "unknown"], all(), ([, { state }]) => state);
+}
+
+export function documentOf(parts: ClusterStatusParts): ClusterDocument {
   const { book, leases, picture } = parts.keeper;
   const { ageMs, trouble } = picture;
   return {
@@ -60,5 +84,42 @@ export function statusJson(document: ClusterDocument): JsonObject {
     lease_health: leaseHealth,
     trouble: trouble ?? null,
     conditions: conditions.map((each) => ({ ...each })),
+  };
+}
+
+/** How often it is checked whether a snapshot has become too old, of which no event tells: two minutes are the bound. */
+export const clusterStatusLookMs = 10 * second;
+
+interface PublisherDeps {
+  readonly read: () => ClusterDocument;
+  readonly publish: (document: ClusterDocument) => void;
+  readonly clock: Clock;
+}
+
+export function createStatusPublisher({ read, publish, clock }: PublisherDeps) {
+  let reported = "";
+  const paced = atMostEvery(statusEveryMs, clock, () => {
+    const document = read();
+    // Its age grows all the time; that is no news.
+    const { ageMs: _, ...rest } = document;
+    const text = JSON.stringify(rest);
+    if (text !== reported) publish(document);
+    reported = text;
+  });
+  let lookOut = lookSoon();
+
+  function lookSoon(): Timer {
+    return clock.timer(clusterStatusLookMs, () => {
+      paced.ask();
+      lookOut = lookSoon();
+    });
+  }
+
+  return {
+    changed: paced.ask,
+    stop(): void {
+      paced.stop();
+      lookOut.cancel();
+    },
   };
 }

@@ -10,10 +10,8 @@ import type { CapacityKeeper } from "./capacity/capacity-keeper.ts";
 import type { Amount, ClusterPicture, PictureNode } from "./capacity/inventory/feed.ts";
 import { endless, nodeResources, type Room } from "./capacity/placement/room.ts";
 import { type Reservation, unitsOf } from "./capacity/reservations/reservation.ts";
-import type { LeaseKeeper } from "./leases/lease-keeper.ts";
-import type { LeaseState } from "./leases/lease-states.ts";
-
-export type ClusterView = ReturnType<typeof createClusterView>;
+import type { LeaseKeeper } from "./leases/lease-loop.ts";
+import type { LeaseStatus } from "./leases/lease-states.ts";
 
 /** What there is of a resource; more than anybody can ask for where it has no end. */
 interface Amounts {
@@ -29,7 +27,7 @@ interface Promised extends Amounts {
 }
 
 /** In which something of a lease is in the cluster, or on its way there. */
-const atWork: ReadonlySet<LeaseState["state"]> = new Set(["deploying", "deployed", "refused", "closing", "frozen"]);
+const atWork: ReadonlySet<LeaseStatus["state"]> = new Set(["deploying", "deployed", "refused", "closing", "frozen"]);
 
 interface ViewDeps {
   readonly keeper: Pick<CapacityKeeper, "addresses" | "book" | "picture" | "pods">;

@@ -3,13 +3,13 @@ import { test } from "node:test";
 import { condition } from "../runtime/condition.ts";
 import { healthConditions, hostnameConditions, leaseConditions, listedLeases } from "./conditions.ts";
 import type { Trouble } from "./health/lease-health.ts";
-import { createLeaseStates, type LeaseState } from "./leases/lease-states.ts";
+import { createLeaseStates, type LeaseStatus } from "./leases/lease-states.ts";
 
 const [ann, mallory] = ["akash1ann", "akash1mallory"];
 const leaseOf = (owner: string, dseq: number) => `${owner}/${dseq}/1/1/akash1provider`;
 const words = ({ type, subject = "all" }: { type: string; subject?: string }) => `${type} of ${subject}`;
 
-function statesOf(all: Iterable<readonly [string, LeaseState]>) {
+function statesOf(all: Iterable<readonly [string, LeaseStatus]>) {
   const states = createLeaseStates(() => undefined);
   for (const [key, state] of all) states.note(key, state);
   return states;
@@ -42,7 +42,7 @@ test("nothing is told of a lease that is gone, or of which nothing was ever know
 
 test("one tenant's many leases hide nobody else's, and what is left out is counted", () => {
   const many = Array.from({ length: listedLeases + 10 }, (_, at) => leaseOf(mallory, at + 1));
-  const state: LeaseState = { state: "deployed", heldByOthers: ["a.com: held"] };
+  const state: LeaseStatus = { state: "deployed", heldByOthers: ["a.com: held"] };
   const one = leaseOf(ann, 1);
   const states = statesOf([...many.map((key) => [key, state] as const), [one, { ...state, addressless: ["blue"] }]]);
   const told = leaseConditions({ states, trouble: undefined });

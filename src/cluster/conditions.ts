@@ -9,9 +9,9 @@ import type { ClusterPicture } from "./capacity/inventory/feed.ts";
 import { conditionsOf } from "./capacity/reservations/upkeep.ts";
 import type { HealthKeeper } from "./health/health-keeper.ts";
 import { leaseTroublesTold } from "./health/lease-health.ts";
-import type { HostnameFeed } from "./leases/hostnames/hostname-feed.ts";
-import type { LeaseKeeper } from "./leases/lease-keeper.ts";
-import { isFailing, type LeaseState } from "./leases/lease-states.ts";
+import type { HostnameFeed } from "./leases/declarations/hostname-feed.ts";
+import type { LeaseKeeper } from "./leases/lease-loop.ts";
+import { isFailing, type LeaseStatus } from "./leases/lease-states.ts";
 import type { Reconciler } from "./leases/reconcile/reconciler.ts";
 /** Conditions of leases that are listed: the first ones say what is wrong with the others too. */
 export const listedLeases = 50;
@@ -21,7 +21,7 @@ const feedConditions = 20;
 /** Conditions that name a drift; one more says how many there are. */
 const reconcileConditions = 20;
 
-export interface ClusterParts {
+export interface ClusterStatusParts {
   readonly keeper: Pick<CapacityKeeper, "book" | "leases" | "picture" | "pool">;
   readonly leaseKeeper: Pick<LeaseKeeper, "states" | "trouble">;
   readonly health: Pick<HealthKeeper, "all" | "alarms" | "brake">;
@@ -33,7 +33,7 @@ export interface ClusterParts {
   readonly hasHosts: () => boolean;
 }
 
-export function* clusterConditions(parts: ClusterParts): Iterable<Condition> {
+export function* clusterConditions(parts: ClusterStatusParts): Iterable<Condition> {
   const { keeper, leaseKeeper, health, reconciler, ipOperator, hostnameFeed } = parts;
   yield* inventoryConditions(keeper.picture.trouble, keeper.book.picture);
   if (ipOperator) yield* addressConditions(keeper.pool);
@@ -44,7 +44,7 @@ export function* clusterConditions(parts: ClusterParts): Iterable<Condition> {
   if (hostnameFeed) yield* hostnameConditions(hostnameFeed, parts.hasHosts);
 }
 
-export function* inventoryConditions(
+function* inventoryConditions(
   trouble: string | undefined,
   picture: Pick<ClusterPicture, "nodes" | "conditions"> | undefined,
 ): Iterable<Condition> {
@@ -61,7 +61,7 @@ export function* inventoryConditions(
   yield condition("InventoryInvalid", text, { reason: invalid[0]?.type ?? "" });
 }
 
-export function* addressConditions({ usage, free, trouble }: Pick<AddressPool, "usage" | "free" | "trouble">) {
+function* addressConditions({ usage, free, trouble }: Pick<AddressPool, "usage" | "free" | "trouble">) {
   if (trouble !== undefined) yield condition("AddressesUnknown", trouble, { reason: usage ? "Silent" : "NeverSeen" });
   if (!usage || free > 0n) return;
   const isEmpty = usage.total === 0n;
@@ -100,7 +100,7 @@ export function driftConditions({ lasting, skipped }: Pick<Reconciler, "lasting"
 }
 
 export function* hostnameConditions(
-  { unwell, unserved, trouble, missing }: NonNullable<ClusterParts["hostnameFeed"]>,
+  { unwell, unserved, trouble, missing }: NonNullable<ClusterStatusParts["hostnameFeed"]>,
   hasHosts: () => boolean,
 ): Iterable<Condition> {
   const unhealthy = unwell().map(({ host, lease, health, why }) => {
@@ -142,7 +142,7 @@ function ownerOf(leaseKey: string): string {
   return leaseKey.split("/", 1)[0] ?? "";
 }
 
-function* conditionsOfLease(lease: LeaseState): Iterable<[type: string, message: string]> {
+function* conditionsOfLease(lease: LeaseStatus): Iterable<[type: string, message: string]> {
   const { state, why = "", heldByOthers, addressless, foreign } = lease;
   if (state === "frozen") yield ["LeaseFrozen", why];
   if (state === "refused") yield ["LeaseRefused", why];

@@ -19,7 +19,7 @@ import type { IpOperatorClient } from "../cluster/capacity/addresses/ip-operator
 import type { InventoryFeed } from "../cluster/capacity/inventory/feed.ts";
 import { type Cluster, type ClusterOptions, createClusterService } from "../cluster/cluster-service.ts";
 import type { ClusterDocument } from "../cluster/cluster-status.ts";
-import type { HostnameFeed } from "../cluster/leases/hostnames/hostname-feed.ts";
+import type { HostnameFeed } from "../cluster/leases/declarations/hostname-feed.ts";
 import { createConditionsService } from "../conditions/conditions-service.ts";
 import type { HeldCondition } from "../conditions/held-conditions.ts";
 import type { Receiver } from "../conditions/notification.ts";

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { shellImage } from "../../lab/images.ts";
 import { places } from "../../lab/places.ts";
-import { podFacts } from "../../src/cluster/health/pod-facts.ts";
+import { podFacts } from "../../src/cluster/health/pod-health.ts";
 import { fieldsOf, recordsOf } from "../../src/kube/json-fields.ts";
 import { type Kind, kinds } from "../../src/kube/kinds.ts";
 import { eventually } from "../eventually.ts";

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { controlPlaneMissing, startControlPlane } from "../../lab/own-control-plane.ts";
-import { createLeaseKeeper } from "../../src/cluster/leases/lease-keeper.ts";
+import { createLeaseKeeper } from "../../src/cluster/leases/lease-loop.ts";
 import { leaseDefaults } from "../../src/cluster/leases/lease-options.ts";
 import { openJournal } from "../../src/journal/open.ts";
 import { kinds } from "../../src/kube/kinds.ts";

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { commonCause, type SharedUse, type UnhealthyLease } from "./brake.ts";
 import type { TroubleReason } from "./lease-health.ts";
-import type { PodFacts } from "./pod-facts.ts";
+import type { PodFacts } from "./pod-health.ts";
 
 interface Given {
   readonly owners?: readonly string[];

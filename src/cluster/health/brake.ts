@@ -7,7 +7,7 @@ import { second } from "../../runtime/durations.ts";
 import type { LeaseClaims, LeasePods } from "../capacity/reservations/lease-watches.ts";
 import { type HealthFacts, webhookIn } from "./judge.ts";
 import type { Trouble } from "./lease-health.ts";
-import type { PodFacts } from "./pod-facts.ts";
+import type { PodFacts } from "./pod-health.ts";
 
 /** How often a lease that is not well is looked at, event or not, and its time added up. */
 export const healthLookMs = 5 * second;

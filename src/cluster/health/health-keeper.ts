@@ -18,21 +18,20 @@ import { done, type Outcome, recheck } from "../../runtime/outcome.ts";
 import { createQueue } from "../../runtime/queue.ts";
 import type { Random } from "../../runtime/random.ts";
 import type { LeaseClaims, LeasePods } from "../capacity/reservations/lease-watches.ts";
-import type { LeaseKeeper } from "../leases/lease-keeper.ts";
+import type { LeaseKeeper } from "../leases/lease-loop.ts";
 import type { LeaseOptions } from "../leases/lease-options.ts";
 import { followTrouble, watchTrouble } from "../watch-trouble.ts";
 import { createBrake, healthLookMs } from "./brake.ts";
-import { createCloseUnwell, createWriteTrial } from "./close-unwell.ts";
+import { createCloseUnhealthy, createWriteTrial } from "./close-unhealthy.ts";
 import { type HealthFacts, judge, type WantedService, type WorkloadFacts, webhookIn } from "./judge.ts";
-import type { HealthView, LeaseHealth, Trouble } from "./lease-health.ts";
-import { healthStartingMs } from "./lease-health.ts";
-import { createMonitoring, type SeenReplica, type SeenUnwell, steadyMs, unwellLimitMs } from "./monitoring.ts";
-import type { PodFacts } from "./pod-facts.ts";
+import { type HealthView, healthStartingMs, type LeaseHealth, type Trouble } from "./lease-health.ts";
+import { createMonitoring, type SeenReplica, type SeenUnhealthy, steadyMs, unhealthyLimitMs } from "./monitoring.ts";
+import type { PodFacts } from "./pod-health.ts";
 
 /** What is further behind may not show yet that a lease is over, or a tenant's newest word. */
 export const healthMirrorMs = minute;
 
-export interface HealthDeps {
+interface HealthDeps {
   readonly chain: Pick<Chain, "mirror" | "queries" | "outbox" | "status">;
   readonly journal: Pick<Journal, "read" | "relaxed" | "durable" | "nowMs">;
   readonly kube: Pick<Kube, "list" | "create">;
@@ -52,32 +51,30 @@ type Listener = Parameters<HealthView["onChange"]>[0];
 const unknown: LeaseHealth = { state: "unknown", services: [], troubles: [] };
 
 export function createHealthKeeper(deps: HealthDeps) {
-  const { chain, journal, kube, options, leases, pods, claims, clock, random, log } = deps;
-  const { live, nodes } = leases;
-  const healths = new Map<string, LeaseHealth>();
-  /** The last that was known: since when a trouble is there is not forgotten while nobody can look. */
-  const judged = new Map<string, LeaseHealth>();
+  const { chain, journal, options, leases, pods, claims, clock } = deps;
+  const { nodes } = leases;
+  const { trouble, factsOf, wantedOf, replicasOf } = createLookUp(deps);
+  const healths = createHealths();
   /** What was starting then may have started since: that is no alarm. */
   let blindSinceMs: number | undefined;
-  const listeners: Listener[] = [];
-  const readiness = new Map<string, boolean>();
   const monitoring = createMonitoring({
     ...{ journal, clock, counts, replicasOf },
     manifestOf: (key) => manifestWanted(journal.read.manifests.get(key))?.version,
-    limitMs: unwellLimitMs(options.monitor),
+    limitMs: unhealthyLimitMs(options.monitor),
     steadyMs: steadyMs(options.monitor),
     silentMs: () => Math.max(pods.cache?.ageMs ?? 0, nodes.cache.ageMs),
-    tryToWrite: createWriteTrial(kube, options.manifestNamespace),
-    close: createCloseUnwell({ chain, journal, kube, judge: look, log }),
+    tryToWrite: createWriteTrial(deps.kube, options.manifestNamespace),
+    close: createCloseUnhealthy({ ...deps, judge: look }),
   });
+  const alarms = () => healths.alarms((blindSinceMs ?? clock.now()) - healthStartingMs);
   const brake = createBrake({
     ...{ pods, claims, clock, alarms, factsOf },
     leaseIn: leases.leaseIn,
-    judged: () => judged.keys(),
+    judged: healths.judgedKeys,
     // Also one that works between two crashes: its time is kept until it has worked for a while.
     counted: monitoring.keys,
   });
-  const queue = createQueue({ name: "health", work, clock, random, log });
+  const queue = createQueue({ ...deps, name: "health", work });
 
   function wakeNamespace(namespace: string): void {
     const key = leases.leaseIn(namespace);
@@ -85,65 +82,8 @@ export function createHealthKeeper(deps: HealthDeps) {
   }
 
   function wakeAll(): void {
-    const keys = new Set([...healths.keys(), ...monitoring.keys(), ...journal.read.manifests.leaseIds()]);
-    for (const key of keys) queue.add(key, "low");
-  }
-
-  /** Nodes tell of themselves every few minutes; only what is new concerns leases. */
-  function nodeChanged(name: string): void {
-    const isReady = nodes.isReady(name);
-    if (readiness.get(name) === isReady) return;
-    readiness.set(name, isReady);
-    const concerned = new Set<string>();
-    for (const { namespace, facts } of pods.list()) if (facts.on === name) concerned.add(namespace);
-    for (const namespace of concerned) wakeNamespace(namespace);
-  }
-
-  /** Why nothing may be judged by what is known now. */
-  function trouble(): string | undefined {
-    const caches = [pods.cache, claims.cache, nodes.cache].filter((cache) => cache !== undefined);
-    return mirrorTrouble(chain.mirror) ?? watchTrouble(caches);
-  }
-
-  function* replicasOf(key: string): Iterable<SeenReplica> {
-    for (const { uid, facts } of pods.in(leaseNamespace(parseLeaseId(key))))
-      yield { uid, isReady: facts.state === "ready" };
-  }
-
-  /** Undefined where nothing should run. */
-  function wantedOf(key: string): readonly WantedService[] | undefined {
-    if (!runs(chain.mirror.lease(parseLeaseId(key)))) return undefined;
-    const manifest = manifestWanted(journal.read.manifests.get(key));
-    return manifest && groupIn(manifest.body).services.map(({ name, count }) => ({ name, count }));
-  }
-
-  function factsOf(key: string, services: readonly WantedService[] = [], podsNow?: readonly PodFacts[]): HealthFacts {
-    const namespace = leaseNamespace(parseLeaseId(key));
-    const row = journal.read.manifests.get(key);
-    const workloads = new Map<string, WorkloadFacts>();
-    for (const { kind, name, labels, failure, deletingSinceMs } of live.workloads(namespace)) {
-      if (deletingSinceMs !== undefined) continue;
-      workloads.set(labels[serviceLabel] ?? name, { isSet: kind === kinds.statefulSet, failure });
-    }
-    return {
-      services,
-      pods: podsNow ?? Array.from(pods.in(namespace), ({ facts }) => facts),
-      workloads,
-      claims: [...claims.in(namespace)],
-      rejection: manifestToRun(row) ? undefined : row?.refusal,
-      isHeardOf: nodes.isReady,
-      takesPods: nodes.takesPods,
-      nowMs: clock.now(),
-    };
-  }
-
-  /** What an operator should know of: not what merely starts. While the cluster cannot be read, what was known before. */
-  function* alarms(): Iterable<readonly [string, readonly Trouble[]]> {
-    const longAgoMs = (blindSinceMs ?? clock.now()) - healthStartingMs;
-    for (const [key, { troubles }] of judged) {
-      const alarming = troubles.filter(({ reason, sinceMs }) => reason !== "NotReady" || sinceMs <= longAgoMs);
-      if (alarming.length > 0) yield [key, alarming];
-    }
+    const keys = [...healths.keys(), ...monitoring.keys(), ...journal.read.manifests.leaseIds()];
+    for (const key of new Set(keys)) queue.add(key, "low");
   }
 
   /** As it is now, by the caches or by these pods. */
@@ -153,7 +93,7 @@ export function createHealthKeeper(deps: HealthDeps) {
     const services = wantedOf(key);
     // Its loop, which knows what it uses, has not looked yet.
     if (services && state === undefined) return unknown;
-    return services && judge(factsOf(key, services, podsNow), judged.get(key));
+    return services && judge(factsOf(key, services, podsNow), healths.judged(key));
   }
 
   /**
@@ -165,27 +105,17 @@ export function createHealthKeeper(deps: HealthDeps) {
     const { refusal } = journal.read.manifests.get(key) ?? {};
     // With another reason, the server rejects what it accepted before and what runs.
     const isTenants = why === refusal && webhookIn(refusal ?? "") === undefined;
-    const isBrought = state === "deployed" || (state === "refused" && isTenants);
+    const isApplied = state === "deployed" || (state === "refused" && isTenants);
     const isMirrorFresh = (chain.status.mirrorAgeMs ?? Number.POSITIVE_INFINITY) <= healthMirrorMs;
     const isActive = chain.mirror.lease(parseLeaseId(key))?.state === "active";
-    return isBrought && isMirrorFresh && isActive && brake() === undefined;
+    return isApplied && isMirrorFresh && isActive && brake() === undefined;
   }
 
   async function work(key: string, signal: AbortSignal): Promise<Outcome> {
-    const before = healths.get(key);
     const now = look(key);
-    note(key, before, now);
+    healths.note(key, now);
     await monitoring.observe(key, now, signal);
     return now?.state === "unhealthy" || monitoring.has(key) ? recheck(healthLookMs) : done();
-  }
-
-  function note(key: string, before: LeaseHealth | undefined, now: LeaseHealth | undefined): void {
-    if (now) healths.set(key, now);
-    else healths.delete(key);
-    if (!now) judged.delete(key);
-    else if (now.state !== "unknown") judged.set(key, now);
-    if (JSON.stringify(before) === JSON.stringify(now)) return;
-    for (const listener of listeners) listener(key, now, before);
   }
 
   function onTrouble(now: string | undefined, before: string | undefined): void {
@@ -194,27 +124,19 @@ export function createHealthKeeper(deps: HealthDeps) {
     if ((now === undefined) !== (before === undefined)) wakeAll();
   }
 
-  const view: HealthView = {
-    get: (key) => healths.get(key),
-    onChange: (listener) => void listeners.push(listener),
-  };
-  pods.onChange(({ value }) => wakeNamespace(value.namespace));
-  claims.onChange(({ value }) => wakeNamespace(value.namespace));
-  nodes.onChange(nodeChanged);
+  const { get, onChange, all } = healths;
+  for (const watched of [pods, claims]) watched.onChange(({ value }) => wakeNamespace(value.namespace));
+  onReadiness(deps, wakeNamespace);
   leases.onLooked((key) => void queue.add(key));
 
   return {
-    ...view,
-    view,
-    queue,
+    ...{ get, onChange, all, alarms, brake, queue },
+    view: { get, onChange } satisfies HealthView,
     /** How long it was seen not to work so far. */
-    unwell(key: string): SeenUnwell | undefined {
-      const [seen, heldBy] = [monitoring.unwell(key), brake()];
+    unwell(key: string): SeenUnhealthy | undefined {
+      const [seen, heldBy] = [monitoring.seen(key), brake()];
       return seen && { ...seen, ...(heldBy !== undefined && { heldBy }) };
     },
-    all: (): Iterable<readonly [string, LeaseHealth]> => healths.entries(),
-    alarms,
-    brake,
     open(scope: Scope): void {
       scope.onStop(async () => {
         await monitoring.saveAll();
@@ -222,6 +144,91 @@ export function createHealthKeeper(deps: HealthDeps) {
       wakeAll();
       scope.task("health", queue.run);
       scope.task("trouble of health", (signal) => followTrouble(trouble, onTrouble, clock, signal));
+    },
+  };
+}
+
+/** The health of every lease, as it is and as it was last known. */
+function createHealths() {
+  const healths = new Map<string, LeaseHealth>();
+  /** A trouble keeps its beginning while the cluster cannot be read. */
+  const judged = new Map<string, LeaseHealth>();
+  const listeners: Listener[] = [];
+  return {
+    get: (key: string) => healths.get(key),
+    judged: (key: string) => judged.get(key),
+    keys: () => healths.keys(),
+    judgedKeys: () => judged.keys(),
+    all: (): Iterable<readonly [string, LeaseHealth]> => healths.entries(),
+    onChange: (listener: Listener) => void listeners.push(listener),
+    note(key: string, now: LeaseHealth | undefined): void {
+      const before = healths.get(key);
+      if (now) healths.set(key, now);
+      else healths.delete(key);
+      if (!now) judged.delete(key);
+      else if (now.state !== "unknown") judged.set(key, now);
+      if (JSON.stringify(before) === JSON.stringify(now)) return;
+      for (const listener of listeners) listener(key, now, before);
+    },
+    /** Without what merely starts, which began after this time. */
+    *alarms(longAgoMs: number): Iterable<readonly [string, readonly Trouble[]]> {
+      for (const [key, { troubles }] of judged) {
+        const alarming = troubles.filter(({ reason, sinceMs }) => reason !== "NotReady" || sinceMs <= longAgoMs);
+        if (alarming.length > 0) yield [key, alarming];
+      }
+    },
+  };
+}
+
+/** Nodes report every few minutes; only a change of their readiness concerns the leases with pods there. */
+function onReadiness({ leases: { nodes }, pods }: HealthDeps, wakeNamespace: (namespace: string) => void): void {
+  const readiness = new Map<string, boolean>();
+  nodes.onChange((name) => {
+    const isReady = nodes.isReady(name);
+    if (readiness.get(name) === isReady) return;
+    readiness.set(name, isReady);
+    const concerned = [...pods.list()].filter(({ facts }) => facts.on === name).map(({ namespace }) => namespace);
+    for (const namespace of new Set(concerned)) wakeNamespace(namespace);
+  });
+}
+
+/** What mirror, journal and caches say of a lease now. */
+function createLookUp({ chain, journal, leases, pods, claims, clock }: HealthDeps) {
+  const { live, nodes } = leases;
+  return {
+    /** Why nothing may be judged by what is known now. */
+    trouble(): string | undefined {
+      const caches = [pods.cache, claims.cache, nodes.cache].filter((cache) => cache !== undefined);
+      return mirrorTrouble(chain.mirror) ?? watchTrouble(caches);
+    },
+    *replicasOf(key: string): Iterable<SeenReplica> {
+      for (const { uid, facts } of pods.in(leaseNamespace(parseLeaseId(key))))
+        yield { uid, isReady: facts.state === "ready" };
+    },
+    /** Undefined where nothing should run. */
+    wantedOf(key: string): readonly WantedService[] | undefined {
+      if (!runs(chain.mirror.lease(parseLeaseId(key)))) return undefined;
+      const manifest = manifestWanted(journal.read.manifests.get(key));
+      return manifest && groupIn(manifest.body).services.map(({ name, count }) => ({ name, count }));
+    },
+    factsOf(key: string, services: readonly WantedService[] = [], podsNow?: readonly PodFacts[]): HealthFacts {
+      const namespace = leaseNamespace(parseLeaseId(key));
+      const row = journal.read.manifests.get(key);
+      const workloads = new Map<string, WorkloadFacts>();
+      for (const { kind, name, labels, failure, deletingSinceMs } of live.workloads(namespace)) {
+        if (deletingSinceMs !== undefined) continue;
+        workloads.set(labels[serviceLabel] ?? name, { isSet: kind === kinds.statefulSet, failure });
+      }
+      return {
+        services,
+        pods: podsNow ?? Array.from(pods.in(namespace), ({ facts }) => facts),
+        workloads,
+        claims: [...claims.in(namespace)],
+        rejection: manifestToRun(row) ? undefined : row?.refusal,
+        isHeardOf: nodes.isReady,
+        takesPods: nodes.takesPods,
+        nowMs: clock.now(),
+      };
     },
   };
 }

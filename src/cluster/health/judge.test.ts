@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { type HealthFacts, judge } from "./judge.ts";
 import type { LeaseHealth } from "./lease-health.ts";
-import type { PodFacts } from "./pod-facts.ts";
+import type { PodFacts } from "./pod-health.ts";
 
 const nowMs = Date.UTC(2026, 0, 1, 12);
 const base: PodFacts = {

@@ -1,8 +1,13 @@
 import { hour } from "../../runtime/durations.ts";
-import type { LeaseHealth, ServiceHealth, Trouble, TroubleReason } from "./lease-health.ts";
-import { healthStartingMs, troubleReasons } from "./lease-health.ts";
-import type { PodFacts } from "./pod-facts.ts";
-import { nodeLost, type PodTrouble, volumeElsewhere } from "./pod-trouble.ts";
+import {
+  healthStartingMs,
+  type LeaseHealth,
+  type ServiceHealth,
+  type Trouble,
+  type TroubleReason,
+  troubleReasons,
+} from "./lease-health.ts";
+import { nodeLost, type PodFacts, type PodTrouble, volumeElsewhere } from "./pod-health.ts";
 
 /** How long ago something may have ended that explains why its successor is not ready. */
 const healthEndedToldMs = hour;

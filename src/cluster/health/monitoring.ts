@@ -24,8 +24,8 @@ export interface MonitorOptions {
   readonly retryJitterMs: number;
 }
 
-/** With none, no lease is closed: what starts or is updated is unwell for a moment, and nobody means to close that. */
-export function unwellLimitMs(options: MonitorOptions): number {
+/** With none, no lease is closed: what starts or is updated is unhealthy for a moment. */
+export function unhealthyLimitMs(options: MonitorOptions): number {
   return options.maxRetries === 0 ? Number.POSITIVE_INFINITY : options.maxRetries * steadyMs(options);
 }
 
@@ -56,7 +56,7 @@ interface MonitoringDeps {
 }
 
 /** How long a lease was seen not to work, and when it is closed for that; without a limit it never is. */
-export interface SeenUnwell {
+export interface SeenUnhealthy {
   readonly observedMs: number;
   readonly limitMs?: number;
   /** Why nothing is counted now, for any lease. */
@@ -69,10 +69,11 @@ export interface SeenReplica {
   readonly isReady: boolean;
 }
 
-interface Unwell {
+/** Of one lease that does not work, or did not a moment ago. */
+interface Watched {
   readonly sinceMs: number;
   observedMs: number;
-  /** What of that was so for sure: the rest is taken back when it turns out that nothing could be heard. */
+  /** What of that is sure: the rest is taken back when it turns out that nothing could be heard. */
   sureMs: number;
   savedAtMs: number;
   /** When it was last looked at and added up; undefined while it is not. */
@@ -90,9 +91,9 @@ interface Unwell {
 }
 
 export function createMonitoring(deps: MonitoringDeps) {
-  const { journal, limitMs, steadyMs, silentMs, counts, manifestOf, replicasOf, tryToWrite, close, clock } = deps;
+  const { journal, limitMs, steadyMs, silentMs, counts, manifestOf, replicasOf, clock } = deps;
   const confirmMs = Math.min(healthConfirmMs, limitMs / 2);
-  const all = new Map<string, Unwell>(journal.read.unhealth.all().map((row) => [row.leaseId, fromRow(row)]));
+  const all = new Map(journal.read.unhealth.all().map((row) => [row.leaseId, fromRow(row)]));
 
   async function observe(key: string, health: LeaseHealth | undefined, signal: AbortSignal): Promise<void> {
     if (!health || isOfBefore(key)) await forget(key);
@@ -101,24 +102,25 @@ export function createMonitoring(deps: MonitoringDeps) {
     if (health.state === "healthy") return known && works(key, known);
     if (health.state === "unknown") return known && takeBack(known);
     if (!health.isTenantsFault || !counts(key)) return known && stopCounting(known);
-    const unwell = known ?? begin(clock.now());
-    unwell.worksSinceMs = undefined;
-    unwell.manifest ??= manifestOf(key);
-    all.set(key, unwell);
-    add(unwell);
-    const hasGotOn = noteReplicas(key, unwell);
-    const isDue = clock.monotonicMs() - unwell.savedAtMs >= healthSaveMs;
-    if (!known || isDue || hasGotOn) await save(key, unwell);
-    if (unwell.observedMs >= limitMs - confirmMs) await end(key, unwell, signal);
+    const watched = known ?? begin(clock.now());
+    watched.worksSinceMs = undefined;
+    watched.manifest ??= manifestOf(key);
+    all.set(key, watched);
+    const nowMs = clock.monotonicMs();
+    add(watched, nowMs, silentMs());
+    const hasNewReplica = noteReplicas(watched, replicasOf(key), nowMs, steadyMs);
+    const isDue = nowMs - watched.savedAtMs >= healthSaveMs;
+    if (!known || isDue || hasNewReplica) await save(key, watched);
+    if (watched.observedMs >= limitMs - confirmMs) await end(key, watched, signal);
   }
 
-  async function works(key: string, unwell: Unwell): Promise<void> {
+  async function works(key: string, watched: Watched): Promise<void> {
     const nowMs = clock.monotonicMs();
-    stopCounting(unwell);
+    stopCounting(watched);
     // What works now has been heard of.
-    unwell.sureMs = unwell.observedMs;
-    unwell.worksSinceMs ??= nowMs;
-    if (nowMs - unwell.worksSinceMs >= steadyMs) await forget(key);
+    watched.sureMs = watched.observedMs;
+    watched.worksSinceMs ??= nowMs;
+    if (nowMs - watched.worksSinceMs >= steadyMs) await forget(key);
   }
 
   /** Its tenant has sent something else since. */
@@ -128,79 +130,28 @@ export function createMonitoring(deps: MonitoringDeps) {
   }
 
   /**
-   * Whether a replica has come to work that never did before, for as long as one has to; then what was before that is
-   * forgotten. Each is news once, however often it crashes.
-   */
-  function noteReplicas(key: string, unwell: Unwell): boolean {
-    const nowMs = clock.monotonicMs();
-    const before = unwell.readySinceMs;
-    const since = new Map<string, number>();
-    let isNews = false;
-    for (const { uid, isReady } of replicasOf(key)) {
-      const isOld = before ? before.get(uid) === 0 : isReady;
-      const sinceMs = isOld ? 0 : (before?.get(uid) ?? nowMs);
-      const isSteady = isReady && !isOld && nowMs - sinceMs >= steadyMs;
-      if (isSteady) {
-        isNews = true;
-        unwell.observedMs = Math.min(unwell.observedMs, nowMs - sinceMs);
-      }
-      if (isReady || isOld) since.set(uid, isSteady ? 0 : sinceMs);
-    }
-    unwell.readySinceMs = since;
-    if (isNews) {
-      unwell.sureMs = Math.min(unwell.sureMs, unwell.observedMs);
-      unwell.observedAtWriteMs = undefined;
-    }
-    return isNews;
-  }
-
-  /** Where nothing has been in the way since the last look. */
-  function add(unwell: Unwell): void {
-    const nowMs = clock.monotonicMs();
-    // We slept.
-    if (nowMs - (unwell.lookedAtMs ?? nowMs) > healthGapMs) takeBack(unwell);
-    unwell.observedMs += nowMs - (unwell.lookedAtMs ?? nowMs);
-    unwell.sureMs = Math.max(unwell.sureMs, unwell.observedMs - silentMs());
-    unwell.lookedAtMs = nowMs;
-  }
-
-  /** Nobody knows how it was since the cluster was last heard of. */
-  function takeBack(unwell: Unwell): void {
-    stopCounting(unwell);
-    unwell.observedMs = unwell.sureMs;
-    unwell.worksSinceMs = undefined;
-  }
-
-  function stopCounting(unwell: Unwell): void {
-    unwell.lookedAtMs = undefined;
-    unwell.observedAtWriteMs = undefined;
-  }
-
-  /**
    * A cluster that takes no writes still answers, and what it shows stands still. So it is tried twice, and in between
-   * everybody has the time to say how things are.
+   * everything has the time to report.
    */
-  async function end(key: string, unwell: Unwell, signal: AbortSignal): Promise<void> {
-    const { observedMs, observedAtWriteMs } = unwell;
+  async function end(key: string, watched: Watched, signal: AbortSignal): Promise<void> {
+    const { observedMs, observedAtWriteMs } = watched;
     const nowMs = clock.monotonicMs();
-    if (nowMs < unwell.nextTryMs) return;
+    if (nowMs < watched.nextTryMs) return;
     const isConfirmed =
       observedAtWriteMs !== undefined && observedMs >= Math.max(limitMs, observedAtWriteMs + confirmMs);
     if (observedAtWriteMs !== undefined && !isConfirmed) return;
-    unwell.nextTryMs = nowMs + healthSaveMs;
-    unwell.observedAtWriteMs = undefined;
-    await tryToWrite(signal);
-    unwell.observedAtWriteMs = observedAtWriteMs ?? observedMs;
-    if (!isConfirmed) return;
-    if ((await close(key, observedMs, signal)) === "well") stopCounting(unwell);
+    watched.nextTryMs = nowMs + healthSaveMs;
+    watched.observedAtWriteMs = undefined;
+    await deps.tryToWrite(signal);
+    watched.observedAtWriteMs = observedAtWriteMs ?? observedMs;
+    if (isConfirmed && (await deps.close(key, observedMs, signal)) === "well") stopCounting(watched);
   }
 
-  function save(key: string, unwell: Unwell): Promise<void> {
-    unwell.savedAtMs = clock.monotonicMs();
-    const { sinceMs, observedMs } = unwell;
-    return journal.relaxed("unhealth", ({ unhealth }) =>
-      unhealth.put({ leaseId: key, sinceMs, observedMs, atMs: clock.now() }),
-    );
+  function save(leaseId: string, watched: Watched): Promise<void> {
+    watched.savedAtMs = clock.monotonicMs();
+    const { sinceMs, observedMs } = watched;
+    const row = { leaseId, sinceMs, observedMs, atMs: clock.now() };
+    return journal.relaxed("unhealth", ({ unhealth }) => unhealth.put(row));
   }
 
   async function forget(key: string): Promise<void> {
@@ -212,23 +163,22 @@ export function createMonitoring(deps: MonitoringDeps) {
     observe,
     keys: (): Iterable<string> => all.keys(),
     has: (key: string) => all.has(key),
-    unwell(key: string): SeenUnwell | undefined {
+    seen(key: string): SeenUnhealthy | undefined {
       const { observedMs } = all.get(key) ?? {};
       if (observedMs === undefined) return undefined;
       return { observedMs, ...(limitMs !== Number.POSITIVE_INFINITY && { limitMs }) };
     },
     /** Between now and the next look something went wrong: nobody knows how it was. */
     interrupt(): void {
-      for (const unwell of all.values()) takeBack(unwell);
+      for (const watched of all.values()) takeBack(watched);
     },
-    /** All that was seen. */
     async saveAll(): Promise<void> {
-      await Promise.all(Array.from(all, ([key, unwell]) => save(key, unwell)));
+      await Promise.all(Array.from(all, ([key, watched]) => save(key, watched)));
     },
   };
 }
 
-function begin(sinceMs: number): Unwell {
+function begin(sinceMs: number): Watched {
   return {
     ...{ sinceMs, observedMs: 0, sureMs: 0, savedAtMs: 0, nextTryMs: 0 },
     ...{ lookedAtMs: undefined, worksSinceMs: undefined, observedAtWriteMs: undefined },
@@ -236,6 +186,53 @@ function begin(sinceMs: number): Unwell {
   };
 }
 
-function fromRow({ sinceMs, observedMs }: UnhealthRow): Unwell {
+function fromRow({ sinceMs, observedMs }: UnhealthRow): Watched {
   return { ...begin(sinceMs), observedMs, sureMs: observedMs };
+}
+
+/** Where nothing has been in the way since the last look. */
+function add(watched: Watched, nowMs: number, silentMs: number): void {
+  // The process slept.
+  if (nowMs - (watched.lookedAtMs ?? nowMs) > healthGapMs) takeBack(watched);
+  watched.observedMs += nowMs - (watched.lookedAtMs ?? nowMs);
+  watched.sureMs = Math.max(watched.sureMs, watched.observedMs - silentMs);
+  watched.lookedAtMs = nowMs;
+}
+
+/** Nobody knows how it was since the cluster was last heard of. */
+function takeBack(watched: Watched): void {
+  stopCounting(watched);
+  watched.observedMs = watched.sureMs;
+  watched.worksSinceMs = undefined;
+}
+
+function stopCounting(watched: Watched): void {
+  watched.lookedAtMs = undefined;
+  watched.observedAtWriteMs = undefined;
+}
+
+/**
+ * Whether a replica has come to work that never did before, for as long as one has to; then what was before that is forgotten.
+ * Each is news once, however often it crashes.
+ */
+function noteReplicas(watched: Watched, replicas: Iterable<SeenReplica>, nowMs: number, steadyMs: number): boolean {
+  const before = watched.readySinceMs;
+  const since = new Map<string, number>();
+  let isNews = false;
+  for (const { uid, isReady } of replicas) {
+    const isOld = before ? before.get(uid) === 0 : isReady;
+    const sinceMs = isOld ? 0 : (before?.get(uid) ?? nowMs);
+    const isSteady = isReady && !isOld && nowMs - sinceMs >= steadyMs;
+    if (isSteady) {
+      isNews = true;
+      watched.observedMs = Math.min(watched.observedMs, nowMs - sinceMs);
+    }
+    if (isReady || isOld) since.set(uid, isSteady ? 0 : sinceMs);
+  }
+  watched.readySinceMs = since;
+  if (isNews) {
+    watched.sureMs = Math.min(watched.sureMs, watched.observedMs);
+    watched.observedAtWriteMs = undefined;
+  }
+  return isNews;
 }

@@ -4,7 +4,7 @@ import { describe, test } from "node:test";
 import type { KubeObject } from "../../kube/kube.ts";
 import { type HealthFacts, judge } from "./judge.ts";
 import type { LeaseHealth } from "./lease-health.ts";
-import { podFacts } from "./pod-facts.ts";
+import { podFacts } from "./pod-health.ts";
 
 const image = "ghcr.io/me/web:1";
 

@@ -1,8 +1,8 @@
 /** An operator ends or reclaims a lease: what that would cost is told, the chain is asked again, and then it is an intent. */
 import type { Chain } from "../../chain/chain.ts";
-import { endingOf, fileEnding, isBeingEnded } from "../../chain/lease-ending.ts";
+import { endingOf, endingPauseMs, fileEnding, isBeingEnded } from "../../chain/lease-ending.ts";
 import { type Lease, runs } from "../../chain/records.ts";
-import { type CloseReason, endLeaseWaitMs, reclaimedAtMs } from "../../chain/tx/closing.ts";
+import { type CloseReason, closeReasonOf, endLeaseWaitMs, reclaimedAtMs } from "../../chain/tx/closing.ts";
 import type { Journal } from "../../journal/journal.ts";
 import { groupIn } from "../../journal/manifests.ts";
 import { showDecCoin } from "../../market/coin.ts";
@@ -10,10 +10,14 @@ import { bidOn, formatLeaseId, type LeaseId, parseLeaseId, parseOrderId } from "
 import { leaseNamespace } from "../../market/lease-namespace.ts";
 import type { ManifestService } from "../../market/manifest.ts";
 import { volumeKind } from "../../market/volume-kind.ts";
-import { formatTime, nsToMs } from "../../runtime/clock.ts";
+import { type Clock, formatTime, nsToMs } from "../../runtime/clock.ts";
 import { ProviderError } from "../../runtime/errors.ts";
 import { invariant } from "../../runtime/invariant.ts";
+import type { Scope } from "../../runtime/lifecycle.ts";
 import type { Log } from "../../runtime/log.ts";
+import { done, type Outcome, waiting } from "../../runtime/outcome.ts";
+import { createQueue } from "../../runtime/queue.ts";
+import type { Random } from "../../runtime/random.ts";
 
 export interface ClosingDeps {
   readonly chain: Pick<Chain, "mirror" | "queries" | "outbox" | "provider">;
@@ -36,7 +40,6 @@ export interface Closing {
 }
 
 interface Loses {
-  /** What it pays per block. */
   readonly price: string;
   readonly namespace: string;
   readonly hosts: readonly string[];
@@ -122,4 +125,54 @@ function volumesOf({ name: service, resources, params }: ManifestService): Loses
   return (resources.storage ?? [])
     .filter((volume) => volumeKind(volume).persistent && mounted.has(volume.name))
     .map(({ name, size }) => ({ service, name, bytes: size.val }));
+}
+
+// The reclaimer closes leases whose tenants have had their notice: the chain does not do it by itself. All is read from
+// the mirror and the intents, so a restart forgets nothing. Time is that of the last block: closed too early fails.
+
+export function createReclaimer(deps: {
+  readonly chain: Pick<Chain, "mirror" | "queries" | "outbox" | "onStep">;
+  readonly journal: Pick<Journal, "read" | "durable" | "nowMs">;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: Log;
+}) {
+  const { chain, journal, log } = deps;
+  const { mirror, queries, outbox } = chain;
+  const queue = createQueue({ ...deps, name: "reclaimed leases", work: look });
+
+  async function look(key: string, signal: AbortSignal): Promise<Outcome> {
+    const id = parseLeaseId(key);
+    if (!isDue(mirror.lease(id))) return done();
+    if (endingPauseMs(key, journal.read.intents, journal.nowMs()) !== 0) return done();
+    const { value: lease } = await queries.lease(id, { atOrAbove: mirror.height, signal });
+    if (!lease) return waiting("chain", "the chain does not know the lease that the mirror has");
+    if (!isDue(lease)) return done();
+    const reason = closeReasonOf(lease.reclamation?.reason ?? 0) ?? "decommission";
+    const why = `its reclamation window has passed, reason ${reason}`;
+    const isFiled = await fileEnding({ lease, reason, why }, { outbox, journal });
+    if (isFiled) log.info("closing reclaimed lease", { lease: key, reason });
+    return done();
+  }
+
+  function isDue(lease: Lease | undefined): boolean {
+    return lease?.state === "reclaiming" && endLeaseWaitMs(lease, mirror.timeNs) === 0;
+  }
+
+  /** After each block: time passes with blocks alone, and what could not be done now is looked at with the next. */
+  function wakeDue(): void {
+    for (const lease of mirror.leases()) if (isDue(lease)) queue.add(formatLeaseId(lease.id));
+  }
+
+  return {
+    queue,
+    get size() {
+      return [...mirror.leases()].filter(({ state }) => state === "reclaiming").length;
+    },
+    open(scope: Scope): void {
+      chain.onStep(wakeDue);
+      wakeDue();
+      scope.task("reclaimed leases", queue.run);
+    },
+  };
 }

@@ -1,24 +1,26 @@
 /** Every lease in one line, for an operator. */
 import type { Chain } from "../../chain/chain.ts";
 import { reclaimedAtMs } from "../../chain/tx/closing.ts";
+import { manifestDeadline } from "../../journal/deadlines.ts";
+import { groupIn, type ManifestRow } from "../../journal/manifests.ts";
+import type { TableReads } from "../../journal/tables.ts";
 import { type LeaseId, parseLeaseId } from "../../market/ids.ts";
 import { leaseNamespace } from "../../market/lease-namespace.ts";
 import { leasedAddress } from "../capacity/addresses/lease-addresses.ts";
 import type { HealthKeeper } from "../health/health-keeper.ts";
 import type { LeaseHealth } from "../health/lease-health.ts";
-import type { SeenUnwell } from "../health/monitoring.ts";
+import type { SeenUnhealthy } from "../health/monitoring.ts";
+import type { HostHealth } from "./declarations/hostname-feed.ts";
+import { hostsWanted } from "./declarations/hostnames.ts";
 import { leaseMissingTold } from "./deploy.ts";
-import type { HostHealth } from "./hostnames/hostname-feed.ts";
-import type { LeaseKeeper } from "./lease-keeper.ts";
-import type { LeaseState } from "./lease-states.ts";
-import type { LeaseUsage } from "./usage/lease-usage.ts";
+import type { LeaseKeeper } from "./lease-loop.ts";
+import type { LeaseStatus } from "./lease-states.ts";
+import type { LeaseUsage } from "./lease-usage.ts";
 
-export interface LeaseLine extends LeaseState, Partial<LeaseUsage> {
+export interface LeaseLine extends LeaseStatus, Partial<LeaseUsage> {
   readonly lease: string;
   readonly namespace: string;
-  /** That lead to it. */
   readonly hosts: readonly string[];
-  /** IP addresses that it has of its own. */
   readonly addresses?: readonly string[];
   /** Those among them that are not well, with the reason. */
   readonly hostTroubles?: readonly string[];
@@ -31,10 +33,9 @@ export interface LeaseLine extends LeaseState, Partial<LeaseUsage> {
   /** Absent where it has nothing to run, or nobody has looked. */
   readonly health?: LeaseHealth;
   /** While it does not work: how long it was seen so. */
-  readonly unwell?: SeenUnwell;
+  readonly unwell?: SeenUnhealthy;
 }
 
-/** In the order of their ids. */
 export function leaseLines(
   { states, live, hostnames }: Pick<LeaseKeeper, "states" | "live" | "hostnames">,
   { get: healthOf, unwell: unwellOf }: Pick<HealthKeeper, "get" | "unwell">,
@@ -75,4 +76,29 @@ function endOf(id: LeaseId, { mirror }: Pick<Chain, "mirror">): Pick<LeaseLine, 
 function ageOf(id: LeaseId, { mirror, status }: Pick<Chain, "mirror" | "status">): number | undefined {
   const lease = mirror.lease(id);
   return lease && Number(mirror.height - lease.createdAt) * status.blockTimeMs;
+}
+
+// What the journal knows of leases by itself: which there were when it was last written to, and what they were to run.
+
+export function readLeases({ manifests, deadlines }: Pick<TableReads, "manifests" | "deadlines">): LeaseLine[] {
+  const sent = manifests.leaseIds();
+  const unsent = deadlines.subjects(manifestDeadline).filter((lease) => !sent.includes(lease));
+  return [...sent, ...unsent].sort().map((lease) => lineOf(lease, manifests.get(lease)));
+}
+
+function lineOf(lease: string, row: ManifestRow | undefined): LeaseLine {
+  const id = parseLeaseId(lease);
+  const deployed = row?.withdrawnAtMs === undefined ? row?.deployed : undefined;
+  // The names that we gave are not in it: they follow from settings.
+  const given = { staticHostDomain: undefined };
+  const wanted = deployed ? hostsWanted({ lease: id, group: groupIn(deployed.body) }, given) : [];
+  const hosts = wanted.map(({ host }) => host).sort();
+  return { lease, namespace: leaseNamespace(id), ...stateOf(row), hosts, ageMs: undefined };
+}
+
+function stateOf(row: ManifestRow | undefined): Pick<LeaseLine, "state" | "why"> {
+  if (!row) return { state: "waiting for manifest" };
+  if (row.withdrawnAtMs !== undefined) return { state: "withdrawn" };
+  if (row.refusal !== undefined) return { state: "refused", why: row.refusal };
+  return { state: row.deployed?.version === row.version ? "deployed" : "deploying" };
 }

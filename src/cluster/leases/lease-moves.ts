@@ -1,8 +1,4 @@
-/**
- * Host names and endpoints on their way from one lease of an owner to another, those that he asked for and no others. What is
- * moved is settled at once, and whatever fails afterwards the loop of the lease that gets it goes on with it.
- */
-
+/** Moves host names and endpoints between leases of an owner. It is settled at once; the new lease's loop ends what fails. */
 import type { Chain } from "../../chain/chain.ts";
 import { mirrorTrouble } from "../../chain/mirror-trouble.ts";
 import { runs } from "../../chain/records.ts";
@@ -15,13 +11,13 @@ import { second } from "../../runtime/durations.ts";
 import { ProviderError } from "../../runtime/errors.ts";
 import type { Log } from "../../runtime/log.ts";
 import { createTurns } from "../../runtime/turns.ts";
-import { type AddressSharing, addressesWanted } from "../capacity/addresses/lease-addresses.ts";
+import { addressesWanted } from "../capacity/addresses/lease-addresses.ts";
 import { checkKnown } from "../watch-trouble.ts";
+import { type Hostnames, hostsWanted } from "./declarations/hostnames.ts";
 import type { LeasedAddresses } from "./declarations/leased-addresses.ts";
-import type { Hostnames } from "./hostnames/hostnames.ts";
-import { hostsWanted } from "./hostnames/hosts-wanted.ts";
-import { isBehindCluster, readTruth, wantedOf } from "./lease-truth.ts";
 import type { LiveObjects } from "./live-objects.ts";
+import { isBehindCluster, observeLease, wantedOf } from "./observed-lease.ts";
+import type { LeaseSettings } from "./watched-cluster.ts";
 
 /** Requests of one owner that wait for each other, so that what one moves back and forth keeps no other waiting. */
 export const migrationsWaiting = 8;
@@ -34,7 +30,7 @@ interface MoveDeps {
   readonly live: LiveObjects;
   readonly hostnames: Pick<Hostnames, "transfer" | "trouble">;
   readonly addresses: Pick<LeasedAddresses, "transfer" | "trouble">;
-  readonly addressSharing: AddressSharing;
+  readonly options: Pick<LeaseSettings, "addressSharing">;
   readonly clock: Clock;
   readonly log: Log;
 }
@@ -43,17 +39,16 @@ interface MoveDeps {
 type Permit = (service: string) => void;
 
 export function createLeaseMoves(deps: MoveDeps) {
-  const { chain, hostnames, addresses, addressSharing, live, clock, log } = deps;
+  const { chain, hostnames, addresses, options, live, clock, log } = deps;
   const inTurn = createTurns(migrationsWaiting, (waiting) => new ProviderError("AKP_MIGRATION_BUSY", { waiting }));
 
-  /** What the lease is to run, which says what may be moved to it. */
   function workloadOf(to: LeaseId, { trouble }: { readonly trouble: string | undefined }): LeaseWorkload {
     checkKnown(mirrorTrouble(chain.mirror) ?? live.troubleOf(kinds.manifest) ?? trouble);
-    const truth = readTruth(formatLeaseId(to), deps);
-    if (!runs(truth.lease)) throw new ProviderError("AKP_DESTINATION_UNKNOWN", {});
-    checkKnown(isBehindCluster(truth, chain) ? "its manifest is not in the journal yet" : undefined);
+    const observed = observeLease(formatLeaseId(to), deps);
+    if (!runs(observed.lease)) throw new ProviderError("AKP_DESTINATION_UNKNOWN", {});
+    checkKnown(isBehindCluster(observed, chain) ? "its manifest is not in the journal yet" : undefined);
     // A lease that nobody has sent anything for has nothing that a name could lead to.
-    const wanted = truth.row && wantedOf(truth, chain);
+    const wanted = observed.row && wantedOf(observed, chain);
     if (!wanted) throw new ProviderError("AKP_DESTINATION_UNKNOWN", {});
     return wanted.workload;
   }
@@ -80,7 +75,7 @@ export function createLeaseMoves(deps: MoveDeps) {
     moveEndpoints: (endpoints: readonly string[], to: LeaseId, permit: Permit, signal: AbortSignal) =>
       inTurn(to.owner, async () => {
         signal.throwIfAborted();
-        const wanted = addressesWanted(workloadOf(to, addresses), addressSharing);
+        const wanted = addressesWanted(workloadOf(to, addresses), options.addressSharing);
         const asked = new Set(endpoints);
         for (const { endpoint, service } of wanted) if (asked.has(endpoint)) permit(service);
         await inTime(addresses.transfer([...asked], to, wanted, signal));

@@ -2,9 +2,8 @@
 import type { ObjectSettings } from "../../kube/objects/lease-workload.ts";
 import type { AddressSharing } from "../capacity/addresses/lease-addresses.ts";
 import type { MonitorOptions } from "../health/monitoring.ts";
-import type { HostnameSettings } from "./hostnames/hostnames.ts";
-import type { StaticHosts } from "./hostnames/hosts-wanted.ts";
-import type { NetworkSettings } from "./network/watched-network.ts";
+import type { HostnameSettings, StaticHosts } from "./declarations/hostnames.ts";
+import type { NetworkSettings } from "./watched-network.ts";
 
 export interface LeaseOptions extends Omit<ObjectSettings, "overcommit" | "policies"> {
   /** Where the custom resources of all leases are; it must exist. */
@@ -12,11 +11,9 @@ export interface LeaseOptions extends Omit<ObjectSettings, "overcommit" | "polic
   readonly hosts: Pick<HostnameSettings, "blockedHosts" | "ingressDomain" | "asksForProof"> & StaticHosts;
   readonly addressSharing: AddressSharing;
   readonly network: NetworkSettings;
-  /** When a lease that does not work is closed. */
   readonly monitor: MonitorOptions;
 }
 
-/** Of settings that nobody has set. */
 export const leaseDefaults: LeaseOptions = {
   manifestNamespace: "lease",
   clusterPublicHostname: "",

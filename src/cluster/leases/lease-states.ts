@@ -10,9 +10,8 @@ export const leaseStates = [
   "unknown",
 ] as const;
 
-export interface LeaseState {
+export interface LeaseStatus {
   readonly state: (typeof leaseStates)[number];
-  /** What it waits for, or what is wrong. */
   readonly why?: string;
   /** Host names and ports of addresses that it wants and does not have, with the reason. */
   readonly withheld?: readonly string[];
@@ -27,18 +26,19 @@ export interface LeaseState {
 }
 
 /** It is to be brought to the cluster, and something keeps it: the server forbids or fails, or is not ready for it. */
-export function isFailing({ state, why = "" }: LeaseState): boolean {
+export function isFailing({ state, why = "" }: LeaseStatus): boolean {
   return state === "deploying" && why !== "";
 }
 
 export type LeaseStates = ReturnType<typeof createLeaseStates>;
 
 export function createLeaseStates(onChange: () => void) {
-  const states = new Map<string, LeaseState>();
+  const states = new Map<string, LeaseStatus>();
   /** What was wrong with a lease is not over because nobody can look. */
-  const known = new Map<string, LeaseState>();
+  const known = new Map<string, LeaseStatus>();
   return {
-    note(key: string, state: LeaseState): void {
+    tally: { deploy: { success: 0, fail: 0 }, teardown: { success: 0, fail: 0 } },
+    note(key: string, state: LeaseStatus): void {
       const before = states.get(key);
       states.set(key, state);
       if (state.state !== "unknown") known.set(key, state);

@@ -11,9 +11,8 @@ import { managedSelector, namespaceLabel } from "../../kube/objects/lease-labels
 import { type LeasedService, readLeasedService } from "../../kube/objects/leased-ip.ts";
 import { type OwnedFields, ownedFields } from "../../kube/owned-fields.ts";
 import { parseTime } from "../../runtime/clock.ts";
-import { healthNameChars } from "../health/pod-trouble.ts";
+import { healthNameChars } from "../health/pod-health.ts";
 import { watchTrouble } from "../watch-trouble.ts";
-import { awaitsOldPod } from "./unstick.ts";
 
 export interface LiveObject {
   readonly kind: Kind;
@@ -82,9 +81,9 @@ export const workloadKinds: readonly Kind[] = [kinds.deployment, kinds.statefulS
 
 interface LiveDeps {
   readonly kube: Pick<Kube, "watch" | "fieldManager">;
-  /** Where the custom resources are. */
+  /** Of the custom resources. */
   readonly manifestNamespace: string;
-  /** Told the namespace of the lease of which something has changed. */
+  /** Called with the namespace of the lease of which something has changed. */
   readonly onChange: (namespace: string) => void;
 }
 
@@ -233,6 +232,14 @@ function nodePortsOf(object: KubeObject): { nodePorts?: readonly NodePort[] } {
 function leasedOf(object: KubeObject): { leased?: LeasedService } {
   const leased = readLeasedService(object);
   return leased ? { leased } : {};
+}
+
+/** Of a stateful set: some of its pods are of an older template, and some are not ready. */
+export function awaitsOldPod({ metadata, status }: KubeObject): boolean {
+  const { observedGeneration, updateRevision, replicas, updatedReplicas, readyReplicas } = fieldsOf(status);
+  if (updateRevision === undefined || observedGeneration !== fieldsOf(metadata)["generation"]) return false;
+  const isLess = (count: unknown) => numberOf(count) < numberOf(replicas);
+  return isLess(updatedReplicas) && isLess(readyReplicas);
 }
 
 /** The API leaves out what is zero. */

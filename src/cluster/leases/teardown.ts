@@ -2,185 +2,154 @@
  * Takes away what a lease was, on proof alone: the chain itself has said, at a height that we know of, that it is over.
  * What is gone is what the server no longer has.
  */
-import type { Chain } from "../../chain/chain.ts";
 import { type Lease, runs } from "../../chain/records.ts";
-import type { Journal } from "../../journal/journal.ts";
 import { kinds } from "../../kube/kinds.ts";
-import type { Kube } from "../../kube/kube.ts";
 import { leaseOfLabels } from "../../kube/objects/lease-labels.ts";
 import { formatLeaseId, type LeaseId } from "../../market/ids.ts";
-import { type Clock, withDeadline } from "../../runtime/clock.ts";
+import { withDeadline } from "../../runtime/clock.ts";
 import { minute, second } from "../../runtime/durations.ts";
 import { ProviderError, reasonOf } from "../../runtime/errors.ts";
-import type { Log } from "../../runtime/log.ts";
 import { done, type Outcome, recheck, stalled, waiting } from "../../runtime/outcome.ts";
-import type { LeasedAddresses } from "./declarations/leased-addresses.ts";
-import type { Refreshes } from "./deploy.ts";
-import type { Hostnames } from "./hostnames/hostnames.ts";
-import type { LeaseStates } from "./lease-states.ts";
-import type { LeaseTally } from "./lease-tally.ts";
-import type { LeaseTruth } from "./lease-truth.ts";
-import type { LiveNamespace, LiveObjects } from "./live-objects.ts";
+import { removeManifestResource } from "./leftovers.ts";
+import type { LiveNamespace } from "./live-objects.ts";
+import type { ObservedLease } from "./observed-lease.ts";
+import type { LeaseDeps } from "./watched-cluster.ts";
 
 /** While its namespace goes away, of which the cache tells: only for the words about what holds it. */
 const leaseGoingRecheckMs = 15 * second;
 /** A namespace whose pods stop in their usual 30 seconds is gone by then; what holds it longer is told. */
 const leaseHeldMs = minute;
-
-type Released = Pick<Hostnames, "release" | "trouble">;
-
-export interface TeardownDeps {
-  readonly chain: Pick<Chain, "mirror" | "queries" | "provider">;
-  readonly journal: Pick<Journal, "durable">;
-  readonly kube: Pick<Kube, "get" | "delete">;
-  readonly live: LiveObjects;
-  readonly hostnames: Pick<Hostnames, "has"> & Released;
-  readonly addresses: Pick<LeasedAddresses, "has"> & Released;
-  readonly states: LeaseStates;
-  readonly tally: LeaseTally;
-  readonly refreshes: Refreshes;
-  readonly manifestNamespace: string;
-  readonly clock: Clock;
-  readonly log: Log;
-}
-
 /** A release waits until the cache shows what was written, and a watch may be interrupted; usually that takes milliseconds. */
 const releaseWithinMs = 30_000;
 
 /** How its line in the history begins. */
 const tornDown = "torn down";
 
-export function createTeardown(deps: TeardownDeps) {
-  const { chain, journal, kube, live, hostnames, addresses, states, tally, refreshes, clock, log } = deps;
-
-  /** Of a lease that does not run, by the mirror. */
-  async function end(truth: LeaseTruth, signal: AbortSignal): Promise<Outcome> {
-    const { key, id, name, namespace } = truth;
-    // What carries another provider's address is that one's.
-    const isDeclared = hostnames.has(key) || addresses.has(key);
-    const isNothing = !truth.row && !namespace && !live.manifest(name) && !isDeclared;
-    if (isNothing || id.provider !== chain.provider) {
-      states.forget(key);
-      return done();
-    }
-    if (namespace?.deletingSinceMs !== undefined && !isDeclared) return awaitEnd(key, namespace);
-    const { value: lease, height } = await proofOf(truth, signal);
-    if (runs(lease)) return waiting("chain", "the chain has this lease, and the mirror does not yet");
-    if (!lease) return freeze(key, `the chain has no such lease at height ${height}: namespace ${name} is left alone`);
-    states.note(key, { state: "closing" });
-    const { state, closedOn } = lease;
-    refreshes.get(key)?.reject(new ProviderError("AKP_LEASE_OVER", { lease: key, state, closedOn }));
-    try {
-      return await takeDown(truth, lease, height, signal);
-    } catch (thrown) {
-      tally.teardown.fail += 1;
-      states.note(key, { state: "closing", why: reasonOf(thrown) });
-      throw thrown;
-    }
-  }
-
-  /** The chain itself is asked, at or above all that we know of it. While it does not answer, nothing is touched. */
-  async function proofOf({ key, id, name }: LeaseTruth, signal: AbortSignal) {
-    try {
-      return await chain.queries.lease(id, { atOrAbove: chain.mirror.height, signal });
-    } catch (thrown) {
-      const why = `no proof that the lease is over, so namespace ${name} is left alone: ${reasonOf(thrown)}`;
-      states.note(key, { state: "frozen", why });
-      throw thrown;
-    }
-  }
-
-  function freeze(key: string, why: string): Outcome {
-    const isNews = states.get(key)?.why !== why;
-    states.note(key, { state: "frozen", why });
-    if (isNews) log.warn("lease frozen", { lease: key, reason: why });
-    return stalled(why);
-  }
-
-  async function takeDown(
-    truth: LeaseTruth,
-    { state, closedOn }: Lease,
-    height: bigint,
-    signal: AbortSignal,
-  ): Promise<Outcome> {
-    const { key, id, name } = truth;
-    // Declarations first, or operators write into a namespace that goes; but what keeps one kind keeps nothing else.
-    const released = await Promise.allSettled([release(hostnames, id, signal), release(addresses, id, signal)]);
-    const going = await removeNamespace(truth, signal);
-    for (const each of released) if (each.status === "rejected") throw each.reason;
-    if (going) return going;
-    await removeManifestResource(deps, name, signal);
-    const isFirst = await journal.durable("lease torn down", ({ manifests, history }) => {
-      const [last] = history.about(key, 1);
-      // A cache that is behind has us look once more at what is gone.
-      if (!manifests.get(key) && last?.line.startsWith(tornDown)) return false;
-      manifests.remove(key);
-      const line = `${tornDown}: ${state} on chain since height ${closedOn}, by a reading at height ${height}`;
-      history.add({ kind: "lease", subject: key, line });
-      return true;
-    });
-    if (isFirst) {
-      tally.teardown.success += 1;
-      log.info("tore down lease", { lease: key, state, closedOn, height });
-    }
+/** Of a lease that does not run, by the mirror. */
+export async function teardown(observed: ObservedLease, deps: LeaseDeps, signal: AbortSignal): Promise<Outcome> {
+  const { chain, live, hostnames, addresses, states, refreshes } = deps;
+  const { key, id, name, namespace } = observed;
+  // What carries another provider's address is that one's.
+  const isDeclared = hostnames.has(key) || addresses.has(key);
+  const isNothing = !observed.row && !namespace && !live.manifest(name) && !isDeclared;
+  if (isNothing || id.provider !== chain.provider) {
     states.forget(key);
     return done();
   }
-
-  async function release(declared: Released, id: LeaseId, signal: AbortSignal): Promise<void> {
-    const late = new AbortController();
-    const releasing = declared.release(id, AbortSignal.any([signal, late.signal]));
-    try {
-      await withDeadline(clock, releaseWithinMs, releasing, () => {
-        throw new ProviderError("AKP_CLUSTER_UNKNOWN", {
-          reason: declared.trouble ?? "its objects are not gone after 30 s",
-        });
-      });
-    } finally {
-      late.abort();
-    }
+  if (namespace?.deletingSinceMs !== undefined && !isDeclared) return awaitEnd(key, namespace, deps);
+  const { value: lease, height } = await proofOf(observed, deps, signal);
+  if (runs(lease)) return waiting("chain", "the chain has this lease, and the mirror does not yet");
+  if (!lease) {
+    return freeze(key, `the chain has no such lease at height ${height}: namespace ${name} is left alone`, deps);
   }
-
-  /** Undefined once the namespace is gone. */
-  async function removeNamespace({ key, name }: LeaseTruth, signal: AbortSignal): Promise<Outcome | undefined> {
-    const namespace = await kube.get(kinds.namespace, { name }, { signal });
-    if (!namespace) return undefined;
-    const { uid, labels, deletionTimestamp } = namespace.metadata;
-    const owner = leaseOfLabels(labels);
-    if (!owner || formatLeaseId(owner) !== key || uid === undefined) {
-      return freeze(key, `namespace ${name} does not say that it is of this lease, and is left alone`);
-    }
-    if (deletionTimestamp === undefined) await remove(name, uid, signal);
-    // Its cache tells when it is gone.
-    return recheck(leaseGoingRecheckMs);
+  states.note(key, { state: "closing" });
+  const { state, closedOn } = lease;
+  refreshes.get(key)?.reject(new ProviderError("AKP_LEASE_OVER", { lease: key, state, closedOn }));
+  try {
+    return await takeDown(observed, lease, height, deps, signal);
+  } catch (thrown) {
+    states.tally.teardown.fail += 1;
+    states.note(key, { state: "closing", why: reasonOf(thrown) });
+    throw thrown;
   }
-
-  async function remove(name: string, uid: string, signal: AbortSignal): Promise<void> {
-    try {
-      await kube.delete(kinds.namespace, { name }, { uid, signal });
-    } catch (thrown) {
-      // Another has its name by now; it is looked at anew.
-      if (!ProviderError.is(thrown, "AKP_KUBE_OTHER_UID")) throw thrown;
-    }
-  }
-
-  /** Looked at by its cache alone, and told what holds it once that is more than its pods. */
-  function awaitEnd(key: string, { deletingSinceMs = 0, heldBy }: LiveNamespace): Outcome {
-    const seconds = Math.floor((clock.now() - deletingSinceMs) / 1_000);
-    const isHeld = heldBy.length > 0 && seconds * 1_000 >= leaseHeldMs;
-    states.note(key, { state: "closing", ...(isHeld && { why: `held for ${seconds} s: ${heldBy.join(" ")}` }) });
-    return recheck(leaseGoingRecheckMs);
-  }
-
-  return end;
 }
 
-/** The server is asked: its cache may not be known when a lease ends. */
-export async function removeManifestResource(
-  { kube, manifestNamespace: namespace }: Pick<TeardownDeps, "kube" | "manifestNamespace">,
-  name: string,
+/** The chain itself is asked, at or above all that we know of it. While it does not answer, nothing is touched. */
+async function proofOf({ key, id, name }: ObservedLease, { chain, states }: LeaseDeps, signal: AbortSignal) {
+  try {
+    return await chain.queries.lease(id, { atOrAbove: chain.mirror.height, signal });
+  } catch (thrown) {
+    const why = `no proof that the lease is over, so namespace ${name} is left alone: ${reasonOf(thrown)}`;
+    states.note(key, { state: "frozen", why });
+    throw thrown;
+  }
+}
+
+function freeze(key: string, why: string, { states, log }: LeaseDeps): Outcome {
+  const isNews = states.get(key)?.why !== why;
+  states.note(key, { state: "frozen", why });
+  if (isNews) log.warn("lease frozen", { lease: key, reason: why });
+  return stalled(why);
+}
+
+async function takeDown(
+  observed: ObservedLease,
+  { state, closedOn }: Lease,
+  height: bigint,
+  deps: LeaseDeps,
+  signal: AbortSignal,
+): Promise<Outcome> {
+  const { hostnames, addresses, journal, states, log } = deps;
+  const { key, id, name } = observed;
+  // Declarations first, or operators write into a namespace that goes; but what keeps one kind keeps nothing else.
+  const released = await Promise.allSettled([hostnames, addresses].map((each) => release(each, id, deps, signal)));
+  const going = await removeNamespace(observed, deps, signal);
+  for (const each of released) if (each.status === "rejected") throw each.reason;
+  if (going) return going;
+  await removeManifestResource(deps, name, signal);
+  const isFirst = await journal.durable("lease torn down", ({ manifests, history }) => {
+    const [last] = history.about(key, 1);
+    // A cache that is behind has us look once more at what is gone.
+    if (!manifests.get(key) && last?.line.startsWith(tornDown)) return false;
+    manifests.remove(key);
+    const line = `${tornDown}: ${state} on chain since height ${closedOn}, by a reading at height ${height}`;
+    history.add({ kind: "lease", subject: key, line });
+    return true;
+  });
+  if (isFirst) {
+    states.tally.teardown.success += 1;
+    log.info("tore down lease", { lease: key, state, closedOn, height });
+  }
+  states.forget(key);
+  return done();
+}
+
+async function release(
+  declared: Pick<LeaseDeps["hostnames"] | LeaseDeps["addresses"], "release" | "trouble">,
+  id: LeaseId,
+  { clock }: LeaseDeps,
   signal: AbortSignal,
 ): Promise<void> {
-  const { uid } = (await kube.get(kinds.manifest, { namespace, name }, { signal }))?.metadata ?? {};
-  if (uid !== undefined) await kube.delete(kinds.manifest, { namespace, name }, { uid, signal });
+  const late = new AbortController();
+  const releasing = declared.release(id, AbortSignal.any([signal, late.signal]));
+  try {
+    await withDeadline(clock, releaseWithinMs, releasing, () => {
+      const reason = declared.trouble ?? "its objects are not gone after 30 s";
+      throw new ProviderError("AKP_CLUSTER_UNKNOWN", { reason });
+    });
+  } finally {
+    late.abort();
+  }
+}
+
+/** Undefined once the namespace is gone. */
+async function removeNamespace(
+  { key, name }: ObservedLease,
+  deps: LeaseDeps,
+  signal: AbortSignal,
+): Promise<Outcome | undefined> {
+  const { kube } = deps;
+  const namespace = await kube.get(kinds.namespace, { name }, { signal });
+  if (!namespace) return undefined;
+  const { uid, labels, deletionTimestamp } = namespace.metadata;
+  const owner = leaseOfLabels(labels);
+  if (!owner || formatLeaseId(owner) !== key || uid === undefined) {
+    return freeze(key, `namespace ${name} does not say that it is of this lease, and is left alone`, deps);
+  }
+  try {
+    if (deletionTimestamp === undefined) await kube.delete(kinds.namespace, { name }, { uid, signal });
+  } catch (thrown) {
+    // Another has its name by now; it is looked at anew.
+    if (!ProviderError.is(thrown, "AKP_KUBE_OTHER_UID")) throw thrown;
+  }
+  // Its cache tells when it is gone.
+  return recheck(leaseGoingRecheckMs);
+}
+
+/** Judged by its cache alone. What holds it is told once that is more than its pods. */
+function awaitEnd(key: string, { deletingSinceMs = 0, heldBy }: LiveNamespace, { states, clock }: LeaseDeps): Outcome {
+  const seconds = Math.floor((clock.now() - deletingSinceMs) / 1_000);
+  const isHeld = heldBy.length > 0 && seconds * 1_000 >= leaseHeldMs;
+  states.note(key, { state: "closing", ...(isHeld && { why: `held for ${seconds} s: ${heldBy.join(" ")}` }) });
+  return recheck(leaseGoingRecheckMs);
 }

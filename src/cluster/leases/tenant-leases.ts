@@ -12,13 +12,12 @@ import { workloadKind } from "../../kube/objects/workload-object.ts";
 import { formatLeaseId, type LeaseId } from "../../market/ids.ts";
 import { leaseNamespace } from "../../market/lease-namespace.ts";
 import type { Clock } from "../../runtime/clock.ts";
-import type { HealthView, Trouble } from "../health/lease-health.ts";
-import { healthStartingMs } from "../health/lease-health.ts";
+import { type HealthView, healthStartingMs, type LeaseHealth, type Trouble } from "../health/lease-health.ts";
 import { checkKnown } from "../watch-trouble.ts";
-import type { HostHealth } from "./hostnames/hostname-feed.ts";
-import { hostsWanted, type StaticHosts } from "./hostnames/hosts-wanted.ts";
-import type { LeaseKeeper } from "./lease-keeper.ts";
-import type { LeaseState } from "./lease-states.ts";
+import type { HostHealth } from "./declarations/hostname-feed.ts";
+import { hostsWanted, type StaticHosts } from "./declarations/hostnames.ts";
+import type { LeaseKeeper } from "./lease-loop.ts";
+import type { LeaseStatus } from "./lease-states.ts";
 import type { LiveObject, NodePort, ReplicaCounts } from "./live-objects.ts";
 
 interface TenantLeasesDeps {
@@ -50,7 +49,7 @@ interface Workload {
   readonly counts: ReplicaCounts;
 }
 
-export type TenantLeases = ReturnType<typeof createTenantLeases>;
+export type TenantLeaseReader = ReturnType<typeof createTenantLeases>;
 
 export function createTenantLeases(deps: TenantLeasesDeps) {
   const { chain, leases, health, leasesAddresses, staticHosts, hostHealth, publicHost, clock } = deps;
@@ -84,7 +83,7 @@ export function createTenantLeases(deps: TenantLeasesDeps) {
     if (!resource) return { state: nothing, why: refusalIn(state) } as const;
     const wants = wantsIn(resource, lease.id);
     checkKnown(live.troubleOf(...wants.kinds) ?? (wants.hosts.length > 0 ? hostnames.trouble : undefined));
-    const workloads = workloadsIn(name);
+    const workloads = workloadsIn(live, name);
     if (workloads.length === 0) return { state: "idle", why: refusalIn(state) } as const;
     const had = new Set(hostnames.hostsOf(key));
     const hosts = wants.hosts.filter(({ host }) => had.has(host));
@@ -99,52 +98,16 @@ export function createTenantLeases(deps: TenantLeasesDeps) {
         readyReplicas: counts.ready,
         availableReplicas: counts.available,
       })),
-      forwardedPorts: wants.hasForwardedPorts ? forwardedPorts(name) : undefined,
+      forwardedPorts: wants.hasForwardedPorts ? forwardedPorts(live, name, publicHost) : undefined,
       hostHealth: hosts.flatMap(({ host, service }) => {
         const known = hostHealth(host);
         // Until the operator has followed a move, it tells of the lease that had it.
         return known?.lease === key ? [{ host, service, health: known.health, why: known.why }] : [];
       }),
-      addresses: leasesAddresses && wants.addressKeys.size > 0 ? leasedAddresses(name, wants.addressKeys) : undefined,
-      errors: [...errorsOf(state), ...troublesOf(key)],
+      addresses:
+        leasesAddresses && wants.addressKeys.size > 0 ? leasedAddresses(live, name, wants.addressKeys) : undefined,
+      errors: [...errorsOf(state), ...healthErrors(health.get(key), clock.now())],
     } as const;
-  }
-
-  /** In the order of their services. One of the other kind that is on its way out is not told. */
-  function workloadsIn(namespace: string): Workload[] {
-    const found: Workload[] = [];
-    for (const { labels, name, isOurs, deletingSinceMs, counts } of live.workloads(namespace)) {
-      if (isOurs && deletingSinceMs === undefined && counts)
-        found.push({ service: labels[serviceLabel] ?? name, counts });
-    }
-    return found.sort((a, b) => (a.service < b.service ? -1 : 1));
-  }
-
-  function forwardedPorts(namespace: string) {
-    const portOf = (object: LiveObject, { targetPort, nodePort, protocol }: NodePort) => {
-      const service = object.labels[serviceLabel] ?? object.name.replace(/-np$/, "");
-      return { service, host: publicHost, port: targetPort, externalPort: nodePort, protocol };
-    };
-    return [...live.services(namespace)].flatMap((object) => {
-      return (object.nodePorts ?? []).map((port) => portOf(object, port));
-    });
-  }
-
-  /** From the Services themselves: the address of one that is gone may be another tenant's by now. */
-  function leasedAddresses(namespace: string, keys: ReadonlySet<string>) {
-    const services = [...live.services(namespace)].sort((a, b) => (a.name < b.name ? -1 : 1));
-    return services.flatMap(({ leased, deletingSinceMs }) => {
-      if (leased?.address === undefined || deletingSinceMs !== undefined || !keys.has(leased.sharingKey)) return [];
-      return [{ ...leased, address: leased.address }];
-    });
-  }
-
-  /** What merely starts is no error yet. */
-  function troublesOf(key: string) {
-    const longAgoMs = clock.now() - healthStartingMs;
-    const troubles = health.get(key)?.troubles ?? [];
-    const told = troubles.filter(({ reason, sinceMs }) => reason !== "NotReady" || sinceMs <= longAgoMs);
-    return told.map((trouble) => ({ service: trouble.service, text: troubleText(trouble) }));
   }
 
   function leasesOf(owner: string, dseq: bigint): LeaseId[] {
@@ -167,6 +130,45 @@ export function createTenantLeases(deps: TenantLeasesDeps) {
   };
 }
 
+type Live = TenantLeasesDeps["leases"]["live"];
+
+/** In the order of their services. One of the other kind that is on its way out is not told. */
+function workloadsIn(live: Live, namespace: string): Workload[] {
+  const found: Workload[] = [];
+  for (const { labels, name, isOurs, deletingSinceMs, counts } of live.workloads(namespace)) {
+    if (isOurs && deletingSinceMs === undefined && counts)
+      found.push({ service: labels[serviceLabel] ?? name, counts });
+  }
+  return found.sort((a, b) => (a.service < b.service ? -1 : 1));
+}
+
+function forwardedPorts(live: Live, namespace: string, host: string) {
+  const portOf = (object: LiveObject, { targetPort, nodePort, protocol }: NodePort) => {
+    const service = object.labels[serviceLabel] ?? object.name.replace(/-np$/, "");
+    return { service, host, port: targetPort, externalPort: nodePort, protocol };
+  };
+  return [...live.services(namespace)].flatMap((object) => {
+    return (object.nodePorts ?? []).map((port) => portOf(object, port));
+  });
+}
+
+/** From the Services themselves: the address of one that is gone may be another tenant's by now. */
+function leasedAddresses(live: Live, namespace: string, keys: ReadonlySet<string>) {
+  const services = [...live.services(namespace)].sort((a, b) => (a.name < b.name ? -1 : 1));
+  return services.flatMap(({ leased, deletingSinceMs }) => {
+    if (leased?.address === undefined || deletingSinceMs !== undefined || !keys.has(leased.sharingKey)) return [];
+    return [{ ...leased, address: leased.address }];
+  });
+}
+
+/** What merely starts is no error yet. */
+function healthErrors(health: LeaseHealth | undefined, nowMs: number) {
+  const alarming = (health?.troubles ?? []).filter(
+    ({ reason, sinceMs }) => reason !== "NotReady" || sinceMs <= nowMs - healthStartingMs,
+  );
+  return alarming.map((trouble) => ({ service: trouble.service, text: troubleText(trouble) }));
+}
+
 function readWants(resource: KubeObject, lease: LeaseId, staticHosts: StaticHosts): Wants {
   const group = readManifestResource(resource)?.group ?? { name: "", services: [] };
   const expose = group.services.flatMap((service) => service.expose);
@@ -180,11 +182,11 @@ function readWants(resource: KubeObject, lease: LeaseId, staticHosts: StaticHost
   };
 }
 
-function refusalIn(state: LeaseState | undefined): string | undefined {
+function refusalIn(state: LeaseStatus | undefined): string | undefined {
   return state?.state === "refused" ? `the manifest was refused: ${state.why}` : undefined;
 }
 
-function errorsOf(state: LeaseState | undefined) {
+function errorsOf(state: LeaseStatus | undefined) {
   const refusal = refusalIn(state);
   const texts = [
     ...(refusal === undefined ? [] : [`${refusal}; what ran before goes on`]),

@@ -10,7 +10,7 @@ import { parseTime } from "../../../runtime/clock.ts";
 import { ProviderError } from "../../../runtime/errors.ts";
 import type { Scope } from "../../../runtime/lifecycle.ts";
 import type { ClaimFacts } from "../../health/judge.ts";
-import { type PodFacts, podFacts } from "../../health/pod-facts.ts";
+import { type PodFacts, podFacts } from "../../health/pod-health.ts";
 
 type LeaseWatch<T extends { readonly namespace: string }> = ReturnType<typeof createLeaseWatch<T>>;
 

@@ -20,8 +20,8 @@ import type { DesiredObject } from "../../../kube/objects/lease-workload.ts";
 import { manifestAnnotations } from "../../../kube/objects/manifest-resource.ts";
 import type { ManifestGroup, ManifestService } from "../../../market/manifest.ts";
 import { inParallel } from "../../../runtime/in-parallel.ts";
-import type { LeaseTruth } from "../lease-truth.ts";
 import { type LiveObject, type LiveObjects, liveText, workloadKinds } from "../live-objects.ts";
+import type { ObservedLease } from "../observed-lease.ts";
 
 /** Objects of one step of one lease that are written at once: they do not need each other. */
 export const leaseWrites = 4;
@@ -49,7 +49,7 @@ interface MadeAs {
 }
 
 /** What is brought to the cluster of a manifest's workloads. */
-export interface WorkloadSteps {
+interface WorkloadSteps {
   /** Run on as they are. */
   readonly kept: readonly { readonly desired: DesiredObject; readonly count: number }[];
   /** Were kept until now; ours come in their place. */
@@ -62,59 +62,45 @@ export function isWorkload({ kind }: { readonly kind: Kind }): boolean {
   return workloadKinds.includes(kind);
 }
 
-export function createAdoption({ kube, live, manifestNamespace }: AdoptionDeps) {
+export type Adoption = ReturnType<typeof createAdoption>;
+
+export function createAdoption(deps: AdoptionDeps) {
+  const { kube, live, manifestNamespace } = deps;
+
   /** Before anything else is written: what made a workload is told by the Manifest resource, and that only until it is written over. */
-  async function take(truth: LeaseTruth, wanted: readonly DesiredObject[], signal: AbortSignal): Promise<Adopted> {
-    const { name, namespace } = truth;
-    const { services, brought, isTheirs } = madeOf(truth);
+  async function take(lease: ObservedLease, wanted: readonly DesiredObject[], signal: AbortSignal): Promise<Adopted> {
+    const { name, namespace } = lease;
+    const { services, applied, isTheirs } = madeOf(lease);
     const version = live.manifest(name)?.metadata.resourceVersion;
+    const { made, unplaced, moving, unmarked } = sortObjects(lease, wanted, live);
+    if (namespace?.isFromBefore) await adoptObject(kube, kinds.namespace, namespace, { signal });
     /**
      * By the version that it says, or else, of a manifest from before us or a workload of ours, by what it runs. The
      * network's provider may have made it of one that was written over since, by itself or by us.
      */
-    const isMadeFor = (object: KubeObject, service: ManifestService) =>
-      (version !== undefined && object.metadata.labels?.[networksVersion] === version) ||
-      ((isTheirs || !networksEntry(object.metadata)) && runsService(object, service));
-    const names = new Set(wanted.map(({ kind, object }) => liveText({ kind, name: object.metadata.name })));
-    const made = new Map<string, MadeAs>();
-    const unplaced: string[] = [];
-    const moving: LiveObject[] = [];
-    /** Without our label: an earlier version of ours did not write it, or wrote one that the network's provider removed. */
-    const unmarked: LiveObject[] = [];
-    for (const object of live.contents(name)) {
-      if (object.deletingSinceMs !== undefined || object.labels[namespaceLabel] !== name) continue;
-      // Brought back from a backup, it is whoever's brought it.
-      const isBroughtBack = isTheirs && isWorkload(object) && !object.isOurs;
-      if (!object.isFromBefore && !isBroughtBack) {
-        if (!isWorkload(object) || !object.isOurs) continue;
-        const marked = madeAs(object);
-        if (marked) made.set(liveText(object), marked);
-        const isUnmarked = object.labels[madeForLabel] === undefined;
-        if (isUnmarked && (marked || brought.has(object.name))) unmarked.push(object);
-      } else if (!isWorkload(object)) {
-        if (names.has(liveText(object))) moving.push(object);
-      } else if (services.has(object.name)) moving.push(object);
-      else unplaced.push(liveText(object));
-    }
-    if (namespace?.isFromBefore) await adoptObject(kube, kinds.namespace, namespace, { signal });
-    const note = (object: LiveObject, now: KubeObject | undefined) => {
+    const digestIn = (object: KubeObject, service: ManifestService | undefined) =>
+      service &&
+      ((version !== undefined && object.metadata.labels?.[networksVersion] === version) ||
+        ((isTheirs || !networksEntry(object.metadata)) && runsService(object, service)))
+        ? serviceDigest(service)
+        : undefined;
+    const adopt = async (
+      object: LiveObject,
+      options: Pick<Parameters<typeof adoptObject>[3], "also" | "isStrangers">,
+    ): Promise<void> => {
+      const now = await adoptObject(kube, object.kind, object, { ...options, signal });
       const marked = isWorkload(object) && now ? madeAs(now.metadata) : undefined;
       if (marked) made.set(liveText(object), marked);
     };
-    await inParallel(moving, leaseWrites, async (object) => {
+    await inParallel(moving, leaseWrites, (object) => {
       const service = isWorkload(object) ? services.get(object.name) : undefined;
-      const also = (now: KubeObject) =>
-        service ? marksOf(now, isMadeFor(now, service) ? serviceDigest(service) : undefined) : [];
-      note(object, await adoptObject(kube, object.kind, object, { also, signal, isStrangers: !object.isOurs }));
+      const also = (now: KubeObject) => (service ? marksOf(now, digestIn(now, service)) : []);
+      return adopt(object, { also, isStrangers: !object.isOurs });
     });
-    await inParallel(unmarked, leaseWrites, async (object) => {
-      const service = brought.get(object.name);
+    await inParallel(unmarked, leaseWrites, (object) => {
       const also = (now: KubeObject) =>
-        marksOf(
-          now,
-          madeAs(object)?.service ?? (service && isMadeFor(now, service) ? serviceDigest(service) : undefined),
-        );
-      note(object, await adoptObject(kube, object.kind, object, { also, signal, isStrangers: true }));
+        marksOf(now, madeAs(object)?.service ?? digestIn(now, applied.get(object.name)));
+      return adopt(object, { also, isStrangers: true });
     });
     return { made, unplaced: unplaced.sort(), moved: moving.length + (namespace?.isFromBefore ? 1 : 0) };
   }
@@ -182,16 +168,43 @@ export function createAdoption({ kube, live, manifestNamespace }: AdoptionDeps) 
   return { take, takeManifest, release, scale, sort };
 }
 
+/** What becomes of each object of a lease. */
+function sortObjects(lease: ObservedLease, wanted: readonly DesiredObject[], live: LiveObjects) {
+  const { services, applied, isTheirs } = madeOf(lease);
+  const names = new Set(wanted.map(({ kind, object }) => liveText({ kind, name: object.metadata.name })));
+  const made = new Map<string, MadeAs>();
+  const unplaced: string[] = [];
+  const moving: LiveObject[] = [];
+  /** Without our label: an earlier version of ours did not write it, or wrote one that the network's provider removed. */
+  const unmarked: LiveObject[] = [];
+  for (const object of live.contents(lease.name)) {
+    if (object.deletingSinceMs !== undefined || object.labels[namespaceLabel] !== lease.name) continue;
+    // Brought back from a backup, it is whoever's brought it.
+    const isBroughtBack = isTheirs && isWorkload(object) && !object.isOurs;
+    if (!object.isFromBefore && !isBroughtBack) {
+      if (!isWorkload(object) || !object.isOurs) continue;
+      const marked = madeAs(object);
+      if (marked) made.set(liveText(object), marked);
+      const isUnmarked = object.labels[madeForLabel] === undefined;
+      if (isUnmarked && (marked || applied.has(object.name))) unmarked.push(object);
+    } else if (!isWorkload(object)) {
+      if (names.has(liveText(object))) moving.push(object);
+    } else if (services.has(object.name)) moving.push(object);
+    else unplaced.push(liveText(object));
+  }
+  return { made, unplaced, moving, unmarked };
+}
+
 /** By service: the recorded manifest, the one that we deployed last, and whether the recorded one is from before us. */
-function madeOf({ recorded, row }: LeaseTruth) {
+function madeOf({ recorded, row }: ObservedLease) {
   const { deployed } = row ?? {};
   const isTheirs = (recorded ?? deployed)?.version === "";
   const before = recorded?.group ?? (deployed && groupIn(deployed.body));
-  // A manifest is written down before it is brought.
+  // A manifest is written down before it is applied.
   const last = deployed && !isTheirs ? groupIn(deployed.body) : before;
   const byName = (group: ManifestGroup | undefined) =>
     new Map(group?.services.map((service) => [service.name, service]));
-  return { services: byName(before), brought: byName(last), isTheirs };
+  return { services: byName(before), applied: byName(last), isTheirs };
 }
 
 function madeAs({ labels = {} }: Pick<LiveObject, "labels"> | KubeObject["metadata"]): MadeAs | undefined {

@@ -10,8 +10,6 @@ import { kinds } from "../../../kube/kinds.ts";
 import type { Kube } from "../../../kube/kube.ts";
 import { keptForLabel, madeForLabel, templateLabel } from "../../../kube/objects/kept-workload.ts";
 import { leaseOfLabels, managedSelector, serviceLabel } from "../../../kube/objects/lease-labels.ts";
-import { leaseObjects } from "../../../kube/objects/lease-objects.ts";
-import type { LeaseWorkload, ObjectSettings } from "../../../kube/objects/lease-workload.ts";
 import { readManifestResource } from "../../../kube/objects/read-manifest-resource.ts";
 import type { Address } from "../../../market/address.ts";
 import { type BidId, deploymentOf, formatDeploymentId, formatLeaseId, type LeaseId } from "../../../market/ids.ts";
@@ -22,15 +20,10 @@ import { ProviderError, reasonOf } from "../../../runtime/errors.ts";
 import { inParallel } from "../../../runtime/in-parallel.ts";
 import { silentLog } from "../../../runtime/log.ts";
 import { promisedUnits } from "../../capacity/reservations/reservation.ts";
-import { createLeasedAddresses } from "../declarations/leased-addresses.ts";
 import { createDeploy } from "../deploy.ts";
-import { createHostnames } from "../hostnames/hostnames.ts";
-import type { LeaseOptions } from "../lease-options.ts";
 import { createLeaseStates } from "../lease-states.ts";
-import { createLeaseTally } from "../lease-tally.ts";
-import { type LiveObject, liveText, watchLiveObjects } from "../live-objects.ts";
-import { watchNetwork } from "../network/watched-network.ts";
-import { watchNodes } from "../network/watched-nodes.ts";
+import { type LiveObject, type LiveObjects, liveText } from "../live-objects.ts";
+import { type LeaseSettings, watchCluster } from "../watched-cluster.ts";
 import { isWorkload } from "./adoption.ts";
 import { freeRoom, podsOnNodes, takeRoom } from "./free-room.ts";
 import { type RehearsedWrite, rehearseOn } from "./rehearsed-kube.ts";
@@ -45,7 +38,7 @@ interface RehearsalDeps {
   readonly queries: Pick<Queries, "leases" | "lease" | "deployment" | "bid">;
   readonly provider: Address;
   readonly kube: Pick<Kube, "get" | "watch" | "list" | "fieldManager">;
-  readonly options: LeaseOptions & Pick<ObjectSettings, "overcommit">;
+  readonly options: LeaseSettings;
   readonly clock: Clock;
 }
 
@@ -79,7 +72,7 @@ interface KeptWorkload {
 
 export async function rehearse(deps: RehearsalDeps, signal: AbortSignal): Promise<Rehearsal> {
   const { queries, provider, options, clock } = deps;
-  const { manifestNamespace, hosts, clusterPublicHostname } = options;
+  const { manifestNamespace } = options;
   let writes: RehearsedWrite[] = [];
   const { kube, shown } = rehearseOn(deps.kube, (write) => writes.push(write));
   const closing: (() => Promise<void> | void)[] = [];
@@ -92,28 +85,14 @@ export async function rehearse(deps: RehearsalDeps, signal: AbortSignal): Promis
     const listed = await listRunningLeases(queries, provider, { signal });
     const running = new Map(listed.items.map((lease) => [formatLeaseId(lease.id), lease]));
     const mirror = await readMirror(queries, listed.items, signal);
-    const live = watchLiveObjects({ kube, manifestNamespace, onChange: () => undefined });
-    const nodes = watchNodes(kube);
-    const network = watchNetwork(options.network, { kube, nodes, clock });
-    closing.push(live.close, network.close, nodes.cache.close);
-    const publicHost = clusterPublicHostname === "" ? undefined : clusterPublicHostname;
-    const hostnames = createHostnames({ kube, provider, settings: { ...hosts, publicHost, manifestNamespace }, clock });
-    const addresses = createLeasedAddresses({ kube, provider, manifestNamespace });
-    hostnames.open(scope);
-    addresses.open(scope);
-    await untilKnown(() => live.trouble ?? network.trouble ?? hostnames.trouble ?? addresses.trouble, clock, signal);
+    const cluster = watchCluster({ kube, provider, options, clock, onChange: () => undefined });
+    const { live } = cluster;
+    cluster.open(scope);
+    await untilKnown(cluster.trouble, clock, signal);
     const states = createLeaseStates(() => undefined);
-    const objectsOf = (workload: LeaseWorkload) => leaseObjects(workload, { ...options, policies: network.policies() });
     const deploy = createDeploy({
-      ...{ chain: { mirror }, kube, live, hostnames, addresses, states, objectsOf, manifestNamespace, clock },
-      ...{
-        refreshes: new Map(),
-        staticHosts: hosts,
-        addressSharing: options.addressSharing,
-        tally: createLeaseTally(),
-        log: silentLog,
-      },
-      journal: nothingWritten,
+      ...{ ...cluster, kube, options, states, clock },
+      ...{ chain: { mirror }, journal: nothingWritten, refreshes: new Map(), log: silentLog },
     });
     const allPods = await kube.list(kinds.pod, { signal });
     const room = freeRoom(await kube.list(kinds.node, { signal }), allPods);
@@ -132,8 +111,8 @@ export async function rehearse(deps: RehearsalDeps, signal: AbortSignal): Promis
         return { ...nothing, unplaced: [needs, ...withoutRoom(id)] };
       }
       const row = restoredRow(key, recorded);
-      const truth = { key, id, name, lease: running.get(key), row, namespace: live.namespace(name), recorded };
-      const failed = await deploy(truth, signal).then(
+      const lease = { key, id, name, lease: running.get(key), row, namespace: live.namespace(name), recorded };
+      const failed = await deploy(lease, signal).then(
         (outcome) => (outcome.kind === "waiting" || outcome.kind === "stalled" ? [outcome.why] : []),
         (thrown) => [reasonOf(thrown)],
       );
@@ -173,21 +152,11 @@ export async function rehearse(deps: RehearsalDeps, signal: AbortSignal): Promis
     const leases: RehearsedLease[] = [];
     // One after the other: what one of them is granted, another is not.
     for (const [, lease] of [...running].sort(([a], [b]) => (a < b ? -1 : 1))) leases.push(await lookAt(lease));
-    const found = new Map<string, LeaseId | undefined>();
-    for (const { name, labels } of live.namespaces()) found.set(`namespace ${name}`, leaseOfLabels(labels));
-    for (const resource of live.manifests()) {
-      found.set(`Manifest resource ${resource.metadata.name}`, readManifestResource(resource)?.lease);
-    }
-    for (const kind of [kinds.providerHost, kinds.providerLeasedIp]) {
-      for (const { metadata } of await kube.list(kind, {
-        namespace: manifestNamespace,
-        labelSelector: managedSelector,
-        signal,
-      })) {
-        found.set(`${kind.kind} ${metadata.name}`, leaseOfLabels(metadata.labels));
-      }
-    }
-    return { height: listed.height, leases, strays: await straysOf(found, running, deps, signal) };
+    return {
+      height: listed.height,
+      leases,
+      strays: await straysOf(await findAll(live, manifestNamespace, deps, signal), running, deps, signal),
+    };
   } finally {
     for (const close of closing) await close();
   }
@@ -236,6 +205,30 @@ function isMark({ kind, fields }: RehearsedWrite): boolean {
 
 function changeOf({ does, kind, at, fields }: RehearsedWrite): RehearsedLease["changes"][number] {
   return { does, object: liveText({ kind, name: at.name }), fields };
+}
+
+/** Every object that says or seems to be of a lease, by what it is. */
+async function findAll(
+  live: LiveObjects,
+  manifestNamespace: string,
+  { kube }: Pick<RehearsalDeps, "kube">,
+  signal: AbortSignal,
+): Promise<ReadonlyMap<string, LeaseId | undefined>> {
+  const found = new Map<string, LeaseId | undefined>();
+  for (const { name, labels } of live.namespaces()) found.set(`namespace ${name}`, leaseOfLabels(labels));
+  for (const resource of live.manifests()) {
+    found.set(`Manifest resource ${resource.metadata.name}`, readManifestResource(resource)?.lease);
+  }
+  for (const kind of [kinds.providerHost, kinds.providerLeasedIp]) {
+    for (const { metadata } of await kube.list(kind, {
+      namespace: manifestNamespace,
+      labelSelector: managedSelector,
+      signal,
+    })) {
+      found.set(`${kind.kind} ${metadata.name}`, leaseOfLabels(metadata.labels));
+    }
+  }
+  return found;
 }
 
 async function straysOf(

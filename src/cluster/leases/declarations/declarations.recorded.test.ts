@@ -5,7 +5,7 @@ import { recordedLeases } from "../../../../test/recorded-leases.ts";
 import { readLeasedIp } from "../../../kube/objects/leased-ip.ts";
 import { readProviderHost } from "../../../kube/objects/provider-host.ts";
 import { addressesWanted } from "../../capacity/addresses/lease-addresses.ts";
-import { hostsWanted } from "../hostnames/hosts-wanted.ts";
+import { hostsWanted } from "./hostnames.ts";
 
 /** What that provider leaves behind, takes from everybody or cannot change. */
 const faults = ["ip-rename/objects-1", "ip-update/objects-1", "ip-update-port/objects-1"];

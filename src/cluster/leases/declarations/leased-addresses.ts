@@ -5,22 +5,14 @@ import { type IpDeclaration, leasedIp, leasedIpName, readLeasedIp } from "../../
 import { goQuote } from "../../../market/go-json.ts";
 import type { LeaseId } from "../../../market/ids.ts";
 import { ProviderError } from "../../../runtime/errors.ts";
-import type { Scope } from "../../../runtime/lifecycle.ts";
 import type { AddressWanted } from "../../capacity/addresses/lease-addresses.ts";
 import { createDeclarations, type DeclarationDeps, type Withheld } from "./declarations.ts";
 
 interface LeasedAddressDeps extends Pick<DeclarationDeps<never>, "kube" | "provider"> {
-  /** Where the custom resources of all leases are kept. */
   readonly manifestNamespace: string;
 }
 
-interface WithheldAddress {
-  readonly endpoint: string;
-  readonly externalPort: number;
-  readonly protocol: "TCP" | "UDP";
-  readonly reason: string;
-  readonly isOwners: boolean;
-}
+type WithheldAddress = Pick<AddressWanted, "endpoint" | "externalPort" | "protocol"> & Omit<Withheld<never>, "wanted">;
 
 type Port = Omit<IpDeclaration, "lease">;
 
@@ -49,7 +41,7 @@ export function createLeasedAddresses({ kube, provider, manifestNamespace }: Lea
   }
 
   return {
-    open: (scope: Scope) => declarations.open(scope),
+    ...{ open: declarations.open, release: declarations.release, onChange: declarations.onChange },
     /** The network's DeclareIP without overwrite: a port that another lease has is withheld. */
     async declare(
       lease: LeaseId,
@@ -58,7 +50,6 @@ export function createLeasedAddresses({ kube, provider, manifestNamespace }: Lea
     ): Promise<{ readonly withheld: readonly WithheldAddress[] }> {
       return { withheld: (await declarations.declare(lease, wanted, signal)).map(portOf) };
     },
-    release: (lease: LeaseId, signal: AbortSignal) => declarations.release(lease, signal),
     /**
      * DeclareIP with overwrite: the lease gets the ports of these endpoints also where another lease of its owner has them.
      * All of them, or none; after a crash in between, the same request moves the rest.
@@ -75,11 +66,8 @@ export function createLeasedAddresses({ kube, provider, manifestNamespace }: Lea
       for (const each of moved) refuseForeign(lease, each);
       await declarations.take(lease, moved, signal);
     },
-    /** Whether something of the lease is in the cluster. */
     has: (leaseId: string) => declarations.subjectsOf(leaseId).length > 0,
-    /** The ports that a lease wanted when it last declared, and did not get. */
     withheldFrom: (leaseId: string): WithheldAddress[] => declarations.withheldFrom(leaseId).map(portOf),
-    onChange: declarations.onChange,
     get trouble(): string | undefined {
       return declarations.trouble;
     },

@@ -10,17 +10,14 @@ import type { LeaseId } from "../../../market/ids.ts";
 interface UnseenWrite {
   readonly subject: string;
   readonly lease: LeaseId;
-  /** Resolves when the request has ended, well or not. */
   readonly ended: Promise<void>;
   isUnderWay: boolean;
   /** As it was answered; undefined while only the server knows. */
   object: KubeObject | undefined;
 }
 
-export interface UnseenWriteDeps {
-  /** The one object of a subject, as the server has it. */
+interface UnseenWriteDeps {
   readonly ask: (subject: string, signal: AbortSignal) => Promise<KubeObject | undefined>;
-  /** Resolves when the cache shows the object as it was answered, or what came after. */
   readonly seen: (object: KubeObject, signal?: AbortSignal) => Promise<void>;
   /** From here on the cache says who has it. */
   readonly onSeen: (subject: string) => void;

@@ -2,30 +2,20 @@
 import type { HistoryLine } from "../../../journal/history.ts";
 import type { OccurrenceRow } from "../../../journal/occurrences.ts";
 import type { TableReads } from "../../../journal/tables.ts";
-import { toldText } from "./told-text.ts";
+import { createRedactor } from "../../../runtime/redact.ts";
 
 /** Of what an Event says; the API server takes 1,024 bytes. */
 export const occurrenceNoteChars = 1_024;
-/** Of a reason, which is a word, and of a name in an Event: the longest that Kubernetes takes. */
+/** Of an object's name, and of a reason: the longest that Kubernetes takes. */
+export const occurrenceNameChars = 253;
 export const occurrenceReasonChars = 128;
 
-export interface LeaseOccurrence {
-  /** What makes it the same as one before, within a lease: told again, its count is higher. */
-  readonly key: string;
+/** Its key makes it the same as one before, within a lease: seen again, its count is higher. */
+export interface LeaseOccurrence extends Omit<OccurrenceRow, "leaseId" | "counted" | "lastAtMs" | "origin"> {
   /** When it happened last. */
   readonly atMs: number;
-  readonly firstAtMs: number;
-  readonly count: number;
-  /** Who says so: our own books, what we saw, or somebody in the cluster. */
+  /** Our own history, our judgement, or a component of the cluster. */
   readonly origin: "journal" | OccurrenceRow["origin"];
-  readonly type: "Normal" | "Warning";
-  readonly reason: string;
-  /** What it is about, where it is less than the lease. */
-  readonly object: string;
-  readonly note: string;
-  /** Which component says so, and which of its processes. */
-  readonly reportingController: string;
-  readonly reportingInstance: string;
 }
 
 /** Under which name we write Events. Which of our machines it was is nothing that a tenant need know. */
@@ -33,7 +23,7 @@ export const ourselves = { reportingController: "akash.network/provider", report
 
 type Reads = Pick<TableReads, "history" | "occurrences">;
 
-/** What its tenant may read of what we did. */
+/** Of the lines about a lease, those that its tenant may read. */
 export const isForTenant = ({ kind }: Pick<HistoryLine, "kind">) => kind === "lease" || kind === "manifest";
 
 /** The newest last, and no more than so many of these. */
@@ -43,26 +33,34 @@ export function historyOf(
   limit: number,
   isShown: (line: HistoryLine) => boolean = () => true,
 ): LeaseOccurrence[] {
-  const deeds = history.about(leaseId, limit).filter(isShown).map(deedOf);
-  // Of one moment, in the order in which they were written down.
-  const all = [...occurrences.about(leaseId, limit).map(occurrenceOf), ...deeds].reverse();
+  const lines = history.about(leaseId, limit).filter(isShown).map(historyEvent);
+  // Stable: what is of one moment stays in the order in which it was written down.
+  const all = [...occurrences.about(leaseId, limit).map(occurrenceOf), ...lines].reverse();
   return all.sort((a, b) => a.atMs - b.atMs).slice(-limit);
 }
 
-/** A line of the history: what it begins with is a word for programs, "ManifestReceived". */
-export function deedOf({ id, line, atMs }: HistoryLine): LeaseOccurrence {
-  const [words = ""] = line.split(/[:;,]/, 1);
-  const letters = (words.match(/[A-Za-z]+/g) ?? []).map((word) => `${word.slice(0, 1).toUpperCase()}${word.slice(1)}`);
-  const reason = letters.join("").slice(0, occurrenceReasonChars);
-  const type = isBad(line) ? "Warning" : "Normal";
-  const note = toldText(line, occurrenceNoteChars);
+/** The reason of each kind of line, by how it begins: the first that fits. */
+const lineReasons: readonly (readonly [beginning: string, reason: string, type?: "Warning"])[] = [
+  ["manifest received", "ManifestReceived"],
+  ["manifest withdrawn by its owner", "ManifestWithdrawnByItsOwner"],
+  ["manifest restored from the cluster", "ManifestRestoredFromTheCluster"],
+  ["deployed", "Deployed"],
+  ["updated", "Updated"],
+  ["refreshed", "Refreshed"],
+  ["taken over", "TakenOver"],
+  ["torn down", "TornDown"],
+  ["refused", "Refused", "Warning"],
+  ["closeBid filed", "CloseBidFiled", "Warning"],
+  ["startReclaim filed", "StartReclaimFiled", "Warning"],
+  ["drift found", "DriftFound"],
+  ["drift is gone", "DriftIsGone"],
+];
+
+export function historyEvent({ id, line, atMs }: HistoryLine): LeaseOccurrence {
+  const [, reason, type = "Normal"] = lineReasons.find(([beginning]) => line.startsWith(beginning)) ?? ["", "Noted"];
+  const note = printableText(line, occurrenceNoteChars);
   const once = { count: 1, firstAtMs: atMs, atMs };
   return { key: `line ${id}`, origin: "journal", type, reason, object: "", note, ...ourselves, ...once };
-}
-
-/** What a tenant will not like. */
-function isBad(line: string): boolean {
-  return /^(refused|closeBid|startReclaim)/.test(line);
 }
 
 export function occurrenceOf(row: OccurrenceRow): LeaseOccurrence {
@@ -73,4 +71,25 @@ export function occurrenceOf(row: OccurrenceRow): LeaseOccurrence {
 /** The id of a lease by that of its order, as people have it at hand; undefined where nothing is known of it. */
 export function leaseNamed({ history }: Reads, text: string): string | undefined {
   return text.split("/").length <= 4 ? history.subjectUnder(text) : text;
+}
+
+// What components of the cluster say about a tenant's workload, made fit to be kept and shown: the tenant has a say in it.
+
+/** What would move a cursor, break a line or turn the text around. */
+const unprintable = /[\p{Cc}\p{Cf}\p{Cs}\p{Co}\p{Zl}\p{Zp}]+/gu;
+/** Of an address, what a registry signs for whoever may read there. */
+const query = /(https?:\/\/[^\s?"'<>]{1,512})\?[^\s"'<>]+/g;
+/** Passwords in addresses, keys and tokens, by their looks. */
+const { text: withoutSecrets } = createRedactor();
+
+/** Of at most so many characters, on one line. */
+export function printableText(text: string, mostChars: number): string {
+  // A secret that crosses the cut would no longer look like one.
+  const clean = withoutSecrets(
+    text
+      .slice(0, 4 * mostChars)
+      .replace(unprintable, " ")
+      .trim(),
+  ).replace(query, "$1?…");
+  return clean.length <= mostChars ? clean : `${clean.slice(0, mostChars - 1).replace(/[\uD800-\uDBFF]$/, "")}…`;
 }

@@ -13,9 +13,8 @@ import { ProviderError } from "../../../runtime/errors.ts";
 import type { Log } from "../../../runtime/log.ts";
 import { createPause } from "../../../runtime/pause.ts";
 import { leaseTroubleLookMs } from "../../watch-trouble.ts";
-import { counted, whatIsSaid } from "./counting.ts";
-import { occurrencesOfLease } from "./judgements.ts";
-import { readSighting, type Sighting } from "./sighting.ts";
+import { occurrencesOfLease } from "./health-events.ts";
+import { counted, type ObservedEvent, readObservedEvent, whatIsSaid } from "./observed-event.ts";
 
 /** How long Events are gathered before they are written down together. */
 const occurrenceGatherMs = second;
@@ -31,7 +30,6 @@ interface WatchedEventsDeps {
   readonly log: Log;
   /** Whose namespace it is; undefined where it is none of our leases'. */
   readonly leaseIn: (namespace: string) => string | undefined;
-  /** Why it is not known yet which namespaces are whose. */
   readonly trouble: () => string | undefined;
   /** The name under which we write Events ourselves: they are in the journal already. */
   readonly controller: string;
@@ -41,21 +39,20 @@ interface WatchedEventsDeps {
 
 export function createWatchedEvents(deps: WatchedEventsDeps) {
   const { kube, journal, clock, log, leaseIn, trouble, controller, onRow } = deps;
-  /** By Event, the newest of each. */
-  const waiting = new Map<string, Sighting>();
+  const waiting = new Map<string, ObservedEvent>();
   const counts = { seen: 0, kept: 0 };
   let watch: WatchCache<unknown> | undefined;
   let arrived = Promise.withResolvers<void>();
   let room: PromiseWithResolvers<void> | undefined;
   const gathering = createPause(clock);
 
-  function project(event: KubeObject): Sighting | undefined {
+  function project(event: KubeObject): ObservedEvent | undefined {
     const leaseId = leaseIn(event.metadata.namespace ?? "");
     if (leaseId === undefined || event["reportingController"] === controller) return undefined;
-    return readSighting(leaseId, event, clock.now());
+    return readObservedEvent(leaseId, event, clock.now());
   }
 
-  function take(seen: Sighting | undefined): void | Promise<void> {
+  function take(seen: ObservedEvent | undefined): void | Promise<void> {
     if (!seen) return;
     counts.seen += 1;
     waiting.set(seen.event, seen);
@@ -87,7 +84,7 @@ export function createWatchedEvents(deps: WatchedEventsDeps) {
   }
 
   /** After a start or a new list most of it is known. */
-  async function write(slice: readonly Sighting[]): Promise<void> {
+  async function write(slice: readonly ObservedEvent[]): Promise<void> {
     const nowMs = clock.now();
     const known = journal.read.occurrences;
     if (!slice.some((seen) => counted(known.get(seen.leaseId, seen.key), seen, nowMs))) return;

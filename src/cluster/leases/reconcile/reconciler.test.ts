@@ -8,7 +8,7 @@ import { leaseLabels } from "../../../kube/objects/lease-labels.ts";
 import { leaseNamespace } from "../../../market/lease-namespace.ts";
 import { createVirtualClock } from "../../../runtime/clock.ts";
 import { silentLog } from "../../../runtime/log.ts";
-import { reconcileUnderWayMs } from "./lease-checks.ts";
+import { reconcileUnderWayMs } from "./drift.ts";
 import { createReconciler, reconcileConfirmMs, reconcileEveryMs } from "./reconciler.ts";
 
 function namespaceOf(dseq: number): KubeObject {

@@ -1,182 +1,118 @@
 /**
- * Compares chain, cluster and journal as a whole, now and then and when asked. It deletes and writes nothing: what it finds
- * wakes the loops that have the rules. What differs in one look only was under way, so nothing counts that was not seen twice.
+ * Compares chain, cluster and journal periodically and on request. It deletes and writes nothing: what it finds wakes the loops
+ * that have the rules. A drift counts once two looks have seen it, since one look may meet a write that is under way.
  */
 import type { Chain } from "../../../chain/chain.ts";
 import type { Journal } from "../../../journal/journal.ts";
-import type { Kube } from "../../../kube/kube.ts";
 import { type Clock, sleep } from "../../../runtime/clock.ts";
 import { minute, second } from "../../../runtime/durations.ts";
 import { reasonOf } from "../../../runtime/errors.ts";
 import type { Log } from "../../../runtime/log.ts";
 import { createPause } from "../../../runtime/pause.ts";
 import type { CapacityKeeper } from "../../capacity/capacity-keeper.ts";
-import type { LeaseKeeper } from "../lease-keeper.ts";
-import { compare } from "./compare.ts";
+import type { LeaseKeeper } from "../lease-loop.ts";
 import {
-  type Compared,
+  compare,
   type Drift,
+  driftKey,
   driftKinds,
   type Report,
   type ReportedDrift,
-  sameDrift,
+  reconcileUnderWayMs,
   type Waker,
 } from "./drift.ts";
-import { type GatherDeps, gather } from "./gather.ts";
-import { reconcileUnderWayMs } from "./lease-checks.ts";
-import type { Truths } from "./truths.ts";
+import { type ReconcileSnapshot, readSnapshot, type SnapshotDeps } from "./snapshot.ts";
 
-/** How often chain, cluster and journal are compared as a whole: events tell of changes at once, this finds what none told. */
+/** Events tell of most changes at once; this finds those that none told. */
 export const reconcileEveryMs = 5 * minute;
-/** From the first look to the second, where something differs: a write, an event or a block that is under way has come by then. */
+/** Between the two looks: a write, an event or a block that is under way has come by then. */
 export const reconcileConfirmMs = 15 * second;
-/** Drift that was found in a report and is in one so much later did not heal by itself: a person should know. */
+/** Drift that is found again so much later did not heal by itself, and an operator should know. */
 const reconcileHealMs = 6 * minute;
 /** Drifts that one report names; all are counted. */
 const reconcileNamed = 1_000;
-/** Lines for the history, and for the log, from one report: if all leases drift at once, a hundred say so. */
+/** Lines for history and log from one report: if all leases drift at once, a hundred say so. */
 const reconcileLines = 100;
 
-interface ReconcilerDeps {
-  readonly chain: Pick<Chain, "mirror" | "queries" | "provider" | "status" | "compareMirror">;
+interface ReconcilerDeps extends SnapshotDeps {
+  readonly chain: SnapshotDeps["chain"] & Pick<Chain, "compareMirror">;
   readonly journal: Pick<Journal, "read" | "relaxed">;
-  readonly kube: Pick<Kube, "list">;
   readonly leases: Pick<LeaseKeeper, "live" | "wake" | "trouble">;
   readonly capacity: Pick<CapacityKeeper, "book" | "wake">;
-  readonly manifestNamespace: string;
-  readonly clock: Clock;
   readonly log: Log;
-  /** Told when what is known of drift is otherwise than before. */
+  /** Called when what is known of drift has changed. */
   readonly onChange: () => void;
 }
 
 interface ReconcileRequest {
-  /** Only told: nobody is woken, and nothing of it is kept. */
+  /** Only report: nothing is woken or kept. */
   readonly dryRun: boolean;
 }
 
-interface Look {
-  readonly drifts: readonly Drift[];
-  readonly height: bigint;
-  readonly compared: Compared;
-  readonly unasked: number;
-}
+type Drifts = ReadonlyMap<string, ReportedDrift>;
 
 export type Reconciler = ReturnType<typeof createReconciler>;
 
 export function createReconciler(deps: ReconcilerDeps) {
-  const { chain, journal, leases, capacity, clock, log, onChange } = deps;
-  const asked: GatherDeps = { ...deps, live: leases.live, book: capacity.book, trouble: () => leases.trouble };
+  const { leases, clock, log, onChange } = deps;
   const pause = createPause(clock);
-  /** When it was last seen that the cluster was put back. */
-  let restoredAtMs = Number.NEGATIVE_INFINITY;
-  /** No report was made since then. */
-  let isRestoreUntold = false;
-  /** In the last report. */
-  let known: ReadonlyMap<string, ReportedDrift> = new Map();
+  const restoration = watchRestoration(leases.live, clock, pause.ring);
+  let known: Drifts = new Map();
   let last: Report | undefined;
   let lookMs = 0;
   let skipped: { readonly why: string } | undefined;
   let turn: Promise<unknown> = Promise.resolve();
 
-  async function look(restored: boolean, signal: AbortSignal): Promise<Look> {
+  async function look(restored: boolean, signal: AbortSignal) {
     const startedMs = clock.monotonicMs();
-    const { truths, unasked } = await gather(asked, restored, signal);
+    const { snapshot, unasked } = await readSnapshot(deps, restored, signal);
     await clock.yield();
-    const drifts = compare(truths);
+    const drifts = compare(snapshot);
     lookMs = clock.monotonicMs() - startedMs;
-    return { drifts, height: truths.chain.height, compared: countsOf(truths), unasked };
+    return { drifts, unasked, height: snapshot.chain.height, compared: countsOf(snapshot) };
   }
 
-  /** What is new must be there in two looks, unless the reason is known: then the loops may be quicker than the second. */
-  async function lookTwice(restored: boolean, signal: AbortSignal): Promise<Look> {
+  /** Of a restored cluster the cause is known, and loops may mend it before a second look. */
+  async function lookTwice(restored: boolean, signal: AbortSignal) {
     const first = await look(restored, signal);
-    if (restored || first.drifts.every((drift) => known.has(sameDrift(drift)))) return first;
+    if (restored || first.drifts.every((drift) => known.has(driftKey(drift)))) return first;
     await sleep(clock, reconcileConfirmMs, signal);
     const second = await look(restored, signal);
-    const before = new Set(first.drifts.map(sameDrift));
-    return { ...second, drifts: second.drifts.filter((drift) => before.has(sameDrift(drift))) };
+    const before = new Set(first.drifts.map(driftKey));
+    return { ...second, drifts: second.drifts.filter((drift) => before.has(driftKey(drift))) };
   }
 
-  async function reconcileNow({ dryRun }: ReconcileRequest, signal: AbortSignal): Promise<Report> {
-    const restored = isRestoreUntold || isRestored();
-    const { drifts: found, height, compared, unasked } = await lookTwice(restored, signal);
+  async function makeReport({ dryRun }: ReconcileRequest, signal: AbortSignal): Promise<Report> {
+    const restored = restoration.isToReport();
+    const { drifts: found, ...about } = await lookTwice(restored, signal);
     const atMs = clock.now();
-    const all = new Map(found.map((drift) => [sameDrift(drift), reported(drift, atMs)]));
-    const drifts = [...all.values()];
-    const named = drifts.slice(0, reconcileNamed);
-    const report = { atMs, height, dryRun, compared, drifts: named, more: drifts.length - named.length, unasked };
+    const reported = (drift: Drift): ReportedDrift => {
+      const { sinceMs = atMs } = known.get(driftKey(drift)) ?? {};
+      return { ...drift, remedy: driftKinds[drift.kind].remedy, sinceMs };
+    };
+    const all: Drifts = new Map(found.map((drift) => [driftKey(drift), reported(drift)]));
+    const drifts = [...all.values()].slice(0, reconcileNamed);
+    const report = { atMs, dryRun, drifts, more: all.size - drifts.length, ...about };
     if (dryRun) return report;
     const before = known;
     [known, last, skipped] = [all, report, undefined];
-    if (restored) isRestoreUntold = false;
+    if (restored) restoration.reported();
     onChange();
-    await tell(before, all);
-    await wake(drifts, signal);
+    await actOn(all, before, deps, signal);
     return report;
   }
 
-  function isRestored(): boolean {
-    return clock.monotonicMs() - restoredAtMs < reconcileUnderWayMs;
-  }
-
-  function reported(drift: Drift, atMs: number): ReportedDrift {
-    const { sinceMs = atMs } = known.get(sameDrift(drift)) ?? {};
-    return { ...drift, remedy: driftKinds[drift.kind].remedy, sinceMs };
-  }
-
-  /** What is news, and what is gone. */
-  async function tell(
-    before: ReadonlyMap<string, ReportedDrift>,
-    now: ReadonlyMap<string, ReportedDrift>,
-  ): Promise<void> {
-    const fresh = [...now].filter(([key]) => !before.has(key)).map(([, drift]) => drift);
-    const gone = [...before].filter(([key]) => !now.has(key)).map(([, drift]) => drift);
-    for (const { kind, subject, evidence, remedy } of fresh.slice(0, reconcileLines)) {
-      log.warn("drift found", { kind, subject, evidence, remedy });
-    }
-    for (const { kind, subject } of gone.slice(0, reconcileLines)) log.info("drift is gone", { kind, subject });
-    if (fresh.length + gone.length === 0) return;
-    const lines = [
-      ...fresh.map(({ kind, subject, evidence }) => ({ subject, line: `drift found: ${kind}: ${evidence}` })),
-      ...gone.map(({ kind, subject }) => ({ subject, line: `drift is gone: ${kind}` })),
-    ];
-    await journal.relaxed("drift", ({ history }) => {
-      for (const line of lines.slice(0, reconcileLines)) history.add({ kind: "reconcile", ...line });
-      const more = lines.length - reconcileLines;
-      if (more > 0) history.add({ kind: "reconcile", subject: "cluster", line: `drift: and ${more} more` });
-    });
-  }
-
-  async function wake(drifts: readonly ReportedDrift[], signal: AbortSignal): Promise<void> {
-    const of = (waker: Waker) => drifts.filter(({ kind }) => driftKinds[kind].wakes === waker);
-    for (const { subject } of of("lease")) leases.wake(subject);
-    for (const { subject } of of("reservation")) capacity.wake(subject);
-    if (of("caches").length > 0) leases.live.relist("reconcile found that it shows something else than the server has");
-    if (of("mirror").length > 0) await compareMirror(signal);
-  }
-
-  /** The report has been made by then; what was not built anew is in the next one. */
-  async function compareMirror(signal: AbortSignal): Promise<void> {
-    try {
-      await chain.compareMirror(signal);
-    } catch (thrown) {
-      if (signal.aborted) throw thrown;
-      log.warn("mirror not compared, retrying later", { error: thrown });
-    }
-  }
-
-  /** One after the other; one that changes nothing waits for nobody, and nobody for it. */
+  /** One after the other, except dry runs, which change nothing. */
   function reconcile(request: ReconcileRequest, signal: AbortSignal): Promise<Report> {
-    if (request.dryRun) return reconcileNow(request, signal);
-    const mine = turn.then(() => reconcileNow(request, signal));
+    if (request.dryRun) return makeReport(request, signal);
+    const mine = turn.then(() => makeReport(request, signal));
     turn = mine.catch(() => undefined);
     return mine;
   }
 
-  async function nowAndThen(signal: AbortSignal): Promise<void> {
+  async function run(signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
-      await pause.wait(isRestoreUntold ? reconcileConfirmMs : reconcileEveryMs, signal);
+      await pause.wait(restoration.isUnreported() ? reconcileConfirmMs : reconcileEveryMs, signal);
       if (signal.aborted) return;
       try {
         await reconcile({ dryRun: false }, signal);
@@ -189,24 +125,11 @@ export function createReconciler(deps: ReconcilerDeps) {
     }
   }
 
-  /** One cache after the other finds it out, and the first of them has a report made. */
-  leases.live.onRestored(() => {
-    const isFirst = !isRestored();
-    restoredAtMs = clock.monotonicMs();
-    if (!isFirst) return;
-    isRestoreUntold = true;
-    pause.ring();
-  });
-
   return {
     reconcile,
-    run: nowAndThen,
-    /** How many there are of each kind, by the last report. */
-    counts(): Map<string, number> {
-      const counts = new Map<string, number>(Object.keys(driftKinds).map((kind) => [kind, 0]));
-      for (const { kind } of known.values()) counts.set(kind, (counts.get(kind) ?? 0) + 1);
-      return counts;
-    },
+    run,
+    /** Of the last report. */
+    drifts: () => known.values(),
     /** Those that should have healed by now, and those that do not. */
     lasting: () =>
       [...known.values()].filter(({ kind, sinceMs }) => {
@@ -215,17 +138,83 @@ export function createReconciler(deps: ReconcilerDeps) {
     get last() {
       return last;
     },
+    /** How long the last look took. */
     get lookMs() {
       return lookMs;
     },
-    /** Why the last time came to nothing. */
+    /** Why the last one was not made. */
     get skipped() {
       return skipped;
     },
   };
 }
 
-function countsOf({ chain, cluster, journal }: Truths): Compared {
+/** Each cache finds out for itself that the cluster was restored; the first of them has a report made. */
+function watchRestoration(live: LeaseKeeper["live"], clock: Clock, onFirst: () => void) {
+  let atMs = Number.NEGATIVE_INFINITY;
+  let isUnreported = false;
+  const isRecent = () => clock.monotonicMs() - atMs < reconcileUnderWayMs;
+  live.onRestored(() => {
+    const isFirst = !isRecent();
+    atMs = clock.monotonicMs();
+    if (!isFirst) return;
+    isUnreported = true;
+    onFirst();
+  });
+  return {
+    isToReport: () => isUnreported || isRecent(),
+    isUnreported: () => isUnreported,
+    reported(): void {
+      isUnreported = false;
+    },
+  };
+}
+
+async function actOn(now: Drifts, before: Drifts, deps: ReconcilerDeps, signal: AbortSignal): Promise<void> {
+  await recordChanges(before, now, deps);
+  await wakeLoops([...now.values()], deps, signal);
+}
+
+/** Writes what is new and what is gone into log and history. */
+async function recordChanges(before: Drifts, now: Drifts, { journal, log }: ReconcilerDeps): Promise<void> {
+  const found = [...now].filter(([key]) => !before.has(key)).map(([, drift]) => drift);
+  const gone = [...before].filter(([key]) => !now.has(key)).map(([, drift]) => drift);
+  for (const { kind, subject, evidence, remedy } of found.slice(0, reconcileLines)) {
+    log.warn("drift found", { kind, subject, evidence, remedy });
+  }
+  for (const { kind, subject } of gone.slice(0, reconcileLines)) log.info("drift is gone", { kind, subject });
+  const lines = [
+    ...found.map(({ kind, subject, evidence }) => ({ subject, line: `drift found: ${kind}: ${evidence}` })),
+    ...gone.map(({ kind, subject }) => ({ subject, line: `drift is gone: ${kind}` })),
+  ];
+  if (lines.length === 0) return;
+  await journal.relaxed("drift", ({ history }) => {
+    for (const line of lines.slice(0, reconcileLines)) history.add({ kind: "reconcile", ...line });
+    const more = lines.length - reconcileLines;
+    if (more > 0) history.add({ kind: "reconcile", subject: "cluster", line: `drift: and ${more} more` });
+  });
+}
+
+async function wakeLoops(
+  drifts: readonly Drift[],
+  { chain, leases, capacity, log }: ReconcilerDeps,
+  signal: AbortSignal,
+): Promise<void> {
+  const of = (waker: Waker) => drifts.filter(({ kind }) => driftKinds[kind].wakes === waker);
+  for (const { subject } of of("lease")) leases.wake(subject);
+  for (const { subject } of of("reservation")) capacity.wake(subject);
+  if (of("caches").length > 0) leases.live.relist("reconcile found that it shows something else than the server has");
+  if (of("mirror").length === 0) return;
+  try {
+    await chain.compareMirror(signal);
+  } catch (thrown) {
+    // The report stands; the next one finds what was not built anew.
+    if (signal.aborted) throw thrown;
+    log.warn("mirror not compared, retrying later", { error: thrown });
+  }
+}
+
+function countsOf({ chain, cluster, journal }: ReconcileSnapshot): Report["compared"] {
   return {
     leases: chain.running.size,
     namespaces: cluster.namespaces.length,

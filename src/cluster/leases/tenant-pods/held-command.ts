@@ -10,7 +10,6 @@ import { type Clock, withDeadline } from "../../../runtime/clock.ts";
 import { second } from "../../../runtime/durations.ts";
 import { ProviderError } from "../../../runtime/errors.ts";
 import { kubeCallMs } from "../../../runtime/limits.ts";
-import { shellError } from "./shell-error.ts";
 
 /** What the shell of a container tells of a process before it becomes the command: a number. */
 const shellWordChars = 32;
@@ -44,7 +43,6 @@ exit 0`;
 
 interface HeldCommand {
   readonly session: ExecSession;
-  /** Undefined where it cannot be ended. */
   readonly process: string | undefined;
 }
 
@@ -109,7 +107,6 @@ interface EndDeps extends Pick<StartDeps, "kube" | "clock"> {
   readonly signal: AbortSignal;
 }
 
-/** Resolves when it is gone. */
 export async function endHeld(
   at: ObjectAt,
   { container, process }: { readonly container: string; readonly process: string },
@@ -121,4 +118,22 @@ export async function endHeld(
     session.close();
     throw new Error("the shell of the container does not end");
   });
+}
+
+// Why a command was not started, as far as its tenant may know it.
+
+const words = [
+  [/container not found|is not running|not created|is waiting to start/, "AKP_SHELL_NOT_RUNNING"],
+  [/executable file not found|no such file or directory/, "AKP_SHELL_NO_SUCH_COMMAND"],
+  [/unable to start container process|OCI runtime exec failed|failed to exec in container/, "AKP_SHELL_NOT_STARTED"],
+] as const;
+
+/** A node has no codes for it, only words. What is none of these comes back as it is. */
+export function shellError(thrown: unknown): ProviderError {
+  const error = ProviderError.from(thrown);
+  if (error.code === "AKP_KUBE_NOT_FOUND") return new ProviderError("AKP_SHELL_NOT_RUNNING", {}, { cause: thrown });
+  if (error.code !== "AKP_KUBE_FAILED") return error;
+  const reason = String(error.details["reason"]);
+  const code = words.find(([said]) => said.test(reason))?.[1];
+  return code === undefined ? error : new ProviderError(code, {}, { cause: thrown });
 }

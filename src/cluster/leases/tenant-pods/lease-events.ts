@@ -8,28 +8,26 @@ import { leaseNamespace } from "../../../market/lease-namespace.ts";
 import { ProviderError } from "../../../runtime/errors.ts";
 import type { LiveObjects } from "../live-objects.ts";
 import type { LeaseOccurrence } from "../occurrences/lease-history.ts";
+import { familyOf } from "../occurrences/observed-event.ts";
 import type { OccurrenceKeeper } from "../occurrences/occurrence-keeper.ts";
-import { familyOf } from "../occurrences/same-occurrence.ts";
-import type { TenantLeases } from "../tenant-leases.ts";
+import type { TenantLeaseReader } from "../tenant-leases.ts";
 
 /** Events that a reader of a lease's has not taken yet: more than the whole history of most leases. */
 export const eventsWaiting = 1_000;
 
 interface LeaseEventsDeps {
   readonly occurrences: Pick<OccurrenceKeeper, "of" | "onOccurrence">;
-  readonly leases: Pick<TenantLeases, "find">;
+  readonly leases: Pick<TenantLeaseReader, "find">;
   readonly live: Pick<LiveObjects, "workloads">;
 }
 
 interface EventsAsked {
-  /** Undefined: of all services, and of the lease as a whole. */
   readonly services: ReadonlySet<string> | undefined;
   readonly follow: boolean;
   readonly signal: AbortSignal;
 }
 
 export function createLeaseEvents({ occurrences, leases, live }: LeaseEventsDeps) {
-  /** The same for all who follow a lease. */
   const known = new WeakMap<LeaseOccurrence, ReturnType<typeof newEvent>>();
 
   return async function* events(lease: LeaseId, { services, follow, signal }: EventsAsked) {
@@ -89,7 +87,6 @@ function newEvent(
   return { type, reportingController, reportingInstance, reason, note, object };
 }
 
-/** What has happened and is not told yet. */
 function createWaiting(signal: AbortSignal) {
   let waiting: LeaseOccurrence[] = [];
   let arrived = Promise.withResolvers<void>();
@@ -116,14 +113,14 @@ function createWaiting(signal: AbortSignal) {
 /** By what it is about: Events carry no label of the service. */
 function isOf({ object }: LeaseOccurrence, services: ReadonlySet<string> | undefined, known: readonly string[]) {
   if (!services) return true;
-  const service = serviceOf(object, (name) => services.has(name) || known.includes(name));
+  const service = serviceOfObject(object, (name) => services.has(name) || known.includes(name));
   return service !== undefined && services.has(service);
 }
 
 // To which service a thing of a lease belongs, by its name: of one that is gone there is nothing else left.
 
 /** Of something like "Pod web-5d9c7b-x2kqz"; where it may be of several, of the one with the longest name. */
-export function serviceOf(object: string, isService: (name: string) => boolean): string | undefined {
+export function serviceOfObject(object: string, isService: (name: string) => boolean): string | undefined {
   const at = object.indexOf(" ");
   const [kind, name] = [object.slice(0, at), object.slice(at + 1)];
   const family = familyOf(kind, name);

@@ -10,8 +10,7 @@ import { leaseNamespace } from "../../../market/lease-namespace.ts";
 import { createVirtualClock } from "../../../runtime/clock.ts";
 import { ProviderError } from "../../../runtime/errors.ts";
 import { createLeasePods } from "../../capacity/reservations/lease-watches.ts";
-import { createLeaseLogs } from "./lease-logs.ts";
-import { createPodNews } from "./pod-news.ts";
+import { createLeaseLogs, createPodNews } from "./lease-logs.ts";
 
 const lease = {
   owner: "akash1tenant" as Address,

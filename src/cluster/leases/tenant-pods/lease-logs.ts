@@ -1,14 +1,11 @@
-/**
- * What the pods of a lease print, for its tenant: each pod by itself and all together, those that come later too. One that
- * cannot start, or goes, leaves the others alone.
- */
+/** The logs of a lease's pods, merged, also of pods that come later. A pod that cannot start leaves the others alone. */
 import type { Kube, LogLine } from "../../../kube/kube.ts";
 import type { LeaseId } from "../../../market/ids.ts";
 import { leaseNamespace } from "../../../market/lease-namespace.ts";
 import { ProviderError } from "../../../runtime/errors.ts";
+import { createListeners } from "../../../runtime/listeners.ts";
 import { createMerged } from "../../../runtime/merged.ts";
 import type { LeasePod, LeasePods } from "../../capacity/reservations/lease-watches.ts";
-import type { PodNews } from "./pod-news.ts";
 
 interface LeaseLogsDeps {
   readonly kube: Pick<Kube, "logs">;
@@ -17,7 +14,6 @@ interface LeaseLogsDeps {
 }
 
 interface LogsAsked {
-  /** Undefined: of all services. */
   readonly services: ReadonlySet<string> | undefined;
   readonly follow: boolean;
   /** So many of the last lines of each container; undefined: all. */
@@ -121,4 +117,28 @@ function isAbsent(thrown: unknown): boolean {
 
 function byName(a: LeasePod, b: LeasePod): number {
   return a.name < b.name ? -1 : 1;
+}
+
+type PodNews = ReturnType<typeof createPodNews>;
+
+export function createPodNews(pods: Pick<LeasePods, "onChange">) {
+  const { of, on } = createListeners<() => void>();
+  pods.onChange(({ value }) => {
+    for (const tell of of(value.namespace)) tell();
+  });
+
+  return {
+    /** Called with every change in a namespace; the answer ends it. */
+    on,
+    /** Resolves with the next one, or with the signal. */
+    async next(namespace: string, signal: AbortSignal): Promise<void> {
+      if (signal.aborted) return;
+      const told = Promise.withResolvers<void>();
+      const stop = on(namespace, told.resolve);
+      signal.addEventListener("abort", told.resolve as () => void, { once: true });
+      await told.promise;
+      signal.removeEventListener("abort", told.resolve as () => void);
+      stop();
+    },
+  };
 }

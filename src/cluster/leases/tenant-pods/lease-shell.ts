@@ -10,8 +10,7 @@ import { createFairTurns } from "../../../runtime/fair-turns.ts";
 import type { Log } from "../../../runtime/log.ts";
 import type { Random } from "../../../runtime/random.ts";
 import type { LeasePods } from "../../capacity/reservations/lease-watches.ts";
-import { endHeld, startHeld } from "./held-command.ts";
-import { shellError } from "./shell-error.ts";
+import { endHeld, shellError, startHeld } from "./held-command.ts";
 
 /** Commands left behind that are ended at once; each takes the time above and next to nothing else. */
 export const shellEndsAtOnce = 16;
@@ -19,7 +18,6 @@ export const shellEndsAtOnce = 16;
 const shellEndMs = 10 * minute;
 const shellEndPauseMs = second;
 const shellEndPauseMostMs = 30 * second;
-/** How long our own end waits for theirs. */
 export const shellCloseMs = 10 * second;
 
 interface LeaseShellDeps {
@@ -32,7 +30,6 @@ interface LeaseShellDeps {
 
 interface CommandAsked extends Pick<ExecOptions, "command" | "tty" | "stdin"> {
   readonly service: string;
-  /** Which of its pods, in the order of their names. */
   readonly podIndex: number;
   readonly signal: AbortSignal;
 }

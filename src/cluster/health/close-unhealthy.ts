@@ -1,0 +1,77 @@
+/**
+ * Closes a lease that does not get well, on the word of chain and cluster themselves: what caches and mirror say was enough
+ * to get here, and is not enough for this.
+ */
+import type { Chain } from "../../chain/chain.ts";
+import { endingPauseMs, fileEnding } from "../../chain/lease-ending.ts";
+import type { Journal } from "../../journal/journal.ts";
+import { type Manifests, manifestWanted } from "../../journal/manifests.ts";
+import { kinds } from "../../kube/kinds.ts";
+import type { Kube } from "../../kube/kube.ts";
+import { managedSelector } from "../../kube/objects/lease-labels.ts";
+import { parseLeaseId } from "../../market/ids.ts";
+import { leaseNamespace } from "../../market/lease-namespace.ts";
+import { ProviderError } from "../../runtime/errors.ts";
+import type { Log } from "../../runtime/log.ts";
+import { type LeaseHealth, leaseTroublesTold } from "./lease-health.ts";
+import type { CloseResult } from "./monitoring.ts";
+import { type PodFacts, podFacts } from "./pod-health.ts";
+
+interface CloseDeps {
+  readonly chain: Pick<Chain, "mirror" | "queries" | "outbox">;
+  readonly journal: Pick<Journal, "read" | "durable" | "nowMs">;
+  readonly kube: Pick<Kube, "list">;
+  /** With these pods instead of those that the cache has. */
+  readonly judge: (leaseKey: string, pods: readonly PodFacts[]) => LeaseHealth | undefined;
+  readonly log: Log;
+}
+
+export function createCloseUnhealthy({ chain, journal, kube, judge, log }: CloseDeps) {
+  const { mirror, queries, outbox } = chain;
+
+  return async function close(key: string, observedMs: number, signal: AbortSignal): Promise<CloseResult> {
+    if (endingPauseMs(key, journal.read.intents, journal.nowMs()) !== 0) return "later";
+    const id = parseLeaseId(key);
+    const manifest = versionWanted(key, journal.read.manifests);
+    const { value: lease } = await queries.lease(id, { atOrAbove: mirror.height, signal });
+    // One that is being reclaimed is closed by whoever waits for its deadline.
+    if (lease?.state !== "active") return "later";
+    const namespace = leaseNamespace(id);
+    const pods = await kube.list(kinds.pod, { namespace, labelSelector: managedSelector, signal });
+    const health = judge(key, pods.map(podFacts));
+    if (health?.state === "healthy") return "well";
+    if (!health?.isTenantsFault) return "later";
+    const why = `unhealthy for ${Math.round(observedMs / 1_000)} s`;
+    const ending = { lease, reason: "unstable", why, details: troublesText(health) } as const;
+    // What came meanwhile may put it right.
+    const isFiled = await fileEnding(
+      { ...ending, unless: ({ manifests }) => versionWanted(key, manifests) !== manifest },
+      { outbox, journal },
+    );
+    if (isFiled) log.info("closing unhealthy lease", { lease: key, troubles: health.troubles });
+    return isFiled ? "filed" : "later";
+  };
+}
+
+function versionWanted(key: string, manifests: Pick<Manifests, "get">): string | undefined {
+  return manifestWanted(manifests.get(key))?.version;
+}
+
+function troublesText({ troubles }: LeaseHealth): string {
+  const told = troubles.slice(0, leaseTroublesTold);
+  return told.map(({ service, reason, message }) => `${service}: ${reason}: ${message}`).join("; ");
+}
+
+/**
+ * Tries to make a namespace that is there. Nothing comes of it, but the server has to ask its store to write: where that is
+ * full, read-only or has lost its quorum, the answer is another one than that it is there.
+ */
+export function createWriteTrial(kube: Pick<Kube, "create">, namespaceThatIsThere: string) {
+  return async function tryToWrite(signal: AbortSignal): Promise<void> {
+    try {
+      await kube.create(kinds.namespace, { metadata: { name: namespaceThatIsThere } }, { signal });
+    } catch (thrown) {
+      if (!ProviderError.is(thrown, "AKP_KUBE_EXISTS")) throw thrown;
+    }
+  };
+}

@@ -1,0 +1,313 @@
+/** What health needs to know of a pod. Little is kept of one that is well: there are thousands of them. */
+import { conditionHolds, fieldsOf, recordsOf, textOf } from "../../kube/json-fields.ts";
+import type { KubeObject } from "../../kube/kube.ts";
+import { serviceLabel } from "../../kube/objects/lease-labels.ts";
+import { parseTime } from "../../runtime/clock.ts";
+import type { TroubleReason } from "./lease-health.ts";
+
+export interface PodFacts {
+  /** Of the manifest; empty where it does not say. */
+  readonly service: string;
+  /** Made by a stateful set; else by a deployment. */
+  readonly ofSet: boolean;
+  /** Of a stateful set: which of its replicas it is. */
+  readonly ordinal?: number;
+  readonly createdAtMs: number;
+  /** "leaving": on its way out. "ended": all its containers have, and none is started again. */
+  readonly state: "ready" | "unready" | "leaving" | "ended";
+  /** The node that it is or was on. */
+  readonly on: string | undefined;
+  /** What keeps it from being ready, or ended it; undefined for one that merely starts. */
+  readonly trouble: PodTrouble | undefined;
+  /** When it ended, as far as that is told. */
+  readonly endedAtMs: number | undefined;
+}
+
+export function podFacts(pod: KubeObject): PodFacts {
+  const { name, labels, creationTimestamp = "" } = pod.metadata;
+  const state = stateOf(pod);
+  const createdAtMs = parseTime(creationTimestamp);
+  const ofSet = recordsOf(fieldsOf(pod.metadata)["ownerReferences"]).some(({ kind }) => kind === "StatefulSet");
+  return {
+    service: labels?.[serviceLabel] ?? "",
+    ofSet,
+    ...(ofSet && { ordinal: Number(name.slice(name.lastIndexOf("-") + 1)) }),
+    createdAtMs: Number.isNaN(createdAtMs) ? 0 : createdAtMs,
+    state,
+    on: textOf(fieldsOf(pod["spec"])["nodeName"]) || undefined,
+    trouble: state === "unready" ? podTrouble(pod) : state === "ended" ? endedPodTrouble(pod) : undefined,
+    endedAtMs: state === "ended" ? lastChangeMs(pod) : undefined,
+  };
+}
+
+function stateOf(pod: KubeObject): PodFacts["state"] {
+  const { phase, conditions } = fieldsOf(pod["status"]);
+  if (pod.metadata.deletionTimestamp !== undefined) return "leaving";
+  if (phase === "Succeeded" || phase === "Failed") return "ended";
+  return conditionHolds(conditions, "Ready") ? "ready" : "unready";
+}
+
+function lastChangeMs(pod: KubeObject): number | undefined {
+  const { conditions, containerStatuses, startTime } = fieldsOf(pod["status"]);
+  const ends = recordsOf(containerStatuses).map(({ state }) => fieldsOf(fieldsOf(state)["terminated"])["finishedAt"]);
+  const changes = recordsOf(conditions).map(({ lastTransitionTime }) => lastTransitionTime);
+  const times = [...ends, ...changes, startTime].map((each) => parseTime(textOf(each) ?? "")).filter((ms) => ms > 0);
+  return times.length > 0 ? Math.max(...times) : undefined;
+}
+
+// Why a pod is not ready, in words for its tenant: what to do about it, and nothing about our machines, addresses and paths.
+// What scheduler and kubelet wrote is matched and never quoted.
+
+/** Of a tenant's own names in a message: an image with its registry and digest is shorter. */
+export const healthNameChars = 200;
+
+export interface PodTrouble {
+  readonly reason: TroubleReason;
+  readonly message: string;
+  /** What its tenant sent is the cause, beyond doubt; whatever is not recognised is the cluster's. */
+  readonly isTenantsFault?: boolean;
+  /** Nodes are closed or away that may have been the ones for it. */
+  readonly nodesAway?: boolean;
+}
+
+/** Of one that lives and is not ready; undefined while it merely starts. */
+function podTrouble(pod: KubeObject): PodTrouble | undefined {
+  return notPlaced(pod) ?? first(containersOf(pod), notRunning);
+}
+
+/** Of one whose containers are not started again. */
+function endedPodTrouble(pod: KubeObject): PodTrouble | undefined {
+  const status = fieldsOf(pod["status"]);
+  const why = textOf(status["reason"]) ?? "";
+  if (why === "Evicted") return { reason: "Evicted", message: evicted(textOf(status["message"]) ?? "") };
+  if (why === "Preempting" || why === "NodeShutdown" || why === "Terminated" || why === "Shutdown") {
+    return { reason: "Evicted", message: "it was stopped because its machine was needed or shut down" };
+  }
+  if (why === "NodeLost") return nodeLost;
+  // A kubelet turned it away although the scheduler had found room: OutOfcpu, NodeAffinity, UnexpectedAdmissionError …
+  if (why !== "")
+    return { reason: "Unschedulable", message: "the machine it was given to could not take it after all" };
+  return first(containersOf(pod), notRunning);
+}
+
+/** Nobody knows how it is doing. */
+export const nodeLost: PodTrouble = {
+  reason: "NodeLost",
+  message: "the machine it runs on does not answer; it goes on there or is started on another one",
+};
+
+export const volumeElsewhere: PodTrouble = {
+  reason: "VolumeNotBound",
+  message: "its volume is on a machine that is not available now, and cannot be moved to another",
+};
+
+interface ContainerState {
+  /** The tenant's; else one that the cluster has put beside it. */
+  readonly isTenants: boolean;
+  readonly image: string;
+  readonly restarts: number;
+  readonly waiting: Readonly<Record<string, unknown>>;
+  readonly terminated: Readonly<Record<string, unknown>>;
+  readonly lastEnd: Readonly<Record<string, unknown>>;
+}
+
+function containersOf(pod: KubeObject): ContainerState[] {
+  const { initContainerStatuses, containerStatuses } = fieldsOf(pod["status"]);
+  const images = new Map(
+    recordsOf(fieldsOf(pod["spec"])["containers"]).map(({ name, image }) => [name, textOf(image) ?? ""]),
+  );
+  return [...recordsOf(initContainerStatuses), ...recordsOf(containerStatuses)].map((container) => {
+    const state = fieldsOf(container["state"]);
+    return {
+      isTenants: container["name"] === pod.metadata.labels?.[serviceLabel],
+      // The status may have another name of the same image.
+      image: images.get(container["name"]) ?? textOf(container["image"]) ?? "",
+      restarts: Number(container["restartCount"]) || 0,
+      waiting: fieldsOf(state["waiting"]),
+      terminated: fieldsOf(state["terminated"]),
+      lastEnd: fieldsOf(fieldsOf(container["lastState"])["terminated"]),
+    };
+  });
+}
+
+function first<T>(all: readonly T[], troubleOf: (one: T) => PodTrouble | undefined): PodTrouble | undefined {
+  for (const one of all) {
+    const trouble = troubleOf(one);
+    if (trouble) return trouble;
+  }
+  return undefined;
+}
+
+const imageErrors = new Set([
+  "ErrImagePull",
+  "ImagePullBackOff",
+  "InvalidImageName",
+  "ErrImageNeverPull",
+  "ImageInspectError",
+  "RegistryUnavailable",
+  "SignatureValidationFailed",
+]);
+const startErrors = new Set([
+  "CreateContainerConfigError",
+  "CreateContainerError",
+  "RunContainerError",
+  "PreCreateHookError",
+  "PreStartHookError",
+  "PostStartHookError",
+  "CreatePodSandboxError",
+]);
+
+function notRunning(container: ContainerState): PodTrouble | undefined {
+  const found = containerTrouble(container);
+  return found && { ...found, isTenantsFault: container.isTenants && found.isTenantsFault === true };
+}
+
+function containerTrouble({ image, restarts, waiting, terminated, lastEnd }: ContainerState): PodTrouble | undefined {
+  const why = textOf(waiting["reason"]) ?? "";
+  const words = textOf(waiting["message"]) ?? "";
+  if (imageErrors.has(why)) return imageError(image, why, words);
+  if (startErrors.has(why)) return cannotStart(words);
+  if (why === "CrashLoopBackOff") return crashed(lastEnd, restarts);
+  return terminated["exitCode"] === undefined ? undefined : crashed(terminated, restarts);
+}
+
+/** Reasons of containers whose end was not observed: the node or the runtime went down. */
+const unseenEnds = new Set(["ContainerStatusUnknown", "Unknown"]);
+
+function crashed(end: Readonly<Record<string, unknown>>, restarts: number): PodTrouble {
+  const why = textOf(end["reason"]) ?? "";
+  const again = restarts > 0 ? `, started again ${restarts === 1 ? "once" : `${restarts} times`}` : "";
+  if (why === "OOMKilled") {
+    const message = `it used more memory than it has and was ended${again}: give it more memory`;
+    return { reason: "OutOfMemory", message, isTenantsFault: true };
+  }
+  if (why === "StartError" || why === "ContainerCannotRun") return cannotStart(textOf(end["message"]) ?? "");
+  const code = Number(end["exitCode"] ?? -1);
+  const message =
+    code === 0
+      ? `it ends by itself, with exit code 0${again}: what a service runs has to go on running`
+      : `it ends by itself, with exit code ${code}${again}: its logs say why`;
+  return { reason: "CrashLoop", message, isTenantsFault: code > 0 && !unseenEnds.has(why) };
+}
+
+/** The words by which a cause is known, and what its tenant reads. */
+interface Cause {
+  readonly words: RegExp;
+  readonly message: string;
+  readonly isTenantsFault?: true;
+}
+
+/**
+ * The first that fits. What the cluster may be to blame for comes first: an image's name and digest are among the words, and
+ * may have 404 in them.
+ */
+const pullCauses: readonly Cause[] = [
+  {
+    words: /no match for platform|no matching manifest|exec format/i,
+    message: "it is not made for the processors of our machines",
+    isTenantsFault: true,
+  },
+  { words: /no space left/i, message: "there is no room for it on the disk" },
+  // containerd says "not found" of layers, too, that a node has lost.
+  { words: /extract layer|content digest|content store|snapshot/i, message: "its machine could not unpack it" },
+  {
+    words:
+      /no such host|server misbehaving|timeout|timed out|connection refused|unreachable|reset by peer|EOF|TLS|x509/i,
+    message: "its registry does not answer",
+  },
+  {
+    words: /too ?many ?requests|rate limit|\b429\b/i,
+    message: "its registry has a limit, which is reached; credentials may raise it",
+  },
+  {
+    words: /unauthorized|authentication|denied|forbidden|authorization|\b401\b|\b403\b/i,
+    message: "its registry does not let us have it; a private image needs credentials, and a name may be misspelt",
+    isTenantsFault: true,
+  },
+  {
+    words: /not found|manifest unknown|does not exist|\b404\b/i,
+    message: "there is no such image or tag",
+    isTenantsFault: true,
+  },
+];
+
+function imageError(image: string, why: string, words: string): PodTrouble {
+  const what = `image ${quoted(image)}`;
+  const reason = "ImageError";
+  if (why === "InvalidImageName") return { reason, message: `${what} is not a name of an image`, isTenantsFault: true };
+  // Its name is in references and addresses, and may hold words like "tls" and "timeout".
+  const [name = ""] = (image.split("/").at(-1) ?? "").split(/[:@]/);
+  const others = words.split(" ").filter((word) => name === "" || !word.includes(name));
+  const { message, isTenantsFault = false } = pullCauses.find((cause) => cause.words.test(others.join(" "))) ?? {};
+  return { reason, message: `${what} cannot be pulled${message === undefined ? "" : `: ${message}`}`, isTenantsFault };
+}
+
+const otherStartCause = "look at its command, its arguments and its mounts";
+const startCauses: readonly Cause[] = [
+  // Runtimes write "no such file" and "permission denied" of a mount that fails, too, and of a program of their own.
+  { words: /\bmount(ing|ed)?\b|OCI runtime error/i, message: otherStartCause },
+  {
+    // Only of what it executes: hooks, drivers and profiles of a node lack files as well.
+    words: /(?<!\/)\bexec(utable)?\b.{0,512}(not found|no such file or directory)/is,
+    message: "the command is not in the image",
+    isTenantsFault: true,
+  },
+  {
+    words: /exec format error/i,
+    message: "the program is not made for the processors of our machines",
+    isTenantsFault: true,
+  },
+  {
+    words: /(?<!\/)\bexec(utable)?\b.{0,512}permission denied/is,
+    message: "the command may not be executed",
+    isTenantsFault: true,
+  },
+  {
+    words: /runAsNonRoot|non-numeric user|unable to find user/i,
+    message: "the image does not have the user that it is to run as",
+  },
+];
+
+function cannotStart(words: string): PodTrouble {
+  const { message, isTenantsFault = false } = startCauses.find((cause) => cause.words.test(words)) ?? {
+    message: otherStartCause,
+  };
+  return { reason: "CannotStart", message: `its container cannot be started: ${message}`, isTenantsFault };
+}
+
+/** Undefined where it has a node, or nobody has looked for one yet. */
+function notPlaced(pod: KubeObject): PodTrouble | undefined {
+  if (textOf(fieldsOf(pod["spec"])["nodeName"])) return undefined;
+  const conditions = recordsOf(fieldsOf(pod["status"])["conditions"]);
+  const scheduled = conditions.find(({ type, status }) => type === "PodScheduled" && status === "False");
+  if (!scheduled) return undefined;
+  const words = textOf(scheduled["message"]) ?? "";
+  if (/volume node affinity conflict/.test(words)) return volumeElsewhere;
+  if (/persistentvolumeclaim|persistent volumes? to bind|volume\(s\)|max volume count/i.test(words)) {
+    return { reason: "VolumeNotBound", message: "it waits for its volume, which has not been made yet" };
+  }
+  const lacking = resources.filter(([pattern]) => pattern.test(words)).map(([, name]) => name);
+  const what = lacking.length > 0 ? `: not enough ${lacking.join(", ")}` : "";
+  const nodesAway = /were unschedulable|untolerated taint/.test(words);
+  return { reason: "Unschedulable", message: `no machine can take it now${what}`, ...(nodesAway && { nodesAway }) };
+}
+
+const resources: readonly (readonly [RegExp, string])[] = [
+  [/Insufficient cpu/, "cpu"],
+  [/Insufficient memory/, "memory"],
+  [/Insufficient ephemeral-storage/, "storage"],
+  [/Insufficient \S*gpu/, "gpus"],
+  [/Too many pods/, "places for replicas"],
+];
+
+function evicted(words: string): string {
+  if (/exceed/i.test(words)) return "it wrote more to its disk than it has, and was stopped: give it more storage";
+  if (/low on resource: memory/i.test(words)) return "it was stopped because its machine ran short of memory";
+  if (/low on resource/i.test(words)) return "it was stopped because the disk of its machine ran full";
+  return "it was stopped to make room on its machine";
+}
+
+/** A tenant's own text, as much of it as one reads. */
+function quoted(text: string): string {
+  return JSON.stringify(text.length > healthNameChars ? `${text.slice(0, healthNameChars)}…` : text);
+}

@@ -1,0 +1,152 @@
+/** What leases use right now, where the cluster has a metrics API, and what of it is leased. Asked only on request. */
+
+import type { MirrorView } from "../../chain/chain.ts";
+import { add, type ExactAmounts, wholeAmount } from "../../kube/exact-amounts.ts";
+import { fieldsOf, recordsOf } from "../../kube/json-fields.ts";
+import { kinds } from "../../kube/kinds.ts";
+import type { Kube, KubeObject } from "../../kube/kube.ts";
+import { managedSelector } from "../../kube/objects/lease-labels.ts";
+import { type CountedUnit, ramClass, storageOf, totalOf } from "../../market/group-totals.ts";
+import { type LeaseId, parseLeaseId } from "../../market/ids.ts";
+import { parseQuantity } from "../../market/quantity.ts";
+import type { Clock } from "../../runtime/clock.ts";
+import { second } from "../../runtime/durations.ts";
+import { ProviderError, reasonOf } from "../../runtime/errors.ts";
+import type { Log } from "../../runtime/log.ts";
+import { promisedUnits } from "../capacity/reservations/reservation.ts";
+
+/** Whoever asks for leases waits no longer than this for what they use: it is shown beside, the rest is what was asked for. */
+export const usageAnswerMs = 2 * second;
+/** The metrics API measures every 15 seconds or less often: within this, who asks again gets the same answer. */
+export const usageKeptMs = 5 * second;
+
+export interface Used {
+  readonly cpuNano: bigint;
+  readonly memoryBytes: bigint;
+  /** Most metrics APIs do not know it. */
+  readonly storageBytes?: bigint;
+}
+
+/** "not measured": nothing of the lease runs, or it began to only just now. */
+type UsageUnknown = "not measured" | "no metrics API" | "forbidden" | "no answer";
+
+type UsageReading =
+  | { readonly used: ReadonlyMap<string, Used> }
+  | { readonly unknown: Exclude<UsageUnknown, "not measured"> };
+
+interface UsageDeps {
+  readonly kube: Pick<Kube, "list">;
+  readonly clock: Clock;
+  readonly log: Log;
+}
+
+export function createUsageReading({ kube, clock, log }: UsageDeps): () => Promise<UsageReading> {
+  let last: { readonly atMs: number; readonly reading: Promise<UsageReading> } | undefined;
+
+  async function read(): Promise<UsageReading> {
+    const asked = { labelSelector: managedSelector, deadlineMs: usageAnswerMs };
+    try {
+      return { used: usedByNamespace(await kube.list(kinds.podMetrics, asked)) };
+    } catch (thrown) {
+      const unknown = whyUnknown(thrown);
+      // That there is none is how most clusters are.
+      if (unknown !== "no metrics API") log.warn("usage of leases not known", { reason: reasonOf(thrown) });
+      return { unknown };
+    }
+  }
+
+  return () => {
+    const nowMs = clock.monotonicMs();
+    if (!last || nowMs - last.atMs >= usageKeptMs) last = { atMs: nowMs, reading: read() };
+    return last.reading;
+  };
+}
+
+function whyUnknown(thrown: unknown): Exclude<UsageUnknown, "not measured"> {
+  if (ProviderError.is(thrown, "AKP_KUBE_KIND_MISSING")) return "no metrics API";
+  return ProviderError.is(thrown, "AKP_KUBE_FORBIDDEN") ? "forbidden" : "no answer";
+}
+
+/** A namespace of which one figure makes no sense or is missing is left out: a sum without it would be a lie. */
+export function usedByNamespace(pods: Iterable<KubeObject>): Map<string, Used> {
+  const sums = new Map<string, Map<string, bigint> | "unreadable">();
+  for (const pod of pods) {
+    const { namespace = "" } = pod.metadata;
+    const sum = sums.get(namespace) ?? new Map<string, bigint>();
+    const amounts = amountsOf(pod);
+    if (sum === "unreadable" || !amounts) sums.set(namespace, "unreadable");
+    else {
+      for (const each of amounts) add(sum, each);
+      sums.set(namespace, sum);
+    }
+  }
+  const used = new Map<string, Used>();
+  for (const [namespace, sum] of sums) if (sum !== "unreadable") used.set(namespace, usedOf(sum));
+  return used;
+}
+
+/** Of each container, which must have both; a pod has at least one. No server checks what a metrics API says, so it may be anything. */
+function amountsOf(pod: KubeObject): ExactAmounts[] | undefined {
+  try {
+    const containers = recordsOf(pod["containers"]).map(({ usage }) => {
+      return new Map(Object.entries(fieldsOf(usage)).map(([name, value]) => [name, parseQuantity(String(value)).nano]));
+    });
+    return containers.length > 0 && containers.every(isWhole) ? containers : undefined;
+  } catch (thrown) {
+    if (!(thrown instanceof ProviderError)) throw thrown;
+    return undefined;
+  }
+}
+
+function isWhole(amounts: ExactAmounts): boolean {
+  return amounts.has("cpu") && amounts.has("memory") && [...amounts.values()].every((nano) => nano >= 0n);
+}
+
+function usedOf(sum: ExactAmounts): Used {
+  const disk = sum.get("ephemeral-storage");
+  return {
+    cpuNano: sum.get("cpu") ?? 0n,
+    memoryBytes: wholeAmount("memory", sum.get("memory") ?? 0n),
+    ...(disk !== undefined && { storageBytes: wholeAmount("ephemeral-storage", disk) }),
+  };
+}
+
+/** By the chain: what the tenant pays for, whatever of it the manifest makes use of. */
+export interface Leased {
+  readonly cpuMilli: bigint;
+  /** With the volumes that are memory: what is in them counts as memory of the pod. */
+  readonly memoryBytes: bigint;
+  readonly storageBytes: bigint;
+}
+
+export interface LeaseUsage {
+  /** Undefined where the mirror does not know the lease any more. */
+  readonly leased?: Leased;
+  readonly usage: Used | { readonly unknown: UsageUnknown };
+}
+
+export function usageOf(
+  lease: { readonly lease: string; readonly namespace: string },
+  reading: UsageReading,
+  mirror: Pick<MirrorView, "bid" | "deployment">,
+): LeaseUsage {
+  const leased = leasedOf(parseLeaseId(lease.lease), mirror);
+  const usage =
+    "unknown" in reading ? reading : (reading.used.get(lease.namespace) ?? { unknown: "not measured" as const });
+  return { ...(leased && { leased }), usage };
+}
+
+function leasedOf(id: LeaseId, mirror: Pick<MirrorView, "bid" | "deployment">): Leased | undefined {
+  const units = promisedUnits(mirror, id);
+  return units && sumOf(units);
+}
+
+function sumOf(units: readonly CountedUnit[]): Leased {
+  const storage = storageOf(units);
+  const ramBytes = storage.get(ramClass) ?? 0n;
+  return {
+    cpuMilli: totalOf(units, ({ cpu }) => cpu.milli),
+    memoryBytes: totalOf(units, ({ memory }) => memory.bytes) + ramBytes,
+    storageBytes: [...storage.values()].reduce((sum, bytes) => sum + bytes, 0n) - ramBytes,
+  };
+}

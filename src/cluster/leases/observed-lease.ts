@@ -1,0 +1,88 @@
+/** What chain, journal and cluster say of one lease at one moment, and what should run by that. */
+import type { Chain } from "../../chain/chain.ts";
+import type { Lease } from "../../chain/records.ts";
+import type { Journal } from "../../journal/journal.ts";
+import { groupIn, type ManifestRow } from "../../journal/manifests.ts";
+import type { LeaseWorkload } from "../../kube/objects/lease-workload.ts";
+import type { ManifestNote } from "../../kube/objects/manifest-resource.ts";
+import { type RecordedManifest, readManifestResource } from "../../kube/objects/read-manifest-resource.ts";
+import { deploymentOf, type LeaseId, parseLeaseId } from "../../market/ids.ts";
+import { leaseNamespace } from "../../market/lease-namespace.ts";
+import type { ManifestGroup } from "../../market/manifest.ts";
+import { isNewerInCluster } from "../../market/newer-manifest.ts";
+import { invariant } from "../../runtime/invariant.ts";
+import { promisedUnits } from "../capacity/reservations/reservation.ts";
+import type { LiveNamespace, LiveObjects } from "./live-objects.ts";
+
+export interface ObservedLease {
+  readonly key: string;
+  readonly id: LeaseId;
+  /** Of the lease, whether it is there or not. */
+  readonly name: string;
+  /** As the mirror has it. */
+  readonly lease: Lease | undefined;
+  readonly row: ManifestRow | undefined;
+  readonly namespace: LiveNamespace | undefined;
+  /** What the cluster itself has as the lease's manifest. */
+  readonly recorded: RecordedManifest | undefined;
+}
+
+interface ObserveDeps {
+  readonly chain: Pick<Chain, "mirror">;
+  readonly journal: Pick<Journal, "read">;
+  readonly live: LiveObjects;
+}
+
+export function observeLease(key: string, { chain, journal, live }: ObserveDeps): ObservedLease {
+  const id = parseLeaseId(key);
+  const name = leaseNamespace(id);
+  const resource = live.manifest(name);
+  return {
+    key,
+    id,
+    name,
+    lease: chain.mirror.lease(id),
+    row: journal.read.manifests.get(key),
+    namespace: live.namespace(name),
+    recorded: resource && readManifestResource(resource),
+  };
+}
+
+/** What should run now, by what the tenant sent and what became of it. */
+export interface WantedWorkload {
+  readonly workload: LeaseWorkload;
+  /** Of the manifest that this is; undefined where none of them can run, and only its isolation stands. */
+  readonly note: ManifestNote | undefined;
+  /** Not yet known to be acceptable: nothing of it is written before the server has said that it all would be. */
+  readonly isNew: boolean;
+}
+
+/** Undefined where nobody can say what was promised. */
+export function wantedOf(
+  { id, row, recorded }: ObservedLease,
+  chain: Pick<Chain, "mirror">,
+): WantedWorkload | undefined {
+  invariant(row, "what runs is in a manifest", { lease: id });
+  const offer = promisedUnits(chain.mirror, id);
+  if (!offer) return undefined;
+  const { version, receivedAtMs, withdrawnAtMs, refusal, deployed } = row;
+  const workload = (group: ManifestGroup): LeaseWorkload => ({ lease: id, group, offer });
+  const isolation = () => workload({ ...groupIn(row.body), services: [] });
+  if (withdrawnAtMs !== undefined) {
+    return { workload: isolation(), note: { version, receivedAtMs, withdrawnAtMs }, isNew: false };
+  }
+  if (refusal === undefined) {
+    const isNew = deployed?.version !== version;
+    return { workload: workload(groupIn(row.body)), note: { version, receivedAtMs }, isNew };
+  }
+  if (!deployed) return { workload: isolation(), note: undefined, isNew: false };
+  // When that one came is known to the cluster alone.
+  const cameAtMs = recorded?.version === deployed.version ? recorded.receivedAtMs : receivedAtMs;
+  const note = { version: deployed.version, receivedAtMs: cameAtMs };
+  return { workload: workload(groupIn(deployed.body)), note, isNew: false };
+}
+
+/** The journal is older than what runs: whoever keeps it brings it up to date first, or we would go back in time. */
+export function isBehindCluster({ id, row, recorded }: ObservedLease, { mirror }: Pick<Chain, "mirror">): boolean {
+  return isNewerInCluster(recorded, row, mirror.deployment(deploymentOf(id))?.hash);
+}

@@ -1,0 +1,164 @@
+import assert from "node:assert/strict";
+import { type TestContext, test } from "node:test";
+import { memoryFolder } from "../../../../test/folder.ts";
+import { openJournal } from "../../../journal/open.ts";
+import { createVirtualClock } from "../../../runtime/clock.ts";
+import { silentLog } from "../../../runtime/log.ts";
+import { createSeededRandom } from "../../../runtime/random.ts";
+import { type HealthView, healthStartingMs, type LeaseHealth, type TroubleReason } from "../../health/lease-health.ts";
+import { createHealthEvents, occurrencesOfLease, troubleOverMs } from "./health-events.ts";
+
+const lease = "lease-1";
+const second = 1_000;
+const minute = 60 * second;
+
+/** Health as a test says it is, and processes that judge by it, one after the other on one journal. */
+function healthEventStage(t: TestContext) {
+  const clock = createVirtualClock();
+  const dir = memoryFolder(t);
+  let now: LeaseHealth | undefined;
+  let listeners: Parameters<HealthView["onChange"]>[0][] = [];
+  const told: string[] = [];
+
+  function becomes(health: LeaseHealth | undefined): void {
+    const before = now;
+    now = health;
+    for (const listener of listeners) listener(lease, now, before);
+  }
+
+  async function start() {
+    listeners = [];
+    const { journal } = await openJournal({ dir, clock, log: silentLog });
+    const { queue } = createHealthEvents({
+      ...{ journal, clock, random: createSeededRandom(1), log: silentLog },
+      health: { get: () => now, onChange: (listener) => void listeners.push(listener) },
+      recordEvent: (_, { type, reason, service, note }) => void told.push(`${type} ${reason} ${service}: ${note}`),
+      onRow: () => undefined,
+    });
+    const stopping = new AbortController();
+    const running = queue.run(stopping.signal);
+    // As a health keeper does when it has looked at everything for the first time.
+    if (now) becomes(now);
+    await clock.advance(second);
+    return {
+      rows: () => journal.read.occurrences.about(lease, 1_000).map(({ reason, count }) => `${reason} ${count}`),
+      async stop() {
+        stopping.abort();
+        await Promise.all([running, clock.advance(second)]);
+        await Promise.all([journal.close(), clock.settle()]);
+      },
+    };
+  }
+
+  const ill = (reason: TroubleReason = "CrashLoop"): LeaseHealth => ({
+    state: "unhealthy",
+    services: [{ name: "web", wanted: 1, ready: 0, unobserved: 0 }],
+    troubles: [{ service: "web", reason, message: "it ends again and again", replicas: 1, sinceMs: clock.now() }],
+  });
+  return { clock, start, becomes, told, ill };
+}
+
+const well: LeaseHealth = { state: "healthy", services: [], troubles: [] };
+const unknown: LeaseHealth = { state: "unknown", services: [], troubles: [] };
+const [begun, over] = ["Warning CrashLoop web: it ends again and again", "Normal Recovered web: CrashLoop is over"];
+
+test("a trouble that lasts is told once, and that it is over once that lasts too", async (t) => {
+  const { clock, start, becomes, told, ill } = healthEventStage(t);
+  const life = await start();
+  becomes(ill());
+  await clock.advance(5 * second);
+  becomes(well);
+  await clock.advance(10 * minute);
+  assert.deepEqual([told, life.rows()], [[], []], "what goes by is not told");
+  // In a crash loop it runs for a moment now and then.
+  for (let crash = 0; crash < 10; crash += 1) {
+    becomes(ill());
+    await clock.advance(minute);
+    becomes(well);
+    await clock.advance(30 * second);
+  }
+  assert.deepEqual([told, life.rows()], [[begun], ["CrashLoop 1"]]);
+  await clock.advance(troubleOverMs);
+  assert.deepEqual(
+    [told, life.rows().sort()],
+    [
+      [begun, over],
+      ["CrashLoop 1", "Recovered 1"],
+    ],
+  );
+  becomes(ill());
+  await clock.advance(minute);
+  assert.deepEqual([told.length, life.rows().sort()], [3, ["CrashLoop 2", "Recovered 1"]]);
+  await life.stop();
+});
+
+test("of more services in trouble than a lease has rows, each is told once, and that it is over too", async (t) => {
+  const { clock, start, becomes, told } = healthEventStage(t);
+  const life = await start();
+  const services = occurrencesOfLease + 50;
+  const sinceMs = clock.now();
+  const troubles = Array.from({ length: services }, (_, at) => {
+    return { service: `web-${at}`, reason: "CrashLoop" as const, message: "it ends", replicas: 1, sinceMs };
+  });
+  for (let change = 0; change < 5; change += 1) {
+    becomes({ state: "unhealthy", services: [], troubles });
+    await clock.advance(minute);
+  }
+  assert.equal(told.length, services);
+  becomes(well);
+  await clock.advance(10 * minute);
+  assert.equal(told.length, 2 * services);
+  assert.equal(life.rows().length, occurrencesOfLease);
+  await life.stop();
+});
+
+test("a restart tells nothing again, and what ended while nobody looked is over then", async (t) => {
+  const { clock, start, becomes, told, ill } = healthEventStage(t);
+  let life = await start();
+  becomes(ill());
+  await clock.advance(minute);
+  await life.stop();
+  life = await start();
+  await clock.advance(10 * minute);
+  assert.deepEqual([told, life.rows()], [[begun], ["CrashLoop 1"]]);
+  await life.stop();
+  becomes(well);
+  life = await start();
+  await clock.advance(troubleOverMs);
+  assert.deepEqual(
+    [told, life.rows().sort()],
+    [
+      [begun, over],
+      ["CrashLoop 1", "Recovered 1"],
+    ],
+  );
+  await life.stop();
+});
+
+test("while nobody knows, nothing begins and nothing is over; what is not to run any more is not well again", async (t) => {
+  const { clock, start, becomes, told, ill } = healthEventStage(t);
+  const life = await start();
+  becomes(ill());
+  await clock.advance(minute);
+  becomes(unknown);
+  await clock.advance(10 * minute);
+  assert.deepEqual(told, [begun]);
+  becomes(undefined);
+  await clock.advance(minute);
+  assert.deepEqual([told, life.rows()], [[begun], ["CrashLoop 1"]]);
+  becomes(well);
+  await clock.advance(10 * minute);
+  assert.deepEqual(told, [begun]);
+  await life.stop();
+});
+
+test("a workload that starts is given time, and is then told as not ready", async (t) => {
+  const { clock, start, becomes, told, ill } = healthEventStage(t);
+  const life = await start();
+  becomes(ill("NotReady"));
+  await clock.advance(healthStartingMs - second);
+  assert.deepEqual(told, []);
+  await clock.advance(2 * second);
+  assert.equal(told.length, 1);
+  await life.stop();
+});

@@ -1,0 +1,185 @@
+/**
+ * Events of our own: something of a lease has become unhealthy, or is healthy again. Written down from its beginning to its
+ * end, across restarts, and recorded once each in the cluster too.
+ */
+import type { Journal } from "../../../journal/journal.ts";
+import { type OccurrenceRow, stillSo } from "../../../journal/occurrences.ts";
+import type { EventRecorder, ObjectReference, Occurrence } from "../../../kube/event-recorder.ts";
+import { apiVersionOf } from "../../../kube/kinds.ts";
+import { readLeaseId } from "../../../kube/objects/lease-labels.ts";
+import { leaseNamespace } from "../../../market/lease-namespace.ts";
+import type { Clock } from "../../../runtime/clock.ts";
+import { minute, second } from "../../../runtime/durations.ts";
+import type { Log } from "../../../runtime/log.ts";
+import { done, type Outcome, recheck } from "../../../runtime/outcome.ts";
+import { createQueue } from "../../../runtime/queue.ts";
+import type { Random } from "../../../runtime/random.ts";
+import { type HealthView, healthStartingMs, type Trouble } from "../../health/lease-health.ts";
+import type { LiveObjects } from "../live-objects.ts";
+import { occurrenceNameChars, occurrenceNoteChars, ourselves, printableText } from "./lease-history.ts";
+import { keyOf } from "./observed-event.ts";
+
+/** Of one lease and one origin; the oldest go, so that no lease crowds out another. */
+export const occurrencesOfLease = 100;
+/** What is over sooner is not reported: a pod that waits for its node or its volume. */
+const troubleBegunMs = 15 * second;
+/** In a crash loop a container runs for a moment between two crashes. */
+export const troubleOverMs = 2 * minute;
+
+interface HealthEventDeps {
+  readonly journal: Pick<Journal, "read" | "relaxed">;
+  readonly health: HealthView;
+  readonly recordEvent: RecordEvent;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: Log;
+  readonly onRow: (row: OccurrenceRow) => void;
+}
+
+export function createHealthEvents({ journal, health, recordEvent, onRow, ...deps }: HealthEventDeps) {
+  const { clock } = deps;
+  const queue = createQueue({ name: "judgements", work, ...deps });
+  /** Since when a trouble that was written down is not seen any more. */
+  const unseenSince = new Map<string, number>();
+
+  /** Runs when a lease's health changes, and again once what has begun or ended has lasted for a while. */
+  async function work(leaseId: string): Promise<Outcome> {
+    const now = health.get(leaseId);
+    if (now?.state === "unknown") return done();
+    const nowMs = clock.now();
+    const troubles = new Map(now?.troubles.map((trouble) => [troubleKey(trouble), trouble]));
+    const open = journal.read.occurrences.open(leaseId);
+    const isOpen = (key: string) => open.some((row) => row.key === key);
+    let nextMs = Number.POSITIVE_INFINITY;
+
+    const begun: Trouble[] = [];
+    for (const [key, trouble] of troubles) {
+      const leftMs = trouble.sinceMs + patienceMs(trouble) - nowMs;
+      if (isOpen(key)) continue;
+      if (leftMs <= 0) begun.push(trouble);
+      else nextMs = Math.min(nextMs, leftMs);
+    }
+    const over: OccurrenceRow[] = [];
+    for (const row of open) {
+      const since = `${leaseId} ${row.key}`;
+      if (troubles.has(row.key)) unseenSince.delete(since);
+      else {
+        const sinceMs = unseenSince.get(since) ?? nowMs;
+        unseenSince.set(since, sinceMs);
+        // What is not to run any more need not be waited for.
+        const leftMs = now ? sinceMs + troubleOverMs - nowMs : 0;
+        if (leftMs > 0) nextMs = Math.min(nextMs, leftMs);
+        else over.push(row);
+      }
+    }
+    await writeDown(leaseId, begun, over, now !== undefined);
+    for (const { key } of over) unseenSince.delete(`${leaseId} ${key}`);
+    return nextMs === Number.POSITIVE_INFINITY ? done() : recheck(nextMs);
+  }
+
+  async function writeDown(
+    leaseId: string,
+    begun: readonly Trouble[],
+    over: readonly OccurrenceRow[],
+    stillRuns: boolean,
+  ): Promise<void> {
+    if (begun.length + over.length === 0) return;
+    const nowMs = clock.now();
+    const rows = await journal.relaxed("judgements", ({ occurrences }) => {
+      const changes = begun.map((trouble) =>
+        begin(leaseId, trouble, occurrences.get(leaseId, troubleKey(trouble)), nowMs),
+      );
+      for (const row of over) {
+        occurrences.record({ ...row, lastAtMs: nowMs, counted: "" });
+        // What does not run any more is not well again.
+        if (stillRuns) changes.push(recovered(row, occurrences.get(leaseId, recoveredKey(row)), nowMs));
+      }
+      for (const row of changes) occurrences.record(row);
+      occurrences.trim(leaseId, "ours", occurrencesOfLease);
+      return changes;
+    });
+    for (const row of rows) {
+      const { type, reason, note } = row;
+      recordEvent(leaseId, { type, reason, note, action: "Watch", service: serviceOf(row) });
+      onRow(row);
+    }
+  }
+
+  health.onChange((leaseId) => queue.add(leaseId));
+  return { queue };
+}
+
+/** Every workload is not ready for a while when it starts. */
+function patienceMs({ reason }: Trouble): number {
+  return reason === "NotReady" ? healthStartingMs : troubleBegunMs;
+}
+
+/** What rows of ours are about. */
+const serviceObject = "service ";
+
+function serviceOf({ object }: OccurrenceRow): string {
+  return object.slice(serviceObject.length);
+}
+
+function troubleKey({ service, reason }: Trouble): string {
+  return keyOf("ours", service, reason);
+}
+
+function recoveredKey({ object, reason }: OccurrenceRow): string {
+  return keyOf("ours", object, "Recovered", reason);
+}
+
+function begin(leaseId: string, trouble: Trouble, before: OccurrenceRow | undefined, nowMs: number): OccurrenceRow {
+  const { service, reason, message, replicas, sinceMs } = trouble;
+  const many = replicas > 1 ? ` (${replicas} replicas)` : "";
+  return {
+    ...{ leaseId, key: troubleKey(trouble), origin: "ours", type: "Warning", reason },
+    object: printableText(`${serviceObject}${service}`, occurrenceNameChars),
+    note: `${printableText(message, occurrenceNoteChars)}${many}`,
+    count: (before?.count ?? 0) + 1,
+    firstAtMs: before?.firstAtMs ?? Math.floor(Math.min(sinceMs, nowMs)),
+    lastAtMs: nowMs,
+    counted: stillSo,
+    ...ourselves,
+  };
+}
+
+function recovered(row: OccurrenceRow, before: OccurrenceRow | undefined, nowMs: number): OccurrenceRow {
+  const { leaseId, object, reason } = row;
+  return {
+    ...{ leaseId, key: recoveredKey(row), origin: "ours", type: "Normal", reason: "Recovered", object },
+    note: `${reason} is over`,
+    count: (before?.count ?? 0) + 1,
+    firstAtMs: before?.firstAtMs ?? nowMs,
+    lastAtMs: nowMs,
+    counted: "",
+    ...ourselves,
+  };
+}
+
+/** Writes an Event about a service's workload, or without one about the lease as a whole. */
+type RecordEvent = (leaseId: string, event: Omit<Occurrence, "regarding"> & { readonly service?: string }) => void;
+
+type Live = Pick<LiveObjects, "namespace" | "workloads">;
+
+export function eventsAbout(live: Live, recorder: Pick<EventRecorder, "record">): RecordEvent {
+  return (leaseId, { service, ...event }) => {
+    const id = readLeaseId(leaseId.split("/"));
+    const regarding = id && objectOf(live, leaseNamespace(id), service);
+    if (regarding) recorder.record({ regarding, ...event });
+  };
+}
+
+/** Undefined where the namespace is not there or on its way out, and takes no Events. */
+function objectOf(live: Live, namespace: string, service: string | undefined): ObjectReference | undefined {
+  const home = live.namespace(namespace);
+  if (!home || home.deletingSinceMs !== undefined) return undefined;
+  const workload =
+    service === undefined ? undefined : [...live.workloads(namespace)].find(({ name }) => name === service);
+  if (workload) {
+    const { kind, name, uid } = workload;
+    return { apiVersion: apiVersionOf(kind), kind: kind.kind, name, namespace, uid };
+  }
+  // It is in itself, so that the Event is where the tenant looks and not in `default`.
+  return { apiVersion: "v1", kind: "Namespace", name: namespace, namespace, uid: home.uid };
+}
