@@ -133,6 +133,7 @@ function standingFeed(shown: ClusterPicture): InventoryFeed {
     onPicture: (listener) => listener(shown),
     run: untilAborted,
     ask: () => undefined,
+    wake: () => undefined,
   };
 }
 

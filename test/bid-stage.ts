@@ -471,6 +471,7 @@ export function pictureFeed(
       heardAtMs = undefined;
     },
     ask: () => undefined,
+    wake: () => undefined,
     run(signal: AbortSignal) {
       draw(cpuMilli);
       return untilAborted(signal);

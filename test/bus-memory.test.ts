@@ -6,7 +6,7 @@ import { checkBusContract } from "./bus.contract.ts";
 checkBusContract({
   name: "memory",
   skip: false,
-  async open(owner, { limits = {}, log = silentLog } = {}) {
+  open(owner, { limits = {}, log = silentLog } = {}) {
     const bus = createMemoryBus({ clock: realClock, log, limits });
     owner.after(() => bus.close());
     return { first: bus, second: bus };

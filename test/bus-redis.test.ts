@@ -13,15 +13,12 @@ let prefixes = 0;
 checkBusContract({
   name: "Redis",
   skip: redisMissing,
-  async open(owner, { limits = {}, log = silentLog } = {}) {
+  open(owner, { limits = {}, log = silentLog } = {}) {
     prefixes += 1;
-    const prefix = `test-${prefixes}:`;
-    const url = server?.url ?? "";
-    const [first, second] = [1, 2].map(() => {
-      const bus = createRedisBus({ url, prefix, clock: realClock, random: realRandom, log, limits });
-      owner.after(() => bus.close());
-      return bus;
-    });
-    return { first: first!, second: second! };
+    const options = { url: server?.url ?? "", prefix: `test-${prefixes}:`, clock: realClock, random: realRandom };
+    const [first, second] = [createRedisBus({ ...options, log, limits }), createRedisBus({ ...options, log, limits })];
+    owner.after(() => first.close());
+    owner.after(() => second.close());
+    return { first, second };
   },
 });

@@ -109,7 +109,7 @@ export interface PlayedCluster extends ClusterSide {
   readonly allowed: string[];
   /** How often it was asked. */
   asked: number;
-  /** Leases that it was told of. */
+  /** Leases of which the bus said that their manifest has changed. */
   readonly woken: string[];
 }
 
@@ -217,7 +217,7 @@ interface Around {
   readonly clock: VirtualClock;
   readonly node: Node;
   readonly signer: Signer;
-  readonly cluster: ClusterSide;
+  readonly cluster: PlayedCluster;
 }
 
 function startManifests(parts: ManifestParts & { readonly dir: string }, around: Around): StartedManifests {
@@ -239,6 +239,7 @@ function startManifests(parts: ManifestParts & { readonly dir: string }, around:
       const tell = async () => {
         const manifests = await service.opened;
         const [chain, journal, bus] = await Promise.all([house.chain, house.journal, house.bus]);
+        bus.subscribe("akash.provider.event.manifest", ({ data }) => void cluster.woken.push(data.lease));
         const told = async () =>
           JSON.stringify([running.status().services, service.status?.(), await house.metrics.text()]);
         opened.resolve({
@@ -295,8 +296,5 @@ function playedCluster(): PlayedCluster {
     },
     hasNamespace: (lease) => namespaces.has(formatLeaseId(lease)),
     woken: [],
-    wake(leaseKey) {
-      this.woken.push(leaseKey);
-    },
   };
 }

@@ -6,9 +6,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { redisAddress } from "../src/bus/redis-address.ts";
-import { openConnection } from "../src/bus/redis-connection.ts";
-import { realClock } from "../src/runtime/clock.ts";
+import { createClient } from "redis";
 import { eventually } from "./eventually.ts";
 import type { Owner } from "./owner.ts";
 
@@ -127,13 +125,14 @@ async function endProcess(child: ChildProcess, signal: NodeJS.Signals): Promise<
 }
 
 async function commandTo(port: number, command: readonly string[]): Promise<unknown> {
-  const address = redisAddress({ url: `redis://127.0.0.1:${port}` });
-  const { signal } = new AbortController();
-  const connection = await openConnection(address, { name: "test", clock: realClock, answerMs: 60_000, signal });
+  const client = createClient({ RESP: 2, socket: { host: "127.0.0.1", port, reconnectStrategy: false } });
+  // connect() and sendCommand() reject with the same error.
+  client.on("error", () => undefined);
+  await client.connect();
   try {
-    return await connection.send(command);
+    return await client.sendCommand(command);
   } finally {
-    connection.close();
+    client.destroy();
   }
 }
 

@@ -208,6 +208,7 @@ export async function openStage(
     onPicture: (listener) => void pictureListeners.push(listener),
     run: async () => undefined,
     ask: () => undefined,
+    wake: () => undefined,
   };
   const { chain, step } = chainOf(world);
   const kube = {

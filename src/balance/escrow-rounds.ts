@@ -352,7 +352,7 @@ function createRunOuts(bus: Pick<Bus, "publish">) {
     if (state === undefined) announced.delete(deployment);
     else announced.set(deployment, state);
     if (state === undefined || spentAt === undefined) return;
-    bus.publish("akash.provider.balance.escrow", { deployment, leases, state, height: `${spentAt}` });
+    bus.publish("akash.provider.balance.escrow", { deployment, leases: [...leases], state, height: `${spentAt}` });
   }
 
   return {

@@ -5,8 +5,8 @@ import type { JsonObject } from "../bus/topics.ts";
 import type { Balance } from "../chain/records.ts";
 import { type Coin, parseCoins } from "../market/coin.ts";
 import { bridgedDollars } from "../market/denom.ts";
+import { statusEveryMs } from "../runtime/at-most-every.ts";
 import { createVirtualClock } from "../runtime/clock.ts";
-import { statusEveryMs } from "../runtime/limits.ts";
 import { type Log, silentLog } from "../runtime/log.ts";
 import { type BidNeed, createWallet, walletLines } from "./wallet.ts";
 

@@ -3,10 +3,9 @@ import type { Bus } from "../bus/bus.ts";
 import type { MirrorView } from "../chain/chain.ts";
 import { amountOf, type Coin, formatCoin } from "../market/coin.ts";
 import { isDollar, uakt } from "../market/denom.ts";
-import { atMostEvery } from "../runtime/at-most-every.ts";
+import { changedStatuses } from "../runtime/at-most-every.ts";
 import type { Clock } from "../runtime/clock.ts";
 import { jsonText } from "../runtime/json-text.ts";
-import { statusEveryMs } from "../runtime/limits.ts";
 import type { Log } from "../runtime/log.ts";
 import type { BalanceOptions } from "./balance-options.ts";
 import type { WalletLine } from "./balance-status.ts";
@@ -47,10 +46,7 @@ export type Wallet = ReturnType<typeof createWallet>;
 
 export function createWallet({ options, mirror, needs, bus, clock, log }: WalletDeps) {
   let lines: readonly MarkedLine[] = [];
-  let told = "";
-  const status = atMostEvery(statusEveryMs, clock, () => {
-    bus.publish("akash.provider.balance.wallet", JSON.parse(jsonText({ wallet: lines })), { retain: true });
-  });
+  const status = changedStatuses(clock, () => ({ "akash.provider.balance.wallet": { wallet: lines } }), bus.publish);
 
   function tell({ denom, amount }: MarkedLine, { threshold, least }: Mark, low: boolean): void {
     const fields = { denom, threshold, balance: amount, least };
@@ -73,10 +69,8 @@ export function createWallet({ options, mirror, needs, bus, clock, log }: Wallet
           if (low !== wasLow(known, mark)) tell(line, mark, low);
         }
       }
-      const text = jsonText(lines);
-      if (text === told) return;
-      told = text;
-      status.ask();
+      // A look that finds nothing new would delay the next one.
+      if (jsonText(lines) !== jsonText(before)) status.ask();
     },
     get lines() {
       return lines;

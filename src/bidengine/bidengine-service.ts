@@ -7,13 +7,12 @@ import { isPausing, pauseSwitch, type Switch } from "../journal/switches.ts";
 import type { Coin } from "../market/coin.ts";
 import type { Attribute } from "../market/group-spec.ts";
 import { formatOrderId, isOrderKey, orderOf, parseBidId, parseOrderId } from "../market/ids.ts";
-import { atMostEvery } from "../runtime/at-most-every.ts";
+import { changedStatuses } from "../runtime/at-most-every.ts";
 import { type Clock, sleep } from "../runtime/clock.ts";
 import { condition } from "../runtime/condition.ts";
 import { second } from "../runtime/durations.ts";
-import { jsonText } from "../runtime/json-text.ts";
 import type { GroundService, Scope } from "../runtime/lifecycle.ts";
-import { statusEveryMs, viewEvents } from "../runtime/limits.ts";
+import { viewEvents } from "../runtime/limits.ts";
 import type { Log } from "../runtime/log.ts";
 import { createQueue, type Queue } from "../runtime/queue.ts";
 import type { Random } from "../runtime/random.ts";
@@ -106,9 +105,7 @@ export function createBidEngineService(
     const { mirror, outbox } = chain;
     const tally = createTally();
     const listeners = new Set<(orderId: string) => void>();
-    const status = atMostEvery(statusEveryMs, clock, () =>
-      bus.publish("akash.provider.bidengine.status", JSON.parse(jsonText(lookNow())), { retain: true }),
-    );
+    const status = changedStatuses(clock, () => ({ "akash.provider.bidengine.status": lookNow() }), bus.publish);
     const onNews = (key: string) => {
       status.ask();
       for (const listener of listeners) listener(key);

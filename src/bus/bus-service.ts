@@ -1,26 +1,23 @@
-/** The bus that the settings ask for: Redis where there is one, else inside the process. */
-
-import type { Clock } from "../runtime/clock.ts";
+/** The bus of the settings: over Redis where there is one, else inside the process; its status, metrics and watchers. */
+import { z } from "zod";
 import { condition } from "../runtime/condition.ts";
+import { parseQuestion } from "../runtime/control/parse-question.ts";
+import { createHandoff } from "../runtime/handoff.ts";
 import type { GroundService } from "../runtime/lifecycle.ts";
-import type { Log } from "../runtime/log.ts";
 import type { Metrics } from "../runtime/metrics.ts";
-import type { Random } from "../runtime/random.ts";
-import type { Bus } from "./bus.ts";
+import { type Bus, busCounts, type Message, type TopicCounts } from "./bus.ts";
 import { createMemoryBus } from "./memory.ts";
-import type { RedisOptions } from "./redis.ts";
-import type { TopicCounts } from "./tally.ts";
+import type { RedisBusOptions, RedisOptions } from "./redis.ts";
+import { type Topic, type TopicPattern, topics, topicsMatching } from "./topics.ts";
 
-interface BusGround {
-  readonly clock: Clock;
-  readonly random: Random;
-  readonly log: Log;
-}
+export type TopicStatus = Pick<TopicCounts, "published" | "delivered" | "dropped"> & { topic: Topic; retained: string };
+type BusService = GroundService<Bus, readonly TopicStatus[]>;
+type BusGround = Pick<RedisBusOptions, "clock" | "random" | "log">;
 
-export function createBusService(
-  redis: RedisOptions | undefined,
-  ground: BusGround,
-): GroundService<Bus, readonly TopicStatus[]> {
+const pattern = z.string().refine((text) => topicsMatching(text).length > 0, "no topic matches it");
+const watch = z.object({ topics: z.array(pattern).default(["*"]) });
+
+export function createBusService(redis: RedisOptions | undefined, ground: BusGround): BusService {
   const { promise: opened, resolve } = Promise.withResolvers<Bus>();
   let bus: Bus | undefined;
   return {
@@ -32,54 +29,56 @@ export function createBusService(
       resolve(own);
     },
     opened,
-    detail: () => (bus ? describe(bus) : ""),
-    status: () => bus && topicsOf(bus),
+    detail: () => bus?.state.detail ?? "",
+    status: () => bus && Array.from(bus.counts, ([topic, counts]) => ({ ...counts, topic, retained: mark(topic) })),
     *conditions() {
-      if (bus && bus.state.state !== "connected") yield condition("BusAway", describe(bus));
+      if (bus && !bus.state.connected) yield condition("BusAway", bus.state.detail);
+    },
+    answers: {
+      watch: async (question, signal) => watchTopics(await opened, parseQuestion(watch, question).topics, signal),
     },
     measure: (metrics) => bus && measureBus(metrics, bus),
   };
 }
 
-async function openBus(redis: RedisOptions | undefined, { clock, random, log }: BusGround): Promise<Bus> {
-  const busLog = log.with({ module: "bus" });
-  if (!redis) return createMemoryBus({ clock, log: busLog });
-  // The client takes its share of memory; whoever does without Redis does without it too.
+export async function openBus(redis: RedisOptions | undefined, { clock, random, log: base }: BusGround): Promise<Bus> {
+  const log = base.with({ module: "bus" });
+  if (!redis) return createMemoryBus({ clock, log });
+  // The client takes memory, which a process without Redis does not spend.
   const { createRedisBus } = await import("./redis.ts");
-  return createRedisBus({ ...redis, clock, random, log: busLog });
+  return createRedisBus({ ...redis, clock, random, log });
 }
 
-function describe({ state }: Bus): string {
-  return state.state === "connected" ? state.address : `${state.address}: not connected, ${state.reason}`;
-}
-
-export type TopicStatus = Pick<TopicCounts, "published" | "delivered" | "dropped"> & {
-  topic: string;
-  retained: string;
-};
-
-function topicsOf(bus: Bus): TopicStatus[] {
-  return [...bus.counts].map(([topic, { published, delivered, dropped, retained }]) => {
-    return { topic, published, delivered, dropped, retained: retained ? "yes" : "" };
-  });
-}
+const mark = (topic: Topic) => (topics[topic].retained ? "yes" : "");
 
 function measureBus(metrics: Metrics, bus: Bus): void {
-  const counters: [Exclude<keyof TopicCounts, "retained">, string][] = [
-    ["published", "Messages published"],
-    ["delivered", "Messages handed to subscribers"],
-    ["dropped", "Messages dropped because a bound was reached"],
-    ["failed", "Messages whose handler failed"],
-    ["malformed", "Messages received that could not be parsed"],
-  ];
-  for (const [count, help] of counters) {
-    const name = `akash_provider_bus_${count}_total`;
-    metrics.read({ name, help, kind: "counter", labels: ["topic"] }, () =>
-      [...bus.counts].map(([topic, counts]) => [{ topic }, counts[count]]),
-    );
+  const samples = (count: keyof TopicCounts) => () =>
+    Array.from(bus.counts, ([topic, counts]) => [{ topic }, counts[count]] as const);
+  for (const [count, help] of Object.entries(busCounts)) {
+    const about = { name: `akash_provider_bus_${count}_total`, help, kind: "counter", labels: ["topic"] } as const;
+    metrics.read(about, samples(count as keyof TopicCounts));
   }
   const help = "1 while the bus is connected";
-  metrics.read({ name: "akash_provider_bus_connected", help, kind: "gauge" }, () =>
-    bus.state.state === "connected" ? 1 : 0,
-  );
+  metrics.read({ name: "akash_provider_bus_connected", help, kind: "gauge" }, () => (bus.state.connected ? 1 : 0));
+}
+
+/** `missed` are those dropped before this one, because they were not read fast enough. */
+export type WatchedMessage = Message & { readonly missed?: number };
+
+/** One message after the other, retained values first. It ends when the signal is aborted, with its reason. */
+export async function* watchTopics(bus: Bus, patterns: readonly string[], signal: AbortSignal) {
+  const { give, values } = createHandoff<Message>();
+  // While one is not read, others wait in the bounded queue of the subscription.
+  const subscription = bus.subscribe(patterns as readonly TopicPattern[], (message) => give({ ...message }));
+  let dropped = 0;
+  try {
+    for await (const message of values(signal)) {
+      const missed = subscription.dropped - dropped;
+      dropped += missed;
+      const watched: WatchedMessage = missed > 0 ? { ...message, missed } : message;
+      yield watched;
+    }
+  } finally {
+    subscription.close();
+  }
 }

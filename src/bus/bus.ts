@@ -1,82 +1,70 @@
-/**
- * The bus: services and operators tell each other where they stand and what is worth a look. Nothing depends on a
- * message: who misses one finds out at its next recheck.
- *
- * Delivery is at least once. Messages of a topic arrive in the order in which the bus took them; after Redis was cut
- * off or failed over, the last few may come again, in their order.
- */
+/** The bus: hints between services, operators and other programs. A loop that misses one finds out at its next recheck. */
 import type { Clock } from "../runtime/clock.ts";
-import type { limits } from "../runtime/limits.ts";
+import { second } from "../runtime/durations.ts";
 import type { Log } from "../runtime/log.ts";
-import type { TopicCounts } from "./tally.ts";
 import type { Payload, Topic, TopicPattern, TopicsMatching } from "./topics.ts";
 
-/** One message, frozen all the way down: subscribers share it. */
-export type Message<T extends Topic = Topic> = T extends Topic
-  ? {
-      readonly topic: T;
-      readonly data: Payload<T>;
-      readonly id: string;
-      readonly publishedAtMs: number;
-      /** The last value that was kept for new subscribers, rather than news. */
-      readonly retained: boolean;
-    }
-  : never;
-
-export type Handler<P extends TopicPattern> = (message: Message<TopicsMatching<P>>) => void | Promise<void>;
-
-export interface SubscribeOptions {
-  /** Says in log lines whose handler it was. */
-  readonly name?: string;
-  /** Told, in turn with the handler, how many messages of a topic this subscriber has just missed. */
-  readonly onDropped?: (topic: Topic, count: number) => void | Promise<void>;
+/** Each subscriber has a copy of its own, parsed and validated when it is read. */
+export interface Message<T extends Topic = Topic> {
+  readonly topic: T;
+  readonly data: Payload<T>;
+  readonly publishedAtMs: number;
+  /** The value that was kept for new subscribers, rather than news. */
+  readonly retained: boolean;
 }
 
 export interface Subscription {
-  /** No handler starts after this; one that is under way ends by itself. */
+  /** No handler starts after this; one that is running ends by itself. */
   close(): void;
-  /** Messages that this subscriber missed, by topic: it was too slow, or Redis had no room for them any more. */
-  readonly dropped: ReadonlyMap<Topic, number>;
-  readonly waiting: number;
+  /** Messages that were dropped because this subscriber was too slow. */
+  readonly dropped: number;
 }
 
-export type BusState =
-  | { readonly state: "connected"; readonly address: string }
-  | { readonly state: "connecting"; readonly address: string; readonly reason: string };
+/** What is counted by topic, with the help texts of its metrics. */
+export const busCounts = {
+  published: "Messages published",
+  delivered: "Messages handed to subscribers",
+  dropped: "Messages dropped because a subscriber was too slow, or for other processes because Redis was away",
+  failed: "Messages whose handler failed",
+  malformed: "Messages received that could not be parsed",
+};
+
+export type TopicCounts = Record<keyof typeof busCounts, number>;
 
 export interface Bus {
-  /**
-   * Takes the message and returns at once, whether Redis is there or not. What cannot be kept until it is gets dropped
-   * and counted. With `retain` the topic keeps it for subscribers to come, until the next retained one; a topic that
-   * retains has one publisher, which puts its value back when Redis has lost it.
-   */
-  publish<T extends Topic>(topic: T, data: Payload<T>, options?: { readonly retain?: boolean }): void;
-  /**
-   * Calls the handler with the retained value of each topic first, then with every later message, one at a time. A
-   * handler that throws is logged and counted, and gets the next message all the same.
-   */
+  /** Returns at once. While Redis is away other processes miss events; retained values are sent again when it is back. */
+  publish<T extends Topic>(topic: T, data: Payload<T>): void;
+  /** Retained values come first. A handler runs one message at a time, and when it throws gets the next all the same. */
   subscribe<const P extends TopicPattern>(
     patterns: P | readonly P[],
-    handler: Handler<P>,
-    options?: SubscribeOptions,
+    handler: (message: Message<TopicsMatching<P>>) => void | Promise<void>,
+    name?: string,
   ): Subscription;
-  /**
-   * Resolves when all that was asked for has taken effect: messages are acknowledged or dropped, subscribers in place.
-   * Without Redis that takes until it is back.
-   */
-  flush(): Promise<void>;
-  readonly state: BusState;
-  /** What went through this bus since it was created, by topic. */
-  readonly counts: ReadonlyMap<string, Readonly<TopicCounts>>;
-  /** Sends what still waits, if Redis takes it soon, and ends every subscription. */
+  /** In words where it is, and why it is not connected. */
+  readonly state: { readonly connected: boolean; readonly detail: string };
+  readonly counts: ReadonlyMap<Topic, Readonly<TopicCounts>>;
+  /** Sends what is on its way, if Redis takes it soon, and ends every subscription. */
   close(): Promise<void>;
 }
 
-/** The bounds that concern the bus. Tests take smaller ones. */
-export type BusLimits = { readonly [L in keyof typeof limits as L extends `bus${string}` ? L : never]: number };
+/** Tests take smaller ones. */
+export const busLimits = {
+  /** One message: a cluster snapshot of 1,000 nodes is about 1 MB. */
+  messageBytes: 8 * 1024 * 1024,
+  /** Messages that wait for one slow subscriber; beyond that the oldest is dropped. */
+  subscriberMessages: 1_000,
+  /** The same in characters, since a thousand cluster snapshots would be a gigabyte. */
+  subscriberChars: 64 * 1024 * 1024,
+  /** Characters on their way to a slow Redis; beyond that the connection is given up. */
+  outgoingChars: 64 * 1024 * 1024,
+  /** A Redis that does not answer in this time is left, and looked for again. */
+  answerMs: 2 * second,
+  reconnectFirstMs: 100,
+  reconnectMostMs: 5 * second,
+};
 
 export interface BusOptions {
   readonly clock: Clock;
   readonly log: Log;
-  readonly limits?: Partial<BusLimits>;
+  readonly limits?: Partial<typeof busLimits>;
 }

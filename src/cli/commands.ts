@@ -16,6 +16,7 @@ const commands: Record<string, () => Promise<Command>> = {
   conditions: async () => (await import("./conditions.ts")).conditionsCommand(),
   adopt: async () => (await import("./adopt.ts")).adoptCommand(),
   reconcile: async () => (await import("./reconcile.ts")).reconcileCommand(),
+  watch: async () => (await import("./watch.ts")).watchCommand(),
   earnings: async () => (await import("./earnings.ts")).earningsCommand(),
   policies: async () => (await import("./policies.ts")).policiesCommand(),
   operator: async () => (await import("./operator.ts")).operatorCommand(),

@@ -26,14 +26,14 @@ export interface TakenSettings extends LoadedConfig {
 }
 
 /**
- * Secrets leave the environment as soon as they are read: every program that this one starts would inherit them. With "ask", only
- * the settings of commands that read a data directory have values.
+ * Secrets leave the environment as soon as they are read: every program that this one starts would inherit them. With "ask" or
+ * "watch" only the settings of those commands have values.
  */
-export function takeSettings(command: Command, program?: "ask" | "run"): TakenSettings {
+export function takeSettings(command: Command, program?: "ask" | "watch" | "run"): TakenSettings {
   const flags = givenFlags(command);
   const env = withoutOwn(command, process.env);
   const load = (readFile: ReadFile) => {
-    const read = loadConfig({ flags, env, readFile, program: program === "ask" ? "ask" : undefined });
+    const read = loadConfig({ flags, env, readFile, program: program === "run" ? undefined : program });
     if (program === "run" && read.values.clusterK8s) checkPricing(read);
     return read;
   };
@@ -111,11 +111,12 @@ export function keySettings(values: Config): KeySettings {
 /** Undefined where the bus stays inside the process. */
 export function redisOf(values: Config): RedisOptions | undefined {
   if (values.bus === "memory") return undefined;
-  const { redisUrl, redisSentinels, redisSentinelMaster, redisUsername, redisPassword } = values;
+  const { redisUrl, redisSentinels, redisSentinelMaster, redisUsername, redisPassword, redisPrefix } = values;
   return {
     ...(redisUrl && { url: redisUrl }),
     ...(redisSentinels && { sentinels: redisSentinels, sentinelMaster: redisSentinelMaster }),
     ...(redisUsername && { username: redisUsername }),
     ...(redisPassword && { password: redisPassword }),
+    prefix: redisPrefix,
   };
 }

@@ -153,7 +153,7 @@ export function createCluster(parts: ClusterParts, deps: OpenedDeps) {
 }
 
 /** What manifests are checked against and rebuilt from: who has which host name, and what the cluster keeps of a lease. */
-export function createClusterSide({ hostnames, live, wake }: LeaseKeeper) {
+export function createClusterSide({ hostnames, live }: LeaseKeeper) {
   const checkHostsKnown = () => checkKnown(hostnames.trouble);
   return {
     checkHostsKnown,
@@ -171,6 +171,5 @@ export function createClusterSide({ hostnames, live, wake }: LeaseKeeper) {
       checkKnown(live.troubleOf(kinds.namespace));
       return live.namespace(leaseNamespace(lease)) !== undefined;
     },
-    wake: (leaseKey: string) => wake(leaseKey, "high"),
   };
 }

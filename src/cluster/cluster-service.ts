@@ -1,6 +1,6 @@
 /** The cluster as a service: what it has, what of it is promised, what is free, and what runs on it for our leases. */
 import { z } from "zod";
-import type { Bus } from "../bus/bus.ts";
+import type { Bus, Message } from "../bus/bus.ts";
 import type { Chain } from "../chain/chain.ts";
 import { type CloseReason, closeReasons } from "../chain/tx/closing.ts";
 import type { Journal } from "../journal/journal.ts";
@@ -17,13 +17,7 @@ import {
   createCluster,
   createClusterParts,
 } from "./cluster-parts.ts";
-import {
-  type ClusterDocument,
-  createStatusPublisher,
-  documentOf,
-  inventoryJson,
-  statusJson,
-} from "./cluster-status.ts";
+import { type ClusterDocument, createStatusPublisher, documentOf } from "./cluster-status.ts";
 import { clusterConditions } from "./conditions.ts";
 
 export type { Cluster, ClusterOptions } from "./cluster-parts.ts";
@@ -56,10 +50,7 @@ export function createClusterService(
       const parts = createClusterParts(options, ready, () => publisher.changed());
       const publisher = createStatusPublisher({
         read: () => documentOf(parts),
-        publish(document) {
-          bus.publish("akash.provider.inventory.status", inventoryJson(document), { retain: true });
-          bus.publish("akash.provider.cluster.status", statusJson(document), { retain: true });
-        },
+        bus,
         clock,
       });
       parts.health.onChange((lease, now, before) => {
@@ -70,6 +61,11 @@ export function createClusterService(
       queues.push(...parts.queues);
       scope.onStop(publisher.stop);
       await parts.open(scope);
+      const wakeLease = ({ data: { lease } }: Message<"akash.provider.event.manifest">) => {
+        if (journal.read.manifests.get(lease)) parts.leaseKeeper.wake(lease, "high");
+      };
+      scope.onStop(bus.subscribe("akash.provider.event.manifest", wakeLease, "leases").close);
+      scope.onStop(bus.subscribe("inventory.*", deps.inventory.wake, "inventory feed").close);
       running = parts;
       const cluster = createCluster(parts, ready);
       scope.onStop(cluster.pods.close);

@@ -1,10 +1,10 @@
 /** How the cluster stands: the document of the service, and what the bus is reported of it. */
+import type { Bus } from "../bus/bus.ts";
 import type { JsonObject } from "../bus/topics.ts";
-import { atMostEvery } from "../runtime/at-most-every.ts";
+import { changedStatuses } from "../runtime/at-most-every.ts";
 import type { Clock, Timer } from "../runtime/clock.ts";
 import type { Condition } from "../runtime/condition.ts";
 import { second } from "../runtime/durations.ts";
-import { statusEveryMs } from "../runtime/limits.ts";
 import { resourceSums, sumJson } from "./capacity/inventory-status.ts";
 import { type ClusterStatusParts, clusterConditions } from "./conditions.ts";
 import type { HealthKeeper } from "./health/health-keeper.ts";
@@ -92,20 +92,19 @@ export const clusterStatusLookMs = 10 * second;
 
 interface PublisherDeps {
   readonly read: () => ClusterDocument;
-  readonly publish: (document: ClusterDocument) => void;
+  readonly bus: Bus;
   readonly clock: Clock;
 }
 
-export function createStatusPublisher({ read, publish, clock }: PublisherDeps) {
-  let reported = "";
-  const paced = atMostEvery(statusEveryMs, clock, () => {
+export function createStatusPublisher({ read, bus, clock }: PublisherDeps) {
+  const topics = () => {
     const document = read();
-    // Its age grows all the time; that is no news.
-    const { ageMs: _, ...rest } = document;
-    const text = JSON.stringify(rest);
-    if (text !== reported) publish(document);
-    reported = text;
-  });
+    return {
+      "akash.provider.inventory.status": inventoryJson(document),
+      "akash.provider.cluster.status": statusJson(document),
+    };
+  };
+  const paced = changedStatuses(clock, topics, bus.publish, ["age_ms"]);
   let lookOut = lookSoon();
 
   function lookSoon(): Timer {

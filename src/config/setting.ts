@@ -2,7 +2,17 @@
 import type { Format } from "./formats/format.ts";
 
 /** The programs that this binary can be; each takes the settings that name it. */
-export const programs = ["run", "client", "ask", "inventory", "hostname", "ip", "discovery", "install"] as const;
+export const programs = [
+  "run",
+  "client",
+  "ask",
+  "inventory",
+  "hostname",
+  "ip",
+  "discovery",
+  "install",
+  "watch",
+] as const;
 export type Program = (typeof programs)[number];
 
 /** The provider, and the commands that act on the chain from a shell. */
@@ -10,7 +20,7 @@ export const chainPrograms: readonly Program[] = ["run", "client"];
 
 export const operators: readonly Program[] = ["inventory", "hostname", "ip"];
 
-/** Those that have news for each other, and are measured. */
+/** Those that publish on the bus, and are measured. */
 export const busPrograms: readonly Program[] = ["run", ...operators];
 
 /** Those that run until they are told to stop. */

@@ -14,6 +14,4 @@ export interface ClusterSide {
   recorded(lease: LeaseId): Promise<Omit<RecordedManifest, "lease"> | undefined>;
   /** Whether it has a namespace of the lease: then something was sent once, whatever else is lost. Throws while it can't tell. */
   hasNamespace(lease: LeaseId): boolean;
-  /** The manifest of this lease is another now: received, withdrawn or found again. */
-  wake(leaseKey: string): void;
 }

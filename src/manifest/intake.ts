@@ -24,14 +24,13 @@ interface IntakeDeps {
   readonly loop: Pick<ManifestLoop, "reunite">;
   readonly missed: Pick<MissedTime, "away">;
   readonly standings: Standings;
-  /** Told the key of a lease whose row is another now, and of one that has a new manifest. */
-  readonly onChange: (leaseKey: string) => void;
-  readonly onReceived: (leaseKey: string, version: string) => void;
+  /** Called for each lease whose row has changed. */
+  readonly onChange: (kind: "ManifestReceived" | "ManifestWithdrawn", leaseKey: string, version: string) => void;
   readonly log: Log;
 }
 
 export function createIntake(deps: IntakeDeps): Manifests {
-  const { journal, checks, loop, missed, standings, onChange, onReceived, log } = deps;
+  const { journal, checks, loop, missed, standings, onChange, log } = deps;
   const { read } = journal;
   const inTurn = createTurns(manifestWaiting, (waiting) => new ProviderError("AKP_MANIFEST_BUSY", { waiting }));
 
@@ -75,8 +74,7 @@ export function createIntake(deps: IntakeDeps): Manifests {
     });
     for (const leaseId of changed) {
       standings.note(leaseId, "received");
-      onChange(leaseId);
-      onReceived(leaseId, version);
+      onChange("ManifestReceived", leaseId, version);
     }
     standings.counts[changed.length > 0 ? "accepted" : "replayed"] += 1;
     log.info("manifest accepted", { deployment, version, leases: groups.size, changed: changed.length });
@@ -104,7 +102,7 @@ export function createIntake(deps: IntakeDeps): Manifests {
       });
       for (const leaseId of changed) {
         standings.note(leaseId, "withdrawn");
-        onChange(leaseId);
+        onChange("ManifestWithdrawn", leaseId, read.manifests.get(leaseId)?.version ?? "");
       }
       standings.counts.withdrawn += 1;
       log.info("manifest withdrawn", { deployment, changed: changed.length });

@@ -39,8 +39,8 @@ interface LoopDeps {
   /** 0 turns it off. */
   readonly timeoutMs: number;
   readonly standings: Standings;
-  /** Told the key of a lease whose manifest was found again. */
-  readonly onRestored: (key: string) => void;
+  /** Called with the key of a lease whose manifest was found again, and its version. */
+  readonly onRestored: (key: string, version: string) => void;
   readonly log: Log;
 }
 
@@ -118,7 +118,7 @@ export function createManifestLoop(deps: LoopDeps) {
     if (isRestored) {
       standings.counts.restored += 1;
       log.info("restored manifest from cluster", { lease: key, version: found.version });
-      onRestored(key);
+      onRestored(key, found.version);
     }
     return read.manifests.get(key);
   }

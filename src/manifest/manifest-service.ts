@@ -4,10 +4,9 @@ import type { Chain, Settled, Step } from "../chain/chain.ts";
 import { manifestDeadline } from "../journal/deadlines.ts";
 import type { Journal } from "../journal/journal.ts";
 import { formatLeaseId, isLeaseKey } from "../market/ids.ts";
-import { atMostEvery } from "../runtime/at-most-every.ts";
+import { changedStatuses } from "../runtime/at-most-every.ts";
 import type { Clock } from "../runtime/clock.ts";
 import type { GroundService, Scope } from "../runtime/lifecycle.ts";
-import { statusEveryMs } from "../runtime/limits.ts";
 import type { Log } from "../runtime/log.ts";
 import { createQueue, type Queue } from "../runtime/queue.ts";
 import type { Random } from "../runtime/random.ts";
@@ -61,17 +60,13 @@ export function createManifestService(
       ground.cluster,
     ]);
     const { mirror, outbox } = chain;
-    const status = atMostEvery(statusEveryMs, clock, () =>
-      bus.publish("akash.provider.manifest.status", { ...own.document() }, { retain: true }),
-    );
+    const status = changedStatuses(clock, () => ({ "akash.provider.manifest.status": own.document() }), bus.publish);
     const own = createStandings(status.ask);
     standings = own;
-    const onChange = (key: string) => {
-      queue.add(key, "high");
-      cluster.wake(key);
+    const onChange = (kind: "ManifestReceived" | "ManifestWithdrawn", lease: string, version: string) => {
+      queue.add(lease, "high");
+      bus.publish("akash.provider.event.manifest", { kind, lease, version });
     };
-    const onReceived = (lease: string, version: string) =>
-      bus.publish("akash.provider.event.manifest", { kind: "ManifestReceived", lease, version });
     const addWaiting = () => {
       for (const key of journal.read.deadlines.subjects(manifestDeadline)) queue.add(key, "low");
     };
@@ -81,11 +76,11 @@ export function createManifestService(
     const loop = createManifestLoop({
       ...{ chain, journal, cluster, missed, standings: own, log },
       timeoutMs: options.timeoutMs,
-      onRestored: onChange,
+      onRestored: (key, version) => onChange("ManifestReceived", key, version),
     });
     const queue = createQueue({ name: "manifests", work: loop.look, clock, random, log });
     queues.push(queue);
-    const intake = createIntake({ ...{ journal, checks, loop, missed, standings: own, log }, onChange, onReceived });
+    const intake = createIntake({ ...{ journal, checks, loop, missed, standings: own, log }, onChange });
 
     chain.onStep(({ changed }: Step) => {
       for (const { kind, key } of changed) if (kind === "lease") queue.add(key);

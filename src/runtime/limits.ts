@@ -18,8 +18,6 @@ export const journalOrdersKeepMs = 90 * day;
 export const ordersListed = 200;
 /** Gas of one withdrawal among others, with a margin: what it is weighed against before any has landed. */
 export const withdrawalGas = 200_000n;
-/** The status of a service on the bus: a change is told at once, the next one not before this. */
-export const statusEveryMs = second;
 /** Of one body: etcd takes no object of more than 1.5 MiB, and the Manifest resource holds it in other words. */
 export const manifestBytes = 1024 * 1024;
 /** A lease that could not be closed is tried again after this: each attempt may cost a fee. */
@@ -51,37 +49,3 @@ export const redactorSecretMostChars = 8_192;
 export const unitVolumes = 4;
 /** From the end of a stream's rights to its close frame; and from there to the end of our half of its connection. */
 export const streamFarewellMs = second;
-
-/** Of the bus; tests take smaller ones. */
-export const limits = {
-  /** Messages that may wait for one slow subscriber; then the oldest is dropped and counted by topic. */
-  busSubscriberMessages: 1_000,
-  /** The same in bytes, since a thousand cluster snapshots would be a gigabyte. */
-  busSubscriberBytes: 64 * 1024 * 1024,
-  /** Messages that wait while Redis is away; then the oldest is dropped and counted by topic. */
-  busOutgoingMessages: 10_000,
-  /** The same in bytes, for the same reason as busSubscriberBytes. */
-  busOutgoingBytes: 64 * 1024 * 1024,
-  /** Entries that Redis keeps per topic for subscribers that were away. */
-  busStreamEntries: 10_000,
-  /** Entries of a topic that carries whole snapshots: they are large, and only the last one matters. */
-  busStreamSnapshots: 16,
-  /** One message: a cluster snapshot of 1,000 nodes is about 1 MB. */
-  busMessageBytes: 8 * 1024 * 1024,
-  /** Topics of one process, with those of a family: each costs counters, a retained value and a metric. */
-  busTopics: 1_000,
-  /** Messages handed to one subscriber between two breaths of the event loop, so that a flood cannot starve I/O. */
-  busSliceMessages: 256,
-  /** Messages in one write: Redis serves nobody else during it, about 2 ms. */
-  busBatchMessages: 256,
-  /** The same in bytes; a single larger message travels alone. */
-  busBatchBytes: 1024 * 1024,
-  /** Entries per topic in one read: what Redis stores in one node of a stream. */
-  busReadEntries: 100,
-  /** Ids of read entries that are remembered per topic, to find the common past again after a failover. */
-  busRecentIds: 1_000,
-  /** A Redis that hangs is as dead as one that is gone; it answers a PING in this time or is left. */
-  busHeartbeatMs: 2 * second,
-  busReconnectFirstMs: 100,
-  busReconnectMostMs: 5 * second,
-} as const;

@@ -1,7 +1,7 @@
 /** A wait that a bell can end early. A ring that came before the wait ends it at once. */
 import type { Clock, Timer } from "./clock.ts";
 
-interface Pause {
+export interface Pause {
   ring(): void;
   /** Resolves after this time, at a ring, or when the signal is aborted. */
   wait(ms: number, signal: AbortSignal): Promise<void>;

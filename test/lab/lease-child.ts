@@ -246,6 +246,7 @@ function labFeed() {
   const newest = createNewestPicture(clock, log, () => ({ silentMs: 0, ownAgeMs: 0 }));
   return Object.assign(newest, {
     ask: () => undefined,
+    wake: () => undefined,
     run(signal: AbortSignal) {
       const storage = [{ class: "beta2", bytes: plenty(2n ** 40n) }];
       newest.show({ nodes: [node], storage, podsVersion: undefined, conditions: [], cameAtMs: clock.monotonicMs() });

@@ -3,12 +3,13 @@ import { conditionHolds, fieldsOf, recordsOf } from "../../kube/json-fields.ts";
 import { kinds } from "../../kube/kinds.ts";
 import type { Kube, KubeObject } from "../../kube/kube.ts";
 import { type ServiceAddress, serviceAddress } from "../../kube/service-address.ts";
-import { growingPauseMs } from "../../runtime/back-off.ts";
-import { type Clock, sleep } from "../../runtime/clock.ts";
-import { ProviderError, reasonOf } from "../../runtime/errors.ts";
+import type { Clock } from "../../runtime/clock.ts";
+import { ProviderError } from "../../runtime/errors.ts";
 import { connectGrpc, type GrpcClient, type GrpcTarget } from "../../runtime/grpc/grpc-client.ts";
+import { keepTrying } from "../../runtime/keep-trying.ts";
 import type { Log } from "../../runtime/log.ts";
-import { jitter, type Random } from "../../runtime/random.ts";
+import type { Pause } from "../../runtime/pause.ts";
+import type { Random } from "../../runtime/random.ts";
 
 export interface OperatorLocation {
   /** From the settings; without it, the operator is looked for in the cluster. */
@@ -116,6 +117,8 @@ interface FollowOptions {
   /** Resolves when the operator ends the stream. */
   readonly follow: (connection: OperatorConnection) => Promise<void>;
   readonly failed: (reason: string) => void;
+  /** The pause before the next connection, which can be ended early. */
+  readonly retry?: Pause;
   readonly retrying?: () => void;
 }
 
@@ -128,33 +131,23 @@ export interface OperatorConnection {
 }
 
 /** Follows an operator in another process over gRPC, one connection after the other, until the signal is aborted. */
-export async function followOperator(
-  { mostBytes, retryMostMs, follow, failed, retrying }: FollowOptions,
+export function followOperator(
+  { mostBytes, retryMostMs, follow, failed, retry, retrying }: FollowOptions,
   { locate, clock, random }: OperatorFeedDeps,
   signal: AbortSignal,
 ): Promise<void> {
-  let failures = 0;
-  const heard = () => {
-    failures = 0;
-  };
-  for (;;) {
+  async function attempt(heard: () => void): Promise<never> {
     const over = new AbortController();
     const until = AbortSignal.any([signal, over.signal]);
     try {
       const client = await connectGrpc(await locate(until), { clock, mostBytes, signal: until });
       await follow({ client, signal: until, heard });
       throw new Error("the operator ended the stream");
-    } catch (thrown) {
-      if (signal.aborted) return;
-      failed(reasonOf(thrown));
     } finally {
       // Closes the connection, and with it ends whatever still goes on over it.
       over.abort();
     }
-    failures += 1;
-    const pauseMs = jitter(random, growingPauseMs(feedRetryFirstMs, retryMostMs, failures));
-    // The signal ends the pause too, and then the next try.
-    await sleep(clock, pauseMs, signal).catch(() => undefined);
-    retrying?.();
   }
+  const pauses = { firstMs: feedRetryFirstMs, mostMs: retryMostMs, pause: retry };
+  return keepTrying({ attempt, failed, retrying, ...pauses, clock, random }, signal);
 }

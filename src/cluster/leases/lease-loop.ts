@@ -14,7 +14,7 @@ import { endedBy } from "../../runtime/ended-by.ts";
 import type { Priority } from "../../runtime/lanes.ts";
 import type { Scope } from "../../runtime/lifecycle.ts";
 import type { Log } from "../../runtime/log.ts";
-import { done, type Outcome, recheck, waiting } from "../../runtime/outcome.ts";
+import { type Outcome, recheck, waiting } from "../../runtime/outcome.ts";
 import { createQueue } from "../../runtime/queue.ts";
 import type { Random } from "../../runtime/random.ts";
 import { followTrouble } from "../watch-trouble.ts";
@@ -31,6 +31,8 @@ const leaseRuns = 16;
 const leasePauseMostMs = 30 * second;
 /** How often a lease is looked at that nothing has happened to. It asks nobody for anything. */
 export const leaseRecheckMs = 10 * minute;
+/** How often a lease without a manifest is looked at, in case the bus lost the message that one came. */
+export const awaitedManifestRecheckMs = 15 * second;
 
 interface LeaseKeeperDeps {
   readonly chain: Pick<Chain, "mirror" | "queries" | "provider" | "onStep" | "status">;
@@ -165,7 +167,7 @@ function createLeaseLoop(deps: LeaseDeps) {
     if (isBehindCluster(lease, chain)) return unknown(key, "manifest", "its manifest is not in the journal yet");
     if (!lease.row) {
       states.note(key, { state: "waiting for manifest" });
-      return done();
+      return recheck(awaitedManifestRecheckMs);
     }
     const outcome = await deploy(lease, signal);
     return outcome.kind === "done" ? recheck(leaseRecheckMs) : outcome;

@@ -28,7 +28,7 @@ export const processGroup = group({
     }),
     dataDir: setting("data-dir", path, {
       default: belowHome("provider"),
-      usedBy: ["run", "ask"],
+      usedBy: ["run", "ask", "watch"],
       doc: "Folder of the journal and of the socket on which commands ask; one running provider to a folder.",
     }),
     marketRetentionMs: setting("market-retention", duration({ zero: "refused" }), {
@@ -78,8 +78,8 @@ export const processGroup = group({
 
 export const busGroup = group({
   title: "Bus",
-  about: "How the provider and the operators tell each other news.",
-  usedBy: busPrograms,
+  about: "How the provider and the operators tell each other news; docs/bus.md describes it.",
+  usedBy: [...busPrograms, "watch"],
   settings: {
     bus: setting("bus", choice(["memory", "redis"]), {
       default: {
@@ -102,5 +102,9 @@ export const busGroup = group({
     }),
     redisUsername: optional("redis-username", text("a user name"), { doc: "The user of Redis, where it has users." }),
     redisPassword: optional("redis-password", secret, { doc: "The password of Redis." }),
+    redisPrefix: setting("redis-prefix", text("a prefix like akash-provider:", /^\S+$/, "<prefix>"), {
+      default: "akash-provider:",
+      doc: "What the names of keys and channels in Redis begin with; a provider and its operators share one, other providers need another.",
+    }),
   },
 });

@@ -23,6 +23,8 @@ export interface InventoryFeed {
   onPicture(listener: (picture: ClusterPicture) => void): void;
   /** Somebody waits for what only a newer picture tells, which may look the same: the source is asked for its newest. */
   ask(): void;
+  /** The source may have changed: it is asked unless it was heard just now, and reconnected to without a pause. */
+  wake(): void;
   /** Follows the source until the signal is aborted. */
   run(signal: AbortSignal): Promise<void>;
 }
@@ -96,7 +98,7 @@ interface SourceAge {
   readonly volumesAgeMs?: number;
 }
 
-interface NewestPicture extends Omit<InventoryFeed, "run" | "ask"> {
+interface NewestPicture extends Omit<InventoryFeed, "run" | "ask" | "wake"> {
   readonly counts: FeedCounts;
   show(picture: ClusterPicture): void;
   failed(reason: string): void;

@@ -30,6 +30,8 @@ const feedFirstMs = 5 * second;
 export const feedAnswerMs = 15 * second;
 /** Longest one, so that several tries lie within the time that the last picture still counts. */
 export const feedRetryMostMs = 10 * second;
+/** The stream tells of a change before the bus does; only a stream that is silent for longer is worth a question. */
+export const feedWakeMs = second;
 
 const streamCluster = "/akash.inventory.v1.ClusterRPC/StreamCluster";
 const queryCluster = "/akash.inventory.v1.ClusterRPC/QueryCluster";
@@ -50,6 +52,7 @@ export function createGrpcFeed(deps: OperatorFeedDeps): InventoryFeed {
   let ages = { ownAgeMs: 0, volumesAgeMs: 0 };
   let isAsked = false;
   const pause = createPause(clock);
+  const retry = createPause(clock);
   const newest = createNewestPicture(clock, log, () => ({ silentMs: clock.monotonicMs() - heardAtMs, ...ages }));
 
   /** A picture, and how long ago the operator had heard of the cluster and of its volumes when it sent it. */
@@ -111,17 +114,23 @@ export function createGrpcFeed(deps: OperatorFeedDeps): InventoryFeed {
     return Promise.race([followStream(connection), proveAlive(connection)]);
   }
 
+  function ask(): void {
+    isAsked = true;
+    pause.ring();
+  }
+
   const options = {
-    ...{ mostBytes: feedPictureBytes, retryMostMs: feedRetryMostMs, follow, failed: newest.failed },
+    ...{ mostBytes: feedPictureBytes, retryMostMs: feedRetryMostMs, follow, failed: newest.failed, retry },
     retrying(): void {
       newest.counts.reconnects += 1;
     },
   };
   return Object.assign(newest, {
     run: (signal: AbortSignal) => followOperator(options, deps, signal),
-    ask(): void {
-      isAsked = true;
-      pause.ring();
+    ask,
+    wake(): void {
+      retry.ring();
+      if (clock.monotonicMs() - heardAtMs > feedWakeMs) ask();
     },
   });
 }

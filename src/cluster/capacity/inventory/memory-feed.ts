@@ -103,10 +103,9 @@ export function createMemoryFeed({ source, clock, log }: MemoryFeedDeps): Invent
     }
   }
 
-  return Object.assign(newest, {
-    run,
-    ask() {
-      if (opened) look(opened);
-    },
-  });
+  function ask(): void {
+    if (opened) look(opened);
+  }
+
+  return Object.assign(newest, { run, ask, wake: ask });
 }

@@ -5,18 +5,19 @@ import fc from "fast-check";
 import { sampleInventory, sampleNode, sampleStorage, withOnePodMore } from "../../../../test/inventory-samples.ts";
 import { createOwner, type Owner } from "../../../../test/owner.ts";
 import { runs } from "../../../../test/runs.ts";
+import { busLimits } from "../../../bus/bus.ts";
 import { createMemoryBus } from "../../../bus/memory.ts";
 import type { JsonObject, Topic } from "../../../bus/topics.ts";
+import { statusEveryMs } from "../../../runtime/at-most-every.ts";
 import { createVirtualClock } from "../../../runtime/clock.ts";
 import { ProviderError } from "../../../runtime/errors.ts";
-import { limits } from "../../../runtime/limits.ts";
 import { type Fields, type Log, silentLog } from "../../../runtime/log.ts";
 import type { Inventory, NodeInventory } from "../inventory.ts";
 import { createPublisher, inventoryPublishMs } from "./publisher.ts";
 
-function open(owner: Owner, busMessageBytes = limits.busMessageBytes, log: Log = silentLog) {
+function open(owner: Owner, messageBytes = busLimits.messageBytes, log: Log = silentLog) {
   const clock = createVirtualClock();
-  const bus = createMemoryBus({ clock, log: silentLog, limits: { busMessageBytes } });
+  const bus = createMemoryBus({ clock, log: silentLog, limits: { messageBytes } });
   const messages: { topic: Topic; data: JsonObject }[] = [];
   bus.subscribe("inventory.*", ({ topic, data }) => void messages.push({ topic, data }));
   const deps = { clock, log, bus, waitingFor: () => "nodes", ageMs: () => 0 };
@@ -29,7 +30,7 @@ function open(owner: Owner, busMessageBytes = limits.busMessageBytes, log: Log =
 test("a cluster that is larger than clients of gRPC take is said once, until it fits again", async (t) => {
   const said: string[] = [];
   const log: Log = { ...silentLog, error: (message) => void said.push(message) };
-  const { clock, publisher } = open(t, limits.busMessageBytes, log);
+  const { clock, publisher } = open(t, busLimits.messageBytes, log);
   const storageClasses = Array.from({ length: 200 }, () => "c".repeat(253));
   const large = Array.from({ length: 90 }, (_, n) => sampleNode(`n${n}`, { storageClasses }));
   const show = async (nodes: readonly NodeInventory[]) => {
@@ -203,7 +204,7 @@ test("after any history a listener, the bus and whoever asks agree with a pictur
           publisher.show(inventory());
         }
       }
-      await clock.advance(inventoryPublishMs);
+      await clock.advance(statusEveryMs);
       const fresh = createPublisher({ clock, log: silentLog, waitingFor: () => undefined, ageMs: () => 0 });
       fresh.show(inventory());
       const wanted = fresh.picture();

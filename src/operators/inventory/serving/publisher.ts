@@ -1,8 +1,7 @@
 /** Keeps the newest snapshot and notifies listeners at a bounded rate: a thousand nodes are a megabyte. */
 import type { Bus } from "../../../bus/bus.ts";
 import type { JsonObject } from "../../../bus/topics.ts";
-import { atMostEvery } from "../../../runtime/at-most-every.ts";
-import type { Timer } from "../../../runtime/clock.ts";
+import { atMostEvery, statusEveryMs } from "../../../runtime/at-most-every.ts";
 import { endedBy } from "../../../runtime/ended-by.ts";
 import { ProviderError } from "../../../runtime/errors.ts";
 import type { Log } from "../../../runtime/log.ts";
@@ -29,16 +28,19 @@ export type Publisher = ReturnType<typeof createPublisher>;
 
 export function createPublisher({ clock, log, bus, waitingFor, ageMs, volumesAgeMs = ageMs }: PublisherDeps) {
   const snapshotOf = createSnapshots();
-  const copy = bus && createBusCopy(bus, log);
   let next = Promise.withResolvers<InventorySnapshot>();
   let newest: InventorySnapshot | undefined;
   let told: InventorySnapshot | undefined;
   let shown = 0;
   let published = 0;
-  let copyTimer: Timer | undefined;
   let large = false;
+  const copy = bus && createBusCopy(bus, log);
   const paced = atMostEvery(inventoryPublishMs, clock, () => {
     if (newest) publish(newest);
+  });
+  // A turn of its own: streams come first, the provider lives by them.
+  const pacedCopy = atMostEvery(statusEveryMs, clock, () => {
+    if (newest) copy?.publish(newest);
   });
 
   /** Said once, not at every change. */
@@ -51,8 +53,7 @@ export function createPublisher({ clock, log, bus, waitingFor, ageMs, volumesAge
   }
 
   function publish(snapshot: InventorySnapshot): void {
-    // In its own turn: streams come first, the provider lives by them.
-    if (copy) copyTimer = clock.timer(0, () => copy.publish(snapshot));
+    pacedCopy.ask();
     const message = snapshot.clusterMessage();
     if (told?.clusterMessage().equals(message)) return;
     told = snapshot;
@@ -96,7 +97,7 @@ export function createPublisher({ clock, log, bus, waitingFor, ageMs, volumesAge
     },
     close(): void {
       paced.stop();
-      copyTimer?.cancel();
+      pacedCopy.stop();
     },
   };
 }
@@ -112,7 +113,7 @@ function createBusCopy(bus: Bus, log: Log) {
 
   function tell(topic: InventoryTopic, data: JsonObject): void {
     try {
-      bus.publish(topic, data, { retain: true });
+      bus.publish(topic, data);
       refused.delete(topic);
     } catch (thrown) {
       if (!ProviderError.is(thrown, "AKP_BUS_MESSAGE_TOO_LARGE")) throw thrown;
