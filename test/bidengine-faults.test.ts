@@ -33,6 +33,21 @@ test("bids that are filed and not sent are cancelled by a pause, and made after 
   });
 });
 
+test("the status of a bid engine to which nothing happens is published once, however many blocks come", async (t) => {
+  await onBidStage(t, async (stage) => {
+    const one = await stage.provider("one");
+    await stage.blocks(5);
+    const topic = "akash.provider.bidengine.status";
+    const published = () => one.bus.counts.get(topic)?.published ?? 0;
+    const before = published();
+    assert.ok(before >= 1);
+    await stage.blocks(30);
+    assert.equal(published(), before);
+    await one.engine.pause("maintenance");
+    await stage.until("the change", () => published() === before + 1);
+  });
+});
+
 test("a bid whose transaction comes to nothing during a pause is not signed again before it ends", async (t) => {
   const play = async (stage: BidStage) => {
     const only = faultTransport(stage.node.transport("only"));

@@ -3,7 +3,12 @@ import assert from "node:assert/strict";
 import { createServer } from "node:net";
 import { test } from "node:test";
 import { type ClusterPicture, feedOldMs } from "../src/cluster/capacity/inventory/feed.ts";
-import { createGrpcFeed, feedAnswerMs, feedRetryMostMs } from "../src/cluster/capacity/inventory/grpc-feed.ts";
+import {
+  createGrpcFeed,
+  feedAnswerMs,
+  feedRetryMostMs,
+  feedWakeMs,
+} from "../src/cluster/capacity/inventory/grpc-feed.ts";
 import { createVirtualClock } from "../src/runtime/clock.ts";
 import { framed } from "../src/runtime/grpc/framing.ts";
 import type { GrpcAddress } from "../src/runtime/grpc/grpc-client.ts";
@@ -90,6 +95,28 @@ test("an operator that is restarted leaves the last picture standing until it is
   await operator.revive();
   await until("the next picture", () => feed.picture?.nodes.length === 1);
   assert.deepEqual([feed.lastError, feed.trouble], [undefined, undefined]);
+});
+
+test("news on the bus ends the pause before the next connection, and is a question where the stream is silent", async (t) => {
+  const { operator, clock, feed, until } = await stage(t, two);
+  await eventually("the picture", () => feed.picture);
+  feed.wake();
+  await clock.advance(0);
+  assert.equal(operator.queries, 0, "it was heard just now");
+  await clock.advance(feedWakeMs + 1);
+  feed.wake();
+  await eventually("the question", () => operator.queries === 1);
+  await operator.kill();
+  await eventually("the loss to be noticed", () => feed.lastError);
+  await until("long pauses", () => feed.counts.reconnects >= 6);
+  operator.picture = one;
+  await operator.revive();
+  const tried = feed.counts.reconnects;
+  await eventually("the next picture without a pause", () => {
+    feed.wake();
+    return feed.picture?.nodes.length === 1;
+  });
+  assert.ok(feed.counts.reconnects > tried);
 });
 
 test("while the operator is gone the tries grow apart, and after two minutes nothing may be promised", async (t) => {

@@ -10,6 +10,7 @@ import { createEmbeddedNode } from "../src/box/chain/embedded-node.ts";
 import type { Node } from "../src/box/chain/node/node.ts";
 import type { Behaviour } from "../src/box/cluster/components/kubelet/behaviour.ts";
 import { createSimulatedCluster, type SimulatedCluster } from "../src/box/cluster/simulated-kube.ts";
+import type { Bus } from "../src/bus/bus.ts";
 import type { Chain, Queries } from "../src/chain/chain.ts";
 import { createPool } from "../src/chain/comet/pool.ts";
 import { createQueries } from "../src/chain/comet/queries/queries.ts";
@@ -163,6 +164,7 @@ export interface Life {
 }
 
 export interface LivedHouse {
+  readonly bus: Bus;
   readonly chain: Chain;
   readonly journal: Journal;
   readonly kube: Kube;
@@ -400,8 +402,8 @@ function startLife(stage: LeaseStage, options: LeaseStageOptions & LifeOptions):
           const { kube, manifests, cluster } = house;
           measured = house.metrics;
           invariant(kube && manifests && cluster, "the provider of the stage sells");
-          const [chain, journal] = await Promise.all([house.chain, house.journal]);
-          open = { chain, journal, kube: await kube, manifests: await manifests, cluster: await cluster };
+          const [chain, journal, bus] = await Promise.all([house.chain, house.journal, house.bus]);
+          open = { bus, chain, journal, kube: await kube, manifests: await manifests, cluster: await cluster };
           opened.resolve(open);
         },
       },
