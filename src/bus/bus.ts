@@ -24,7 +24,7 @@ export interface Subscription {
 export const busCounts = {
   published: "Messages published",
   delivered: "Messages handed to subscribers",
-  dropped: "Messages dropped because a subscriber was too slow, or for other processes because Redis was away",
+  dropped: "Messages dropped: a subscriber was too slow, or Redis was away",
   failed: "Messages whose handler failed",
   malformed: "Messages received that could not be parsed",
 };

@@ -26,7 +26,7 @@ export function createLocalBus({ clock, log, ...options }: BusOptions, start: st
   }
 
   function deliver(topic: Topic, text: string, retained: boolean): void {
-    if (topics[topic].retained) kept.set(topic, text);
+    if (topics[topic].retained && text.length <= limits.messageBytes) kept.set(topic, text);
     for (const [mailbox, wanted] of subscribers) if (wanted.has(topic)) mailbox.offer({ topic, text, retained });
   }
 

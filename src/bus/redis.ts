@@ -35,6 +35,7 @@ export function createRedisBus(options: RedisBusOptions): Bus {
   /** What this process retains. */
   const own = new Map<Topic, string>();
   const nameOf = (topic: Topic) => prefix + topic;
+  const open = createOpen(options, limits.answerMs);
   const closing = new AbortController();
   let outgoingChars = 0;
   let session: Session | undefined;
@@ -82,7 +83,7 @@ export function createRedisBus(options: RedisBusOptions): Bus {
   }
 
   const attempt = (well: () => void) =>
-    runSession(options, limits.answerMs, closing.signal, (begun) => begin(begun).then(well)).finally(() => {
+    runSession(open(), options, limits.answerMs, closing.signal, (begun) => begin(begun).then(well)).finally(() => {
       session = undefined;
     });
   const pauses = { firstMs: limits.reconnectFirstMs, mostMs: limits.reconnectMostMs };
@@ -111,14 +112,13 @@ export function createRedisBus(options: RedisBusOptions): Bus {
 
 /** From connecting to the first fault: an error, no answer in time, or the signal. */
 async function runSession(
-  options: RedisBusOptions,
+  redis: Redis,
+  { clock }: BusOptions,
   answerMs: number,
   signal: AbortSignal,
   begin: (begun: Session) => Promise<void>,
 ): Promise<never> {
-  const { clock } = options;
   const { promise: failed, reject: fail } = Promise.withResolvers<never>();
-  const redis = openClient(options, answerMs);
   const answer = <T>(work: Promise<T>) =>
     withDeadline(clock, answerMs, Promise.race([work, failed]), async () => {
       // If it was this process that hung, the answer has been waiting for us.
@@ -153,16 +153,15 @@ const shared = { RESP: 3, disableOfflineQueue: true, disableClientInfo: true, ma
 /** The package builds a class of all commands, in 60 ms, for each new set of options; copies of one client share it. */
 const template = createClient(shared);
 
-function openClient({ sentinels, sentinelMaster, ...options }: RedisOptions, connectTimeout: number): Redis {
+function createOpen({ sentinels, sentinelMaster, ...options }: RedisOptions, connectTimeout: number): () => Redis {
   const url = new URL(options.url ?? "redis://127.0.0.1");
   const { username = decodeURIComponent(url.username), password = decodeURIComponent(url.password) } = options;
   const database = Number(url.pathname.slice(1));
   const login = { name: "akash-provider", password, ...(username && { username }), database };
   const tls = url.protocol === "rediss:" && { tls: true as const };
   const socket = { connectTimeout, reconnectStrategy: false, ...tls } as const;
-  if (!sentinels?.length)
-    return template.duplicate({ ...login, socket: { ...socket, ...hostOf(url) } }) as unknown as Redis;
-  return createSentinel({
+  if (!sentinels?.length) return () => template.duplicate({ ...login, socket: { ...socket, ...hostOf(url) } }) as never;
+  const sentinel = createSentinel({
     name: sentinelMaster ?? "mymaster",
     sentinelRootNodes: sentinels.map((text) => hostOf(new URL(`redis://${text}`))),
     sentinelClientOptions: { ...shared, socket: { connectTimeout } },
@@ -171,7 +170,8 @@ function openClient({ sentinels, sentinelMaster, ...options }: RedisOptions, con
     reserveClient: true,
     maxCommandRediscovers: 0,
     passthroughClientErrorEvents: true,
-  }) as unknown as Redis;
+  });
+  return () => sentinel.duplicate() as never;
 }
 
 const hostOf = ({ hostname: host, port }: URL) => ({ host: host.replace(/^\[|\]$/g, ""), port: Number(port || 6379) });

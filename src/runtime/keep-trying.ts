@@ -27,7 +27,7 @@ export async function keepTrying(
   const well = () => {
     failures = 0;
   };
-  for (;;) {
+  while (!signal.aborted) {
     const reason = await attempt(well).catch(reasonOf);
     if (signal.aborted) return;
     failed(reason);

@@ -31,7 +31,7 @@ export const feedAnswerMs = 15 * second;
 /** Longest one, so that several tries lie within the time that the last picture still counts. */
 export const feedRetryMostMs = 10 * second;
 /** The stream tells of a change before the bus does; only a stream that is silent for longer is worth a question. */
-export const feedWakeMs = second;
+export const feedWakeMs = 2 * second;
 
 const streamCluster = "/akash.inventory.v1.ClusterRPC/StreamCluster";
 const queryCluster = "/akash.inventory.v1.ClusterRPC/QueryCluster";

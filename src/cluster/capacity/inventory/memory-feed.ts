@@ -103,9 +103,12 @@ export function createMemoryFeed({ source, clock, log }: MemoryFeedDeps): Invent
     }
   }
 
-  function ask(): void {
-    if (opened) look(opened);
-  }
-
-  return Object.assign(newest, { run, ask, wake: ask });
+  return Object.assign(newest, {
+    run,
+    ask() {
+      if (opened) look(opened);
+    },
+    // In the same process it is told of each change before the bus is.
+    wake: () => undefined,
+  });
 }
