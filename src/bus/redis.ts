@@ -79,7 +79,8 @@ export function createRedisBus(options: RedisBusOptions): Bus {
     const detail = `${address}: not connected, ${reason}`;
     if (detail === state.detail) return;
     state = { connected: false, detail };
-    log.error("Redis unreachable", { error: new ProviderError("AKP_BUS_UNREACHABLE", { address, reason }) });
+    const error = new ProviderError("AKP_BUS_UNREACHABLE", { address, reason });
+    log.error("Redis unreachable", { error, advice: error.advice });
   }
 
   const attempt = (well: () => void) =>
