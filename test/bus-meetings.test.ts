@@ -1,7 +1,7 @@
 /** Where services of a whole provider meet over the bus, and what is left of that without one. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { awaitedManifestRecheckMs } from "../src/cluster/leases/lease-keeper.ts";
+import { awaitedManifestRecheckMs } from "../src/cluster/leases/lease-loop.ts";
 import { kinds } from "../src/kube/kinds.ts";
 import { formatLeaseId } from "../src/market/ids.ts";
 import { memoryFolder } from "./folder.ts";
