@@ -159,7 +159,7 @@ export function createChainService(
       if (chain) measureChain(metrics, chain);
       if (outbox) measureOutbox(metrics, outbox);
       const help =
-        "1 for an hour after a bid, close, withdrawal or failure of our account that this provider did not send";
+        "1 for an hour after a bid, close, reclamation, withdrawal or failure of our account that this provider did not send";
       metrics.read({ name: "akash_provider_key_used_elsewhere", help, kind: "gauge" }, () =>
         foreign?.message ? 1 : 0,
       );

@@ -27,6 +27,11 @@ for (const [name, { events, code = 0, hash = "FOREIGN", agoMs = 0 }, expected] o
     { events: [fee(us), message("/akash.market.v1beta6.MsgWithdrawLease", us)] },
     /\(MsgWithdrawLease\)/,
   ],
+  [
+    "the start of a reclamation",
+    { events: [fee(us), message("/akash.market.v1beta5.MsgLeaseStartReclaim", us)] },
+    /\(MsgLeaseStartReclaim\)/,
+  ],
   ["one that failed", { events: [fee(us)], code: 5 }, /\(one that failed\)/],
   ["one that failed before the start", { events: [fee(us)], code: 5, agoMs: 1 }, undefined],
   ["our own bid", { events: [message("/akash.market.v1beta5.MsgCreateBid", us)], hash: "OURS" }, undefined],

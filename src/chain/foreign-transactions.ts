@@ -13,7 +13,7 @@ import { attribute } from "./outbox/bill.ts";
 const reportedMs = 3_600_000;
 
 /** Messages by which providers work. */
-const working = /^\/akash\.market\.\w+\.(MsgCreateBid|MsgCloseBid|MsgWithdrawLease)$/;
+const working = /^\/akash\.market\.\w+\.(MsgCreateBid|MsgCloseBid|MsgWithdrawLease|MsgLeaseStartReclaim)$/;
 
 export type ForeignTransactions = ReturnType<typeof createForeignTransactions>;
 
