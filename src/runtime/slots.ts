@@ -1,29 +1,33 @@
-/** A semaphore: so many at once, the others wait in line, and those of low priority behind all others and at most so many at once. */
+/** A semaphore: so many at once, the others wait in line by priority, and all below "normal" are at most so many at once. */
 import { invariant } from "./invariant.ts";
+
+const priorities = ["normal", "later", "low"] as const;
+export type SlotPriority = (typeof priorities)[number];
 
 interface Slots {
   /** Resolves with how to give the slot back; rejects with the signal's reason, and then holds none. */
-  take(signal: AbortSignal, priority?: "normal" | "low"): Promise<() => void>;
+  take(signal: AbortSignal, priority?: SlotPriority): Promise<() => void>;
   readonly taken: number;
   readonly waiting: number;
 }
 
 export function createSlots(most: number, mostLow = most): Slots {
-  const lines = { normal: new Set<() => void>(), low: new Set<() => void>() };
-  const taken = { normal: 0, low: 0 };
+  const lines = { normal: new Set<() => void>(), later: new Set<() => void>(), low: new Set<() => void>() };
+  const taken = { normal: 0, later: 0, low: 0 };
 
-  function isFree(priority: "normal" | "low"): boolean {
-    return taken.normal + taken.low < most && (priority === "normal" || taken.low < mostLow);
+  function isFree(priority: SlotPriority): boolean {
+    const below = taken.later + taken.low;
+    return taken.normal + below < most && (priority === "normal" || below < mostLow);
   }
 
-  function slot(priority: "normal" | "low"): () => void {
+  function slot(priority: SlotPriority): () => void {
     let held = true;
     return () => {
       invariant(held, "a slot is given back once");
       held = false;
       taken[priority] -= 1;
       // The slot goes to the next in line without being free in between.
-      for (const next of ["normal", "low"] as const) {
+      for (const next of priorities) {
         const [enter] = lines[next];
         if (enter && isFree(next)) return enter();
       }
@@ -55,10 +59,10 @@ export function createSlots(most: number, mostLow = most): Slots {
       return slot(priority);
     },
     get taken() {
-      return taken.normal + taken.low;
+      return taken.normal + taken.later + taken.low;
     },
     get waiting() {
-      return lines.normal.size + lines.low.size;
+      return lines.normal.size + lines.later.size + lines.low.size;
     },
   };
 }

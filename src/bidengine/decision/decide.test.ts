@@ -3,6 +3,8 @@ import { test } from "node:test";
 import { someInputs } from "../../../test/a-decision.ts";
 import { cheap, failingOrders } from "../../../test/failing-orders.ts";
 import { formatDecCoin, parseDecCoin } from "../../market/coin.ts";
+import type { Fit } from "../../market/fit.ts";
+import type { GroupSpec } from "../../market/group-spec.ts";
 import type { Pricing } from "../pricing/pricing.ts";
 import { checkNames, decide, screen } from "./decide.ts";
 import { type Decision, refusals, waitsFor } from "./decision.ts";
@@ -46,6 +48,30 @@ test("an order that passes everything is bid on, for the price that was screened
   assert.equal(formatDecCoin(decision.price), formatDecCoin(screened.price));
   assert.deepEqual(refusals(decision), []);
   assert.equal(explain(decision)[0], "bid at 80uakt per block");
+});
+
+test("of several offers the first is priced as a new order, and the others after the first ones of all orders", async () => {
+  const { standing, ...rest } = someInputs();
+  const { capacity } = standing;
+  function fit(group: GroupSpec): Fit {
+    const first = capacity.fit(group);
+    return first.fits ? { ...first, others: [{ ...first }, { ...first }] } : first;
+  }
+  const further: (boolean | undefined)[] = [];
+  const pricing: Pricing = {
+    ...cheap,
+    quote(request, signal) {
+      further.push(request.isFurther);
+      return cheap.quote(request, signal);
+    },
+  };
+  const decision = await decide(
+    { ...rest, standing: { ...standing, capacity: { ...capacity, fit } } },
+    pricing,
+    signal,
+  );
+  assert.equal(decision.verdict, "bid");
+  assert.deepEqual(further, [false, true, true]);
 });
 
 test("a no that comes only from what it would cost keeps the price that was wanted", async () => {

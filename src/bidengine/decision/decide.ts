@@ -109,7 +109,8 @@ export async function decide(inputs: Inputs, pricing: Pricing, signal: AbortSign
   const { owner, group } = inputs.asked;
   const most = mostFor(group);
   const asking = [fit, ...others].map(async (each) => {
-    const request: PriceRequest = { owner, group, offer: each.offer, most, isRecheck: inputs.isRecheck };
+    const kind = { isRecheck: inputs.isRecheck, isFurther: each !== fit };
+    const request: PriceRequest = { owner, group, offer: each.offer, most, ...kind };
     return { fit: each, quote: await pricing.quote(request, signal) };
   });
   const { fit: chosen, quote } = (await Promise.all(asking)).reduce(cheaper);

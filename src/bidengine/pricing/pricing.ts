@@ -31,6 +31,8 @@ export interface PriceRequest {
   readonly most: DecCoin;
   /** Not a new order: those are priced first, and for this one a price that is up to a minute old will do. */
   readonly isRecheck?: boolean | undefined;
+  /** Not the first offer of its order: the first offers of all orders are priced before it. */
+  readonly isFurther?: boolean | undefined;
 }
 
 export type Quote = Price | NoPrice;

@@ -239,6 +239,38 @@ test("while rechecks wait for the script, a new order is priced at once", async 
   assert.ok((await Promise.all([fresh, ...rechecks])).every((price) => price !== undefined));
 });
 
+test("further offers of orders wait for the script behind the first offers of all, and before rechecks", async (t) => {
+  const folder = temporaryFolder(t);
+  const body = `echo "$AKASH_OWNER" >> ${folder}/runs; while [ ! -e ${folder}/go ]; do sleep 0.01; done; echo 1`;
+  const script = scriptOf(writeScript(folder, body), { limit: 1 });
+  const quote = async (owner: string, how: { isRecheck?: boolean; isFurther?: boolean } = {}) => {
+    return (await script.quote({ ...priceRequest(groupOf()), owner, ...how }, never)).price;
+  };
+  const running = quote("running");
+  await eventually("the first", () => existsSync(`${folder}/runs`) && linesOf(`${folder}/runs`).length === 1);
+  const waiting = [quote("recheck", { isRecheck: true }), quote("further", { isFurther: true }), quote("new")];
+  writeFileSync(`${folder}/go`, "");
+  await Promise.all([running, ...waiting]);
+  assert.deepEqual(linesOf(`${folder}/runs`), ["running", "new", "further", "recheck"]);
+});
+
+test("new orders of one owner with the same input share a run under way, unless its asker goes away", async (t) => {
+  const folder = temporaryFolder(t);
+  const body = `echo >> ${folder}/runs; while [ -e ${folder} ] && [ ! -e ${folder}/go ]; do sleep 0.01; done; echo 1`;
+  const script = scriptOf(writeScript(folder, body));
+  const runs = () => (existsSync(`${folder}/runs`) ? readFileSync(`${folder}/runs`, "utf8").length : 0);
+  const leaving = new AbortController();
+  const first = Promise.resolve(script.quote(priceRequest(groupOf()), leaving.signal));
+  const others = Array.from({ length: 3 }, async () => script.quote(priceRequest(groupOf()), never));
+  await eventually("one run", () => runs() === 1);
+  leaving.abort();
+  assert.match(reasonOf(await first), /nobody waits for its price any more/);
+  await eventually("a second run", () => runs() === 2);
+  writeFileSync(`${folder}/go`, "");
+  assert.ok((await Promise.all(others)).every(({ price }) => price));
+  assert.equal(runs(), 2);
+});
+
 test("500 orders at once with four processes: never more than four, all are answered, and nothing is left", async (t) => {
   const folder = temporaryFolder(t);
   const path = writeScript(
@@ -247,7 +279,9 @@ test("500 orders at once with four processes: never more than four, all are answ
   );
   const script = scriptOf(path, { limit: 4 });
   const filesBefore = openFiles();
-  const asked = Array.from({ length: 500 }, async () => script.quote(priceRequest(groupOf()), never));
+  const asked = Array.from({ length: 500 }, async (_, at) =>
+    script.quote({ ...priceRequest(groupOf()), owner: `owner ${at}` }, never),
+  );
   await eventually(
     "four that have begun",
     () => existsSync(`${folder}/begun`) && linesOf(`${folder}/begun`).length === 4,

@@ -7,10 +7,11 @@ import { leasedAddressesOf, storageClassOf } from "../../market/group-totals.ts"
 import { shorten } from "../../market/shorten.ts";
 import { type ProgramEnd, runProgram } from "../../runtime/child-process.ts";
 import type { Clock } from "../../runtime/clock.ts";
+import { endedBy } from "../../runtime/ended-by.ts";
 import { ProviderError, reasonOf } from "../../runtime/errors.ts";
 import type { Log } from "../../runtime/log.ts";
 import { createRecent } from "../../runtime/recent.ts";
-import { createSlots } from "../../runtime/slots.ts";
+import { createSlots, type SlotPriority } from "../../runtime/slots.ts";
 import { cardsByVendor } from "./gpu-price.ts";
 import type { ScriptSettings } from "./price-settings.ts";
 import { type NoPrice, no, type PriceRequest, type Quote, type Strategy } from "./pricing.ts";
@@ -31,6 +32,8 @@ export function createScript(settings: ScriptSettings, { clock, log }: { clock: 
   // Rechecks leave half of the processes to new orders.
   const slots = createSlots(bidPriceScriptProcessLimit, Math.ceil(bidPriceScriptProcessLimit / 2));
   const remembered = createRecent<{ readonly answer: Quote; readonly atMs: number }>({ most: mostRemembered });
+  /** By priority, owner and input; undefined of one that was cancelled. */
+  const underWay = new Map<string, Promise<Quote | undefined>>();
   let trouble: string | undefined;
   let turns = Promise.resolve();
 
@@ -40,28 +43,52 @@ export function createScript(settings: ScriptSettings, { clock, log }: { clock: 
     return turns;
   }
 
+  /** Orders with the same input share a run under way; one whose asker has gone is begun anew for the others. */
   async function quote(request: PriceRequest, signal: AbortSignal): Promise<Quote> {
+    const input = scriptInput(request);
+    const priority = request.isRecheck ? "low" : request.isFurther ? "later" : "normal";
+    const key = `${priority} ${request.owner} ${input}`;
+    for (;;) {
+      const shared = underWay.get(key);
+      if (!shared) break;
+      const answer = await endedBy(shared, signal).catch(notAsked);
+      if (answer) return answer;
+    }
+    const running = run(request, input, priority, signal);
+    const kept = running.then(
+      ({ answer, isCancelled }) => (isCancelled ? undefined : answer),
+      () => undefined,
+    );
+    underWay.set(key, kept);
+    const { answer } = await running.finally(() => underWay.delete(key));
+    return answer;
+  }
+
+  async function run(
+    { owner, most, isRecheck }: PriceRequest,
+    input: string,
+    priority: SlotPriority,
+    signal: AbortSignal,
+  ) {
     let giveBack: () => void;
     try {
-      giveBack = await slots.take(signal, request.isRecheck ? "low" : "normal");
+      giveBack = await slots.take(signal, priority);
     } catch (thrown) {
-      return no(`the price script was not asked: ${reasonOf(thrown)}`, { strategy: "shellScript" });
+      return { answer: notAsked(thrown), isCancelled: true };
     }
     try {
-      const env = { AKASH_OWNER: request.owner, AKASH_DENOM: request.most.denom };
-      const input = scriptInput(request);
-      const key = `${request.owner} ${input}`;
-      const before = request.isRecheck ? remembered.get(key) : undefined;
-      if (before && clock.monotonicMs() - before.atMs < rememberedMs) return before.answer;
+      const key = `${owner} ${input}`;
+      const before = isRecheck ? remembered.get(key) : undefined;
+      if (before && clock.monotonicMs() - before.atMs < rememberedMs) return { answer: before.answer };
       await ownTurn();
-      const program = { path, env, input, limitMs, mostBytes: priceScriptBytes };
+      const env = { AKASH_OWNER: owner, AKASH_DENOM: most.denom };
       const begunMs = clock.monotonicMs();
-      const end = await runProgram({ ...program, clock, signal });
+      const end = await runProgram({ path, env, input, limitMs, mostBytes: priceScriptBytes, clock, signal });
       const tookMs = Math.round(clock.monotonicMs() - begunMs);
-      const answer = quoteOf(end, request.most.denom, { limitMs, tookMs });
+      const answer = quoteOf(end, most.denom, { limitMs, tookMs });
       noteFault(end, answer);
       if (end.how === "exited") remembered.set(key, { answer, atMs: clock.monotonicMs() });
-      return answer;
+      return { answer, isCancelled: end.how === "cancelled" };
     } finally {
       giveBack();
     }
@@ -85,6 +112,10 @@ export function createScript(settings: ScriptSettings, { clock, log }: { clock: 
       return trouble;
     },
   };
+}
+
+function notAsked(thrown: unknown): NoPrice {
+  return no(`the price script was not asked: ${reasonOf(thrown)}`, { strategy: "shellScript" });
 }
 
 function quoteOf(end: ProgramEnd, denom: string, { limitMs, tookMs }: { limitMs: number; tookMs: number }): Quote {

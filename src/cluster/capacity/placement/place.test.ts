@@ -96,6 +96,21 @@ test("a group that accepts several GPU models is placed with each of them, one u
   assert.equal(new Set(two).size, two.length);
 });
 
+test("offers in which units that are alike only swap their GPU models count as one", () => {
+  const models = ["a100", "h100", "t4", "l4", "v100"];
+  const room = cluster(models.map((model) => sampleNode(model, { cards: [cards(model, 64n)] })));
+  const any: SampleUnit = { gpus: 1n, models: ["nvidia/model/*"] };
+  const fit = placed(room, any, any, any, any);
+  assert.ok(fit.fits);
+  const offers = [fit, ...(fit.others ?? [])].map(({ offer }) =>
+    offer
+      .map(({ gpu }) => gpu.attributes[0]?.key)
+      .sort()
+      .join(),
+  );
+  assert.equal(new Set(offers).size, offers.length, offers.join("\n"));
+});
+
 test("a wildcard is not pinned to the cards of a node that is short of something else", () => {
   const room = cluster([
     sampleNode("a", { cards: [cards("a100", 8n)], memoryBytes: gi }),

@@ -3,6 +3,7 @@ import type { Fit, Fits } from "../../../market/fit.ts";
 import { cardAttribute } from "../../../market/gpu-attributes.ts";
 import type { ResourceUnit, UnitResources } from "../../../market/group-spec.ts";
 import { asAsked, type Overcommit } from "../../../market/overcommit.ts";
+import { jsonText } from "../../../runtime/json-text.ts";
 import { anyFit, bestFit, exactFit } from "./fit-search.ts";
 import { beyondCluster, inPieces, misfitBecause, togetherTooMuch, unplaceable } from "./misfit.ts";
 import type { Room } from "./room.ts";
@@ -69,7 +70,7 @@ function placeIn(room: Search, units: readonly ResourceUnit[], overcommit: Overc
   if (tooMuch) return tooMuch;
   const spots = anyOf(tasks, room);
   if (spots)
-    return withOthers(fitsOf(room, units, spots), otherModels(tasks, room), (each) => {
+    return withOthers(fitsOf(room, units, spots), units, otherModels(tasks, room), (each) => {
       const found = anyOf(each, room);
       return found && fitsOf(room, units, found);
     });
@@ -107,12 +108,18 @@ function modelOf({ cards }: Option): string {
 }
 
 /** The first fit is valid whether or not steps are left to look for others. */
-function withOthers(first: Fits, models: Iterable<Task[]>, find: (tasks: Task[]) => Fits | undefined): Fits {
-  const fits = new Map([[gpusOffered(first), first]]);
+function withOthers(
+  first: Fits,
+  units: readonly ResourceUnit[],
+  models: Iterable<Task[]>,
+  find: (tasks: Task[]) => Fits | undefined,
+): Fits {
+  const keyOf = offerKeys(units);
+  const fits = new Map([[keyOf(first), first]]);
   try {
     for (const tasks of models) {
       const found = find(tasks);
-      if (found) fits.set(gpusOffered(found), fits.get(gpusOffered(found)) ?? found);
+      if (found) fits.set(keyOf(found), fits.get(keyOf(found)) ?? found);
       if (fits.size === mostOffers) break;
     }
   } catch (thrown) {
@@ -122,8 +129,15 @@ function withOthers(first: Fits, models: Iterable<Task[]>, find: (tasks: Task[])
   return others.length > 0 ? { ...first, others } : first;
 }
 
-function gpusOffered({ offer }: Fits): string {
-  return offer.map(({ gpu }) => gpu.attributes[0]?.key).join();
+/** The same for offers in which units that are alike only swap their GPU models: their price is the same. */
+function offerKeys(units: readonly ResourceUnit[]): (fit: Fits) => string {
+  const texts = units.map(({ id: _id, price: _price, ...unit }) => jsonText(unit));
+  const kinds = texts.map((text) => texts.indexOf(text));
+  return ({ offer }) =>
+    offer
+      .map(({ gpu }, at) => `${kinds[at]} ${gpu.attributes[0]?.key}`)
+      .sort()
+      .join();
 }
 
 /** Few enough for the exact search. For more, no way is found that first-fit-decreasing does not find, or a better one. */
