@@ -5,7 +5,7 @@
  */
 import assert from "node:assert/strict";
 import type { SettledResult } from "../src/chain/chain.ts";
-import { createHttpTransport } from "../src/chain/comet/http-transport.ts";
+import { createNodeTransport } from "../src/chain/comet/http-transport.ts";
 import type { RpcTransport } from "../src/chain/comet/transport.ts";
 import type { Intent } from "../src/journal/intents.ts";
 import type { Journal } from "../src/journal/journal.ts";
@@ -127,7 +127,7 @@ function countRequests(url: string) {
         heard = resolve;
       }),
     transport(): RpcTransport {
-      const real = createHttpTransport({ url }, realClock);
+      const real = createNodeTransport({ url }, realClock);
       return {
         name: real.name,
         listen: real.listen,

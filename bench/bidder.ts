@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createPolicySource } from "../src/bidengine/policies/policy-source.ts";
 import { createPricing } from "../src/bidengine/pricing/create-pricing.ts";
-import type { PriceSettings } from "../src/bidengine/pricing/price-settings.ts";
+import type { PriceSettings } from "../src/bidengine/pricing/pricing.ts";
 import { createSimulatedCluster } from "../src/box/cluster/simulated-kube.ts";
 import { demoPrices } from "../src/box/demo-prices.ts";
 import { createHttpTransports } from "../src/chain/comet/http-transport.ts";

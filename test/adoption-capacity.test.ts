@@ -6,7 +6,7 @@ import type { Chain } from "../src/chain/chain.ts";
 import { createClusterSide } from "../src/cluster/cluster-parts.ts";
 import { kinds } from "../src/kube/kinds.ts";
 import { createManifestLoop } from "../src/manifest/manifest-loop.ts";
-import { createStandings } from "../src/manifest/standings.ts";
+import { createStandings } from "../src/manifest/manifest-status.ts";
 import { formatDeploymentId, formatLeaseId } from "../src/market/ids.ts";
 import { leaseNamespace } from "../src/market/lease-namespace.ts";
 import { silentLog } from "../src/runtime/log.ts";

@@ -14,7 +14,7 @@ import type { Kube, KubeObject, ManagedFields, ObjectAt } from "../src/kube/kube
 import { madeForLabel, templateLabel } from "../src/kube/objects/kept-workload.ts";
 import { managedSelector, namespaceLabel } from "../src/kube/objects/lease-labels.ts";
 import { createManifestLoop } from "../src/manifest/manifest-loop.ts";
-import { createStandings } from "../src/manifest/standings.ts";
+import { createStandings } from "../src/manifest/manifest-status.ts";
 import { formatDeploymentId, formatLeaseId, type LeaseId } from "../src/market/ids.ts";
 import { leaseNamespace } from "../src/market/lease-namespace.ts";
 import type { ManifestGroup } from "../src/market/manifest.ts";

@@ -7,7 +7,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { type TestContext, test } from "node:test";
 import { parse } from "yaml";
-import { createBidMessage } from "../src/bidengine/order-loop.ts";
+import { createBidMessage } from "../src/bidengine/bidding.ts";
 import { feedOldMs } from "../src/cluster/capacity/inventory/feed.ts";
 import { measureHealth } from "../src/cluster/cluster-metrics.ts";
 import type { HostHealth, HostnameFeed } from "../src/cluster/leases/declarations/hostname-feed.ts";

@@ -1,8 +1,8 @@
 /** A wallet that runs low: nothing is bid, nothing fails for good, and all goes on by itself when there is money. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { BalanceOptions } from "../src/balance/balance-options.ts";
-import { bidIntentMs } from "../src/bidengine/order-loop.ts";
+import type { BalanceOptions } from "../src/balance/balance-status.ts";
+import { bidIntentMs } from "../src/bidengine/bidding.ts";
 import type { JsonObject } from "../src/bus/topics.ts";
 import { isUnderWay } from "../src/journal/intents.ts";
 import { amountOf, parseCoin, parseCoins } from "../src/market/coin.ts";

@@ -3,7 +3,7 @@
  * cluster is always the same snapshot. It ends when nothing is left to do but for some open bids, and reports what became of all.
  */
 import { createSimulatedCluster } from "../src/box/cluster/simulated-kube.ts";
-import { createHttpTransport } from "../src/chain/comet/http-transport.ts";
+import { createNodeTransport } from "../src/chain/comet/http-transport.ts";
 import { createSigner } from "../src/chain/keys/signer.ts";
 import type { OrderId } from "../src/market/ids.ts";
 import { realClock, sleep } from "../src/runtime/clock.ts";
@@ -43,7 +43,7 @@ async function live({
   const clock = { ...realClock, now: () => realClock.now() + aheadMs };
   const cluster = createSimulatedCluster({ nodes: [] }, { clock, random: createSeededRandom(1), log: silentLog });
   const boundary = createKillingBoundary(killAt);
-  const node = { transport: () => createHttpTransport({ url: rpcUrl }, clock) };
+  const node = { transport: () => createNodeTransport({ url: rpcUrl }, clock) };
   const signer = createSigner(secret);
   const started = startProvider({ clock, node, cluster, dir, signer, boundary, options: { bidTimeoutMs } });
   const provider = await started.ready;

@@ -1,16 +1,13 @@
 /** A chain on the virtual clock with a tenant, and any number of providers that bid on it, each with its own journal. */
+
 import { join } from "node:path";
 import type { TestContext } from "node:test";
-import type { BalanceOptions } from "../src/balance/balance-options.ts";
-import type { BalanceDocument } from "../src/balance/balance-status.ts";
+import type { BalanceDocument, BalanceOptions } from "../src/balance/balance-status.ts";
+import type { BidEngineDocument } from "../src/bidengine/bid-status.ts";
+import { createBidMessage } from "../src/bidengine/bidding.ts";
 import type { BidEngine } from "../src/bidengine/bidengine.ts";
-import {
-  type BidEngineDocument,
-  type BidEngineOptions,
-  createBidEngineService,
-} from "../src/bidengine/bidengine-service.ts";
+import { type BidEngineOptions, createBidEngineService } from "../src/bidengine/bidengine-service.ts";
 import type { Capacity } from "../src/bidengine/capacity.ts";
-import { createBidMessage } from "../src/bidengine/order-loop.ts";
 import { createPolicySource } from "../src/bidengine/policies/policy-source.ts";
 import type { RunningPricing } from "../src/bidengine/pricing/create-pricing.ts";
 import type { Pricing } from "../src/bidengine/pricing/pricing.ts";
@@ -19,15 +16,20 @@ import type { Node } from "../src/box/chain/node/node.ts";
 import { createSimulatedCluster, type SimulatedCluster } from "../src/box/cluster/simulated-kube.ts";
 import type { Bus } from "../src/bus/bus.ts";
 import type { Chain, Queries } from "../src/chain/chain.ts";
+import { closeBidMessage } from "../src/chain/closing.ts";
 import { createPool } from "../src/chain/comet/pool.ts";
 import { createQueries } from "../src/chain/comet/queries/queries.ts";
 import type { RpcTransport } from "../src/chain/comet/transport.ts";
 import { createSigner, type Signer } from "../src/chain/keys/signer.ts";
-import { closeBidMessage } from "../src/chain/tx/closing.ts";
 import { createCometBroadcaster } from "../src/chain/tx/comet-broadcaster.ts";
-import { type PackedMessage, packMessage } from "../src/chain/tx/messages.ts";
+import {
+  closeDeployment,
+  createDeployment,
+  createLease,
+  type PackedMessage,
+  packMessage,
+} from "../src/chain/tx/messages.ts";
 import { sendMessages } from "../src/chain/tx/send.ts";
-import { closeDeployment, createDeployment, createLease } from "../src/chain/tx/tenant-messages.ts";
 import type { IpOperatorClient } from "../src/cluster/capacity/addresses/ip-operator.ts";
 import { createNewestPicture, type InventoryFeed } from "../src/cluster/capacity/inventory/feed.ts";
 import type { CardCount } from "../src/cluster/capacity/placement/room.ts";

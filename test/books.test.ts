@@ -2,13 +2,12 @@
 import assert from "node:assert/strict";
 import { type TestContext, test } from "node:test";
 import { BidID, Scope, Source } from "@akashnetwork/chain-sdk/private-types/akash.v1";
-import type { BalanceOptions } from "../src/balance/balance-options.ts";
+import type { BalanceOptions } from "../src/balance/balance-status.ts";
 import { booksDebtsEveryMs } from "../src/balance/bookkeeper.ts";
-import { writeId } from "../src/chain/codec/wire64.ts";
+import { writeId } from "../src/chain/codec/wire-messages.ts";
 import { type RpcRequest, type RpcTransport, unreachable } from "../src/chain/comet/transport.ts";
-import { packMessage } from "../src/chain/tx/messages.ts";
+import { fundDeployment, packMessage } from "../src/chain/tx/messages.ts";
 import { sendMessages } from "../src/chain/tx/send.ts";
-import { fundDeployment } from "../src/chain/tx/tenant-messages.ts";
 import type { LedgerKind } from "../src/journal/ledger.ts";
 import { parseCoin } from "../src/market/coin.ts";
 import { type BidId, formatBidId, formatOrderId, type OrderId } from "../src/market/ids.ts";

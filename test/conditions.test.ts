@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
-import { createBidMessage } from "../src/bidengine/order-loop.ts";
+import { createBidMessage } from "../src/bidengine/bidding.ts";
 import { packMessage } from "../src/chain/tx/messages.ts";
 import { reconcileEveryMs } from "../src/cluster/leases/reconcile/reconciler.ts";
 import { kinds } from "../src/kube/kinds.ts";

@@ -2,7 +2,7 @@
  * The chain of money-chain.ts on the virtual clock, with a provider of ours that has no more than the balance checker:
  * leases are made by hand, and a test makes the blocks itself.
  */
-import type { BalanceOptions } from "../src/balance/balance-options.ts";
+import type { BalanceOptions } from "../src/balance/balance-status.ts";
 import type { MarketplaceSettings } from "../src/box/chain/modules/marketplace.ts";
 import type { RpcTransport } from "../src/chain/comet/transport.ts";
 import { packMessage } from "../src/chain/tx/messages.ts";

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { X509Certificate } from "node:crypto";
 import { test } from "node:test";
-import { serialOf } from "../src/chain/certificates/certificate-fields.ts";
-import { revokeCertificateMessage } from "../src/chain/tx/certificate-messages.ts";
+import { serialOf } from "../src/chain/certificates/certificate-file.ts";
+import { revokeCertificateMessage } from "../src/chain/tx/messages.ts";
 import { secretNameOf } from "../src/gateway/certificate/certificate-store.ts";
 import { kinds } from "../src/kube/kinds.ts";
 import { eventually } from "./eventually.ts";

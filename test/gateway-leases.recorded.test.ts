@@ -5,7 +5,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { TLSSocket } from "node:tls";
-import { createDeployment, createLease, updateDeployment } from "../src/chain/tx/tenant-messages.ts";
+import { createDeployment, createLease, updateDeployment } from "../src/chain/tx/messages.ts";
 import { kinds } from "../src/kube/kinds.ts";
 import type { KubeObject } from "../src/kube/kube.ts";
 import { parseCoin } from "../src/market/coin.ts";

@@ -1,7 +1,7 @@
 /** What tenants may try out before they have an order, asked over TLS of a provider that runs. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { explain } from "../src/bidengine/decision/explain.ts";
+import { explain } from "../src/bidengine/decision/decision.ts";
 import { packMessage } from "../src/chain/tx/messages.ts";
 import { screeningPerAccount } from "../src/gateway/screening/screener.ts";
 import { formatDecimal } from "../src/market/decimal.ts";

@@ -1,8 +1,13 @@
 /** A tenant of the gateway stage: an account with a key, certificates on the chain, tokens, and leases. */
 import type { Queries } from "../src/chain/chain.ts";
 import type { Signer } from "../src/chain/keys/signer.ts";
-import { type PackedMessage, packMessage } from "../src/chain/tx/messages.ts";
-import { closeDeployment, createDeployment, createLease } from "../src/chain/tx/tenant-messages.ts";
+import {
+  closeDeployment,
+  createDeployment,
+  createLease,
+  type PackedMessage,
+  packMessage,
+} from "../src/chain/tx/messages.ts";
 import type { Address } from "../src/market/address.ts";
 import { parseCoin } from "../src/market/coin.ts";
 import { bidOn, type LeaseId } from "../src/market/ids.ts";

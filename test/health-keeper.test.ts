@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Behaviour } from "../src/box/cluster/components/kubelet/behaviour.ts";
-import { closeReasons } from "../src/chain/tx/closing.ts";
+import { closeReasons } from "../src/chain/closing.ts";
 import { healthStartingMs, type LeaseHealth } from "../src/cluster/health/lease-health.ts";
 import { leaseDefaults } from "../src/cluster/leases/lease-options.ts";
 import { formatLeaseId } from "../src/market/ids.ts";

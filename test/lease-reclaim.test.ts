@@ -1,7 +1,7 @@
 /** Leases that are reclaimed: their tenants are told, they run on, and once the agreed time has passed they are closed. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { type CloseReason, closeBidMessage, closeReasons } from "../src/chain/tx/closing.ts";
+import { type CloseReason, closeBidMessage, closeReasons } from "../src/chain/closing.ts";
 import type { Intent } from "../src/journal/intents.ts";
 import { openToRead } from "../src/journal/read-only.ts";
 import { formatLeaseId } from "../src/market/ids.ts";

@@ -1,5 +1,5 @@
 /** A tenant with one deployment, who does not know that the provider may be away: what fails is tried again. */
-import { closeDeployment, createDeployment, createLease, updateDeployment } from "../src/chain/tx/tenant-messages.ts";
+import { closeDeployment, createDeployment, createLease, updateDeployment } from "../src/chain/tx/messages.ts";
 import { kinds } from "../src/kube/kinds.ts";
 import type { KubeObject } from "../src/kube/kube.ts";
 import { parseCoin } from "../src/market/coin.ts";

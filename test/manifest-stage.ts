@@ -4,7 +4,7 @@
  */
 import { join } from "node:path";
 import type { TestContext } from "node:test";
-import { createBidMessage } from "../src/bidengine/order-loop.ts";
+import { createBidMessage } from "../src/bidengine/bidding.ts";
 import { createEmbeddedNode } from "../src/box/chain/embedded-node.ts";
 import type { Node } from "../src/box/chain/node/node.ts";
 import type { Bus } from "../src/bus/bus.ts";
@@ -14,16 +14,20 @@ import { createQueries } from "../src/chain/comet/queries/queries.ts";
 import type { RpcTransport } from "../src/chain/comet/transport.ts";
 import { createSigner, type Signer } from "../src/chain/keys/signer.ts";
 import { createCometBroadcaster } from "../src/chain/tx/comet-broadcaster.ts";
-import { type PackedMessage, packMessage } from "../src/chain/tx/messages.ts";
+import {
+  closeDeployment,
+  createDeployment,
+  createLease,
+  type PackedMessage,
+  packMessage,
+  updateDeployment,
+} from "../src/chain/tx/messages.ts";
 import { sendMessages } from "../src/chain/tx/send.ts";
-import { closeDeployment, createDeployment, createLease, updateDeployment } from "../src/chain/tx/tenant-messages.ts";
 import type { Journal } from "../src/journal/journal.ts";
 import type { RecordedManifest } from "../src/kube/objects/read-manifest-resource.ts";
-import type { ClusterSide } from "../src/manifest/cluster-side.ts";
 import { createManifestService, type ManifestOptions } from "../src/manifest/manifest-service.ts";
-import type { Manifests } from "../src/manifest/manifests.ts";
-import type { OperatorRules, Ruling } from "../src/manifest/operator-rules.ts";
-import type { ManifestDocument } from "../src/manifest/standings.ts";
+import type { ManifestDocument } from "../src/manifest/manifest-status.ts";
+import type { ClusterSide, Manifests, OperatorRules, Ruling } from "../src/manifest/manifests.ts";
 import { parseCoin, parseCoins, parseDecCoin, parseDecCoins } from "../src/market/coin.ts";
 import { parseDecimal } from "../src/market/decimal.ts";
 import type { GroupSpec } from "../src/market/group-spec.ts";

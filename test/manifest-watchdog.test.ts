@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { copyFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
-import { closeBidMessage } from "../src/chain/tx/closing.ts";
+import { closeBidMessage } from "../src/chain/closing.ts";
 import { manifestRecheckMs } from "../src/manifest/manifest-loop.ts";
 import { resendGraceMs } from "../src/manifest/manifest-service.ts";
 import { deploymentOf, formatLeaseId, type LeaseId } from "../src/market/ids.ts";

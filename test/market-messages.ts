@@ -22,8 +22,8 @@ import {
   msgCreateDeployment,
   msgLeaseStartReclaim,
   msgLeaseStartReclaimType,
-} from "../src/chain/codec/reclamation.ts";
-import { writeId } from "../src/chain/codec/wire64.ts";
+  writeId,
+} from "../src/chain/codec/wire-messages.ts";
 import type { BidId, DeploymentId, GroupId, OrderId } from "../src/market/ids.ts";
 import { type Message, provider, tenant } from "./market-stage.ts";
 

@@ -9,8 +9,12 @@ import type { AbciEvent } from "../src/box/chain/abci.ts";
 import { readBidId } from "../src/box/chain/market-ids.ts";
 import { defaultDeploymentParams } from "../src/box/chain/modules/deployment/creation.ts";
 import { defaultMarketParams } from "../src/box/chain/modules/market/bidding.ts";
-import { queryBidsResponse, queryDeploymentsResponse, queryLeasesResponse } from "../src/chain/codec/answers.ts";
-import { msgCreateBid } from "../src/chain/codec/reclamation.ts";
+import {
+  msgCreateBid,
+  queryBidsResponse,
+  queryDeploymentsResponse,
+  queryLeasesResponse,
+} from "../src/chain/codec/wire-messages.ts";
 import {
   closeBid,
   closeDeployment,

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { QueryAccountsResponse } from "@akashnetwork/chain-sdk/private-types/akash.v1";
 import { moduleAddress } from "../src/box/chain/modules/auth/accounts.ts";
-import { queryBidsResponse, queryDeploymentsResponse, queryLeasesResponse } from "../src/chain/codec/answers.ts";
+import { queryBidsResponse, queryDeploymentsResponse, queryLeasesResponse } from "../src/chain/codec/wire-messages.ts";
 import {
   accountDeposit,
   bidId,

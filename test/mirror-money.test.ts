@@ -37,7 +37,7 @@ test("our balances follow the blocks that move our coins, and are not read again
   assert.deepEqual(await watched.chain.compareMirror(), []);
 });
 
-test("escrow figures carry the height they are true of, and one that changed without an event is told", async (t) => {
+test("escrow figures carry the height they are true of, and those that changed without an event are read by a comparison", async (t) => {
   const market = await startMarketChain(t);
   await market.act(tenantKey, createDeployment({ id: deployment(1n) }));
   await market.act(providerKey, createBid(bid(1n)));
@@ -51,14 +51,9 @@ test("escrow figures carry the height they are true of, and one that changed wit
   await market.act(tenantKey, accountDeposit({ xid: `${tenantAddress}/1`, signer: tenantAddress }));
   await upToDate(watched, market);
   assert.equal(mirror.deployment(deployment(1n))?.escrow?.height, built, "no event tells of a deposit");
-  const keys = await watched.chain.compareMirror();
-  assert.ok(keys.some(({ kind, key }) => kind === "escrow" && key === `deployment/${tenantAddress}/1`));
+  assert.deepEqual(await watched.chain.compareMirror(), []);
   assert.equal(mirror.deployment(deployment(1n))?.escrow?.height, market.node.height);
   assert.equal(mirror.lease(bid(1n))?.payment?.height, market.node.height);
-  assert.deepEqual(
-    toldKeys(watched.steps.slice(-1)),
-    keys.map(({ kind, key }) => `${kind} ${key}`),
-  );
   assert.equal(watched.chain.counts.mirror.drift, 0);
 });
 

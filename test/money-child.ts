@@ -2,7 +2,7 @@
  * Our provider in a process of its own, killed at a boundary if it is given one. Its chain is in the parent, which also says
  * when it is enough: it then rests at that height and ends.
  */
-import { createHttpTransport } from "../src/chain/comet/http-transport.ts";
+import { createNodeTransport } from "../src/chain/comet/http-transport.ts";
 import type { Journal } from "../src/journal/journal.ts";
 import { realClock, sleep } from "../src/runtime/clock.ts";
 import { createKillingBoundary, type KillPoint } from "./boundary-kinds.ts";
@@ -37,7 +37,7 @@ async function live({ dir, rpcUrl, blockMs, killAt, withdrawing = false }: Extra
   const isWithdrawing = () =>
     books?.intents.unsettled(100).some(({ what, state }) => what === "withdrawLease" && state === "sent") ?? false;
   const boundary = createKillingBoundary(killAt, () => !withdrawing || isWithdrawing());
-  const transport = () => createHttpTransport({ url: rpcUrl }, clock);
+  const transport = () => createNodeTransport({ url: rpcUrl }, clock);
   const life = startLife({ clock, transport, ...storyParts(dir, blockMs), boundary });
   const { chain, journal } = await life.ready;
   books = journal.read;

@@ -1,6 +1,7 @@
 /** A run of our provider with no more than chain, journal and balance checker, and perhaps somebody who bids. */
-import type { BalanceOptions } from "../src/balance/balance-options.ts";
+
 import { createBalanceService } from "../src/balance/balance-service.ts";
+import type { BalanceOptions } from "../src/balance/balance-status.ts";
 import type { Bus } from "../src/bus/bus.ts";
 import type { Chain } from "../src/chain/chain.ts";
 import type { RpcTransport } from "../src/chain/comet/transport.ts";

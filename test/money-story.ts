@@ -3,7 +3,7 @@
  * old debt is paid later; one we do not get, so that its deposit comes home; and one is closed by its tenant.
  */
 
-import { withdrawalWorth } from "../src/balance/withdrawing.ts";
+import { withdrawalWorth } from "../src/balance/withdrawals.ts";
 import { runs } from "../src/chain/records.ts";
 import { bidOn } from "../src/market/ids.ts";
 import { closeDeployment, createLease } from "./market-messages.ts";

@@ -1,7 +1,7 @@
 /** A tenant's day with the network's own tools, which must not notice whose provider it is. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { updateDeployment } from "../src/chain/tx/tenant-messages.ts";
+import { updateDeployment } from "../src/chain/tx/messages.ts";
 import type { LeaseId } from "../src/market/ids.ts";
 import { manifestHash } from "../src/market/manifest.ts";
 import { eventually } from "./eventually.ts";

@@ -3,7 +3,7 @@ import type { Block } from "../src/box/chain/node/block-store.ts";
 import type { SettledResult } from "../src/chain/chain.ts";
 import { isAnswer } from "../src/chain/comet/rpc-node.ts";
 import { createOutbox, type OutboxLoop, type OutboxOptions, outboxBatchMs } from "../src/chain/outbox/outbox.ts";
-import { type Broadcaster, type Reach, type Receipt, rpcCodespace } from "../src/chain/tx/broadcaster.ts";
+import { type Broadcaster, type BroadcastReach, type Receipt, rpcCodespace } from "../src/chain/tx/broadcaster.ts";
 import type { Journal } from "../src/journal/journal.ts";
 import { openJournal } from "../src/journal/open.ts";
 import { parseDecCoins } from "../src/market/coin.ts";
@@ -38,7 +38,7 @@ export const mishaps = [
 
 export interface Faults {
   /** What happens to the next broadcast, which goes to one node or to all. */
-  mishap: (reach: Reach) => Mishap;
+  mishap: (reach: BroadcastReach) => Mishap;
   /** A factor on the gas that simulations tell. */
   gasFactor: number;
   beforeSimulation: () => Promise<void>;

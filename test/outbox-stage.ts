@@ -22,7 +22,7 @@ import { type BoxChain, createChain } from "../src/box/chain/node/chain.ts";
 import { NodeRefusal } from "../src/box/chain/node/node-refusal.ts";
 import type { ChainBlock } from "../src/chain/block.ts";
 import type { SendRequest } from "../src/chain/chain.ts";
-import { queryBidsResponse } from "../src/chain/codec/answers.ts";
+import { queryBidsResponse } from "../src/chain/codec/wire-messages.ts";
 import { createSigner } from "../src/chain/keys/signer.ts";
 import type { Broadcaster, SenderAccount } from "../src/chain/tx/broadcaster.ts";
 import { transactionHash } from "../src/chain/tx/transaction.ts";

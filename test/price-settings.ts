@@ -1,7 +1,6 @@
 /** Price settings as the defaults are, changed where a test says so: by the texts that a person would write. */
 
-import type { PriceSettings } from "../src/bidengine/pricing/price-settings.ts";
-import type { PriceRequest } from "../src/bidengine/pricing/pricing.ts";
+import type { PriceRequest, PriceSettings } from "../src/bidengine/pricing/pricing.ts";
 import { loadConfig } from "../src/config/load.ts";
 import { parseDecCoin } from "../src/market/coin.ts";
 import type { GroupSpec } from "../src/market/group-spec.ts";

@@ -5,9 +5,8 @@ import { makeCertificate, newSerial } from "../src/chain/certificates/make-certi
 import type { Queries } from "../src/chain/chain.ts";
 import { createPool } from "../src/chain/comet/pool.ts";
 import { createQueries } from "../src/chain/comet/queries/queries.ts";
-import { createCertificateMessage } from "../src/chain/tx/certificate-messages.ts";
 import { createCometBroadcaster } from "../src/chain/tx/comet-broadcaster.ts";
-import { packMessage } from "../src/chain/tx/messages.ts";
+import { createCertificateMessage, packMessage } from "../src/chain/tx/messages.ts";
 import { sendMessages } from "../src/chain/tx/send.ts";
 import type { CertificateSource } from "../src/gateway/certificate/file-certificate.ts";
 import { realClock as clock } from "../src/runtime/clock.ts";

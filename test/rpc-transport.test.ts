@@ -1,9 +1,9 @@
-import { createHttpTransport } from "../src/chain/comet/http-transport.ts";
+import { createNodeTransport } from "../src/chain/comet/http-transport.ts";
 import { checkTransport } from "./rpc-transport.contract.ts";
 
 checkTransport({
   name: "over HTTP and WebSocket",
-  open: ({ rpcUrl: url }, clock) => createHttpTransport({ url }, clock),
+  open: ({ rpcUrl: url }, clock) => createNodeTransport({ url }, clock),
 });
 
 checkTransport({ name: "within the process", open: (node) => node.transport() });

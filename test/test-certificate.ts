@@ -1,6 +1,16 @@
 /** Certificates for tests, put together byte by byte: Node can read them but not make them. */
 import { createPrivateKey, createPublicKey, generateKeyPairSync, type KeyObject, sign } from "node:crypto";
-import { bits, element, integer, objectId, octets, pem, sequence, set, yes } from "../src/chain/certificates/der.ts";
+import {
+  bits,
+  element,
+  integer,
+  objectId,
+  octets,
+  pem,
+  sequence,
+  set,
+  yes,
+} from "../src/chain/certificates/make-certificate.ts";
 import { formatTime } from "../src/runtime/clock.ts";
 
 export interface TestCertificate {

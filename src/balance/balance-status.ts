@@ -5,7 +5,6 @@ import { type Coin, formatCoin } from "../market/coin.ts";
 
 export interface BalanceDocument {
   readonly wallet: readonly WalletLine[];
-  /** Per denomination. */
   readonly money: readonly MoneyLine[];
   /** Leases that are paid out of escrow, and those among them whose escrow is spent. */
   readonly leases: number;
@@ -37,7 +36,6 @@ export interface MoneyLine {
 interface RunOut {
   readonly lease: string;
   readonly height: bigint;
-  /** About when that is. */
   readonly atMs: number;
 }
 
@@ -62,7 +60,6 @@ function moneyLines({ ledger }: Journal["read"]): MoneyLine[] {
   });
 }
 
-/** In one line. */
 export function tellBalance({ wallet, money, leases, spent, withdrawals, trouble }: BalanceDocument): string {
   const coins = wallet.map(formatCoin).join(", ") || "nothing in the wallet";
   const owed = money.filter((line) => line.owed > 0n).map((line) => formatCoin({ ...line, amount: line.owed }));
@@ -75,4 +72,20 @@ export function tellBalance({ wallet, money, leases, spent, withdrawals, trouble
     ...lows,
     ...(trouble === undefined ? [] : [trouble]),
   ].join("; ");
+}
+
+// What the operator has decided about money.
+
+export interface BalanceOptions {
+  /** What bids leave in the wallet, and below what it is low. */
+  readonly minimumBalance: readonly Coin[];
+  readonly warnBalance: readonly Coin[];
+  /** How often each escrow is looked at, at the latest. */
+  readonly intervalMs: number;
+  /** How often earnings come home where that is worth its fee; 0 for no such time. */
+  readonly periodMs: number;
+  /** What a withdrawal must bring where no price says whether it is worth its fee. */
+  readonly threshold: readonly Coin[];
+  /** About what one withdrawal costs; undefined where somebody else pays. */
+  readonly fee: Coin | undefined;
 }

@@ -1,7 +1,4 @@
-/**
- * Keeps the books of leases and bids that come and end. What a step of the chain shows is booked before the cursor moves
- * past it; what ended unseen, while we were away or in blocks that are lost, is asked for.
- */
+/** Books leases and bids that come and end, before the cursor passes their block; asks the chain for what ended unseen. */
 import type { Chain, MirrorKey, Step } from "../chain/chain.ts";
 import { isOfChain } from "../chain/chain-failure.ts";
 import { type Bid, type Lease, runs } from "../chain/records.ts";
@@ -24,7 +21,7 @@ import { inParallel } from "../runtime/in-parallel.ts";
 import { rpcRetryFirstMs, rpcRetryMostMs } from "../runtime/limits.ts";
 import type { Log } from "../runtime/log.ts";
 import { createPause } from "../runtime/pause.ts";
-import { type BidDeposit, bookDeposits, bookPayments, depositOf, type Figures, lastFigures } from "./bookkeeping.ts";
+import { type BidDeposit, bidDepositOf, bookDeposits, bookPayments, type Figures, lastFigures } from "./bookkeeping.ts";
 
 /** Leases and bids that are asked about at once, to bring the books up to date: beside what else the nodes are asked. */
 const booksQueries = 4;
@@ -42,14 +39,14 @@ interface BookkeeperDeps {
   readonly log: Log;
 }
 
-/** What the chain shows, ready to be booked. */
 interface News {
   readonly payments: readonly Figures[];
   readonly deposits: readonly BidDeposit[];
 }
 
-export function createBookkeeper({ chain, journal, clock, log }: BookkeeperDeps) {
-  const { mirror, queries, provider } = chain;
+export function createBookkeeper(deps: BookkeeperDeps) {
+  const { chain, journal, clock, log } = deps;
+  const { mirror, provider } = chain;
   const pause = createPause(clock);
   /** Something may have ended unseen. */
   let behind = false;
@@ -60,81 +57,20 @@ export function createBookkeeper({ chain, journal, clock, log }: BookkeeperDeps)
   const onTheirWay = new Set<string>();
   let ending: AbortSignal | undefined;
 
-  function inMirror(ids: readonly BidId[]): News {
-    const timeMs = nsToMs(mirror.timeNs);
-    return newsOf(
-      ids.map((id) => mirror.bid(id)),
-      ids.map((id) => mirror.lease(id)),
-      () => timeMs,
-    );
-  }
-
-  /** As the chain shows them now. That it does not know one proves nothing: such a one is passed over. */
-  async function onChain(bidIds: readonly BidId[], leaseIds: readonly LeaseId[]): Promise<News> {
-    const options = { atOrAbove: mirror.height, signal: ending };
-    const bids = await inParallel(bidIds, booksQueries, async (id) => (await queries.bid(id, options)).value);
-    const leases = await inParallel(leaseIds, booksQueries, async (id) => (await queries.lease(id, options)).value);
-    const times = new Map<bigint, number>();
-    for (const height of [
-      ...bids.map((bid) => bid?.escrow?.height),
-      ...leases.map((lease) => lease?.payment?.height),
-    ]) {
-      if (height === undefined || times.has(height)) continue;
-      times.set(height, nsToMs(await queries.blockTimeNs(height, { signal: ending })));
-    }
-    const { payments, deposits } = newsOf(bids, leases, (height) => times.get(height) ?? 0);
-    // That a deposit went out is the mirror's to say: this reading may be older than its next step.
-    return { payments, deposits: deposits.filter(({ locked }) => !locked) };
-  }
-
-  /** Without what is booked already, since a unit of work costs a wait for the disk. */
-  function unbooked({ payments, deposits }: News): News {
-    const { read } = journal;
-    return {
-      payments: payments.filter((figures) => {
-        const row = read.payments.get(formatLeaseId(figures.lease));
-        return !row?.ended || row.height < figures.height;
-      }),
-      deposits: deposits.filter(({ bid, locked }) => {
-        const isOut = read.deposits.get(formatBidId(bid)) !== undefined;
-        return isOut !== (locked !== undefined);
-      }),
-    };
-  }
-
-  async function book(news: News): Promise<void> {
-    const { payments, deposits } = unbooked(news);
-    if (payments.length === 0 && deposits.length === 0) return;
-    for (let failures = 1; ; failures += 1) {
-      try {
-        return await journal.durable("book leases and bids", (tables) => {
-          bookPayments(tables, payments);
-          bookDeposits(tables, deposits);
-        });
-      } catch (thrown) {
-        // Another program holds the journal for an instant; the chain's steps must not end with that.
-        if (!ProviderError.is(thrown, "AKP_JOURNAL_BUSY")) throw thrown;
-        if (failures === 1) log.warn("books wait for the journal, retrying", { reason: thrown.message });
-        await sleep(clock, growingPauseMs(rpcRetryFirstMs, rpcRetryMostMs, failures), ending);
-      }
-    }
-  }
-
-  /** What is running or out by our books, but not by the mirror. */
-  function endedUnseen(sent: readonly string[]): BidId[] {
-    const { payments, deposits } = journal.read;
-    const leases = payments.running().map(({ leaseId }) => leaseId);
-    const bids = deposits.all().map(({ bidId }) => bidId);
-    return unique([...leases, ...bids, ...sent]).filter((id) => !runs(mirror.lease(id)) && !isOut(mirror.bid(id)));
-  }
-
   async function catchUp(sent: readonly string[]): Promise<void> {
     // Not those that ended: their rows may be gone already, and they would be booked again.
-    await book(inMirror([...mirror.bids()].filter(isOut).map(({ id }) => id)));
-    const ids = endedUnseen(sent);
+    await book(
+      inMirror(
+        [...mirror.bids()].filter(isOut).map(({ id }) => id),
+        mirror,
+      ),
+      deps,
+      ending,
+    );
+    const ids = endedUnseen(sent, deps);
     for (let from = 0; from < ids.length; from += booksSlice) {
       const slice = ids.slice(from, from + booksSlice);
-      await book(await onChain(slice, slice));
+      await book(await onChain(slice, slice, chain, ending), deps, ending);
     }
   }
 
@@ -144,13 +80,6 @@ export function createBookkeeper({ chain, journal, clock, log }: BookkeeperDeps)
     for (const { what, subject } of intents.unsettled(intents.owed())) {
       if (what === "createBid") onTheirWay.add(formatBidId(bidOn(parseOrderId(subject), provider)));
     }
-  }
-
-  /** An ended lease is still paid when somebody funds its escrow, or settles a payment that the chain has left open. */
-  async function readDebts(movedAt: bigint): Promise<void> {
-    const owing = journal.read.payments.mayGrow(movedAt, booksDebts).map(({ leaseId }) => parseLeaseId(leaseId));
-    if (owing.length === 0) coinsMovedAt = undefined;
-    else await book(await onChain([], owing));
   }
 
   async function look(): Promise<void> {
@@ -168,26 +97,19 @@ export function createBookkeeper({ chain, journal, clock, log }: BookkeeperDeps)
     }
     const nowMs = clock.monotonicMs();
     if (coinsMovedAt === undefined || nowMs - debtsReadAtMs < booksDebtsEveryMs) return;
-    await readDebts(coinsMovedAt);
+    if (!(await readDebts(coinsMovedAt, deps, ending))) coinsMovedAt = undefined;
     debtsReadAtMs = nowMs;
   }
 
   return {
-    /** A listener of the chain's steps. */
     async onStep({ block, gap, changed }: Step): Promise<void> {
-      const keys = (wanted: MirrorKey["kind"]) => changed.flatMap(({ kind, key }) => (kind === wanted ? [key] : []));
-      const bids = unique(keys("bid"));
-      const leases = unique(keys("lease"));
-      const { read } = journal;
-      const goneBids = bids.filter((id) => !mirror.bid(id) && read.deposits.get(formatBidId(id)));
-      const goneLeases = leases.filter((id) => !mirror.lease(id) && !read.payments.get(formatLeaseId(id))?.ended);
+      const [bids, leases] = [changedOf(changed, "bid"), changedOf(changed, "lease")];
+      const { goneBids, goneLeases } = goneOf(bids, leases, deps);
       // A bid that is gone may have been won, and its lease have ended, in the same lost blocks.
-      const unseen = await onChain(goneBids, unique([...goneLeases, ...goneBids].map(formatBidId)));
-      const seen = inMirror([...bids, ...leases]);
-      await book({
-        payments: [...seen.payments, ...unseen.payments],
-        deposits: [...seen.deposits, ...unseen.deposits],
-      });
+      const unseen = await onChain(goneBids, unique([...goneLeases, ...goneBids].map(formatBidId)), chain, ending);
+      const seen = inMirror([...bids, ...leases], mirror);
+      const payments = [...seen.payments, ...unseen.payments];
+      await book({ payments, deposits: [...seen.deposits, ...unseen.deposits] }, deps, ending);
       if (block?.coinsMovedOf.has(provider)) coinsMovedAt = mirror.height;
       if (!gap) return;
       fallBehind();
@@ -215,6 +137,99 @@ export function createBookkeeper({ chain, journal, clock, log }: BookkeeperDeps)
   };
 }
 
+function changedOf(changed: readonly MirrorKey[], wanted: MirrorKey["kind"]): BidId[] {
+  return unique(changed.flatMap(({ kind, key }) => (kind === wanted ? [key] : [])));
+}
+
+/** Those that the mirror does not have any more and that are not booked as ended. */
+function goneOf(
+  bids: readonly BidId[],
+  leases: readonly BidId[],
+  { chain: { mirror }, journal: { read } }: BookkeeperDeps,
+) {
+  return {
+    goneBids: bids.filter((id) => !mirror.bid(id) && read.deposits.get(formatBidId(id))),
+    goneLeases: leases.filter((id) => !mirror.lease(id) && !read.payments.get(formatLeaseId(id))?.ended),
+  };
+}
+
+function inMirror(ids: readonly BidId[], mirror: Chain["mirror"]): News {
+  const timeMs = nsToMs(mirror.timeNs);
+  return newsOf(
+    ids.map((id) => mirror.bid(id)),
+    ids.map((id) => mirror.lease(id)),
+    () => timeMs,
+  );
+}
+
+/** As the chain shows them now. That it does not know one proves nothing: such a one is passed over. */
+async function onChain(
+  bidIds: readonly BidId[],
+  leaseIds: readonly LeaseId[],
+  { mirror, queries }: BookkeeperDeps["chain"],
+  signal: AbortSignal | undefined,
+): Promise<News> {
+  const options = { atOrAbove: mirror.height, signal };
+  const bids = await inParallel(bidIds, booksQueries, async (id) => (await queries.bid(id, options)).value);
+  const leases = await inParallel(leaseIds, booksQueries, async (id) => (await queries.lease(id, options)).value);
+  const heights = [...bids.map((bid) => bid?.escrow?.height), ...leases.map((lease) => lease?.payment?.height)];
+  const times = new Map<bigint, number>();
+  for (const height of heights) {
+    if (height === undefined || times.has(height)) continue;
+    times.set(height, nsToMs(await queries.blockTimeNs(height, { signal })));
+  }
+  const { payments, deposits } = newsOf(bids, leases, (height) => times.get(height) ?? 0);
+  // That a deposit went out is the mirror's to say: this reading may be older than its next step.
+  return { payments, deposits: deposits.filter(({ locked }) => !locked) };
+}
+
+/** Without what is booked already, since a unit of work costs a wait for the disk. */
+function unbooked({ payments, deposits }: News, { read }: Journal): News {
+  return {
+    payments: payments.filter((figures) => {
+      const row = read.payments.get(formatLeaseId(figures.lease));
+      return !row?.ended || row.height < figures.height;
+    }),
+    deposits: deposits.filter(({ bid, locked }) => {
+      const isOut = read.deposits.get(formatBidId(bid)) !== undefined;
+      return isOut !== (locked !== undefined);
+    }),
+  };
+}
+
+async function book(news: News, { journal, clock, log }: BookkeeperDeps, signal?: AbortSignal): Promise<void> {
+  const { payments, deposits } = unbooked(news, journal);
+  if (payments.length === 0 && deposits.length === 0) return;
+  for (let failures = 1; ; failures += 1) {
+    try {
+      return await journal.durable("book leases and bids", (tables) => {
+        bookPayments(tables, payments);
+        bookDeposits(tables, deposits);
+      });
+    } catch (thrown) {
+      // Another program holds the journal for an instant; the chain's steps must not end with that.
+      if (!ProviderError.is(thrown, "AKP_JOURNAL_BUSY")) throw thrown;
+      if (failures === 1) log.warn("books wait for the journal, retrying", { reason: thrown.message });
+      await sleep(clock, growingPauseMs(rpcRetryFirstMs, rpcRetryMostMs, failures), signal);
+    }
+  }
+}
+
+/** An ended lease is still paid when somebody funds its escrow, or settles an open payment. False if there is none such. */
+async function readDebts(movedAt: bigint, deps: BookkeeperDeps, signal: AbortSignal | undefined): Promise<boolean> {
+  const owing = deps.journal.read.payments.mayGrow(movedAt, booksDebts).map(({ leaseId }) => parseLeaseId(leaseId));
+  if (owing.length > 0) await book(await onChain([], owing, deps.chain, signal), deps, signal);
+  return owing.length > 0;
+}
+
+/** What is running or out by our books, but not by the mirror. */
+function endedUnseen(sent: readonly string[], { journal, chain: { mirror } }: BookkeeperDeps): BidId[] {
+  const { payments, deposits } = journal.read;
+  const leases = payments.running().map(({ leaseId }) => leaseId);
+  const bids = deposits.all().map(({ bidId }) => bidId);
+  return unique([...leases, ...bids, ...sent]).filter((id) => !runs(mirror.lease(id)) && !isOut(mirror.bid(id)));
+}
+
 /** Leases that run are the escrow rounds' to book: only with their account is it known what they have earned. */
 function newsOf(
   bids: readonly (Bid | undefined)[],
@@ -223,7 +238,7 @@ function newsOf(
 ): News {
   return {
     payments: leases.flatMap((lease) => (lease && !runs(lease) && lastFigures(lease, timeOf)) || []),
-    deposits: bids.flatMap((bid) => (bid && depositOf(bid, timeOf)) ?? []),
+    deposits: bids.flatMap((bid) => (bid && bidDepositOf(bid, timeOf)) ?? []),
   };
 }
 

@@ -10,7 +10,7 @@ import { decimalOf, parseDecimal } from "../market/decimal.ts";
 import { formatLeaseId, formatOrderId, parseLeaseId } from "../market/ids.ts";
 import { createVirtualClock } from "../runtime/clock.ts";
 import { silentLog } from "../runtime/log.ts";
-import { type BidDeposit, bookDeposits, bookPayments, depositOf, type Figures, lastFigures } from "./bookkeeping.ts";
+import { type BidDeposit, bidDepositOf, bookDeposits, bookPayments, type Figures, lastFigures } from "./bookkeeping.ts";
 
 const tenant = "akash1qqqsyqcyq5rqwzqfpg9scrgwpugpzysnwduagr";
 const provider = "akash1zs23v9ccrydpk8qarc0jqgfzyvjz2f38jm8da6";
@@ -144,13 +144,13 @@ test("of records of the chain: the last figures of a lease, and what a bid has l
   );
   const funds = [{ denom: "uakt", amount: decimalOf(0n) }, coin("500000")];
   const bid = { id: lease, escrow: { state: "open", height: 3n, funds } } as unknown as Bid;
-  assert.deepEqual(depositOf(bid, () => noon)?.locked, { denom: "uact", amount: 500_000n });
+  assert.deepEqual(bidDepositOf(bid, () => noon)?.locked, { denom: "uact", amount: 500_000n });
   // Anybody may add to it, and has it back in the end.
   const opened = { ...bid, escrow: { ...bid.escrow, opening: coin("499999") } } as Bid;
-  assert.deepEqual(depositOf(opened, () => noon)?.locked, { denom: "uact", amount: 499_999n });
+  assert.deepEqual(bidDepositOf(opened, () => noon)?.locked, { denom: "uact", amount: 499_999n });
   const closed = { id: lease, escrow: { state: "closed", height: 3n, funds: [] } } as unknown as Bid;
   assert.deepEqual(
-    depositOf(closed, () => noon),
+    bidDepositOf(closed, () => noon),
     { bid: lease, locked: undefined, height: 3n, timeMs: noon },
   );
 });

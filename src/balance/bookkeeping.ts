@@ -1,7 +1,4 @@
-/**
- * Books what the chain shows: the difference to what is booked already is a ledger line, written together with the new
- * figures. So it does not matter how often the same is shown, or what was missed in between.
- */
+/** Books the difference between chain and journal together with the new figures, so a repeated or missed step changes nothing. */
 import { type Bid, type EscrowPayment, type Lease, openingOf } from "../chain/records.ts";
 import type { LedgerKind } from "../journal/ledger.ts";
 import type { PaymentEnd, PaymentRow } from "../journal/payments.ts";
@@ -12,7 +9,6 @@ import { type BidId, formatBidId, formatLeaseId, formatOrderId, type LeaseId } f
 
 type Books = Pick<Tables, "ledger" | "payments" | "deposits">;
 
-/** What the chain shows of one lease's money. */
 export interface Figures {
   readonly lease: LeaseId;
   readonly denom: string;
@@ -29,7 +25,6 @@ export interface Figures {
   readonly ended: PaymentEnd["how"] | undefined;
 }
 
-/** What the chain shows of a bid's deposit. */
 export interface BidDeposit {
   readonly bid: BidId;
   /** Undefined once it has come home. */
@@ -127,7 +122,7 @@ export function lastFigures({ id, payment }: Lease, timeOf: (height: bigint) => 
 }
 
 /** Undefined where the chain does not show the bid's account. */
-export function depositOf({ id, escrow }: Bid, timeOf: (height: bigint) => number): BidDeposit | undefined {
+export function bidDepositOf({ id, escrow }: Bid, timeOf: (height: bigint) => number): BidDeposit | undefined {
   if (!escrow) return undefined;
   const funds = openingOf(escrow).map(({ denom, amount }) => ({ denom, amount: toInteger(amount, "truncate") }));
   const locked = escrow.state === "open" ? funds.find(({ amount }) => amount > 0n) : undefined;

@@ -8,8 +8,7 @@ import { openJournal } from "../journal/open.ts";
 import type { PaymentRow } from "../journal/payments.ts";
 import { createVirtualClock } from "../runtime/clock.ts";
 import { silentLog } from "../runtime/log.ts";
-import { type EarningsRow, earningsOf, ofAccount, withoutLease } from "./earnings.ts";
-import { createBlockPace, projectionOf } from "./earnings-projection.ts";
+import { createBlockPace, type EarningsRow, earningsOf, ofAccount, projectionOf, withoutLease } from "./earnings.ts";
 
 const provider = "akash1zs23v9ccrydpk8qarc0jqgfzyvjz2f38jm8da6";
 const orderId = (dseq: number) => `akash1qqqsyqcyq5rqwzqfpg9scrgwpugpzysnwduagr/${dseq}/1/1`;

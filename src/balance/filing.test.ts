@@ -1,15 +1,15 @@
 import assert from "node:assert/strict";
 import { type TestContext, test } from "node:test";
 import { memoryFolder } from "../../test/folder.ts";
+import { closeBidMessage } from "../chain/closing.ts";
 import { intentOf } from "../chain/outbox/intent.ts";
-import { closeBidMessage } from "../chain/tx/closing.ts";
 import type { Journal } from "../journal/journal.ts";
 import { openJournal } from "../journal/open.ts";
 import { formatDeploymentId, formatLeaseId, type LeaseId, parseLeaseId } from "../market/ids.ts";
 import { createVirtualClock } from "../runtime/clock.ts";
 import { outboxIntents } from "../runtime/limits.ts";
 import { silentLog } from "../runtime/log.ts";
-import { type Decided, fileWithdrawals, withdrawalsOfRound } from "./filing.ts";
+import { type Decided, fileWithdrawals, withdrawalsOfRound } from "./withdrawals.ts";
 
 const example = parseLeaseId(
   "akash1qqqsyqcyq5rqwzqfpg9scrgwpugpzysnwduagr/1/1/1/akash1zs23v9ccrydpk8qarc0jqgfzyvjz2f38jm8da6",

@@ -7,8 +7,7 @@ import { changedStatuses } from "../runtime/at-most-every.ts";
 import type { Clock } from "../runtime/clock.ts";
 import { jsonText } from "../runtime/json-text.ts";
 import type { Log } from "../runtime/log.ts";
-import type { BalanceOptions } from "./balance-options.ts";
-import type { WalletLine } from "./balance-status.ts";
+import type { BalanceOptions, WalletLine } from "./balance-status.ts";
 
 /** Below "minimum" and "bid" nothing is bid: it is what the wallet keeps, and what it must have for the next bid. */
 const thresholds = ["minimum", "bid", "warn"] as const;
@@ -42,7 +41,7 @@ interface WalletDeps {
   readonly log: Log;
 }
 
-export type Wallet = ReturnType<typeof createWallet>;
+export type OwnWallet = ReturnType<typeof createWallet>;
 
 export function createWallet({ options, mirror, needs, bus, clock, log }: WalletDeps) {
   let lines: readonly MarkedLine[] = [];
@@ -56,7 +55,6 @@ export function createWallet({ options, mirror, needs, bus, clock, log }: Wallet
   }
 
   return {
-    /** To be called whenever something may be different. */
     look(): void {
       // Until it was built, it is empty, and that means nothing.
       if (!mirror.ready) return;
@@ -79,10 +77,7 @@ export function createWallet({ options, mirror, needs, bus, clock, log }: Wallet
   };
 }
 
-/**
- * One for each denomination that we deal in and have, have had or should have. What else strangers have sent us is no money
- * of ours, and anybody can send any number of denominations.
- */
+/** One per denomination that we deal in or have held. Others are ignored: anybody can send us any number of denominations. */
 export function walletLines(
   balances: readonly Coin[],
   { minimumBalance, warnBalance }: WalletDeps["options"],

@@ -11,7 +11,7 @@ import {
   settlingPauseMostMs,
   type Terms,
   timeAt,
-} from "./withdrawing.ts";
+} from "./withdrawals.ts";
 
 const minute = 60_000;
 const day = 1_440 * minute;

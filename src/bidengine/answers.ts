@@ -1,5 +1,5 @@
 /** What the journal knows of orders, in the words of a person who asks. Needs no running provider: reads are all it takes. */
-import type { Decision as DecisionRow } from "../journal/decisions.ts";
+import type { DecisionRow } from "../journal/decisions.ts";
 import type { Intent } from "../journal/intents.ts";
 import type { OrderEnd, SeenOrder } from "../journal/orders.ts";
 import type { TableReads } from "../journal/tables.ts";
@@ -15,15 +15,12 @@ type Reads = Pick<TableReads, "orders" | "decisions" | "intents">;
 export interface OrderLine {
   readonly orderId: string;
   readonly seenAtMs: number;
-  /** The height at which it was made. */
   readonly createdAt: bigint;
   /** The most that it pays per block: "12.5uact". */
   readonly most: string;
   /** Undefined until it was decided on. */
   readonly verdict: "bid" | "no" | undefined;
-  /** Of a no, the first check that failed. */
   readonly reason: string | undefined;
-  /** What we bid, or would have. */
   readonly price: string | undefined;
   /** What became of our bid: "bid under way", "bid", "won", "lost", "closed", "timed out", "failed" … */
   readonly outcome: string | undefined;
@@ -35,7 +32,6 @@ export interface OrderAnswer extends OrderLine {
   readonly decisions: readonly DecisionAnswer[];
   /** What was sent to the chain about it, the oldest first. */
   readonly sent: readonly SentAnswer[];
-  /** What was asked for; plain JSON. */
   readonly spec: unknown;
 }
 
@@ -47,14 +43,12 @@ interface DecisionAnswer {
 }
 
 interface SentAnswer {
-  /** "createBid", "closeBid". */
   readonly what: string;
   readonly why: string;
   readonly state: Intent["state"];
   readonly filedAtMs: number;
   readonly settledAtMs: number | undefined;
   readonly txHash: string | undefined;
-  /** What the chain said, where it refused. */
   readonly log: string | undefined;
 }
 
@@ -62,7 +56,7 @@ export function readOrders(read: Reads, limit: number): OrderLine[] {
   return read.orders.recent(limit).map((order) => lineOf(read, order));
 }
 
-export function readOrder(read: Reads, orderId: string): OrderLine | undefined {
+export function readOrderLine(read: Reads, orderId: string): OrderLine | undefined {
   const order = read.orders.get(orderId);
   return order && lineOf(read, order);
 }

@@ -2,8 +2,8 @@
 import type { Switch } from "../journal/switches.ts";
 import type { OrderAnswer, OrderLine } from "./answers.ts";
 import type { Decision } from "./decision/decision.ts";
-import type { Asked } from "./decision/inputs.ts";
-import type { WalletNeed } from "./decision/wallet-needs.ts";
+import type { BidRequest } from "./decision/inputs.ts";
+import type { WalletNeed } from "./decision/money-checks.ts";
 
 export interface BidEngine {
   /** Bids on nothing new, at once or from a time on, until `resume`; also after a restart. What is bid stays bid. */
@@ -19,14 +19,13 @@ export interface BidEngine {
   needs(): readonly WalletNeed[];
   /** The orders seen last, the newest first. */
   orders(limit: number): readonly OrderLine[];
-  /** One of them. */
   order(orderId: string): OrderLine | undefined;
   /** All that is known of an order, or of those of a deployment: "owner/dseq" or "owner/dseq/gseq/oseq". */
   why(id: string): readonly OrderAnswer[];
   /** What would be decided on such an order now. Nothing is taken, written or sent. */
-  screen(asked: Asked, signal?: AbortSignal): Promise<Decision>;
+  screen(asked: BidRequest, signal?: AbortSignal): Promise<Decision>;
   /** The same as long as no order waits to be decided on; undefined where one did, or came before the answer was there. */
-  screenBetweenOrders(asked: Asked, signal: AbortSignal): Promise<Decision | undefined>;
+  screenBetweenOrders(asked: BidRequest, signal: AbortSignal): Promise<Decision | undefined>;
   /** Told the id of every order about which there is news; what it returns ends that. */
   onNews(listener: (orderId: string) => void): () => void;
 }

@@ -12,17 +12,23 @@ import { addTo } from "../market/group-totals.ts";
 import { deploymentOf, formatOrderId } from "../market/ids.ts";
 import { isExposed } from "../market/manifest-rules.ts";
 import { type Clock, msToNs } from "../runtime/clock.ts";
-import type { BidCounts } from "./bid-counts.ts";
+import type { Tally } from "./bid-status.ts";
 import type { Capacity } from "./capacity.ts";
 import { decide, screen } from "./decision/decide.ts";
 import type { Decision } from "./decision/decision.ts";
-import { type Asked, type Standing, withOffer } from "./decision/inputs.ts";
-import { type BidTerms, bidTerms, depositOf } from "./decision/money-checks.ts";
+import { type BidRequest, type Standing, withOffer } from "./decision/inputs.ts";
+import {
+  type BidTerms,
+  bidTerms,
+  depositOf,
+  shortagesOf,
+  type WalletNeed,
+  walletNeeds,
+} from "./decision/money-checks.ts";
 import { bidMirrorBlocksBehind } from "./decision/readiness-checks.ts";
-import { shortagesOf, type WalletNeed, walletNeeds } from "./decision/wallet-needs.ts";
+import type { BidCounts } from "./market-memory.ts";
 import type { FollowedEntry } from "./own-entry.ts";
 import type { Pricing } from "./pricing/pricing.ts";
-import type { Tally } from "./tally.ts";
 
 interface DeciderDeps {
   readonly chain: Pick<Chain, "mirror" | "queries" | "status" | "provider">;
@@ -46,7 +52,7 @@ export type Decider = ReturnType<typeof createDecider>;
 
 export function createDecider(deps: DeciderDeps) {
   const { chain, read, capacity, own, bidCounts, tally, clock, fee } = deps;
-  const { mirror, queries } = chain;
+  const { mirror } = chain;
   const promised = promisedCoins(read, fee);
   const reclamationWindowNs = msToNs(deps.reclamationWindowMs);
   const pricing: Pricing = { ...deps.pricing, quote: timed(deps.pricing, tally, clock) };
@@ -88,17 +94,11 @@ export function createDecider(deps: DeciderDeps) {
     return { sinceMs: pause.fromMs ?? pause.sinceMs, reason: pause.reason };
   }
 
-  const asked = ({ id, spec, reclamationWindowNs: window }: Order): Asked => ({
+  const asked = ({ id, spec, reclamationWindowNs: window }: Order): BidRequest => ({
     owner: id.owner,
     group: spec,
     reclamationWindowNs: window,
   });
-
-  /** By the chain: the mirror has only open orders, and those of other groups may be over. */
-  async function isOnlyGroup({ id }: Order, signal: AbortSignal): Promise<boolean> {
-    const { value } = await queries.deployment(deploymentOf(id), { atOrAbove: mirror.height, signal });
-    return value?.groups.length === 1;
-  }
 
   function decideOn(order: Order, isOnly: boolean, isRecheck: boolean, signal: AbortSignal): Promise<Decision> {
     const startedMs = clock.monotonicMs();
@@ -114,7 +114,6 @@ export function createDecider(deps: DeciderDeps) {
   }
 
   return {
-    /** Whether what we know of the chain may be gone by. */
     get isBehind() {
       const blocks = behind();
       return !mirror.ready || blocks === undefined || blocks > BigInt(bidMirrorBlocksBehind);
@@ -123,10 +122,10 @@ export function createDecider(deps: DeciderDeps) {
       return pauseAt(clock.now()) !== undefined;
     },
     async decide(order: Order, isRecheck: boolean, signal: AbortSignal): Promise<Decision> {
-      const isOnly = !isExposed(order.spec) && (await isOnlyGroup(order, signal));
+      const isOnly = !isExposed(order.spec) && (await isOnlyGroup(order, chain, signal));
       return decideOn(order, isOnly, isRecheck, signal);
     },
-    screen: (asked: Asked, signal: AbortSignal): Promise<Decision> => screen(asked, standing(), pricing, signal),
+    screen: (asked: BidRequest, signal: AbortSignal): Promise<Decision> => screen(asked, standing(), pricing, signal),
     terms: (order: Order): BidTerms => bidTerms({ asked: asked(order), bidsOnOrder: undefined, standing: standing() }),
     /** Whether the wallet still has enough: others may have been promised its coins since the decision. */
     covers: ({ deposit }: BidTerms) => shortagesOf(walletNeeds(deposit, wallet())).length === 0,
@@ -144,6 +143,12 @@ export function createDecider(deps: DeciderDeps) {
     promise: (key: string, { deposit }: BidTerms) => promised.add(key, deposit),
     kept: promised.remove,
   };
+}
+
+/** By the chain: the mirror has only open orders, and those of other groups may be over. */
+async function isOnlyGroup({ id }: Order, { mirror, queries }: DeciderDeps["chain"], signal: AbortSignal) {
+  const { value } = await queries.deployment(deploymentOf(id), { atOrAbove: mirror.height, signal });
+  return value?.groups.length === 1;
 }
 
 /** Deposits and fees of bids that are decided and not paid, also those from before the start. */

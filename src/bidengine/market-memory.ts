@@ -1,7 +1,4 @@
-/**
- * How orders end: who got the lease at which price, or that nobody did. Blocks tell it in passing; of an order that ended
- * while we did not look, the chain is asked, a few at a time.
- */
+/** How orders ended and at which price, from blocks; the chain is queried for orders that ended unseen. */
 import type { ChainBlock } from "../chain/block.ts";
 import type { Chain } from "../chain/chain.ts";
 import type { Journal } from "../journal/journal.ts";
@@ -27,7 +24,6 @@ interface MemoryDeps {
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Log;
-  /** Told when an end was written down. */
   readonly onEnd: (orderId: string) => void;
 }
 
@@ -87,5 +83,29 @@ export function createMarketMemory({ chain, journal, onEnd, ...ground }: MemoryD
     /** The order is not open any more: its end is to be written down. */
     ended: (key: string) => void queue.add(key, "low"),
     queue,
+  };
+}
+
+// How many bids each open order has, of everybody, by the blocks that we followed: the chain takes only so many.
+
+export type BidCounts = ReturnType<typeof createBidCounts>;
+
+export function createBidCounts() {
+  const counts = new Map<string, number>();
+  return {
+    take({ events }: ChainBlock): void {
+      for (const { event } of events) {
+        if (event.kind === "OrderCreated") counts.set(formatOrderId(event.id), 0);
+        if (event.kind === "BidCreated") {
+          const key = formatOrderId(orderOf(event.id));
+          const count = counts.get(key);
+          if (count !== undefined) counts.set(key, count + 1);
+        }
+        if (event.kind === "OrderClosed" || event.kind === "LeaseCreated")
+          counts.delete(formatOrderId(orderOf(event.id)));
+      }
+    },
+    /** Undefined for an order that is older than our watching. */
+    of: (key: string) => counts.get(key),
   };
 }

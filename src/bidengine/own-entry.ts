@@ -1,7 +1,4 @@
-/**
- * What the chain has of us and demands of everyone: our published attributes, what auditors have signed of them, the
- * parameters of the market. Read beside the orders, never in their path; when it cannot be read, the last good answer stays.
- */
+/** Our on-chain attributes, audits and the market's parameters, read in the background; the last good reading stays. */
 import type { AuditedProvider } from "@akashnetwork/chain-sdk/private-types/akash.v1";
 import type { Chain, QueryOptions, Step } from "../chain/chain.ts";
 import { showAttribute } from "../market/attributes.ts";
@@ -25,30 +22,8 @@ const auditorAttributes = 500;
 const ownEntryRetryFirstMs = second;
 const ownEntryRetryMostMs = minute;
 
-export interface FollowedEntry {
-  readonly entry: OwnEntry;
-  /** Undefined until they were read. */
-  readonly params: MarketTerms | undefined;
-  /** How old that is; undefined until it was read. */
-  readonly ageMs: number | undefined;
-  /** What an operator should know: not registered, registered with other attributes, not readable. */
-  readonly trouble: string | undefined;
-  /** How the entry on the chain differs from provider.yaml. */
-  readonly difference: string | undefined;
-  /** Resolves after the first look, also where it came to nothing: whoever decides before it says no to everything. */
-  readonly looked: Promise<void>;
-  /** Told when any of it is different. */
-  onChange(listener: () => void): void;
-  /** To be read again soon: the chain refused a bid, so what we know of its demands may be old. */
-  doubt(): void;
-  /** To be given every step along the chain. */
-  onStep(step: Step): void;
-  run(signal: AbortSignal): Promise<void>;
-}
-
 interface OwnEntryDeps {
   readonly chain: Pick<Chain, "queries" | "provider">;
-  /** What provider.yaml says of us. */
   readonly configured: readonly Attribute[];
   readonly clock: Clock;
   readonly log: Log;
@@ -61,7 +36,9 @@ interface Reading {
 
 const unread: Reading = { entry: { state: "unknown", attributes: [], audited: new Map() }, params: undefined };
 
-export function followOwnEntry({ chain, configured, clock, log }: OwnEntryDeps): FollowedEntry {
+export type FollowedEntry = ReturnType<typeof followOwnEntry>;
+
+export function followOwnEntry({ chain, configured, clock, log }: OwnEntryDeps) {
   const listeners: (() => void)[] = [];
   const pause = createPause(clock);
   const firstLook = Promise.withResolvers<void>();
@@ -86,25 +63,28 @@ export function followOwnEntry({ chain, configured, clock, log }: OwnEntryDeps):
   }
 
   return {
-    get entry() {
+    get entry(): OwnEntry {
       return current.entry;
     },
-    get params() {
+    get params(): MarketTerms | undefined {
       return current.params;
     },
-    get ageMs() {
+    get ageMs(): number | undefined {
       return readAtMs === undefined ? undefined : clock.monotonicMs() - readAtMs;
     },
-    get trouble() {
+    /** What an operator should know: not registered, registered with other attributes, not readable. */
+    get trouble(): string | undefined {
       return failure ?? differenceFrom(configured, current.entry);
     },
-    get difference() {
+    get difference(): string | undefined {
       return differenceFrom(configured, current.entry);
     },
+    /** Resolves after the first look, also where it came to nothing: whoever decides before it says no to everything. */
     looked: firstLook.promise,
-    onChange: (listener) => void listeners.push(listener),
+    onChange: (listener: () => void) => void listeners.push(listener),
+    /** To be read again soon: the chain refused a bid, so what we know of its demands may be old. */
     doubt: pause.ring,
-    onStep({ block, gap, changed }) {
+    onStep({ block, gap, changed }: Step): void {
       const isOurs = changed.some(({ kind }) => kind === "provider");
       // What lost or unreadable blocks said of us, nobody knows.
       const isInDoubt = gap !== undefined || (block?.malformed.length ?? 0) > 0;
@@ -112,7 +92,7 @@ export function followOwnEntry({ chain, configured, clock, log }: OwnEntryDeps):
       changedAt = largest(changedAt, block?.height ?? gap?.to ?? 0n);
       pause.ring();
     },
-    async run(signal) {
+    async run(signal: AbortSignal): Promise<void> {
       for (let failures = 0; !signal.aborted; ) {
         try {
           await look(signal);

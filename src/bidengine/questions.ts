@@ -13,7 +13,6 @@ import { writeDecision } from "./decision/record.ts";
 
 /** Orders with news that may wait for whoever follows them: a few blocks of the busiest market. */
 const ordersNews = 10_000;
-/** Why a person paused bidding: a sentence. */
 const pauseReasonChars = 500;
 
 /** An answer as it arrives: amounts and heights are texts, since JSON has no large numbers. */
@@ -31,15 +30,12 @@ export type FollowedOrder = OrderLine | { readonly missed: number };
 export interface ScreenAnswer {
   readonly groups: readonly {
     readonly name: string;
-    /** As the journal keeps one. */
     readonly decision: JsonObject;
   }[];
 }
 
 export interface PauseAnswer {
-  /** What was in force when it was asked. */
   readonly before: Switch | undefined;
-  /** What is in force now, or would be. */
   readonly after: { readonly reason: string; readonly fromMs?: number | undefined } | undefined;
   readonly dryRun: boolean;
 }

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { createVirtualClock } from "../runtime/clock.ts";
-import { orderRecheckMs } from "./decision-log.ts";
+import { orderRecheckMs } from "./decision/record.ts";
 import { createWaitingOrders, orderRecheckEveryMs, orderRecheckKeys } from "./waiting-orders.ts";
 
 function stage() {

@@ -1,13 +1,12 @@
 /**
- * Orders that got a no, and what each waits for. When that changes they are looked at again, at a pace and the newest
- * first: on the network thousands of orders stay open that are abandoned, and those must not cost. Each failed decision of an
- * order makes it wait longer for the next: a new snapshot of the cluster comes every second and seldom changes the answer.
+ * Orders that got a no, and what each waits for. Rechecks are paced and back off per order: thousands of abandoned orders stay
+ * open on the network.
  */
 import { growingPauseMs } from "../runtime/back-off.ts";
 import type { Clock, Timer } from "../runtime/clock.ts";
 import { second } from "../runtime/durations.ts";
 import type { Until } from "./decision/decision.ts";
-import { orderRecheckMs } from "./decision-log.ts";
+import { orderRecheckMs } from "./decision/record.ts";
 
 /** Orders that got a no are looked at again at this pace, when what they wait for has changed. */
 export const orderRecheckEveryMs = 2 * second;

@@ -1,5 +1,5 @@
 /** What the provider of the demo asks for: dollars a month, by the network's usual figures, for orders in uact. */
-import type { PriceSettings } from "../bidengine/pricing/price-settings.ts";
+import type { PriceSettings } from "../bidengine/pricing/pricing.ts";
 import { parseDecimal } from "../market/decimal.ts";
 import type { PerDenom } from "../market/per-denom.ts";
 

@@ -5,7 +5,7 @@
  */
 import { MsgCreateBid } from "@akashnetwork/chain-sdk/private-types/akash.v1beta5";
 import type { Chain } from "../chain/chain.ts";
-import { writeId } from "../chain/codec/wire64.ts";
+import { writeId } from "../chain/codec/wire-messages.ts";
 import type { Signer } from "../chain/keys/signer.ts";
 import type { Order } from "../chain/records.ts";
 import { type PackedMessage, packMessage } from "../chain/tx/messages.ts";

@@ -5,8 +5,8 @@
  */
 import type { Chain } from "../chain/chain.ts";
 import type { Bid } from "../chain/records.ts";
+import { closeDeployment, createDeployment, createLease, updateDeployment } from "../chain/tx/messages.ts";
 import { type SendDeps, sendMessages } from "../chain/tx/send.ts";
-import { closeDeployment, createDeployment, createLease, updateDeployment } from "../chain/tx/tenant-messages.ts";
 import { type Coin, type DecCoin, parseCoin } from "../market/coin.ts";
 import { compareDecimals } from "../market/decimal.ts";
 import type { BidId, OrderId } from "../market/ids.ts";

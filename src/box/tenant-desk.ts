@@ -4,7 +4,7 @@
  */
 import { makeCertificate, newSerial } from "../chain/certificates/make-certificate.ts";
 import type { Queries } from "../chain/chain.ts";
-import { createCertificateMessage } from "../chain/tx/certificate-messages.ts";
+import { createCertificateMessage } from "../chain/tx/messages.ts";
 import { type SendDeps, sendMessages } from "../chain/tx/send.ts";
 import { createProviderClient } from "../gateway/client/provider-client.ts";
 import { type ClientCredentials, certificatesOnChain } from "../gateway/client/provider-connection.ts";

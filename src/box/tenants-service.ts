@@ -4,8 +4,8 @@
  */
 import type { Chain } from "../chain/chain.ts";
 import type { Signer } from "../chain/keys/signer.ts";
+import { closeDeployment } from "../chain/tx/messages.ts";
 import { type SendDeps, sendMessages } from "../chain/tx/send.ts";
-import { closeDeployment } from "../chain/tx/tenant-messages.ts";
 import { askedFor } from "../market/asked-for.ts";
 import { formatOrderId, type OrderId } from "../market/ids.ts";
 import { type Clock, sleep } from "../runtime/clock.ts";

@@ -7,14 +7,11 @@ import type { ProviderError } from "../runtime/errors.ts";
 export interface ChainBlock {
   readonly height: bigint;
   readonly timeNs: bigint;
-  /** All of them, whoever sent them and whatever came of them. */
   readonly txs: readonly BlockTx[];
   readonly events: readonly SourcedEvent[];
   /** Addresses whose coins came or went, also by the fee of a transaction that failed. */
   readonly coinsMovedOf: ReadonlySet<string>;
-  /** Accounts whose certificates may be others now. */
   readonly certificatesOf: ReadonlySet<string>;
-  /** Events that are none of the market's: passed over. */
   readonly otherEvents: number;
   /** Events of the market that cannot be read. State that they touch must be read from the chain. */
   readonly malformed: readonly ProviderError[];

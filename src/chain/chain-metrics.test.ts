@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { fileBids, startOutbox } from "../../test/outbox-run.ts";
 import { createMetrics } from "../runtime/metrics.ts";
-import { measureOutbox } from "./chain-metrics.ts";
+import { measureOutbox } from "./chain-service.ts";
 import { troubleOf } from "./outbox/outbox.ts";
 
 test("an outbox that nobody answers is measured, and says why", async (t) => {

@@ -1,5 +1,4 @@
 /** The chain as a service: it follows the blocks, mirrors what concerns us, and sends what we decided. */
-
 import type { Intent } from "../journal/intents.ts";
 import type { Journal } from "../journal/journal.ts";
 import { isPausing, pauseSwitch } from "../journal/switches.ts";
@@ -11,12 +10,12 @@ import type { ProviderError } from "../runtime/errors.ts";
 import type { GroundService } from "../runtime/lifecycle.ts";
 import { viewEvents } from "../runtime/limits.ts";
 import type { Log } from "../runtime/log.ts";
+import type { Metrics } from "../runtime/metrics.ts";
 import type { Random } from "../runtime/random.ts";
 import type { Chain, Step } from "./chain.ts";
-import { measureChain, measureOutbox } from "./chain-metrics.ts";
 import { type CometChain, createCometChain } from "./comet/comet-chain.ts";
 import type { Cursor } from "./comet/cursor.ts";
-import { showEvent } from "./comet/event-text.ts";
+import { showEvent } from "./comet/events.ts";
 import type { RpcTransport } from "./comet/transport.ts";
 import { createForeignTransactions, type ForeignTransactions } from "./foreign-transactions.ts";
 import type { Signer } from "./keys/signer.ts";
@@ -55,12 +54,10 @@ export interface ChainDocument {
   readonly orders: number;
   readonly bids: number;
   readonly leases: number;
-  /** Transactions of ours: intents not settled yet, landed, failed. */
   readonly owed: number;
   readonly landed: number;
   readonly failed: number;
   readonly trouble: string | undefined;
-  /** What happened last on the market, oldest first. */
   readonly events: readonly string[];
 }
 
@@ -84,24 +81,7 @@ export function createChainService(
     lastEvents.splice(0, lastEvents.length - viewEvents);
   }
 
-  function lookNow(): ChainDocument | undefined {
-    if (!chain) return undefined;
-    const { chainId = "", head, trouble } = chain.status;
-    const { owed = 0, done = 0, failed = 0 } = outbox?.counts ?? {};
-    return {
-      chainId,
-      height: chain.height,
-      head,
-      orders: sizeOf(chain.mirror.orders()),
-      bids: sizeOf(chain.mirror.bids()),
-      leases: sizeOf(chain.mirror.leases()),
-      owed,
-      landed: done,
-      failed,
-      trouble: trouble ?? (outbox && troubleOf(outbox.state)),
-      events: lastEvents,
-    };
-  }
+  const lookNow = () => chain && documentOf(chain, outbox, lastEvents);
 
   return {
     name: "chain",
@@ -167,6 +147,18 @@ export function createChainService(
   };
 }
 
+function documentOf(chain: CometChain, outbox: OutboxLoop | undefined, events: readonly string[]): ChainDocument {
+  const { chainId = "", head, trouble } = chain.status;
+  const { owed = 0, done = 0, failed = 0 } = outbox?.counts ?? {};
+  return {
+    ...{ chainId, height: chain.height, head, owed, landed: done, failed, events },
+    orders: [...chain.mirror.orders()].length,
+    bids: [...chain.mirror.bids()].length,
+    leases: [...chain.mirror.leases()].length,
+    trouble: trouble ?? (outbox && troubleOf(outbox.state)),
+  };
+}
+
 /** No pass of the outbox begins and nothing leaves while that is forbidden. */
 function onlyWhile(chain: Broadcaster, forbids: ChainGround["forbids"] = () => undefined): Broadcaster {
   function guarded<Args extends unknown[], T>(call: (...args: Args) => Promise<T>) {
@@ -187,8 +179,52 @@ export function cursorIn(journal: Pick<Journal, "read" | "relaxed">): Cursor {
   };
 }
 
-function sizeOf(items: Iterable<unknown>): number {
-  let size = 0;
-  for (const _ of items) size += 1;
-  return size;
+// What is measured of the chain: the follower, the nodes, the mirror and the outbox.
+
+export function measureChain(metrics: Metrics, chain: CometChain): void {
+  const name = "akash_provider_chain";
+  metrics.readEach("gauge", name, [
+    ["height", "Last block processed", () => Number(chain.height)],
+    [
+      "head_height",
+      "Newest block that was followed, or that most RPC nodes report if it is higher",
+      () => Number(chain.status.head ?? 0n),
+    ],
+    ["block_seconds", "Average time between blocks", () => chain.status.blockTimeMs / 1_000],
+    ["mirror_ready", "1 once the mirror was built", () => (chain.mirror.ready ? 1 : 0)],
+    ["mirror_age_seconds", "Age of the mirror's block", () => (chain.status.mirrorAgeMs ?? 0) / 1_000],
+  ]);
+  const { follower, mirror } = chain.counts;
+  metrics.readEach("counter", name, [
+    ["blocks", "Blocks processed", () => follower.blocks],
+    ["events", "Market events read from blocks", () => follower.events],
+    ["other_events", "Events in blocks that do not concern the market", () => follower.otherEvents],
+    ["malformed_events", "Market events that could not be parsed", () => follower.malformedEvents],
+    ["gaps", "Ranges of blocks that no RPC node had any more", () => follower.gaps],
+    ["stand_stills", "Times that the chain made no blocks for long", () => follower.standStills],
+    ["retries", "Reads of blocks that were retried", () => follower.retries],
+    ["mirror_builds", "Times that the mirror was built from lists", () => mirror.builds],
+    ["mirror_comparisons", "Comparisons of the mirror with the chain", () => mirror.comparisons],
+    ["mirror_drift", "Differences that a comparison found; more than 0 is a bug", () => mirror.drift],
+  ]);
+  const help = "1 for the condition of each RPC node, numbered as in the settings";
+  metrics.read({ name: `${name}_node_condition`, help, kind: "gauge", labels: ["node", "condition"] }, () =>
+    chain.status.nodes.map(({ condition }, index) => [{ node: `${index + 1}`, condition }, 1]),
+  );
+}
+
+export function measureOutbox(metrics: Metrics, outbox: OutboxLoop): void {
+  const name = "akash_provider_outbox";
+  metrics.readEach("gauge", name, [
+    ["owed", "Intents not settled yet", () => outbox.counts.owed],
+    ["in_flight", "Transactions sent whose result is not known yet", () => outbox.counts.inFlight],
+    ["stalled", "1 while no transaction gets through and a person is needed", () => (outbox.state.stalled ? 1 : 0)],
+    ["silent", "1 while no RPC node answers the outbox", () => (outbox.state.silent === undefined ? 0 : 1)],
+  ]);
+  const deadHelp = "Transactions that never came into a block";
+  metrics.read({ name: `${name}_dead_transactions_total`, help: deadHelp, kind: "counter" }, () => outbox.counts.dead);
+  const settledHelp = "Intents settled, by outcome";
+  metrics.read({ name: `${name}_settled_total`, help: settledHelp, kind: "counter", labels: ["outcome"] }, () =>
+    (["done", "failed", "expired", "cancelled"] as const).map((outcome) => [{ outcome }, outbox.counts[outcome]]),
+  );
 }

@@ -1,8 +1,4 @@
-/**
- * What the services need of the chain. They look things up in the mirror, are told which keys changed, and ask the
- * chain itself before they destroy anything or when the mirror does not hold what they want to know. What they do
- * there goes through the outbox.
- */
+/** What services need of the chain: a mirror to look things up, steps with changed keys, queries for proof, and the outbox. */
 import type { AuditedProvider, CertificateResponse } from "@akashnetwork/chain-sdk/private-types/akash.v1";
 import type { Provider } from "@akashnetwork/chain-sdk/private-types/akash.v1beta4";
 import type { NewIntent, SettledState } from "../journal/intents.ts";
@@ -11,7 +7,7 @@ import type { Coin } from "../market/coin.ts";
 import type { BidId, DeploymentId, LeaseId, OrderId } from "../market/ids.ts";
 import type { ProviderError } from "../runtime/errors.ts";
 import type { ChainBlock } from "./block.ts";
-import type { MarketParams } from "./codec/reclamation.ts";
+import type { MarketParams } from "./codec/wire-messages.ts";
 import type {
   Account,
   Balance,
@@ -31,7 +27,6 @@ import type { Broadcaster } from "./tx/broadcaster.ts";
 import type { PackedMessage } from "./tx/messages.ts";
 
 export interface Chain {
-  /** Known once the service has started. */
   readonly chainId: string;
   /** Whose bids and leases are mirrored. */
   readonly provider: Address;
@@ -42,7 +37,6 @@ export interface Chain {
   readonly outbox: Outbox;
   /** For transactions of somebody else than the provider. */
   readonly broadcaster: Broadcaster;
-  /** The last block that was worked through. */
   readonly height: bigint;
   /** The last block that an earlier run worked through; undefined if there was none. */
   readonly resumedAt: bigint | undefined;
@@ -62,7 +56,6 @@ export interface MirrorView {
   readonly timeNs: bigint;
   /** Resolves once it holds what happened up to this height; whoever did something there finds it done. */
   reached(height: bigint, signal: AbortSignal): Promise<void>;
-  /** All open orders. */
   orders(): Iterable<Order>;
   order(id: OrderId): Order | undefined;
   /** Ours that are open or won, and those that ended while we watched. */
@@ -82,7 +75,6 @@ export interface Step {
   /** Undefined where blocks are lost or the mirror was compared with the chain. */
   readonly block?: ChainBlock;
   readonly gap?: Gap;
-  /** What may be different now. */
   readonly changed: readonly MirrorKey[];
 }
 
@@ -94,8 +86,8 @@ export interface Gap {
 
 /** Which thing changed. Says nothing about what it is now: look it up. */
 export interface MirrorKey {
-  readonly kind: "order" | "bid" | "lease" | "deployment" | "provider" | "escrow" | "balance";
-  /** Of escrow that of the account or the payment, of a balance its denomination. */
+  readonly kind: "order" | "bid" | "lease" | "deployment" | "provider" | "balance";
+  /** Of a balance its denomination. */
   readonly key: string;
 }
 
@@ -115,11 +107,8 @@ export interface Outbox {
   intentOf(request: SendRequest): NewIntent;
   wake(): void;
   readonly counts: {
-    /** Intents that are not settled. */
     readonly owed: number;
-    /** Transactions whose fate is not known yet. */
     readonly inFlight: number;
-    /** Times that a transaction was handed to nodes. */
     readonly broadcasts: number;
   };
   readonly state: OutboxState;
@@ -127,7 +116,6 @@ export interface Outbox {
 
 /** What keeps the outbox from its work, while that is so. */
 export interface OutboxState {
-  /** Why nothing gets through and what to do about it. */
   readonly stalled: ProviderError | undefined;
   /** Why the last attempt to work came to nothing: most often, no node answered. */
   readonly silent: string | undefined;
@@ -159,10 +147,7 @@ export interface SettledResult {
   readonly code?: number;
   readonly codespace?: string;
   readonly log?: string;
-  /**
-   * What it cost in fees, over all the transactions that carried it, also those that failed: of each an equal share. So
-   * the fees of all settled intents add up to what was paid.
-   */
+  /** Fees of all transactions that carried it, also failed ones, in equal shares: they add up to what was paid. */
   readonly fee?: string;
   /** Who paid the last of it, if it was somebody else. */
   readonly feePayer?: string;
@@ -173,22 +158,19 @@ export interface SettledResult {
   readonly spent?: string;
 }
 
-/** For the live view, the status documents and metrics. */
 export interface ChainStatus {
   /** Undefined until a node has told. */
   readonly chainId: string | undefined;
-  readonly nodes: readonly NodeState[];
+  readonly nodes: readonly ChainNodeState[];
   /** The newest block that was followed, or that most nodes report if it is higher. It falls when nodes overstated it. */
   readonly head: bigint | undefined;
   readonly blockTimeMs: number;
   /** How old the mirror's view is, by the time of its block; undefined until it was built. */
   readonly mirrorAgeMs: number | undefined;
-  /** Why nothing comes just now, or what else is wrong, in words. */
   readonly trouble: string | undefined;
 }
 
-/** An RPC node. */
-export interface NodeState {
+export interface ChainNodeState {
   readonly name: string;
   readonly condition: string;
 }
@@ -198,7 +180,6 @@ export interface Queries {
   readonly account: One<Address, Account>;
   readonly balances: Many<Address, Coin>;
   readonly provider: One<Address, Provider>;
-  /** What every auditor has signed about a provider. */
   readonly auditedAttributes: Many<Address, AuditedProvider>;
   readonly certificates: Many<CertificateFilter, CertificateResponse>;
   readonly deployment: One<DeploymentId, Deployment>;
@@ -219,7 +200,6 @@ export interface Queries {
   readonly openEscrowPayments: Many<undefined, EscrowPayment>;
   /** On an order, of everybody and whatever became of them; the chain's parameters bound them. */
   bidCount(order: OrderId, options?: QueryOptions): Promise<At<number>>;
-  /** When the block of this height was made. */
   blockTimeNs(height: bigint, options?: Pick<QueryOptions, "signal">): Promise<bigint>;
 }
 
@@ -235,7 +215,6 @@ export interface QueryOptions {
   readonly height?: bigint | undefined;
   /** Only this node, for what must come from one. */
   readonly node?: string | undefined;
-  /** Of a list, how many entries to ask for at once. */
   readonly pageEntries?: number;
   /** Of a list, how many pages to read at most, where the first of it will do. */
   readonly pages?: number;
@@ -245,7 +224,6 @@ export interface QueryOptions {
 export interface At<T> {
   readonly value: T;
   readonly height: bigint;
-  /** The node that said it. */
   readonly node: string;
 }
 
@@ -278,4 +256,9 @@ export interface CertificateFilter {
   readonly owner?: string;
   readonly serial?: string;
   readonly state?: "valid" | "revoked";
+}
+
+/** Why nothing may be judged by what the mirror has: until it was built, it is empty. */
+export function mirrorTrouble({ ready }: Pick<MirrorView, "ready">): string | undefined {
+  return ready ? undefined : "the mirror has not been built yet";
 }

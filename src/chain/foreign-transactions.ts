@@ -1,6 +1,6 @@
 /**
- * Transactions of our account that this provider did not send: another one runs with the same key. What people send with other
- * tools, coins or a certificate, is left out; of one that failed the chain does not tell what it was.
+ * Transactions of our account that this provider did not send: another one uses the key. Those that people send with other
+ * tools, such as coins, are left out.
  */
 import type { Address } from "../market/address.ts";
 import type { Clock } from "../runtime/clock.ts";
@@ -12,7 +12,6 @@ import { attribute } from "./outbox/bill.ts";
 /** How long the last one is reported: two providers rarely send less than once an hour. */
 const reportedMs = 3_600_000;
 
-/** Messages by which providers work. */
 const working = /^\/akash\.market\.\w+\.(MsgCreateBid|MsgCloseBid|MsgWithdrawLease|MsgLeaseStartReclaim)$/;
 
 export type ForeignTransactions = ReturnType<typeof createForeignTransactions>;

@@ -29,7 +29,6 @@ export interface Bid {
   readonly createdAt: bigint;
   readonly offer: readonly ResourceOffer[];
   readonly reclamationWindowNs: bigint | undefined;
-  /** The deposit on the bid. */
   readonly escrow: EscrowAccount | undefined;
 }
 
@@ -68,7 +67,6 @@ export interface Deployment {
   readonly createdAt: bigint;
   readonly reclamationWindowNs: bigint | undefined;
   readonly groups: readonly Group[];
-  /** What its leases are paid from. */
   readonly escrow: EscrowAccount | undefined;
 }
 

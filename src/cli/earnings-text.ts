@@ -1,6 +1,5 @@
 /** Earnings as a table for people and as CSV for spreadsheets. Amounts are in micro-units, as everywhere. */
-import type { Earnings, EarningsRow, Grouping } from "../balance/earnings.ts";
-import type { Projection } from "../balance/earnings-projection.ts";
+import type { Earnings, EarningsRow, Grouping, Projection } from "../balance/earnings.ts";
 import type { Told } from "../bidengine/questions.ts";
 import { formatTime } from "../runtime/clock.ts";
 import { aligned } from "./columns.ts";

@@ -1,6 +1,6 @@
 /** `akash-provider events`: what happens on the market of any node, block by block, in words. */
 import { Command, InvalidArgumentError } from "commander";
-import { showBlock } from "../chain/comet/event-text.ts";
+import { showBlock } from "../chain/comet/events.ts";
 import { createFollower } from "../chain/comet/follower.ts";
 import { createWakeup } from "../chain/comet/wakeup.ts";
 import { addSettingOptions } from "../config/options.ts";
@@ -44,7 +44,7 @@ export function eventsCommand(): Command {
       });
       const wakeup = createWakeup({
         node: () => pool.preferred,
-        wake: follower.wake,
+        wake: () => follower.wake(),
         clock: realClock,
         random: realRandom,
         log,

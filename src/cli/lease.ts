@@ -1,7 +1,7 @@
 /** `akash-provider lease`: close and reclaim end a lease, at once or after its tenant's notice; the others have files of their own. */
 import { Command, Option } from "commander";
 import type { Told } from "../bidengine/questions.ts";
-import type { CloseReason } from "../chain/tx/closing.ts";
+import type { CloseReason } from "../chain/closing.ts";
 import type { Closing } from "../cluster/leases/lease-closing.ts";
 import { historyOf, type LeaseOccurrence, leaseNamed } from "../cluster/leases/occurrences/lease-history.ts";
 import { formatBytes } from "../market/quantity.ts";

@@ -1,7 +1,13 @@
 /** Orders and what was decided on them, in words for a terminal. */
 import type { OrderAnswer, OrderLine } from "../bidengine/answers.ts";
-import { type Check, type RecordedDecision, refusals, type Until } from "../bidengine/decision/decision.ts";
-import { explain, summary } from "../bidengine/decision/explain.ts";
+import {
+  type Check,
+  explain,
+  type RecordedDecision,
+  refusals,
+  summary,
+  type Until,
+} from "../bidengine/decision/decision.ts";
 import { readDecision } from "../bidengine/decision/record.ts";
 import type { Told } from "../bidengine/questions.ts";
 import { askedFor } from "../market/asked-for.ts";

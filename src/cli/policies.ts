@@ -1,8 +1,7 @@
 /** `akash-provider policies`: what a policy file means, and which of the last orders and manifests it would have refused. */
 import type { Command } from "commander";
-import { describePolicies } from "../bidengine/policies/describe.ts";
 import { type Judge, type Judgement, judgeBy } from "../bidengine/policies/judgement.ts";
-import { noPolicies } from "../bidengine/policies/policies.ts";
+import { describePolicies, noPolicies } from "../bidengine/policies/policies.ts";
 import { readPolicyFile } from "../bidengine/policies/policy-source.ts";
 import { groupIn } from "../journal/manifests.ts";
 import type { SeenOrder } from "../journal/orders.ts";

@@ -93,7 +93,7 @@ async function close({ dseq }: DeploymentOptions, command: Command): Promise<voi
 }
 
 /** The network's codecs are large; who only asks for help does not wait for them. */
-const messages = () => import("../chain/tx/tenant-messages.ts");
+const messages = () => import("../chain/tx/messages.ts");
 
 function withWallet(command: Command, work: (wallet: Wallet, connection: Connection) => Promise<void>): Promise<void> {
   return withNodes(command, async (connection) => work(await openWallet(connection), connection));

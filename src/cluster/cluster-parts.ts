@@ -1,6 +1,5 @@
 /** What the cluster service consists of, how its parts are wired, and what each of the other services gets of them. */
-import type { Chain } from "../chain/chain.ts";
-import { mirrorTrouble } from "../chain/mirror-trouble.ts";
+import { type Chain, mirrorTrouble } from "../chain/chain.ts";
 import type { Journal } from "../journal/journal.ts";
 import { kinds } from "../kube/kinds.ts";
 import type { Kube } from "../kube/kube.ts";

@@ -2,7 +2,7 @@
 import { z } from "zod";
 import type { Bus, Message } from "../bus/bus.ts";
 import type { Chain } from "../chain/chain.ts";
-import { type CloseReason, closeReasons } from "../chain/tx/closing.ts";
+import { type CloseReason, closeReasons } from "../chain/closing.ts";
 import type { Journal } from "../journal/journal.ts";
 import type { Kube } from "../kube/kube.ts";
 import { parseQuestion } from "../runtime/control/parse-question.ts";

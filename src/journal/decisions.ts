@@ -11,12 +11,12 @@ interface NewDecision {
   readonly inputs: unknown;
 }
 
-export interface Decision extends NewDecision {
+export interface DecisionRow extends NewDecision {
   readonly id: number;
   readonly atMs: number;
 }
 
-type Row = Omit<Decision, "checks" | "inputs"> & { readonly checks: string; readonly inputs: string };
+type Row = Omit<DecisionRow, "checks" | "inputs"> & { readonly checks: string; readonly inputs: string };
 
 export type Decisions = ReturnType<typeof createDecisions>;
 
@@ -36,6 +36,6 @@ export function createDecisions(sql: Sql, clock: Clock) {
   };
 }
 
-function fromRow(row: Row): Decision {
+function fromRow(row: Row): DecisionRow {
   return { ...row, checks: JSON.parse(row.checks), inputs: JSON.parse(row.inputs) };
 }

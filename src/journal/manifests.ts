@@ -48,7 +48,7 @@ interface Row extends NewManifest {
   readonly deployedBody: string | null;
 }
 
-export type Manifests = ReturnType<typeof createManifests>;
+export type ManifestRows = ReturnType<typeof createManifests>;
 
 export function createManifests(sql: Sql, clock: Clock) {
   const get = sql.one<Row>(

@@ -8,7 +8,7 @@ import { createVirtualClock } from "../runtime/clock.ts";
 import { silentLog } from "../runtime/log.ts";
 import type { ConditionRow } from "./conditions.ts";
 import type { Deadline } from "./deadlines.ts";
-import type { Decision } from "./decisions.ts";
+import type { DecisionRow } from "./decisions.ts";
 import type { HistoryLine } from "./history.ts";
 import type { Intent } from "./intents.ts";
 import { dayMs, type LedgerLine, ledgerKinds } from "./ledger.ts";
@@ -32,7 +32,7 @@ const bytes = fc.uint8Array({ maxLength: 40 });
 class Model {
   cursor = new Map<string, bigint>();
   intents: Intent[] = [];
-  decisions: Decision[] = [];
+  decisions: DecisionRow[] = [];
   manifests = new Map<string, ManifestRow>();
   deadlines = new Map<string, Deadline>();
   reservations = new Map<string, ReservationRow>();

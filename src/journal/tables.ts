@@ -9,7 +9,7 @@ import { createDecisions, type Decisions } from "./decisions.ts";
 import { createHistory, type History } from "./history.ts";
 import { createIntents, createTransactions, type Intents, type Transactions } from "./intents.ts";
 import { createLedger, type Ledger } from "./ledger.ts";
-import { createManifests, type Manifests } from "./manifests.ts";
+import { createManifests, type ManifestRows } from "./manifests.ts";
 import { createOccurrences, type Occurrences } from "./occurrences.ts";
 import { createOrders, type Orders } from "./orders.ts";
 import { createPayments, type Payments } from "./payments.ts";
@@ -22,7 +22,7 @@ export interface Tables {
   readonly intents: Intents;
   readonly transactions: Transactions;
   readonly decisions: Decisions;
-  readonly manifests: Manifests;
+  readonly manifests: ManifestRows;
   readonly deadlines: Deadlines;
   readonly reservations: ReservationTable;
   readonly ledger: Ledger;

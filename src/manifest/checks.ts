@@ -8,8 +8,7 @@ import { mismatchOf } from "../market/manifest-match.ts";
 import { faultOfManifest } from "../market/manifest-rules.ts";
 import { ProviderError } from "../runtime/errors.ts";
 import type { Log } from "../runtime/log.ts";
-import type { ClusterSide } from "./cluster-side.ts";
-import type { OperatorRules, Ruling } from "./operator-rules.ts";
+import type { ClusterSide, OperatorRules, Ruling } from "./manifests.ts";
 
 interface CheckDeps {
   readonly chain: Pick<Chain, "mirror" | "queries" | "provider">;
@@ -23,7 +22,6 @@ interface CheckDeps {
 export interface Accepted {
   /** The hash that the chain has. */
   readonly version: string;
-  /** What is to run for each of our leases. */
   readonly groups: ReadonlyMap<string, ManifestGroup>;
 }
 

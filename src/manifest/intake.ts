@@ -11,9 +11,9 @@ import type { Log } from "../runtime/log.ts";
 import { createTurns } from "../runtime/turns.ts";
 import type { Accepted, Checks } from "./checks.ts";
 import { isTimeout, type ManifestLoop } from "./manifest-loop.ts";
+import type { Standings } from "./manifest-status.ts";
 import type { LeaseManifest, Manifests, Submitted } from "./manifests.ts";
 import type { MissedTime } from "./missed-time.ts";
-import type { Standings } from "./standings.ts";
 
 /** Requests about one deployment that wait for each other: a tool sends one, and again when it has waited too long. */
 export const manifestWaiting = 8;
@@ -110,24 +110,23 @@ export function createIntake(deps: IntakeDeps): Manifests {
     });
   }
 
-  function manifestOf(lease: LeaseId): LeaseManifest | undefined {
-    const row = read.manifests.get(formatLeaseId(lease));
-    if (!row) return undefined;
-    const { version, body, receivedAtMs, withdrawnAtMs, refusal } = row;
-    return {
-      ...{ version, group: groupIn(body), receivedAtMs },
-      ...(withdrawnAtMs !== undefined && { withdrawnAtMs }),
-      ...(refusal !== undefined && { refusal }),
-    };
-  }
-
   return {
     submit,
     withdraw,
-    manifestOf,
+    manifestOf: (lease) => manifestIn(read.manifests.get(formatLeaseId(lease))),
     get deployments() {
       return standings.deployments;
     },
+  };
+}
+
+function manifestIn(row: ManifestRow | undefined): LeaseManifest | undefined {
+  if (!row) return undefined;
+  const { version, body, receivedAtMs, withdrawnAtMs, refusal } = row;
+  return {
+    ...{ version, group: groupIn(body), receivedAtMs },
+    ...(withdrawnAtMs !== undefined && { withdrawnAtMs }),
+    ...(refusal !== undefined && { refusal }),
   };
 }
 

@@ -8,9 +8,8 @@
  *   has none                 wait until its deadline, then end the lease: its tenant pays for nothing
  */
 
-import type { Chain } from "../chain/chain.ts";
-import { endingPauseMs, fileEnding, isEnding } from "../chain/lease-ending.ts";
-import { mirrorTrouble } from "../chain/mirror-trouble.ts";
+import { type Chain, mirrorTrouble } from "../chain/chain.ts";
+import { endingPauseMs, fileEnding, isEnding } from "../chain/closing.ts";
 import { type Lease, runs } from "../chain/records.ts";
 import { manifestDeadline } from "../journal/deadlines.ts";
 import { type Intent, isUnderWay } from "../journal/intents.ts";
@@ -24,9 +23,9 @@ import { ProviderError } from "../runtime/errors.ts";
 import { leaseCloseRetryMs } from "../runtime/limits.ts";
 import type { Log } from "../runtime/log.ts";
 import { done, type Outcome, recheck, stalled, waiting } from "../runtime/outcome.ts";
-import type { ClusterSide } from "./cluster-side.ts";
+import type { Standings } from "./manifest-status.ts";
+import type { ClusterSide } from "./manifests.ts";
 import type { MissedTime } from "./missed-time.ts";
-import type { Standings } from "./standings.ts";
 
 /** How often the cluster's memory of a manifest is held against the journal's. It asks nobody for anything. */
 export const manifestRecheckMs = 10 * minute;
@@ -39,7 +38,6 @@ interface LoopDeps {
   /** 0 turns it off. */
   readonly timeoutMs: number;
   readonly standings: Standings;
-  /** Called with the key of a lease whose manifest was found again, and its version. */
   readonly onRestored: (key: string, version: string) => void;
   readonly log: Log;
 }
@@ -55,9 +53,10 @@ export function isTimeout(intent: Intent): boolean {
 export type ManifestLoop = ReturnType<typeof createManifestLoop>;
 
 export function createManifestLoop(deps: LoopDeps) {
-  const { chain, journal, cluster, missed, timeoutMs, standings, onRestored, log } = deps;
+  const { chain, journal, cluster, missed, timeoutMs, standings, log } = deps;
   const { mirror, queries, outbox } = chain;
   const { read } = journal;
+  const reunite = (lease: Pick<Lease, "id">, key: string) => reuniteManifest(lease, key, deps);
 
   async function look(key: string, signal: AbortSignal): Promise<Outcome> {
     const unbuilt = mirrorTrouble(mirror);
@@ -97,30 +96,6 @@ export function createManifestLoop(deps: LoopDeps) {
   async function disarm(key: string): Promise<void> {
     if (!read.deadlines.get(manifestDeadline, key)) return;
     await journal.relaxed("manifest deadline", ({ deadlines }) => deadlines.remove(manifestDeadline, key));
-  }
-
-  /** What journal and cluster know together; the newer of both is in the journal afterwards. Throws while the cluster cannot tell. */
-  async function reunite({ id }: Pick<Lease, "id">, key: string): Promise<ManifestRow | undefined> {
-    const before = read.manifests.get(key);
-    const recorded = await cluster.recorded(id);
-    const { hash } = mirror.deployment(deploymentOf(id)) ?? {};
-    if (!recorded || !isNewerInCluster(recorded, before, hash)) return read.manifests.get(key);
-    const found = restoredRow(key, recorded);
-    const isRestored = await journal.durable("manifest found", ({ manifests, deadlines, history }) => {
-      const now = manifests.get(key);
-      // One that came meanwhile is newer than anything.
-      if (now?.version !== before?.version || now?.receivedAtMs !== before?.receivedAtMs) return false;
-      manifests.restore(found);
-      deadlines.remove(manifestDeadline, key);
-      history.add({ kind: "manifest", subject: key, line: "manifest restored from the cluster" });
-      return true;
-    });
-    if (isRestored) {
-      standings.counts.restored += 1;
-      log.info("restored manifest from cluster", { lease: key, version: found.version });
-      onRestored(key, found.version);
-    }
-    return read.manifests.get(key);
   }
 
   /** Its deadline is written down before anything is done about it. */
@@ -170,4 +145,33 @@ export function createManifestLoop(deps: LoopDeps) {
   }
 
   return { look, reunite };
+}
+
+/** What journal and cluster know together; the newer of both is in the journal afterwards. Throws while the cluster cannot tell. */
+async function reuniteManifest(
+  { id }: Pick<Lease, "id">,
+  key: string,
+  { chain: { mirror }, journal, cluster, standings, onRestored, log }: LoopDeps,
+): Promise<ManifestRow | undefined> {
+  const { read } = journal;
+  const before = read.manifests.get(key);
+  const recorded = await cluster.recorded(id);
+  const { hash } = mirror.deployment(deploymentOf(id)) ?? {};
+  if (!recorded || !isNewerInCluster(recorded, before, hash)) return read.manifests.get(key);
+  const found = restoredRow(key, recorded);
+  const isRestored = await journal.durable("manifest found", ({ manifests, deadlines, history }) => {
+    const now = manifests.get(key);
+    // One that came meanwhile is newer than anything.
+    if (now?.version !== before?.version || now?.receivedAtMs !== before?.receivedAtMs) return false;
+    manifests.restore(found);
+    deadlines.remove(manifestDeadline, key);
+    history.add({ kind: "manifest", subject: key, line: "manifest restored from the cluster" });
+    return true;
+  });
+  if (isRestored) {
+    standings.counts.restored += 1;
+    log.info("restored manifest from cluster", { lease: key, version: found.version });
+    onRestored(key, found.version);
+  }
+  return read.manifests.get(key);
 }

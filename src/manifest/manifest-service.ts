@@ -11,14 +11,11 @@ import type { Log } from "../runtime/log.ts";
 import { createQueue, type Queue } from "../runtime/queue.ts";
 import type { Random } from "../runtime/random.ts";
 import { createChecks } from "./checks.ts";
-import type { ClusterSide } from "./cluster-side.ts";
 import { createIntake } from "./intake.ts";
 import { createManifestLoop } from "./manifest-loop.ts";
-import { measureManifests } from "./manifest-metrics.ts";
-import type { Manifests } from "./manifests.ts";
+import { createStandings, type ManifestDocument, measureManifests, type Standings } from "./manifest-status.ts";
+import type { ClusterSide, Manifests, OperatorRules } from "./manifests.ts";
 import { createMissedTime } from "./missed-time.ts";
-import type { OperatorRules } from "./operator-rules.ts";
-import { createStandings, type ManifestDocument, type Standings } from "./standings.ts";
 
 export interface ManifestOptions {
   /** How long a lease waits for its manifest before it is closed; 0 turns this off. */

@@ -1,6 +1,5 @@
 /**
- * Time in which no tenant could send a manifest: we did not run, followed no blocks or could not read the cluster. All manifest
- * deadlines are moved by it. It is chain time: the local clock may be set.
+ * Chain time in which no tenant could send a manifest: we were down, behind, or could not read the cluster. Deadlines move by it.
  */
 import type { Chain } from "../chain/chain.ts";
 import { manifestDeadline } from "../journal/deadlines.ts";
@@ -12,8 +11,7 @@ interface MissedTimeDeps {
   readonly chain: Pick<Chain, "mirror" | "queries" | "status" | "resumedAt">;
   readonly journal: Pick<Journal, "durable">;
   /**
-   * What is left of a deadline when manifests can be sent again, or as much as was missed if that is less: short outages, time and
-   * again, hold no lease for ever.
+   * Left of each deadline after an outage, or the outage's length if that is less: repeated short outages hold no lease for ever.
    */
   readonly graceMs: number;
 }

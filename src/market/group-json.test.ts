@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { spec } from "../../test/market-messages.ts";
-import { readGroupSpec } from "../chain/codec/group-spec.ts";
+import { decodeGroupSpec } from "../chain/codec/group-spec.ts";
 import { groupFromJson, groupToJson } from "./group-json.ts";
 
 test("a group comes back from JSON as it went", () => {
-  const group = readGroupSpec(spec());
+  const group = decodeGroupSpec(spec());
   assert.deepEqual(groupFromJson(JSON.parse(JSON.stringify(groupToJson(group)))), group);
 });

@@ -1,13 +1,10 @@
 /** The composition root: the services of the provider in the order in which they lean on each other. */
-import type { BalanceOptions } from "../balance/balance-options.ts";
+
 import { createBalanceService } from "../balance/balance-service.ts";
-import type { BalanceDocument } from "../balance/balance-status.ts";
+import type { BalanceDocument, BalanceOptions } from "../balance/balance-status.ts";
+import type { BidEngineDocument } from "../bidengine/bid-status.ts";
 import type { BidEngine } from "../bidengine/bidengine.ts";
-import {
-  type BidEngineDocument,
-  type BidEngineOptions,
-  createBidEngineService,
-} from "../bidengine/bidengine-service.ts";
+import { type BidEngineOptions, createBidEngineService } from "../bidengine/bidengine-service.ts";
 import type { PolicySource } from "../bidengine/policies/policy-source.ts";
 import type { RunningPricing } from "../bidengine/pricing/create-pricing.ts";
 import type { Bus } from "../bus/bus.ts";
@@ -31,8 +28,8 @@ import { createJournalService } from "../journal/journal-service.ts";
 import type { Keep } from "../journal/retention.ts";
 import type { Kube } from "../kube/kube.ts";
 import { createManifestService, type ManifestOptions } from "../manifest/manifest-service.ts";
+import type { ManifestDocument } from "../manifest/manifest-status.ts";
 import type { Manifests } from "../manifest/manifests.ts";
-import type { ManifestDocument } from "../manifest/standings.ts";
 import { type Boundary, openBoundary } from "../runtime/boundary.ts";
 import { type Clock, nsToMs } from "../runtime/clock.ts";
 import { createControlService } from "../runtime/control/control-service.ts";

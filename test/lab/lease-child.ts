@@ -5,7 +5,7 @@
 import { AsyncLocalStorage } from "node:async_hooks";
 import { writeFileSync } from "node:fs";
 import { createPolicySource } from "../../src/bidengine/policies/policy-source.ts";
-import { createHttpTransport } from "../../src/chain/comet/http-transport.ts";
+import { createNodeTransport } from "../../src/chain/comet/http-transport.ts";
 import { createSigner } from "../../src/chain/keys/signer.ts";
 import { networkSettings } from "../../src/cli/market.ts";
 import { createGet, createIpOperator } from "../../src/cluster/capacity/addresses/ip-operator.ts";
@@ -151,7 +151,7 @@ function createLabProvider(task: LeaseTask, onOpen: (house: House) => void) {
   return createProvider({
     dataDir: dir,
     chain: {
-      nodes: () => [createHttpTransport({ url: rpcUrl }, clock)],
+      nodes: () => [createNodeTransport({ url: rpcUrl }, clock)],
       signer: createSigner(secret),
       settings: { gasAdjustment: parseDecimal("1.5"), gasPrices: parseDecCoins("0.025uakt") },
     },

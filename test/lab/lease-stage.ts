@@ -10,14 +10,15 @@ import { createPool } from "../../src/chain/comet/pool.ts";
 import { createQueries } from "../../src/chain/comet/queries/queries.ts";
 import { createSigner, type Signer } from "../../src/chain/keys/signer.ts";
 import { createCometBroadcaster } from "../../src/chain/tx/comet-broadcaster.ts";
-import { type PackedMessage, packMessage } from "../../src/chain/tx/messages.ts";
-import { sendMessages } from "../../src/chain/tx/send.ts";
 import {
   closeDeployment,
   createDeployment,
   createLease,
+  type PackedMessage,
+  packMessage,
   updateDeployment,
-} from "../../src/chain/tx/tenant-messages.ts";
+} from "../../src/chain/tx/messages.ts";
+import { sendMessages } from "../../src/chain/tx/send.ts";
 import { parseCoin, parseCoins, parseDecCoins } from "../../src/market/coin.ts";
 import { parseDecimal } from "../../src/market/decimal.ts";
 import { type DeploymentId, formatLeaseId, type LeaseId } from "../../src/market/ids.ts";

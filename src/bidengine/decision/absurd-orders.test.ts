@@ -4,8 +4,7 @@ import { aGroup, aStanding, aUnit, fixedPrice, someInputs } from "../../../test/
 import { assertCost } from "../../../test/cost.ts";
 import type { Attribute, GroupSpec } from "../../market/group-spec.ts";
 import { decide } from "./decide.ts";
-import { refusals } from "./decision.ts";
-import { explain } from "./explain.ts";
+import { explain, refusals } from "./decision.ts";
 import { writeDecision } from "./record.ts";
 
 const { signal } = new AbortController();

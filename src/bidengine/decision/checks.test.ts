@@ -6,8 +6,7 @@ import { parseCoins, parseDecCoin } from "../../market/coin.ts";
 import { judgeBy } from "../policies/judgement.ts";
 import { noPolicies } from "../policies/policies.ts";
 import { decide } from "./decide.ts";
-import type { Check } from "./decision.ts";
-import { explain } from "./explain.ts";
+import { type Check, explain } from "./decision.ts";
 import type { Inputs } from "./inputs.ts";
 
 const { signal } = new AbortController();

@@ -7,8 +7,7 @@ import type { Fit } from "../../market/fit.ts";
 import type { GroupSpec } from "../../market/group-spec.ts";
 import type { Pricing } from "../pricing/pricing.ts";
 import { checkNames, decide, screen } from "./decide.ts";
-import { type Decision, refusals, waitsFor } from "./decision.ts";
-import { explain } from "./explain.ts";
+import { type Decision, explain, refusals, waitsFor } from "./decision.ts";
 import { bidTerms } from "./money-checks.ts";
 import { readDecision, writeDecision } from "./record.ts";
 

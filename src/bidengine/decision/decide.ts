@@ -3,7 +3,7 @@ import type { DecCoin } from "../../market/coin.ts";
 import type { Fits, Shortage } from "../../market/fit.ts";
 import { mostFor } from "../../market/group-price.ts";
 import type { PriceRequest, Pricing, Quote } from "../pricing/pricing.ts";
-import type { Check, Decision } from "./decision.ts";
+import { type BidQuestion, type Check, type CheckVerdict, type Decision, fail, notAsked, pass } from "./decision.ts";
 import {
   attributesMatch,
   auditorsMatch,
@@ -15,7 +15,7 @@ import {
   volumesWithinLimit,
   withinOfferCaps,
 } from "./demand-checks.ts";
-import { type Asked, type Gathered, gather, type Inputs, type Standing } from "./inputs.ts";
+import { type BidRequest, type GatheredInputs, gatherInputs, type Inputs, type Standing } from "./inputs.ts";
 import {
   bidsLeft,
   denominationKnown,
@@ -25,14 +25,12 @@ import {
   reclamationAgreed,
 } from "./money-checks.ts";
 import { biddingIsOn, inventoryFresh, mirrorIsFresh, settingsComplete } from "./readiness-checks.ts";
-import { fail, notAsked, pass, type Question, type Verdict } from "./verdict.ts";
-import { boundedEvidence, decisionListed, shown } from "./words.ts";
+import { boundedEvidence, decisionListed, shownText } from "./words.ts";
 
-/** Whether the cluster has room for it now. */
 const senseless = "nobody places a group that the network does not allow";
 
 /** Every replica has a node, all at once. Nothing is taken yet. */
-const placementExists: Question = ({ fit, standing: { capacity } }) => {
+const placementExists: BidQuestion = ({ fit, standing: { capacity } }) => {
   if (!fit) return notAsked(senseless);
   // Room is not what is missing, and none need come before it is worth asking again.
   if (capacity.picture.trouble !== undefined) return notAsked("nobody places by a picture that may be wrong");
@@ -49,7 +47,7 @@ const placementExists: Question = ({ fit, standing: { capacity } }) => {
   });
 };
 
-const addressesAvailable: Question = ({ addresses }) => {
+const addressesAvailable: BidQuestion = ({ addresses }) => {
   if (!addresses) return notAsked(senseless);
   return addresses.yes ? pass(addresses.reason) : fail("room", addresses.reason);
 };
@@ -58,7 +56,6 @@ function showShortage({ unit, resource, wanted, available, where, nodes }: Short
   return { unit, resource, wanted: String(wanted), available: String(available), where, nodes };
 }
 
-/** Which model each unit would get. */
 function cardsOf({ offer }: Fits): string[] {
   return offer
     .filter(({ gpu }) => gpu.count > 0n)
@@ -90,7 +87,7 @@ const questions = {
   addressesAvailable,
   depositCovered, // we can pay for the bid
   bidsLeft, // and the order takes one more
-} satisfies Record<string, Question>;
+} satisfies Record<string, BidQuestion>;
 
 /** These cost something, a process or a call, and are asked only where nothing else stands in the way. */
 const priceChecks = ["priceGiven", "priceWithinMax"] as const;
@@ -98,7 +95,7 @@ const priceChecks = ["priceGiven", "priceWithinMax"] as const;
 export const checkNames: readonly string[] = [...Object.keys(questions), ...priceChecks];
 
 export async function decide(inputs: Inputs, pricing: Pricing, signal: AbortSignal): Promise<Decision> {
-  const gathered = gather(inputs);
+  const gathered = gatherInputs(inputs);
   const { fit, others } = gathered;
   let checks = freeChecks(gathered);
   if (!fit?.fits || checks.some(({ verdict }) => verdict === "fail")) {
@@ -125,7 +122,7 @@ export async function decide(inputs: Inputs, pricing: Pricing, signal: AbortSign
   };
 }
 
-function freeChecks(gathered: Gathered): Check[] {
+function freeChecks(gathered: GatheredInputs): Check[] {
   return Object.entries(questions).map(([name, question]) => named(name, question(gathered)));
 }
 
@@ -147,17 +144,22 @@ function priceOf(quote: Quote): DecCoin | undefined {
 }
 
 /** Would we bid on this, and for how much? Takes nothing and sends nothing. */
-export function screen(asked: Asked, standing: Standing, pricing: Pricing, signal: AbortSignal): Promise<Decision> {
+export function screen(
+  asked: BidRequest,
+  standing: Standing,
+  pricing: Pricing,
+  signal: AbortSignal,
+): Promise<Decision> {
   return decide({ asked, bidsOnOrder: undefined, standing, isRecheck: true }, pricing, signal);
 }
 
 /** A group that no one could have meant is not read any further. */
-function ofSense(question: Question): Question {
+function ofSense(question: BidQuestion): BidQuestion {
   return (gathered) =>
     gathered.excess === undefined ? question(gathered) : notAsked("no one could have meant the group");
 }
 
-function named(name: string, verdict: Verdict): Check {
-  const reason = shown(verdict.reason, decisionReasonChars);
+function named(name: string, verdict: CheckVerdict): Check {
+  const reason = shownText(verdict.reason, decisionReasonChars);
   return { name, ...verdict, reason, evidence: boundedEvidence(verdict.evidence) };
 }

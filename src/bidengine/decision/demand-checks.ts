@@ -4,18 +4,18 @@ import { missingCapabilities } from "../../market/capabilities.ts";
 import { faultsOfEveryManifest } from "../../market/manifest-rules.ts";
 import { signaturesFor } from "../../market/signed-by.ts";
 import { unitVolumes } from "../../runtime/limits.ts";
+import { type BidQuestion, byPolicy, type CheckVerdict, fail, pass } from "./decision.ts";
 import { type OwnEntry, withOffer } from "./inputs.ts";
-import { byPolicy, fail, pass, type Question, type Verdict } from "./verdict.ts";
 import { decisionListed, listed, listedSentences } from "./words.ts";
 
-export const groupIsWellFormed: Question = ({ asked: { group }, excess, faults }) => {
+export const groupIsWellFormed: BidQuestion = ({ asked: { group }, excess, faults }) => {
   if (excess !== undefined) return fail("never", `no one could have meant the group: ${excess}`);
   if (faults.length === 0) return pass("the group is within the network's limits", { units: group.units.length });
   return fail("never", `the group is not one that the network allows: ${listedSentences(faults)}`, { faults });
 };
 
 /** By the manifest service's own rules: a lease whose manifest we would reject costs the tenant and us a transaction each. */
-export const manifestPossible: Question = ({ asked: { group, isOnlyGroup } }) => {
+export const manifestPossible: BidQuestion = ({ asked: { group, isOnlyGroup } }) => {
   const faults = faultsOfEveryManifest(group, isOnlyGroup);
   if (faults.length === 0) return pass("a manifest for it can be accepted");
   return fail("never", `every manifest for it would be rejected: ${listedSentences(faults)}`, {
@@ -24,7 +24,7 @@ export const manifestPossible: Question = ({ asked: { group, isOnlyGroup } }) =>
 };
 
 /** With what the chain has of us, not with provider.yaml: the chain is what a tenant relies on, and what refuses the bid. */
-export const attributesMatch: Question = ({ asked: { group }, standing: { own } }) => {
+export const attributesMatch: BidQuestion = ({ asked: { group }, standing: { own } }) => {
   const { attributes } = group.requirements;
   const missing = unsatisfied(attributes, own.attributes);
   if (own.state !== "registered") return unregistered(own);
@@ -34,13 +34,13 @@ export const attributesMatch: Question = ({ asked: { group }, standing: { own } 
   return pass(`we publish every attribute that it asks for`);
 };
 
-function unregistered({ state }: OwnEntry): Verdict {
+function unregistered({ state }: OwnEntry): CheckVerdict {
   if (state === "unknown") return fail("attributes", "what the chain has of us has not been read yet");
   return fail("attributes", "we are not registered on the chain: run akash-provider register");
 }
 
 /** Turns every attribute of provider.yaml into a demand on the order, as the network's provider does. */
-export const configuredAttributesDemanded: Question = ({ asked: { group }, standing }) => {
+export const configuredAttributesDemanded: BidQuestion = ({ asked: { group }, standing }) => {
   const mode = standing.policies.configuredAttributes;
   if (mode === "off") return pass("orders need not ask for our attributes");
   const missing = unsatisfied(standing.configuredAttributes, group.requirements.attributes);
@@ -52,7 +52,7 @@ export const configuredAttributesDemanded: Question = ({ asked: { group }, stand
   return byPolicy({ yes: missing.length === 0, dryRun: mode === "dry-run", reason, evidence });
 };
 
-export const auditorsMatch: Question = ({ asked: { group }, standing: { own } }) => {
+export const auditorsMatch: BidQuestion = ({ asked: { group }, standing: { own } }) => {
   const { allOf, anyOf } = group.requirements;
   if (allOf.length + anyOf.length === 0) return pass("it asks for no auditor's signature");
   const { signed, allOfMissing, anyOfMissing } = signaturesFor(group.requirements, own.audited);
@@ -66,7 +66,7 @@ export const auditorsMatch: Question = ({ asked: { group }, standing: { own } })
   return fail("attributes", reason, { allOfMissing, anyOfMissing });
 };
 
-export const capabilitiesMatch: Question = ({ asked: { group }, standing: { own } }) => {
+export const capabilitiesMatch: BidQuestion = ({ asked: { group }, standing: { own } }) => {
   const missing = missingCapabilities(group, own.attributes);
   if (missing.length === 0) return pass("our published capabilities cover its volumes and cards");
   const reason = listedSentences(
@@ -76,7 +76,7 @@ export const capabilitiesMatch: Question = ({ asked: { group }, standing: { own 
   return fail("attributes", `we publish no such capability: ${reason}`, evidence);
 };
 
-export const volumesWithinLimit: Question = ({ asked: { group } }) => {
+export const volumesWithinLimit: BidQuestion = ({ asked: { group } }) => {
   const most = unitVolumes;
   const tooMany = group.units.filter(({ storage }) => storage.length > most);
   if (tooMany.length === 0) return pass(`no unit has more than ${most} volumes`, { most });
@@ -85,12 +85,12 @@ export const volumesWithinLimit: Question = ({ asked: { group } }) => {
 };
 
 /** One message that no node reads as valid would hold up all that share its transaction. */
-export const tenantAllowed: Question = ({ asked: { owner }, standing: { provider, policies } }) =>
+export const tenantAllowed: BidQuestion = ({ asked: { owner }, standing: { provider, policies } }) =>
   owner === provider
     ? fail("never", "it is our own order, and the chain takes no bid from whoever made the order")
     : byPolicy(policies.tenant(owner));
 
-export const withinOfferCaps: Question = ({ asked: { group }, fit, standing: { policies, capacity } }) => {
+export const withinOfferCaps: BidQuestion = ({ asked: { group }, fit, standing: { policies, capacity } }) => {
   const judgement = policies.caps(withOffer(group, fit?.fits ? fit.offer : []), capacity.sold);
   const verdict = byPolicy(judgement);
   // What is given back by others may be enough.

@@ -9,7 +9,7 @@ import type { AddressAnswer, Capacity } from "../capacity.ts";
 import type { Judge } from "../policies/judgement.ts";
 
 export interface Inputs {
-  readonly asked: Asked;
+  readonly asked: BidRequest;
   /** Bids on the order so far, of everybody; undefined where nobody has counted, or where there is no order yet. */
   readonly bidsOnOrder: number | undefined;
   readonly standing: Standing;
@@ -18,19 +18,17 @@ export interface Inputs {
 }
 
 /** The inputs, with what the group itself and the cluster say to them. */
-export interface Gathered extends Inputs {
+export interface GatheredInputs extends Inputs {
   /** Why nobody could have meant this; then nothing else is asked about the group, since reading it would take long. */
   readonly excess: string | undefined;
-  /** What the network would not allow. */
   readonly faults: readonly string[];
   /** Undefined for a group with faults: nobody places it. */
   readonly fit: Fit | undefined;
-  /** The same with other GPU models. */
   readonly others: readonly Fits[];
   readonly addresses: AddressAnswer | undefined;
 }
 
-export function gather(inputs: Inputs): Gathered {
+export function gatherInputs(inputs: Inputs): GatheredInputs {
   const { group } = inputs.asked;
   const { capacity } = inputs.standing;
   const excess = excessOf(group);
@@ -58,8 +56,7 @@ export function withOffer({ units }: GroupSpec, offer: Fits["offer"]): Pick<Grou
 }
 
 /** What a tenant asks for: of an order, or of one that does not exist yet. */
-export interface Asked {
-  /** The tenant. */
+export interface BidRequest {
   readonly owner: string;
   readonly group: GroupSpec;
   /** Its deployment has no other, so at least one service of this one is exposed; not known of a group that has an endpoint. */
@@ -70,12 +67,10 @@ export interface Asked {
 
 /** How things are with us at this moment: the same for every order. */
 export interface Standing {
-  /** Our address. */
   readonly provider: string;
   readonly own: OwnEntry;
   /** What provider.yaml says of us; on the chain it may be different. */
   readonly configuredAttributes: readonly Attribute[];
-  /** Undefined until they were read. */
   readonly params: MarketTerms | undefined;
   /** What our account holds, by denomination. */
   readonly balances: ReadonlyMap<string, bigint>;
@@ -107,7 +102,6 @@ export interface OwnEntry {
   readonly audited: AuditedAttributes;
 }
 
-/** What the network's vote has set for bids. */
 export interface MarketTerms {
   /** The smallest deposit, for each denomination that may be deposited at all. */
   readonly minDeposits: readonly Coin[];
@@ -116,7 +110,7 @@ export interface MarketTerms {
   readonly maxReclamationWindowNs: bigint;
 }
 
-export interface MirrorState {
+interface MirrorState {
   readonly ready: boolean;
   /** Blocks that it is behind the head; undefined until a node has reported one. */
   readonly behind: bigint | undefined;

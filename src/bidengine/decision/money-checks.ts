@@ -1,14 +1,14 @@
 /** What a bid costs us and brings: its deposit, the window that it promises, and the price. */
-import { type Coin, type DecCoin, formatCoin, showDecCoin } from "../../market/coin.ts";
+import { amountOf, type Coin, type DecCoin, formatCoin, showDecCoin } from "../../market/coin.ts";
 import { compareDecimals, subDecimals } from "../../market/decimal.ts";
 import { isDollar, uakt } from "../../market/denom.ts";
+import { addTo } from "../../market/group-totals.ts";
 import type { Quote } from "../pricing/pricing.ts";
+import { type BidQuestion, type CheckVerdict, fail, pass } from "./decision.ts";
 import type { Inputs, Standing } from "./inputs.ts";
-import { fail, pass, type Question, type Verdict } from "./verdict.ts";
-import { shortagesOf, tellShortages, walletNeeds } from "./wallet-needs.ts";
 import { listed } from "./words.ts";
 
-export const denominationKnown: Question = ({ asked: { group } }) => {
+export const denominationKnown: BidQuestion = ({ asked: { group } }) => {
   const denoms = [...new Set(group.units.map(({ price }) => price.denom))];
   const unknown = denoms.filter((denom) => denom !== uakt && !isDollar(denom));
   if (unknown.length > 0)
@@ -17,7 +17,7 @@ export const denominationKnown: Question = ({ asked: { group } }) => {
 };
 
 /** A window is promised only where the order asks for one, and then ours: it must be as long as the tenant wants. */
-export const reclamationAgreed: Question = ({ asked, standing }) => {
+export const reclamationAgreed: BidQuestion = ({ asked, standing }) => {
   const wantedNs = asked.reclamationWindowNs;
   const oursNs = standing.reclamationWindowNs;
   if (wantedNs === undefined) return pass("it asks for no notice before a reclamation");
@@ -35,14 +35,12 @@ export const reclamationAgreed: Question = ({ asked, standing }) => {
   return pass(`${wanted}, and we give ${showNs(oursNs)}`, evidence);
 };
 
-/** What a bid promises and pays beside its price. */
 export interface BidTerms {
   readonly deposit: Coin;
   /** Undefined where the order asks for none. */
   readonly reclamationWindowNs: bigint | undefined;
 }
 
-/** Of an order that passed the checks. */
 export function bidTerms({ asked, standing }: Inputs): BidTerms {
   const window = asked.reclamationWindowNs === undefined ? undefined : standing.reclamationWindowNs;
   return { deposit: depositOf(standing), reclamationWindowNs: window };
@@ -54,7 +52,7 @@ export function depositOf({ bidDeposit, params }: Pick<Standing, "bidDeposit" | 
   return least && least.amount > bidDeposit.amount ? least : bidDeposit;
 }
 
-export const depositCovered: Question = ({ standing }) => {
+export const depositCovered: BidQuestion = ({ standing }) => {
   const { params } = standing;
   if (!params) return fail("time", "the parameters of the market have not been read yet");
   const deposit = depositOf(standing);
@@ -75,19 +73,19 @@ export const depositCovered: Question = ({ standing }) => {
 };
 
 /** Bids that ended count too, and the chain lets the limit itself be passed by one. */
-export const bidsLeft: Question = ({ bidsOnOrder, standing: { params } }) => {
+export const bidsLeft: BidQuestion = ({ bidsOnOrder, standing: { params } }) => {
   if (bidsOnOrder === undefined || !params) return pass("nobody has counted the bids on it");
   const evidence = { bids: bidsOnOrder, most: params.orderMaxBids };
   const told = `it has ${bidsOnOrder} bids, and takes ${params.orderMaxBids + 1}`;
   return bidsOnOrder > params.orderMaxBids ? fail("never", told, evidence) : pass(told, evidence);
 };
 
-export function priceGiven(quote: Quote): Verdict {
+export function priceGiven(quote: Quote): CheckVerdict {
   if (quote.price) return pass(`our price is ${showDecCoin(quote.price)} per block`, quote.evidence);
   return fail("prices", quote.reason, quote.evidence);
 }
 
-export function priceWithinMax(price: DecCoin, most: DecCoin): Verdict {
+export function priceWithinMax(price: DecCoin, most: DecCoin): CheckVerdict {
   const evidence = { price: showDecCoin(price), most: showDecCoin(most) };
   if (price.denom !== most.denom)
     return fail("prices", `our price is in ${price.denom}, and it pays in ${most.denom}`, evidence);
@@ -112,4 +110,50 @@ const units: [string, bigint][] = [
 function showNs(ns: bigint): string {
   const [name, size] = units.find(([, size]) => ns >= size && ns % size === 0n) ?? ["ns", 1n];
   return `${ns / size} ${name}`;
+}
+
+// What the next bid wants of the wallet: its deposit and its fee, beside what is promised and what is to be kept.
+
+export interface WalletNeed {
+  readonly denom: string;
+  /** For deposit and fee; 0 of what the wallet is only to keep. */
+  readonly needed: bigint;
+  /** To bids that are decided and not paid yet. */
+  readonly promised: bigint;
+  /** By the setting `minimum-balance`. */
+  readonly keeps: bigint;
+  /** All of that together: with less there is no bid. */
+  readonly least: bigint;
+  readonly has: bigint;
+}
+
+type Wallet = Pick<Standing, "balances" | "promised" | "fee" | "minimumBalance">;
+
+/** One for each denomination that a bid costs or that the wallet is to keep. */
+export function walletNeeds(deposit: Coin, { balances, fee, minimumBalance, ...wallet }: Wallet): WalletNeed[] {
+  const needs = new Map([[deposit.denom, deposit.amount]]);
+  if (fee) addTo(needs, fee.denom, fee.amount);
+  const kept = minimumBalance.map(({ denom }) => denom);
+  return [...new Set([...needs.keys(), ...kept])].map((denom) => {
+    const [needed, keeps] = [needs.get(denom) ?? 0n, amountOf(minimumBalance, denom)];
+    const [promised, has] = [wallet.promised.get(denom) ?? 0n, balances.get(denom) ?? 0n];
+    return { denom, needed, promised, keeps, least: needed + promised + keeps, has };
+  });
+}
+
+export function shortagesOf(needs: readonly WalletNeed[]): WalletNeed[] {
+  return needs.filter(({ has, least }) => has < least);
+}
+
+export function tellShortages(shortages: readonly WalletNeed[]): string {
+  return shortages.map(tell).join("; ");
+}
+
+function tell({ denom, needed, promised, keeps, least, has }: WalletNeed): string {
+  const coin = (amount: bigint) => formatCoin({ denom, amount });
+  const kept = `the wallet keeps ${coin(keeps)} (minimum-balance) and has ${coin(has)}`;
+  if (has < keeps) return kept;
+  const besides = promised > 0n ? ` beside ${coin(promised)} for other bids` : "";
+  const short = `${coin(least - has)} short of the ${coin(needed)} for deposit and fee${besides}`;
+  return keeps > 0n ? `${kept}: ${short}` : `the wallet is ${short}`;
 }

@@ -1,15 +1,15 @@
 /** Whether we may bid at all just now: nobody stopped us, and what we know is not too old. */
 import { formatTime } from "../../runtime/clock.ts";
 import { minute } from "../../runtime/durations.ts";
+import { type BidQuestion, byPolicy, fail, pass } from "./decision.ts";
 import type { Pause } from "./inputs.ts";
-import { byPolicy, fail, pass, type Question } from "./verdict.ts";
 
 /** What is further behind shows orders that are gone already, and coins that are spent. */
 export const bidMirrorBlocksBehind = 5;
 /** The network's operator tells every few seconds; a cluster may have changed a lot in more than this. */
 export const bidPictureAgeMs = 2 * minute;
 
-export const biddingIsOn: Question = ({ standing: { pause, policies, nowMs } }) => {
+export const biddingIsOn: BidQuestion = ({ standing: { pause, policies, nowMs } }) => {
   if (pause) {
     return fail("policies", pausedText(pause));
   }
@@ -20,7 +20,7 @@ export function pausedText({ reason, sinceMs }: Pause): string {
   return `bidding is paused since ${formatTime(sinceMs)}${reason && `, ${reason}`}: akash-provider resume`;
 }
 
-export const settingsComplete: Question = ({ standing: { missingSettings } }) =>
+export const settingsComplete: BidQuestion = ({ standing: { missingSettings } }) =>
   missingSettings.length === 0
     ? pass("every setting that a lease needs is given")
     : fail("never", missingSettingsText(missingSettings), { missingSettings: [...missingSettings] });
@@ -30,7 +30,7 @@ export function missingSettingsText(flags: readonly string[]): string {
 }
 
 /** What is behind shows orders that are gone, and a wallet that is spent. */
-export const mirrorIsFresh: Question = ({ standing: { mirror } }) => {
+export const mirrorIsFresh: BidQuestion = ({ standing: { mirror } }) => {
   const most = bidMirrorBlocksBehind;
   if (!mirror.ready) return fail("time", "the chain has not been read yet");
   if (mirror.behind === undefined) return fail("time", "no node has told which block is the newest");
@@ -40,7 +40,7 @@ export const mirrorIsFresh: Question = ({ standing: { mirror } }) => {
 };
 
 /** The first one is told of as room; that an old one is proven again, nobody tells. */
-export const inventoryFresh: Question = ({ standing: { capacity } }) => {
+export const inventoryFresh: BidQuestion = ({ standing: { capacity } }) => {
   const { ageMs, trouble } = capacity.picture;
   const most = bidPictureAgeMs;
   if (ageMs === undefined) return fail("room", trouble ?? "no inventory snapshot has come yet");

@@ -13,7 +13,7 @@ const decisionSentenceChars = 180;
 /** Evidence of one check in the journal, which keeps half a million decisions of twenty checks. */
 const decisionEvidenceChars = 2_000;
 
-export function shown(text: string, most: number = decisionWordChars): string {
+export function shownText(text: string, most: number = decisionWordChars): string {
   return printable(shorten(text, most));
 }
 
@@ -22,13 +22,12 @@ export function listed<T>(items: readonly T[], show: (item: T) => string): strin
   return joined(items.slice(0, decisionListed).map(show), items.length, decisionWordChars, ", ");
 }
 
-/** The same of what are sentences themselves. */
 export function listedSentences(sentences: readonly string[]): string {
   return joined(sentences.slice(0, decisionSentences), sentences.length, decisionSentenceChars, "; ");
 }
 
 function joined(texts: readonly string[], all: number, mostChars: number, joint: string): string {
-  const some = texts.map((text) => shown(text, mostChars)).join(joint);
+  const some = texts.map((text) => shownText(text, mostChars)).join(joint);
   return all > texts.length ? `${some} and ${all - texts.length} more` : some;
 }
 
@@ -45,7 +44,7 @@ interface Left {
 function bound(value: Json, left: Left, depth: number): Json {
   left.chars -= 4;
   if (typeof value === "string") {
-    const text = shown(value, Math.min(decisionWordChars * 4, Math.max(0, left.chars)));
+    const text = shownText(value, Math.min(decisionWordChars * 4, Math.max(0, left.chars)));
     left.chars -= text.length;
     return text;
   }
@@ -72,7 +71,7 @@ function boundObject(value: JsonObject, left: Left, depth: number): JsonObject {
     }
     const part = value[name];
     if (part === undefined) continue;
-    const shownName = shown(name);
+    const shownName = shownText(name);
     left.chars -= shownName.length;
     kept[shownName] = bound(part, left, depth + 1);
     count += 1;

@@ -6,7 +6,7 @@ import { parseTime } from "../../runtime/clock.ts";
 import { ProviderError, reasonOf } from "../../runtime/errors.ts";
 import { settingsFileFaults } from "../../runtime/limits.ts";
 import { readYaml } from "../../runtime/yaml-text.ts";
-import { compilePattern } from "./name-patterns.ts";
+import { compilePattern } from "./judgement.ts";
 import type { MaintenanceWindow, Policies } from "./policies.ts";
 
 /** `source` is how a person calls the text: the path of its file. Throws AKP_POLICY_REFUSED. */

@@ -1,8 +1,7 @@
-/**
- * What an operator has decided, as data: who is served, how much is sold at most, when we do not bid, and which images and
- * host names are run.
- */
+/** An operator's decisions as data: tenants, caps, maintenance, images and host names. */
 import type { Address } from "../../market/address.ts";
+import { showResource } from "../../market/quantity.ts";
+import { formatTime } from "../../runtime/clock.ts";
 
 export interface Policies {
   readonly tenants: TenantPolicy | undefined;
@@ -10,13 +9,13 @@ export interface Policies {
   /** By the beginning of each. */
   readonly maintenance: readonly MaintenanceWindow[];
   /** Every attribute of provider.yaml becomes a demand on the order: only those who ask for it all are served. */
-  readonly demandConfiguredAttributes: Switch;
+  readonly demandConfiguredAttributes: PolicyMode;
   /** These two are about manifests: what a lease is to run is not known when we bid for it. */
   readonly images: NamePolicy | undefined;
   readonly hostnames: NamePolicy | undefined;
 }
 
-export type Switch = "on" | "off" | "dry-run";
+export type PolicyMode = "on" | "off" | "dry-run";
 
 /** What a policy with dry-run refuses is recorded and passes. */
 export interface Dry {
@@ -60,3 +59,48 @@ export const noPolicies: Policies = {
   images: undefined,
   hostnames: undefined,
 };
+
+// Says in sentences what a policy file means, for whoever is about to put it into force.
+
+export function describePolicies(policies: Policies): string[] {
+  const { tenants, caps, maintenance, demandConfiguredAttributes, images, hostnames } = policies;
+  const sentences = [
+    ...(tenants ? describeTenants(tenants).map((said) => said + onlyTold(tenants)) : []),
+    ...(images ? describeNames(images, "images are run").map((said) => said + onlyTold(images)) : []),
+    ...(hostnames ? describeNames(hostnames, "host names are served").map((said) => said + onlyTold(hostnames)) : []),
+    ...(caps ? describeCaps(caps).map((said) => `At most ${said} is sold in all${onlyTold(caps)}`) : []),
+    ...maintenance.map((window) => {
+      const end = window.untilMs === undefined ? "until further notice" : `until ${formatTime(window.untilMs)}`;
+      return `No bids from ${formatTime(window.fromMs)} ${end}${onlyTold(window)}`;
+    }),
+  ];
+  if (demandConfiguredAttributes !== "off") {
+    const dryRun = demandConfiguredAttributes === "dry-run";
+    sentences.push(`Orders must ask for every attribute of provider.yaml${onlyTold({ dryRun })}`);
+  }
+  return sentences.length > 0 ? sentences.map((said) => `${said}.`) : ["Nothing is refused."];
+}
+
+function onlyTold({ dryRun }: Dry): string {
+  return dryRun ? " (dry-run: what this refuses is recorded, and passes)" : "";
+}
+
+function describeTenants({ allow, refuse }: TenantPolicy): string[] {
+  return [
+    ...(allow ? [`Only these tenants are served: ${[...allow].join(", ") || "none"}`] : []),
+    ...(refuse.size > 0 ? [`These tenants are refused: ${[...refuse].join(", ")}`] : []),
+  ];
+}
+
+function describeNames({ allow, refuse }: NamePolicy, what: string): string[] {
+  const list = (patterns: NamePolicy["refuse"]) => patterns.map(({ pattern }) => pattern).join(", ") || "none";
+  const [thing = ""] = what.split(" are ");
+  return [
+    ...(allow ? [`Only these ${what}: ${list(allow)}`] : []),
+    ...(refuse.length > 0 ? [`These ${thing} are refused: ${list(refuse)}`] : []),
+  ];
+}
+
+function describeCaps({ most }: CapPolicy): string[] {
+  return Array.from(most, ([resource, amount]) => `${showResource(resource, amount)} of ${resource}`);
+}

@@ -9,9 +9,7 @@ import { noPolicies, type Policies } from "./policies.ts";
 
 export interface PolicySource {
   readonly current: Policies;
-  /** The same as answers about orders. */
   readonly judge: Judge;
-  /** Why the file as it is now is not in force. */
   readonly trouble: string | undefined;
   /** Told when another answer may be given than before: the file has changed, or a maintenance begins or ends. */
   onChange(listener: () => void): void;

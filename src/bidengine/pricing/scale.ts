@@ -3,9 +3,16 @@ import { showDecCoin } from "../../market/coin.ts";
 import { type Decimal, decimalFromAtto, showDecimal } from "../../market/decimal.ts";
 import { ephemeralClass, leasedAddressesOf, ramClass, storageOf, totalOf } from "../../market/group-totals.ts";
 import { inDenom, type PerDenom } from "../../market/per-denom.ts";
-import { cardName, priceOfCard } from "./gpu-price.ts";
-import type { NamedPrices, ScaleSettings } from "./price-settings.ts";
-import { no, type PriceRequest, type Quote, type Strategy } from "./pricing.ts";
+import {
+  cardName,
+  type NamedPrices,
+  no,
+  type PriceRequest,
+  priceOfCard,
+  type Quote,
+  type ScaleSettings,
+  type Strategy,
+} from "./pricing.ts";
 
 /** Memory and storage have a price per MiB, and an order may ask for a part of one. */
 const mebi = 2n ** 20n;
@@ -14,7 +21,6 @@ export function createScale(settings: ScaleSettings): Strategy {
   return { quote: (request) => quote(request, settings) };
 }
 
-/** Why there is no price for something. */
 class Unpriced extends Error {
   override readonly name = "Unpriced";
 }

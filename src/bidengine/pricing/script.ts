@@ -12,9 +12,15 @@ import { ProviderError, reasonOf } from "../../runtime/errors.ts";
 import type { Log } from "../../runtime/log.ts";
 import { createRecent } from "../../runtime/recent.ts";
 import { createSlots, type SlotPriority } from "../../runtime/slots.ts";
-import { cardsByVendor } from "./gpu-price.ts";
-import type { ScriptSettings } from "./price-settings.ts";
-import { type NoPrice, no, type PriceRequest, type Quote, type Strategy } from "./pricing.ts";
+import {
+  cardsByVendor,
+  type NoPrice,
+  no,
+  type PriceRequest,
+  type Quote,
+  type ScriptSettings,
+  type Strategy,
+} from "./pricing.ts";
 
 /** What a price script may print, and again its errors: a price is a line, and somebody may let it tell what it does. */
 export const priceScriptBytes = 64 * 1024;
@@ -94,10 +100,7 @@ export function createScript(settings: ScriptSettings, { clock, log }: { clock: 
     }
   }
 
-  /**
-   * What is neither a price nor a no of its own concerns every order, and somebody has to do something. With a code it
-   * says no: that is how scripts turn orders down.
-   */
+  /** An answer that is neither a price nor a non-zero exit, by which scripts decline, concerns every order. */
   function noteFault({ how, code }: ProgramEnd, answer: Quote): void {
     if (how === "cancelled") return;
     const isNo = how === "exited" && code !== 0;

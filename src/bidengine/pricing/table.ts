@@ -1,7 +1,4 @@
-/**
- * Dollars a month, as the network's standard price script reckons them: the same things count and the same are free
- * (RAM, and storage of a class that it does not know), in fractions that are exact until the price is rounded once.
- */
+/** Dollars a month, by the rules of the network's standard price script, in exact fractions that are rounded once. */
 import { type DecCoin, showDecCoin } from "../../market/coin.ts";
 import {
   compareDecimals,
@@ -13,9 +10,16 @@ import {
 } from "../../market/decimal.ts";
 import { isDollar, uakt } from "../../market/denom.ts";
 import { leasedAddressesOf, storageOf, totalOf } from "../../market/group-totals.ts";
-import { cardName, priceOfCard } from "./gpu-price.ts";
-import type { NamedPrices, TableSettings } from "./price-settings.ts";
-import { no, type PriceRequest, type Quote, type Strategy } from "./pricing.ts";
+import {
+  cardName,
+  type NamedPrices,
+  no,
+  type PriceRequest,
+  priceOfCard,
+  type Quote,
+  type Strategy,
+  type TableSettings,
+} from "./pricing.ts";
 import type { TokenPriceAnswer } from "./token-price.ts";
 
 /** Of 6.117 seconds each, in a month of 30.437 days. */

@@ -11,9 +11,15 @@ import { showDecimal } from "../../market/decimal.ts";
 import { createVirtualClock, type VirtualClock } from "../../runtime/clock.ts";
 import { followedFileMs } from "../../runtime/limits.ts";
 import { silentLog } from "../../runtime/log.ts";
-import type { TokenPriceSettings } from "./price-settings.ts";
-import { createTokenPrice, type TokenPrice } from "./token-price.ts";
-import { readTokenPrice, readTokenTime, tokenPriceAnswerMs, tokenPriceBytes } from "./token-price-source.ts";
+import type { TokenPriceSettings } from "./pricing.ts";
+import {
+  createTokenPrice,
+  readTokenPrice,
+  readTokenTime,
+  type TokenPrice,
+  tokenPriceAnswerMs,
+  tokenPriceBytes,
+} from "./token-price.ts";
 
 const hour = 3_600_000;
 /** Nothing here comes from it. */

@@ -33,8 +33,8 @@ import {
   queryDeploymentsResponse,
   queryLeasesResponse,
   queryOrdersResponse,
-} from "../../chain/codec/answers.ts";
-import { writeUint64 } from "../../chain/codec/wire64.ts";
+  writeUint64,
+} from "../../chain/codec/wire-messages.ts";
 import type { Address } from "../../market/address.ts";
 import { decodePageKey, encodePageKey } from "./akash-paging.ts";
 import { bidKey, keyOfBytes, keyToBytes, orderKey } from "./market-ids.ts";

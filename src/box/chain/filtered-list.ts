@@ -3,7 +3,7 @@
  * provider's, or state by state. The path and the states travel in the key of the next page, the other filters do not.
  */
 import type { PageRequest } from "@akashnetwork/chain-sdk/private-types/cosmos.v1beta1";
-import { readUint64, type Wire64 } from "../../chain/codec/wire64.ts";
+import { readUint64, type Wire64 } from "../../chain/codec/wire-messages.ts";
 import type { BidId, DeploymentId } from "../../market/ids.ts";
 import { askedStates, checkOffset, decodePageKey, firstPage, type ListedPage, type Walk } from "./akash-paging.ts";
 import { keyOfBytes, keyToBytes } from "./market-ids.ts";

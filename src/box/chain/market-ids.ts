@@ -1,6 +1,6 @@
 /** The names of things on the market: read from the wire as the chain checks them, and as keys of tables. */
 import type { BidID, DeploymentID, GroupID, OrderID } from "@akashnetwork/chain-sdk/private-types/akash.v1";
-import { readUint64 } from "../../chain/codec/wire64.ts";
+import { readUint64 } from "../../chain/codec/wire-messages.ts";
 import type { BidId, DeploymentId, GroupId, OrderId } from "../../market/ids.ts";
 import { checkedAddress, invalidArgument, sdkRefusal } from "./refusals.ts";
 

@@ -1,7 +1,5 @@
-/**
- * `<home>/<address>.pem`: where the network's tools keep an account's certificate and its key. The key is encrypted, and who
- * can sign for the account can open it: the pass-phrase is a signature.
- */
+/** `<home>/<address>.pem`, the network's tools' certificate and key; its pass-phrase is a signature of the account. */
+
 import { createDecipheriv, createPrivateKey, hash, type KeyObject, X509Certificate } from "node:crypto";
 import { existsSync } from "node:fs";
 import { join } from "node:path";
@@ -9,7 +7,6 @@ import { type Address, addressBytes } from "../../market/address.ts";
 import { ProviderError, reasonOf } from "../../runtime/errors.ts";
 import { readText } from "../../runtime/followed-file.ts";
 import type { Signer } from "../keys/signer.ts";
-import { commonName } from "./certificate-fields.ts";
 
 /** Both as PEM, the key of PKCS#8 and not encrypted. Behind a certificate may stand those that lead to its authority. */
 export interface CertificateWithKey {
@@ -66,10 +63,7 @@ function passphrasesOf(signer: Signer): [Buffer, Buffer] {
 const legacyHeader =
   /Proc-Type: 4,ENCRYPTED\r?\nDEK-Info: AES-256-CBC,([0-9A-Fa-f]{32})\r?\n\r?\n([A-Za-z0-9+/=\s]+)-----END/;
 
-/**
- * The tools' older files have the encryption of OpenSSL's first days and below it, whatever their label says, PKCS#8, which
- * OpenSSL itself does not expect there.
- */
+/** Older tools encrypt PKCS#8 in OpenSSL's legacy PEM form, which OpenSSL itself does not read. */
 function openLegacy(pem: string, passphrase: Buffer): KeyObject | undefined {
   const [, iv, base64] = legacyHeader.exec(pem) ?? [];
   if (iv === undefined || base64 === undefined) return undefined;
@@ -80,4 +74,23 @@ function openLegacy(pem: string, passphrase: Buffer): KeyObject | undefined {
   const decipher = createDecipheriv("aes-256-cbc", Buffer.concat([first, second]), vector);
   const der = Buffer.concat([decipher.update(Buffer.from(base64, "base64")), decipher.final()]);
   return createPrivateKey({ key: der, format: "der", type: "pkcs8" });
+}
+
+// What Node reads in a certificate, in the words of the chain.
+
+/** What a certificate may be for. Node calls the list of these keyUsage, and means the extended one. */
+export const clientAuth = "1.3.6.1.5.5.7.3.2";
+export const serverAuth = "1.3.6.1.5.5.7.3.1";
+
+/**
+ * The only common name of a subject or issuer; "" where there is none or several. Node's `toLegacyObject` crashes the process
+ * on a broken public key.
+ */
+export function commonName(name: string | undefined): string {
+  const [found = "", ...more] = (name ?? "").split("\n").filter((line) => line.startsWith("CN="));
+  return more.length === 0 ? found.slice("CN=".length) : "";
+}
+
+export function serialOf({ serialNumber }: Pick<X509Certificate, "serialNumber">): bigint {
+  return BigInt(`0x${serialNumber}`);
 }

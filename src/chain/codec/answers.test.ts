@@ -20,7 +20,7 @@ import {
   queryLeasesResponse,
   queryMarketParamsResponse,
   queryOrdersResponse,
-} from "./answers.ts";
+} from "./wire-messages.ts";
 
 const answers: readonly [string, Codec<never> | Codec<object>][] = [
   ["akash.audit.v1.Query.AllProvidersAttributes", generated(QuerySignedAttributesResponse)],

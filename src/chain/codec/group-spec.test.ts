@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { GroupSpec as WireGroupSpec } from "@akashnetwork/chain-sdk/private-types/akash.v1beta4";
 import { readSdl } from "../../market/sdl/sdl.ts";
-import { readGroupSpec, writeGroupSpec } from "./group-spec.ts";
+import { decodeGroupSpec, writeGroupSpec } from "./group-spec.ts";
 
 const { groups } = readSdl(`
 version: "2.1"
@@ -31,7 +31,7 @@ deployment:
 test("a group read from its wire form is the group that was written", () => {
   for (const group of groups) {
     const wire = WireGroupSpec.decode(WireGroupSpec.encode(writeGroupSpec(group)).finish());
-    assert.deepEqual(readGroupSpec(wire), group);
+    assert.deepEqual(decodeGroupSpec(wire), group);
   }
 });
 
@@ -41,8 +41,8 @@ test("whatever a tenant may put on chain can be read: the rules refuse it, not t
       { resource: { cpu: { units: { val: Buffer.from("-5") } }, endpoints: [{ kind: 77 as never }] }, count: 0 },
     ],
   });
-  const [unit] = readGroupSpec(wire).units;
+  const [unit] = decodeGroupSpec(wire).units;
   assert.deepEqual(unit?.cpu, { milli: -5n, attributes: [] });
   assert.deepEqual(unit?.endpoints, [{ kind: "unknown", sequenceNumber: 0 }]);
-  assert.equal(readGroupSpec(undefined).name, "");
+  assert.equal(decodeGroupSpec(undefined).name, "");
 });

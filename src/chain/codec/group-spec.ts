@@ -45,7 +45,7 @@ export function writeUnitResources({ id, cpu, memory, gpu, storage, endpoints }:
 }
 
 /** What is missing is zero or empty: the rules say what is wrong with that, here it is only read. */
-export function readGroupSpec(wire: WireGroupSpec | undefined): GroupSpec {
+export function decodeGroupSpec(wire: WireGroupSpec | undefined): GroupSpec {
   const { allOf = [], anyOf = [] } = wire?.requirements?.signedBy ?? {};
   return {
     name: wire?.name ?? "",

@@ -10,8 +10,8 @@ import fc from "fast-check";
 import { readJsonRecording } from "../../../test/recordings.ts";
 import { runs } from "../../../test/runs.ts";
 import { nanoseconds } from "../../runtime/protobuf.ts";
-import { queryMarketParamsResponse } from "./answers.ts";
-import * as reclamation from "./reclamation.ts";
+import * as reclamation from "./wire-messages.ts";
+import { queryMarketParamsResponse } from "./wire-messages.ts";
 
 const hourNs = 3_600_000_000_000n;
 const id = { owner: "akash1owner", dseq: 7n, gseq: 1, oseq: 1, provider: "akash1provider" };

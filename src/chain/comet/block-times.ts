@@ -14,22 +14,17 @@ export const rpcClockSkewMs = 30 * second;
 /** New blocks in a row that must say so before the local clock is doubted. */
 export const rpcClockSkewBlocks = 3;
 
-interface BlockTime {
-  readonly averageMs: number;
-  note(height: bigint, timeNs: bigint): void;
-}
-
 /** Weight of the newest block: about the last ten count. */
 const newestShare = 0.1;
 
-export function createBlockTime(): BlockTime {
+export function createBlockTime() {
   let averageMs: number | undefined;
   let last: { readonly height: bigint; readonly timeNs: bigint } | undefined;
   return {
     get averageMs() {
       return Math.min(Math.max(averageMs ?? rpcBlockTimeFirstMs, rpcBlockTimeLeastMs), rpcBlockTimeMostMs);
     },
-    note(height, timeNs) {
+    note(height: bigint, timeNs: bigint): void {
       const tookMs = last?.height === height - 1n ? Number((timeNs - last.timeNs) / 1_000n) / 1_000 : undefined;
       last = { height, timeNs };
       if (tookMs === undefined) return;
@@ -39,22 +34,13 @@ export function createBlockTime(): BlockTime {
   };
 }
 
-interface ClockCheck {
-  /** A block that a node has just told of for the first time. */
-  note(timeNs: bigint): void;
-  /** Set while the clock is doubted. */
-  readonly doubt: ProviderError | undefined;
-}
-
-/**
- * Stamps, tokens and certificates go wrong with the local clock, and nothing else would say so. One odd block proves nothing,
- * and neither does a chain that stands still.
- */
-export function createClockCheck(clock: Clock, log: Log): ClockCheck {
+/** Reports a wrong local clock: stamps, tokens and certificates depend on it. One odd block or a halted chain proves nothing. */
+export function createClockCheck(clock: Clock, log: Log) {
   let oddInRow = 0;
   let doubt: ProviderError | undefined;
   return {
-    note(timeNs) {
+    /** A block that a node has just told of for the first time. */
+    note(timeNs: bigint): void {
       const aheadMs = clock.now() - nsToMs(timeNs);
       const isOdd = Math.abs(aheadMs) > rpcClockSkewMs;
       oddInRow = isOdd ? oddInRow + 1 : 0;
@@ -65,6 +51,7 @@ export function createClockCheck(clock: Clock, log: Log): ClockCheck {
       if (!doubt) log.warn("local clock differs from block time", { error });
       doubt = error;
     },
+    /** Set while the clock is doubted. */
     get doubt() {
       return doubt;
     },

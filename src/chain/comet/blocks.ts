@@ -1,23 +1,17 @@
-/**
- * The chain's blocks, one after the other, from what nodes answer. Several are fetched at once; when what came ahead of its
- * turn grows too large, the furthest ahead is given up and fetched again later: nobody knows the size of a block before
- * it comes.
- */
+/** Fetches and reads blocks in order, several at once; those furthest ahead are given up when too many bytes are held. */
 import { hash } from "node:crypto";
 import type { Clock } from "../../runtime/clock.ts";
 import { ProviderError, reasonOf } from "../../runtime/errors.ts";
 import { isRecord } from "../../runtime/is-record.ts";
 import type { AbciAttribute, AbciEvent, BlockTx, ChainBlock, EventSource, SourcedEvent, TxResult } from "../block.ts";
-import { certificateOwners } from "./certificate-owners.ts";
 import { readEvent } from "./events.ts";
 import type { Pool } from "./pool.ts";
-import { type CallLimits, reading } from "./rpc-call.ts";
-import { readGas, readHeight, readTimeNs } from "./wire-text.ts";
+import { type RpcLimits, readGas, readHeight, reading, readTimeNs, rpcSliceChars } from "./rpc-call.ts";
 
 /** Events of a block that are read between two breaths of the event loop: about 5 ms. */
 const rpcSliceEvents = 500;
 
-export async function fetchBlock(pool: Pool, height: bigint, bounds: CallLimits, clock: Clock): Promise<ChainBlock> {
+export async function fetchBlock(pool: Pool, height: bigint, bounds: RpcLimits, clock: Clock): Promise<ChainBlock> {
   const params = { height: `${height}` };
   const results = (result: unknown, node: string) => readBlockResults(node, height, result);
   const content = (result: unknown, node: string) => readBlockContent(node, height, pool.chainId, result);
@@ -29,7 +23,6 @@ export async function fetchBlock(pool: Pool, height: bigint, bounds: CallLimits,
 }
 
 interface AheadBounds {
-  /** Things at once. */
   readonly width: number;
   /** Of things that wait for their turn; a single one may be larger. */
   readonly bytes: number;
@@ -37,7 +30,6 @@ interface AheadBounds {
 
 export interface Fetching {
   readonly signal: AbortSignal;
-  /** So much more has come. */
   took(bytes: number): void;
 }
 
@@ -125,7 +117,6 @@ interface BlockResults {
   readonly coinsMovedOf: ReadonlySet<string>;
 }
 
-/** When a block was made, and its transactions in base64. */
 interface BlockContent {
   readonly timeNs: bigint;
   readonly txs: readonly string[];
@@ -183,7 +174,6 @@ function headerTime(header: Record<string, unknown>, height: bigint, chainId: st
   return readTimeNs(header["time"]);
 }
 
-/** The answer to block. */
 export function readBlockContent(node: string, height: bigint, chainId: string, result: unknown): BlockContent {
   return reading(node, "block", () => {
     const block = isRecord(result) ? result["block"] : undefined;
@@ -199,10 +189,7 @@ export function readBlockContent(node: string, height: bigint, chainId: string, 
   });
 }
 
-/**
- * Both may come from different nodes; those that do not fit together are of no use. The event loop goes on while a large
- * block is read.
- */
+/** Both may come from different nodes. Yields to the event loop between slices of a large block. */
 export async function readBlock(results: BlockResults, content: BlockContent, clock: Clock): Promise<ChainBlock> {
   const { height, events, coinsMovedOf } = results;
   if (content.txs.length !== results.txs.length) throw unlike(results, content);
@@ -236,7 +223,6 @@ function mustBe(wanted: bigint, found: bigint): void {
   if (found !== wanted) throw new TypeError(`it is of height ${found} instead of ${wanted}`);
 }
 
-/** An entry of txs_results. */
 export function readTxResult(result: unknown): TxResult {
   if (!isRecord(result)) throw new TypeError("a result of a transaction is not an object");
   const { code = 0, codespace = "", log = "" } = result;
@@ -286,4 +272,33 @@ function listIn(value: unknown): unknown[] {
   if (value === null || value === undefined) return [];
   if (!Array.isArray(value)) throw new TypeError("a list is missing");
   return value;
+}
+
+// * Whose certificates a block may have changed. The chain tells of these in no event of their own, and of a message that somebody
+// sends for somebody else in none at all. But however deep a message is wrapped, its name and its owner's address stand in
+// the bytes of its transaction as text. Accounts that are named beside them are taken along: to look once too often does no harm.
+
+const messages = "/akash.cert.";
+const addresses = /akash1[02-9ac-hj-np-z]{38,}/gi;
+/** Of 20 bytes and of 32; text of another field may follow without a gap. */
+const addressChars = [44, 64];
+
+/** Of transactions that took effect, in base64. */
+export async function certificateOwners(txs: readonly string[], clock: Clock): Promise<ReadonlySet<string>> {
+  const owners = new Set<string>();
+  let chars = 0;
+  for (const base64 of txs) {
+    const bytes = Buffer.from(base64, "base64");
+    if (bytes.includes(messages)) for (const owner of namedIn(bytes)) owners.add(owner);
+    chars += base64.length;
+    if (chars < rpcSliceChars) continue;
+    chars = 0;
+    await clock.yield();
+  }
+  return owners;
+}
+
+function namedIn(bytes: Buffer): string[] {
+  const found = bytes.toString("latin1").match(addresses) ?? [];
+  return found.flatMap((text) => addressChars.map((length) => text.slice(0, length).toLowerCase()));
 }

@@ -6,7 +6,7 @@ import type { Message } from "../../../test/market-stage.ts";
 import { addressOf } from "../../market/address.ts";
 import { createVirtualClock } from "../../runtime/clock.ts";
 import { packMessage } from "../tx/messages.ts";
-import { certificateOwners } from "./certificate-owners.ts";
+import { certificateOwners } from "./blocks.ts";
 
 const [alice, bob, carol] = [testKey("alice"), testKey("bob"), testKey("carol")];
 

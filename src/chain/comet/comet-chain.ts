@@ -10,11 +10,12 @@ import type { Scope } from "../../runtime/lifecycle.ts";
 import { rpcRetryFirstMs, rpcRetryMostMs } from "../../runtime/limits.ts";
 import type { Log } from "../../runtime/log.ts";
 import { jitter, type Random } from "../../runtime/random.ts";
-import type { Chain, MirrorKey, Step, StepListener } from "../chain.ts";
+import type { ChainBlock } from "../block.ts";
+import type { Chain, Gap, MirrorKey, Step, StepListener } from "../chain.ts";
 import { isOfChain } from "../chain-failure.ts";
 import type { Cursor } from "./cursor.ts";
-import { type BlockConsumer, createFollower, type FollowerCounts, mustNotBeAhead } from "./follower.ts";
-import { createMirror, type Mirror, type MirrorCounts } from "./mirror/mirror.ts";
+import { createFollower, type Follower, mustNotBeAhead } from "./follower.ts";
+import { createMirror, type Mirror } from "./mirror/mirror.ts";
 import { createPool, type Pool, unlessAborted } from "./pool.ts";
 import { createQueries } from "./queries/queries.ts";
 import { isUsable } from "./rpc-node.ts";
@@ -43,8 +44,8 @@ export interface CometChain extends Omit<Chain, "outbox" | "broadcaster"> {
   /** For what else is asked of the nodes: simulating, sending and finding transactions. */
   readonly pool: Pool;
   readonly counts: {
-    readonly follower: Readonly<FollowerCounts>;
-    readonly mirror: Readonly<MirrorCounts>;
+    readonly follower: Readonly<Follower["counts"]>;
+    readonly mirror: Readonly<Mirror["counts"]>;
   };
 }
 
@@ -55,7 +56,7 @@ export function createCometChain(options: CometChainOptions): CometChain {
   const mirror = createMirror({ queries, provider, log });
   const steps = createSteps(mirror);
   const follower = createFollower({ pool, cursor, consumer: steps, clock, log });
-  const wakeup = createWakeup({ node: () => pool.preferred, wake: follower.wake, clock, random, log });
+  const wakeup = createWakeup({ node: () => pool.preferred, wake: () => follower.wake(), clock, random, log });
   pool.onSwitch(wakeup.moveOn);
   let chainId: string | undefined;
   let resumedAt: bigint | undefined;
@@ -104,7 +105,7 @@ export function createCometChain(options: CometChainOptions): CometChain {
       }
     },
     follow({ task }) {
-      task("nodes", pool.run);
+      task("nodes", (signal) => pool.run(signal));
       task("follower", (signal) => follower.run(mirror.height, signal));
       task("wake-up", wakeup.run);
       task("mirror", (signal) => compareNowAndThen(signal).catch(unlessAborted(signal)));
@@ -139,18 +140,8 @@ function mayPass(thrown: unknown): boolean {
   return isOfChain(thrown) || ProviderError.is(thrown, "AKP_JOURNAL_BUSY");
 }
 
-/**
- * Every step along the chain, one at a time: the mirror takes it in, then the listeners are told. Keys that changed are
- * owed until all listeners have taken them: the mirror finds a change only once, so what a listener could not take comes
- * again with the next step.
- */
-interface Steps extends BlockConsumer {
-  onStep(listener: StepListener): void;
-  /** Compares the mirror with the chain's lists and puts right what differs; gives what did. */
-  compare(signal?: AbortSignal): Promise<readonly MirrorKey[]>;
-}
-
-export function createSteps(mirror: Pick<Mirror, "apply" | "build" | "compare">): Steps {
+/** Steps along the chain, one at a time. The mirror finds a change once, so its key is owed until every listener took it. */
+export function createSteps(mirror: Pick<Mirror, "apply" | "build" | "compare">) {
   const listeners: StepListener[] = [];
   const owed = new Map<string, MirrorKey>();
   let turn: Promise<unknown> = Promise.resolve();
@@ -173,10 +164,11 @@ export function createSteps(mirror: Pick<Mirror, "apply" | "build" | "compare">)
   }
 
   return {
-    onStep: (listener) => void listeners.push(listener),
-    block: (block, head) => take(async () => ({ block, changed: await mirror.apply(block, head) })),
-    gap: (gap) => take(async () => ({ gap, changed: await mirror.build(gap.to) })),
-    async compare(signal) {
+    onStep: (listener: StepListener) => void listeners.push(listener),
+    block: (block: ChainBlock, head: bigint) => take(async () => ({ block, changed: await mirror.apply(block, head) })),
+    gap: (gap: Gap) => take(async () => ({ gap, changed: await mirror.build(gap.to) })),
+    /** Compares the mirror with the chain's lists and puts right what differs; gives what did. */
+    async compare(signal?: AbortSignal): Promise<readonly MirrorKey[]> {
       const { adopt } = await mirror.compare(signal);
       return take(async () => ({ changed: await adopt() }));
     },

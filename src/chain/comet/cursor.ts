@@ -1,24 +1,15 @@
-/**
- * How far we have followed, kept behind what was handed over and never ahead of it. The newest height stands for all
- * before it: a power cut may set the cursor back by moments, and those blocks are handed over again.
- */
+/** The cursor is written behind what was handed over, never ahead; after a power cut the last blocks come again. */
 import { ProviderError } from "../../runtime/errors.ts";
 
-/** Where it is kept. */
 export interface Cursor {
   /** The last height that was worked through, or undefined on a chain never followed. */
   load(chainId: string): bigint | undefined;
   save(chainId: string, height: bigint): Promise<void>;
 }
 
-export interface CursorWriter {
-  /** This height was handed over. Throws when an earlier move could not be written. */
-  moveTo(height: bigint): void;
-  /** Resolves when all that was moved is written; throws when it could not be. */
-  flush(): Promise<void>;
-}
+export type CursorWriter = ReturnType<typeof createCursorWriter>;
 
-export function createCursorWriter(cursor: Cursor, chainId: string): CursorWriter {
+export function createCursorWriter(cursor: Cursor, chainId: string) {
   let moved = 0n;
   let written = 0n;
   let writing: Promise<void> | undefined;
@@ -48,12 +39,14 @@ export function createCursorWriter(cursor: Cursor, chainId: string): CursorWrite
   }
 
   return {
-    moveTo(height) {
+    /** This height was handed over. Throws when an earlier move could not be written. */
+    moveTo(height: bigint): void {
       if (!isPassing()) check();
       moved = height;
       if (moved > written) writing ??= write();
     },
-    async flush() {
+    /** Resolves when all that was moved is written; throws when it could not be. */
+    async flush(): Promise<void> {
       await writing;
       if (isPassing()) await write();
       check();

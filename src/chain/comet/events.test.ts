@@ -12,8 +12,7 @@ import { realClock } from "../../runtime/clock.ts";
 import { ProviderError } from "../../runtime/errors.ts";
 import type { AbciEvent } from "../block.ts";
 import { readBlock, readBlockContent, readBlockResults } from "./blocks.ts";
-import { showBlock } from "./event-text.ts";
-import { readEvent } from "./events.ts";
+import { readEvent, showBlock } from "./events.ts";
 
 const [owner, provider] = [person(1), person(11)];
 const bidId = { owner, dseq: 7n, gseq: 1, oseq: 1, provider, bseq: 0 };

@@ -1,17 +1,25 @@
-/**
- * What happened on the market, as the chain tells it in its blocks. Names are matched without the version of their
- * package, so that an upgrade of the chain that only renumbers them goes unnoticed. The values of attributes are JSON,
- * with 64-bit numbers as text and bytes in base64.
- */
+/** Market events of blocks. Names match without their package's version, so a renumbering upgrade goes unnoticed. */
 import { type Address, parseAddress } from "../../market/address.ts";
-import { type DecCoin, decCoinOf } from "../../market/coin.ts";
+import { type DecCoin, decCoinOf, showDecCoin } from "../../market/coin.ts";
 import { parseDecimal } from "../../market/decimal.ts";
-import { type BidId, type DeploymentId, type GroupId, type OrderId, parseDseq, parseSeq } from "../../market/ids.ts";
+import {
+  type BidId,
+  type DeploymentId,
+  formatBidId,
+  formatDeploymentId,
+  formatGroupId,
+  formatOrderId,
+  type GroupId,
+  type OrderId,
+  parseDseq,
+  parseSeq,
+} from "../../market/ids.ts";
 import { malformed } from "../../market/refusal.ts";
+import { formatTime, nsToMs } from "../../runtime/clock.ts";
 import { isRecord } from "../../runtime/is-record.ts";
 import { parseJson } from "../../runtime/parse-json.ts";
-import type { AbciEvent, MarketEvent } from "../block.ts";
-import { shown } from "./wire-text.ts";
+import type { AbciEvent, ChainBlock, EventSource, MarketEvent } from "../block.ts";
+import { shownValue } from "./rpc-call.ts";
 
 type Kind = MarketEvent["kind"];
 type Fields = ReadonlyMap<string, string>;
@@ -68,7 +76,7 @@ export function readEvent({ type, attributes }: AbciEvent): MarketEvent | undefi
 }
 
 function refuse(name: string, found: unknown, expected: string): Error {
-  return malformed(shown(found), expected, `the field ${name} does not hold one`, "the chain's own events");
+  return malformed(shownValue(found), expected, `the field ${name} does not hold one`, "the chain's own events");
 }
 
 function json(fields: Fields, name: string): unknown {
@@ -149,4 +157,40 @@ function bidId(id: Record<string, unknown>): BidId {
   const { bseq = 0 } = id;
   if (typeof bseq !== "number" || !Number.isInteger(bseq) || bseq < 0) throw refuse("bseq", bseq, "a whole number");
   return { ...orderId(id), provider: account(id, "provider"), bseq };
+}
+
+// An event in one line, for people.
+
+function nameOf({ kind }: MarketEvent): string {
+  return kind.replace(/(?<=[a-z])(?=[A-Z])/g, " ").toLowerCase();
+}
+
+/** "order created      akash1…/1794730957394/1/1" */
+export function showEvent(event: MarketEvent): string {
+  return `${nameOf(event).padEnd(23)} ${detailsOf(event)}`.trimEnd();
+}
+
+function detailsOf(event: MarketEvent): string {
+  if ("owner" in event) return "auditor" in event ? `${event.owner}  auditor ${event.auditor}` : event.owner;
+  const id = idText(event.id);
+  if ("hash" in event) return `${id}  manifest ${Buffer.from(event.hash).toString("hex").slice(0, 16)}`;
+  if ("price" in event) return `${id}  ${showDecCoin(event.price)} a block`;
+  if ("deadline" in event) return `${id}  reason ${event.reason}, until ${formatTime(Number(event.deadline) * 1_000)}`;
+  return "reason" in event ? `${id}  reason ${event.reason}` : id;
+}
+
+function idText(id: DeploymentId | GroupId | OrderId | BidId): string {
+  if ("provider" in id) return formatBidId(id);
+  if ("oseq" in id) return formatOrderId(id);
+  return "gseq" in id ? formatGroupId(id) : formatDeploymentId(id);
+}
+
+/** "337 2026-11-15T08:22:38.000Z tx 0" in front of each event of a block. */
+export function showBlock({ height, timeNs, events }: ChainBlock): string[] {
+  const time = formatTime(nsToMs(timeNs));
+  return events.map(({ source, event }) => `${height} ${time} ${sourceText(source).padEnd(5)} ${showEvent(event)}`);
+}
+
+function sourceText(source: EventSource): string {
+  return typeof source === "number" ? `tx ${source}` : source;
 }

@@ -1,7 +1,4 @@
-/**
- * Follows the chain block by block, by height, from the cursor: no height is ever left out. A block is handed
- * over and only then counts as done; after a crash the last ones come again, so consumers must not mind that.
- */
+/** Follows the chain height by height without gaps. After a crash the last blocks come again: consumers must be idempotent. */
 import { growingPauseMs } from "../../runtime/back-off.ts";
 import { largest } from "../../runtime/bigint.ts";
 import type { Clock } from "../../runtime/clock.ts";
@@ -18,7 +15,7 @@ import { type Fetching, fetchBlock, readAhead } from "./blocks.ts";
 import { type Cursor, type CursorWriter, createCursorWriter } from "./cursor.ts";
 import { createGapJudge, hasRefusal } from "./gap.ts";
 import type { Pool, ReportedHead } from "./pool.ts";
-import type { CallLimits } from "./rpc-call.ts";
+import type { RpcLimits } from "./rpc-call.ts";
 import { rpcCallMs } from "./rpc-call.ts";
 import { isNotYet, rpcLagBlocks } from "./rpc-node.ts";
 
@@ -43,31 +40,6 @@ export interface BlockConsumer {
   gap(gap: Gap): Promise<unknown>;
 }
 
-export interface FollowerCounts {
-  blocks: number;
-  events: number;
-  otherEvents: number;
-  malformedEvents: number;
-  gaps: number;
-  standStills: number;
-  retries: number;
-}
-
-export interface Follower {
-  /** Follows until the signal; rejects when the cursor or the consumer fails. `start` is where a chain never followed begins. */
-  run(start: bigint, signal: AbortSignal): Promise<void>;
-  /** There may be a new block. */
-  wake(): void;
-  /** The last height that was handed over. */
-  readonly height: bigint;
-  /** How far the chain is: what was served, or what most nodes report if that is more. */
-  readonly head: bigint | undefined;
-  readonly blockTimeMs: number;
-  /** Why nothing comes just now, in words. */
-  readonly trouble: string | undefined;
-  readonly counts: Readonly<FollowerCounts>;
-}
-
 interface FollowerDeps {
   readonly pool: Pool;
   readonly cursor: Cursor;
@@ -78,186 +50,195 @@ interface FollowerDeps {
 
 const aheadBounds = { width: rpcReadAheadBlocks, bytes: rpcReadAheadBytes };
 
-export function createFollower({ pool, cursor: kept, consumer, clock, log }: FollowerDeps): Follower {
-  const counts: FollowerCounts = {
-    blocks: 0,
-    events: 0,
-    otherEvents: 0,
-    malformedEvents: 0,
-    gaps: 0,
-    standStills: 0,
-    retries: 0,
-  };
-  const blockTime = createBlockTime();
-  const pause = createPause(clock);
-  const gaps = createGapJudge(pool, clock);
-  const clockCheck = createClockCheck(clock, log);
-  let height = 0n;
-  let reported: ReportedHead | undefined;
-  let newsAtMs = 0;
-  let failuresInRow = 0;
-  let trouble: string | undefined;
-  /** The height at which it was told that no block comes. */
-  let toldStillAt: bigint | undefined;
+export class Follower {
+  readonly #deps: FollowerDeps;
+  readonly #blockTime = createBlockTime();
+  readonly #pause: ReturnType<typeof createPause>;
+  readonly #gaps: ReturnType<typeof createGapJudge>;
+  readonly #clockCheck: ReturnType<typeof createClockCheck>;
+  #reported: ReportedHead | undefined;
+  #newsAtMs = 0;
+  #failuresInRow = 0;
+  #trouble: string | undefined;
+  #toldStillAt: bigint | undefined;
   /** Since when the block after this height has been there in name only. */
-  let unready: { readonly height: bigint; readonly sinceMs: number } | undefined;
+  #unready: { readonly height: bigint; readonly sinceMs: number } | undefined;
+  height = 0n;
+  readonly counts = {
+    ...{ blocks: 0, events: 0, otherEvents: 0, malformedEvents: 0 },
+    ...{ gaps: 0, standStills: 0, retries: 0 },
+  };
 
-  /**
-   * A node that takes longer than a block for a call is as good as dead. After a failure it may take longer: a large
-   * block over a slow line is no reason to try for ever.
-   */
-  function bounds(signal: AbortSignal, onBytes: (bytes: number) => void = () => undefined): CallLimits {
-    const patienceMs = Math.max(blockTime.averageMs, rpcCallLeastMs) * 2 ** failuresInRow;
+  constructor(deps: FollowerDeps) {
+    this.#deps = deps;
+    this.#pause = createPause(deps.clock);
+    this.#gaps = createGapJudge(deps.pool, deps.clock);
+    this.#clockCheck = createClockCheck(deps.clock, deps.log);
+  }
+
+  /** Follows until the signal; rejects when the cursor or the consumer fails. `start` is where a chain never followed begins. */
+  async run(start: bigint, signal: AbortSignal): Promise<void> {
+    const { pool, cursor: kept, clock } = this.#deps;
+    const { chainId } = pool;
+    const cursor = createCursorWriter(kept, chainId);
+    const known = kept.load(chainId);
+    this.height = known ?? start;
+    this.#newsAtMs = clock.monotonicMs();
+    // Written at once: were we to die before the next block, the next start would begin later and miss some.
+    if (known === undefined) cursor.moveTo(start);
+    try {
+      while (!signal.aborted) {
+        try {
+          await this.#look(cursor, signal);
+        } catch (thrown) {
+          if (signal.aborted) break;
+          if (!isOfChain(thrown)) throw thrown;
+          if (this.#comesSoon(thrown)) await this.#pause.wait(Math.min(this.#pollMs(), rpcRetryFirstMs), signal);
+          else await this.#retryLater(thrown, signal);
+        }
+      }
+    } finally {
+      await cursor.flush();
+    }
+  }
+
+  wake(): void {
+    this.#pause.ring();
+  }
+
+  /** How far the chain is: what was served, or what most nodes report if that is more. */
+  get head(): bigint | undefined {
+    return this.#reported && largest(this.height, this.#reported.height);
+  }
+
+  get blockTimeMs(): number {
+    return this.#blockTime.averageMs;
+  }
+
+  get trouble(): string | undefined {
+    return this.#trouble ?? this.#clockCheck.doubt?.message;
+  }
+
+  /** A call may take a block time, and twice as long after each failure: large blocks come over slow lines. */
+  #bounds(signal: AbortSignal, onBytes: (bytes: number) => void = () => undefined): RpcLimits {
+    const patienceMs = Math.max(this.blockTimeMs, rpcCallLeastMs) * 2 ** this.#failuresInRow;
     return { signal, onBytes, timeoutMs: Math.min(patienceMs, rpcCallMs) };
   }
 
-  function fetch(at: bigint, { signal, took }: Fetching): Promise<ChainBlock> {
-    return fetchBlock(pool, at, bounds(signal, took), clock);
+  #fetch(at: bigint, { signal, took }: Fetching): Promise<ChainBlock> {
+    return fetchBlock(this.#deps.pool, at, this.#bounds(signal, took), this.#deps.clock);
   }
 
-  async function look(cursor: CursorWriter, signal: AbortSignal): Promise<void> {
-    const seen = await pool.head(bounds(signal));
-    noteHead();
-    if (seen.height > height) return follow(seen.height, cursor, signal);
-    mustNotBeAhead(pool.chainId, height, seen.height);
-    settleDown();
-    if (clock.monotonicMs() - newsAtMs > rpcStandStillBlocks * blockTime.averageMs) await changeNode(signal);
-    await pause.wait(pollMs(), signal);
+  async #look(cursor: CursorWriter, signal: AbortSignal): Promise<void> {
+    const { pool, clock } = this.#deps;
+    const seen = await pool.head(this.#bounds(signal));
+    this.#noteHead();
+    if (seen.height > this.height) return this.#follow(seen.height, cursor, signal);
+    mustNotBeAhead(pool.chainId, this.height, seen.height);
+    this.#settleDown();
+    if (clock.monotonicMs() - this.#newsAtMs > rpcStandStillBlocks * this.blockTimeMs) await this.#changeNode(signal);
+    await this.#pause.wait(this.#pollMs(), signal);
   }
 
-  function pollMs(): number {
-    return Math.min(Math.max(blockTime.averageMs / 3, rpcPollLeastMs), rpcPollMostMs);
+  #pollMs(): number {
+    return Math.min(Math.max(this.blockTimeMs / 3, rpcPollLeastMs), rpcPollMostMs);
   }
 
   /** Kept while no node answers. */
-  function noteHead(): void {
-    const { agreed } = pool;
-    if (!agreed || agreed.height === reported?.height) return;
+  #noteHead(): void {
+    const { agreed } = this.#deps.pool;
+    if (!agreed || agreed.height === this.#reported?.height) return;
     // The first may be of long ago: the chain may stand still.
-    if (reported) clockCheck.note(agreed.timeNs);
-    reported = agreed;
+    if (this.#reported) this.#clockCheck.note(agreed.timeNs);
+    this.#reported = agreed;
   }
 
-  function head(): bigint | undefined {
-    return reported && largest(height, reported.height);
-  }
-
-  async function follow(to: bigint, cursor: CursorWriter, signal: AbortSignal): Promise<void> {
+  async #follow(to: bigint, cursor: CursorWriter, signal: AbortSignal): Promise<void> {
     /** The consumer's own failures must not be taken for a block that no node gives. */
     let isHandedOver = false;
+    const fetch = (at: bigint, fetching: Fetching) => this.#fetch(at, fetching);
     try {
-      for await (const block of readAhead(height + 1n, to, aheadBounds, fetch, signal)) {
+      for await (const block of readAhead(this.height + 1n, to, aheadBounds, fetch, signal)) {
         isHandedOver = true;
-        await handOver(block);
-        height = block.height;
-        cursor.moveTo(height);
-        settleDown();
+        await this.#handOver(block);
+        this.height = block.height;
+        cursor.moveTo(block.height);
+        this.#settleDown();
         // A replay may take long, and how far the chain has come meanwhile matters to whoever follows it.
-        noteHead();
+        this.#noteHead();
         isHandedOver = false;
       }
-      newsAtMs = clock.monotonicMs();
+      this.#newsAtMs = this.#deps.clock.monotonicMs();
     } catch (thrown) {
       if (isHandedOver || !isOfChain(thrown) || isNotYet(thrown)) throw thrown;
       const has = (at: bigint) => fetch(at, { signal, took: () => undefined }).then(() => true, isRefused);
-      const gap = await gaps.judge(height + 1n, thrown, has, signal);
+      const gap = await this.#gaps.judge(this.height + 1n, thrown, has, signal);
       if (!gap) throw thrown;
-      await skip(gap, reasonOf(thrown), cursor);
+      await this.#skip(gap, reasonOf(thrown), cursor);
     }
   }
 
-  async function handOver(block: ChainBlock): Promise<void> {
-    await consumer.block(block, head() ?? block.height);
+  async #handOver(block: ChainBlock): Promise<void> {
+    const { consumer, pool, log } = this.#deps;
+    await consumer.block(block, this.head ?? block.height);
     pool.served(block);
     for (const error of block.malformed) log.error("cannot read an event of a block", { error });
-    blockTime.note(block.height, block.timeNs);
-    counts.blocks += 1;
-    counts.events += block.events.length;
-    counts.otherEvents += block.otherEvents;
-    counts.malformedEvents += block.malformed.length;
+    this.#blockTime.note(block.height, block.timeNs);
+    this.counts.blocks += 1;
+    this.counts.events += block.events.length;
+    this.counts.otherEvents += block.otherEvents;
+    this.counts.malformedEvents += block.malformed.length;
   }
 
-  async function skip(gap: Gap, reason: string, cursor: CursorWriter): Promise<void> {
+  async #skip(gap: Gap, reason: string, cursor: CursorWriter): Promise<void> {
+    const { consumer, log } = this.#deps;
     log.error("blocks lost", { error: new ProviderError("AKP_CHAIN_GAP", { ...gap, reason }) });
     await consumer.gap(gap);
-    counts.gaps += 1;
-    height = gap.to;
-    cursor.moveTo(height);
+    this.counts.gaps += 1;
+    this.height = gap.to;
+    cursor.moveTo(gap.to);
   }
 
-  async function changeNode(signal: AbortSignal): Promise<void> {
-    counts.standStills += 1;
+  async #changeNode(signal: AbortSignal): Promise<void> {
+    const { pool, clock, log } = this.#deps;
+    const { height } = this;
+    this.counts.standStills += 1;
     // A halted chain is told once, and not every few seconds for as long as it is halted.
-    if (toldStillAt !== height) {
+    if (this.#toldStillAt !== height) {
       log.warn("no new block, probing other RPC nodes", { node: pool.preferred.name, height });
-      toldStillAt = height;
+      this.#toldStillAt = height;
     }
-    await pool.standsStill(bounds(signal));
-    newsAtMs = clock.monotonicMs();
+    await pool.standsStill(this.#bounds(signal));
+    this.#newsAtMs = clock.monotonicMs();
   }
 
-  function settleDown(): void {
-    if (failuresInRow > 0) log.info("following the chain again", { height });
-    failuresInRow = 0;
-    trouble = undefined;
+  #settleDown(): void {
+    if (this.#failuresInRow > 0) this.#deps.log.info("following the chain again", { height: this.height });
+    this.#failuresInRow = 0;
+    this.#trouble = undefined;
   }
 
   /** A node tells of a block before its results can be read: after every large one, for as long as it takes to run it. */
-  function comesSoon(thrown: unknown): boolean {
+  #comesSoon(thrown: unknown): boolean {
     if (!isNotYet(thrown)) return false;
-    if (unready?.height !== height) unready = { height, sinceMs: clock.monotonicMs() };
-    return clock.monotonicMs() - unready.sinceMs < rpcNotYetMs;
+    const nowMs = this.#deps.clock.monotonicMs();
+    if (this.#unready?.height !== this.height) this.#unready = { height: this.height, sinceMs: nowMs };
+    return nowMs - this.#unready.sinceMs < rpcNotYetMs;
   }
 
   /** Told once; then tried again in silence, ever more slowly. */
-  async function retryLater(error: ProviderError, signal: AbortSignal): Promise<void> {
-    if (failuresInRow === 0) log.warn("cannot follow the chain, retrying", { error, height });
-    trouble = reasonOf(error);
-    counts.retries += 1;
-    const pauseMs = growingPauseMs(rpcRetryFirstMs, rpcRetryMostMs, failuresInRow + 1);
-    failuresInRow += 1;
-    await pause.wait(pauseMs, signal);
+  async #retryLater(error: ProviderError, signal: AbortSignal): Promise<void> {
+    if (this.#failuresInRow === 0)
+      this.#deps.log.warn("cannot follow the chain, retrying", { error, height: this.height });
+    this.#trouble = reasonOf(error);
+    this.counts.retries += 1;
+    this.#failuresInRow += 1;
+    await this.#pause.wait(growingPauseMs(rpcRetryFirstMs, rpcRetryMostMs, this.#failuresInRow), signal);
   }
+}
 
-  return {
-    async run(start, signal) {
-      const { chainId } = pool;
-      const cursor = createCursorWriter(kept, chainId);
-      const known = kept.load(chainId);
-      height = known ?? start;
-      newsAtMs = clock.monotonicMs();
-      // Written at once: were we to die before the next block, the next start would begin later and miss some.
-      if (known === undefined) cursor.moveTo(start);
-      try {
-        while (!signal.aborted) {
-          try {
-            await look(cursor, signal);
-          } catch (thrown) {
-            if (signal.aborted) break;
-            if (!isOfChain(thrown)) throw thrown;
-            if (comesSoon(thrown)) await pause.wait(Math.min(pollMs(), rpcRetryFirstMs), signal);
-            else await retryLater(thrown, signal);
-          }
-        }
-      } finally {
-        await cursor.flush();
-      }
-    },
-    wake: pause.ring,
-    get height() {
-      return height;
-    },
-    get head() {
-      return head();
-    },
-    get blockTimeMs() {
-      return blockTime.averageMs;
-    },
-    get trouble() {
-      return trouble ?? clockCheck.doubt?.message;
-    },
-    counts,
-  };
+export function createFollower(deps: FollowerDeps): Follower {
+  return new Follower(deps);
 }
 
 /** False when nodes answered that they do not have it; any other failure says nothing and is thrown on. */

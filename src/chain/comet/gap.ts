@@ -1,7 +1,4 @@
-/**
- * Decides when a block is given up: not because no node is there, only because those that are there cannot give it, for long
- * enough. What it changed is then read from the chain's lists.
- */
+/** Decides when a block is lost: nodes are there and cannot give it for long enough. Its changes are then read from lists. */
 import { largest, smallest } from "../../runtime/bigint.ts";
 import type { Clock } from "../../runtime/clock.ts";
 import { minute } from "../../runtime/durations.ts";
@@ -13,20 +10,7 @@ import { isUsable } from "./rpc-node.ts";
 /** A block that all nodes should have and none gives is called lost after this: restarts are over then. */
 export const rpcGapPatienceMs = minute;
 
-interface GapJudge {
-  /**
-   * The gap that begins at this height, or undefined when it is too early to give up. `has` asks the nodes whether any
-   * of them has a block; it matters where one said that it does not.
-   */
-  judge(
-    height: bigint,
-    failure: ProviderError,
-    has: (height: bigint) => Promise<boolean>,
-    signal: AbortSignal,
-  ): Promise<Gap | undefined>;
-}
-
-export function createGapJudge(pool: Pick<Pool, "nodes" | "probe">, clock: Clock): GapJudge {
+export function createGapJudge(pool: Pick<Pool, "nodes" | "probe">, clock: Clock) {
   /** Since when this block could not be had although nodes were there, and when that was last seen. */
   let waiting: { readonly height: bigint; readonly sinceMs: number; readonly seenMs: number } | undefined;
 
@@ -45,7 +29,13 @@ export function createGapJudge(pool: Pick<Pool, "nodes" | "probe">, clock: Clock
   }
 
   return {
-    async judge(height, failure, has, signal) {
+    /** The gap beginning at this height, or undefined while it is too early. `has` asks nodes for a block after a refusal. */
+    async judge(
+      height: bigint,
+      failure: ProviderError,
+      has: (height: bigint) => Promise<boolean>,
+      signal: AbortSignal,
+    ): Promise<Gap | undefined> {
       const present = (await pool.probe({ signal })).filter(isUsable);
       // A node that is behind will have the block; one that is down may.
       const able = present.filter((node) => (node.height ?? 0n) >= height);
@@ -66,10 +56,7 @@ export function createGapJudge(pool: Pick<Pool, "nodes" | "probe">, clock: Clock
   };
 }
 
-/**
- * The lowest height above a missing one that is there. Nodes that throw results away keep the newest, so it is found by
- * halving; where not even the newest is there, only the first is given up.
- */
+/** The lowest height present above a missing one, by bisection; where even the newest is missing, the next. */
 async function firstPresent(
   missing: bigint,
   highest: bigint,

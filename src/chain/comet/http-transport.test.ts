@@ -11,9 +11,8 @@ import { temporaryFolder } from "../../../test/folder.ts";
 import { makeCertificate } from "../../../test/test-certificate.ts";
 import { type Clock, createVirtualClock, realClock } from "../../runtime/clock.ts";
 import { ProviderError } from "../../runtime/errors.ts";
-import { createHttpTransport, type NodeAddress } from "./http-transport.ts";
+import { createNodeTransport, type NodeAddress, rpcTlsRecheckMs } from "./http-transport.ts";
 import { createRpcCall, type RpcCall, rpcAnswerBytes } from "./rpc-call.ts";
-import { rpcTlsRecheckMs } from "./tls-files.ts";
 
 type Handler = (request: IncomingMessage, response: ServerResponse, call: { id: number; method: string }) => void;
 
@@ -45,7 +44,7 @@ interface CallableNode {
 }
 
 function open(t: TestContext, address: NodeAddress, clock: Clock = realClock): CallableNode {
-  const transport = createHttpTransport(address, clock);
+  const transport = createNodeTransport(address, clock);
   t.after(() => transport.close());
   return { name: transport.name, call: createRpcCall(transport, clock) };
 }

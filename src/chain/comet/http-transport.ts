@@ -1,12 +1,14 @@
 /** The transport to a real node: JSON-RPC in POSTs over connections that stay open, and a WebSocket to listen. */
+
+import { readFileSync, statSync } from "node:fs";
 import * as http from "node:http";
 import * as https from "node:https";
 import { createSecureContext } from "node:tls";
-import type { Clock } from "../../runtime/clock.ts";
+import { type ClientOptions, WebSocket } from "ws";
+import type { Clock, Timer } from "../../runtime/clock.ts";
 import { second } from "../../runtime/durations.ts";
 import { ProviderError, reasonOf, systemCodeOf } from "../../runtime/errors.ts";
-import { listenOverSocket, type SocketCounts } from "./node-socket.ts";
-import { createTlsFiles, type TlsMaterial, type TlsPaths } from "./tls-files.ts";
+import { rpcCallMs } from "./rpc-call.ts";
 import { type RawAnswer, type RpcRequest, type RpcTransport, type SendBounds, unreachable } from "./transport.ts";
 
 /** Connections to one node: more would not make it quicker, and public ones count them. */
@@ -30,11 +32,11 @@ export function createHttpTransports(addresses: readonly NodeAddress[], clock: C
     const plain = nameOf(new URL(address.url));
     const name = names.has(plain) ? `${plain} (${index + 1})` : plain;
     names.add(name);
-    return createHttpTransport(address, clock, name);
+    return createNodeTransport(address, clock, name);
   });
 }
 
-export function createHttpTransport(
+export function createNodeTransport(
   { url: address, tls: paths = {} }: NodeAddress,
   clock: Clock,
   name = nameOf(new URL(address)),
@@ -160,4 +162,157 @@ function connectionError(node: string, thrown: unknown): ProviderError {
 /** Without credentials and without a path, where some services put a key. */
 function nameOf({ protocol, host, pathname, search }: URL): string {
   return `${protocol}//${host}${pathname.length > 1 || search ? "/…" : ""}`;
+}
+
+// Certificate, key and CA bundle of one node. They are renewed under our feet, so they are looked at again.
+
+export const rpcTlsRecheckMs = 10 * second;
+
+export interface TlsPaths {
+  readonly certFile?: string;
+  readonly keyFile?: string;
+  /** Replaces the authorities that the system trusts. */
+  readonly caFile?: string;
+}
+
+export interface TlsMaterial {
+  readonly cert?: Buffer;
+  readonly key?: Buffer;
+  readonly ca?: Buffer;
+}
+
+interface TlsFiles {
+  /** The same object as long as no file has changed. */
+  current(): TlsMaterial;
+}
+
+const parts = { cert: "certFile", key: "keyFile", ca: "caFile" } as const;
+
+export function createTlsFiles(node: string, paths: TlsPaths, clock: Clock): TlsFiles {
+  let material: TlsMaterial | undefined;
+  let seen = "";
+  let lookAgainMs = 0;
+
+  function use<T>(path: string, read: (path: string) => T): T {
+    try {
+      return read(path);
+    } catch (thrown) {
+      throw new ProviderError("AKP_CHAIN_TLS_FILE_UNREADABLE", { path, node, reason: reasonOf(thrown) });
+    }
+  }
+
+  /** Changes when any of the files does. */
+  function stamp(): string {
+    return Object.values(parts)
+      .flatMap((part) => paths[part] ?? [])
+      .map((path) => use(path, (at) => statSync(at)))
+      .map(({ mtimeMs, size, ino }) => `${mtimeMs}/${size}/${ino}`)
+      .join(" ");
+  }
+
+  function read(): TlsMaterial {
+    const entries = Object.entries(parts).flatMap(([name, part]) => {
+      const path = paths[part];
+      return path === undefined ? [] : [[name, use(path, (at) => readFileSync(at))]];
+    });
+    return Object.fromEntries(entries) as TlsMaterial;
+  }
+
+  return {
+    current() {
+      const nowMs = clock.monotonicMs();
+      if (material && nowMs < lookAgainMs) return material;
+      lookAgainMs = nowMs + rpcTlsRecheckMs;
+      const found = stamp();
+      if (!material || found !== seen) material = read();
+      seen = found;
+      return material;
+    },
+  };
+}
+
+// A WebSocket to a node that stays open, and is noticed when it only seems to.
+
+/** A subscription that is silent this long is asked whether it still lives. */
+export const rpcWakePingMs = 10 * second;
+/** A header is under 2 KB. */
+const rpcWakeMessageBytes = 1024 * 1024;
+
+export interface SocketCounts {
+  connections: number;
+  pongs: number;
+  /** Connections that seemed to live and did not. */
+  halfOpen: number;
+}
+
+interface SocketDeps {
+  readonly url: URL;
+  readonly tls: ClientOptions;
+  readonly clock: Clock;
+  readonly counts: SocketCounts;
+}
+
+/** As `listen` of a transport, but rejects with whatever the socket says. */
+export function listenOverSocket(
+  { url, tls, clock, counts }: SocketDeps,
+  text: string,
+  heard: (message: string) => void,
+  signal: AbortSignal,
+): Promise<void> {
+  const options = { ...tls, maxPayload: rpcWakeMessageBytes, handshakeTimeout: rpcCallMs };
+  const socket = new WebSocket(socketAddress(url), options);
+  const end = () => socket.terminate();
+  const heartbeat = createHeartbeat(socket, clock, counts);
+  signal.addEventListener("abort", end, { once: true });
+  let failure: Error | undefined;
+  return new Promise((resolve, reject) => {
+    socket.on("open", () => {
+      counts.connections += 1;
+      heartbeat.start();
+      socket.send(text);
+    });
+    socket.on("message", (data) => heard(data.toString()));
+    socket.on("error", (error) => {
+      failure = error;
+    });
+    socket.on("close", () => {
+      heartbeat.stop();
+      signal.removeEventListener("abort", end);
+      if (failure && !signal.aborted) reject(failure);
+      else resolve();
+    });
+  });
+}
+
+/** A peer that is gone without a word does not answer a ping; CometBFT answers, and so does every proxy. */
+function createHeartbeat(socket: WebSocket, clock: Clock, counts: SocketCounts) {
+  let timer: Timer | undefined;
+  let isAlive = true;
+  socket.on("pong", () => {
+    isAlive = true;
+    counts.pongs += 1;
+  });
+  socket.on("message", () => {
+    isAlive = true;
+  });
+  function beat(): void {
+    if (!isAlive) {
+      counts.halfOpen += 1;
+      socket.terminate();
+      return;
+    }
+    isAlive = false;
+    socket.ping();
+    timer = clock.timer(rpcWakePingMs, beat);
+  }
+  return {
+    start: beat,
+    stop: () => timer?.cancel(),
+  };
+}
+
+function socketAddress({ protocol, host, username, password, pathname, search }: URL): URL {
+  const address = new URL(`${protocol === "https:" ? "wss" : "ws"}://${host}`);
+  Object.assign(address, { username, password, search, pathname: `${pathname.replace(/\/$/, "")}/websocket` });
+  return address;
 }

@@ -1,21 +1,19 @@
-/**
- * JSON-RPC 2.0 to one node, whatever the transport: numbered calls, each with a bound on its time and its bytes. The answer
- * is a result, a refusal, or something that is no answer of a node at all.
- */
-import type { Clock } from "../../runtime/clock.ts";
+/** JSON-RPC 2.0 to one node, with bounds on time and bytes, and the numbers and times that CometBFT writes as text. */
+import { type Clock, parseTime } from "../../runtime/clock.ts";
 import { second } from "../../runtime/durations.ts";
 import { ProviderError } from "../../runtime/errors.ts";
 import { isRecord } from "../../runtime/is-record.ts";
 import { slicedJson } from "../../runtime/sliced-json.ts";
-import { rpcSliceChars } from "./certificate-owners.ts";
 import { type RawAnswer, type RpcTransport, unreachable } from "./transport.ts";
 
 /** One call to a node: the slowest sound answers, long lists, take a few seconds. */
 export const rpcCallMs = 10 * second;
+/** Characters of a large answer that are parsed between two breaths of the event loop: about 3 ms. */
+export const rpcSliceChars = 256 * 1024;
 /** The largest sound answer is the result of a full block of 22 MB. */
 export const rpcAnswerBytes = 64 * 1024 * 1024;
 
-export interface CallLimits {
+export interface RpcLimits {
   readonly timeoutMs?: number;
   readonly signal?: AbortSignal | undefined;
   /** So much more of the answer has come. */
@@ -25,7 +23,7 @@ export interface CallLimits {
 export type RpcCall = (
   method: string,
   params: Readonly<Record<string, unknown>>,
-  bounds?: CallLimits,
+  bounds?: RpcLimits,
 ) => Promise<unknown>;
 
 export function createRpcCall(transport: RpcTransport, clock: Clock): RpcCall {
@@ -123,4 +121,35 @@ function describe(status: number, body: string): string {
   if (text === "") return `nothing (HTTP ${status})`;
   const kind = text.startsWith("<") ? "an HTML page" : text.startsWith("{") ? "JSON that is cut off or none" : "a text";
   return `${kind} (HTTP ${status}, ${body.length} characters) that begins ${JSON.stringify(text.slice(0, shownChars))}`;
+}
+
+// Numbers and times as CometBFT writes them into JSON: both as text. What is neither is a TypeError that says so.
+
+const mostInt64 = 2n ** 63n - 1n;
+
+export function readHeight(value: unknown): bigint {
+  if (typeof value !== "string" || !/^\d{1,19}$/.test(value))
+    throw new TypeError(`${shownValue(value)} is not a height`);
+  const height = BigInt(value);
+  if (height > mostInt64) throw new TypeError(`${value} is not a height`);
+  return height;
+}
+
+export function readGas(value: unknown): bigint {
+  if (typeof value !== "string" || !/^-?\d{1,19}$/.test(value)) throw new TypeError(`${shownValue(value)} is no gas`);
+  return BigInt(value);
+}
+
+const timePattern = /^(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(?:\.(\d{1,9}))?Z$/;
+
+/** "2026-11-15T08:24:11.82854255Z" in nanoseconds since the epoch. */
+export function readTimeNs(value: unknown): bigint {
+  const [, seconds = "", fraction = ""] = (typeof value === "string" ? timePattern.exec(value) : undefined) ?? [];
+  const ms = parseTime(`${seconds}Z`);
+  if (Number.isNaN(ms)) throw new TypeError(`${shownValue(value)} is not a time`);
+  return BigInt(ms) * 1_000_000n + BigInt(fraction.padEnd(9, "0"));
+}
+
+export function shownValue(value: unknown): string {
+  return (JSON.stringify(value) ?? "nothing").slice(0, 80);
 }

@@ -4,17 +4,13 @@ import { second } from "../../runtime/durations.ts";
 import { ProviderError } from "../../runtime/errors.ts";
 import { isRecord } from "../../runtime/is-record.ts";
 import { jitter, type Random } from "../../runtime/random.ts";
-import { type CallLimits, createRpcCall, reading } from "./rpc-call.ts";
+import { createRpcCall, type RpcCall, type RpcLimits, readHeight, reading, readTimeNs } from "./rpc-call.ts";
 import type { RpcTransport } from "./transport.ts";
-import { readHeight, readTimeNs } from "./wire-text.ts";
 
 /** A node this far behind the best one is not used: within two blocks nodes differ all the time. */
 export const rpcLagBlocks = 3n;
 
-/**
- * "unknown": not asked yet. "behind": too many blocks behind the best. "failing": it is there, but some method of it does
- * not work. "down": failed again and again.
- */
+/** "failing": it answers, but some method does not work. "down": failed several times in a row. */
 export type NodeCondition = "unknown" | "good" | "behind" | "catching up" | "other chain" | "failing" | "down";
 
 /** Whether what it says of the chain is true of now. */
@@ -22,32 +18,9 @@ export function isUsable({ condition }: Pick<RpcNodeState, "condition">): boolea
   return condition === "good" || condition === "failing";
 }
 
-interface CallCounts {
-  calls: number;
-  /** No answer, none of a node, or none that can be used. */
-  failures: number;
-  /** The node answered with an error. */
-  refusals: number;
-}
+export type RpcNodeState = ReturnType<RpcNode["stateNow"]>;
+export type RpcParams = Readonly<Record<string, unknown>>;
 
-/** For metrics and the live view. */
-export interface RpcNodeState {
-  readonly name: string;
-  readonly condition: NodeCondition;
-  readonly height: bigint | undefined;
-  /** The oldest block that it still has. */
-  readonly earliestHeight: bigint | undefined;
-  /** Blocks behind the agreed head when all were last probed. */
-  readonly lag: bigint;
-  readonly latencyMs: number | undefined;
-  /** Why it is not used, in words; the last failure. */
-  readonly trouble: string | undefined;
-  readonly counts: Readonly<CallCounts>;
-}
-
-export type Params = Readonly<Record<string, unknown>>;
-
-/** Where a node says it is. */
 export interface NodeStatus {
   readonly chainId: string;
   readonly height: bigint;
@@ -60,44 +33,19 @@ export interface NodeStatus {
   readonly atMs: number;
 }
 
-export interface RpcNode {
-  readonly transport: RpcTransport;
-  readonly status: NodeStatus | undefined;
-  readonly condition: NodeCondition;
-  /** In a row, of calls that no node answered. */
-  readonly failures: number;
-  /** Whether the last call of this method, or without one of any method, was answered with nothing of use. */
-  isFailing(method?: string): boolean;
-  readonly latencyMs: number | undefined;
-  readonly state: RpcNodeState;
-  /** Set by the pool, which alone sees the others. */
-  lag: bigint;
-  admit(): boolean;
-  /** What `read` makes of the result; that it cannot read it is the node's failure too. */
-  call<T>(method: string, params: Params, read: (result: unknown) => T, bounds: CallLimits): Promise<T>;
-  /** Asks for its status and keeps it. */
-  read(bounds: CallLimits): Promise<NodeStatus>;
-  /** Asks the methods that failed for something simple: where other nodes do well, nobody else would ask them again. */
-  recheck(bounds: CallLimits): Promise<void>;
-}
-
 /** What CometBFT says against one transaction (its mempool/errors.go). */
 const againstTransaction = /^tx (already exists in cache|too large|pre check|size is too big)/i;
 
-/**
- * Whether an error is the answer: that a transaction is not there, or is not taken. Any other error to a broadcast, such
- * as a quota or a rate limit, is the node's fault.
- */
+/** Whether an error is the answer: transaction unknown or rejected. Quotas and rate limits are the node's fault. */
 export function isAnswer(method: string, reason: string): boolean {
   return method === "tx" || (method.startsWith("broadcast_tx_") && againstTransaction.test(reason));
 }
 
-/** Why a node answered with an error, if it did. */
 export function refusalReason(thrown: unknown): string | undefined {
   return ProviderError.is(thrown, "AKP_CHAIN_CALL_REFUSED") ? String(thrown.details["reason"]) : undefined;
 }
 
-function heightAsked(method: string, { height }: Params): bigint | undefined {
+function heightAsked(method: string, { height }: RpcParams): bigint | undefined {
   const isOfBlock = method === "block" || method === "block_results" || method === "header";
   return isOfBlock && typeof height === "string" ? BigInt(height) : undefined;
 }
@@ -117,132 +65,147 @@ export function isNotYet(thrown: unknown): boolean {
 /** Weight of the newest call in the average: about the last ten count. */
 const newestShare = 0.1;
 
-/** `chainId` tells which chain is ours, once that is known. */
-export function createRpcNode(
-  transport: RpcTransport,
-  chainId: () => string | undefined,
-  { clock, random }: { clock: Clock; random: Random },
-): RpcNode {
-  const ask = createRpcCall(transport, clock);
-  const breaker = createBreaker(clock, random);
-  const counts: CallCounts = { calls: 0, failures: 0, refusals: 0 };
-  /** What is wrong with it, by method. */
-  const failing = new Map<string, string>();
-  let status: NodeStatus | undefined;
-  let latencyMs: number | undefined;
-  let lastFailure: string | undefined;
+export class RpcNode {
+  readonly transport: RpcTransport;
+  readonly #chainId: () => string | undefined;
+  readonly #clock: Clock;
+  readonly #ask: RpcCall;
+  readonly #breaker: Breaker;
+  readonly #counts = { calls: 0, failures: 0, refusals: 0 };
+  readonly #failing = new Map<string, string>();
+  #lastFailure: string | undefined;
+  status: NodeStatus | undefined;
+  latencyMs: number | undefined;
+  /** Blocks behind the agreed head when all were last probed. Set by the pool, which alone sees the others. */
+  lag = 0n;
 
-  async function call<T>(method: string, params: Params, read: (result: unknown) => T, bounds: CallLimits): Promise<T> {
-    const startMs = clock.monotonicMs();
-    counts.calls += 1;
+  /** `chainId` tells which chain is ours, once that is known. */
+  constructor(transport: RpcTransport, chainId: () => string | undefined, { clock, random }: NodeDeps) {
+    this.transport = transport;
+    this.#chainId = chainId;
+    this.#clock = clock;
+    this.#ask = createRpcCall(transport, clock);
+    this.#breaker = createBreaker(clock, random);
+  }
+
+  /** In a row, of calls that no node answered. */
+  get failures(): number {
+    return this.#breaker.failures;
+  }
+
+  get condition(): NodeCondition {
+    const { status } = this;
+    if (this.#breaker.open) return "down";
+    if (!status) return "unknown";
+    const wanted = this.#chainId();
+    if (wanted !== undefined && status.chainId !== wanted) return "other chain";
+    if (status.catchingUp) return "catching up";
+    if (this.lag >= rpcLagBlocks) return "behind";
+    return this.#failing.size > 0 ? "failing" : "good";
+  }
+
+  stateNow() {
+    const { condition, lag, latencyMs } = this;
+    const { height, earliestHeight } = this.status ?? {};
+    const { name } = this.transport;
+    const counts = this.#counts;
+    return { name, condition, height, earliestHeight, lag, latencyMs, trouble: this.#trouble(condition), counts };
+  }
+
+  #trouble(condition: NodeCondition): string | undefined {
+    if (condition === "other chain") return `it belongs to the chain ${this.status?.chainId}`;
+    if (condition === "behind") return `it is ${this.lag} blocks behind`;
+    if (condition === "catching up") return "it is still loading older blocks";
+    if (condition === "failing") return [...this.#failing.values()].join("; ");
+    return condition === "good" ? undefined : this.#lastFailure;
+  }
+
+  /** Whether the last call of this method, or without one of any method, was answered with nothing of use. */
+  isFailing(method?: string): boolean {
+    return method === undefined ? this.#failing.size > 0 : this.#failing.has(method);
+  }
+
+  admit(): boolean {
+    return this.#breaker.admit();
+  }
+
+  /** What `read` makes of the result; that it cannot read it is the node's failure too. */
+  async call<T>(method: string, params: RpcParams, read: (result: unknown) => T, bounds: RpcLimits): Promise<T> {
+    const startMs = this.#clock.monotonicMs();
+    this.#counts.calls += 1;
     let answer: unknown;
     try {
-      answer = await ask(method, params, bounds);
+      answer = await this.#ask(method, params, bounds);
     } catch (thrown) {
-      if (ProviderError.is(thrown, "AKP_CHAIN_CALL_REFUSED")) throw refused(thrown, method, params, startMs);
-      if (thrown instanceof ProviderError) failed(method, thrown, startMs);
+      if (ProviderError.is(thrown, "AKP_CHAIN_CALL_REFUSED")) throw this.#refused(thrown, method, params, startMs);
+      if (thrown instanceof ProviderError) {
+        this.#blame(method, thrown);
+        this.#breaker.failed(startMs);
+      }
       throw thrown;
     }
-    answered(clock.monotonicMs() - startMs);
+    this.#answered(startMs);
     try {
       const result = read(answer);
-      failing.delete(method);
+      this.#failing.delete(method);
       return result;
     } catch (thrown) {
-      if (thrown instanceof ProviderError && !ProviderError.is(thrown, "AKP_CHAIN_NOT_YET")) blame(method, thrown);
+      const isFault = thrown instanceof ProviderError && !ProviderError.is(thrown, "AKP_CHAIN_NOT_YET");
+      if (isFault) this.#blame(method, thrown);
       throw thrown;
     }
   }
 
-  function answered(tookMs: number): void {
-    latencyMs = latencyMs === undefined ? tookMs : latencyMs * (1 - newestShare) + tookMs * newestShare;
-    breaker.succeeded();
+  #answered(startMs: number): void {
+    const tookMs = this.#clock.monotonicMs() - startMs;
+    const before = this.latencyMs ?? tookMs;
+    this.latencyMs = before * (1 - newestShare) + tookMs * newestShare;
+    this.#breaker.succeeded();
   }
 
   /** Whoever refuses is there. Whether its method works is another question. */
-  function refused(error: ProviderError, method: string, params: Params, startMs: number): ProviderError {
-    counts.refusals += 1;
-    answered(clock.monotonicMs() - startMs);
+  #refused(error: ProviderError, method: string, params: RpcParams, startMs: number): ProviderError {
+    const { status } = this;
+    this.#counts.refusals += 1;
+    this.#answered(startMs);
     const height = heightAsked(method, params);
     // That it has thrown a block away, or may not have worked through it yet, is no fault of the node.
     if (status && height !== undefined && height < status.earliestHeight) return error;
-    if (status && height !== undefined && height >= status.height) return notYet(transport.name, error.message, error);
-    if (isAnswer(method, refusalReason(error) ?? "")) failing.delete(method);
-    else blame(method, error);
+    if (status && height !== undefined && height >= status.height)
+      return notYet(this.transport.name, error.message, error);
+    if (isAnswer(method, refusalReason(error) ?? "")) this.#failing.delete(method);
+    else this.#blame(method, error);
     return error;
   }
 
-  function blame(method: string, error: ProviderError): void {
-    counts.failures += 1;
-    lastFailure = error.message;
-    failing.set(method, error.message);
+  /** By method: where status still answers, nothing else would show that this one never does. */
+  #blame(method: string, error: ProviderError): void {
+    this.#counts.failures += 1;
+    this.#lastFailure = error.message;
+    this.#failing.set(method, error.message);
   }
 
-  /** Also of the method: where status still answers, nothing else would show that this one never does. */
-  function failed(method: string, error: ProviderError, beganMs: number): void {
-    blame(method, error);
-    breaker.failed(beganMs);
+  async read(bounds: RpcLimits): Promise<NodeStatus> {
+    const said = await this.call("status", {}, (result) => readStatus(this.transport.name, result), bounds);
+    this.status = { ...said, atMs: this.#clock.monotonicMs() };
+    return this.status;
   }
 
-  function conditionNow(): NodeCondition {
-    if (breaker.open) return "down";
-    if (!status) return "unknown";
-    const wanted = chainId();
-    if (wanted !== undefined && status.chainId !== wanted) return "other chain";
-    if (status.catchingUp) return "catching up";
-    if (node.lag >= rpcLagBlocks) return "behind";
-    return failing.size > 0 ? "failing" : "good";
+  /** Asks the methods that failed for something simple: where other nodes do well, nobody else would ask them again. */
+  async recheck(bounds: RpcLimits): Promise<void> {
+    const asked = [...this.#failing.keys()].map((method) => {
+      // Every application tells its version, and every other method that we use has something to say without a question.
+      const params = method === "abci_query" ? { path: "/app/version", data: "", prove: false } : {};
+      return this.call(method, params, () => undefined, bounds).catch(unlessOfNode);
+    });
+    // All at once: those that hang would hold up the look at every other node, one after the other.
+    await Promise.all(asked);
   }
+}
 
-  function troubleNow(condition: NodeCondition): string | undefined {
-    if (condition === "other chain") return `it belongs to the chain ${status?.chainId}`;
-    if (condition === "behind") return `it is ${node.lag} blocks behind`;
-    if (condition === "catching up") return "it is still loading older blocks";
-    if (condition === "failing") return [...failing.values()].join("; ");
-    return condition === "good" ? undefined : lastFailure;
-  }
-
-  const node: RpcNode = {
-    transport,
-    lag: 0n,
-    get status() {
-      return status;
-    },
-    get condition() {
-      return conditionNow();
-    },
-    get failures() {
-      return breaker.failures;
-    },
-    isFailing: (method) => (method === undefined ? failing.size > 0 : failing.has(method)),
-    get latencyMs() {
-      return latencyMs;
-    },
-    get state() {
-      const condition = conditionNow();
-      const { lag } = node;
-      const trouble = troubleNow(condition);
-      const { height, earliestHeight } = status ?? {};
-      return { name: transport.name, condition, height, earliestHeight, lag, latencyMs, trouble, counts };
-    },
-    admit: breaker.admit,
-    call,
-    async read(bounds) {
-      const said = await call("status", {}, (result) => readStatus(transport.name, result), bounds);
-      status = { ...said, atMs: clock.monotonicMs() };
-      return status;
-    },
-    async recheck(bounds) {
-      const asked = [...failing.keys()].map((method) => {
-        // Every application tells its version, and every other method that we use has something to say without a question.
-        const params = method === "abci_query" ? { path: "/app/version", data: "", prove: false } : {};
-        return call(method, params, () => undefined, bounds).catch(unlessOfNode);
-      });
-      // All at once: those that hang would hold up the look at every other node, one after the other.
-      await Promise.all(asked);
-    },
-  };
-  return node;
+interface NodeDeps {
+  readonly clock: Clock;
+  readonly random: Random;
 }
 
 /** That nodes fail is counted, and what a pool is for; anything else is a fault of ours. */
@@ -275,17 +238,9 @@ export const rpcBreakerFirstMs = second;
 /** A node that came back is noticed within two blocks. */
 export const rpcBreakerMostMs = 10 * second;
 
-interface Breaker {
-  /** Whether a call may be made now. Of those that ask once the pause is over, one is let through. */
-  admit(): boolean;
-  succeeded(): void;
-  /** A call that began at this time failed. Many at once that fail together count as one. */
-  failed(beganMs: number): void;
-  readonly failures: number;
-  readonly open: boolean;
-}
+type Breaker = ReturnType<typeof createBreaker>;
 
-export function createBreaker(clock: Clock, random: Random): Breaker {
+export function createBreaker(clock: Clock, random: Random) {
   let failures = 0;
   let failedAtMs = Number.NEGATIVE_INFINITY;
   let retryAtMs = 0;
@@ -297,17 +252,18 @@ export function createBreaker(clock: Clock, random: Random): Breaker {
   }
 
   return {
-    admit() {
+    /** Whether a call may be made now. Of those that ask once the pause is over, one is let through. */
+    admit(): boolean {
       if (!isOpen()) return true;
       if (clock.monotonicMs() < retryAtMs) return false;
-      // Whoever comes next waits for what this one finds out.
       retryAtMs = clock.monotonicMs() + pauseMs();
       return true;
     },
-    succeeded() {
+    succeeded(): void {
       failures = 0;
     },
-    failed(beganMs) {
+    /** A call that began at this time failed. Many at once that fail together count as one. */
+    failed(beganMs: number): void {
       if (beganMs < failedAtMs) return;
       failedAtMs = clock.monotonicMs();
       failures += 1;

@@ -2,14 +2,10 @@
 import { ProviderError } from "../../runtime/errors.ts";
 
 export interface RpcTransport {
-  /** For people and logs. */
   readonly name: string;
   /** Resolves with the answer as it came, whatever it says. */
   send(request: RpcRequest, bounds: SendBounds): Promise<RawAnswer>;
-  /**
-   * Sends the text over a connection that stays and hands over every message that comes. Resolves once the signal or the
-   * node ended it, rejects when the node cannot be reached any more.
-   */
+  /** Sends the text over a WebSocket and hands over each message; resolves at the signal or a close, rejects on failure. */
   listen(text: string, heard: (message: string) => void, signal: AbortSignal): Promise<void>;
   close(): void;
 }
@@ -29,12 +25,10 @@ export interface SendBounds {
 }
 
 export interface RawAnswer {
-  /** As HTTP has it. */
   readonly status: number;
   readonly body: string;
 }
 
-/** The node with this name could not be asked. */
 export function unreachable(node: string, reason: string, cause?: unknown): ProviderError {
   return new ProviderError("AKP_CHAIN_UNREACHABLE", { node, reason }, { cause });
 }

@@ -6,8 +6,7 @@ import { startFaultProxy } from "../../../test/fault-proxy.ts";
 import { createVirtualClock } from "../../runtime/clock.ts";
 import { silentLog } from "../../runtime/log.ts";
 import { createSeededRandom } from "../../runtime/random.ts";
-import { createHttpTransport } from "./http-transport.ts";
-import { rpcWakePingMs } from "./node-socket.ts";
+import { createNodeTransport, rpcWakePingMs } from "./http-transport.ts";
 import type { RpcTransport } from "./transport.ts";
 import { createWakeup, rpcWakeReconnectFirstMs } from "./wakeup.ts";
 
@@ -17,7 +16,7 @@ async function stage(t: TestContext) {
   await chain.block();
   const proxy = await startFaultProxy(t, () => chain.node.rpcUrl);
   const clock = createVirtualClock();
-  const node = createHttpTransport({ url: proxy.url }, clock);
+  const node = createNodeTransport({ url: proxy.url }, clock);
   let woken = 0;
   const wake = () => {
     woken += 1;
@@ -83,7 +82,7 @@ test("when another node is in use, that one is listened to", async (t) => {
   const { clock, wakeup, use, wakes } = await stage(t);
   const other = await startEventChain(t);
   await other.block();
-  const second = createHttpTransport({ url: other.node.rpcUrl }, clock);
+  const second = createNodeTransport({ url: other.node.rpcUrl }, clock);
   t.after(() => second.close());
   wakeup.moveOn();
   assert.equal(wakeup.subscribed, true, "it is the same node still");

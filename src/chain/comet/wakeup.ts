@@ -1,7 +1,4 @@
-/**
- * Hears of new blocks as they are made, so that nobody has to wait for the next look at the head. It only ever wakes:
- * a subscription that is dead, late or wrong costs a moment, and never an event.
- */
+/** Subscribes to new blocks, only to wake the follower early: a lost or wrong subscription costs a moment, never an event. */
 import type { Clock } from "../../runtime/clock.ts";
 import { second } from "../../runtime/durations.ts";
 import { ProviderError } from "../../runtime/errors.ts";
@@ -15,14 +12,6 @@ import type { RpcTransport } from "./transport.ts";
 
 export const rpcWakeReconnectFirstMs = 500;
 const rpcWakeReconnectMostMs = 30 * second;
-
-interface Wakeup {
-  /** Stays subscribed until the signal. */
-  run(signal: AbortSignal): Promise<void>;
-  /** Another node may be the one to listen to now. */
-  moveOn(): void;
-  readonly subscribed: boolean;
-}
 
 interface WakeupDeps {
   /** The node to listen to; asked before every connection. */
@@ -40,7 +29,7 @@ const subscription = JSON.stringify({
   params: { query: "tm.event='NewBlockHeader'" },
 });
 
-export function createWakeup({ node: preferred, wake, clock, random, log }: WakeupDeps): Wakeup {
+export function createWakeup({ node: preferred, wake, clock, random, log }: WakeupDeps) {
   const pause = createPause(clock);
   let subscribed = false;
   let current: { readonly node: RpcTransport; end(): void } | undefined;
@@ -74,7 +63,7 @@ export function createWakeup({ node: preferred, wake, clock, random, log }: Wake
   }
 
   return {
-    async run(signal) {
+    async run(signal: AbortSignal): Promise<void> {
       let pauseMs: number = rpcWakeReconnectFirstMs;
       while (!signal.aborted) {
         const worked = await listen(signal);
@@ -82,8 +71,8 @@ export function createWakeup({ node: preferred, wake, clock, random, log }: Wake
         await pause.wait(jitter(random, pauseMs), signal);
       }
     },
-    // The pause before the next connection stays: nodes that take turns must not be called at every turn.
-    moveOn() {
+    // Another node may be the one to listen to now. The pause before the next connection stays: nodes that take turns must not be called at every turn.
+    moveOn(): void {
       if (current && current.node !== preferred()) current.end();
     },
     get subscribed() {

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
 import { runs } from "../../../test/runs.ts";
-import { readHeight, readTimeNs } from "./wire-text.ts";
+import { readHeight, readTimeNs } from "./rpc-call.ts";
 
 test("every time from 1970 to 9999 is read as the calendar has it", () => {
   const ms = fc.integer({ min: 0, max: Date.UTC(9999, 11, 31) });

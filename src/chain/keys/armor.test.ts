@@ -3,7 +3,7 @@ import { test } from "node:test";
 import fc from "fast-check";
 import { armor, known } from "../../../test/keyring-samples.ts";
 import { runs } from "../../../test/runs.ts";
-import { type Armor, crc24, readArmor } from "./armor.ts";
+import { type Armor, crc24, readArmor } from "./armored-key.ts";
 
 function read(text: string): Armor {
   const result = readArmor(text);

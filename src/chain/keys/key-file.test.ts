@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { temporaryFolder } from "../../../test/folder.ts";
 import { aminoKey, armor, armoredBytes, armoredExport, known, writeSecret } from "../../../test/keyring-samples.ts";
-import { readAminoKey } from "./amino.ts";
+import { readAminoKey } from "./key-formats.ts";
 import { openKey } from "./open-key.ts";
 
 /** The number one, whose public key is the curve's generator and so has an address that is known all over. */

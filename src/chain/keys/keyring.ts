@@ -1,19 +1,16 @@
-/**
- * A keyring of the network's tools on disk. Each key has two encrypted files: `<name>.info` with the key, and
- * `<address in hex>.address` with its name. `keyhash`, where there is one, tells whether a pass-phrase is right.
- */
+/** A keyring on disk: `<name>.info` has a key, `<hex address>.address` its name, and `keyhash` proves a pass-phrase. */
+
+import { createDecipheriv, pbkdf2 } from "node:crypto";
 import { readdir } from "node:fs/promises";
 import { join } from "node:path";
+import { promisify } from "node:util";
 import { PrivKey } from "@akashnetwork/chain-sdk/private-types/cosmos.secp256k1";
 import { Record } from "@akashnetwork/chain-sdk/private-types/cosmos.v1";
 import { z } from "zod";
 import { type Address, addressBytes } from "../../market/address.ts";
 import { ProviderError, reasonOf } from "../../runtime/errors.ts";
-import { readAminoEntry, readAminoKey } from "./amino.ts";
-import { isBcryptOf } from "./bcrypt.ts";
-import { decryptJwe } from "./jwe.ts";
-import { type Passphrase, wrongPassphrase } from "./passphrase.ts";
-import { type KeyListener, readSecretFile } from "./secret-file.ts";
+import { isBcryptOf, readAminoEntry, readAminoKey } from "./key-formats.ts";
+import { type KeyListener, type Passphrase, readSecretFile, wrongPassphrase } from "./secret-file.ts";
 
 /** Names of keys in one message: nobody reads more. */
 const keyringNamesTold = 20;
@@ -49,7 +46,6 @@ export async function openKeyring(keyring: KeyringFiles): Promise<Keyring> {
   const unknown = (key: string) => new ProviderError("AKP_KEY_UNKNOWN", { key, folder, names });
   let unlocked: Promise<Unlocked> | undefined;
 
-  /** The data inside one encrypted file. */
   async function readItem(path: string): Promise<Buffer> {
     const token = await readSecretFile(path, listener);
     unlocked ??= unlock(keyring, files.includes(keyhash));
@@ -162,4 +158,71 @@ function usable(key: Uint8Array | { readonly fault: string }): Uint8Array | Entr
 
 function unusable(reason: string): EntryFault {
   return { fault: "unusable", reason };
+}
+
+// An encrypted item as keyrings on disk store it: a JWE whose key is wrapped under a pass-phrase (RFC 7516, 7518).
+
+/** Rounds of PBKDF2 that an entry of a keyring may ask for: what the network's tools accept, about a second. */
+const keyringIterations = 1_300_000;
+
+const derive = promisify(pbkdf2);
+
+/** The one combination that keyrings are written with. */
+const keyWrap = "PBES2-HS256+A128KW";
+const content = "A256GCM";
+const headerSchema = z.object({
+  alg: z.literal(keyWrap),
+  enc: z.literal(content),
+  p2c: z.int().min(1).max(keyringIterations),
+  p2s: z.base64url(),
+});
+
+const wrapIv = Buffer.alloc(8, 0xa6);
+const tagBytes = 16;
+
+/** "passphrase": it does not open this item. Any other fault is one of the item itself. */
+type JweFault = { readonly fault: "passphrase" } | { readonly fault: "damaged"; readonly reason: string };
+
+export async function decryptJwe(token: string, passphrase: string): Promise<Buffer | JweFault> {
+  const parts = token.trim().split(".");
+  const [protectedHeader = "", ...rest] = parts;
+  const [wrappedKey, iv, encrypted, tag] = rest.map((part) => Buffer.from(part, "base64url"));
+  if (parts.length !== 5 || !wrappedKey || !iv || !encrypted || !tag) return damagedItem("it is not an encrypted item");
+  const header = readHeader(protectedHeader);
+  if (!header) return damagedItem(`it is not encrypted with ${keyWrap} and ${content}`);
+
+  const salt = Buffer.concat([Buffer.from(`${header.alg}\0`), Buffer.from(header.p2s, "base64url")]);
+  const wrappingKey = await derive(passphrase, salt, header.p2c, 16, "sha256");
+  const key = open(() => {
+    const cipher = createDecipheriv("id-aes128-wrap", wrappingKey, wrapIv);
+    return Buffer.concat([cipher.update(wrappedKey), cipher.final()]);
+  });
+  if (!key) return { fault: "passphrase" };
+  const plain = open(() => {
+    const cipher = createDecipheriv("aes-256-gcm", key, iv, { authTagLength: tagBytes });
+    cipher.setAAD(Buffer.from(protectedHeader, "ascii")).setAuthTag(tag);
+    return Buffer.concat([cipher.update(encrypted), cipher.final()]);
+  });
+  return plain ?? damagedItem("its contents were changed after it was written");
+}
+
+function readHeader(part: string): z.infer<typeof headerSchema> | undefined {
+  try {
+    return headerSchema.parse(JSON.parse(Buffer.from(part, "base64url").toString("utf8")));
+  } catch {
+    return undefined;
+  }
+}
+
+/** What the cipher yields, or undefined when its own check of the bytes failed. */
+function open(decrypt: () => Buffer): Buffer | undefined {
+  try {
+    return decrypt();
+  } catch {
+    return undefined;
+  }
+}
+
+function damagedItem(reason: string): JweFault {
+  return { fault: "damaged", reason };
 }

@@ -41,10 +41,7 @@ export async function keyOfMnemonic(
   return Slip10.derivePath(Slip10Curve.Secp256k1, seed, path).privkey;
 }
 
-/**
- * No message repeats what stands in the file. A suggestion gives one word of the mnemonic away, so there is only ever
- * one, and none for a text of other words: it may be another secret in the wrong place. `where` names the file.
- */
+/** Messages never repeat the file. At most one word is suggested, and none for text that may be another secret. */
 export function checkMnemonic(words: readonly string[], where: string): EnglishMnemonic {
   const refuse = (reason: string, hint: string) => new ProviderError("AKP_MNEMONIC_WRONG", { where, reason, hint });
 

@@ -2,11 +2,23 @@
 import { join } from "node:path";
 import { type Address, parseAddress } from "../../market/address.ts";
 import { ProviderError } from "../../runtime/errors.ts";
-import { readKeyFile } from "./key-file.ts";
+import { isArmored, readArmoredKey } from "./armored-key.ts";
 import { openKeyring } from "./keyring.ts";
-import { type Derivation, usualDerivation } from "./mnemonic.ts";
-import { findPassphrase, type PassphraseSettings } from "./passphrase.ts";
-import type { KeyListener } from "./secret-file.ts";
+import {
+  checkMnemonic,
+  type Derivation,
+  keyOfMnemonic,
+  looksLikeMnemonic,
+  mnemonicWords,
+  usualDerivation,
+} from "./mnemonic.ts";
+import {
+  findPassphrase,
+  type KeyListener,
+  type Passphrase,
+  type PassphraseSettings,
+  readSecretFile,
+} from "./secret-file.ts";
 import { createSigner, isPrivateKey, type Signer } from "./signer.ts";
 
 export interface KeySettings extends PassphraseSettings {
@@ -77,4 +89,38 @@ async function fromKeyring(settings: KeySettings, address: Address | undefined, 
 /** A key may well be named "akash1", so only what is about as long as an address is taken for one. */
 function addressIn(from: string | undefined): Address | undefined {
   return from !== undefined && /^akash1.{30,}$/i.test(from) ? parseAddress(from) : undefined;
+}
+
+// A file of the operator's own that holds the key: a mnemonic, a private key in hex, or an armored export.
+
+const hexText = /^(?:0x)?([0-9a-f]+)$/i;
+const hexDigits = 64;
+/** `{"` in base64. */
+const jweStart = "eyJ";
+
+export async function readKeyFile(
+  path: string,
+  derivation: Derivation,
+  passphrase: () => Passphrase,
+  listener: KeyListener,
+): Promise<Uint8Array> {
+  const text = (await readSecretFile(path, listener)).trim();
+  if (isArmored(text)) return readArmoredKey(text, path, passphrase);
+  const refuse = (reason: string) => new ProviderError("AKP_KEY_FILE_MALFORMED", { path, reason });
+  if (text === "") throw refuse("it is empty");
+  // Whatever it turns out to be, it was meant to be a secret.
+  listener.onSecret(text);
+
+  const [, digits] = hexText.exec(text) ?? [];
+  if (digits !== undefined) {
+    if (digits.length !== hexDigits) throw refuse(`it has ${digits.length} hex digits, and a key has ${hexDigits}`);
+    return Buffer.from(digits, "hex");
+  }
+  const words = mnemonicWords(text);
+  if (!looksLikeMnemonic(words)) {
+    throw refuse(text.startsWith(jweStart) ? "it is an entry of a keyring" : "it is something else");
+  }
+  const mnemonic = checkMnemonic(words, path);
+  listener.onSecret(mnemonic.toString());
+  return keyOfMnemonic(mnemonic, derivation);
 }

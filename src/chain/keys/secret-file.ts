@@ -5,7 +5,6 @@ import { ProviderError, reasonOf } from "../../runtime/errors.ts";
 /** The longest file with a secret is an entry of a keyring: under 2 KiB. Not more than redactorSecretMostChars. */
 const keyFileBytes = 8_192;
 
-/** Whoever opens a key wants to hear of these while it happens. */
 export interface KeyListener {
   /** A secret in clear text, before anything else is done with it: logs must never show it. */
   onSecret(value: string): void;
@@ -43,4 +42,31 @@ async function readBounded(path: string): Promise<{ bytes: Buffer; mode: number 
     length += bytesRead;
   }
   return { bytes: buffer.subarray(0, length), mode };
+}
+
+// What opens an encrypted key. It comes from the environment or a file named there, never from the command line.
+
+export interface Passphrase {
+  readonly text: string;
+  /** Where it was found, for the person whose pass-phrase turns out to be wrong. */
+  readonly from: string;
+  /** Nobody chose it, so it cannot be wrong. */
+  readonly isFixed?: true;
+}
+
+export interface PassphraseSettings {
+  /** AP_KEY_PASSPHRASE, as it is. */
+  readonly passphrase?: string | undefined;
+}
+
+/** `what` is the thing that it should open. Asked only when something is encrypted. */
+export function findPassphrase(settings: PassphraseSettings, what: string, listener: KeyListener): Passphrase {
+  const { passphrase: text } = settings;
+  if (!text) throw new ProviderError("AKP_KEY_PASSPHRASE_MISSING", { what });
+  listener.onSecret(text);
+  return { text, from: "AP_KEY_PASSPHRASE" };
+}
+
+export function wrongPassphrase(what: string, { from }: Passphrase): ProviderError {
+  return new ProviderError("AKP_KEY_PASSPHRASE_WRONG", { what, from });
 }

@@ -5,10 +5,7 @@ import { type Coin, formatCoins, parseCoin, sumCoins } from "../../market/coin.t
 import type { AbciEvent } from "../block.ts";
 import type { Included } from "../tx/broadcaster.ts";
 
-/**
- * What a transaction cost and moved, message by message. Every message bears an equal share of the fee and the gas, and the
- * odd units go to the first ones: the shares always add up to what was paid.
- */
+/** What a transaction cost and moved per message. Fee and gas are shared equally, odd units first, so shares add up. */
 export interface Bill {
   readonly fee: readonly Coin[];
   readonly feePayer: string;
@@ -17,7 +14,6 @@ export interface Bill {
   readonly moves: ReadonlyMap<number, Move>;
 }
 
-/** A message in its transaction. */
 export interface Place {
   readonly intent: Intent;
   readonly index: number;
@@ -54,7 +50,6 @@ export function shareOf(total: bigint, index: number, count: number): bigint {
   return BigInt(index) < odd ? each + 1n : each;
 }
 
-/** What a transaction of ours cost us, and when. */
 export interface PaidFee {
   readonly fee: readonly Coin[];
   readonly account: string;

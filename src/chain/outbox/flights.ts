@@ -1,14 +1,10 @@
-/**
- * The one owner of the transactions under way: signed and written down, their fate not known yet. It also knows up to where
- * the chain's blocks were looked through for them. Blocks are the best witness: a transaction that is in none of those that
- * could hold it never will be.
- */
+/** Transactions that are signed and written down, with unknown result, and up to where blocks were searched for them. */
 import type { Intent, SentTransaction } from "../../journal/intents.ts";
 import type { Journal } from "../../journal/journal.ts";
 import { smallest } from "../../runtime/bigint.ts";
 import type { ProviderError } from "../../runtime/errors.ts";
 import { createRecent } from "../../runtime/recent.ts";
-import type { Head, Included, Receipt, Refusal, SenderAccount } from "../tx/broadcaster.ts";
+import type { Head, Included, Receipt, SenderAccount, TxRefusal } from "../tx/broadcaster.ts";
 import { isCostly } from "../tx/messages.ts";
 import { outboxProofBlocks } from "../tx/send.ts";
 import { fateOf } from "../tx/verdict.ts";
@@ -24,14 +20,12 @@ export interface Flight extends SentTransaction {
   readonly subjects: readonly string[];
   /** Escrow accounts that its messages settle: nothing is withdrawn from them meanwhile. */
   readonly accounts: readonly string[];
-  /** Whether its messages cost more than the fee. */
   readonly costly: boolean;
   /** Head when it was last handed to a node that answered. */
   readonly askedAt?: bigint;
-  /** Whether a node ever took it. */
   readonly taken?: boolean;
   /** What was last said against it, if anything. It proves nothing: another node may have it. */
-  readonly refusal?: Refusal | undefined;
+  readonly refusal?: TxRefusal | undefined;
   /** Head at which it was last looked for. */
   readonly lookedAt?: bigint;
   /** Why no node can know whether a block holds it, while that is so. */
@@ -103,10 +97,8 @@ export function createFlights(journal: Journal, chainId: string) {
       // What the blocks are going to say needs no other proof.
       flight.unproven = followedFor(flight) === undefined ? unproven : undefined;
     },
-    /** What to do about it now. */
     look: (flight: OwnFlight, evidence: Omit<Evidence, "followed">) =>
       nextAction(flight, { ...evidence, followed: followedFor(flight) }),
-    /** That was done. */
     looked(flight: OwnFlight, head: Head): void {
       flight.lookedAt = head.height;
     },

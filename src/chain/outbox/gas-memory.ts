@@ -1,7 +1,4 @@
-/**
- * What messages of a kind have cost so far. A batch of what has landed before need not be simulated: most of the way to
- * the next block would go into that, and public nodes limit how often they are asked.
- */
+/** Gas that kinds of messages used. A batch like one that landed needs no simulation: that costs time and node quota. */
 import type { Intent } from "../../journal/intents.ts";
 import { largest } from "../../runtime/bigint.ts";
 import { messageLengthOf } from "./intent.ts";
@@ -11,7 +8,6 @@ export const outboxSparedMessages = 10;
 /** The dearest of so many batches that landed last says what a message of their kind costs. */
 export const outboxLandedBatches = 8;
 
-/** Of one kind of message, per message. */
 interface Landed {
   readonly gas: bigint;
   readonly length: bigint;

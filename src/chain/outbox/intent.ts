@@ -1,9 +1,14 @@
 /** Intents as the outbox takes them: one message for the chain, what it is about and how urgent it is. */
 import type { Intent, NewIntent } from "../../journal/intents.ts";
+import type { Journal } from "../../journal/journal.ts";
+import type { Clock } from "../../runtime/clock.ts";
 import { ProviderError } from "../../runtime/errors.ts";
 import { invariant } from "../../runtime/invariant.ts";
+import type { Log } from "../../runtime/log.ts";
 import type { SendRequest } from "../chain.ts";
-import { readUint64 } from "../codec/wire64.ts";
+import { readUint64 } from "../codec/wire-messages.ts";
+import type { Signer } from "../keys/signer.ts";
+import type { Broadcaster } from "../tx/broadcaster.ts";
 import { kindOfMessage, type MessageKind, type PackedMessage, unpackMessage } from "../tx/messages.ts";
 
 /** Smaller goes first: what costs money while it waits, then what earns it, then what keeps. */
@@ -20,7 +25,16 @@ export interface Owner {
   readonly sender: string;
 }
 
-/** For the journal. */
+/** What all parts of the outbox work with. */
+export interface OutboxDeps {
+  readonly chainId: string;
+  readonly signer: Signer;
+  readonly chain: Broadcaster;
+  readonly journal: Journal;
+  readonly clock: Clock;
+  readonly log: Log;
+}
+
 export function intentOf({ subject, why, message, priority, expiresAtMs }: SendRequest, owner: Owner): NewIntent {
   const what = kindOfMessage(message.typeUrl);
   if (!what) throw new ProviderError("AKP_MESSAGE_UNKNOWN", { typeUrl: message.typeUrl });
@@ -67,7 +81,7 @@ export function packedMessageOf(intent: Pick<Intent, "id" | "body">): PackedMess
   return { typeUrl, value: Buffer.from(value, "base64") };
 }
 
-export function ownerOf(intent: Pick<Intent, "id" | "body">): Owner {
+export function intentOwner(intent: Pick<Intent, "id" | "body">): Owner {
   return bodyOf(intent);
 }
 

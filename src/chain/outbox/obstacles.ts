@@ -1,13 +1,10 @@
-/**
- * What keeps intents from leaving: a stall holds all of them, a short wallet those that cost something, and a refusal of a
- * node the one that it would not run.
- */
+/** What keeps intents from leaving: a stall holds all, a short wallet the costly ones, a node's refusal a single one. */
 import type { Intent } from "../../journal/intents.ts";
 import type { Clock } from "../../runtime/clock.ts";
 import { second } from "../../runtime/durations.ts";
 import { ProviderError } from "../../runtime/errors.ts";
 import type { Log } from "../../runtime/log.ts";
-import { type Head, type Refusal, rpcCodespace } from "../tx/broadcaster.ts";
+import { type Head, rpcCodespace, type TxRefusal } from "../tx/broadcaster.ts";
 import { causeOf } from "../tx/verdict.ts";
 import type { Flight } from "./flights.ts";
 
@@ -38,7 +35,6 @@ export function createStall(clock: Clock, log: Log) {
   }
 
   return {
-    /** Why nothing is sent, while that is so. */
     get error(): ProviderError | undefined {
       return stalled;
     },
@@ -51,12 +47,10 @@ export function createStall(clock: Clock, log: Log) {
     taken(): void {
       if (!ProviderError.is(stalled, "AKP_TX_SWALLOWED")) end();
     },
-    /** A transaction came into a block. */
     landed(): void {
       swallowed = 0;
       end();
     },
-    /** One never did. */
     died({ hash, subjects, taken = false, refusal }: Flight): void {
       log.error("transaction never came into a block", { hash, messages: subjects.length, taken, ...refusal });
       if (!taken) return;
@@ -70,7 +64,7 @@ export function createStall(clock: Clock, log: Log) {
 }
 
 /** What a refused broadcast means for all that wait; undefined when it concerns that one transaction alone. */
-export function stallOf(refusal: Refusal, address: string, fee: string): ProviderError | undefined {
+export function stallOf(refusal: TxRefusal, address: string, fee: string): ProviderError | undefined {
   if (refusal.codespace === rpcCodespace) return undefined;
   const reason = refusal.log;
   switch (causeOf(reason).kind) {
@@ -90,10 +84,7 @@ export function stallOf(refusal: Refusal, address: string, fee: string): Provide
 
 export type Purse = ReturnType<typeof createPurse>;
 
-/**
- * Whether the wallet has what messages cost besides their fee. When it has not, those wait, and only those: closing and
- * withdrawing go on, for they cost nothing more and may bring the money.
- */
+/** Whether the wallet pays deposits. If not, only messages that cost more than a fee wait; closes and withdrawals go on. */
 export function createPurse(address: string, clock: Clock, log: Log) {
   let short: ProviderError | undefined;
   let retryAtMs = 0;
@@ -169,7 +160,6 @@ export function createRefusedIntents() {
     waits: ({ id }: Intent, { height }: Head) => (known.get(id)?.until ?? -1n) >= height,
     /** Whether it must travel alone: nobody said which message of its group was wrong. */
     nameless: ({ id }: Intent) => known.get(id)?.named === false,
-    /** Whether a node has ever had something against it. */
     knows: ({ id }: Intent) => known.has(id),
     /** The node ran it, or it is settled. */
     forget: (id: number) => void known.delete(id),

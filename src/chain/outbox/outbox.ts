@@ -1,33 +1,22 @@
-/**
- * Sends what was decided, exactly once. A loop that writes down every transaction before it leaves, and learns what became
- * of it by looking at the chain, never from the answer to a call.
- */
+/** Sends what was decided, exactly once: transactions are written down before they leave, and their result is read from blocks. */
 import type { Intent } from "../../journal/intents.ts";
 import type { Journal } from "../../journal/journal.ts";
 import { growingPauseMs } from "../../runtime/back-off.ts";
 import { type Boundary, openBoundary } from "../../runtime/boundary.ts";
-import { type Clock, nsToMs, type Timer } from "../../runtime/clock.ts";
+import { nsToMs, type Timer } from "../../runtime/clock.ts";
 import { second } from "../../runtime/durations.ts";
 import { ProviderError, reasonOf } from "../../runtime/errors.ts";
 import { outboxIntents } from "../../runtime/limits.ts";
-import type { Log } from "../../runtime/log.ts";
 import { createPause } from "../../runtime/pause.ts";
 import type { Outbox, OutboxState, Step } from "../chain.ts";
-import type { Signer } from "../keys/signer.ts";
-import { type Broadcaster, type Head, isSilence } from "../tx/broadcaster.ts";
+import { type Head, isSilence } from "../tx/broadcaster.ts";
 import { createFlights } from "./flights.ts";
 import { createGasMemory } from "./gas-memory.ts";
-import { intentOf, type Owner, ownerOf, priorities } from "./intent.ts";
+import { intentOf, intentOwner, type OutboxDeps, type Owner, priorities } from "./intent.ts";
 import { createPurse, createRefusedIntents, createStall } from "./obstacles.ts";
-import {
-  createPreparation,
-  createStamps,
-  type Ordering,
-  type PreparationCounts,
-  type SendSettings,
-} from "./preparation.ts";
-import { createSender, type SenderCounts } from "./sender.ts";
-import { createSettlement, type SettlementCounts } from "./settlement.ts";
+import { createPreparation, createStamps, type Ordering, type Preparation, type SendSettings } from "./preparation.ts";
+import { createSender, type Sender } from "./sender.ts";
+import { createSettlement, type Settlement } from "./settlement.ts";
 import { createTracker, outboxFollowBlocks, outboxSilenceFirstMs } from "./tracker.ts";
 import { anyBids, type WonBids } from "./won-bids.ts";
 
@@ -36,13 +25,7 @@ export const outboxBatchMs = 50;
 /** Without word of a block the outbox looks by itself, about once a block. */
 const outboxPollMs = 6 * second;
 
-export interface OutboxOptions {
-  readonly chainId: string;
-  readonly signer: Signer;
-  readonly chain: Broadcaster;
-  readonly journal: Journal;
-  readonly clock: Clock;
-  readonly log: Log;
+export interface OutboxOptions extends OutboxDeps {
   readonly boundary?: Boundary;
   readonly settings: SendSettings;
   /** Looked at before an intent leaves, and each time that its transaction is broadcast. */
@@ -53,10 +36,7 @@ export interface OutboxOptions {
 
 /** What services have of it, and what makes it go. */
 export interface OutboxLoop extends Outbox {
-  /**
-   * A step along the chain: settles what its block holds. Whoever follows the chain hands over every step and moves the
-   * cursor only when this has resolved; then no node need keep an index for us.
-   */
+  /** Settles what the step's block holds. The cursor may move only after this resolves, so no node index is needed. */
   onStep(step: Pick<Step, "block" | "gap">): Promise<void>;
   /** Works until the signal is aborted. Rejects when the journal died or an invariant broke. */
   run(signal: AbortSignal): Promise<void>;
@@ -71,34 +51,33 @@ export function troubleOf({ stalled, unproven, silent }: OutboxState): string | 
   return stalled?.message ?? unproven?.message ?? silent;
 }
 
-type OutboxCounts = Outbox["counts"] & Readonly<SettlementCounts & SenderCounts & PreparationCounts>;
+type OutboxCounts = Outbox["counts"] & Settlement["counts"] & Sender["counts"] & Preparation["counts"];
 
-export function createOutbox(options: OutboxOptions): OutboxLoop {
-  const { chainId, signer, chain, journal, clock, log, boundary = openBoundary, settings } = options;
-  const { bidsToClose = anyBids, isHeld = () => false } = options;
-  const { address } = signer;
-  const owner: Owner = { chainId, sender: address };
-  refuseOtherOwners(journal, owner);
-  const pause = createPause(clock);
+function createParts(options: OutboxOptions) {
+  const { chainId, signer, journal, clock, log, settings, boundary = openBoundary, bidsToClose = anyBids } = options;
   const stall = createStall(clock, log);
-  const purse = createPurse(address, clock, log);
+  const purse = createPurse(signer.address, clock, log);
   const refused = createRefusedIntents();
   const gasMemory = createGasMemory();
-  const settlement = createSettlement({ journal, address, log, refused, gasMemory });
+  const settlement = createSettlement({ journal, signer, log, refused, gasMemory });
   const flights = createFlights(journal, chainId);
   const stampsInUse = flights.all().flatMap(({ stampNs }) => stampNs ?? []);
-  const lastStampNs = journal.read.transactions.lastStampNs(chainId, address) ?? 0n;
+  const lastStampNs = journal.read.transactions.lastStampNs(chainId, signer.address) ?? 0n;
   const stamps = createStamps(lastStampNs, stampsInUse, clock.now());
-  const shared = { chainId, address, signer, chain, journal, clock, log, settlement, stall, purse, refused, flights };
-  const preparation = createPreparation({ ...shared, settings, stamps, gasMemory });
-  const sender = createSender({
-    ...shared,
-    preparation,
-    boundary,
-    bidsToClose,
-    ordering: settings.ordering ?? "unordered",
-  });
+  const shared = { ...options, settlement, stall, purse, refused, flights };
+  const preparation = createPreparation({ ...shared, stamps, gasMemory });
+  const ordering = settings.ordering ?? "unordered";
+  const sender = createSender({ ...shared, preparation, boundary, bidsToClose, ordering });
   const tracker = createTracker({ ...shared, sender });
+  return { stall, purse, settlement, flights, preparation, sender, tracker };
+}
+
+export function createOutbox(options: OutboxOptions): OutboxLoop {
+  const { chainId, signer, chain, journal, clock, log } = options;
+  const owner: Owner = { chainId, sender: signer.address };
+  refuseOtherOwners(journal, owner);
+  const pause = createPause(clock);
+  const { stall, purse, settlement, flights, preparation, sender, tracker } = createParts(options);
   let announced: Head | undefined;
   let batching: Timer | undefined;
   let silent: string | undefined;
@@ -146,33 +125,14 @@ export function createOutbox(options: OutboxOptions): OutboxLoop {
 
   async function pass(): Promise<void> {
     if (flights.size === 0 && journal.read.intents.owed() === 0) return;
-    const head = await currentHead();
+    const head = surer(announced, await chain.head());
     const lookSilence = await tracker.look(head);
     const { ordering } = sender;
-    const sendSilence = await sender.send(await worthSending(head), head);
+    const sendSilence = await sender.send(await worthSending(head, options, settlement), head);
     // What an ordering of one at a time left behind is packed anew.
     if (sender.ordering !== ordering) pause.ring();
     const silence = lookSilence ?? sendSilence;
     if (silence) throw silence;
-  }
-
-  /** A block that was followed is certain; what nodes report, of which the time may be wrong, counts where following is late. */
-  async function currentHead(): Promise<Head> {
-    const head = await chain.head();
-    return announced && head.height <= announced.height + BigInt(outboxFollowBlocks) ? announced : head;
-  }
-
-  /** What waits and may leave, by the time of the chain. What has expired is settled. */
-  async function worthSending(head: Head): Promise<readonly Intent[]> {
-    const nowMs = nsToMs(head.timeNs);
-    const isExpired = ({ expiresAtMs }: Intent) => expiresAtMs !== undefined && expiresAtMs <= nowMs;
-    const waiting = journal.read.intents.waiting(mostWaiting);
-    const expired = waiting.filter(isExpired);
-    if (expired.length > 0) await settlement.expired(expired);
-    for (const intent of waiting)
-      if (bidsToClose.judge(intent) === "won") await settlement.cancel(intent.id, "the bid was won");
-    const mayLeave = waiting.filter((intent) => !isExpired(intent) && !isHeld(intent));
-    return mayLeave.filter((intent) => bidsToClose.judge(intent) === "open");
   }
 
   return {
@@ -210,6 +170,28 @@ export function createOutbox(options: OutboxOptions): OutboxLoop {
   };
 }
 
+/** A block that was followed is certain; what nodes report, of which the time may be wrong, counts where following is late. */
+function surer(announced: Head | undefined, reported: Head): Head {
+  return announced && reported.height <= announced.height + BigInt(outboxFollowBlocks) ? announced : reported;
+}
+
+/** What waits and may leave, by the time of the chain. What has expired is settled. */
+async function worthSending(
+  head: Head,
+  { journal, bidsToClose = anyBids, isHeld = () => false }: OutboxOptions,
+  settlement: Settlement,
+): Promise<readonly Intent[]> {
+  const nowMs = nsToMs(head.timeNs);
+  const isExpired = ({ expiresAtMs }: Intent) => expiresAtMs !== undefined && expiresAtMs <= nowMs;
+  const waiting = journal.read.intents.waiting(mostWaiting);
+  const expired = waiting.filter(isExpired);
+  if (expired.length > 0) await settlement.expired(expired);
+  for (const intent of waiting)
+    if (bidsToClose.judge(intent) === "won") await settlement.cancel(intent.id, "the bid was won");
+  const mayLeave = waiting.filter((intent) => !isExpired(intent) && !isHeld(intent));
+  return mayLeave.filter((intent) => bidsToClose.judge(intent) === "open");
+}
+
 /** Each priority has its own room. */
 const mostWaiting = outboxIntents * Object.keys(priorities).length;
 
@@ -222,7 +204,9 @@ function isPassing(thrown: unknown): thrown is Error {
 function refuseOtherOwners({ read: { transactions, intents } }: Journal, { chainId, sender }: Owner): void {
   const left = [
     ...transactions.all().map((tx) => ({ what: `the transaction ${tx.hash}`, owner: tx })),
-    ...intents.unsettled(intents.owed()).map((intent) => ({ what: `the intent ${intent.id}`, owner: ownerOf(intent) })),
+    ...intents
+      .unsettled(intents.owed())
+      .map((intent) => ({ what: `the intent ${intent.id}`, owner: intentOwner(intent) })),
   ];
   const other = left.find(({ owner }) => owner.chainId !== chainId || owner.sender !== sender);
   if (!other) return;

@@ -4,13 +4,10 @@ import type { Intent } from "../../journal/intents.ts";
 export interface PackingRules {
   readonly mostMessages: number;
   readonly mostGas: bigint;
-  /** Transactions that may still be sent now. */
   readonly room: number;
   /** About what its message needs; 0 for one that nobody knows yet. */
   gasOf(intent: Intent): bigint;
-  /** Whether the intent must travel alone. */
   alone(intent: Intent): boolean;
-  /** Subjects of transactions that are under way. */
   readonly busy: ReadonlySet<string>;
   /** Whether its message costs more than the fee, and how many transactions may hold such ones now. */
   costly(intent: Intent): boolean;
@@ -20,7 +17,6 @@ export interface PackingRules {
   /** The escrow account that its message settles, and whether it withdraws from it. */
   accountOf(intent: Intent): string | undefined;
   withdraws(intent: Intent): boolean;
-  /** Accounts that transactions under way settle. */
   readonly settling: ReadonlySet<string>;
 }
 
@@ -73,10 +69,7 @@ export function largestGroup({ failures = 0 }: Pick<Intent, "failures">, mostMes
   return Math.max(1, Math.floor(mostMessages / 2 ** failures));
 }
 
-/**
- * What is about one order or lease happens in the order it was filed: a bid is not closed before it is made. So only the
- * oldest about each subject is up, and it is as urgent as the most urgent that waits behind it.
- */
+/** Only the oldest intent per subject may leave, as urgent as the most urgent behind it: no bid is closed before it is made. */
 function firstOfEachSubject(waiting: readonly Intent[], busy: ReadonlySet<string>): Intent[] {
   const first = new Map<string, Intent>();
   const urgency = new Map<string, number>();

@@ -1,14 +1,10 @@
-/**
- * Makes drafts of transactions that will not fail: each is simulated first, and what a node would not run is left out. Only
- * a batch of what has landed before goes without.
- */
+/** Drafts transactions that will not fail: simulated, without messages that a node would not run. */
 import type { Intent } from "../../journal/intents.ts";
 import { largest, smallest } from "../../runtime/bigint.ts";
-import { type Clock, msToNs, nsToMs } from "../../runtime/clock.ts";
+import { msToNs, nsToMs } from "../../runtime/clock.ts";
 import { minute } from "../../runtime/durations.ts";
 import { ProviderError } from "../../runtime/errors.ts";
-import type { Signer } from "../keys/signer.ts";
-import type { Broadcaster, Head, SenderAccount, Simulation } from "../tx/broadcaster.ts";
+import type { Head, SenderAccount, Simulation } from "../tx/broadcaster.ts";
 import { isCostly, mayFit } from "../tx/messages.ts";
 import {
   adjustedGas,
@@ -21,7 +17,7 @@ import {
 } from "../tx/transaction.ts";
 import { causeOf } from "../tx/verdict.ts";
 import type { GasMemory } from "./gas-memory.ts";
-import { packedMessageOf } from "./intent.ts";
+import { type OutboxDeps, packedMessageOf } from "./intent.ts";
 import { type Purse, type RefusedIntents, type Stall, stallOf } from "./obstacles.ts";
 import type { Settlement } from "./settlement.ts";
 
@@ -47,11 +43,7 @@ export interface SendSettings extends FeeSettings {
   readonly ordering?: Ordering;
 }
 
-interface PreparationDeps {
-  readonly chainId: string;
-  readonly signer: Signer;
-  readonly chain: Broadcaster;
-  readonly clock: Clock;
+interface PreparationDeps extends OutboxDeps {
   readonly settings: SendSettings;
   readonly stamps: Stamps;
   readonly settlement: Settlement;
@@ -69,7 +61,6 @@ export interface SendPoint {
   readonly ordering: Ordering;
 }
 
-/** Intents for one transaction. */
 export interface Load {
   readonly intents: readonly Intent[];
   /** Cut down to what the wallet has: then the fee must be counted exactly too. */
@@ -78,19 +69,10 @@ export interface Load {
 
 type Prepared =
   | { readonly kind: "ready"; readonly draft: Draft }
-  /** These instead. */
   | { readonly kind: "retry"; readonly loads: readonly Load[] }
   /** The chain takes no transactions of this ordering. */
   | { readonly kind: "unordered"; readonly reason: string }
   | { readonly kind: "stop" };
-
-export interface PreparationCounts {
-  simulations: number;
-  /** Batches that needed none. */
-  spared: number;
-  /** Groups cut in two because nothing said which message was wrong, or because they needed too much gas. */
-  halved: number;
-}
 
 const stop: Prepared = { kind: "stop" };
 const nsPerMs = 1_000_000n;
@@ -98,13 +80,14 @@ const nsPerMs = 1_000_000n;
 export type Preparation = ReturnType<typeof createPreparation>;
 
 export function createPreparation(deps: PreparationDeps) {
-  const { chainId, signer, chain, clock, settings, stamps, settlement, stall, purse, refused, gasMemory } = deps;
+  const { signer, chain, settings, settlement, refused, gasMemory } = deps;
   const mostGas = typeof settings.gas === "bigint" ? settings.gas : (settings.mostGas ?? outboxTxGas);
-  const counts: PreparationCounts = { simulations: 0, spared: 0, halved: 0 };
+  /** Simulations, batches that needed none, and groups cut in two. */
+  const counts = { simulations: 0, spared: 0, halved: 0 };
 
   async function prepare(load: Load, point: SendPoint): Promise<Prepared> {
     const { intents } = load;
-    const validity = nextValidity(intents, point);
+    const validity = nextValidity(intents, point, deps);
     if (!validity) return stop;
     const { feeGranter, note } = settings;
     const base = { messages: intents.map(packedMessageOf), validity, feeGranter, note };
@@ -115,7 +98,9 @@ export function createPreparation(deps: PreparationDeps) {
       const draft: Draft = { ...base, gas: 0n, fee: feeFor(expected, settings) };
       const unsigned = unsignedTransaction(draft, signer.publicKey);
       if (unsigned.length > outboxTxBytes) return withoutTheBulk(intents, unsigned.length);
-      const answer = withoutNode(load) ?? (await simulate(unsigned, point));
+      const spared = withoutNode(load, deps);
+      counts[spared ? "spared" : "simulations"] += 1;
+      const answer = spared ?? (await chain.simulate(unsigned, point.head.height));
       if (answer.kind === "refused") return withoutTheGuilty(intents, answer.log, point);
       for (const { id } of intents) refused.forget(id);
       gasMemory.simulated(intents, answer.gasUsed);
@@ -124,34 +109,6 @@ export function createPreparation(deps: PreparationDeps) {
       if (!load.cut || gas <= expected) return { kind: "ready", draft: { ...draft, gas, fee: feeFor(gas, settings) } };
       expected = gas;
     }
-  }
-
-  /** Nothing is in doubt about them: not the wallet, not the nodes, and not what they cost. */
-  function withoutNode({ intents, cut }: Load): Simulation | undefined {
-    if (cut || purse.careful || stall.error || intents.some(refused.knows)) return undefined;
-    const gasUsed = gasMemory.expected(intents);
-    if (gasUsed === undefined) return undefined;
-    counts.spared += 1;
-    return { kind: "ran", gasUsed };
-  }
-
-  async function simulate(unsigned: Uint8Array, { head }: SendPoint): Promise<Simulation> {
-    counts.simulations += 1;
-    return chain.simulate(unsigned, head.height);
-  }
-
-  function nextValidity(intents: readonly Intent[], { head, account, ordering }: SendPoint): Validity | undefined {
-    const expiries = intents.flatMap(({ expiresAtMs }) => expiresAtMs ?? []);
-    const latestMs = expiries.length > 0 ? Math.min(...expiries) : undefined;
-    if (ordering === "ordered") {
-      const timeoutHeight = head.height + BigInt(blocksUntil(latestMs, head));
-      return { kind: "ordered", sequence: account.sequence, timeoutHeight };
-    }
-    const latestNs = latestMs === undefined ? undefined : msToNs(latestMs);
-    const stampNs = stamps.next(head, clock.now(), latestNs);
-    if (stampNs !== undefined) return { kind: "unordered", stampNs };
-    stall.begin(new ProviderError("AKP_STAMPS_AHEAD", { chainId, address: signer.address }));
-    return undefined;
   }
 
   /** No node would take it, nor even read it. */
@@ -173,10 +130,12 @@ export function createPreparation(deps: PreparationDeps) {
         return { kind: "unordered", reason: log };
       case "funds":
         // What costs us nothing is short of somebody else's money.
-        return named && !isCostly(named.what) ? notNow(intents, named, log, head) : withinMeans(intents, named, log);
+        return named && !isCostly(named.what)
+          ? notNow(intents, named, log, head)
+          : withinMeans(intents, named, log, deps);
       case "price":
       case "account":
-        stallFor(log);
+        stallFor(log, deps);
         return stop;
       case "stale":
         return stop;
@@ -193,29 +152,6 @@ export function createPreparation(deps: PreparationDeps) {
     return retry(intents.filter((intent) => intent !== guilty));
   }
 
-  /** What the wallet has money for, in the order in which it was filed. The rest waits for more. */
-  function withinMeans(intents: readonly Intent[], short: Intent | undefined, log: string): Prepared {
-    if (short) {
-      purse.runShort(log);
-      const message = packedMessageOf(short);
-      const before = intents.slice(0, intents.indexOf(short));
-      const after = intents.slice(before.length + 1).filter((intent) => mayFit(packedMessageOf(intent), message));
-      return cut([...before, ...after]);
-    }
-    // Not even the fee: less of it for fewer messages.
-    const free = intents.filter(({ what }) => !isCostly(what));
-    if (free.length < intents.length) purse.runShort(log);
-    if (free.length > 0 && free.length < intents.length) return cut(free);
-    if (intents.length > 1) return cut(intents.slice(0, Math.ceil(intents.length / 2)));
-    stallFor(log);
-    return stop;
-  }
-
-  function stallFor(log: string): void {
-    const stalled = stallOf({ code: 0, codespace: "", log }, signer.address, "the fee");
-    if (stalled) stall.begin(stalled);
-  }
-
   function halve(intents: readonly Intent[]): Prepared {
     counts.halved += 1;
     const middle = Math.ceil(intents.length / 2);
@@ -227,7 +163,64 @@ export function createPreparation(deps: PreparationDeps) {
     return adjustedGas(gasMemory.about(intent), settings);
   }
 
-  return { prepare, mostGas, gasOf, counts: counts as Readonly<PreparationCounts> };
+  return { prepare, mostGas, gasOf, counts: counts as Readonly<typeof counts> };
+}
+
+/** Nothing is in doubt about them: not the wallet, not the nodes, and not what they cost. */
+function withoutNode(
+  { intents, cut }: Load,
+  { purse, stall, refused, gasMemory }: PreparationDeps,
+): Simulation | undefined {
+  if (cut || purse.careful || stall.error || intents.some(refused.knows)) return undefined;
+  const gasUsed = gasMemory.expected(intents);
+  return gasUsed === undefined ? undefined : { kind: "ran", gasUsed };
+}
+
+function nextValidity(
+  intents: readonly Intent[],
+  { head, account, ordering }: SendPoint,
+  { chainId, signer, clock, stamps, stall }: PreparationDeps,
+): Validity | undefined {
+  const expiries = intents.flatMap(({ expiresAtMs }) => expiresAtMs ?? []);
+  const latestMs = expiries.length > 0 ? Math.min(...expiries) : undefined;
+  if (ordering === "ordered") {
+    const timeoutHeight = head.height + BigInt(blocksUntil(latestMs, head));
+    return { kind: "ordered", sequence: account.sequence, timeoutHeight };
+  }
+  const latestNs = latestMs === undefined ? undefined : msToNs(latestMs);
+  const stampNs = stamps.next(head, clock.now(), latestNs);
+  if (stampNs !== undefined) return { kind: "unordered", stampNs };
+  stall.begin(new ProviderError("AKP_STAMPS_AHEAD", { chainId, address: signer.address }));
+  return undefined;
+}
+
+/** What the wallet has money for, in the order in which it was filed. The rest waits for more. */
+function withinMeans(
+  intents: readonly Intent[],
+  short: Intent | undefined,
+  log: string,
+  deps: PreparationDeps,
+): Prepared {
+  const { purse } = deps;
+  if (short) {
+    purse.runShort(log);
+    const message = packedMessageOf(short);
+    const before = intents.slice(0, intents.indexOf(short));
+    const after = intents.slice(before.length + 1).filter((intent) => mayFit(packedMessageOf(intent), message));
+    return cut([...before, ...after]);
+  }
+  // Not even the fee: less of it for fewer messages.
+  const free = intents.filter(({ what }) => !isCostly(what));
+  if (free.length < intents.length) purse.runShort(log);
+  if (free.length > 0 && free.length < intents.length) return cut(free);
+  if (intents.length > 1) return cut(intents.slice(0, Math.ceil(intents.length / 2)));
+  stallFor(log, deps);
+  return stop;
+}
+
+function stallFor(log: string, { signer, stall }: PreparationDeps): void {
+  const stalled = stallOf({ code: 0, codespace: "", log }, signer.address, "the fee");
+  if (stalled) stall.begin(stalled);
 }
 
 function retry(...groups: readonly (readonly Intent[])[]): Prepared {
@@ -253,17 +246,13 @@ function sum(intents: readonly Intent[], of: (intent: Intent) => bigint): bigint
 type Stamps = ReturnType<typeof createStamps>;
 
 /**
- * Time-out stamps for unordered transactions: strictly increasing, so that none is ever used twice. The journal keeps the
- * highest one with the transaction that bears it; a stamp that was never written down was never sent. Only one that an
- * expiry bounds may lie below an earlier one: it keeps a distance from the expiry that is another one in every run, since
- * the chain may have taken a stamp for the same expiry from a run before, and would take none like it again.
- * `startMs` is when this run began.
+ * Time-out stamps for unordered transactions, never used twice. They increase; the journal keeps the highest. One bounded by
+ * an expiry may be lower: its distance from the expiry differs in every run, as the chain may know the same one from before.
  */
 export function createStamps(lastNs: bigint, inUse: Iterable<bigint> = [], startMs = 0) {
   let highestNs = lastNs;
   /** Less than a millisecond, which is as exact as an expiry. */
   const distanceNs = BigInt(Math.floor(startMs)) % nsPerMs;
-  /** Used, and not passed yet. */
   const used = new Set(inUse);
 
   function free(fromNs: bigint, step: bigint): bigint {
@@ -273,10 +262,7 @@ export function createStamps(lastNs: bigint, inUse: Iterable<bigint> = [], start
   }
 
   return {
-    /**
-     * None after the latest time that is given. Undefined when the next one would lie further ahead than the chain takes:
-     * only time helps then.
-     */
+    /** Not after `latestNs`. Undefined while the next one would lie further ahead than the chain takes. */
     next(head: Head, nowMs: number, latestNs?: bigint): bigint | undefined {
       const lifeNs = msToNs(outboxStampMs);
       const furthestNs = head.timeNs + msToNs(outboxStampAheadMs);

@@ -1,18 +1,15 @@
 /** Chooses what leaves now, signs what was prepared, writes it down and hands it to the chain. */
 import type { Intent } from "../../journal/intents.ts";
-import type { Journal } from "../../journal/journal.ts";
 import { formatCoins } from "../../market/coin.ts";
 import type { Boundary } from "../../runtime/boundary.ts";
 import { nsToMs } from "../../runtime/clock.ts";
 import { ProviderError } from "../../runtime/errors.ts";
-import type { Log } from "../../runtime/log.ts";
-import type { Signer } from "../keys/signer.ts";
-import { type Broadcaster, eachApart, type Head, type Reach } from "../tx/broadcaster.ts";
+import { type BroadcastReach, eachApart, type Head } from "../tx/broadcaster.ts";
 import { isCostly } from "../tx/messages.ts";
 import { type Draft, signTransaction } from "../tx/transaction.ts";
 import { causeOf } from "../tx/verdict.ts";
 import { type Flight, type Flights, flightOf } from "./flights.ts";
-import { accountOf, isWithdrawal } from "./intent.ts";
+import { accountOf, isWithdrawal, type OutboxDeps } from "./intent.ts";
 import { type Purse, type RefusedIntents, type Stall, stallOf } from "./obstacles.ts";
 import { pack } from "./packing.ts";
 import type { Load, Ordering, Preparation, SendPoint } from "./preparation.ts";
@@ -24,15 +21,9 @@ export const outboxTxMessages = 50;
 /** Transactions under way at once: three thousand messages in a block. */
 export const outboxFlights = 64;
 
-interface SenderDeps {
-  readonly chainId: string;
-  readonly signer: Signer;
-  readonly chain: Broadcaster;
-  readonly journal: Journal;
-  readonly log: Log;
+interface SenderDeps extends OutboxDeps {
   readonly boundary: Boundary;
   readonly bidsToClose: WonBids;
-  /** What to begin with. */
   readonly ordering: Ordering;
   readonly preparation: Preparation;
   readonly stall: Stall;
@@ -41,18 +32,12 @@ interface SenderDeps {
   readonly flights: Flights;
 }
 
-export interface SenderCounts {
-  transactions: number;
-  broadcasts: number;
-  refused: number;
-}
-
 export type Sender = ReturnType<typeof createSender>;
 
 export function createSender(deps: SenderDeps) {
-  const { chainId, signer, chain, journal, log, boundary, preparation, stall, purse, refused, flights } = deps;
+  const { signer, chain, journal, log, boundary, preparation, stall, purse, flights } = deps;
   const { address } = signer;
-  const counts: SenderCounts = { transactions: 0, broadcasts: 0, refused: 0 };
+  const counts = { transactions: 0, broadcasts: 0, refused: 0 };
   let { ordering } = deps;
   /** The group that was cut down to what the wallet has, while it is on its way. */
   let cutting: readonly Intent[] | undefined;
@@ -65,38 +50,11 @@ export function createSender(deps: SenderDeps) {
     if (!waiting.some(({ what }) => isCostly(what))) purse.rest();
     if (waiting.length === 0 || stall.rests) return undefined;
     const account = await chain.account(address, head.height);
-    if (!account) {
-      stall.begin(new ProviderError("AKP_WALLET_UNKNOWN", { address }));
-      return undefined;
-    }
+    if (!account) return void stall.begin(new ProviderError("AKP_WALLET_UNKNOWN", { address }));
     const point = { head, account, ordering };
-    return eachApart(groupsOf(waiting, head), (group) => sendGroup(group, point));
+    return eachApart(groupsOf(waiting, head, mostFlights(), deps), (group) => sendGroup(group, point));
   }
 
-  /** While stalled, one transaction is enough to find out whether that is over. */
-  function groupsOf(waiting: readonly Intent[], head: Head): Intent[][] {
-    const most = stall.error ? 1 : mostFlights();
-    const setAside = waiting.filter((intent) => refused.waits(intent, head));
-    const underWay = flights.all().flatMap(({ subjects }) => subjects);
-    const { airborne } = flights;
-    const hurriedFromMs = nsToMs(head.timeNs) + outboxStampMs;
-    return pack(waiting, {
-      mostMessages: outboxTxMessages,
-      mostGas: preparation.mostGas,
-      room: Math.max(0, most - airborne.length),
-      gasOf: preparation.gasOf,
-      alone: refused.nameless,
-      busy: new Set([...underWay, ...setAside.map(({ subject }) => subject)]),
-      costly: ({ what }) => isCostly(what),
-      costlyRoom: purse.roomFor(airborne.filter(({ costly }) => costly).length),
-      hurried: ({ expiresAtMs }) => expiresAtMs !== undefined && expiresAtMs < hurriedFromMs,
-      accountOf,
-      withdraws: isWithdrawal,
-      settling: new Set(airborne.flatMap(({ accounts }) => accounts)),
-    });
-  }
-
-  /** In as many transactions as it takes. */
   async function sendGroup(group: readonly Intent[], point: SendPoint): Promise<void> {
     const work: Load[] = [{ intents: group, cut: false }];
     try {
@@ -131,30 +89,18 @@ export function createSender(deps: SenderDeps) {
   }
 
   /** Written down first, with all that the chain needs to take it at most once; then it leaves. */
-  async function launch({ intents: group, cut }: Load, draft: Draft, { head, account }: SendPoint): Promise<void> {
-    const { bytes, hash } = signTransaction(draft, signer, { chainId, accountNumber: account.number });
-    const { kind, ...bounds } = draft.validity;
-    const firstHeight = head.height + 1n;
-    // A cursor that begins later must not look as if the blocks before it had been seen.
-    const gapped = flights.followed === undefined;
-    const tx = { hash, chainId, sender: address, bytes, firstHeight, ...bounds, ...(gapped && { gapped }) };
-    const flight = flightOf(tx, group);
-    const written = await journal.durable("send transaction", ({ intents, transactions }) => {
-      // Somebody may have settled one of them meanwhile; the next pass goes on without it.
-      if (!group.every(({ id }) => intents.get(id)?.state === "filed")) return false;
-      for (const { id } of group) intents.send(id, hash);
-      transactions.add(flight);
-      return true;
-    });
-    if (!written) return;
+  async function launch({ intents: group, cut }: Load, draft: Draft, point: SendPoint): Promise<void> {
+    const flight = signedFlight(group, draft, point, deps);
+    if (!(await writeDown(flight, group, journal))) return;
     flights.add(flight);
     counts.transactions += 1;
     if (flight.costly && !cut) purse.paid();
-    log.debug("transaction signed", { hash, kind, messages: group.length, gas: `${draft.gas}` });
-    await broadcast(flight, head, "one", formatCoins(draft.fee));
+    const { kind } = draft.validity;
+    log.debug("transaction signed", { hash: flight.hash, kind, messages: group.length, gas: `${draft.gas}` });
+    await broadcast(flight, point.head, "one", formatCoins(draft.fee));
   }
 
-  async function broadcast(flight: Flight, head: Head, reach: Reach, fee: string): Promise<void> {
+  async function broadcast(flight: Flight, head: Head, reach: BroadcastReach, fee: string): Promise<void> {
     // Once its time is over its intents are filed again, and the rest goes on without the close.
     if (!(await deps.bidsToClose.mayLeave(journal.read.intents.byTxHash(flight.hash)))) return;
     boundary.cross("broadcast", "broadcast:before");
@@ -177,6 +123,58 @@ export function createSender(deps: SenderDeps) {
     get ordering(): Ordering {
       return ordering;
     },
-    counts: counts as Readonly<SenderCounts>,
+    counts: counts as Readonly<typeof counts>,
   };
+}
+
+/** While stalled, one transaction is enough to find out whether that is over. */
+function groupsOf(
+  waiting: readonly Intent[],
+  head: Head,
+  mostFlights: number,
+  { preparation, stall, purse, refused, flights }: SenderDeps,
+): Intent[][] {
+  const most = stall.error ? 1 : mostFlights;
+  const setAside = waiting.filter((intent) => refused.waits(intent, head));
+  const underWay = flights.all().flatMap(({ subjects }) => subjects);
+  const { airborne } = flights;
+  const hurriedFromMs = nsToMs(head.timeNs) + outboxStampMs;
+  return pack(waiting, {
+    mostMessages: outboxTxMessages,
+    mostGas: preparation.mostGas,
+    room: Math.max(0, most - airborne.length),
+    gasOf: preparation.gasOf,
+    alone: refused.nameless,
+    busy: new Set([...underWay, ...setAside.map(({ subject }) => subject)]),
+    costly: ({ what }) => isCostly(what),
+    costlyRoom: purse.roomFor(airborne.filter(({ costly }) => costly).length),
+    hurried: ({ expiresAtMs }) => expiresAtMs !== undefined && expiresAtMs < hurriedFromMs,
+    accountOf,
+    withdraws: isWithdrawal,
+    settling: new Set(airborne.flatMap(({ accounts }) => accounts)),
+  });
+}
+
+/** False if somebody has settled one of them meanwhile; the next pass goes on without it. */
+function writeDown(flight: Flight, group: readonly Intent[], journal: SenderDeps["journal"]): Promise<boolean> {
+  return journal.durable("send transaction", ({ intents, transactions }) => {
+    if (!group.every(({ id }) => intents.get(id)?.state === "filed")) return false;
+    for (const { id } of group) intents.send(id, flight.hash);
+    transactions.add(flight);
+    return true;
+  });
+}
+
+function signedFlight(
+  group: readonly Intent[],
+  draft: Draft,
+  { head, account }: SendPoint,
+  { chainId, signer, flights }: SenderDeps,
+): Flight {
+  const { bytes, hash } = signTransaction(draft, signer, { chainId, accountNumber: account.number });
+  const { kind: _kind, ...bounds } = draft.validity;
+  // A cursor that begins later must not look as if the blocks before it had been seen.
+  const gapped = flights.followed === undefined;
+  const from = { firstHeight: head.height + 1n, ...(gapped && { gapped }) };
+  return flightOf({ hash, chainId, sender: signer.address, bytes, ...from, ...bounds }, group);
 }

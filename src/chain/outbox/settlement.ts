@@ -5,32 +5,19 @@ import type { Tables } from "../../journal/tables.ts";
 import { formatCoins } from "../../market/coin.ts";
 import { nsToMs } from "../../runtime/clock.ts";
 import { ProviderError } from "../../runtime/errors.ts";
-import type { Log } from "../../runtime/log.ts";
 import type { Settled, SettledResult } from "../chain.ts";
-import type { Included, Refusal } from "../tx/broadcaster.ts";
+import type { Included, TxRefusal } from "../tx/broadcaster.ts";
 import { causeOf, fateOf } from "../tx/verdict.ts";
 import { type Bill, billedSoFar, billOf, bookFee, type PaidFee, type Place } from "./bill.ts";
 import type { Flight } from "./flights.ts";
 import type { GasMemory } from "./gas-memory.ts";
+import type { OutboxDeps } from "./intent.ts";
 import type { RefusedIntents } from "./obstacles.ts";
 
 /** Times a message may fail without being named: enough to halve fifty down to one, and two more. */
 const outboxFailures = 8;
 /** Of what the chain said about a message that failed: the beginning says it all. */
 const outboxLogChars = 1_000;
-
-export interface SettlementCounts {
-  done: number;
-  failed: number;
-  expired: number;
-  cancelled: number;
-  /** Intents that got another transaction because theirs was dead or failed through no fault of their own. */
-  refiled: number;
-  /** Transactions that failed in a block and whose messages went on apart. */
-  splits: number;
-  /** Transactions that no block holds. */
-  dead: number;
-}
 
 type Verdict =
   | { readonly kind: "settle"; readonly state: SettledState; readonly result: SettledResult }
@@ -41,24 +28,18 @@ type Ended = Settled | "refiled" | undefined;
 
 export type Settlement = ReturnType<typeof createSettlement>;
 
-interface SettlementDeps {
-  readonly journal: Journal;
-  /** Ours. */
-  readonly address: string;
-  readonly log: Log;
+interface SettlementDeps extends Pick<OutboxDeps, "journal" | "signer" | "log"> {
   readonly refused: RefusedIntents;
   readonly gasMemory: GasMemory;
 }
 
-export function createSettlement({ journal, address: account, log, refused, gasMemory }: SettlementDeps) {
-  const waiters = new Map<number, PromiseWithResolvers<Settled>>();
-  const listeners = new Set<(settled: Settled) => void>();
-  const counts: SettlementCounts = { done: 0, failed: 0, expired: 0, cancelled: 0, refiled: 0, splits: 0, dead: 0 };
+export function createSettlement({ journal, signer, log, refused, gasMemory }: SettlementDeps) {
+  const { address: account } = signer;
+  const { wait, onSettled, tell } = createWaiters(journal);
+  /** Of intents; those that got another transaction; transactions that failed and were taken apart, or that no block holds. */
+  const counts = { done: 0, failed: 0, expired: 0, cancelled: 0, refiled: 0, splits: 0, dead: 0 };
 
-  /**
-   * One unit for all intents of a transaction, so that they never disagree about it. Resolves with them; undefined when it
-   * was closed before.
-   */
+  /** One unit for all intents of a transaction. Resolves with them, or with undefined if it was closed before. */
   async function close(
     flight: Flight,
     judge: (place: Place) => Verdict,
@@ -83,35 +64,17 @@ export function createSettlement({ journal, address: account, log, refused, gasM
     for (const each of ended) {
       if (!each) continue;
       counts[each === "refiled" ? each : each.state] += 1;
-      if (each !== "refiled") tell(each);
+      if (each === "refiled") continue;
+      if (each.state === "failed") log.info("intent failed", { ...each });
+      refused.forget(each.id);
+      tell(each);
     }
   }
 
-  function tell(settled: Settled): void {
-    const { id } = settled;
-    if (settled.state === "failed") log.info("intent failed", { ...settled });
-    refused.forget(id);
-    waiters.get(id)?.resolve(settled);
-    waiters.delete(id);
-    for (const listener of [...listeners]) listener(settled);
-  }
-
   return {
-    counts: counts as Readonly<SettlementCounts>,
-    async wait(id: number): Promise<Settled> {
-      const intent = journal.read.intents.get(id);
-      if (!intent) throw new ProviderError("AKP_INTENT_UNKNOWN", { id });
-      const { state } = intent;
-      if (state !== "filed" && state !== "sent") return { id, state, result: (intent.result ?? {}) as SettledResult };
-      const waiter = waiters.get(id) ?? Promise.withResolvers<Settled>();
-      waiters.set(id, waiter);
-      return waiter.promise;
-    },
-    onSettled(listener: (settled: Settled) => void): () => void {
-      listeners.add(listener);
-      return () => void listeners.delete(listener);
-    },
-    /** A block holds the transaction, which is of this time. */
+    counts: counts as Readonly<typeof counts>,
+    wait,
+    onSettled,
     async included(flight: Flight, included: Included, blockNs: bigint): Promise<void> {
       const bill = billOf(included, account);
       const paid = { fee: bill.fee, account, height: included.height, atMs: nsToMs(blockNs) };
@@ -160,6 +123,31 @@ export function createSettlement({ journal, address: account, log, refused, gasM
   };
 }
 
+function createWaiters({ read }: Pick<Journal, "read">) {
+  const waiters = new Map<number, PromiseWithResolvers<Settled>>();
+  const listeners = new Set<(settled: Settled) => void>();
+  return {
+    async wait(id: number): Promise<Settled> {
+      const intent = read.intents.get(id);
+      if (!intent) throw new ProviderError("AKP_INTENT_UNKNOWN", { id });
+      const { state } = intent;
+      if (state !== "filed" && state !== "sent") return { id, state, result: (intent.result ?? {}) as SettledResult };
+      const waiter = waiters.get(id) ?? Promise.withResolvers<Settled>();
+      waiters.set(id, waiter);
+      return waiter.promise;
+    },
+    onSettled(listener: (settled: Settled) => void): () => void {
+      listeners.add(listener);
+      return () => void listeners.delete(listener);
+    },
+    tell(settled: Settled): void {
+      waiters.get(settled.id)?.resolve(settled);
+      waiters.delete(settled.id);
+      for (const listener of [...listeners]) listener(settled);
+    },
+  };
+}
+
 function apply({ intents }: Tables, { id }: Intent, verdict: Verdict): Ended {
   if (verdict.kind === "refile") return intents.refile(id, verdict) ? "refiled" : undefined;
   const { state, result } = verdict;
@@ -200,7 +188,7 @@ function feesOf({ billed }: Pick<Intent, "billed">): SettledResult {
   return billed ? { fee: billed.fee, gasUsed: billed.gasUsed.toString() } : {};
 }
 
-function failed({ code, codespace, log }: Refusal, result: SettledResult): Verdict {
+function failed({ code, codespace, log }: TxRefusal, result: SettledResult): Verdict {
   return { kind: "settle", state: "failed", result: { ...result, code, codespace, log: shortLog(log) } };
 }
 

@@ -1,14 +1,11 @@
-/**
- * Learns what became of every transaction under way. The blocks that we follow say it best; where some of them were lost,
- * or are read too late, nodes are asked for the hash.
- */
-import { type Clock, sleep } from "../../runtime/clock.ts";
+/** Learns the result of each transaction: from followed blocks, or from nodes where blocks were lost or are late. */
+import { sleep } from "../../runtime/clock.ts";
 import { ProviderError } from "../../runtime/errors.ts";
-import type { Log } from "../../runtime/log.ts";
 import type { Step } from "../chain.ts";
-import { type Broadcaster, eachApart, type Head, type Included, type SenderAccount } from "../tx/broadcaster.ts";
+import { eachApart, type Head, type Included, type SenderAccount } from "../tx/broadcaster.ts";
 import { causeOf, fateOf, includedAt } from "../tx/verdict.ts";
 import type { Flight, Flights } from "./flights.ts";
+import type { OutboxDeps } from "./intent.ts";
 import { logError, type Purse, type Stall } from "./obstacles.ts";
 import type { Sender } from "./sender.ts";
 import type { Settlement } from "./settlement.ts";
@@ -18,11 +15,7 @@ export const outboxFollowBlocks = 3;
 /** First pause when no node answers; it doubles up to outboxPollMs. */
 export const outboxSilenceFirstMs = 250;
 
-interface TrackerDeps {
-  readonly address: string;
-  readonly chain: Broadcaster;
-  readonly clock: Clock;
-  readonly log: Log;
+interface TrackerDeps extends Pick<OutboxDeps, "signer" | "chain" | "clock" | "log"> {
   readonly flights: Flights;
   readonly sender: Sender;
   readonly settlement: Settlement;
@@ -31,7 +24,7 @@ interface TrackerDeps {
 }
 
 export function createTracker(deps: TrackerDeps) {
-  const { address, chain, clock, log, flights, sender, settlement, stall, purse } = deps;
+  const { signer, chain, clock, log, flights, sender, settlement, stall, purse } = deps;
   let loggedUnproven: unknown;
   let heldUp: string | undefined;
 
@@ -116,7 +109,7 @@ export function createTracker(deps: TrackerDeps) {
     async look(head: Head): Promise<Error | undefined> {
       const due = flights.due(head);
       const ordered = due.some(({ sequence }) => sequence !== undefined);
-      const account = ordered ? await chain.account(address, head.height) : undefined;
+      const account = ordered ? await chain.account(signer.address, head.height) : undefined;
       const silence = await eachApart(due, (flight) => lookAt(flight, head, account));
       logUnproven();
       return silence;

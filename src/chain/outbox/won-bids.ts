@@ -1,7 +1,4 @@
-/**
- * A bid may be won between the filing of its close and the next broadcast: during an outage, or while the process is down.
- * MsgCloseBid would then end its lease.
- */
+/** A bid may be won between the filing of its close and the broadcast; MsgCloseBid would then end its lease. */
 import type { Intent } from "../../journal/intents.ts";
 import { bidOn, isOrderKey, parseOrderId } from "../../market/ids.ts";
 import { inParallel } from "../../runtime/in-parallel.ts";

@@ -4,33 +4,29 @@ import { inParallel } from "../../runtime/in-parallel.ts";
 import type { AbciEvent } from "../block.ts";
 import { isOfChain } from "../chain-failure.ts";
 
-/** Calls to the node at once. */
 export const outboxAtOnce = 8;
 
 /**
- * Every call rejects when nobody answered; what became of it is unknown then. An answer comes from a node of the right
- * chain, and where a height is given, from one that has reached it.
+ * Calls reject when no node answered, with the result unknown. Answers come from the right chain, at the given height or above.
  */
 export interface Broadcaster {
   head(): Promise<Head>;
   /** Undefined while the chain has never seen the address. */
   account(address: string, atOrAbove: bigint): Promise<SenderAccount | undefined>;
   simulate(tx: Uint8Array, atOrAbove: bigint): Promise<Simulation>;
-  broadcast(tx: Uint8Array, reach?: Reach): Promise<Receipt>;
+  broadcast(tx: Uint8Array, reach?: BroadcastReach): Promise<Receipt>;
   /**
-   * Undefined only when nodes that have every block from the first that may hold it up to the height know no transaction
-   * with this hash: two of them if there are two, since an index can be late or stuck. Without that first height every node
-   * is believed. Rejects with AKP_TX_UNPROVEN when nodes answered and none of them can know.
+   * Undefined only if two nodes (or the only one) with all blocks from `firstHeight` do not know the hash; without that height
+   * every node is believed. AKP_TX_UNPROVEN when no node can know.
    */
   findTx(hash: string, atOrAbove: bigint, firstHeight?: bigint): Promise<Included | undefined>;
 }
 
 /** One node that takes it is enough the first time; later every node gets it, since one may keep it to itself. */
-export type Reach = "one" | "all";
+export type BroadcastReach = "one" | "all";
 
 export interface Head {
   readonly height: bigint;
-  /** Time of that block. */
   readonly timeNs: bigint;
 }
 
@@ -47,32 +43,25 @@ export type Simulation =
   | { readonly kind: "refused"; readonly log: string };
 
 export type Receipt =
-  /**
-   * It waits in a pool, or the node has seen it before. That says nothing about its fate. Another node may have had
-   * something against it.
-   */
-  | { readonly kind: "taken"; readonly objection?: Refusal }
+  /** In a mempool, or seen before. Another node may have objected. */
+  | { readonly kind: "taken"; readonly objection?: TxRefusal }
   /** The application said no, or every node found it too large for its mempool: then the codespace is `rpcCodespace`. */
-  | ({ readonly kind: "refused" } & Refusal);
+  | ({ readonly kind: "refused" } & TxRefusal);
 
 /** No module of the chain bears this name. */
 export const rpcCodespace = "rpc";
 
-export interface Refusal {
+export interface TxRefusal {
   readonly code: number;
   readonly codespace: string;
   readonly log: string;
 }
 
-/** A transaction in a block. */
-export interface Included extends Refusal {
+export interface Included extends TxRefusal {
   readonly height: bigint;
   readonly gasUsed: bigint;
   readonly events: readonly AbciEvent[];
-  /**
-   * Whether it got past the checks before its messages. If so its stamp or sequence is used up, and it has done all that
-   * it ever will. If not, the same bytes might still succeed in a later block.
-   */
+  /** Passed the checks before its messages, so stamp or sequence are used up. If not, the same bytes may still succeed later. */
   readonly admitted: boolean;
 }
 

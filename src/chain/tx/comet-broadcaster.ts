@@ -5,11 +5,10 @@ import { ProviderError, reasonOf } from "../../runtime/errors.ts";
 import { isRecord } from "../../runtime/is-record.ts";
 import { readTxResult } from "../comet/blocks.ts";
 import type { NodeCallOptions, Pool } from "../comet/pool.ts";
-import { ask, type Query } from "../comet/queries/abci-query.ts";
+import { type Query, queryOne } from "../comet/queries/abci-query.ts";
 import { accountQuery } from "../comet/queries/queries.ts";
-import { reading } from "../comet/rpc-call.ts";
+import { readHeight, reading } from "../comet/rpc-call.ts";
 import { isAnswer, refusalReason } from "../comet/rpc-node.ts";
-import { readHeight } from "../comet/wire-text.ts";
 import { type Broadcaster, type Included, type Receipt, rpcCodespace } from "./broadcaster.ts";
 import { includedAt } from "./verdict.ts";
 
@@ -22,12 +21,12 @@ export function createCometBroadcaster(pool: Pool, signal?: AbortSignal): Broadc
       return { height, timeNs };
     },
     async account(address, atOrAbove) {
-      const { value, height } = await ask(pool, accountQuery, parseAddress(address), { atOrAbove, signal });
+      const { value, height } = await queryOne(pool, accountQuery, parseAddress(address), { atOrAbove, signal });
       return value && { number: value.number, sequence: value.sequence, height };
     },
     async simulate(tx, atOrAbove) {
       try {
-        const { value: gasUsed } = await ask(pool, simulateQuery, tx, { atOrAbove, signal });
+        const { value: gasUsed } = await queryOne(pool, simulateQuery, tx, { atOrAbove, signal });
         if (gasUsed === undefined) throw unableToSimulate();
         return { kind: "ran", gasUsed };
       } catch (thrown) {
@@ -42,7 +41,6 @@ export function createCometBroadcaster(pool: Pool, signal?: AbortSignal): Broadc
   };
 }
 
-/** What a node said, or why it said nothing. */
 type Offered = { readonly receipt: Receipt } | { readonly failure: ProviderError };
 
 /** One node after the other until one takes it: what one has against it, as a price of its own, another may not have. */
@@ -93,10 +91,7 @@ function refusedByAll(failures: readonly ProviderError[]): Receipt {
   throw nobody("broadcast_tx_sync", failures);
 }
 
-/**
- * What a node does not know proves nothing where it began after the transaction left, or keeps no index. Nor does a failure
- * before the messages: the same bytes may have succeeded in a block that such a node never had.
- */
+/** A node proves nothing that began after the transaction left or has no index, nor does a failure before the messages. */
 async function findTx(
   pool: Pool,
   hash: string,
@@ -140,10 +135,7 @@ function missingBlocks(pool: Pool, node: string, height: bigint | undefined): st
   return earliest > 0n ? `the first block of ${node} is ${earliest}` : `${node} tells no first block`;
 }
 
-/**
- * Every node, the one in use first, and those that fail at something last: waiting in vain for such a one with every
- * transaction would make each of them late. The pool refuses to ask those that cannot be used.
- */
+/** All nodes, the one in use first and failing ones last. */
 function inTurn(pool: Pool): string[] {
   const { nodes } = pool;
   const isFailing = (node: string) => nodes.some(({ name, condition }) => name === node && condition === "failing");

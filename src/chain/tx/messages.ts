@@ -1,8 +1,12 @@
 /** Every message that a provider or a tenant sends, with the name by which the chain knows it. */
 import {
+  BidID,
+  DeploymentID,
   MsgAccountDeposit,
   MsgCreateCertificate,
   MsgRevokeCertificate,
+  Scope,
+  Source,
 } from "@akashnetwork/chain-sdk/private-types/akash.v1";
 import {
   MsgCloseDeployment,
@@ -20,11 +24,14 @@ import {
   MsgWithdrawLease,
 } from "@akashnetwork/chain-sdk/private-types/akash.v1beta5";
 import { MsgSend } from "@akashnetwork/chain-sdk/private-types/cosmos.v1beta1";
+import type { Address } from "../../market/address.ts";
 import { amountOf, type Coin } from "../../market/coin.ts";
+import type { GroupSpec } from "../../market/group-spec.ts";
+import { type BidId, type DeploymentId, formatDeploymentId } from "../../market/ids.ts";
 import { type Codec, generated } from "../../runtime/protobuf.ts";
-import { msgCreateBid, msgCreateDeployment, msgLeaseStartReclaim } from "../codec/reclamation.ts";
+import { writeGroupSpec } from "../codec/group-spec.ts";
+import { msgCreateBid, msgCreateDeployment, msgLeaseStartReclaim, writeId } from "../codec/wire-messages.ts";
 
-/** A message as a transaction carries it. */
 export interface PackedMessage {
   readonly typeUrl: string;
   readonly value: Uint8Array;
@@ -121,4 +128,66 @@ export function mayFit(other: PackedMessage, short: PackedMessage): boolean {
     const tooMuch = amountOf(missing, denom);
     return tooMuch === 0n || amount < tooMuch;
   });
+}
+
+// How an account puts a certificate on the chain, and takes it back.
+
+/** Both as PEM; the key with the label that the chain insists on. */
+export function createCertificateMessage(
+  owner: Address,
+  { certificate, publicKey }: { readonly certificate: string; readonly publicKey: string },
+): PackedMessage {
+  return packMessage("createCertificate", { owner, cert: Buffer.from(certificate), pubkey: Buffer.from(publicKey) });
+}
+
+/** `serial` in decimal digits. It can never be valid again. */
+export function revokeCertificateMessage(owner: Address, serial: string): PackedMessage {
+  return packMessage("revokeCertificate", { id: { owner, serial } });
+}
+
+// What a tenant sends, as messages ready to be packed into a transaction.
+
+export interface NewDeployment {
+  readonly id: DeploymentId;
+  readonly groups: readonly GroupSpec[];
+  /** The hash of the manifest, which the provider will hold the tenant to. */
+  readonly hash: Uint8Array;
+  readonly deposit: Coin;
+  /** How long before a reclamation the tenant wants to be told, where it agrees to any. */
+  readonly reclamationWindowNs?: bigint | undefined;
+}
+
+export function createDeployment({ id, groups, hash, deposit, reclamationWindowNs }: NewDeployment): PackedMessage {
+  return packMessage("createDeployment", {
+    id: DeploymentID.fromPartial(writeId(id)),
+    groups: groups.map(writeGroupSpec),
+    hash,
+    deposit: depositOf(deposit),
+    reclamation: reclamationWindowNs === undefined ? undefined : { minWindowNs: reclamationWindowNs },
+  });
+}
+
+export function updateDeployment(id: DeploymentId, hash: Uint8Array): PackedMessage {
+  return packMessage("updateDeployment", { id: DeploymentID.fromPartial(writeId(id)), hash });
+}
+
+export function closeDeployment(id: DeploymentId): PackedMessage {
+  return packMessage("closeDeployment", { id: DeploymentID.fromPartial(writeId(id)) });
+}
+
+export function createLease(bid: BidId): PackedMessage {
+  return packMessage("createLease", { bidId: BidID.fromPartial(writeId(bid)) });
+}
+
+/** Adds to what a deployment pays its leases from. */
+export function fundDeployment(id: DeploymentId, deposit: Coin): PackedMessage {
+  return packMessage("deposit", {
+    signer: id.owner,
+    id: { scope: Scope.deployment, xid: formatDeploymentId(id) },
+    deposit: depositOf(deposit),
+  });
+}
+
+function depositOf({ denom, amount }: Coin) {
+  return { amount: { denom, amount: amount.toString() }, sources: [Source.balance] };
 }

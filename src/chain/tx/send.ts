@@ -1,7 +1,4 @@
-/**
- * Sends a transaction from a shell and waits for its fate. The provider itself sends through the outbox, which survives
- * a crash; a command that is interrupted is looked into by the person who gave it.
- */
+/** Sends a transaction from a shell and waits for its result. The provider itself sends through the outbox. */
 import { type Clock, msToNs, sleep } from "../../runtime/clock.ts";
 import { minute } from "../../runtime/durations.ts";
 import { ProviderError, reasonOf } from "../../runtime/errors.ts";

@@ -9,8 +9,7 @@ import type { Signer } from "../keys/signer.ts";
 import type { PackedMessage } from "./messages.ts";
 
 /**
- * What lets the chain take a transaction at most once. Unordered: a stamp, which this sender never used before and which
- * lies at most ten minutes ahead. Ordered: the account's next sequence, good up to a height.
+ * Makes a transaction unique. Unordered: an unused stamp at most ten minutes ahead. Ordered: the next sequence, up to a height.
  */
 export type Validity =
   | { readonly kind: "unordered"; readonly stampNs: bigint }

@@ -53,7 +53,6 @@ export function causeOf(log: string): Cause {
   return { kind: "unexplained" };
 }
 
-/** What became of a transaction that a block holds. */
 type Fate =
   | { readonly kind: "done" }
   /** This message failed, and with it the others, whose turn may come. */

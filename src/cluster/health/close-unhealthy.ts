@@ -3,9 +3,9 @@
  * to get here, and is not enough for this.
  */
 import type { Chain } from "../../chain/chain.ts";
-import { endingPauseMs, fileEnding } from "../../chain/lease-ending.ts";
+import { endingPauseMs, fileEnding } from "../../chain/closing.ts";
 import type { Journal } from "../../journal/journal.ts";
-import { type Manifests, manifestWanted } from "../../journal/manifests.ts";
+import { type ManifestRows, manifestWanted } from "../../journal/manifests.ts";
 import { kinds } from "../../kube/kinds.ts";
 import type { Kube } from "../../kube/kube.ts";
 import { managedSelector } from "../../kube/objects/lease-labels.ts";
@@ -53,7 +53,7 @@ export function createCloseUnhealthy({ chain, journal, kube, judge, log }: Close
   };
 }
 
-function versionWanted(key: string, manifests: Pick<Manifests, "get">): string | undefined {
+function versionWanted(key: string, manifests: Pick<ManifestRows, "get">): string | undefined {
   return manifestWanted(manifests.get(key))?.version;
 }
 

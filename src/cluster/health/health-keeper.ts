@@ -1,7 +1,6 @@
 /** Keeps how every lease is doing. What runs is watched, not polled: a lease is looked at anew when something of it changes. */
 
-import type { Chain } from "../../chain/chain.ts";
-import { mirrorTrouble } from "../../chain/mirror-trouble.ts";
+import { type Chain, mirrorTrouble } from "../../chain/chain.ts";
 import { runs } from "../../chain/records.ts";
 import type { Journal } from "../../journal/journal.ts";
 import { groupIn, manifestToRun, manifestWanted } from "../../journal/manifests.ts";

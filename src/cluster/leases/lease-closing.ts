@@ -1,8 +1,16 @@
 /** An operator ends or reclaims a lease: what that would cost is told, the chain is asked again, and then it is an intent. */
 import type { Chain } from "../../chain/chain.ts";
-import { endingOf, endingPauseMs, fileEnding, isBeingEnded } from "../../chain/lease-ending.ts";
+import {
+  type CloseReason,
+  closeReasonOf,
+  endingOf,
+  endingPauseMs,
+  endLeaseWaitMs,
+  fileEnding,
+  isBeingEnded,
+  reclaimedAtMs,
+} from "../../chain/closing.ts";
 import { type Lease, runs } from "../../chain/records.ts";
-import { type CloseReason, closeReasonOf, endLeaseWaitMs, reclaimedAtMs } from "../../chain/tx/closing.ts";
 import type { Journal } from "../../journal/journal.ts";
 import { groupIn } from "../../journal/manifests.ts";
 import { showDecCoin } from "../../market/coin.ts";

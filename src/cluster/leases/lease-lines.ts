@@ -1,6 +1,6 @@
 /** Every lease in one line, for an operator. */
 import type { Chain } from "../../chain/chain.ts";
-import { reclaimedAtMs } from "../../chain/tx/closing.ts";
+import { reclaimedAtMs } from "../../chain/closing.ts";
 import { manifestDeadline } from "../../journal/deadlines.ts";
 import { groupIn, type ManifestRow } from "../../journal/manifests.ts";
 import type { TableReads } from "../../journal/tables.ts";

@@ -1,6 +1,5 @@
 /** Keeps every lease's workload as it should be: which leases there are, what wakes their loop, and how each of them stands. */
-import type { Chain } from "../../chain/chain.ts";
-import { mirrorTrouble } from "../../chain/mirror-trouble.ts";
+import { type Chain, mirrorTrouble } from "../../chain/chain.ts";
 import { runs } from "../../chain/records.ts";
 import type { Journal } from "../../journal/journal.ts";
 import { kinds } from "../../kube/kinds.ts";

@@ -1,6 +1,5 @@
 /** Moves host names and endpoints between leases of an owner. It is settled at once; the new lease's loop ends what fails. */
-import type { Chain } from "../../chain/chain.ts";
-import { mirrorTrouble } from "../../chain/mirror-trouble.ts";
+import { type Chain, mirrorTrouble } from "../../chain/chain.ts";
 import { runs } from "../../chain/records.ts";
 import type { Journal } from "../../journal/journal.ts";
 import { kinds } from "../../kube/kinds.ts";

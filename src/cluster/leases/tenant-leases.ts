@@ -1,7 +1,6 @@
 /** What runs for a lease, as its tenant may see it: read from caches at one moment, so that asking costs nobody anything. */
 
-import type { Chain } from "../../chain/chain.ts";
-import { mirrorTrouble } from "../../chain/mirror-trouble.ts";
+import { type Chain, mirrorTrouble } from "../../chain/chain.ts";
 import { runs } from "../../chain/records.ts";
 import { type Kind, kinds } from "../../kube/kinds.ts";
 import type { KubeObject } from "../../kube/kube.ts";

@@ -1,6 +1,6 @@
 /** Who makes a request: by token or client certificate. The chain's word counts for every request, as connections outlive revocations. */
 import { createPublicKey, hash, type KeyObject, verify, X509Certificate } from "node:crypto";
-import { clientAuth, commonName, serialOf } from "../../chain/certificates/certificate-fields.ts";
+import { clientAuth, commonName, serialOf } from "../../chain/certificates/certificate-file.ts";
 import { type Address, findAddress } from "../../market/address.ts";
 import type { Clock } from "../../runtime/clock.ts";
 import { createFairTurns } from "../../runtime/fair-turns.ts";

@@ -5,7 +5,7 @@ import { type CertificateWithKey, readCertificateFile } from "../../chain/certif
 import { makeCertificate, newSerial } from "../../chain/certificates/make-certificate.ts";
 import type { Chain, Settled, SettledResult, Step } from "../../chain/chain.ts";
 import type { Signer } from "../../chain/keys/signer.ts";
-import { createCertificateMessage } from "../../chain/tx/certificate-messages.ts";
+import { createCertificateMessage } from "../../chain/tx/messages.ts";
 import { type Intent, isUnderWay } from "../../journal/intents.ts";
 import type { Journal } from "../../journal/journal.ts";
 import type { Address } from "../../market/address.ts";

@@ -3,8 +3,7 @@
 import { X509Certificate } from "node:crypto";
 import { closeSync, existsSync, fsyncSync, openSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";
-import { serialOf } from "../../chain/certificates/certificate-fields.ts";
-import type { CertificateWithKey } from "../../chain/certificates/certificate-file.ts";
+import { type CertificateWithKey, serialOf } from "../../chain/certificates/certificate-file.ts";
 import { syncFolder } from "../../journal/folder.ts";
 import { kinds } from "../../kube/kinds.ts";
 import type { Kube, KubeObject } from "../../kube/kube.ts";

@@ -2,9 +2,13 @@
 
 import { createPrivateKey, X509Certificate } from "node:crypto";
 import { isIP } from "node:net";
-import { commonName, serialOf, serverAuth } from "../../chain/certificates/certificate-fields.ts";
-import type { CertificateWithKey } from "../../chain/certificates/certificate-file.ts";
-import { pem } from "../../chain/certificates/der.ts";
+import {
+  type CertificateWithKey,
+  commonName,
+  serialOf,
+  serverAuth,
+} from "../../chain/certificates/certificate-file.ts";
+import { pem } from "../../chain/certificates/make-certificate.ts";
 import type { Address } from "../../market/address.ts";
 import type { Clock } from "../../runtime/clock.ts";
 import { day, minute } from "../../runtime/durations.ts";

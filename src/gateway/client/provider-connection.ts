@@ -3,8 +3,7 @@
 import { X509Certificate } from "node:crypto";
 import { isIP } from "node:net";
 import { checkServerIdentity, connect, type PeerCertificate, type TLSSocket } from "node:tls";
-import { serialOf, serverAuth } from "../../chain/certificates/certificate-fields.ts";
-import type { CertificateWithKey } from "../../chain/certificates/certificate-file.ts";
+import { type CertificateWithKey, serialOf, serverAuth } from "../../chain/certificates/certificate-file.ts";
 import type { Queries } from "../../chain/chain.ts";
 import type { Signer } from "../../chain/keys/signer.ts";
 import { type Address, findAddress } from "../../market/address.ts";

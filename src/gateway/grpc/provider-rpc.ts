@@ -1,6 +1,6 @@
 /** akash.provider.v1.ProviderRPC: what anybody may know of the provider, and whether it would bid on something. */
 
-import { readGroupSpec, writeUnitResources } from "../../chain/codec/group-spec.ts";
+import { decodeGroupSpec, writeUnitResources } from "../../chain/codec/group-spec.ts";
 import { formatDecimal } from "../../market/decimal.ts";
 import type { GroupSpec } from "../../market/group-spec.ts";
 import { type Clock, sleep } from "../../runtime/clock.ts";
@@ -124,7 +124,7 @@ function groupOf(spec: Decoded<typeof deploymentV1beta4GroupSpec>): GroupSpec {
     price: price && { denom: price.denom, amount: decimalText(price.amount) },
   }));
   try {
-    return readGroupSpec({ ...spec, resources });
+    return decodeGroupSpec({ ...spec, resources });
   } catch (thrown) {
     const { message } = ProviderError.from(thrown);
     throw new GrpcRefusal(grpcCodes.InvalidArgument, `this is no GroupSpec: ${message}`);

@@ -12,14 +12,15 @@ import {
   type OrderId,
   orderOf,
 } from "../../../market/ids.ts";
+import { ProviderError } from "../../../runtime/errors.ts";
 import { inParallel } from "../../../runtime/in-parallel.ts";
-import { rpcMirrorQueries, rpcMirrorSingles } from "../../../runtime/limits.ts";
+import { rpcMirrorQueries, rpcMirrorSingles, rpcMirrorTries } from "../../../runtime/limits.ts";
 import type { ChainBlock, MarketEvent } from "../../block.ts";
-import type { At, MirrorKey, Queries, QueryOptions } from "../../chain.ts";
+import type { At, Listed, MirrorKey, Queries, QueryOptions } from "../../chain.ts";
 import type { Balance, Bid, Deployment, Lease, Order } from "../../records.ts";
+import { listReclaimingLeases } from "../../running-leases.ts";
 import { unlessGone } from "../queries/abci-query.ts";
-import { readBalances } from "./mirror-lists.ts";
-import type { MirrorState } from "./mirror-state.ts";
+import { type MirrorState, stateOf } from "./mirror-state.ts";
 
 export interface MirrorChanges {
   /** To be read, by the text of the id. */
@@ -27,15 +28,12 @@ export interface MirrorChanges {
   readonly bids: Map<string, BidId>;
   readonly leases: Map<string, LeaseId>;
   readonly deployments: Map<string, DeploymentId>;
-  /** Coins of ours came or went. */
   readonly coinsMoved: boolean;
   /** Orders never open again, so these need not be read. */
   readonly endedOrders: Set<string>;
-  /** Everything that somebody might want to look at now. */
   readonly keys: MirrorKey[];
 }
 
-/** What the mirror knows at this time. */
 interface Known {
   readonly provider: Address;
   readonly state: MirrorState;
@@ -58,10 +56,17 @@ export function changesOf(block: ChainBlock, known: Known): MirrorChanges {
 }
 
 function note(event: MarketEvent, changes: MirrorChanges, { provider, state, isAhead }: Known): void {
+  if ("owner" in event) {
+    if (event.owner === provider) changes.keys.push({ kind: "provider", key: provider });
+    return;
+  }
   switch (event.kind) {
-    case "OrderCreated":
-      noteOrder(event.id, changes);
+    case "OrderCreated": {
+      const key = formatOrderId(event.id);
+      changes.orders.set(key, event.id);
+      changes.keys.push({ kind: "order", key });
       break;
+    }
     case "OrderClosed":
       endOrder(event.id, changes);
       break;
@@ -82,29 +87,11 @@ function note(event: MarketEvent, changes: MirrorChanges, { provider, state, isA
     case "LeaseReclaimStarted":
       if (event.id.provider === provider) noteLease(event.id, changes);
       break;
-    case "DeploymentUpdated":
-    case "DeploymentClosed":
-    case "GroupStarted":
-    case "GroupPaused":
-    case "GroupClosed":
-      if (state.deployments.has(formatDeploymentId(event.id))) noteDeployment(event.id, changes);
-      break;
-    case "ProviderCreated":
-    case "ProviderUpdated":
-    case "ProviderDeleted":
-    case "TrustedAuditorCreated":
-    case "TrustedAuditorDeleted":
-      if (event.owner === provider) changes.keys.push({ kind: "provider", key: provider });
-      break;
     case "DeploymentCreated":
       break;
+    default:
+      if (state.deployments.has(formatDeploymentId(event.id))) noteDeployment(event.id, changes);
   }
-}
-
-function noteOrder(id: OrderId, { orders, keys }: MirrorChanges): void {
-  const key = formatOrderId(id);
-  orders.set(key, id);
-  keys.push({ kind: "order", key });
 }
 
 function endOrder(id: OrderId, { orders, endedOrders, keys }: MirrorChanges): void {
@@ -142,14 +129,10 @@ export interface BlockReads {
   readonly bids: readonly Bid[];
   readonly leases: readonly Lease[];
   readonly deployments: readonly Deployment[];
-  /** Undefined where they have not changed. */
   readonly balances: readonly Balance[] | undefined;
 }
 
-/**
- * Reads what changed, a few things one by one, many orders or bids as a list: of the state after this block, or of a newer one where that is gone: later blocks then
- * say nothing new.
- */
+/** Reads what changed after this block, singly or as lists; of the newest state where that height is pruned. */
 export async function readChanges(
   queries: Queries,
   provider: Address,
@@ -192,4 +175,90 @@ async function each<Id, T>(
 ): Promise<T[]> {
   const found = await inParallel(ids, rpcMirrorQueries, (id) => unlessGone(at, (options) => read(id, options)));
   return found.flatMap(({ value }) => (value === undefined ? [] : [value]));
+}
+
+// The mirror's content from the chain's own lists.
+
+interface MirrorLists {
+  readonly state: MirrorState;
+  /** Everything up to this height is in it. */
+  readonly height: bigint;
+  /** All of it is of exactly that height. */
+  readonly steady: boolean;
+}
+
+/** With one node, its own failure; of several, that the one which must answer did not. */
+const nodeFailures = [
+  "AKP_CHAIN_NO_ENDPOINT",
+  "AKP_CHAIN_UNREACHABLE",
+  "AKP_CHAIN_ANSWER_MALFORMED",
+  "AKP_CHAIN_CALL_REFUSED",
+] as const;
+
+type List<T> = (options: QueryOptions) => Promise<Listed<T>>;
+
+/** All lists come from one node, of the wanted height or the newest; begun anew when that node fails. */
+export async function readLists(queries: Queries, provider: Address, options: QueryOptions): Promise<MirrorLists> {
+  for (let left = rpcMirrorTries; ; left -= 1) {
+    const orders = await unlessGone(options, (each) => queries.orders({ state: "open" }, each));
+    try {
+      return await readRest(queries, provider, orders, options);
+    } catch (thrown) {
+      if (left <= 1 || !isNodeFailure(thrown)) throw thrown;
+    }
+  }
+}
+
+function isNodeFailure(thrown: unknown): boolean {
+  return nodeFailures.some((code) => ProviderError.is(thrown, code));
+}
+
+async function readRest(
+  queries: Queries,
+  provider: Address,
+  orders: Listed<Order>,
+  { height: wanted, ...first }: QueryOptions,
+): Promise<MirrorLists> {
+  const { height, node } = orders;
+  const rest = { ...first, node };
+  let steady = orders.steady && (wanted ?? height) === height;
+
+  async function read<T>(list: List<T>): Promise<readonly T[]> {
+    const listed = await unlessGone({ ...rest, height: steady ? height : undefined }, list);
+    steady &&= listed.steady && listed.height === height;
+    return listed.items;
+  }
+
+  const openBids = await read((each) => queries.bids({ provider, state: "open" }, each));
+  const wonBids = await read((each) => queries.bids({ provider, state: "active" }, each));
+  const active = await read((each) => queries.leases({ provider, state: "active" }, each));
+  const reclaiming = await read((each) => listReclaimingLeases(queries, provider, each));
+  const leases = [...active, ...reclaiming];
+  const deployments = await deploymentsOf(queries, leases, read, (id) =>
+    unlessGone({ ...rest, height: steady ? height : undefined }, (each) => queries.deployment(id, each)),
+  );
+  const balances = await readBalances(queries, provider, { ...rest, height: steady ? height : undefined });
+  const state = stateOf(orders.items, [...openBids, ...wonBids], leases, deployments, balances);
+  return { state, height, steady };
+}
+
+export async function readBalances(queries: Queries, provider: Address, options: QueryOptions): Promise<Balance[]> {
+  const { items, height } = await unlessGone(options, (each) => queries.balances(provider, each));
+  return items.map((coin) => ({ ...coin, height }));
+}
+
+/** A few are asked for one by one; for many, the list of all active ones is quicker. */
+async function deploymentsOf(
+  queries: Queries,
+  leases: readonly Lease[],
+  read: <T>(list: List<T>) => Promise<readonly T[]>,
+  readOne: (id: DeploymentId) => Promise<{ readonly value: Deployment | undefined }>,
+): Promise<readonly Deployment[]> {
+  const wanted = new Map(leases.map(({ id }) => [formatDeploymentId(id), deploymentOf(id)]));
+  if (wanted.size > rpcMirrorSingles) {
+    const all = await read((each) => queries.deployments({ state: "active" }, each));
+    return all.filter(({ id }) => wanted.has(formatDeploymentId(id)));
+  }
+  const found = await inParallel(wanted.values(), rpcMirrorQueries, readOne);
+  return found.flatMap(({ value }) => value ?? []);
 }

@@ -1,17 +1,7 @@
 /** What the mirror holds, by the text of each id, and what differs between two states of it. */
-import { formatDecimal } from "../../../market/decimal.ts";
 import { formatBidId, formatDeploymentId, formatOrderId } from "../../../market/ids.ts";
 import type { MirrorKey } from "../../chain.ts";
-import type {
-  Balance,
-  Bid,
-  Deployment,
-  EscrowAccount,
-  EscrowPayment,
-  Lease,
-  Order,
-  SignedDecCoin,
-} from "../../records.ts";
+import type { Balance, Bid, Deployment, Lease, Order } from "../../records.ts";
 
 export interface MirrorState {
   readonly orders: Map<string, Order>;
@@ -19,7 +9,6 @@ export interface MirrorState {
   readonly leases: Map<string, Lease>;
   /** Those of our leases, with the escrow account that pays them. */
   readonly deployments: Map<string, Deployment>;
-  /** What our account holds, by denomination. */
   readonly balances: Map<string, Balance>;
 }
 
@@ -88,62 +77,24 @@ function* differing<T>(
   }
 }
 
-/**
- * Which figures of things in both states are not the same, and which balances are not. Money moves without an event of the
- * market, so that it differs is no fault, but somebody waits for it.
- */
-export function changedFigures(before: MirrorState, after: MirrorState): MirrorKey[] {
-  const accounts = [...escrowPairs(before.bids, after.bids), ...escrowPairs(before.deployments, after.deployments)];
-  const payments = [...after.leases].map(([key, { payment }]) => [before.leases.get(key)?.payment, payment] as const);
-  const moved = [
-    ...accounts.filter(([old, fresh]) => old && fresh && accountMark(old) !== accountMark(fresh)),
-    ...payments.filter(([old, fresh]) => old && fresh && paymentMark(old) !== paymentMark(fresh)),
-  ];
-  const denoms = new Set([...before.balances.keys(), ...after.balances.keys()]);
-  const amountIn = ({ balances }: MirrorState, denom: string) => balances.get(denom)?.amount ?? 0n;
-  return [
-    ...moved.flatMap(([, fresh]) => (fresh ? [{ kind: "escrow" as const, key: fresh.key }] : [])),
-    ...[...denoms]
-      .filter((denom) => amountIn(before, denom) !== amountIn(after, denom))
-      .map((key) => ({ kind: "balance" as const, key })),
-  ];
+/** Balances that differ: coins move without an event of the market. */
+export function changedBalances(before: MirrorState["balances"], after: MirrorState["balances"]): MirrorKey[] {
+  const denoms = [...new Set([...before.keys(), ...after.keys()])];
+  const isChanged = (denom: string) => (before.get(denom)?.amount ?? 0n) !== (after.get(denom)?.amount ?? 0n);
+  return denoms.filter(isChanged).map((key) => ({ kind: "balance", key }));
 }
 
-function escrowPairs(
-  before: ReadonlyMap<string, Bid | Deployment>,
-  after: ReadonlyMap<string, Bid | Deployment>,
-): (readonly [EscrowAccount | undefined, EscrowAccount | undefined])[] {
-  return [...after].map(([key, { escrow }]) => [before.get(key)?.escrow, escrow]);
-}
-
-/** What somebody has changed since `before` was copied is newer and stays; everything else takes the fresh figures. */
+/** Takes fresh figures for all that has not changed since `before` was copied; gives the balances that differ. */
 export function refreshFigures(state: MirrorState, before: MirrorState, fresh: MirrorState): MirrorKey[] {
-  const refreshed: MirrorState = { ...before, bids: new Map(), leases: new Map(), deployments: new Map() };
-  function refresh<T>(live: Map<string, T>, old: Map<string, T>, theirs: Map<string, T>, taken: Map<string, T>): void {
-    for (const [key, record] of theirs) {
-      if (live.get(key) === undefined || live.get(key) !== old.get(key)) continue;
-      live.set(key, record);
-      taken.set(key, record);
-    }
+  function refresh<T>(live: Map<string, T>, old: Map<string, T>, theirs: Map<string, T>): void {
+    for (const [key, record] of theirs) if (live.has(key) && live.get(key) === old.get(key)) live.set(key, record);
   }
-  refresh(state.bids, before.bids, fresh.bids, refreshed.bids);
-  refresh(state.leases, before.leases, fresh.leases, refreshed.leases);
-  refresh(state.deployments, before.deployments, fresh.deployments, refreshed.deployments);
+  refresh(state.bids, before.bids, fresh.bids);
+  refresh(state.leases, before.leases, fresh.leases);
+  refresh(state.deployments, before.deployments, fresh.deployments);
   const isSame = [...state.balances].every(([denom, each]) => before.balances.get(denom) === each);
-  if (!isSame || state.balances.size !== before.balances.size) return changedFigures(before, refreshed);
+  if (!isSame || state.balances.size !== before.balances.size) return [];
   state.balances.clear();
   for (const [denom, balance] of fresh.balances) state.balances.set(denom, balance);
-  return changedFigures(before, { ...refreshed, balances: fresh.balances });
-}
-
-function accountMark({ state, settledAt, funds, transferred }: EscrowAccount): string {
-  return [state, settledAt, ...funds.map(coinMark), "transferred", ...transferred.map(coinMark)].join(" ");
-}
-
-function paymentMark({ state, rate, balance, unsettled, withdrawn }: EscrowPayment): string {
-  return [state, ...[rate, balance, unsettled].map(coinMark), withdrawn.amount, withdrawn.denom].join(" ");
-}
-
-function coinMark({ denom, amount }: SignedDecCoin): string {
-  return `${formatDecimal(amount)}${denom}`;
+  return changedBalances(before.balances, fresh.balances);
 }

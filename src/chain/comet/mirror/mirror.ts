@@ -1,20 +1,26 @@
 /**
- * What concerns us of the chain, in memory: open orders, our bids and leases, the deployments that pay them. Built from
- * the chain's lists and kept by the follower's blocks, so that a thousand orders cost no thousand queries and a loop
- * can look things up without waiting. That something is not in it proves nothing: whoever destroys asks the chain.
+ * Open orders, our bids and leases and their deployments in memory, built from lists and kept by blocks. Absence proves
+ * nothing: before destroying something, ask the chain.
  */
 import type { Address } from "../../../market/address.ts";
-import { formatBidId, formatDeploymentId, formatOrderId } from "../../../market/ids.ts";
+import {
+  type BidId,
+  type DeploymentId,
+  formatBidId,
+  formatDeploymentId,
+  formatOrderId,
+  type LeaseId,
+  type OrderId,
+} from "../../../market/ids.ts";
 import { largest } from "../../../runtime/bigint.ts";
 import { endedBy } from "../../../runtime/ended-by.ts";
 import type { Log } from "../../../runtime/log.ts";
 import type { ChainBlock } from "../../block.ts";
 import type { MirrorKey, MirrorView, Queries } from "../../chain.ts";
 import type { Bid, Lease } from "../../records.ts";
-import { type BlockReads, changesOf, type MirrorChanges, readChanges } from "./mirror-changes.ts";
-import { readLists } from "./mirror-lists.ts";
+import { type BlockReads, changesOf, type MirrorChanges, readChanges, readLists } from "./mirror-changes.ts";
 import {
-  changedFigures,
+  changedBalances,
   copyState,
   differences,
   isLive,
@@ -28,143 +34,124 @@ export const rpcMirrorLagBlocks = 50n;
 /** Ended leases and bids that are kept in view until the next comparison. */
 const rpcMirrorEnded = 10_000;
 
-export interface MirrorCounts {
-  /** Times that it was built from lists. */
-  builds: number;
-  /** Comparisons with the lists of its own height. */
-  comparisons: number;
-  /** Things that were not as the chain had them; anything but 0 is a fault of ours. */
-  drift: number;
-}
-
-/** What changes it is called one at a time: a block must not change what is just being built. */
-export interface Mirror extends MirrorView {
-  /** Builds it from the lists of a node at this height or above; gives what is different now. */
-  build(atOrAbove: bigint, signal?: AbortSignal): Promise<readonly MirrorKey[]>;
-  /** Takes a block into account; gives what it changed. `head` is how far the chain is. */
-  apply(block: ChainBlock, head: bigint): Promise<readonly MirrorKey[]>;
-  /** Reads the chain's lists beside the blocks; `adopt` then compares, puts right what differs and gives what did. */
-  compare(signal?: AbortSignal): Promise<{ adopt(): Promise<readonly MirrorKey[]> }>;
-  readonly counts: Readonly<MirrorCounts>;
-}
-
 interface MirrorDeps {
   readonly queries: Queries;
   readonly provider: Address;
   readonly log: Log;
 }
 
-export function createMirror({ queries, provider, log }: MirrorDeps): Mirror {
-  const counts: MirrorCounts = { builds: 0, comparisons: 0, drift: 0 };
-  let state = stateOf([], [], [], [], []);
-  let height = 0n;
-  let timeNs = 0n;
-  let ready = false;
-  const waiting = new Set<{ readonly height: bigint; readonly reached: () => void }>();
+/** What changes it is called one at a time: a block must not change what is just being built. */
+export class Mirror implements MirrorView {
+  readonly #deps: MirrorDeps;
+  readonly #waiting = new Set<{ readonly height: bigint; readonly reached: () => void }>();
+  #state = stateOf([], [], [], [], []);
+  height = 0n;
+  timeNs = 0n;
+  ready = false;
+  /** Builds and comparisons with lists of its own height. `drift`: things that differed; more than 0 is a fault of ours. */
+  readonly counts = { builds: 0, comparisons: 0, drift: 0 };
 
-  async function build(atOrAbove: bigint, signal?: AbortSignal): Promise<MirrorKey[]> {
+  constructor(deps: MirrorDeps) {
+    this.#deps = deps;
+  }
+
+  orders = () => this.#state.orders.values();
+  bids = () => this.#state.bids.values();
+  leases = () => this.#state.leases.values();
+  balances = () => this.#state.balances.values();
+  order = (id: OrderId) => this.#state.orders.get(formatOrderId(id));
+  bid = (id: BidId) => this.#state.bids.get(formatBidId(id));
+  lease = (id: LeaseId) => this.#state.leases.get(formatBidId(id));
+  deployment = (id: DeploymentId) => this.#state.deployments.get(formatDeploymentId(id));
+  balance = (denom: string) => this.#state.balances.get(denom);
+
+  reached(wanted: bigint, signal: AbortSignal): Promise<void> {
+    if (this.height >= wanted) return Promise.resolve();
+    const { promise, resolve } = Promise.withResolvers<void>();
+    const each = { height: wanted, reached: resolve };
+    this.#waiting.add(each);
+    return endedBy(promise, signal).finally(() => this.#waiting.delete(each));
+  }
+
+  /** Builds it from the lists of a node at this height or above; gives what is different now. */
+  async build(atOrAbove: bigint, signal?: AbortSignal): Promise<readonly MirrorKey[]> {
+    const { queries, provider } = this.#deps;
     // Never back in time, also where less would do.
-    const floor = largest(atOrAbove, height);
+    const floor = largest(atOrAbove, this.height);
     const built = await readLists(queries, provider, { atOrAbove: floor, signal });
     const builtNs = await queries.blockTimeNs(built.height, { signal });
-    const changed = [...differences(state, built.state), ...changedFigures(state, built.state)];
-    keepEnded(state.bids, built.state.bids);
-    keepEnded(state.leases, built.state.leases);
-    state = built.state;
-    ready = true;
-    counts.builds += 1;
-    arrive(built.height, builtNs);
+    const [before, { state }] = [this.#state, built];
+    const changed = [...differences(before, state), ...changedBalances(before.balances, state.balances)];
+    keepEnded(before.bids, state.bids);
+    keepEnded(before.leases, state.leases);
+    this.#state = state;
+    this.ready = true;
+    this.counts.builds += 1;
+    this.#arrive(built.height, builtNs);
     return changed;
   }
 
-  function arrive(at: bigint, blockNs: bigint): void {
-    height = at;
-    timeNs = blockNs;
-    for (const each of waiting) if (each.height <= at) each.reached();
+  #arrive(height: bigint, blockNs: bigint): void {
+    this.height = height;
+    this.timeNs = blockNs;
+    for (const each of this.#waiting) if (each.height <= height) each.reached();
   }
 
-  function reached(wanted: bigint, signal: AbortSignal): Promise<void> {
-    if (height >= wanted) return Promise.resolve();
-    const { promise, resolve } = Promise.withResolvers<void>();
-    const each = { height: wanted, reached: resolve };
-    waiting.add(each);
-    return endedBy(promise, signal).finally(() => waiting.delete(each));
-  }
-
-  async function apply(block: ChainBlock, head: bigint): Promise<MirrorKey[]> {
-    const isAhead = block.height <= height;
-    const changes = changesOf(block, { provider, state, isAhead });
+  /** Takes a block into account; gives what it changed. `head` is how far the chain is. */
+  async apply(block: ChainBlock, head: bigint): Promise<readonly MirrorKey[]> {
+    const { queries, provider } = this.#deps;
+    const isAhead = block.height <= this.height;
+    const changes = changesOf(block, { provider, state: this.#state, isAhead });
     // Also while older blocks are replayed: they take their time, and the chain goes on meanwhile.
-    const isTooFarBehind = head - (isAhead ? height : block.height) > rpcMirrorLagBlocks;
-    const cannotBeLed = !ready || block.malformed.length > 0;
-    if (isTooFarBehind || (cannotBeLed && !isAhead)) return [...changes.keys, ...(await build(block.height))];
+    const isTooFarBehind = head - (isAhead ? this.height : block.height) > rpcMirrorLagBlocks;
+    const cannotBeLed = !this.ready || block.malformed.length > 0;
+    if (isTooFarBehind || (cannotBeLed && !isAhead)) return [...changes.keys, ...(await this.build(block.height))];
     if (isAhead) return changes.keys;
-    const figures = take(await readChanges(queries, provider, changes, block.height), changes);
-    arrive(block.height, block.timeNs);
-    return [...changes.keys, ...figures];
+    const balances = this.#take(await readChanges(queries, provider, changes, block.height), changes);
+    this.#arrive(block.height, block.timeNs);
+    return [...changes.keys, ...balances];
   }
 
-  /** Gives the figures that are different now. */
-  function take(read: BlockReads, changes: MirrorChanges): MirrorKey[] {
-    const balances = read.balances ?? state.balances.values();
-    const figures = changedFigures(state, stateOf([], read.bids, read.leases, read.deployments, balances));
-    if (read.allOrders) state.orders.clear();
+  #take(read: BlockReads, { endedOrders }: MirrorChanges): MirrorKey[] {
+    const { orders, bids, leases, deployments } = this.#state;
+    if (read.allOrders) orders.clear();
     for (const order of read.allOrders ?? read.orders) {
       const key = formatOrderId(order.id);
-      if (order.state === "open") state.orders.set(key, order);
-      else state.orders.delete(key);
+      if (order.state === "open") orders.set(key, order);
+      else orders.delete(key);
     }
-    for (const key of changes.endedOrders) state.orders.delete(key);
-    for (const bid of read.bids) state.bids.set(formatBidId(bid.id), bid);
-    for (const lease of read.leases) state.leases.set(formatBidId(lease.id), lease);
-    for (const deployment of read.deployments) state.deployments.set(formatDeploymentId(deployment.id), deployment);
-    if (read.balances) state.balances.clear();
-    for (const balance of read.balances ?? []) state.balances.set(balance.denom, balance);
-    forgetEnded(state);
-    return figures;
+    for (const key of endedOrders) orders.delete(key);
+    for (const bid of read.bids) bids.set(formatBidId(bid.id), bid);
+    for (const lease of read.leases) leases.set(formatBidId(lease.id), lease);
+    for (const deployment of read.deployments) deployments.set(formatDeploymentId(deployment.id), deployment);
+    const before = this.#state.balances;
+    const balances = read.balances ? new Map(read.balances.map((each) => [each.denom, each])) : before;
+    this.#state = { ...this.#state, balances };
+    forgetEnded(this.#state);
+    return changedBalances(before, balances);
   }
 
-  async function compare(signal?: AbortSignal) {
-    const [ours, at] = [copyState(state), height];
+  /** Reads the chain's lists beside the blocks; `adopt` then compares, puts right what differs and gives what did. */
+  async compare(signal?: AbortSignal): Promise<{ adopt(): Promise<readonly MirrorKey[]> }> {
+    const { queries, provider, log } = this.#deps;
+    const [ours, at] = [copyState(this.#state), this.height];
     const theirs = await readLists(queries, provider, { atOrAbove: at, height: at, signal });
-    async function adopt(): Promise<MirrorKey[]> {
+    const adopt = async (): Promise<readonly MirrorKey[]> => {
       // Lists of another height differ for good reasons; they can replace what we have, and show nothing.
-      if (!theirs.steady || theirs.height !== at) return build(height, signal);
+      if (!theirs.steady || theirs.height !== at) return this.build(this.height, signal);
       const drifted = differences(ours, theirs.state);
-      counts.comparisons += 1;
-      counts.drift += drifted.length;
-      if (drifted.length === 0) return refreshFigures(state, ours, theirs.state);
+      this.counts.comparisons += 1;
+      this.counts.drift += drifted.length;
+      if (drifted.length === 0) return refreshFigures(this.#state, ours, theirs.state);
       log.error("mirror differed from the chain, rebuilding it", { height: at, drifted: drifted.slice(0, 10) });
-      return [...drifted, ...(await build(height, signal))];
-    }
+      return [...drifted, ...(await this.build(this.height, signal))];
+    };
     return { adopt };
   }
+}
 
-  return {
-    build,
-    apply,
-    compare,
-    counts,
-    get ready() {
-      return ready;
-    },
-    get height() {
-      return height;
-    },
-    get timeNs() {
-      return timeNs;
-    },
-    reached,
-    orders: () => state.orders.values(),
-    bids: () => state.bids.values(),
-    leases: () => state.leases.values(),
-    order: (id) => state.orders.get(formatOrderId(id)),
-    bid: (id) => state.bids.get(formatBidId(id)),
-    lease: (id) => state.leases.get(formatBidId(id)),
-    deployment: (id) => state.deployments.get(formatDeploymentId(id)),
-    balances: () => state.balances.values(),
-    balance: (denom) => state.balances.get(denom),
-  };
+export function createMirror(deps: MirrorDeps): Mirror {
+  return new Mirror(deps);
 }
 
 /** How something ended is not in the lists of what lives. */

@@ -7,9 +7,8 @@ import { ProviderError, reasonOf } from "../../../runtime/errors.ts";
 import { isRecord } from "../../../runtime/is-record.ts";
 import type { At, Listed, QueryOptions } from "../../chain.ts";
 import type { Pool } from "../pool.ts";
-import { reading } from "../rpc-call.ts";
+import { readHeight, reading } from "../rpc-call.ts";
 import { notYet } from "../rpc-node.ts";
-import { readHeight } from "../wire-text.ts";
 
 /** Entries of a page: what the network's own provider asks for. */
 const rpcPageEntries = 1_000;
@@ -47,7 +46,7 @@ interface Response<Value> {
 }
 
 /** Undefined when the chain says that there is no such thing; throws when it says anything else but yes. */
-export async function ask<Request, Value>(
+export async function queryOne<Request, Value>(
   pool: Pool,
   query: Query<Request, Value>,
   request: Request,
@@ -60,9 +59,8 @@ export async function ask<Request, Value>(
 }
 
 /**
- * "Not found" carries no height: behind one name there may be several nodes, and one that is behind may have said it.
- * Asked for the state of a height, a node that has not reached it says so. One that no longer keeps it is past it, and
- * is asked for what it has reached by now.
+ * "Not found" carries no height, and a lagging node behind the same name may have said it. Asked for a height, a node that
+ * has not reached it says so; one that pruned it is asked for its newest.
  */
 async function askByHeight<Request, Value>(
   pool: Pool,
@@ -159,12 +157,8 @@ function decode<Value>(query: Query<never, Value>, bytes: Uint8Array, height: bi
   }
 }
 
-/**
- * Whole lists, page by page. All pages come from one node and, where it still keeps that state, of one height, so that
- * nothing slips from one page to the other while we read. Where it does not, the list may have shifted since its first
- * page: its height is that of the first page, and whoever follows the blocks after that height puts it right.
- */
-export async function list<Filter, T>(
+/** All pages of a list from one node and, while it keeps that state, of one height; else the height is that of the first page. */
+export async function queryList<Filter, T>(
   pool: Pool,
   query: ListQuery<Filter, T>,
   filter: Filter,
@@ -219,7 +213,7 @@ async function page<Filter, T>(
 ) {
   const { pageEntries: limit = rpcPageEntries } = options;
   const pagination = PageRequestCodec.fromPartial({ key, limit });
-  const { value = noPage, ...rest } = await ask(pool, query, { filter, pagination }, options);
+  const { value = noPage, ...rest } = await queryOne(pool, query, { filter, pagination }, options);
   return { value, ...rest };
 }
 

@@ -5,7 +5,7 @@ import { int32, messageOf, nanoseconds, optional, plain, repeated, required, tex
 import type { Queries } from "../../chain.ts";
 import type { OraclePrice } from "../../records.ts";
 import type { Pool } from "../pool.ts";
-import { ask, type Query } from "./abci-query.ts";
+import { type Query, queryOne } from "./abci-query.ts";
 import { present, strange } from "./wire-records.ts";
 
 type OracleAnswer = OraclePrice & { readonly denom: string; readonly unhealthy: string | undefined };
@@ -46,7 +46,7 @@ export function createOraclePrice(pool: Pool): Queries["oraclePrice"] {
   return async (denom, options) => {
     const none = (reason: string) => new ProviderError("AKP_CHAIN_NO_ORACLE_PRICE", { denom, reason });
     for (const query of queries) {
-      const found = await ask(pool, query, denom, options).catch(refusalIn);
+      const found = await queryOne(pool, query, denom, options).catch(refusalIn);
       if (typeof found === "string" && unknownPath.test(found)) continue;
       queries = [query, ...oraclePriceQueries.filter((other) => other !== query)];
       if (typeof found === "string" || found.value === undefined) throw none("it has none yet");

@@ -31,12 +31,12 @@ import {
 } from "@akashnetwork/chain-sdk/private-types/cosmos.v1beta1";
 import { deploymentAccount } from "../../../market/escrow-keys.ts";
 import type { Many, MarketFilter, One, Queries } from "../../chain.ts";
-import * as answers from "../../codec/answers.ts";
-import { writeId, writeUint64 } from "../../codec/wire64.ts";
+import * as answers from "../../codec/wire-messages.ts";
+import { writeId, writeUint64 } from "../../codec/wire-messages.ts";
 import type { EscrowAccount, EscrowPayment, EscrowState } from "../../records.ts";
 import { readHeaderTime } from "../blocks.ts";
 import type { Pool } from "../pool.ts";
-import { ask, type ListQuery, list, type Query } from "./abci-query.ts";
+import { type ListQuery, type Query, queryList, queryOne } from "./abci-query.ts";
 import { createOraclePrice } from "./oracle-price.ts";
 import {
   present,
@@ -57,7 +57,6 @@ type ManyNamed<Name extends keyof Queries> =
 const market = "/akash.market.v1beta5.Query";
 const deployment = "/akash.deployment.v1beta4.Query";
 
-/** What the npm codecs have in common. */
 interface WireCodec<Partial, T> {
   fromPartial(partial: Partial): T;
   encode(message: T): { finish(): Uint8Array };
@@ -227,11 +226,11 @@ export function createQueries(pool: Pool): Queries {
   const one =
     <Request, Value>(query: Query<Request, Value>): One<Request, Value> =>
     (request, options) =>
-      ask(pool, query, request, options);
+      queryOne(pool, query, request, options);
   const many =
     <Filter, Value>(query: ListQuery<Filter, Value>): Many<Filter, Value> =>
     (filter, options) =>
-      list(pool, query, filter, options);
+      queryList(pool, query, filter, options);
   return {
     account: one(accountQuery),
     balances: many(balancesQuery),
@@ -250,14 +249,14 @@ export function createQueries(pool: Pool): Queries {
     oraclePrice: createOraclePrice(pool),
     async paymentsOf(id, options) {
       const xid = deploymentAccount(id);
-      const listed = await list(pool, escrowPaymentsQuery, { xid }, options);
+      const listed = await queryList(pool, escrowPaymentsQuery, { xid }, options);
       // The chain compares the beginning only: 12 begins with 1.
       return { ...listed, items: listed.items.filter(({ key }) => key.startsWith(`${xid}/`)) };
     },
-    openEscrowAccounts: (_, options) => list(pool, escrowAccountsQuery, openOfDeployments, options),
-    openEscrowPayments: (_, options) => list(pool, escrowPaymentsQuery, openOfDeployments, options),
+    openEscrowAccounts: (_, options) => queryList(pool, escrowAccountsQuery, openOfDeployments, options),
+    openEscrowPayments: (_, options) => queryList(pool, escrowPaymentsQuery, openOfDeployments, options),
     async bidCount({ owner, dseq, gseq, oseq }, options) {
-      const { items, height, node } = await list(pool, bidsQuery, { owner, dseq, gseq, oseq }, options);
+      const { items, height, node } = await queryList(pool, bidsQuery, { owner, dseq, gseq, oseq }, options);
       return { value: items.length, height, node };
     },
     async blockTimeNs(height, options) {

@@ -19,10 +19,15 @@ import { type Coin, coinOf, type DecCoin, decCoinOf } from "../../../market/coin
 import { parseDecimal } from "../../../market/decimal.ts";
 import type { BidId, DeploymentId, GroupId, OrderId } from "../../../market/ids.ts";
 import { malformed } from "../../../market/refusal.ts";
-import type { QueryBidResponse, QueryDeploymentResponse, QueryLeaseResponse } from "../../codec/answers.ts";
-import { readGroupSpec } from "../../codec/group-spec.ts";
-import type { WireOrder } from "../../codec/reclamation.ts";
-import { readInt64, readUint64 } from "../../codec/wire64.ts";
+import { decodeGroupSpec } from "../../codec/group-spec.ts";
+import {
+  type QueryBidResponse,
+  type QueryDeploymentResponse,
+  type QueryLeaseResponse,
+  readInt64,
+  readUint64,
+  type WireOrder,
+} from "../../codec/wire-messages.ts";
 import type {
   Account,
   Bid,
@@ -60,7 +65,7 @@ export function readOrder(wire: WireOrder | undefined): Order {
   return {
     id: readOrderId(id),
     state: readState(orderStates, state, "an order"),
-    spec: readGroupSpec(spec),
+    spec: decodeGroupSpec(spec),
     createdAt: readInt64(createdAt),
     reclamationWindowNs: reclamation?.minWindowNs,
   };
@@ -133,7 +138,7 @@ function readGroup(wire: WireGroup | undefined): Group {
   return {
     id: readGroupId(wire.id),
     state: readState(groupStates, wire.state, "a group"),
-    spec: readGroupSpec(wire.groupSpec),
+    spec: decodeGroupSpec(wire.groupSpec),
     createdAt: readInt64(wire.createdAt),
   };
 }

@@ -3,7 +3,7 @@
 import { z } from "zod";
 import type { JsonObject } from "../../../bus/topics.ts";
 import type { MirrorView } from "../../../chain/chain.ts";
-import { readGroupSpec } from "../../../chain/codec/group-spec.ts";
+import { decodeGroupSpec } from "../../../chain/codec/group-spec.ts";
 import type { Fits } from "../../../market/fit.ts";
 import type { ResourceUnit, UnitResources } from "../../../market/group-spec.ts";
 import { addTo, type CountedUnit, leasedAddressesOf } from "../../../market/group-totals.ts";
@@ -170,6 +170,6 @@ export function promisedUnits(
 ): readonly ResourceUnit[] | undefined {
   const offer = mirror.bid(id)?.offer ?? [];
   const resources = offer.map(({ resources, count }) => ({ resource: resources, count, price: undefined }));
-  if (resources.length > 0) return readGroupSpec({ name: "", requirements: undefined, resources }).units;
+  if (resources.length > 0) return decodeGroupSpec({ name: "", requirements: undefined, resources }).units;
   return mirror.deployment(deploymentOf(id))?.groups.find((group) => group.id.gseq === id.gseq)?.spec.units;
 }

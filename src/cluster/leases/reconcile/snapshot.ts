@@ -2,8 +2,7 @@
  * What chain, API server and journal say at one moment, each asked directly, and what mirror, caches and book believe.
  * Long lists are read in slices that yield to the event loop.
  */
-import type { Chain } from "../../../chain/chain.ts";
-import { mirrorTrouble } from "../../../chain/mirror-trouble.ts";
+import { type Chain, mirrorTrouble } from "../../../chain/chain.ts";
 import { type Lease, runs } from "../../../chain/records.ts";
 import { listRunningLeases } from "../../../chain/running-leases.ts";
 import { manifestDeadline } from "../../../journal/deadlines.ts";

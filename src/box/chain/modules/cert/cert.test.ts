@@ -16,11 +16,11 @@ import {
   integer,
   objectId,
   pem,
-  printable,
+  printableString,
   sequence,
   set,
   time,
-} from "../../../../chain/certificates/der.ts";
+} from "../../../../chain/certificates/make-certificate.ts";
 import { checkCertificate } from "./certificate.ts";
 
 /** Made by the public client's own code. Making one takes a while, so they are shared. */
@@ -107,7 +107,7 @@ test("a certificate that does not hold is refused before it costs a fee", () => 
 function strange(publicKeyInIt: Buffer | undefined, serial: Buffer): CertificatePem {
   const { privateKey, publicKey } = generateKeyPairSync("ec", { namedCurve: "P-256" });
   const spki = publicKey.export({ type: "spki", format: "der" });
-  const name = sequence(set(sequence(objectId("2.5.4.3"), printable(alice.address))));
+  const name = sequence(set(sequence(objectId("2.5.4.3"), printableString(alice.address))));
   const algorithm = sequence(objectId("1.2.840.10045.4.3.2"));
   const life = sequence(time(0), time(2_000_000_000_000));
   const version = element(0xa0, integer(2n));

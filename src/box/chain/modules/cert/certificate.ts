@@ -1,6 +1,6 @@
 /** The certificates that tenants and providers put on the chain: theirs, signed by themselves, for an elliptic key. */
 import { createPublicKey, type KeyObject, X509Certificate } from "node:crypto";
-import { commonName, serialOf } from "../../../../chain/certificates/certificate-fields.ts";
+import { commonName, serialOf } from "../../../../chain/certificates/certificate-file.ts";
 import { codespace, isAddress } from "../../refusals.ts";
 import { readByOpenssl } from "../../signatures.ts";
 

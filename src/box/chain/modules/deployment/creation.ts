@@ -1,4 +1,4 @@
-import type { DeploymentReclamation, MsgCreateDeployment } from "../../../../chain/codec/reclamation.ts";
+import type { DeploymentReclamation, MsgCreateDeployment } from "../../../../chain/codec/wire-messages.ts";
 import { type Coin, formatCoin } from "../../../../market/coin.ts";
 import { readDeploymentId } from "../../market-ids.ts";
 import type { Context } from "../../module.ts";

@@ -33,7 +33,7 @@ import {
   startMoney,
   tenant,
 } from "../../../../../test/market-stage.ts";
-import { writeId } from "../../../../chain/codec/wire64.ts";
+import { writeId } from "../../../../chain/codec/wire-messages.ts";
 
 const hourNs = 3_600_000_000_000n;
 const mebi = 2 ** 20;

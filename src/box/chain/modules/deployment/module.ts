@@ -1,6 +1,6 @@
 /** The module of deployments: what tenants do with theirs, and with the groups in them. */
 import * as akash from "@akashnetwork/chain-sdk/private-types/akash.v1beta4";
-import { msgCreateDeployment } from "../../../../chain/codec/reclamation.ts";
+import { msgCreateDeployment } from "../../../../chain/codec/wire-messages.ts";
 import { deploymentAccount } from "../../../../market/escrow-keys.ts";
 import type { DeploymentId, GroupId } from "../../../../market/ids.ts";
 import { readDeploymentId, readGroupId } from "../../market-ids.ts";

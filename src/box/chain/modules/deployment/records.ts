@@ -5,8 +5,7 @@ import {
   type Group as WireGroup,
   Group as WireGroupCodec,
 } from "@akashnetwork/chain-sdk/private-types/akash.v1beta4";
-import type { DeploymentReclamation, WireDeployment } from "../../../../chain/codec/reclamation.ts";
-import { writeId } from "../../../../chain/codec/wire64.ts";
+import { type DeploymentReclamation, type WireDeployment, writeId } from "../../../../chain/codec/wire-messages.ts";
 import { type DeploymentId, type GroupId, groupOf } from "../../../../market/ids.ts";
 import { typedEvent } from "../../events.ts";
 import { payForIndexes } from "../../gas.ts";

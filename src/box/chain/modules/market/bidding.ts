@@ -2,7 +2,7 @@
  * Whether a provider may bid on an order, which bid wins and which is lost. The checks stand in the chain's order, which
  * decides what is reported.
  */
-import type { MsgCreateBid } from "../../../../chain/codec/reclamation.ts";
+import type { MsgCreateBid } from "../../../../chain/codec/wire-messages.ts";
 import { type Coin, type DecCoin, formatCoin } from "../../../../market/coin.ts";
 import { compareDecimals } from "../../../../market/decimal.ts";
 import { leasePayment } from "../../../../market/escrow-keys.ts";

@@ -1,7 +1,7 @@
 /** How orders, bids and leases come and go, step by step; each step says so in an event. */
 import { LeaseClosedReason } from "@akashnetwork/chain-sdk/private-types/akash.v1";
 import type { GroupSpec } from "@akashnetwork/chain-sdk/private-types/akash.v1beta4";
-import type { DeploymentReclamation } from "../../../../chain/codec/reclamation.ts";
+import type { DeploymentReclamation } from "../../../../chain/codec/wire-messages.ts";
 import type { DecCoin } from "../../../../market/coin.ts";
 import { formatDecimal } from "../../../../market/decimal.ts";
 import { bidAccount, leasePayment } from "../../../../market/escrow-keys.ts";

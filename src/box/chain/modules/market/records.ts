@@ -13,8 +13,8 @@ import {
   type WireBid,
   type WireLease,
   type WireOrder,
-} from "../../../../chain/codec/reclamation.ts";
-import { writeId } from "../../../../chain/codec/wire64.ts";
+  writeId,
+} from "../../../../chain/codec/wire-messages.ts";
 import type { DecCoin } from "../../../../market/coin.ts";
 import { type BidId, type GroupId, type LeaseId, type OrderId, orderOf } from "../../../../market/ids.ts";
 import { writePrice } from "../../coins.ts";

@@ -1,6 +1,7 @@
 /** How things are with the manifest of every lease, for status and metrics: what the journal would have to be read for. */
 import { deploymentOf, formatDeploymentId, parseLeaseId } from "../market/ids.ts";
 import { formatTime } from "../runtime/clock.ts";
+import type { Metrics } from "../runtime/metrics.ts";
 
 /** Leases without a manifest that the status document names. */
 const manifestWaitsTold = 20;
@@ -57,4 +58,22 @@ export function createStandings(onChange: () => void) {
       };
     },
   };
+}
+
+// The manifest service's metrics: the network's by their names, and what became of what was sent.
+
+export function measureManifests(metrics: Metrics, standings: Standings): void {
+  metrics.readEach("gauge", "provider", [
+    ["manifest_manager", "Deployments with a lease of ours", () => standings.deployments],
+    ["order_watchdog", "Leases that are closed unless their manifest comes in time", () => standings.watched],
+  ]);
+  metrics.readEach("counter", "akash_provider_manifest", [
+    ["restored", "Manifests restored from the cluster", () => standings.counts.restored],
+    ["timeouts", "Leases closed because no manifest came", () => standings.counts.timedOut],
+  ]);
+  const [name, help] = ["akash_provider_manifest_requests_total", "Manifests sent by tenants, by what came of them"];
+  metrics.read({ name, help, kind: "counter", labels: ["result"] }, () => {
+    const { restored: _, timedOut: __, ...requests } = standings.counts;
+    return Object.entries(requests).map(([result, count]) => [{ result }, count]);
+  });
 }

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { rpcMirrorSingles } from "../runtime/limits.ts";
-import { createEscrowDues } from "./escrow-rounds.ts";
+import { createEscrowDues } from "./escrow-dues.ts";
 
 const dues = (entries: Record<string, readonly [atMs: number, spentAt?: bigint]>) => {
   const created = createEscrowDues(1_000);

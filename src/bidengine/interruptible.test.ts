@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { aGroup, tenant } from "../../test/a-decision.ts";
 import type { Decision } from "./decision/decision.ts";
-import { createScreenings } from "./screenings.ts";
+import { createScreenings } from "./interruptible.ts";
 
 const asked = { owner: tenant, group: aGroup(), reclamationWindowNs: undefined };
 const { signal } = new AbortController();

@@ -1,5 +1,6 @@
 /** The few things that older tools of the network wrote in amino: private keys, and entries of a keyring. */
 import { BinaryReader } from "@bufbuild/protobuf/wire";
+import { bcrypt, bcryptVerify } from "hash-wasm";
 import { bytes as bytesCodec, messageOf, optional } from "../../runtime/protobuf.ts";
 
 /** Four bytes before a value say what it is; amino makes them from the name of the type. */
@@ -33,4 +34,21 @@ const entry = messageOf({ privateKey: optional(3, bytesCodec) });
 
 function prefixOf(bytes: Uint8Array): string {
   return Buffer.from(bytes.subarray(0, prefixBytes)).toString("hex");
+}
+
+// bcrypt as the network's tools use it: only the first 72 bytes of a pass-phrase count.
+
+const significantBytes = 72;
+
+/** The usual text form, "$2a$12$…". */
+export function bcryptText(passphrase: string, salt: Uint8Array, cost: number): Promise<string> {
+  return bcrypt({ password: significant(passphrase), salt, costFactor: cost, outputType: "encoded" });
+}
+
+export function isBcryptOf(passphrase: string, hash: string): Promise<boolean> {
+  return bcryptVerify({ password: significant(passphrase), hash });
+}
+
+function significant(passphrase: string): Uint8Array {
+  return Buffer.from(passphrase, "utf8").subarray(0, significantBytes);
 }
