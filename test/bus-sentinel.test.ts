@@ -37,23 +37,20 @@ test("when the master is killed, later messages and the retained value arrive fr
   // Only root may listen there.
   const nobody = "127.0.0.1:1";
   const open = () => openBus(t, { sentinels: [nobody, ...addresses], sentinelMaster: name });
-  const opened = [open(), open()] as const;
-  const [{ bus: publisher }, { bus: subscriber }] = opened;
+  const { bus: publisher } = open();
+  const { bus: subscriber } = open();
   const seen = await listen(subscriber, orders);
-  const connected = (times: number) =>
-    eventually("connected", () =>
-      opened.every(({ lines }) => lines.filter(([line]) => line === "connected to Redis").length === times),
-    );
-  await connected(1);
+  // Events are lost while either is away, so each is published until it arrives.
+  const arrives = (order: number) =>
+    eventually(`order ${order}`, () => {
+      publishOrder(publisher, order);
+      return seen.map(orderOf).includes(order);
+    });
   publisher.publish("inventory.cluster", { nodes: 3 });
-  publishOrder(publisher, 1);
-  await eventually("the first", () => seen.length === 1);
+  await arrives(1);
 
   await master.kill();
-  await connected(2);
-  publishOrder(publisher, 2);
-  await eventually("the next", () => seen.length === 2);
-  assert.deepEqual(seen.map(orderOf), [1, 2]);
+  await arrives(2);
   const late = await listen(open().bus, "inventory.cluster");
   await eventually("the retained value", () => late.length >= 1);
   assert.deepEqual([late[0]?.retained, late[0]?.data], [true, { nodes: 3 }]);
