@@ -3,7 +3,7 @@ import { once } from "node:events";
 import * as https from "node:https";
 import type { OwnControlPlane } from "../lab/own-control-plane.ts";
 import { serverName } from "../lab/own-secrets.ts";
-import { objectPath } from "../src/kube/client/paths.ts";
+import { objectPath } from "../src/kube/client/transport.ts";
 import { apiVersionOf, type Kind } from "../src/kube/kinds.ts";
 import type { KubeObject } from "../src/kube/kube.ts";
 

@@ -5,7 +5,7 @@ import { leaseDefaults } from "../src/cluster/leases/lease-options.ts";
 import { leaseObjects } from "../src/kube/objects/lease-objects.ts";
 import type { DesiredObject } from "../src/kube/objects/lease-workload.ts";
 import { manifestResource } from "../src/kube/objects/manifest-resource.ts";
-import { noOvercommit } from "../src/market/overcommit.ts";
+import { noOvercommit } from "../src/market/fit.ts";
 import { cell } from "../test/lease-sdl.ts";
 import { createBareApply } from "./bare-apply.ts";
 import { leaseOf } from "./leases-people.ts";

@@ -12,7 +12,7 @@ import type { ClusterPicture, InventoryFeed } from "../src/cluster/capacity/inve
 import { createKubeService } from "../src/kube/kube-service.ts";
 import { parseCoin, parseDecCoins } from "../src/market/coin.ts";
 import { parseDecimal } from "../src/market/decimal.ts";
-import { noOvercommit } from "../src/market/overcommit.ts";
+import { noOvercommit } from "../src/market/fit.ts";
 import { createProvider } from "../src/provider/provider.ts";
 import { realClock, sleep } from "../src/runtime/clock.ts";
 import { untilAborted } from "../src/runtime/lifecycle.ts";

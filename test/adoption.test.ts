@@ -3,11 +3,11 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { rehearse } from "../src/cluster/leases/adoption/rehearsal.ts";
 import { installDefinitions } from "../src/kube/definitions.ts";
-import { pointerTo } from "../src/kube/json-pointer.ts";
+import { pointerTo } from "../src/kube/json-fields.ts";
 import { kinds } from "../src/kube/kinds.ts";
 import type { Kube, KubeObject } from "../src/kube/kube.ts";
-import { madeForLabel, templateLabel } from "../src/kube/objects/kept-workload.ts";
 import type { LeaseWorkload } from "../src/kube/objects/lease-workload.ts";
+import { madeForLabel, templateLabel } from "../src/kube/objects/workload-object.ts";
 import { formatLeaseId } from "../src/market/ids.ts";
 import { leaseNamespace } from "../src/market/lease-namespace.ts";
 import type { ManifestGroup } from "../src/market/manifest.ts";
@@ -291,7 +291,7 @@ test("an update that the network's provider wrote down and did not get to bring 
 test("a rehearsal reads only, and tells what has no place", async (t) => {
   const { cluster, theirs, lease, leases, at } = await open(t);
   const face = await startHttpFace(t, cluster);
-  const { createHttpKube } = await import("../src/kube/http/http-kube.ts");
+  const { createHttpKube } = await import("../src/kube/http/http-transport.ts");
   const { silentLog } = await import("../src/runtime/log.ts");
   const { realRandom } = await import("../src/runtime/random.ts");
   const kubeconfig = face.writeKubeconfig(memoryFolder(t));

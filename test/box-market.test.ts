@@ -11,10 +11,10 @@ import { createTenantsService, type TenantsDocument } from "../src/box/tenants-s
 import { readWishes, type Wish } from "../src/box/wishes.ts";
 import type { Chain } from "../src/chain/chain.ts";
 import { createSigner } from "../src/chain/keys/signer.ts";
-import { askedFor } from "../src/market/asked-for.ts";
 import { parseCoins, parseDecCoins, showDecCoin } from "../src/market/coin.ts";
 import { parseDecimal } from "../src/market/decimal.ts";
-import { mostFor } from "../src/market/group-price.ts";
+import { askedFor } from "../src/market/group-spec.ts";
+import { mostFor } from "../src/market/group-totals.ts";
 import { createProvider } from "../src/provider/provider.ts";
 import { createVirtualClock, sleep } from "../src/runtime/clock.ts";
 import type { Service } from "../src/runtime/lifecycle.ts";

@@ -3,16 +3,19 @@
  * said and ended with goes to the parent as a line of JSON.
  */
 import { type Command, CommanderError } from "commander";
+import { throwOnWrongUsage } from "../src/cli/commands.ts";
 import { describeFailure } from "../src/cli/fail.ts";
-import { getManifestCommand } from "../src/cli/get-manifest.ts";
-import { leaseEventsCommand } from "../src/cli/lease-events.ts";
-import { leaseLogsCommand } from "../src/cli/lease-logs.ts";
 import { leaseShellCommand } from "../src/cli/lease-shell.ts";
-import { leaseStatusCommand, serviceStatusCommand } from "../src/cli/lease-status.ts";
-import { migrateEndpointsCommand, migrateHostnamesCommand } from "../src/cli/migrate.ts";
+import {
+  getManifestCommand,
+  leaseStatusCommand,
+  migrateEndpointsCommand,
+  migrateHostnamesCommand,
+  serviceStatusCommand,
+} from "../src/cli/lease-status.ts";
+import { leaseEventsCommand, leaseLogsCommand } from "../src/cli/lease-streams.ts";
 import { sendManifestCommand } from "../src/cli/send-manifest.ts";
 import { statusCommand } from "../src/cli/status.ts";
-import { throwOnWrongUsage } from "../src/cli/usage.ts";
 
 const commands: Record<string, () => Command> = {
   status: statusCommand,

@@ -5,12 +5,10 @@ import fc from "fast-check";
 import { validateGroup } from "../src/box/chain/modules/deployment/group-spec.ts";
 import { capabilitiesMatch, requirementsMatch } from "../src/box/chain/modules/market/matching.ts";
 import { writeGroupSpec } from "../src/chain/codec/group-spec.ts";
-import { unsatisfied } from "../src/market/attributes.ts";
-import { missingCapabilities } from "../src/market/capabilities.ts";
+import { missingCapabilities, signaturesFor, unsatisfied } from "../src/market/attributes.ts";
 import { decCoinOf } from "../src/market/coin.ts";
 import { faultsOfGroup } from "../src/market/group-rules.ts";
 import type { Attribute, GroupSpec } from "../src/market/group-spec.ts";
-import { signaturesFor } from "../src/market/signed-by.ts";
 import { aGroup, aUnit } from "./a-decision.ts";
 import { runs } from "./runs.ts";
 

@@ -1,9 +1,8 @@
 /** Gives the commands that come as lines of JSON, one after the other, and answers each with a line of what came of it. */
 import { createInterface } from "node:readline";
 import { CommanderError } from "commander";
-import { programFor } from "../src/cli/commands.ts";
+import { exitCodeOfUsage, programFor, throwOnWrongUsage } from "../src/cli/commands.ts";
 import { describeFailure } from "../src/cli/fail.ts";
-import { exitCodeOfUsage, throwOnWrongUsage } from "../src/cli/usage.ts";
 
 const answer = process.stdout.write.bind(process.stdout);
 const said = { stdout: "", stderr: "" };

@@ -8,9 +8,9 @@ import { type Kind, kinds } from "../src/kube/kinds.ts";
 import type { Kube, KubeObject } from "../src/kube/kube.ts";
 import { managedSelector, serviceLabel } from "../src/kube/objects/lease-labels.ts";
 import type { DesiredObject, LeaseWorkload, ObjectSettings } from "../src/kube/objects/lease-workload.ts";
+import { noOvercommit } from "../src/market/fit.ts";
 import { formatLeaseId } from "../src/market/ids.ts";
 import { leaseNamespace } from "../src/market/lease-namespace.ts";
-import { noOvercommit } from "../src/market/overcommit.ts";
 import type { RecordedLease } from "./recorded-leases.ts";
 import { objectsOf } from "./recorded-leases.ts";
 

@@ -1,7 +1,7 @@
 /** A group as a client of the network writes it in JSON. */
 import { formatDecimal } from "../src/market/decimal.ts";
+import { writeUnit } from "../src/market/group-json.ts";
 import type { GroupSpec } from "../src/market/group-spec.ts";
-import { writeUnit } from "../src/market/group-spec-json.ts";
 
 export function groupSpecJson({ name, requirements, units }: GroupSpec) {
   const { allOf, anyOf, attributes } = requirements;

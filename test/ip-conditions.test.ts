@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { kinds } from "../src/kube/kinds.ts";
 import type { KubeObject } from "../src/kube/kube.ts";
-import { readAddressRange } from "../src/market/address-range.ts";
+import { readAddressRange } from "../src/market/ip-range.ts";
 import { type IpStage, leaseOf, openIpStage } from "./ip-stage.ts";
 
 const [ann, ben, cat] = [leaseOf(1, 1), leaseOf(2, 3), leaseOf(3, 4)];

@@ -1,8 +1,8 @@
 /** Leases to try things with: one small service, changed where a test says so. */
 import type { LeaseWorkload, ObjectSettings } from "../src/kube/objects/lease-workload.ts";
+import { noOvercommit } from "../src/market/fit.ts";
 import { parseLeaseId } from "../src/market/ids.ts";
 import type { ManifestExpose, ManifestService } from "../src/market/manifest.ts";
-import { noOvercommit } from "../src/market/overcommit.ts";
 
 export const sampleLease = parseLeaseId(
   "akash1qqqsyqcyq5rqwzqfpg9scrgwpugpzysnwduagr/12345/1/1/akash1zs23v9ccrydpk8qarc0jqgfzyvjz2f38jm8da6",

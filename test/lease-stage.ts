@@ -31,8 +31,8 @@ import { readLeasedIp } from "../src/kube/objects/leased-ip.ts";
 import type { Manifests } from "../src/manifest/manifests.ts";
 import { parseCoin, parseCoins, parseDecCoins } from "../src/market/coin.ts";
 import { parseDecimal } from "../src/market/decimal.ts";
+import { noOvercommit } from "../src/market/fit.ts";
 import { formatOrderId } from "../src/market/ids.ts";
-import { noOvercommit } from "../src/market/overcommit.ts";
 import {
   createProvider,
   type MarketOptions,

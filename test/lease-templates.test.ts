@@ -3,11 +3,11 @@ import assert from "node:assert/strict";
 import { type TestContext, test } from "node:test";
 import { fieldsOf } from "../src/kube/json-fields.ts";
 import { kinds } from "../src/kube/kinds.ts";
-import { madeForLabel, templateLabel } from "../src/kube/objects/kept-workload.ts";
 import { idLabels, managedLabel, serviceLabels } from "../src/kube/objects/lease-labels.ts";
+import { madeForLabel, templateLabel } from "../src/kube/objects/workload-object.ts";
+import { noOvercommit } from "../src/market/fit.ts";
 import { formatLeaseId, type LeaseId } from "../src/market/ids.ts";
 import { leaseNamespace } from "../src/market/lease-namespace.ts";
-import { noOvercommit } from "../src/market/overcommit.ts";
 import { memoryFolder } from "./folder.ts";
 import { type LeaseStage, type Life, leaseStage, shop } from "./lease-keeper-stage.ts";
 

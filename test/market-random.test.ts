@@ -16,7 +16,7 @@ import {
   ordersOf,
 } from "../src/box/chain/modules/market/records.ts";
 import type { Address } from "../src/market/address.ts";
-import { bidAccount, leasePayment } from "../src/market/escrow-keys.ts";
+import { bidAccount, leasePayment } from "../src/market/escrow-arithmetic.ts";
 import { type BidId, type GroupId, groupOf } from "../src/market/ids.ts";
 import { createSeededRandom, type Random } from "../src/runtime/random.ts";
 import * as messages from "./market-messages.ts";

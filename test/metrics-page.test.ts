@@ -16,7 +16,7 @@ import { kinds } from "../src/kube/kinds.ts";
 import { createKubeService } from "../src/kube/kube-service.ts";
 import { addressOf } from "../src/market/address.ts";
 import { parseCoin, parseCoins } from "../src/market/coin.ts";
-import { noOvercommit } from "../src/market/overcommit.ts";
+import { noOvercommit } from "../src/market/fit.ts";
 import { createPublisher } from "../src/operators/inventory/serving/publisher.ts";
 import { createHostnameProcess } from "../src/provider/hostname-process.ts";
 import { createInventoryProcess } from "../src/provider/inventory-process.ts";

@@ -11,10 +11,10 @@ import type { DesiredObject, LeaseWorkload, ObjectSettings } from "../src/kube/o
 import { leasedIp } from "../src/kube/objects/leased-ip.ts";
 import { manifestResource } from "../src/kube/objects/manifest-resource.ts";
 import { providerHost } from "../src/kube/objects/provider-host.ts";
+import { noOvercommit } from "../src/market/fit.ts";
 import type { Attribute, UnitResources } from "../src/market/group-spec.ts";
 import { formatLeaseId, type LeaseId } from "../src/market/ids.ts";
 import type { Manifest } from "../src/market/manifest.ts";
-import { noOvercommit } from "../src/market/overcommit.ts";
 import { readSdl } from "../src/market/sdl/sdl.ts";
 import { listRecordings, readJsonRecording, readRecording } from "./recordings.ts";
 

@@ -14,6 +14,7 @@ import { openJournal } from "../src/journal/open.ts";
 import { journalRelaxedFlushMs } from "../src/journal/writer.ts";
 import { kinds } from "../src/kube/kinds.ts";
 import type { Change, Kube, KubeObject, WatchOptions } from "../src/kube/kube.ts";
+import { noOvercommit, type Overcommit } from "../src/market/fit.ts";
 import type { GroupSpec, ResourceUnit } from "../src/market/group-spec.ts";
 import {
   type BidId,
@@ -24,7 +25,6 @@ import {
   parseOrderId,
 } from "../src/market/ids.ts";
 import { leaseNamespace } from "../src/market/lease-namespace.ts";
-import { noOvercommit, type Overcommit } from "../src/market/overcommit.ts";
 import { type Boundary, openBoundary } from "../src/runtime/boundary.ts";
 import { createVirtualClock, msToNs, type VirtualClock } from "../src/runtime/clock.ts";
 import { type Log, silentLog } from "../src/runtime/log.ts";

@@ -1,7 +1,7 @@
 /** The escrows of some deployments, each as it was after one block: figures of different blocks do not add up. */
 import type { At, Listed, Queries, QueryOptions } from "../chain/chain.ts";
 import type { EscrowAccount, EscrowPayment } from "../chain/records.ts";
-import { accountOfPayment, deploymentAccount } from "../market/escrow-keys.ts";
+import { accountOfPayment, deploymentAccount } from "../market/escrow-arithmetic.ts";
 import type { DeploymentId } from "../market/ids.ts";
 import { nsToMs } from "../runtime/clock.ts";
 import { inParallel } from "../runtime/in-parallel.ts";

@@ -8,8 +8,7 @@ import { runs } from "../chain/records.ts";
 import type { Journal } from "../journal/journal.ts";
 import type { Tables } from "../journal/tables.ts";
 import { type Decimal, parseDecimal } from "../market/decimal.ts";
-import { settleAt, spentAt } from "../market/escrow-arithmetic.ts";
-import { leasePayment } from "../market/escrow-keys.ts";
+import { leasePayment, settleAt, spentAt } from "../market/escrow-arithmetic.ts";
 import {
   type DeploymentId,
   deploymentOf,

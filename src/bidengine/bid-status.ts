@@ -1,7 +1,7 @@
 /** The bid engine's status: what it has counted by the network's names, its document, and its metrics. */
 import type { Chain, Settled } from "../chain/chain.ts";
 import { type Bid, openingOf } from "../chain/records.ts";
-import { isPausing, pauseSwitch, type Switch } from "../journal/switches.ts";
+import { isPausing, pauseSwitch, type Switch } from "../journal/deadlines.ts";
 import type { TableReads } from "../journal/tables.ts";
 import { toInteger } from "../market/decimal.ts";
 import { type Clock, nsToMs } from "../runtime/clock.ts";

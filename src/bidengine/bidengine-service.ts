@@ -2,8 +2,8 @@
 
 import type { Bus } from "../bus/bus.ts";
 import type { Chain, Settled, Step } from "../chain/chain.ts";
+import { isPausing, pauseSwitch } from "../journal/deadlines.ts";
 import type { Journal } from "../journal/journal.ts";
-import { isPausing, pauseSwitch } from "../journal/switches.ts";
 import type { Coin } from "../market/coin.ts";
 import type { Attribute } from "../market/group-spec.ts";
 import { formatOrderId, isOrderKey, orderOf, parseBidId, parseOrderId } from "../market/ids.ts";

@@ -1,5 +1,5 @@
 /** The bid engine as those see it who ask it something or steer it: commands, the gateway, the live view. */
-import type { Switch } from "../journal/switches.ts";
+import type { Switch } from "../journal/deadlines.ts";
 import type { OrderAnswer, OrderLine } from "./answers.ts";
 import type { Decision } from "./decision/decision.ts";
 import type { BidRequest } from "./decision/inputs.ts";

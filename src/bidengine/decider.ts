@@ -3,7 +3,7 @@ import type { Chain } from "../chain/chain.ts";
 import { packedMessageOf } from "../chain/outbox/intent.ts";
 import type { Order } from "../chain/records.ts";
 import { unpackMessage } from "../chain/tx/messages.ts";
-import { isPausing, pauseSwitch } from "../journal/switches.ts";
+import { isPausing, pauseSwitch } from "../journal/deadlines.ts";
 import type { TableReads } from "../journal/tables.ts";
 import type { Coin } from "../market/coin.ts";
 import type { Fits } from "../market/fit.ts";

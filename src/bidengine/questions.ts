@@ -1,7 +1,7 @@
 /** What commands may ask the bid engine over the control socket, by name. */
 import { z } from "zod";
 import type { JsonObject } from "../bus/topics.ts";
-import type { Switch } from "../journal/switches.ts";
+import type { Switch } from "../journal/deadlines.ts";
 import { readSdl } from "../market/sdl/sdl.ts";
 import { parseQuestion } from "../runtime/control/parse-question.ts";
 import { endedBy } from "../runtime/ended-by.ts";

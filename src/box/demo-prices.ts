@@ -1,7 +1,7 @@
 /** What the provider of the demo asks for: dollars a month, by the network's usual figures, for orders in uact. */
 import type { PriceSettings } from "../bidengine/pricing/pricing.ts";
+import type { PerDenom } from "../market/coin.ts";
 import { parseDecimal } from "../market/decimal.ts";
-import type { PerDenom } from "../market/per-denom.ts";
 
 /** The table of dollars is what counts; there are no scales. */
 const none: PerDenom<never> = { general: undefined, own: new Map<string, never>() };

@@ -12,8 +12,8 @@ import { createMemoryFeed, type PictureSource } from "../cluster/capacity/invent
 import { createKubeService } from "../kube/kube-service.ts";
 import { parseCoin, parseCoins, parseDecCoins } from "../market/coin.ts";
 import { parseDecimal } from "../market/decimal.ts";
+import { noOvercommit } from "../market/fit.ts";
 import type { Attribute, GroupSpec } from "../market/group-spec.ts";
-import { noOvercommit } from "../market/overcommit.ts";
 import { createInventoryService, type InventoryView } from "../operators/inventory/inventory-service.ts";
 import { createProvider, type Foundation, type Provider, type ProviderStatus } from "../provider/provider.ts";
 import type { Clock } from "../runtime/clock.ts";

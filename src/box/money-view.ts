@@ -1,7 +1,6 @@
 /** The money of the demo's provider: what it has, what it earned and what that cost, per denomination. */
 import type { BalanceDocument, MoneyLine } from "../balance/balance-status.ts";
-import { amountOf, type Coin } from "../market/coin.ts";
-import { showTokens, tokenAmount, tokenName } from "../market/tokens.ts";
+import { amountOf, type Coin, showTokens, tokenAmount, tokenName } from "../market/coin.ts";
 import type { Palette } from "./palette.ts";
 import { seconds } from "./seconds.ts";
 

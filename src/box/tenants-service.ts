@@ -6,7 +6,7 @@ import type { Chain } from "../chain/chain.ts";
 import type { Signer } from "../chain/keys/signer.ts";
 import { closeDeployment } from "../chain/tx/messages.ts";
 import { type SendDeps, sendMessages } from "../chain/tx/send.ts";
-import { askedFor } from "../market/asked-for.ts";
+import { askedFor } from "../market/group-spec.ts";
 import { formatOrderId, type OrderId } from "../market/ids.ts";
 import { type Clock, sleep } from "../runtime/clock.ts";
 import { type Service, untilAborted } from "../runtime/lifecycle.ts";

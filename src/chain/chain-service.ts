@@ -1,7 +1,7 @@
 /** The chain as a service: it follows the blocks, mirrors what concerns us, and sends what we decided. */
+import { isPausing, pauseSwitch } from "../journal/deadlines.ts";
 import type { Intent } from "../journal/intents.ts";
 import type { Journal } from "../journal/journal.ts";
-import { isPausing, pauseSwitch } from "../journal/switches.ts";
 import type { Boundary } from "../runtime/boundary.ts";
 import type { Clock } from "../runtime/clock.ts";
 import { condition } from "../runtime/condition.ts";

@@ -1,6 +1,7 @@
 /** What the commands share that ask the running provider: where it is, and how they tell what it says. */
 import { Command, InvalidArgumentError } from "commander";
 import type { Told } from "../bidengine/questions.ts";
+import type { HeldCondition } from "../conditions/held-conditions.ts";
 import { addSettingOptions } from "../config/options.ts";
 import type { Config } from "../config/table.ts";
 import { openToRead } from "../journal/read-only.ts";
@@ -11,6 +12,8 @@ import { ask, askOn } from "../runtime/control/control-client.ts";
 import { ProviderError, reasonOf } from "../runtime/errors.ts";
 import { jsonText } from "../runtime/json-text.ts";
 import type { Question } from "../runtime/lifecycle.ts";
+import { aligned } from "./answer-text.ts";
+import { showAge } from "./order-text.ts";
 import { takeSettings } from "./settings.ts";
 
 export interface Asker {
@@ -92,4 +95,23 @@ export function wholeNumber(most: number): (text: string) => number {
     if (/^\d+$/.test(text) && number >= 1 && number <= most) return number;
     throw new InvalidArgumentError(`It must be a whole number from 1 to ${most}.`);
   };
+}
+
+/** `akash-provider conditions`: what an operator should know now. */
+export function conditionsCommand(): Command {
+  const command = askingCommand("conditions", "show what an operator should know: what is wrong, and since when");
+  return command.action(async ({ json }: OutputOptions, given: Command) => {
+    const held = await openAsker(given).ask<readonly HeldCondition[]>("conditions");
+    if (json) return held.forEach(printJson);
+    if (held.length === 0) return complain("nothing is wrong");
+    print(conditionRows(held, realClock.now()));
+  });
+}
+
+export function conditionRows(held: readonly Told<HeldCondition>[], nowMs: number): string[] {
+  const cells = held.map(({ type, status, reason, sinceMs, subject = "" }) => {
+    return [type, status, reason, showAge(nowMs - sinceMs), subject];
+  });
+  const [head = "", ...rows] = aligned(["CONDITION", "STATUS", "REASON", "AGE", "SUBJECT"], cells);
+  return [head, ...held.flatMap(({ message }, at) => [rows[at] ?? "", `  ${message}`])];
 }

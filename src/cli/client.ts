@@ -1,18 +1,19 @@
 /** What the commands that act on a chain share: the nodes, the key, and a transaction that is waited for. */
-
 import type { Command } from "commander";
 import type { Queries } from "../chain/chain.ts";
+import { createHttpTransports } from "../chain/comet/http-transport.ts";
 import { createPool, type Pool } from "../chain/comet/pool.ts";
 import { createQueries } from "../chain/comet/queries/queries.ts";
+import type { RpcTransport } from "../chain/comet/transport.ts";
 import { openKey } from "../chain/keys/open-key.ts";
 import type { Signer } from "../chain/keys/signer.ts";
 import { createCometBroadcaster } from "../chain/tx/comet-broadcaster.ts";
 import type { PackedMessage } from "../chain/tx/messages.ts";
 import { type Sent, sendMessages } from "../chain/tx/send.ts";
+import type { Config } from "../config/table.ts";
 import { realClock } from "../runtime/clock.ts";
 import { createLog, type RootLog } from "../runtime/log.ts";
 import { realRandom } from "../runtime/random.ts";
-import { nodesOf } from "./nodes.ts";
 import { keySettings, type TakenSettings, takeSettings } from "./settings.ts";
 
 export interface Connection {
@@ -85,4 +86,24 @@ export async function openSigner({ values, redactor }: TakenSettings): Promise<S
 /** One line that says what happened on chain. */
 export function printSent(what: string, { height, hash, gasUsed }: Sent): void {
   process.stdout.write(`${what}  block ${height}  gas ${gasUsed}  tx ${hash}\n`);
+}
+
+/** The nodes of the settings, each with its certificate, key and authorities. */
+type NodeSettings = Pick<Config, "nodes" | "nodeCertFiles" | "nodeKeyFiles" | "nodeCaFiles">;
+
+export function nodesOf({ nodes, nodeCertFiles, nodeKeyFiles, nodeCaFiles }: NodeSettings): RpcTransport[] {
+  const addresses = nodes.map((url, index) => {
+    const certFile = fileFor(nodeCertFiles, index);
+    const keyFile = fileFor(nodeKeyFiles, index);
+    const caFile = fileFor(nodeCaFiles, index);
+    const tls = { ...(certFile && { certFile }), ...(keyFile && { keyFile }), ...(caFile && { caFile }) };
+    return { url, tls };
+  });
+  return createHttpTransports(addresses, realClock);
+}
+
+/** One file alone is for all nodes, and a dash stands for none. */
+function fileFor(files: readonly string[] | undefined, index: number): string | undefined {
+  const file = files?.length === 1 ? files[0] : files?.[index];
+  return file === "-" ? undefined : file;
 }

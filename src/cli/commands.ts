@@ -1,5 +1,6 @@
 /** The commands of the program. */
-import { Command } from "commander";
+import { Command, type CommanderError } from "commander";
+import { exitCodes } from "../runtime/catalogue.ts";
 import { description, version } from "./version.ts";
 
 /** In the order of a person's first acquaintance. Loaded one by one: `demo` need not wait for what `tenant` needs. */
@@ -7,21 +8,21 @@ const commands: Record<string, () => Promise<Command>> = {
   demo: async () => (await import("./demo.ts")).demoCommand(),
   run: async () => (await import("./run.ts")).runCommand(),
   orders: async () => (await import("./orders.ts")).ordersCommand(),
-  why: async () => (await import("./why.ts")).whyCommand(),
-  screen: async () => (await import("./screen.ts")).screenCommand(),
+  why: async () => (await import("./orders.ts")).whyCommand(),
+  screen: async () => (await import("./orders.ts")).screenCommand(),
   pause: async () => (await import("./pause.ts")).pauseCommand(),
   resume: async () => (await import("./pause.ts")).resumeCommand(),
   leases: async () => (await import("./leases.ts")).leasesCommand(),
   lease: async () => (await import("./lease.ts")).leaseCommand(),
-  conditions: async () => (await import("./conditions.ts")).conditionsCommand(),
+  conditions: async () => (await import("./asking.ts")).conditionsCommand(),
   adopt: async () => (await import("./adopt.ts")).adoptCommand(),
   reconcile: async () => (await import("./reconcile.ts")).reconcileCommand(),
   watch: async () => (await import("./watch.ts")).watchCommand(),
   earnings: async () => (await import("./earnings.ts")).earningsCommand(),
   policies: async () => (await import("./policies.ts")).policiesCommand(),
   operator: async () => (await import("./operator.ts")).operatorCommand(),
-  config: async () => (await import("./config.ts")).configCommand(),
-  install: async () => (await import("./install.ts")).installCommand(),
+  config: async () => (await import("./settings.ts")).configCommand(),
+  install: async () => (await import("./register.ts")).installCommand(),
   register: async () => (await import("./register.ts")).registerCommand(),
   chain: async () => (await import("./chain.ts")).chainCommand(),
   events: async () => (await import("./events.ts")).eventsCommand(),
@@ -29,14 +30,14 @@ const commands: Record<string, () => Promise<Command>> = {
   tenant: async () => (await import("./tenant.ts")).tenantCommand(),
   status: async () => (await import("./status.ts")).statusCommand(),
   "send-manifest": async () => (await import("./send-manifest.ts")).sendManifestCommand(),
-  "get-manifest": async () => (await import("./get-manifest.ts")).getManifestCommand(),
+  "get-manifest": async () => (await import("./lease-status.ts")).getManifestCommand(),
   "lease-status": async () => (await import("./lease-status.ts")).leaseStatusCommand(),
   "service-status": async () => (await import("./lease-status.ts")).serviceStatusCommand(),
-  "lease-logs": async () => (await import("./lease-logs.ts")).leaseLogsCommand(),
-  "lease-events": async () => (await import("./lease-events.ts")).leaseEventsCommand(),
+  "lease-logs": async () => (await import("./lease-streams.ts")).leaseLogsCommand(),
+  "lease-events": async () => (await import("./lease-streams.ts")).leaseEventsCommand(),
   "lease-shell": async () => (await import("./lease-shell.ts")).leaseShellCommand(),
-  "migrate-hostnames": async () => (await import("./migrate.ts")).migrateHostnamesCommand(),
-  "migrate-endpoints": async () => (await import("./migrate.ts")).migrateEndpointsCommand(),
+  "migrate-hostnames": async () => (await import("./lease-status.ts")).migrateHostnamesCommand(),
+  "migrate-endpoints": async () => (await import("./lease-status.ts")).migrateEndpointsCommand(),
 };
 
 /** The program with the command of this name, or with all of them where there is none. */
@@ -48,4 +49,16 @@ export async function programFor(name: string): Promise<Command> {
   const chosen = Object.hasOwn(commands, name) ? commands[name] : undefined;
   for (const load of chosen ? [chosen] : Object.values(commands)) program.addCommand(await load());
   return program;
+}
+
+/** What to end with when commander threw: it has said what is wrong, or it was asked for help. */
+export function exitCodeOfUsage({ exitCode }: CommanderError): number {
+  return exitCode === 0 ? 0 : exitCodes.settings;
+}
+
+/** Makes the whole tree of commands throw CommanderError instead of ending the process by itself. */
+export function throwOnWrongUsage(command: Command): Command {
+  command.exitOverride();
+  for (const below of command.commands) throwOnWrongUsage(below);
+  return command;
 }

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { test } from "node:test";
 import { temporaryFolder } from "../../test/folder.ts";
 import { ProviderError } from "../runtime/errors.ts";
-import { configCommand } from "./config.ts";
+import { configCommand } from "./settings.ts";
 
 async function run(env: NodeJS.ProcessEnv, ...args: string[]): Promise<string> {
   let printed = "";

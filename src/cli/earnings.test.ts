@@ -8,9 +8,8 @@ import { dayMs } from "../journal/ledger.ts";
 import { openJournal } from "../journal/open.ts";
 import { parseTime, realClock } from "../runtime/clock.ts";
 import { silentLog } from "../runtime/log.ts";
-import { earningsCommand, readTime, spanOf } from "./earnings.ts";
-import { csvLine, earningsTable, emptyWords, grouped } from "./earnings-text.ts";
-import { throwOnWrongUsage } from "./usage.ts";
+import { throwOnWrongUsage } from "./commands.ts";
+import { csvLine, earningsCommand, earningsTable, emptyWords, grouped, readTime, spanOf } from "./earnings.ts";
 
 const order = "akash1qqqsyqcyq5rqwzqfpg9scrgwpugpzysnwduagr/7/1/1";
 const lease = `${order}/akash1zs23v9ccrydpk8qarc0jqgfzyvjz2f38jm8da6`;

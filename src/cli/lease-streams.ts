@@ -9,7 +9,15 @@ import { parseJson } from "../runtime/parse-json.ts";
 import { leasePath } from "./lease-status.ts";
 import { withLeases } from "./reach.ts";
 import { abortOnSignals } from "./signals.ts";
-import { type LeaseFlags, leaseFlags, outputFlag, servicesFlag, switchFlag, tailFlag } from "./tenant-flags.ts";
+import {
+  type LeaseFlags,
+  leaseFlags,
+  outputFlag,
+  providerCommand,
+  servicesFlag,
+  switchFlag,
+  tailFlag,
+} from "./tenant-flags.ts";
 
 export interface StreamFlags extends LeaseFlags {
   readonly service?: string;
@@ -87,4 +95,28 @@ export function lineText(text: string, isTerminal = process.stdout.isTTY): strin
   const pieces = text.split(colour);
   const shown = pieces.map((piece, n) => (n % 2 === 1 ? piece : printable(piece))).join("");
   return text.includes("\u001b[") ? `${shown}\u001b[0m` : shown;
+}
+
+/** `akash-provider lease-logs`: what the containers of a deployment print, of all its leases. */
+export function leaseLogsCommand(): Command {
+  const options = streamFlags("text", "begin with so many of the last lines of each container; -1 for all");
+  const text = ({ name, message }: Record<string, unknown>) =>
+    `[${printable(String(name))}] ${lineText(String(message))}`;
+  return providerCommand("lease-logs", "show what the containers of a deployment print", options).action(
+    (flags: StreamFlags, given: Command) => showStreams({ path: "/logs", scope: "logs", text }, flags, given),
+  );
+}
+
+/** `akash-provider lease-events`: what happens to the pods of a deployment, as its providers' clusters tell it. */
+export function leaseEventsCommand(): Command {
+  const options = streamFlags("json", "sent along, though providers show all of them");
+  return providerCommand("lease-events", "show what happens to the pods of a deployment", options).action(
+    (flags: StreamFlags, given: Command) =>
+      showStreams({ path: "/kubeevents", scope: "events", text: textOf }, flags, given),
+  );
+}
+
+function textOf({ type, reason, note, object }: Record<string, unknown>): string {
+  const { kind, name } = (object ?? {}) as Record<string, unknown>;
+  return printable(`[${kind}/${name}] ${type} ${reason}: ${note}`);
 }

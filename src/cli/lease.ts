@@ -7,8 +7,8 @@ import { historyOf, type LeaseOccurrence, leaseNamed } from "../cluster/leases/o
 import { formatBytes } from "../market/quantity.ts";
 import { formatTime } from "../runtime/clock.ts";
 import { leaseHistoryMostLines } from "../runtime/limits.ts";
+import { aligned } from "./answer-text.ts";
 import { askingCommand, complain, type OutputOptions, openAsker, print, printJson, wholeNumber } from "./asking.ts";
-import { aligned } from "./columns.ts";
 import { refreshCommand } from "./lease-refresh.ts";
 
 interface CloseOptions extends OutputOptions {

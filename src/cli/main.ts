@@ -1,8 +1,7 @@
 /** The program `akash-provider`: finds the command, runs it, and says plainly what went wrong if it does. */
 import { CommanderError } from "commander";
-import { programFor } from "./commands.ts";
+import { exitCodeOfUsage, programFor, throwOnWrongUsage } from "./commands.ts";
 import { endWith } from "./fail.ts";
-import { exitCodeOfUsage, throwOnWrongUsage } from "./usage.ts";
 
 // In `akash-provider events | head` the reader leaves first. That is a reason to stop, like closing the terminal.
 process.stdout.once("error", () => process.kill(process.pid, "SIGHUP")).on("error", () => undefined);

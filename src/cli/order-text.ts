@@ -10,8 +10,8 @@ import {
 } from "../bidengine/decision/decision.ts";
 import { readDecision } from "../bidengine/decision/record.ts";
 import type { Told } from "../bidengine/questions.ts";
-import { askedFor } from "../market/asked-for.ts";
 import { type GroupJson, groupFromJson } from "../market/group-json.ts";
+import { askedFor } from "../market/group-spec.ts";
 import { formatTime } from "../runtime/clock.ts";
 
 /** The id is never cut: it is what `why` is given. */

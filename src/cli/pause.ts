@@ -3,7 +3,7 @@ import type { Command } from "commander";
 import type { PauseAnswer, Told } from "../bidengine/questions.ts";
 import { parseDuration } from "../config/formats/duration.ts";
 import { BadValue } from "../config/formats/format.ts";
-import type { Switch } from "../journal/switches.ts";
+import type { Switch } from "../journal/deadlines.ts";
 import { formatTime, parseTime, realClock } from "../runtime/clock.ts";
 import { ProviderError } from "../runtime/errors.ts";
 import { askingCommand, type OutputOptions, openAsker, print, printJson } from "./asking.ts";

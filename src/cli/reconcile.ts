@@ -3,8 +3,8 @@ import type { Command } from "commander";
 import type { Told } from "../bidengine/questions.ts";
 import type { Report } from "../cluster/leases/reconcile/drift.ts";
 import { findingExitCode } from "../runtime/catalogue/entry.ts";
+import { aligned } from "./answer-text.ts";
 import { askingCommand, complain, type OutputOptions, openAsker, print, printJson } from "./asking.ts";
-import { aligned } from "./columns.ts";
 import { showAge } from "./order-text.ts";
 
 interface ReconcileOptions extends OutputOptions {

@@ -1,12 +1,12 @@
 /** The settings that this process was given by flags, environment and provider.yaml, and as its parts take them. */
 import { readFileSync } from "node:fs";
-import type { Command } from "commander";
+import { Command, Option } from "commander";
 import type { RedisOptions } from "../bus/redis.ts";
 import type { KeySettings } from "../chain/keys/open-key.ts";
 import { type Environment, secretVariables } from "../config/environment.ts";
 import { type FollowedSettings, followSettings } from "../config/followed-settings.ts";
-import { type LoadedConfig, loadConfig } from "../config/load.ts";
-import { givenFlags } from "../config/options.ts";
+import { type LoadedConfig, loadConfig, printConfig, printConfigAsJson } from "../config/load.ts";
+import { addSettingOptions, givenFlags } from "../config/options.ts";
 import type { ReadFile } from "../config/problem.ts";
 import { checkPricing } from "../config/resolve.ts";
 import { type Config, liveSettings } from "../config/table.ts";
@@ -119,4 +119,29 @@ export function redisOf(values: Config): RedisOptions | undefined {
     ...(redisPassword && { password: redisPassword }),
     prefix: redisPrefix,
   };
+}
+
+/** `akash-provider config`: what the settings are, and where they came from. */
+interface ConfigOutside {
+  readonly env: NodeJS.ProcessEnv;
+  write(text: string): void;
+}
+
+const realOutside: ConfigOutside = {
+  env: process.env,
+  write: (text) => {
+    process.stdout.write(text);
+  },
+};
+
+export function configCommand({ env, write }: ConfigOutside = realOutside): Command {
+  const print = new Command("print")
+    .description("show every setting, its value and where that came from")
+    .addOption(new Option("-o, --output <format>", "what to print").choices(["text", "json"]).default("text"))
+    .action((options: { output: "text" | "json" }, command: Command) => {
+      const loaded = loadConfig({ flags: givenFlags(command), env, readFile: (path) => readFileSync(path, "utf8") });
+      write(options.output === "json" ? printConfigAsJson(loaded) : printConfig(loaded));
+    });
+  addSettingOptions(print, "all");
+  return new Command("config").description("look at the settings").addCommand(print);
 }

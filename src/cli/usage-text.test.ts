@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { usageCells, usageNote } from "./usage-text.ts";
+import { usageCells, usageNote } from "./leases.ts";
 
 const leased = { cpuMilli: "1500", memoryBytes: "536870912", storageBytes: "500000000" };
 

@@ -15,8 +15,7 @@ import { queueBackoffMostMs } from "../runtime/queue.ts";
 import { createSeededRandom } from "../runtime/random.ts";
 import { createRedactor } from "../runtime/redact.ts";
 import { conditionsLookMs, createConditionsService } from "./conditions-service.ts";
-import { conditionSettleMs, conditionsHeld } from "./held-conditions.ts";
-import { notifyAnswerMs } from "./notification.ts";
+import { conditionSettleMs, conditionsHeld, notifyAnswerMs } from "./held-conditions.ts";
 
 const low = condition("WalletLow", "3uakt below warn-balance", { subject: "uakt" });
 const old = condition("InventoryOld", "silent for 125 s", { reason: "Silent" });

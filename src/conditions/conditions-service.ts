@@ -14,8 +14,14 @@ import { done, type Outcome } from "../runtime/outcome.ts";
 import type { Process } from "../runtime/process.ts";
 import { createQueue } from "../runtime/queue.ts";
 import type { Random } from "../runtime/random.ts";
-import { createHeldConditions, type HeldCondition, type HeldConditions, partsOf } from "./held-conditions.ts";
-import { post, type Receiver } from "./notification.ts";
+import {
+  createHeldConditions,
+  type HeldCondition,
+  type HeldConditions,
+  partsOf,
+  post,
+  type Receiver,
+} from "./held-conditions.ts";
 
 /** How often services are asked what is wrong: an operator is told within seconds, and each answers from what it holds. */
 export const conditionsLookMs = 5 * second;

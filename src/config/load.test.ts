@@ -4,8 +4,7 @@ import fc from "fast-check";
 import { runs } from "../../test/runs.ts";
 import { ProviderError } from "../runtime/errors.ts";
 import type { Environment } from "./environment.ts";
-import { type Flags, loadConfig } from "./load.ts";
-import { printConfig, printConfigAsJson } from "./print.ts";
+import { type Flags, loadConfig, printConfig, printConfigAsJson } from "./load.ts";
 import { checkPricing } from "./resolve.ts";
 import { type Config, groups, liveSettings, type SettingName, settingsByFlag, variableOf } from "./table.ts";
 

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { Command, CommanderError } from "commander";
-import { exitCodeOfUsage, throwOnWrongUsage } from "../cli/usage.ts";
+import { exitCodeOfUsage, throwOnWrongUsage } from "../cli/commands.ts";
 import { loadConfig } from "./load.ts";
 import { addSettingOptions, givenFlags } from "./options.ts";
 import { settingsByFlag } from "./table.ts";

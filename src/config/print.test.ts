@@ -1,7 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { loadConfig } from "./load.ts";
-import { printConfig, printConfigAsJson } from "./print.ts";
+import { loadConfig, printConfig, printConfigAsJson } from "./load.ts";
 import { liveSettings } from "./table.ts";
 
 const loaded = loadConfig({

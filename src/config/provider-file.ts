@@ -13,8 +13,7 @@ import {
 } from "yaml";
 import { ProviderError } from "../runtime/errors.ts";
 import { settingsFileChars, settingsFileFaults } from "../runtime/limits.ts";
-import { isSameName } from "./nearest.ts";
-import { type Findings, type Given, unknownSetting } from "./problem.ts";
+import { type Findings, type Given, isSameName, unknownSetting } from "./problem.ts";
 import { settingsByFlag, settingsByKey, variableOf } from "./table.ts";
 
 /** An attribute is four nodes, and nobody publishes a thousand: more means that aliases multiply. */

@@ -1,6 +1,6 @@
 /** What must hold between settings. Each rule names the setting it blames, and what to do about it. */
 import { isIP } from "node:net";
-import { everyPrice } from "../market/per-denom.ts";
+import { everyPrice } from "../market/coin.ts";
 import { formatDuration } from "./formats/duration.ts";
 import type { Config, SettingName } from "./table.ts";
 

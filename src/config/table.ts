@@ -1,16 +1,13 @@
 /** Every setting there is. The type of the configuration, the flags, the variables and the docs come from here. */
 import { invariant } from "../runtime/invariant.ts";
 import type { LiveSetting, Setting, SettingGroup } from "./setting.ts";
-import { chainGroup } from "./settings/chain.ts";
-import { clusterGroup } from "./settings/cluster.ts";
+import { chainGroup, moneyGroup } from "./settings/chain.ts";
+import { clusterGroup, publishedGroup } from "./settings/cluster.ts";
 import { gatewayGroup } from "./settings/gateway.ts";
 import { ingressGroup } from "./settings/ingress.ts";
-import { moneyGroup } from "./settings/money.ts";
 import { operatorsGroup } from "./settings/operators.ts";
-import { policiesGroup } from "./settings/policies.ts";
-import { pricingGroup } from "./settings/pricing.ts";
+import { policiesGroup, pricingGroup } from "./settings/pricing.ts";
 import { busGroup, processGroup } from "./settings/process.ts";
-import { publishedGroup } from "./settings/published.ts";
 
 export const groups: readonly SettingGroup[] = [
   processGroup,

@@ -4,10 +4,25 @@
  *
  * No code of ours may open lock.db except through SQLite: closing any other handle of it would drop the lock (POSIX).
  */
-import { chmodSync, readFileSync, renameSync, rmSync, truncateSync, writeFileSync } from "node:fs";
+import {
+  accessSync,
+  chmodSync,
+  closeSync,
+  constants,
+  existsSync,
+  fsyncSync,
+  mkdirSync,
+  openSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  truncateSync,
+  writeFileSync,
+} from "node:fs";
 import { hostname } from "node:os";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
+import type { Boundary } from "../runtime/boundary.ts";
 import { type Clock, formatTime } from "../runtime/clock.ts";
 import { ProviderError } from "../runtime/errors.ts";
 import { storageError } from "./faults.ts";
@@ -78,4 +93,31 @@ function inUse(dir: string, holderPath: string): ProviderError {
     return new ProviderError("AKP_DATA_DIR_IN_USE", { path: dir, holder }, { cause: error });
   }
   return new ProviderError("AKP_DATA_DIR_IN_USE", { path: dir, holder });
+}
+
+/** The data directory: ours alone when we make it, and known to be writable before anything opens a file in it. */
+export function prepareFolder(dir: string, boundary: Boundary): void {
+  try {
+    if (!existsSync(dir)) {
+      boundary.cross("journal", "folder:before");
+      mkdirSync(dir, { recursive: true, mode: 0o700 });
+      syncFolder(dirname(dir));
+      boundary.cross("journal", "folder:after");
+    }
+    // Asking the system names the cause ("read-only file system"); SQLite would only say that it cannot open a file.
+    // The slash makes it complain about a file that stands in the directory's place.
+    accessSync(`${dir}/`, constants.R_OK | constants.W_OK | constants.X_OK);
+  } catch (error) {
+    throw storageError(join(dir, "journal.db"), error) ?? error;
+  }
+}
+
+/** A new or renamed file is safe from a power cut only once its directory is. */
+export function syncFolder(dir: string): void {
+  const handle = openSync(dir, "r");
+  try {
+    fsyncSync(handle);
+  } finally {
+    closeSync(handle);
+  }
 }

@@ -8,7 +8,7 @@ import { openBoundary } from "../runtime/boundary.ts";
 import { createVirtualClock } from "../runtime/clock.ts";
 import { silentLog } from "../runtime/log.ts";
 import { connect } from "./connection.ts";
-import { historyOfSubject } from "./history.ts";
+import { historyOfSubject } from "./decisions.ts";
 import { migrate } from "./migrations.ts";
 import { openJournal } from "./open.ts";
 import {

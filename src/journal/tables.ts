@@ -4,9 +4,8 @@ import type { Coin } from "../market/coin.ts";
 import type { Clock } from "../runtime/clock.ts";
 import { type Conditions, createConditions } from "./conditions.ts";
 import type { Sql } from "./connection.ts";
-import { createDeadlines, type Deadlines } from "./deadlines.ts";
-import { createDecisions, type Decisions } from "./decisions.ts";
-import { createHistory, type History } from "./history.ts";
+import { createDeadlines, createSwitches, type Deadlines, type Switches } from "./deadlines.ts";
+import { createDecisions, createHistory, type Decisions, type History } from "./decisions.ts";
 import { createIntents, createTransactions, type Intents, type Transactions } from "./intents.ts";
 import { createLedger, type Ledger } from "./ledger.ts";
 import { createManifests, type ManifestRows } from "./manifests.ts";
@@ -14,7 +13,6 @@ import { createOccurrences, type Occurrences } from "./occurrences.ts";
 import { createOrders, type Orders } from "./orders.ts";
 import { createPayments, type Payments } from "./payments.ts";
 import { createReservationTable, type ReservationTable } from "./reservations.ts";
-import { createSwitches, type Switches } from "./switches.ts";
 import { createUnhealth, type Unhealth } from "./unhealth.ts";
 
 export interface Tables {

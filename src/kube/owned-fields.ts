@@ -2,8 +2,11 @@
  * Which fields of a live object are ours, and what the object has there. The server keeps book of it (`managedFields`):
  * a field that somebody else changed or removed is no longer ours.
  */
+
+import { ProviderError } from "../runtime/errors.ts";
 import { isRecord } from "../runtime/is-record.ts";
-import type { KubeObject, ManagedFields } from "./kube.ts";
+import { apiVersionOf, type Kind } from "./kinds.ts";
+import type { Kube, KubeObject, ManagedFields, ObjectAt, ObjectMeta, PatchOperation } from "./kube.ts";
 
 export interface OwnedFields {
   readonly uid: string | undefined;
@@ -97,4 +100,109 @@ function elementKey(step: string): (element: unknown) => string {
 
 function hasParts(value: unknown): boolean {
   return typeof value === "object" && value !== null && Object.keys(value).length > 0;
+}
+
+/** The name under which the network's own provider writes. */
+export const networksProvider = "provider-services";
+
+/** What the network's provider owns of an object, as it wrote it; undefined where that is nothing. */
+export function networksEntry({ managedFields = [] }: Pick<ObjectMeta, "managedFields">): ManagedFields | undefined {
+  return managedFields.find((entry) => isUpdateOf(entry, networksProvider));
+}
+
+/**
+ * The owners once all that the network's provider and our own patches wrote is in our one entry, since an apply removes only what
+ * its manager owns; undefined where it is so already. What controllers write to the status stays theirs.
+ */
+export function adoptedFields(
+  { managedFields = [] }: Pick<ObjectMeta, "managedFields">,
+  fieldManager: string,
+  apiVersion: string,
+): ManagedFields[] | undefined {
+  const isMoved = (entry: ManagedFields) => isUpdateOf(entry, networksProvider) || isUpdateOf(entry, fieldManager);
+  const moved = managedFields.filter(isMoved);
+  if (moved.length === 0) return undefined;
+  const isOwn = (entry: ManagedFields) => isAppliedBy(entry, fieldManager);
+  const fieldsV1 = [...managedFields.filter(isOwn), ...moved].reduce<Fields>(
+    (all, entry) => joined(all, entry.fieldsV1 ?? {}),
+    {},
+  );
+  const ours = { manager: fieldManager, operation: "Apply", apiVersion, fieldsType: "FieldsV1" };
+  const [{ time }] = moved as [ManagedFields];
+  const rest = managedFields.filter((entry) => !isMoved(entry) && !isOwn(entry));
+  return [{ ...ours, ...(time !== undefined && { time }), fieldsV1: withoutGiven(fieldsV1) }, ...rest];
+}
+
+function isUpdateOf({ manager, operation, subresource }: ManagedFields, name: string): boolean {
+  return manager === name && operation === "Update" && !subresource;
+}
+
+/** What the server gave: a Service's, which its tenant told others, and a namespace's label. Were it ours, it would go with our next apply. */
+const given = new Set([
+  ...["f:nodePort", "f:healthCheckNodePort", "f:clusterIP", "f:clusterIPs"],
+  "f:kubernetes.io/metadata.name",
+]);
+
+function withoutGiven(fields: Fields): Fields {
+  const kept = Object.entries(fields).filter(([step]) => !given.has(step));
+  return Object.fromEntries(kept.map(([step, below]) => [step, isRecord(below) ? withoutGiven(below) : below]));
+}
+
+type Fields = Readonly<Record<string, unknown>>;
+
+/** Who owns nothing below a field owns the field itself, which beside others below it is written as ".". */
+function joined(a: Fields, b: Fields): Fields {
+  const all: Record<string, unknown> = { ...a };
+  for (const [step, below] of Object.entries(b)) {
+    const there = Object.hasOwn(all, step) ? all[step] : undefined;
+    all[step] = isRecord(there) && isRecord(below) ? joinedBelow(there, below) : below;
+  }
+  return all;
+}
+
+function joinedBelow(a: Fields, b: Fields): Fields {
+  const isItself = (fields: Fields) => Object.keys(fields).length === 0;
+  if (isItself(a) && isItself(b)) return {};
+  return joined(isItself(a) || isItself(b) ? { ".": {} } : {}, joined(a, b));
+}
+
+/** Tries to move the fields of an object that somebody else writes to as well, each after a new look at it. */
+const adoptTries = 4;
+
+type AdoptingKube = Pick<Kube, "get" | "patch" | "fieldManager">;
+
+interface AdoptOptions {
+  readonly also?: (live: KubeObject) => PatchOperation[];
+  /** Neither the network's provider nor we own anything of it. */
+  readonly isStrangers?: boolean;
+  readonly signal: AbortSignal;
+}
+
+/**
+ * Returns the object as it is afterwards, undefined where there is none. `also` says what is written in the same step, of an
+ * object that has to be moved; of a stranger's only that is.
+ */
+export async function adoptObject(
+  kube: AdoptingKube,
+  kind: Kind,
+  at: ObjectAt,
+  { also = () => [], isStrangers = false, signal }: AdoptOptions,
+): Promise<KubeObject | undefined> {
+  for (let tries = 1; ; tries += 1) {
+    const live = await kube.get(kind, at, { signal });
+    const managedFields = live && adoptedFields(live.metadata, kube.fieldManager, apiVersionOf(kind));
+    if (!live || (!managedFields && !isStrangers)) return live;
+    const { resourceVersion, name, namespace } = live.metadata;
+    const operations: PatchOperation[] = [
+      // Whoever wrote meanwhile owns what he wrote.
+      { op: "test", path: "/metadata/resourceVersion", value: resourceVersion },
+      ...(managedFields ? [{ op: "replace", path: "/metadata/managedFields", value: managedFields } as const] : []),
+      ...also(live),
+    ];
+    try {
+      return await kube.patch(kind, { name, namespace }, operations, { signal });
+    } catch (thrown) {
+      if (!ProviderError.is(thrown, "AKP_KUBE_CONFLICT") || tries === adoptTries) throw thrown;
+    }
+  }
 }

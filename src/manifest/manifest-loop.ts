@@ -16,7 +16,7 @@ import { type Intent, isUnderWay } from "../journal/intents.ts";
 import type { Journal } from "../journal/journal.ts";
 import { type ManifestRow, restoredRow } from "../journal/manifests.ts";
 import { deploymentOf, parseLeaseId } from "../market/ids.ts";
-import { isNewerInCluster } from "../market/newer-manifest.ts";
+import { isNewerInCluster } from "../market/manifest.ts";
 import { nsToMs } from "../runtime/clock.ts";
 import { minute } from "../runtime/durations.ts";
 import { ProviderError } from "../runtime/errors.ts";

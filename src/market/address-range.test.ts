@@ -8,7 +8,7 @@ import {
   isWithin,
   readAddressRange,
   readIpAddress,
-} from "./address-range.ts";
+} from "./ip-range.ts";
 
 test("a range is a prefix, or goes from one address to another", () => {
   const rows = [

@@ -2,8 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
 import { runs } from "../../test/runs.ts";
-import { addressBytes, addressOf, parseAddress } from "./address.ts";
-import { bytesToWords, encodeBech32 } from "./bech32.ts";
+import { addressBytes, addressOf, bytesToWords, encodeBech32, parseAddress } from "./address.ts";
 
 const text = "akash1qqqsyqcyq5rqwzqfpg9scrgwpugpzysnwduagr";
 const bytes = Uint8Array.from({ length: 20 }, (_, index) => index);

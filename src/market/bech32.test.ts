@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
 import { runs } from "../../test/runs.ts";
-import { bytesToWords, decodeBech32, encodeBech32, wordsToBytes } from "./bech32.ts";
+import { bytesToWords, decodeBech32, encodeBech32, wordsToBytes } from "./address.ts";
 
 test("the valid strings of BIP-173 are read, and written again in lower case", () => {
   const valid = [

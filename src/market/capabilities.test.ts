@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { aGroup, aUnit } from "../../test/a-decision.ts";
-import { missingCapabilities } from "./capabilities.ts";
+import { missingCapabilities } from "./attributes.ts";
 import type { Attribute } from "./group-spec.ts";
 
 const attribute = (key: string, value = "true"): Attribute => ({ key, value });

@@ -1,6 +1,7 @@
 /** Amounts of the chain's tokens: whole ones (Coin) for balances, decimal ones (DecCoin) for prices and rates. */
 import { ProviderError } from "../runtime/errors.ts";
 import { type Decimal, formatDecimal, parseDecimal, showDecimal } from "./decimal.ts";
+import { bridgedDollars, uact, uakt } from "./denom.ts";
 import { malformed, outOfRange } from "./refusal.ts";
 
 export interface Coin {
@@ -148,4 +149,43 @@ function checkDenom(denom: string): string {
 function byDenom(left: { denom: string }, right: { denom: string }): number {
   if (left.denom === right.denom) return 0;
   return left.denom < right.denom ? -1 : 1;
+}
+
+/** Amounts as people read them: in whole tokens by the name that they go by, instead of millionths. */
+const names = new Map([[uakt, "AKT"], [uact, "ACT"], ...bridgedDollars.map((denom) => [denom, "USDC"] as const)]);
+const million = 1_000_000n;
+const digits = 6;
+
+/** "AKT"; a denomination that has no such name is its own. */
+export function tokenName(denom: string): string {
+  return names.get(denom) ?? denom;
+}
+
+/** "12.345000", all digits, so that amounts below each other can be compared; of an unknown denomination, its own units. */
+export function tokenAmount({ denom, amount }: Coin): string {
+  if (!names.has(denom)) return `${amount}`;
+  const sign = amount < 0n ? "-" : "";
+  const size = amount < 0n ? -amount : amount;
+  return `${sign}${size / million}.${`${size % million}`.padStart(digits, "0")}`;
+}
+
+/** "12.345 ACT", without the zeros that say nothing. */
+export function showTokens(coin: Coin): string {
+  const amount = tokenAmount(coin);
+  return `${amount.includes(".") ? amount.replace(/\.?0+$/, "") : amount} ${tokenName(coin.denom)}`;
+}
+
+/** A price may be one for every denomination, or another in some: a number means little without saying of what. */
+export interface PerDenom<T> {
+  /** For every denomination that has none of its own. */
+  readonly general: T | undefined;
+  readonly own: ReadonlyMap<string, T>;
+}
+
+export function inDenom<T>({ general, own }: PerDenom<T>, denom: string): T | undefined {
+  return own.get(denom) ?? general;
+}
+
+export function everyPrice<T>({ general, own }: PerDenom<T>): T[] {
+  return [...(general === undefined ? [] : [general]), ...own.values()];
 }

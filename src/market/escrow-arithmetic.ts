@@ -4,6 +4,7 @@
  */
 import type { DecCoin } from "./coin.ts";
 import { type Decimal, divide } from "./decimal.ts";
+import { type BidId, type DeploymentId, formatBidId, formatDeploymentId, type LeaseId } from "./ids.ts";
 
 /** An account with all that is paid out of it, in the order in which the chain pays. */
 export interface Drawn {
@@ -86,4 +87,30 @@ function blocksUntilMoreThan(funds: bigint, rates: readonly DecCoin[]): bigint {
     else least = middle + 1n;
   }
   return least;
+}
+
+/** "deployment/owner/dseq" or "bid/owner/dseq/gseq/oseq/provider". */
+export type AccountKey = string;
+
+/** "deployment/owner/dseq/gseq/oseq/provider": that of the account with the rest of the lease's name. */
+export type PaymentKey = string;
+
+const partsOfDeploymentAccount = 3;
+
+/** The names of escrow accounts and payments: those of the deployment, bid or lease that they belong to. */
+export function deploymentAccount(id: DeploymentId): AccountKey {
+  return `deployment/${formatDeploymentId(id)}`;
+}
+
+export function bidAccount(id: BidId): AccountKey {
+  return `bid/${formatBidId(id)}`;
+}
+
+export function leasePayment(id: LeaseId): PaymentKey {
+  return `deployment/${formatBidId(id)}`;
+}
+
+/** Only deployments pay. */
+export function accountOfPayment(key: PaymentKey): AccountKey {
+  return key.split("/").slice(0, partsOfDeploymentAccount).join("/");
 }

@@ -1,4 +1,5 @@
 /** The form of a JSON that Go reads: which fields there are, of which types in Go, and which are left out when empty. */
+import { type GoJson, type GoObject, goQuote, isList, isNumber, kindOf } from "./go-json.ts";
 
 export type Shape =
   | { readonly kind: "text"; readonly go: string }
@@ -62,4 +63,141 @@ export function foldName(name: string): string {
     .replaceAll("\u017f", "s")
     .replaceAll("\u212a", "k")
     .replace(/[A-Z]+/g, (letters) => letters.toLowerCase());
+}
+
+/** The form of what a unit of a group or a service of a manifest takes, as JSON. */
+const value = record("v1beta4.ResourceValue", { val: amount });
+const attribute = record("v1.Attribute", { key: omits(text), value: omits(text) });
+export const attributeList = list(attribute, "v1.Attributes");
+const attributes = omits(attributeList);
+const kind: Shape = { kind: "whole", go: "v1beta4.Endpoint_Kind", least: -(2 ** 31), most: 2 ** 31 - 1 };
+export const resourcesShape = record("v1beta4.Resources", {
+  id: uint32,
+  cpu: pointer(omits(record("v1beta4.CPU", { units: value, attributes }))),
+  memory: pointer(omits(record("v1beta4.Memory", { size: value, attributes }))),
+  storage: omits(list(record("v1beta4.Storage", { name: text, size: value, attributes }), "v1beta4.Volumes")),
+  gpu: pointer(omits(record("v1beta4.GPU", { units: value, attributes }))),
+  endpoints: list(record("v1beta4.Endpoint", { kind: omits(kind), sequence_number: uint32 }), "v1beta4.Endpoints"),
+});
+
+/** Each part of a service takes some microseconds, also when nothing was given of it. */
+const mostRecords = 10_000;
+/** Go's amounts have at most 256 bits, in binary digits at the longest. */
+const mostAmountChars = 300;
+const mostAmountBits = 256;
+/** Of a number that a stranger wrote, in one sentence. */
+const shownDigits = 64;
+
+/** Like Go's: the first thing of a wrong type is told at the end, what is wrong with an amount at once. Throws a SyntaxError with its words. */
+export function decodeRecords(whole: Shape, json: GoJson): unknown {
+  const path: string[] = [];
+  let inside: RecordShape | undefined;
+  let firstFault: string | undefined;
+  let records = 0;
+
+  function mismatch(given: string, { go }: Pick<Shape, "go">): string {
+    const place = inside ? `struct field ${nameOf(inside)}.${path.join(".")}` : "value";
+    return `json: cannot unmarshal ${given} into Go ${place} of type ${go}`;
+  }
+
+  function decode(shape: Shape, json: GoJson): unknown {
+    if (shape.kind === "amount") return decodeAmount(json, () => mismatch(kindOf(json), shape));
+    if (shape.kind === "record") records += 1;
+    if (records > mostRecords) throw new SyntaxError(`it has more than ${mostRecords} parts`);
+    if (json === null) return emptyOf(shape);
+    if (shape.kind === "text" && typeof json === "string") return json;
+    if (shape.kind === "flag" && typeof json === "boolean") return json;
+    if (shape.kind === "list" && isList(json)) return json.map((item) => decode(shape.of, item));
+    if (shape.kind === "record" && kindOf(json) === "object") return decodeRecord(shape, json as GoObject);
+    let given = kindOf(json);
+    if (shape.kind === "whole" && isNumber(json)) {
+      const number = /^-?\d{1,10}$/.test(json.digits) ? Number(json.digits) : Number.NaN;
+      if (number >= shape.least && number <= shape.most) return number;
+      given = `number ${json.digits.slice(0, shownDigits)}`;
+    }
+    firstFault ??= mismatch(given, shape);
+    return emptyOf(shape);
+  }
+
+  function decodeRecord(shape: RecordShape, { fields }: GoObject): unknown {
+    const record = emptyOf(shape) as Record<string, unknown>;
+    const outside = inside;
+    for (const [given, value] of fields) {
+      const field = shape.byName.get(foldName(given));
+      if (!field) continue;
+      if (value === null && field.shape.kind !== "amount") {
+        // Go sets what may be nil, and leaves everything else as it is.
+        if (field.nullable) record[field.name] = null;
+        continue;
+      }
+      inside = shape;
+      path.push(field.name);
+      record[field.name] = decode(field.shape, value);
+      path.pop();
+      inside = outside;
+    }
+    return record;
+  }
+
+  const decoded = decode(whole, json);
+  if (firstFault !== undefined) throw new SyntaxError(firstFault);
+  return decoded;
+}
+
+function decodeAmount(json: GoJson, mismatch: () => string): string {
+  if (json !== null && typeof json !== "string") throw new SyntaxError(mismatch());
+  const text = json ?? "";
+  const [, minus, octal, digits = ""] = amountPattern.exec(text) ?? [];
+  if (text.length > mostAmountChars) throw new SyntaxError("integer out of range");
+  if (!amountPattern.test(text)) throw new SyntaxError(`math/big: cannot unmarshal ${goQuote(text)} into a *big.Int`);
+  const plain = digits.replaceAll("_", "");
+  const value = BigInt(octal === undefined ? plain : `0o${octal.replaceAll("_", "") || "0"}`);
+  if (value >= 2n ** BigInt(mostAmountBits)) throw new SyntaxError(`integer out of range: ${text}`);
+  return `${minus === "-" ? -value : value}`;
+}
+
+/** Numbers as Go's literals: a sign, a base, and underscores between digits. A zero in front means base eight. */
+const amountPattern = /^([+-]?)(?:0[oO]?((?:_?[0-7])+)|(0|[1-9](?:_?\d)*|0[xX](?:_?[\da-fA-F])+|0[bB](?:_?[01])+))$/;
+
+function emptyOf(shape: Shape): unknown {
+  switch (shape.kind) {
+    case "text":
+      return "";
+    case "whole":
+      return 0;
+    case "flag":
+      return false;
+    case "amount":
+      return "0";
+    case "list":
+      return null;
+    case "record": {
+      const record: Record<string, unknown> = {};
+      for (const { name, shape: part, nullable } of shape.fields) record[name] = nullable ? null : emptyOf(part);
+      return record;
+    }
+  }
+}
+
+function nameOf({ go }: RecordShape): string {
+  return go.slice(go.indexOf(".") + 1);
+}
+
+/** As Go writes it: what is empty is left out where its type says so. */
+export function writeRecords(shape: Shape, value: unknown): unknown {
+  if (value === null) return null;
+  if (shape.kind === "list") return (value as unknown[]).map((item) => writeRecords(shape.of, item));
+  if (shape.kind !== "record") return value;
+  const record = value as Readonly<Record<string, unknown>>;
+  const written: Record<string, unknown> = {};
+  for (const field of shape.fields) {
+    const given = record[field.name] ?? null;
+    if (!(field.omits && isEmpty(field, given))) written[field.name] = writeRecords(field.shape, given);
+  }
+  return written;
+}
+
+function isEmpty({ shape }: Field, value: unknown): boolean {
+  if (shape.kind === "record" || value === null) return value === null;
+  return shape.kind === "list" ? (value as unknown[]).length === 0 : value === emptyOf(shape);
 }

@@ -2,9 +2,9 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { aGroup, aUnit } from "../../test/a-decision.ts";
 import { parseDecCoin } from "./coin.ts";
-import { mostFor } from "./group-price.ts";
 import { faultsOfGroup, faultsOfGroups } from "./group-rules.ts";
 import type { ResourceUnit } from "./group-spec.ts";
+import { mostFor } from "./group-totals.ts";
 
 const tebi = 2n ** 40n;
 const attributes = [{ key: "class", value: "beta2" }];

@@ -1,5 +1,8 @@
 /** What a group asks for in all: every unit as often as it is wanted. */
-import type { UnitResources, Volume } from "./group-spec.ts";
+
+import type { DecCoin } from "./coin.ts";
+import { addDecimals, decimalOf, mulDecimals, zero } from "./decimal.ts";
+import type { GroupSpec, UnitResources, Volume } from "./group-spec.ts";
 
 /** So many replicas of a unit. */
 export interface CountedUnit extends UnitResources {
@@ -58,4 +61,10 @@ export function addTo(totals: Map<string, bigint>, resource: string, amount: big
 export function leasedAddressesOf(units: readonly Pick<UnitResources, "endpoints">[]): number {
   const leased = units.flatMap(({ endpoints }) => endpoints.filter(({ kind }) => kind === "leased-ip"));
   return new Set(leased.map(({ sequenceNumber }) => sequenceNumber)).size;
+}
+
+/** The most that a tenant pays per block for a whole group. All units of a valid one have the same denomination. */
+export function mostFor({ units }: GroupSpec): DecCoin {
+  const prices = units.map(({ price, count }) => mulDecimals(price.amount, decimalOf(BigInt(count))));
+  return { denom: units[0]?.price.denom ?? "", amount: prices.reduce(addDecimals, zero) };
 }

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { blockedText } from "./host-rules.ts";
+import { blockedText } from "./host-names.ts";
 
 const rules = { blockedHosts: [], ingressDomain: undefined, publicHost: undefined };
 

@@ -1,6 +1,6 @@
 /** The Kubernetes namespace in which a lease's workload runs: the network's own way, so that others find it. */
 import { createHash } from "node:crypto";
-import { type BidId, formatOrderId } from "./ids.ts";
+import { type BidId, formatOrderId, type LeaseId } from "./ids.ts";
 
 const alphabet = "0123456789abcdefghijklmnopqrstuv";
 
@@ -34,4 +34,19 @@ export function base32Hex(bytes: Uint8Array): string {
     held &= (1 << count) - 1;
   }
   return count > 0 ? text + alphabet[(held << (5 - count)) & 31] : text;
+}
+
+/** The namespace of names in the DNS, from RFC 9562. */
+const dnsNamespace = Buffer.from("6ba7b8109dad11d180b400c04fd430c8", "hex");
+
+/** The host name of its own that a service gets below the operator's domain: the network's, so that it never moves. */
+export function staticHost(lease: LeaseId, service: string, domain: string): string {
+  return `${base32Hex(uuidV5(`${formatOrderId(lease)}/${lease.provider}${service}`))}.${domain}`;
+}
+
+function uuidV5(name: string): Uint8Array {
+  const bytes = createHash("sha1").update(dnsNamespace).update(name).digest().subarray(0, 16);
+  bytes[6] = (bytes.readUInt8(6) & 0x0f) | 0x50;
+  bytes[8] = (bytes.readUInt8(8) & 0x3f) | 0x80;
+  return bytes;
 }

@@ -5,11 +5,22 @@
 import { createHash } from "node:crypto";
 import { ProviderError } from "../runtime/errors.ts";
 import { type GoJson, isList, isNumber, plainOf, readFirstValue } from "./go-json.ts";
-import { decodeRecords, writeRecords } from "./go-records.ts";
-import { flag, foldName, list, omits, pointer, record, text, texts, uint32 } from "./go-shape.ts";
+import {
+  decodeRecords,
+  flag,
+  foldName,
+  list,
+  omits,
+  pointer,
+  record,
+  resourcesShape as resources,
+  text,
+  texts,
+  uint32,
+  writeRecords,
+} from "./go-shape.ts";
 import type { Attribute } from "./group-spec.ts";
 import type { Manifest, ManifestExpose, ManifestService } from "./manifest.ts";
-import { resourcesShape as resources } from "./resources-shape.ts";
 import { goJson, sortedJson } from "./sorted-json.ts";
 
 export interface ReadManifest {

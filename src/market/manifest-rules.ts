@@ -1,10 +1,11 @@
 /** What every manifest must be like, whoever sent it. The words are the network's: tenants' tools look for them. */
+
+import { volumeKind } from "./attributes.ts";
 import { goQuote } from "./go-json.ts";
 import type { GroupSpec } from "./group-spec.ts";
 import { isHostName, isWildcard } from "./host-names.ts";
 import type { Manifest, ManifestExpose, ManifestService } from "./manifest.ts";
-import { shorten } from "./shorten.ts";
-import { volumeKind } from "./volume-kind.ts";
+import { shorten } from "./printable.ts";
 
 const serviceName = /^[a-z]([-a-z0-9]*[a-z0-9])?$/;
 const variableName = /^[-._a-zA-Z][-._a-zA-Z0-9]*$/;

@@ -11,3 +11,8 @@ export function printableJson(json: string): string {
   // Outside of texts JSON on one line has none of these; within, any sign may be written by its number.
   return json.replace(unprintable, (sign) => sign.split("").map(byNumber).join(""));
 }
+
+/** What somebody else wrote, cut to what a sentence can bear. */
+export function shorten(text: string, mostChars: number): string {
+  return text.length > mostChars ? `${text.slice(0, mostChars)}…` : text;
+}

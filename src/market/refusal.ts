@@ -1,6 +1,6 @@
 /** How a value that makes no sense is refused: what it was, what it should have been, why it is not, and an example. */
 import { ProviderError } from "../runtime/errors.ts";
-import { shorten } from "./shorten.ts";
+import { shorten } from "./printable.ts";
 
 /** A lease id has about 120 characters; what is longer than this is not a value but a paste or an attack. */
 const longestShown = 160;

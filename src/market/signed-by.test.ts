@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { signaturesFor } from "./signed-by.ts";
+import { signaturesFor } from "./attributes.ts";
 
 const region = { key: "region", value: "us-west" };
 const tier = { key: "tier", value: "community" };

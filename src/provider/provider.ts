@@ -18,8 +18,7 @@ import { type Cluster, type ClusterOptions, createClusterService } from "../clus
 import type { ClusterDocument } from "../cluster/cluster-status.ts";
 import type { HostnameFeed } from "../cluster/leases/declarations/hostname-feed.ts";
 import { createConditionsService } from "../conditions/conditions-service.ts";
-import type { HeldCondition } from "../conditions/held-conditions.ts";
-import type { Receiver } from "../conditions/notification.ts";
+import type { HeldCondition, Receiver } from "../conditions/held-conditions.ts";
 import type { FollowedSettings } from "../config/followed-settings.ts";
 import { createCertificateService } from "../gateway/certificate/certificate-service.ts";
 import { createGatewayService, type GatewayDocument, type TenantGatewayOptions } from "../gateway/gateway-service.ts";

@@ -207,8 +207,3 @@ export function createVirtualClock(startMs = Date.UTC(2026, 0, 1)): VirtualClock
     },
   };
 }
-
-/** As HTTP writes it: "Mon, 16 Nov 2026 12:00:00 GMT". */
-export function httpDate(ms: number): string {
-  return new Date(ms).toUTCString();
-}

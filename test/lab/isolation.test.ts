@@ -12,7 +12,7 @@ import { admittedControllers, watchNetwork, watchNodes } from "../../src/cluster
 import { fieldsOf, recordsOf } from "../../src/kube/json-fields.ts";
 import { kinds } from "../../src/kube/kinds.ts";
 import type { PolicySettings } from "../../src/kube/objects/network-policies.ts";
-import { noOvercommit } from "../../src/market/overcommit.ts";
+import { noOvercommit } from "../../src/market/fit.ts";
 import { realClock } from "../../src/runtime/clock.ts";
 import { eventually } from "../eventually.ts";
 import { refusal } from "../kube-objects.ts";

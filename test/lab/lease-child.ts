@@ -13,15 +13,15 @@ import { createNewestPicture, type PictureNode } from "../../src/cluster/capacit
 import { leaseDefaults } from "../../src/cluster/leases/lease-options.ts";
 import { loadConfig } from "../../src/config/load.ts";
 import type { Journal } from "../../src/journal/journal.ts";
-import { createHttpKube } from "../../src/kube/http/http-kube.ts";
+import { createHttpKube } from "../../src/kube/http/http-transport.ts";
 import { type Kind, resourceOf } from "../../src/kube/kinds.ts";
 import type { Kube } from "../../src/kube/kube.ts";
 import { createKubeService } from "../../src/kube/kube-service.ts";
 import type { Manifests } from "../../src/manifest/manifests.ts";
 import { parseCoin, parseDecCoins } from "../../src/market/coin.ts";
 import { parseDecimal } from "../../src/market/decimal.ts";
+import { noOvercommit } from "../../src/market/fit.ts";
 import type { DeploymentId } from "../../src/market/ids.ts";
-import { noOvercommit } from "../../src/market/overcommit.ts";
 import { createProvider, type House } from "../../src/provider/provider.ts";
 import { type Boundary, openBoundary } from "../../src/runtime/boundary.ts";
 import { realClock, sleep } from "../../src/runtime/clock.ts";

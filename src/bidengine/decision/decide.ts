@@ -1,7 +1,7 @@
 /** From gathered inputs to a decision. The same for an order on the chain and for one that does not exist yet. */
 import type { DecCoin } from "../../market/coin.ts";
 import type { Fits, Shortage } from "../../market/fit.ts";
-import { mostFor } from "../../market/group-price.ts";
+import { mostFor } from "../../market/group-totals.ts";
 import type { PriceRequest, Pricing, Quote } from "../pricing/pricing.ts";
 import { type BidQuestion, type Check, type CheckVerdict, type Decision, fail, notAsked, pass } from "./decision.ts";
 import {

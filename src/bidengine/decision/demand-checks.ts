@@ -1,8 +1,6 @@
 /** Whether the order is one that we may serve at all: well-formed, and asking for what we publish and want to do. */
-import { showAttribute, unsatisfied } from "../../market/attributes.ts";
-import { missingCapabilities } from "../../market/capabilities.ts";
+import { missingCapabilities, showAttribute, signaturesFor, unsatisfied } from "../../market/attributes.ts";
 import { faultsOfEveryManifest } from "../../market/manifest-rules.ts";
-import { signaturesFor } from "../../market/signed-by.ts";
 import { unitVolumes } from "../../runtime/limits.ts";
 import { type BidQuestion, byPolicy, type CheckVerdict, fail, pass } from "./decision.ts";
 import { type OwnEntry, withOffer } from "./inputs.ts";

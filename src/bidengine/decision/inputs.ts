@@ -1,10 +1,10 @@
 /** Everything that a check looks at, gathered first: plain values, and what of the cluster answers at once. */
+
+import type { AuditedAttributes } from "../../market/attributes.ts";
 import type { Coin } from "../../market/coin.ts";
 import type { Fit, Fits } from "../../market/fit.ts";
-import { excessOf } from "../../market/group-excess.ts";
-import { faultsOfGroup } from "../../market/group-rules.ts";
+import { excessOf, faultsOfGroup } from "../../market/group-rules.ts";
 import type { Attribute, GroupSpec } from "../../market/group-spec.ts";
-import type { AuditedAttributes } from "../../market/signed-by.ts";
 import type { AddressAnswer, Capacity } from "../capacity.ts";
 import type { Judge } from "../policies/judgement.ts";
 

@@ -7,7 +7,7 @@ import type { NewOrder } from "../../journal/orders.ts";
 import type { TableReads, Tables } from "../../journal/tables.ts";
 import { parseDecCoin, showDecCoin } from "../../market/coin.ts";
 import { groupToJson } from "../../market/group-json.ts";
-import { mostFor } from "../../market/group-price.ts";
+import { mostFor } from "../../market/group-totals.ts";
 import { formatOrderId } from "../../market/ids.ts";
 import { minute } from "../../runtime/durations.ts";
 import { ProviderError } from "../../runtime/errors.ts";

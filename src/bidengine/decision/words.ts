@@ -1,7 +1,6 @@
 /** What tenants write, made fit for a sentence and for the journal: short, and on one line. */
 import type { Json, JsonObject } from "../../bus/topics.ts";
-import { printable } from "../../market/printable.ts";
-import { shorten } from "../../market/shorten.ts";
+import { printable, shorten } from "../../market/printable.ts";
 
 /** Of one name in a sentence: attributes and addresses are shorter. */
 const decisionWordChars = 80;

@@ -1,10 +1,9 @@
 /** What to ask for an order. */
 import type { JsonObject } from "../../bus/topics.ts";
-import type { DecCoin } from "../../market/coin.ts";
+import type { DecCoin, PerDenom } from "../../market/coin.ts";
 import type { Decimal } from "../../market/decimal.ts";
 import type { Fits } from "../../market/fit.ts";
 import type { Attribute, GroupSpec } from "../../market/group-spec.ts";
-import type { PerDenom } from "../../market/per-denom.ts";
 
 export interface Pricing {
   /** At once where nobody outside is asked. Never rejects: whatever goes wrong is a no that says so. */

@@ -1,8 +1,7 @@
 /** Adds up a price for each thing that is asked for, exactly; what is offered differs only in naming one gpu model. */
-import { showDecCoin } from "../../market/coin.ts";
+import { inDenom, type PerDenom, showDecCoin } from "../../market/coin.ts";
 import { type Decimal, decimalFromAtto, showDecimal } from "../../market/decimal.ts";
 import { ephemeralClass, leasedAddressesOf, ramClass, storageOf, totalOf } from "../../market/group-totals.ts";
-import { inDenom, type PerDenom } from "../../market/per-denom.ts";
 import {
   cardName,
   type NamedPrices,

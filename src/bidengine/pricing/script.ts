@@ -4,7 +4,7 @@ import type { JsonObject } from "../../bus/topics.ts";
 import { type Decimal, formatDecimal, parseDecimal } from "../../market/decimal.ts";
 import type { ResourceUnit, UnitResources } from "../../market/group-spec.ts";
 import { leasedAddressesOf, storageClassOf } from "../../market/group-totals.ts";
-import { shorten } from "../../market/shorten.ts";
+import { shorten } from "../../market/printable.ts";
 import { type ProgramEnd, runProgram } from "../../runtime/child-process.ts";
 import type { Clock } from "../../runtime/clock.ts";
 import { endedBy } from "../../runtime/ended-by.ts";

@@ -1,7 +1,7 @@
 /** Who has which address: MetalLB's allocator (rules.ts), without the cluster around it. */
 
 import { isBuggy, type MetalLbPool, poolHas, poolSize } from "../../kube/objects/metallb.ts";
-import { doOverlap, ipAddressText, readIpAddress } from "../../market/address-range.ts";
+import { doOverlap, ipAddressText, readIpAddress } from "../../market/ip-range.ts";
 
 /** What a Service wants, as far as it decides on addresses. */
 export interface AddressClaim {

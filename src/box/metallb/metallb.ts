@@ -14,7 +14,7 @@ import {
   readPool,
   requestedAddress,
 } from "../../kube/objects/metallb.ts";
-import { readIpAddress } from "../../market/address-range.ts";
+import { readIpAddress } from "../../market/ip-range.ts";
 import type { Clock } from "../../runtime/clock.ts";
 import { ProviderError } from "../../runtime/errors.ts";
 import type { Log } from "../../runtime/log.ts";

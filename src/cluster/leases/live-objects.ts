@@ -2,14 +2,14 @@
  * What there is of our leases in the cluster: one cache for each kind of object that a lease is made of, whatever the
  * number of leases. So looking at a lease asks the server nothing.
  */
-import { networksEntry, networksProvider } from "../../kube/adopted-fields.ts";
+
 import { fieldsOf, recordsOf, textOf } from "../../kube/json-fields.ts";
 import { type Kind, kinds, resourceOf } from "../../kube/kinds.ts";
 import type { Kube, KubeObject, ObjectAt, WatchCache } from "../../kube/kube.ts";
 import { defaultAccount } from "../../kube/objects/credentials.ts";
 import { managedSelector, namespaceLabel } from "../../kube/objects/lease-labels.ts";
 import { type LeasedService, readLeasedService } from "../../kube/objects/leased-ip.ts";
-import { type OwnedFields, ownedFields } from "../../kube/owned-fields.ts";
+import { networksEntry, networksProvider, type OwnedFields, ownedFields } from "../../kube/owned-fields.ts";
 import { parseTime } from "../../runtime/clock.ts";
 import { healthNameChars } from "../health/pod-health.ts";
 import { watchTrouble } from "../watch-trouble.ts";

@@ -9,7 +9,7 @@ import { type RecordedManifest, readManifestResource } from "../../kube/objects/
 import { deploymentOf, type LeaseId, parseLeaseId } from "../../market/ids.ts";
 import { leaseNamespace } from "../../market/lease-namespace.ts";
 import type { ManifestGroup } from "../../market/manifest.ts";
-import { isNewerInCluster } from "../../market/newer-manifest.ts";
+import { isNewerInCluster } from "../../market/manifest.ts";
 import { invariant } from "../../runtime/invariant.ts";
 import { promisedUnits } from "../capacity/reservations/reservation.ts";
 import type { LiveNamespace, LiveObjects } from "./live-objects.ts";

@@ -1,8 +1,14 @@
 /** Kinds of addresses: host and port, URLs, domains, names of Kubernetes objects, accounts of the chain. */
 import { isIP } from "node:net";
 import { parseAddress } from "../../market/address.ts";
-import { type AddressRange, addressRangeText, countAddresses, readAddressRange } from "../../market/address-range.ts";
-import { rangeText, readRange } from "../../market/ip-range.ts";
+import {
+  type AddressRange,
+  addressRangeText,
+  countAddresses,
+  rangeText,
+  readAddressRange,
+  readRange,
+} from "../../market/ip-range.ts";
 import { hideCredentials, quote } from "../problem.ts";
 import { BadValue, commaList, readAsMarket, type TextFormat, textFormat } from "./format.ts";
 import { text, whole } from "./plain.ts";

@@ -3,8 +3,8 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
 import { runs } from "../../../test/runs.ts";
+import { inDenom } from "../../market/coin.ts";
 import { showDecimal, zero } from "../../market/decimal.ts";
-import { inDenom } from "../../market/per-denom.ts";
 import { liveSettings } from "../table.ts";
 import {
   account,

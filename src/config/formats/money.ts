@@ -1,4 +1,6 @@
 /** Kinds of money: prices, coins, and the list of prices per storage class. */
+
+import type { PerDenom } from "../../market/coin.ts";
 import {
   type Coin,
   type DecCoin,
@@ -13,7 +15,6 @@ import {
 import { type Decimal, parseDecimal, showDecimal, zero } from "../../market/decimal.ts";
 import { uakt } from "../../market/denom.ts";
 import { ephemeralClass } from "../../market/group-totals.ts";
-import type { PerDenom } from "../../market/per-denom.ts";
 import { quote } from "../problem.ts";
 import { BadValue, readAsMarket, type TextFormat, textFormat } from "./format.ts";
 

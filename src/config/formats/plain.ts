@@ -2,7 +2,7 @@
 import { z } from "zod";
 import { formatBytes, parseQuantity } from "../../market/quantity.ts";
 import { invariant } from "../../runtime/invariant.ts";
-import { nearest } from "../nearest.ts";
+import { nearest } from "../problem.ts";
 import { formatDuration, parseDuration } from "./duration.ts";
 import { BadValue, commaList, type Format, readAsMarket, type TextFormat, textFormat } from "./format.ts";
 

@@ -1,6 +1,8 @@
+import { journalLedgerKeepMs } from "../../runtime/limits.ts";
 import { account, rpcUrls } from "../formats/addresses.ts";
-import { coins, gas, gasAdjustment, gasPrices } from "../formats/money.ts";
-import { choice, derivationIndex, path, paths, secret, text } from "../formats/plain.ts";
+import { formatDuration } from "../formats/duration.ts";
+import { balances, coins, gas, gasAdjustment, gasPrices } from "../formats/money.ts";
+import { choice, derivationIndex, duration, path, paths, secret, text } from "../formats/plain.ts";
 import { chainPrograms, dead, fixed, group, optional, setting } from "../setting.ts";
 
 export const chainGroup = group({
@@ -94,4 +96,36 @@ export const chainGroup = group({
     dead("tip", "the chain takes no tips"),
     dead("tx-broadcast-timeout", "a transaction is looked for until its own time-out stamp has passed"),
   ],
+});
+
+export const moneyGroup = group({
+  title: "Money",
+  about: "What the wallet keeps, when earnings are brought home, and how long the books are kept.",
+  usedBy: ["run"],
+  settings: {
+    minimumBalance: setting("minimum-balance", balances, {
+      default: "1000000",
+      doc: "What the wallet keeps: a bid that would take it below this is not made. A number alone is in uakt.",
+    }),
+    warnBalance: setting("warn-balance", balances, {
+      default: "5000000",
+      doc: "Below this the wallet is reported as low. A number alone is in uakt.",
+    }),
+    leaseFundsMonitorIntervalMs: setting("lease-funds-monitor-interval", duration({ least: "1m", most: "24h" }), {
+      default: "10m",
+      doc: "How often the escrow of each lease is looked at, at the latest.",
+    }),
+    withdrawalPeriodMs: setting("withdrawal-period", duration(), {
+      default: "24h",
+      doc: "How often earnings are withdrawn from escrow where that is worth its fee; with 0, only when they are worth many times the fee or reach --withdrawal-threshold.",
+    }),
+    withdrawalThreshold: setting("withdrawal-threshold", coins, {
+      default: "100000uact,100000uakt",
+      doc: "What a withdrawal must bring where no price of the token says whether it is worth its fee: 100000 of a denomination that is not named.",
+    }),
+    ledgerRetentionMs: setting("ledger-retention", duration({ zero: "refused" }), {
+      default: formatDuration(journalLedgerKeepMs),
+      doc: "How long the journal keeps the books: what each lease earned and brought in, and what was paid for it.",
+    }),
+  },
 });

@@ -17,7 +17,7 @@ import {
 } from "node:fs";
 import { basename, dirname, join } from "node:path";
 import type { CertificateWithKey } from "../../chain/certificates/certificate-file.ts";
-import { syncFolder } from "../../journal/folder.ts";
+import { syncFolder } from "../../journal/lock.ts";
 import type { Boundary } from "../../runtime/boundary.ts";
 import type { Clock } from "../../runtime/clock.ts";
 import { hour } from "../../runtime/durations.ts";

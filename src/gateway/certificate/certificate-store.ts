@@ -4,7 +4,7 @@ import { X509Certificate } from "node:crypto";
 import { closeSync, existsSync, fsyncSync, openSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";
 import { type CertificateWithKey, serialOf } from "../../chain/certificates/certificate-file.ts";
-import { syncFolder } from "../../journal/folder.ts";
+import { syncFolder } from "../../journal/lock.ts";
 import { kinds } from "../../kube/kinds.ts";
 import type { Kube, KubeObject } from "../../kube/kube.ts";
 import type { Address } from "../../market/address.ts";

@@ -1,7 +1,7 @@
 /** What a route answers. The network has three ways to say that something failed; clients print the body as it is. */
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
-import { type Clock, httpDate } from "../../runtime/clock.ts";
+import { type Clock, formatHttpTime } from "../../runtime/clock.ts";
 import { second } from "../../runtime/durations.ts";
 import { countHeaders, firstHeader } from "./request-head.ts";
 
@@ -55,7 +55,7 @@ export function createDateText(clock: Clock): () => string {
   let [second, text] = [-1, ""];
   return () => {
     const now = Math.floor(clock.now() / 1_000);
-    if (now !== second) [second, text] = [now, httpDate(now * 1_000)];
+    if (now !== second) [second, text] = [now, formatHttpTime(now * 1_000)];
     return text;
   };
 }

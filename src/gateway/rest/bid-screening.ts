@@ -2,10 +2,9 @@
 import { formatDecimal } from "../../market/decimal.ts";
 import { type GoJson, isList, readFirstValue } from "../../market/go-json.ts";
 import { foldName } from "../../market/go-shape.ts";
-import { excessOf } from "../../market/group-excess.ts";
-import { faultsOfGroup } from "../../market/group-rules.ts";
+import { readGroupSpec, writeUnit } from "../../market/group-json.ts";
+import { excessOf, faultsOfGroup } from "../../market/group-rules.ts";
 import type { GroupSpec } from "../../market/group-spec.ts";
-import { readGroupSpec, writeUnit } from "../../market/group-spec-json.ts";
 import { screeningHosts } from "../grpc/provider-rpc.ts";
 import { answerBid, type BidAnswer, type ScreeningDeps } from "../screening/bid-answer.ts";
 import { ScreeningBusy } from "../screening/screener.ts";

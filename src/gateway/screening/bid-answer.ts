@@ -2,8 +2,8 @@
 import type { Address } from "../../market/address.ts";
 import { type DecCoin, formatDecCoin } from "../../market/coin.ts";
 import type { Fits } from "../../market/fit.ts";
-import { mostFor } from "../../market/group-price.ts";
 import type { GroupSpec } from "../../market/group-spec.ts";
+import { mostFor } from "../../market/group-totals.ts";
 import { unitVolumes } from "../../runtime/limits.ts";
 import type { BidScreen, Screened, Screener } from "./screener.ts";
 

@@ -1,8 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { createSeededRandom } from "../../runtime/random.ts";
-import { backOffMs, kubeRetryFirstMs } from "./back-off.ts";
-import { refusalError } from "./refusal.ts";
+import { backOffMs, kubeRetryFirstMs, refusalError } from "./refusal.ts";
 
 const asked = { verb: "list", resource: "pods" };
 const peer = { server: new URL("http://127.0.0.1"), path: "kubeconfig" };

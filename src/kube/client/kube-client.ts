@@ -6,16 +6,14 @@ import type { Log } from "../../runtime/log.ts";
 import type { Random } from "../../runtime/random.ts";
 import { type Kind, kinds, objectText } from "../kinds.ts";
 import type { Kube, KubeObject, KubeVersion, ObjectAt, WatchCache } from "../kube.ts";
-import { createApply } from "./apply.ts";
-import { createLastWrites } from "./last-writes.ts";
 import { createListWatch } from "./list-watch.ts";
 import { followLogs } from "./logs.ts";
 import { listAll } from "./pages.ts";
-import { objectPath } from "./paths.ts";
 import { type CallLimits, createRequests, kubeAnswerBytes } from "./requests.ts";
 import { createServedGroups } from "./served-groups.ts";
 import type { Transport } from "./transport.ts";
-import { createWrites } from "./writes.ts";
+import { objectPath } from "./transport.ts";
+import { createApply, createLastWrites, createWrites } from "./writes.ts";
 
 /** Objects whose last apply is remembered: 2,000 leases of ten objects. */
 const kubeAppliedObjects = 20_000;

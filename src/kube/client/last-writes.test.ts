@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { OwnedFields } from "../owned-fields.ts";
-import { createLastWrites } from "./last-writes.ts";
+import { createLastWrites } from "./writes.ts";
 
 const path = "/api/v1/namespaces/lease/configmaps/one";
 

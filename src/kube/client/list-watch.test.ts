@@ -8,7 +8,7 @@ import { createVirtualClock } from "../../runtime/clock.ts";
 import { ProviderError } from "../../runtime/errors.ts";
 import { kinds } from "../kinds.ts";
 import type { Change, KubeObject } from "../kube.ts";
-import { kubeHandlerMs } from "./hand-over.ts";
+import { kubeHandlerMs } from "./cache.ts";
 import { kubeStaleMs } from "./list-watch.ts";
 import { kubePageObjects } from "./pages.ts";
 import { kubeMissingKindMs } from "./served-groups.ts";

@@ -10,14 +10,19 @@ import { ProviderError } from "../../runtime/errors.ts";
 import type { Log } from "../../runtime/log.ts";
 import { apiVersionOf, resourceOf } from "../kinds.ts";
 import type { Change, KubeObject, WatchCache, WatchCounts, WatchOptions } from "../kube.ts";
-import { backOffMs } from "./back-off.ts";
-import { type CachedObject, createCache, createPassage } from "./cache.ts";
-import { createHandOver } from "./hand-over.ts";
+import { type CachedObject, createCache, createHandOver, createPassage } from "./cache.ts";
 import { linesOf, Silence, TooLong } from "./lines.ts";
 import { createListing, type Listing } from "./pages.ts";
-import { connectionError, isPassing, malformedAnswer, type Peer, statusEventError, tooLarge } from "./refusal.ts";
-import { createRelistCheck, type RelistReason } from "./relist-check.ts";
-import { createShownVersion } from "./shown-version.ts";
+import {
+  backOffMs,
+  connectionError,
+  isPassing,
+  malformedAnswer,
+  type Peer,
+  statusEventError,
+  tooLarge,
+} from "./refusal.ts";
+import { createRelistCheck, createShownVersion, type RelistReason } from "./relist-check.ts";
 import { openWatch, parseEvent, type WatchDeps, type WatchEvent } from "./watch-stream.ts";
 
 /** A watch that is silent beyond its end is dead; with two tries to open the next one this stays within a minute. */

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { createLogMemory } from "./log-memory.ts";
+import { createLogMemory } from "./logs.ts";
 
 const at = (fraction: string) => `2026-01-01T00:00:${fraction}Z`;
 

@@ -6,16 +6,15 @@ import { type Clock, sleep } from "../../runtime/clock.ts";
 import { minute } from "../../runtime/durations.ts";
 import { ProviderError } from "../../runtime/errors.ts";
 import { kubeCallMs } from "../../runtime/limits.ts";
+import { ownText } from "../../runtime/own-copy.ts";
 import type { Random } from "../../runtime/random.ts";
 import { fieldsOf, recordsOf } from "../json-fields.ts";
 import { kinds, objectText } from "../kinds.ts";
 import type { LogLine, ObjectAt, PodLogOptions } from "../kube.ts";
-import { backOffMs } from "./back-off.ts";
-import { linesOf, Silence } from "./lines.ts";
-import { createLogReader } from "./log-reader.ts";
-import { objectPath, withQuery } from "./paths.ts";
-import { connectionError, isPassing } from "./refusal.ts";
+import { type Lines, linesOf, Silence } from "./lines.ts";
+import { backOffMs, connectionError, isPassing } from "./refusal.ts";
 import type { Requests } from "./requests.ts";
+import { objectPath, withQuery } from "./transport.ts";
 
 /** A log that is silent this long is asked for anew, in case its connection died without a word. */
 const kubeLogSilenceMs = 2 * minute;
@@ -154,4 +153,156 @@ async function isRunning(at: ObjectAt, { container, signal }: PodLogOptions, { r
     if (isPassing(thrown)) return true;
     throw thrown;
   }
+}
+
+/** Reads a log piece after piece and gives each line once. */
+interface Asked {
+  readonly follow?: boolean | undefined;
+  /** Of the container before this one, of which the kubelet's own words say nothing that anybody wants to know. */
+  readonly previous?: boolean | undefined;
+}
+
+/** `open` asks for a piece of it, every line with its time. */
+function createLogReader<Reading extends Asked>(open: (reading: Reading) => AsyncIterable<Lines>) {
+  const memory = createLogMemory();
+  let time = "";
+  /** By a kubelet itself, last. */
+  let said = "";
+  let news = 0;
+  /** In the middle of which the last piece ended. */
+  let broken: Lines | undefined;
+
+  function newOf({ texts, isRest }: Lines, withWords = true): LogLine[] {
+    const lines: LogLine[] = [];
+    for (const [index, text] of texts.entries()) {
+      const goesOn = isRest && index === 0;
+      const own = goesOn ? time : timeOf(text);
+      if (own === undefined) {
+        if (withWords && text !== said) lines.push({ time, text });
+        if (withWords) said = text;
+        continue;
+      }
+      time = own;
+      if (!memory.isNew(own)) continue;
+      // A kubelet that fails says so every time anew; only a line of the container is news.
+      news += 1;
+      lines.push({ time, text: goesOn ? text : text.slice(own.length + 1) });
+    }
+    return lines;
+  }
+
+  return {
+    /** From where the next piece of it is wanted; undefined before any line. */
+    get since(): string | undefined {
+      return memory.since;
+    },
+    /** Lines of the container in the last piece. */
+    get news(): number {
+      return news;
+    },
+
+    async *read(reading: Reading): AsyncGenerator<readonly LogLine[]> {
+      [news, broken] = [0, undefined];
+      // Even of the next container: its lines are later than all that was read, unless it is the same one after all.
+      memory.expectAgain();
+      for await (const lines of open(reading)) {
+        // Where the container goes on, it comes again as a whole.
+        const isHeld = lines.isBroken && reading.follow;
+        if (isHeld) broken = lines;
+        const batch = isHeld ? [] : newOf(lines, !reading.previous);
+        if (batch.length > 0) yield batch;
+      }
+    },
+
+    /** Goes to the end of a piece, and gives nothing of it. */
+    async skip(reading: Reading): Promise<void> {
+      for await (const lines of open(reading)) newOf(lines);
+    },
+
+    /** The container has ended, and with it the line that it was in. */
+    unended(): readonly LogLine[] {
+      return broken ? newOf(broken) : [];
+    },
+  };
+}
+
+/**
+ * How far a log was read. A stream that is asked for again begins with the second of the newest line, which is as fine as
+ * the API takes it, so that what was read of that second comes once more: so many lines, in the same order.
+ */
+interface LogMemory {
+  /** Where to take it up again; undefined before any line. */
+  readonly since: string | undefined;
+  /** Of a line of this time, or of a piece of it. */
+  isNew(time: string): boolean;
+  /** What was read since then comes once more now. */
+  expectAgain(): void;
+}
+
+/** Nodes write the time of their own zone. */
+const timePattern = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[+-]\d\d:\d\d)$/;
+const zonePattern = /(?:Z|[+-]\d\d:\d\d)$/;
+const secondChars = "2026-01-01T00:00:00".length;
+/** With nanoseconds and a zone. */
+const mostTimeChars = 40;
+
+/** The time that a line begins with. What a kubelet says itself has none. */
+function timeOf(line: string): string | undefined {
+  const end = line.indexOf(" ");
+  if (end < 0 && line.length > mostTimeChars) return undefined;
+  const time = end < 0 ? line : line.slice(0, end);
+  return timePattern.test(time) ? time : undefined;
+}
+
+export function createLogMemory(): LogMemory {
+  let second = "";
+  let zone = "";
+  /** Of that second. */
+  let count = 0;
+  let oldest = "";
+  let newest = "";
+  let expected = 0;
+
+  function remember(time: string): void {
+    if (newest === "") oldest = ownText(time);
+    if (newest === "" || isLater(time, newest)) newest = time;
+    if (time.startsWith(second) && second !== "") {
+      count += 1;
+    } else if (newest === time) {
+      second = ownText(time.slice(0, secondChars));
+      zone = zonePattern.exec(time)?.[0] ?? "Z";
+      count = 1;
+    }
+  }
+
+  return {
+    get since() {
+      return second === "" ? undefined : `${second}${zone}`;
+    },
+    isNew(time) {
+      if (expected > 0) {
+        // From before what was asked for, or before the place where we began to read.
+        if (time < second || isLater(oldest, time)) return false;
+        // A later one: the others were rotated away meanwhile.
+        if (isLater(time, newest)) expected = 0;
+        else {
+          expected -= 1;
+          return false;
+        }
+      }
+      remember(time);
+      return true;
+    },
+    expectAgain() {
+      expected = count;
+    },
+  };
+}
+
+/** Of one log: where the zone changes between two lines, the time did not go back. */
+function isLater(time: string, than: string): boolean {
+  if (time.length === than.length) return time > than;
+  const [zone, other] = [zonePattern.exec(time)?.[0] ?? "", zonePattern.exec(than)?.[0] ?? ""];
+  if (zone !== other) return true;
+  return time.slice(0, -zone.length) > than.slice(0, -other.length);
 }

@@ -1,8 +1,10 @@
 /** What the API server's refusals and broken connections mean to us. */
 
+import { growingPauseMs } from "../../runtime/back-off.ts";
 import { second } from "../../runtime/durations.ts";
 import { ProviderError, reasonOf, systemCodeOf } from "../../runtime/errors.ts";
 import { parseJson } from "../../runtime/parse-json.ts";
+import { jitter, type Random } from "../../runtime/random.ts";
 import { fieldsOf } from "../json-fields.ts";
 
 /** What is kept of a refusal: a sentence or two, and of what was wrong the first few things. */
@@ -180,4 +182,19 @@ function readRetryAfter(header: string | string[] | undefined, told: number | un
 /** A proxy in between, or a path that nobody serves, answers in plain words. */
 function readStatus(body: string): Status {
   return fieldsOf(parseJson(body)) as Status;
+}
+
+/** How long to wait before the next try: what the server asked for, or longer with every failure. */
+export const kubeRetryFirstMs = 250;
+/** An API server that came back is noticed this soon. */
+export const kubeRetryMostMs = 5 * second;
+
+/** How much later than asked at most, so that not everybody who was asked comes back in the same instant. */
+const laterShare = 0.2;
+
+export function backOffMs(random: Random, failures: number, thrown?: unknown): number {
+  const asked = retryAfterMsOf(thrown);
+  // Never sooner than asked, only spread. A server that asks for no pause at all gets ours.
+  if (asked) return asked * (1 + laterShare * random.next());
+  return jitter(random, growingPauseMs(kubeRetryFirstMs, kubeRetryMostMs, failures));
 }

@@ -2,16 +2,14 @@
  * When to list again although the watch goes on: whether the server still has the past that our versions are of. One whose etcd was restored from a backup, or another
  * cluster behind the same address, accepts a watch from a version that it has not reached yet, and says nothing on it.
  */
-
 import { hour } from "../../runtime/durations.ts";
 import { endedBy } from "../../runtime/ended-by.ts";
 import { jitter } from "../../runtime/random.ts";
 import type { Kind } from "../kinds.ts";
 import type { Selection } from "../kube.ts";
-import { isLaterVersion } from "../object-version.ts";
+import { isLaterVersion } from "../kube.ts";
 import { presentVersion } from "./pages.ts";
-import type { WatchDeps } from "./watch-stream.ts";
-import { kubeWatchOpenMs } from "./watch-stream.ts";
+import { kubeWatchOpenMs, type WatchDeps } from "./watch-stream.ts";
 
 /**
  * How long a list and what was heard since are believed, give or take a fifth. A server that was restored and by now is past
@@ -51,6 +49,37 @@ export function createRelistCheck(kind: Kind, selection: Selection, { requests, 
       const present = await presentVersion(requests, kind, { ...selection, signal, untilMs, once: true });
       const isBack = present !== undefined && isLaterVersion(version, present);
       return isBack ? { reason: "the server's versions went back", otherPast: true } : undefined;
+    },
+  };
+}
+
+/** Up to which version of the server a cache shows what happened, and who waits until it shows more. */
+export function createShownVersion() {
+  const waiting = new Map<PromiseWithResolvers<void>, string>();
+  let now: string | undefined;
+
+  function shows(version: string): boolean {
+    return now !== undefined && (now === version || isLaterVersion(now, version));
+  }
+
+  return {
+    get now() {
+      return now;
+    },
+    /** The versions of another past, for which somebody may wait still, never come; what the server has now is there. */
+    set(version: string | undefined, otherPast = false): void {
+      now = version;
+      for (const [waiter, wanted] of waiting) if (otherPast || shows(wanted)) waiter.resolve();
+    },
+    async until(version: string, signal: AbortSignal): Promise<void> {
+      if (shows(version)) return;
+      const waiter = Promise.withResolvers<void>();
+      waiting.set(waiter, version);
+      try {
+        await endedBy(waiter.promise, signal);
+      } finally {
+        waiting.delete(waiter);
+      }
     },
   };
 }

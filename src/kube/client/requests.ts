@@ -1,15 +1,19 @@
 /** Calls to the API server: bounded answers, what refusals mean, and a second try where that is safe. */
+
+import { goJson } from "../../market/sorted-json.ts";
 import { type Clock, sleep, withDeadline } from "../../runtime/clock.ts";
 import { minute } from "../../runtime/durations.ts";
 import { endedBy } from "../../runtime/ended-by.ts";
 import { ProviderError, reasonOf } from "../../runtime/errors.ts";
-import { kubeCallMs } from "../../runtime/limits.ts";
+import { kubeCallMs, redactorSecretLeastChars } from "../../runtime/limits.ts";
 import type { Log } from "../../runtime/log.ts";
 import type { Random } from "../../runtime/random.ts";
+import { redacted } from "../../runtime/redact.ts";
+import { fieldsOf, listOf } from "../json-fields.ts";
 import type { CallOptions, KubeCounts, ProxyAnswer } from "../kube.ts";
-import { backOffMs } from "./back-off.ts";
-import { createListItems } from "./list-items.ts";
+import { createListItems } from "./pages.ts";
 import {
+  backOffMs,
   connectionError,
   kubeCauses,
   kubeReasonChars,
@@ -19,7 +23,6 @@ import {
   refusalError,
   tooLarge,
 } from "./refusal.ts";
-import { hideSent } from "./sent-secrets.ts";
 import type { Answer, Lane, SentRequest, Transport } from "./transport.ts";
 
 /** A call with all its tries, unless its caller says otherwise: a rolling restart of an API server is over by then. */
@@ -280,4 +283,66 @@ const none: readonly string[] = [];
 export function readWarnings(header: string | readonly string[]): string[] {
   const texts = [header].flat().flatMap((line) => [...line.matchAll(/299 \S+ "((?:[^"\\]|\\.)*)"/g)]);
   return texts.slice(0, kubeCauses).map(([, text = ""]) => text.replaceAll(/\\(.)/g, "$1").slice(0, kubeReasonChars));
+}
+
+/** Hides the secrets of what was sent in what came back: servers and webhooks repeat what they reject, and we log that. */
+export function hideSent(body: unknown): (text: string) => string {
+  let forms: readonly string[] | undefined;
+  return (text) => {
+    forms ??= [...new Set([...secretsIn(body)].flatMap(formsOf))].sort(longestFirst);
+    return forms.reduce(hide, text);
+  };
+}
+
+/** So that of two that begin alike the whole of the longer one is hidden. */
+function longestFirst(a: string, b: string): number {
+  return b.length - a.length;
+}
+
+/** What a tenant gives a container to know: its environment and its arguments. And what secrets and credentials hold. */
+function* secretsIn(value: unknown): Iterable<string> {
+  if (typeof value !== "object" || value === null) return;
+  for (const [name, part] of Object.entries(value)) {
+    if (name === "env") yield* listOf(part).map(variableValue);
+    else if (name === "command" || name === "args") yield* textsIn(listOf(part));
+    else if (name === "data" || name === "credentials") yield* textsIn(Object.values(fieldsOf(part)));
+    else yield* secretsIn(part);
+  }
+}
+
+/** Of a container's variable, or of one as a manifest has it. What has no value may be one with its name forgotten. */
+function variableValue(variable: unknown): string {
+  if (typeof variable !== "string") return `${fieldsOf(variable)["value"] ?? fieldsOf(variable)["name"] ?? ""}`;
+  return variable.slice(variable.indexOf("=") + 1);
+}
+
+function textsIn(values: readonly unknown[]): string[] {
+  return values.filter((value) => typeof value === "string");
+}
+
+/** As it stands in a text, in the JSON of an answer, and quoted in that; Go escapes some more signs there. */
+function formsOf(secret: string): string[] {
+  if (secret.length < redactorSecretLeastChars) return [];
+  const json = inside(JSON.stringify(secret));
+  return [secret, json, inside(JSON.stringify(json)), inside(goJson(secret)), inside(goJson(json))];
+}
+
+/** Of a text in quotes. */
+function inside(quoted: string): string {
+  return quoted.slice(1, -1);
+}
+
+/** Beyond this a value is known by its beginning: whoever repeats a long one may cut it off. */
+const tellingChars = 64;
+
+function hide(text: string, form: string): string {
+  const beginning = form.slice(0, tellingChars);
+  let [shown, from] = ["", 0];
+  for (let at = text.indexOf(beginning); at !== -1; at = text.indexOf(beginning, from)) {
+    let chars = beginning.length;
+    while (chars < form.length && text[at + chars] === form[chars]) chars += 1;
+    shown += text.slice(from, at) + redacted;
+    from = at + chars;
+  }
+  return shown + text.slice(from);
 }

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { hideSent } from "./sent-secrets.ts";
+import { hideSent } from "./requests.ts";
 
 const secret = 'p&ss "w<rd"/1';
 const go = (value: string) => JSON.stringify(value).replaceAll("&", "\\u0026").replaceAll("<", "\\u003c");

@@ -8,8 +8,8 @@ import { endedBy } from "../../runtime/ended-by.ts";
 import { ProviderError } from "../../runtime/errors.ts";
 import { fieldsOf, recordsOf } from "../json-fields.ts";
 import { apiVersionOf, type Kind } from "../kinds.ts";
-import { groupPath } from "./paths.ts";
 import type { Requests } from "./requests.ts";
+import { groupPath } from "./transport.ts";
 
 /** A kind that the server does not offer is looked for this often; until then whatever needs it waits, and says so. */
 export const kubeMissingKindMs = 20 * second;

@@ -7,10 +7,10 @@ import { parseJson } from "../../runtime/parse-json.ts";
 import type { Random } from "../../runtime/random.ts";
 import { type Kind, resourceOf } from "../kinds.ts";
 import type { KubeObject, Selection } from "../kube.ts";
-import { collectionPath, selectionQuery, withQuery } from "./paths.ts";
 import type { Requests } from "./requests.ts";
 import type { ServedGroups } from "./served-groups.ts";
 import type { Answer } from "./transport.ts";
+import { collectionPath, selectionQuery, withQuery } from "./transport.ts";
 
 /**
  * How long a watch is asked to last, at least and at most (random, so that watches do not end together). No watch may

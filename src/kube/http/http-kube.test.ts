@@ -22,7 +22,7 @@ import { kubeWatchMostMs } from "../client/watch-stream.ts";
 import { kinds } from "../kinds.ts";
 import type { Kube } from "../kube.ts";
 import { kubeIdentityMs } from "./credentials.ts";
-import { createHttpKube } from "./http-kube.ts";
+import { createHttpKube } from "./http-transport.ts";
 
 const at = { namespace: "lease", name: "one" };
 

@@ -4,13 +4,14 @@ import * as https from "node:https";
 import type { Clock } from "../../runtime/clock.ts";
 import { systemCodeOf } from "../../runtime/errors.ts";
 import { kubeCallMs } from "../../runtime/limits.ts";
+import { createKubeClient, type KubeDeps } from "../client/kube-client.ts";
 import { connectionError } from "../client/refusal.ts";
 import type { SentRequest, Transport } from "../client/transport.ts";
-import { createAgentPool, kubeKeepAliveMs } from "./agents.ts";
-import type { Access, Credentials } from "./credentials.ts";
-import { exec } from "./exec.ts";
-import { gathered } from "./gathering.ts";
-import { forwardPort } from "./port-forward.ts";
+import type { Kube } from "../kube.ts";
+import { createAgentPool, gathered, kubeKeepAliveMs } from "./agents.ts";
+import { type Access, type Credentials, createCredentials } from "./credentials.ts";
+import { type IdentityOptions, readIdentity } from "./kubeconfig.ts";
+import { exec, forwardPort } from "./pod-socket.ts";
 
 interface HttpTransportDeps {
   readonly credentials: Credentials;
@@ -116,4 +117,15 @@ function mayRepeat({ method, neverTwice = false }: SentRequest): boolean {
 /** A server may be reached below a path, as behind a management plane. */
 function urlOf(server: URL, path: string): URL {
   return new URL(`${server.href.replace(/\/$/, "")}${path}`);
+}
+
+/** Kubernetes over its HTTP API. */
+interface HttpKubeOptions extends IdentityOptions {
+  /** The name our writes carry: "akash-provider", "akash-operator-hostname" and so on. */
+  readonly fieldManager: string;
+}
+
+export function createHttpKube(options: HttpKubeOptions, deps: KubeDeps): Kube {
+  const credentials = createCredentials(() => readIdentity(options), deps.clock);
+  return createKubeClient(createHttpTransport({ credentials, clock: deps.clock }), options.fieldManager, deps);
 }

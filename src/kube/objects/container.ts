@@ -1,9 +1,10 @@
 /** The one container of a service's pods. */
-import { committed, diskBytesOf } from "../../market/overcommit.ts";
-import { gpuResources } from "./cards.ts";
-import { environment } from "./environment.ts";
-import type { ObjectSettings } from "./lease-workload.ts";
-import type { ServiceWorkload } from "./service-workload.ts";
+
+import { committed, diskBytesOf } from "../../market/fit.ts";
+import { type CardDemand, readCardDemands } from "../../market/gpu-attributes.ts";
+import type { Attribute } from "../../market/group-spec.ts";
+import { addressVariables } from "./lease-addresses.ts";
+import type { ObjectSettings, ServiceWorkload } from "./lease-workload.ts";
 import { diskBytes, memoryVolumeBytes, volumeMounts } from "./volumes.ts";
 
 export function container(workload: ServiceWorkload, settings: ObjectSettings): object {
@@ -58,3 +59,93 @@ function resources(workload: ServiceWorkload, { overcommit }: ObjectSettings): o
     },
   };
 }
+
+/** The GPUs of a replica: how many, whose, and which cards will do. */
+function gpuCount({ service }: ServiceWorkload): bigint {
+  return BigInt(service.resources.gpu.units.val);
+}
+
+/**
+ * The card that we offered. Where nobody knows our offer any more, those that the tenant would take: one of them is under
+ * the workload that is running, and a card that it never asked for is not.
+ */
+export function cardsOf(workload: ServiceWorkload): readonly CardDemand[] {
+  if (gpuCount(workload) === 0n) return [];
+  const { service, offer } = workload;
+  const offered = readable(offer?.gpu.attributes ?? []);
+  return offered.length > 0 ? offered : readable(service.resources.gpu.attributes ?? []);
+}
+
+/** Nobody bids on what nobody can read. */
+function readable(attributes: readonly Attribute[]): readonly CardDemand[] {
+  const cards = readCardDemands(attributes);
+  return typeof cards === "string" ? [] : cards;
+}
+
+export function gpuVendor(workload: ServiceWorkload): string | undefined {
+  return cardsOf(workload)[0]?.vendor;
+}
+
+/** What the device plugin of the vendor calls its cards. */
+function gpuResources(workload: ServiceWorkload): Readonly<Record<string, string>> {
+  const vendor = gpuVendor(workload);
+  return vendor === undefined ? {} : { [`${vendor}.com/gpu`]: `${gpuCount(workload)}` };
+}
+
+/** What a container finds in its environment: what the tenant says, and who it is on the market where he does not. */
+interface Variable {
+  readonly name: string;
+  readonly value?: string;
+  readonly valueFrom?: Readonly<Record<string, unknown>>;
+}
+
+export function environment({ lease, service }: ServiceWorkload, settings: ObjectSettings): Variable[] {
+  const given = (service.env ?? []).map(readVariable);
+  const names = new Set(given.map(({ name }) => name));
+  const { owner, dseq, gseq, oseq, provider } = lease;
+  const ours = Object.entries({
+    AKASH_GROUP_SEQUENCE: gseq,
+    AKASH_DEPLOYMENT_SEQUENCE: dseq,
+    AKASH_ORDER_SEQUENCE: oseq,
+    AKASH_OWNER: owner,
+    AKASH_PROVIDER: provider,
+    AKASH_CLUSTER_PUBLIC_HOSTNAME: settings.clusterPublicHostname,
+  }).map(([name, value]) => variable(name, `${value}`));
+  return [...settled(given), ...[...ours, ...addressVariables(service)].filter(({ name }) => !names.has(name))];
+}
+
+function readVariable(text: string): Variable {
+  const [name = ""] = text.split("=", 1);
+  return variable(name, text.slice(name.length + 1));
+}
+
+function variable(name: string, value: string): Variable {
+  return value === "" ? { name } : { name, value };
+}
+
+/**
+ * Of a name that is given twice the last value counts, and what stands between refers to the one before, as in a container
+ * that is told both. Kubernetes takes each name once, so these references are resolved here; those to names that nobody
+ * gave stay, for the cluster knows some of them.
+ */
+function settled(variables: readonly Variable[]): readonly Variable[] {
+  const values = new Map<string, string>();
+  let room = mostResolvedChars;
+  for (const { name, value = "" } of variables) {
+    const resolved = value.replace(/\$\$|\$\(([^)]*)\)/g, (text, referred) => {
+      const given = values.get(referred);
+      if (given === undefined || given.length > room) return text;
+      room -= given.length;
+      return given;
+    });
+    values.set(name, resolved);
+  }
+  if (values.size === variables.length) return variables;
+  return [...values].map(([name, value]) => variable(name, value));
+}
+
+/**
+ * What references may add to all values together. A value that refers to itself twice, a few dozen times over, would fill
+ * any memory; and no object of the cluster is larger than this.
+ */
+const mostResolvedChars = 1024 * 1024;

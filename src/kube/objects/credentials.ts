@@ -9,7 +9,7 @@ import { goJson } from "../../market/sorted-json.ts";
 import { kinds } from "../kinds.ts";
 import { idLabels, managedLabel, serviceLabels } from "./lease-labels.ts";
 import type { DesiredObject } from "./lease-workload.ts";
-import { type ServiceWorkload, serviceObject } from "./service-workload.ts";
+import { type ServiceWorkload, serviceObject } from "./lease-workload.ts";
 
 export function credentialsOf(workload: ServiceWorkload): DesiredObject[] {
   const { service } = workload;

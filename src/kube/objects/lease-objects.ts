@@ -3,12 +3,19 @@
  * leaves the pods of the others as they are.
  */
 import { leaseNamespace } from "../../market/lease-namespace.ts";
+import { isIngress, type ManifestExpose } from "../../market/manifest.ts";
 import { kinds, objectText } from "../kinds.ts";
 import { credentialsOf } from "./credentials.ts";
-import { leaseLabels } from "./lease-labels.ts";
-import type { DesiredObject, LeaseObjects, LeaseWorkload, ObjectSettings } from "./lease-workload.ts";
+import { leaseLabels, serviceLabels } from "./lease-labels.ts";
+import {
+  type DesiredObject,
+  type LeaseObjects,
+  type LeaseWorkload,
+  type ObjectSettings,
+  type ServiceWorkload,
+  serviceObject,
+} from "./lease-workload.ts";
 import { networkPolicies } from "./network-policies.ts";
-import { networkServices } from "./network-services.ts";
 import { workloadObject } from "./workload-object.ts";
 
 export function leaseObjects(workload: LeaseWorkload, settings: ObjectSettings): LeaseObjects {
@@ -46,4 +53,48 @@ const podSecurity = { "pod-security.kubernetes.io/enforce": "baseline" };
 function leaseNamespaceObject({ lease }: LeaseWorkload): DesiredObject {
   const labels = { ...leaseLabels(lease), ...podSecurity };
   return { kind: kinds.namespace, object: { metadata: { name: leaseNamespace(lease), labels } } };
+}
+
+/**
+ * The Kubernetes Services of a tenant's service: one inside the cluster, for other services and the ingress, and one with
+ * ports of the nodes for what is open to the world.
+ */
+export function networkServices(workload: ServiceWorkload): DesiredObject[] {
+  const { name, expose } = workload.service;
+  const isInside = (each: ManifestExpose) => !each.global || isIngress(each);
+  return [
+    ...networkService(workload, name, "ClusterIP", expose.filter(isInside)),
+    ...networkService(
+      workload,
+      `${name}-np`,
+      "NodePort",
+      expose.filter((each) => !isInside(each)),
+    ),
+  ];
+}
+
+function networkService(
+  workload: ServiceWorkload,
+  name: string,
+  type: "ClusterIP" | "NodePort",
+  expose: readonly ManifestExpose[],
+): DesiredObject[] {
+  if (expose.length === 0) return [];
+  const { lease, service } = workload;
+  const spec = { type, selector: serviceLabels(lease, service.name), ports: servicePorts(expose) };
+  return [serviceObject(workload, kinds.service, name, { spec })];
+}
+
+/**
+ * A port of a protocol leads to one place: the first that the manifest names. The name says both, so that it is unique
+ * and stays the same whatever else is exposed: Kubernetes keeps the node's port for as long as the name stays.
+ */
+function servicePorts(expose: readonly ManifestExpose[]): object[] {
+  const ports = new Map<string, object>();
+  for (const { port: targetPort, externalPort, proto: protocol } of expose) {
+    const port = externalPort || targetPort;
+    const name = `${port}-${protocol.toLowerCase()}`;
+    if (!ports.has(name)) ports.set(name, { name, port, targetPort, protocol });
+  }
+  return [...ports.values()];
 }

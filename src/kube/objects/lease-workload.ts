@@ -1,10 +1,13 @@
 /** What a lease is to run, and all else that its objects depend on. The same workload gives the same objects, always. */
+
+import type { Overcommit } from "../../market/fit.ts";
 import type { UnitResources } from "../../market/group-spec.ts";
 import type { LeaseId } from "../../market/ids.ts";
-import type { ManifestGroup } from "../../market/manifest.ts";
-import type { Overcommit } from "../../market/overcommit.ts";
+import { leaseNamespace } from "../../market/lease-namespace.ts";
+import type { ManifestGroup, ManifestService } from "../../market/manifest.ts";
 import type { Kind } from "../kinds.ts";
 import type { KubeObject } from "../kube.ts";
+import { type Labels, serviceLabels } from "./lease-labels.ts";
 import type { PolicySettings } from "./network-policies.ts";
 
 export interface LeaseWorkload {
@@ -40,4 +43,28 @@ export interface LeaseObjects {
   readonly credentials: readonly DesiredObject[];
   readonly workloads: readonly DesiredObject[];
   readonly services: readonly DesiredObject[];
+}
+
+/** One service of a lease: all that its objects are made of, besides the settings. */
+export interface ServiceWorkload {
+  readonly lease: LeaseId;
+  readonly service: ManifestService;
+  /** What we offered for a replica of it; undefined where nobody knows any more. */
+  readonly offer: UnitResources | undefined;
+}
+
+/** An object of this service, with the labels of it and these besides. */
+export function serviceObject(
+  { lease, service }: ServiceWorkload,
+  kind: Kind,
+  name: string,
+  fields: Readonly<Record<string, unknown>>,
+  labels: Labels = {},
+): DesiredObject {
+  const metadata = {
+    name,
+    namespace: leaseNamespace(lease),
+    labels: { ...serviceLabels(lease, service.name), ...labels },
+  };
+  return { kind, object: { metadata, ...fields } };
 }

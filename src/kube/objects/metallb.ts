@@ -1,11 +1,5 @@
 /** MetalLB's words on Services, and its pools of addresses as it reads them. */
-import {
-  type AddressRange,
-  type IpAddress,
-  isWithin,
-  mergedRanges,
-  readAddressRange,
-} from "../../market/address-range.ts";
+import { type AddressRange, type IpAddress, isWithin, mergedRanges, readAddressRange } from "../../market/ip-range.ts";
 import { ProviderError } from "../../runtime/errors.ts";
 import { conditionHolds, fieldsOf, listOf, recordsOf, textOf } from "../json-fields.ts";
 import type { KubeObject } from "../kube.ts";

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { sampleExpose, sampleLease, sampleService } from "../../../test/lease-samples.ts";
 import type { ManifestExpose } from "../../market/manifest.ts";
-import { networkServices } from "./network-services.ts";
+import { networkServices } from "./lease-objects.ts";
 
 const http = sampleExpose;
 const game = { ...sampleExpose, port: 7_777 };

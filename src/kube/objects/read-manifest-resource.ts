@@ -11,9 +11,9 @@ import type {
   ServiceParams,
 } from "../../market/manifest.ts";
 import { parseTime } from "../../runtime/clock.ts";
-import { networksEntry } from "../adopted-fields.ts";
 import { fieldsOf, listOf, recordsOf, textOf } from "../json-fields.ts";
 import type { KubeObject } from "../kube.ts";
+import { networksEntry } from "../owned-fields.ts";
 import { leaseOfLabels, readLeaseId } from "./lease-labels.ts";
 import { type ManifestNote, manifestAnnotations } from "./manifest-resource.ts";
 

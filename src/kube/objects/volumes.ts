@@ -1,6 +1,7 @@
 /** The volumes of a service: claims that outlive its pods, memory, and the node's own disk. */
+
+import { volumeKind } from "../../market/attributes.ts";
 import type { ManifestService } from "../../market/manifest.ts";
-import { volumeKind } from "../../market/volume-kind.ts";
 
 interface ServiceVolume {
   readonly name: string;

@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { objectSettings, sampleLease, sampleResources, sampleService } from "../../../test/lease-samples.ts";
+import { noOvercommit } from "../../market/fit.ts";
 import type { UnitResources } from "../../market/group-spec.ts";
 import type { ManifestService } from "../../market/manifest.ts";
-import { noOvercommit } from "../../market/overcommit.ts";
 import type { ObjectSettings } from "./lease-workload.ts";
 import { claimTemplates } from "./volumes.ts";
 import { podSpec } from "./workload-object.ts";

@@ -2,8 +2,7 @@
  * Checks of host names outside the cluster: DNS proofs of ownership and HTTP probes. Name servers and workloads are the
  * tenants' own and may be slow: each owner has its own queue, and delays no other owner.
  */
-import { domainOf, isWildcard } from "../../market/host-names.ts";
-import { type HostRules, isReserved } from "../../market/host-rules.ts";
+import { domainOf, type HostRules, isReserved, isWildcard } from "../../market/host-names.ts";
 import { sleep } from "../../runtime/clock.ts";
 import type { Condition } from "../../runtime/condition.ts";
 import { reasonOf } from "../../runtime/errors.ts";

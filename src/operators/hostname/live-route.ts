@@ -1,10 +1,16 @@
 /** What the cluster has for a host name: a route, or an object that a route refers to. */
-import { adoptedFields, networksEntry, networksProvider } from "../../kube/adopted-fields.ts";
+
 import { fieldsOf, listOf, recordsOf, textOf } from "../../kube/json-fields.ts";
 import { apiVersionOf, type Kind, kinds } from "../../kube/kinds.ts";
 import type { KubeObject } from "../../kube/kube.ts";
 import { leaseOfLabels } from "../../kube/objects/lease-labels.ts";
-import { type OwnedFields, ownedFields } from "../../kube/owned-fields.ts";
+import {
+  adoptedFields,
+  networksEntry,
+  networksProvider,
+  type OwnedFields,
+  ownedFields,
+} from "../../kube/owned-fields.ts";
 import type { LeaseId } from "../../market/ids.ts";
 import { leaseNamespace } from "../../market/lease-namespace.ts";
 import { parseTime } from "../../runtime/clock.ts";

@@ -1,5 +1,5 @@
 /** The hostname operator: makes routes of the ingress controller from declared host names, and reports their state. */
-import type { HostRules } from "../../market/host-rules.ts";
+import type { HostRules } from "../../market/host-names.ts";
 import { sleep } from "../../runtime/clock.ts";
 import { type Scope, untilAborted } from "../../runtime/lifecycle.ts";
 import { hostnameSightMs } from "../../runtime/limits.ts";

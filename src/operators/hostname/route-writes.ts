@@ -1,8 +1,9 @@
 /** Carries out the plan of a host name: removes what has to go, writes what is not as desired. */
-import { adoptObject } from "../../kube/adopt-object.ts";
+
 import { objectText } from "../../kube/kinds.ts";
 import type { Kube, KubeObject } from "../../kube/kube.ts";
 import type { DesiredObject } from "../../kube/objects/lease-workload.ts";
+import { adoptObject } from "../../kube/owned-fields.ts";
 import { type Clock, sleep } from "../../runtime/clock.ts";
 import type { Condition } from "../../runtime/condition.ts";
 import { ProviderError, reasonOf } from "../../runtime/errors.ts";

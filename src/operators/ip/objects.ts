@@ -15,7 +15,7 @@ import {
 } from "../../kube/objects/metallb.ts";
 import { isAppliedBy, ownedFields } from "../../kube/owned-fields.ts";
 import type { Address } from "../../market/address.ts";
-import { ipAddressText, readIpAddress } from "../../market/address-range.ts";
+import { ipAddressText, readIpAddress } from "../../market/ip-range.ts";
 import { base32Hex, leaseNamespace } from "../../market/lease-namespace.ts";
 import { parseTime } from "../../runtime/clock.ts";
 

@@ -2,7 +2,7 @@
 import { createEventRecorder } from "../../kube/event-recorder.ts";
 import type { Leadership } from "../../kube/leadership.ts";
 import type { Address } from "../../market/address.ts";
-import type { AddressRange } from "../../market/address-range.ts";
+import type { AddressRange } from "../../market/ip-range.ts";
 import { sleep } from "../../runtime/clock.ts";
 import type { Condition } from "../../runtime/condition.ts";
 import { minute } from "../../runtime/durations.ts";

@@ -10,7 +10,7 @@ import {
   ipAddressText,
   isWithin,
   readIpAddress,
-} from "../../market/address-range.ts";
+} from "../../market/ip-range.ts";
 import type { PacedApply, Turn } from "../write-pace.ts";
 import { desiredAdvertisement, desiredPool, type OwnBalancer, poolName, type SeenPool } from "./objects.ts";
 import type { AddressTruth } from "./plan.ts";

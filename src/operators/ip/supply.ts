@@ -2,7 +2,7 @@
 import { apiVersionOf, kinds } from "../../kube/kinds.ts";
 import type { Kube } from "../../kube/kube.ts";
 import { type MetalLbPool, poolHas, poolSize } from "../../kube/objects/metallb.ts";
-import { readIpAddress } from "../../market/address-range.ts";
+import { readIpAddress } from "../../market/ip-range.ts";
 import type { Clock } from "../../runtime/clock.ts";
 import { ProviderError } from "../../runtime/errors.ts";
 import { invariant } from "../../runtime/invariant.ts";

@@ -5,7 +5,7 @@ import type { Change, Kube, ObjectAt, WatchCache } from "../../kube/kube.ts";
 import { leasedIpName } from "../../kube/objects/leased-ip.ts";
 import { isReadyController, metalLbNamespace, poolHas } from "../../kube/objects/metallb.ts";
 import type { Address } from "../../market/address.ts";
-import { readIpAddress } from "../../market/address-range.ts";
+import { readIpAddress } from "../../market/ip-range.ts";
 import { ProviderError } from "../../runtime/errors.ts";
 import type { Scope } from "../../runtime/lifecycle.ts";
 import {

@@ -29,7 +29,7 @@ import {
   QueryAllBalancesRequest,
   QueryAllBalancesResponse,
 } from "@akashnetwork/chain-sdk/private-types/cosmos.v1beta1";
-import { deploymentAccount } from "../../../market/escrow-keys.ts";
+import { deploymentAccount } from "../../../market/escrow-arithmetic.ts";
 import type { Many, MarketFilter, One, Queries } from "../../chain.ts";
 import * as answers from "../../codec/wire-messages.ts";
 import { writeId, writeUint64 } from "../../codec/wire-messages.ts";

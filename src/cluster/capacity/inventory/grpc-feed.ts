@@ -2,10 +2,8 @@
  * Follows an inventory operator in another process: ours, or the network's, which serves the same gRPC. Its stream is
  * silent while nothing changes, so it is also queried now and then: Go's servers reject HTTP/2 pings sent this often.
  */
-
 import { kinds } from "../../../kube/kinds.ts";
-import type { Kube } from "../../../kube/kube.ts";
-import { isLaterVersion } from "../../../kube/object-version.ts";
+import { isLaterVersion, type Kube } from "../../../kube/kube.ts";
 import { second } from "../../../runtime/durations.ts";
 import type { GrpcTarget } from "../../../runtime/grpc/grpc-client.ts";
 import { proofIn } from "../../../runtime/grpc/picture-proof.ts";

@@ -11,7 +11,7 @@ import {
   volume,
 } from "../../../../test/placement-samples.ts";
 import type { Fit } from "../../../market/fit.ts";
-import { noOvercommit } from "../../../market/overcommit.ts";
+import { noOvercommit } from "../../../market/fit.ts";
 import { place, placementUnits } from "./place.ts";
 import { openRoom } from "./room.ts";
 import { claimsOf } from "./task.ts";

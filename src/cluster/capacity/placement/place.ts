@@ -1,8 +1,8 @@
 /** Whether a group fits, all replicas of all its units at once, and where each would go. Takes nothing. */
 import type { Fit, Fits } from "../../../market/fit.ts";
+import { asAsked, type Overcommit } from "../../../market/fit.ts";
 import { cardAttribute } from "../../../market/gpu-attributes.ts";
 import type { ResourceUnit, UnitResources } from "../../../market/group-spec.ts";
-import { asAsked, type Overcommit } from "../../../market/overcommit.ts";
 import { jsonText } from "../../../runtime/json-text.ts";
 import { anyFit, bestFit, exactFit } from "./fit-search.ts";
 import { beyondCluster, inPieces, misfitBecause, togetherTooMuch, unplaceable } from "./misfit.ts";

@@ -16,7 +16,7 @@ import {
 import { runs } from "../../../../test/runs.ts";
 import { counts } from "../../../../test/thorough.ts";
 import type { Fit } from "../../../market/fit.ts";
-import { asAsked } from "../../../market/overcommit.ts";
+import { asAsked } from "../../../market/fit.ts";
 import { createSeededRandom, type Random } from "../../../runtime/random.ts";
 import { type PlaceOptions, place } from "./place.ts";
 import { type ClusterRoom, type NodeRoom, openRoom } from "./room.ts";

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { gi, sampleUnit, volume } from "../../../../test/placement-samples.ts";
-import { noOvercommit } from "../../../market/overcommit.ts";
+import { noOvercommit } from "../../../market/fit.ts";
 import { demandOf, volumesOf } from "./task.ts";
 
 test("gpus and persistent volumes are never overcommitted, everything on a node is", () => {

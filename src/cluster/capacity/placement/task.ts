@@ -1,10 +1,11 @@
 /** What has to be placed: what each unit takes, and the nodes on which one of its replicas could go. */
+
+import { volumeKind } from "../../../market/attributes.ts";
 import type { Fits } from "../../../market/fit.ts";
+import { committed, diskBytesOf, type Overcommit } from "../../../market/fit.ts";
 import { type CardDemand, modelsFor, readCardDemands } from "../../../market/gpu-attributes.ts";
 import type { ResourceUnit, UnitResources } from "../../../market/group-spec.ts";
 import { addTo } from "../../../market/group-totals.ts";
-import { committed, diskBytesOf, type Overcommit } from "../../../market/overcommit.ts";
-import { volumeKind } from "../../../market/volume-kind.ts";
 import {
   askedOf,
   cardsLeft,

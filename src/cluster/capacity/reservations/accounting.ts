@@ -3,7 +3,7 @@
  * ours until the snapshot is newer than the pod or volume that it became; pods and volumes are watched apart, so each kind
  * has a version of its own.
  */
-import { isLaterVersion } from "../../../kube/object-version.ts";
+import { isLaterVersion } from "../../../kube/kube.ts";
 import { second } from "../../../runtime/durations.ts";
 import { type ClusterPicture, roomOf } from "../inventory/feed.ts";
 import { openRoom, type ReplicaClaim, type Room } from "../placement/room.ts";

@@ -3,8 +3,8 @@ import { test } from "node:test";
 import { listRecordings, readJsonRecording } from "../../../../test/recordings.ts";
 import { bidOf, leasePod, orderKey } from "../../../../test/reservation-stage.ts";
 import type { KubeObject } from "../../../kube/kube.ts";
+import { committed } from "../../../market/fit.ts";
 import { leaseNamespace } from "../../../market/lease-namespace.ts";
-import { committed } from "../../../market/overcommit.ts";
 import { projectLeasePod } from "./lease-watches.ts";
 
 const order = orderKey(1);

@@ -2,10 +2,9 @@
 import { isDeepStrictEqual } from "node:util";
 import type { Journal } from "../../../journal/journal.ts";
 import type { Tables } from "../../../journal/tables.ts";
-import type { Fit, Fits, Misfit } from "../../../market/fit.ts";
+import type { Fit, Fits, Misfit, Overcommit } from "../../../market/fit.ts";
 import type { GroupSpec, ResourceUnit } from "../../../market/group-spec.ts";
 import { leasedAddressesOf } from "../../../market/group-totals.ts";
-import type { Overcommit } from "../../../market/overcommit.ts";
 import type { Clock } from "../../../runtime/clock.ts";
 import { createHistogram, networkDurationBounds } from "../../../runtime/histogram.ts";
 import type { Log } from "../../../runtime/log.ts";

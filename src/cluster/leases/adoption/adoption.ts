@@ -3,21 +3,20 @@
  * we do not want of them can go. Workloads, its and ours, are kept as they live until their tenant changes them.
  */
 import { groupIn } from "../../../journal/manifests.ts";
-import { adoptObject } from "../../../kube/adopt-object.ts";
-import { networksEntry } from "../../../kube/adopted-fields.ts";
-import { pointerTo } from "../../../kube/json-pointer.ts";
+import { pointerTo } from "../../../kube/json-fields.ts";
 import { type Kind, kinds } from "../../../kube/kinds.ts";
 import type { Kube, KubeObject, PatchOperation } from "../../../kube/kube.ts";
+import { namespaceLabel } from "../../../kube/objects/lease-labels.ts";
+import type { DesiredObject } from "../../../kube/objects/lease-workload.ts";
+import { manifestAnnotations } from "../../../kube/objects/manifest-resource.ts";
 import {
   keptForLabel,
   madeForLabel,
   runsService,
   serviceDigest,
   templateLabel,
-} from "../../../kube/objects/kept-workload.ts";
-import { namespaceLabel } from "../../../kube/objects/lease-labels.ts";
-import type { DesiredObject } from "../../../kube/objects/lease-workload.ts";
-import { manifestAnnotations } from "../../../kube/objects/manifest-resource.ts";
+} from "../../../kube/objects/workload-object.ts";
+import { adoptObject, networksEntry } from "../../../kube/owned-fields.ts";
 import type { ManifestGroup, ManifestService } from "../../../market/manifest.ts";
 import { inParallel } from "../../../runtime/in-parallel.ts";
 import { type LiveObject, type LiveObjects, liveText, workloadKinds } from "../live-objects.ts";

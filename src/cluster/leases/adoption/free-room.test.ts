@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { KubeObject } from "../../../kube/kube.ts";
+import { noOvercommit } from "../../../market/fit.ts";
 import type { ResourceUnit } from "../../../market/group-spec.ts";
-import { noOvercommit } from "../../../market/overcommit.ts";
 import { readSdl } from "../../../market/sdl/sdl.ts";
 import { freeRoom, podsOnNodes, takeRoom } from "./free-room.ts";
 

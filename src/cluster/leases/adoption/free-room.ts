@@ -7,9 +7,9 @@ import { conditionHolds, fieldsOf, recordsOf } from "../../../kube/json-fields.t
 import type { KubeObject } from "../../../kube/kube.ts";
 import { serviceLabel } from "../../../kube/objects/lease-labels.ts";
 import { podRequests } from "../../../kube/pod-requests.ts";
+import { volumeKind } from "../../../market/attributes.ts";
+import type { Overcommit } from "../../../market/fit.ts";
 import type { ResourceUnit } from "../../../market/group-spec.ts";
-import type { Overcommit } from "../../../market/overcommit.ts";
-import { volumeKind } from "../../../market/volume-kind.ts";
 import { place } from "../../capacity/placement/place.ts";
 import { openRoom, type Room } from "../../capacity/placement/room.ts";
 import { claimsOf } from "../../capacity/placement/task.ts";

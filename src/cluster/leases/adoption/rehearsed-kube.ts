@@ -3,8 +3,7 @@
  * that would do it, and says what that would do.
  */
 import { asSent, isAsDesired } from "../../../kube/as-desired.ts";
-import { fieldsOf } from "../../../kube/json-fields.ts";
-import { stepsOf } from "../../../kube/json-pointer.ts";
+import { fieldsOf, stepsOf } from "../../../kube/json-fields.ts";
 import { type Kind, objectText } from "../../../kube/kinds.ts";
 import type { Kube, KubeObject, ObjectAt, PatchOperation } from "../../../kube/kube.ts";
 import { isAppliedBy, ownedFields } from "../../../kube/owned-fields.ts";

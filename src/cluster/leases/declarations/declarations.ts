@@ -4,12 +4,10 @@
  * this one, which are settled in one step before anything is written, so that of two who want a name at once one gets it.
  */
 
-import { adoptObject } from "../../../kube/adopt-object.ts";
-import { networksEntry } from "../../../kube/adopted-fields.ts";
 import { type kinds, resourceOf } from "../../../kube/kinds.ts";
 import type { Change, Kube, KubeObject, WatchCache } from "../../../kube/kube.ts";
 import { idLabels, managedSelector } from "../../../kube/objects/lease-labels.ts";
-import { type OwnedFields, ownedFields } from "../../../kube/owned-fields.ts";
+import { adoptObject, networksEntry, type OwnedFields, ownedFields } from "../../../kube/owned-fields.ts";
 import type { Address } from "../../../market/address.ts";
 import { formatLeaseId, type LeaseId } from "../../../market/ids.ts";
 import { ProviderError } from "../../../runtime/errors.ts";

@@ -12,7 +12,7 @@ import { kinds } from "../../../kube/kinds.ts";
 import type { KubeObject } from "../../../kube/kube.ts";
 import { readProviderHost } from "../../../kube/objects/provider-host.ts";
 import { formatLeaseId, type LeaseId } from "../../../market/ids.ts";
-import { staticHost } from "../../../market/static-host.ts";
+import { staticHost } from "../../../market/lease-namespace.ts";
 
 const [ann, annToo, ben] = [leaseOf(1, 1), leaseOf(1, 2), leaseOf(2, 1)];
 const never = new AbortController().signal;

@@ -4,11 +4,18 @@ import type { KubeObject } from "../../../kube/kube.ts";
 import type { LeaseWorkload } from "../../../kube/objects/lease-workload.ts";
 import { providerHost, providerHostName, readProviderHost } from "../../../kube/objects/provider-host.ts";
 import { goQuote } from "../../../market/go-json.ts";
-import { hostsOverlap, isWildcard, wildcardsOver } from "../../../market/host-names.ts";
-import { blockedText, type HostRules, isReserved, notAllowed } from "../../../market/host-rules.ts";
+import {
+  blockedText,
+  type HostRules,
+  hostsOverlap,
+  isReserved,
+  isWildcard,
+  notAllowed,
+  wildcardsOver,
+} from "../../../market/host-names.ts";
 import type { LeaseId } from "../../../market/ids.ts";
+import { staticHost } from "../../../market/lease-namespace.ts";
 import { isIngress } from "../../../market/manifest.ts";
-import { staticHost } from "../../../market/static-host.ts";
 import type { Clock } from "../../../runtime/clock.ts";
 import { minute } from "../../../runtime/durations.ts";
 import { ProviderError } from "../../../runtime/errors.ts";

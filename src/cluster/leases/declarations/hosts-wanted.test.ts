@@ -2,8 +2,8 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { groupOf, leaseOf } from "../../../../test/declaration-stage.ts";
 import type { LeaseId } from "../../../market/ids.ts";
+import { staticHost } from "../../../market/lease-namespace.ts";
 import { ingressHostsIn } from "../../../market/manifest.ts";
-import { staticHost } from "../../../market/static-host.ts";
 import { hostsWanted } from "./hostnames.ts";
 
 const lease = leaseOf(1, 1);

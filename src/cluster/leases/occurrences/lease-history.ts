@@ -1,5 +1,5 @@
 /** All that is written down about one lease: what we did with it, what we saw, and what the cluster said of it. */
-import type { HistoryLine } from "../../../journal/history.ts";
+import type { HistoryLine } from "../../../journal/decisions.ts";
 import type { OccurrenceRow } from "../../../journal/occurrences.ts";
 import type { TableReads } from "../../../journal/tables.ts";
 import { createRedactor } from "../../../runtime/redact.ts";

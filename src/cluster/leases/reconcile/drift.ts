@@ -6,7 +6,7 @@ import { type Lease, runs } from "../../../chain/records.ts";
 import type { ManifestHead } from "../../../journal/manifests.ts";
 import { formatLeaseId, formatOrderId, type LeaseId, orderOf } from "../../../market/ids.ts";
 import { leaseNamespace } from "../../../market/lease-namespace.ts";
-import { isNewerInCluster } from "../../../market/newer-manifest.ts";
+import { isNewerInCluster } from "../../../market/manifest.ts";
 import { minute } from "../../../runtime/durations.ts";
 import {
   type Booked,

@@ -1,7 +1,7 @@
 /** The module of deployments: what tenants do with theirs, and with the groups in them. */
 import * as akash from "@akashnetwork/chain-sdk/private-types/akash.v1beta4";
 import { msgCreateDeployment } from "../../../../chain/codec/wire-messages.ts";
-import { deploymentAccount } from "../../../../market/escrow-keys.ts";
+import { deploymentAccount } from "../../../../market/escrow-arithmetic.ts";
 import type { DeploymentId, GroupId } from "../../../../market/ids.ts";
 import { readDeploymentId, readGroupId } from "../../market-ids.ts";
 import { type Context, type Module, messageEntry } from "../../module.ts";

@@ -1,7 +1,7 @@
 /** What anyone may ask about deployments. */
 import * as akash from "@akashnetwork/chain-sdk/private-types/akash.v1beta4";
 import * as answers from "../../../../chain/codec/wire-messages.ts";
-import { deploymentAccount } from "../../../../market/escrow-keys.ts";
+import { deploymentAccount } from "../../../../market/escrow-arithmetic.ts";
 import { writeCoins } from "../../coins.ts";
 import { filteredList } from "../../filtered-list.ts";
 import { readQueriedId } from "../../market-ids.ts";

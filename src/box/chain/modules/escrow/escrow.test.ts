@@ -28,7 +28,7 @@ import {
 } from "../../../../../test/market-stage.ts";
 import { runs } from "../../../../../test/runs.ts";
 import { parseDecimal } from "../../../../market/decimal.ts";
-import { bidAccount, deploymentAccount, leasePayment } from "../../../../market/escrow-keys.ts";
+import { bidAccount, deploymentAccount, leasePayment } from "../../../../market/escrow-arithmetic.ts";
 import { moduleAddress } from "../auth/accounts.ts";
 import { escrowAccounts, payments } from "./records.ts";
 

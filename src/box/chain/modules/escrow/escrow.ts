@@ -1,7 +1,7 @@
 /** What others do with escrow: open and close accounts, pay out of them, settle what has been earned. */
 import type { DecCoin } from "../../../../market/coin.ts";
 import type { Decimal } from "../../../../market/decimal.ts";
-import { type AccountKey, accountOfPayment, type PaymentKey } from "../../../../market/escrow-keys.ts";
+import { type AccountKey, accountOfPayment, type PaymentKey } from "../../../../market/escrow-arithmetic.ts";
 import type { ChainRefusal, Context } from "../../module.ts";
 import { Panic } from "../../refusals.ts";
 import { sendFromModule } from "../bank/balances.ts";

@@ -1,5 +1,5 @@
 /** What the names of escrow accounts and payments are made of, and whose they are. */
-import { type AccountKey, accountOfPayment, type PaymentKey } from "../../../../market/escrow-keys.ts";
+import { type AccountKey, accountOfPayment, type PaymentKey } from "../../../../market/escrow-arithmetic.ts";
 import { type DeploymentId, type LeaseId, parseDeploymentId, parseLeaseId } from "../../../../market/ids.ts";
 
 export type AccountScope = "deployment" | "bid";

@@ -1,6 +1,6 @@
 /** Escrow's books: who has deposited what for which deployment or bid, and who is paid out of it at what rate. */
 import type { Coin, DecCoin } from "../../../../market/coin.ts";
-import { type AccountKey, accountOfPayment, type PaymentKey } from "../../../../market/escrow-keys.ts";
+import { type AccountKey, accountOfPayment, type PaymentKey } from "../../../../market/escrow-arithmetic.ts";
 import type { Context } from "../../module.ts";
 import type { Table } from "../../store.ts";
 

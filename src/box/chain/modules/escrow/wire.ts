@@ -8,7 +8,7 @@ import {
   Types_Payment as WirePaymentCodec,
 } from "@akashnetwork/chain-sdk/private-types/akash.v1";
 import type { Coin } from "../../../../market/coin.ts";
-import type { AccountKey } from "../../../../market/escrow-keys.ts";
+import type { AccountKey } from "../../../../market/escrow-arithmetic.ts";
 import { writeCoin, writePrice } from "../../coins.ts";
 import { isAddress } from "../../refusals.ts";
 import { splitAccountKey, splitPaymentKey } from "./ids.ts";

@@ -5,7 +5,7 @@
 import type { MsgCreateBid } from "../../../../chain/codec/wire-messages.ts";
 import { type Coin, type DecCoin, formatCoin } from "../../../../market/coin.ts";
 import { compareDecimals } from "../../../../market/decimal.ts";
-import { leasePayment } from "../../../../market/escrow-keys.ts";
+import { leasePayment } from "../../../../market/escrow-arithmetic.ts";
 import type { BidId, OrderId } from "../../../../market/ids.ts";
 import { isValidPrice, readPrice } from "../../coins.ts";
 import { readBidId } from "../../market-ids.ts";

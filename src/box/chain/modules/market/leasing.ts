@@ -1,6 +1,6 @@
 /** How a lease is paid, reclaimed and ended. The checks stand in the chain's order, which decides what is reported. */
 import { LeaseClosedReason } from "@akashnetwork/chain-sdk/private-types/akash.v1";
-import { leasePayment } from "../../../../market/escrow-keys.ts";
+import { leasePayment } from "../../../../market/escrow-arithmetic.ts";
 import type { BidId, LeaseId } from "../../../../market/ids.ts";
 import type { Context } from "../../module.ts";
 import { changeGroup, findGroup, type Group } from "../deployment/records.ts";

@@ -4,7 +4,7 @@ import type { GroupSpec } from "@akashnetwork/chain-sdk/private-types/akash.v1be
 import type { DeploymentReclamation } from "../../../../chain/codec/wire-messages.ts";
 import type { DecCoin } from "../../../../market/coin.ts";
 import { formatDecimal } from "../../../../market/decimal.ts";
-import { bidAccount, leasePayment } from "../../../../market/escrow-keys.ts";
+import { bidAccount, leasePayment } from "../../../../market/escrow-arithmetic.ts";
 import { type BidId, type GroupId, groupOf, orderOf } from "../../../../market/ids.ts";
 import { type EventValue, typedEvent } from "../../events.ts";
 import type { Context } from "../../module.ts";

@@ -1,7 +1,7 @@
 /** The market's module: what providers and tenants may do on it. What anyone may ask is in queries.ts. */
 import * as akash from "@akashnetwork/chain-sdk/private-types/akash.v1beta5";
 import { msgCreateBid, msgLeaseStartReclaim, msgLeaseStartReclaimType } from "../../../../chain/codec/wire-messages.ts";
-import { bidAccount } from "../../../../market/escrow-keys.ts";
+import { bidAccount } from "../../../../market/escrow-arithmetic.ts";
 import { leasePath, readBidId } from "../../market-ids.ts";
 import { type Module, messageEntry } from "../../module.ts";
 import type { Escrow } from "../escrow/escrow.ts";

@@ -1,7 +1,7 @@
 /** What anyone may ask about the market. */
 import * as akash from "@akashnetwork/chain-sdk/private-types/akash.v1beta5";
 import * as answers from "../../../../chain/codec/wire-messages.ts";
-import { bidAccount, leasePayment } from "../../../../market/escrow-keys.ts";
+import { bidAccount, leasePayment } from "../../../../market/escrow-arithmetic.ts";
 import { writeCoin, writeCoins } from "../../coins.ts";
 import { filteredList } from "../../filtered-list.ts";
 import { readQueriedId } from "../../market-ids.ts";

@@ -1,6 +1,6 @@
 /** cosmos.base.tendermint.v1beta1.Service: the SDK's view of the node and its blocks. */
 import * as cosmos from "@akashnetwork/chain-sdk/private-types/cosmos.v1beta1";
-import { bytesToWords, encodeBech32 } from "../../../../market/bech32.ts";
+import { bytesToWords, encodeBech32 } from "../../../../market/address.ts";
 import { bytes, messageOf, required } from "../../../../runtime/protobuf.ts";
 import { invalidArgument } from "../../refusals.ts";
 import { blockBytes, blockIdCodec, headerBytes, noBlockId } from "../block-bytes.ts";

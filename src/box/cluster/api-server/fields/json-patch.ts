@@ -2,7 +2,7 @@
  * JSON patches (RFC 6902) as the server carries them out: all operations or none. Other than the RFC says, a field that is
  * not there may be replaced, and passes a test for null. Moves and copies nobody here sends.
  */
-import { stepsOf } from "../../../../kube/json-pointer.ts";
+import { stepsOf } from "../../../../kube/json-fields.ts";
 import { isRecord } from "../../../../runtime/is-record.ts";
 import { badRequest } from "../objects/refusals.ts";
 import { Refused } from "../objects/refused.ts";

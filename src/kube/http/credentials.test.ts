@@ -7,7 +7,7 @@ import { temporaryFolder } from "../../../test/folder.ts";
 import type { Owner } from "../../../test/owner.ts";
 import { createVirtualClock } from "../../runtime/clock.ts";
 import { ProviderError } from "../../runtime/errors.ts";
-import { createCredentialPlugin, kubePluginMs } from "./credential-plugin.ts";
+import { createCredentialPlugin, kubePluginMs } from "./credentials.ts";
 
 const never = new AbortController().signal;
 const identity = { path: "kubeconfig", server: new URL("http://127.0.0.1"), skipVerify: false };

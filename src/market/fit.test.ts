@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
 import { runs } from "../../test/runs.ts";
-import { committed } from "./overcommit.ts";
+import { committed } from "./fit.ts";
 
 test("what is set aside is rounded to the nearest, half upwards, and is never nothing", () => {
   const cases: [bigint, number, bigint][] = [

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import { pointerTo, stepsOf } from "./json-pointer.ts";
+import { pointerTo, stepsOf } from "./json-fields.ts";
 
 test("a pointer leads back through the names that it was made of", () => {
   const name = fc.oneof(fc.string(), fc.constantFrom("~", "/", "~1", "~01", "", "akash.network/kept"));

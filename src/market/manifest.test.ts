@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { isNewerInCluster } from "./newer-manifest.ts";
+import { isNewerInCluster } from "./manifest.ts";
 
 const first = { version: "aa", receivedAtMs: 1_000 };
 const second = { version: "bb", receivedAtMs: 2_000 };

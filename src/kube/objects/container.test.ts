@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { objectSettings, sampleLease, sampleService } from "../../../test/lease-samples.ts";
-import { environment } from "./environment.ts";
+import { environment } from "./container.ts";
 
 function tenants(env: readonly string[]): Record<string, string | undefined> {
   const variables = environment(
