@@ -2,23 +2,10 @@
  * Every error the program can tell a person or a client about: docs/errors.md is made from these tables. A message says
  * what happened and to what; the advice says what to do next. Neither ever holds a secret.
  */
-import { addressErrors } from "./catalogue/address-errors.ts";
-import { boxErrors } from "./catalogue/box-errors.ts";
-import { busErrors } from "./catalogue/bus-errors.ts";
-import { chainErrors } from "./catalogue/chain-errors.ts";
-import { gatewayErrors } from "./catalogue/gateway-errors.ts";
-import { inventoryErrors } from "./catalogue/inventory-errors.ts";
-import { keyErrors } from "./catalogue/key-errors.ts";
-import { kubeErrors } from "./catalogue/kube-errors.ts";
-import { leaseErrors } from "./catalogue/lease-errors.ts";
-import { manifestErrors } from "./catalogue/manifest-errors.ts";
-import { pricingErrors } from "./catalogue/pricing-errors.ts";
-import { runningErrors } from "./catalogue/running-errors.ts";
-import { settingErrors } from "./catalogue/setting-errors.ts";
-import { storageErrors } from "./catalogue/storage-errors.ts";
-import { tenantErrors } from "./catalogue/tenant-errors.ts";
-import { transactionErrors } from "./catalogue/transaction-errors.ts";
-import { valueErrors } from "./catalogue/value-errors.ts";
+import { boxErrors, chainErrors, keyErrors, transactionErrors } from "./catalogue/chain-errors.ts";
+import { addressErrors, inventoryErrors, kubeErrors, leaseErrors } from "./catalogue/cluster-errors.ts";
+import { busErrors, runningErrors, settingErrors, storageErrors, valueErrors } from "./catalogue/program-errors.ts";
+import { gatewayErrors, manifestErrors, pricingErrors, tenantErrors } from "./catalogue/tenant-errors.ts";
 
 export { type ErrorEntry, exitCodes } from "./catalogue/entry.ts";
 

@@ -28,21 +28,30 @@ export const exitCodes = {
  */
 export const findingExitCode = 4;
 
-export interface ErrorEntry {
+interface Texts {
   readonly message: string;
   readonly advice: string;
+}
+
+export interface ErrorEntry extends Texts {
   readonly http: number;
   readonly grpc: GrpcName;
   readonly exit: (typeof exitCodes)[keyof typeof exitCodes];
 }
 
-/** How the error is told over HTTP, over gRPC and to the supervisor; most end the process only for now. */
-export function statuses(
-  http: number,
-  grpc: GrpcName,
-  exit: ErrorEntry["exit"] = exitCodes.failure,
-): Pick<ErrorEntry, "http" | "grpc" | "exit"> {
-  return { http, grpc, exit };
+/** One error: how HTTP and gRPC report it, its text, and what to do next. It ends the process only for now. */
+export function entry<const Text extends Texts>(http: number, grpc: GrpcName, text: Text) {
+  return { ...text, http, grpc, exit: exitCodes.failure };
+}
+
+/** The same for what only other settings help against. */
+export function settingsEntry<const Text extends Texts>(http: number, grpc: GrpcName, text: Text) {
+  return { ...text, http, grpc, exit: exitCodes.settings };
+}
+
+/** The same for what makes the data directory unusable. */
+export function storageEntry<const Text extends Texts>(http: number, grpc: GrpcName, text: Text) {
+  return { ...text, http, grpc, exit: exitCodes.storage };
 }
 
 export type Errors = Readonly<Record<`AKP_${string}`, ErrorEntry>>;
