@@ -3,7 +3,6 @@ import { spawnSync } from "node:child_process";
 import { constants } from "node:os";
 import type { Command } from "commander";
 import { openShell, type ProviderShell } from "../gateway/client/provider-shell.ts";
-import { ProviderError } from "../runtime/errors.ts";
 import { leasePath } from "./lease-status.ts";
 import { print } from "./lease-streams.ts";
 import { withLessor } from "./reach.ts";
@@ -28,7 +27,8 @@ export function leaseShellCommand(): Command {
     options,
   );
   return command.action((service: string, words: readonly string[], flags: ShellFlags, given: Command) => {
-    if (flags.tty && !process.stdin.isTTY) throw new ProviderError("AKP_NO_TERMINAL", {});
+    if (flags.tty && !process.stdin.isTTY)
+      given.error("error: --tty needs a terminal, and the input of this command is none");
     const asked = commandOf(words, (why) => given.error(`error: ${why}`));
     return withLessor(flags, given, async ({ client }) => {
       const left = leaveOnSignals(flags.tty);

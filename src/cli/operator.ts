@@ -86,7 +86,13 @@ function ipCommand(): Command {
 async function runIp(given: Command): Promise<void> {
   const prepared = prepare(given);
   const { values } = prepared;
-  if (values.operatorProvider === undefined) throw new ProviderError("AKP_PROVIDER_ADDRESS_MISSING", {});
+  if (values.operatorProvider === undefined) {
+    const what = "nothing says which provider the IP operator works for";
+    throw new ProviderError("AKP_SETTING_MISSING", {
+      what,
+      hint: "Name its account with --provider or AP_PROVIDER: akash1…",
+    });
+  }
   const { createIpProcess } = await import("../provider/ip-process.ts");
   const operator = createIpProcess({
     ...processOptions(prepared),

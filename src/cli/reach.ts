@@ -12,7 +12,7 @@ import { printable } from "../market/printable.ts";
 import { realClock } from "../runtime/clock.ts";
 import { ProviderError, reasonOf } from "../runtime/errors.ts";
 import { type Connection, openSigner, withSettings } from "./client.ts";
-import type { TakenSettings } from "./settings.ts";
+import { requireKey, type TakenSettings } from "./settings.ts";
 import type { DeploymentFlags, GroupFlags, LeaseFlags, ProviderFlags } from "./tenant-flags.ts";
 
 export interface Reach {
@@ -128,7 +128,7 @@ interface Tenant {
 function withTenant<T>(flags: DeploymentFlags, command: Command, work: (tenant: Tenant) => Promise<T>): Promise<T> {
   return withSettings(command, async (config, connect) => {
     const { from, keyFile } = config.values;
-    if (from === undefined && keyFile === undefined) throw new ProviderError("AKP_KEY_MISSING", {});
+    requireKey(config.values);
     const signer = await openSigner(config);
     if (flags.owner !== undefined && flags.owner !== signer.address) {
       const details = { path: keyFile ?? from ?? "", found: signer.address, wanted: flags.owner };

@@ -20,7 +20,12 @@ export function registerCommand(): Command {
   return command.action((_, given: Command) =>
     withNodes(given, async (connection) => {
       const { hostUri: host, attributes, info } = connection.config.values;
-      if (host === undefined) throw new ProviderError("AKP_PROVIDER_HOST_MISSING", {});
+      if (host === undefined) {
+        throw new ProviderError("AKP_SETTING_MISSING", {
+          what: "nothing says where tenants reach this provider",
+          hint: "Write `host: https://provider.example.com:8443` into a provider.yaml and name that with --provider-config.",
+        });
+      }
       const { signer, send } = await openWallet(connection);
       const entry = {
         owner: signer.address,

@@ -11,13 +11,12 @@ import { readPodNamespace } from "../kube/http/kubeconfig.ts";
 import type { ExclusiveOptions } from "../provider/exclusive.ts";
 import { createProvider } from "../provider/provider.ts";
 import { realClock } from "../runtime/clock.ts";
-import { ProviderError } from "../runtime/errors.ts";
 import type { Log } from "../runtime/log.ts";
 import { realRandom } from "../runtime/random.ts";
 import type { Redactor } from "../runtime/redact.ts";
 import { nodesOf } from "./client.ts";
 import { balanceOf, marketOf } from "./market.ts";
-import { keySettings, kubeconfigOf, prepare, redisOf, type TakenSettings } from "./settings.ts";
+import { keySettings, kubeconfigOf, prepare, redisOf, requireKey, type TakenSettings } from "./settings.ts";
 import { abortOnSignals } from "./signals.ts";
 import { version } from "./version.ts";
 
@@ -71,7 +70,7 @@ function exclusiveIn(namespace: string): ExclusiveOptions {
 }
 
 async function chainOf(values: Config, redactor: Redactor, log: Log): Promise<ChainServiceOptions> {
-  if (values.from === undefined && values.keyFile === undefined) throw new ProviderError("AKP_KEY_MISSING", {});
+  requireKey(values);
   const { openKey } = await import("../chain/keys/open-key.ts");
   const { signer, warnings } = await openKey(keySettings(values), redactor.register);
   for (const warning of warnings) log.info("key warning", { module: "keys", warning });

@@ -12,7 +12,7 @@ import { checkPricing } from "../config/resolve.ts";
 import { type Config, liveSettings } from "../config/table.ts";
 import { readKeptFiles } from "../journal/read-only.ts";
 import type { Clock } from "../runtime/clock.ts";
-import { reasonOf } from "../runtime/errors.ts";
+import { ProviderError, reasonOf } from "../runtime/errors.ts";
 import { createLog, type Log } from "../runtime/log.ts";
 import { createRedactor, type Redactor } from "../runtime/redact.ts";
 
@@ -100,6 +100,15 @@ export function kubeconfigOf({ values, sources }: Pick<TakenSettings, "values" |
 /** Nobody outside may take the name of something in the cluster; the provider and the hostname operator agree on that. */
 export function blockedHostsOf({ deploymentBlockedHostnames, clusterDomain }: Config): string[] {
   return [...deploymentBlockedHostnames, `.${clusterDomain}`];
+}
+
+/** Throws where no setting names the account's key. */
+export function requireKey({ from, keyFile }: Config): void {
+  if (from !== undefined || keyFile !== undefined) return;
+  throw new ProviderError("AKP_SETTING_MISSING", {
+    what: "no setting names a key, so that the provider could neither bid nor be paid",
+    hint: "Name one with --from (a key in the keyring) or --key-file. To try things without one: `akash-provider demo`, or `akash-provider chain`, which makes a chain and a key for it.",
+  });
 }
 
 export function keySettings(values: Config): KeySettings {

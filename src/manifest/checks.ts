@@ -40,7 +40,7 @@ export function createChecks({ chain, cluster, rules, requireHost, log }: CheckD
       manifest,
       deployment.groups.map(({ spec }) => spec),
     );
-    if (mismatch !== undefined) throw new ProviderError("AKP_MANIFEST_MISMATCH", { reason: mismatch });
+    if (mismatch !== undefined) throw new ProviderError("AKP_MANIFEST_INVALID", { reason: mismatch });
     const leases = await leasesOf(id, signal);
     const groups = new Map<string, ManifestGroup>();
     for (const lease of leases) {

@@ -78,7 +78,7 @@ export function stallOf(refusal: TxRefusal, address: string, fee: string): Provi
     case "unordered":
       return undefined;
     default:
-      return new ProviderError("AKP_TX_REFUSED", { reason, code: refusal.code, codespace: refusal.codespace });
+      return new ProviderError("AKP_TX_FAILED", { reason, code: refusal.code, codespace: refusal.codespace });
   }
 }
 

@@ -170,7 +170,7 @@ function createProofs({ httpPort, tlsPort, listenHost }: AuthorityOptions, { hos
         const problem = found?.challenges.find(({ type }) => type === kind)?.error;
         const port = kind === "http-01" ? httpPort : tlsPort;
         const reason = detailOf(problem) || `the authorization is ${found?.status ?? "gone"}`;
-        throw new ProviderError("AKP_ACME_CHALLENGE_FAILED", { kind, host, port, reason });
+        throw orderOver(`it did not find our answer to ${kind} at ${host}, port ${port}: ${reason}`);
       }
       await pause(looks, signal);
     }
@@ -198,7 +198,7 @@ function asOver(thrown: unknown): never {
 }
 
 function orderOver(reason: string, cause?: unknown): ProviderError {
-  return new ProviderError("AKP_ACME_ORDER_OVER", { reason }, { cause });
+  return new ProviderError("AKP_ACME_ORDER_FAILED", { reason }, { cause });
 }
 
 function isRefusal(thrown: unknown, kind: string): boolean {

@@ -171,7 +171,7 @@ function createAttempts({ host, directoryUrl, storage, authority, clock, log }: 
     counts.issued += 1;
     // Otherwise the next look would order the next one, and so on, until the authority has enough of us.
     if (clock.now() >= renewAtMs(read))
-      throw new ProviderError("AKP_ACME_CERTIFICATE_UNUSABLE", { reason: "by our clock it is to be renewed already" });
+      throw new ProviderError("AKP_ACME_ORDER_FAILED", { reason: "by our clock it is to be renewed already" });
     if (failures > 0) storage.keepAttempts(noAttempts);
     [failedHere, askedForMs] = [false, 0];
   }
@@ -188,7 +188,11 @@ function createAttempts({ host, directoryUrl, storage, authority, clock, log }: 
     try {
       return readPair(certificate, key, host, clock.now());
     } catch (cause) {
-      throw new ProviderError("AKP_ACME_CERTIFICATE_UNUSABLE", { reason: reasonOf(cause) }, { cause });
+      throw new ProviderError(
+        "AKP_ACME_ORDER_FAILED",
+        { reason: `the authority issued what cannot be served: ${reasonOf(cause)}` },
+        { cause },
+      );
     }
   }
 
@@ -229,7 +233,7 @@ async function inTime<T>(clock: Clock, signal: AbortSignal, work: (signal: Abort
 function isFinal({ code, details }: ProviderError): boolean {
   const { status } = details;
   if (code === "AKP_ACME_REFUSED") return typeof status === "number" && status < 500 && status !== 429;
-  return ["AKP_ACME_CHALLENGE_FAILED", "AKP_ACME_ORDER_OVER", "AKP_ACME_CERTIFICATE_UNUSABLE"].includes(code);
+  return code === "AKP_ACME_ORDER_FAILED";
 }
 
 /** With a third of its life left: a month of ninety days, two days of six. */

@@ -82,20 +82,17 @@ export class Supply {
   shortage(): AddressShortage | undefined {
     const { view, range } = this.#deps;
     const reason = this.#missing();
-    if (reason !== undefined)
-      return { type: "MetalLbMissing", error: new ProviderError("AKP_METALLB_MISSING", { reason }) };
+    if (reason !== undefined) return shortageOf("MetalLbMissing", `MetalLB cannot be asked for addresses: ${reason}`);
     // Then the error is reported elsewhere.
     if (view.trouble !== undefined) return undefined;
     const overlap = range.overlap();
-    if (overlap !== undefined)
-      return { type: "RangeOverlap", error: new ProviderError("AKP_ADDRESS_RANGE_OVERLAP", { reason: overlap }) };
+    if (overlap !== undefined) return shortageOf("RangeOverlap", overlap);
     const noPool = this.#poolMissing();
-    if (noPool !== undefined)
-      return { type: "PoolMissing", error: new ProviderError("AKP_ADDRESS_POOL_MISSING", { reason: noPool }) };
+    if (noPool !== undefined) return shortageOf("PoolMissing", noPool);
     if (this.#counted().free <= 0n) return exhausted();
     if (!this.#isSilent()) return undefined;
     const seconds = controllerSilentMs / 1_000;
-    return { type: "MetalLbSilent", error: new ProviderError("AKP_METALLB_SILENT", { seconds }) };
+    return shortageOf("MetalLbSilent", `MetalLB has not assigned a free address for more than ${seconds} s`);
   }
 
   async lookForOtherVersions(signal: AbortSignal): Promise<void> {
@@ -177,6 +174,19 @@ export class Supply {
 
 function assignsByItself({ autoAssign, isRestricted }: SeenPool): boolean {
   return autoAssign && !isRestricted;
+}
+
+const hints = {
+  MetalLbMissing: "Install MetalLB 0.13 or later, which serves metallb.io/v1beta1.",
+  RangeOverlap:
+    "Take the addresses of --ip-range out of that pool, or out of the range: nothing new is assigned until then.",
+  PoolMissing: "Create the pool, or name the right one with --metal-lb-pool.",
+  MetalLbSilent:
+    "Look at the log of MetalLB's controller and at the Events of the Services that wait. No bid needs an address until then.",
+} as const;
+
+function shortageOf(type: keyof typeof hints, reason: string): AddressShortage {
+  return { type, error: new ProviderError("AKP_ADDRESSES_UNAVAILABLE", { reason, hint: hints[type] }) };
 }
 
 export function exhausted(): AddressShortage {

@@ -1,11 +1,6 @@
 import { type Errors, entry, settingsEntry, storageEntry } from "./entry.ts";
 
 export const keyErrors = {
-  AKP_KEY_MISSING: settingsEntry(400, "FAILED_PRECONDITION", {
-    message: "no key is named, so that the provider could neither bid nor be paid",
-    advice:
-      "Name one with --from (a key in the keyring) or --key-file. To try things without one: `akash-provider demo`, or `akash-provider chain`, which makes a chain and a key for it.",
-  }),
   AKP_KEY_FILE_UNREADABLE: settingsEntry(500, "FAILED_PRECONDITION", {
     message: "{path}, which should hold a secret, cannot be read: {reason}",
     advice: "Check the path, and that this user may read the file.",
@@ -147,10 +142,6 @@ export const transactionErrors = {
     message: "the node wants more than {fee} for a transaction: {reason}",
     advice: "Raise --gas-prices, or --fees if you set them, and start again. What waits is sent then.",
   }),
-  AKP_TX_REFUSED: entry(502, "FAILED_PRECONDITION", {
-    message: "the chain refused a transaction: {reason}",
-    advice: "See the reason. What waits is tried again with a new transaction.",
-  }),
   AKP_TX_SWALLOWED: entry(503, "UNAVAILABLE", {
     message: "nodes take transactions that never come into a block: {reason}",
     advice:
@@ -158,7 +149,8 @@ export const transactionErrors = {
   }),
   AKP_TX_FAILED: entry(502, "FAILED_PRECONDITION", {
     message: "the chain refused the transaction: {reason}",
-    advice: "See the reason, correct what it names, and give the command again; nothing but the fee was spent.",
+    advice:
+      "See the reason and correct what it names. What the provider sends is tried again by itself; a command is given again, and nothing but the fee was spent.",
   }),
   AKP_TX_LOST: entry(504, "UNAVAILABLE", {
     message: "the transaction {hash} was taken by a node and never came into a block",

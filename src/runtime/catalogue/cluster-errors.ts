@@ -160,28 +160,14 @@ export const inventoryErrors = {
 } satisfies Errors;
 
 export const addressErrors = {
+  AKP_ADDRESSES_UNAVAILABLE: entry(503, "FAILED_PRECONDITION", {
+    message: "{reason}",
+    advice: "{hint} It is noticed by itself.",
+  }),
   AKP_ADDRESS_POOL_EXHAUSTED: entry(503, "RESOURCE_EXHAUSTED", {
     // In the words of the network's documents.
     message: "no IP addresses available in pool",
     advice: "Give MetalLB's pool, or --ip-range, more addresses. Who waits gets one by itself as soon as one is free.",
-  }),
-  AKP_ADDRESS_POOL_MISSING: entry(503, "FAILED_PRECONDITION", {
-    message: "{reason}",
-    advice: "Make one, or name the right one with --metal-lb-pool. It is found by itself once it is there.",
-  }),
-  AKP_ADDRESS_RANGE_OVERLAP: entry(503, "FAILED_PRECONDITION", {
-    message: "{reason}",
-    advice:
-      "Addresses of --ip-range are the IP operator's alone: take them out of that pool, or out of the range. Nothing new is given until then.",
-  }),
-  AKP_METALLB_SILENT: entry(503, "UNAVAILABLE", {
-    message: "MetalLB has not assigned a free address for more than {seconds} s",
-    advice:
-      "Look at the log of MetalLB's controller, and at the Events of the Services that wait: `kubectl describe service`. Nothing is bid that needs an address until one is assigned.",
-  }),
-  AKP_METALLB_MISSING: entry(503, "FAILED_PRECONDITION", {
-    message: "MetalLB cannot be asked for addresses: {reason}",
-    advice: "Install MetalLB 0.13 or later, which serves metallb.io/v1beta1. It is found by itself once it is there.",
   }),
 } satisfies Errors;
 

@@ -9,6 +9,10 @@ export const settingErrors = {
     message: "{where}: {name} cannot be {value}: {reason}",
     advice: "{hint}",
   }),
+  AKP_SETTING_MISSING: settingsEntry(400, "FAILED_PRECONDITION", {
+    message: "{what}",
+    advice: "{hint}",
+  }),
   AKP_SETTINGS_REFUSED: settingsEntry(400, "INVALID_ARGUMENT", {
     message: "{count} settings are wrong:\n{list}",
     advice: "Correct them and start again. `akash-provider config print` shows every setting and where it came from.",
@@ -20,15 +24,6 @@ export const settingErrors = {
   AKP_SETTINGS_FILE_MALFORMED: settingsEntry(400, "INVALID_ARGUMENT", {
     message: "{path}:{line}:{column}: this is not valid YAML: {reason}",
     advice: "Correct that line and start again.",
-  }),
-  AKP_PROVIDER_HOST_MISSING: settingsEntry(400, "INVALID_ARGUMENT", {
-    message: "nothing says where tenants reach this provider",
-    advice:
-      "Write `host: https://provider.example.com:8443` into a provider.yaml and name that with --provider-config.",
-  }),
-  AKP_PROVIDER_ADDRESS_MISSING: settingsEntry(400, "INVALID_ARGUMENT", {
-    message: "nothing says which provider the IP operator works for",
-    advice: "Name its account with --provider or AP_PROVIDER: akash1…",
   }),
 } satisfies Errors;
 

@@ -12,16 +12,12 @@ export const manifestErrors = {
   }),
   AKP_MANIFEST_INVALID: entry(422, "INVALID_ARGUMENT", {
     message: "{reason}",
-    advice: "Correct the SDL, update the deployment with it and send its manifest again.",
+    advice:
+      "Correct the SDL, update the deployment with it and send its manifest again. Groups that differ from those on chain need a new deployment.",
   }),
   AKP_MANIFEST_OTHER_VERSION: entry(422, "INVALID_ARGUMENT", {
     message: "manifest version validation failed",
     advice: "Send the manifest of the SDL that the deployment was last created or updated with.",
-  }),
-  AKP_MANIFEST_MISMATCH: entry(422, "INVALID_ARGUMENT", {
-    message: "{reason}",
-    advice:
-      "What the manifest asks for is not what the deployment's groups on chain say. Create a new deployment with it.",
   }),
   AKP_MANIFEST_REJECTED: entry(422, "FAILED_PRECONDITION", {
     message: "manifest rejected: {reason}",
@@ -73,26 +69,18 @@ export const gatewayErrors = {
     advice:
       "rateLimited goes by itself. externalAccountRequired wants --cert-issuer-kid and AP_CERT_ISSUER_HMAC; unauthorized, an account that is in use. It is tried again by itself.",
   }),
-  AKP_ACME_CHALLENGE_FAILED: entry(503, "FAILED_PRECONDITION", {
-    message: "the certificate authority did not find our answer to {kind} at {host}: {reason}",
-    advice:
-      "The name must lead to this machine: for http-01 its port 80, for tls-alpn-01 its port 443, each led on to our port {port} as it is. It is tried again by itself.",
-  }),
   AKP_ACME_NO_CHALLENGE: settingsEntry(503, "FAILED_PRECONDITION", {
     message: "the certificate authority offers {offered} for {host}, and we answer {answered}",
     advice: "Set --cert-issuer-http-challenge-port or --cert-issuer-tls-challenge-port.",
   }),
-  AKP_ACME_ORDER_OVER: entry(503, "ABORTED", {
+  AKP_ACME_ORDER_FAILED: entry(503, "ABORTED", {
     message: "the order at the certificate authority came to nothing: {reason}",
-    advice: "Another one is made by itself.",
+    advice:
+      "The name must lead to this machine, for http-01 its port 80 and for tls-alpn-01 its port 443, each forwarded to our port; and this machine's clock must be right. Another order is made by itself.",
   }),
   AKP_ACME_ORDER_LATE: entry(503, "UNAVAILABLE", {
     message: "the certificate authority has not finished our order within {minutes} minutes",
     advice: "It is asked again by itself, for the same order.",
-  }),
-  AKP_ACME_CERTIFICATE_UNUSABLE: entry(503, "FAILED_PRECONDITION", {
-    message: "the certificate authority issued what cannot be served: {reason}",
-    advice: "Compare this machine's clock, and ask the authority's operator. It is tried again by itself.",
   }),
   AKP_GATEWAY_TOKEN_UNUSABLE: entry(500, "FAILED_PRECONDITION", {
     message: "the metrics token file {path} does not hold a token of at least {leastChars} characters in one line",
@@ -209,10 +197,6 @@ export const tenantErrors = {
   AKP_LEASE_SHELL_FAILED: entry(502, "FAILED_PRECONDITION", {
     message: "lease shell failed: {reason}",
     advice: "Check the name of the service and the command; `lease-status` says what runs.",
-  }),
-  AKP_NO_TERMINAL: settingsEntry(400, "FAILED_PRECONDITION", {
-    message: "--tty needs a terminal, and the input of this command is none",
-    advice: "Leave it out, or give the command from a terminal.",
   }),
   AKP_MANIFEST_NOT_SENT: entry(502, "FAILED_PRECONDITION", {
     message: "submit manifest to some providers has been failed",
