@@ -6,16 +6,16 @@ import { type Command, CommanderError } from "commander";
 import { throwOnWrongUsage } from "../src/cli/commands.ts";
 import { describeFailure } from "../src/cli/fail.ts";
 import { leaseShellCommand } from "../src/cli/lease-shell.ts";
+import { leaseEventsCommand, leaseLogsCommand } from "../src/cli/lease-streams.ts";
 import {
   getManifestCommand,
   leaseStatusCommand,
   migrateEndpointsCommand,
   migrateHostnamesCommand,
+  sendManifestCommand,
   serviceStatusCommand,
-} from "../src/cli/lease-status.ts";
-import { leaseEventsCommand, leaseLogsCommand } from "../src/cli/lease-streams.ts";
-import { sendManifestCommand } from "../src/cli/send-manifest.ts";
-import { statusCommand } from "../src/cli/status.ts";
+  statusCommand,
+} from "../src/cli/provider-requests.ts";
 
 const commands: Record<string, () => Command> = {
   status: statusCommand,

@@ -1,8 +1,7 @@
 /** What our account holds, against what is wanted in it. Whoever should know is told once when it is low, and once when it no longer is. */
 import type { Bus } from "../bus/bus.ts";
 import type { MirrorView } from "../chain/chain.ts";
-import { amountOf, type Coin, formatCoin } from "../market/coin.ts";
-import { isDollar, uakt } from "../market/denom.ts";
+import { amountOf, type Coin, formatCoin, isDollar, uakt } from "../market/coin.ts";
 import { changedStatuses } from "../runtime/at-most-every.ts";
 import type { Clock } from "../runtime/clock.ts";
 import { jsonText } from "../runtime/json-text.ts";

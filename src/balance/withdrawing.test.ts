@@ -1,9 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Intent } from "../journal/intents.ts";
-import { parseCoin, parseCoins, parseDecCoin } from "../market/coin.ts";
+import { bridgedDollars, parseCoin, parseCoins, parseDecCoin } from "../market/coin.ts";
 import { parseDecimal } from "../market/decimal.ts";
-import { bridgedDollars } from "../market/denom.ts";
 import {
   decideOnEscrow,
   type EscrowQuestion,

@@ -5,9 +5,9 @@ import { isPausing, pauseSwitch, type Switch } from "../journal/deadlines.ts";
 import type { TableReads } from "../journal/tables.ts";
 import { toInteger } from "../market/decimal.ts";
 import { type Clock, nsToMs } from "../runtime/clock.ts";
-import { createHistogram, networkDurationBounds } from "../runtime/histogram.ts";
 import { viewEvents } from "../runtime/limits.ts";
 import type { Metrics } from "../runtime/metrics.ts";
+import { createHistogram, networkDurationBounds } from "../runtime/metrics.ts";
 import { type OrderLine, readOrders } from "./answers.ts";
 import type { WaitingOrders } from "./waiting-orders.ts";
 

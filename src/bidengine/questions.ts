@@ -3,7 +3,7 @@ import { z } from "zod";
 import type { JsonObject } from "../bus/topics.ts";
 import type { Switch } from "../journal/deadlines.ts";
 import { readSdl } from "../market/sdl/sdl.ts";
-import { parseQuestion } from "../runtime/control/parse-question.ts";
+import { parseQuestion } from "../runtime/control/control-socket.ts";
 import { endedBy } from "../runtime/ended-by.ts";
 import type { Answer } from "../runtime/lifecycle.ts";
 import { ordersListed } from "../runtime/limits.ts";

@@ -1,7 +1,7 @@
 /** The bus of the settings: over Redis where there is one, else inside the process; its status, metrics and watchers. */
 import { z } from "zod";
 import { condition } from "../runtime/condition.ts";
-import { parseQuestion } from "../runtime/control/parse-question.ts";
+import { parseQuestion } from "../runtime/control/control-socket.ts";
 import { createHandoff } from "../runtime/handoff.ts";
 import type { GroundService } from "../runtime/lifecycle.ts";
 import type { Metrics } from "../runtime/metrics.ts";

@@ -6,7 +6,7 @@ import { createEmbeddedNode } from "../box/chain/embedded-node.ts";
 import type { Node } from "../box/chain/node/node.ts";
 import { createNodeService } from "../box/node-service.ts";
 import { openKey } from "../chain/keys/open-key.ts";
-import { parseDuration } from "../config/formats/duration.ts";
+import { parseDuration } from "../config/formats/plain.ts";
 import { parseAddress } from "../market/address.ts";
 import { type Coin, parseCoins } from "../market/coin.ts";
 import { realClock } from "../runtime/clock.ts";

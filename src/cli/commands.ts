@@ -28,16 +28,16 @@ const commands: Record<string, () => Promise<Command>> = {
   events: async () => (await import("./events.ts")).eventsCommand(),
   "sdl-to-manifest": async () => (await import("./sdl.ts")).sdlToManifestCommand(),
   tenant: async () => (await import("./tenant.ts")).tenantCommand(),
-  status: async () => (await import("./status.ts")).statusCommand(),
-  "send-manifest": async () => (await import("./send-manifest.ts")).sendManifestCommand(),
-  "get-manifest": async () => (await import("./lease-status.ts")).getManifestCommand(),
-  "lease-status": async () => (await import("./lease-status.ts")).leaseStatusCommand(),
-  "service-status": async () => (await import("./lease-status.ts")).serviceStatusCommand(),
+  status: async () => (await import("./provider-requests.ts")).statusCommand(),
+  "send-manifest": async () => (await import("./provider-requests.ts")).sendManifestCommand(),
+  "get-manifest": async () => (await import("./provider-requests.ts")).getManifestCommand(),
+  "lease-status": async () => (await import("./provider-requests.ts")).leaseStatusCommand(),
+  "service-status": async () => (await import("./provider-requests.ts")).serviceStatusCommand(),
   "lease-logs": async () => (await import("./lease-streams.ts")).leaseLogsCommand(),
   "lease-events": async () => (await import("./lease-streams.ts")).leaseEventsCommand(),
   "lease-shell": async () => (await import("./lease-shell.ts")).leaseShellCommand(),
-  "migrate-hostnames": async () => (await import("./lease-status.ts")).migrateHostnamesCommand(),
-  "migrate-endpoints": async () => (await import("./lease-status.ts")).migrateEndpointsCommand(),
+  "migrate-hostnames": async () => (await import("./provider-requests.ts")).migrateHostnamesCommand(),
+  "migrate-endpoints": async () => (await import("./provider-requests.ts")).migrateEndpointsCommand(),
 };
 
 /** The program with the command of this name, or with all of them where there is none. */

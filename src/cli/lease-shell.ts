@@ -3,8 +3,8 @@ import { spawnSync } from "node:child_process";
 import { constants } from "node:os";
 import type { Command } from "commander";
 import { openShell, type ProviderShell } from "../gateway/client/provider-shell.ts";
-import { leasePath } from "./lease-status.ts";
 import { print } from "./lease-streams.ts";
+import { leasePath } from "./provider-requests.ts";
 import { withLessor } from "./reach.ts";
 import { type LeaseFlags, leaseFlags, plainSwitch, providerCommand, replicaFlag } from "./tenant-flags.ts";
 

@@ -6,7 +6,7 @@ import { formatLeaseId, type LeaseId } from "../market/ids.ts";
 import { printable, printableJson } from "../market/printable.ts";
 import { ProviderError } from "../runtime/errors.ts";
 import { parseJson } from "../runtime/parse-json.ts";
-import { leasePath } from "./lease-status.ts";
+import { leasePath } from "./provider-requests.ts";
 import { withLeases } from "./reach.ts";
 import { abortOnSignals } from "./signals.ts";
 import {

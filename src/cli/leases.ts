@@ -3,7 +3,7 @@ import type { Command } from "commander";
 import type { Told } from "../bidengine/questions.ts";
 import type { SeenUnhealthy } from "../cluster/health/monitoring.ts";
 import { type LeaseLine, readLeases } from "../cluster/leases/lease-lines.ts";
-import { formatDuration } from "../config/formats/duration.ts";
+import { formatDuration } from "../config/formats/plain.ts";
 import { formatTime } from "../runtime/clock.ts";
 import { aligned } from "./answer-text.ts";
 import { askingCommand, complain, type OutputOptions, openAsker, print, printJson } from "./asking.ts";

@@ -1,8 +1,8 @@
 /** `akash-provider pause` and `resume`: whether the provider bids on what is new. Both last over restarts. */
 import type { Command } from "commander";
 import type { PauseAnswer, Told } from "../bidengine/questions.ts";
-import { parseDuration } from "../config/formats/duration.ts";
 import { BadValue } from "../config/formats/format.ts";
+import { parseDuration } from "../config/formats/plain.ts";
 import type { Switch } from "../journal/deadlines.ts";
 import { formatTime, parseTime, realClock } from "../runtime/clock.ts";
 import { ProviderError } from "../runtime/errors.ts";

@@ -4,8 +4,14 @@ import { Command, Option } from "commander";
 import type { RedisOptions } from "../bus/redis.ts";
 import type { KeySettings } from "../chain/keys/open-key.ts";
 import { type Environment, secretVariables } from "../config/environment.ts";
-import { type FollowedSettings, followSettings } from "../config/followed-settings.ts";
-import { type LoadedConfig, loadConfig, printConfig, printConfigAsJson } from "../config/load.ts";
+import {
+  type FollowedSettings,
+  followSettings,
+  type LoadedConfig,
+  loadConfig,
+  printConfig,
+  printConfigAsJson,
+} from "../config/load.ts";
 import { addSettingOptions, givenFlags } from "../config/options.ts";
 import type { ReadFile } from "../config/problem.ts";
 import { checkPricing } from "../config/resolve.ts";

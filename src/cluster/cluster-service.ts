@@ -5,7 +5,7 @@ import type { Chain } from "../chain/chain.ts";
 import { type CloseReason, closeReasons } from "../chain/closing.ts";
 import type { Journal } from "../journal/journal.ts";
 import type { Kube } from "../kube/kube.ts";
-import { parseQuestion } from "../runtime/control/parse-question.ts";
+import { parseQuestion } from "../runtime/control/control-socket.ts";
 import type { Answer, GroundService } from "../runtime/lifecycle.ts";
 import type { Queue } from "../runtime/queue.ts";
 import { measureCluster } from "./cluster-metrics.ts";

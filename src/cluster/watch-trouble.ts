@@ -1,6 +1,7 @@
 /** Why nothing may be judged by caches of the cluster right now, in words for an operator; undefined where it may. */
-import { cacheTrouble } from "../kube/cache-trouble.ts";
+
 import type { WatchCache } from "../kube/kube.ts";
+import { cacheTrouble } from "../kube/kube.ts";
 import { type Clock, sleep } from "../runtime/clock.ts";
 import { second } from "../runtime/durations.ts";
 import { ProviderError } from "../runtime/errors.ts";

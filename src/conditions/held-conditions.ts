@@ -2,7 +2,7 @@
  * Which conditions hold, and since when. One counts when it has been there for a moment, and is over when it has been gone
  * for one: what flickers is told once.
  */
-import type { ConditionRow } from "../journal/conditions.ts";
+import type { ConditionRow } from "../journal/tables.ts";
 import { type Clock, formatTime } from "../runtime/clock.ts";
 import { type Condition, condition } from "../runtime/condition.ts";
 import { second } from "../runtime/durations.ts";

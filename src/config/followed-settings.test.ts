@@ -7,8 +7,7 @@ import { showDecimal } from "../market/decimal.ts";
 import { createVirtualClock } from "../runtime/clock.ts";
 import { followedFileMs } from "../runtime/limits.ts";
 import { silentLog } from "../runtime/log.ts";
-import { followSettings } from "./followed-settings.ts";
-import { loadConfig } from "./load.ts";
+import { followSettings, loadConfig } from "./load.ts";
 import type { ReadFile } from "./problem.ts";
 
 test("a price that changes in provider.yaml is in force within seconds, and a bad file keeps the last good one", async (t) => {

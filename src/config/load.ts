@@ -1,4 +1,9 @@
 /** Puts the settings together: flag before environment before provider.yaml before default. */
+
+import { readFileSync } from "node:fs";
+import type { Clock } from "../runtime/clock.ts";
+import { followFile } from "../runtime/followed-file.ts";
+import type { Log } from "../runtime/log.ts";
 import { type Environment, readEnvironment } from "./environment.ts";
 import { BadValue } from "./formats/format.ts";
 import { onOff } from "./formats/plain.ts";
@@ -16,7 +21,7 @@ import {
 import { readProviderFile } from "./provider-file.ts";
 import { expandHome, type Resolved, resolve } from "./resolve.ts";
 import type { LiveSetting, Program, Setting } from "./setting.ts";
-import { liveSettings, settingsByFlag, variableOf } from "./table.ts";
+import { type Config, liveSettings, settingsByFlag, variableOf } from "./table.ts";
 
 /** What the command line gave, by flag: a text, several texts, or true for a flag without a value. */
 export type Flags = Readonly<Record<string, string | boolean | readonly string[] | undefined>>;
@@ -157,4 +162,45 @@ function align(rows: readonly (readonly string[])[]): string[] {
       .join("  ")
       .trimEnd(),
   );
+}
+
+/** The settings with provider.yaml as it is now, for what may change while we run: prices. The last good ones are kept. */
+export interface FollowedSettings {
+  readonly current: Config;
+  /** The file that `current` was read from; undefined while its content is invalid since the start. */
+  readonly lastGood: { readonly path: string; readonly text: string } | undefined;
+  readonly trouble: string | undefined;
+  onChange(listener: () => void): void;
+  close(): void;
+}
+
+/** Loads them as they were loaded first, whenever the file changes. What `load` throws leaves the last good ones in force. */
+export function followSettings(
+  first: LoadedConfig,
+  load: (readFile: ReadFile) => LoadedConfig,
+  { clock, log }: { clock: Clock; log: Log },
+): FollowedSettings {
+  const { providerConfig: path } = first.values;
+  if (path === undefined) {
+    const none = { lastGood: undefined, trouble: undefined };
+    return { current: first.values, ...none, onChange: () => undefined, close: () => undefined };
+  }
+  const read = (text: string) => {
+    const loaded = load((each) => (each === path ? text : readFileSync(each, "utf8")));
+    return { values: loaded.values, text };
+  };
+  const file = followFile({ path, read, what: "settings file" }, { clock, log: log.with({ module: "config" }) });
+  return {
+    get current() {
+      return file.current?.values ?? first.values;
+    },
+    get lastGood() {
+      return file.current && { path, text: file.current.text };
+    },
+    get trouble() {
+      return file.trouble && `${file.trouble}; the last good content stays in force`;
+    },
+    onChange: file.onChange,
+    close: file.close,
+  };
 }

@@ -6,7 +6,6 @@ import { memoryFolder } from "../../test/folder.ts";
 import { runs } from "../../test/runs.ts";
 import { createVirtualClock } from "../runtime/clock.ts";
 import { silentLog } from "../runtime/log.ts";
-import type { ConditionRow } from "./conditions.ts";
 import type { Deadline } from "./deadlines.ts";
 import type { DecisionRow, HistoryLine } from "./decisions.ts";
 import type { Intent } from "./intents.ts";
@@ -14,9 +13,7 @@ import { dayMs, type LedgerLine, ledgerKinds } from "./ledger.ts";
 import type { ManifestRow } from "./manifests.ts";
 import { type OccurrenceRow, stillSo } from "./occurrences.ts";
 import { openJournal } from "./open.ts";
-import type { ReservationRow } from "./reservations.ts";
-import type { TableReads, Tables } from "./tables.ts";
-import type { UnhealthRow } from "./unhealth.ts";
+import type { ConditionRow, ReservationRow, TableReads, Tables, UnhealthRow } from "./tables.ts";
 
 /** Few names, so that the same row is met again and again. */
 const name = fc.constantFrom("a", "b", "ü/ 'quoted'");

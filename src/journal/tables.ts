@@ -1,8 +1,6 @@
 /** All tables together: what a unit of work may write, and what anyone may read. */
-
 import type { Coin } from "../market/coin.ts";
 import type { Clock } from "../runtime/clock.ts";
-import { type Conditions, createConditions } from "./conditions.ts";
 import type { Sql } from "./connection.ts";
 import { createDeadlines, createSwitches, type Deadlines, type Switches } from "./deadlines.ts";
 import { createDecisions, createHistory, type Decisions, type History } from "./decisions.ts";
@@ -12,8 +10,6 @@ import { createManifests, type ManifestRows } from "./manifests.ts";
 import { createOccurrences, type Occurrences } from "./occurrences.ts";
 import { createOrders, type Orders } from "./orders.ts";
 import { createPayments, type Payments } from "./payments.ts";
-import { createReservationTable, type ReservationTable } from "./reservations.ts";
-import { createUnhealth, type Unhealth } from "./unhealth.ts";
 
 export interface Tables {
   readonly cursor: Cursor;
@@ -157,17 +153,17 @@ interface DepositRow extends Coin {
   readonly height: bigint;
 }
 
-type Row = Omit<DepositRow, "amount"> & { readonly amount: string };
+type DepositRecord = Omit<DepositRow, "amount"> & { readonly amount: string };
 
 type Deposits = ReturnType<typeof createDeposits>;
 
 function createDeposits(sql: Sql) {
   const columns = "bid_id AS bidId, denom, amount, height";
-  const get = sql.one<Row>(`SELECT ${columns} FROM deposits WHERE bid_id = ?`, { bigints: true });
-  const all = sql.all<Row>(`SELECT ${columns} FROM deposits ORDER BY bid_id`, { bigints: true });
+  const get = sql.one<DepositRecord>(`SELECT ${columns} FROM deposits WHERE bid_id = ?`, { bigints: true });
+  const all = sql.all<DepositRecord>(`SELECT ${columns} FROM deposits ORDER BY bid_id`, { bigints: true });
   const put = sql.run("INSERT OR REPLACE INTO deposits (bid_id, denom, amount, height) VALUES (?, ?, ?, ?)");
   const remove = sql.run("DELETE FROM deposits WHERE bid_id = ?");
-  const fromRow = (row: Row): DepositRow => ({ ...row, amount: BigInt(row.amount) });
+  const fromRow = (row: DepositRecord): DepositRow => ({ ...row, amount: BigInt(row.amount) });
   return {
     get(bidId: string): DepositRow | undefined {
       const row = get(bidId);
@@ -177,5 +173,103 @@ function createDeposits(sql: Sql) {
     all: () => all().map(fromRow),
     put: ({ bidId, denom, amount, height }: DepositRow) => void put(bidId, denom, `${amount}`, height),
     remove: (bidId: string) => void remove(bidId),
+  };
+}
+
+/** Which conditions held when we last looked, since when, and whether whoever is notified was told. */
+export interface ConditionRow {
+  readonly type: string;
+  /** "" where there is only one of its type. */
+  readonly subject: string;
+  readonly message: string;
+  readonly sinceMs: number;
+  readonly told: boolean;
+}
+
+type ConditionRecord = Omit<ConditionRow, "told"> & { readonly told: number };
+
+export type Conditions = ReturnType<typeof createConditions>;
+
+function createConditions(sql: Sql) {
+  const all = sql.all<ConditionRecord>(
+    "SELECT type, subject, message, since AS sinceMs, told FROM conditions ORDER BY since, type, subject",
+  );
+  const put = sql.run("INSERT OR REPLACE INTO conditions (type, subject, message, since, told) VALUES (?, ?, ?, ?, ?)");
+  const remove = sql.run("DELETE FROM conditions WHERE type = ? AND subject = ?");
+  return {
+    /** There are never more than are held at once. */
+    all: (): ConditionRow[] => all().map((row) => ({ ...row, told: row.told === 1 })),
+    put: ({ type, subject, message, sinceMs, told }: ConditionRow) =>
+      void put(type, subject, message, Math.floor(sinceMs), told ? 1 : 0),
+    remove: (type: string, subject: string) => void remove(type, subject),
+  };
+}
+
+/** How long leases that are not well have been seen so, over all our runs: while nobody looks, nothing is added. */
+export interface UnhealthRow {
+  readonly leaseId: string;
+  /** Since when it is not well, as far as anybody saw. */
+  readonly sinceMs: number;
+  /** How much of that time it was looked at, and was not well. */
+  readonly observedMs: number;
+  /** When that was last added to. */
+  readonly atMs: number;
+}
+
+type Unhealth = ReturnType<typeof createUnhealth>;
+
+function createUnhealth(sql: Sql) {
+  const columns = "lease_id AS leaseId, since AS sinceMs, observed_ms AS observedMs, at AS atMs";
+  const get = sql.one<UnhealthRow>(`SELECT ${columns} FROM unhealth WHERE lease_id = ?`);
+  const all = sql.all<UnhealthRow>(`SELECT ${columns} FROM unhealth ORDER BY lease_id`);
+  const put = sql.run("INSERT OR REPLACE INTO unhealth (lease_id, since, observed_ms, at) VALUES (?, ?, ?, ?)");
+  const remove = sql.run("DELETE FROM unhealth WHERE lease_id = ?");
+  return {
+    get(leaseId: string): UnhealthRow | undefined {
+      const row = get(leaseId);
+      return row && { ...row };
+    },
+    /** There are never more than leases. */
+    all: () => all().map((row) => ({ ...row })),
+    /** Of a real clock's time there are parts of a millisecond. */
+    put: ({ leaseId, sinceMs, observedMs, atMs }: UnhealthRow) =>
+      void put(leaseId, sinceMs, Math.floor(observedMs), atMs),
+    remove: (leaseId: string) => void remove(leaseId),
+  };
+}
+
+/** Capacity that is spoken for: by a bid at first, by the lease when it is won. Each lives until it is released. */
+export interface ReservationRow {
+  readonly orderId: string;
+  /** What was taken where; plain JSON. */
+  readonly body: unknown;
+  readonly atMs: number;
+}
+
+type ReservationRecord = ReservationRow & { readonly body: string };
+
+export type ReservationTable = ReturnType<typeof createReservationTable>;
+
+export function createReservationTable(sql: Sql, clock: Clock) {
+  const columns = "order_id AS orderId, body, at AS atMs";
+  const get = sql.one<ReservationRecord>(`SELECT ${columns} FROM reservations WHERE order_id = ?`);
+  const all = sql.all<ReservationRecord>(`SELECT ${columns} FROM reservations ORDER BY order_id`);
+  const ids = sql.all<{ orderId: string }>("SELECT order_id AS orderId FROM reservations ORDER BY order_id");
+  const put = sql.run(
+    `INSERT INTO reservations (order_id, body, at) VALUES (?, ?, ?)
+     ON CONFLICT (order_id) DO UPDATE SET body = excluded.body, at = excluded.at`,
+  );
+  const remove = sql.run("DELETE FROM reservations WHERE order_id = ?");
+  const fromRow = (row: ReservationRecord): ReservationRow => ({ ...row, body: JSON.parse(row.body) });
+  return {
+    get(orderId: string): ReservationRow | undefined {
+      const row = get(orderId);
+      return row && fromRow(row);
+    },
+    /** All of them: there are never more than the cluster has room for. */
+    all: () => all().map(fromRow),
+    orderIds: () => ids().map(({ orderId }) => orderId),
+    put: ({ orderId, body }: Omit<ReservationRow, "atMs">) => void put(orderId, JSON.stringify(body), clock.now()),
+    remove: (orderId: string) => void remove(orderId),
   };
 }

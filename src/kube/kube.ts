@@ -3,6 +3,7 @@
  * write with server-side apply, which touches nothing that is already as it should be.
  */
 import type { Duplex, Readable, Writable } from "node:stream";
+import { reasonOf } from "../runtime/errors.ts";
 import type { Kind } from "./kinds.ts";
 import type { OwnedFields } from "./owned-fields.ts";
 
@@ -307,4 +308,15 @@ export interface KubeCounts {
 export function isLaterVersion(version: string, than: string): boolean {
   const isNumber = /^\d+$/;
   return isNumber.test(version) && isNumber.test(than) && BigInt(version) > BigInt(than);
+}
+
+/** Why nothing may be judged by a cache right now, in words for an operator; undefined where it may. */
+export function cacheTrouble({ resource, ready, trouble }: WatchCache<unknown>): string | undefined {
+  if (trouble) return `${resource} are not followed: ${reasonOf(trouble)}`;
+  return ready ? undefined : `the ${resource} of the cluster have not been read yet`;
+}
+
+/** The first of several. */
+export function firstTrouble(caches: readonly WatchCache<unknown>[]): string | undefined {
+  return caches.map(cacheTrouble).find((trouble) => trouble !== undefined);
 }

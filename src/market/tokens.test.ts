@@ -1,7 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { showTokens, tokenAmount } from "./coin.ts";
-import { bridgedDollars } from "./denom.ts";
+import { bridgedDollars, showTokens, tokenAmount } from "./coin.ts";
 
 test("amounts are read in tokens, to the last millionth", () => {
   const shown: [string, bigint, string][] = [

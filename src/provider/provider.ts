@@ -12,6 +12,7 @@ import { createBusService, type TopicStatus } from "../bus/bus-service.ts";
 import type { RedisOptions } from "../bus/redis.ts";
 import type { Chain } from "../chain/chain.ts";
 import { type ChainDocument, type ChainServiceOptions, createChainService } from "../chain/chain-service.ts";
+import { runs } from "../chain/records.ts";
 import type { IpOperatorClient } from "../cluster/capacity/addresses/ip-operator.ts";
 import type { InventoryFeed } from "../cluster/capacity/inventory/feed.ts";
 import { type Cluster, type ClusterOptions, createClusterService } from "../cluster/cluster-service.ts";
@@ -19,7 +20,7 @@ import type { ClusterDocument } from "../cluster/cluster-status.ts";
 import type { HostnameFeed } from "../cluster/leases/declarations/hostname-feed.ts";
 import { createConditionsService } from "../conditions/conditions-service.ts";
 import type { HeldCondition, Receiver } from "../conditions/held-conditions.ts";
-import type { FollowedSettings } from "../config/followed-settings.ts";
+import type { FollowedSettings } from "../config/load.ts";
 import { createCertificateService } from "../gateway/certificate/certificate-service.ts";
 import { createGatewayService, type GatewayDocument, type TenantGatewayOptions } from "../gateway/gateway-service.ts";
 import type { Journal } from "../journal/journal.ts";
@@ -29,6 +30,7 @@ import type { Kube } from "../kube/kube.ts";
 import { createManifestService, type ManifestOptions } from "../manifest/manifest-service.ts";
 import type { ManifestDocument } from "../manifest/manifest-status.ts";
 import type { Manifests } from "../manifest/manifests.ts";
+import { parseLeaseId, parseOrderId } from "../market/ids.ts";
 import { type Boundary, openBoundary } from "../runtime/boundary.ts";
 import { type Clock, nsToMs } from "../runtime/clock.ts";
 import { createControlService } from "../runtime/control/control-service.ts";
@@ -39,7 +41,6 @@ import { createMetrics, type Metrics } from "../runtime/metrics.ts";
 import { createMetricsListener } from "../runtime/metrics-listener.ts";
 import { createProcess, type Process, type ProcessStatus } from "../runtime/process.ts";
 import type { Random } from "../runtime/random.ts";
-import { announce } from "./announce.ts";
 import { createExclusiveService, type ExclusiveOptions } from "./exclusive.ts";
 import { createSettingsService } from "./settings-service.ts";
 
@@ -268,4 +269,20 @@ function createMarket(options: MarketOptions, foundation: Foundation & { readonl
     policies,
   });
   return { cluster, manifest, bidengine, pricing: () => prices };
+}
+
+/** Also what a gap or a comparison with the chain brought to light, which no event told of. */
+export function announce(chain: Pick<Chain, "onStep" | "mirror">, bus: Bus): void {
+  chain.onStep(({ changed }) => {
+    for (const { kind, key } of changed) {
+      if (kind === "order") {
+        const isOpen = chain.mirror.order(parseOrderId(key)) !== undefined;
+        bus.publish("akash.provider.event.order", { kind: isOpen ? "OrderCreated" : "OrderClosed", order: key });
+      }
+      if (kind === "lease") {
+        const isRunning = runs(chain.mirror.lease(parseLeaseId(key)));
+        bus.publish("akash.provider.event.lease", { kind: isRunning ? "LeaseCreated" : "LeaseClosed", lease: key });
+      }
+    }
+  });
 }

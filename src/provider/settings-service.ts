@@ -1,6 +1,6 @@
 /** Keeps the last good content of provider.yaml in the journal: the next start takes it where the file is invalid by then. */
 
-import type { FollowedSettings } from "../config/followed-settings.ts";
+import type { FollowedSettings } from "../config/load.ts";
 import type { Journal } from "../journal/journal.ts";
 import { type Clock, sleep } from "../runtime/clock.ts";
 import { condition } from "../runtime/condition.ts";

@@ -1,5 +1,4 @@
 /** Bytes that are held for clients, bounded for each of them and in total. */
-import { createCounts } from "./counts.ts";
 
 interface Bounds {
   readonly perClient: number;
@@ -83,4 +82,19 @@ export function requestBytes(rawHeaders: readonly string[]): number {
   let bytes = objectBytes + rawHeaders.length * stringBytes;
   for (const text of rawHeaders) bytes += text.length;
   return bytes;
+}
+
+/** How much there is of each, for as long as there is any. */
+export function createCounts() {
+  const counts = new Map<string, number>();
+  const of = (key: string) => counts.get(key) ?? 0;
+  return {
+    of,
+    /** Less than nothing takes away. */
+    add(key: string, amount: number): void {
+      const now = of(key) + amount;
+      if (now === 0) counts.delete(key);
+      else counts.set(key, now);
+    },
+  };
 }

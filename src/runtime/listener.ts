@@ -1,7 +1,6 @@
 /** How every server of ours listens: on one address, for a bounded number of connections, and closed with all of them. */
-import type { AddressInfo, Server, Socket } from "node:net";
+import { type AddressInfo, isIPv6, type Server, type Socket } from "node:net";
 import { ProviderError, reasonOf } from "./errors.ts";
-import { httpUrl } from "./http-url.ts";
 import type { Log } from "./log.ts";
 
 export interface ListenAddress {
@@ -93,4 +92,9 @@ async function begin(
       await closed;
     },
   };
+}
+
+/** Where something answers over plain HTTP. */
+export function httpUrl({ host, port }: { readonly host: string; readonly port: number }): string {
+  return `http://${isIPv6(host) ? `[${host}]` : host}:${port}`;
 }

@@ -4,14 +4,15 @@ import { once } from "node:events";
 import { join } from "node:path";
 import { type TestContext, test } from "node:test";
 import { eventually } from "../../test/eventually.ts";
-import { createHistogram, networkDurationBounds } from "./histogram.ts";
 import {
+  createHistogram,
   createMetrics,
   type Metrics,
   metricClusterNameChars,
   metricClusterSeries,
   metricLabelChars,
   metricSeries,
+  networkDurationBounds,
 } from "./metrics.ts";
 
 function metricsFor(t: TestContext): Metrics {

@@ -1,7 +1,6 @@
 /** What a bid costs us and brings: its deposit, the window that it promises, and the price. */
-import { amountOf, type Coin, type DecCoin, formatCoin, showDecCoin } from "../../market/coin.ts";
+import { amountOf, type Coin, type DecCoin, formatCoin, isDollar, showDecCoin, uakt } from "../../market/coin.ts";
 import { compareDecimals, subDecimals } from "../../market/decimal.ts";
-import { isDollar, uakt } from "../../market/denom.ts";
 import { addTo } from "../../market/group-totals.ts";
 import type { Quote } from "../pricing/pricing.ts";
 import { type BidQuestion, type CheckVerdict, fail, pass } from "./decision.ts";

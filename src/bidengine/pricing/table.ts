@@ -1,5 +1,5 @@
 /** Dollars a month, by the rules of the network's standard price script, in exact fractions that are rounded once. */
-import { type DecCoin, showDecCoin } from "../../market/coin.ts";
+import { type DecCoin, isDollar, showDecCoin, uakt } from "../../market/coin.ts";
 import {
   compareDecimals,
   type Decimal,
@@ -8,7 +8,6 @@ import {
   divide,
   showDecimal,
 } from "../../market/decimal.ts";
-import { isDollar, uakt } from "../../market/denom.ts";
 import { leasedAddressesOf, storageOf, totalOf } from "../../market/group-totals.ts";
 import {
   cardName,

@@ -6,7 +6,7 @@
  * that comes to work: they start one by one.
  */
 import type { Journal } from "../../journal/journal.ts";
-import type { UnhealthRow } from "../../journal/unhealth.ts";
+import type { UnhealthRow } from "../../journal/tables.ts";
 import type { Clock } from "../../runtime/clock.ts";
 import { second } from "../../runtime/durations.ts";
 import type { LeaseHealth } from "./lease-health.ts";

@@ -11,9 +11,9 @@ import {
   parseCoins,
   parseDecCoins,
   showDecCoin,
+  uakt,
 } from "../../market/coin.ts";
 import { type Decimal, parseDecimal, showDecimal, zero } from "../../market/decimal.ts";
-import { uakt } from "../../market/denom.ts";
 import { ephemeralClass } from "../../market/group-totals.ts";
 import { quote } from "../problem.ts";
 import { BadValue, readAsMarket, type TextFormat, textFormat } from "./format.ts";

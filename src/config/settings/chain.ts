@@ -1,8 +1,7 @@
 import { journalLedgerKeepMs } from "../../runtime/limits.ts";
 import { account, rpcUrls } from "../formats/addresses.ts";
-import { formatDuration } from "../formats/duration.ts";
 import { balances, coins, gas, gasAdjustment, gasPrices } from "../formats/money.ts";
-import { choice, derivationIndex, duration, path, paths, secret, text } from "../formats/plain.ts";
+import { choice, derivationIndex, duration, formatDuration, path, paths, secret, text } from "../formats/plain.ts";
 import { chainPrograms, dead, fixed, group, optional, setting } from "../setting.ts";
 
 export const chainGroup = group({

@@ -1,7 +1,6 @@
 import { journalOrdersKeepMs, shutdownLimitMs } from "../../runtime/limits.ts";
 import { endpoints, listenAddress, url, webhook } from "../formats/addresses.ts";
-import { formatDuration } from "../formats/duration.ts";
-import { choice, duration, onOff, path, secret, text } from "../formats/plain.ts";
+import { choice, duration, formatDuration, onOff, path, secret, text } from "../formats/plain.ts";
 import {
   belowHome,
   belowUserHome,

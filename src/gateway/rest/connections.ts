@@ -2,9 +2,8 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import type { TLSSocket } from "node:tls";
-import { ByteBudget, type RequestBudget, requestBytes } from "../../runtime/byte-budget.ts";
+import { ByteBudget, createCounts, type RequestBudget, requestBytes } from "../../runtime/byte-budget.ts";
 import type { Clock, Timer } from "../../runtime/clock.ts";
-import { createCounts } from "../../runtime/counts.ts";
 import { second } from "../../runtime/durations.ts";
 import { restOf, sendRefusal } from "./answer.ts";
 import { placeOfSocket } from "./client-places.ts";

@@ -6,8 +6,8 @@
 import type { Chain } from "../../chain/chain.ts";
 import { runs } from "../../chain/records.ts";
 import type { LeaseId } from "../../market/ids.ts";
+import { createCounts } from "../../runtime/byte-budget.ts";
 import type { Clock, Timer } from "../../runtime/clock.ts";
-import { createCounts } from "../../runtime/counts.ts";
 import { hour } from "../../runtime/durations.ts";
 import { ProviderError } from "../../runtime/errors.ts";
 import { type Authenticator, AuthRefusal, type CallerCredentials, type CallerIdentity } from "../auth/identity.ts";

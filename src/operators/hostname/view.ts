@@ -1,10 +1,11 @@
 /**
  * What the cluster has for host names: one cache per kind, with indexes by name. A change wakes the names concerned.
  */
-import { firstTrouble } from "../../kube/cache-trouble.ts";
+
 import { conditionHolds, fieldsOf, recordsOf } from "../../kube/json-fields.ts";
 import { type Kind, kinds, resourceOf } from "../../kube/kinds.ts";
 import type { Change, Kube, KubeObject, WatchCache } from "../../kube/kube.ts";
+import { firstTrouble } from "../../kube/kube.ts";
 import { managedSelector } from "../../kube/objects/lease-labels.ts";
 import { ownedFields } from "../../kube/owned-fields.ts";
 import { domainOf, isHostName, wildcardsOver } from "../../market/host-names.ts";

@@ -4,7 +4,7 @@ import { type Condition, condition } from "../../runtime/condition.ts";
 import { second } from "../../runtime/durations.ts";
 import { reasonOf } from "../../runtime/errors.ts";
 import { bodyOf, inTime } from "../../runtime/fetch-text.ts";
-import { httpUrl } from "../../runtime/http-url.ts";
+import { httpUrl } from "../../runtime/listener.ts";
 import type { Log } from "../../runtime/log.ts";
 import type { PoolCounts } from "./supply.ts";
 

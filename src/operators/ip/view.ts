@@ -1,7 +1,5 @@
-/** What the cluster has of leased addresses: resources that request them, Services that have them, MetalLB's pools. */
-import { cacheTrouble, firstTrouble } from "../../kube/cache-trouble.ts";
 import { kinds } from "../../kube/kinds.ts";
-import type { Change, Kube, ObjectAt, WatchCache } from "../../kube/kube.ts";
+import { type Change, cacheTrouble, firstTrouble, type Kube, type ObjectAt, type WatchCache } from "../../kube/kube.ts";
 import { leasedIpName } from "../../kube/objects/leased-ip.ts";
 import { isReadyController, metalLbNamespace, poolHas } from "../../kube/objects/metallb.ts";
 import type { Address } from "../../market/address.ts";

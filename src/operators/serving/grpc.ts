@@ -2,10 +2,9 @@
 import type { Clock } from "../../runtime/clock.ts";
 import { endedBy } from "../../runtime/ended-by.ts";
 import { createGrpcServer, type GrpcServer } from "../../runtime/grpc/grpc-server.ts";
-import { healthFile, healthMethods } from "../../runtime/grpc/health.ts";
 import { type GrpcMethod, methodsOf } from "../../runtime/grpc/methods.ts";
 import { type ProtoFile, symbolsOf } from "../../runtime/grpc/proto-file.ts";
-import { reflectionMethods } from "../../runtime/grpc/reflection.ts";
+import { healthFile, healthMethods, reflectionMethods } from "../../runtime/grpc/reflection.ts";
 import type { ListenAddress } from "../../runtime/listener.ts";
 import type { Log } from "../../runtime/log.ts";
 

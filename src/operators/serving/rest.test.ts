@@ -7,7 +7,7 @@ import { openGrpcClient } from "../../../test/grpc-client.ts";
 import type { Owner } from "../../../test/owner.ts";
 import { createVirtualClock, realClock } from "../../runtime/clock.ts";
 import { grpcCodes } from "../../runtime/grpc/grpc-status.ts";
-import { healthFile } from "../../runtime/grpc/health.ts";
+import { healthFile } from "../../runtime/grpc/reflection.ts";
 import { untilAborted } from "../../runtime/lifecycle.ts";
 import { silentLog } from "../../runtime/log.ts";
 import { startOperatorGrpc } from "./grpc.ts";

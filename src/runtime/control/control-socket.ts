@@ -2,7 +2,9 @@
 import { lstatSync, rmSync, statSync } from "node:fs";
 import { connect } from "node:net";
 import { join } from "node:path";
+import type { z } from "zod";
 import { ProviderError, systemCodeOf } from "../errors.ts";
+import type { Question } from "../lifecycle.ts";
 import type { Log } from "../log.ts";
 
 /** A question is small but for an SDL, of which no more than 256 KiB are read; JSON may double it. */
@@ -56,4 +58,12 @@ export function warnOfOpenFolder(dataDir: string, log: Log): void {
 export function tooLarge(): ProviderError {
   const reason = `it has more than ${controlQuestionBytes} bytes`;
   return new ProviderError("AKP_QUESTION_REFUSED", { reason });
+}
+
+/** What a command asks is a stranger's JSON until it has been looked at. */
+export function parseQuestion<T>(shape: z.ZodType<T>, question: Question): T {
+  const { data, error } = shape.safeParse(question);
+  if (!error) return data;
+  const [issue] = error.issues;
+  throw new ProviderError("AKP_QUESTION_REFUSED", { reason: `${issue?.path.join(".")}: ${issue?.message}` });
 }

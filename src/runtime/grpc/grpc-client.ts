@@ -12,7 +12,7 @@ import { type Clock, withDeadline } from "../clock.ts";
 import { second } from "../durations.ts";
 import { endedBy } from "../ended-by.ts";
 import { reasonOf } from "../errors.ts";
-import { httpUrl } from "../http-url.ts";
+import { httpUrl } from "../listener.ts";
 import { framed, readMessages } from "./framing.ts";
 import { GrpcRefusal, grpcCodes } from "./grpc-status.ts";
 

@@ -17,14 +17,22 @@ import { type Listener, type ListenOptions, listen } from "../listener.ts";
 import type { Log } from "../log.ts";
 import { createPatience } from "../patience.ts";
 import { createTokenBucket } from "../token-bucket.ts";
-import { type CallEnds, countEnd, createCallEnds } from "./call-ends.ts";
 import { readMessages } from "./framing.ts";
 import { GrpcRefusal, type GrpcStatus, grpcCodes, late, statusOfThrown } from "./grpc-status.ts";
 import { type GrpcMethod, type GrpcMethods, serviceOf, type UnaryMethod } from "./methods.ts";
 import { createReply, isGone, type Reply, refuse, respondOnly } from "./reply.ts";
-import { type RequestHead, readHead } from "./request-head.ts";
+import {
+  type CallEnds,
+  countEnd,
+  createCallEnds,
+  createUnpacking,
+  HeldCall,
+  hold,
+  type RequestHead,
+  readHead,
+  tooMuchHeld,
+} from "./request-head.ts";
 import { UnaryCall } from "./unary-call.ts";
-import { createUnpacking, HeldCall, hold, tooMuchHeld } from "./unpacking.ts";
 
 /** A request is small, and whoever sends it has it ready. */
 export const grpcRequestMs = 10 * second;

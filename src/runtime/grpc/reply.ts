@@ -2,10 +2,10 @@
 import { constants, type OutgoingHttpHeaders, type ServerHttp2Stream } from "node:http2";
 import type { Clock } from "../clock.ts";
 import type { Patience } from "../patience.ts";
-import { countEnd, type Ends } from "./call-ends.ts";
 import { framed, framedGzip } from "./framing.ts";
 import { type GrpcStatus, grpcCodes, grpcOk, statusHeaders } from "./grpc-status.ts";
 import type { RequestHead } from "./request-head.ts";
+import { countEnd, type Ends } from "./request-head.ts";
 
 type AnswerHead = Pick<RequestHead, "contentType" | "gzip">;
 

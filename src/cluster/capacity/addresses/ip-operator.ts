@@ -5,7 +5,7 @@ import { formatOrderId, parseOrderId } from "../../../market/ids.ts";
 import type { Clock } from "../../../runtime/clock.ts";
 import { second } from "../../../runtime/durations.ts";
 import { bodyOf, inTime } from "../../../runtime/fetch-text.ts";
-import { httpUrl } from "../../../runtime/http-url.ts";
+import { httpUrl } from "../../../runtime/listener.ts";
 import { parseJson } from "../../../runtime/parse-json.ts";
 import { locateOperator, type OperatorLocation, operatorNamespace, serviceNamed } from "../operator-connection.ts";
 

@@ -2,8 +2,8 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
 import { runs } from "../../../test/runs.ts";
-import { formatDuration, parseDuration } from "./duration.ts";
 import { BadValue } from "./format.ts";
+import { formatDuration, parseDuration } from "./plain.ts";
 
 test("times are read as Go reads them", () => {
   const cases: [string, number][] = [

@@ -4,7 +4,7 @@ import { createMemoryBus } from "../bus/memory.ts";
 import type { Chain, StepListener } from "../chain/chain.ts";
 import { createVirtualClock } from "../runtime/clock.ts";
 import { silentLog } from "../runtime/log.ts";
-import { announce } from "./announce.ts";
+import { announce } from "./provider.ts";
 
 const order = "akash1qqqsyqcyq5rqwzqfpg9scrgwpugpzysnwduagr/7/1/1";
 const lease = `${order}/akash1zs23v9ccrydpk8qarc0jqgfzyvjz2f38jm8da6`;

@@ -7,8 +7,8 @@ import { realClock } from "../clock.ts";
 import { silentLog } from "../log.ts";
 import { createGrpcServer } from "./grpc-server.ts";
 import { grpcCodes } from "./grpc-status.ts";
-import { healthMethods } from "./health.ts";
 import { methodsOf } from "./methods.ts";
+import { healthMethods } from "./reflection.ts";
 
 const bounds = { connections: 10, calls: 10, streams: 10, requestBytes: 100 };
 
