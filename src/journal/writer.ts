@@ -50,170 +50,193 @@ interface WriterDeps {
   readonly boundary: Boundary;
 }
 
-export type Writer = ReturnType<typeof createWriter>;
+export class Writer {
+  readonly #connection: Connection;
+  readonly #tables: Tables;
+  readonly #path: string;
+  readonly #clock: Clock;
+  readonly #boundary: Boundary;
+  readonly #counts: WriterCounts = { commits: 0, units: 0, failed: 0, waiting: 0, syncLastMs: 0, syncMostMs: 0 };
+  readonly #died = Promise.withResolvers<ProviderError>();
+  #waiting: FiledUnit[] = [];
+  #closedFor: string | undefined;
+  #dead: ProviderError | undefined;
+  #batching: Timer | undefined;
+  #awake = false;
+  #flushing = Promise.resolve();
 
-export function createWriter({ connection, tables, path, clock, boundary }: WriterDeps) {
-  const counts: WriterCounts = { commits: 0, units: 0, failed: 0, waiting: 0, syncLastMs: 0, syncMostMs: 0 };
-  const { promise: died, resolve: tellDeath } = Promise.withResolvers<ProviderError>();
-  let waiting: FiledUnit[] = [];
-  let closedFor: string | undefined;
-  let dead: ProviderError | undefined;
-  let batching: Timer | undefined;
-  let awake = false;
-  let flushing = Promise.resolve();
-
-  connection.onStorageError((error) => {
-    if (error.code !== "AKP_JOURNAL_BUSY") die(error);
-  });
-
-  function file<T>(label: string, durable: boolean, run: Unit<T>): Promise<T> {
-    return new Promise((resolve, reject) => {
-      const refusal = refuse();
-      if (refusal) {
-        counts.failed += 1;
-        reject(refusal);
-        return;
-      }
-      waiting.push({ label, run, durable, resolve, reject, value: undefined, failure: undefined });
-      counts.waiting = waiting.length;
-      if (durable || waiting.length >= journalGroupWrites) wake();
-      else batching ??= clock.timer(journalRelaxedFlushMs, wake);
+  constructor({ connection, tables, path, clock, boundary }: WriterDeps) {
+    this.#connection = connection;
+    this.#tables = tables;
+    this.#path = path;
+    this.#clock = clock;
+    this.#boundary = boundary;
+    connection.onStorageError((error) => {
+      if (error.code !== "AKP_JOURNAL_BUSY") this.#die(error);
     });
   }
 
-  function refuse(): ProviderError | undefined {
-    if (closedFor !== undefined) return new ProviderError("AKP_JOURNAL_CLOSED", { reason: closedFor });
-    if (waiting.length < journalWaitingUnits) return undefined;
-    return new ProviderError("AKP_JOURNAL_BUSY", { path, reason: `${waiting.length} units of work wait already` });
+  /** Resolves when the unit is safe from a power cut. */
+  readonly durable = <T>(label: string, unit: Unit<T>): Promise<T> => this.#file(label, true, unit);
+
+  /** Resolves when the unit is safe from our own death; it waits a moment for others. */
+  readonly relaxed = <T>(label: string, unit: Unit<T>): Promise<T> => this.#file(label, false, unit);
+
+  /** Resolves with the reason when storage failed and nothing can be written any more. */
+  get died(): Promise<ProviderError> {
+    return this.#died.promise;
   }
 
-  function wake(): void {
-    if (awake) return;
-    awake = true;
-    flushing = flush();
+  get counts(): Readonly<WriterCounts> {
+    return this.#counts;
   }
 
-  async function flush(): Promise<void> {
-    while (waiting.length > 0) {
-      await clock.yield();
-      batching?.cancel();
-      batching = undefined;
-      const group = waiting.slice(0, journalGroupWrites);
-      waiting = waiting.slice(group.length);
-      counts.waiting = waiting.length;
-      if (group.length > 0) commit(group);
+  /** Takes no more units and resolves when those that wait are settled. */
+  async drain(): Promise<void> {
+    this.#closedFor ??= "it was told to close";
+    this.#wake();
+    await this.#flushing;
+  }
+
+  #file<T>(label: string, durable: boolean, run: Unit<T>): Promise<T> {
+    return new Promise((resolve, reject) => {
+      const refusal = this.#refuse();
+      if (refusal) {
+        this.#counts.failed += 1;
+        reject(refusal);
+        return;
+      }
+      this.#waiting.push({ label, run, durable, resolve, reject, value: undefined, failure: undefined });
+      this.#counts.waiting = this.#waiting.length;
+      if (durable || this.#waiting.length >= journalGroupWrites) this.#wake();
+      else this.#batching ??= this.#clock.timer(journalRelaxedFlushMs, () => this.#wake());
+    });
+  }
+
+  #refuse(): ProviderError | undefined {
+    if (this.#closedFor !== undefined) return new ProviderError("AKP_JOURNAL_CLOSED", { reason: this.#closedFor });
+    if (this.#waiting.length < journalWaitingUnits) return undefined;
+    return new ProviderError("AKP_JOURNAL_BUSY", {
+      path: this.#path,
+      reason: `${this.#waiting.length} units of work wait already`,
+    });
+  }
+
+  #wake(): void {
+    if (this.#awake) return;
+    this.#awake = true;
+    this.#flushing = this.#flush();
+  }
+
+  async #flush(): Promise<void> {
+    while (this.#waiting.length > 0) {
+      await this.#clock.yield();
+      this.#batching?.cancel();
+      this.#batching = undefined;
+      const group = this.#waiting.slice(0, journalGroupWrites);
+      this.#waiting = this.#waiting.slice(group.length);
+      this.#counts.waiting = this.#waiting.length;
+      if (group.length > 0) this.#commit(group);
     }
-    awake = false;
+    this.#awake = false;
   }
 
-  function commit(group: FiledUnit[]): void {
+  #commit(group: FiledUnit[]): void {
     try {
       const durable = group.some((unit) => unit.durable);
-      connection.setSynchronous(durable ? "FULL" : "NORMAL");
-      if (!runTogether(group)) runApart(group);
+      this.#connection.setSynchronous(durable ? "FULL" : "NORMAL");
+      if (!this.#runTogether(group)) this.#runApart(group);
       const label = [...new Set(group.map((unit) => unit.label))].join(", ");
-      boundary.cross("journal", `${label} commit:before`);
-      const startedMs = clock.monotonicMs();
-      connection.exec("COMMIT");
-      if (durable) timeSync(clock.monotonicMs() - startedMs);
-      boundary.cross("journal", `${label} commit:after`);
-      counts.commits += 1;
+      this.#boundary.cross("journal", `${label} commit:before`);
+      const startedMs = this.#clock.monotonicMs();
+      this.#connection.exec("COMMIT");
+      if (durable) this.#timeSync(this.#clock.monotonicMs() - startedMs);
+      this.#boundary.cross("journal", `${label} commit:after`);
+      this.#counts.commits += 1;
     } catch (error) {
       for (const unit of group) unit.failure = { error };
-      if (!ProviderError.is(error, "AKP_JOURNAL_BUSY")) die(error);
-      undo();
+      if (!ProviderError.is(error, "AKP_JOURNAL_BUSY")) this.#die(error);
+      this.#undo();
     }
-    for (const unit of group) settle(unit);
+    for (const unit of group) this.#settle(unit);
   }
 
   /** The quick way: no unit fails, so none needs to be undone by itself. */
-  function runTogether(group: FiledUnit[]): boolean {
-    connection.exec("BEGIN IMMEDIATE");
+  #runTogether(group: FiledUnit[]): boolean {
+    this.#connection.exec("BEGIN IMMEDIATE");
     try {
-      for (const unit of group) unit.value = run(unit);
+      for (const unit of group) unit.value = this.#run(unit);
       return true;
     } catch (error) {
-      if (dead) throw dead;
-      if (!connection.inTransaction) throw error;
-      connection.exec("ROLLBACK");
+      if (this.#dead) throw this.#dead;
+      if (!this.#connection.inTransaction) throw error;
+      this.#connection.exec("ROLLBACK");
       return false;
     }
   }
 
   /** The careful way, when a unit has failed: that one is undone and the others stand. */
-  function runApart(group: FiledUnit[]): void {
-    connection.exec("BEGIN IMMEDIATE");
+  #runApart(group: FiledUnit[]): void {
+    this.#connection.exec("BEGIN IMMEDIATE");
     for (const unit of group) {
-      connection.exec("SAVEPOINT unit");
+      this.#connection.exec("SAVEPOINT unit");
       try {
-        unit.value = run(unit);
+        unit.value = this.#run(unit);
       } catch (error) {
-        if (dead) throw dead;
+        if (this.#dead) throw this.#dead;
         unit.failure = { error };
-        connection.exec("ROLLBACK TO unit");
+        this.#connection.exec("ROLLBACK TO unit");
       }
-      connection.exec("RELEASE unit");
+      this.#connection.exec("RELEASE unit");
     }
   }
 
-  function run(unit: FiledUnit): unknown {
-    const value = unit.run(tables);
+  #run(unit: FiledUnit): unknown {
+    const value = unit.run(this.#tables);
     invariant(!(value instanceof Promise), `the unit "${unit.label}" waits, but its transaction cannot`);
     // A unit that swallowed such an error must not be acknowledged, nor must its neighbours.
-    if (dead) throw dead;
-    invariant(connection.inTransaction, `the unit "${unit.label}" lost its transaction`);
+    if (this.#dead) throw this.#dead;
+    invariant(this.#connection.inTransaction, `the unit "${unit.label}" lost its transaction`);
     return value;
   }
 
-  function undo(): void {
+  #undo(): void {
     try {
-      if (connection.inTransaction) connection.exec("ROLLBACK");
+      if (this.#connection.inTransaction) this.#connection.exec("ROLLBACK");
     } catch (error) {
-      die(error);
+      this.#die(error);
     }
   }
 
-  function settle(unit: FiledUnit): void {
+  #settle(unit: FiledUnit): void {
     if (unit.failure) {
-      counts.failed += 1;
+      this.#counts.failed += 1;
       unit.reject(unit.failure.error);
     } else {
-      counts.units += 1;
+      this.#counts.units += 1;
       unit.resolve(unit.value as never);
     }
   }
 
-  function timeSync(ms: number): void {
-    counts.syncLastMs = ms;
-    counts.syncMostMs = Math.max(counts.syncMostMs, ms);
+  #timeSync(ms: number): void {
+    this.#counts.syncLastMs = ms;
+    this.#counts.syncMostMs = Math.max(this.#counts.syncMostMs, ms);
   }
 
-  function die(thrown: unknown): void {
-    if (dead) return;
+  #die(thrown: unknown): void {
+    if (this.#dead) return;
     const error = ProviderError.from(thrown);
-    dead = error;
-    closedFor = error.message;
-    batching?.cancel();
-    const left = waiting;
-    waiting = [];
-    counts.waiting = 0;
-    for (const unit of left) settle(Object.assign(unit, { failure: { error } }));
-    tellDeath(error);
+    this.#dead = error;
+    this.#closedFor = error.message;
+    this.#batching?.cancel();
+    const left = this.#waiting;
+    this.#waiting = [];
+    this.#counts.waiting = 0;
+    for (const unit of left) this.#settle(Object.assign(unit, { failure: { error } }));
+    this.#died.resolve(error);
   }
+}
 
-  return {
-    /** Resolves when the unit is safe from a power cut. */
-    durable: <T>(label: string, unit: Unit<T>) => file(label, true, unit),
-    /** Resolves when the unit is safe from our own death; it waits a moment for others. */
-    relaxed: <T>(label: string, unit: Unit<T>) => file(label, false, unit),
-    /** Resolves with the reason when storage failed and nothing can be written any more. */
-    died,
-    counts: counts as Readonly<WriterCounts>,
-    /** Takes no more units and resolves when those that wait are settled. */
-    async drain(): Promise<void> {
-      closedFor ??= "it was told to close";
-      wake();
-      await flushing;
-    },
-  };
+export function createWriter(deps: WriterDeps): Writer {
+  return new Writer(deps);
 }

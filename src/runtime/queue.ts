@@ -93,191 +93,213 @@ interface Due {
 }
 
 export function createQueue(options: QueueOptions): Queue {
-  const { name, work, clock, random, log } = options;
-  const { concurrency = 16, maxKeys = queueKeys, pauseMostMs = queueBackoffMostMs } = options;
-  const entries = new Map<string, Entry>();
-  const running = new Set<Entry>();
-  const lanes = createLanes<Entry>();
-  const dues = createHeap<Due>((a, b) => a.atMs - b.atMs);
-  const outcomes: Record<OutcomeKind, number> = { done: 0, waiting: 0, stalled: 0, failed: 0, recheck: 0 };
-  let merged = 0;
-  let refused = 0;
-  let ready = 0;
-  let startedInSlice = 0;
-  let busyMs = 0;
-  let breathing = false;
-  let woken = false;
-  let alarm: { timer: Timer; atMs: number } | undefined;
-  let session: Session | undefined;
+  return new KeyedQueue(options);
+}
 
-  function add(key: string, priority: Priority = "normal"): "added" | "merged" | "refused" {
-    const entry = entries.get(key);
+class KeyedQueue implements Queue {
+  readonly name: string;
+  readonly #work: QueueOptions["work"];
+  readonly #clock: Clock;
+  readonly #random: Random;
+  readonly #log: Log;
+  readonly #concurrency: number;
+  readonly #maxKeys: number;
+  readonly #pauseMostMs: number;
+  readonly #entries = new Map<string, Entry>();
+  readonly #running = new Set<Entry>();
+  readonly #lanes = createLanes<Entry>();
+  readonly #dues = createHeap<Due>((a, b) => a.atMs - b.atMs);
+  readonly #outcomes: Record<OutcomeKind, number> = { done: 0, waiting: 0, stalled: 0, failed: 0, recheck: 0 };
+  #merged = 0;
+  #refused = 0;
+  #ready = 0;
+  #startedInSlice = 0;
+  #busyMs = 0;
+  #breathing = false;
+  #woken = false;
+  #alarm: { timer: Timer; atMs: number } | undefined;
+  #session: Session | undefined;
+
+  constructor({ name, work, clock, random, log, ...bounds }: QueueOptions) {
+    this.name = name;
+    this.#work = work;
+    this.#clock = clock;
+    this.#random = random;
+    this.#log = log;
+    this.#concurrency = bounds.concurrency ?? 16;
+    this.#maxKeys = bounds.maxKeys ?? queueKeys;
+    this.#pauseMostMs = bounds.pauseMostMs ?? queueBackoffMostMs;
+  }
+
+  readonly add = (key: string, priority: Priority = "normal"): "added" | "merged" | "refused" => {
+    const entry = this.#entries.get(key);
     if (!entry) {
-      if (entries.size >= maxKeys) {
-        refused += 1;
+      if (this.#entries.size >= this.#maxKeys) {
+        this.#refused += 1;
         return "refused";
       }
       const fresh = newEntry(key, priority);
-      entries.set(key, fresh);
-      makeReady(fresh, priority);
+      this.#entries.set(key, fresh);
+      this.#makeReady(fresh, priority);
       return "added";
     }
-    merged += 1;
+    this.#merged += 1;
     if (entry.state === "running") {
       if (!entry.again || moreUrgent(priority, entry.again)) entry.again = priority;
     } else if (entry.state === "delayed") {
-      makeReady(entry, moreUrgent(entry.priority, priority) ? entry.priority : priority);
+      this.#makeReady(entry, moreUrgent(entry.priority, priority) ? entry.priority : priority);
     } else if (moreUrgent(priority, entry.priority)) {
       // Its place in the slower lane stays behind and is thrown away when its turn comes.
       entry.priority = priority;
-      lanes.push(priority, entry);
+      this.#lanes.push(priority, entry);
     }
     return "merged";
-  }
+  };
 
-  function makeReady(entry: Entry, priority: Priority): void {
+  #makeReady(entry: Entry, priority: Priority): void {
     entry.state = "ready";
     entry.priority = priority;
-    ready += 1;
-    lanes.push(priority, entry);
-    wake();
+    this.#ready += 1;
+    this.#lanes.push(priority, entry);
+    this.#wake();
   }
 
   /** Work never starts inside the call that added its key: the caller finishes its own step first. */
-  function wake(): void {
-    if (woken) return;
-    woken = true;
-    queueMicrotask(pump);
+  #wake(): void {
+    if (this.#woken) return;
+    this.#woken = true;
+    queueMicrotask(() => this.#pump());
   }
 
-  function pump(): void {
-    woken = false;
-    if (!session || session.signal.aborted) return;
-    while (ready > 0 && running.size < concurrency && !breathing) {
-      if (startedInSlice >= queueSliceKeys || busyMs >= sliceMs) {
-        breathe();
+  #pump(): void {
+    this.#woken = false;
+    if (!this.#session || this.#session.signal.aborted) return;
+    while (this.#ready > 0 && this.#running.size < this.#concurrency && !this.#breathing) {
+      if (this.#startedInSlice >= queueSliceKeys || this.#busyMs >= sliceMs) {
+        this.#breathe();
         return;
       }
-      const entry = lanes.take((item, lane) => item.state === "ready" && item.priority === lane);
-      invariant(entry, "a ready key is in no lane", { queue: name, ready });
-      start(entry, session);
+      const entry = this.#lanes.take((item, lane) => item.state === "ready" && item.priority === lane);
+      invariant(entry, "a ready key is in no lane", { queue: this.name, ready: this.#ready });
+      this.#start(entry, this.#session);
     }
   }
 
-  function breathe(): void {
-    breathing = true;
-    void clock.yield().then(() => {
-      breathing = false;
-      startedInSlice = 0;
-      busyMs = 0;
-      pump();
+  #breathe(): void {
+    this.#breathing = true;
+    void this.#clock.yield().then(() => {
+      this.#breathing = false;
+      this.#startedInSlice = 0;
+      this.#busyMs = 0;
+      this.#pump();
     });
   }
 
-  function start(entry: Entry, under: Session): void {
-    invariant(entry.state === "ready" && !running.has(entry), "a key runs twice at once", { queue: name });
+  #start(entry: Entry, under: Session): void {
+    invariant(entry.state === "ready" && !this.#running.has(entry), "a key runs twice at once", { queue: this.name });
     entry.state = "running";
-    entry.startedMs = clock.monotonicMs();
+    entry.startedMs = this.#clock.monotonicMs();
     entry.again = undefined;
-    ready -= 1;
-    startedInSlice += 1;
-    running.add(entry);
-    const attempting = attempt(entry.key, under.signal);
-    busyMs += clock.monotonicMs() - entry.startedMs;
+    this.#ready -= 1;
+    this.#startedInSlice += 1;
+    this.#running.add(entry);
+    const attempting = this.#attempt(entry.key, under.signal);
+    this.#busyMs += this.#clock.monotonicMs() - entry.startedMs;
     attempting.then(
-      (outcome) => finish(entry, outcome, under),
+      (outcome) => this.#finish(entry, outcome, under),
       (broken: InvariantError) => {
-        finish(entry, failed(broken), under);
+        this.#finish(entry, failed(broken), under);
         under.fail(broken);
       },
     );
   }
 
-  async function attempt(key: string, signal: AbortSignal): Promise<Outcome> {
+  async #attempt(key: string, signal: AbortSignal): Promise<Outcome> {
     try {
-      return await work(key, signal);
+      return await this.#work(key, signal);
     } catch (thrown) {
       if (thrown instanceof InvariantError) throw thrown;
       return failed(thrown);
     }
   }
 
-  function finish(entry: Entry, outcome: Outcome, under: Session): void {
-    running.delete(entry);
-    outcomes[outcome.kind] += 1;
+  #finish(entry: Entry, outcome: Outcome, under: Session): void {
+    this.#running.delete(entry);
+    this.#outcomes[outcome.kind] += 1;
     entry.last = outcome;
     entry.attempts = outcome.kind === "failed" || outcome.kind === "waiting" ? entry.attempts + 1 : 0;
     // The first, second, fourth, eighth … time in a row: enough to notice, and not a flood while something is broken.
     // What the end itself broke off is no news.
     if (outcome.kind === "failed" && !under.signal.aborted && Number.isInteger(Math.log2(entry.attempts))) {
       const { error } = outcome;
-      log[error.code === "AKP_INTERNAL" ? "error" : "warn"]("run failed", {
-        queue: name,
+      this.#log[error.code === "AKP_INTERNAL" ? "error" : "warn"]("run failed", {
+        queue: this.name,
         key: entry.key,
         attempts: entry.attempts,
         error,
       });
     }
-    if (entry.again) makeReady(entry, entry.again);
-    else if (outcome.kind === "done") forget(entry);
-    else delay(entry, pauseAfter(outcome, entry.attempts));
-    wake();
-    if (under.signal.aborted && running.size === 0) under.end();
+    if (entry.again) this.#makeReady(entry, entry.again);
+    else if (outcome.kind === "done") this.#forget(entry);
+    else this.#delay(entry, this.#pauseAfter(outcome, entry.attempts));
+    this.#wake();
+    if (under.signal.aborted && this.#running.size === 0) under.end();
   }
 
-  function forget(entry: Entry): void {
+  #forget(entry: Entry): void {
     entry.state = "gone";
-    entries.delete(entry.key);
+    this.#entries.delete(entry.key);
   }
 
-  function pauseAfter(outcome: Outcome, attempts: number): number {
+  #pauseAfter(outcome: Outcome, attempts: number): number {
     if (outcome.kind === "recheck") return outcome.afterMs;
-    if (outcome.kind === "stalled") return jitter(random, queueStalledRecheckMs);
-    return jitter(random, growingPauseMs(queueBackoffFirstMs, pauseMostMs, attempts));
+    if (outcome.kind === "stalled") return jitter(this.#random, queueStalledRecheckMs);
+    return jitter(this.#random, growingPauseMs(queueBackoffFirstMs, this.#pauseMostMs, attempts));
   }
 
-  function delay(entry: Entry, pauseMs: number): void {
+  #delay(entry: Entry, pauseMs: number): void {
     entry.state = "delayed";
-    entry.dueMs = clock.monotonicMs() + pauseMs;
-    if (dues.size > 2 * entries.size + queueSliceKeys) dropStaleDues();
-    else dues.push({ entry, atMs: entry.dueMs });
-    setAlarm();
+    entry.dueMs = this.#clock.monotonicMs() + pauseMs;
+    if (this.#dues.size > 2 * this.#entries.size + queueSliceKeys) this.#dropStaleDues();
+    else this.#dues.push({ entry, atMs: entry.dueMs });
+    this.#setAlarm();
   }
 
   /** Keys that are woken early again and again would otherwise leave a due time behind each time. */
-  function dropStaleDues(): void {
-    dues.clear();
-    for (const entry of entries.values()) if (entry.state === "delayed") dues.push({ entry, atMs: entry.dueMs });
+  #dropStaleDues(): void {
+    this.#dues.clear();
+    for (const entry of this.#entries.values())
+      if (entry.state === "delayed") this.#dues.push({ entry, atMs: entry.dueMs });
   }
 
   /** One timer for all pauses, at the earliest of them: a hundred thousand rechecks are one timer, not as many. */
-  function setAlarm(): void {
-    const first = dues.peek();
-    if (!session || session.signal.aborted || !first) return;
-    if (alarm && alarm.atMs <= first.atMs) return;
-    alarm?.timer.cancel();
-    const pauseMs = Math.max(0, first.atMs - clock.monotonicMs());
-    alarm = { atMs: first.atMs, timer: clock.timer(pauseMs, ring) };
+  #setAlarm(): void {
+    const first = this.#dues.peek();
+    if (!this.#session || this.#session.signal.aborted || !first) return;
+    if (this.#alarm && this.#alarm.atMs <= first.atMs) return;
+    this.#alarm?.timer.cancel();
+    const pauseMs = Math.max(0, first.atMs - this.#clock.monotonicMs());
+    this.#alarm = { atMs: first.atMs, timer: this.#clock.timer(pauseMs, () => this.#ring()) };
   }
 
-  function ring(): void {
-    alarm = undefined;
-    const nowMs = clock.monotonicMs();
-    for (let due = dues.peek(); due && due.atMs <= nowMs; due = dues.peek()) {
-      dues.pop();
+  #ring(): void {
+    this.#alarm = undefined;
+    const nowMs = this.#clock.monotonicMs();
+    for (let due = this.#dues.peek(); due && due.atMs <= nowMs; due = this.#dues.peek()) {
+      this.#dues.pop();
       // A key that was woken early left its old due time behind.
-      if (due.entry.state === "delayed" && due.entry.dueMs === due.atMs) makeReady(due.entry, due.entry.priority);
+      if (due.entry.state === "delayed" && due.entry.dueMs === due.atMs) this.#makeReady(due.entry, due.entry.priority);
     }
-    setAlarm();
+    this.#setAlarm();
   }
 
-  function run(signal: AbortSignal): Promise<void> {
-    invariant(!session, "a queue runs once at a time", { queue: name });
+  readonly run = (signal: AbortSignal): Promise<void> => {
+    invariant(!this.#session, "a queue runs once at a time", { queue: this.name });
     return new Promise<void>((resolve, reject) => {
       const leave = () => {
-        alarm?.timer.cancel();
-        alarm = undefined;
-        session = undefined;
+        this.#alarm?.timer.cancel();
+        this.#alarm = undefined;
+        this.#session = undefined;
       };
       const end = () => {
         leave();
@@ -287,54 +309,54 @@ export function createQueue(options: QueueOptions): Queue {
         leave();
         reject(broken);
       };
-      session = { signal, end, fail };
+      this.#session = { signal, end, fail };
       const onAbort = () => {
-        if (running.size === 0) end();
+        if (this.#running.size === 0) end();
       };
       if (signal.aborted) return onAbort();
       signal.addEventListener("abort", onAbort, { once: true });
-      setAlarm();
-      wake();
+      this.#setAlarm();
+      this.#wake();
     });
-  }
+  };
 
-  function describe(entry: Entry): KeyStatus {
+  #describe(entry: Entry): KeyStatus {
     return {
       key: entry.key,
       state: entry.state as KeyStatus["state"],
       attempts: entry.attempts,
       ...(entry.last ? { last: entry.last } : {}),
-      ...(entry.state === "delayed" ? { nextInMs: Math.max(0, entry.dueMs - clock.monotonicMs()) } : {}),
+      ...(entry.state === "delayed" ? { nextInMs: Math.max(0, entry.dueMs - this.#clock.monotonicMs()) } : {}),
     };
   }
 
-  return {
-    name,
-    add,
-    run,
-    status(key) {
-      const entry = entries.get(key);
-      return entry && describe(entry);
-    },
-    troubled(most) {
-      const found: KeyStatus[] = [];
-      for (const entry of entries.values()) {
-        if (found.length >= most) break;
-        if (entry.last && entry.last.kind !== "recheck" && entry.last.kind !== "done") found.push(describe(entry));
-      }
-      return found;
-    },
-    get counts() {
-      const nowMs = clock.monotonicMs();
-      let oldestRunMs = 0;
-      for (const entry of running) oldestRunMs = Math.max(oldestRunMs, nowMs - entry.startedMs);
-      const delayed = entries.size - ready - running.size;
-      return { outcomes: { ...outcomes }, merged, refused, ready, running: running.size, delayed, oldestRunMs };
-    },
-    get size() {
-      return entries.size;
-    },
-  };
+  status(key: string): KeyStatus | undefined {
+    const entry = this.#entries.get(key);
+    return entry && this.#describe(entry);
+  }
+
+  troubled(most: number): KeyStatus[] {
+    const found: KeyStatus[] = [];
+    for (const entry of this.#entries.values()) {
+      if (found.length >= most) break;
+      if (entry.last && entry.last.kind !== "recheck" && entry.last.kind !== "done") found.push(this.#describe(entry));
+    }
+    return found;
+  }
+
+  get counts(): QueueCounts {
+    const nowMs = this.#clock.monotonicMs();
+    let oldestRunMs = 0;
+    for (const entry of this.#running) oldestRunMs = Math.max(oldestRunMs, nowMs - entry.startedMs);
+    const [ready, running] = [this.#ready, this.#running.size];
+    const delayed = this.#entries.size - ready - running;
+    const [merged, refused] = [this.#merged, this.#refused];
+    return { outcomes: { ...this.#outcomes }, merged, refused, ready, running, delayed, oldestRunMs };
+  }
+
+  get size(): number {
+    return this.#entries.size;
+  }
 }
 
 interface Session {
