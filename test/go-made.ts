@@ -6,8 +6,9 @@
 import assert from "node:assert/strict";
 import { type Kind, kinds } from "../src/kube/kinds.ts";
 import type { Kube, KubeObject } from "../src/kube/kube.ts";
+import type { ObjectSettings } from "../src/kube/objects/container.ts";
 import { managedSelector, serviceLabel } from "../src/kube/objects/lease-labels.ts";
-import type { DesiredObject, LeaseWorkload, ObjectSettings } from "../src/kube/objects/lease-workload.ts";
+import type { DesiredObject, LeaseWorkload } from "../src/kube/objects/lease-workload.ts";
 import { noOvercommit } from "../src/market/fit.ts";
 import { formatLeaseId } from "../src/market/ids.ts";
 import { leaseNamespace } from "../src/market/lease-namespace.ts";

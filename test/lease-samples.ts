@@ -1,5 +1,6 @@
 /** Leases to try things with: one small service, changed where a test says so. */
-import type { LeaseWorkload, ObjectSettings } from "../src/kube/objects/lease-workload.ts";
+import type { ObjectSettings } from "../src/kube/objects/container.ts";
+import type { LeaseWorkload } from "../src/kube/objects/lease-workload.ts";
 import { noOvercommit } from "../src/market/fit.ts";
 import { parseLeaseId } from "../src/market/ids.ts";
 import type { ManifestExpose, ManifestService } from "../src/market/manifest.ts";

@@ -1,8 +1,8 @@
 /** What is counted of the gateway. Labels are routes of ours and reasons of ours, never what somebody sent. */
 
+import type { CallEnds } from "../runtime/grpc/call.ts";
 import { grpcCodes } from "../runtime/grpc/grpc-status.ts";
 import { serviceOf } from "../runtime/grpc/methods.ts";
-import type { CallEnds } from "../runtime/grpc/request-head.ts";
 import type { Metrics } from "../runtime/metrics.ts";
 import { createHistogram } from "../runtime/metrics.ts";
 import type { GrpcGateway } from "./grpc/grpc-gateway.ts";

@@ -5,7 +5,6 @@
 import type { Duplex, Readable, Writable } from "node:stream";
 import { reasonOf } from "../runtime/errors.ts";
 import type { Kind } from "./kinds.ts";
-import type { OwnedFields } from "./owned-fields.ts";
 
 export interface Kube {
   /** Whose fields are ours: the name our writes carry. */
@@ -319,4 +318,28 @@ export function cacheTrouble({ resource, ready, trouble }: WatchCache<unknown>):
 /** The first of several. */
 export function firstTrouble(caches: readonly WatchCache<unknown>[]): string | undefined {
   return caches.map(cacheTrouble).find((trouble) => trouble !== undefined);
+}
+
+/** Which fields of a live object are ours, and what the object has there. */
+export interface OwnedFields {
+  readonly uid: string | undefined;
+  readonly resourceVersion: string | undefined;
+  /** It is on its way out, whatever it looks like. */
+  readonly deleting: boolean;
+  readonly fields: Owned;
+}
+
+/** What we own of a value. */
+export type Owned =
+  // All of it: a scalar, or a list or record that belongs to one owner. The live value, undefined where there is none.
+  | { readonly is: "whole"; readonly value: unknown }
+  | OwnedRecord
+  // Some elements of it, in their live order.
+  | { readonly is: "list"; readonly elements: readonly Owned[] }
+  // Nothing of it, and there is something: the server's, or somebody else's.
+  | { readonly is: "foreign" };
+
+export interface OwnedRecord {
+  readonly is: "record";
+  readonly fields: Readonly<Record<string, Owned>>;
 }

@@ -36,78 +36,113 @@ interface LeadershipDeps {
 /** Another copy wrote first: its own Lease, beside ours, or one in place of ours. */
 const slower = ["AKP_KUBE_EXISTS", "AKP_KUBE_CONFLICT", "AKP_KUBE_OTHER_UID"] as const;
 
-export type Leadership = ReturnType<typeof createLeadership>;
-
-export function createLeadership({ identity, ...at }: LeadershipOptions, { kube, clock, log }: LeadershipDeps) {
-  const { lease: kind } = kinds;
-  const pause = createPause(clock);
-  let seen: { readonly version: string | undefined; readonly atMs: number } | undefined;
+export class Leadership {
+  readonly #identity: string;
+  readonly #at: Omit<LeadershipOptions, "identity">;
+  readonly #kube: LeadershipDeps["kube"];
+  readonly #clock: Clock;
+  readonly #log: Log;
+  readonly #pause: ReturnType<typeof createPause>;
+  #seen: { readonly version: string | undefined; readonly atMs: number } | undefined;
   /** The Lease as we wrote it last. Who leads goes on from it: another that wrote since makes that a conflict. */
-  let own: KubeObject | undefined;
+  #own: KubeObject | undefined;
   /** When the last word that was taken was sent: nobody can have seen it before, so nobody counts from an earlier time. */
-  let saidMs = 0;
-  let holder: string | undefined;
-  let leading = false;
-  let trouble: ProviderError | undefined;
+  #saidMs = 0;
+  #holder: string | undefined;
+  #leading = false;
+  #trouble: ProviderError | undefined;
+
+  constructor({ identity, ...at }: LeadershipOptions, { kube, clock, log }: LeadershipDeps) {
+    this.#identity = identity;
+    this.#at = at;
+    this.#kube = kube;
+    this.#clock = clock;
+    this.#log = log;
+    this.#pause = createPause(clock);
+  }
 
   /** In a process that was stopped for a while, other timers may fire before the alarm does. */
-  const isLeading = () => leading && clock.monotonicMs() - saidMs < leaderGiveUpMs;
+  get leading(): boolean {
+    return this.#leading && this.#clock.monotonicMs() - this.#saidMs < leaderGiveUpMs;
+  }
+
+  /** Why this copy does nothing, in words; undefined while it leads. */
+  get waitingFor(): string | undefined {
+    if (this.leading) return undefined;
+    if (this.#leading) return "the Lease was not renewed in time";
+    if (this.#trouble) return this.#trouble.message;
+    if (this.#seen && this.#seen.version === undefined)
+      return "the Lease is missing, and a leader may not have seen that yet";
+    return `${this.#holder ?? "no copy"} leads`;
+  }
+
+  /**
+   * Leads whenever it can, until the signal is aborted. `lead` begins anew each time; it ends when its signal says so, and
+   * what it rejects with ends this too.
+   */
+  readonly run = async (signal: AbortSignal, lead: (signal: AbortSignal) => Promise<void>): Promise<void> => {
+    while (!signal.aborted) {
+      if (await this.#tried(signal)) await this.#leadOnce(signal, lead);
+      else await this.#pause.wait(leaderLookMs, signal);
+    }
+  };
 
   /** One try; true where the name in the Lease is ours now, by a write of this moment. */
-  async function claim(signal: AbortSignal): Promise<boolean> {
+  async #claim(signal: AbortSignal): Promise<boolean> {
     const options = { signal, deadlineMs: leaderRenewMs };
     // One request rather than two: a slow API server leaves no time for both.
-    if (own && (await written(kube.replace(kind, desired(own), options)))) return true;
-    const live = await kube.get(kind, at, options);
+    if (this.#own && (await this.#written(this.#kube.replace(kinds.lease, this.#desired(this.#own), options))))
+      return true;
+    const live = await this.#kube.get(kinds.lease, this.#at, options);
     if (!live) {
-      if (!leading && !isSilentSinceMissing()) return false;
-      return written(kube.create(kind, desired(undefined), options));
+      if (!this.#leading && !this.#isSilentSinceMissing()) return false;
+      return this.#written(this.#kube.create(kinds.lease, this.#desired(undefined), options));
     }
     const { resourceVersion: version } = live.metadata;
-    if (seen?.version !== version) seen = { version, atMs: clock.monotonicMs() };
-    holder = textOf(fieldsOf(live["spec"])["holderIdentity"]) || undefined;
-    if (holder !== undefined && holder !== identity && !isSilent()) return false;
-    return written(kube.replace(kind, desired(live), options));
+    if (this.#seen?.version !== version) this.#seen = { version, atMs: this.#clock.monotonicMs() };
+    this.#holder = textOf(fieldsOf(live["spec"])["holderIdentity"]) || undefined;
+    if (this.#holder !== undefined && this.#holder !== this.#identity && !this.#isSilent()) return false;
+    return this.#written(this.#kube.replace(kinds.lease, this.#desired(live), options));
   }
 
   /** Where it was deleted, a leader that does not know that yet makes it again or stops within its time. */
-  function isSilentSinceMissing(): boolean {
-    if (!seen || seen.version !== undefined) {
-      seen = { version: undefined, atMs: clock.monotonicMs() };
-      log.info("waiting to lead, since the Lease is missing", { lease: at.name, ms: leaderDurationMs });
+  #isSilentSinceMissing(): boolean {
+    if (!this.#seen || this.#seen.version !== undefined) {
+      this.#seen = { version: undefined, atMs: this.#clock.monotonicMs() };
+      this.#log.info("waiting to lead, since the Lease is missing", { lease: this.#at.name, ms: leaderDurationMs });
     }
-    return isSilent();
+    return this.#isSilent();
   }
 
-  function isSilent(): boolean {
-    return seen !== undefined && clock.monotonicMs() - seen.atMs > leaderDurationMs;
+  #isSilent(): boolean {
+    return this.#seen !== undefined && this.#clock.monotonicMs() - this.#seen.atMs > leaderDurationMs;
   }
 
-  async function written(writing: Promise<KubeObject>): Promise<boolean> {
-    const sentMs = clock.monotonicMs();
+  async #written(writing: Promise<KubeObject>): Promise<boolean> {
+    const sentMs = this.#clock.monotonicMs();
     try {
-      own = await writing;
-      seen = { version: own.metadata.resourceVersion, atMs: clock.monotonicMs() };
-      saidMs = sentMs;
-      holder = identity;
+      this.#own = await writing;
+      this.#seen = { version: this.#own.metadata.resourceVersion, atMs: this.#clock.monotonicMs() };
+      this.#saidMs = sentMs;
+      this.#holder = this.#identity;
       return true;
     } catch (thrown) {
       // Another was quicker, or ours was deleted. Where nothing was ours, its namespace is missing: that is trouble.
-      const wasDeleted = own !== undefined && ProviderError.is(thrown, "AKP_KUBE_NOT_FOUND");
+      const wasDeleted = this.#own !== undefined && ProviderError.is(thrown, "AKP_KUBE_NOT_FOUND");
       if (!wasDeleted && !slower.some((code) => ProviderError.is(thrown, code))) throw thrown;
-      own = undefined;
+      this.#own = undefined;
       return false;
     }
   }
 
-  function desired(live: KubeObject | undefined, holderIdentity: string = identity): KubeObject {
+  #desired(live: KubeObject | undefined, holderIdentity: string = this.#identity): KubeObject {
     const before = fieldsOf(live?.["spec"]);
     const isOurs = textOf(before["holderIdentity"]) === holderIdentity;
-    const now = microTime(clock.now());
+    const now = microTime(this.#clock.now());
     return {
-      apiVersion: apiVersionOf(kind),
-      kind: kind.kind,
-      metadata: live?.metadata ?? at,
+      apiVersion: apiVersionOf(kinds.lease),
+      kind: kinds.lease.kind,
+      metadata: live?.metadata ?? this.#at,
       spec: {
         holderIdentity,
         leaseDurationSeconds: leaderDurationMs / 1_000,
@@ -119,92 +154,77 @@ export function createLeadership({ identity, ...at }: LeadershipOptions, { kube,
   }
 
   /** The same, with what goes wrong told once, and counted as a no. */
-  async function tried(signal: AbortSignal): Promise<boolean> {
+  async #tried(signal: AbortSignal): Promise<boolean> {
     try {
-      const isOurs = await claim(signal);
-      trouble = undefined;
+      const isOurs = await this.#claim(signal);
+      this.#trouble = undefined;
       return isOurs;
     } catch (thrown) {
       if (signal.aborted) return false;
       const error = ProviderError.from(thrown);
-      if (error.message !== trouble?.message) log.warn("failed to acquire leader lease", { lease: at.name, error });
-      trouble = error;
+      if (error.message !== this.#trouble?.message)
+        this.#log.warn("failed to acquire leader lease", { lease: this.#at.name, error });
+      this.#trouble = error;
       return false;
     }
   }
 
   /** So that the next one need not wait until we are believed to be dead. */
-  async function release(): Promise<void> {
-    own = undefined;
+  async #release(): Promise<void> {
+    this.#own = undefined;
     try {
       const deadlineMs = leaderLookMs;
-      const live = await kube.get(kind, at, { deadlineMs });
-      if (live && textOf(fieldsOf(live["spec"])["holderIdentity"]) === identity)
-        await kube.replace(kind, desired(live, ""), { deadlineMs });
+      const live = await this.#kube.get(kinds.lease, this.#at, { deadlineMs });
+      if (live && textOf(fieldsOf(live["spec"])["holderIdentity"]) === this.#identity)
+        await this.#kube.replace(kinds.lease, this.#desired(live, ""), { deadlineMs });
     } catch (thrown) {
-      log.info("failed to release the lead", { lease: at.name, error: ProviderError.from(thrown) });
+      this.#log.info("failed to release the lead", { lease: this.#at.name, error: ProviderError.from(thrown) });
     }
   }
 
   /** Says that it lives until it is over: another has the lead, or nobody took our word for too long. */
-  async function renew(over: AbortController, signal: AbortSignal): Promise<void> {
-    const left = (ms: number, sinceMs: number) => Math.max(0, sinceMs + ms - clock.monotonicMs());
-    const setAlarm = () => clock.timer(left(leaderGiveUpMs, saidMs), () => over.abort());
+  async #renew(over: AbortController, signal: AbortSignal): Promise<void> {
+    const left = (ms: number, sinceMs: number) => Math.max(0, sinceMs + ms - this.#clock.monotonicMs());
+    const setAlarm = () => this.#clock.timer(left(leaderGiveUpMs, this.#saidMs), () => over.abort());
     let alarm = setAlarm();
     // From one beginning to the next: what an answer took is not waited once more.
-    let beganMs = saidMs;
+    let beganMs = this.#saidMs;
     for (;;) {
-      await pause.wait(left(trouble ? leaderLookMs : leaderRenewMs, beganMs), signal);
+      await this.#pause.wait(left(this.#trouble ? leaderLookMs : leaderRenewMs, beganMs), signal);
       if (signal.aborted) break;
-      beganMs = clock.monotonicMs();
-      if (await tried(signal)) {
+      beganMs = this.#clock.monotonicMs();
+      if (await this.#tried(signal)) {
         alarm.cancel();
         alarm = setAlarm();
-      } else if (holder !== identity) over.abort();
+      } else if (this.#holder !== this.#identity) over.abort();
     }
     alarm.cancel();
   }
 
-  async function leadOnce(signal: AbortSignal, lead: (signal: AbortSignal) => Promise<void>): Promise<void> {
+  async #leadOnce(signal: AbortSignal, lead: (signal: AbortSignal) => Promise<void>): Promise<void> {
     const over = new AbortController();
     const until = AbortSignal.any([signal, over.signal]);
-    leading = true;
-    log.info("started leading", { lease: at.name, identity });
-    const renewing = renew(over, until);
+    this.#leading = true;
+    this.#log.info("started leading", { lease: this.#at.name, identity: this.#identity });
+    const renewing = this.#renew(over, until);
     try {
       await lead(until);
     } finally {
-      leading = false;
+      this.#leading = false;
       over.abort();
       await renewing;
-      log.info("stopped leading", { lease: at.name, identity, ...(holder !== identity && { holder }) });
-      if (holder === identity) await release();
+      this.#log.info("stopped leading", {
+        lease: this.#at.name,
+        identity: this.#identity,
+        ...(this.#holder !== this.#identity && { holder: this.#holder }),
+      });
+      if (this.#holder === this.#identity) await this.#release();
     }
   }
+}
 
-  return {
-    get leading(): boolean {
-      return isLeading();
-    },
-    /** Why this copy does nothing, in words; undefined while it leads. */
-    get waitingFor(): string | undefined {
-      if (isLeading()) return undefined;
-      if (leading) return "the Lease was not renewed in time";
-      if (trouble) return trouble.message;
-      if (seen && seen.version === undefined) return "the Lease is missing, and a leader may not have seen that yet";
-      return `${holder ?? "no copy"} leads`;
-    },
-    /**
-     * Leads whenever it can, until the signal is aborted. `lead` begins anew each time; it ends when its signal says so, and
-     * what it rejects with ends this too.
-     */
-    async run(signal: AbortSignal, lead: (signal: AbortSignal) => Promise<void>): Promise<void> {
-      while (!signal.aborted) {
-        if (await tried(signal)) await leadOnce(signal, lead);
-        else await pause.wait(leaderLookMs, signal);
-      }
-    },
-  };
+export function createLeadership(options: LeadershipOptions, deps: LeadershipDeps): Leadership {
+  return new Leadership(options, deps);
 }
 
 /** "2026-11-15T08:55:00.123000Z": the one kind of time that Kubernetes wants in microseconds. */

@@ -6,30 +6,19 @@
 import { ProviderError } from "../runtime/errors.ts";
 import { isRecord } from "../runtime/is-record.ts";
 import { apiVersionOf, type Kind } from "./kinds.ts";
-import type { Kube, KubeObject, ManagedFields, ObjectAt, ObjectMeta, PatchOperation } from "./kube.ts";
+import type {
+  Kube,
+  KubeObject,
+  ManagedFields,
+  ObjectAt,
+  ObjectMeta,
+  Owned,
+  OwnedFields,
+  OwnedRecord,
+  PatchOperation,
+} from "./kube.ts";
 
-export interface OwnedFields {
-  readonly uid: string | undefined;
-  readonly resourceVersion: string | undefined;
-  /** It is on its way out, whatever it looks like. */
-  readonly deleting: boolean;
-  readonly fields: Owned;
-}
-
-/** What we own of a value. */
-export type Owned =
-  // All of it: a scalar, or a list or record that belongs to one owner. The live value, undefined where there is none.
-  | { readonly is: "whole"; readonly value: unknown }
-  | OwnedRecord
-  // Some elements of it, in their live order.
-  | { readonly is: "list"; readonly elements: readonly Owned[] }
-  // Nothing of it, and there is something: the server's, or somebody else's.
-  | { readonly is: "foreign" };
-
-export interface OwnedRecord {
-  readonly is: "record";
-  readonly fields: Readonly<Record<string, Owned>>;
-}
+export type { Owned, OwnedFields, OwnedRecord } from "./kube.ts";
 
 /** Of the status, where that is what is applied; it has owners of its own. */
 export function isAppliedBy(

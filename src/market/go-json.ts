@@ -23,148 +23,165 @@ interface Bounds {
 }
 
 /** Throws a SyntaxError with Go's words; there are none for too many values. */
-export function readFirstValue(text: string, { mostDepth, mostValues, alone = false }: Bounds): GoJson {
-  let at = 0;
-  let values = 0;
+export function readFirstValue(text: string, bounds: Bounds): GoJson {
+  return new GoJsonReader(text, bounds).read(bounds.alone ?? false);
+}
 
-  function skipSpace(): void {
-    for (let sign = text.charCodeAt(at); isSpace(sign); sign = text.charCodeAt(at)) at += 1;
+/** Reads one value after the other from a text, from left to right. */
+class GoJsonReader {
+  readonly #text: string;
+  readonly #mostDepth: number;
+  readonly #mostValues: number;
+  #at = 0;
+  #values = 0;
+
+  constructor(text: string, { mostDepth, mostValues }: Bounds) {
+    this.#text = text;
+    this.#mostDepth = mostDepth;
+    this.#mostValues = mostValues;
   }
 
-  function unexpected(where: string): SyntaxError {
-    if (at >= text.length) return new SyntaxError("unexpected EOF");
-    return new SyntaxError(`invalid character ${quoteByte(text, at)} ${where}`);
+  read(alone: boolean): GoJson {
+    this.#skipSpace();
+    if (this.#at >= this.#text.length) throw new SyntaxError("EOF");
+    const value = this.#readValue(0);
+    if (!alone) return value;
+    this.#skipSpace();
+    if (this.#at < this.#text.length) throw this.#unexpected("after top-level value");
+    return value;
   }
 
-  function readValue(depth: number): GoJson {
-    skipSpace();
-    values += 1;
-    if (values > mostValues) throw new SyntaxError(`it has more than ${mostValues} values`);
-    const sign = text[at];
+  #skipSpace(): void {
+    for (let sign = this.#text.charCodeAt(this.#at); isSpace(sign); sign = this.#text.charCodeAt(this.#at))
+      this.#at += 1;
+  }
+
+  #unexpected(where: string): SyntaxError {
+    if (this.#at >= this.#text.length) return new SyntaxError("unexpected EOF");
+    return new SyntaxError(`invalid character ${quoteByte(this.#text, this.#at)} ${where}`);
+  }
+
+  #readValue(depth: number): GoJson {
+    this.#skipSpace();
+    this.#values += 1;
+    if (this.#values > this.#mostValues) throw new SyntaxError(`it has more than ${this.#mostValues} values`);
+    const sign = this.#text[this.#at];
     if (sign === "{" || sign === "[") {
-      if (depth >= mostDepth) throw new SyntaxError("exceeded max depth");
-      at += 1;
-      return sign === "{" ? readObject(depth + 1) : readArray(depth + 1);
+      if (depth >= this.#mostDepth) throw new SyntaxError("exceeded max depth");
+      this.#at += 1;
+      return sign === "{" ? this.#readObject(depth + 1) : this.#readArray(depth + 1);
     }
-    if (sign === '"') return readString();
-    if (sign === "-" || isDigit(sign)) return readNumber();
+    if (sign === '"') return this.#readString();
+    if (sign === "-" || isDigit(sign)) return this.#readNumber();
     const literal = literals.find(({ word }) => word[0] === sign);
-    if (!literal) throw unexpected("looking for beginning of value");
-    return readLiteral(literal);
+    if (!literal) throw this.#unexpected("looking for beginning of value");
+    return this.#readLiteral(literal);
   }
 
-  function readObject(depth: number): GoObject {
+  #readObject(depth: number): GoObject {
     const fields: [string, GoJson][] = [];
-    skipSpace();
-    if (text[at] === "}") {
-      at += 1;
+    this.#skipSpace();
+    if (this.#text[this.#at] === "}") {
+      this.#at += 1;
       return { fields };
     }
     for (;;) {
-      skipSpace();
-      if (text[at] !== '"') throw unexpected("looking for beginning of object key string");
-      const name = readString();
-      skipSpace();
-      if (text[at] !== ":") throw unexpected("after object key");
-      at += 1;
-      fields.push([name, readValue(depth)]);
-      skipSpace();
-      const sign = text[at];
-      if (sign !== "," && sign !== "}") throw unexpected("after object key:value pair");
-      at += 1;
+      this.#skipSpace();
+      if (this.#text[this.#at] !== '"') throw this.#unexpected("looking for beginning of object key string");
+      const name = this.#readString();
+      this.#skipSpace();
+      if (this.#text[this.#at] !== ":") throw this.#unexpected("after object key");
+      this.#at += 1;
+      fields.push([name, this.#readValue(depth)]);
+      this.#skipSpace();
+      const sign = this.#text[this.#at];
+      if (sign !== "," && sign !== "}") throw this.#unexpected("after object key:value pair");
+      this.#at += 1;
       if (sign === "}") return { fields };
     }
   }
 
-  function readArray(depth: number): GoJson[] {
+  #readArray(depth: number): GoJson[] {
     const items: GoJson[] = [];
-    skipSpace();
-    if (text[at] === "]") {
-      at += 1;
+    this.#skipSpace();
+    if (this.#text[this.#at] === "]") {
+      this.#at += 1;
       return items;
     }
     for (;;) {
-      items.push(readValue(depth));
-      skipSpace();
-      const sign = text[at];
-      if (sign !== "," && sign !== "]") throw unexpected("after array element");
-      at += 1;
+      items.push(this.#readValue(depth));
+      this.#skipSpace();
+      const sign = this.#text[this.#at];
+      if (sign !== "," && sign !== "]") throw this.#unexpected("after array element");
+      this.#at += 1;
       if (sign === "]") return items;
     }
   }
 
-  function readString(): string {
-    at += 1;
+  #readString(): string {
+    this.#at += 1;
     let read = "";
     for (;;) {
-      plainCharacters.lastIndex = at;
-      const [plain = ""] = plainCharacters.exec(text) ?? [];
+      plainCharacters.lastIndex = this.#at;
+      const [plain = ""] = plainCharacters.exec(this.#text) ?? [];
       read += plain;
-      at += plain.length;
-      const sign = text[at];
+      this.#at += plain.length;
+      const sign = this.#text[this.#at];
       if (sign === '"') {
-        at += 1;
+        this.#at += 1;
         return read.toWellFormed();
       }
-      if (sign !== "\\") throw unexpected("in string literal");
-      at += 1;
-      read += readEscape();
+      if (sign !== "\\") throw this.#unexpected("in string literal");
+      this.#at += 1;
+      read += this.#readEscape();
     }
   }
 
-  function readEscape(): string {
-    const sign = text[at] ?? "";
+  #readEscape(): string {
+    const sign = this.#text[this.#at] ?? "";
     const simple = escapes.get(sign);
     if (simple !== undefined) {
-      at += 1;
+      this.#at += 1;
       return simple;
     }
-    if (sign !== "u") throw unexpected("in string escape code");
-    at += 1;
-    hexadecimal.lastIndex = at;
-    const [digits = ""] = hexadecimal.exec(text) ?? [];
-    at += digits.length;
-    if (digits.length < 4) throw unexpected("in \\u hexadecimal character escape");
+    if (sign !== "u") throw this.#unexpected("in string escape code");
+    this.#at += 1;
+    hexadecimal.lastIndex = this.#at;
+    const [digits = ""] = hexadecimal.exec(this.#text) ?? [];
+    this.#at += digits.length;
+    if (digits.length < 4) throw this.#unexpected("in \\u hexadecimal character escape");
     return String.fromCharCode(Number.parseInt(digits, 16));
   }
 
-  function readDigits(where: string): void {
-    if (!isDigit(text[at])) throw unexpected(where);
-    while (isDigit(text[at])) at += 1;
+  #readDigits(where: string): void {
+    if (!isDigit(this.#text[this.#at])) throw this.#unexpected(where);
+    while (isDigit(this.#text[this.#at])) this.#at += 1;
   }
 
-  function readNumber(): GoNumber {
-    const start = at;
-    if (text[at] === "-") at += 1;
-    if (text[at] === "0") at += 1;
-    else readDigits("in numeric literal");
-    if (text[at] === ".") {
-      at += 1;
-      readDigits("after decimal point in numeric literal");
+  #readNumber(): GoNumber {
+    const start = this.#at;
+    if (this.#text[this.#at] === "-") this.#at += 1;
+    if (this.#text[this.#at] === "0") this.#at += 1;
+    else this.#readDigits("in numeric literal");
+    if (this.#text[this.#at] === ".") {
+      this.#at += 1;
+      this.#readDigits("after decimal point in numeric literal");
     }
-    if (text[at] === "e" || text[at] === "E") {
-      at += 1;
-      if (text[at] === "+" || text[at] === "-") at += 1;
-      readDigits("in exponent of numeric literal");
+    if (this.#text[this.#at] === "e" || this.#text[this.#at] === "E") {
+      this.#at += 1;
+      if (this.#text[this.#at] === "+" || this.#text[this.#at] === "-") this.#at += 1;
+      this.#readDigits("in exponent of numeric literal");
     }
-    return { digits: text.slice(start, at) };
+    return { digits: this.#text.slice(start, this.#at) };
   }
 
-  function readLiteral({ word, value }: Literal): GoJson {
+  #readLiteral({ word, value }: Literal): GoJson {
     for (const letter of word) {
-      if (text[at] !== letter) throw unexpected(`in literal ${word} (expecting '${letter}')`);
-      at += 1;
+      if (this.#text[this.#at] !== letter) throw this.#unexpected(`in literal ${word} (expecting '${letter}')`);
+      this.#at += 1;
     }
     return value;
   }
-
-  skipSpace();
-  if (at >= text.length) throw new SyntaxError("EOF");
-  const value = readValue(0);
-  if (!alone) return value;
-  skipSpace();
-  if (at < text.length) throw unexpected("after top-level value");
-  return value;
 }
 
 /** As plain values, in which of names that stand twice the last one counts. */

@@ -160,28 +160,8 @@ export function createProvider(options: ProviderOptions): Provider {
   const bidengine = market?.bidengine.opened;
   const tokenPrice = () => market?.pricing()?.tokenPrice?.();
   const balance = options.balance && createBalanceService(options.balance, { ...foundation, bidengine, tokenPrice });
-  const status = {
-    chain: foundation.chain,
-    cluster: market?.cluster.opened.then(({ view }) => view),
-    orders: bidengine?.then((engine) => () => engine.atHand),
-    deployments: market?.manifest.opened.then((manifests) => () => manifests.deployments),
-    reclamationWindowMs: options.market?.bidengine.reclamationWindowMs ?? 0,
-  };
-  const { publicHost, certificate } = options.gateway ?? {};
   const { signer } = options.chain;
-  const certificates =
-    certificate && createCertificateService(certificate, { ...foundation, publicHost, signer, boundary });
-  const gateway =
-    options.gateway &&
-    createGatewayService(options.gateway, {
-      ...foundation,
-      certificates: certificates?.opened,
-      leases: market?.cluster.opened.then(({ tenants }) => tenants),
-      pods: market?.cluster.opened.then(({ pods }) => pods),
-      status,
-      manifests: market?.manifest.opened,
-      bids: market && screeningOf(market),
-    });
+  const { certificates, gateway } = createEntrance(options, { ...foundation, bidengine, boundary }, market);
   const conditions = createConditionsService({
     ...ground,
     gather: () => running.conditions(),
@@ -232,8 +212,38 @@ export function createProvider(options: ProviderOptions): Provider {
   };
 }
 
+type Market = ReturnType<typeof createMarket>;
+
+/** How tenants reach us: the gateway, and the certificates that it shows. */
+function createEntrance(
+  options: ProviderOptions,
+  foundation: Foundation & Pick<House, "bidengine"> & { readonly boundary: Boundary },
+  market: Market | undefined,
+) {
+  if (!options.gateway) return {};
+  const { publicHost, certificate } = options.gateway;
+  const { signer } = options.chain;
+  const certificates = certificate && createCertificateService(certificate, { ...foundation, publicHost, signer });
+  const gateway = createGatewayService(options.gateway, {
+    ...foundation,
+    certificates: certificates?.opened,
+    leases: market?.cluster.opened.then(({ tenants }) => tenants),
+    pods: market?.cluster.opened.then(({ pods }) => pods),
+    status: {
+      chain: foundation.chain,
+      cluster: market?.cluster.opened.then(({ view }) => view),
+      orders: foundation.bidengine?.then((engine) => () => engine.atHand),
+      deployments: market?.manifest.opened.then((manifests) => () => manifests.deployments),
+      reclamationWindowMs: options.market?.bidengine.reclamationWindowMs ?? 0,
+    },
+    manifests: market?.manifest.opened,
+    bids: market && screeningOf(market),
+  });
+  return { certificates, gateway };
+}
+
 /** What decides on orders that do not exist yet. */
-async function screeningOf({ bidengine, cluster }: ReturnType<typeof createMarket>) {
+async function screeningOf({ bidengine, cluster }: Market) {
   const { screenBetweenOrders } = await bidengine.opened;
   const { hostRefusal } = (await cluster.opened).side;
   return { screenBetweenOrders, hostRefusal };

@@ -1,5 +1,6 @@
 /** What the operator's settings say of leases. */
-import type { ObjectSettings } from "../../kube/objects/lease-workload.ts";
+
+import type { ObjectSettings } from "../../kube/objects/container.ts";
 import type { AddressSharing } from "../capacity/addresses/lease-addresses.ts";
 import type { MonitorOptions } from "../health/monitoring.ts";
 import type { HostnameSettings, StaticHosts } from "./declarations/hostnames.ts";

@@ -19,7 +19,7 @@ export interface CachedObject<T> extends ObjectAt {
 
 type CachedObjects<T> = ReadonlyMap<string, CachedObject<T>>;
 
-interface Cache<T> {
+export interface Cache<T> {
   get(at: ObjectAt): CachedObject<T> | undefined;
   values(): Iterable<T>;
   /** Those that have this key in an index. */

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
 import { runs } from "../../../test/runs.ts";
-import { createListItems } from "./pages.ts";
+import { createListItems } from "./list-items.ts";
 
 /** Reads it in pieces of this many bytes. */
 function read(text: string, bytes = Number.MAX_SAFE_INTEGER) {

@@ -8,9 +8,9 @@ import { minute, second } from "../../runtime/durations.ts";
 import { endedBy } from "../../runtime/ended-by.ts";
 import { ProviderError } from "../../runtime/errors.ts";
 import type { Log } from "../../runtime/log.ts";
-import { apiVersionOf, resourceOf } from "../kinds.ts";
+import { apiVersionOf, type Kind, resourceOf } from "../kinds.ts";
 import type { Change, KubeObject, WatchCache, WatchCounts, WatchOptions } from "../kube.ts";
-import { type CachedObject, createCache, createHandOver, createPassage } from "./cache.ts";
+import { type Cache, type CachedObject, createCache, createHandOver, createPassage } from "./cache.ts";
 import { linesOf, Silence, TooLong } from "./lines.ts";
 import { createListing, type Listing } from "./pages.ts";
 import {
@@ -39,249 +39,270 @@ export function createListWatch<T, Index extends string = never>(
   given: Omit<WatchDeps, "signal">,
   onClosed: () => void,
 ): WatchCache<T, Index> {
-  const { kind } = options;
-  const resource = resourceOf(kind);
-  const ending = new AbortController();
-  const deps: WatchDeps = { ...given, log: given.log.with({ resource }), signal: ending.signal };
-  const { requests, served, clock, random, log, signal } = deps;
-  const asked = { verb: "watch", resource };
-  const counts: WatchCounts = {
-    events: 0,
-    bookmarks: 0,
-    lists: 0,
-    relists: 0,
-    connections: 0,
-    silences: 0,
-    errors: 0,
-    handlerErrors: 0,
+  return new ListWatch(options, given, onClosed);
+}
+
+class ListWatch<T, Index extends string> implements WatchCache<T, Index> {
+  readonly resource: string;
+  readonly counts: WatchCounts = {
+    ...{ events: 0, bookmarks: 0, lists: 0, relists: 0, connections: 0, silences: 0, errors: 0, handlerErrors: 0 },
   };
-  const cache = options.passing ? createPassage<T>() : createCache<T>();
-  const indexes = Object.keys(options.indexes ?? {});
-  const freshness = createFreshness(resource, clock, log);
-  const relistCheck = createRelistCheck(kind, options, deps);
-  const firstList = Promise.withResolvers<void>();
+  readonly #options: WatchOptions<T, Index>;
+  readonly #kind: Kind;
+  readonly #onClosed: () => void;
+  readonly #ending = new AbortController();
+  readonly #deps: WatchDeps;
+  readonly #asked: { readonly verb: string; readonly resource: string };
+  readonly #cache: Cache<T>;
+  readonly #indexes: readonly string[];
+  readonly #freshness: Freshness;
+  readonly #relistCheck: ReturnType<typeof createRelistCheck>;
+  readonly #cachedOf: Projection<T>;
+  readonly #handOver: (changes: Iterable<Change<T>>) => Promise<void>;
+  readonly #firstList = Promise.withResolvers<void>();
   /** Where the next watch begins; without one, with a list. */
-  let version: string | undefined;
+  #version: string | undefined;
   /** The same of what the cache shows, which it still does while a version is given up. */
-  const shown = createShownVersion();
+  readonly #shown = createShownVersion();
   /** Why the last version was given up, until there is a list again. */
-  let relisting: RelistReason | undefined;
+  #relisting: RelistReason | undefined;
   /** Somebody has seen that what it shows is not so. */
-  let doubted: RelistReason | undefined;
+  #doubted: RelistReason | undefined;
   /** What the watch of now is read from. */
-  let stream: Readable | undefined;
+  #stream: Readable | undefined;
   /** The list that is being read. */
-  let reading: Reading<T> | undefined;
-  let ready = false;
+  #reading: Reading<T> | undefined;
+  #ready = false;
   /** When the watch of now was accepted, if it was, and whether it brought anything. */
-  let opened: { readonly atMs: number; brought: boolean } | undefined;
+  #opened: { readonly atMs: number; brought: boolean } | undefined;
   /** The watch before this one told nothing, not even that nothing happened. */
-  let toldNothing = false;
+  #toldNothing = false;
+  readonly #running: Promise<void>;
 
-  const onFailure = () => {
-    counts.handlerErrors += 1;
+  constructor(options: WatchOptions<T, Index>, given: Omit<WatchDeps, "signal">, onClosed: () => void) {
+    const { kind } = options;
+    this.resource = resourceOf(kind);
+    this.#options = options;
+    this.#kind = kind;
+    this.#onClosed = onClosed;
+    const log = given.log.with({ resource: this.resource });
+    this.#deps = { ...given, log, signal: this.#ending.signal };
+    this.#asked = { verb: "watch", resource: this.resource };
+    this.#cache = options.passing ? createPassage<T>() : createCache<T>();
+    this.#indexes = Object.keys(options.indexes ?? {});
+    this.#freshness = createFreshness(this.resource, given.clock, log);
+    this.#relistCheck = createRelistCheck(kind, options, this.#deps);
+    const onFailure = () => {
+      this.counts.handlerErrors += 1;
+    };
+    this.#cachedOf = createProjection<T>(options, onFailure, log);
+    this.#handOver = createHandOver<T>(options.handle, onFailure, this.#deps);
+    this.#running = this.#run().catch((thrown) => {
+      // Nothing in the loop should get here; a watch that ended in silence would be the worst of all faults.
+      const error = ProviderError.from(thrown);
+      this.#freshness.failed(error);
+      log.error("watch ended by an internal error", { error });
+    });
+  }
+
+  readonly get: WatchCache<T, Index>["get"] = (at) => this.#cache.get(at)?.value;
+  readonly list: WatchCache<T, Index>["list"] = () => this.#cache.values();
+  readonly by: WatchCache<T, Index>["by"] = (index, key) => this.#cache.by(this.#indexes.indexOf(index), key);
+  readonly synced: WatchCache<T, Index>["synced"] = (stop) => endedBy(this.#firstList.promise, this.#untilClosed(stop));
+  readonly seen: WatchCache<T, Index>["seen"] = (wanted, stop) => this.#shown.until(wanted, this.#untilClosed(stop));
+
+  get size(): number {
+    return this.#cache.size;
+  }
+
+  get ready(): boolean {
+    return this.#ready;
+  }
+
+  get version(): string | undefined {
+    return this.#shown.now;
+  }
+
+  get trouble(): Error | undefined {
+    return this.#freshness.trouble;
+  }
+
+  get ageMs(): number {
+    return this.#freshness.ageMs;
+  }
+
+  readonly relist = (reason: string): void => {
+    // Without a watch it begins with a list, or from one that was read just now.
+    if (!this.#stream) return;
+    this.#doubted = { reason, otherPast: true };
+    this.#stream.destroy(new Error(reason));
   };
-  const cachedOf = createProjection<T>(options, onFailure, log);
-  const handOver = createHandOver<T>(options.handle, onFailure, deps);
 
-  async function startReading(): Promise<Reading<T>> {
-    await relistCheck.listBegins();
-    const otherPast = relisting?.otherPast ?? false;
+  readonly close = async (): Promise<void> => {
+    this.#ending.abort(new Error("closed"));
+    await this.#running;
+    this.#onClosed();
+  };
+
+  async #startReading(): Promise<Reading<T>> {
+    await this.#relistCheck.listBegins();
+    const otherPast = this.#relisting?.otherPast ?? false;
     const make = (object: KubeObject) => {
-      const known = cache.get(object.metadata);
+      const known = this.#cache.get(object.metadata);
       // What cannot be read is not gone: it stays as it was known.
-      return !otherPast && isSame(known, object) ? known : (cachedOf(object) ?? known);
+      return !otherPast && isSame(known, object) ? known : (this.#cachedOf(object) ?? known);
     };
     // Where nothing is kept, nothing has to be whole: a list of any length takes the memory of a page.
-    const pass = async (page: readonly CachedObject<T>[]) => handOver(cache.replaced(page, otherPast));
-    const asking = { ...options, signal, once: true };
-    return { listing: createListing(requests, kind, asking, make, options.passing ? pass : undefined), otherPast };
+    const pass = async (page: readonly CachedObject<T>[]) => this.#handOver(this.#cache.replaced(page, otherPast));
+    const asking = { ...this.#options, signal: this.#deps.signal, once: true };
+    return {
+      listing: createListing(this.#deps.requests, this.#kind, asking, make, this.#options.passing ? pass : undefined),
+      otherPast,
+    };
   }
 
   /** A list that is interrupted goes on with the page that failed, when it is asked for again. */
-  async function list(): Promise<string> {
-    reading ??= await startReading();
-    const { listing, otherPast } = reading;
+  async #list(): Promise<string> {
+    this.#reading ??= await this.#startReading();
+    const { listing, otherPast } = this.#reading;
     const { version: listed, found } = await listing.read();
-    reading = undefined;
-    if (listed === undefined) throw malformedAnswer("a list without a version", asked, await requests.peer());
-    counts.lists += 1;
-    if (counts.lists > 1) counts.relists += 1;
-    relisting = undefined;
-    freshness.heard();
-    await handOver(cache.replaced(found, otherPast));
-    shown.set(listed, otherPast);
-    ready = true;
-    firstList.resolve();
+    this.#reading = undefined;
+    if (listed === undefined)
+      throw malformedAnswer("a list without a version", this.#asked, await this.#deps.requests.peer());
+    this.counts.lists += 1;
+    if (this.counts.lists > 1) this.counts.relists += 1;
+    this.#relisting = undefined;
+    this.#freshness.heard();
+    await this.#handOver(this.#cache.replaced(found, otherPast));
+    this.#shown.set(listed, otherPast);
+    this.#ready = true;
+    this.#firstList.resolve();
     return listed;
   }
 
   /** Where to watch from: where the last watch ended, unless that is in doubt, and else from a list. */
-  async function whereFrom(): Promise<string> {
-    const noticed = doubted ? undefined : await relistCheck.reason(version, toldNothing);
-    const found = doubted ?? noticed;
-    doubted = undefined;
-    if (noticed?.otherPast) options.onOtherPast?.(noticed.reason);
+  async #whereFrom(): Promise<string> {
+    const noticed = this.#doubted ? undefined : await this.#relistCheck.reason(this.#version, this.#toldNothing);
+    const found = this.#doubted ?? noticed;
+    this.#doubted = undefined;
+    if (noticed?.otherPast) this.#options.onOtherPast?.(noticed.reason);
     if (found) {
-      log.info("relisting", { reason: found.reason });
-      relisting = found;
-      version = undefined;
-      reading = undefined;
+      this.#deps.log.info("relisting", { reason: found.reason });
+      this.#relisting = found;
+      this.#version = undefined;
+      this.#reading = undefined;
     }
-    version ??= await list();
-    return version;
+    this.#version ??= await this.#list();
+    return this.#version;
   }
 
   /** Follows one watch to its end. Every event moves `version`, so the next one begins where this one broke off. */
-  async function follow(from: string): Promise<void> {
-    const { body, peer } = await openWatch(kind, options, from, deps);
-    counts.connections += 1;
-    opened = { atMs: clock.monotonicMs(), brought: false };
-    freshness.heard();
-    stream = body;
+  async #follow(from: string): Promise<void> {
+    const { body, peer } = await openWatch(this.#kind, this.#options, from, this.#deps);
+    this.counts.connections += 1;
+    this.#opened = { atMs: this.#deps.clock.monotonicMs(), brought: false };
+    this.#freshness.heard();
+    this.#stream = body;
     try {
-      for await (const { texts: lines } of linesOf(body, { clock, ...lineBounds })) {
-        freshness.heard();
-        for (const line of lines) if (line !== "") await take(line, peer);
+      for await (const { texts: lines } of linesOf(body, { clock: this.#deps.clock, ...lineBounds })) {
+        this.#freshness.heard();
+        for (const line of lines) if (line !== "") await this.#take(line, peer);
       }
     } catch (thrown) {
-      if (thrown instanceof TooLong) throw tooLarge(lineBounds.mostBytes, asked, peer);
-      throw thrown instanceof Silence ? thrown : connectionError(thrown, asked, peer);
+      if (thrown instanceof TooLong) throw tooLarge(lineBounds.mostBytes, this.#asked, peer);
+      throw thrown instanceof Silence ? thrown : connectionError(thrown, this.#asked, peer);
     } finally {
-      stream = undefined;
+      this.#stream = undefined;
     }
   }
 
-  async function take(line: string, peer: Peer): Promise<void> {
+  async #take(line: string, peer: Peer): Promise<void> {
     const event = parseEvent(line);
     // A connection cut in the middle of a line looks like this too; what it held comes again.
-    if (!event) throw malformedAnswer("half an event", asked, peer);
+    if (!event) throw malformedAnswer("half an event", this.#asked, peer);
     const { type, object } = event;
-    if (type === "ERROR") throw statusEventError(object, asked, peer);
+    if (type === "ERROR") throw statusEventError(object, this.#asked, peer);
     if (type === "BOOKMARK") {
-      counts.bookmarks += 1;
+      this.counts.bookmarks += 1;
     } else {
-      counts.events += 1;
-      await handOver(changesOf(type, object));
+      this.counts.events += 1;
+      await this.#handOver(this.#changesOf(type, object));
     }
-    version = object.metadata.resourceVersion ?? version;
-    shown.set(version);
-    if (opened) opened.brought = true;
+    this.#version = object.metadata.resourceVersion ?? this.#version;
+    this.#shown.set(this.#version);
+    if (this.#opened) this.#opened.brought = true;
   }
 
-  function changesOf(type: WatchEvent["type"], object: KubeObject): Iterable<Change<T>> {
-    if (type === "DELETED") return cache.gone(object.metadata);
-    const cached = cachedOf({ apiVersion: apiVersionOf(kind), kind: kind.kind, ...object });
-    return cached ? cache.seen(cached) : [];
+  #changesOf(type: WatchEvent["type"], object: KubeObject): Iterable<Change<T>> {
+    if (type === "DELETED") return this.#cache.gone(object.metadata);
+    const cached = this.#cachedOf({ apiVersion: apiVersionOf(this.#kind), kind: this.#kind.kind, ...object });
+    return cached ? this.#cache.seen(cached) : [];
   }
 
-  function note(thrown: unknown): void {
+  #note(thrown: unknown): void {
     if (thrown instanceof Silence) {
-      counts.silences += 1;
+      this.counts.silences += 1;
       return;
     }
     const error = ProviderError.from(thrown);
-    counts.errors += 1;
+    this.counts.errors += 1;
     // From there the same event would come again, and none after it.
-    if (error.code === "AKP_KUBE_GONE" || error.code === "AKP_KUBE_ANSWER_TOO_LARGE") version = undefined;
+    if (error.code === "AKP_KUBE_GONE" || error.code === "AKP_KUBE_ANSWER_TOO_LARGE") this.#version = undefined;
     // Only after those can a page be asked for again with its token.
-    if (!isPassing(error)) reading = undefined;
-    freshness.failed(error);
+    if (!isPassing(error)) this.#reading = undefined;
+    this.#freshness.failed(error);
   }
 
-  function hasBrought(): boolean {
-    return opened?.brought ?? false;
+  #hasBrought(): boolean {
+    return this.#opened?.brought ?? false;
   }
 
   /** How often in a row it failed, after this round. Only what lasted is taken up again at once: else it would be endless. */
-  function failuresAfter(failures: number, pagesBefore: number): number {
-    if (opened && clock.monotonicMs() - opened.atMs >= kubeWatchWorthMs) return 0;
-    if (hasBrought() && version !== undefined) return 1;
-    const pages = reading?.listing.pages ?? 0;
+  #failuresAfter(failures: number, pagesBefore: number): number {
+    if (this.#opened && this.#deps.clock.monotonicMs() - this.#opened.atMs >= kubeWatchWorthMs) return 0;
+    if (this.#hasBrought() && this.#version !== undefined) return 1;
+    const pages = this.#reading?.listing.pages ?? 0;
     return pages > pagesBefore ? 1 : failures + 1;
   }
 
   /** After a server that was only confused for a moment; what is not installed is looked for at a pace of its own. */
-  async function pause(failures: number, failed: unknown): Promise<void> {
-    await sleep(clock, backOffMs(random, failures, failed), signal);
+  async #pause(failures: number, failed: unknown): Promise<void> {
+    await sleep(this.#deps.clock, backOffMs(this.#deps.random, failures, failed), this.#deps.signal);
     if (!ProviderError.is(failed, "AKP_KUBE_KIND_MISSING")) return;
-    served.forget(kind);
-    await served.untilServed(kind, signal);
+    this.#deps.served.forget(this.#kind);
+    await this.#deps.served.untilServed(this.#kind, this.#deps.signal);
   }
 
-  async function run(): Promise<void> {
+  async #run(): Promise<void> {
     let failures = 0;
-    while (!signal.aborted) {
+    while (!this.#deps.signal.aborted) {
       let failed: unknown;
-      const pagesBefore = reading?.listing.pages ?? 0;
-      opened = undefined;
+      const pagesBefore = this.#reading?.listing.pages ?? 0;
+      this.#opened = undefined;
       try {
-        await follow(await whereFrom());
+        await this.#follow(await this.#whereFrom());
       } catch (thrown) {
-        if (signal.aborted) return;
+        if (this.#deps.signal.aborted) return;
         failed = thrown;
-        note(thrown);
+        this.#note(thrown);
       }
       // After a connection that died there is nothing to doubt yet, only to connect again.
-      toldNothing = !hasBrought() && !(failed instanceof Silence);
-      failures = failuresAfter(failures, pagesBefore);
+      this.#toldNothing = !this.#hasBrought() && !(failed instanceof Silence);
+      failures = this.#failuresAfter(failures, pagesBefore);
       if (failures === 0) continue;
       // One that is accepted and then breaks, again and again, shows nothing of what happens, however present it is.
-      if (failures % kubeDoubts === 0 && (opened || !isAway(failed))) {
-        version = undefined;
-        reading = undefined;
+      if (failures % kubeDoubts === 0 && (this.#opened || !isAway(failed))) {
+        this.#version = undefined;
+        this.#reading = undefined;
       }
       // Closing ends the pause too, and is looked at next.
-      await pause(failures, failed).catch(() => undefined);
+      await this.#pause(failures, failed).catch(() => undefined);
     }
   }
 
-  const running = run().catch((thrown) => {
-    // Nothing in the loop should get here; a watch that ended in silence would be the worst of all faults.
-    const error = ProviderError.from(thrown);
-    freshness.failed(error);
-    log.error("watch ended by an internal error", { error });
-  });
-
-  function untilClosed(stop: AbortSignal | undefined): AbortSignal {
-    return stop ? AbortSignal.any([stop, signal]) : signal;
+  #untilClosed(stop: AbortSignal | undefined): AbortSignal {
+    return stop ? AbortSignal.any([stop, this.#deps.signal]) : this.#deps.signal;
   }
-
-  return {
-    resource,
-    get: (at) => cache.get(at)?.value,
-    list: cache.values,
-    by: (index, key) => cache.by(indexes.indexOf(index), key),
-    get size() {
-      return cache.size;
-    },
-    get ready() {
-      return ready;
-    },
-    synced: (stop) => endedBy(firstList.promise, untilClosed(stop)),
-    get version() {
-      return shown.now;
-    },
-    seen: (wanted, stop) => shown.until(wanted, untilClosed(stop)),
-    get trouble() {
-      return freshness.trouble;
-    },
-    get ageMs() {
-      return freshness.ageMs;
-    },
-    counts,
-    relist(reason) {
-      // Without a watch it begins with a list, or from one that was read just now.
-      if (!stream) return;
-      doubted = { reason, otherPast: true };
-      stream.destroy(new Error(reason));
-    },
-    async close() {
-      ending.abort(new Error("closed"));
-      await running;
-      onClosed();
-    },
-  };
 }
 
 const lineBounds = { silenceMs: kubeSilenceMs, mostBytes: kubeEventBytes, tooLong: "fail" } as const;

@@ -11,7 +11,7 @@ import type { Random } from "../../runtime/random.ts";
 import { redacted } from "../../runtime/redact.ts";
 import { fieldsOf, listOf } from "../json-fields.ts";
 import type { CallOptions, KubeCounts, ProxyAnswer } from "../kube.ts";
-import { createListItems } from "./pages.ts";
+import { createListItems } from "./list-items.ts";
 import {
   backOffMs,
   connectionError,
@@ -98,6 +98,11 @@ interface RequestDeps {
 export function createRequests({ transport, clock, random, closing, log }: RequestDeps): Requests {
   const counts: KubeCounts = { requests: 0, retries: 0, applied: 0, unchanged: 0, warnings: 0 };
   const warningsOf = createWarnings(log, counts);
+  const { bodyOf, eachChunk } = createBodyReader(clock);
+
+  function leftMs(untilMs: number): number {
+    return Math.max(0, Math.ceil(untilMs - clock.monotonicMs()));
+  }
 
   function begin({ signal, deadlineMs = kubeWholeCallMs }: CallOptions) {
     return { signal, untilMs: clock.monotonicMs() + deadlineMs };
@@ -105,10 +110,10 @@ export function createRequests({ transport, clock, random, closing, log }: Reque
 
   async function send(request: SentRequest, untilMs: number): Promise<Answer> {
     request.signal?.throwIfAborted();
-    const leftMs = Math.ceil(untilMs - clock.monotonicMs());
-    if (leftMs <= 0) throw connectionError(new Error("no time is left for it"), request, await transport.peer());
+    const timeMs = leftMs(untilMs);
+    if (timeMs <= 0) throw connectionError(new Error("no time is left for it"), request, await transport.peer());
     counts.requests += 1;
-    const answerMs = Math.min(request.answerMs ?? kubeCallMs, leftMs);
+    const answerMs = Math.min(request.answerMs ?? kubeCallMs, timeMs);
     const sent = transport.send({ ...request, answerMs });
     try {
       return await endedBy(sent, request.signal);
@@ -119,40 +124,6 @@ export function createRequests({ transport, clock, random, closing, log }: Reque
     }
   }
 
-  async function bodyOf(answer: Answer, request: Operation, most: number, untilMs: number): Promise<Buffer> {
-    const chunks: Buffer[] = [];
-    await eachChunk(answer, request, most, untilMs, (chunk) => chunks.push(chunk));
-    return Buffer.concat(chunks);
-  }
-
-  async function eachChunk(
-    { body, peer }: Answer,
-    request: Operation,
-    most: number,
-    untilMs: number,
-    take: (chunk: Buffer) => void,
-  ): Promise<void> {
-    const patienceMs = Math.min(kubeCallMs, Math.max(0, Math.ceil(untilMs - clock.monotonicMs())));
-    const readAll = async () => {
-      let bytes = 0;
-      for await (const chunk of body as AsyncIterable<Buffer>) {
-        bytes += chunk.length;
-        if (bytes > most) throw tooLarge(most, request, peer);
-        take(chunk);
-      }
-    };
-    const late = () => {
-      throw new Error(`the answer did not end within ${patienceMs} ms`);
-    };
-    try {
-      await withDeadline(clock, patienceMs, readAll(), late);
-    } catch (thrown) {
-      throw connectionError(thrown, request, peer);
-    } finally {
-      body.destroy();
-    }
-  }
-
   async function accepted(request: Request, lane: Lane, untilMs: number): Promise<Answer> {
     const answer = await send({ ...sentOf(request), lane }, untilMs);
     const { status, headers, peer } = answer;
@@ -160,7 +131,7 @@ export function createRequests({ transport, clock, random, closing, log }: Reque
     const warnings = warningsOf({ headers, peer, hide }, request);
     if (warnings.length > 0) request.onWarnings?.(warnings);
     if (status >= 200 && status < 300) return answer;
-    const body = await bodyOf(answer, request, kubeAnswerBytes, untilMs);
+    const body = await bodyOf(answer, request, kubeAnswerBytes, leftMs(untilMs));
     if (status === 401) transport.refused();
     throw refusalError({ status, headers, body: body.toString(), hide }, request, peer);
   }
@@ -194,7 +165,7 @@ export function createRequests({ transport, clock, random, closing, log }: Reque
     json: (request) =>
       tried(request, async (untilMs) => {
         const answer = await accepted(request, "calls", untilMs);
-        const body = await bodyOf(answer, request, kubeAnswerBytes, untilMs);
+        const body = await bodyOf(answer, request, kubeAnswerBytes, leftMs(untilMs));
         return parsed(() => JSON.parse(body.toString()), request, answer.peer);
       }),
     items: (request, make) =>
@@ -203,7 +174,7 @@ export function createRequests({ transport, clock, random, closing, log }: Reque
         const made: ReturnType<typeof make>[] = [];
         const list = createListItems((item) => made.push(make(item)));
         const write = (chunk: Buffer) => parsed(() => list.write(chunk), request, answer.peer);
-        await eachChunk(answer, request, kubeAnswerBytes, untilMs, write);
+        await eachChunk(answer, request, kubeAnswerBytes, leftMs(untilMs), write);
         return { made, rest: parsed(list.end, request, answer.peer) };
       }),
     stream: (request) => tried(request, (untilMs) => accepted(request, "streams", untilMs)),
@@ -212,11 +183,50 @@ export function createRequests({ transport, clock, random, closing, log }: Reque
         const asked = { ...request, method: "GET", headers: {}, body: undefined };
         const answer = await send({ ...asked, lane: "proxied", neverTwice: true }, untilMs);
         const { status, headers } = answer;
-        return { status, headers, body: await bodyOf(answer, request, request.mostBytes, untilMs) };
+        return { status, headers, body: await bodyOf(answer, request, request.mostBytes, leftMs(untilMs)) };
       }),
     peer: () => transport.peer(),
     counts,
   };
+}
+
+/** Reads bodies up to a size and within a time. */
+function createBodyReader(clock: Clock) {
+  async function bodyOf(answer: Answer, request: Operation, most: number, leftMs: number): Promise<Buffer> {
+    const chunks: Buffer[] = [];
+    await eachChunk(answer, request, most, leftMs, (chunk) => chunks.push(chunk));
+    return Buffer.concat(chunks);
+  }
+
+  async function eachChunk(
+    { body, peer }: Answer,
+    request: Operation,
+    most: number,
+    leftMs: number,
+    take: (chunk: Buffer) => void,
+  ): Promise<void> {
+    const limitMs = Math.min(kubeCallMs, leftMs);
+    const readAll = async () => {
+      let bytes = 0;
+      for await (const chunk of body as AsyncIterable<Buffer>) {
+        bytes += chunk.length;
+        if (bytes > most) throw tooLarge(most, request, peer);
+        take(chunk);
+      }
+    };
+    const late = () => {
+      throw new Error(`the answer did not end within ${limitMs} ms`);
+    };
+    try {
+      await withDeadline(clock, limitMs, readAll(), late);
+    } catch (thrown) {
+      throw connectionError(thrown, request, peer);
+    } finally {
+      body.destroy();
+    }
+  }
+
+  return { bodyOf, eachChunk };
 }
 
 /** A create or a patch that may have happened must not happen twice; all else says what should be, however often. */

@@ -1,12 +1,26 @@
 /** The one container of a service's pods. */
 
 import { volumeKind } from "../../market/attributes.ts";
+import type { Overcommit } from "../../market/fit.ts";
 import { committed, diskBytesOf } from "../../market/fit.ts";
 import { type CardDemand, readCardDemands } from "../../market/gpu-attributes.ts";
 import type { Attribute } from "../../market/group-spec.ts";
 import type { ManifestService } from "../../market/manifest.ts";
 import { addressVariables } from "./lease-addresses.ts";
-import type { ObjectSettings, ServiceWorkload } from "./lease-workload.ts";
+import type { ServiceWorkload } from "./lease-workload.ts";
+import type { PolicySettings } from "./network-policies.ts";
+
+/** What the operator's settings say of every lease's objects. */
+export interface ObjectSettings {
+  readonly overcommit: Overcommit;
+  /** Told to workloads; empty where the cluster has none. */
+  readonly clusterPublicHostname: string;
+  /** The name of the pull secret of workloads that bring none. */
+  readonly pullSecret?: string | undefined;
+  /** The sandbox of every workload that has no NVIDIA card: those need the runtime of their vendor. */
+  readonly runtimeClass?: string | undefined;
+  readonly policies: PolicySettings;
+}
 
 export function container(workload: ServiceWorkload, settings: ObjectSettings): object {
   const { service } = workload;

@@ -5,13 +5,13 @@
 import { leaseNamespace } from "../../market/lease-namespace.ts";
 import { isIngress, type ManifestExpose } from "../../market/manifest.ts";
 import { kinds, objectText } from "../kinds.ts";
+import type { ObjectSettings } from "./container.ts";
 import { credentialsOf } from "./credentials.ts";
 import { leaseLabels, serviceLabels } from "./lease-labels.ts";
 import {
   type DesiredObject,
   type LeaseObjects,
   type LeaseWorkload,
-  type ObjectSettings,
   type ServiceWorkload,
   serviceObject,
 } from "./lease-workload.ts";

@@ -1,6 +1,5 @@
 /** What a lease is to run, and all else that its objects depend on. The same workload gives the same objects, always. */
 
-import type { Overcommit } from "../../market/fit.ts";
 import type { UnitResources } from "../../market/group-spec.ts";
 import type { LeaseId } from "../../market/ids.ts";
 import { leaseNamespace } from "../../market/lease-namespace.ts";
@@ -8,25 +7,12 @@ import type { ManifestGroup, ManifestService } from "../../market/manifest.ts";
 import type { Kind } from "../kinds.ts";
 import type { KubeObject } from "../kube.ts";
 import { type Labels, serviceLabels } from "./lease-labels.ts";
-import type { PolicySettings } from "./network-policies.ts";
 
 export interface LeaseWorkload {
   readonly lease: LeaseId;
   readonly group: ManifestGroup;
   /** What we offered for each unit of the group: which card a GPU is. A unit is named by its id. */
   readonly offer: readonly UnitResources[];
-}
-
-/** What the operator's settings say of every lease's objects. */
-export interface ObjectSettings {
-  readonly overcommit: Overcommit;
-  /** Told to workloads; empty where the cluster has none. */
-  readonly clusterPublicHostname: string;
-  /** The name of the pull secret of workloads that bring none. */
-  readonly pullSecret?: string | undefined;
-  /** The sandbox of every workload that has no NVIDIA card: those need the runtime of their vendor. */
-  readonly runtimeClass?: string | undefined;
-  readonly policies: PolicySettings;
 }
 
 /** An object as we want it. */

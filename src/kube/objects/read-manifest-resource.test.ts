@@ -7,8 +7,9 @@ import { recordedLeases } from "../../../test/recorded-leases.ts";
 import { runs } from "../../../test/runs.ts";
 import type { KubeObject } from "../kube.ts";
 import { networksEntry } from "../owned-fields.ts";
+import type { ObjectSettings } from "./container.ts";
 import { leaseObjects } from "./lease-objects.ts";
-import type { LeaseWorkload, ObjectSettings } from "./lease-workload.ts";
+import type { LeaseWorkload } from "./lease-workload.ts";
 import { manifestResource } from "./manifest-resource.ts";
 import { readManifestResource } from "./read-manifest-resource.ts";
 

@@ -4,8 +4,8 @@ import { objectSettings, sampleLease, sampleResources, sampleService } from "../
 import { noOvercommit } from "../../market/fit.ts";
 import type { UnitResources } from "../../market/group-spec.ts";
 import type { ManifestService } from "../../market/manifest.ts";
+import type { ObjectSettings } from "./container.ts";
 import { claimTemplates } from "./container.ts";
-import type { ObjectSettings } from "./lease-workload.ts";
 import { podSpec } from "./workload-object.ts";
 
 const gibi = 1_073_741_824n;

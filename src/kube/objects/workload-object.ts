@@ -9,10 +9,11 @@ import { fieldsOf, listOf, recordsOf } from "../json-fields.ts";
 import { type Kind, kinds } from "../kinds.ts";
 import type { KubeObject } from "../kube.ts";
 import { labelKeys, storageClassReadings } from "../node-labels.ts";
+import type { ObjectSettings } from "./container.ts";
 import { cardsOf, claimTemplates, container, gpuVendor, persistentClasses, podVolumes } from "./container.ts";
 import { accountName, hasPermissions, pullSecretName } from "./credentials.ts";
 import { serviceLabels } from "./lease-labels.ts";
-import { type DesiredObject, type ObjectSettings, type ServiceWorkload, serviceObject } from "./lease-workload.ts";
+import { type DesiredObject, type ServiceWorkload, serviceObject } from "./lease-workload.ts";
 import { writeService } from "./manifest-resource.ts";
 
 export function workloadObject(workload: ServiceWorkload, settings: ObjectSettings): DesiredObject {

@@ -3,14 +3,22 @@ import { ProviderError, reasonOf } from "../../runtime/errors.ts";
 import { type DecCoin, decCoinOf } from "../coin.ts";
 import { parseDecimal, zero } from "../decimal.ts";
 import { faultsOfGroups } from "../group-rules.ts";
-import type { Attribute, GroupSpec } from "../group-spec.ts";
-import type { Manifest } from "../manifest.ts";
-import { faultsOfManifest } from "../manifest-rules.ts";
+import type { Attribute, Endpoint, GroupSpec, ResourceUnit, UnitResources } from "../group-spec.ts";
+import {
+  isIngress,
+  type Manifest,
+  type ManifestExpose,
+  type ManifestGroup,
+  type ManifestService,
+  manifestResources,
+  type ServiceParams,
+} from "../manifest.ts";
+import { byPlace, faultsOfManifest } from "../manifest-rules.ts";
 import { printable } from "../printable.ts";
-import { build } from "./build.ts";
-import { type Compute, readCompute } from "./compute.ts";
+import { type Compute, persistenceOf, readCompute } from "./compute.ts";
 import {
   at,
+  compareBytes,
   entriesOf,
   type Field,
   fault,
@@ -22,8 +30,7 @@ import {
   textsOf,
   wholeOf,
 } from "./fields.ts";
-import { faultsBetweenParts } from "./rules.ts";
-import { readService, type Service } from "./services.ts";
+import { type Params, readService, type Service } from "./services.ts";
 import { readYaml } from "./yaml.ts";
 
 export interface Sdl {
@@ -143,4 +150,179 @@ function parseWindow(text: string): bigint {
   for (const [, number, unit = ""] of text.matchAll(/([\d.]+)(\D+)/g)) ns += Number(number) * (nsOfUnit[unit] ?? 0);
   if (ns < 1) throw new Error("must be above zero");
   return BigInt(Math.trunc(ns));
+}
+
+/** What must fit together between the parts of an SDL: endpoints and their ports, volumes and where they are mounted. */
+const endpointName = /^[a-z]+[a-z\-_0-9]+$/;
+
+function faultsBetweenParts(root: Field, version: SdlVersion, placed: readonly Placed[]): void {
+  checkEndpoints(root, placed);
+  for (const one of placed) checkVolumes(version, one);
+  checkTee(placed);
+}
+
+function checkEndpoints(root: Field, placed: readonly Placed[]): void {
+  const declared = new Map(entriesOf(at(root, "endpoints")));
+  for (const [name, field] of declared) {
+    if (!endpointName.test(name)) fault(field, "a name has two or more of a-z, 0-9, - and _, and begins with a letter");
+    if (textOf(at(field, "kind")) !== "ip") fault(at(field, "kind"), "must be ip");
+  }
+  const used = new Set<string>();
+  const users = new Map<string, string>();
+  for (const { name, service } of placed) {
+    for (const { externalPort, writtenProto, to, field } of service.exposes) {
+      // Declared by its use.
+      const ipName = textOf(at(field, "ip_name"));
+      if (ipName !== "" && !endpointName.test(ipName)) fault(at(field, "ip_name"), "is not a name of an endpoint");
+      if (ipName !== "" && !to.some(({ ip }) => ip === ipName))
+        fault(at(field, "ip_name"), "an address needs a target with global: true");
+      for (const { field, global, ip } of to) {
+        if (ip === "") continue;
+        used.add(ip);
+        if (!global) fault(field, "an address needs global: true");
+        if (!declared.has(ip) && ip !== ipName) fault(at(field, "ip"), `there is no endpoint named ${ip}`);
+        const key = `${ip}-${externalPort}-${writtenProto}`;
+        const user = users.get(key);
+        if (user !== undefined) fault(field, `the port of ${ip} is taken by ${user} already`);
+        users.set(key, name);
+      }
+    }
+  }
+  for (const [name, field] of declared) if (!used.has(name)) fault(field, "is never used");
+}
+
+function checkVolumes(version: SdlVersion, { name, service, compute, profile }: Placed): void {
+  const mounted = service.params?.storage ?? [];
+  const mounts = new Set<string>();
+  for (const { field, name: volumeName, mount, readOnly } of mounted) {
+    const volume = compute.storage.find((one) => one.name === volumeName);
+    if (!volume) fault(field, `the profile ${profile} has no volume of this name`);
+    if (!mount.startsWith("/")) fault(at(field, "mount"), "must be an absolute path");
+    if (mounts.has(mount)) fault(at(field, "mount"), `${mount} is taken by another volume`);
+    mounts.add(mount);
+    const isRam = volume?.attributes.some(({ key, value }) => key === "class" && value === "ram");
+    if (version !== "2.0" && isRam && readOnly) fault(at(field, "readOnly"), "memory cannot be read-only");
+  }
+  // In 2.0 any mount will do for all volumes; from 2.1 on only those that are mentioned are looked at, and these have one.
+  const lost =
+    version === "2.0" && mounted.length === 0 && compute.storage.find((one) => persistenceOf(one) === "true");
+  if (lost) fault(service.field, `${name} must say where its persistent volume ${lost.name} is mounted`);
+}
+
+function checkTee(placed: readonly Placed[]): void {
+  const types = new Map<string, string>();
+  for (const { service, compute, placement } of placed) {
+    const tee = service.params?.tee ?? "";
+    if (tee === "") continue;
+    const field = at(at(service.field, "params"), "tee");
+    if (tee === "cpu-gpu" && compute.gpu.count === 0n) fault(field, "cpu-gpu needs a gpu");
+    const other = types.get(placement.name) ?? tee;
+    if (other !== tee) fault(field, `${placement.name} holds services with ${other} already`);
+    types.set(placement.name, other);
+  }
+}
+
+/** Puts what an SDL says together: groups for the chain, and the manifest for who wins them. */
+interface Built {
+  readonly groups: readonly GroupSpec[];
+  readonly manifest: readonly ManifestGroup[];
+}
+
+export function build(version: SdlVersion, placed: readonly Placed[]): Built {
+  const sequenceNumbers = numberEndpoints(placed);
+  const names = [...new Set(placed.map(({ placement }) => placement.name))].sort(compareBytes);
+  const built = names.map((name) =>
+    buildGroup(
+      version,
+      placed.filter(({ placement }) => placement.name === name),
+      sequenceNumbers,
+    ),
+  );
+  return { groups: built.map(({ group }) => group), manifest: built.map(({ manifest }) => manifest) };
+}
+
+/** All of one placement, by name of the service. */
+function buildGroup(version: SdlVersion, placed: readonly Placed[], sequenceNumbers: ReadonlyMap<string, number>) {
+  const units: ResourceUnit[] = [];
+  const services: ManifestService[] = [];
+  const unitOfProfile = new Map<string, number>();
+  for (const { name, service, profile, compute, price, count } of placed) {
+    const expose = exposesOf(service, sequenceNumbers);
+    const endpoints = expose.flatMap(endpointsOf);
+    // From 2.1 on services of one size share a unit; before, each had its own.
+    const place = version === "2.0" ? units.length : (unitOfProfile.get(profile) ?? units.length);
+    unitOfProfile.set(profile, place);
+    const shared = units[place];
+    const resources: UnitResources = { id: place + 1, ...compute, endpoints };
+    units[place] = shared
+      ? { ...shared, count: shared.count + count, endpoints: [...shared.endpoints, ...endpoints].sort(bySequence) }
+      : { ...resources, count, price };
+    services.push({
+      ...{ name, image: service.image, command: service.command, args: service.args, env: service.env },
+      ...{ resources: manifestResources(resources), count, expose },
+      ...(service.params && { params: paramsOf(service.params) }),
+      credentials: credentialsOf(version, service),
+    });
+  }
+  const name = placed[0]?.placement.name ?? "";
+  const group: GroupSpec = { name, requirements: requirementsOf(placed), units };
+  return { group, manifest: { name, services } };
+}
+
+function requirementsOf(placed: readonly Placed[]): GroupSpec["requirements"] {
+  const { allOf, anyOf, attributes } = placed[0]?.placement ?? { allOf: [], anyOf: [], attributes: [] };
+  const tee = placed.map(({ service }) => service.params?.tee).find(Boolean);
+  const asked: Attribute[] = tee ? [{ key: "tee/type", value: tee }] : [];
+  return { allOf, anyOf, attributes: [...attributes, ...asked].sort((a, b) => compareBytes(a.key, b.key)) };
+}
+
+/**
+ * A name has the place of its last use among all uses, in the order of the names. Targets within the deployment count
+ * too, as uses of the empty name: a quirk that is part of the hash.
+ */
+function numberEndpoints(placed: readonly Placed[]): Map<string, number> {
+  const services = new Map(placed.map(({ name, service }) => [name, service]));
+  const uses = [...services.values()]
+    .flatMap(({ exposes }) => exposes.flatMap(({ to }) => to))
+    .filter(({ global, ip }) => !global || ip !== "")
+    .map(({ ip }) => ip);
+  return new Map(uses.sort(compareBytes).map((name, index) => [name, index + 1]));
+}
+
+function exposesOf({ exposes }: Service, sequenceNumbers: ReadonlyMap<string, number>): ManifestExpose[] {
+  const inside = { service: "", global: false, ip: "" };
+  return exposes
+    .flatMap(({ port, externalPort, proto, hosts, httpOptions, to }) =>
+      (to.length > 0 ? to : [inside]).map(({ service, global, ip }) => {
+        const endpointSequenceNumber = (global && ip !== "" && sequenceNumbers.get(ip)) || 0;
+        return { port, externalPort, proto, service, global, hosts, httpOptions, ip, endpointSequenceNumber };
+      }),
+    )
+    .sort(byPlace);
+}
+
+function endpointsOf(expose: ManifestExpose): Endpoint[] {
+  if (!expose.global) return [];
+  const port: Endpoint = { kind: isIngress(expose) ? "shared-http" : "random-port", sequenceNumber: 0 };
+  if (expose.ip === "") return [port];
+  return [port, { kind: "leased-ip", sequenceNumber: expose.endpointSequenceNumber }];
+}
+
+function bySequence(left: Endpoint, right: Endpoint): number {
+  return left.sequenceNumber - right.sequenceNumber;
+}
+
+function paramsOf({ storage, permissions, tee }: Params): ServiceParams {
+  return {
+    storage: storage.length > 0 ? storage.map(({ name, mount, readOnly }) => ({ name, mount, readOnly })) : null,
+    ...(permissions && { permissions }),
+    ...(tee !== "" && { tee: { type: tee, attestation: true } }),
+  };
+}
+
+function credentialsOf(version: SdlVersion, { credentials }: Service): ManifestService["credentials"] {
+  if (!credentials) return null;
+  const { host, email, username, password } = credentials;
+  if (version === "2.0") return { host, email: "", username, password };
+  return { host: host.trim(), email: email.trim(), username: username.trim(), password: password.trim() };
 }

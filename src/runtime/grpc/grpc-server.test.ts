@@ -10,9 +10,11 @@ import { ByteBudget } from "../byte-budget.ts";
 import { type Clock, createVirtualClock, realClock } from "../clock.ts";
 import { ProviderError } from "../errors.ts";
 import { silentLog } from "../log.ts";
-import { createGrpcServer, type GrpcBounds, grpcPingMs, grpcRequestMs } from "./grpc-server.ts";
+import { grpcRequestMs } from "./call.ts";
+import { createGrpcServer, grpcPingMs } from "./grpc-server.ts";
 import { GrpcRefusal, grpcCodes } from "./grpc-status.ts";
 import { type GrpcMethod, methodsOf } from "./methods.ts";
+import type { GrpcBounds } from "./streaming-calls.ts";
 
 const path = "/test.Service/Do";
 const bounds = { connections: 10, calls: 100, streams: 2, requestBytes: 100 };

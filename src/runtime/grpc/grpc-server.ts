@@ -3,12 +3,11 @@ import {
   constants,
   createServer,
   type IncomingHttpHeaders,
-  type OutgoingHttpHeaders,
   type ServerHttp2Session,
   type ServerHttp2Stream,
 } from "node:http2";
 import type { Server, Socket } from "node:net";
-import { ByteBudget, type RequestBudget, requestBytes } from "../byte-budget.ts";
+import { requestBytes } from "../byte-budget.ts";
 import { type Clock, type Timer, withDeadline } from "../clock.ts";
 import { second } from "../durations.ts";
 import { ProviderError, reasonOf } from "../errors.ts";
@@ -17,25 +16,23 @@ import { type Listener, type ListenOptions, listen } from "../listener.ts";
 import type { Log } from "../log.ts";
 import { createPatience } from "../patience.ts";
 import { createTokenBucket } from "../token-bucket.ts";
-import { readMessages } from "./framing.ts";
-import { GrpcRefusal, type GrpcStatus, grpcCodes, late, statusOfThrown } from "./grpc-status.ts";
-import { type GrpcMethod, type GrpcMethods, serviceOf, type UnaryMethod } from "./methods.ts";
-import { createReply, isGone, type Reply, refuse, respondOnly } from "./reply.ts";
 import {
   type CallEnds,
   countEnd,
   createCallEnds,
   createUnpacking,
+  grpcRequestMs,
   HeldCall,
-  hold,
-  type RequestHead,
   readHead,
+  refuse,
+  respondOnly,
   tooMuchHeld,
-} from "./request-head.ts";
+} from "./call.ts";
+import { GrpcRefusal, type GrpcStatus, grpcCodes, statusOfThrown } from "./grpc-status.ts";
+import { type GrpcMethods, serviceOf } from "./methods.ts";
+import { anyClient, createStreamingCalls, type GrpcBounds } from "./streaming-calls.ts";
 import { UnaryCall } from "./unary-call.ts";
 
-/** A request is small, and whoever sends it has it ready. */
-export const grpcRequestMs = 10 * second;
 /** A client that does not answer a ping before the next one is gone. */
 export const grpcPingMs = 30 * second;
 /** A client takes what it asked for at once; one that keeps it waiting for so long has gone, or means to hold it. */
@@ -64,24 +61,6 @@ interface ConnectionCalls {
 /** Of the headers of one call: a token has at most half of it. */
 const headerListBytes = 32 * 1024;
 
-export interface GrpcBounds {
-  readonly connections: number;
-  /** At once on one connection; clients queue the rest. */
-  readonly calls: number;
-  /** Calls with many answers, on all connections together. */
-  readonly streams: number;
-  readonly requestBytes: number;
-  /** Where anyone may connect: of one client, which is known by its connection alone. */
-  readonly clients?: {
-    of(socket: Socket): string;
-    readonly streams: number;
-    /** So many it has also while others have all of them. */
-    readonly assuredStreams: number;
-    /** For the messages of its calls that are not answered yet. */
-    readonly budget: RequestBudget;
-  };
-}
-
 export interface GrpcServer {
   /** Resolves with the port. */
   listen(options: Omit<ListenOptions, "connections" | "log">): Promise<number>;
@@ -97,21 +76,12 @@ export interface GrpcServer {
   readonly ends: CallEnds;
 }
 
-const unbounded = Number.POSITIVE_INFINITY;
-const unboundedBytes = new ByteBudget({ perClient: unbounded, total: unbounded, assured: unbounded });
-const anyClient: NonNullable<GrpcBounds["clients"]> = {
-  of: () => "",
-  ...{ streams: unbounded, assuredStreams: unbounded },
-  budget: { anonymous: unboundedBytes, accounts: unboundedBytes },
-};
-
 export function createGrpcServer(options: GrpcServerOptions): GrpcServer {
   const { methods, bounds, front, connections, onPingFlood, clock, log } = options;
   const server = createServer({
     settings: { maxConcurrentStreams: bounds.calls, maxHeaderListSize: headerListBytes },
   });
   const sessions = new Map<Socket, ServerHttp2Session>();
-  const replies = new Set<Reply>();
   const ends = createCallEnds();
   const answering = new Set<UnaryCall>();
   const asking = createPatience<UnaryCall>(clock, grpcRequestMs, (call) => call.endWith(requestLate));
@@ -122,10 +92,7 @@ export function createGrpcServer(options: GrpcServerOptions): GrpcServer {
   const { clients = anyClient } = bounds;
   const unpack = createUnpacking(bounds.requestBytes);
   const unary = { requestBytes: bounds.requestBytes, unpack, clock, asking, answering, stalled, failed };
-  // They are bounded as bytes are.
-  const streams = new ByteBudget({
-    ...{ perClient: Math.min(clients.streams, bounds.streams), total: bounds.streams, assured: clients.assuredStreams },
-  });
+  const many = createStreamingCalls({ bounds, unpack, clock, stalled, failed });
   let listener: Listener | undefined;
   // A session keeps its socket from everybody; the event of this one comes while that of its session is still to come.
   let arriving: Socket;
@@ -169,110 +136,13 @@ export function createGrpcServer(options: GrpcServerOptions): GrpcServer {
       return refuse(stream, head, { code: grpcCodes.Unimplemented, message: unknown(head.path) }, clock);
     }
     if (method.kind === "unary") new UnaryCall(held, headers, head, unary, ends.of(head.path)).serve(method);
-    else serveMany(held, headers, head, method);
+    else many.serve(held, headers, head, method, ends.of(head.path));
   }
 
   function failed(thrown: unknown): GrpcStatus {
     const foreseen = thrown instanceof GrpcRefusal || thrown instanceof ProviderError;
     if (!foreseen) log.error("gRPC method failed", { error: thrown });
     return statusOfThrown(thrown);
-  }
-
-  function serveMany(held: HeldCall, headers: IncomingHttpHeaders, head: RequestHead, method: ManyMethod) {
-    const reply = createReply(held.stream, head, { clock, stalled, ends: ends.of(head.path) });
-    replies.add(reply);
-    reply.over.addEventListener("abort", () => replies.delete(reply), { once: true });
-    const answered = answerMany(held, headers, head, method, reply);
-    // Of a conversation nothing is kept but what it reads now.
-    if (method.kind === "stream") held.keepUntil(answered);
-    answered.catch((thrown) => {
-      // Work for somebody who has left may end with any error.
-      if (reply.over.aborted) return;
-      reply.end(failed(thrown), thrown instanceof GrpcRefusal ? thrown.headers : undefined);
-    });
-  }
-
-  async function answerMany(
-    held: HeldCall,
-    headers: IncomingHttpHeaders,
-    { path, timeoutMs }: RequestHead,
-    method: ManyMethod,
-    reply: Reply,
-  ): Promise<void> {
-    if (timeoutMs !== undefined) endAfter(reply, timeoutMs, late().message);
-    const { stream, client } = held;
-    const socket = stream.session?.socket;
-    const call = { path, headers, socket, signal: reply.over, end: (thrown: unknown) => endNow(stream, reply, thrown) };
-    held.countFor(await method.authenticate?.(call));
-    const requests = requestsOf(held, headers, reply);
-    if (method.kind === "conversation") await sendAll(method.answers(requests, call), client, reply);
-    else {
-      const request = await firstOf(requests);
-      // What comes behind it is nobody's.
-      stream.resume();
-      await sendAll(method.answers(request, call), client, reply, method.headers);
-    }
-    reply.end();
-  }
-
-  /** Each of them has the time of a whole request: a conversation that rests is over. */
-  async function* requestsOf(
-    held: HeldCall,
-    headers: IncomingHttpHeaders,
-    reply: Reply,
-  ): AsyncGenerator<Uint8Array, void> {
-    const { stream, holding } = held;
-    let timer = endAfter(reply, grpcRequestMs, "no further request arrived in time");
-    const reading = {
-      ...{
-        headers: () => headers,
-        mostBytes: bounds.requestBytes,
-        unpack: (packed: Uint8Array) => unpack(packed, held),
-      },
-      // Of a client that left nothing is held any more, though its requests may still be read.
-      onKept: (bytes: number) => isGone(stream) || hold(holding, bytes),
-    };
-    try {
-      for await (const request of readMessages(stream, reading)) {
-        timer.cancel();
-        yield request;
-        timer = endAfter(reply, grpcRequestMs, "no further request arrived in time");
-      }
-    } finally {
-      timer.cancel();
-    }
-  }
-
-  async function sendAll(
-    messages: AsyncIterable<Uint8Array>,
-    client: string,
-    reply: Reply,
-    headers: (() => OutgoingHttpHeaders) | undefined = undefined,
-  ): Promise<void> {
-    if (!streams.reserve(client, 1)) {
-      const message = `${streams.used} streams are open, and more are not served to you`;
-      throw new GrpcRefusal(grpcCodes.ResourceExhausted, message);
-    }
-    try {
-      for await (const message of messages) {
-        await reply.send(message, headers?.());
-        if (reply.over.aborted) return;
-      }
-    } finally {
-      streams.release(client, 1);
-    }
-  }
-
-  function endNow(stream: ServerHttp2Stream, reply: Reply, thrown: unknown): void {
-    reply.end(failed(thrown));
-    const timer = clock.timer(streamFarewellMs, () => stream.close(constants.NGHTTP2_CANCEL));
-    stream.once("close", () => timer.cancel());
-  }
-
-  function endAfter(reply: Reply, ms: number, message: string): Timer {
-    const timer = clock.timer(ms, () => reply.end({ code: grpcCodes.DeadlineExceeded, message }));
-    reply.over.addEventListener("abort", () => timer.cancel(), { once: true });
-    return timer;
   }
 
   function unknown(path: string): string {
@@ -293,7 +163,7 @@ export function createGrpcServer(options: GrpcServerOptions): GrpcServer {
     async stop() {
       const stopping = { code: grpcCodes.Unavailable, message: "the server stops" };
       await listener?.close((closed) => {
-        for (const reply of replies) reply.end(stopping);
+        many.stop(stopping);
         for (const call of [...answering, ...asking.all()]) call.endWith(stopping);
         for (const session of sessions.values()) session.close();
         return withDeadline(clock, grpcStopMs, closed, () => undefined);
@@ -312,21 +182,12 @@ export function createGrpcServer(options: GrpcServerOptions): GrpcServer {
       return sessions.size;
     },
     get streams() {
-      return streams.used;
+      return many.streams;
     },
   };
 }
 
-type ManyMethod = Exclude<GrpcMethod, UnaryMethod>;
-
 const requestLate = { code: grpcCodes.DeadlineExceeded, message: "the request did not arrive in time" };
-
-async function firstOf(requests: AsyncGenerator<Uint8Array, void>): Promise<Uint8Array> {
-  const { value } = await requests.next();
-  await requests.return();
-  if (value) return value;
-  throw new GrpcRefusal(grpcCodes.Unknown, "EOF");
-}
 
 // What is looked after on each connection: that somebody is still there, and that he does not ring for nothing.
 

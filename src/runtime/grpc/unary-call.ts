@@ -6,12 +6,20 @@ import type { IncomingHttpHeaders, ServerHttp2Stream } from "node:http2";
 import type { Socket } from "node:net";
 import type { Clock } from "../clock.ts";
 import type { Awaited, Patience } from "../patience.ts";
+import {
+  answerHeaders,
+  countEnd,
+  type Ends,
+  type HeldCall,
+  hold,
+  isGone,
+  type RequestHead,
+  refuse,
+  type Unpack,
+} from "./call.ts";
 import { frameBytes, framed, framedGzip, headBytes, messageIn, Pile } from "./framing.ts";
 import { GrpcRefusal, type GrpcStatus, grpcCodes, grpcOk, late, statusHeaders } from "./grpc-status.ts";
 import type { GrpcAnswer, GrpcCall, UnaryMethod } from "./methods.ts";
-import { answerHeaders, isGone, refuse } from "./reply.ts";
-import type { RequestHead } from "./request-head.ts";
-import { countEnd, type Ends, type HeldCall, hold, type Unpack } from "./request-head.ts";
 
 interface UnaryDeps {
   readonly requestBytes: number;

@@ -10,7 +10,7 @@ import { frame, openGrpcClient } from "../../../../test/grpc-client.ts";
 import { sampleInventory, sampleNode } from "../../../../test/inventory-samples.ts";
 import type { Owner } from "../../../../test/owner.ts";
 import { createVirtualClock, realClock } from "../../../runtime/clock.ts";
-import { grpcRequestMs } from "../../../runtime/grpc/grpc-server.ts";
+import { grpcRequestMs } from "../../../runtime/grpc/call.ts";
 import { grpcCodes } from "../../../runtime/grpc/grpc-status.ts";
 import { silentLog } from "../../../runtime/log.ts";
 import { operatorRequestBytes } from "../../serving/grpc.ts";
