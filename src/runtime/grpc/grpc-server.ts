@@ -59,7 +59,7 @@ interface ConnectionCalls {
 }
 
 /** Of the headers of one call: a token has at most half of it. */
-const headerListBytes = 32 * 1024;
+const headerListBound = { maxHeaderListSize: 32 * 1024 };
 
 export interface GrpcServer {
   /** Resolves with the port. */
@@ -78,9 +78,7 @@ export interface GrpcServer {
 
 export function createGrpcServer(options: GrpcServerOptions): GrpcServer {
   const { methods, bounds, front, connections, onPingFlood, clock, log } = options;
-  const server = createServer({
-    settings: { maxConcurrentStreams: bounds.calls, maxHeaderListSize: headerListBytes },
-  });
+  const server = createServer({ settings: { maxConcurrentStreams: bounds.calls, ...headerListBound } });
   const sessions = new Map<Socket, ServerHttp2Session>();
   const ends = createCallEnds();
   const answering = new Set<UnaryCall>();
@@ -105,10 +103,8 @@ export function createGrpcServer(options: GrpcServerOptions): GrpcServer {
     session.on("close", () => sessions.delete(socket));
     session.on("stream", (stream, headers, _flags, rawHeaders) => serve(stream, headers, rawHeaders, socket));
     session.on("error", (error) => log.debug("gRPC connection failed", { reason: reasonOf(error) }));
-    keepHeartbeat(session, socket, clock, grpcPingMs);
-    boundPings(session, clock, onPingFlood);
+    supervise(session, socket, clock, onPingFlood);
   });
-  const callFailed = (error: Error) => log.debug("gRPC call failed", { reason: reasonOf(error) });
 
   function serve(
     stream: ServerHttp2Stream,
@@ -116,7 +112,7 @@ export function createGrpcServer(options: GrpcServerOptions): GrpcServer {
     rawHeaders: readonly string[],
     socket: Socket,
   ) {
-    stream.on("error", callFailed);
+    stream.on("error", (error) => log.debug("gRPC call failed", { reason: reasonOf(error) }));
     const head = readHead(headers);
     if ("refusal" in head) {
       countEnd(ends.others, head.code);
@@ -133,7 +129,7 @@ export function createGrpcServer(options: GrpcServerOptions): GrpcServer {
     const method = methods.find(head.path);
     if (!method) {
       countEnd(ends.others, grpcCodes.Unimplemented);
-      return refuse(stream, head, { code: grpcCodes.Unimplemented, message: unknown(head.path) }, clock);
+      return refuse(stream, head, { code: grpcCodes.Unimplemented, message: unknown(head.path, methods) }, clock);
     }
     if (method.kind === "unary") new UnaryCall(held, headers, head, unary, ends.of(head.path)).serve(method);
     else many.serve(held, headers, head, method, ends.of(head.path));
@@ -145,13 +141,6 @@ export function createGrpcServer(options: GrpcServerOptions): GrpcServer {
     return statusOfThrown(thrown);
   }
 
-  function unknown(path: string): string {
-    if (!/^\/.+\//.test(path)) return `malformed method name: "${path}"`;
-    const service = serviceOf(path);
-    if (!methods.hasService(service)) return `unknown service ${service}`;
-    return `unknown method ${path.slice(service.length + 2)} for service ${service}`;
-  }
-
   const accept = (socket: Socket) => void server.emit("connection", socket);
   return {
     accept,
@@ -161,7 +150,6 @@ export function createGrpcServer(options: GrpcServerOptions): GrpcServer {
       return listener.port;
     },
     async stop() {
-      const stopping = { code: grpcCodes.Unavailable, message: "the server stops" };
       await listener?.close((closed) => {
         many.stop(stopping);
         for (const call of [...answering, ...asking.all()]) call.endWith(stopping);
@@ -171,11 +159,10 @@ export function createGrpcServer(options: GrpcServerOptions): GrpcServer {
       asking.close();
       stalled.close();
     },
+    // Calls that come in the meantime are answered; clients begin the next ones on another connection.
     leave(socket) {
-      // Calls that come in the meantime are answered; clients begin the next ones on another connection.
       sessions.get(socket)?.close();
-      const timer = clock.timer(streamFarewellMs, () => socket.destroy());
-      socket.once("close", () => timer.cancel());
+      destroyLater(socket, clock);
     },
     ends,
     get connections() {
@@ -187,9 +174,22 @@ export function createGrpcServer(options: GrpcServerOptions): GrpcServer {
   };
 }
 
+function unknown(path: string, methods: GrpcMethods): string {
+  if (!/^\/.+\//.test(path)) return `malformed method name: "${path}"`;
+  const service = serviceOf(path);
+  if (!methods.hasService(service)) return `unknown service ${service}`;
+  return `unknown method ${path.slice(service.length + 2)} for service ${service}`;
+}
+
+const stopping = { code: grpcCodes.Unavailable, message: "the server stops" };
 const requestLate = { code: grpcCodes.DeadlineExceeded, message: "the request did not arrive in time" };
 
-// What is looked after on each connection: that somebody is still there, and that he does not ring for nothing.
+// HTTP/2 keep-alive and the limit on pings, for each connection.
+
+function supervise(session: ServerHttp2Session, socket: Socket, clock: Clock, onPingFlood?: () => void): void {
+  keepHeartbeat(session, socket, clock, grpcPingMs);
+  boundPings(session, clock, onPingFlood);
+}
 
 /** Keepalives are minutes apart; who measures the way pings once per round trip, while it is sent something. */
 export const grpcPings = { atOnce: 1_000, perS: 50 };
@@ -236,4 +236,9 @@ function boundPings(session: ServerHttp2Session, clock: Clock, onFlood?: () => v
   };
   session.on("ping", count);
   session.on("remoteSettings", count);
+}
+
+function destroyLater(socket: Socket, clock: Clock): void {
+  const timer = clock.timer(streamFarewellMs, () => socket.destroy());
+  socket.once("close", () => timer.cancel());
 }

@@ -86,12 +86,21 @@ export function createStreamingCalls({ bounds, unpack, clock, stalled, failed }:
     method: ManyMethod,
     reply: Reply,
   ): Promise<void> {
-    if (timeoutMs !== undefined) endAfter(reply, timeoutMs, late().message);
+    if (timeoutMs !== undefined) endAfter(clock, reply, timeoutMs, late().message);
     const { stream, client } = held;
-    const socket = stream.session?.socket;
-    const call = { path, headers, socket, signal: reply.over, end: (thrown: unknown) => endNow(stream, reply, thrown) };
+    const call = {
+      path,
+      headers,
+      socket: stream.session?.socket,
+      signal: reply.over,
+      end: (thrown: unknown) => endNow(stream, reply, thrown),
+    };
     held.countFor(await method.authenticate?.(call));
-    const requests = requestsOf(held, headers, reply);
+    const reading = {
+      ...{ headers: () => headers, mostBytes: bounds.requestBytes },
+      unpack: (packed: Uint8Array) => unpack(packed, held),
+    };
+    const requests = requestsOf(held, reading, reply, clock);
     if (method.kind === "conversation") await sendAll(method.answers(requests, call), client, reply);
     else {
       const request = await firstOf(requests);
@@ -100,34 +109,6 @@ export function createStreamingCalls({ bounds, unpack, clock, stalled, failed }:
       await sendAll(method.answers(request, call), client, reply, method.headers);
     }
     reply.end();
-  }
-
-  /** Each of them has the time of a whole request: a conversation that rests is over. */
-  async function* requestsOf(
-    held: HeldCall,
-    headers: IncomingHttpHeaders,
-    reply: Reply,
-  ): AsyncGenerator<Uint8Array, void> {
-    const { stream, holding } = held;
-    let timer = endAfter(reply, grpcRequestMs, "no further request arrived in time");
-    const reading = {
-      ...{
-        headers: () => headers,
-        mostBytes: bounds.requestBytes,
-        unpack: (packed: Uint8Array) => unpack(packed, held),
-      },
-      // Of a client that left nothing is held any more, though its requests may still be read.
-      onKept: (bytes: number) => isGone(stream) || hold(holding, bytes),
-    };
-    try {
-      for await (const request of readMessages(stream, reading)) {
-        timer.cancel();
-        yield request;
-        timer = endAfter(reply, grpcRequestMs, "no further request arrived in time");
-      }
-    } finally {
-      timer.cancel();
-    }
   }
 
   async function sendAll(
@@ -156,12 +137,6 @@ export function createStreamingCalls({ bounds, unpack, clock, stalled, failed }:
     stream.once("close", () => timer.cancel());
   }
 
-  function endAfter(reply: Reply, ms: number, message: string): Timer {
-    const timer = clock.timer(ms, () => reply.end({ code: grpcCodes.DeadlineExceeded, message }));
-    reply.over.addEventListener("abort", () => timer.cancel(), { once: true });
-    return timer;
-  }
-
   return {
     serve,
     stop(status: GrpcStatus): void {
@@ -178,4 +153,31 @@ async function firstOf(requests: AsyncGenerator<Uint8Array, void>): Promise<Uint
   await requests.return();
   if (value) return value;
   throw new GrpcRefusal(grpcCodes.Unknown, "EOF");
+}
+
+function endAfter(clock: Clock, reply: Reply, ms: number, message: string): Timer {
+  const timer = clock.timer(ms, () => reply.end({ code: grpcCodes.DeadlineExceeded, message }));
+  reply.over.addEventListener("abort", () => timer.cancel(), { once: true });
+  return timer;
+}
+
+/** Each of them has the time of a whole request: a conversation that rests is over. */
+async function* requestsOf(
+  { stream, holding }: HeldCall,
+  reading: Pick<Parameters<typeof readMessages>[1], "headers" | "mostBytes" | "unpack">,
+  reply: Reply,
+  clock: Clock,
+): AsyncGenerator<Uint8Array, void> {
+  let timer = endAfter(clock, reply, grpcRequestMs, "no further request arrived in time");
+  // Of a client that left nothing is held any more, though its requests may still be read.
+  const onKept = (bytes: number) => isGone(stream) || hold(holding, bytes);
+  try {
+    for await (const request of readMessages(stream, { ...reading, onKept })) {
+      timer.cancel();
+      yield request;
+      timer = endAfter(clock, reply, grpcRequestMs, "no further request arrived in time");
+    }
+  } finally {
+    timer.cancel();
+  }
 }
