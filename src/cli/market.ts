@@ -112,10 +112,7 @@ export function bidEngineOf(values: Config): BidEngineOptions {
   return { attributes, bidDeposit, minimumBalance, bidTimeoutMs, reclamationWindowMs, fee, missingSettings };
 }
 
-/**
- * Services over HTTP need a host name: whether a tenant brings one, no order says, and without one its manifest is rejected. Ports
- * and our certificate need the public name.
- */
+/** HTTP services need a host name, which a tenant may not bring; ports and our certificate need the public name. */
 function missingSettingsOf({ deploymentIngressStaticHosts, clusterPublicHostname }: Config): string[] {
   return [
     ...(deploymentIngressStaticHosts ? [] : ["--deployment-ingress-static-hosts (with --deployment-ingress-domain)"]),

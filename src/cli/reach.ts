@@ -77,10 +77,7 @@ export function withLessors<T>(
   });
 }
 
-/**
- * The leases of the deployment, all at once: those that the chain has, or the one that the flags name where they say where it is.
- * Group, order and provider choose among them where they are given. That one fails keeps nothing from the others; then it is thrown.
- */
+/** Works on all leases of the deployment that the flags select. One failure does not stop the others; then it is thrown. */
 export function withLeases(
   flags: LeaseFlags,
   command: Command,

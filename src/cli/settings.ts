@@ -31,10 +31,7 @@ export interface TakenSettings extends LoadedConfig {
   follow(ground: { readonly clock: Clock; readonly log: Log }): FollowedSettings;
 }
 
-/**
- * Secrets leave the environment as soon as they are read: every program that this one starts would inherit them. With "ask" or
- * "watch" only the settings of those commands have values.
- */
+/** Secrets leave the environment when they are read: child processes would inherit them. "ask" and "watch" take their own settings only. */
 export function takeSettings(command: Command, program?: "ask" | "watch" | "run"): TakenSettings {
   const flags = givenFlags(command);
   const env = withoutOwn(command, process.env);

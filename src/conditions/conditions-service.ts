@@ -1,8 +1,4 @@
-/**
- * What an operator should know, in one list: every service names its conditions, and this looks at them every few seconds,
- * remembers since when each holds, over restarts too, and notifies whoever is to be told as they come and go. What is
- * posted follows from how things stand, not from a list of events: a receiver that was away is told what holds now.
- */
+/** Gathers the conditions of all services every few seconds, keeps since when each holds, and notifies of the current state. */
 import type { Journal } from "../journal/journal.ts";
 import { type Clock, sleep } from "../runtime/clock.ts";
 import { countByType } from "../runtime/condition.ts";

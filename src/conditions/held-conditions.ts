@@ -1,7 +1,4 @@
-/**
- * Which conditions hold, and since when. One counts when it has been there for a moment, and is over when it has been gone
- * for one: what flickers is told once.
- */
+/** Conditions that hold, and since when. Each must be present or gone for a moment first: what flickers is reported once. */
 import type { ConditionRow } from "../journal/tables.ts";
 import { type Clock, formatTime } from "../runtime/clock.ts";
 import { type Condition, condition } from "../runtime/condition.ts";

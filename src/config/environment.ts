@@ -127,10 +127,7 @@ function isOfTheNode(name: string): boolean {
   return nodeSections.test(name);
 }
 
-/**
- * Kubernetes tells every pod about the services of its namespace. A Service akash-provider becomes
- * AKASH_PROVIDER_SERVICE_HOST, AKASH_PROVIDER_PORT=tcp://… and AKASH_PROVIDER_PORT_8443_TCP_ADDR.
- */
+/** Kubernetes sets AKASH_PROVIDER_SERVICE_HOST, AKASH_PROVIDER_PORT=tcp://… and the like for a Service akash-provider. */
 function isServiceLink(variable: string, value: string): boolean {
   return (
     /_SERVICE_(HOST|PORT(_[A-Z0-9_]+)?)$/.test(variable) ||

@@ -30,10 +30,7 @@ interface Inputs {
   readonly flags: Flags;
   readonly env: Environment;
   readonly readFile: ReadFile;
-  /**
-   * Of its settings only; all others have no value then. Diagnostics have to work while settings are wrong: with "ask" only the data
-   * directory must be right.
-   */
+  /** Only this program's settings get values. With "ask" only the data directory must be right: diagnostics work with wrong settings. */
   readonly program?: Program | undefined;
 }
 

@@ -11,10 +11,7 @@ import { journalBusyMs } from "./connection.ts";
 import { corrupt, sqliteCodeOf, storageError } from "./faults.ts";
 import { applicationId } from "./migrations.ts";
 
-/**
- * The schema version found, 0 when there is nothing yet. Throws AKP_JOURNAL_TOO_NEW, or AKP_JOURNAL_CORRUPT for
- * whatever cannot be used as our journal.
- */
+/** The schema version, 0 for a new file. Throws AKP_JOURNAL_TOO_NEW, or AKP_JOURNAL_CORRUPT for an unusable file. */
 export function examine(path: string, known: number): number {
   if (!existsSync(path) || statSync(path).size === 0) {
     // SQLite would throw such a log away; it may be all that is left of a journal whose setting aside was cut short.

@@ -1,7 +1,4 @@
-/**
- * What must happen exactly once on chain, and the transactions that carry it: both are written down before they leave the
- * process.
- */
+/** Intents, which must happen exactly once on chain, and their transactions: both are written before they leave the process. */
 import type { Clock } from "../runtime/clock.ts";
 import type { Sql } from "./connection.ts";
 

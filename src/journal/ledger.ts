@@ -3,11 +3,8 @@ import type { Coin } from "../market/coin.ts";
 import type { Sql } from "./connection.ts";
 
 /**
- * Accrued: earned by a lease, whether or not it has come in; one line per lease and day. Withdrawn: came in from its
- * escrow. Fee: of a transaction, also of one that failed. Deposit and refund: what a bid locks, and its way home.
- *
- * The kind says which way the money went, so every amount is above zero. Only what has accrued can shrink, where the chain
- * takes it back. What the wallet gained is withdrawn + refund − fee − deposit.
+ * Accrued: earned by a lease, one line per lease and day, which may shrink where the chain takes it back. Withdrawn: came in.
+ * Deposit and refund: what a bid locks, and its way home. The wallet gained withdrawn + refund − fee − deposit.
  */
 export const ledgerKinds = ["accrued", "withdrawn", "fee", "deposit", "refund"] as const;
 export type LedgerKind = (typeof ledgerKinds)[number];

@@ -1,8 +1,6 @@
 /**
- * One writer per data directory. The lock is an open exclusive transaction on a tiny database of its own: the
- * operating system lets go of it when the process dies, however it dies, and a recycled process id cannot fool it.
- *
- * No code of ours may open lock.db except through SQLite: closing any other handle of it would drop the lock (POSIX).
+ * One writer per data directory: an exclusive transaction on a tiny database, which the OS releases when the process dies. Open
+ * lock.db through SQLite only: closing any other handle drops the lock (POSIX).
  */
 import {
   accessSync,

@@ -1,7 +1,4 @@
-/**
- * What tenants sent us to run, one for each lease until the lease is gone. It holds their secrets: never logged, never
- * exported, overwritten when removed.
- */
+/** Manifests of tenants, one per lease. They hold secrets: never logged or exported, overwritten when removed. */
 import type { ManifestGroup } from "../market/manifest.ts";
 import type { Clock } from "../runtime/clock.ts";
 import { invariant } from "../runtime/invariant.ts";
@@ -91,10 +88,7 @@ export function createManifests(sql: Sql, clock: Clock) {
     /** Of every lease that has one: there are never more than the cluster has room for. */
     leaseIds: () => ids().map(({ leaseId }) => leaseId),
     heads: () => heads().map(headOf),
-    /**
-     * The tenant's newest takes the place of the one before; what runs is known until something else does. Of two changes
-     * the second is later, also where the clock was set back between them: by that the newer one is known elsewhere.
-     */
+    /** The newest replaces the one before. Times only grow, also where the clock was set back: other readers compare them. */
     put: ({ leaseId, version, body }: NewManifest) => void put(leaseId, version, body, clock.now()),
     /** One that the journal had lost, as it was found elsewhere. */
     restore: ({ leaseId, version, body, receivedAtMs, withdrawnAtMs, refusal, deployed }: ManifestRow) =>

@@ -5,10 +5,7 @@ import type { Connection } from "./connection.ts";
 /** "AkPv": tells our file from any other SQLite database. */
 export const applicationId = 0x416b5076;
 
-/**
- * The schema's version is the number of steps taken, kept in the file as user_version. `intents.timeout_ns` is not used any
- * more: a stamp stands with its transaction.
- */
+/** The schema version is the number of steps, in user_version. `intents.timeout_ns` is unused: a stamp stands with its transaction. */
 export const migrations: readonly string[] = [
   `
   PRAGMA application_id = ${applicationId};

@@ -180,10 +180,7 @@ interface Losing {
   readonly writer: Writer;
 }
 
-/**
- * Tells of every journal set aside that this one's history does not know: the one of this start, and one of a start
- * that ended before it could say so.
- */
+/** Reports every journal set aside that the history lacks, also of a start that ended before it could report. */
 async function tellLoss({ dir, log, tables, writer }: Losing, loss: Loss | undefined): Promise<Loss | undefined> {
   const untold = listSetAside(dir).filter((kept) => tables.history.about(kept, 1).length === 0);
   const latest = untold.at(-1);

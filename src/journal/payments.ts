@@ -22,10 +22,7 @@ export interface PaymentRow {
 }
 
 export interface PaymentEnd {
-  /**
-   * The payment's state when its lease was over. Of one that is not closed something may come in yet: an overdrawn one is
-   * owed it, and a lease that ends in the block of its last settlement leaves its payment open.
-   */
+  /** State of the payment at the lease's end. More may come in while it is open or overdrawn. */
   readonly how: "closed" | "overdrawn" | "open";
   readonly atMs: number;
 }
@@ -81,10 +78,7 @@ export function createPayments(sql: Sql) {
     all: () => all().map(fromRow),
     /** Those that have not ended as far as we know. */
     running: () => running().map(fromRow),
-    /**
-     * Of those that ended, for which something may come in yet, and whose figures are from before a height: the newest,
-     * and beside them those whose figures are the oldest, so that each has its turn.
-     */
+    /** Ended payments that may still grow and were last read before a height: the newest and the least recently read ones. */
     mayGrow(before: bigint, ofEach: number): PaymentRow[] {
       const rows = [...newest(before, ofEach), ...oldest(before, ofEach)].map(fromRow);
       return [...new Map(rows.map((row) => [row.leaseId, row])).values()];

@@ -39,17 +39,11 @@ export interface RetentionPolicy {
   readonly keepMs: number;
   /** A row goes when this many newer ones have come. */
   readonly keepRows: number;
-  /**
-   * Ids do not tell how many there are, nor which is the newest: rows of such a table are written again, or were removed
-   * where one subject had too many. So they are counted, and the newest is the one that ended last.
-   */
+  /** Rows of such a table are rewritten or removed, so they are counted, and the newest is the one that ended last. */
   readonly counted?: boolean;
 }
 
-/**
- * Certificates, conditions, cursor, deadlines, deposits, manifests, reservations, switches, tenants, transactions and unhealth are not
- * here: each row stands for something alive and goes with it.
- */
+/** Tables that are not here have rows of living things only, and go with them. */
 export const policies: readonly RetentionPolicy[] = [
   policy("intents", "settled_at", journalIntentsKeepMs, journalIntentsKeepRows),
   policy("decisions", "at", journalDecisionsKeepMs, journalDecisionsKeepRows),

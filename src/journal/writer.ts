@@ -1,7 +1,4 @@
-/**
- * Write down, then do. A unit of work is written whole or not at all; all units of one turn of the event loop share
- * one transaction and one fsync, and take effect in the order in which they were filed.
- */
+/** Writes units of work whole or not at all. All units of one turn of the event loop share a transaction and an fsync, in order. */
 import type { Boundary } from "../runtime/boundary.ts";
 import type { Clock, Timer } from "../runtime/clock.ts";
 import { ProviderError } from "../runtime/errors.ts";

@@ -1,14 +1,7 @@
 /**
- * Whether a live object is as desired, told without asking the server and without having written it ourselves. It is
- * when an apply would change nothing, which takes two things:
- *
- * 1. What we own is exactly what the desired object would own. The book of owners shows it field by field: somebody who
- *    changes or removes a field of ours takes it from us, and a field that we no longer want is one that we own too many.
- * 2. In each of these fields stands what we want, in whatever words the server writes it.
- *
- * So a field that we own and that is not there was dropped by the server, because it was empty when we applied it.
- * Where a list or a record belongs to one owner as a whole, the book does not show its fields; there what the server
- * fills in must be known (server-words.ts), and where it is not, the object is sent: once too often, never too seldom.
+ * Whether an apply would change nothing, told without asking the server: by managedFields we own exactly what we want to own, and
+ * each of these fields means what we want. An owned field that is absent was dropped as empty. Where managedFields shows no fields,
+ * defaults must be known (`serverWords`); where they are not, the object is sent once too often, never too seldom.
  */
 
 import { parseQuantity } from "../market/quantity.ts";
@@ -126,11 +119,7 @@ function isEmptyList(value: unknown): boolean {
   return Array.isArray(value) && value.length === 0;
 }
 
-/**
- * What the API server makes of a value: it writes amounts in its own notation, and fills in what is absent.
- * Only where this stands here do two different texts mean the same. A place is the names of the fields that lead to a
- * value, with a space before each: no name has one.
- */
+/** What the API server writes for a value. A place is the path of fields, with a space before each name, since no name has one. */
 interface ServerWords {
   /** A record whose fields may each have another owner. Of most of them the book of owners shows it, but not of empty ones. */
   isShared(place: string): boolean;
@@ -164,10 +153,7 @@ type Defaults = readonly (readonly [place: RegExp, value: unknown])[];
 
 const rbac = kinds.role.group;
 
-/**
- * Inside of lists and records that belong to one owner the book of owners shows no fields, so what the server fills in
- * there must be known. All else in them that we do not want was once wanted, and has to go.
- */
+/** In lists and records with one owner managedFields shows no fields, so the server's defaults there must be known. */
 const builtInDefaults: Defaults = [
   [/ ports protocol$/, "TCP"],
   [/ fieldRef apiVersion$/, "v1"],

@@ -1,10 +1,6 @@
 /**
- * Tells people who look with kubectl: `kubectl get events`, and the end of `kubectl describe`. What is said again about
- * the same object for the same reason is counted in one Event instead of making another, and writing has a pace, so that
- * trouble never becomes a burden for the API server. Nobody waits for it, and losing one loses no truth.
- *
- * events.k8s.io/v1, not the older Event of the core group: both are the same objects to whoever reads, but here how often
- * something happened is a series of its own, and the server checks what it is given.
+ * Writes Kubernetes Events for `kubectl describe`, at a bounded pace; repeated ones are counted in one series. Nothing waits for
+ * them. events.k8s.io/v1, where repetition is a series of its own and the server validates.
  */
 import { createHash } from "node:crypto";
 import { type Clock, formatTime } from "../runtime/clock.ts";

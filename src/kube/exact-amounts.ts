@@ -1,7 +1,4 @@
-/**
- * Amounts of resources, by their name in Kubernetes, in 10⁻⁹ths. Kubernetes sums up exactly and rounds up once; rounding
- * every part would count a pod of many containers too high.
- */
+/** Amounts of resources in 10⁻⁹ths. Kubernetes sums exactly and rounds up once; rounding each part would count too much. */
 import { parseQuantity } from "../market/quantity.ts";
 import { invariant } from "../runtime/invariant.ts";
 import { fieldsOf } from "./json-fields.ts";

@@ -1,7 +1,4 @@
-/**
- * Reads objects of the API without trusting their shape: what is not as it should be reads as nothing, so that one
- * strange object harms neither the watch that projects it nor the sums of the others.
- */
+/** Reads API objects without trusting their shape, so that one odd object harms neither its watch nor the sums of others. */
 export function fieldsOf(value: unknown): Readonly<Record<string, unknown>> {
   return typeof value === "object" && value !== null ? (value as Record<string, unknown>) : {};
 }

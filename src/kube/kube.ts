@@ -1,7 +1,4 @@
-/**
- * What the services need of Kubernetes. They read caches that a list-watch keeps, are told which objects changed, and
- * write with server-side apply, which touches nothing that is already as it should be.
- */
+/** What the services need of Kubernetes: caches by list and watch, and server-side apply that skips what is already so. */
 import type { Duplex, Readable, Writable } from "node:stream";
 import { reasonOf } from "../runtime/errors.ts";
 import type { Kind } from "./kinds.ts";
@@ -20,25 +17,16 @@ export interface Kube {
   /** For what must not be there yet; AKP_KUBE_EXISTS when it is. */
   create(kind: Kind, object: KubeObject, options?: WriteOptions): Promise<KubeObject>;
   apply(kind: Kind, desired: KubeObject, options?: ApplyOptions): Promise<Applied>;
-  /**
-   * Puts it in the place of the one that was read: its resourceVersion says which. AKP_KUBE_CONFLICT when that is not the
-   * live one any more, also by a try of our own whose answer was lost; AKP_KUBE_OTHER_UID when another has the name.
-   */
+  /** Replaces at its resourceVersion. AKP_KUBE_CONFLICT where it changed (or our lost try did it), AKP_KUBE_OTHER_UID for another object. */
   replace(kind: Kind, object: KubeObject, options?: SubresourceOptions): Promise<KubeObject>;
-  /**
-   * Changes what is there now, step by step and all or nothing (RFC 6902); AKP_KUBE_CONFLICT when a test fails or a path
-   * leads nowhere. It is not tried again where it may have been carried out.
-   */
+  /** JSON patch (RFC 6902). AKP_KUBE_CONFLICT when a test or path fails. Not retried where it may have happened. */
   patch(
     kind: Kind,
     at: ObjectAt,
     operations: readonly PatchOperation[],
     options?: SubresourceOptions,
   ): Promise<KubeObject>;
-  /**
-   * False when it was not there. True when it goes, or is gone and it may have been us: the answer to a try can be lost,
-   * and the next try finds nothing. A namespace, with all that a tenant has in it, is deleted by its uid only.
-   */
+  /** False when it was not there; true also where the answer to a try was lost. A namespace is deleted by uid only. */
   delete(kind: Kind, at: ObjectAt, options?: DeleteOptions): Promise<boolean>;
   /** The lines of a container, oldest first, several at a time. With `follow` it goes on until the container ends or the signal. */
   logs(at: ObjectAt, options?: PodLogOptions): AsyncIterable<readonly LogLine[]>;
@@ -60,10 +48,7 @@ export interface Kube {
 export interface CallOptions {
   /** Ends the call, which then rejects with the signal's reason. */
   readonly signal?: AbortSignal | undefined;
-  /**
-   * How long it may take in all, with further tries and the pauses between them; limits.kubeWholeCallMs unless told. Of
-   * what then goes on for as long as it pleases, a log or a command: how long until it begins.
-   */
+  /** Limit for the call with its retries (kubeWholeCallMs by default); of logs and commands, until they begin. */
   readonly deadlineMs?: number | undefined;
 }
 
@@ -116,18 +101,11 @@ export interface WatchOptions<T, Index extends string = never> extends Selection
   /** What is kept of an object. It must not throw, and sees no managedFields unless asked for. */
   readonly project: (object: KubeObject) => T;
   readonly withManagedFields?: boolean;
-  /**
-   * Nothing is kept, however many there are: what is listed or seen is handed over as added, again after every new list,
-   * and of what goes nobody hears. For what is written down elsewhere.
-   */
+  /** Keeps nothing: what is listed or seen is handed over as added, again after every list. Deletions are not reported. */
   readonly passing?: boolean;
   /** By what else than its name an object is looked up (`by`): the key that its value has there, or undefined for none. */
   readonly indexes?: KeyFunctions<T> & Readonly<Record<Index, unknown>>;
-  /**
-   * Called for one change after the other, in the order of the server, when the cache already shows it (and, of a list,
-   * all the others too). The next one waits for it. A change whose handler fails is handed over again, and then
-   * reported and left; so is one whose handler does not end within limits.kubeHandlerMs, and the others go on.
-   */
+  /** Called for each change in order, after the cache shows it. A handler that fails is retried, one that takes longer than kubeHandlerMs skipped. */
   readonly handle?: (change: Change<T>) => void | Promise<void>;
   /** Told, before it lists again, that the server has another past than what it shows: etcd was restored, for instance. */
   readonly onOtherPast?: (reason: string) => void;
@@ -158,10 +136,7 @@ export interface WatchCache<T, Index extends string = never> {
   synced(signal?: AbortSignal): Promise<void>;
   /** All that happened up to this version of the server is in it; undefined until it was filled. */
   readonly version: string | undefined;
-  /**
-   * Resolves when it shows this version of the server or a later one: after a write of an object that it watches, that
-   * write. Of what it does not watch, it hears of the version only now and then.
-   */
+  /** Resolves when it shows this version or a later one; versions of what it does not watch arrive only now and then. */
   seen(version: string, signal?: AbortSignal): Promise<void>;
   /** Why it may be out of date right now, if it may: what went wrong, or that nothing was heard for too long. */
   readonly trouble: Error | undefined;
@@ -233,10 +208,7 @@ export interface PodLogOptions extends CallOptions {
   readonly tailLines?: number;
   /** Of the container before this one, which ended. */
   readonly previous?: boolean;
-  /**
-   * Asked by what follows when the container has ended, or has not begun: resolves with true when another may have. Then
-   * it goes on with that one, and nothing is left out in between but what the node has thrown away.
-   */
+  /** Called with `follow` when the container has ended or not begun; true goes on with the next one. */
   readonly next?: (signal: AbortSignal) => Promise<boolean>;
 }
 

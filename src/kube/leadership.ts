@@ -1,8 +1,4 @@
-/**
- * Which of several copies of a program works: the one whose name stands in a Lease of the cluster. Whether that one lives is
- * told by when its word was last seen to change, by our own clock: those of two machines may differ. Who can't say that it
- * lives stops before another may begin.
- */
+/** Leader election by a Lease. Liveness is judged by our own clock, from when the Lease was last seen to change; clocks may differ. */
 import { type Clock, formatTime } from "../runtime/clock.ts";
 import { second } from "../runtime/durations.ts";
 import { ProviderError } from "../runtime/errors.ts";
@@ -76,10 +72,7 @@ export class Leadership {
     return `${this.#holder ?? "no copy"} leads`;
   }
 
-  /**
-   * Leads whenever it can, until the signal is aborted. `lead` begins anew each time; it ends when its signal says so, and
-   * what it rejects with ends this too.
-   */
+  /** Leads whenever it can, until the signal is aborted. `lead` is called anew each time; what it rejects with ends this too. */
   readonly run = async (signal: AbortSignal, lead: (signal: AbortSignal) => Promise<void>): Promise<void> => {
     while (!signal.aborted) {
       if (await this.#tried(signal)) await this.#leadOnce(signal, lead);

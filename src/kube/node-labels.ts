@@ -1,7 +1,4 @@
-/**
- * The labels that say what a node can do, in both forms: the seeds' ("true") and the network's (a count). Whoever builds
- * affinity for a workload takes the keys from here, so that both sides agree also where a name had to be shortened.
- */
+/** Node labels of capabilities, in the seeds' form ("true") and the network's (a count). Affinity takes its keys from here. */
 import { createHash } from "node:crypto";
 
 const prefix = "akash.network/";
@@ -65,11 +62,7 @@ const validName = /^[A-Za-z0-9](?:[-A-Za-z0-9_.]*[A-Za-z0-9])?$/;
 const hashChars = 12;
 const shortened = /_[0-9a-f]{12}$/;
 
-/**
- * A name that is too long, or has a character that labels do not take, keeps its beginning and gets a hash of the whole
- * name. So the same name always gives the same key, and two names that begin alike do not meet. A name that only looks
- * shortened is hashed as well, so that it cannot meet a shortened one.
- */
+/** A name that is no label is cut and gets a hash of the whole. One that looks hashed is hashed as well, so that none collide. */
 function labelKey(name: string): string {
   if (name.length <= longestName && validName.test(name) && !shortened.test(name)) return prefix + name;
   const hash = createHash("sha256").update(name).digest("hex").slice(0, hashChars);

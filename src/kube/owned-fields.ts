@@ -1,7 +1,4 @@
-/**
- * Which fields of a live object are ours, and what the object has there. The server keeps book of it (`managedFields`):
- * a field that somebody else changed or removed is no longer ours.
- */
+/** Which fields of a live object are ours, by the server's managedFields. */
 
 import { ProviderError } from "../runtime/errors.ts";
 import { isRecord } from "../runtime/is-record.ts";
@@ -99,10 +96,7 @@ export function networksEntry({ managedFields = [] }: Pick<ObjectMeta, "managedF
   return managedFields.find((entry) => isUpdateOf(entry, networksProvider));
 }
 
-/**
- * The owners once all that the network's provider and our own patches wrote is in our one entry, since an apply removes only what
- * its manager owns; undefined where it is so already. What controllers write to the status stays theirs.
- */
+/** The owners when all of the Go provider's and our updates is in our apply entry, which alone an apply can remove. Status stays. */
 export function adoptedFields(
   { managedFields = [] }: Pick<ObjectMeta, "managedFields">,
   fieldManager: string,
@@ -167,10 +161,7 @@ interface AdoptOptions {
   readonly signal: AbortSignal;
 }
 
-/**
- * Returns the object as it is afterwards, undefined where there is none. `also` says what is written in the same step, of an
- * object that has to be moved; of a stranger's only that is.
- */
+/** Returns the object afterwards, undefined where there is none. `also` is written in the same patch. */
 export async function adoptObject(
   kube: AdoptingKube,
   kind: Kind,

@@ -1,8 +1,4 @@
-/**
- * What a pod takes of its node, exactly as the scheduler of Kubernetes v1.34 counts it (`kubectl describe node` counts
- * the same, except that it does not know pod-level requests), and what it can take at most. An emptyDir in memory is no
- * request: to the scheduler it shares what the containers asked for.
- */
+/** Requests of a pod exactly as the scheduler of Kubernetes v1.34 counts them, and its limits. An emptyDir in memory is no request. */
 import { add, type ExactAmounts, type ReadAmounts, raise } from "./exact-amounts.ts";
 import { fieldsOf, listOf, recordsOf, textOf } from "./json-fields.ts";
 import type { KubeObject } from "./kube.ts";
@@ -75,10 +71,7 @@ function askedAmounts({ name, resources }: Fields, side: Side, read: ReadAmounts
   return read(fieldsOf(resources)[side], `${side} of container ${name}`);
 }
 
-/**
- * A container that can be resized in place holds the most of what it asks for now, what the node has set aside and what
- * the runtime has set; what it asks for in vain does not count.
- */
+/** A container resized in place holds the largest of its spec, its allocation and its status; infeasible requests do not count. */
 function heldAmounts(
   container: Fields,
   side: Side,

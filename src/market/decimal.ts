@@ -6,10 +6,7 @@ export interface Decimal {
   readonly atto: bigint;
 }
 
-/**
- * What happens to digits that do not fit: "nearest" with halves to the even neighbour (the chain's Mul, Quo, RoundInt),
- * "truncate" towards zero (MulTruncate, QuoTruncate, TruncateInt), "up" towards infinity (MulRoundUp, QuoRoundUp, Ceil).
- */
+/** "nearest" is half-even (the chain's Mul, Quo), "truncate" towards zero (MulTruncate, QuoTruncate), "up" towards infinity (Ceil). */
 export type Rounding = "nearest" | "truncate" | "up";
 
 const fractionDigits = 18;
@@ -66,10 +63,7 @@ export function mulDecimals(left: Decimal, right: Decimal, rounding: Rounding = 
   return decimalFromAtto(divide(left.atto * right.atto, one, rounding));
 }
 
-/**
- * A zero divisor is a fault of the caller and throws the RangeError that bigint throws. Rounding a negative quotient up
- * is exact here; the chain's QuoRoundUp then goes one 10⁻¹⁸th too far, which no price or balance ever meets.
- */
+/** A zero divisor throws bigint's RangeError. The chain's QuoRoundUp is off by 10⁻¹⁸ for negative quotients; no price has one. */
 export function quoDecimals(left: Decimal, right: Decimal, rounding: Rounding = "nearest"): Decimal {
   if (rounding !== "nearest") return decimalFromAtto(divide(left.atto * one, right.atto, rounding));
   // The chain cuts the quotient to 36 digits before it rounds to 18; rounding once would differ by an atto at times.

@@ -1,7 +1,4 @@
-/**
- * What an escrow account pays and when it can no longer, as the chain reckons: every settlement pays each payment, in the
- * order of their keys, the whole coins that its rate comes to since the last one. The fraction is lost each time.
- */
+/** When an escrow account is spent, as the chain settles: each payment gets the whole coins of its rate, and the fraction is lost. */
 import type { DecCoin } from "./coin.ts";
 import { type Decimal, divide } from "./decimal.ts";
 import { type BidId, type DeploymentId, formatBidId, formatDeploymentId, type LeaseId } from "./ids.ts";
@@ -71,10 +68,7 @@ function earned({ amount }: DecCoin, blocks: bigint): bigint {
   return (amount.atto * blocks) / one;
 }
 
-/**
- * The sum of what is cut off each rate lies below the cut of their sum by less than one for each of them, so the answer
- * lies in a small interval.
- */
+/** The sum of truncated rates is below the truncated sum by less than one each, which leaves a small interval. */
 function blocksUntilMoreThan(funds: bigint, rates: readonly DecCoin[]): bigint {
   const perBlock = rates.reduce((sum, { amount }) => sum + amount.atto, 0n);
   const dueAfter = (blocks: bigint) => rates.reduce((sum, rate) => sum + earned(rate, blocks), 0n);

@@ -66,10 +66,7 @@ export function diskBytesOf(asked: bigint, { defaultDiskBytes }: Overcommit): bi
   return asked > 0n ? asked : defaultDiskBytes;
 }
 
-/**
- * Of 100 + percent sold, 100 are there. Rounded to the nearest, as the network's providers do: a pod's request tells to
- * which unit it belongs, also where another provider made the pod. Whoever asks for something gets something.
- */
+/** Of 100 + percent sold, 100 exist. Rounded to nearest as the Go provider does, since requests identify units; never to zero. */
 export function committed(asked: bigint, percent: number): bigint {
   const sold = 100n + BigInt(percent);
   const nearest = (asked * 200n + sold) / (sold * 2n);

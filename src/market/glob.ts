@@ -26,10 +26,7 @@ function charactersOf(text: string): ArrayLike<string> {
   return /[\ud800-\udfff]/.test(text) ? [...text] : text;
 }
 
-/**
- * When a part does not match, only the last star takes one more: an earlier one could not do better, since none crosses a
- * slash. So the work is at most the product of the lengths.
- */
+/** Only the last star needs to grow, as none crosses a slash: the work is at most the product of the lengths. */
 function matches(tokens: readonly Token[], text: ArrayLike<string>): boolean {
   let token = 0;
   let at = 0;

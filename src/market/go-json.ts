@@ -1,8 +1,4 @@
-/**
- * JSON as Go's decoder reads it from a stream: the first value counts, bytes behind it do not, and what is wrong is told in
- * its words, by which tenants' tools know it. Names that stand twice are kept twice, and numbers as they are written: what
- * they mean is for whoever knows where they go.
- */
+/** JSON as Go's stream decoder reads it: the first value counts, errors have Go's words, repeated names and digits are kept. */
 
 export type GoJson = null | boolean | string | GoNumber | GoObject | readonly GoJson[];
 

@@ -48,10 +48,7 @@ function readCardDemand(key: string): CardDemand | string {
   return demand;
 }
 
-/**
- * The models among these cards that will do, each as one demand: a wildcard never stands for a model that is named. Of
- * demands that the same cards satisfy, one is enough, and a search that tried them all would take for ever.
- */
+/** Models among the GPUs that match. A wildcard never stands for a named model, and equal demands are one, to bound the search. */
 export function modelsFor(demands: readonly CardDemand[], cards: readonly Card[]): CardDemand[] {
   const models = new Map<string, CardDemand>();
   for (const { vendor, model } of cards) {

@@ -139,10 +139,7 @@ const groupBounds = {
   attributes: 100,
   attributesInAll: 1_000,
   auditors: 20,
-  /**
-   * Of the attributes required of the provider: each is tried with each that it has, and again with each that an auditor
-   * has signed. Anybody may sign anything about a provider, so that is not in its hands.
-   */
+  /** Required attributes are matched against ours and each auditor's, and anybody may sign attributes about a provider. */
   patterns: 20,
   patternsTimesAuditors: 40,
   volumes: 50,

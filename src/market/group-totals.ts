@@ -34,10 +34,7 @@ export function storageOf(units: readonly CountedUnit[]): Map<string, bigint> {
   return bytes;
 }
 
-/**
- * What is sold with these units, by resource: "cpu" in thousandths, "memory", "gpu" and "gpu h100" in pieces, "storage-beta3"
- * in bytes, "ips". A card that may be one of several models counts for each of them.
- */
+/** What these units sell, by resource: "cpu" in thousandths, "gpu h100" in pieces, "storage-beta3" in bytes, "ips". */
 export function soldWith(units: readonly CountedUnit[]): Map<string, bigint> {
   const sold = new Map([
     ["cpu", totalOf(units, ({ cpu }) => cpu.milli)],

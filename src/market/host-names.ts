@@ -1,7 +1,4 @@
-/**
- * How host names relate to each other. "*.example.com" is a wildcard: every name below example.com, at any depth, and not
- * example.com itself. Controllers differ in how deep a wildcard reaches; between tenants the widest reading is the safe one.
- */
+/** "*.example.com" covers every name below, at any depth. Controllers differ; between tenants the widest reading is safe. */
 import { isIPv4 } from "node:net";
 import { getPublicSuffix } from "tldts";
 
@@ -38,10 +35,7 @@ export function wildcardsOver(host: string): string[] {
   return labels.slice(1).map((_, index) => `${star}${labels.slice(index + 1).join(".")}`);
 }
 
-/**
- * ".example.com", as operators block a domain, is the name itself and all below it. "*.co.uk" is that wildcard alone: of a
- * domain that many have names below, nobody is to have them all.
- */
+/** ".example.com" blocks the name and all below it; "*.co.uk" blocks that wildcard alone. */
 export function isInPattern(host: string, pattern: string): boolean {
   if (isWildcard(pattern)) return host === pattern;
   if (!pattern.startsWith(".")) return hostsOverlap(host, pattern);
@@ -70,10 +64,7 @@ export function isReserved(host: string, { ingressDomain }: Pick<HostRules, "ing
   return ingressDomain !== undefined && isInPattern(host, `.${ingressDomain}`);
 }
 
-/**
- * A wildcard over a public suffix would keep all other tenants from names that anyone can register: of a registry ("co.uk") or
- * of a company that gives names away ("duckdns.org"). Some lists name only what is below ("*.ck").
- */
+/** A wildcard over a public suffix ("co.uk", "duckdns.org") would take names from others. Some lists name only "*.ck". */
 function isOverSuffix(host: string): boolean {
   const domain = domainOf(host);
   if (domain === undefined) return false;

@@ -1,7 +1,4 @@
-/**
- * The names of things on the market. The text of an id is the chain's ("owner/dseq/gseq/oseq/provider"), and there is
- * one text per id: it serves as key of queues, maps and the journal.
- */
+/** Ids of the market. Each has one text, the chain's, which is also the key of queues, maps and the journal. */
 import { type Address, parseAddress } from "./address.ts";
 import { malformed, outOfRange } from "./refusal.ts";
 

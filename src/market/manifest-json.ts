@@ -1,7 +1,4 @@
-/**
- * A manifest as a stranger sends it, read as the network's own provider reads it: names in any case, unknown fields
- * dropped, missing ones empty, wrong types refused in Go's words. Its hash is that of what is left, written anew.
- */
+/** A manifest read as the Go provider reads it: names in any case, unknown fields dropped. The hash is of what remains. */
 import { createHash } from "node:crypto";
 import { ProviderError } from "../runtime/errors.ts";
 import { type GoJson, isList, isNumber, plainOf, readFirstValue } from "./go-json.ts";
@@ -68,10 +65,7 @@ export function manifestJson(manifest: Manifest): string {
   return goJson(writeRecords(manifestShape, manifest));
 }
 
-/**
- * A hash of sorted names does not say which of two that we read as one came last, nor what a number was that is larger than
- * any: the same hash would stand for different workloads.
- */
+/** The hash does not cover repeated names or numbers out of range: one hash would stand for different workloads. */
 function hasOneReading(json: GoJson): boolean {
   if (json === null || typeof json !== "object") return true;
   if (isList(json)) return json.every(hasOneReading);

@@ -1,7 +1,4 @@
-/**
- * What exactly to run, in the very form in which the network's tools send and hash it: names, order and absence of fields
- * are part of the contract. A list that was not given is null, and one given empty is empty.
- */
+/** The manifest in the form that is hashed: names, order and absence matter. A list not given is null, not empty. */
 import { createHash } from "node:crypto";
 import { type Attribute, endpointKinds, type UnitResources } from "./group-spec.ts";
 import { sortedJson } from "./sorted-json.ts";
@@ -146,10 +143,7 @@ interface Remembered {
   readonly withdrawnAtMs?: number | undefined;
 }
 
-/**
- * Whether the cluster knows more than the journal, which then is lost or older. `current` is the hash that the chain has,
- * as far as we know: we may be behind a tenant who has just changed it, so it can speak for the journal and not against it.
- */
+/** Whether the cluster's record is newer than the journal's. `current` may lag behind, so it only speaks for the journal. */
 export function isNewerInCluster(
   recorded: Remembered | undefined,
   row: Remembered | undefined,

@@ -1,7 +1,4 @@
-/**
- * Kubernetes resource quantities ("500m", "1.5Gi", "2e3") as exact values, read and written as Kubernetes does. A
- * quantity remembers the family of its suffix, because Kubernetes writes it back in the same one.
- */
+/** Kubernetes quantities ("500m", "1.5Gi") as exact values. The suffix family is kept, as Kubernetes writes it back. */
 import { malformed, outOfRange } from "./refusal.ts";
 
 export type QuantityFormat = "DecimalSI" | "BinarySI" | "DecimalExponent";

@@ -1,8 +1,4 @@
-/**
- * Only one provider per account runs in a cluster: the holder of a Kubernetes Lease named after the address. The journal's lock is
- * not enough, since a second pod has a volume of its own. Later services start once the Lease is acquired. While it cannot be
- * renewed, nothing is sent; when another provider holds it, this process ends.
- */
+/** One provider per account in a cluster, by a Lease named after the address. Without it nothing is sent; when another holds it, we end. */
 
 import { fieldsOf, textOf } from "../kube/json-fields.ts";
 import type { Kube, KubeObject } from "../kube/kube.ts";
@@ -41,10 +37,7 @@ export function createExclusiveService({ namespace, identity }: ExclusiveOptions
   let hasStarted = false;
   /** Some provider has had the Lease, so that it keeps the others out. */
   let isInUse = false;
-  /**
-   * Why no Lease can be had here at all. An installation that lacks the rights works as it did before there was one; where they
-   * are taken away later, another provider may have it.
-   */
+  /** Why no Lease can be had. Missing rights at the start are tolerated; taken away later, another provider may hold it. */
   let unusable: ProviderError | undefined;
 
   const notOurs = (reason: string) => new ProviderError("AKP_PROVIDER_NOT_EXCLUSIVE", { lease, reason });

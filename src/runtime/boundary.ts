@@ -1,7 +1,4 @@
-/**
- * The counting seam for crash tests. Every journal write, broadcast and Kubernetes write says when it is about to
- * happen and when it has happened, so a test can end the program at each such point, k = 1…N, and look at what is left.
- */
+/** Seam for crash tests: journal, broadcast and Kubernetes writes report their before and after, so a test can end the program there. */
 type BoundaryKind = "journal" | "broadcast" | "kube" | "file";
 
 export interface Boundary {
@@ -22,10 +19,7 @@ export interface CountingBoundary extends Boundary {
   readonly crashed: boolean;
 }
 
-/**
- * Counts crossings and calls `crash` at the k-th (counted from 1; 0 never). After that nothing passes any more: a dead
- * process writes nothing, and code that catches the first throw must not get further than a real crash would let it.
- */
+/** Counts crossings and calls `crash` at the k-th (from 1; 0 never). After that nothing passes: a dead process writes nothing. */
 export function createCountingBoundary(
   crashAt = 0,
   crash = (at: string): never => {

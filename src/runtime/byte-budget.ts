@@ -35,10 +35,7 @@ export class ByteBudget {
     return this.#used;
   }
 
-  /**
-   * False if it exceeds a bound; then nothing is reserved. No client may hold more than is free then, so that a few that take
-   * all they get leave room for others.
-   */
+  /** False if it exceeds a bound. No client may hold more than is free then, so that a few leave room for others. */
   reserve(client: string, bytes: number): boolean {
     const { perClient, total, assured } = this.#bounds;
     const held = this.#clients.of(client) + bytes;

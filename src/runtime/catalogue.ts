@@ -1,7 +1,4 @@
-/**
- * Every error the program can tell a person or a client about: docs/errors.md is made from these tables. A message says
- * what happened and to what; the advice says what to do next. Neither ever holds a secret.
- */
+/** Every error that a person or client can see; docs/errors.md is made from these tables. No text holds a secret. */
 import { boxErrors, chainErrors, keyErrors, transactionErrors } from "./catalogue/chain-errors.ts";
 import { addressErrors, inventoryErrors, kubeErrors, leaseErrors } from "./catalogue/cluster-errors.ts";
 import { busErrors, runningErrors, settingErrors, storageErrors, valueErrors } from "./catalogue/program-errors.ts";

@@ -1,7 +1,4 @@
-/**
- * Runs a program that is asked one thing: a text in, a text out, within a time and up to a length. When it is over,
- * however that came, nothing that it started in its process group is left.
- */
+/** Runs a program with a text as input, within a time and a size, and kills its process group when it is over. */
 import { type ChildProcessByStdio, spawn } from "node:child_process";
 import type { Readable, Writable } from "node:stream";
 import type { Clock, Timer } from "./clock.ts";

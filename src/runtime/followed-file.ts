@@ -1,7 +1,4 @@
-/**
- * A small file that a person may change while we run. It is read again and again instead of being watched: a ConfigMap
- * changes by a swap of symbolic links, which a watch of the file takes for its end. The last good text stays in force.
- */
+/** A small file that may change while we run. It is polled: a ConfigMap changes by a swap of symbolic links, which ends a watch. */
 import { readFileSync, statSync } from "node:fs";
 import type { Clock, Timer } from "./clock.ts";
 import { reasonOf, systemCodeOf } from "./errors.ts";

@@ -1,7 +1,4 @@
-/**
- * What must be true, whatever happens outside. These checks stay on in production: a program that has lost its
- * footing must stop before it spends money or deletes a workload.
- */
+/** Assertions that stay on in production: a program in an impossible state must stop before it spends money or deletes a workload. */
 export class InvariantError extends Error {
   override readonly name = "InvariantError";
   readonly details: Record<string, unknown>;

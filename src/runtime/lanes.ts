@@ -1,7 +1,4 @@
-/**
- * First in, first out, in three lanes of priority. The more urgent lane goes first, but every fourth turn asks the
- * others before it and every sixteenth the least urgent before all, so that none waits for ever.
- */
+/** FIFO in three lanes of priority. Every fourth and sixteenth turn begins with a slower lane, so that none starves. */
 export type Priority = "high" | "normal" | "low";
 
 const rank: Record<Priority, number> = { high: 0, normal: 1, low: 2 };

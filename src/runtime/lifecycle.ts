@@ -1,7 +1,4 @@
-/**
- * Starts the services in order, watches over them, and stops them in the opposite order. A service that ends by itself
- * takes the others down with it, in order: half a provider would bid for what it cannot run.
- */
+/** Starts services in order and stops them in reverse. A service that ends by itself stops all: half a provider would bid in vain. */
 import { type Clock, withDeadline } from "./clock.ts";
 import type { Condition } from "./condition.ts";
 import { minute } from "./durations.ts";
@@ -38,10 +35,7 @@ export interface Service<Document = unknown> {
   readonly answers?: Readonly<Record<string, Answer>>;
 }
 
-/**
- * Asked only while its service runs, with whatever a stranger's JSON holds. What it answers is plain JSON, or values that
- * come one by one for as long as somebody listens.
- */
+/** Called only while its service runs, with unvalidated JSON. It returns plain JSON, or an async iterable of values. */
 export type Answer = (question: Question, signal: AbortSignal) => unknown;
 export type Question = Readonly<Record<string, unknown>>;
 
@@ -129,10 +123,7 @@ export function createLifecycle(options: LifecycleOptions): Lifecycle {
     });
   }
 
-  /**
-   * Stops one after the other within one deadline. One that hangs gets half of what is left, so that those below it
-   * (the journal last) still have time to end properly.
-   */
+  /** Stops one after the other within one deadline. One that hangs gets half of the rest, so that the journal still ends properly. */
   async function stopAll(inOrder: Housing[]): Promise<string[]> {
     const deadlineMs = clock.monotonicMs() + shutdownMs;
     const late: string[] = [];

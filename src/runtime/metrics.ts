@@ -1,10 +1,6 @@
 /**
- * Metrics for Prometheus. Most modules know nothing of them: they expose plain counts, and the front file of their
- * service says in `measure` how to read those when somebody asks.
- *
- * A label value is one of a short list of ours (a topic, an outcome, a state), or a name that the operator of the cluster
- * gave: a node, a storage class, the model of a GPU. Never an id, an address, a hostname or anything a tenant chose: each
- * would be a series of its own for ever, and a place for a secret to show up.
+ * Metrics for Prometheus, read from plain counts when they are scraped. A label value is one of a short list of ours or a name that
+ * the operator of the cluster gave, never an id, an address or a tenant's text: each would be a series for ever, or a leaked secret.
  */
 import { readdirSync } from "node:fs";
 import { monitorEventLoopDelay } from "node:perf_hooks";
@@ -20,10 +16,7 @@ export const metricClusterSeries = 10_000;
 export const metricClusterNameChars = 253;
 
 interface Reading<Label extends string = never> {
-  /**
-   * Like akash_provider_queue_depth; counters end with _total, times are in seconds, sizes in bytes. One that begins
-   * with provider_ has the name, kind and unit of the network's own metrics: operators' dashboards ask for those.
-   */
+  /** Counters end with _total; times are in seconds, sizes in bytes. Names with provider_ are the network's own metrics. */
   readonly name: string;
   readonly help: string;
   readonly kind: "counter" | "gauge";

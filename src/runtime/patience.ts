@@ -1,7 +1,4 @@
-/**
- * Things that must be over within a time, which is the same for all of them: one timer, however many come and go. They hang on
- * one another, oldest first: a table that takes and loses thousands a second keeps much alive that is long gone.
- */
+/** Deadlines of one length for many things, with one timer. A linked list: a table under this churn keeps dead entries alive. */
 import type { Clock, Timer } from "./clock.ts";
 
 export interface Awaited<T> {

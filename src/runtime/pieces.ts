@@ -1,7 +1,4 @@
-/**
- * What a stream brings, in pieces of a bounded size. While we wait for whoever takes a piece, or for the next one, none is held
- * here; the iterator of a stream holds on to the last one that it gave.
- */
+/** Chunks of a stream, of a bounded size. Unlike the stream's own iterator it holds no chunk while it waits. */
 import type { Readable } from "node:stream";
 
 export interface Pieces {

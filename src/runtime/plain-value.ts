@@ -1,7 +1,4 @@
-/**
- * Any value as plain JSON: bounded in depth and length, without secrets, and whatever it is, without throwing. Both log
- * formats print nothing but what comes out of here.
- */
+/** Any value as plain JSON, bounded in depth and length and without secrets. It never throws; both log formats print only its output. */
 import { types } from "node:util";
 import { formatTime } from "./clock.ts";
 import { ProviderError } from "./errors.ts";

@@ -1,7 +1,4 @@
-/**
- * Protobuf messages put together from field numbers, where no generated code knows them or knows them only in part. A field
- * is read and written exactly as Go does it, so that what was decoded encodes to the same bytes again.
- */
+/** Protobuf messages from field numbers. Encoded as Go does it, so that what was decoded encodes to the same bytes. */
 import { BinaryReader, BinaryWriter, WireType } from "@bufbuild/protobuf/wire";
 
 export interface Codec<T> {

@@ -1,7 +1,4 @@
-/**
- * The keyed work queue that every loop runs on. A key says only that there is something to look at; the work reads the
- * state of the world itself, so adding a key twice, late or without need costs a look and nothing else.
- */
+/** The keyed work queue of every loop. A key carries no work, so adding one twice or in vain costs a look and nothing else. */
 import { growingPauseMs } from "./back-off.ts";
 import type { Clock, Timer } from "./clock.ts";
 import { minute } from "./durations.ts";

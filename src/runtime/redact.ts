@@ -1,7 +1,6 @@
 /**
- * Takes secrets out of texts. Three ways to know one: by the name of its field (secret-names.ts), by its looks (private
- * keys in PEM, JWTs, passwords in URLs), and by its value, for what the program has loaded itself. A private key in hex
- * looks like a transaction hash and a password like any word, so whoever loads a secret registers it.
+ * Takes secrets out of texts: by the name of the field, by shape (PEM, JWT, URL), and by value. A key in hex looks like a hash and a
+ * password like a word, so whoever loads a secret registers it.
  */
 import { Buffer } from "node:buffer";
 import { invariant } from "./invariant.ts";
@@ -16,9 +15,8 @@ export interface Redactor {
   /** The text with every secret in it replaced. */
   text(text: string): string;
   /**
-   * Masks this secret from now on, in plain, JSON, URL, base64 and hex. Call it for whatever secret is read from a
-   * file, a flag or the environment. Returns how to forget it, for tokens that are replaced by newer ones.
-   * A secret of less than 6 characters cannot be told from ordinary words and is masked only under its name.
+   * Masks this secret from now on, in plain, JSON, URL, base64 and hex; returns how to forget it. One of less than 6 characters is
+   * masked only under its field's name.
    */
   register(secret: string | Uint8Array): () => void;
   /** Grows with every secret registered: what was made plain before may have to be looked at again. */
@@ -27,10 +25,7 @@ export interface Redactor {
   readonly longestChars: number;
 }
 
-/**
- * They run on whatever a stranger sends us, so none of them may backtrack far: repeats are of disjoint characters or
- * have a bound. What a match keeps is its first group.
- */
+/** They run on text of clients, so none may backtrack far: repeats are of disjoint characters or bounded. The first group is kept. */
 const shapes: readonly RegExp[] = [
   // Private keys in PEM or in the armour of Tendermint, OpenSSH and PGP, whole or cut off.
   /-{4,5} ?BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY[\s\S]*?(?:-{4,5} ?END [A-Z0-9 ]{0,40}PRIVATE KEY[A-Z ]{0,8}-*|$)/g,

@@ -8,10 +8,7 @@ type YamlReading<T> =
   | { readonly value: T; readonly problems: undefined }
   | { readonly value: undefined; readonly problems: readonly string[] };
 
-/**
- * An empty text is refused, with what to write instead: a file that is just being written, or a template that came out as
- * nothing, must not take back what was configured.
- */
+/** An empty text is rejected: a file being written, or an empty template, must not undo a configuration. */
 export function readYaml<T>(text: string, schema: z.ZodType<T>, insteadOfNothing: string): YamlReading<T> {
   const refuse = (problems: readonly string[]) => ({ value: undefined, problems });
   if (text.length > settingsFileChars) return refuse([`it is longer than ${settingsFileChars} characters`]);

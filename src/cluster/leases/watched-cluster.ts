@@ -2,8 +2,8 @@
 import type { Chain } from "../../chain/chain.ts";
 import type { Journal } from "../../journal/journal.ts";
 import type { Kube } from "../../kube/kube.ts";
-import { leaseObjects } from "../../kube/objects/lease-objects.ts";
 import type { ObjectSettings } from "../../kube/objects/container.ts";
+import { leaseObjects } from "../../kube/objects/lease-objects.ts";
 import type { LeaseObjects, LeaseWorkload } from "../../kube/objects/lease-workload.ts";
 import type { Address } from "../../market/address.ts";
 import type { Clock } from "../../runtime/clock.ts";

@@ -28,11 +28,7 @@ export interface Cache<T> {
   /** Each change is made in the cache just before it is yielded, so its handler sees the cache as of that change. */
   seen(object: CachedObject<T>): Generator<Change<T>>;
   gone(at: ObjectAt): Iterable<Change<T>>;
-  /**
-   * Turns the cache into this list, all at once: nobody may take half of it for the whole. What that changed is yielded
-   * afterwards, first what went, so that sums over the changes never count double. Of another past, equal versions
-   * mean nothing.
-   */
+  /** Replaces the whole cache at once, and yields the changes, deletions first, so that sums over them never count double. */
   replaced(objects: readonly CachedObject<T>[], otherPast: boolean): Iterable<Change<T>>;
 }
 

@@ -38,10 +38,7 @@ export interface Lines {
 
 const newline = 0x0a;
 
-/**
- * Several lines at a time, as they came in. While whoever takes them makes us wait, we hold them and not also the bytes that they
- * were made of: hence these are only seen by functions that have returned by then.
- */
+/** Several lines at a time. While the consumer waits, only the lines are held: their bytes stay in functions that have returned. */
 export async function* linesOf(body: Readable, options: LineOptions): AsyncGenerator<Lines> {
   const { mostBytes, tooLong, clock, silenceMs } = options;
   const pieces = piecesOf(body, kubePieceBytes);

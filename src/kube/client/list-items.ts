@@ -1,7 +1,4 @@
-/**
- * The items of a list, each as soon as its last byte is there. A page that is parsed as a whole is a hundred thousand values
- * at once, which outlive the nursery of the heap: the process would grow by tens of megabytes that it never gives back.
- */
+/** Items of a list as they arrive. Parsing a whole page makes 100,000 values at once, and the heap would grow by tens of MB for good. */
 
 interface ListItems {
   write(chunk: Buffer): void;

@@ -1,7 +1,4 @@
-/**
- * Keeps a cache of one kind of objects: reads the list, then follows the watch from the list's version, through cut
- * connections, silent ones and versions that are gone. What it cannot do now it does later, and says so meanwhile.
- */
+/** Caches one kind of objects by list and watch, through cut or silent connections and versions that are gone. */
 import type { Readable } from "node:stream";
 import { type Clock, sleep } from "../../runtime/clock.ts";
 import { minute, second } from "../../runtime/durations.ts";

@@ -1,7 +1,4 @@
-/**
- * The lines of a container. A stream that breaks off is asked for again from the second of its last line, and the
- * lines that come twice are left out.
- */
+/** Lines of a container. A stream that breaks is resumed from the second of its last line, without the lines that come twice. */
 import { type Clock, sleep } from "../../runtime/clock.ts";
 import { minute } from "../../runtime/durations.ts";
 import { ProviderError } from "../../runtime/errors.ts";
@@ -226,10 +223,7 @@ function createLogReader<Reading extends Asked>(open: (reading: Reading) => Asyn
   };
 }
 
-/**
- * How far a log was read. A stream that is asked for again begins with the second of the newest line, which is as fine as
- * the API takes it, so that what was read of that second comes once more: so many lines, in the same order.
- */
+/** How far a log was read. Resuming is by the second, so the lines of that second come again, in the same order. */
 interface LogMemory {
   /** Where to take it up again; undefined before any line. */
   readonly since: string | undefined;

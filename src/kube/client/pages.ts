@@ -18,10 +18,7 @@ interface ListOptions extends Selection, CallLimits {
 }
 
 export interface Listing<T> {
-  /**
-   * Reads to the end. A page that was refused is thrown, and asked for again by the next call: what was read before it is
-   * not read twice.
-   */
+  /** Reads to the end. A page that failed is thrown, and the next call goes on with that page. */
   read(): Promise<Listed<T>>;
   /** Pages that were read. */
   readonly pages: number;

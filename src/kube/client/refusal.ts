@@ -148,10 +148,7 @@ export function cannotBeTried(thrown: unknown): boolean {
   return /^admission webhook ".*" does not support dry run$/.test(String(thrown.details["reason"]));
 }
 
-/**
- * Whether the object itself is what the server rejects, by the rules of its kind, a webhook or a policy. Other answers are about
- * our request: a proxy does not take it, or a definition in the cluster is older than we are.
- */
+/** Whether the server rejects the object itself, by schema, webhook or policy, rather than our request. */
 export function isObjectRejected(thrown: unknown): boolean {
   if (!ProviderError.is(thrown, "AKP_KUBE_REFUSED")) return false;
   const reason = String(thrown.details["reason"]);

@@ -1,7 +1,4 @@
-/**
- * When to list again although the watch goes on: whether the server still has the past that our versions are of. One whose etcd was restored from a backup, or another
- * cluster behind the same address, accepts a watch from a version that it has not reached yet, and says nothing on it.
- */
+/** When to relist although the watch works: a server restored from a backup accepts a version that it has not reached, silently. */
 import { hour } from "../../runtime/durations.ts";
 import { endedBy } from "../../runtime/ended-by.ts";
 import { jitter } from "../../runtime/random.ts";
@@ -11,10 +8,7 @@ import { isLaterVersion } from "../kube.ts";
 import { presentVersion } from "./pages.ts";
 import { kubeWatchOpenMs, type WatchDeps } from "./watch-stream.ts";
 
-/**
- * How long a list and what was heard since are believed, give or take a fifth. A server that was restored and by now is past
- * our version looks as if nothing had happened; this bounds how long that can fool us.
- */
+/** How long a list and its watch are trusted, ±20 %: a restored server that is past our version looks unchanged. */
 export const kubeBelievedMs = hour;
 
 export interface RelistReason {

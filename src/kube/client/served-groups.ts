@@ -1,7 +1,4 @@
-/**
- * Which kinds the server offers. It is asked for a whole group at a time and what it said is remembered for a while, so
- * that a custom resource that is not installed costs the same, however many watches want it.
- */
+/** Which kinds the server offers, asked by group and cached, so that a missing custom resource costs the same for any number of watches. */
 import { type Clock, sleep } from "../../runtime/clock.ts";
 import { second } from "../../runtime/durations.ts";
 import { endedBy } from "../../runtime/ended-by.ts";

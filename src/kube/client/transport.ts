@@ -18,10 +18,7 @@ export interface Transport {
   close(): void;
 }
 
-/**
- * Requests of different lanes never wait for each other: calls, which the server answers itself; streams, which go on for
- * as long as they please; and what is passed on to a pod, which may be as slow as it likes.
- */
+/** Lanes never wait for each other: calls; streams, which go on; and requests proxied to pods, which may be slow. */
 export type Lane = "calls" | "streams" | "proxied";
 
 export interface SentRequest extends Operation {
@@ -58,10 +55,7 @@ export function collectionPath(kind: Kind, namespace?: string | undefined): stri
   return `${groupPath(kind)}${scope}/${kind.plural}`;
 }
 
-/**
- * An empty name would mean all objects there, and dots another place; neither ever comes from here. A name can be a
- * stranger's, read out of a custom resource that somebody has edited: it is refused as the server would refuse it.
- */
+/** Empty names and dots would lead to other objects. Names can come from an edited custom resource, so they are rejected as the server does. */
 export function objectPath(kind: Kind, { namespace, name }: ObjectAt): string {
   if (name === "" || name === "." || name === "..") {
     const resource = objectText(kind, { namespace, name });

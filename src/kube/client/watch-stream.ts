@@ -12,10 +12,7 @@ import type { ServedGroups } from "./served-groups.ts";
 import type { Answer } from "./transport.ts";
 import { collectionPath, selectionQuery, withQuery } from "./transport.ts";
 
-/**
- * How long a watch is asked to last, at least and at most (random, so that watches do not end together). No watch may
- * be blind for a minute, and a server gives a sign of life, a bookmark, only once a minute and just before the end.
- */
+/** Time-out of a watch, random in between. Servers send a bookmark once a minute and before the end; no watch may be blind longer. */
 export const kubeWatchLeastMs = 25 * second;
 export const kubeWatchMostMs = 35 * second;
 /** A server accepts a watch at once, or after the three seconds that it may need to catch up. */

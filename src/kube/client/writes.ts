@@ -224,10 +224,7 @@ function digest(value: unknown): string {
   return createHash("sha256").update(JSON.stringify(value)).digest("base64");
 }
 
-/**
- * What we last did to each object. A cache lags behind the server, so it may still show what was there before our own
- * write or delete; who believed it would take an old object for the one that is desired, or for one that is there at all.
- */
+/** Our last write to each object: a cache that lags must not be taken for the state after it. */
 interface LastWrite {
   /** Of the object, as we left it or saw it since; undefined while only the server knows what it has. */
   readonly version: string | undefined;

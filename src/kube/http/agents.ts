@@ -17,10 +17,7 @@ import type { Access } from "./credentials.ts";
 export const kubeSockets = 16;
 /** For what is passed on to pods: a few per node of a large cluster that fell silent, and each is given up in time. */
 const kubeProxySockets = 64;
-/**
- * An idle connection is let go before a load balancer, the strictest of which wait a minute, cuts it; and before a
- * watch that died with it is given up, whose list must not wait for an answer on a connection that is dead too.
- */
+/** Idle connections close before load balancers cut them (a minute), and before a list would have to wait on a dead one. */
 const kubeIdleMs = 30 * second;
 /** A peer that is gone without a word is noticed by the kernel so much later, and ten seconds of probes. */
 export const kubeKeepAliveMs = 15 * second;
@@ -80,10 +77,7 @@ const kubeReadBytes = 8 * 1024;
 /** What has just arrived: Node reads one connection after the other, so that all of them can have the same place. */
 const arrived = Buffer.allocUnsafeSlow(kubeReadBytes);
 
-/**
- * Small records share their buffers: Node makes one of its own for each, whose hundred bytes of overhead its collector does not
- * count, and fifty logs took 300 MB. Of a connection that is told to pause nothing more is read.
- */
+/** Small records share buffers: Node's own overhead of 100 bytes each made fifty logs take 300 MB. A paused connection is not read. */
 class GatheringAgent extends https.Agent {
   override createConnection(options: ClientRequestArgs, created?: Created) {
     return gathering((more) => super.createConnection({ ...options, ...more } as ClientRequestArgs, created));

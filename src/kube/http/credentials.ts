@@ -1,7 +1,4 @@
-/**
- * What a connection shows and trusts. Tokens, certificates and the kubeconfig itself are renewed under our feet, so
- * they are read again now and then, and at once when the server refuses them.
- */
+/** Credentials of a connection. Tokens, certificates and the kubeconfig are reread now and then, and when the server rejects them. */
 
 import { execFile } from "node:child_process";
 import { readFileSync } from "node:fs";

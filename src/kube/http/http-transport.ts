@@ -102,10 +102,7 @@ function start(exchange: Exchange, again = false): Promise<http.IncomingMessage>
   });
 }
 
-/**
- * Of a kept connection: the server let go of it just when we took it, and most likely never saw the request. What we
- * end ourselves, for want of time or because we are closed, has no code of the system.
- */
+/** A kept connection that the server closed just when we took it; ends of our own have no system code. */
 function wasLetGo(thrown: unknown): boolean {
   return ["ECONNRESET", "EPIPE"].includes(systemCodeOf(thrown) ?? "");
 }

@@ -1,7 +1,4 @@
-/**
- * Reads who we are and where the API is: kubeconfig files, or the service account of the pod. As kubectl of today reads
- * them; what it dropped, and what we do not do (acting as somebody else), is refused in words.
- */
+/** Reads kubeconfig files as kubectl does, or the pod's service account. What is not supported, as impersonation, is rejected. */
 import { existsSync, readFileSync } from "node:fs";
 import { homedir } from "node:os";
 import { delimiter, dirname, join, resolve } from "node:path";

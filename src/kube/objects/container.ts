@@ -48,10 +48,7 @@ function containerPorts({ service }: ServiceWorkload): object[] {
   return Object.values(Object.fromEntries(ports));
 }
 
-/**
- * What was paid for is the limit; what is set aside on the node is less by what is sold twice. Memory volumes count to
- * the limit of the container that fills them.
- */
+/** Limits are what was paid for; requests are less by overcommit. Memory volumes count to the limit of their container. */
 function resources(workload: ServiceWorkload, { overcommit }: ObjectSettings): object {
   const { service } = workload;
   const { cpu, memory } = service.resources;
@@ -80,10 +77,7 @@ function gpuCount({ service }: ServiceWorkload): bigint {
   return BigInt(service.resources.gpu.units.val);
 }
 
-/**
- * The card that we offered. Where nobody knows our offer any more, those that the tenant would take: one of them is under
- * the workload that is running, and a card that it never asked for is not.
- */
+/** The GPU that we offered. Without a known offer, those that the tenant accepts: one of them is under the running workload. */
 export function cardsOf(workload: ServiceWorkload): readonly CardDemand[] {
   if (gpuCount(workload) === 0n) return [];
   const { service, offer } = workload;
@@ -138,11 +132,7 @@ function variable(name: string, value: string): Variable {
   return value === "" ? { name } : { name, value };
 }
 
-/**
- * Of a name that is given twice the last value counts, and what stands between refers to the one before, as in a container
- * that is told both. Kubernetes takes each name once, so these references are resolved here; those to names that nobody
- * gave stay, for the cluster knows some of them.
- */
+/** The last value of a name counts, with references to the one before it, as Kubernetes has each name once. Unknown names stay. */
 function settled(variables: readonly Variable[]): readonly Variable[] {
   const values = new Map<string, string>();
   let room = mostResolvedChars;
@@ -159,10 +149,7 @@ function settled(variables: readonly Variable[]): readonly Variable[] {
   return [...values].map(([name, value]) => variable(name, value));
 }
 
-/**
- * What references may add to all values together. A value that refers to itself twice, a few dozen times over, would fill
- * any memory; and no object of the cluster is larger than this.
- */
+/** What references may add in all: self-references could fill any memory, and no object is larger than this. */
 const mostResolvedChars = 1024 * 1024;
 
 /** The volumes of a service: claims that outlive its pods, memory, and the node's own disk. */

@@ -1,7 +1,4 @@
-/**
- * Who a service is inside the cluster, what it may read there, and how its image is pulled. Only a service with permissions
- * has a service account of its own, as the network's provider has it: that one deletes any other at its next start.
- */
+/** Accounts, permissions and pull secrets of a service. Only one with permissions has an account: the Go provider deletes others. */
 import type { LeaseId } from "../../market/ids.ts";
 import { leaseNamespace } from "../../market/lease-namespace.ts";
 import type { ImageCredentials, ManifestService } from "../../market/manifest.ts";
@@ -34,10 +31,7 @@ export function accountName(service: ManifestService): string {
   return hasPermissions(service) ? service.name : defaultAccount;
 }
 
-/**
- * An account that pods still run as, although its service has no permissions: without the label by which the network's
- * provider finds those to delete.
- */
+/** An account that pods still use, without the label by which the Go provider finds accounts to delete. */
 export function leftAccount(lease: LeaseId, name: string): DesiredObject {
   const { [managedLabel]: _, ...labels } = { ...serviceLabels(lease, name), ...idLabels(lease) };
   return {

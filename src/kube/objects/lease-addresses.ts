@@ -1,7 +1,4 @@
-/**
- * The leased addresses of a lease, for its containers: one ConfigMap that their environment refers to. So an address that
- * changes leaves the pods as they are; those that start next see it.
- */
+/** The leased addresses, in a ConfigMap for the environment: an address that changes does not restart pods. */
 import type { LeaseId } from "../../market/ids.ts";
 import { leaseNamespace } from "../../market/lease-namespace.ts";
 import type { ManifestService } from "../../market/manifest.ts";

@@ -1,7 +1,4 @@
-/**
- * From a lease to the objects that run it. Each service's objects depend on that service alone, so a change in one
- * leaves the pods of the others as they are.
- */
+/** From a lease to its objects. Those of a service depend on it alone, so a change leaves other pods as they are. */
 import { leaseNamespace } from "../../market/lease-namespace.ts";
 import { isIngress, type ManifestExpose } from "../../market/manifest.ts";
 import { kinds, objectText } from "../kinds.ts";
@@ -34,10 +31,7 @@ export function leaseObjects(workload: LeaseWorkload, settings: ObjectSettings):
   };
 }
 
-/**
- * Services of odd names can want the same object ("apiserver-x" and "x-np" one policy). The first has it: two that each
- * put theirs in the other's place would write without end.
- */
+/** Odd names can collide ("apiserver-x" and "x-np"). The first wins: two would overwrite each other without end. */
 function eachOnce(objects: readonly DesiredObject[]): DesiredObject[] {
   const named = new Map<string, DesiredObject>();
   for (const each of objects) {
@@ -55,10 +49,7 @@ function leaseNamespaceObject({ lease }: LeaseWorkload): DesiredObject {
   return { kind: kinds.namespace, object: { metadata: { name: leaseNamespace(lease), labels } } };
 }
 
-/**
- * The Kubernetes Services of a tenant's service: one inside the cluster, for other services and the ingress, and one with
- * ports of the nodes for what is open to the world.
- */
+/** Kubernetes Services of a tenant's service: one inside the cluster, and one with node ports for public ports. */
 export function networkServices(workload: ServiceWorkload): DesiredObject[] {
   const { name, expose } = workload.service;
   const isInside = (each: ManifestExpose) => !each.global || isIngress(each);
@@ -85,10 +76,7 @@ function networkService(
   return [serviceObject(workload, kinds.service, name, { spec })];
 }
 
-/**
- * A port of a protocol leads to one place: the first that the manifest names. The name says both, so that it is unique
- * and stays the same whatever else is exposed: Kubernetes keeps the node's port for as long as the name stays.
- */
+/** One port and protocol leads to the first target. The name is stable, since Kubernetes keeps a node port for a name. */
 function servicePorts(expose: readonly ManifestExpose[]): object[] {
   const ports = new Map<string, object>();
   for (const { port: targetPort, externalPort, proto: protocol } of expose) {

@@ -107,10 +107,7 @@ export function leasedIp(
   };
 }
 
-/**
- * In the network's spelling or in camel case, where the provider is not named: then it is the one that reads. Undefined
- * where it does not say whose it is or which port.
- */
+/** In snake or camel case; without a provider, the reader's. Undefined without an owner or port. */
 export function readLeasedIp({ metadata, ...object }: KubeObject, ours?: Address): IpDeclaration | undefined {
   const spec = fieldsOf(object["spec"]);
   const lease = leaseOfLabels(metadata.labels) ?? leaseIn(spec["lease_id"] ?? spec["leaseID"], ours);

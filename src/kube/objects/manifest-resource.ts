@@ -1,8 +1,4 @@
-/**
- * What a lease was told to run, kept in the cluster in the network's own form: its hostname operator reads it, another
- * provider could take the lease over by it, and a journal that was lost is rebuilt from it. Values that are nothing are
- * left out, as the network's provider does.
- */
+/** What a lease runs, in the network's form: its hostname operator reads it, and lost journals are rebuilt from it. */
 
 import { readCardDemands } from "../../market/gpu-attributes.ts";
 import type { UnitResources } from "../../market/group-spec.ts";

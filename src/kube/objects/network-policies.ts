@@ -1,7 +1,4 @@
-/**
- * What a lease's pods may be reached by and may reach: each other, the cluster's DNS, and the internet without what is
- * of the cluster or its surroundings. A public port, a leased address and a permission each open one thing more.
- */
+/** What pods of a lease may reach: each other, DNS, and the internet without the cluster. Ports, addresses and permissions add to it. */
 import type { LeaseId } from "../../market/ids.ts";
 import { compareRanges, type IpRange, rangeText, readRange } from "../../market/ip-range.ts";
 import { leaseNamespace } from "../../market/lease-namespace.ts";

@@ -22,11 +22,7 @@ const plainHost = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])
 /** A sha256 in base 32, as below. */
 const hashedName = /^hashed-[0-9a-v]{52}$/;
 
-/**
- * The host itself, as the network does: under any other name a host that its provider declared would be free for
- * somebody else. What Kubernetes takes for no name, a wildcard above all, is hashed; and so is a host that is just like a
- * hashed name, or somebody could ask for the very name that another's wildcard has.
- */
+/** The host itself, as the network does. What is no object name (a wildcard), or looks like a hashed one, is hashed. */
 export function providerHostName(host: string): string {
   if (host.length <= longestName && plainHost.test(host) && !hashedName.test(host)) return host;
   return `hashed-${base32Hex(createHash("sha256").update(host).digest())}`;

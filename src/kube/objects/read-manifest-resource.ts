@@ -35,11 +35,7 @@ export function readManifestResource(object: KubeObject): RecordedManifest | und
   return { ...note, group: { name: text(group["name"]), services: recordsOf(group["services"]).map(readService) } };
 }
 
-/**
- * The same without what is to run. Undefined where it does not say which lease it is. The network's own provider writes
- * down neither the hash nor when a manifest came: then the version is empty, and the time is when the object was made. One
- * that it wrote over, after us, still has our notes: they say nothing of what it holds now.
- */
+/** Without the group; undefined without a lease. Our notes on an object that the Go provider wrote since say nothing. */
 export function readManifestNote({ metadata, ...object }: KubeObject): RecordedNote | undefined {
   const spec = fieldsOf(object["spec"]);
   const lease = leaseIn(spec["lease_id"]) ?? leaseOfLabels(metadata.labels);

@@ -105,10 +105,8 @@ function hasCard({ vendor, model, memoryGi, interface: kind }: CardDemand): Expr
 }
 
 /**
- * A running workload keeps its pod template until its tenant changes the service: another template restarts its pods. Two
- * labels on it say of which service it was made, and which template of ours it has; one without the second has another
- * provider's. Labels, since a change of its annotations is a new generation of a Deployment. Their prefix is not the
- * network's: its provider drops every label that starts with `akash.network` and that it does not set itself.
+ * A running workload keeps its pod template until its tenant changes the service. Labels say of which service and of which of our
+ * templates it was made (annotations would be a new generation); the Go provider drops labels with its own prefix.
  */
 export const madeForLabel = "provider.akash.network/made-for";
 export const templateLabel = "provider.akash.network/template";
@@ -118,10 +116,7 @@ export const keptForLabel = "akash.network/kept-for";
 /** No label has room for all of a hash. */
 const digestDigits = 40;
 
-/**
- * A service as the network's Manifest resource tells it, without how many there are of it: that can be changed in place. What
- * that resource does not hold cannot have gone into the workload, and a manifest sent again has it.
- */
+/** A service as the Manifest resource has it, without its count: what that lacks cannot be in the workload. */
 export function serviceDigest(service: ManifestService): string {
   const { params, expose } = service;
   const { tee: _, ...known } = params ?? { storage: null };
@@ -148,10 +143,7 @@ function digestOf(value: object): string {
   return createHash("sha256").update(sortedJson(value)).digest("hex").slice(0, digestDigits);
 }
 
-/**
- * Whether a workload runs what a service says, by all that its tenant changes most: image, command, arguments, variables.
- * Of a variable that is given twice the network's provider writes both, and we write the last one.
- */
+/** Whether a workload runs what a service says: image, command, arguments, variables. The Go provider writes both values of a repeated variable. */
 export function runsService(workload: KubeObject, { image, command, args, env }: ManifestService): boolean {
   const { spec } = fieldsOf(fieldsOf(workload["spec"])["template"]);
   const [container = {}] = recordsOf(fieldsOf(spec)["containers"]);

@@ -115,10 +115,7 @@ function readVolumeAttributes(attributes: Field): Attribute[] {
   return storageClass === "" ? [attribute] : [{ key: "class", value: storageClass }, attribute];
 }
 
-/**
- * The order of volumes is part of the hash. The network sorts by insertion with a rule that is not an order: of two
- * equal ephemeral volumes each comes before the other, so they end up reversed.
- */
+/** The order of volumes is hashed. The network's comparison reverses equal ephemeral volumes, and so do we. */
 function inNetworkOrder(volumes: readonly Volume[]): Volume[] {
   const sorted: Volume[] = [];
   for (const volume of volumes) {

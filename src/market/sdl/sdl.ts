@@ -276,10 +276,7 @@ function requirementsOf(placed: readonly Placed[]): GroupSpec["requirements"] {
   return { allOf, anyOf, attributes: [...attributes, ...asked].sort((a, b) => compareBytes(a.key, b.key)) };
 }
 
-/**
- * A name has the place of its last use among all uses, in the order of the names. Targets within the deployment count
- * too, as uses of the empty name: a quirk that is part of the hash.
- */
+/** A name has the place of its last use among all, sorted. Targets inside the deployment count as "": the hash needs it. */
 function numberEndpoints(placed: readonly Placed[]): Map<string, number> {
   const services = new Map(placed.map(({ name, service }) => [name, service]));
   const uses = [...services.values()]

@@ -1,7 +1,4 @@
-/**
- * YAML as a tree of texts. What a text means (a number, a flag, nothing) depends on the field it stands in, and the
- * network's tools take it as it was written: `image: 1.10` names version 1.10.
- */
+/** YAML as a tree of texts: meaning depends on the field, and `image: 1.10` names version 1.10. */
 import { isAlias, isMap, isScalar, isSeq, Lexer, type Node, parseAllDocuments, type YAMLMap } from "yaml";
 
 export type YamlNode = YamlText | YamlMap | YamlList;
@@ -55,10 +52,7 @@ export function readYaml(written: string): YamlNode {
   return readNode(document.contents, new Map());
 }
 
-/**
- * Go's YAML lets a quoted text go on at any indentation, and this library only at a deeper one than what it stands in. Spaces at
- * the beginning of its lines mean nothing, so the first such text gets some more. Undefined where there is none.
- */
+/** Go's YAML allows any indentation of continued quoted text; this library does not, so such lines get some more. Undefined without one. */
 function indentQuoted(text: string): string | undefined {
   let tokens = 0;
   let pos = 0;

@@ -22,10 +22,7 @@ export const exitCodes = {
   storage: 3,
 } as const;
 
-/**
- * No error: a command has looked, and found what a person should look at. Apart from those above, so that a script can tell it
- * from not having been able to look.
- */
+/** No error: the command has looked and found something. Scripts can tell it from not having been able to look. */
 export const findingExitCode = 4;
 
 interface Texts {

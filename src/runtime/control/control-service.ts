@@ -1,7 +1,4 @@
-/**
- * Answers an operator's commands: HTTP over the control socket, so that `curl --unix-socket` can ask too. A question is
- * POST /NAME with a JSON object; an answer is one line of JSON, or many that come one by one.
- */
+/** HTTP over the control socket, for commands and `curl --unix-socket`: POST /NAME with a JSON object, JSON lines as the answer. */
 import { once } from "node:events";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import { type Clock, withDeadline } from "../clock.ts";

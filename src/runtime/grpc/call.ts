@@ -125,6 +125,7 @@ export class HeldCall {
 
 export type Unpack = (packed: Uint8Array, call: HeldCall) => Promise<Uint8Array>;
 
+/** Unpacks compressed requests one at a time, clients in turn: 4 KB may unpack to 4 MB, and a thousand of them fit one packet. */
 export function createUnpacking(mostBytes: number): Unpack {
   const inTurn = createFairTurns(atOnce);
   return (packed, { stream, client, holding }) =>

@@ -11,10 +11,7 @@ export const headBytes = 5;
 const largeBytes = 4_096;
 let last: { readonly message: Uint8Array; readonly frame: Buffer } | undefined;
 
-/**
- * A message with its head, ready to be sent. The same large one, as a status that hundreds ask for, has the same frame each time:
- * clients that do not take it would otherwise have us keep one for each call.
- */
+/** A message with its head, ready to be sent. One large message has one frame, however many calls wait to send it. */
 export function framed(message: Uint8Array): Buffer {
   if (message.length < largeBytes) return frameOf(message, false);
   if (last?.message !== message) last = { message, frame: frameOf(message, false) };
@@ -66,10 +63,7 @@ const blockBytes = 16 * smallBytes;
 /** Of a request as clients send it. */
 const fewPieces = 8;
 
-/**
- * Bytes that come in pieces, joined when they are asked for. Of many pieces the small ones are copied together: one of a single
- * byte costs two hundred, and keeps alive whatever came with it.
- */
+/** A buffer of chunks, joined on demand. Small chunks are copied together: one of a single byte costs two hundred. */
 export class Pile {
   #pieces: Buffer[] = [];
   /** Where small ones go; as far as it is filled it is the last piece. */

@@ -194,10 +194,7 @@ function supervise(session: ServerHttp2Session, socket: Socket, clock: Clock, on
 /** Keepalives are minutes apart; who measures the way pings once per round trip, while it is sent something. */
 export const grpcPings = { atOnce: 1_000, perS: 50 };
 
-/**
- * Notices a client that is gone without a word, or never spoke HTTP/2: it does not answer one ping before the next. One that says
- * good-bye has its session destroyed while its connection stays until it closes that too, which it need not.
- */
+/** Ends a connection whose client does not answer one ping before the next, or that stays open after its session has ended. */
 function keepHeartbeat(session: ServerHttp2Session, socket: Socket, clock: Clock, periodMs: number): void {
   let answered = true;
   let timer: Timer;
@@ -218,11 +215,7 @@ function keepHeartbeat(session: ServerHttp2Session, socket: Socket, clock: Clock
   session.once("close", () => timer.cancel());
 }
 
-/**
- * A ping is cheap, and some clients measure the way with many while they are sent much. Settings are answered as pings are, and
- * nobody changes his more than a few times. Those who send nothing else are told to be quiet, in the words that clients know,
- * and hung up on.
- */
+/** Clients that send nothing but many pings or settings get ENHANCE_YOUR_CALM; some measure latency by pings while they receive much. */
 function boundPings(session: ServerHttp2Session, clock: Clock, onFlood?: () => void): void {
   const allowsOne = createTokenBucket(grpcPings, clock);
   let isFlood = false;

@@ -1,7 +1,4 @@
-/**
- * What our inventory operator adds to akash.inventory.v1.Cluster: how new the snapshot is, and what the network's message
- * has no place for. It is a field with a high number, which every other reader skips.
- */
+/** Our inventory operator's addition to akash.inventory.v1.Cluster, such as the snapshot's age, in a field number that others skip. */
 import { type Decoded, int64, messageOf, optional, plain, text } from "../protobuf.ts";
 
 const proof = messageOf({

@@ -1,7 +1,4 @@
-/**
- * A .proto file as data: messages and methods in the words of the language itself. Of it comes the descriptor by which
- * clients that know nothing of us, like grpcurl, learn what we serve.
- */
+/** A .proto file as data, from which the descriptor for reflection is made. */
 import { create, type DescFile, toBinary } from "@bufbuild/protobuf";
 import {
   FieldDescriptorProto_Label,

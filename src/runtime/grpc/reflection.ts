@@ -1,7 +1,4 @@
-/**
- * grpc.reflection in both versions that tools ask for: which services there are, and the descriptors of their files.
- * `grpcurl -plaintext HOST:PORT list` begins here.
- */
+/** grpc.reflection v1 and v1alpha: the services and the descriptors of their files, as `grpcurl -plaintext HOST:PORT list` needs them. */
 import { bytes, type Decoded, int32, messageOf, optional, plain, repeated, required, text } from "../protobuf.ts";
 import { GrpcRefusal, grpcCodes, readRequest } from "./grpc-status.ts";
 import type { GrpcMethod } from "./methods.ts";

@@ -1,7 +1,4 @@
-/**
- * A call with one request and one answer, which is most of them, thousands a second: nothing is made for it that it may not
- * need, so no timer, promise or signal unless its method asks for one.
- */
+/** A unary call. There are thousands a second, so timers, promises and signals are made only when the method needs them. */
 import type { IncomingHttpHeaders, ServerHttp2Stream } from "node:http2";
 import type { Socket } from "node:net";
 import type { Clock } from "../clock.ts";
