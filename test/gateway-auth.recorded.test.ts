@@ -8,7 +8,7 @@ import { packMessage } from "../src/chain/tx/messages.ts";
 import { identityOf } from "../src/gateway/auth/identity.ts";
 import { readClaims, readToken } from "../src/gateway/auth/token.ts";
 import type { Address } from "../src/market/address.ts";
-import { once } from "../src/runtime/once.ts";
+import { once } from "../src/runtime/memoize.ts";
 import { createSeededRandom } from "../src/runtime/random.ts";
 import { createForger } from "./auth-fuzz.ts";
 import { base64, createAuthStage, newSigner } from "./auth-stage.ts";

@@ -7,8 +7,8 @@ import { manifestWaiting } from "../src/manifest/intake.ts";
 import type { DeploymentId, LeaseId } from "../src/market/ids.ts";
 import { deploymentOf, formatLeaseId } from "../src/market/ids.ts";
 import { manifestHash } from "../src/market/manifest.ts";
-import { statusEveryMs } from "../src/runtime/at-most-every.ts";
 import { createLog, silentLog } from "../src/runtime/log.ts";
+import { statusEveryMs } from "../src/runtime/throttle.ts";
 import { noRules, onManifestStage } from "./manifest-stage.ts";
 import { bodyOf, hashOfJson, registryPassword, secret, versionOf, webWish } from "./manifest-wishes.ts";
 

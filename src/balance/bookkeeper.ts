@@ -20,7 +20,7 @@ import { ProviderError } from "../runtime/errors.ts";
 import { inParallel } from "../runtime/in-parallel.ts";
 import { rpcRetryFirstMs, rpcRetryMostMs } from "../runtime/limits.ts";
 import type { Log } from "../runtime/log.ts";
-import { createPause } from "../runtime/pause.ts";
+import { createWakeSignal } from "../runtime/wake-signal.ts";
 import { type BidDeposit, bidDepositOf, bookDeposits, bookPayments, type Figures, lastFigures } from "./bookkeeping.ts";
 
 /** Leases and bids that are asked about at once, to bring the books up to date: beside what else the nodes are asked. */
@@ -47,7 +47,7 @@ interface News {
 export function createBookkeeper(deps: BookkeeperDeps) {
   const { chain, journal, clock, log } = deps;
   const { mirror, provider } = chain;
-  const pause = createPause(clock);
+  const pause = createWakeSignal(clock);
   /** Something may have ended unseen. */
   let behind = false;
   /** At which coins last came or went, so that old debt may have been paid; undefined once all was looked at since then. */
@@ -113,7 +113,7 @@ export function createBookkeeper(deps: BookkeeperDeps) {
       if (block?.coinsMovedOf.has(provider)) coinsMovedAt = mirror.height;
       if (!gap) return;
       fallBehind();
-      pause.ring();
+      pause.notify();
     },
     /** Catches up at the start and after a gap, and looks after old debt, until the signal. */
     async run(signal: AbortSignal): Promise<void> {

@@ -24,7 +24,7 @@ import { minute, second } from "../runtime/durations.ts";
 import { reasonOf } from "../runtime/errors.ts";
 import { InvariantError } from "../runtime/invariant.ts";
 import type { Log } from "../runtime/log.ts";
-import { createPause } from "../runtime/pause.ts";
+import { createWakeSignal } from "../runtime/wake-signal.ts";
 import type { BalanceOptions, EscrowsWatched } from "./balance-status.ts";
 import { bookPayments, type Figures, figuresOf } from "./bookkeeping.ts";
 import { createEscrowDues, createRunOuts } from "./escrow-dues.ts";
@@ -66,9 +66,9 @@ export class EscrowRounds {
   readonly #dues: ReturnType<typeof createEscrowDues>;
   readonly #runOuts: ReturnType<typeof createRunOuts>;
   readonly #withdrawals: ReturnType<typeof createWithdrawals>;
-  readonly #pause: ReturnType<typeof createPause>;
+  readonly #pause: ReturnType<typeof createWakeSignal>;
   /** After a failure no block ends it: whoever cannot answer is not helped by being asked more often. */
-  readonly #rest: ReturnType<typeof createPause>;
+  readonly #rest: ReturnType<typeof createWakeSignal>;
   /** What is due although a round has just begun to read it. */
   readonly #news = new Set<string>();
   /** When something was last read, and what the mirror had reached then. */
@@ -84,8 +84,8 @@ export class EscrowRounds {
     this.#dues = createEscrowDues(options.intervalMs);
     this.#runOuts = createRunOuts(bus);
     this.#withdrawals = createWithdrawals({ ...deps, fee: options.fee });
-    this.#pause = createPause(clock);
-    this.#rest = createPause(clock);
+    this.#pause = createWakeSignal(clock);
+    this.#rest = createWakeSignal(clock);
   }
 
   get state(): EscrowsWatched {
@@ -97,7 +97,7 @@ export class EscrowRounds {
     const { clock } = this.#deps;
     this.#news.add(deployment);
     this.#dues.hasten(deployment, clock.now());
-    this.#pause.ring();
+    this.#pause.notify();
   }
 
   onStep(step: Step): void {
@@ -112,7 +112,7 @@ export class EscrowRounds {
       if (this.#dues.has(deployment)) this.#lookSoon(deployment);
     }
     if (step.gap) for (const deployment of [...this.#dues.keys()]) this.#lookSoon(deployment);
-    if (this.#dues.isReachedBy(mirror.height) || this.#dues.nextMs() <= clock.now()) this.#pause.ring();
+    if (this.#dues.isReachedBy(mirror.height) || this.#dues.nextMs() <= clock.now()) this.#pause.notify();
   }
 
   onSettled(settled: Settled): void {

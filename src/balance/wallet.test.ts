@@ -4,9 +4,9 @@ import { createMemoryBus } from "../bus/memory.ts";
 import type { JsonObject } from "../bus/topics.ts";
 import type { Balance } from "../chain/records.ts";
 import { bridgedDollars, type Coin, parseCoins } from "../market/coin.ts";
-import { statusEveryMs } from "../runtime/at-most-every.ts";
 import { createVirtualClock } from "../runtime/clock.ts";
 import { type Log, silentLog } from "../runtime/log.ts";
+import { statusEveryMs } from "../runtime/throttle.ts";
 import { type BidNeed, createWallet, walletLines } from "./wallet.ts";
 
 const options = { minimumBalance: parseCoins("1000uakt"), warnBalance: parseCoins("5000uakt,70uact") };

@@ -2,10 +2,10 @@
 import type { Bus } from "../bus/bus.ts";
 import type { MirrorView } from "../chain/chain.ts";
 import { amountOf, type Coin, formatCoin, isDollar, uakt } from "../market/coin.ts";
-import { changedStatuses } from "../runtime/at-most-every.ts";
 import type { Clock } from "../runtime/clock.ts";
 import { jsonText } from "../runtime/json-text.ts";
 import type { Log } from "../runtime/log.ts";
+import { changedStatuses } from "../runtime/throttle.ts";
 import type { BalanceOptions, WalletLine } from "./balance-status.ts";
 
 /** Below "minimum" and "bid" nothing is bid: it is what the wallet keeps, and what it must have for the next bid. */

@@ -10,7 +10,7 @@ import { minute, second } from "../runtime/durations.ts";
 import { ProviderError } from "../runtime/errors.ts";
 import { jsonText } from "../runtime/json-text.ts";
 import type { Log } from "../runtime/log.ts";
-import { createPause } from "../runtime/pause.ts";
+import { createWakeSignal } from "../runtime/wake-signal.ts";
 import type { MarketTerms, OwnEntry } from "./decision/inputs.ts";
 import { listed } from "./decision/words.ts";
 
@@ -40,7 +40,7 @@ export type FollowedEntry = ReturnType<typeof followOwnEntry>;
 
 export function followOwnEntry({ chain, configured, clock, log }: OwnEntryDeps) {
   const listeners: (() => void)[] = [];
-  const pause = createPause(clock);
+  const pause = createWakeSignal(clock);
   const firstLook = Promise.withResolvers<void>();
   let current = unread;
   let readAtMs: number | undefined;
@@ -83,14 +83,14 @@ export function followOwnEntry({ chain, configured, clock, log }: OwnEntryDeps) 
     looked: firstLook.promise,
     onChange: (listener: () => void) => void listeners.push(listener),
     /** To be read again soon: the chain refused a bid, so what we know of its demands may be old. */
-    doubt: pause.ring,
+    doubt: pause.notify,
     onStep({ block, gap, changed }: Step): void {
       const isOurs = changed.some(({ kind }) => kind === "provider");
       // What lost or unreadable blocks said of us, nobody knows.
       const isInDoubt = gap !== undefined || (block?.malformed.length ?? 0) > 0;
       if (!isOurs && !isInDoubt) return;
       changedAt = largest(changedAt, block?.height ?? gap?.to ?? 0n);
-      pause.ring();
+      pause.notify();
     },
     async run(signal: AbortSignal): Promise<void> {
       for (let failures = 0; !signal.aborted; ) {

@@ -2,7 +2,7 @@
 import { ProviderError, reasonOf } from "../runtime/errors.ts";
 import { invariant } from "../runtime/invariant.ts";
 import { createMailbox, type Mailbox } from "../runtime/mailbox.ts";
-import { once } from "../runtime/once.ts";
+import { once } from "../runtime/memoize.ts";
 import { parseJson } from "../runtime/parse-json.ts";
 import { type Bus, type BusOptions, busLimits, type Message, type TopicCounts } from "./bus.ts";
 import { type Payload, payloadProblem, type Topic, topics, topicsMatching } from "./topics.ts";

@@ -1,10 +1,10 @@
 /** How the cluster stands: the document of the service, and what the bus is reported of it. */
 import type { Bus } from "../bus/bus.ts";
 import type { JsonObject } from "../bus/topics.ts";
-import { changedStatuses } from "../runtime/at-most-every.ts";
 import type { Clock, Timer } from "../runtime/clock.ts";
 import type { Condition } from "../runtime/condition.ts";
 import { second } from "../runtime/durations.ts";
+import { changedStatuses } from "../runtime/throttle.ts";
 import { resourceSums, sumJson } from "./capacity/inventory-status.ts";
 import { type ClusterStatusParts, clusterConditions } from "./conditions.ts";
 import type { HealthKeeper } from "./health/health-keeper.ts";

@@ -3,7 +3,7 @@ import { type Clock, formatTime } from "../runtime/clock.ts";
 import { second } from "../runtime/durations.ts";
 import { ProviderError } from "../runtime/errors.ts";
 import type { Log } from "../runtime/log.ts";
-import { createPause } from "../runtime/pause.ts";
+import { createWakeSignal } from "../runtime/wake-signal.ts";
 import { fieldsOf, textOf } from "./json-fields.ts";
 import { apiVersionOf, kinds } from "./kinds.ts";
 import type { Kube, KubeObject, ObjectAt } from "./kube.ts";
@@ -38,7 +38,7 @@ export class Leadership {
   readonly #kube: LeadershipDeps["kube"];
   readonly #clock: Clock;
   readonly #log: Log;
-  readonly #pause: ReturnType<typeof createPause>;
+  readonly #pause: ReturnType<typeof createWakeSignal>;
   #seen: { readonly version: string | undefined; readonly atMs: number } | undefined;
   /** The Lease as we wrote it last. Who leads goes on from it: another that wrote since makes that a conflict. */
   #own: KubeObject | undefined;
@@ -54,7 +54,7 @@ export class Leadership {
     this.#kube = kube;
     this.#clock = clock;
     this.#log = log;
-    this.#pause = createPause(clock);
+    this.#pause = createWakeSignal(clock);
   }
 
   /** In a process that was stopped for a while, other timers may fire before the alarm does. */

@@ -8,7 +8,7 @@ import { readManifest } from "../market/manifest-json.ts";
 import { ProviderError } from "../runtime/errors.ts";
 import { manifestBytes } from "../runtime/limits.ts";
 import type { Log } from "../runtime/log.ts";
-import { createTurns } from "../runtime/turns.ts";
+import { createKeyedMutex } from "../runtime/semaphore.ts";
 import type { Accepted, Checks } from "./checks.ts";
 import { isTimeout, type ManifestLoop } from "./manifest-loop.ts";
 import type { Standings } from "./manifest-status.ts";
@@ -32,7 +32,7 @@ interface IntakeDeps {
 export function createIntake(deps: IntakeDeps): Manifests {
   const { journal, checks, loop, missed, standings, onChange, log } = deps;
   const { read } = journal;
-  const inTurn = createTurns(manifestWaiting, (waiting) => new ProviderError("AKP_MANIFEST_BUSY", { waiting }));
+  const inTurn = createKeyedMutex(manifestWaiting, (waiting) => new ProviderError("AKP_MANIFEST_BUSY", { waiting }));
 
   async function submit(id: DeploymentId, body: string | Uint8Array, signal?: AbortSignal): Promise<Submitted> {
     const deployment = formatDeploymentId(id);

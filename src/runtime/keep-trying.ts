@@ -2,8 +2,8 @@
 import { growingPauseMs } from "./back-off.ts";
 import type { Clock } from "./clock.ts";
 import { reasonOf } from "./errors.ts";
-import { createPause, type Pause } from "./pause.ts";
 import { jitter, type Random } from "./random.ts";
+import { createWakeSignal, type WakeSignal } from "./wake-signal.ts";
 
 interface KeepTrying {
   /** `well` says that it works, so that the next pause is a short one. */
@@ -14,13 +14,13 @@ interface KeepTrying {
   readonly clock: Clock;
   readonly random: Random;
   /** Its ring ends a pause. */
-  readonly pause?: Pause | undefined;
+  readonly pause?: WakeSignal | undefined;
   readonly retrying?: (() => void) | undefined;
 }
 
 /** Until the signal is aborted, which has to end an attempt as well. */
 export async function keepTrying(
-  { attempt, failed, firstMs, mostMs, clock, random, pause = createPause(clock), retrying }: KeepTrying,
+  { attempt, failed, firstMs, mostMs, clock, random, pause = createWakeSignal(clock), retrying }: KeepTrying,
   signal: AbortSignal,
 ): Promise<void> {
   let failures = 0;

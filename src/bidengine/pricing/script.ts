@@ -10,8 +10,8 @@ import type { Clock } from "../../runtime/clock.ts";
 import { endedBy } from "../../runtime/ended-by.ts";
 import { ProviderError, reasonOf } from "../../runtime/errors.ts";
 import type { Log } from "../../runtime/log.ts";
-import { createRecent } from "../../runtime/recent.ts";
-import { createSlots, type SlotPriority } from "../../runtime/slots.ts";
+import { createLruCache } from "../../runtime/lru-cache.ts";
+import { createSemaphore, type SemaphorePriority } from "../../runtime/semaphore.ts";
 import {
   cardsByVendor,
   type NoPrice,
@@ -36,8 +36,8 @@ export function createScript(settings: ScriptSettings, { clock, log }: { clock: 
   // Without a slash the system would look for it along PATH.
   const path = resolve(settings.bidPriceScriptPath ?? "");
   // Rechecks leave half of the processes to new orders.
-  const slots = createSlots(bidPriceScriptProcessLimit, Math.ceil(bidPriceScriptProcessLimit / 2));
-  const remembered = createRecent<{ readonly answer: Quote; readonly atMs: number }>({ most: mostRemembered });
+  const slots = createSemaphore(bidPriceScriptProcessLimit, Math.ceil(bidPriceScriptProcessLimit / 2));
+  const remembered = createLruCache<{ readonly answer: Quote; readonly atMs: number }>({ most: mostRemembered });
   /** By priority, owner and input; undefined of one that was cancelled. */
   const underWay = new Map<string, Promise<Quote | undefined>>();
   let trouble: string | undefined;
@@ -73,12 +73,12 @@ export function createScript(settings: ScriptSettings, { clock, log }: { clock: 
   async function run(
     { owner, most, isRecheck }: PriceRequest,
     input: string,
-    priority: SlotPriority,
+    priority: SemaphorePriority,
     signal: AbortSignal,
   ) {
     let giveBack: () => void;
     try {
-      giveBack = await slots.take(signal, priority);
+      giveBack = await slots.acquire(signal, priority);
     } catch (thrown) {
       return { answer: notAsked(thrown), isCancelled: true };
     }

@@ -12,7 +12,7 @@ import { untilAborted } from "../../runtime/lifecycle.ts";
 import { followedFileMs } from "../../runtime/limits.ts";
 import type { Log } from "../../runtime/log.ts";
 import { parseJson } from "../../runtime/parse-json.ts";
-import { createPause } from "../../runtime/pause.ts";
+import { createWakeSignal } from "../../runtime/wake-signal.ts";
 import type { TokenPriceSettings } from "./pricing.ts";
 import { priceOutputChars } from "./script.ts";
 
@@ -31,7 +31,7 @@ export function createTokenPrice(settings: TokenPriceSettings, ground: TokenPric
   const { clock, log } = ground;
   const { tokenPriceMaxAgeMs: maxAgeMs } = settings;
   const source = tokenPriceSource(settings, ground);
-  const pause = createPause(clock);
+  const pause = createWakeSignal(clock);
   const listeners: (() => void)[] = [];
   /** With its age when it was read. */
   let known:

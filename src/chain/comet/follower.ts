@@ -6,7 +6,7 @@ import { second } from "../../runtime/durations.ts";
 import { ProviderError, reasonOf } from "../../runtime/errors.ts";
 import { rpcRetryFirstMs, rpcRetryMostMs } from "../../runtime/limits.ts";
 import type { Log } from "../../runtime/log.ts";
-import { createPause } from "../../runtime/pause.ts";
+import { createWakeSignal } from "../../runtime/wake-signal.ts";
 import type { ChainBlock } from "../block.ts";
 import type { Gap } from "../chain.ts";
 import { isOfChain } from "../chain-failure.ts";
@@ -53,7 +53,7 @@ const aheadBounds = { width: rpcReadAheadBlocks, bytes: rpcReadAheadBytes };
 export class Follower {
   readonly #deps: FollowerDeps;
   readonly #blockTime = createBlockTime();
-  readonly #pause: ReturnType<typeof createPause>;
+  readonly #pause: ReturnType<typeof createWakeSignal>;
   readonly #gaps: ReturnType<typeof createGapJudge>;
   readonly #clockCheck: ReturnType<typeof createClockCheck>;
   #reported: ReportedHead | undefined;
@@ -71,7 +71,7 @@ export class Follower {
 
   constructor(deps: FollowerDeps) {
     this.#deps = deps;
-    this.#pause = createPause(deps.clock);
+    this.#pause = createWakeSignal(deps.clock);
     this.#gaps = createGapJudge(deps.pool, deps.clock);
     this.#clockCheck = createClockCheck(deps.clock, deps.log);
   }
@@ -103,7 +103,7 @@ export class Follower {
   }
 
   wake(): void {
-    this.#pause.ring();
+    this.#pause.notify();
   }
 
   /** How far the chain is: what was served, or what most nodes report if that is more. */

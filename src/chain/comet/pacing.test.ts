@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { createVirtualClock } from "../../runtime/clock.ts";
-import { createPause } from "../../runtime/pause.ts";
+import { createWakeSignal } from "../../runtime/wake-signal.ts";
 import { createBlockTime, rpcBlockTimeFirstMs, rpcBlockTimeLeastMs } from "./block-times.ts";
 
 const second = 1_000_000_000n;
@@ -30,7 +30,7 @@ test("a gap between heights is not measured, and one odd header changes little",
 
 test("a wait ends in time, at a ring, at once after an earlier ring, and when it is all over", async () => {
   const clock = createVirtualClock();
-  const pause = createPause(clock);
+  const pause = createWakeSignal(clock);
   let ended = 0;
   const wait = (signal = never) => {
     pause.wait(1_000, signal).then(
@@ -46,10 +46,10 @@ test("a wait ends in time, at a ring, at once after an earlier ring, and when it
   await clock.advance(1);
   assert.equal(ended, 1);
   wait();
-  pause.ring();
+  pause.notify();
   await clock.settle();
   assert.equal(ended, 2);
-  pause.ring();
+  pause.notify();
   wait();
   await clock.settle();
   assert.equal(ended, 3);

@@ -5,8 +5,8 @@ import { ProviderError } from "../../runtime/errors.ts";
 import { isRecord } from "../../runtime/is-record.ts";
 import type { Log } from "../../runtime/log.ts";
 import { parseJson } from "../../runtime/parse-json.ts";
-import { createPause } from "../../runtime/pause.ts";
 import { jitter, type Random } from "../../runtime/random.ts";
+import { createWakeSignal } from "../../runtime/wake-signal.ts";
 import { isOfChain } from "../chain-failure.ts";
 import type { RpcTransport } from "./transport.ts";
 
@@ -30,7 +30,7 @@ const subscription = JSON.stringify({
 });
 
 export function createWakeup({ node: preferred, wake, clock, random, log }: WakeupDeps) {
-  const pause = createPause(clock);
+  const pause = createWakeSignal(clock);
   let subscribed = false;
   let current: { readonly node: RpcTransport; end(): void } | undefined;
 

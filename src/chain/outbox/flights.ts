@@ -3,7 +3,7 @@ import type { Intent, SentTransaction } from "../../journal/intents.ts";
 import type { Journal } from "../../journal/journal.ts";
 import { smallest } from "../../runtime/bigint.ts";
 import type { ProviderError } from "../../runtime/errors.ts";
-import { createRecent } from "../../runtime/recent.ts";
+import { createLruCache } from "../../runtime/lru-cache.ts";
 import type { Head, Included, Receipt, SenderAccount, TxRefusal } from "../tx/broadcaster.ts";
 import { isCostly } from "../tx/messages.ts";
 import { outboxProofBlocks } from "../tx/send.ts";
@@ -45,7 +45,7 @@ export function createFlights(journal: Journal, chainId: string) {
   }
   let seen: bigint | undefined;
   /** An intent that is filed again forgets its transaction. */
-  const sent = createRecent<true>({ most: outboxHashes });
+  const sent = createLruCache<true>({ most: outboxHashes });
   for (const hash of flights.keys()) sent.set(hash, true);
 
   const all = (): readonly OwnFlight[] => [...flights.values()];

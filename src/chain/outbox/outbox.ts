@@ -7,7 +7,7 @@ import { nsToMs, type Timer } from "../../runtime/clock.ts";
 import { second } from "../../runtime/durations.ts";
 import { ProviderError, reasonOf } from "../../runtime/errors.ts";
 import { outboxIntents } from "../../runtime/limits.ts";
-import { createPause } from "../../runtime/pause.ts";
+import { createWakeSignal } from "../../runtime/wake-signal.ts";
 import type { Outbox, OutboxState, Step } from "../chain.ts";
 import { type Head, isSilence } from "../tx/broadcaster.ts";
 import { createFlights } from "./flights.ts";
@@ -76,7 +76,7 @@ export function createOutbox(options: OutboxOptions): OutboxLoop {
   const { chainId, signer, chain, journal, clock, log } = options;
   const owner: Owner = { chainId, sender: signer.address };
   refuseOtherOwners(journal, owner);
-  const pause = createPause(clock);
+  const pause = createWakeSignal(clock);
   const { stall, purse, settlement, flights, preparation, sender, tracker } = createParts(options);
   let announced: Head | undefined;
   let batching: Timer | undefined;
@@ -88,7 +88,7 @@ export function createOutbox(options: OutboxOptions): OutboxLoop {
   function ringSoon(): void {
     batching ??= clock.timer(outboxBatchMs, () => {
       batching = undefined;
-      pause.ring();
+      pause.notify();
     });
   }
 
@@ -130,7 +130,7 @@ export function createOutbox(options: OutboxOptions): OutboxLoop {
     const { ordering } = sender;
     const sendSilence = await sender.send(await worthSending(head, options, settlement), head);
     // What an ordering of one at a time left behind is packed anew.
-    if (sender.ordering !== ordering) pause.ring();
+    if (sender.ordering !== ordering) pause.notify();
     const silence = lookSilence ?? sendSilence;
     if (silence) throw silence;
   }
@@ -153,7 +153,7 @@ export function createOutbox(options: OutboxOptions): OutboxLoop {
       const { block } = step;
       if (!block) return;
       if (!announced || block.height > announced.height) announced = { height: block.height, timeNs: block.timeNs };
-      pause.ring();
+      pause.notify();
     },
     intentOf: (request) => intentOf(request, owner),
     wake: ringSoon,

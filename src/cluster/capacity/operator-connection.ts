@@ -8,8 +8,8 @@ import { ProviderError } from "../../runtime/errors.ts";
 import { connectGrpc, type GrpcClient, type GrpcTarget } from "../../runtime/grpc/grpc-client.ts";
 import { keepTrying } from "../../runtime/keep-trying.ts";
 import type { Log } from "../../runtime/log.ts";
-import type { Pause } from "../../runtime/pause.ts";
 import type { Random } from "../../runtime/random.ts";
+import type { WakeSignal } from "../../runtime/wake-signal.ts";
 
 export interface OperatorLocation {
   /** From the settings; without it, the operator is looked for in the cluster. */
@@ -118,7 +118,7 @@ interface FollowOptions {
   readonly follow: (connection: OperatorConnection) => Promise<void>;
   readonly failed: (reason: string) => void;
   /** The pause before the next connection, which can be ended early. */
-  readonly retry?: Pause;
+  readonly retry?: WakeSignal;
   readonly retrying?: () => void;
 }
 

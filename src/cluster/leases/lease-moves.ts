@@ -9,7 +9,7 @@ import { type Clock, withDeadline } from "../../runtime/clock.ts";
 import { second } from "../../runtime/durations.ts";
 import { ProviderError } from "../../runtime/errors.ts";
 import type { Log } from "../../runtime/log.ts";
-import { createTurns } from "../../runtime/turns.ts";
+import { createKeyedMutex } from "../../runtime/semaphore.ts";
 import { addressesWanted } from "../capacity/addresses/lease-addresses.ts";
 import { checkKnown } from "../watch-trouble.ts";
 import { type Hostnames, hostsWanted } from "./declarations/hostnames.ts";
@@ -39,7 +39,7 @@ type Permit = (service: string) => void;
 
 export function createLeaseMoves(deps: MoveDeps) {
   const { chain, hostnames, addresses, options, live, clock, log } = deps;
-  const inTurn = createTurns(migrationsWaiting, (waiting) => new ProviderError("AKP_MIGRATION_BUSY", { waiting }));
+  const inTurn = createKeyedMutex(migrationsWaiting, (waiting) => new ProviderError("AKP_MIGRATION_BUSY", { waiting }));
 
   function workloadOf(to: LeaseId, { trouble }: { readonly trouble: string | undefined }): LeaseWorkload {
     checkKnown(mirrorTrouble(chain.mirror) ?? live.troubleOf(kinds.manifest) ?? trouble);

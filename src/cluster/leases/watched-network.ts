@@ -13,10 +13,10 @@ import {
   type PolicySettings,
 } from "../../kube/objects/network-policies.ts";
 import { coarserList, type IpRange, rangeText, readRange, smallestList } from "../../market/ip-range.ts";
-import { atMostEvery } from "../../runtime/at-most-every.ts";
 import type { Clock } from "../../runtime/clock.ts";
 import { second } from "../../runtime/durations.ts";
 import { ProviderError } from "../../runtime/errors.ts";
+import { throttle } from "../../runtime/throttle.ts";
 import { watchTrouble } from "../watch-trouble.ts";
 
 /** Changes of nodes to the next look at the cluster's network: each may write a policy of every lease. */
@@ -63,7 +63,7 @@ export function watchNetwork(
   const caches: readonly WatchCache<unknown>[] = [nodes.cache, apiServer];
 
   // A cluster that starts has many nodes at once, and a change makes the policies of every lease anew.
-  const changes = atMostEvery(networkEveryMs, clock, look);
+  const changes = throttle(networkEveryMs, clock, look);
 
   function look(): void {
     // Half of the facts would close what should be open, or the other way.

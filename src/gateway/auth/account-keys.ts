@@ -5,7 +5,7 @@ import type { Chain } from "../../chain/chain.ts";
 import { type Address, addressOf } from "../../market/address.ts";
 import type { Clock } from "../../runtime/clock.ts";
 import { ProviderError } from "../../runtime/errors.ts";
-import { createRecent } from "../../runtime/recent.ts";
+import { createLruCache } from "../../runtime/lru-cache.ts";
 import { gatewayMissingMs, gatewayStrangers } from "./chain-certificates.ts";
 import type { Lookups } from "./lookups.ts";
 
@@ -32,7 +32,9 @@ interface AccountKeysDeps {
 export function createAccountKeys({ chain, lookups, hasLease, clock }: AccountKeysDeps) {
   /** Of lease owners: other accounts do not push them out. */
   const kept = new Map<Address, SigningKey>();
-  const strangers = createRecent<{ readonly answer: SigningKey; readonly untilMs: number }>({ most: gatewayStrangers });
+  const strangers = createLruCache<{ readonly answer: SigningKey; readonly untilMs: number }>({
+    most: gatewayStrangers,
+  });
 
   async function read(address: Address, signal: AbortSignal): Promise<SigningKey> {
     const { value: account, node } = await chain.queries.account(address, { signal });

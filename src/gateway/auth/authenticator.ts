@@ -3,8 +3,8 @@ import { createPublicKey, hash, type KeyObject, verify, X509Certificate } from "
 import { clientAuth, commonName, serialOf } from "../../chain/certificates/certificate-file.ts";
 import { type Address, findAddress } from "../../market/address.ts";
 import type { Clock } from "../../runtime/clock.ts";
-import { createFairTurns } from "../../runtime/fair-turns.ts";
-import { createRecent } from "../../runtime/recent.ts";
+import { createLruCache } from "../../runtime/lru-cache.ts";
+import { createFairSemaphore } from "../../runtime/semaphore.ts";
 import type { AccountKeys } from "./account-keys.ts";
 import type { ChainCertificates } from "./chain-certificates.ts";
 import { type Authenticator, AuthRefusal, type CallerIdentity, identityOf, nobody } from "./identity.ts";
@@ -42,7 +42,7 @@ interface Read {
 }
 
 function createCertificateAuth({ certificates, clock }: CertificateAuthDeps): IdentifyCertificates {
-  const recent = createRecent<Read>({ most: readCertificates });
+  const recent = createLruCache<Read>({ most: readCertificates });
 
   function read(der: Uint8Array): Read {
     const digest = hash("sha256", der, "base64");
@@ -144,9 +144,9 @@ interface Verified {
 }
 
 function createTokenAuth({ provider, keys, clock }: TokenAuthDeps): IdentifyToken {
-  const verified = createRecent<Verified>({ most: verifiedTokens, mostWeight: verifiedTokenChars });
+  const verified = createLruCache<Verified>({ most: verifiedTokens, mostWeight: verifiedTokenChars });
 
-  const turns = createFairTurns(tokenSignatureChecks);
+  const turns = createFairSemaphore(tokenSignatureChecks);
 
   async function isGood(token: Token, { issuer }: Claims, source: string): Promise<boolean> {
     const key = await keys.keyOf(issuer, source);

@@ -11,7 +11,7 @@ import { type Clock, sleep } from "../../runtime/clock.ts";
 import { minute, second } from "../../runtime/durations.ts";
 import { ProviderError } from "../../runtime/errors.ts";
 import type { Log } from "../../runtime/log.ts";
-import { createRecent } from "../../runtime/recent.ts";
+import { createLruCache } from "../../runtime/lru-cache.ts";
 import type { Lookups } from "./lookups.ts";
 
 /** Accounts or certificates without a lease that are remembered: a few hundred bytes each. */
@@ -65,7 +65,7 @@ interface ChainCertificatesDeps {
 export function createChainCertificates({ chain, lookups, clock, log }: ChainCertificatesDeps) {
   /** Of lease owners: other accounts do not push them out. */
   const kept = new Map<string, Map<string, Known>>();
-  const strangers = createRecent<Known>({ most: gatewayStrangers });
+  const strangers = createLruCache<Known>({ most: gatewayStrangers });
   /** What is older has to be confirmed: no block that is yet to come tells of what happened before. */
   let confirmedFrom = largest(chain.mirror.height, 1n);
   /** Of the last block that changed certificates: answers of before may be outdated. */
@@ -178,7 +178,7 @@ function createAsking(chain: ChainCertificatesDeps["chain"], clock: Clock, newes
 function forget(
   owners: ReadonlySet<string>,
   before: bigint,
-  { kept, strangers }: { kept: Map<string, Map<string, Known>>; strangers: ReturnType<typeof createRecent<Known>> },
+  { kept, strangers }: { kept: Map<string, Map<string, Known>>; strangers: ReturnType<typeof createLruCache<Known>> },
 ): void {
   for (const owner of owners)
     for (const [serial, { height }] of kept.get(owner) ?? []) if (height < before) kept.get(owner)?.delete(serial);

@@ -4,8 +4,8 @@ import type { DecCoin } from "../../market/coin.ts";
 import type { Fits } from "../../market/fit.ts";
 import type { GroupSpec } from "../../market/group-spec.ts";
 import { type Clock, sleep } from "../../runtime/clock.ts";
-import { createRecent } from "../../runtime/recent.ts";
-import { createSlots } from "../../runtime/slots.ts";
+import { createLruCache } from "../../runtime/lru-cache.ts";
+import { createSemaphore } from "../../runtime/semaphore.ts";
 
 /** A person tries a few variants, a console asks for each of its users: a minute's worth at once. */
 export const screeningPerAccount = { atOnce: 20, perMinute: 20, remembered: 10_000 };
@@ -59,7 +59,7 @@ export type Screener = (owner: Address, group: GroupSpec, signal: AbortSignal) =
 export function createScreener(bids: Pick<BidScreen, "screenBetweenOrders">, clock: Clock): Screener {
   const perAccount = createAllowance(screeningPerAccount, clock);
   const inAll = createAllowance(screeningInAll, clock);
-  const slots = createSlots(screeningsAtOnce);
+  const slots = createSemaphore(screeningsAtOnce);
 
   async function betweenOrders(asked: AskedScreen, signal: AbortSignal): Promise<OfferedScreen> {
     const untilMs = clock.monotonicMs() + screeningPatienceMs;
@@ -76,7 +76,7 @@ export function createScreener(bids: Pick<BidScreen, "screenBetweenOrders">, clo
     const waitS = perAccount(owner) ?? inAll("all");
     if (waitS !== undefined) throw new ScreeningBusy(waitS);
     if (slots.waiting >= screeningsWaiting) throw new ScreeningBusy(1);
-    const giveBack = await slots.take(signal);
+    const giveBack = await slots.acquire(signal);
     try {
       return await betweenOrders({ owner, group, reclamationWindowNs: undefined }, signal);
     } finally {
@@ -99,7 +99,7 @@ type Allowance = (key: string) => number | undefined;
 
 export function createAllowance({ atOnce, perMinute, remembered }: Rate, clock: Clock): Allowance {
   const perMs = perMinute / 60_000;
-  const accounts = createRecent<{ readonly left: number; readonly atMs: number }>({ most: remembered });
+  const accounts = createLruCache<{ readonly left: number; readonly atMs: number }>({ most: remembered });
   return (key) => {
     const nowMs = clock.monotonicMs();
     const before = accounts.get(key);

@@ -1,7 +1,7 @@
 /** The body of `/status`, in the network's words and order: what is empty is left out where the network leaves it out. */
 import type { Address } from "../../market/address.ts";
 import { type Clock, formatTime, msToNs } from "../../runtime/clock.ts";
-import { goodFor } from "../../runtime/good-for.ts";
+import { memoizeFor } from "../../runtime/memoize.ts";
 import {
   type ClusterPart,
   createProviderStatus,
@@ -56,7 +56,7 @@ export function createStatusSnapshot({ parts, clock, ...of }: SnapshotDeps): () 
     return { body, ageS: Math.max(0, Math.floor(oldestMs / 1_000)) };
   }
 
-  return goodFor(gatewayStatusMs, clock, make);
+  return memoizeFor(gatewayStatusMs, clock, make);
 }
 
 interface StatusShown extends Omit<ReportedStatus, "parts">, Pick<SnapshotDeps, "provider" | "publicHost"> {

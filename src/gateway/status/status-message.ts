@@ -1,7 +1,6 @@
 /** akash.provider.v1.Status. Every quantity in it is set: the network's consoles cannot read one that is not. */
 import { formatBytes, formatCount, formatCpuMilli } from "../../market/quantity.ts";
 import { type Clock, msToNs } from "../../runtime/clock.ts";
-import { goodFor } from "../../runtime/good-for.ts";
 import {
   inventoryV1ResourcePair,
   providerV1BidEngineStatus,
@@ -9,6 +8,7 @@ import {
   providerV1ManifestStatus,
   providerV1Reservations,
 } from "../../runtime/grpc/akash-proto.ts";
+import { memoizeFor } from "../../runtime/memoize.ts";
 import { bytes, type Decoded, messageOf, nanoseconds, optional, repeated, text } from "../../runtime/protobuf.ts";
 import {
   type ClusterPart,
@@ -65,7 +65,7 @@ export function createStatusMessage({ publicHost, parts, clock }: StatusDeps): (
     return { content: same, message: Buffer.concat([same, timeCodec.encode({ timestamp: msToNs(clock.now()) })]) };
   }
 
-  return goodFor(gatewayStatusMs, clock, make);
+  return memoizeFor(gatewayStatusMs, clock, make);
 }
 
 function inventoryOf(cluster: ClusterPart): Decoded<typeof inventoryCodec> {

@@ -3,9 +3,9 @@ import type { Readable } from "node:stream";
 import type { ExecSession } from "../../kube/kube.ts";
 import type { Address } from "../../market/address.ts";
 import { bidOn, type LeaseId } from "../../market/ids.ts";
+import { chunksOf, forEachChunk } from "../../runtime/chunks.ts";
 import { ProviderError, reasonOf } from "../../runtime/errors.ts";
 import type { Log } from "../../runtime/log.ts";
-import { handOn, piecesOf } from "../../runtime/pieces.ts";
 import { checkAllowed } from "../auth/identity.ts";
 import { empty } from "../rest/answer.ts";
 import { absence, withReason } from "../rest/lease-routes.ts";
@@ -100,7 +100,7 @@ export function shellRoute({ provider, leases, pods, log }: ShellRouteDeps): Str
 
 /** No more is sent than is read, so that a slow reader slows the command down. */
 function pass(output: Readable, code: number, stream: TenantStream): Promise<void> {
-  return handOn(piecesOf(output, shellFrameBytes), (bytes) => stream.send(shellFrame(code, bytes)));
+  return forEachChunk(chunksOf(output, shellFrameBytes), (bytes) => stream.send(shellFrame(code, bytes)));
 }
 
 /** And no more is read than the command takes. */

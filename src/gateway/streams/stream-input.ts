@@ -4,7 +4,7 @@ import type { RawData, WebSocket } from "ws";
 import type { Holding } from "../../runtime/byte-budget.ts";
 import type { Clock } from "../../runtime/clock.ts";
 import { ProviderError } from "../../runtime/errors.ts";
-import { createTokenBucket } from "../../runtime/token-bucket.ts";
+import { createTokenBucket } from "../../runtime/throttle.ts";
 import type { TenantStream } from "./tenant-stream.ts";
 
 /** Of what a tenant sends to a shell, in one frame: tools send 4 KB, a browser what somebody pastes. */

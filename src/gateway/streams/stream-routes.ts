@@ -4,7 +4,7 @@ import { goQuote } from "../../market/go-json.ts";
 import { bidOn } from "../../market/ids.ts";
 import { goJson } from "../../market/sorted-json.ts";
 import type { Clock } from "../../runtime/clock.ts";
-import { createFairTurns } from "../../runtime/fair-turns.ts";
+import { createFairSemaphore } from "../../runtime/semaphore.ts";
 import { checkAllowed } from "../auth/identity.ts";
 import { failure, type RestAnswer } from "../rest/answer.ts";
 import type { StreamRoute } from "../rest/route.ts";
@@ -81,7 +81,7 @@ const eventsScope = "events";
 
 export function eventsRoute({ provider, pods, clock }: EventsRouteDeps): StreamRoute {
   /** What happens to one lease is told to all who follow it in one moment: others need not wait until all are told. */
-  const inTurn = createFairTurns(1);
+  const inTurn = createFairSemaphore(1);
   const frames = new WeakMap<TenantEvent, string>();
 
   function frameOf(event: TenantEvent): string {

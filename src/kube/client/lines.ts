@@ -1,8 +1,8 @@
 /** The lines of an answer while they come. Nothing more is read from the wire until the last ones were taken. */
 import type { Readable } from "node:stream";
+import { chunksOf } from "../../runtime/chunks.ts";
 import type { Clock } from "../../runtime/clock.ts";
 import { ownCopy } from "../../runtime/own-copy.ts";
-import { piecesOf } from "../../runtime/pieces.ts";
 
 /** Of an answer that is read line by line, at a time: some hundred lines, and twice as much is held for each of many slow readers. */
 export const kubePieceBytes = 8 * 1024;
@@ -41,7 +41,7 @@ const newline = 0x0a;
 /** Several lines at a time. While the consumer waits, only the lines are held: their bytes stay in functions that have returned. */
 export async function* linesOf(body: Readable, options: LineOptions): AsyncGenerator<Lines> {
   const { mostBytes, tooLong, clock, silenceMs } = options;
-  const pieces = piecesOf(body, kubePieceBytes);
+  const pieces = chunksOf(body, kubePieceBytes);
   /** What came of the line that has not ended; joined only then, or a long line would be copied with every piece of it. */
   let begun: Buffer[] = [];
   let begunBytes = 0;

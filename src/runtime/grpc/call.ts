@@ -2,9 +2,9 @@
 import { constants, type IncomingHttpHeaders, type OutgoingHttpHeaders, type ServerHttp2Stream } from "node:http2";
 import type { Holding, RequestBudget } from "../byte-budget.ts";
 import type { Clock } from "../clock.ts";
+import type { DeadlineList } from "../deadline-list.ts";
 import { second } from "../durations.ts";
-import { createFairTurns } from "../fair-turns.ts";
-import type { Patience } from "../patience.ts";
+import { createFairSemaphore } from "../semaphore.ts";
 import { framed, framedGzip, gunzipMessage } from "./framing.ts";
 import { GrpcRefusal, type GrpcStatus, grpcCodes, grpcOk, statusHeaders } from "./grpc-status.ts";
 
@@ -127,7 +127,7 @@ export type Unpack = (packed: Uint8Array, call: HeldCall) => Promise<Uint8Array>
 
 /** Unpacks compressed requests one at a time, clients in turn: 4 KB may unpack to 4 MB, and a thousand of them fit one packet. */
 export function createUnpacking(mostBytes: number): Unpack {
-  const inTurn = createFairTurns(atOnce);
+  const inTurn = createFairSemaphore(atOnce);
   return (packed, { stream, client, holding }) =>
     inTurn(client, async () => {
       if (isGone(stream)) throw clientLeft();
@@ -210,7 +210,7 @@ export interface Reply {
 interface ReplyDeps {
   readonly clock: Clock;
   /** Clients that have not taken what they were sent. */
-  readonly stalled: Patience<ServerHttp2Stream>;
+  readonly stalled: DeadlineList<ServerHttp2Stream>;
   /** Of its method. */
   readonly ends: Ends;
 }

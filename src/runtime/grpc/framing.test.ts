@@ -1,29 +1,29 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { createCutter, framed, Pile } from "./framing.ts";
+import { ByteBuffer, createCutter, framed } from "./framing.ts";
 
 test("bytes are the same in whatever pieces they come, and many small pieces keep little alive", () => {
   const bytes = Buffer.from(Array.from({ length: 100_000 }, (_, n) => (n * 7_919) % 251));
   for (const sizes of [[1], [1, 1_025], [5, 16_384, 3], [1_024], [40_000]]) {
-    const pile = new Pile();
+    const buffer = new ByteBuffer();
     for (let at = 0, n = 0; at < bytes.length; n++) {
       const size = sizes[n % sizes.length] ?? 1;
-      pile.add(bytes.subarray(at, at + size));
+      buffer.add(bytes.subarray(at, at + size));
       at += size;
     }
-    assert.equal(pile.size, bytes.length);
-    assert.ok(pile.pieces <= 8 + Math.ceil(bytes.length / 1_024), `${sizes}: ${pile.pieces} pieces`);
-    assert.ok(pile.whole().equals(bytes), `${sizes}`);
+    assert.equal(buffer.size, bytes.length);
+    assert.ok(buffer.pieces <= 8 + Math.ceil(bytes.length / 1_024), `${sizes}: ${buffer.pieces} pieces`);
+    assert.ok(buffer.whole().equals(bytes), `${sizes}`);
   }
 });
 
 test("pieces that came together keep no more alive than what they came in", () => {
-  const pile = new Pile();
+  const buffer = new ByteBuffer();
   for (let received = 0; received < 4; received += 1) {
     const bytes = Buffer.from(new ArrayBuffer(16_384));
-    for (const piece of [bytes.subarray(0, 9_000), bytes.subarray(9_000)]) pile.add(piece);
+    for (const piece of [bytes.subarray(0, 9_000), bytes.subarray(9_000)]) buffer.add(piece);
   }
-  assert.equal(pile.kept, 4 * 16_384);
+  assert.equal(buffer.kept, 4 * 16_384);
 });
 
 test("messages are cut out of single bytes, and out of a piece that holds several", () => {

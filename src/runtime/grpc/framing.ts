@@ -64,7 +64,7 @@ const blockBytes = 16 * smallBytes;
 const fewPieces = 8;
 
 /** A buffer of chunks, joined on demand. Small chunks are copied together: one of a single byte costs two hundred. */
-export class Pile {
+export class ByteBuffer {
   #pieces: Buffer[] = [];
   /** Where small ones go; as far as it is filled it is the last piece. */
   #block: Buffer | undefined;
@@ -111,27 +111,27 @@ export class Pile {
 
 /** Cuts what comes in into frames. Pieces are joined once one is whole: a large one comes in hundreds of them. */
 export function createCutter(mostBytes: number) {
-  let pile = new Pile();
+  let buffer = new ByteBuffer();
   let needed = headBytes;
   return {
     *take(chunk: Buffer): Generator<Buffer> {
-      pile.add(chunk);
-      while (pile.size >= needed) {
-        const joined = pile.whole();
+      buffer.add(chunk);
+      while (buffer.size >= needed) {
+        const joined = buffer.whole();
         needed = frameBytes(joined, mostBytes);
-        if (pile.size < needed) return;
+        if (buffer.size < needed) return;
         yield joined.subarray(0, needed);
-        pile = new Pile();
-        pile.add(joined.subarray(needed));
+        buffer = new ByteBuffer();
+        buffer.add(joined.subarray(needed));
         needed = headBytes;
       }
     },
     /** Bytes of a message that is not whole yet. */
     get held() {
-      return pile.size;
+      return buffer.size;
     },
     get kept() {
-      return pile.kept;
+      return buffer.kept;
     },
   };
 }

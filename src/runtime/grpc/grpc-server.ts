@@ -9,13 +9,13 @@ import {
 import type { Server, Socket } from "node:net";
 import { requestBytes } from "../byte-budget.ts";
 import { type Clock, type Timer, withDeadline } from "../clock.ts";
+import { createDeadlineList } from "../deadline-list.ts";
 import { second } from "../durations.ts";
 import { ProviderError, reasonOf } from "../errors.ts";
 import { streamFarewellMs } from "../limits.ts";
 import { type Listener, type ListenOptions, listen } from "../listener.ts";
 import type { Log } from "../log.ts";
-import { createPatience } from "../patience.ts";
-import { createTokenBucket } from "../token-bucket.ts";
+import { createTokenBucket } from "../throttle.ts";
 import {
   type CallEnds,
   countEnd,
@@ -82,8 +82,8 @@ export function createGrpcServer(options: GrpcServerOptions): GrpcServer {
   const sessions = new Map<Socket, ServerHttp2Session>();
   const ends = createCallEnds();
   const answering = new Set<UnaryCall>();
-  const asking = createPatience<UnaryCall>(clock, grpcRequestMs, (call) => call.endWith(requestLate));
-  const stalled = createPatience<ServerHttp2Stream>(clock, grpcStalledMs, (stream) => {
+  const asking = createDeadlineList<UnaryCall>(clock, grpcRequestMs, (call) => call.endWith(requestLate));
+  const stalled = createDeadlineList<ServerHttp2Stream>(clock, grpcStalledMs, (stream) => {
     log.debug("gRPC client does not read");
     stream.close(constants.NGHTTP2_CANCEL);
   });

@@ -3,8 +3,8 @@ import { constants, type IncomingHttpHeaders, type OutgoingHttpHeaders, type Ser
 import type { Socket } from "node:net";
 import { ByteBudget, type RequestBudget } from "../byte-budget.ts";
 import type { Clock, Timer } from "../clock.ts";
+import type { DeadlineList } from "../deadline-list.ts";
 import { streamFarewellMs } from "../limits.ts";
-import type { Patience } from "../patience.ts";
 import {
   createReply,
   type Ends,
@@ -50,7 +50,7 @@ interface StreamingDeps {
   readonly bounds: GrpcBounds;
   readonly unpack: Unpack;
   readonly clock: Clock;
-  readonly stalled: Patience<ServerHttp2Stream>;
+  readonly stalled: DeadlineList<ServerHttp2Stream>;
   /** The status of what a method threw. */
   readonly failed: (thrown: unknown) => GrpcStatus;
 }

@@ -2,7 +2,7 @@
 import type { IncomingHttpHeaders, ServerHttp2Stream } from "node:http2";
 import type { Socket } from "node:net";
 import type { Clock } from "../clock.ts";
-import type { Awaited, Patience } from "../patience.ts";
+import type { DeadlineList, Pending } from "../deadline-list.ts";
 import {
   answerHeaders,
   countEnd,
@@ -14,7 +14,7 @@ import {
   refuse,
   type Unpack,
 } from "./call.ts";
-import { frameBytes, framed, framedGzip, headBytes, messageIn, Pile } from "./framing.ts";
+import { ByteBuffer, frameBytes, framed, framedGzip, headBytes, messageIn } from "./framing.ts";
 import { GrpcRefusal, type GrpcStatus, grpcCodes, grpcOk, late, statusHeaders } from "./grpc-status.ts";
 import type { GrpcAnswer, GrpcCall, UnaryMethod } from "./methods.ts";
 
@@ -23,10 +23,10 @@ interface UnaryDeps {
   readonly unpack: Unpack;
   readonly clock: Clock;
   /** Those whose request is not whole. */
-  readonly asking: Patience<UnaryCall>;
+  readonly asking: DeadlineList<UnaryCall>;
   /** Those whose method has not answered yet. */
   readonly answering: Set<UnaryCall>;
-  readonly stalled: Patience<ServerHttp2Stream>;
+  readonly stalled: DeadlineList<ServerHttp2Stream>;
   /** The status of what a method threw. */
   readonly failed: (thrown: unknown) => GrpcStatus;
 }
@@ -93,18 +93,18 @@ export class UnaryCall implements GrpcCall {
     }
   }
 
-  #gather(method: UnaryMethod, awaited: Awaited<UnaryCall>, fail: (thrown: unknown) => void): void {
+  #gather(method: UnaryMethod, awaited: Pending<UnaryCall>, fail: (thrown: unknown) => void): void {
     const { asking, requestBytes, clock } = this.#deps;
     const { holding } = this.#held;
-    const pile = new Pile();
+    const buffer = new ByteBuffer();
     let needed = 0;
     this.#stream.on("data", (chunk: Buffer) => {
       // One message is asked for; what comes behind it is nobody's.
-      if (this.#isOver || (needed > 0 && pile.size >= needed)) return;
-      pile.add(chunk);
+      if (this.#isOver || (needed > 0 && buffer.size >= needed)) return;
+      buffer.add(chunk);
       try {
-        hold(holding, pile.kept);
-        if (needed === 0 && pile.size >= headBytes) needed = frameBytes(pile.whole(), requestBytes);
+        hold(holding, buffer.kept);
+        if (needed === 0 && buffer.size >= headBytes) needed = frameBytes(buffer.whole(), requestBytes);
       } catch (thrown) {
         fail(thrown);
       }
@@ -116,9 +116,9 @@ export class UnaryCall implements GrpcCall {
       const leftMs = timeoutMs === undefined ? undefined : timeoutMs - (clock.monotonicMs() - awaited.sinceMs);
       try {
         if (leftMs !== undefined && leftMs <= 0) throw late();
-        if (pile.size === 0) throw new GrpcRefusal(grpcCodes.Unknown, "EOF");
-        if (needed === 0 || pile.size < needed) throw new GrpcRefusal(grpcCodes.Internal, "unexpected EOF");
-        this.#answer(method, pile.whole().subarray(0, needed), leftMs);
+        if (buffer.size === 0) throw new GrpcRefusal(grpcCodes.Unknown, "EOF");
+        if (needed === 0 || buffer.size < needed) throw new GrpcRefusal(grpcCodes.Internal, "unexpected EOF");
+        this.#answer(method, buffer.whole().subarray(0, needed), leftMs);
       } catch (thrown) {
         this.#fail(thrown);
       }

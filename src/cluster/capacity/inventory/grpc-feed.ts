@@ -7,7 +7,7 @@ import { isLaterVersion, type Kube } from "../../../kube/kube.ts";
 import { second } from "../../../runtime/durations.ts";
 import type { GrpcTarget } from "../../../runtime/grpc/grpc-client.ts";
 import { proofIn } from "../../../runtime/grpc/picture-proof.ts";
-import { createPause } from "../../../runtime/pause.ts";
+import { createWakeSignal } from "../../../runtime/wake-signal.ts";
 import {
   followOperator,
   operatorNamespace as namespace,
@@ -49,8 +49,8 @@ export function createGrpcFeed(deps: OperatorFeedDeps): InventoryFeed {
   let heardAtMs = clock.monotonicMs();
   let ages = { ownAgeMs: 0, volumesAgeMs: 0 };
   let isAsked = false;
-  const pause = createPause(clock);
-  const retry = createPause(clock);
+  const pause = createWakeSignal(clock);
+  const retry = createWakeSignal(clock);
   const newest = createNewestPicture(clock, log, () => ({ silentMs: clock.monotonicMs() - heardAtMs, ...ages }));
 
   /** A picture, and how long ago the operator had heard of the cluster and of its volumes when it sent it. */
@@ -114,7 +114,7 @@ export function createGrpcFeed(deps: OperatorFeedDeps): InventoryFeed {
 
   function ask(): void {
     isAsked = true;
-    pause.ring();
+    pause.notify();
   }
 
   const options = {
@@ -127,7 +127,7 @@ export function createGrpcFeed(deps: OperatorFeedDeps): InventoryFeed {
     run: (signal: AbortSignal) => followOperator(options, deps, signal),
     ask,
     wake(): void {
-      retry.ring();
+      retry.notify();
       if (clock.monotonicMs() - heardAtMs > feedWakeMs) ask();
     },
   });

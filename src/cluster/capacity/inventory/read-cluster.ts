@@ -12,7 +12,7 @@ import { type Card, cardOf } from "../../../market/gpu-attributes.ts";
 import { parseQuantity } from "../../../market/quantity.ts";
 import { type Condition, condition } from "../../../runtime/condition.ts";
 import { reasonOf } from "../../../runtime/errors.ts";
-import { once } from "../../../runtime/once.ts";
+import { once } from "../../../runtime/memoize.ts";
 import { bytes, messageOf, plain, repeated, text } from "../../../runtime/protobuf.ts";
 import type { CardCount } from "../placement/room.ts";
 import type { Amount, ClusterPicture, PictureClass, PictureNode } from "./feed.ts";

@@ -11,7 +11,7 @@ import { second } from "../../../runtime/durations.ts";
 import { endedBy } from "../../../runtime/ended-by.ts";
 import { ProviderError } from "../../../runtime/errors.ts";
 import type { Log } from "../../../runtime/log.ts";
-import { createPause } from "../../../runtime/pause.ts";
+import { createWakeSignal } from "../../../runtime/wake-signal.ts";
 import { leaseTroubleLookMs } from "../../watch-trouble.ts";
 import { occurrencesOfLease } from "./health-events.ts";
 import { counted, type ObservedEvent, readObservedEvent, whatIsSaid } from "./observed-event.ts";
@@ -44,7 +44,7 @@ export function createWatchedEvents(deps: WatchedEventsDeps) {
   let watch: WatchCache<unknown> | undefined;
   let arrived = Promise.withResolvers<void>();
   let room: PromiseWithResolvers<void> | undefined;
-  const gathering = createPause(clock);
+  const gathering = createWakeSignal(clock);
 
   function project(event: KubeObject): ObservedEvent | undefined {
     const leaseId = leaseIn(event.metadata.namespace ?? "");
@@ -59,7 +59,7 @@ export function createWatchedEvents(deps: WatchedEventsDeps) {
     arrived.resolve();
     if (waiting.size < occurrencesWaiting) return;
     room ??= Promise.withResolvers();
-    gathering.ring();
+    gathering.notify();
     return room.promise;
   }
 

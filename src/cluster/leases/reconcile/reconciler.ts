@@ -8,7 +8,7 @@ import { type Clock, sleep } from "../../../runtime/clock.ts";
 import { minute, second } from "../../../runtime/durations.ts";
 import { reasonOf } from "../../../runtime/errors.ts";
 import type { Log } from "../../../runtime/log.ts";
-import { createPause } from "../../../runtime/pause.ts";
+import { createWakeSignal } from "../../../runtime/wake-signal.ts";
 import type { CapacityKeeper } from "../../capacity/capacity-keeper.ts";
 import type { LeaseKeeper } from "../lease-loop.ts";
 import {
@@ -55,8 +55,8 @@ export type Reconciler = ReturnType<typeof createReconciler>;
 
 export function createReconciler(deps: ReconcilerDeps) {
   const { leases, clock, log, onChange } = deps;
-  const pause = createPause(clock);
-  const restoration = watchRestoration(leases.live, clock, pause.ring);
+  const pause = createWakeSignal(clock);
+  const restoration = watchRestoration(leases.live, clock, pause.notify);
   let known: Drifts = new Map();
   let last: Report | undefined;
   let lookMs = 0;

@@ -4,7 +4,7 @@ import type { LeaseId } from "../../../market/ids.ts";
 import { leaseNamespace } from "../../../market/lease-namespace.ts";
 import { ProviderError } from "../../../runtime/errors.ts";
 import { createListeners } from "../../../runtime/listeners.ts";
-import { createMerged } from "../../../runtime/merged.ts";
+import { createMerge } from "../../../runtime/merge.ts";
 import type { LeasePod, LeasePods } from "../../capacity/reservations/lease-watches.ts";
 
 interface LeaseLogsDeps {
@@ -67,7 +67,7 @@ export function createLeaseLogs({ kube, pods, news }: LeaseLogsDeps) {
       const { services, follow } = asked;
       const left = new AbortController();
       const signal = AbortSignal.any([asked.signal, left.signal]);
-      const merged = createMerged<readonly PodLine[]>();
+      const merged = createMerge<readonly PodLine[]>();
       let read: ReadonlySet<string> = new Set();
       const failures: unknown[] = [];
 

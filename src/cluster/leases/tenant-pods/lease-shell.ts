@@ -6,9 +6,9 @@ import { growingPauseMs } from "../../../runtime/back-off.ts";
 import { type Clock, sleep, withDeadline } from "../../../runtime/clock.ts";
 import { minute, second } from "../../../runtime/durations.ts";
 import { ProviderError, reasonOf } from "../../../runtime/errors.ts";
-import { createFairTurns } from "../../../runtime/fair-turns.ts";
 import type { Log } from "../../../runtime/log.ts";
 import type { Random } from "../../../runtime/random.ts";
+import { createFairSemaphore } from "../../../runtime/semaphore.ts";
 import type { LeasePods } from "../../capacity/reservations/lease-watches.ts";
 import { endHeld, shellError, startHeld } from "./held-command.ts";
 
@@ -46,7 +46,7 @@ export function createLeaseShell({ kube, pods, clock, random, log }: LeaseShellD
   const open = new Map<ExecSession, Promise<unknown>>();
   const ending = new Set<Promise<void>>();
   /** By lease: the shell that ends a command is the tenant's, and may take all the time it is given. */
-  const inTurn = createFairTurns(shellEndsAtOnce);
+  const inTurn = createFairSemaphore(shellEndsAtOnce);
   const givingUp = new AbortController();
 
   /** Those that are on their way out have been replaced, and count no more. */

@@ -5,7 +5,7 @@ import { type Condition, condition } from "../../../runtime/condition.ts";
 import { second } from "../../../runtime/durations.ts";
 import { ProviderError, reasonOf } from "../../../runtime/errors.ts";
 import { type FetchedText, fetchText, showUrl } from "../../../runtime/fetch-text.ts";
-import { createPause } from "../../../runtime/pause.ts";
+import { createWakeSignal } from "../../../runtime/wake-signal.ts";
 import type { OperatorGround } from "../../operator-service.ts";
 import { readBoundedFile } from "../discovery/tree.ts";
 import { parseRegistry } from "./parse-registry.ts";
@@ -29,7 +29,7 @@ export function createRegistrySource(
   { clock, log, onChange }: Pick<OperatorGround, "clock" | "log"> & { readonly onChange: () => void },
 ) {
   const counts = { reads: 0, failures: 0, changes: 0 };
-  const pause = createPause(clock);
+  const pause = createWakeSignal(clock);
   let location = options.location;
   let good: { readonly text: FetchedText; readonly from: RegistryLocation; readonly registry: Registry } | undefined;
   let trouble: ProviderError | undefined;
@@ -98,7 +98,7 @@ export function createRegistrySource(
         trouble = undefined;
         onChange();
       }
-      pause.ring();
+      pause.notify();
     },
     async run(signal: AbortSignal): Promise<void> {
       while (!signal.aborted) {

@@ -8,10 +8,10 @@ import { runs } from "../../../../test/runs.ts";
 import { busLimits } from "../../../bus/bus.ts";
 import { createMemoryBus } from "../../../bus/memory.ts";
 import type { JsonObject, Topic } from "../../../bus/topics.ts";
-import { statusEveryMs } from "../../../runtime/at-most-every.ts";
 import { createVirtualClock } from "../../../runtime/clock.ts";
 import { ProviderError } from "../../../runtime/errors.ts";
 import { type Fields, type Log, silentLog } from "../../../runtime/log.ts";
+import { statusEveryMs } from "../../../runtime/throttle.ts";
 import type { Inventory, NodeInventory } from "../inventory.ts";
 import { createPublisher, inventoryPublishMs } from "./publisher.ts";
 

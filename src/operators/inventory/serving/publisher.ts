@@ -1,10 +1,10 @@
 /** Keeps the newest snapshot and notifies listeners at a bounded rate: a thousand nodes are a megabyte. */
 import type { Bus } from "../../../bus/bus.ts";
 import type { JsonObject } from "../../../bus/topics.ts";
-import { atMostEvery, statusEveryMs } from "../../../runtime/at-most-every.ts";
 import { endedBy } from "../../../runtime/ended-by.ts";
 import { ProviderError } from "../../../runtime/errors.ts";
 import type { Log } from "../../../runtime/log.ts";
+import { statusEveryMs, throttle } from "../../../runtime/throttle.ts";
 import type { OperatorGround } from "../../operator-service.ts";
 import type { Inventory } from "../inventory.ts";
 import { createSnapshots, type InventorySnapshot } from "./snapshot.ts";
@@ -35,11 +35,11 @@ export function createPublisher({ clock, log, bus, waitingFor, ageMs, volumesAge
   let published = 0;
   let large = false;
   const copy = bus && createBusCopy(bus, log);
-  const paced = atMostEvery(inventoryPublishMs, clock, () => {
+  const paced = throttle(inventoryPublishMs, clock, () => {
     if (newest) publish(newest);
   });
   // A turn of its own: streams come first, the provider lives by them.
-  const pacedCopy = atMostEvery(statusEveryMs, clock, () => {
+  const pacedCopy = throttle(statusEveryMs, clock, () => {
     if (newest) copy?.publish(newest);
   });
 

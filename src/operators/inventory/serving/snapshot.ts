@@ -11,7 +11,7 @@ import { BinaryWriter, WireType } from "@bufbuild/protobuf/wire";
 import type { Json, JsonObject } from "../../../bus/topics.ts";
 import { formatBytes, formatCount, formatCpuMilli } from "../../../market/quantity.ts";
 import { formatTime } from "../../../runtime/clock.ts";
-import { once } from "../../../runtime/once.ts";
+import { once } from "../../../runtime/memoize.ts";
 import { interfaceKind } from "../gpu-names/registry.ts";
 import {
   type Inventory,

@@ -7,7 +7,7 @@ import type { Kube, KubeObject, ObjectAt } from "../../../kube/kube.ts";
 import { type Clock, sleep, withDeadline } from "../../../runtime/clock.ts";
 import { minute, second } from "../../../runtime/durations.ts";
 import { ProviderError, reasonOf } from "../../../runtime/errors.ts";
-import { createPause } from "../../../runtime/pause.ts";
+import { createWakeSignal } from "../../../runtime/wake-signal.ts";
 import type { OperatorGround } from "../../operator-service.ts";
 import { wholeNumberOf } from "./classes.ts";
 
@@ -34,7 +34,7 @@ export function createCephUsage(deps: CephUsageDeps) {
   const { kube, clock, log } = deps;
   const ending = new AbortController();
   const { signal } = ending;
-  const pause = createPause(clock);
+  const pause = createWakeSignal(clock);
   const readings = new Map<string, CephReading>();
   const counts = { asked: 0, failed: 0 };
 
@@ -79,7 +79,7 @@ export function createCephUsage(deps: CephUsageDeps) {
   const running = run();
   return {
     of: (namespace: string) => readings.get(namespace),
-    wake: pause.ring,
+    wake: pause.notify,
     counts,
     async close(): Promise<void> {
       ending.abort(new Error("closed"));

@@ -1,7 +1,7 @@
 /** Chunks of a stream, of a bounded size. Unlike the stream's own iterator it holds no chunk while it waits. */
 import type { Readable } from "node:stream";
 
-export interface Pieces {
+export interface Chunks {
   /** All that is there, as far as one piece may be long; undefined where nothing is. */
   read(): Buffer | undefined;
   /** Resolves when it is worth to look again, with false at the end. */
@@ -11,7 +11,7 @@ export interface Pieces {
   close(): void;
 }
 
-export function piecesOf(stream: Readable, mostBytes: number): Pieces {
+export function chunksOf(stream: Readable, mostBytes: number): Chunks {
   let isOver = false;
   let waiting: PromiseWithResolvers<void> | undefined;
   const news = () => waiting?.resolve();
@@ -43,7 +43,7 @@ export function piecesOf(stream: Readable, mostBytes: number): Pieces {
 }
 
 /** Gives each piece to whoever takes them, the next one when that is done. */
-export async function handOn(pieces: Pieces, take: (piece: Buffer) => Promise<void> | undefined): Promise<void> {
+export async function forEachChunk(pieces: Chunks, take: (piece: Buffer) => Promise<void> | undefined): Promise<void> {
   let isTaken: Promise<void> | undefined;
   /** In a function that has returned when we wait, since one that waits holds on to all that it has seen. */
   function next(): boolean {

@@ -1,6 +1,6 @@
-/** What comes from several sources, as one: each is asked for more when what it gave last is taken. */
+/** Merges async iterables: each source is asked for more when its last value was taken. */
 
-interface Merged<T> {
+interface Merge<T> {
   add(source: AsyncIterable<T>): void;
   /** No other source comes: it is over with the last of them. */
   finish(): void;
@@ -8,7 +8,7 @@ interface Merged<T> {
   values(): AsyncGenerator<T>;
 }
 
-export function createMerged<T>(): Merged<T> {
+export function createMerge<T>(): Merge<T> {
   /** What has come and was not taken, each with how to have more of the same source. */
   const here: { readonly take: () => T; readonly more: () => void }[] = [];
   let open = 0;

@@ -1,15 +1,15 @@
-/** Does a thing soon after it is asked for, and at most so often: what is asked for in one turn, or too soon, comes as one. */
+/** Runs work soon after it is asked for, at most once in `everyMs`; requests in between are merged. */
 import type { Clock, Timer } from "./clock.ts";
 import { second } from "./durations.ts";
 import { jsonText } from "./json-text.ts";
 
-interface Paced {
+interface Throttled {
   ask(): void;
   /** What is asked for after this is not done. */
   stop(): void;
 }
 
-export function atMostEvery(everyMs: number, clock: Clock, work: () => void): Paced {
+export function throttle(everyMs: number, clock: Clock, work: () => void): Throttled {
   let timer: Timer | undefined;
   let restUntilMs = 0;
   let stopped = false;
@@ -40,14 +40,34 @@ export function changedStatuses<Name extends string>(
   tell: (name: Name, document: any) => void,
   /** Fields that change all the time, which alone is no news. */
   ignored: readonly string[] = [],
-): Paced {
+): Throttled {
   const told = new Map<string, string>();
   const omitted = Object.fromEntries(ignored.map((field) => [field, undefined]));
-  return atMostEvery(statusEveryMs, clock, () => {
+  return throttle(statusEveryMs, clock, () => {
     for (const [name, document] of Object.entries(read())) {
       const text = jsonText({ ...(document as object), ...omitted });
       if (text !== told.get(name)) tell(name as Name, JSON.parse(jsonText(document)));
       told.set(name, text);
     }
   });
+}
+
+/** A burst of `atOnce`, refilled by `perS` each second. */
+interface Rate {
+  readonly atOnce: number;
+  readonly perS: number;
+}
+
+/** Returns a function that takes one, and says whether there was one. */
+export function createTokenBucket({ atOnce, perS }: Rate, clock: Pick<Clock, "monotonicMs">): () => boolean {
+  let left = atOnce;
+  let atMs = clock.monotonicMs();
+  return () => {
+    const nowMs = clock.monotonicMs();
+    left = Math.min(atOnce, left + ((nowMs - atMs) / 1_000) * perS);
+    atMs = nowMs;
+    if (left < 1) return false;
+    left -= 1;
+    return true;
+  };
 }

@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { createRecent } from "./recent.ts";
+import { createLruCache } from "./lru-cache.ts";
 
 test("what was not of use for the longest time goes first", () => {
-  const recent = createRecent<number>({ most: 2 });
+  const recent = createLruCache<number>({ most: 2 });
   recent.set("a", 1);
   recent.set("b", 2);
   recent.get("a");
@@ -12,7 +12,7 @@ test("what was not of use for the longest time goes first", () => {
 });
 
 test("all of it together weighs no more than it may, and what is too heavy by itself is not kept", () => {
-  const recent = createRecent<number>({ most: 10, mostWeight: 10 });
+  const recent = createLruCache<number>({ most: 10, mostWeight: 10 });
   recent.set("a", 1, 6);
   recent.set("b", 2, 4);
   recent.set("b", 3, 5);

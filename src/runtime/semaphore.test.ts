@@ -1,15 +1,15 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { createSlots } from "./slots.ts";
+import { createSemaphore } from "./semaphore.ts";
 
 test("no more than so many hold a slot, and the others get theirs in the order of the line", async () => {
-  const slots = createSlots(2);
+  const slots = createSemaphore(2);
   const { signal } = new AbortController();
   const order: number[] = [];
   let most = 0;
   await Promise.all(
     Array.from({ length: 20 }, async (_, index) => {
-      const giveBack = await slots.take(signal);
+      const giveBack = await slots.acquire(signal);
       order.push(index);
       most = Math.max(most, slots.taken);
       await new Promise((resolve) => setImmediate(resolve));
@@ -25,11 +25,11 @@ test("no more than so many hold a slot, and the others get theirs in the order o
 });
 
 test("low priority gets what others leave, behind all that wait, and never more than its share", async () => {
-  const slots = createSlots(3, 2);
+  const slots = createSemaphore(3, 2);
   const { signal } = new AbortController();
   const entered: string[] = [];
   const enter = async (name: string, priority?: "low") => {
-    const giveBack = await slots.take(signal, priority);
+    const giveBack = await slots.acquire(signal, priority);
     entered.push(name);
     return giveBack;
   };
@@ -49,17 +49,17 @@ test("low priority gets what others leave, behind all that wait, and never more 
 });
 
 test("who leaves the line holds nothing, and nobody else waits for him", async () => {
-  const slots = createSlots(1);
-  const giveBack = await slots.take(new AbortController().signal);
+  const slots = createSemaphore(1);
+  const giveBack = await slots.acquire(new AbortController().signal);
   const leaver = new AbortController();
-  const left = assert.rejects(slots.take(leaver.signal), /no longer/);
-  const next = slots.take(new AbortController().signal);
+  const left = assert.rejects(slots.acquire(leaver.signal), /no longer/);
+  const next = slots.acquire(new AbortController().signal);
   leaver.abort(new Error("no longer"));
   await left;
   assert.equal(slots.waiting, 1);
   giveBack();
   (await next)();
   assert.deepEqual([slots.taken, slots.waiting], [0, 0]);
-  await assert.rejects(slots.take(leaver.signal), /no longer/);
+  await assert.rejects(slots.acquire(leaver.signal), /no longer/);
   assert.throws(giveBack, /a slot is given back once/);
 });

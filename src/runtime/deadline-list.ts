@@ -1,28 +1,28 @@
 /** Deadlines of one length for many things, with one timer. A linked list: a table under this churn keeps dead entries alive. */
 import type { Clock, Timer } from "./clock.ts";
 
-export interface Awaited<T> {
+export interface Pending<T> {
   readonly what: T;
   readonly sinceMs: number;
-  before: Awaited<T> | undefined;
-  after: Awaited<T> | undefined;
+  before: Pending<T> | undefined;
+  after: Pending<T> | undefined;
   isOver: boolean;
 }
 
-export interface Patience<T> {
-  begin(what: T): Awaited<T>;
+export interface DeadlineList<T> {
+  begin(what: T): Pending<T>;
   /** In time. */
-  end(awaited: Awaited<T>): void;
+  end(awaited: Pending<T>): void;
   all(): T[];
   close(): void;
 }
 
-export function createPatience<T>(clock: Clock, mostMs: number, onLate: (what: T) => void): Patience<T> {
-  let oldest: Awaited<T> | undefined;
-  let newest: Awaited<T> | undefined;
+export function createDeadlineList<T>(clock: Clock, mostMs: number, onLate: (what: T) => void): DeadlineList<T> {
+  let oldest: Pending<T> | undefined;
+  let newest: Pending<T> | undefined;
   let timer: Timer | undefined;
 
-  function end(awaited: Awaited<T>): void {
+  function end(awaited: Pending<T>): void {
     if (awaited.isOver) return;
     awaited.isOver = true;
     const { before, after } = awaited;
@@ -47,7 +47,7 @@ export function createPatience<T>(clock: Clock, mostMs: number, onLate: (what: T
 
   return {
     begin(what) {
-      const awaited: Awaited<T> = {
+      const awaited: Pending<T> = {
         ...{ what, sinceMs: clock.monotonicMs(), before: newest, after: undefined, isOver: false },
       };
       if (newest) newest.after = awaited;

@@ -1,12 +1,12 @@
 import { deepEqual, equal } from "node:assert/strict";
 import { test } from "node:test";
 import { createVirtualClock } from "./clock.ts";
-import { createPatience } from "./patience.ts";
+import { createDeadlineList } from "./deadline-list.ts";
 
 test("what is not over in time is told of, each at its own time, and what is over is not", async () => {
   const clock = createVirtualClock();
   const late: string[] = [];
-  const patience = createPatience<string>(clock, 100, (what) => late.push(what));
+  const patience = createDeadlineList<string>(clock, 100, (what) => late.push(what));
   const [first, second] = [patience.begin("first"), patience.begin("second")];
   await clock.advance(50);
   patience.begin("third");
@@ -25,7 +25,7 @@ test("what is not over in time is told of, each at its own time, and what is ove
 
 test("one timer serves any number", async () => {
   const clock = createVirtualClock();
-  const patience = createPatience<number>(clock, 100, () => undefined);
+  const patience = createDeadlineList<number>(clock, 100, () => undefined);
   for (let n = 0; n < 1_000; n++) patience.end(patience.begin(n));
   equal(clock.pendingTimers, 1);
   await clock.advance(100);

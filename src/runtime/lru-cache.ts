@@ -1,6 +1,6 @@
-/** What was of use last, up to a number and up to a weight of it all; what was not of use for the longest time goes first. */
+/** An LRU cache, bounded by number and by weight. */
 
-interface Recent<T> {
+interface LruCache<T> {
   get(key: string): T | undefined;
   set(key: string, value: T, weight?: number): void;
   delete(key: string): void;
@@ -14,7 +14,7 @@ interface Bounds {
   readonly mostWeight?: number;
 }
 
-export function createRecent<T>({ most, mostWeight = Number.POSITIVE_INFINITY }: Bounds): Recent<T> {
+export function createLruCache<T>({ most, mostWeight = Number.POSITIVE_INFINITY }: Bounds): LruCache<T> {
   // In the order of their last use: a Map keeps the order in which its keys came in.
   const entries = new Map<string, { readonly value: T; readonly weight: number }>();
   let weightOfAll = 0;

@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { createFairTurns } from "./fair-turns.ts";
+import { createFairSemaphore } from "./semaphore.ts";
 
 function stage(most: number) {
-  const turns = createFairTurns(most);
+  const turns = createFairSemaphore(most);
   const begun: string[] = [];
   const endings = new Map<string, () => void>();
   const come = (place: string, name: string) =>

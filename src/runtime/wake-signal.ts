@@ -1,22 +1,22 @@
-/** A wait that a bell can end early. A ring that came before the wait ends it at once. */
+/** A wait that a notification ends early. One that came before the wait ends it at once. */
 import type { Clock, Timer } from "./clock.ts";
 
-export interface Pause {
-  ring(): void;
-  /** Resolves after this time, at a ring, or when the signal is aborted. */
+export interface WakeSignal {
+  notify(): void;
+  /** Resolves after this time, when notified, or when the signal is aborted. */
   wait(ms: number, signal: AbortSignal): Promise<void>;
 }
 
-export function createPause(clock: Clock): Pause {
-  let rung = false;
+export function createWakeSignal(clock: Clock): WakeSignal {
+  let notified = false;
   let wake: (() => void) | undefined;
   return {
-    ring() {
-      rung = true;
+    notify() {
+      notified = true;
       wake?.();
     },
     async wait(ms, signal) {
-      if (!rung && !signal.aborted) {
+      if (!notified && !signal.aborted) {
         let timer: Timer | undefined;
         await new Promise<void>((resolve) => {
           wake = resolve;
@@ -27,7 +27,7 @@ export function createPause(clock: Clock): Pause {
         if (wake) signal.removeEventListener("abort", wake);
         wake = undefined;
       }
-      rung = false;
+      notified = false;
     },
   };
 }
