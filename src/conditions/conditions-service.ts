@@ -2,13 +2,13 @@
 import type { Journal } from "../journal/journal.ts";
 import { type Clock, sleep } from "../runtime/clock.ts";
 import { countByType } from "../runtime/condition.ts";
+import { defineController } from "../runtime/controller.ts";
 import { second } from "../runtime/durations.ts";
 import { ProviderError, reasonOf } from "../runtime/errors.ts";
 import type { Service } from "../runtime/lifecycle.ts";
 import type { Log } from "../runtime/log.ts";
 import { done, type Outcome } from "../runtime/outcome.ts";
 import type { Process } from "../runtime/process.ts";
-import { createQueue } from "../runtime/queue.ts";
 import type { Random } from "../runtime/random.ts";
 import {
   createHeldConditions,
@@ -39,7 +39,10 @@ export function createConditionsService(ground: ConditionsGround): Service<reado
   let held: HeldConditions | undefined;
   let journal: Pick<Journal, "read" | "relaxed"> | undefined;
   let lastError: string | undefined;
-  const queue = createQueue({ ...{ name: "notifications", work: settle, clock, random, log }, concurrency: 1 });
+  const notifications = defineController({
+    ...{ name: "notifications", reconcile: settle, clock, random, log },
+    concurrency: 1,
+  });
 
   /** One at a time: a receiver that hangs has one connection of ours, and the order of what it is told is that of the world. */
   async function settle(key: string, signal: AbortSignal): Promise<Outcome> {
@@ -79,14 +82,14 @@ export function createConditionsService(ground: ConditionsGround): Service<reado
     if (!held) return;
     const { changed, again } = held.look(gather(), clock.now(), clock.monotonicMs());
     // Of what was kept nobody may have been told; nor is anybody before it is known to hold in this life.
-    if (receiver) for (const key of again) queue.add(key);
+    if (receiver) for (const key of again) notifications.add(key);
     for (const key of changed) {
       const { is, state } = held.get(key) ?? {};
       const { type, subject, reason, message } = is ?? {};
       const fields = { condition: type, ...(subject && { subject }), reason, message };
       if (state === "held") log.warn("condition raised", fields);
       else log.info("condition cleared", fields);
-      if (receiver) queue.add(key);
+      if (receiver) notifications.add(key);
       else if (state === "over") held.forget(key);
     }
     if (changed.length > 0) await keep(changed);
@@ -94,12 +97,12 @@ export function createConditionsService(ground: ConditionsGround): Service<reado
 
   return {
     name: "conditions",
-    queues: [queue],
+    queues: [notifications.queue],
     async start(scope) {
       const opened = await ground.journal;
       journal = opened;
       held = createHeldConditions(opened.read.conditions.all(), clock.monotonicMs());
-      scope.task("notifications", queue.run);
+      notifications.start(scope);
       scope.task("conditions", async (signal) => {
         for (;;) {
           await sleep(clock, conditionsLookMs, signal);

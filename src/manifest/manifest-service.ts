@@ -5,9 +5,10 @@ import { manifestDeadline } from "../journal/deadlines.ts";
 import type { Journal } from "../journal/journal.ts";
 import { formatLeaseId, isLeaseKey } from "../market/ids.ts";
 import type { Clock } from "../runtime/clock.ts";
+import { defineController } from "../runtime/controller.ts";
 import type { GroundService, Scope } from "../runtime/lifecycle.ts";
 import type { Log } from "../runtime/log.ts";
-import { createQueue, type Queue } from "../runtime/queue.ts";
+import type { Queue } from "../runtime/queue.ts";
 import type { Random } from "../runtime/random.ts";
 import { changedStatuses } from "../runtime/throttle.ts";
 import { createChecks } from "./checks.ts";
@@ -61,11 +62,11 @@ export function createManifestService(
     const own = createStandings(status.ask);
     standings = own;
     const onChange = (kind: "ManifestReceived" | "ManifestWithdrawn", lease: string, version: string) => {
-      queue.add(lease, "high");
+      controller.add(lease, "high");
       bus.publish("akash.provider.event.manifest", { kind, lease, version });
     };
     const addWaiting = () => {
-      for (const key of journal.read.deadlines.subjects(manifestDeadline)) queue.add(key, "low");
+      for (const key of journal.read.deadlines.subjects(manifestDeadline)) controller.add(key, "low");
     };
     const checks = createChecks({ chain, cluster, rules, requireHost: options.requireHost, log });
     const graceMs = Math.min(options.timeoutMs, resendGraceMs);
@@ -75,26 +76,28 @@ export function createManifestService(
       timeoutMs: options.timeoutMs,
       onRestored: (key, version) => onChange("ManifestReceived", key, version),
     });
-    const queue = createQueue({ name: "manifests", work: loop.look, clock, random, log });
-    queues.push(queue);
     const intake = createIntake({ ...{ journal, checks, loop, missed, standings: own, log }, onChange });
-
-    chain.onStep(({ changed }: Step) => {
-      for (const { kind, key } of changed) if (kind === "lease") queue.add(key);
-      if (missed.note()) addWaiting();
+    const controller = defineController({
+      ...{ name: "manifests", reconcile: loop.look, clock, random, log },
+      watch(add, onStop) {
+        chain.onStep(({ changed }: Step) => {
+          for (const { kind, key } of changed) if (kind === "lease") add(key);
+          if (missed.note()) addWaiting();
+        });
+        onStop(
+          outbox.onSettled(({ id }: Settled) => {
+            const { subject } = journal.read.intents.get(id) ?? {};
+            if (subject !== undefined && isLeaseKey(subject)) add(subject);
+          }),
+        );
+        for (const { id } of mirror.leases()) add(formatLeaseId(id));
+        // Of leases that ended while nobody looked, the deadlines are left.
+        addWaiting();
+      },
+      status,
     });
-    scope.onStop(
-      outbox.onSettled(({ id }: Settled) => {
-        const { subject } = journal.read.intents.get(id) ?? {};
-        if (subject !== undefined && isLeaseKey(subject)) queue.add(subject);
-      }),
-    );
-    scope.onStop(status.stop);
-    scope.task("manifests", queue.run);
-    for (const { id } of mirror.leases()) queue.add(formatLeaseId(id));
-    // Of leases that ended while nobody looked, the deadlines are left.
-    addWaiting();
-    status.ask();
+    queues.push(controller.queue);
+    controller.start(scope);
     return intake;
   }
 

@@ -3,7 +3,7 @@ import type { Clock, Timer } from "./clock.ts";
 import { second } from "./durations.ts";
 import { jsonText } from "./json-text.ts";
 
-interface Throttled {
+export interface Throttled {
   ask(): void;
   /** What is asked for after this is not done. */
   stop(): void;

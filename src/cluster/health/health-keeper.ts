@@ -10,11 +10,11 @@ import { serviceLabel } from "../../kube/objects/lease-labels.ts";
 import { parseLeaseId } from "../../market/ids.ts";
 import { leaseNamespace } from "../../market/lease-namespace.ts";
 import type { Clock } from "../../runtime/clock.ts";
+import { defineController } from "../../runtime/controller.ts";
 import { minute } from "../../runtime/durations.ts";
 import type { Scope } from "../../runtime/lifecycle.ts";
 import type { Log } from "../../runtime/log.ts";
 import { done, type Outcome, recheck } from "../../runtime/outcome.ts";
-import { createQueue } from "../../runtime/queue.ts";
 import type { Random } from "../../runtime/random.ts";
 import type { LeaseClaims, LeasePods } from "../capacity/reservations/lease-watches.ts";
 import type { LeaseKeeper } from "../leases/lease-loop.ts";
@@ -73,16 +73,24 @@ export function createHealthKeeper(deps: HealthDeps) {
     // Also one that works between two crashes: its time is kept until it has worked for a while.
     counted: monitoring.keys,
   });
-  const queue = createQueue({ ...deps, name: "health", work });
+  const controller = defineController({
+    ...{ ...deps, name: "health", reconcile: work },
+    watch(_add, onStop) {
+      onStop(async () => {
+        await monitoring.saveAll();
+      });
+      wakeAll();
+    },
+  });
 
   function wakeNamespace(namespace: string): void {
     const key = leases.leaseIn(namespace);
-    if (key !== undefined) queue.add(key);
+    if (key !== undefined) controller.add(key);
   }
 
   function wakeAll(): void {
     const keys = [...healths.keys(), ...monitoring.keys(), ...journal.read.manifests.leaseIds()];
-    for (const key of new Set(keys)) queue.add(key, "low");
+    for (const key of new Set(keys)) controller.add(key, "low");
   }
 
   /** As it is now, by the caches or by these pods. */
@@ -126,10 +134,10 @@ export function createHealthKeeper(deps: HealthDeps) {
   const { get, onChange, all } = healths;
   for (const watched of [pods, claims]) watched.onChange(({ value }) => wakeNamespace(value.namespace));
   onReadiness(deps, wakeNamespace);
-  leases.onLooked((key) => void queue.add(key));
+  leases.onLooked((key) => void controller.add(key));
 
   return {
-    ...{ get, onChange, all, alarms, brake, queue },
+    ...{ get, onChange, all, alarms, brake, queue: controller.queue },
     view: { get, onChange } satisfies HealthView,
     /** How long it was seen not to work so far. */
     unwell(key: string): SeenUnhealthy | undefined {
@@ -137,11 +145,7 @@ export function createHealthKeeper(deps: HealthDeps) {
       return seen && { ...seen, ...(heldBy !== undefined && { heldBy }) };
     },
     open(scope: Scope): void {
-      scope.onStop(async () => {
-        await monitoring.saveAll();
-      });
-      wakeAll();
-      scope.task("health", queue.run);
+      controller.start(scope);
       scope.task("trouble of health", (signal) => followTrouble(trouble, onTrouble, clock, signal));
     },
   };

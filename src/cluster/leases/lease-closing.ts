@@ -19,12 +19,11 @@ import { bidOn, formatLeaseId, type LeaseId, parseLeaseId, parseOrderId } from "
 import { leaseNamespace } from "../../market/lease-namespace.ts";
 import type { ManifestService } from "../../market/manifest.ts";
 import { type Clock, formatTime, nsToMs } from "../../runtime/clock.ts";
+import { defineController } from "../../runtime/controller.ts";
 import { ProviderError } from "../../runtime/errors.ts";
 import { invariant } from "../../runtime/invariant.ts";
-import type { Scope } from "../../runtime/lifecycle.ts";
 import type { Log } from "../../runtime/log.ts";
 import { done, type Outcome, waiting } from "../../runtime/outcome.ts";
-import { createQueue } from "../../runtime/queue.ts";
 import type { Random } from "../../runtime/random.ts";
 
 export interface ClosingDeps {
@@ -147,7 +146,13 @@ export function createReclaimer(deps: {
 }) {
   const { chain, journal, log } = deps;
   const { mirror, queries, outbox } = chain;
-  const queue = createQueue({ ...deps, name: "reclaimed leases", work: look });
+  const controller = defineController({
+    ...{ ...deps, name: "reclaimed leases", reconcile: look },
+    watch() {
+      chain.onStep(wakeDue);
+      wakeDue();
+    },
+  });
 
   async function look(key: string, signal: AbortSignal): Promise<Outcome> {
     const id = parseLeaseId(key);
@@ -169,18 +174,14 @@ export function createReclaimer(deps: {
 
   /** After each block: time passes with blocks alone, and what could not be done now is looked at with the next. */
   function wakeDue(): void {
-    for (const lease of mirror.leases()) if (isDue(lease)) queue.add(formatLeaseId(lease.id));
+    for (const lease of mirror.leases()) if (isDue(lease)) controller.add(formatLeaseId(lease.id));
   }
 
   return {
-    queue,
+    queue: controller.queue,
     get size() {
       return [...mirror.leases()].filter(({ state }) => state === "reclaiming").length;
     },
-    open(scope: Scope): void {
-      chain.onStep(wakeDue);
-      wakeDue();
-      scope.task("reclaimed leases", queue.run);
-    },
+    open: controller.start,
   };
 }
