@@ -1,7 +1,7 @@
 /** The bid engine's status: what it has counted by the network's names, its document, and its metrics. */
 import type { Chain, Settled } from "../chain/chain.ts";
 import { type Bid, openingOf } from "../chain/records.ts";
-import { isPausing, pauseSwitch, type Switch } from "../journal/deadlines.ts";
+import { isPausing, type OperatorSwitch, pauseSwitch } from "../journal/deadlines.ts";
 import type { TableReads } from "../journal/tables.ts";
 import { toInteger } from "../market/decimal.ts";
 import { type Clock, nsToMs } from "../runtime/clock.ts";
@@ -109,7 +109,7 @@ export interface BidEngineDocument {
   readonly orders: number;
   readonly waiting: number;
   readonly bids: number;
-  readonly paused: Switch | undefined;
+  readonly paused: OperatorSwitch | undefined;
   readonly accepted: number;
   readonly declined: number;
   readonly outcomes: Readonly<Record<BidOutcome, number>>;

@@ -1,5 +1,5 @@
 /** The bid engine as those see it who ask it something or steer it: commands, the gateway, the live view. */
-import type { Switch } from "../journal/deadlines.ts";
+import type { OperatorSwitch } from "../journal/deadlines.ts";
 import type { OrderAnswer, OrderLine } from "./answers.ts";
 import type { Decision } from "./decision/decision.ts";
 import type { BidRequest } from "./decision/inputs.ts";
@@ -7,12 +7,12 @@ import type { WalletNeed } from "./decision/money-checks.ts";
 
 export interface BidEngine {
   /** Bids on nothing new, at once or from a time on, until `resume`; also after a restart. What is bid stays bid. */
-  pause(reason: string, fromMs?: number): Promise<Switch>;
+  pause(reason: string, fromMs?: number): Promise<OperatorSwitch>;
   /** What would be in force after that. */
-  wouldPause(reason: string, fromMs?: number): Pick<Switch, "reason" | "fromMs">;
+  wouldPause(reason: string, fromMs?: number): Pick<OperatorSwitch, "reason" | "fromMs">;
   /** False when it was not paused. */
   resume(): Promise<boolean>;
-  readonly paused: Switch | undefined;
+  readonly paused: OperatorSwitch | undefined;
   /** How many orders we are at: those that are looked at now, and those with a bid of ours that is open. */
   readonly atHand: number;
   /** What the next bid wants of the wallet, by denomination; while it has less of any, nothing is bid. */

@@ -1,7 +1,7 @@
 /** What commands may ask the bid engine over the control socket, by name. */
 import { z } from "zod";
 import type { JsonObject } from "../bus/topics.ts";
-import type { Switch } from "../journal/deadlines.ts";
+import type { OperatorSwitch } from "../journal/deadlines.ts";
 import { readSdl } from "../market/sdl/sdl.ts";
 import { parseQuestion } from "../runtime/control/control-socket.ts";
 import { endedBy } from "../runtime/ended-by.ts";
@@ -35,7 +35,7 @@ export interface ScreenAnswer {
 }
 
 export interface PauseAnswer {
-  readonly before: Switch | undefined;
+  readonly before: OperatorSwitch | undefined;
   readonly after: { readonly reason: string; readonly fromMs?: number | undefined } | undefined;
   readonly dryRun: boolean;
 }

@@ -16,7 +16,7 @@ import { createLog, type RootLog } from "../runtime/log.ts";
 import { realRandom } from "../runtime/random.ts";
 import { keySettings, type TakenSettings, takeSettings } from "./settings.ts";
 
-export interface Connection {
+export interface ChainConnection {
   readonly config: TakenSettings;
   readonly pool: Pool;
   readonly queries: Queries;
@@ -24,14 +24,14 @@ export interface Connection {
 }
 
 /** Opens the nodes of the settings for as long as `work` takes. */
-export function withNodes<T>(command: Command, work: (connection: Connection) => Promise<T>): Promise<T> {
+export function withNodes<T>(command: Command, work: (connection: ChainConnection) => Promise<T>): Promise<T> {
   return withSettings(command, async (_, connect) => work(await connect()));
 }
 
 /** For who may not need the chain at all: nodes are opened once somebody wants to be connected. */
 export async function withSettings<T>(
   command: Command,
-  work: (config: TakenSettings, connect: () => Promise<Connection>) => Promise<T>,
+  work: (config: TakenSettings, connect: () => Promise<ChainConnection>) => Promise<T>,
 ): Promise<T> {
   const config = takeSettings(command);
   const { chainId, logLevel, logFormat: format, logColor: color, logTimestamp: timestamp } = config.values;
@@ -39,7 +39,7 @@ export async function withSettings<T>(
   const level = config.sources.logLevel === "default" ? "error" : logLevel;
   const log = createLog({ level, format, color, timestamp, redactor: config.redactor });
   for (const warning of config.warnings) process.stderr.write(`warning: ${warning}\n`);
-  let opened: { readonly pool: Pool; readonly connection: Promise<Connection> } | undefined;
+  let opened: { readonly pool: Pool; readonly connection: Promise<ChainConnection> } | undefined;
   const open = () => {
     const nodes = nodesOf(config.values);
     const given = { nodes, ...(chainId !== undefined && { chainId }), clock: realClock, random: realRandom, log };
@@ -57,12 +57,12 @@ export async function withSettings<T>(
   }
 }
 
-export interface Wallet {
+export interface SigningWallet {
   readonly signer: Signer;
   send(...messages: PackedMessage[]): Promise<Sent>;
 }
 
-export async function openWallet({ config, pool }: Connection): Promise<Wallet> {
+export async function openWallet({ config, pool }: ChainConnection): Promise<SigningWallet> {
   const { values } = config;
   const signer = await openSigner(config);
   const { gas, gasAdjustment, gasPrices, fees, feeGranter, note } = values;

@@ -3,7 +3,7 @@ import { spawnSync } from "node:child_process";
 import { constants } from "node:os";
 import type { Command } from "commander";
 import { openShell, type ProviderShell } from "../gateway/client/provider-shell.ts";
-import { print } from "./lease-streams.ts";
+import { writeOutput } from "./lease-streams.ts";
 import { leasePath } from "./provider-requests.ts";
 import { withLessor } from "./reach.ts";
 import { type LeaseFlags, leaseFlags, plainSwitch, providerCommand, replicaFlag } from "./tenant-flags.ts";
@@ -38,7 +38,7 @@ export function leaseShellCommand(): Command {
       const channels = { stdout: process.stdout, stderr: process.stderr };
       const shell = await openShell(client, {
         ...{ leasePath: leasePath(flags), service, podIndex, command: asked, tty, stdin, signal },
-        onOutput: (channel, bytes) => print(bytes, channels[channel]),
+        onOutput: (channel, bytes) => writeOutput(bytes, channels[channel]),
       });
       const letGo = [...(tty ? [takeTerminal(shell)] : []), ...(stdin ? [feed(shell)] : [])];
       try {

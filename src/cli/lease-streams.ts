@@ -57,7 +57,7 @@ export function showStreams({ path, scope, text }: Streamed, flags: StreamFlags,
       ...{ scope, signal },
       onFrame(bytes) {
         const frame = frameOf(bytes);
-        return print(flags.output === "text" ? `[${name}]${text(frame)}\n` : jsonLine(frame, lease));
+        return writeOutput(flags.output === "text" ? `[${name}]${text(frame)}\n` : jsonLine(frame, lease));
       },
     });
     const end = await stream.ended;
@@ -82,7 +82,10 @@ function jsonLine(frame: object, { owner, dseq, gseq, oseq, provider }: LeaseId)
 }
 
 /** Undefined while the reader keeps up. */
-export function print(text: string | Buffer, output: NodeJS.WriteStream = process.stdout): Promise<void> | undefined {
+export function writeOutput(
+  text: string | Buffer,
+  output: NodeJS.WriteStream = process.stdout,
+): Promise<void> | undefined {
   return output.write(text) ? undefined : once(output, "drain").then(() => undefined);
 }
 

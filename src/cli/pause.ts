@@ -3,7 +3,7 @@ import type { Command } from "commander";
 import type { PauseAnswer, Told } from "../bidengine/questions.ts";
 import { BadValue } from "../config/formats/format.ts";
 import { parseDuration } from "../config/formats/plain.ts";
-import type { Switch } from "../journal/deadlines.ts";
+import type { OperatorSwitch } from "../journal/deadlines.ts";
 import { formatTime, parseTime, realClock } from "../runtime/clock.ts";
 import { ProviderError } from "../runtime/errors.ts";
 import { askingCommand, type OutputOptions, openAsker, print, printJson } from "./asking.ts";
@@ -51,7 +51,7 @@ function paused({ after, dryRun }: Told<PauseAnswer>): string {
   return `${said}${from} (${reason}); ${stays}`;
 }
 
-function describe({ reason, sinceMs, fromMs }: Told<Switch>): string {
+function describe({ reason, sinceMs, fromMs }: Told<OperatorSwitch>): string {
   const from = fromMs === undefined ? "" : `, from ${formatTime(fromMs)} on`;
   return `at ${formatTime(sinceMs)}${from} (${reason})`;
 }

@@ -5,7 +5,7 @@ import { parseAddress } from "../market/address.ts";
 import { printable, printableJson } from "../market/printable.ts";
 import { ProviderError } from "../runtime/errors.ts";
 import { indentedJson, yamlOf } from "./answer-text.ts";
-import { type Reach, withLessor, withLessors, withProvider } from "./reach.ts";
+import { type ProviderReach, withLessor, withLessors, withProvider } from "./reach.ts";
 import { readSdlFile } from "./sdl.ts";
 import {
   type GroupFlags,
@@ -114,7 +114,7 @@ export function sendManifestCommand(): Command {
   return providerCommand("send-manifest <sdl>", text, options).action(
     async (path: string, flags: SendFlags, given: Command) => {
       const body = JSON.stringify(readSdlFile(path).manifest);
-      const send = async ({ provider, client }: Reach): Promise<Result> => {
+      const send = async ({ provider, client }: ProviderReach): Promise<Result> => {
         await client.ask({ method: "PUT", path: `/deployment/${flags.dseq}/manifest`, body });
         return { provider: provider ?? "", status: "PASS" };
       };

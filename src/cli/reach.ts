@@ -11,11 +11,11 @@ import { bidOn, formatDeploymentId, formatLeaseId, type LeaseId } from "../marke
 import { printable } from "../market/printable.ts";
 import { realClock } from "../runtime/clock.ts";
 import { ProviderError, reasonOf } from "../runtime/errors.ts";
-import { type Connection, openSigner, withSettings } from "./client.ts";
+import { type ChainConnection, openSigner, withSettings } from "./client.ts";
 import { requireKey, type TakenSettings } from "./settings.ts";
 import type { DeploymentFlags, GroupFlags, LeaseFlags, ProviderFlags } from "./tenant-flags.ts";
 
-export interface Reach {
+export interface ProviderReach {
   /** Undefined where --provider-url says where it is and nothing says whose it is. */
   readonly provider: Address | undefined;
   readonly client: ProviderClient;
@@ -25,7 +25,7 @@ export interface Reach {
 export function withProvider<T>(
   flags: ProviderFlags,
   command: Command,
-  work: (reach: Reach) => Promise<T>,
+  work: (reach: ProviderReach) => Promise<T>,
 ): Promise<T> {
   return withSettings(command, async (_, connect) => {
     const { provider } = flags;
@@ -38,7 +38,7 @@ export function withProvider<T>(
 export function withLessor<T>(
   flags: GroupFlags & { readonly oseq?: number },
   command: Command,
-  work: (reach: Reach) => Promise<T>,
+  work: (reach: ProviderReach) => Promise<T>,
 ): Promise<T> {
   return withTenant(flags, command, async ({ signer, credentials, connect }) => {
     const provider = flags.provider ?? (flags.providerUrl ? undefined : await lessorOf());
@@ -57,7 +57,7 @@ export function withLessor<T>(
 export function withLessors<T>(
   flags: DeploymentFlags,
   command: Command,
-  work: (reach: Reach) => Promise<T>,
+  work: (reach: ProviderReach) => Promise<T>,
   failed: (provider: Address | undefined, thrown: unknown) => T,
 ): Promise<readonly T[]> {
   return withTenant(flags, command, async ({ signer, credentials, connect }) => {
@@ -119,7 +119,7 @@ export function withLeases(
 interface Tenant {
   readonly signer: Signer;
   readonly credentials: ClientCredentials;
-  readonly connect: () => Promise<Connection>;
+  readonly connect: () => Promise<ChainConnection>;
 }
 
 function withTenant<T>(flags: DeploymentFlags, command: Command, work: (tenant: Tenant) => Promise<T>): Promise<T> {
@@ -147,10 +147,10 @@ interface Use {
   readonly provider: Address | undefined;
   readonly flags: ProviderFlags;
   readonly credentials: ClientCredentials;
-  readonly connect: () => Promise<Connection>;
+  readonly connect: () => Promise<ChainConnection>;
 }
 
-async function use<T>(given: Use, work: (reach: Reach) => Promise<T>): Promise<T> {
+async function use<T>(given: Use, work: (reach: ProviderReach) => Promise<T>): Promise<T> {
   const { provider, flags, credentials, connect } = given;
   const url = flags.providerUrl ?? (await urlOf(provider, flags, connect));
   const client = createProviderClient({
@@ -176,7 +176,7 @@ async function urlOf(provider = "", { offline }: ProviderFlags, connect: Use["co
   return value.hostUri;
 }
 
-async function activeLeases({ queries }: Connection, { address }: Signer, { dseq }: DeploymentFlags) {
+async function activeLeases({ queries }: ChainConnection, { address }: Signer, { dseq }: DeploymentFlags) {
   const { items } = await queries.leases({ owner: address, dseq, state: "active" });
   return items as readonly Lease[];
 }

@@ -7,7 +7,7 @@ import { compareDecimals } from "../market/decimal.ts";
 import { formatDeploymentId, formatOrderId, type OrderId } from "../market/ids.ts";
 import { manifestHash } from "../market/manifest.ts";
 import { ProviderError } from "../runtime/errors.ts";
-import { type Connection, openWallet, printSent, type Wallet, withNodes } from "./client.ts";
+import { type ChainConnection, openWallet, printSent, type SigningWallet, withNodes } from "./client.ts";
 import { readSdlFile } from "./sdl.ts";
 import { dseqFlag, gseqFlag, oseqFlag, parsed, providerFlag } from "./tenant-flags.ts";
 
@@ -95,7 +95,10 @@ async function close({ dseq }: DeploymentOptions, command: Command): Promise<voi
 /** The network's codecs are large; who only asks for help does not wait for them. */
 const messages = () => import("../chain/tx/messages.ts");
 
-function withWallet(command: Command, work: (wallet: Wallet, connection: Connection) => Promise<void>): Promise<void> {
+function withWallet(
+  command: Command,
+  work: (wallet: SigningWallet, connection: ChainConnection) => Promise<void>,
+): Promise<void> {
   return withNodes(command, async (connection) => work(await openWallet(connection), connection));
 }
 

@@ -15,7 +15,7 @@ import {
   quote,
   type ReadFile,
   readFileAt,
-  refuse,
+  throwProblems,
   unknownSetting,
 } from "./problem.ts";
 import { readProviderFile } from "./provider-file.ts";
@@ -57,7 +57,7 @@ export function loadConfig({ flags, env, readFile, program }: Inputs): LoadedCon
   const givenFor = ({ flag = "", key = "" }: LiveSetting<unknown>) => byFlag.get(flag) ?? byKey.get(key);
   const mayDefault = ({ flag }: LiveSetting<unknown>) => program === "ask" && flag !== "data-dir";
   const resolved = resolve(givenFor, { isUsed, mayDefault }, userHome, findings);
-  refuse(findings.problems);
+  throwProblems(findings.problems);
   return { ...resolved, warnings: findings.warnings };
 }
 

@@ -57,7 +57,7 @@ export function invalidSetting(
 }
 
 /** Throws what there is to throw. */
-export function refuse(problems: readonly ProviderError[]): void {
+export function throwProblems(problems: readonly ProviderError[]): void {
   const [first, ...others] = problems;
   if (!first) return;
   if (others.length === 0) throw first;

@@ -2,7 +2,7 @@
 
 import type { CallEnds } from "../runtime/grpc/call.ts";
 import { grpcCodes } from "../runtime/grpc/grpc-status.ts";
-import { serviceOf } from "../runtime/grpc/methods.ts";
+import { grpcServiceOf } from "../runtime/grpc/methods.ts";
 import type { Metrics } from "../runtime/metrics.ts";
 import { createHistogram } from "../runtime/metrics.ts";
 import type { GrpcGateway } from "./grpc/grpc-gateway.ts";
@@ -103,7 +103,7 @@ function seriesOf(route: string, counts: readonly number[]) {
 function grpcSeries(ends: CallEnds | undefined) {
   const rows = ends ? ([...ends.methods, ["/other/other", ends.others]] as const) : [];
   return rows.flatMap(([path, counts]) => {
-    const service = serviceOf(path);
+    const service = grpcServiceOf(path);
     const method = path.slice(service.length + 2);
     return Object.entries(grpcCodes).flatMap(([status, code]) => {
       const count = counts[code] ?? 0;

@@ -48,7 +48,7 @@ function plain(row: Deadline | undefined): Deadline | undefined {
 }
 
 /** What a person switched while the provider ran, kept over restarts: that it bids no more, and why. */
-export interface Switch {
+export interface OperatorSwitch {
   /** "pause": what is switched on. */
   readonly name: string;
   readonly reason: string;
@@ -82,13 +82,13 @@ export function createSwitches(sql: Sql, clock: Clock) {
   );
   const remove = sql.run("DELETE FROM switches WHERE name = ?");
   return {
-    get(name: string): Switch | undefined {
+    get(name: string): OperatorSwitch | undefined {
       const row = get(name);
       if (!row) return undefined;
       const { reason, since: sinceMs, from_at: fromMs } = row;
       return { name: row.name, reason, sinceMs, ...(fromMs !== null && { fromMs }) };
     },
-    put({ name, reason, fromMs }: Omit<Switch, "sinceMs">): Switch {
+    put({ name, reason, fromMs }: Omit<OperatorSwitch, "sinceMs">): OperatorSwitch {
       const sinceMs = clock.now();
       put(name, reason, sinceMs, fromMs ?? null);
       return { name, reason, sinceMs, ...(fromMs !== undefined && { fromMs }) };

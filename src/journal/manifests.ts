@@ -147,7 +147,7 @@ export function restoredRow(
   leaseId: string,
   { version, group, receivedAtMs, withdrawnAtMs }: FoundManifest,
 ): ManifestRow {
-  const body = bodyOf(group);
+  const body = manifestBody(group);
   const found = { leaseId, version, body, receivedAtMs };
   return { ...found, ...(withdrawnAtMs === undefined ? { deployed: { version, body } } : { withdrawnAtMs }) };
 }
@@ -157,7 +157,7 @@ interface FoundManifest extends Pick<ManifestRow, "version" | "receivedAtMs"> {
   readonly withdrawnAtMs?: number | undefined;
 }
 
-export function bodyOf(group: ManifestGroup): string {
+export function manifestBody(group: ManifestGroup): string {
   return JSON.stringify([group]);
 }
 

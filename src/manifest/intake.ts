@@ -2,7 +2,7 @@
 
 import { manifestDeadline } from "../journal/deadlines.ts";
 import type { Journal } from "../journal/journal.ts";
-import { bodyOf, groupIn, type ManifestRow } from "../journal/manifests.ts";
+import { groupIn, type ManifestRow, manifestBody } from "../journal/manifests.ts";
 import { type DeploymentId, formatDeploymentId, formatLeaseId, type LeaseId, parseLeaseId } from "../market/ids.ts";
 import { readManifest } from "../market/manifest-json.ts";
 import { ProviderError } from "../runtime/errors.ts";
@@ -64,7 +64,7 @@ export function createIntake(deps: IntakeDeps): Manifests {
     const changed = await journal.durable("manifest", ({ manifests, deadlines, intents, history }) => {
       const fresh = [...groups].filter(([leaseId]) => !isTaken(manifests.get(leaseId), version));
       for (const [leaseId, group] of fresh) {
-        manifests.put({ leaseId, version, body: bodyOf(group) });
+        manifests.put({ leaseId, version, body: manifestBody(group) });
         deadlines.remove(manifestDeadline, leaseId);
         // It came just in time: the lease was about to be closed for the lack of it.
         for (const { id } of intents.about(leaseId).filter(isTimeout)) intents.cancel(id, { log: "the manifest came" });

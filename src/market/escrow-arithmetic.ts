@@ -84,7 +84,7 @@ function blocksUntilMoreThan(funds: bigint, rates: readonly DecCoin[]): bigint {
 }
 
 /** "deployment/owner/dseq" or "bid/owner/dseq/gseq/oseq/provider". */
-export type AccountKey = string;
+export type EscrowAccountKey = string;
 
 /** "deployment/owner/dseq/gseq/oseq/provider": that of the account with the rest of the lease's name. */
 export type PaymentKey = string;
@@ -92,11 +92,11 @@ export type PaymentKey = string;
 const partsOfDeploymentAccount = 3;
 
 /** The names of escrow accounts and payments: those of the deployment, bid or lease that they belong to. */
-export function deploymentAccount(id: DeploymentId): AccountKey {
+export function deploymentAccount(id: DeploymentId): EscrowAccountKey {
   return `deployment/${formatDeploymentId(id)}`;
 }
 
-export function bidAccount(id: BidId): AccountKey {
+export function bidAccount(id: BidId): EscrowAccountKey {
   return `bid/${formatBidId(id)}`;
 }
 
@@ -105,6 +105,6 @@ export function leasePayment(id: LeaseId): PaymentKey {
 }
 
 /** Only deployments pay. */
-export function accountOfPayment(key: PaymentKey): AccountKey {
+export function accountOfPayment(key: PaymentKey): EscrowAccountKey {
   return key.split("/").slice(0, partsOfDeploymentAccount).join("/");
 }

@@ -13,12 +13,12 @@ export type Shape =
 export interface RecordShape {
   readonly kind: "record";
   readonly go: string;
-  readonly fields: readonly Field[];
+  readonly fields: readonly GoField[];
   /** By their names in any case. */
-  readonly byName: ReadonlyMap<string, Field>;
+  readonly byName: ReadonlyMap<string, GoField>;
 }
 
-export interface Field {
+export interface GoField {
   readonly name: string;
   readonly shape: Shape;
   /** It is left out where it is empty. */
@@ -38,7 +38,7 @@ export function list(of: Shape, go: string): Shape {
 }
 
 /** A field before it has its name. */
-type Part = Omit<Field, "name">;
+type Part = Omit<GoField, "name">;
 
 export function record(go: string, parts: Readonly<Record<string, Shape | Part>>): RecordShape {
   const fields = Object.entries(parts).map(([name, part]) => ({ name, ...asPart(part) }));
@@ -197,7 +197,7 @@ export function writeRecords(shape: Shape, value: unknown): unknown {
   return written;
 }
 
-function isEmpty({ shape }: Field, value: unknown): boolean {
+function isEmpty({ shape }: GoField, value: unknown): boolean {
   if (shape.kind === "record" || value === null) return value === null;
   return shape.kind === "list" ? (value as unknown[]).length === 0 : value === emptyOf(shape);
 }

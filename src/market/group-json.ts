@@ -94,7 +94,7 @@ const groupSpecShape = record("v1beta4.GroupSpec", {
 });
 
 /** Throws a SyntaxError in Go's words. What is missing is zero or empty: the rules say what is wrong with that. */
-export function readGroupSpec(json: GoJson): { readonly group: GroupSpec; readonly text: string } {
+export function readGroupJson(json: GoJson): { readonly group: GroupSpec; readonly text: string } {
   const decoded = decodeRecords(groupSpecShape, json) as DecodedGroup;
   const group = groupOf(decoded);
   return { group, text: JSON.stringify(writeRecords(groupSpecShape, decoded)) };

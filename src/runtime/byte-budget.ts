@@ -8,7 +8,7 @@ interface Bounds {
 }
 
 /** What one request or stream of a client holds. */
-export interface Holding {
+export interface ByteHolding {
   readonly bytes: number;
   /** False, and nothing changes, where it exceeds a bound. Zero releases all. */
   resize(bytes: number): boolean;
@@ -48,7 +48,7 @@ export class ByteBudget {
     this.#add(client, -bytes);
   }
 
-  open(client: string): Holding {
+  open(client: string): ByteHolding {
     const reserve = (bytes: number) => this.reserve(client, bytes);
     let held = 0;
     return {

@@ -9,7 +9,7 @@ type YamlReading<T> =
   | { readonly value: undefined; readonly problems: readonly string[] };
 
 /** An empty text is rejected: a file being written, or an empty template, must not undo a configuration. */
-export function readYaml<T>(text: string, schema: z.ZodType<T>, insteadOfNothing: string): YamlReading<T> {
+export function readYamlText<T>(text: string, schema: z.ZodType<T>, insteadOfNothing: string): YamlReading<T> {
   const refuse = (problems: readonly string[]) => ({ value: undefined, problems });
   if (text.length > settingsFileChars) return refuse([`it is longer than ${settingsFileChars} characters`]);
   const lines = new LineCounter();

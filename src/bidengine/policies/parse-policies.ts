@@ -5,13 +5,13 @@ import { parseBytes, parseCount, parseCpuMilli } from "../../market/quantity.ts"
 import { parseTime } from "../../runtime/clock.ts";
 import { ProviderError, reasonOf } from "../../runtime/errors.ts";
 import { settingsFileFaults } from "../../runtime/limits.ts";
-import { readYaml } from "../../runtime/yaml-text.ts";
+import { readYamlText } from "../../runtime/yaml-text.ts";
 import { compilePattern } from "./judgement.ts";
 import type { MaintenanceWindow, Policies } from "./policies.ts";
 
 /** `source` is how a person calls the text: the path of its file. Throws AKP_POLICY_REFUSED. */
 export function parsePolicies(text: string, source: string): Policies {
-  const { value, problems } = readYaml(text, policyShape, "write `{}` for no policies");
+  const { value, problems } = readYamlText(text, policyShape, "write `{}` for no policies");
   if (!problems) return value;
   const told = problems.slice(0, settingsFileFaults).join("; ");
   throw new ProviderError("AKP_POLICY_REFUSED", { source, reason: told, problems });

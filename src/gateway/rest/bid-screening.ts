@@ -2,7 +2,7 @@
 import { formatDecimal } from "../../market/decimal.ts";
 import { type GoJson, isList, readFirstValue } from "../../market/go-json.ts";
 import { foldName } from "../../market/go-shape.ts";
-import { readGroupSpec, writeUnit } from "../../market/group-json.ts";
+import { readGroupJson, writeUnit } from "../../market/group-json.ts";
 import { excessOf, faultsOfGroup } from "../../market/group-rules.ts";
 import type { GroupSpec } from "../../market/group-spec.ts";
 import { screeningHosts } from "../grpc/provider-rpc.ts";
@@ -33,7 +33,7 @@ export function screeningRoutes(deps: ScreeningDeps | undefined): Route[] {
       about: "Whether a group is one that the network allows.",
       answers: { 200: "It is; the group as it was read.", 422: "What is wrong with it." },
       handle({ body: asked }: RestRequest) {
-        const spec = read(asked, readGroupSpec);
+        const spec = read(asked, readGroupJson);
         if (spec instanceof SyntaxError) return failure(422, spec.message);
         const excess = excessOf(spec.group);
         const faults = excess === undefined ? faultsOfGroup(spec.group) : [excess];
@@ -87,7 +87,7 @@ function readRequest(json: GoJson): { readonly group: GroupSpec | undefined; rea
   if (!isList(hosts) || !hosts.every((host) => typeof host === "string"))
     throw new SyntaxError("json: cannot unmarshal hostnames into Go value of type []string");
   if (hosts.length > screeningHosts) throw new SyntaxError(`it has more than ${screeningHosts} hostnames`);
-  return { group: spec ? readGroupSpec(spec).group : undefined, hosts };
+  return { group: spec ? readGroupJson(spec).group : undefined, hosts };
 }
 
 /** The last of that name, as Go takes it. */

@@ -1,6 +1,6 @@
 /** Reads what comes with a request, up to a bound. How long that may take is the server's to say. */
 import type { IncomingMessage } from "node:http";
-import type { Holding, RequestBudget } from "../../runtime/byte-budget.ts";
+import type { ByteHolding, RequestBudget } from "../../runtime/byte-budget.ts";
 import { ProviderError } from "../../runtime/errors.ts";
 import { placeOfSocket } from "./client-places.ts";
 import { firstHeader } from "./request-head.ts";
@@ -27,7 +27,7 @@ export function createBodyReader({ anonymous, accounts }: RequestBudget): BodyRe
   };
 }
 
-function readBody(request: IncomingMessage, mostBytes: number, holding: Holding): Promise<Uint8Array> {
+function readBody(request: IncomingMessage, mostBytes: number, holding: ByteHolding): Promise<Uint8Array> {
   const { promise, resolve, reject } = Promise.withResolvers<Uint8Array>();
   let [bytes, size] = [Buffer.alloc(0), 0];
 

@@ -1,7 +1,7 @@
 /** What a tenant sends on a WebSocket: read little further than it is taken, but enough to notice that the tenant left. */
 import type { Socket } from "node:net";
 import type { RawData, WebSocket } from "ws";
-import type { Holding } from "../../runtime/byte-budget.ts";
+import type { ByteHolding } from "../../runtime/byte-budget.ts";
 import type { Clock } from "../../runtime/clock.ts";
 import { ProviderError } from "../../runtime/errors.ts";
 import { createTokenBucket } from "../../runtime/throttle.ts";
@@ -20,7 +20,7 @@ const smallFrames = { atOnce: 1_000, perS: 20 };
 interface StreamInputDeps {
   readonly webSocket: WebSocket;
   readonly socket: Socket;
-  readonly holding: Holding;
+  readonly holding: ByteHolding;
   readonly clock: Clock;
   /** More came than is kept or looked at. */
   readonly onExcess: (why: ProviderError) => void;

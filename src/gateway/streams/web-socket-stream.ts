@@ -1,7 +1,7 @@
 /** A stream over a WebSocket: pinged, held back by a slow reader, and cut off where nothing is taken for long. */
 import type { Socket } from "node:net";
 import { WebSocket } from "ws";
-import type { Holding } from "../../runtime/byte-budget.ts";
+import type { ByteHolding } from "../../runtime/byte-budget.ts";
 import type { Clock } from "../../runtime/clock.ts";
 import { minute, second } from "../../runtime/durations.ts";
 import { ProviderError } from "../../runtime/errors.ts";
@@ -45,7 +45,7 @@ interface StreamDeps {
   readonly webSocket: StreamSocket;
   readonly socket: Socket;
   readonly admitted: AdmittedStream;
-  readonly holding: Holding;
+  readonly holding: ByteHolding;
   readonly clock: Clock;
   readonly log: Log;
 }

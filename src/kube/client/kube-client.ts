@@ -9,7 +9,7 @@ import type { Kube, KubeObject, KubeVersion, ObjectAt, WatchCache } from "../kub
 import { createListWatch } from "./list-watch.ts";
 import { followLogs } from "./logs.ts";
 import { listAll } from "./pages.ts";
-import { type CallLimits, createRequests, kubeAnswerBytes } from "./requests.ts";
+import { createRequests, kubeAnswerBytes, type RequestLimits } from "./requests.ts";
 import { createServedGroups } from "./served-groups.ts";
 import type { Transport } from "./transport.ts";
 import { objectPath } from "./transport.ts";
@@ -35,7 +35,7 @@ export function createKubeClient(transport: Transport, fieldManager: string, dep
   const watches = new Set<WatchCache<unknown>>();
   const lastWrites = createLastWrites(kubeAppliedObjects);
 
-  async function get(kind: Kind, at: ObjectAt, call: CallLimits): Promise<KubeObject | undefined> {
+  async function get(kind: Kind, at: ObjectAt, call: RequestLimits): Promise<KubeObject | undefined> {
     const asked = { verb: "get", resource: objectText(kind, at), ...call };
     return absentAsUndefined(requests.json({ ...asked, path: objectPath(kind, at) }));
   }

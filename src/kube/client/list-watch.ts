@@ -11,13 +11,13 @@ import { type Cache, type CachedObject, createCache, createHandOver, createPassa
 import { linesOf, Silence, TooLong } from "./lines.ts";
 import { createListing, type Listing } from "./pages.ts";
 import {
+  answerTooLarge,
   backOffMs,
   connectionError,
   isPassing,
   malformedAnswer,
   type Peer,
   statusEventError,
-  tooLarge,
 } from "./refusal.ts";
 import { createRelistCheck, createShownVersion, type RelistReason } from "./relist-check.ts";
 import { openWatch, parseEvent, type WatchDeps, type WatchEvent } from "./watch-stream.ts";
@@ -206,7 +206,7 @@ class ListWatch<T, Index extends string> implements WatchCache<T, Index> {
         for (const line of lines) if (line !== "") await this.#take(line, peer);
       }
     } catch (thrown) {
-      if (thrown instanceof TooLong) throw tooLarge(lineBounds.mostBytes, this.#asked, peer);
+      if (thrown instanceof TooLong) throw answerTooLarge(lineBounds.mostBytes, this.#asked, peer);
       throw thrown instanceof Silence ? thrown : connectionError(thrown, this.#asked, peer);
     } finally {
       this.#stream = undefined;

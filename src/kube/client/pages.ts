@@ -3,7 +3,7 @@ import { ProviderError } from "../../runtime/errors.ts";
 import { apiVersionOf, type Kind, resourceOf } from "../kinds.ts";
 import type { KubeObject, Selection } from "../kube.ts";
 import { malformedAnswer } from "./refusal.ts";
-import type { CallLimits, Requests } from "./requests.ts";
+import type { RequestLimits, Requests } from "./requests.ts";
 import { collectionPath, selectionQuery, withQuery } from "./transport.ts";
 
 /** So much fewer are asked for where a page is larger than an answer may be: two tries, and the largest objects fit. */
@@ -13,7 +13,7 @@ export const kubePageObjects = 500;
 /** Pages of a list: a million objects are ten times what a cluster can hold. */
 const kubePages = 2_000;
 
-interface ListOptions extends Selection, CallLimits {
+interface ListOptions extends Selection, RequestLimits {
   readonly once?: boolean;
 }
 

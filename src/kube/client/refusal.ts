@@ -128,7 +128,7 @@ export function connectionError(thrown: unknown, asked: Operation, peer: Peer): 
   return new ProviderError(code, details, { cause: thrown });
 }
 
-export function tooLarge(bytes: number, asked: Operation, peer: Peer): ProviderError {
+export function answerTooLarge(bytes: number, asked: Operation, peer: Peer): ProviderError {
   return new ProviderError("AKP_KUBE_ANSWER_TOO_LARGE", { ...wordsOf(asked), ...about(peer), bytes });
 }
 

@@ -10,7 +10,7 @@ import type { SimulatedCluster } from "../../box/cluster/simulated-kube.ts";
 import { createVirtualClock } from "../../runtime/clock.ts";
 import { kinds } from "../kinds.ts";
 import { kubeBelievedMs } from "./relist-check.ts";
-import type { Answer, SentRequest, Transport } from "./transport.ts";
+import type { KubeAnswer, SentRequest, Transport } from "./transport.ts";
 import { kubeWatchMostMs } from "./watch-stream.ts";
 
 const at = { namespace, name: "one" };
@@ -36,7 +36,7 @@ function stage(owner: Owner) {
     return verb === "watch" && Number(queryOf(path).get("resourceVersion")) > versionOf(after);
   }
 
-  async function silentWatch({ path }: SentRequest): Promise<Answer> {
+  async function silentWatch({ path }: SentRequest): Promise<KubeAnswer> {
     const body = new Readable({ read: () => undefined });
     clock.timer(Number(queryOf(path).get("timeoutSeconds")) * 1_000, () => body.push(null));
     return { status: 200, headers: {}, body, peer: await now.peer() };

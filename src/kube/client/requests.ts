@@ -13,6 +13,7 @@ import { fieldsOf, listOf } from "../json-fields.ts";
 import type { CallOptions, KubeCounts, ProxyAnswer } from "../kube.ts";
 import { createListItems } from "./list-items.ts";
 import {
+  answerTooLarge,
   backOffMs,
   connectionError,
   kubeCauses,
@@ -21,9 +22,8 @@ import {
   type Operation,
   type Peer,
   refusalError,
-  tooLarge,
 } from "./refusal.ts";
-import type { Answer, Lane, SentRequest, Transport } from "./transport.ts";
+import type { KubeAnswer, Lane, SentRequest, Transport } from "./transport.ts";
 
 /** A call with all its tries, unless its caller says otherwise: a rolling restart of an API server is over by then. */
 const kubeWholeCallMs = 2 * minute;
@@ -33,13 +33,13 @@ export const kubeAnswerBytes = 64 * 1024 * 1024;
 const kubeTries = 5;
 
 /** A call that has begun; it may take several requests. */
-export interface CallLimits {
+export interface RequestLimits {
   readonly signal?: AbortSignal | undefined;
   /** By the monotonic clock: then it is over, whatever it has come to. */
   readonly untilMs?: number | undefined;
 }
 
-interface Request extends Operation, CallLimits {
+interface Request extends Operation, RequestLimits {
   readonly method?: "GET" | "POST" | "PATCH" | "PUT" | "DELETE";
   /** With its query. */
   readonly path: string;
@@ -57,7 +57,7 @@ interface Request extends Operation, CallLimits {
 }
 
 /** What a pod or a service is asked for. */
-interface ProxiedRequest extends Operation, CallLimits {
+interface ProxiedRequest extends Operation, RequestLimits {
   readonly path: string;
   /** A longer answer is refused. */
   readonly mostBytes: number;
@@ -67,13 +67,13 @@ type Trying = Pick<Request, "method" | "signal" | "untilMs" | "once" | "neverTwi
 
 export interface Requests {
   /** From now on its time is running. */
-  begin(options: CallOptions): CallLimits;
+  begin(options: CallOptions): RequestLimits;
   /** The answer as JSON; throws what a refusal means. */
   json(request: Request): Promise<unknown>;
   /** Of a list: each item as soon as it is there, and at last what the list says besides. */
   items<T>(request: Request, make: (item: unknown) => T): Promise<ItemsAnswer<T>>;
   /** The answer while it comes, once the server has accepted. The caller watches for silence and destroys it. */
-  stream(request: Request): Promise<Answer>;
+  stream(request: Request): Promise<KubeAnswer>;
   /** Whatever the answer is, refusals too; never sent twice. */
   proxied(request: ProxiedRequest): Promise<ProxyAnswer>;
   peer(): Promise<Peer>;
@@ -108,7 +108,7 @@ export function createRequests({ transport, clock, random, closing, log }: Reque
     return { signal, untilMs: clock.monotonicMs() + deadlineMs };
   }
 
-  async function send(request: SentRequest, untilMs: number): Promise<Answer> {
+  async function send(request: SentRequest, untilMs: number): Promise<KubeAnswer> {
     request.signal?.throwIfAborted();
     const timeMs = leftMs(untilMs);
     if (timeMs <= 0) throw connectionError(new Error("no time is left for it"), request, await transport.peer());
@@ -124,7 +124,7 @@ export function createRequests({ transport, clock, random, closing, log }: Reque
     }
   }
 
-  async function accepted(request: Request, lane: Lane, untilMs: number): Promise<Answer> {
+  async function accepted(request: Request, lane: Lane, untilMs: number): Promise<KubeAnswer> {
     const answer = await send({ ...sentOf(request), lane }, untilMs);
     const { status, headers, peer } = answer;
     const hide = hideSent(request.body);
@@ -192,14 +192,14 @@ export function createRequests({ transport, clock, random, closing, log }: Reque
 
 /** Reads bodies up to a size and within a time. */
 function createBodyReader(clock: Clock) {
-  async function bodyOf(answer: Answer, request: Operation, most: number, leftMs: number): Promise<Buffer> {
+  async function bodyOf(answer: KubeAnswer, request: Operation, most: number, leftMs: number): Promise<Buffer> {
     const chunks: Buffer[] = [];
     await eachChunk(answer, request, most, leftMs, (chunk) => chunks.push(chunk));
     return Buffer.concat(chunks);
   }
 
   async function eachChunk(
-    { body, peer }: Answer,
+    { body, peer }: KubeAnswer,
     request: Operation,
     most: number,
     leftMs: number,
@@ -210,7 +210,7 @@ function createBodyReader(clock: Clock) {
       let bytes = 0;
       for await (const chunk of body as AsyncIterable<Buffer>) {
         bytes += chunk.length;
-        if (bytes > most) throw tooLarge(most, request, peer);
+        if (bytes > most) throw answerTooLarge(most, request, peer);
         take(chunk);
       }
     };
@@ -264,7 +264,7 @@ function parsed<T>(parse: () => T, asked: Operation, peer: Peer): T {
 /** Texts of warnings that are remembered, so that each is logged once: a cluster has a few dozen. */
 export const kubeWarnings = 256;
 
-interface Warned extends Pick<Answer, "headers" | "peer"> {
+interface Warned extends Pick<KubeAnswer, "headers" | "peer"> {
   /** Takes out of a text what we sent in confidence. */
   readonly hide: (text: string) => string;
 }

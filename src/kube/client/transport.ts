@@ -8,7 +8,7 @@ import type { Operation, Peer } from "./refusal.ts";
 
 export interface Transport {
   /** Sends it and resolves with the head of the answer, whatever its status. */
-  send(request: SentRequest): Promise<Answer>;
+  send(request: SentRequest): Promise<KubeAnswer>;
   exec(at: ObjectAt, options: ExecOptions): Promise<ExecSession>;
   forwardPort(at: ObjectAt, port: number, options: CallOptions): Promise<Duplex>;
   /** With whom we speak, for messages. */
@@ -36,7 +36,7 @@ export interface SentRequest extends Operation {
   readonly neverTwice?: boolean;
 }
 
-export interface Answer {
+export interface KubeAnswer {
   readonly status: number;
   readonly headers: Readonly<Record<string, string | string[] | undefined>>;
   readonly body: Readable;
@@ -67,7 +67,7 @@ export function objectPath(kind: Kind, { namespace, name }: ObjectAt): string {
 }
 
 /** The object's, or that of its status alone. */
-export function addressOf(kind: Kind, at: ObjectAt, subresource: "status" | undefined): string {
+export function requestPath(kind: Kind, at: ObjectAt, subresource: "status" | undefined): string {
   return subresource ? `${objectPath(kind, at)}/${subresource}` : objectPath(kind, at);
 }
 

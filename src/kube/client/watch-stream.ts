@@ -9,7 +9,7 @@ import { type Kind, resourceOf } from "../kinds.ts";
 import type { KubeObject, Selection } from "../kube.ts";
 import type { Requests } from "./requests.ts";
 import type { ServedGroups } from "./served-groups.ts";
-import type { Answer } from "./transport.ts";
+import type { KubeAnswer } from "./transport.ts";
 import { collectionPath, selectionQuery, withQuery } from "./transport.ts";
 
 /** Time-out of a watch, random in between. Servers send a bookmark once a minute and before the end; no watch may be blind longer. */
@@ -39,7 +39,7 @@ export function openWatch(
   selection: Selection,
   from: string,
   { requests, random, signal }: WatchDeps,
-): Promise<Answer> {
+): Promise<KubeAnswer> {
   const lastsMs = kubeWatchLeastMs + random.next() * (kubeWatchMostMs - kubeWatchLeastMs);
   const path = withQuery(collectionPath(kind, selection.namespace), {
     ...selectionQuery(selection),

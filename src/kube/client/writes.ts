@@ -10,8 +10,8 @@ import type { CallOptions, DeleteOptions, Kube, KubeObject, ObjectAt, Subresourc
 import { isLaterVersion } from "../kube.ts";
 import { type OwnedFields, ownedFields } from "../owned-fields.ts";
 import { cannotBeTried } from "./refusal.ts";
-import type { CallLimits, Requests } from "./requests.ts";
-import { addressOf, collectionPath, dryRunQuery, objectPath, withQuery } from "./transport.ts";
+import type { RequestLimits, Requests } from "./requests.ts";
+import { collectionPath, dryRunQuery, objectPath, requestPath, withQuery } from "./transport.ts";
 
 interface WriteDeps {
   readonly requests: Requests;
@@ -52,7 +52,7 @@ export function createWrites({ requests, fieldManager, boundary, lastWrites }: W
   }
 
   function addressed(kind: Kind, at: ObjectAt, { subresource, dryRun = false }: SubresourceOptions): string {
-    return withQuery(addressOf(kind, at, subresource), { fieldManager, ...dryRunQuery(dryRun) });
+    return withQuery(requestPath(kind, at, subresource), { fieldManager, ...dryRunQuery(dryRun) });
   }
 
   return {
@@ -142,12 +142,12 @@ interface ApplyDeps {
   readonly fieldManager: string;
   readonly boundary: Boundary;
   readonly lastWrites: LastWrites;
-  readonly get: (kind: Kind, at: ObjectAt, call: CallLimits) => Promise<KubeObject | undefined>;
+  readonly get: (kind: Kind, at: ObjectAt, call: RequestLimits) => Promise<KubeObject | undefined>;
 }
 
 export function createApply({ requests, fieldManager, boundary, lastWrites, get }: ApplyDeps): Kube["apply"] {
   /** What it is now, and no cache from before our last write may say. */
-  async function ask(kind: Kind, at: ObjectAt, path: string, call: CallLimits): Promise<KubeObject | undefined> {
+  async function ask(kind: Kind, at: ObjectAt, path: string, call: RequestLimits): Promise<KubeObject | undefined> {
     const object = await get(kind, at, call);
     const last = lastWrites.get(path);
     // Also when its versions went back: what the server has now is what a cache must show from here on.
@@ -177,7 +177,7 @@ export function createApply({ requests, fieldManager, boundary, lastWrites, get 
     const { name, namespace } = desired.metadata;
     const at = { name, namespace };
     // The status has owners of its own, and who wrote only that believes of the rest what he did before.
-    const path = addressOf(kind, at, subresource);
+    const path = requestPath(kind, at, subresource);
     const isBelieved = live !== undefined && lastWrites.isShownBy(path, live);
     const object = isBelieved ? undefined : await ask(kind, at, path, call);
     const known = isBelieved ? live : object && ownedFields(object, fieldManager, subresource);

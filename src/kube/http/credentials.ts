@@ -11,7 +11,7 @@ import { ProviderError, reasonOf } from "../../runtime/errors.ts";
 import { redactorSecretMostChars } from "../../runtime/limits.ts";
 import { createRedactor } from "../../runtime/redact.ts";
 import type { Peer } from "../client/refusal.ts";
-import type { Identity, Material, Plugin } from "./kubeconfig.ts";
+import type { KubeIdentity, Material, Plugin } from "./kubeconfig.ts";
 
 /** How often the kubeconfig, tokens and certificates are looked at: what client-go does. */
 export const kubeIdentityMs = minute;
@@ -37,7 +37,7 @@ interface Patience {
   readonly answerMs?: number | undefined;
 }
 
-export interface Credentials {
+export interface KubeCredentials {
   current(patience?: Patience): Promise<Access>;
   /** The server said 401. */
   refused(): void;
@@ -46,13 +46,13 @@ export interface Credentials {
 }
 
 /** `read` is asked anew each time, so a kubeconfig that was replaced is seen. */
-export function createCredentials(read: () => Identity, clock: Clock): Credentials {
+export function createCredentials(read: () => KubeIdentity, clock: Clock): KubeCredentials {
   let access: Promise<Access> | undefined;
   let lookAgainMs = 0;
   const ending = new AbortController();
-  let plugin: { readonly of: string; readonly identity: Identity; readonly runs: CredentialPlugin } | undefined;
+  let plugin: { readonly of: string; readonly identity: KubeIdentity; readonly runs: CredentialPlugin } | undefined;
 
-  function pluginOf(identity: Identity): CredentialPlugin | undefined {
+  function pluginOf(identity: KubeIdentity): CredentialPlugin | undefined {
     if (!identity.plugin) return undefined;
     // What it says is for one cluster: at another address it is asked anew, and told of that one.
     const of = JSON.stringify([identity.plugin, identity.server]);
@@ -131,7 +131,7 @@ function maskOf(secrets: readonly (string | undefined)[]): (text: string) => str
   return redactor.text;
 }
 
-function basic({ basic: login }: Identity): string | undefined {
+function basic({ basic: login }: KubeIdentity): string | undefined {
   return login && `Basic ${Buffer.from(`${login.username}:${login.password}`).toString("base64")}`;
 }
 
@@ -165,7 +165,7 @@ const answerShape = z.object({
 
 /** The signal ends a command that is under way, and with it whoever waits for its answer. */
 export function createCredentialPlugin(
-  identity: Identity,
+  identity: KubeIdentity,
   plugin: Plugin,
   clock: Clock,
   signal: AbortSignal,
@@ -213,7 +213,7 @@ function isPast(expires: Expiry, nowMs: number): boolean {
 }
 
 /** What the command prints. */
-async function run(identity: Identity, plugin: Plugin, clock: Clock, signal: AbortSignal): Promise<string> {
+async function run(identity: KubeIdentity, plugin: Plugin, clock: Clock, signal: AbortSignal): Promise<string> {
   const { apiVersion, command, args, env } = plugin;
   const spec = { interactive: false, ...(plugin.provideClusterInfo ? { cluster: clusterInfo(identity) } : {}) };
   const own = Object.fromEntries((env ?? []).map(({ name, value }) => [name, value]));
@@ -247,7 +247,7 @@ async function run(identity: Identity, plugin: Plugin, clock: Clock, signal: Abo
   }
 }
 
-function clusterInfo({ server, serverName, skipVerify, ca }: Identity): Record<string, unknown> {
+function clusterInfo({ server, serverName, skipVerify, ca }: KubeIdentity): Record<string, unknown> {
   const authority = ca && "text" in ca ? { "certificate-authority-data": Buffer.from(ca.text).toString("base64") } : {};
   return {
     server: server.href,

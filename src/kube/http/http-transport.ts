@@ -9,18 +9,18 @@ import { connectionError } from "../client/refusal.ts";
 import type { SentRequest, Transport } from "../client/transport.ts";
 import type { Kube } from "../kube.ts";
 import { createAgentPool, gathered, kubeKeepAliveMs } from "./agents.ts";
-import { type Access, type Credentials, createCredentials } from "./credentials.ts";
+import { type Access, createCredentials, type KubeCredentials } from "./credentials.ts";
 import { type IdentityOptions, readIdentity } from "./kubeconfig.ts";
 import { exec, forwardPort } from "./pod-socket.ts";
 
 interface HttpTransportDeps {
-  readonly credentials: Credentials;
+  readonly credentials: KubeCredentials;
   readonly clock: Clock;
 }
 
 const userAgent = "akash-provider";
 
-export function createHttpTransport({ credentials, clock }: HttpTransportDeps): Transport {
+export function createKubeTransport({ credentials, clock }: HttpTransportDeps): Transport {
   const agents = createAgentPool();
   /** Aborted when the transport is closed: ends requests, answers that still come, and commands. */
   const ending = new AbortController();
@@ -124,5 +124,5 @@ interface HttpKubeOptions extends IdentityOptions {
 
 export function createHttpKube(options: HttpKubeOptions, deps: KubeDeps): Kube {
   const credentials = createCredentials(() => readIdentity(options), deps.clock);
-  return createKubeClient(createHttpTransport({ credentials, clock: deps.clock }), options.fieldManager, deps);
+  return createKubeClient(createKubeTransport({ credentials, clock: deps.clock }), options.fieldManager, deps);
 }

@@ -9,7 +9,7 @@ import { ProviderError, reasonOf, systemCodeOf } from "../../runtime/errors.ts";
 /** A file, or the text that stands in the kubeconfig itself. */
 export type Material = { readonly file: string } | { readonly text: string };
 
-export interface Identity {
+export interface KubeIdentity {
   /** Where it was read, for messages. */
   readonly path: string;
   readonly server: URL;
@@ -81,7 +81,7 @@ export interface IdentityOptions {
 
 const podAccount = "/var/run/secrets/kubernetes.io/serviceaccount";
 
-export function readIdentity(options: IdentityOptions = {}): Identity {
+export function readIdentity(options: IdentityOptions = {}): KubeIdentity {
   const { environment = {}, accountFolder = podAccount } = options;
   const host = podHost(options);
   if (host) return podIdentity(host, environment["KUBERNETES_SERVICE_PORT"] ?? "443", accountFolder);
@@ -102,7 +102,7 @@ function podHost(options: IdentityOptions): string | undefined {
   return hasAccount ? options.environment?.["KUBERNETES_SERVICE_HOST"] : undefined;
 }
 
-function podIdentity(host: string, port: string, folder: string): Identity {
+function podIdentity(host: string, port: string, folder: string): KubeIdentity {
   return {
     path: folder,
     server: new URL(`https://${host.includes(":") ? `[${host}]` : host}:${port}`),
@@ -112,7 +112,7 @@ function podIdentity(host: string, port: string, folder: string): Identity {
   };
 }
 
-function fileIdentity(path: string): Identity {
+function fileIdentity(path: string): KubeIdentity {
   const files = readFiles(path).map(({ file, content }) => {
     const { clusters, users, ...rest } = check(path, fileShape, content, "the file");
     // What they name is relative to the file that names it, as kubectl has it.

@@ -11,7 +11,7 @@ import { objectPath } from "../client/transport.ts";
 import { kinds, objectText } from "../kinds.ts";
 import type { CallOptions, ExecOptions, ExecSession, ObjectAt } from "../kube.ts";
 import type { AgentPool } from "./agents.ts";
-import type { Access, Credentials } from "./credentials.ts";
+import type { Access, KubeCredentials } from "./credentials.ts";
 
 /** Of one message from the server, which sends output in pieces of 32 KiB. */
 const messageBytes = 1024 * 1024;
@@ -23,7 +23,7 @@ const errorBytes = 64 * 1024;
 const pingMs = 20_000;
 
 export interface PodSocketDeps {
-  readonly credentials: Credentials;
+  readonly credentials: KubeCredentials;
   readonly agents: Pick<AgentPool, "at">;
   readonly clock: Clock;
   /** Aborted when the transport is closed. */
@@ -93,7 +93,7 @@ export function sendPieces(
   }
 }
 
-function opened(socket: WebSocket, asked: Operation, access: Access, credentials: Credentials): Promise<void> {
+function opened(socket: WebSocket, asked: Operation, access: Access, credentials: KubeCredentials): Promise<void> {
   return new Promise((resolve, reject) => {
     socket.once("open", resolve);
     socket.once("error", (thrown) => reject(connectionError(thrown, asked, access)));

@@ -8,7 +8,7 @@ import { idLabels, managedLabel, serviceLabels } from "./lease-labels.ts";
 import type { DesiredObject } from "./lease-workload.ts";
 import { type ServiceWorkload, serviceObject } from "./lease-workload.ts";
 
-export function credentialsOf(workload: ServiceWorkload): DesiredObject[] {
+export function credentialObjects(workload: ServiceWorkload): DesiredObject[] {
   const { service } = workload;
   return [
     ...(hasPermissions(service) ? permissionObjects(workload) : []),

@@ -3,7 +3,7 @@ import { leaseNamespace } from "../../market/lease-namespace.ts";
 import { isIngress, type ManifestExpose } from "../../market/manifest.ts";
 import { kinds, objectText } from "../kinds.ts";
 import type { ObjectSettings } from "./container.ts";
-import { credentialsOf } from "./credentials.ts";
+import { credentialObjects } from "./credentials.ts";
 import { leaseLabels, serviceLabels } from "./lease-labels.ts";
 import {
   type DesiredObject,
@@ -25,7 +25,7 @@ export function leaseObjects(workload: LeaseWorkload, settings: ObjectSettings):
   return {
     namespace: leaseNamespaceObject(workload),
     policies: eachOnce(networkPolicies(workload, settings.policies)),
-    credentials: eachOnce(services.flatMap(credentialsOf)),
+    credentials: eachOnce(services.flatMap(credentialObjects)),
     workloads: eachOnce(services.map((service) => workloadObject(service, settings))),
     services: eachOnce(services.flatMap(networkServices)),
   };

@@ -10,7 +10,7 @@ import { type Kind, kinds } from "../kinds.ts";
 import type { KubeObject } from "../kube.ts";
 import { labelKeys, storageClassReadings } from "../node-labels.ts";
 import type { ObjectSettings } from "./container.ts";
-import { cardsOf, claimTemplates, container, gpuVendor, persistentClasses, podVolumes } from "./container.ts";
+import { claimTemplates, container, gpuVendor, persistentClasses, podVolumes, workloadCards } from "./container.ts";
 import { accountName, hasPermissions, pullSecretName } from "./credentials.ts";
 import { serviceLabels } from "./lease-labels.ts";
 import { type DesiredObject, type ServiceWorkload, serviceObject } from "./lease-workload.ts";
@@ -79,7 +79,7 @@ interface Expression {
 }
 
 function nodeAffinity(workload: ServiceWorkload): object {
-  const cards = cardsOf(workload);
+  const cards = workloadCards(workload);
   const classes = persistentClasses(workload.service).map(hasClass);
   const termOf = (gpu: readonly Expression[]) => ({ matchExpressions: [ours, ...gpu, ...classes] });
   // Any one of the terms will do.

@@ -4,13 +4,13 @@ import {
   at,
   compareBytes,
   entriesOf,
-  type Field,
   fault,
+  fieldText,
   isEmpty,
   itemsOf,
   mustKnow,
   parsedOf,
-  textOf,
+  type SdlField,
 } from "./fields.ts";
 
 export type Compute = Omit<UnitResources, "id" | "endpoints">;
@@ -21,7 +21,7 @@ const flags: Readonly<Record<string, string>> = {
   ...{ false: "false", off: "false", no: "false" },
 };
 
-export function readCompute(profile: Field): Compute {
+export function readCompute(profile: SdlField): Compute {
   const resources = at(profile, "resources");
   if (isEmpty(resources)) fault(resources, "is missing");
   const [cpu, memory] = [at(resources, "cpu"), at(resources, "memory")];
@@ -33,12 +33,12 @@ export function readCompute(profile: Field): Compute {
   };
 }
 
-function readCpuAttributes(attributes: Field): Attribute[] {
+function readCpuAttributes(attributes: SdlField): Attribute[] {
   mustKnow(attributes, ["arch"]);
-  return entriesOf(attributes).map(([key, value]) => ({ key, value: textOf(value) }));
+  return entriesOf(attributes).map(([key, value]) => ({ key, value: fieldText(value) }));
 }
 
-function readGpu(gpu: Field): Compute["gpu"] {
+function readGpu(gpu: SdlField): Compute["gpu"] {
   if (isEmpty(gpu)) return { count: 0n, attributes: [] };
   mustKnow(gpu, ["units", "attributes"]);
   const count = parsedOf(at(gpu, "units"), parseCards, 0n);
@@ -47,7 +47,7 @@ function readGpu(gpu: Field): Compute["gpu"] {
   return { count, attributes };
 }
 
-function readCards(attributes: Field): Attribute[] {
+function readCards(attributes: SdlField): Attribute[] {
   if (isEmpty(attributes)) return [];
   mustKnow(attributes, ["vendor"]);
   const vendor = at(attributes, "vendor");
@@ -59,20 +59,20 @@ function readCards(attributes: Field): Attribute[] {
   return keys.map((key) => ({ key: `vendor/nvidia/model/${key}`, value: "true" })).sort(byKey);
 }
 
-function readCard(card: Field): string {
+function readCard(card: SdlField): string {
   const [model, ram, connector] = [at(card, "model"), at(card, "ram"), at(card, "interface")];
-  const name = textOf(model);
+  const name = fieldText(model);
   if (name === "") fault(model, "is missing");
   const parts = [name];
   if (!isEmpty(ram)) parts.push("ram", parsedOf(ram, parseCardMemory, ""));
   if (!isEmpty(connector)) {
-    if (!["pcie", "sxm"].includes(textOf(connector))) fault(connector, "must be pcie or sxm");
-    parts.push("interface", textOf(connector));
+    if (!["pcie", "sxm"].includes(fieldText(connector))) fault(connector, "must be pcie or sxm");
+    parts.push("interface", fieldText(connector));
   }
   return parts.join("/");
 }
 
-function readStorage(storage: Field): Volume[] {
+function readStorage(storage: SdlField): Volume[] {
   if (isEmpty(storage)) return [];
   const volumes =
     storage.node?.kind === "map"
@@ -86,8 +86,8 @@ function readStorage(storage: Field): Volume[] {
   return inNetworkOrder(volumes);
 }
 
-function readVolume(volume: Field): Volume {
-  const name = textOf(at(volume, "name")) || "default";
+function readVolume(volume: SdlField): Volume {
+  const name = fieldText(at(volume, "name")) || "default";
   return {
     name,
     bytes: parsedOf(at(volume, "size"), parseSize, 0n),
@@ -95,14 +95,14 @@ function readVolume(volume: Field): Volume {
   };
 }
 
-function readVolumeAttributes(attributes: Field): Attribute[] {
+function readVolumeAttributes(attributes: SdlField): Attribute[] {
   if (isEmpty(attributes)) return [];
   mustKnow(attributes, ["persistent", "class"]);
   const written = at(attributes, "persistent");
   // As it was written: "yes" is turned into "true" only after the class was looked at.
-  const persistent = isEmpty(written) ? "false" : textOf(written);
+  const persistent = isEmpty(written) ? "false" : fieldText(written);
   const named = at(attributes, "class");
-  const given = textOf(named);
+  const given = fieldText(named);
   if (given === "ram" && persistent !== "false") fault(named, "ram cannot be persistent");
   if (given !== "" && given !== "ram" && persistent === "false") fault(named, "needs persistent: true");
   const storageClass = given === "" && persistent === "true" ? "default" : given;

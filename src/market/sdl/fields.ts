@@ -3,7 +3,7 @@ import { reasonOf } from "../../runtime/errors.ts";
 import type { YamlNode } from "./yaml.ts";
 
 /** A place in the tree, which may be empty. */
-export interface Field {
+export interface SdlField {
   readonly path: string;
   readonly node: YamlNode | undefined;
   readonly notes: Notes;
@@ -23,47 +23,50 @@ const mostChars = 1024 * 1024;
 /** Whoever has this many mistakes does not read them all. */
 const mostFaults = 20;
 
-export function rootField(node: YamlNode): Field {
+export function rootField(node: YamlNode): SdlField {
   return { path: "", node, notes: { faults: [], looks: 0, chars: 0 } };
 }
 
-export function fault({ path, notes }: Field, reason: string): void {
+export function fault({ path, notes }: SdlField, reason: string): void {
   const text = path === "" ? reason : `${path}: ${reason}`;
   // One field may be looked at several times.
   if (notes.faults.length < mostFaults && !notes.faults.includes(text)) notes.faults.push(text);
 }
 
 /** Nothing, or null in any of its spellings. */
-export function isEmpty({ node }: Field): boolean {
+export function isEmpty({ node }: SdlField): boolean {
   return node === undefined || (node.kind === "text" && node.plain && /^(~|null|Null|NULL)?$/.test(node.text));
 }
 
-export function at(field: Field, name: string): Field {
+export function at(field: SdlField, name: string): SdlField {
   return child(field, name, namesOf(field)?.get(name));
 }
 
 /** Entries of a map by name, in the order of the names' bytes; none where it is empty. */
-export function entriesOf(field: Field): [string, Field][] {
-  const entries = [...(namesOf(field) ?? [])].map(([name, node]): [string, Field] => [name, child(field, name, node)]);
+export function entriesOf(field: SdlField): [string, SdlField][] {
+  const entries = [...(namesOf(field) ?? [])].map(([name, node]): [string, SdlField] => [
+    name,
+    child(field, name, node),
+  ]);
   return entries.sort(([left], [right]) => compareBytes(left, right));
 }
 
 /** Undefined where there is no list. */
-export function itemsOf(field: Field): Field[] | undefined {
+export function itemsOf(field: SdlField): SdlField[] | undefined {
   if (isEmpty(field)) return undefined;
   if (field.node?.kind === "list") return field.node.items.map((item, index) => child(field, `[${index}]`, item));
   fault(field, "must be a list");
   return undefined;
 }
 
-export function mustKnow(field: Field, known: readonly string[]): void {
+export function mustKnow(field: SdlField, known: readonly string[]): void {
   for (const name of namesOf(field)?.keys() ?? []) {
     if (!known.includes(name)) fault(child(field, name, undefined), `is not known here; known are ${known.join(", ")}`);
   }
 }
 
 /** As it was written; "" where it is empty. */
-export function textOf(field: Field): string {
+export function fieldText(field: SdlField): string {
   if (isEmpty(field) || field.node === undefined) return "";
   if (field.node.kind === "text") return counted(field.node.text, field.notes);
   fault(field, "must be a text");
@@ -77,12 +80,12 @@ function counted(text: string, notes: Notes): string {
   return text;
 }
 
-export function textsOf(field: Field): string[] | undefined {
-  return itemsOf(field)?.map(textOf);
+export function textsOf(field: SdlField): string[] | undefined {
+  return itemsOf(field)?.map(fieldText);
 }
 
 /** 0 where it is empty. */
-export function wholeOf(field: Field, most = 2 ** 32 - 1): number {
+export function fieldInteger(field: SdlField, most = 2 ** 32 - 1): number {
   if (isEmpty(field)) return 0;
   const { node } = field;
   const value = node?.kind === "text" && node.plain ? goInteger(node.text) : Number.NaN;
@@ -102,7 +105,7 @@ function goInteger(text: string): number {
 }
 
 /** False where it is empty. The words that YAML once had for it are taken too. */
-export function flagOf(field: Field): boolean {
+export function flagOf(field: SdlField): boolean {
   if (isEmpty(field)) return false;
   const { node } = field;
   const text = node?.kind === "text" && node.plain ? node.text : "";
@@ -112,9 +115,9 @@ export function flagOf(field: Field): boolean {
 }
 
 /** What a reader of texts makes of it; its refusal is noted, and the fallback taken. */
-export function parsedOf<T>(field: Field, parse: (text: string) => T, fallback: T): T {
+export function parsedOf<T>(field: SdlField, parse: (text: string) => T, fallback: T): T {
   try {
-    return parse(textOf(field));
+    return parse(fieldText(field));
   } catch (thrown) {
     fault(field, reasonOf(thrown));
     return fallback;
@@ -126,14 +129,14 @@ export function compareBytes(left: string, right: string): number {
   return Buffer.compare(Buffer.from(left), Buffer.from(right));
 }
 
-function namesOf(field: Field): ReadonlyMap<string, YamlNode> | undefined {
+function namesOf(field: SdlField): ReadonlyMap<string, YamlNode> | undefined {
   if (isEmpty(field)) return undefined;
   if (field.node?.kind === "map") return field.node.entries;
   fault(field, "must be a map");
   return undefined;
 }
 
-function child({ path, notes }: Field, name: string, node: YamlNode | undefined): Field {
+function child({ path, notes }: SdlField, name: string, node: YamlNode | undefined): SdlField {
   notes.looks += 1;
   if (notes.looks > mostLooks)
     throw new Error(`it has more than ${mostLooks} fields, aliases counted as what they name`);

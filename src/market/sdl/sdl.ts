@@ -20,17 +20,17 @@ import {
   at,
   compareBytes,
   entriesOf,
-  type Field,
   fault,
+  fieldInteger,
+  fieldText,
   isEmpty,
   mustKnow,
   parsedOf,
   rootField,
-  textOf,
+  type SdlField,
   textsOf,
-  wholeOf,
 } from "./fields.ts";
-import { type Params, readService, type Service } from "./services.ts";
+import { readService, type SdlParams, type SdlService } from "./services.ts";
 import { readYaml } from "./yaml.ts";
 
 export interface Sdl {
@@ -43,10 +43,10 @@ export interface Sdl {
 export type SdlVersion = "2.0" | "2.1";
 
 /** A service in a placement: what `deployment` says, with what the names in it stand for. */
-export interface Placed {
-  readonly field: Field;
+export interface PlacedService {
+  readonly field: SdlField;
   readonly name: string;
-  readonly service: Service;
+  readonly service: SdlService;
   readonly placement: Placement;
   readonly profile: string;
   readonly compute: Compute;
@@ -79,7 +79,7 @@ export function readSdl(text: string, name = "the SDL"): Sdl {
   }
 }
 
-function readParts(root: Field): Sdl {
+function readParts(root: SdlField): Sdl {
   mustKnow(root, parts);
   const version = readVersion(at(root, "version"));
   const placed = readDeployment(root);
@@ -90,16 +90,16 @@ function readParts(root: Field): Sdl {
 }
 
 /** Numbers as people write versions: 2.0, v2.1, 2. All from 2.1 on are read as 2.1. */
-function readVersion(field: Field): SdlVersion {
+function readVersion(field: SdlField): SdlVersion {
   const [, major, minor = "0", patch = "0"] =
-    /^\s*v?(\d{1,9})(?:\.(\d{1,9}))?(?:\.(\d{1,9}))?\s*$/.exec(textOf(field)) ?? [];
+    /^\s*v?(\d{1,9})(?:\.(\d{1,9}))?(?:\.(\d{1,9}))?\s*$/.exec(fieldText(field)) ?? [];
   const number = Number(major) * 1e6 + Number(minor) * 1e3 + Number(patch);
   if (number === 2_000_000) return "2.0";
   if (!(number >= 2_001_000)) fault(field, `must be "2.0" or "2.1"`);
   return "2.1";
 }
 
-function readDeployment(root: Field): Placed[] {
+function readDeployment(root: SdlField): PlacedService[] {
   const profiles = at(root, "profiles");
   const services = new Map(entriesOf(at(root, "services")).map(([name, field]) => [name, readService(field)]));
   const computes = new Map(entriesOf(at(profiles, "compute")).map(([name, field]) => [name, readCompute(field)]));
@@ -107,8 +107,8 @@ function readDeployment(root: Field): Placed[] {
   const deployment = at(root, "deployment");
   if (entriesOf(deployment).length === 0) fault(deployment, "names no service");
   return entriesOf(deployment).flatMap(([name, placedIn]) =>
-    entriesOf(placedIn).flatMap(([placementName, field]): Placed[] => {
-      const profile = textOf(at(field, "profile"));
+    entriesOf(placedIn).flatMap(([placementName, field]): PlacedService[] => {
+      const profile = fieldText(at(field, "profile"));
       const [service, compute, placement] = [services.get(name), computes.get(profile), placements.get(placementName)];
       if (!service) fault(field, `there is no service named ${name}`);
       if (!compute) fault(field, `there is no compute profile named ${profile}`);
@@ -117,7 +117,7 @@ function readDeployment(root: Field): Placed[] {
       const pricing = at(at(placement, "pricing"), profile);
       if (isEmpty(pricing)) fault(pricing, "is missing");
       const price = isEmpty(pricing) ? { denom: "", amount: zero } : readPrice(pricing);
-      const count = wholeOf(at(field, "count"));
+      const count = fieldInteger(at(field, "count"));
       if (count === 0) fault(at(field, "count"), "must be 1 or more");
       return [
         { field, name, service, placement: readPlacement(placementName, placement), profile, compute, price, count },
@@ -126,13 +126,13 @@ function readDeployment(root: Field): Placed[] {
   );
 }
 
-function readPlacement(name: string, placement: Field): Placement {
+function readPlacement(name: string, placement: SdlField): Placement {
   const signedBy = at(placement, "signedBy");
-  const attributes = entriesOf(at(placement, "attributes")).map(([key, value]) => ({ key, value: textOf(value) }));
+  const attributes = entriesOf(at(placement, "attributes")).map(([key, value]) => ({ key, value: fieldText(value) }));
   return { name, attributes, allOf: textsOf(at(signedBy, "allOf")) ?? [], anyOf: textsOf(at(signedBy, "anyOf")) ?? [] };
 }
 
-function readPrice(pricing: Field): DecCoin {
+function readPrice(pricing: SdlField): DecCoin {
   const amount = parsedOf(at(pricing, "amount"), parseDecimal, zero);
   if (amount.atto <= 0n) fault(at(pricing, "amount"), "must be above zero");
   return parsedOf(at(pricing, "denom"), (denom) => decCoinOf(amount, denom), { denom: "", amount });
@@ -155,24 +155,24 @@ function parseWindow(text: string): bigint {
 /** What must fit together between the parts of an SDL: endpoints and their ports, volumes and where they are mounted. */
 const endpointName = /^[a-z]+[a-z\-_0-9]+$/;
 
-function faultsBetweenParts(root: Field, version: SdlVersion, placed: readonly Placed[]): void {
+function faultsBetweenParts(root: SdlField, version: SdlVersion, placed: readonly PlacedService[]): void {
   checkEndpoints(root, placed);
   for (const one of placed) checkVolumes(version, one);
   checkTee(placed);
 }
 
-function checkEndpoints(root: Field, placed: readonly Placed[]): void {
+function checkEndpoints(root: SdlField, placed: readonly PlacedService[]): void {
   const declared = new Map(entriesOf(at(root, "endpoints")));
   for (const [name, field] of declared) {
     if (!endpointName.test(name)) fault(field, "a name has two or more of a-z, 0-9, - and _, and begins with a letter");
-    if (textOf(at(field, "kind")) !== "ip") fault(at(field, "kind"), "must be ip");
+    if (fieldText(at(field, "kind")) !== "ip") fault(at(field, "kind"), "must be ip");
   }
   const used = new Set<string>();
   const users = new Map<string, string>();
   for (const { name, service } of placed) {
     for (const { externalPort, writtenProto, to, field } of service.exposes) {
       // Declared by its use.
-      const ipName = textOf(at(field, "ip_name"));
+      const ipName = fieldText(at(field, "ip_name"));
       if (ipName !== "" && !endpointName.test(ipName)) fault(at(field, "ip_name"), "is not a name of an endpoint");
       if (ipName !== "" && !to.some(({ ip }) => ip === ipName))
         fault(at(field, "ip_name"), "an address needs a target with global: true");
@@ -191,7 +191,7 @@ function checkEndpoints(root: Field, placed: readonly Placed[]): void {
   for (const [name, field] of declared) if (!used.has(name)) fault(field, "is never used");
 }
 
-function checkVolumes(version: SdlVersion, { name, service, compute, profile }: Placed): void {
+function checkVolumes(version: SdlVersion, { name, service, compute, profile }: PlacedService): void {
   const mounted = service.params?.storage ?? [];
   const mounts = new Set<string>();
   for (const { field, name: volumeName, mount, readOnly } of mounted) {
@@ -209,7 +209,7 @@ function checkVolumes(version: SdlVersion, { name, service, compute, profile }: 
   if (lost) fault(service.field, `${name} must say where its persistent volume ${lost.name} is mounted`);
 }
 
-function checkTee(placed: readonly Placed[]): void {
+function checkTee(placed: readonly PlacedService[]): void {
   const types = new Map<string, string>();
   for (const { service, compute, placement } of placed) {
     const tee = service.params?.tee ?? "";
@@ -228,7 +228,7 @@ interface Built {
   readonly manifest: readonly ManifestGroup[];
 }
 
-export function build(version: SdlVersion, placed: readonly Placed[]): Built {
+export function build(version: SdlVersion, placed: readonly PlacedService[]): Built {
   const sequenceNumbers = numberEndpoints(placed);
   const names = [...new Set(placed.map(({ placement }) => placement.name))].sort(compareBytes);
   const built = names.map((name) =>
@@ -242,7 +242,11 @@ export function build(version: SdlVersion, placed: readonly Placed[]): Built {
 }
 
 /** All of one placement, by name of the service. */
-function buildGroup(version: SdlVersion, placed: readonly Placed[], sequenceNumbers: ReadonlyMap<string, number>) {
+function buildGroup(
+  version: SdlVersion,
+  placed: readonly PlacedService[],
+  sequenceNumbers: ReadonlyMap<string, number>,
+) {
   const units: ResourceUnit[] = [];
   const services: ManifestService[] = [];
   const unitOfProfile = new Map<string, number>();
@@ -269,7 +273,7 @@ function buildGroup(version: SdlVersion, placed: readonly Placed[], sequenceNumb
   return { group, manifest: { name, services } };
 }
 
-function requirementsOf(placed: readonly Placed[]): GroupSpec["requirements"] {
+function requirementsOf(placed: readonly PlacedService[]): GroupSpec["requirements"] {
   const { allOf, anyOf, attributes } = placed[0]?.placement ?? { allOf: [], anyOf: [], attributes: [] };
   const tee = placed.map(({ service }) => service.params?.tee).find(Boolean);
   const asked: Attribute[] = tee ? [{ key: "tee/type", value: tee }] : [];
@@ -277,7 +281,7 @@ function requirementsOf(placed: readonly Placed[]): GroupSpec["requirements"] {
 }
 
 /** A name has the place of its last use among all, sorted. Targets inside the deployment count as "": the hash needs it. */
-function numberEndpoints(placed: readonly Placed[]): Map<string, number> {
+function numberEndpoints(placed: readonly PlacedService[]): Map<string, number> {
   const services = new Map(placed.map(({ name, service }) => [name, service]));
   const uses = [...services.values()]
     .flatMap(({ exposes }) => exposes.flatMap(({ to }) => to))
@@ -286,7 +290,7 @@ function numberEndpoints(placed: readonly Placed[]): Map<string, number> {
   return new Map(uses.sort(compareBytes).map((name, index) => [name, index + 1]));
 }
 
-function exposesOf({ exposes }: Service, sequenceNumbers: ReadonlyMap<string, number>): ManifestExpose[] {
+function exposesOf({ exposes }: SdlService, sequenceNumbers: ReadonlyMap<string, number>): ManifestExpose[] {
   const inside = { service: "", global: false, ip: "" };
   return exposes
     .flatMap(({ port, externalPort, proto, hosts, httpOptions, to }) =>
@@ -309,7 +313,7 @@ function bySequence(left: Endpoint, right: Endpoint): number {
   return left.sequenceNumber - right.sequenceNumber;
 }
 
-function paramsOf({ storage, permissions, tee }: Params): ServiceParams {
+function paramsOf({ storage, permissions, tee }: SdlParams): ServiceParams {
   return {
     storage: storage.length > 0 ? storage.map(({ name, mount, readOnly }) => ({ name, mount, readOnly })) : null,
     ...(permissions && { permissions }),
@@ -317,7 +321,7 @@ function paramsOf({ storage, permissions, tee }: Params): ServiceParams {
   };
 }
 
-function credentialsOf(version: SdlVersion, { credentials }: Service): ManifestService["credentials"] {
+function credentialsOf(version: SdlVersion, { credentials }: SdlService): ManifestService["credentials"] {
   if (!credentials) return null;
   const { host, email, username, password } = credentials;
   if (version === "2.0") return { host, email: "", username, password };

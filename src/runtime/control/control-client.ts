@@ -8,7 +8,7 @@ import { type ErrorDetails, ProviderError, reasonOf, systemCodeOf } from "../err
 import { isRecord } from "../is-record.ts";
 import type { Question } from "../lifecycle.ts";
 import { parseJson } from "../parse-json.ts";
-import { controlPath, controlQuestionBytes, tooLarge } from "./control-socket.ts";
+import { controlPath, controlQuestionBytes, questionTooLarge } from "./control-socket.ts";
 
 /** How long a command waits for the beginning of an answer: a price script may take its time, and others wait before it. */
 const controlAnswerMs = 2 * minute;
@@ -34,7 +34,7 @@ export async function ask(asking: Asking): Promise<unknown> {
 export async function* askOn({ dataDir, about, question = {}, clock, signal }: Asking): AsyncGenerator<unknown> {
   const path = controlPath(dataDir);
   const text = JSON.stringify(question);
-  if (Buffer.byteLength(text) > controlQuestionBytes) throw tooLarge();
+  if (Buffer.byteLength(text) > controlQuestionBytes) throw questionTooLarge();
   const asked = request({ socketPath: path, path: `/${about}`, method: "POST", agent: false });
   const leave = () => asked.destroy();
   signal?.addEventListener("abort", leave, { once: true });

@@ -11,7 +11,13 @@ import { listenOnSocket } from "../listener.ts";
 import type { Log } from "../log.ts";
 import { parseJson } from "../parse-json.ts";
 import type { Process } from "../process.ts";
-import { clearControlPath, controlPath, controlQuestionBytes, tooLarge, warnOfOpenFolder } from "./control-socket.ts";
+import {
+  clearControlPath,
+  controlPath,
+  controlQuestionBytes,
+  questionTooLarge,
+  warnOfOpenFolder,
+} from "./control-socket.ts";
 
 /** An operator's commands at once, those that follow included; a script that asks in a loop still leaves room. */
 export const controlConnections = 32;
@@ -105,7 +111,7 @@ async function readQuestion(request: IncomingMessage): Promise<Question> {
   let bytes = 0;
   for await (const piece of request as AsyncIterable<Buffer>) {
     bytes += piece.length;
-    if (bytes > controlQuestionBytes) throw tooLarge();
+    if (bytes > controlQuestionBytes) throw questionTooLarge();
     pieces.push(piece);
   }
   const question = bytes === 0 ? {} : parseJson(Buffer.concat(pieces).toString("utf8"));

@@ -55,7 +55,7 @@ export function warnOfOpenFolder(dataDir: string, log: Log): void {
   log.info("data directory can be written by every user", { path: dataDir, advice: `chmod o-w ${dataDir}` });
 }
 
-export function tooLarge(): ProviderError {
+export function questionTooLarge(): ProviderError {
   const reason = `it has more than ${controlQuestionBytes} bytes`;
   return new ProviderError("AKP_QUESTION_REFUSED", { reason });
 }

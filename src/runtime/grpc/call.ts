@@ -1,6 +1,6 @@
 /** What the headers of a call say of how it is to be answered; or why it is no call, in the network's words and codes. */
 import { constants, type IncomingHttpHeaders, type OutgoingHttpHeaders, type ServerHttp2Stream } from "node:http2";
-import type { Holding, RequestBudget } from "../byte-budget.ts";
+import type { ByteHolding, RequestBudget } from "../byte-budget.ts";
 import type { Clock } from "../clock.ts";
 import type { DeadlineList } from "../deadline-list.ts";
 import { second } from "../durations.ts";
@@ -30,7 +30,7 @@ interface NoCall {
 
 const grpc = "application/grpc";
 
-export function readHead(headers: IncomingHttpHeaders): RequestHead | NoCall {
+export function readCallHead(headers: IncomingHttpHeaders): RequestHead | NoCall {
   const asked = headers["content-type"] ?? "";
   const contentType = asked === grpc ? grpc : answeredType(asked);
   // Probes of operators look for this very type in the answer to whatever they send.
@@ -81,7 +81,7 @@ export class HeldCall {
   readonly stream: ServerHttp2Stream;
   readonly client: string;
   /** Its messages. */
-  holding: Holding;
+  holding: ByteHolding;
   readonly #budget: RequestBudget;
   /** Releases its headers. */
   readonly #end: () => void;
@@ -157,7 +157,7 @@ export const tooMuchHeld: GrpcStatus = {
 };
 
 /** Throws where there is no room. */
-export function hold(holding: Holding, bytes: number): void {
+export function hold(holding: ByteHolding, bytes: number): void {
   if (!holding.resize(bytes)) throw new GrpcRefusal(tooMuchHeld.code, tooMuchHeld.message);
 }
 
@@ -252,7 +252,7 @@ export function createReply(stream: ServerHttp2Stream, head: AnswerHead, { clock
     end(ending = grpcOk, headers) {
       if (!settle(ending)) return;
       if (stream.headersSent) stream.end();
-      else refuse(stream, head, ending, clock, headers);
+      else refuseCall(stream, head, ending, clock, headers);
       abort.abort();
     },
     over: abort.signal,
@@ -267,7 +267,7 @@ export function answerHeaders({ contentType, gzip }: AnswerHead, more?: Outgoing
 }
 
 /** Without a message the status stands in the headers already. */
-export function refuse(
+export function refuseCall(
   stream: ServerHttp2Stream,
   { contentType }: AnswerHead,
   status: GrpcStatus,

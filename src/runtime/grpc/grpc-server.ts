@@ -23,13 +23,13 @@ import {
   createUnpacking,
   grpcRequestMs,
   HeldCall,
-  readHead,
-  refuse,
+  readCallHead,
+  refuseCall,
   respondOnly,
   tooMuchHeld,
 } from "./call.ts";
 import { GrpcRefusal, type GrpcStatus, grpcCodes, statusOfThrown } from "./grpc-status.ts";
-import { type GrpcMethods, serviceOf } from "./methods.ts";
+import { type GrpcMethods, grpcServiceOf } from "./methods.ts";
 import { anyClient, createStreamingCalls, type GrpcBounds } from "./streaming-calls.ts";
 import { UnaryCall } from "./unary-call.ts";
 
@@ -113,7 +113,7 @@ export function createGrpcServer(options: GrpcServerOptions): GrpcServer {
     socket: Socket,
   ) {
     stream.on("error", (error) => log.debug("gRPC call failed", { reason: reasonOf(error) }));
-    const head = readHead(headers);
+    const head = readCallHead(headers);
     if ("refusal" in head) {
       countEnd(ends.others, head.code);
       return respondOnly(stream, clock, head.refusal);
@@ -121,7 +121,7 @@ export function createGrpcServer(options: GrpcServerOptions): GrpcServer {
     const endCall = connections ? connections.beginCall(socket, requestBytes(rawHeaders)) : () => undefined;
     if (!endCall) {
       countEnd(ends.others, tooMuchHeld.code);
-      return refuse(stream, head, tooMuchHeld, clock);
+      return refuseCall(stream, head, tooMuchHeld, clock);
     }
     const client = clients.of(socket);
     const held = new HeldCall(stream, client, clients.budget, endCall);
@@ -129,7 +129,7 @@ export function createGrpcServer(options: GrpcServerOptions): GrpcServer {
     const method = methods.find(head.path);
     if (!method) {
       countEnd(ends.others, grpcCodes.Unimplemented);
-      return refuse(stream, head, { code: grpcCodes.Unimplemented, message: unknown(head.path, methods) }, clock);
+      return refuseCall(stream, head, { code: grpcCodes.Unimplemented, message: unknown(head.path, methods) }, clock);
     }
     if (method.kind === "unary") new UnaryCall(held, headers, head, unary, ends.of(head.path)).serve(method);
     else many.serve(held, headers, head, method, ends.of(head.path));
@@ -176,7 +176,7 @@ export function createGrpcServer(options: GrpcServerOptions): GrpcServer {
 
 function unknown(path: string, methods: GrpcMethods): string {
   if (!/^\/.+\//.test(path)) return `malformed method name: "${path}"`;
-  const service = serviceOf(path);
+  const service = grpcServiceOf(path);
   if (!methods.hasService(service)) return `unknown service ${service}`;
   return `unknown method ${path.slice(service.length + 2)} for service ${service}`;
 }

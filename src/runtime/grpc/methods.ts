@@ -58,11 +58,11 @@ export interface GrpcMethods {
 }
 
 export function methodsOf(byPath: ReadonlyMap<string, GrpcMethod>): GrpcMethods {
-  const services = new Set([...byPath.keys()].map(serviceOf));
+  const services = new Set([...byPath.keys()].map(grpcServiceOf));
   return { find: (path) => byPath.get(path), hasService: (name) => services.has(name) };
 }
 
 /** "/akash.market.v1beta5.Query/Orders" is a method of "akash.market.v1beta5.Query". */
-export function serviceOf(path: string): string {
+export function grpcServiceOf(path: string): string {
   return path.slice(1, path.lastIndexOf("/"));
 }

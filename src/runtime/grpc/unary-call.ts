@@ -11,7 +11,7 @@ import {
   hold,
   isGone,
   type RequestHead,
-  refuse,
+  refuseCall,
   type Unpack,
 } from "./call.ts";
 import { ByteBuffer, frameBytes, framed, framedGzip, headBytes, messageIn } from "./framing.ts";
@@ -128,7 +128,7 @@ export class UnaryCall implements GrpcCall {
   /** Ends it with a status, if it has none yet. Not `end`: that is what a call that goes on has, for whatever was thrown. */
   endWith(status: GrpcStatus, headers?: GrpcRefusal["headers"]): void {
     if (!this.#settle(status.code)) return;
-    refuse(this.#stream, this.#head, status, this.#deps.clock, headers);
+    refuseCall(this.#stream, this.#head, status, this.#deps.clock, headers);
     this.#abort?.abort();
   }
 

@@ -1,5 +1,5 @@
 /** Queries by path and bytes, whichever way they came in (abci_query or gRPC): the application's and the node's own. */
-import { serviceOf } from "../../../runtime/grpc/methods.ts";
+import { grpcServiceOf } from "../../../runtime/grpc/methods.ts";
 import type { App, QueryResult } from "../abci.ts";
 import { ChainRefusal } from "../module.ts";
 import { sdkRefusal } from "../refusals.ts";
@@ -19,7 +19,7 @@ export interface QueryRouter {
 
 export function createQueryRouter(app: App, nodeServices: ReadonlyMap<string, NodeService>): QueryRouter {
   const paths = new Set([...app.queryPaths, ...nodeServices.keys()]);
-  const services = new Set([...paths].map(serviceOf));
+  const services = new Set([...paths].map(grpcServiceOf));
 
   function query(path: string, request: Uint8Array, height: bigint): QueryResult {
     try {

@@ -3,7 +3,7 @@ import { RE2JS, RE2JSSyntaxException } from "re2js";
 import { z } from "zod";
 import { ProviderError } from "../../../runtime/errors.ts";
 import { settingsFileFaults } from "../../../runtime/limits.ts";
-import { readYaml } from "../../../runtime/yaml-text.ts";
+import { readYamlText } from "../../../runtime/yaml-text.ts";
 
 export interface InventoryConfig {
   readonly clusterStorage: readonly string[];
@@ -57,7 +57,7 @@ export function compileNodePattern(source: string): NodePattern {
 
 /** `source` is how a person calls the text: the path of its file. */
 export function parseInventoryConfig(text: string, source = "inline"): InventoryConfig {
-  const { value, problems } = readYaml(text, configShape, "for the defaults write `version: v1`");
+  const { value, problems } = readYamlText(text, configShape, "for the defaults write `version: v1`");
   if (!problems) return value;
   const told = problems.slice(0, settingsFileFaults).join("; ");
   throw new ProviderError("AKP_INVENTORY_CONFIG_REFUSED", { source, reason: told, problems });

@@ -1,7 +1,7 @@
 /** What others do with escrow: open and close accounts, pay out of them, settle what has been earned. */
 import type { DecCoin } from "../../../../market/coin.ts";
 import type { Decimal } from "../../../../market/decimal.ts";
-import { type AccountKey, accountOfPayment, type PaymentKey } from "../../../../market/escrow-arithmetic.ts";
+import { accountOfPayment, type EscrowAccountKey, type PaymentKey } from "../../../../market/escrow-arithmetic.ts";
 import type { ChainRefusal, Context } from "../../module.ts";
 import { Panic } from "../../refusals.ts";
 import { sendFromModule } from "../bank/balances.ts";
@@ -26,9 +26,9 @@ export interface EscrowHooks {
 }
 
 export interface Escrow {
-  createAccount(context: Context, key: AccountKey, owner: string, deposits: readonly Deposit[]): void;
-  deposit(context: Context, key: AccountKey, deposits: readonly Deposit[]): void;
-  closeAccount(context: Context, key: AccountKey): void;
+  createAccount(context: Context, key: EscrowAccountKey, owner: string, deposits: readonly Deposit[]): void;
+  deposit(context: Context, key: EscrowAccountKey, deposits: readonly Deposit[]): void;
+  closeAccount(context: Context, key: EscrowAccountKey): void;
   createPayment(context: Context, key: PaymentKey, owner: string, rate: DecCoin): void;
   withdraw(context: Context, key: PaymentKey): void;
   /** Gives back why it could not be closed; most callers go on regardless. */
@@ -180,7 +180,7 @@ function refund(context: Context, account: EscrowAccount): EscrowAccount {
   return { ...account, funds, deposits: [] };
 }
 
-function accountAt(context: Context, key: AccountKey): EscrowAccount {
+function accountAt(context: Context, key: EscrowAccountKey): EscrowAccount {
   const account = escrowAccounts(context).get(key);
   if (!account) throw escrowRefusal("accountNotFound");
   return account;

@@ -1,6 +1,6 @@
 /** Escrow's books: who has deposited what for which deployment or bid, and who is paid out of it at what rate. */
 import type { Coin, DecCoin } from "../../../../market/coin.ts";
-import { type AccountKey, accountOfPayment, type PaymentKey } from "../../../../market/escrow-arithmetic.ts";
+import { accountOfPayment, type EscrowAccountKey, type PaymentKey } from "../../../../market/escrow-arithmetic.ts";
 import type { Context } from "../../module.ts";
 import type { Table } from "../../store.ts";
 
@@ -12,7 +12,7 @@ export const depositSources = { balance: 1, grant: 2 } as const;
 
 /** All amounts are whole: the chain cuts the fraction off whatever it moves. Only the rate of a payment has one. */
 export interface EscrowAccount {
-  readonly key: AccountKey;
+  readonly key: EscrowAccountKey;
   readonly owner: string;
   readonly state: EscrowState;
   /** What has gone to payments so far, for each denom. */
@@ -66,7 +66,7 @@ export function addPayment(context: Context, payment: Payment): void {
 }
 
 /** In the order in which the chain pays them: of each state, by key. */
-export function paymentsOf(context: Context, account: AccountKey, states: readonly EscrowState[]): Payment[] {
+export function paymentsOf(context: Context, account: EscrowAccountKey, states: readonly EscrowState[]): Payment[] {
   const keys = paymentKeys(context).get(account) ?? [];
   const all = keys.map((key) => payments(context).get(key)).filter((payment) => payment !== undefined);
   return states.flatMap((state) => all.filter((payment) => payment.state === state));

@@ -8,7 +8,7 @@ import {
   Types_Payment as WirePaymentCodec,
 } from "@akashnetwork/chain-sdk/private-types/akash.v1";
 import type { Coin } from "../../../../market/coin.ts";
-import type { AccountKey } from "../../../../market/escrow-arithmetic.ts";
+import type { EscrowAccountKey } from "../../../../market/escrow-arithmetic.ts";
 import { writeCoin, writePrice } from "../../coins.ts";
 import { isAddress } from "../../refusals.ts";
 import { splitAccountKey, splitPaymentKey } from "./ids.ts";
@@ -55,7 +55,7 @@ export function writePayment(payment: Payment): WirePayment {
   });
 }
 
-function writeAccountKey(key: AccountKey): WireAccountId {
+function writeAccountKey(key: EscrowAccountKey): WireAccountId {
   const { scope, xid } = splitAccountKey(key);
   return { scope: Scopes[scope], xid };
 }
@@ -74,7 +74,7 @@ const checks: Record<(typeof shapes.bid)[number], (part: string) => boolean> = {
   provider: isAddress,
 };
 
-export function readAccountKey(wire: WireAccountId | undefined): AccountKey {
+export function readAccountKey(wire: WireAccountId | undefined): EscrowAccountKey {
   const scope = wire?.scope === Scopes.deployment ? "deployment" : wire?.scope === Scopes.bid ? "bid" : undefined;
   if (!wire || !scope) throw escrowRefusal("invalidId", "invalid scope");
   const parts = wire.xid.split("/");
