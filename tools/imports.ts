@@ -1,4 +1,4 @@
-/** Holds the import direction of docs/map.md: a folder may import only what its row allows. */
+/** Holds the import direction of docs/map.md: a folder may import only what its row allows; and no name is exported twice. */
 import { globSync, readFileSync } from "node:fs";
 import { dirname, join, normalize, relative, sep } from "node:path";
 
@@ -82,13 +82,27 @@ export function importedModules(source: string): string[] {
   return [...source.matchAll(pattern)].map((match) => match[1] ?? match[2] ?? "");
 }
 
+/** The names that a source text exports by a declaration. */
+export function exportedNames(source: string): string[] {
+  const pattern = /^export (?:async )?(?:function\*?|const|class|interface|type) (\w+)/gm;
+  return [...source.matchAll(pattern)].map(([, name = ""]) => name);
+}
+
 function main(): number {
   const root = join(import.meta.dirname, "..", "src");
   const faults: ImportFault[] = [];
+  const twice: string[] = [];
+  const exporters = new Map<string, string>();
   for (const path of globSync("**/*.ts", { cwd: root })) {
     // Tests may reach across; what ships may not.
     if (path.endsWith(".test.ts")) continue;
-    for (const module of importedModules(readFileSync(join(root, path), "utf8"))) {
+    const source = readFileSync(join(root, path), "utf8");
+    for (const name of path.startsWith("box") ? [] : exportedNames(source)) {
+      const other = exporters.get(name);
+      if (other !== undefined) twice.push(`src/${path} exports ${name}, as src/${other} does`);
+      exporters.set(name, path);
+    }
+    for (const module of importedModules(source)) {
       if (!module.startsWith(".")) continue;
       const target = relative(root, normalize(join(root, dirname(path), module)))
         .split(sep)
@@ -102,7 +116,8 @@ function main(): number {
   for (const fault of faults) {
     console.error(`src/${fault.file} imports ${fault.imports}; it may import ${fault.allowed}`);
   }
-  return faults.length === 0 ? 0 : 1;
+  for (const each of twice) console.error(each);
+  return faults.length + twice.length === 0 ? 0 : 1;
 }
 
 if (import.meta.main) process.exitCode = main();

@@ -98,7 +98,11 @@ export function setting<T extends {}>(
 }
 
 /** A setting that may be left out. */
-export function optional<T extends {}>(flag: string | undefined, format: Format<T>, spec: RowSpec): Row<T | undefined> {
+export function optionalRow<T extends {}>(
+  flag: string | undefined,
+  format: Format<T>,
+  spec: RowSpec,
+): Row<T | undefined> {
   return { type: "live", flag, format, default: undefined, ...spec } as Row<T | undefined>;
 }
 

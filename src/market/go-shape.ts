@@ -27,11 +27,11 @@ export interface GoField {
   readonly nullable: boolean;
 }
 
-export const text: Shape = { kind: "text", go: "string" };
-export const uint32: Shape = { kind: "whole", go: "uint32", least: 0, most: 2 ** 32 - 1 };
+export const goText: Shape = { kind: "text", go: "string" };
+export const goUint32: Shape = { kind: "whole", go: "uint32", least: 0, most: 2 ** 32 - 1 };
 export const flag: Shape = { kind: "flag", go: "bool" };
 export const amount: Shape = { kind: "amount", go: "string" };
-export const texts = list(text, "[]string");
+export const texts = list(goText, "[]string");
 
 export function list(of: Shape, go: string): Shape {
   return { kind: "list", go, of };
@@ -67,17 +67,17 @@ export function foldName(name: string): string {
 
 /** The form of what a unit of a group or a service of a manifest takes, as JSON. */
 const value = record("v1beta4.ResourceValue", { val: amount });
-const attribute = record("v1.Attribute", { key: omits(text), value: omits(text) });
+const attribute = record("v1.Attribute", { key: omits(goText), value: omits(goText) });
 export const attributeList = list(attribute, "v1.Attributes");
 const attributes = omits(attributeList);
 const kind: Shape = { kind: "whole", go: "v1beta4.Endpoint_Kind", least: -(2 ** 31), most: 2 ** 31 - 1 };
 export const resourcesShape = record("v1beta4.Resources", {
-  id: uint32,
+  id: goUint32,
   cpu: pointer(omits(record("v1beta4.CPU", { units: value, attributes }))),
   memory: pointer(omits(record("v1beta4.Memory", { size: value, attributes }))),
-  storage: omits(list(record("v1beta4.Storage", { name: text, size: value, attributes }), "v1beta4.Volumes")),
+  storage: omits(list(record("v1beta4.Storage", { name: goText, size: value, attributes }), "v1beta4.Volumes")),
   gpu: pointer(omits(record("v1beta4.GPU", { units: value, attributes }))),
-  endpoints: list(record("v1beta4.Endpoint", { kind: omits(kind), sequence_number: uint32 }), "v1beta4.Endpoints"),
+  endpoints: list(record("v1beta4.Endpoint", { kind: omits(kind), sequence_number: goUint32 }), "v1beta4.Endpoints"),
 });
 
 /** Each part of a service takes some microseconds, also when nothing was given of it. */

@@ -6,13 +6,13 @@ import { type GoJson, goQuote } from "./go-json.ts";
 import {
   attributeList,
   decodeRecords,
+  goText,
+  goUint32,
   list,
   record,
   resourcesShape,
   type Shape,
-  text,
   texts,
-  uint32,
   writeRecords,
 } from "./go-shape.ts";
 import {
@@ -83,12 +83,12 @@ const decimal: Shape = { kind: "text", go: "math.LegacyDec" };
 const signedBy = record("v1.SignedBy", { all_of: texts, any_of: texts });
 const unit = record("v1beta4.ResourceUnit", {
   resource: resourcesShape,
-  count: uint32,
-  price: record("types.DecCoin", { denom: text, amount: decimal }),
+  count: goUint32,
+  price: record("types.DecCoin", { denom: goText, amount: decimal }),
 });
 
 const groupSpecShape = record("v1beta4.GroupSpec", {
-  name: text,
+  name: goText,
   requirements: record("v1.PlacementRequirements", { signed_by: signedBy, attributes: attributeList }),
   resources: list(unit, "v1beta4.ResourceUnits"),
 });

@@ -6,14 +6,14 @@ import {
   decodeRecords,
   flag,
   foldName,
+  goText,
+  goUint32,
   list,
   omits,
   pointer,
   record,
   resourcesShape as resources,
-  text,
   texts,
-  uint32,
   writeRecords,
 } from "./go-shape.ts";
 import type { Attribute } from "./group-spec.ts";
@@ -131,47 +131,52 @@ function named<Part extends { readonly attributes?: readonly Partial<Attribute>[
 
 /** The form of a manifest's JSON. */
 const httpOptions = record("v2beta3.ServiceExposeHTTPOptions", {
-  maxBodySize: uint32,
-  readTimeout: uint32,
-  sendTimeout: uint32,
-  nextTries: uint32,
-  nextTimeout: uint32,
+  maxBodySize: goUint32,
+  readTimeout: goUint32,
+  sendTimeout: goUint32,
+  nextTries: goUint32,
+  nextTimeout: goUint32,
   nextCases: omits(texts),
-  proxyBufferSize: omits(uint32),
+  proxyBufferSize: omits(goUint32),
 });
 const expose = record("v2beta3.ServiceExpose", {
-  port: uint32,
-  externalPort: uint32,
+  port: goUint32,
+  externalPort: goUint32,
   proto: { kind: "text", go: "v2beta3.ServiceProtocol" },
-  service: text,
+  service: goText,
   global: flag,
   hosts: texts,
   httpOptions,
-  ip: text,
-  endpointSequenceNumber: uint32,
+  ip: goText,
+  endpointSequenceNumber: goUint32,
 });
-const credentials = record("v2beta3.ImageCredentials", { host: text, email: text, username: text, password: text });
+const credentials = record("v2beta3.ImageCredentials", {
+  host: goText,
+  email: goText,
+  username: goText,
+  password: goText,
+});
 const params = record("v2beta3.ServiceParams", {
   storage: list(
-    record("v2beta3.StorageParams", { name: text, mount: text, readOnly: flag }),
+    record("v2beta3.StorageParams", { name: goText, mount: goText, readOnly: flag }),
     "[]v2beta3.StorageParams",
   ),
   credentials: pointer(omits(credentials)),
   permissions: pointer(omits(record("v2beta3.ServicePermissions", { read: omits(texts) }))),
-  tee: pointer(omits(record("v2beta3.TEEParams", { type: text, attestation: flag }))),
+  tee: pointer(omits(record("v2beta3.TEEParams", { type: goText, attestation: flag }))),
 });
 const service = record("v2beta3.Service", {
-  name: text,
-  image: text,
+  name: goText,
+  image: goText,
   command: texts,
   args: texts,
   env: texts,
   resources,
-  count: uint32,
+  count: goUint32,
   expose: list(expose, "v2beta3.ServiceExposes"),
   params: pointer(omits(params)),
   credentials: pointer(credentials),
 });
-const group = record("v2beta3.Group", { name: text, services: list(service, "v2beta3.Services") });
+const group = record("v2beta3.Group", { name: goText, services: list(service, "v2beta3.Services") });
 
 const manifestShape = list(group, "v2beta3.Manifest");

@@ -56,7 +56,7 @@ async function ask(given: URL, { known, mostBytes }: FetchOptions, signal: Abort
   if (answer.status === 304 && known?.etag) return known;
   if (answer.status !== 200) throw new Error(refusalOf(answer));
   const etag = answer.headers.get("etag");
-  return { text: await readBody(answer, mostBytes), ...(etag ? { etag } : {}) };
+  return { text: await readResponseBody(answer, mostBytes), ...(etag ? { etag } : {}) };
 }
 
 /** Fetch refuses an address with credentials, and says so with all of them. */
@@ -85,7 +85,7 @@ function refusalOf({ status, headers }: Response): string {
   return elsewhere ? `it has moved to ${elsewhere.split("?")[0]} (${status})` : `the server answered ${status}`;
 }
 
-export async function readBody({ body }: Response, mostBytes: number): Promise<string> {
+export async function readResponseBody({ body }: Response, mostBytes: number): Promise<string> {
   const chunks: Uint8Array[] = [];
   let bytes = 0;
   for await (const chunk of body ?? []) {

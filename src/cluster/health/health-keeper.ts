@@ -51,9 +51,9 @@ const unknown: LeaseHealth = { state: "unknown", services: [], troubles: [] };
 
 export function createHealthKeeper(deps: HealthDeps) {
   const { chain, journal, options, leases, pods, claims, clock } = deps;
-  const { nodes } = leases;
   const { trouble, factsOf, wantedOf, replicasOf } = createLookUp(deps);
   const healths = createHealths();
+  const { get, onChange, all } = healths;
   /** What was starting then may have started since: that is no alarm. */
   let blindSinceMs: number | undefined;
   const monitoring = createMonitoring({
@@ -61,7 +61,7 @@ export function createHealthKeeper(deps: HealthDeps) {
     manifestOf: (key) => manifestWanted(journal.read.manifests.get(key))?.version,
     limitMs: unhealthyLimitMs(options.monitor),
     steadyMs: steadyMs(options.monitor),
-    silentMs: () => Math.max(pods.cache?.ageMs ?? 0, nodes.cache.ageMs),
+    silentMs: () => Math.max(pods.cache?.ageMs ?? 0, leases.nodes.cache.ageMs),
     tryToWrite: createWriteTrial(deps.kube, options.manifestNamespace),
     close: createCloseUnhealthy({ ...deps, judge: look }),
   });
@@ -76,9 +76,7 @@ export function createHealthKeeper(deps: HealthDeps) {
   const controller = defineController({
     ...{ ...deps, name: "health", reconcile: work },
     watch(_add, onStop) {
-      onStop(async () => {
-        await monitoring.saveAll();
-      });
+      onStop(monitoring.saveAll);
       wakeAll();
     },
   });
@@ -111,8 +109,8 @@ export function createHealthKeeper(deps: HealthDeps) {
     const { state, why } = leases.states.get(key) ?? {};
     const { refusal } = journal.read.manifests.get(key) ?? {};
     // With another reason, the server rejects what it accepted before and what runs.
-    const isTenants = why === refusal && webhookIn(refusal ?? "") === undefined;
-    const isApplied = state === "deployed" || (state === "refused" && isTenants);
+    const isTenants = state === "refused" && why === refusal && webhookIn(refusal ?? "") === undefined;
+    const isApplied = state === "deployed" || isTenants;
     const isMirrorFresh = (chain.status.mirrorAgeMs ?? Number.POSITIVE_INFINITY) <= healthMirrorMs;
     const isActive = chain.mirror.lease(parseLeaseId(key))?.state === "active";
     return isApplied && isMirrorFresh && isActive && brake() === undefined;
@@ -131,7 +129,6 @@ export function createHealthKeeper(deps: HealthDeps) {
     if ((now === undefined) !== (before === undefined)) wakeAll();
   }
 
-  const { get, onChange, all } = healths;
   for (const watched of [pods, claims]) watched.onChange(({ value }) => wakeNamespace(value.namespace));
   onReadiness(deps, wakeNamespace);
   leases.onLooked((key) => void controller.add(key));

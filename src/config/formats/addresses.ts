@@ -11,7 +11,7 @@ import {
 } from "../../market/ip-range.ts";
 import { hideCredentials, quote } from "../problem.ts";
 import { BadValue, commaList, readAsMarket, type TextFormat, textFormat } from "./format.ts";
-import { text, whole } from "./plain.ts";
+import { freeText, whole } from "./plain.ts";
 
 interface HostPort {
   readonly host: string;
@@ -153,7 +153,7 @@ function notADomain(given: string): BadValue {
 }
 
 /** What Kubernetes calls a DNS label: namespaces and most objects are named so. */
-export const kubernetesName = text(
+export const kubernetesName = freeText(
   "a Kubernetes name like akash-gateway",
   /^[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?$/,
   "<name>",
@@ -206,7 +206,7 @@ export const addressRanges: TextFormat<readonly AddressRange[]> = textFormat({
 });
 
 /** It is the value of a label. */
-const controllerName = text("a name like ingress-nginx", /^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/, "<name>");
+const controllerName = freeText("a name like ingress-nginx", /^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/, "<name>");
 
 type IngressController = { readonly name: string } | { readonly range: string };
 

@@ -22,7 +22,7 @@ import {
 } from "./addresses.ts";
 import { BadValue, type TextFormat } from "./format.ts";
 import { coin, gas, gasAdjustment, gasPrices, gpuPrices, perDenom, price, storagePrices } from "./money.ts";
-import { choice, duration, onOff, path, percent, secret, text, whole } from "./plain.ts";
+import { choice, duration, freeText, onOff, path, percent, secret, whole } from "./plain.ts";
 
 function takes<T>(format: TextFormat<T>, cases: readonly (readonly [string, T])[]): void {
   for (const [given, value] of cases) assert.deepEqual(format.read(given), value, given);
@@ -188,7 +188,7 @@ test("a price may be another one in some denominations", () => {
 });
 
 test("text is trimmed, and a secret is not", () => {
-  takes(text("a text"), [["  a b ", "a b"]]);
+  takes(freeText("a text"), [["  a b ", "a b"]]);
   assert.equal(secret.schema.parse(" pass "), " pass ");
   assert.equal(secret.show("pass"), "(set, hidden)");
   refuses(path, ["", "  "]);

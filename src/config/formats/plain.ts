@@ -6,7 +6,7 @@ import { nearest } from "../problem.ts";
 import { BadValue, commaList, type Format, readAsMarket, type TextFormat, textFormat } from "./format.ts";
 
 /** Free text; with a pattern, text of that shape. */
-export function text(expects: string, pattern?: RegExp, placeholder = "<text>"): TextFormat<string> {
+export function freeText(expects: string, pattern?: RegExp, placeholder = "<text>"): TextFormat<string> {
   return textFormat({
     expects,
     placeholder,

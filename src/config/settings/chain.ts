@@ -1,8 +1,8 @@
 import { journalLedgerKeepMs } from "../../runtime/limits.ts";
 import { account, rpcUrls } from "../formats/addresses.ts";
 import { balances, coins, gas, gasAdjustment, gasPrices } from "../formats/money.ts";
-import { choice, derivationIndex, duration, formatDuration, path, paths, secret, text } from "../formats/plain.ts";
-import { chainPrograms, dead, fixed, group, optional, setting } from "../setting.ts";
+import { choice, derivationIndex, duration, formatDuration, freeText, path, paths, secret } from "../formats/plain.ts";
+import { chainPrograms, dead, fixed, group, optionalRow, setting } from "../setting.ts";
 
 export const chainGroup = group({
   title: "Chain and transactions",
@@ -13,21 +13,21 @@ export const chainGroup = group({
       default: "http://localhost:26657",
       doc: "RPC addresses of nodes of the chain; with several, one takes over when another fails.",
     }),
-    chainId: optional("chain-id", text("a chain id like akashnet-2", /^[a-zA-Z0-9][\w.-]*$/, "<id>"), {
+    chainId: optionalRow("chain-id", freeText("a chain id like akashnet-2", /^[a-zA-Z0-9][\w.-]*$/, "<id>"), {
       doc: "The chain to work on; a node of another chain is refused.",
     }),
-    from: optional("from", text("the name of a key, or its address"), {
+    from: optionalRow("from", freeText("the name of a key, or its address"), {
       doc: "The provider's key, by its name in the keyring or by its address.",
     }),
     keyringBackend: setting("keyring-backend", choice(["os", "file", "kwallet", "pass", "test", "memory"]), {
       default: "os",
       doc: "Which kind of keyring holds the key.",
     }),
-    keyringDir: optional("keyring-dir", path, { doc: "Folder of the keyring, if it is not in --home." }),
-    keyFile: optional("key-file", path, {
+    keyringDir: optionalRow("keyring-dir", path, { doc: "Folder of the keyring, if it is not in --home." }),
+    keyFile: optionalRow("key-file", path, {
       doc: "A file with the key instead of a keyring: a mnemonic, a private key in hex, or an armored export.",
     }),
-    keyPassphrase: optional("key-passphrase", secret, {
+    keyPassphrase: optionalRow("key-passphrase", secret, {
       doc: "The pass-phrase of the keyring or of the armored export.",
     }),
     keyCoinType: setting("key-coin-type", derivationIndex, {
@@ -42,11 +42,11 @@ export const chainGroup = group({
       default: "0",
       doc: "Address index in the path from a mnemonic to the key.",
     }),
-    nodeCertFiles: optional("node-cert", paths, {
+    nodeCertFiles: optionalRow("node-cert", paths, {
       doc: "Client certificates for the nodes, as PEM files in the order of --node; one alone is for all of them.",
     }),
-    nodeKeyFiles: optional("node-key", paths, { doc: "The keys of those certificates, in the same order." }),
-    nodeCaFiles: optional("node-ca", paths, {
+    nodeKeyFiles: optionalRow("node-key", paths, { doc: "The keys of those certificates, in the same order." }),
+    nodeCaFiles: optionalRow("node-ca", paths, {
       doc: "Bundles of the authorities that the nodes' own certificates must come from, in the same order; without one, those of the system.",
     }),
     gas: setting("gas", gas, {
@@ -61,9 +61,9 @@ export const chainGroup = group({
       default: "0.025uakt",
       doc: "Price of a unit of gas; the fee is gas times price.",
     }),
-    fees: optional("fees", coins, { doc: "A fixed fee for every transaction instead of --gas-prices." }),
-    feeGranter: optional("fee-granter", account, { doc: "The account that grants us its money for fees." }),
-    note: optional("note", text("a short text"), { doc: "A note that is written into every transaction." }),
+    fees: optionalRow("fees", coins, { doc: "A fixed fee for every transaction instead of --gas-prices." }),
+    feeGranter: optionalRow("fee-granter", account, { doc: "The account that grants us its money for fees." }),
+    note: optionalRow("note", freeText("a short text"), { doc: "A note that is written into every transaction." }),
   },
   inert: [
     dead("broadcast-mode", "whichever way a node is handed a transaction, the provider looks for it in the blocks", {

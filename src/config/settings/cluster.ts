@@ -2,7 +2,7 @@ import { z } from "zod";
 import { domain, endpoint, hostname, kubernetesName, url } from "../formats/addresses.ts";
 import type { Format } from "../formats/format.ts";
 import { choice, count, diskSize, duration, onOff, path, percent } from "../formats/plain.ts";
-import { belowUserHome, dead, group, inFileOnly, operators, optional, setting } from "../setting.ts";
+import { belowUserHome, dead, group, inFileOnly, operators, optionalRow, setting } from "../setting.ts";
 
 export const clusterGroup = group({
   title: "Cluster",
@@ -28,7 +28,7 @@ export const clusterGroup = group({
       usedBy: ["run", "hostname", "ip"],
       doc: "The DNS domain of the cluster, below which its Services have their names; no tenant gets a host name there.",
     }),
-    clusterPublicHostname: optional("cluster-public-hostname", hostname, {
+    clusterPublicHostname: optionalRow("cluster-public-hostname", hostname, {
       usedBy: ["run", "hostname"],
       doc: "The name under which the cluster is reached: told to tenants, and what the certificate is issued for.",
     }),
@@ -48,7 +48,7 @@ export const clusterGroup = group({
       default: "1Gi",
       doc: "Disk of a node that each replica of a service gets, and that is set aside for it, if its tenant asks for none; a container that writes more is evicted.",
     }),
-    dockerImagePullSecretsName: optional("docker-image-pull-secrets-name", kubernetesName, {
+    dockerImagePullSecretsName: optionalRow("docker-image-pull-secrets-name", kubernetesName, {
       doc: "The pull secret for workloads that bring none.",
     }),
     deploymentRuntimeClass: setting("deployment-runtime-class", kubernetesName, {
@@ -71,21 +71,21 @@ export const clusterGroup = group({
       default: "15s",
       doc: "Half of it is added to that period.",
     }),
-    inventoryOperatorEndpoint: optional("inventory-operator-endpoint", endpoint, {
+    inventoryOperatorEndpoint: optionalRow("inventory-operator-endpoint", endpoint, {
       doc: "Address of the inventory operator's gRPC port; default: its Service in the cluster.",
     }),
     ipOperator: setting("ip-operator", onOff, {
       default: "false",
       doc: "Lease IP addresses, with the help of the IP operator.",
     }),
-    ipOperatorEndpoint: optional("ip-operator-endpoint", endpoint, {
+    ipOperatorEndpoint: optionalRow("ip-operator-endpoint", endpoint, {
       doc: "Address of the IP operator's REST port; default: its Service in the cluster.",
     }),
     ipSharing: setting("ip-sharing", choice(["endpoint", "owner"]), {
       default: "endpoint",
       doc: "Which ports share a leased address: those of one endpoint, or all of an owner, who can then use each port once.",
     }),
-    hostnameOperatorEndpoint: optional("hostname-operator-endpoint", endpoint, {
+    hostnameOperatorEndpoint: optionalRow("hostname-operator-endpoint", endpoint, {
       doc: "Address of the hostname operator, its REST or its gRPC port, for the health of host names; default: its Service in the cluster.",
     }),
     migrationsEnabled: setting("migrations-enabled", onOff, {
@@ -174,11 +174,11 @@ export const publishedGroup = group({
       default: { says: "none", of: () => [] },
       doc: "What the provider is and has; orders ask for these.",
     }),
-    hostUri: optional(
+    hostUri: optionalRow(
       inFileOnly,
       url(["https"], "https://provider.example.com:8443", { credentials: "refused", path: "refused" }),
       { key: "host", doc: "Where tenants reach the gateway." },
     ),
-    info: optional(inFileOnly, info, { key: "info", doc: "How to reach the people behind the provider." }),
+    info: optionalRow(inFileOnly, info, { key: "info", doc: "How to reach the people behind the provider." }),
   },
 });

@@ -1,7 +1,7 @@
 import { ipRanges, listenAddress, portOrZero, url } from "../formats/addresses.ts";
 import { commaList } from "../formats/format.ts";
-import { choice, onOff, path, secret, text } from "../formats/plain.ts";
-import { belowHome, dead, group, optional, setting } from "../setting.ts";
+import { choice, freeText, onOff, path, secret } from "../formats/plain.ts";
+import { belowHome, dead, group, optionalRow, setting } from "../setting.ts";
 
 export const gatewayGroup = group({
   title: "Gateway",
@@ -23,18 +23,18 @@ export const gatewayGroup = group({
       default: "",
       doc: "Addresses behind which many clients are: limits per client count each of their connections as a client of its own.",
     }),
-    gatewayTlsCert: optional("gateway-tls-cert", path, {
+    gatewayTlsCert: optionalRow("gateway-tls-cert", path, {
       doc: "A certificate from an authority that browsers trust; read again when it changes.",
     }),
-    gatewayTlsKey: optional("gateway-tls-key", path, { doc: "The key of that certificate." }),
-    gatewayMetricsTokenFile: optional("gateway-metrics-token-file", path, {
+    gatewayTlsKey: optionalRow("gateway-tls-key", path, { doc: "The key of that certificate." }),
+    gatewayMetricsTokenFile: optionalRow("gateway-metrics-token-file", path, {
       doc: "A file with the bearer token that opens all metrics on the gateway; read again when it changes. Strangers see four of them.",
     }),
     certIssuerEnabled: setting("cert-issuer-enabled", onOff, {
       default: "false",
       doc: "Get and renew a certificate for --cluster-public-hostname by ACME.",
     }),
-    certIssuerEmail: optional("cert-issuer-email", text("an email address", /^[^\s/]+@[^\s/]+$/, "<email>"), {
+    certIssuerEmail: optionalRow("cert-issuer-email", freeText("an email address", /^[^\s/]+@[^\s/]+$/, "<email>"), {
       doc: "Whom the authority writes to about the certificate.",
     }),
     certIssuerCaDirUrl: setting(
@@ -65,10 +65,10 @@ export const gatewayGroup = group({
         doc: "DNS services of the network's provider, for dns-01 challenges. This provider answers the other kinds.",
       },
     ),
-    certIssuerKid: optional("cert-issuer-kid", text("a key id"), {
+    certIssuerKid: optionalRow("cert-issuer-kid", freeText("a key id"), {
       doc: "Key id of an account at the authority, where it wants one (external account binding).",
     }),
-    certIssuerHmac: optional("cert-issuer-hmac", secret, { doc: "The key that belongs to --cert-issuer-kid." }),
+    certIssuerHmac: optionalRow("cert-issuer-hmac", secret, { doc: "The key that belongs to --cert-issuer-kid." }),
   },
   inert: [
     dead("cert-issuer-dns-resolvers", "dns-01 challenges are refused, so nobody looks whether one can be seen"),

@@ -6,8 +6,8 @@ import {
   ipRanges,
   kubernetesName,
 } from "../formats/addresses.ts";
-import { choice, onOff, text } from "../formats/plain.ts";
-import { dead, group, optional, type Program, setting } from "../setting.ts";
+import { choice, freeText, onOff } from "../formats/plain.ts";
+import { dead, group, optionalRow, type Program, setting } from "../setting.ts";
 
 const both: readonly Program[] = ["run", "hostname"];
 const hostnames: readonly Program[] = ["hostname"];
@@ -46,9 +46,9 @@ export const ingressGroup = group({
       usedBy: hostnames,
       doc: "The class of the Ingress objects, by which their controller knows them.",
     }),
-    ingressTlsSecret: optional(
+    ingressTlsSecret: optionalRow(
       "ingress-tls-secret",
-      text(
+      freeText(
         "a Secret like wildcard-tls or ingress/wildcard-tls",
         /^([a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?\/)?[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?$/,
         "<secret>",
@@ -58,7 +58,7 @@ export const ingressGroup = group({
         doc: "The certificate of every host name, in ingress mode: a Secret of this name in the namespace of each lease, which somebody has to put there; or, as namespace/name, the one that the controller itself has as its default.",
       },
     ),
-    ingressTlsIssuer: optional("ingress-tls-issuer", kubernetesName, {
+    ingressTlsIssuer: optionalRow("ingress-tls-issuer", kubernetesName, {
       usedBy: hostnames,
       doc: "A ClusterIssuer of cert-manager, which then has a certificate issued for every host name, in ingress mode.",
     }),
@@ -67,13 +67,13 @@ export const ingressGroup = group({
       usedBy: both,
       doc: "Serve a host name that is not below --deployment-ingress-domain only once the DNS has its owner's address in a TXT record of _akash-challenge.<host name>; then one owner may have a wildcard and another an exact name below it.",
     }),
-    hostnameProbe: optional("hostname-probe", endpoint, {
+    hostnameProbe: optionalRow("hostname-probe", endpoint, {
       usedBy: hostnames,
       doc: "Where the ingress controller answers over HTTP; then every host name is asked there once a minute, and whether it answers is part of its health.",
     }),
     proxyBufferSize: setting(
       "proxy-buffer-size",
-      text("a size as NGINX writes it, like 16k", /^[1-9]\d{0,8}[kKmM]?$/, "<size>"),
+      freeText("a size as NGINX writes it, like 16k", /^[1-9]\d{0,8}[kKmM]?$/, "<size>"),
       { default: "16k", usedBy: both, doc: "Buffer for the headers of a workload's answer, in gateway-api mode." },
     ),
     deploymentIngressStaticHosts: setting("deployment-ingress-static-hosts", onOff, {
@@ -81,7 +81,7 @@ export const ingressGroup = group({
       default: "false",
       doc: "Give every service that is exposed over HTTP a host name of its own below --deployment-ingress-domain.",
     }),
-    deploymentIngressDomain: optional("deployment-ingress-domain", domain, {
+    deploymentIngressDomain: optionalRow("deployment-ingress-domain", domain, {
       key: "deployment_ingress_domain",
       usedBy: both,
       doc: "The domain of those host names.",

@@ -1,6 +1,6 @@
 import { account, addressRanges, endpoint, hostname, kubernetesName, port, url } from "../formats/addresses.ts";
-import { duration, onOff, path, text, whole } from "../formats/plain.ts";
-import { dead, group, operators, optional, type Program, setting } from "../setting.ts";
+import { duration, freeText, onOff, path, whole } from "../formats/plain.ts";
+import { dead, group, operators, optionalRow, type Program, setting } from "../setting.ts";
 
 const lists: readonly Program[] = ["hostname", "ip"];
 const inventory: readonly Program[] = ["inventory"];
@@ -17,7 +17,7 @@ export const operatorsGroup = group({
       doc: "Address on which an operator listens.",
     }),
     grpcPort: setting("grpc-port", port, { default: "8081", doc: "Port of an operator's gRPC interface." }),
-    podName: optional("pod-name", kubernetesName, {
+    podName: optionalRow("pod-name", kubernetesName, {
       doc: "The operator's own pod, whose ports and image hold where the settings give none.",
     }),
     podNamespace: setting("pod-namespace", kubernetesName, {
@@ -56,11 +56,11 @@ export const operatorsGroup = group({
       usedBy: lists,
       doc: "How many failures put a lease on that list.",
     }),
-    operatorProvider: optional("provider", account, {
+    operatorProvider: optionalRow("provider", account, {
       usedBy: ip,
       doc: "The provider's address, which the IP operator needs.",
     }),
-    metalLbEndpoint: optional("metal-lb-endpoint", endpoint, {
+    metalLbEndpoint: optionalRow("metal-lb-endpoint", endpoint, {
       usedBy: ip,
       doc: "Where MetalLB's metrics are: with it, its own counts are compared with those of the cluster.",
     }),
@@ -74,7 +74,7 @@ export const operatorsGroup = group({
       usedBy: ip,
       doc: "Addresses to lease that are in no pool of MetalLB's: the IP operator makes a pool of one for each. Without, they are those of --metal-lb-pool.",
     }),
-    inventoryConfig: optional("config", text("a path that ends in yaml, or YAML itself"), {
+    inventoryConfig: optionalRow("config", freeText("a path that ends in yaml, or YAML itself"), {
       usedBy: inventory,
       doc: "Which storage classes and nodes the inventory has: a YAML file, or YAML itself.",
     }),
@@ -88,14 +88,14 @@ export const operatorsGroup = group({
       usedBy: inventory,
       doc: "How often the list of known GPUs is fetched.",
     }),
-    providerConfigsUrl: optional(
+    providerConfigsUrl: optionalRow(
       "provider-configs-url",
       url(["https", "http"], "https://provider-configs.akash.network"),
       { usedBy: inventory, doc: "Where a list of known GPUs is fetched from, beside the one that is built in." },
     ),
     discoveryImage: setting(
       "discovery-image",
-      text("an image like registry.invalid/akash-provider", /^\S+$/, "<image>"),
+      freeText("an image like registry.invalid/akash-provider", /^\S+$/, "<image>"),
       {
         default: "registry.invalid/akash-provider",
         usedBy: inventory,

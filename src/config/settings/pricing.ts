@@ -1,7 +1,7 @@
 import { url } from "../formats/addresses.ts";
 import { coin, gpuPrices, perDenom, price, storagePrices } from "../formats/money.ts";
-import { choice, duration, onOff, path, text, whole } from "../formats/plain.ts";
-import { group, optional, setting } from "../setting.ts";
+import { choice, duration, freeText, onOff, path, whole } from "../formats/plain.ts";
+import { group, optionalRow, setting } from "../setting.ts";
 
 export const pricingGroup = group({
   title: "Bids and prices",
@@ -43,7 +43,7 @@ export const pricingGroup = group({
       default: "0",
       doc: "Price of a leased IP address.",
     }),
-    bidPriceScriptPath: optional("bid-price-script-path", path, {
+    bidPriceScriptPath: optionalRow("bid-price-script-path", path, {
       doc: "The program that `shellScript` asks for a price.",
     }),
     // More processes than this exhaust a machine's process table before they price anything.
@@ -69,22 +69,30 @@ export const pricingGroup = group({
       default: "",
       doc: "Dollars a month for a GPU, by model, perhaps with memory and interface; another one costs as much as the dearest, at least 100.",
     }),
-    tokenPriceFile: optional("token-price-file", path, {
+    tokenPriceFile: optionalRow("token-price-file", path, {
       doc: "A file with the dollars that one AKT is worth; `table` needs this, a URL or the oracle for orders in uakt.",
     }),
-    tokenPriceUrl: optional("token-price-url", url(["https", "http"], "https://prices.example.com/akt.json"), {
+    tokenPriceUrl: optionalRow("token-price-url", url(["https", "http"], "https://prices.example.com/akt.json"), {
       doc: "Where the dollars that one AKT is worth are fetched from.",
     }),
     tokenPriceOracle: setting("token-price-oracle", onOff, {
       default: "false",
       doc: "Whether the chain's own oracle says it, where the chain has one.",
     }),
-    tokenPriceField: optional("token-price-field", text("names with dots between them, like akash-network.usd"), {
-      doc: "Where in the JSON of that file or URL the number stands; without it, it is the number alone.",
-    }),
-    tokenPriceTimeField: optional("token-price-time-field", text("names with dots between them, like last.time"), {
-      doc: "Where in that JSON it says of what time the number is; without it, a file's last change or the time of the answer counts.",
-    }),
+    tokenPriceField: optionalRow(
+      "token-price-field",
+      freeText("names with dots between them, like akash-network.usd"),
+      {
+        doc: "Where in the JSON of that file or URL the number stands; without it, it is the number alone.",
+      },
+    ),
+    tokenPriceTimeField: optionalRow(
+      "token-price-time-field",
+      freeText("names with dots between them, like last.time"),
+      {
+        doc: "Where in that JSON it says of what time the number is; without it, a file's last change or the time of the answer counts.",
+      },
+    ),
     tokenPriceMaxAgeMs: setting("token-price-max-age", duration({ zero: "refused" }), {
       default: "1h",
       doc: "How old that number may be; with an older one there is no bid on orders in uakt.",
@@ -123,7 +131,7 @@ export const policiesGroup = group({
   title: "Policies",
   about: "What the operator has decided about bids. docs/operations.md says what a policy file holds.",
   settings: {
-    policyFile: optional("policy-file", path, {
+    policyFile: optionalRow("policy-file", path, {
       usedBy: ["run", "ask"],
       doc: "A YAML file with tenants, caps and maintenance; it is read again when it changes.",
     }),

@@ -1,6 +1,6 @@
 import { journalOrdersKeepMs, shutdownLimitMs } from "../../runtime/limits.ts";
 import { endpoints, listenAddress, url, webhook } from "../formats/addresses.ts";
-import { choice, duration, formatDuration, onOff, path, secret, text } from "../formats/plain.ts";
+import { choice, duration, formatDuration, freeText, onOff, path, secret } from "../formats/plain.ts";
 import {
   belowHome,
   belowUserHome,
@@ -9,7 +9,7 @@ import {
   dead,
   group,
   logPrograms,
-  optional,
+  optionalRow,
   programs,
   services,
   setting,
@@ -35,7 +35,7 @@ export const processGroup = group({
       usedBy: ["run"],
       doc: "How long the journal remembers how orders ended: who won, at which price, what we asked.",
     }),
-    providerConfig: optional("provider-config", path, { usedBy: chainPrograms, doc: "The provider.yaml to read." }),
+    providerConfig: optionalRow("provider-config", path, { usedBy: chainPrograms, doc: "The provider.yaml to read." }),
     logLevel: setting(
       "log_level",
       choice(["debug", "info", "warn", "error"], { trace: "debug", fatal: "error", panic: "error" }),
@@ -55,11 +55,11 @@ export const processGroup = group({
       usedBy: programs,
       doc: "Print where in the program an error arose when it ends the program.",
     }),
-    metricsListener: optional("metrics-listener", listenAddress, {
+    metricsListener: optionalRow("metrics-listener", listenAddress, {
       usedBy: busPrograms,
       doc: "Where Prometheus metrics are served; an operator also has them on its HTTP interface.",
     }),
-    notifyUrl: optional("notify-url", webhook, {
+    notifyUrl: optionalRow("notify-url", webhook, {
       usedBy: ["run"],
       doc: "Where conditions are posted as they come and go, as JSON; what is wrong now is also in `akash-provider conditions`.",
     }),
@@ -87,21 +87,23 @@ export const busGroup = group({
       },
       doc: "Within this process, or through Redis for operators that run as processes of their own.",
     }),
-    redisUrl: optional(
+    redisUrl: optionalRow(
       "redis-url",
       url(["redis", "rediss"], "redis://redis.example.com:6379", { credentials: "refused" }),
       { doc: "The Redis to use; with Sentinels its host does not count, but rediss:// and the database do." },
     ),
-    redisSentinels: optional("redis-sentinels", endpoints, {
+    redisSentinels: optionalRow("redis-sentinels", endpoints, {
       doc: "The Sentinels that know which Redis is the master.",
     }),
-    redisSentinelMaster: setting("redis-sentinel-master", text("a name like mymaster", /^\S+$/, "<name>"), {
+    redisSentinelMaster: setting("redis-sentinel-master", freeText("a name like mymaster", /^\S+$/, "<name>"), {
       default: "mymaster",
       doc: "The name by which the Sentinels know the master.",
     }),
-    redisUsername: optional("redis-username", text("a user name"), { doc: "The user of Redis, where it has users." }),
-    redisPassword: optional("redis-password", secret, { doc: "The password of Redis." }),
-    redisPrefix: setting("redis-prefix", text("a prefix like akash-provider:", /^\S+$/, "<prefix>"), {
+    redisUsername: optionalRow("redis-username", freeText("a user name"), {
+      doc: "The user of Redis, where it has users.",
+    }),
+    redisPassword: optionalRow("redis-password", secret, { doc: "The password of Redis." }),
+    redisPrefix: setting("redis-prefix", freeText("a prefix like akash-provider:", /^\S+$/, "<prefix>"), {
       default: "akash-provider:",
       doc: "What the names of keys and channels in Redis begin with; a provider and its operators share one, other providers need another.",
     }),

@@ -10,7 +10,7 @@ import { growingPauseMs } from "../../runtime/back-off.ts";
 import { type Clock, parseTime, sleep } from "../../runtime/clock.ts";
 import { hour, second } from "../../runtime/durations.ts";
 import { ProviderError, reasonOf, systemCodeOf } from "../../runtime/errors.ts";
-import { inTime, readBody } from "../../runtime/fetch-text.ts";
+import { inTime, readResponseBody } from "../../runtime/fetch-text.ts";
 import { isRecord } from "../../runtime/is-record.ts";
 import { type Listener, listen } from "../../runtime/listener.ts";
 import type { Log } from "../../runtime/log.ts";
@@ -253,7 +253,7 @@ export async function carry<Request extends AcmeRequest>(request: Request) {
       redirect: isPost ? "error" : "follow",
       signal: late,
     });
-    return { answer: fetched, text: await readBody(fetched, acmeAnswerBytes) };
+    return { answer: fetched, text: await readResponseBody(fetched, acmeAnswerBytes) };
   }).catch((cause) => {
     signal.throwIfAborted();
     throw new ProviderError("AKP_ACME_UNREACHABLE", { url, reason: reasonOf(cause) }, { cause });

@@ -3,7 +3,7 @@ import type { Clock } from "../../runtime/clock.ts";
 import { type Condition, condition } from "../../runtime/condition.ts";
 import { second } from "../../runtime/durations.ts";
 import { reasonOf } from "../../runtime/errors.ts";
-import { inTime, readBody } from "../../runtime/fetch-text.ts";
+import { inTime, readResponseBody } from "../../runtime/fetch-text.ts";
 import { httpUrl } from "../../runtime/listener.ts";
 import type { Log } from "../../runtime/log.ts";
 import type { PoolCounts } from "./supply.ts";
@@ -38,7 +38,7 @@ export function createCountsCheck(endpoint: MetalLbEndpoint, { clock, log }: { c
 
   async function fetchCounts(pools: readonly string[], signal: AbortSignal): Promise<Counts> {
     const answer = await fetch(url, { redirect: "manual", signal });
-    const text = await readBody(answer, metalLbMetricsBytes);
+    const text = await readResponseBody(answer, metalLbMetricsBytes);
     if (answer.status !== 200) throw new Error(`HTTP ${answer.status}`);
     return readCounts(text, pools);
   }

@@ -4,7 +4,7 @@ import type { ServiceAddress } from "../../../kube/service-address.ts";
 import { formatOrderId, parseOrderId } from "../../../market/ids.ts";
 import type { Clock } from "../../../runtime/clock.ts";
 import { second } from "../../../runtime/durations.ts";
-import { inTime, readBody } from "../../../runtime/fetch-text.ts";
+import { inTime, readResponseBody } from "../../../runtime/fetch-text.ts";
 import { httpUrl } from "../../../runtime/listener.ts";
 import { parseJson } from "../../../runtime/parse-json.ts";
 import { locateOperator, type OperatorLocation, operatorNamespace, serviceNamed } from "../operator-connection.ts";
@@ -124,5 +124,5 @@ export function createGet(location: OperatorLocation, clock: Clock): Get {
 async function fetchFrom(address: ServiceAddress, path: string, signal: AbortSignal) {
   // It says where it is itself; nobody sends us elsewhere.
   const answer = await fetch(`${httpUrl(address)}${path}`, { redirect: "manual", signal });
-  return { status: answer.status, body: await readBody(answer, addressesAnswerBytes) };
+  return { status: answer.status, body: await readResponseBody(answer, addressesAnswerBytes) };
 }
