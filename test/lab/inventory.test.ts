@@ -262,7 +262,7 @@ describe("the inventory operator in the lab", { skip: labIsMissing }, () => {
     const client = await createClient({ url: redisUrl }).connect();
     t.after(() => client.close());
     const retained = async <T>(topic: string): Promise<T> =>
-      JSON.parse((await client.hGet(`akash-provider:retained:${topic}`, "d")) ?? "");
+      JSON.parse((await client.get(`akash-provider:${topic}`)) ?? "").data;
     await eventually("the node and the classes", async () => {
       const { nodes } = await retained<{ nodes: { name: string }[] }>("inventory.cluster");
       assert.ok(nodes.some(({ name }) => name === nodeName));
