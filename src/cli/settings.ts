@@ -109,7 +109,7 @@ export function blockedHostsOf({ deploymentBlockedHostnames, clusterDomain }: Co
 export function requireKey({ from, keyFile }: Config): void {
   if (from !== undefined || keyFile !== undefined) return;
   throw new ProviderError("AKP_SETTING_MISSING", {
-    what: "no setting names a key, so that the provider could neither bid nor be paid",
+    what: "no key is named, so that the provider could neither bid nor be paid",
     hint: "Name one with --from (a key in the keyring) or --key-file. To try things without one: `akash-provider demo`, or `akash-provider chain`, which makes a chain and a key for it.",
   });
 }
