@@ -96,7 +96,7 @@ test("what the authority did not find is told in its words with the port to look
   const dir = temporaryFolder(t);
   const { issuer } = start(t, optionsOf(pebble, dir, { httpPort: pebble.tlsPort }));
   const trouble = await eventually("a failure", () => issuer.trouble);
-  assert.match(trouble, /did not find our answer to http-01 at provider.example.com: .*connection refused/);
+  assert.match(trouble, /did not find our answer to http-01 at provider.example.com, port \d+: .*connection refused/);
   assert.throws(() => readFileSync(join(dir, "orders", `${host}.json`)), { code: "ENOENT" });
   assert.deepEqual(issuer.counts, { issued: 0, failed: 1 });
 });
