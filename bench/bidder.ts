@@ -62,12 +62,12 @@ export async function openBidder(rpcUrl: string, strategy: "scale" | "shellScrip
         reclamationWindowMs: 0,
         fee: undefined,
       },
-      pricing: (foundation) => createPricing({ current: pricesBy(strategy, script) }, foundation),
-      policies: (foundation) => createPolicySource(undefined, foundation),
+      pricing: (deps) => createPricing({ current: pricesBy(strategy, script) }, deps),
+      policies: (deps) => createPolicySource(undefined, deps),
     },
-    after(house) {
-      metrics = house.metrics;
-      house.bidengine?.then(resolve, reject);
+    after(services) {
+      metrics = services.metrics;
+      services.bidengine?.then(resolve, reject);
       return [];
     },
     ...deps,

@@ -10,7 +10,7 @@ import { createHttpKube } from "../src/kube/http/http-transport.ts";
 import { createKubeService } from "../src/kube/kube-service.ts";
 import { formatLeaseId, parseLeaseId } from "../src/market/ids.ts";
 import { leaseNamespace } from "../src/market/lease-namespace.ts";
-import { createProvider, type House } from "../src/provider/provider.ts";
+import { createProvider, type ProviderServices } from "../src/provider/provider.ts";
 import { realClock, sleep } from "../src/runtime/clock.ts";
 import { untilAborted } from "../src/runtime/lifecycle.ts";
 import { silentLog } from "../src/runtime/log.ts";
@@ -75,7 +75,7 @@ const [rpcUrl = "", kubeconfig = "", dataDir = "", ...more] = process.argv.slice
 const manifestNamespace = more.find((each) => each.startsWith("leases-in="))?.slice("leases-in=".length);
 const deps = { clock: realClock, random: realRandom, log: silentLog };
 const stopping = new AbortController();
-const living = Promise.withResolvers<House>();
+const living = Promise.withResolvers<ProviderServices>();
 const provider = createProvider({
   dataDir,
   chain: {
@@ -105,15 +105,15 @@ const provider = createProvider({
       certificates: { own: certificateOf(providerSigner.address), public: noCertificate },
     },
   }),
-  after: (house) => [{ name: "bench", start: () => living.resolve(house) }],
+  after: (services) => [{ name: "bench", start: () => living.resolve(services) }],
   ...deps,
 });
 const ended = provider.run(stopping.signal);
-const house = await Promise.race([living.promise, ended.then(() => Promise.reject(new Error("it ended")))]);
+const services = await Promise.race([living.promise, ended.then(() => Promise.reject(new Error("it ended")))]);
 const readyS = performance.now() / 1_000;
-const [manifests, journal] = await Promise.all([house.manifests, house.journal]);
+const [manifests, journal] = await Promise.all([services.manifests, services.journal]);
 const healths: HealthChange[] = [];
-const cluster = await house.cluster;
+const cluster = await services.cluster;
 cluster?.health.onChange((key, now, before) => {
   if (now?.state === before?.state || now === undefined || now.state === "unknown") return;
   healths.push({

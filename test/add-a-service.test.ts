@@ -18,7 +18,7 @@ import { temporaryFolder } from "./folder.ts";
 import { providerKey, startMarketChain } from "./market-chain.ts";
 import { sendSettings } from "./outbox-run.ts";
 
-interface BlockCounterGround {
+interface BlockCounterDeps {
   readonly chain: Promise<Pick<Chain, "onStep">>;
   readonly clock: Clock;
   readonly random: Random;
@@ -30,8 +30,8 @@ interface BlockCounterDocument {
 }
 
 /** Counts blocks, as a service would look at orders: the chain's step adds a key, the queue works on it. */
-function createBlockCounter(unit: string, ground: BlockCounterGround): Service<BlockCounterDocument> {
-  const { clock, random, log } = ground;
+function createBlockCounter(unit: string, deps: BlockCounterDeps): Service<BlockCounterDocument> {
+  const { clock, random, log } = deps;
   let counted = 0;
   async function count(): Promise<Outcome> {
     counted += 1;
@@ -41,7 +41,7 @@ function createBlockCounter(unit: string, ground: BlockCounterGround): Service<B
   return {
     name: "block-counter",
     async start(scope) {
-      const chain = await ground.chain;
+      const chain = await deps.chain;
       chain.onStep(({ block }) => {
         if (block) queue.add(`${block.height}`);
       });
@@ -70,7 +70,7 @@ test("a service that is added to the list has its line, its status, its answer, 
       signer,
       settings: sendSettings,
     },
-    after: (foundation) => [createBlockCounter("blocks", foundation)],
+    after: (deps) => [createBlockCounter("blocks", deps)],
     clock: realClock,
     random: realRandom,
     log: silentLog,

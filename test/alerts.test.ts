@@ -92,7 +92,7 @@ async function playTroubles(t: TestContext): Promise<{ well: string; troubled: M
         },
       });
     let life = begin();
-    await life.house;
+    await life.services;
     await stage.atRest();
     await sleep(stage.clock, reconcileEveryMs + 60_000);
     well = await life.metrics();
@@ -111,7 +111,7 @@ async function playTroubles(t: TestContext): Promise<{ well: string; troubled: M
     await life.stop();
     takeHostName(stage, first.lease);
     life = begin();
-    await life.house;
+    await life.services;
     await serves("AkashProviderHostnameWithheld", /^akash_provider_leases_withheld [1-9]/m);
     await serves("AkashProviderLeaseUnhealthy", /^akash_provider_lease_health\{state="unhealthy"\} 1$/m);
     unwell.push({ host: "shop.example.com", lease: "", health: "unhealthy", why: "NoEndpoints" });
@@ -148,7 +148,7 @@ async function playTroubles(t: TestContext): Promise<{ well: string; troubled: M
     stage.cluster.faults.cutWatches();
     await serves("AkashProviderLeasesUnknown", /^akash_provider_leases_known 0$/m);
     if (node) node.hangs = (method) => method.startsWith("broadcast");
-    const { cluster } = await life.house;
+    const { cluster } = await life.services;
     const closing = { id: formatLeaseId(first.lease), reason: "unspecified", dryRun: false } as const;
     cluster.closeLease(closing, new AbortController().signal).catch(() => undefined);
     await stage.until("something is owed", () => (life.status().chain?.owed ?? 0) > 0);

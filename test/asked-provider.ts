@@ -43,21 +43,21 @@ export async function startAskedProvider(owner: Owner): Promise<AskedProvider> {
   const random = createSeededRandom(7);
   const [provider, tenant] = [createSigner(random.bytes(32)), createSigner(random.bytes(32))];
   const dataDir = join(memoryFolder(owner), "data");
-  const ground = { clock: realClock, random, log: silentLog };
+  const deps = { clock: realClock, random, log: silentLog };
   const accounts = [provider, tenant].map(({ address }) => ({ address, coins: purse }));
-  const node = createEmbeddedNode({ chainId: "asked-1", accounts, ...ground, listens: false, blockMs });
+  const node = createEmbeddedNode({ chainId: "asked-1", accounts, ...deps, listens: false, blockMs });
   owner.after(() => node.stop());
   await node.start();
-  const pool = createPool({ nodes: [node.transport("the tenant's")], ...ground });
+  const pool = createPool({ nodes: [node.transport("the tenant's")], ...deps });
   owner.after(() => pool.close());
   await pool.open();
   const chain = createCometBroadcaster(pool);
   const send = async (signer: typeof tenant, message: PackedMessage) => {
-    await sendMessages({ chainId: node.chainId, chain, signer, settings, ...ground }, [message]);
+    await sendMessages({ chainId: node.chainId, chain, signer, settings, ...deps }, [message]);
   };
   const entry = { owner: provider.address, hostUri: "https://p.example.com:8443", attributes: [], info: undefined };
   await send(provider, packMessage("createProvider", entry));
-  const cluster = createSimulatedCluster({ nodes: [] }, ground);
+  const cluster = createSimulatedCluster({ nodes: [] }, deps);
   for (const definition of readDefinitions())
     cluster.server.create(kinds.customResourceDefinition, definition, "install");
   cluster.server.create(kinds.namespace, { metadata: { name: "lease" } }, "install");

@@ -87,7 +87,7 @@ export async function startAttackStage(owner: Owner): Promise<AttackStage> {
   const tenants = people.map((signer) =>
     createGatewayTenant({
       ...{ signer, provider: provider.address, queries, send: (...messages) => send(signer, ...messages) },
-      house: () => assert.fail("the provider is another process"),
+      services: () => assert.fail("the provider is another process"),
     }),
   );
   await Promise.all(tenants.map((tenant) => deploy(tenant, restPort)));

@@ -44,7 +44,7 @@ import type { Attribute, GroupSpec } from "../src/market/group-spec.ts";
 import type { BidId, OrderId } from "../src/market/ids.ts";
 import { parseQuantity } from "../src/market/quantity.ts";
 import type { ExclusiveOptions } from "../src/provider/exclusive.ts";
-import { createProvider, type Foundation, type House } from "../src/provider/provider.ts";
+import { createProvider, type ProviderServices, type ServiceDeps } from "../src/provider/provider.ts";
 import { type Boundary, openBoundary } from "../src/runtime/boundary.ts";
 import { type Clock, createVirtualClock, realClock, sleep } from "../src/runtime/clock.ts";
 import type { Condition } from "../src/runtime/condition.ts";
@@ -126,7 +126,7 @@ export interface ProviderParts {
   /** A fault between the bid engine and what it stands on. */
   readonly plant?: (sound: Sound) => Sound;
   readonly options?: Partial<BidEngineOptions>;
-  readonly pricing?: Pricing | ((foundation: Foundation) => RunningPricing);
+  readonly pricing?: Pricing | ((deps: ServiceDeps) => RunningPricing);
   /** A file of policies. */
   readonly policies?: string;
   /** How long a lease waits for its manifest; for ever if not said. */
@@ -348,16 +348,16 @@ export function startProvider(starting: Starting): StartedProvider {
     fee: undefined,
     ...starting.options,
   };
-  const ground = { clock, random: createSeededRandom(2), log: silentLog };
+  const deps = { clock, random: createSeededRandom(2), log: silentLog };
   const feed = pictureFeed(clock, starting.cpuMilli ?? 10_000n, starting.cards);
   const cluster = { overcommit: noOvercommit };
   const pricingOf = typeof pricing === "function" ? pricing : () => ({ ...pricing, run: untilAborted });
-  const policies = createPolicySource(starting.policies, ground);
+  const policies = createPolicySource(starting.policies, deps);
   const { plant, ipOperator } = starting;
   const opening = Promise.withResolvers<BidEngine>();
-  const tell = async (house: House) => {
-    const engine = await (house.bidengine ?? opening.promise);
-    const [chain, journal, bus] = await Promise.all([house.chain, house.journal, house.bus]);
+  const tell = async (services: ProviderServices) => {
+    const engine = await (services.bidengine ?? opening.promise);
+    const [chain, journal, bus] = await Promise.all([services.chain, services.journal, services.bus]);
     opened.resolve({
       ...{ signer, chain, journal, bus, engine, feed, stop },
       status: () => statusOf().bidengine,
@@ -383,25 +383,25 @@ export function startProvider(starting: Starting): StartedProvider {
     ...(starting.balance && { balance: starting.balance }),
     ...(starting.exclusive && { exclusive: starting.exclusive }),
     control: starting.control ?? false,
-    ...ground,
-    after(house) {
-      void tell(house);
-      if (!plant || !house.kube) return [];
+    ...deps,
+    after(services) {
+      void tell(services);
+      if (!plant || !services.kube) return [];
       const clusterService = createClusterService(cluster, {
-        ...house,
-        kube: house.kube,
+        ...services,
+        kube: services.kube,
         inventory: feed,
         ipOperator: undefined,
       });
-      const planted = Promise.all([clusterService.opened, house.journal]).then(([{ capacity }, journal]) =>
+      const planted = Promise.all([clusterService.opened, services.journal]).then(([{ capacity }, journal]) =>
         plant({ capacity, journal }),
       );
       const [capacity, journal] = [planted.then((sound) => sound.capacity), planted.then((sound) => sound.journal)];
       const engine = createBidEngineService(bidengine, {
-        ...house,
+        ...services,
         capacity,
         journal,
-        pricing: () => pricingOf(house),
+        pricing: () => pricingOf(services),
         policies: () => policies,
       });
       engine.opened.then(opening.resolve, opening.reject);

@@ -52,20 +52,17 @@ async function playMarket(
     dataDir,
     before: [createNodeService(node)],
     chain: { nodes: () => [node.transport()], signer, settings },
-    after(foundation) {
-      chain = foundation.chain;
+    after(deps) {
+      chain = deps.chain;
       // Nothing is won, so nobody looks at these.
       const nothing = {
         workloads: Promise.resolve({ of: () => undefined, namespaces: 0 }),
         health: Promise.resolve({ get: () => undefined }),
         submit: () => Promise.reject(new Error("nobody takes manifests here")),
       };
-      tenants = createTenantsService(
-        { signers: tenantSigners, wishes, settings, stories },
-        { ...foundation, ...nothing },
-      );
+      tenants = createTenantsService({ signers: tenantSigners, wishes, settings, stories }, { ...deps, ...nothing });
       const rivals = [{ signer: rival, attributes: region, sells: () => true }];
-      return [createRivalsService({ rivals, settings }, foundation), tenants];
+      return [createRivalsService({ rivals, settings }, deps), tenants];
     },
     clock,
     random,

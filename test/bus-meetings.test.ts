@@ -16,7 +16,7 @@ async function deploy(dir: string, isPlugged: boolean) {
   const result = { waitedMs: 0, objects: [] as string[], history: [] as string[] };
   await onLeaseStage({ dir, blockMs: 6_000 }, async (stage) => {
     const life = stage.start();
-    const { bus, journal } = await life.house;
+    const { bus, journal } = await life.services;
     if (!isPlugged) bus.publish = () => undefined;
     const tenant = createTenant(stage, 1n);
     await tenant.post(cell());

@@ -75,7 +75,7 @@ interface CapacityStageOptions {
   readonly size: MachineSize;
   readonly seed?: number;
   /** What happens before a provider of ours starts for the first time. */
-  readonly before?: (ground: Pick<CapacityStage, "cluster" | "world">) => Promise<void>;
+  readonly before?: (deps: Pick<CapacityStage, "cluster" | "world">) => Promise<void>;
 }
 
 export async function capacityStage(

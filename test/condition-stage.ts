@@ -126,7 +126,7 @@ async function openWorld(
       await life?.stop();
       world.node = faultTransport(stage.node.transport());
       life = stage.start(optionsOf(next));
-      await life.house;
+      await life.services;
     },
   };
 

@@ -12,8 +12,8 @@ import { namespace } from "./simulated-kube.ts";
 
 const address = { path: "/address" };
 
-async function serialsOnChain({ house, provider }: GatewayStage, state: "valid" | "revoked"): Promise<string[]> {
-  const { items } = await (await house.chain).queries.certificates({ owner: provider.address, state });
+async function serialsOnChain({ services, provider }: GatewayStage, state: "valid" | "revoked"): Promise<string[]> {
+  const { items } = await (await services.chain).queries.certificates({ owner: provider.address, state });
   return items.map(({ serial }) => serial);
 }
 
@@ -35,7 +35,7 @@ test("a certificate that is revoked is swapped: connections go on, and handshake
   const before = await connectGateway({ port: stage.port });
   t.after(() => before.destroy());
   assert.equal((await askOn(before, address)).status, 200);
-  const { outbox, mirror } = await stage.house.chain;
+  const { outbox, mirror } = await stage.services.chain;
   const message = revokeCertificateMessage(stage.provider.address, first);
   const id = await outbox.file({ subject: "test", why: "test", message, priority: "account" });
   const { result } = await outbox.wait(id);

@@ -88,13 +88,13 @@ test("the provider tells of itself over gRPC", async (t) => {
 
   await t.test("calls are counted by method and status, and nothing that a stranger sent is in a label", async () => {
     const counted = async () => {
-      const text = await stage.house.metrics.text();
+      const text = await stage.services.metrics.text();
       const lines = text.matchAll(/^akash_provider_gateway_grpc_calls_total\{(.*)\} (\d+)$/gm);
       return new Map([...lines].map(([, labels = "", count]) => [labels.replaceAll(/\w+="([^"]*)"/g, "$1"), count]));
     };
     const streams = (count: number) =>
       eventually(`${count} streams`, async () =>
-        (await stage.house.metrics.text()).includes(`\nakash_provider_gateway_grpc_streams ${count}\n`),
+        (await stage.services.metrics.text()).includes(`\nakash_provider_gateway_grpc_streams ${count}\n`),
       );
     await streams(0);
     const before = await counted();

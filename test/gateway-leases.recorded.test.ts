@@ -221,7 +221,7 @@ async function createReplay(stage: GatewayStage) {
   async function post(owner: GatewayTenant, manifests: Readonly<Record<string, string>>): Promise<void> {
     const all = Object.entries(manifests).map(([dseq, name]) => [BigInt(dseq), known[name] ?? ""] as const);
     await owner.send(...all.map(([dseq, text]) => deploymentOf(owner, dseq, text, text)));
-    const chain = await stage.house.chain;
+    const chain = await stage.services.chain;
     for (const [dseq] of all) await eventually(`a bid on ${dseq}`, () => chain.mirror.bid(lease(owner, dseq)));
     await owner.send(...all.map(([dseq]) => createLease(lease(owner, dseq))));
     for (const [dseq] of all) await eventually(`a lease of ${dseq}`, () => chain.mirror.lease(lease(owner, dseq)));

@@ -16,9 +16,9 @@ import { createOwner } from "./owner.ts";
 test("groups are tried out: what is allowed, whether we would bid and why not, a little for everybody", async (t) => {
   await using owner = createOwner();
   const stage = await startGatewayStage(owner, { tenants: 2 });
-  const { port, tenants, house } = stage;
+  const { port, tenants, services } = stage;
   const [tenant, other] = tenants;
-  const engine = await house.bidengine;
+  const engine = await services.bidengine;
   assert.ok(tenant && other && engine);
   // Whoever has never sent anything has no key on the chain.
   for (const { address, send } of [tenant, other]) {
@@ -65,7 +65,7 @@ test("groups are tried out: what is allowed, whether we would bid and why not, a
   await t.test(
     "what we would bid on passes with the offer and the price of `screen`, and nothing is reserved",
     async () => {
-      const before = (await stage.house.cluster)?.capacity.sold;
+      const before = (await stage.services.cluster)?.capacity.sold;
       const asked = { owner: tenant.address, group: smallGroup, reclamationWindowNs: undefined };
       const decision = await eventually("a bid", async () => {
         const decided = await engine.screen(asked);
@@ -79,8 +79,8 @@ test("groups are tried out: what is allowed, whether we would bid and why not, a
       });
       const [unit] = groupSpecJson(smallGroup).resources;
       assert.deepEqual(answer.resource_offers, [{ resources: unit?.resource, count: unit?.count, prices: null }]);
-      assert.deepEqual((await stage.house.cluster)?.capacity.sold, before);
-      assert.deepEqual([...((await stage.house.cluster)?.capacity.reserved() ?? [])], []);
+      assert.deepEqual((await stage.services.cluster)?.capacity.sold, before);
+      assert.deepEqual([...((await stage.services.cluster)?.capacity.reserved() ?? [])], []);
     },
   );
 

@@ -112,7 +112,7 @@ test("what was asked of the network's gateway about shells gets its frames, or l
   let closing: Promise<void> | undefined;
 
   async function deploy(owner: GatewayTenant, dseq: bigint, sdl = oneService()): Promise<void> {
-    const manifests = await stage.house.manifests;
+    const manifests = await stage.services.manifests;
     await eventually("a manifest taken", async () => {
       await manifests?.submit({ owner: owner.address, dseq }, JSON.stringify(sdl.manifest));
       return true;

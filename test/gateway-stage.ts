@@ -19,7 +19,7 @@ import { type CertificateSource, noCertificate } from "../src/gateway/certificat
 import type { TenantGatewayOptions } from "../src/gateway/gateway-service.ts";
 import type { Kube } from "../src/kube/kube.ts";
 import { createKubeService } from "../src/kube/kube-service.ts";
-import { createProvider, type House, type ProviderStatus } from "../src/provider/provider.ts";
+import { createProvider, type ProviderServices, type ProviderStatus } from "../src/provider/provider.ts";
 import { realClock } from "../src/runtime/clock.ts";
 import { invariant } from "../src/runtime/invariant.ts";
 import { untilAborted } from "../src/runtime/lifecycle.ts";
@@ -65,7 +65,7 @@ export interface GatewayStage {
   readonly tenant: GatewayTenant;
   /** The private key of that one. */
   readonly tenantKey: Uint8Array;
-  readonly house: House;
+  readonly services: ProviderServices;
   /** Of the gateway, on 127.0.0.1. */
   readonly port: number;
   /** The same for gRPC. */
@@ -118,7 +118,7 @@ export async function startGatewayStage(owner: Owner, options: GatewayStageOptio
       signer: own,
       provider: signer.address,
       queries,
-      house: () => life.house,
+      services: () => life.services,
       send: (...sent) => send(own, ...sent),
     }),
   );
@@ -136,8 +136,8 @@ export async function startGatewayStage(owner: Owner, options: GatewayStageOptio
   let ports = await portsNow();
   return {
     ...{ node, cluster, provider: signer, tenants, tenant, tenantKey, dir },
-    get house() {
-      return life.house;
+    get services() {
+      return life.services;
     },
     get port() {
       return ports.port;
@@ -156,7 +156,7 @@ export async function startGatewayStage(owner: Owner, options: GatewayStageOptio
 
   async function start() {
     invariant(signer, "the first is the provider");
-    const { promise: opened, resolve } = Promise.withResolvers<House>();
+    const { promise: opened, resolve } = Promise.withResolvers<ProviderServices>();
     const provider = createProvider({
       dataDir: dir,
       chain: { nodes: () => options.nodes?.(node) ?? [node.transport()], signer, settings: fees },
@@ -189,7 +189,7 @@ export async function startGatewayStage(owner: Owner, options: GatewayStageOptio
           },
         }),
       },
-      after: (house) => [{ name: "stage", start: () => resolve(house) }],
+      after: (services) => [{ name: "stage", start: () => resolve(services) }],
       ...{ clock, random, log: options.log ?? silentLog },
     });
     const stopping = new AbortController();
@@ -198,8 +198,8 @@ export async function startGatewayStage(owner: Owner, options: GatewayStageOptio
       stopping.abort();
       await ended;
     };
-    const house = await Promise.race([opened, ended.then(died)]);
-    return { house, status: provider.status, stop };
+    const services = await Promise.race([opened, ended.then(died)]);
+    return { services, status: provider.status, stop };
   }
 }
 

@@ -13,15 +13,15 @@ import { createTenant } from "./lease-tenant.ts";
 test("leases, promises and what is free show within a second, and stay shown with their age while chain and cluster are away", async (t) => {
   await onLeaseStage({ dir: memoryFolder(t), blockMs: 6_000 }, async (stage) => {
     const rpc = faultTransport(stage.node.transport());
-    const { house } = stage.start({ nodes: () => [rpc] });
+    const { services } = stage.start({ nodes: () => [rpc] });
     const snapshot = createStatusSnapshot({
       provider: stage.provider.address,
       publicHost: undefined,
       parts: {
-        chain: house.then(({ chain }) => chain),
-        cluster: house.then(({ cluster }) => cluster.view),
+        chain: services.then(({ chain }) => chain),
+        cluster: services.then(({ cluster }) => cluster.view),
         orders: undefined,
-        deployments: house.then(
+        deployments: services.then(
           ({ manifests }) =>
             () =>
               manifests.deployments,
@@ -32,7 +32,7 @@ test("leases, promises and what is free show within a second, and stay shown wit
     });
     const shown = () => JSON.parse(Buffer.from(snapshot().body).toString());
     assert.equal(shown().stale.length, 3, "nothing has come up yet");
-    await house;
+    await services;
     const [first, second] = [1n, 2n].map((dseq) => createTenant(stage, dseq));
     assert.ok(first && second);
 

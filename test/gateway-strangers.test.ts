@@ -31,7 +31,7 @@ test("strangers keep nobody waiting, a revoked certificate stops with its block,
     };
     return [{ ...inner, send }];
   };
-  const { port, node, tenants, house } = await startGatewayStage(t, { tenants: 3, nodes });
+  const { port, node, tenants, services } = await startGatewayStage(t, { tenants: 3, nodes });
   const [tenant, other, late] = tenants;
   invariant(tenant && other && late, "there are three");
   const [revoked, valid] = [await certify(tenant, 1n), await certify(tenant, 2n)];
@@ -52,7 +52,7 @@ test("strangers keep nobody waiting, a revoked certificate stops with its block,
   for (const { status } of await Promise.all(flood)) assert.equal(status, 401);
 
   await tenant.revoke(revoked);
-  const chain = await house.chain;
+  const chain = await services.chain;
   await chain.mirror.reached(node.height, AbortSignal.timeout(60_000));
   assert.equal((await askOn(first, { path })).status, 401);
   assert.equal((await askOn(second, { path })).status, 404, "the other one is as good as before");

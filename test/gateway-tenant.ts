@@ -13,7 +13,7 @@ import { parseCoin } from "../src/market/coin.ts";
 import { bidOn, type LeaseId } from "../src/market/ids.ts";
 import { manifestHash } from "../src/market/manifest.ts";
 import type { Sdl } from "../src/market/sdl/sdl.ts";
-import type { House } from "../src/provider/provider.ts";
+import type { ProviderServices } from "../src/provider/provider.ts";
 import { invariant } from "../src/runtime/invariant.ts";
 import { eventually } from "./eventually.ts";
 import { cell } from "./lease-sdl.ts";
@@ -47,11 +47,11 @@ interface TenantDeps {
   readonly signer: Signer;
   readonly provider: Address;
   readonly queries: Queries;
-  readonly house: () => House;
+  readonly services: () => ProviderServices;
   send(...messages: readonly PackedMessage[]): Promise<void>;
 }
 
-export function createGatewayTenant({ signer, provider, queries, house, send }: TenantDeps): GatewayTenant {
+export function createGatewayTenant({ signer, provider, queries, services, send }: TenantDeps): GatewayTenant {
   const { address } = signer;
   const tenant: GatewayTenant = {
     signer,
@@ -79,14 +79,14 @@ export function createGatewayTenant({ signer, provider, queries, house, send }: 
     },
     async deployed(dseq, sdl = cell()) {
       const lease = await tenant.lease(dseq, sdl);
-      const manifests = await house().manifests;
-      const cluster = await house().cluster;
+      const manifests = await services().manifests;
+      const cluster = await services().cluster;
       invariant(manifests && cluster, "the provider of the stage sells");
       await eventually("a manifest taken", async () => {
         await manifests.submit({ owner: address, dseq }, JSON.stringify(sdl.manifest));
         return true;
       });
-      const journal = await house().journal;
+      const journal = await services().journal;
       const leaseId = `${address}/${dseq}/1/1/${provider}`;
       await eventually("a manifest deployed", () => {
         const { version, deployed } = journal.read.manifests.get(leaseId) ?? {};

@@ -111,7 +111,7 @@ test("a lease whose image is not there is closed on chain as unstable and torn d
   const monitor = { maxRetries: 4, retryPeriodMs: 10_000, retryJitterMs: 10_000 };
   await onLeaseStage({ dir: memoryFolder(t), monitor, blockMs: 3_000 }, async (stage) => {
     const life = stage.start();
-    const { journal } = await life.house;
+    const { journal } = await life.services;
     const [works, starves] = [createTenant(stage, 1n), createTenant(stage, 2n)];
     const missing = cell("example.com/missing:1");
     await works.deploy(cell());

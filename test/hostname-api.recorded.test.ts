@@ -94,7 +94,7 @@ const missing: LeaseId | undefined = readLeaseId([
 
 async function serve(stage: HostnameStage, ingressMode: "ingress" | "gateway-api") {
   const kube = stage.cluster.connect("akash-operator-hostname");
-  const ground = { kube, clock: stage.clock, random: createSeededRandom(1), log: silentLog };
+  const deps = { kube, clock: stage.clock, random: createSeededRandom(1), log: silentLog };
   const metrics = { text: async () => "", contentType: "text/plain" };
   const listen = { host: "127.0.0.1", restPort: 0, grpcPort: 0, refreshMs: 0, version: "0" };
   const stopping = new AbortController();
@@ -102,7 +102,7 @@ async function serve(stage: HostnameStage, ingressMode: "ingress" | "gateway-api
   const service = {
     name: "hostname",
     async start(scope: Parameters<typeof startHostnames>[2]) {
-      const { rest } = await startHostnames({ ...plainOptions, ...listen, ingressMode }, { ...ground, metrics }, scope);
+      const { rest } = await startHostnames({ ...plainOptions, ...listen, ingressMode }, { ...deps, metrics }, scope);
       started.resolve(rest.port);
     },
   };

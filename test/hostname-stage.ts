@@ -138,8 +138,8 @@ export function openHostnameStage(owner: Owner, given: StageOptions = {}): Hostn
     cluster,
     start({ boundary, leads = true, log = silentLog, through = (kube: Kube) => kube, ...options } = {}) {
       const kube = through(cluster.connect("akash-operator-hostname", boundary && { boundary }));
-      const ground = { kube, clock, random: createSeededRandom(seed + 1), log };
-      const operator = createHostnameOperator({ ...plainOptions, ...options }, ground);
+      const deps = { kube, clock, random: createSeededRandom(seed + 1), log };
+      const operator = createHostnameOperator({ ...plainOptions, ...options }, deps);
       const stopping = new AbortController();
       const running = createLifecycle({ services: [operator], clock, log: silentLog }).run(stopping.signal);
       const leading = leads ? operator.lead(stopping.signal) : undefined;

@@ -97,10 +97,10 @@ test("a pod whose binding a picture is said to include is counted in it, over th
   const grpc = await startInventoryGrpc(publisher, { host: "127.0.0.1", port: 0, clock: realClock, log: silentLog });
   t.after(() => grpc.close());
   const locate = async () => ({ host: "127.0.0.1", port: grpc.port });
-  const ground = { clock: realClock, random: createSeededRandom(1), log: silentLog };
+  const deps = { clock: realClock, random: createSeededRandom(1), log: silentLog };
   const feeds = [
-    createGrpcFeed({ locate, ...ground }),
-    createMemoryFeed({ source: Promise.resolve(publisher), ...ground }),
+    createGrpcFeed({ locate, ...deps }),
+    createMemoryFeed({ source: Promise.resolve(publisher), ...deps }),
   ];
   const pictures: ClusterPicture[] = [];
   const stopping = new AbortController();

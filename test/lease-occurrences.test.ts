@@ -180,13 +180,13 @@ test("of a lease that cannot run, what the kubelet says and what we say is told 
   const dir = memoryFolder(t);
   await onLeaseStage({ dir }, async (stage) => {
     const { server } = stage.cluster;
-    let house = await stage.start().house;
+    let services = await stage.start().services;
     const tenant = createTenant(stage, 1n);
     const sdl = shop({ page: "example.com/crashing:1", store: "example.com/missing:1" });
     await tenant.post(sdl);
     await tenant.takeBid();
     const lease = formatLeaseId(tenant.lease);
-    const told = () => house.cluster.occurrencesOf(lease);
+    const told = () => services.cluster.occurrencesOf(lease);
     const lines = () => told().map(({ origin, reason }) => `${origin} ${reason}`);
     await tenant.sendManifest(sdl);
     const awaited = ["cluster BackOff", "cluster Failed", "ours CrashLoop", "ours ImageError", "journal Deployed"];
@@ -216,7 +216,7 @@ test("of a lease that cannot run, what the kubelet says and what we say is told 
         ({ origin, reason, object }) => origin === "cluster" && reason === "BackOff" && object.startsWith("Pod page-"),
       )?.count;
     await stage.life?.stop();
-    house = await stage.start().house;
+    services = await stage.start().services;
     await stage.until("every crash to be counted, and each once", () => inCluster() === inJournal());
 
     for (const { metadata } of events()) server.delete(kinds.event, metadata);

@@ -12,7 +12,7 @@ import { playCrashes } from "./crash-points.ts";
 import { faultTransport } from "./fault-transport.ts";
 import { memoryFolder } from "./folder.ts";
 import { cell, images } from "./lease-sdl.ts";
-import { type LeaseStage, type Life, type LifeOptions, type LivedHouse, onLeaseStage } from "./lease-stage.ts";
+import { type LeaseStage, type Life, type LifeOptions, type LiveServices, onLeaseStage } from "./lease-stage.ts";
 import { createTenant, type Tenant } from "./lease-tenant.ts";
 import type { Owner } from "./owner.ts";
 import { quickTest, thorough } from "./thorough.ts";
@@ -53,13 +53,13 @@ async function backBefore(stage: LeaseStage, atMs: number, ms: number, options: 
   await stage.life?.stop();
   await stage.halted(atMs - ms - stage.clock.now());
   const life = stage.start(options);
-  await life.house;
+  await life.services;
   return life;
 }
 
-async function houseOf({ life }: LeaseStage): Promise<LivedHouse> {
+async function houseOf({ life }: LeaseStage): Promise<LiveServices> {
   assert.ok(life);
-  return life.house;
+  return life.services;
 }
 
 async function isClosed({ queries }: LeaseStage, { lease }: Tenant): Promise<boolean> {

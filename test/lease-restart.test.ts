@@ -96,7 +96,7 @@ for (const { name, lose } of [
         await stage.atRest();
         await sleep(stage.clock, aWhileMs);
         await stage.atRest();
-        const { journal, chain } = await third.house;
+        const { journal, chain } = await third.services;
         assert.deepEqual(podsOf(stage), before.pods);
         assert.deepEqual(versionsOf(stage), before.cluster, "no object was written");
         assert.equal(stage.sent, before.sent, "no transaction was sent");

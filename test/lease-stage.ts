@@ -149,9 +149,9 @@ export interface LifeOptions {
 /** One run of the provider. */
 export interface Life {
   /** Once all of its services run. Never, where it ends before. */
-  readonly house: Promise<LivedHouse>;
+  readonly services: Promise<LiveServices>;
   /** The same at once, where it is so already. */
-  readonly open: LivedHouse | undefined;
+  readonly open: LiveServices | undefined;
   status(): ProviderStatus;
   /** What a command is answered over the control socket. */
   ask(about: string, question?: Question): unknown;
@@ -163,7 +163,7 @@ export interface Life {
   readonly ended: Promise<void>;
 }
 
-export interface LivedHouse {
+export interface LiveServices {
   readonly bus: Bus;
   readonly chain: Chain;
   readonly journal: Journal;
@@ -379,8 +379,8 @@ export function declaredAddresses({ server }: Pick<SimulatedCluster, "server">):
 function startLife(stage: LeaseStage, options: LeaseStageOptions & LifeOptions): Life {
   const { clock, random, node, cluster, provider: signer } = stage;
   const { dir, boundary = openBoundary, nodes = () => [node.transport()] } = options;
-  const opened = Promise.withResolvers<LivedHouse>();
-  let open: LivedHouse | undefined;
+  const opened = Promise.withResolvers<LiveServices>();
+  let open: LiveServices | undefined;
   let measured: Metrics | undefined;
   const provider = createProvider({
     dataDir: dir,
@@ -395,14 +395,14 @@ function startLife(stage: LeaseStage, options: LeaseStageOptions & LifeOptions):
       ...options.market,
     },
     ...options.more,
-    after: (house) => [
+    after: (services) => [
       {
         name: "stage",
         async start() {
-          const { kube, manifests, cluster } = house;
-          measured = house.metrics;
+          const { kube, manifests, cluster } = services;
+          measured = services.metrics;
           invariant(kube && manifests && cluster, "the provider of the stage sells");
-          const [chain, journal, bus] = await Promise.all([house.chain, house.journal, house.bus]);
+          const [chain, journal, bus] = await Promise.all([services.chain, services.journal, services.bus]);
           open = { bus, chain, journal, kube: await kube, manifests: await manifests, cluster: await cluster };
           opened.resolve(open);
         },
@@ -418,7 +418,7 @@ function startLife(stage: LeaseStage, options: LeaseStageOptions & LifeOptions):
   // Whoever stops it is told; nobody has to.
   ended.catch(() => undefined);
   return {
-    house: opened.promise,
+    services: opened.promise,
     get open() {
       return open;
     },

@@ -13,7 +13,7 @@ const mi = 2n ** 20n;
 test("a lease's usage is that of its pods, beside all that its group leases; without it the rest is told", async (t) => {
   await onLeaseStage({ dir: memoryFolder(t), blockMs: 2_000 }, async (stage) => {
     const tenant = createTenant(stage, 1n);
-    const { cluster } = await stage.start().house;
+    const { cluster } = await stage.start().services;
     await tenant.deploy(shop());
     const [tooNew] = await cluster.leasesInUse();
     assert.deepEqual(tooNew?.usage, { unknown: "not measured" });

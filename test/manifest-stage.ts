@@ -235,17 +235,17 @@ function startManifests(parts: ManifestParts & { readonly dir: string }, around:
     dataDir: dir,
     chain: { nodes: parts.nodes ?? (() => [node.transport()]), signer, settings: fees },
     ...{ boundary, clock, random: createSeededRandom(2), log: parts.log ?? silentLog },
-    after(house) {
+    after(services) {
       const service = createManifestService(
         { timeoutMs, requireHost },
-        { ...house, cluster: Promise.resolve(cluster), rules: () => rules },
+        { ...services, cluster: Promise.resolve(cluster), rules: () => rules },
       );
       const tell = async () => {
         const manifests = await service.opened;
-        const [chain, journal, bus] = await Promise.all([house.chain, house.journal, house.bus]);
+        const [chain, journal, bus] = await Promise.all([services.chain, services.journal, services.bus]);
         bus.subscribe("akash.provider.event.manifest", ({ data }) => void cluster.woken.push(data.lease));
         const told = async () =>
-          JSON.stringify([running.status().services, service.status?.(), await house.metrics.text()]);
+          JSON.stringify([running.status().services, service.status?.(), await services.metrics.text()]);
         opened.resolve({
           manifests,
           chain,

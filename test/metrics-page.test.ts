@@ -88,7 +88,7 @@ async function serveProvider(t: TestContext) {
           fee: undefined,
         },
         pricing: () => ({ ...fixedPricing(), run: untilAborted }),
-        policies: (foundation) => createPolicySource(undefined, foundation),
+        policies: (deps) => createPolicySource(undefined, deps),
       },
       balance: {
         ...{ minimumBalance: parseCoins("1000uakt"), warnBalance: [], threshold: [], fee: undefined },

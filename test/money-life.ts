@@ -10,7 +10,7 @@ import type { Journal } from "../src/journal/journal.ts";
 import { formatDecCoin, parseCoin, parseCoins, parseDecCoins } from "../src/market/coin.ts";
 import { parseDecimal } from "../src/market/decimal.ts";
 import { formatOrderId } from "../src/market/ids.ts";
-import { createProvider, type House } from "../src/provider/provider.ts";
+import { createProvider, type ProviderServices } from "../src/provider/provider.ts";
 import { type Boundary, openBoundary } from "../src/runtime/boundary.ts";
 import type { Clock } from "../src/runtime/clock.ts";
 import type { Service } from "../src/runtime/lifecycle.ts";
@@ -68,12 +68,12 @@ export function startLife({ clock, transport, dir, boundary = openBoundary, bidB
     clock,
     random: createSeededRandom(2),
     log: silentLog,
-    after(house) {
-      const all = Promise.all([house.chain, house.journal, house.bus]);
+    after(services) {
+      const all = Promise.all([services.chain, services.journal, services.bus]);
       all.then(([chain, journal, bus]) => opened.resolve({ chain, journal, bus }), opened.reject);
       return [
-        createBalanceService({ ...moneyOptions, ...parts.options }, { ...house, tokenPrice: () => price }),
-        ...(bidBlocks === undefined ? [] : [createBidder(house, bidBlocks)]),
+        createBalanceService({ ...moneyOptions, ...parts.options }, { ...services, tokenPrice: () => price }),
+        ...(bidBlocks === undefined ? [] : [createBidder(services, bidBlocks)]),
       ];
     },
   });
@@ -94,11 +94,11 @@ export function startLife({ clock, transport, dir, boundary = openBoundary, bidB
 const notOurs = "theirs";
 
 /** Stands for the bid engine: one bid on each order, known by the journal alone, whatever becomes of this process. */
-function createBidder(house: House, bidBlocks: number): Service {
+function createBidder(services: ProviderServices, bidBlocks: number): Service {
   return {
     name: "bidder",
     async start() {
-      const [chain, journal] = await Promise.all([house.chain, house.journal]);
+      const [chain, journal] = await Promise.all([services.chain, services.journal]);
       const { mirror, outbox } = chain;
       const look = async () => {
         const isFiled = (subject: string, wanted: string) =>

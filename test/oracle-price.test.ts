@@ -167,7 +167,7 @@ test("a provider prices orders in uakt by the chain's oracle, and not while that
     });
     const one = await stage.provider("one", {
       nodes: () => [oracleTransport(stage.node.transport(), oracle)],
-      pricing: (foundation) => createPricing({ current: settings }, foundation),
+      pricing: (deps) => createPricing({ current: settings }, deps),
     });
     const screen = async () => {
       const asked = { owner: stage.signer("tenant").address, group: inUakt, reclamationWindowNs: undefined };
@@ -227,7 +227,7 @@ for (const [name, aheadMs] of [
         cluster: stage.cluster,
         dir: memoryFolder(t),
         node: { transport: () => oracleTransport(stage.node.transport(), oracle) },
-        pricing: (foundation) => createPricing({ current: settings }, foundation),
+        pricing: (deps) => createPricing({ current: settings }, deps),
         signer: stage.signer("one"),
       });
       try {

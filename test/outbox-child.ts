@@ -11,11 +11,11 @@ import { silentLog } from "../src/runtime/log.ts";
 import { createKillingBoundary } from "./boundary-kinds.ts";
 import { sendSettings } from "./outbox-run.ts";
 import { chainId, providerSigner } from "./outbox-stage.ts";
-import { type Ground, planOutbox, requestOf } from "./outbox-workload.ts";
+import { type OutboxFixture, planOutbox, requestOf } from "./outbox-workload.ts";
 
 export interface ChildQuestion {
   readonly id: number;
-  readonly method: keyof Broadcaster | "ground";
+  readonly method: keyof Broadcaster | "fixture";
   readonly args: readonly unknown[];
 }
 
@@ -59,9 +59,9 @@ const { journal } = await openJournal({ dir, ...deps });
 const outbox = createOutbox({ chainId, signer: providerSigner, chain, journal, settings: sendSettings, ...deps });
 const abort = new AbortController();
 const running = outbox.run(abort.signal);
-const ground = await askParent<Ground>("ground");
+const fixture = await askParent<OutboxFixture>("fixture");
 const plan = planOutbox(Number(seed));
-const ids = await Promise.all(plan.intents.map((_, index) => outbox.file(requestOf(plan, index, ground))));
+const ids = await Promise.all(plan.intents.map((_, index) => outbox.file(requestOf(plan, index, fixture))));
 // The parent makes a block at every look; look more often than by oneself.
 const looking = setInterval(outbox.wake, 20);
 await Promise.all(ids.map(outbox.wait));

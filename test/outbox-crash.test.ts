@@ -9,7 +9,7 @@ import { playCrashes } from "./crash-points.ts";
 import { memoryFolder } from "./folder.ts";
 import { type Mishap, noFaults, type OutboxRun, runOutbox } from "./outbox-run.ts";
 import { createOutboxStage } from "./outbox-stage.ts";
-import { checkEffects, doAct, type OutboxPlan, planOutbox, prepareGround } from "./outbox-workload.ts";
+import { checkEffects, doAct, type OutboxPlan, planOutbox, prepareOutbox } from "./outbox-workload.ts";
 import { createOwner, type Owner } from "./owner.ts";
 import { counts, seeds } from "./thorough.ts";
 
@@ -46,18 +46,18 @@ async function runPlan(
   await using owner = createOwner();
   const clock = createVirtualClock();
   const stage = await createOutboxStage({ clock, genesis: { unordered: ordering === "unordered" } });
-  const ground = await prepareGround(stage, plan);
+  const fixture = await prepareOutbox(stage, plan);
   const coming: Mishap[] = [];
   const faults = { ...noFaults(), mishap: () => coming.shift() };
   const world = { clock, stage, faults };
   let run = await begin(owner, world, dir, boundary);
   for (const act of plan.acts) {
     if (act.kind === "mishaps") coming.push(...act.list);
-    run = await survive(owner, world, dir, boundary, run, (on) => doAct(act, plan, ground, on));
+    run = await survive(owner, world, dir, boundary, run, (on) => doAct(act, plan, fixture, on));
   }
   faults.blocks = "followed";
   run = await survive(owner, world, dir, boundary, run, untilSettled);
-  checkEffects(run.journal.read, stage, plan, ground);
+  checkEffects(run.journal.read, stage, plan, fixture);
   run = await survive(owner, world, dir, boundary, run, ({ stop }) => stop());
 }
 

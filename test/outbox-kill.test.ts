@@ -11,7 +11,7 @@ import { killAtEach, killPoints } from "./kill-points.ts";
 import type { ChildEnd, ChildQuestion, ParentAnswer } from "./outbox-child.ts";
 import { noFaults, runOutbox } from "./outbox-run.ts";
 import { createOutboxStage, type OutboxStage } from "./outbox-stage.ts";
-import { checkEffects, doAct, type Ground, planOutbox, prepareGround } from "./outbox-workload.ts";
+import { checkEffects, doAct, type OutboxFixture, planOutbox, prepareOutbox } from "./outbox-workload.ts";
 import { thorough } from "./thorough.ts";
 
 const seed = 3;
@@ -29,24 +29,24 @@ async function play(t: TestContext, killAt?: KillPoint) {
   const clock = createVirtualClock(Date.now());
   const stage = await createOutboxStage({ clock });
   const plan = planOutbox(seed);
-  const ground = await prepareGround(stage, plan);
-  const end = await runChild(t, stage, ground, [dir, `${seed}`, ...(killAt ? [killAt.kind, `${killAt.nth}`] : [])]);
+  const fixture = await prepareOutbox(stage, plan);
+  const end = await runChild(t, stage, fixture, [dir, `${seed}`, ...(killAt ? [killAt.kind, `${killAt.nth}`] : [])]);
   // The next process does the rest: what was not filed, and what was not settled.
   const world = { clock, stage, faults: noFaults() };
   const run = await runOutbox(t, world, { dir });
   const everything = { kind: "file", intents: plan.intents.map((_, index) => index) } as const;
-  await doAct(everything, plan, ground, run);
+  await doAct(everything, plan, fixture, run);
   for (let blocks = 0; run.outbox.counts.owed > 0; blocks++) {
     assert.ok(blocks < 100, "everything is settled in the end");
     await run.block(20_000);
   }
-  checkEffects(run.journal.read, stage, plan, ground);
+  checkEffects(run.journal.read, stage, plan, fixture);
   await run.stop();
   return end;
 }
 
 /** The signal that ended it, or the boundaries that it crossed. */
-async function runChild(t: TestContext, stage: OutboxStage, ground: Ground, args: readonly string[]) {
+async function runChild(t: TestContext, stage: OutboxStage, fixture: OutboxFixture, args: readonly string[]) {
   const child = fork(join(import.meta.dirname, "outbox-child.ts"), args, { serialization: "advanced" });
   const ended = once(child, "exit") as Promise<[number | null, NodeJS.Signals | null]>;
   t.after(() => child.kill("SIGKILL"));
@@ -58,7 +58,7 @@ async function runChild(t: TestContext, stage: OutboxStage, ground: Ground, args
     }
     const { id, method, args } = message;
     const answer = async () => {
-      if (method === "ground") return ground;
+      if (method === "fixture") return fixture;
       // Time passes for the chain whenever the child looks.
       if (method === "head") await stage.step();
       return (stage.broadcaster[method] as (...args: unknown[]) => Promise<unknown>)(...args);

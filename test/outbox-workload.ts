@@ -81,19 +81,19 @@ function take(random: Random, numbers: number[]): number {
 }
 
 /** What the chain has ready for a plan. */
-export interface Ground {
+export interface OutboxFixture {
   readonly orders: readonly OrderId[];
   readonly leases: readonly BidId[];
   /** Of the last block before the plan. */
   readonly height: bigint;
 }
 
-export async function prepareGround(stage: OutboxStage, plan: OutboxPlan): Promise<Ground> {
+export async function prepareOutbox(stage: OutboxStage, plan: OutboxPlan): Promise<OutboxFixture> {
   const [orders, leases] = [await stage.orders(plan.orders), await stage.leases(plan.leases)];
   return { orders, leases, height: stage.chain.store.height };
 }
 
-export function requestOf(plan: OutboxPlan, index: number, { orders, leases }: Ground): SendRequest {
+export function requestOf(plan: OutboxPlan, index: number, { orders, leases }: OutboxFixture): SendRequest {
   const planned = plan.intents[index] as Planned;
   const about = { subject: `intent ${index}`, why: "crash test" };
   switch (planned.kind) {
@@ -121,13 +121,13 @@ function receiver(index: number): string {
 export async function doAct(
   act: Act,
   plan: OutboxPlan,
-  ground: Ground,
+  fixture: OutboxFixture,
   to: Pick<OutboxRun, "outbox" | "journal" | "stage" | "block" | "faults">,
 ): Promise<void> {
   const { outbox, journal } = to;
   if (act.kind === "file") {
     const missing = act.intents.filter((index) => journal.read.intents.about(`intent ${index}`).length === 0);
-    await Promise.all(missing.map((index) => outbox.file(requestOf(plan, index, ground))));
+    await Promise.all(missing.map((index) => outbox.file(requestOf(plan, index, fixture))));
   }
   if (act.kind === "block") await to.block(act.afterMs);
   if (act.kind === "blocks") to.faults.blocks = act.are;
@@ -138,17 +138,17 @@ export async function doAct(
   }
   if (act.kind === "close order") {
     // It may be closed already; then the tenant's transaction fails, and nobody minds.
-    to.stage.submit(tenantKey, [closeDeployment(ground.orders[act.order] as OrderId)]);
+    to.stage.submit(tenantKey, [closeDeployment(fixture.orders[act.order] as OrderId)]);
   }
 }
 
 /** Every intent has had exactly the effect that the journal says: one when it is done, none when it is not. */
-export function checkEffects(read: TableReads, stage: OutboxStage, plan: OutboxPlan, ground: Ground): void {
+export function checkEffects(read: TableReads, stage: OutboxStage, plan: OutboxPlan, fixture: OutboxFixture): void {
   for (const [index, planned] of plan.intents.entries()) {
     const filed = read.intents.about(`intent ${index}`);
     assert.equal(filed.length, 1, `intent ${index} was filed once`);
     const state = filed[0]?.state ?? "gone";
-    const effects = stage.times(requestOf(plan, index, ground).message);
+    const effects = stage.times(requestOf(plan, index, fixture).message);
     assert.equal(
       effects,
       state === "done" ? 1 : 0,
@@ -159,11 +159,11 @@ export function checkEffects(read: TableReads, stage: OutboxStage, plan: OutboxP
     assert.ok(possible.includes(state), `intent ${index} (${planned.kind}) is ${state}`);
   }
   assert.deepEqual(read.transactions.all(), [], "no transaction is left behind");
-  checkFees(read, stage, ground);
+  checkFees(read, stage, fixture);
 }
 
 /** What the wallet paid in fees, block by block, is in the ledger: no line twice, none missing. */
-function checkFees({ ledger }: TableReads, { chain }: OutboxStage, { height: before }: Ground): void {
+function checkFees({ ledger }: TableReads, { chain }: OutboxStage, { height: before }: OutboxFixture): void {
   const lines = ledger.after(0, { fromMs: 0, toMs: Number.MAX_SAFE_INTEGER }, 10_000);
   const booked = new Map<bigint, bigint>();
   for (const { kind, denom, height, amount } of lines) {

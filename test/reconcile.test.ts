@@ -19,7 +19,7 @@ const agoMs = runs(5, 60) * 60_000;
 const oldEnoughMs = reconcileUnderWayMs + 10_000;
 
 async function reconcile(stage: LeaseStage, dryRun = true): Promise<Report> {
-  const { cluster } = (await stage.life?.house) ?? assert.fail("no provider runs");
+  const { cluster } = (await stage.life?.services) ?? assert.fail("no provider runs");
   return cluster.reconcile({ dryRun }, new AbortController().signal);
 }
 
@@ -68,7 +68,7 @@ test("namespaces that look like ours and belong to no lease that we know are tol
       assert.ok(names.includes(name));
     const types = stage.life?.status().cluster?.conditions.map(({ type }) => type) ?? [];
     assert.equal(types.filter((type) => type === "Drift").length, 3);
-    const lines = (await stage.life?.house)?.journal.read.history.about("wrong-name", 9) ?? [];
+    const lines = (await stage.life?.services)?.journal.read.history.about("wrong-name", 9) ?? [];
     assert.deepEqual(
       lines.map(({ line }) => line.split(":")[0]),
       ["drift found"],
@@ -116,7 +116,7 @@ test("etcd restored from a while ago: drift is told, each lease becomes what it 
     await Promise.all([updated.runs(newer), opened.runs(cell()), closed.isGone()]);
     await stage.atRest();
     assert.deepEqual(asTheyAre(), before);
-    const { cluster, journal } = (await stage.life?.house) ?? assert.fail("it runs");
+    const { cluster, journal } = (await stage.life?.services) ?? assert.fail("it runs");
     const told = (subject: string) => {
       const lines = journal.read.history.about(subject, 99).filter(({ kind }) => kind === "reconcile");
       return lines.map(({ line }) => line.split(": ").slice(0, 2).join(": ")).reverse();

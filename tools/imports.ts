@@ -8,7 +8,7 @@ const outside = ["chain", "kube", "bus"];
 /** The commands that show or serve the world in a box; nothing else of the product knows of it. */
 const boxCommands = ["cli/demo.ts", "cli/chain.ts"];
 
-/** From the top of the house to the ground. A service never imports another one: they meet in provider/. */
+/** From the top layer to the bottom. A service never imports another one: they meet in provider/. */
 const mayImport: Record<string, readonly string[]> = {
   cli: ["config", "provider", ...services, ...outside, "journal", "market", "runtime"],
   provider: ["config", ...services, ...outside, "journal", "market", "runtime"],
@@ -21,7 +21,7 @@ const mayImport: Record<string, readonly string[]> = {
   runtime: [],
 };
 
-/** Folders within one of these, from the top to the ground: none imports one above it, so there are no cycles. */
+/** Folders within one of these, from the top to the bottom: none imports one above it, so there are no cycles. */
 const layersWithin: Record<string, readonly string[]> = {
   chain: ["outbox", "tx", "comet", "keys", "codec"],
   "cluster/leases": ["tenant-pods", "occurrences", "reconcile", "declarations"],

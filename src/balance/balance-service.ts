@@ -19,7 +19,7 @@ import { createBookkeeper } from "./bookkeeper.ts";
 import { EscrowRounds } from "./escrow-rounds.ts";
 import { type BidNeed, createWallet, isLow, type MarkedLine, type OwnWallet } from "./wallet.ts";
 
-interface BalanceGround {
+interface BalanceDeps {
   readonly chain: Promise<Chain>;
   readonly journal: Promise<Journal>;
   readonly bus: Promise<Bus>;
@@ -31,17 +31,17 @@ interface BalanceGround {
   readonly log: Log;
 }
 
-export function createBalanceService(options: BalanceOptions, ground: BalanceGround): Service<BalanceDocument> {
-  const { clock, tokenPrice } = ground;
-  const log = ground.log.with({ module: "balance" });
+export function createBalanceService(options: BalanceOptions, deps: BalanceDeps): Service<BalanceDocument> {
+  const { clock, tokenPrice } = deps;
+  const log = deps.log.with({ module: "balance" });
   let running: { look: () => BalanceDocument; readonly wallet: OwnWallet } | undefined;
   const look = () => running?.look();
 
   return {
     name: "balance",
     async start(scope) {
-      const [chain, journal, bus] = await Promise.all([ground.chain, ground.journal, ground.bus]);
-      const bidengine = await ground.bidengine;
+      const [chain, journal, bus] = await Promise.all([deps.chain, deps.journal, deps.bus]);
+      const bidengine = await deps.bidengine;
       const needs = () => bidengine?.needs() ?? [];
       const wallet = createWallet({ options, mirror: chain.mirror, needs, bus, clock, log });
       const rounds = new EscrowRounds({ options, chain, journal, bus, tokenPrice, clock, log });

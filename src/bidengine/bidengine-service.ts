@@ -10,7 +10,7 @@ import { formatOrderId, isOrderKey, orderOf, parseBidId, parseOrderId } from "..
 import { type Clock, sleep } from "../runtime/clock.ts";
 import { condition } from "../runtime/condition.ts";
 import { second } from "../runtime/durations.ts";
-import type { GroundService, Scope } from "../runtime/lifecycle.ts";
+import type { ResourceService, Scope } from "../runtime/lifecycle.ts";
 import type { Log } from "../runtime/log.ts";
 import { createQueue, type Queue } from "../runtime/queue.ts";
 import type { Random } from "../runtime/random.ts";
@@ -52,7 +52,7 @@ export interface BidEngineOptions {
   readonly missingSettings?: readonly string[];
 }
 
-interface BidEngineGround {
+interface BidEngineDeps {
   readonly chain: Promise<Chain>;
   readonly journal: Promise<Journal>;
   readonly bus: Promise<Bus>;
@@ -67,9 +67,9 @@ interface BidEngineGround {
 
 export function createBidEngineService(
   options: BidEngineOptions,
-  ground: BidEngineGround,
-): GroundService<BidEngine, BidEngineDocument> {
-  const { clock } = ground;
+  deps: BidEngineDeps,
+): ResourceService<BidEngine, BidEngineDocument> {
+  const { clock } = deps;
   const { promise: opened, resolve } = Promise.withResolvers<BidEngine>();
   const queues: Queue[] = [];
   let running: Running | undefined;
@@ -80,7 +80,7 @@ export function createBidEngineService(
     opened,
     queues,
     async start(scope) {
-      const own = await open(scope, options, ground);
+      const own = await open(scope, options, deps);
       running = own;
       queues.push(...own.queues);
       resolve(own.engine);
@@ -127,12 +127,12 @@ interface Running {
 
 type Parts = Awaited<ReturnType<typeof createParts>>;
 
-async function createParts(scope: Scope, options: BidEngineOptions, ground: BidEngineGround) {
-  const { clock, random } = ground;
-  const log = ground.log.with({ module: "bidengine" });
-  const [chain, journal, bus] = await Promise.all([ground.chain, ground.journal, ground.bus]);
-  const capacity = await ground.capacity;
-  const [pricing, policies] = [ground.pricing(), ground.policies()];
+async function createParts(scope: Scope, options: BidEngineOptions, deps: BidEngineDeps) {
+  const { clock, random } = deps;
+  const log = deps.log.with({ module: "bidengine" });
+  const [chain, journal, bus] = await Promise.all([deps.chain, deps.journal, deps.bus]);
+  const capacity = await deps.capacity;
+  const [pricing, policies] = [deps.pricing(), deps.policies()];
   scope.onStop(policies.close);
   const listeners = new Set<(orderId: string) => void>();
   const onNews = (key: string) => {
@@ -174,8 +174,8 @@ async function createParts(scope: Scope, options: BidEngineOptions, ground: BidE
   };
 }
 
-async function open(scope: Scope, options: BidEngineOptions, ground: BidEngineGround): Promise<Running> {
-  const parts = await createParts(scope, options, ground);
+async function open(scope: Scope, options: BidEngineOptions, deps: BidEngineDeps): Promise<Running> {
+  const parts = await createParts(scope, options, deps);
   const { chain, journal, capacity, memory, waits, own, policies, status, publishing, queue } = parts;
   const { mirror } = chain;
   chain.onStep(stepListener(parts));

@@ -29,10 +29,10 @@ interface MemoryDeps {
 
 export type MarketMemory = ReturnType<typeof createMarketMemory>;
 
-export function createMarketMemory({ chain, journal, onEnd, ...ground }: MemoryDeps) {
+export function createMarketMemory({ chain, journal, onEnd, ...deps }: MemoryDeps) {
   const { mirror, queries } = chain;
   const told = new Map<string, Ending>();
-  const queue = createQueue({ name: "market-memory", work, concurrency: marketMemoryQueries, ...ground });
+  const queue = createQueue({ name: "market-memory", work, concurrency: marketMemoryQueries, ...deps });
 
   function tell(id: OrderId, end: Ending): void {
     const key = formatOrderId(orderOf(id));

@@ -23,7 +23,7 @@ interface NamesOptions {
   readonly version: string;
 }
 
-interface NamesGround extends Pick<Parameters<typeof createMetalLb>[0], "clock" | "random" | "log"> {
+interface NamesDeps extends Pick<Parameters<typeof createMetalLb>[0], "clock" | "random" | "log"> {
   readonly cluster: SimulatedCluster;
   readonly metrics: Metrics;
 }
@@ -32,7 +32,7 @@ interface NamesGround extends Pick<Parameters<typeof createMetalLb>[0], "clock" 
 const addresses = "203.0.113.10-203.0.113.13";
 const ingressClass = "akash-ingress-class";
 
-export function createNames(options: NamesOptions, { cluster, ...ground }: NamesGround) {
+export function createNames(options: NamesOptions, { cluster, ...deps }: NamesDeps) {
   const { provider, listen, version } = options;
   /** Under names of their own, as the processes that they would be. */
   const connect = (name: string): Promise<Kube> => Promise.resolve(cluster.connect(name));
@@ -49,7 +49,7 @@ export function createNames(options: NamesOptions, { cluster, ...ground }: Names
       ...{ tls: { secret: undefined, issuer: undefined }, blockedHosts: [] },
       ...{ ingressDomain: undefined, publicHost: undefined },
     }),
-    { ...ground, kube: connect("akash-operator-hostname") },
+    { ...deps, kube: connect("akash-operator-hostname") },
   );
   const leadership = { namespace: demoNamespaces.services, name: "operator-ip", identity: "demo" };
   const ip = createIpService(
@@ -57,30 +57,30 @@ export function createNames(options: NamesOptions, { cluster, ...ground }: Names
       ...shared,
       ...{ provider, pool: "default", ranges: [], metalLb: undefined, instance: "demo", leadership },
     }),
-    { ...ground, kube: connect("akash-operator-ip") },
+    { ...deps, kube: connect("akash-operator-ip") },
   );
   // As a controller brings it: without one no Ingress is taken for served.
   const brought = { metadata: { name: ingressClass }, spec: { controller: "akash.network/front-door" } };
   cluster.server.create(kinds.ingressClass, brought, "demo");
-  const door = createFrontDoorService({ listen, ingressClass }, { ...ground, kube: connect("ingress-controller") });
+  const door = createFrontDoorService({ listen, ingressClass }, { ...deps, kube: connect("ingress-controller") });
   return {
-    services: [createMetalLbService(cluster, ground), hostnames, ip, door] as readonly Service[],
+    services: [createMetalLbService(cluster, deps), hostnames, ip, door] as readonly Service[],
     /** Where host names are answered. */
     doorUrl: () => door.url(),
     ipOperator(): IpOperatorClient {
       return createIpOperator(async (path, signal) => {
         const endpoint = { host: listen.host, port: (await ip.opened).rest.port };
-        return createGet({ endpoint, inCluster: false, kube: connect("akash-provider") }, ground.clock)(path, signal);
+        return createGet({ endpoint, inCluster: false, kube: connect("akash-provider") }, deps.clock)(path, signal);
       });
     },
     hostnameFeed(): HostnameFeed {
       const locate = async () => ({ host: listen.host, port: (await hostnames.opened).grpc.port });
-      return createHostnameFeed({ ...ground, locate });
+      return createHostnameFeed({ ...deps, locate });
     },
   };
 }
 
-function createMetalLbService(cluster: SimulatedCluster, ground: Omit<NamesGround, "cluster" | "metrics">): Service {
+function createMetalLbService(cluster: SimulatedCluster, deps: Omit<NamesDeps, "cluster" | "metrics">): Service {
   return {
     name: "metallb",
     start(scope) {
@@ -89,7 +89,7 @@ function createMetalLbService(cluster: SimulatedCluster, ground: Omit<NamesGroun
       server.create(kinds.namespace, { metadata: { name: metalLbNamespace } }, "demo");
       const pool = { metadata: { name: "default", namespace: metalLbNamespace }, spec: { addresses: [addresses] } };
       server.create(kinds.ipAddressPool, pool, "demo");
-      const metalLb = createMetalLb({ ...ground, kube: cluster.connect("metallb-controller") });
+      const metalLb = createMetalLb({ ...deps, kube: cluster.connect("metallb-controller") });
       scope.task("addresses", (signal) => metalLb.run(signal));
     },
     detail: () => `simulated, ${addresses}`,

@@ -15,7 +15,7 @@ import { parseDecimal } from "../market/decimal.ts";
 import { noOvercommit } from "../market/fit.ts";
 import type { Attribute, GroupSpec } from "../market/group-spec.ts";
 import { createInventoryService, type InventoryView } from "../operators/inventory/inventory-service.ts";
-import { createProvider, type Foundation, type Provider, type ProviderStatus } from "../provider/provider.ts";
+import { createProvider, type Provider, type ProviderStatus, type ServiceDeps } from "../provider/provider.ts";
 import type { Clock } from "../runtime/clock.ts";
 import { invariant } from "../runtime/invariant.ts";
 import type { Service } from "../runtime/lifecycle.ts";
@@ -118,8 +118,8 @@ export function createDemo({ dataDir, version, stories, clock, random, log }: De
   let inventory: Service<InventoryView> | undefined;
   let tenants: Service<TenantsDocument> | undefined;
   let workloads: Service<Workloads> | undefined;
-  const namesOf = (foundation: Foundation) => {
-    names ??= createNames({ provider: signer.address, listen: loopback, version }, { ...foundation, cluster });
+  const namesOf = (deps: ServiceDeps) => {
+    names ??= createNames({ provider: signer.address, listen: loopback, version }, { ...deps, cluster });
     return names;
   };
   const provider = createProvider({
@@ -132,9 +132,9 @@ export function createDemo({ dataDir, version, stories, clock, random, log }: De
     market: {
       cluster: { overcommit: noOvercommit, leases: { hosts } },
       manifest: { timeoutMs: manifestTimeoutMs, requireHost: false },
-      ipOperator: (foundation) => namesOf(foundation).ipOperator(),
-      hostnameFeed: (foundation) => namesOf(foundation).hostnameFeed(),
-      inventory: (foundation) => createMemoryFeed({ ...foundation, source: pictures.promise }),
+      ipOperator: (deps) => namesOf(deps).ipOperator(),
+      hostnameFeed: (deps) => namesOf(deps).hostnameFeed(),
+      inventory: (deps) => createMemoryFeed({ ...deps, source: pictures.promise }),
       bidengine: {
         attributes,
         bidDeposit: parseCoin("500000uact"),
@@ -143,17 +143,17 @@ export function createDemo({ dataDir, version, stories, clock, random, log }: De
         reclamationWindowMs: 0,
         fee: undefined,
       },
-      pricing: (foundation) => createPricing({ current: demoPrices }, foundation),
-      policies: (foundation) => createPolicySource(undefined, foundation),
+      pricing: (deps) => createPricing({ current: demoPrices }, deps),
+      policies: (deps) => createPolicySource(undefined, deps),
     },
     balance,
     gateway: {
       ...{ listen: loopback, grpcListen: loopback, publicHost: "127.0.0.1", version },
       certificate: { keptIn: { path: join(dataDir, "certificates.pem") } },
     },
-    after(house) {
+    after(services) {
       const operator = createInventoryService(() => ({ ...demoInventory, version }), {
-        ...house,
+        ...services,
         // Under a name of its own, as the process that it would be.
         kube: Promise.resolve(cluster.connect("akash-operator-inventory")),
       });
@@ -161,7 +161,7 @@ export function createDemo({ dataDir, version, stories, clock, random, log }: De
       pictures.resolve(operator.opened);
       const observed = createWorkloadsService({ kube: kube.opened });
       workloads = observed;
-      tenants = createTenantsService({ signers: tenantSigners, wishes: readWishes(), settings, stories }, house);
+      tenants = createTenantsService({ signers: tenantSigners, wishes: readWishes(), settings, stories }, services);
       const gateway = () => {
         const { gateway: started } = provider.status();
         invariant(started, "the gateway has started");
@@ -170,14 +170,14 @@ export function createDemo({ dataDir, version, stories, clock, random, log }: De
       const gatewayUrl = () => gateway().url;
       return [
         inventory,
-        ...namesOf(house).services,
+        ...namesOf(services).services,
         observed,
-        createRegistrationService({ owner: signer.address, attributes, hostUri: gatewayUrl }, house),
-        createRivalsService({ rivals, settings }, house),
+        createRegistrationService({ owner: signer.address, attributes, hostUri: gatewayUrl }, services),
+        createRivalsService({ rivals, settings }, services),
         createVisitorService({
           ...{ dataDir, privateKey: visitorKey, provider: signer.address },
           ...{ rpcUrl: () => node.rpcUrl, gatewayUrl, grpcAddress: () => `${loopback.host}:${gateway().grpcPort}` },
-          doorUrl: namesOf(house).doorUrl,
+          doorUrl: namesOf(services).doorUrl,
         }),
         tenants,
       ];

@@ -18,7 +18,7 @@ interface FrontDoorOptions {
   readonly ingressClass: string;
 }
 
-interface FrontDoorGround {
+interface FrontDoorDeps {
   readonly kube: Promise<Kube>;
   readonly log: Log;
 }
@@ -35,16 +35,13 @@ interface Route {
 
 type Routes = WatchCache<Route | undefined, "host">;
 
-export function createFrontDoorService(
-  options: FrontDoorOptions,
-  ground: FrontDoorGround,
-): Service & { url(): string } {
+export function createFrontDoorService(options: FrontDoorOptions, deps: FrontDoorDeps): Service & { url(): string } {
   let listener: Listener | undefined;
   let routes: Routes | undefined;
   return {
     name: "front door",
     async start(scope) {
-      const [kube, { log }] = [await ground.kube, ground];
+      const [kube, { log }] = [await deps.kube, deps];
       const opened: Routes = kube.watch({
         kind: kinds.ingress,
         project: (object) => routeOf(object, options.ingressClass),

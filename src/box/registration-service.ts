@@ -15,12 +15,12 @@ interface Registration {
 
 export function createRegistrationService(
   { owner, attributes, hostUri }: Registration,
-  ground: { readonly chain: Promise<Pick<Chain, "outbox">> },
+  deps: { readonly chain: Promise<Pick<Chain, "outbox">> },
 ): Service {
   return {
     name: "registration",
     async start() {
-      const { outbox } = await ground.chain;
+      const { outbox } = await deps.chain;
       const entry = packMessage("createProvider", {
         owner,
         hostUri: hostUri(),

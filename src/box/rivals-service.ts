@@ -33,7 +33,7 @@ interface RivalsOptions extends Pick<SendDeps, "settings"> {
   readonly rivals: readonly Rival[];
 }
 
-interface RivalsGround {
+interface RivalsDeps {
   readonly chain: Promise<Pick<Chain, "chainId" | "broadcaster" | "mirror" | "onStep">>;
   readonly clock: Clock;
   readonly random: Random;
@@ -45,13 +45,13 @@ const deposit = { amount: { denom: "uact", amount: "500000" }, sources: [1] };
 const cheapest = 20;
 const dearest = 100;
 
-export function createRivalsService({ rivals, settings }: RivalsOptions, ground: RivalsGround): Service {
-  const { clock, random, log } = ground;
+export function createRivalsService({ rivals, settings }: RivalsOptions, deps: RivalsDeps): Service {
+  const { clock, random, log } = deps;
   let bids = 0;
 
   /** Resolves when the message is in a block. */
   async function send({ signer }: Rival, message: PackedMessage, signal: AbortSignal): Promise<void> {
-    const { chainId, broadcaster } = await ground.chain;
+    const { chainId, broadcaster } = await deps.chain;
     await sendMessages({ chainId, chain: broadcaster, settings, clock, random, signer, signal }, [message]);
   }
 
@@ -86,7 +86,7 @@ export function createRivalsService({ rivals, settings }: RivalsOptions, ground:
   }
 
   async function look(key: string, signal: AbortSignal): Promise<Outcome> {
-    const order = (await ground.chain).mirror.order(parseOrderId(key));
+    const order = (await deps.chain).mirror.order(parseOrderId(key));
     const keen = order ? rivals.filter(({ sells }) => sells(order.spec)) : [];
     await Promise.all(keen.map((rival) => order && bid(rival, order, signal)));
     return done();
@@ -95,7 +95,7 @@ export function createRivalsService({ rivals, settings }: RivalsOptions, ground:
   return {
     name: "rivals",
     async start(scope) {
-      const { onStep } = await ground.chain;
+      const { onStep } = await deps.chain;
       await Promise.all(rivals.map((rival) => register(rival, scope.signal)));
       const orders = createQueue({ name: "rivals", work: look, clock, random, log });
       onStep(({ changed }) => {

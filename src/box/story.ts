@@ -42,7 +42,7 @@ export interface StoryDocument {
 
 export type Story = { -readonly [Key in keyof StoryDocument]: StoryDocument[Key] };
 
-export interface StoryGround {
+export interface StoryDeps {
   readonly chain: Pick<Chain, "provider" | "mirror" | "queries">;
   /** All that its tenant knows of a provider comes from there. */
   readonly desk: Desk;
@@ -64,8 +64,8 @@ const lookMs = 200;
 /** More than a pod takes to come up and a namespace to go, on a machine that is busy. */
 const patienceMs = 60_000;
 
-export async function tellStory(story: Story, order: OrderId, wish: Wish, ground: StoryGround): Promise<StoryEnd> {
-  const { chain, sending, signal } = ground;
+export async function tellStory(story: Story, order: OrderId, wish: Wish, deps: StoryDeps): Promise<StoryEnd> {
+  const { chain, sending, signal } = deps;
   const { mirror, queries, provider } = chain;
   const hash = manifestHash(wish.manifest);
   const deposit = deposits[wish.funds];
@@ -80,63 +80,62 @@ export async function tellStory(story: Story, order: OrderId, wish: Wish, ground
   }
   const leased = await sendMessages(sending, [createLease(best.id)]);
   story.lease = { provider: best.id.provider, price: best.price };
-  if (best.id.provider === provider) return runWon(story, best.id, wish, ground);
+  if (best.id.provider === provider) return runWon(story, best.id, wish, deps);
   await mirror.reached(leased.height + leasedBlocks, signal);
   await sendMessages(sending, [closeDeployment(order)]);
   return items.some(({ id }) => id.provider === provider) ? "lost" : "elsewhere";
 }
 
 /** The lease is ours: what its tenant does with it. */
-async function runWon(story: Story, lease: BidId, wish: Wish, ground: StoryGround): Promise<StoryEnd> {
-  const { chain, sending, signal } = ground;
+async function runWon(story: Story, lease: BidId, wish: Wish, deps: StoryDeps): Promise<StoryEnd> {
+  const { chain, sending, signal } = deps;
   const { mirror } = chain;
   story.namespace = leaseNamespace(lease);
-  const desk = await ground.desk.open(lease, wish.proof);
+  const desk = await deps.desk.open(lease, wish.proof);
   try {
-    const end = await use(story, lease, wish, desk, ground);
+    const end = await use(story, lease, wish, desk, deps);
     if (end === "won") await mirror.reached(mirror.height + leasedBlocks, signal);
     // Without money it is closed already.
     if (end !== "out of funds") await sendMessages(sending, [closeDeployment(lease)]);
-    await until("nothing runs for it any more", ground, async () => (await desk.status()) === "gone");
+    await until("nothing runs for it any more", deps, async () => (await desk.status()) === "gone");
     return end;
   } finally {
     desk.close();
   }
 }
 
-async function use(story: Story, lease: BidId, wish: Wish, desk: LeaseDesk, ground: StoryGround): Promise<StoryEnd> {
-  const { chain, sending } = ground;
+async function use(story: Story, lease: BidId, wish: Wish, desk: LeaseDesk, deps: StoryDeps): Promise<StoryEnd> {
+  const { chain, sending } = deps;
   const isOver = () => chain.mirror.lease(lease)?.state !== "active";
   // A wallet may be quicker than the provider's own node.
-  await until("the lease is known", ground, () => !isOver());
+  await until("the lease is known", deps, () => !isOver());
   if (wish.sends === "nothing") {
-    await until("the lease is closed", ground, isOver);
+    await until("the lease is closed", deps, isOver);
     return "no manifest";
   }
   const sent = wish.sends === "lie" ? withOtherImage(wish.manifest) : wish.manifest;
   const refusal = await refusalOf(desk.sendManifest(sent));
   story.manifest = refusal === undefined ? "taken" : `refused: ${refusal}`;
   if (refusal !== undefined) return "refused";
-  if (wish.misspelt)
-    await until("it is told what is wrong", ground, async () => isTroubled(story, await desk.status()));
+  if (wish.misspelt) await until("it is told what is wrong", deps, async () => isTroubled(story, await desk.status()));
   // On a machine that is busy the least deposit may be spent before they are.
   else {
     const isEnough = async () => isUp(await desk.status()) || (wish.funds === "least" && isOver());
-    await until("its replicas are ready", ground, isEnough);
+    await until("its replicas are ready", deps, isEnough);
   }
   if (wish.update) {
     const { manifest } = wish.update;
     const before = await desk.status();
     const { height } = await sendMessages(sending, [updateDeployment(lease, manifestHash(manifest))]);
-    await chain.mirror.reached(height, ground.signal);
+    await chain.mirror.reached(height, deps.signal);
     await desk.sendManifest(manifest);
     story.manifest = "updated";
-    await until("its new replicas are ready", ground, async () => isUp(await desk.status(), before));
+    await until("its new replicas are ready", deps, async () => isUp(await desk.status(), before));
   }
   if (wish.funds !== "least") return "won";
   // It is paid for no longer, and ends by what its provider does about that.
-  await until("its lease is closed for want of money", ground, isOver);
-  const { value } = await chain.queries.lease(lease, { atOrAbove: chain.mirror.height, signal: ground.signal });
+  await until("its lease is closed for want of money", deps, isOver);
+  const { value } = await chain.queries.lease(lease, { atOrAbove: chain.mirror.height, signal: deps.signal });
   if (value?.state !== "insufficient_funds") throw new Error(`a lease without money ended as ${value?.state}`);
   return "out of funds";
 }
@@ -182,7 +181,7 @@ function withOtherImage(manifest: Manifest): Manifest {
   }));
 }
 
-async function until(what: string, { clock, signal }: StoryGround, isSo: () => boolean | Promise<boolean>) {
+async function until(what: string, { clock, signal }: StoryDeps, isSo: () => boolean | Promise<boolean>) {
   const limitMs = clock.now() + patienceMs;
   while (!(await isSo())) {
     if (clock.now() > limitMs) throw new Error(`a tenant waited in vain until ${what}`);

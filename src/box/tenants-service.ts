@@ -12,7 +12,7 @@ import { type Clock, sleep } from "../runtime/clock.ts";
 import { type Service, untilAborted } from "../runtime/lifecycle.ts";
 import type { Log } from "../runtime/log.ts";
 import { jitter, type Random } from "../runtime/random.ts";
-import { type Story, type StoryDocument, type StoryEnd, type StoryGround, storyEnds, tellStory } from "./story.ts";
+import { type Story, type StoryDeps, type StoryDocument, type StoryEnd, storyEnds, tellStory } from "./story.ts";
 import { createDesk, type Proof } from "./tenant-desk.ts";
 import type { Wish } from "./wishes.ts";
 
@@ -28,7 +28,7 @@ interface TenantsOptions extends Pick<SendDeps, "settings"> {
   readonly stories?: number | undefined;
 }
 
-interface TenantsGround {
+interface TenantsDeps {
   readonly chain: Promise<Pick<Chain, "chainId" | "provider" | "broadcaster" | "mirror" | "queries">>;
   readonly clock: Clock;
   readonly random: Random;
@@ -48,9 +48,9 @@ const pauseMs = 1_000;
 
 export function createTenantsService(
   { signers, wishes, settings, stories: most = Number.POSITIVE_INFINITY }: TenantsOptions,
-  ground: TenantsGround,
+  deps: TenantsDeps,
 ): Service<TenantsDocument> {
-  const { clock, random, log } = ground;
+  const { clock, random, log } = deps;
   const stories: Story[] = [];
   const ended = Object.fromEntries(storyEnds.map((end) => [end, 0])) as Record<StoryEnd, number>;
   const asked: Record<Proof, number> = { token: 0, certificate: 0 };
@@ -68,15 +68,15 @@ export function createTenantsService(
     return story;
   }
 
-  async function live(number: number, storyGround: StoryGround): Promise<void> {
-    const { sending, signal } = storyGround;
+  async function live(number: number, storyDeps: StoryDeps): Promise<void> {
+    const { sending, signal } = storyDeps;
     for (let round = 1; begun < most; round++) {
       begun += 1;
       const order = { owner: sending.signer.address, dseq: BigInt(number * 10_000 + round), gseq: 1, oseq: 1 };
       const wish = wishes[wished++ % wishes.length] as Wish;
       const story = begin(order, wish);
       try {
-        story.end = await tellStory(story, order, wish, storyGround);
+        story.end = await tellStory(story, order, wish, storyDeps);
         ended[story.end] += 1;
       } catch (thrown) {
         if (signal.aborted) throw thrown;
@@ -102,7 +102,7 @@ export function createTenantsService(
   return {
     name: "tenants",
     async start(scope) {
-      const chain = await ground.chain;
+      const chain = await deps.chain;
       const { chainId, broadcaster, queries } = chain;
       signers.forEach((signer, index) => {
         scope.task(`tenant ${index + 1}`, (signal) => {

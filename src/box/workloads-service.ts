@@ -5,7 +5,7 @@ import type { Kube, KubeObject, WatchCache } from "../kube/kube.ts";
 import { managedSelector } from "../kube/objects/lease-labels.ts";
 import { readProviderHost } from "../kube/objects/provider-host.ts";
 import { leaseNamespace } from "../market/lease-namespace.ts";
-import type { GroundService } from "../runtime/lifecycle.ts";
+import type { ResourceService } from "../runtime/lifecycle.ts";
 
 /** Of one lease. */
 export interface Workload {
@@ -32,13 +32,13 @@ interface Host {
   readonly host: string;
 }
 
-export function createWorkloadsService(ground: { readonly kube: Promise<Kube> }): GroundService<Workloads, Workloads> {
+export function createWorkloadsService(deps: { readonly kube: Promise<Kube> }): ResourceService<Workloads, Workloads> {
   const { promise: opened, resolve } = Promise.withResolvers<Workloads>();
   let workloads: Workloads | undefined;
   return {
     name: "workloads",
     async start(scope) {
-      const kube = await ground.kube;
+      const kube = await deps.kube;
       const sets = [kinds.deployment, kinds.statefulSet].map((kind) =>
         kube.watch({ kind, labelSelector: managedSelector, project: countOf }),
       );

@@ -3,7 +3,7 @@ import { z } from "zod";
 import { condition } from "../runtime/condition.ts";
 import { parseQuestion } from "../runtime/control/control-socket.ts";
 import { createHandoff } from "../runtime/handoff.ts";
-import type { GroundService } from "../runtime/lifecycle.ts";
+import type { ResourceService } from "../runtime/lifecycle.ts";
 import type { Metrics } from "../runtime/metrics.ts";
 import { type Bus, busCounts, type Message, type TopicCounts } from "./bus.ts";
 import { createMemoryBus } from "./memory.ts";
@@ -11,19 +11,19 @@ import type { RedisBusOptions, RedisOptions } from "./redis.ts";
 import { type Topic, type TopicPattern, topics, topicsMatching } from "./topics.ts";
 
 export type TopicStatus = Pick<TopicCounts, "published" | "delivered" | "dropped"> & { topic: Topic; retained: string };
-type BusService = GroundService<Bus, readonly TopicStatus[]>;
-type BusGround = Pick<RedisBusOptions, "clock" | "random" | "log">;
+type BusService = ResourceService<Bus, readonly TopicStatus[]>;
+type BusDeps = Pick<RedisBusOptions, "clock" | "random" | "log">;
 
 const pattern = z.string().refine((text) => topicsMatching(text).length > 0, "no topic matches it");
 const watch = z.object({ topics: z.array(pattern).default(["*"]) });
 
-export function createBusService(redis: RedisOptions | undefined, ground: BusGround): BusService {
+export function createBusService(redis: RedisOptions | undefined, deps: BusDeps): BusService {
   const { promise: opened, resolve } = Promise.withResolvers<Bus>();
   let bus: Bus | undefined;
   return {
     name: "bus",
     async start(scope) {
-      const own = await openBus(redis, ground);
+      const own = await openBus(redis, deps);
       scope.onStop(() => own.close());
       bus = own;
       resolve(own);
@@ -41,7 +41,7 @@ export function createBusService(redis: RedisOptions | undefined, ground: BusGro
   };
 }
 
-export async function openBus(redis: RedisOptions | undefined, { clock, random, log: base }: BusGround): Promise<Bus> {
+export async function openBus(redis: RedisOptions | undefined, { clock, random, log: base }: BusDeps): Promise<Bus> {
   const log = base.with({ module: "bus" });
   if (!redis) return createMemoryBus({ clock, log });
   // The client takes memory, which a process without Redis does not spend.

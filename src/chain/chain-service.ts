@@ -7,7 +7,7 @@ import type { Clock } from "../runtime/clock.ts";
 import { condition } from "../runtime/condition.ts";
 import { minute } from "../runtime/durations.ts";
 import type { ProviderError } from "../runtime/errors.ts";
-import type { GroundService } from "../runtime/lifecycle.ts";
+import type { ResourceService } from "../runtime/lifecycle.ts";
 import { viewEvents } from "../runtime/limits.ts";
 import type { Log } from "../runtime/log.ts";
 import type { Metrics } from "../runtime/metrics.ts";
@@ -36,7 +36,7 @@ export interface ChainServiceOptions {
   readonly settings: SendSettings;
 }
 
-interface ChainGround {
+interface ChainDeps {
   readonly journal: Promise<Journal>;
   readonly boundary: Boundary;
   /** Why nothing may be sent now, if so: another provider may have our key. */
@@ -64,9 +64,9 @@ export interface ChainDocument {
 /** `beforeBlocks` is given the chain before any block is followed: whoever listens from there misses nothing. */
 export function createChainService(
   options: ChainServiceOptions,
-  ground: ChainGround,
+  deps: ChainDeps,
   beforeBlocks: (chain: Chain) => Promise<void> | void = () => undefined,
-): GroundService<Chain, ChainDocument> {
+): ResourceService<Chain, ChainDocument> {
   const { nodes, signer, chainId, settings } = options;
   const { promise, resolve } = Promise.withResolvers<Chain>();
   const lastEvents: string[] = [];
@@ -87,16 +87,22 @@ export function createChainService(
     name: "chain",
     waitsForOthers: true,
     async start(scope) {
-      const { boundary, clock, random } = ground;
-      const journal = await ground.journal;
-      const log = ground.log.with({ module: "chain" });
-      const deps = { clock, random, log };
+      const { boundary, clock, random } = deps;
+      const journal = await deps.journal;
+      const log = deps.log.with({ module: "chain" });
       const wanted = { nodes: nodes(), ...(chainId !== undefined && { chainId }) };
-      const comet = createCometChain({ ...wanted, provider: signer.address, cursor: cursorIn(journal), ...deps });
+      const comet = createCometChain({
+        ...wanted,
+        provider: signer.address,
+        cursor: cursorIn(journal),
+        clock,
+        random,
+        log,
+      });
       chain = comet;
       await comet.open(scope);
       const broadcaster = createCometBroadcaster(comet.pool, scope.signal);
-      const allowed = onlyWhile(broadcaster, ground.forbids);
+      const allowed = onlyWhile(broadcaster, deps.forbids);
       const sending = { chainId: comet.chainId, signer, chain: allowed, settings };
       const bidsToClose = createWonBids(comet, comet.pool, scope.signal);
       const isPaused = () => isPausing(journal.read.switches.get(pauseSwitch), clock.now());
@@ -160,7 +166,7 @@ function documentOf(chain: CometChain, outbox: OutboxLoop | undefined, events: r
 }
 
 /** No pass of the outbox begins and nothing leaves while that is forbidden. */
-function onlyWhile(chain: Broadcaster, forbids: ChainGround["forbids"] = () => undefined): Broadcaster {
+function onlyWhile(chain: Broadcaster, forbids: ChainDeps["forbids"] = () => undefined): Broadcaster {
   function guarded<Args extends unknown[], T>(call: (...args: Args) => Promise<T>) {
     return async (...args: Args): Promise<T> => {
       const error = forbids();

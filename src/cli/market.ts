@@ -16,10 +16,10 @@ import { createKubeService } from "../kube/kube-service.ts";
 import type { Coin } from "../market/coin.ts";
 import { decimalOf, mulDecimals, toInteger } from "../market/decimal.ts";
 import type { Overcommit } from "../market/fit.ts";
-import type { Foundation, MarketOptions } from "../provider/provider.ts";
+import type { MarketOptions, ServiceDeps } from "../provider/provider.ts";
 import type { Clock } from "../runtime/clock.ts";
 import { invariant } from "../runtime/invariant.ts";
-import type { GroundService } from "../runtime/lifecycle.ts";
+import type { ResourceService } from "../runtime/lifecycle.ts";
 import { withdrawalGas } from "../runtime/limits.ts";
 import type { Log } from "../runtime/log.ts";
 import type { Random } from "../runtime/random.ts";
@@ -28,7 +28,7 @@ import { blockedHostsOf } from "./settings.ts";
 /** Gas of one bid, with a margin: what the wallet must have for its fee. */
 const bidGas = 400_000n;
 
-interface MarketGround {
+interface MarketDeps {
   readonly environment: Readonly<Record<string, string | undefined>>;
   readonly clock: Clock;
   readonly random: Random;
@@ -40,16 +40,16 @@ export function marketOf(
   values: Config,
   prices: PriceSettingsSource,
   kubeconfig: string | undefined,
-  { environment, ...ground }: MarketGround,
-): { readonly kube: GroundService<Kube>; readonly market: MarketOptions } {
-  const connect = () => createHttpKube({ fieldManager: "akash-provider", kubeconfig, environment }, ground);
+  { environment, ...deps }: MarketDeps,
+): { readonly kube: ResourceService<Kube>; readonly market: MarketOptions } {
+  const connect = () => createHttpKube({ fieldManager: "akash-provider", kubeconfig, environment }, deps);
   const inCluster = kubeconfig === undefined && environment["KUBERNETES_SERVICE_HOST"] !== undefined;
   return { kube: createKubeService(connect), market: marketOptions(values, prices, inCluster) };
 }
 
 function marketOptions(values: Config, prices: PriceSettingsSource, inCluster: boolean): MarketOptions {
   const { policyFile } = values;
-  const at = (endpoint: Config["ipOperatorEndpoint"], { kube }: Foundation) => {
+  const at = (endpoint: Config["ipOperatorEndpoint"], { kube }: ServiceDeps) => {
     invariant(kube, "what is sold is in a cluster");
     return { endpoint, inCluster, clusterDomain: values.clusterDomain, kube };
   };
@@ -57,22 +57,21 @@ function marketOptions(values: Config, prices: PriceSettingsSource, inCluster: b
     cluster: { overcommit: overcommitOf(values), leases: leasesOf(values) },
     // Whoever gives every service a name can do without the tenant's.
     manifest: { timeoutMs: values.manifestTimeoutMs, requireHost: !values.deploymentIngressStaticHosts },
-    inventory(foundation) {
-      const location = at(values.inventoryOperatorEndpoint, foundation);
-      return createGrpcFeed({ ...foundation, locate: (signal) => locateInventory(location, signal) });
+    inventory(deps) {
+      const location = at(values.inventoryOperatorEndpoint, deps);
+      return createGrpcFeed({ ...deps, locate: (signal) => locateInventory(location, signal) });
     },
-    hostnameFeed(foundation) {
-      const location = at(values.hostnameOperatorEndpoint, foundation);
+    hostnameFeed(deps) {
+      const location = at(values.hostnameOperatorEndpoint, deps);
       const locate = (signal: AbortSignal) => locateHostnameOperator(location, signal);
-      return createHostnameFeed({ ...foundation, locate, log: foundation.log.with({ module: "hostnames" }) });
+      return createHostnameFeed({ ...deps, locate, log: deps.log.with({ module: "hostnames" }) });
     },
     ...(values.ipOperator && {
-      ipOperator: (foundation) =>
-        createIpOperator(createGet(at(values.ipOperatorEndpoint, foundation), foundation.clock)),
+      ipOperator: (deps) => createIpOperator(createGet(at(values.ipOperatorEndpoint, deps), deps.clock)),
     }),
     bidengine: bidEngineOf(values),
-    pricing: (foundation) => createPricing(prices, foundation),
-    policies: (foundation) => createPolicySource(policyFile, foundation),
+    pricing: (deps) => createPricing(prices, deps),
+    policies: (deps) => createPolicySource(policyFile, deps),
   };
 }
 

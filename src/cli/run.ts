@@ -29,11 +29,9 @@ export function runCommand(): Command {
     if (notifyUrl !== undefined) redactor.register(notifyUrl);
     const redis = redisOf(values);
     const chain = await chainOf(values, redactor, log);
-    const ground = { environment: process.env, clock: realClock, random: realRandom, log };
-    const settings = follow(ground);
-    const market = values.clusterK8s
-      ? marketOf(values, settings, kubeconfigOf({ values, sources }), ground)
-      : undefined;
+    const deps = { environment: process.env, clock: realClock, random: realRandom, log };
+    const settings = follow(deps);
+    const market = values.clusterK8s ? marketOf(values, settings, kubeconfigOf({ values, sources }), deps) : undefined;
     if (!market) log.info("not bidding, since no cluster is for sale", { setting: "cluster-k8s" });
     const namespace = leaseNamespace({ values, sources });
     const provider = createProvider({

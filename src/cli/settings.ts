@@ -28,7 +28,7 @@ export interface TakenSettings extends LoadedConfig {
   /** Why provider.yaml is not in force as it is now: its last good content is. */
   readonly rejected?: string;
   /** With provider.yaml as it changes. */
-  follow(ground: { readonly clock: Clock; readonly log: Log }): FollowedSettings;
+  follow(deps: { readonly clock: Clock; readonly log: Log }): FollowedSettings;
 }
 
 /** Secrets leave the environment when they are read: child processes would inherit them. "ask" and "watch" take their own settings only. */
@@ -48,7 +48,7 @@ export function takeSettings(command: Command, program?: "ask" | "watch" | "run"
     const value = loaded.values[name];
     if (format.isSecret && value !== undefined) redactor.register(String(value));
   }
-  return { ...loaded, redactor, follow: (ground) => followSettings(loaded, load, ground) };
+  return { ...loaded, redactor, follow: (deps) => followSettings(loaded, load, deps) };
 }
 
 const readText: ReadFile = (path) => readFileSync(path, "utf8");

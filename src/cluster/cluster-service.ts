@@ -6,7 +6,7 @@ import { type CloseReason, closeReasons } from "../chain/closing.ts";
 import type { Journal } from "../journal/journal.ts";
 import type { Kube } from "../kube/kube.ts";
 import { parseQuestion } from "../runtime/control/control-socket.ts";
-import type { Answer, GroundService } from "../runtime/lifecycle.ts";
+import type { Answer, ResourceService } from "../runtime/lifecycle.ts";
 import type { Queue } from "../runtime/queue.ts";
 import { measureCluster } from "./cluster-metrics.ts";
 import {
@@ -32,7 +32,7 @@ interface ClusterServiceDeps extends ClusterDeps {
 export function createClusterService(
   options: ClusterOptions,
   deps: ClusterServiceDeps,
-): GroundService<Cluster, ClusterDocument> {
+): ResourceService<Cluster, ClusterDocument> {
   const { clock } = deps;
   const log = deps.log.with({ module: "cluster" });
   const { promise: opened, resolve } = Promise.withResolvers<Cluster>();

@@ -22,7 +22,7 @@ import {
 /** How often services are asked what is wrong: an operator is told within seconds, and each answers from what it holds. */
 export const conditionsLookMs = 5 * second;
 
-interface ConditionsGround {
+interface ConditionsDeps {
   readonly gather: Process["conditions"];
   /** Whose conditions they are. */
   readonly provider: string;
@@ -33,9 +33,9 @@ interface ConditionsGround {
   readonly log: Log;
 }
 
-export function createConditionsService(ground: ConditionsGround): Service<readonly HeldCondition[]> {
-  const { gather, provider, receiver, clock, random } = ground;
-  const log = ground.log.with({ module: "conditions" });
+export function createConditionsService(deps: ConditionsDeps): Service<readonly HeldCondition[]> {
+  const { gather, provider, receiver, clock, random } = deps;
+  const log = deps.log.with({ module: "conditions" });
   let held: HeldConditions | undefined;
   let journal: Pick<Journal, "read" | "relaxed"> | undefined;
   let lastError: string | undefined;
@@ -99,7 +99,7 @@ export function createConditionsService(ground: ConditionsGround): Service<reado
     name: "conditions",
     queues: [notifications.queue],
     async start(scope) {
-      const opened = await ground.journal;
+      const opened = await deps.journal;
       journal = opened;
       held = createHeldConditions(opened.read.conditions.all(), clock.monotonicMs());
       notifications.start(scope);

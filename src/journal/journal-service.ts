@@ -1,14 +1,14 @@
 /** The journal as a service: opened first, closed last, and the process ends when its storage dies. */
 import type { Boundary } from "../runtime/boundary.ts";
 import type { Clock } from "../runtime/clock.ts";
-import { type GroundService, untilAborted } from "../runtime/lifecycle.ts";
+import { type ResourceService, untilAborted } from "../runtime/lifecycle.ts";
 import type { Log } from "../runtime/log.ts";
 import type { Metrics } from "../runtime/metrics.ts";
 import type { Journal } from "./journal.ts";
 import { openJournal } from "./open.ts";
 import type { Keep } from "./retention.ts";
 
-interface JournalGround {
+interface JournalServiceDeps {
   readonly boundary: Boundary;
   readonly clock: Clock;
   /** The time of the newest block, undefined until one is known. */
@@ -18,9 +18,9 @@ interface JournalGround {
 
 export function createJournalService(
   dir: string,
-  { boundary, clock, chainNowMs, log }: JournalGround,
+  { boundary, clock, chainNowMs, log }: JournalServiceDeps,
   keep: Keep = {},
-): GroundService<Journal> {
+): ResourceService<Journal> {
   const { promise: opened, resolve } = Promise.withResolvers<Journal>();
   let journal: Journal | undefined;
   return {

@@ -1,9 +1,9 @@
 /** The connection of this process to its cluster, with the watches that go through it. */
-import type { GroundService } from "../runtime/lifecycle.ts";
+import type { ResourceService } from "../runtime/lifecycle.ts";
 import type { Metrics } from "../runtime/metrics.ts";
 import type { Kube, WatchCache } from "./kube.ts";
 
-export function createKubeService(connect: () => Kube): GroundService<Kube> {
+export function createKubeService(connect: () => Kube): ResourceService<Kube> {
   const { promise: opened, resolve } = Promise.withResolvers<Kube>();
   let kube: Kube | undefined;
   return {

@@ -6,7 +6,7 @@ import type { Journal } from "../journal/journal.ts";
 import { formatLeaseId, isLeaseKey } from "../market/ids.ts";
 import type { Clock } from "../runtime/clock.ts";
 import { defineController } from "../runtime/controller.ts";
-import type { GroundService, Scope } from "../runtime/lifecycle.ts";
+import type { ResourceService, Scope } from "../runtime/lifecycle.ts";
 import type { Log } from "../runtime/log.ts";
 import type { Queue } from "../runtime/queue.ts";
 import type { Random } from "../runtime/random.ts";
@@ -28,7 +28,7 @@ export interface ManifestOptions {
 /** Left of every deadline after an outage of at least that long: deployment tools retry within a minute. */
 export const resendGraceMs = 60_000;
 
-interface ManifestGround {
+interface ManifestDeps {
   readonly chain: Promise<Chain>;
   readonly journal: Promise<Journal>;
   readonly bus: Promise<Bus>;
@@ -42,21 +42,16 @@ interface ManifestGround {
 
 export function createManifestService(
   options: ManifestOptions,
-  ground: ManifestGround,
-): GroundService<Manifests, ManifestDocument> {
-  const { clock, random, rules } = ground;
-  const log = ground.log.with({ module: "manifest" });
+  deps: ManifestDeps,
+): ResourceService<Manifests, ManifestDocument> {
+  const { clock, random, rules } = deps;
+  const log = deps.log.with({ module: "manifest" });
   const { promise: opened, resolve } = Promise.withResolvers<Manifests>();
   const queues: Queue[] = [];
   let standings: Standings | undefined;
 
   async function open(scope: Scope): Promise<Manifests> {
-    const [chain, journal, bus, cluster] = await Promise.all([
-      ground.chain,
-      ground.journal,
-      ground.bus,
-      ground.cluster,
-    ]);
+    const [chain, journal, bus, cluster] = await Promise.all([deps.chain, deps.journal, deps.bus, deps.cluster]);
     const { mirror, outbox } = chain;
     const status = changedStatuses(clock, () => ({ "akash.provider.manifest.status": own.document() }), bus.publish);
     const own = createStandings(status.ask);

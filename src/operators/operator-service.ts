@@ -1,13 +1,13 @@
 /** What the operators have in common: dependencies, options, and the service around an operator with its listeners. */
 import type { Kube } from "../kube/kube.ts";
 import type { Clock } from "../runtime/clock.ts";
-import type { GroundService, Scope } from "../runtime/lifecycle.ts";
+import type { ResourceService, Scope } from "../runtime/lifecycle.ts";
 import type { Log } from "../runtime/log.ts";
 import type { Metrics } from "../runtime/metrics.ts";
 import type { Queue } from "../runtime/queue.ts";
 import type { Random } from "../runtime/random.ts";
 
-export interface OperatorGround {
+export interface OperatorDeps {
   readonly kube: Kube;
   readonly clock: Clock;
   readonly random: Random;
@@ -15,7 +15,7 @@ export interface OperatorGround {
 }
 
 /** The same while the services below may not have started yet, and the page of metrics. */
-export interface OperatorServiceGround extends Omit<OperatorGround, "kube"> {
+export interface OperatorServiceDeps extends Omit<OperatorDeps, "kube"> {
   readonly kube: Promise<Kube>;
   readonly metrics: Pick<Metrics, "text" | "contentType">;
 }
@@ -43,7 +43,7 @@ interface OperatorParts {
 interface OperatorViews<Options, Ground, Parts, Thing, Document> {
   readonly name: string;
   /** Resolves when it listens; until the cluster was read, its answers say what it waits for. */
-  readonly start: (options: Options, ground: Opened<Ground>, scope: Scope) => Promise<Parts>;
+  readonly start: (options: Options, deps: Opened<Ground>, scope: Scope) => Promise<Parts>;
   readonly opens: (parts: Parts) => Thing;
   /** The path of REST that shows the most. */
   readonly page: string;
@@ -56,15 +56,15 @@ interface OperatorViews<Options, Ground, Parts, Thing, Document> {
 
 export function createOperatorService<
   Options,
-  Ground extends OperatorServiceGround,
+  Ground extends OperatorServiceDeps,
   Parts extends OperatorParts,
   Thing,
   Document,
 >(
   views: OperatorViews<Options, Ground, Parts, Thing, Document>,
   settle: SettleOptions<Options>,
-  ground: Ground,
-): GroundService<Thing, Document> {
+  deps: Ground,
+): ResourceService<Thing, Document> {
   const { name, page, waitingFor = ({ operator }) => operator.waitingFor, summary = () => "" } = views;
   const { promise: opened, resolve } = Promise.withResolvers<Thing>();
   let parts: Parts | undefined;
@@ -72,9 +72,9 @@ export function createOperatorService<
     name,
     opened,
     async start(scope) {
-      const started = Object.entries(ground).map(async ([what, service]) => [what, await service] as const);
+      const started = Object.entries(deps).map(async ([what, service]) => [what, await service] as const);
       const open = Object.fromEntries(await Promise.all(started)) as Opened<Ground>;
-      const log = ground.log.with({ module: name });
+      const log = deps.log.with({ module: name });
       parts = await views.start(await settle(open.kube, scope), { ...open, log }, scope);
       resolve(views.opens(parts));
     },

@@ -18,18 +18,18 @@ export interface ExclusiveOptions {
   readonly identity: string;
 }
 
-interface ExclusiveGround {
+interface ExclusiveDeps {
   readonly address: Address;
   readonly kube: Promise<Kube>;
   readonly clock: Clock;
   readonly log: Log;
 }
 
-export function createExclusiveService({ namespace, identity }: ExclusiveOptions, ground: ExclusiveGround) {
-  const { address, clock } = ground;
+export function createExclusiveService({ namespace, identity }: ExclusiveOptions, deps: ExclusiveDeps) {
+  const { address, clock } = deps;
   const name = `akash-provider-${address}`;
   const lease = `${namespace}/${name}`;
-  const log = ground.log.with({ module: "exclusive" });
+  const log = deps.log.with({ module: "exclusive" });
   const { promise: mayStart, resolve: begin } = Promise.withResolvers<void>();
   const { promise: lost, reject: lose } = Promise.withResolvers<never>();
   lost.catch(() => undefined);
@@ -69,7 +69,7 @@ export function createExclusiveService({ namespace, identity }: ExclusiveOptions
     name: "exclusive",
     waitsForOthers: true,
     async start(scope) {
-      const kube = watched(await ground.kube);
+      const kube = watched(await deps.kube);
       const own = createLeadership({ namespace, name, identity }, { kube, clock, log });
       leadership = own;
       const lead = (until: AbortSignal) => {

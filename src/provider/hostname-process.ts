@@ -26,7 +26,7 @@ interface HostnameProcessOptions extends OperatorProcessOptions, OwnOptions {
 export function createHostnameProcess(options: HostnameProcessOptions): Process {
   const { asksForProof, probeAt } = options;
   const resolver = new Resolver({ timeout: proofMs, tries: 1 });
-  return createOperatorProcess("hostname", options, (ground) =>
+  return createOperatorProcess("hostname", options, (deps) =>
     createHostnameService(
       async (kube, scope) => ({
         ...options,
@@ -35,7 +35,7 @@ export function createHostnameProcess(options: HostnameProcessOptions): Process 
         ...(asksForProof && { resolveTxt: (name: string) => resolver.resolveTxt(name) }),
         ...(probeAt && { probe: probeThrough(probeAt) }),
       }),
-      ground,
+      deps,
     ),
   );
 }

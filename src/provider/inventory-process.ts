@@ -22,8 +22,8 @@ interface InventoryProcessOptions extends OperatorProcessOptions {
 }
 
 export function createInventoryProcess(options: InventoryProcessOptions): Process {
-  return createOperatorProcess("inventory", options, (ground) =>
-    createInventoryService((cluster, scope) => settleOptions(options, cluster, scope), ground),
+  return createOperatorProcess("inventory", options, (deps) =>
+    createInventoryService((cluster, scope) => settleOptions(options, cluster, scope), deps),
   );
 }
 

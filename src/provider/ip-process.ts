@@ -11,10 +11,10 @@ type IpProcessOptions = OperatorProcessOptions & Omit<IpServiceOptions, Settled 
 
 export function createIpProcess(options: IpProcessOptions): Process {
   const settled = { instance: options.podName ?? hostname(), leadership: leaseOfOperator("ip", options) };
-  return createOperatorProcess("ip", options, (ground) =>
+  return createOperatorProcess("ip", options, (deps) =>
     createIpService(async (kube, scope) => {
       const ports = await settlePorts(options, () => ownPod(kube, "operator-ip", options, scope.signal));
       return { ...options, ...settled, ...ports };
-    }, ground),
+    }, deps),
   );
 }

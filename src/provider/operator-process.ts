@@ -6,7 +6,7 @@ import type { RedisOptions } from "../bus/redis.ts";
 import { createHttpKube } from "../kube/http/http-transport.ts";
 import { createKubeService } from "../kube/kube-service.ts";
 import type { LeadershipOptions } from "../kube/leadership.ts";
-import type { OperatorServiceGround } from "../operators/operator-service.ts";
+import type { OperatorServiceDeps } from "../operators/operator-service.ts";
 import type { Service } from "../runtime/lifecycle.ts";
 import type { ListenAddress } from "../runtime/listener.ts";
 import { createMetrics } from "../runtime/metrics.ts";
@@ -28,7 +28,7 @@ export interface OperatorProcessOptions extends PortOptions, OwnPodOptions {
   readonly random: Random;
 }
 
-interface OperatorProcessGround extends OperatorServiceGround {
+interface OperatorProcessDeps extends OperatorServiceDeps {
   readonly bus: Promise<Bus>;
 }
 
@@ -37,21 +37,21 @@ type OperatorName = "inventory" | "hostname" | "ip";
 export function createOperatorProcess(
   name: OperatorName,
   options: OperatorProcessOptions,
-  operator: (ground: OperatorProcessGround) => Service,
+  operator: (deps: OperatorProcessDeps) => Service,
 ): Process {
   const { kubeconfig, environment, redis, metricsListener, clock, random, log, shutdownMs } = options;
   const metrics = createMetrics();
-  const ground = { clock, random, log, metrics };
+  const deps = { clock, random, log, metrics };
   const kube = createKubeService(() => {
     const deps = { clock, random, log: log.with({ module: name }) };
     return createHttpKube({ fieldManager: `akash-operator-${name}`, kubeconfig, environment }, deps);
   });
-  const bus = createBusService(redis, ground);
+  const bus = createBusService(redis, deps);
   const services = [
     kube,
     bus,
     ...(metricsListener ? [createMetricsListener(metrics, metricsListener, log)] : []),
-    operator({ ...ground, kube: kube.opened, bus: bus.opened }),
+    operator({ ...deps, kube: kube.opened, bus: bus.opened }),
   ];
   return createProcess({ services, metrics, clock, log, shutdownMs });
 }

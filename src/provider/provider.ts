@@ -34,7 +34,7 @@ import { parseLeaseId, parseOrderId } from "../market/ids.ts";
 import { type Boundary, openBoundary } from "../runtime/boundary.ts";
 import { type Clock, nsToMs } from "../runtime/clock.ts";
 import { createControlService } from "../runtime/control/control-service.ts";
-import type { GroundService, Service } from "../runtime/lifecycle.ts";
+import type { ResourceService, Service } from "../runtime/lifecycle.ts";
 import type { ListenAddress } from "../runtime/listener.ts";
 import type { Log } from "../runtime/log.ts";
 import { createMetrics, type Metrics } from "../runtime/metrics.ts";
@@ -58,7 +58,7 @@ export interface ProviderOptions {
   /** Whether commands can ask it, over a socket in its data directory. */
   readonly control?: boolean;
   readonly chain: ChainServiceOptions;
-  readonly kube?: GroundService<Kube>;
+  readonly kube?: ResourceService<Kube>;
   /** In a cluster: the Lease that keeps a second provider with this key out. */
   readonly exclusive?: ExclusiveOptions;
   /** What is sold of the cluster, and how; without it, or without a cluster, nothing is bid. */
@@ -70,7 +70,7 @@ export interface ProviderOptions {
   /** What runs before everything else, for instance the node of the demo. */
   readonly before?: readonly Service[];
   /** What runs on top of everything else, for instance the tenants of the demo. */
-  readonly after?: (house: House) => readonly Service[];
+  readonly after?: (services: ProviderServices) => readonly Service[];
   readonly shutdownMs?: number;
   /** Where a test may end the provider in mid-air. */
   readonly boundary?: Boundary;
@@ -82,15 +82,15 @@ export interface ProviderOptions {
 /** The cluster, the manifests and the bid engine, with where each looks. */
 export interface MarketOptions {
   readonly cluster: ClusterOptions;
-  readonly inventory: (foundation: Foundation) => InventoryFeed;
+  readonly inventory: (deps: ServiceDeps) => InventoryFeed;
   /** Undefined where IP addresses are not leased. */
-  readonly ipOperator?: (foundation: Foundation) => IpOperatorClient;
+  readonly ipOperator?: (deps: ServiceDeps) => IpOperatorClient;
   /** Who says how host names are doing; without it nobody knows. */
-  readonly hostnameFeed?: (foundation: Foundation) => HostnameFeed;
+  readonly hostnameFeed?: (deps: ServiceDeps) => HostnameFeed;
   readonly manifest: ManifestOptions;
   readonly bidengine: BidEngineOptions;
-  readonly pricing: (foundation: Foundation) => RunningPricing;
-  readonly policies: (foundation: Foundation) => PolicySource;
+  readonly pricing: (deps: ServiceDeps) => RunningPricing;
+  readonly policies: (deps: ServiceDeps) => PolicySource;
 }
 
 export interface Provider extends Process {
@@ -109,8 +109,8 @@ export interface ProviderStatus extends ProcessStatus {
   readonly gateway: GatewayDocument | undefined;
 }
 
-/** What the services stand on. A promise is kept once the service of its name has started, so at once in any later one. */
-export interface Foundation {
+/** Resources of the lower services; a promise resolves when the service of its name has started. */
+export interface ServiceDeps {
   readonly chain: Promise<Chain>;
   readonly kube: Promise<Kube> | undefined;
   readonly bus: Promise<Bus>;
@@ -122,8 +122,8 @@ export interface Foundation {
   readonly metrics: Metrics;
 }
 
-/** The same with the services that stand on it. */
-export interface House extends Foundation {
+/** The same with what the upper services open. */
+export interface ProviderServices extends ServiceDeps {
   /** Undefined where nothing is sold, as all of these. */
   readonly bidengine: Promise<BidEngine> | undefined;
   /** Where tenants' manifests are brought. */
@@ -135,35 +135,37 @@ export function createProvider(options: ProviderOptions): Provider {
   const { dataDir, redis, metricsListener, kube, before = [], after, shutdownMs } = options;
   const { boundary = openBoundary, clock, random, log } = options;
   const metrics = createMetrics();
-  const ground = { clock, random, log, metrics };
+  const runtimeDeps = { clock, random, log, metrics };
   let mirror: Chain["mirror"] | undefined;
   const chainNowMs = () => mirror && nsToMs(mirror.timeNs);
-  const journal = createJournalService(dataDir, { ...ground, boundary, chainNowMs }, options.keep);
-  const bus = createBusService(redis, ground);
+  const journal = createJournalService(dataDir, { ...runtimeDeps, boundary, chainNowMs }, options.keep);
+  const bus = createBusService(redis, runtimeDeps);
   const beforeBlocks = async (opened: Chain) => {
     mirror = opened.mirror;
     announce(opened, await bus.opened);
   };
   const { address } = options.chain.signer;
   const exclusive =
-    options.exclusive && kube && createExclusiveService(options.exclusive, { ...ground, address, kube: kube.opened });
+    options.exclusive &&
+    kube &&
+    createExclusiveService(options.exclusive, { ...runtimeDeps, address, kube: kube.opened });
   const sending = { boundary, journal: journal.opened, forbids: exclusive?.forbids };
-  const chain = createChainService(options.chain, { ...ground, ...sending }, beforeBlocks);
-  const foundation = {
-    ...ground,
+  const chain = createChainService(options.chain, { ...runtimeDeps, ...sending }, beforeBlocks);
+  const deps = {
+    ...runtimeDeps,
     chain: chain.opened,
     kube: kube?.opened,
     bus: bus.opened,
     journal: journal.opened,
   };
-  const market = kube && options.market && createMarket(options.market, { ...foundation, kube: kube.opened });
+  const market = kube && options.market && createMarket(options.market, { ...deps, kube: kube.opened });
   const bidengine = market?.bidengine.opened;
   const tokenPrice = () => market?.pricing()?.tokenPrice?.();
-  const balance = options.balance && createBalanceService(options.balance, { ...foundation, bidengine, tokenPrice });
+  const balance = options.balance && createBalanceService(options.balance, { ...deps, bidengine, tokenPrice });
   const { signer } = options.chain;
-  const { certificates, gateway } = createEntrance(options, { ...foundation, bidengine, boundary }, market);
+  const { certificates, gateway } = createEntrance(options, { ...deps, bidengine, boundary }, market);
   const conditions = createConditionsService({
-    ...ground,
+    ...runtimeDeps,
     gather: () => running.conditions(),
     provider: signer.address,
     receiver: options.notify,
@@ -176,7 +178,7 @@ export function createProvider(options: ProviderOptions): Provider {
     ...(metricsListener ? [createMetricsListener(metrics, metricsListener, log)] : []),
     // Its lock makes us the only one in the directory, so that the control socket is ours alone.
     journal,
-    ...(options.settings ? [createSettingsService(options.settings, foundation)] : []),
+    ...(options.settings ? [createSettingsService(options.settings, deps)] : []),
     bus,
     ...(options.control ? [createControlService({ dataDir, ask, clock, log })] : []),
     // What keeps the chain from starting is worth a word too.
@@ -189,7 +191,7 @@ export function createProvider(options: ProviderOptions): Provider {
     ...(certificates ? [certificates] : []),
     ...(gateway ? [gateway] : []),
     ...(after?.({
-      ...foundation,
+      ...deps,
       bidengine,
       manifests: market?.manifest.opened,
       cluster: market?.cluster.opened,
@@ -217,22 +219,22 @@ type Market = ReturnType<typeof createMarket>;
 /** How tenants reach us: the gateway, and the certificates that it shows. */
 function createEntrance(
   options: ProviderOptions,
-  foundation: Foundation & Pick<House, "bidengine"> & { readonly boundary: Boundary },
+  deps: ServiceDeps & Pick<ProviderServices, "bidengine"> & { readonly boundary: Boundary },
   market: Market | undefined,
 ) {
   if (!options.gateway) return {};
   const { publicHost, certificate } = options.gateway;
   const { signer } = options.chain;
-  const certificates = certificate && createCertificateService(certificate, { ...foundation, publicHost, signer });
+  const certificates = certificate && createCertificateService(certificate, { ...deps, publicHost, signer });
   const gateway = createGatewayService(options.gateway, {
-    ...foundation,
+    ...deps,
     certificates: certificates?.opened,
     leases: market?.cluster.opened.then(({ tenants }) => tenants),
     pods: market?.cluster.opened.then(({ pods }) => pods),
     status: {
-      chain: foundation.chain,
+      chain: deps.chain,
       cluster: market?.cluster.opened.then(({ view }) => view),
-      orders: foundation.bidengine?.then((engine) => () => engine.atHand),
+      orders: deps.bidengine?.then((engine) => () => engine.atHand),
       deployments: market?.manifest.opened.then((manifests) => () => manifests.deployments),
       reclamationWindowMs: options.market?.bidengine.reclamationWindowMs ?? 0,
     },
@@ -249,31 +251,31 @@ async function screeningOf({ bidengine, cluster }: Market) {
   return { screenBetweenOrders, hostRefusal };
 }
 
-function createMarket(options: MarketOptions, foundation: Foundation & { readonly kube: Promise<Kube> }) {
+function createMarket(options: MarketOptions, deps: ServiceDeps & { readonly kube: Promise<Kube> }) {
   const { inventory, ipOperator, pricing } = options;
   // Orders and manifests are judged by the same; who comes first opens them.
   let opened: PolicySource | undefined;
   const policies = () => {
-    opened ??= options.policies(foundation);
+    opened ??= options.policies(deps);
     return opened;
   };
   const cluster = createClusterService(options.cluster, {
-    ...foundation,
-    inventory: inventory(foundation),
-    ipOperator: ipOperator?.(foundation),
-    hostnameFeed: options.hostnameFeed?.(foundation),
+    ...deps,
+    inventory: inventory(deps),
+    ipOperator: ipOperator?.(deps),
+    hostnameFeed: options.hostnameFeed?.(deps),
   });
   const manifest = createManifestService(options.manifest, {
-    ...foundation,
+    ...deps,
     cluster: cluster.opened.then(({ side }) => side),
     rules: () => policies().judge,
   });
   let prices: RunningPricing | undefined;
   const bidengine = createBidEngineService(options.bidengine, {
-    ...foundation,
+    ...deps,
     capacity: cluster.opened.then(({ capacity }) => capacity),
     pricing() {
-      prices = pricing(foundation);
+      prices = pricing(deps);
       return prices;
     },
     policies,

@@ -40,7 +40,7 @@ export type Answer = (question: Question, signal: AbortSignal) => unknown;
 export type Question = Readonly<Record<string, unknown>>;
 
 /** A service that others stand on. */
-export interface GroundService<Thing, Document = unknown> extends Service<Document> {
+export interface ResourceService<Thing, Document = unknown> extends Service<Document> {
   /** What it opens, once it has started. */
   readonly opened: Promise<Thing>;
 }
@@ -79,8 +79,8 @@ export interface Lifecycle {
 export function createLifecycle(options: LifecycleOptions): Lifecycle {
   const { clock, log, startMs = serviceStartMs, shutdownMs = shutdownLimitMs } = options;
   const listeners: ((status: ServiceStatus) => void)[] = [];
-  const housings = options.services.map((service) =>
-    createHousing(service, clock, (status) => {
+  const runners = options.services.map((service) =>
+    createServiceRunner(service, clock, (status) => {
       const { name: service, state, error } = status;
       log.info("service state changed", { service, state, ...(error && { error }) });
       for (const listener of listeners) listener(status);
@@ -92,51 +92,51 @@ export function createLifecycle(options: LifecycleOptions): Lifecycle {
     invariant(!ran, "a lifecycle runs once");
     ran = true;
     const stopRequested = untilAborted(signal);
-    const started: Housing[] = [];
+    const started: ServiceRunner[] = [];
     let failure: unknown;
     try {
-      for (const housing of housings) {
+      for (const runner of runners) {
         if (signal.aborted) break;
-        started.push(housing);
+        started.push(runner);
         // Also the deaths of those before it: a start that waits for one of them would wait in vain.
-        await Promise.race([startOne(housing), ...started.map(({ died }) => died), stopRequested]);
+        await Promise.race([startOne(runner), ...started.map(({ died }) => died), stopRequested]);
       }
-      if (!signal.aborted) await Promise.race([stopRequested, ...housings.map((housing) => housing.died)]);
+      if (!signal.aborted) await Promise.race([stopRequested, ...runners.map((runner) => runner.died)]);
     } catch (thrown) {
       failure = thrown;
       // Whoever runs the lifecycle is given the error itself and tells it in full.
       log.error("stopping because a service failed", { code: ProviderError.from(thrown).code });
     }
     const late = await stopAll(started.reverse());
-    failure ??= started.find((housing) => housing.status.error)?.status.error;
+    failure ??= started.find((runner) => runner.status.error)?.status.error;
     if (failure !== undefined) throw ProviderError.from(failure);
     if (late.length > 0)
       throw new ProviderError("AKP_SHUTDOWN_LATE", { limitMs: shutdownMs, services: late.join(", ") });
   }
 
-  async function startOne(housing: Housing): Promise<void> {
-    const { name } = housing.status;
-    if (housing.waitsForOthers) return housing.start();
-    await withDeadline(clock, startMs, housing.start(), () => {
+  async function startOne(runner: ServiceRunner): Promise<void> {
+    const { name } = runner.status;
+    if (runner.waitsForOthers) return runner.start();
+    await withDeadline(clock, startMs, runner.start(), () => {
       const reason = `not ready within ${startMs} ms`;
       throw new ProviderError("AKP_SERVICE_START_FAILED", { service: name, reason });
     });
   }
 
   /** Stops one after the other within one deadline. One that hangs gets half of the rest, so that the journal still ends properly. */
-  async function stopAll(inOrder: Housing[]): Promise<string[]> {
+  async function stopAll(inOrder: ServiceRunner[]): Promise<string[]> {
     const deadlineMs = clock.monotonicMs() + shutdownMs;
     const late: string[] = [];
-    for (const [index, housing] of inOrder.entries()) {
+    for (const [index, runner] of inOrder.entries()) {
       const leftMs = deadlineMs - clock.monotonicMs();
       const patienceMs = index === inOrder.length - 1 ? leftMs : leftMs / 2;
       const ended = await withDeadline(
         clock,
         patienceMs,
-        housing.stop().then(() => true),
+        runner.stop().then(() => true),
         () => false,
       );
-      if (!ended) late.push(housing.status.name);
+      if (!ended) late.push(runner.status.name);
     }
     return late;
   }
@@ -144,14 +144,14 @@ export function createLifecycle(options: LifecycleOptions): Lifecycle {
   return {
     run,
     get services() {
-      return housings.map((housing) => housing.status);
+      return runners.map((runner) => runner.status);
     },
     onChange: (listener) => void listeners.push(listener),
   };
 }
 
 /** What the lifecycle keeps around one service. */
-interface Housing {
+interface ServiceRunner {
   readonly status: ServiceStatus;
   readonly waitsForOthers: boolean;
   /** Rejects when a task of the service ends before it was asked to; never resolves. */
@@ -160,7 +160,7 @@ interface Housing {
   stop(): Promise<void>;
 }
 
-function createHousing(service: Service, clock: Clock, changed: (status: ServiceStatus) => void): Housing {
+function createServiceRunner(service: Service, clock: Clock, changed: (status: ServiceStatus) => void): ServiceRunner {
   const { name } = service;
   const abort = new AbortController();
   const tasks: Promise<void>[] = [];

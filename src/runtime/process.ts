@@ -9,7 +9,7 @@ import type { Metrics } from "./metrics.ts";
 import type { Queue, QueueCounts } from "./queue.ts";
 
 interface ProcessOptions {
-  /** From the ground up: each may use what those before it have started. */
+  /** In start order: each may use what those before it have started. */
   readonly services: readonly Service[];
   readonly metrics: Metrics;
   readonly shutdownMs?: number;

@@ -22,7 +22,7 @@ import { parseCoin, parseDecCoins } from "../../src/market/coin.ts";
 import { parseDecimal } from "../../src/market/decimal.ts";
 import { noOvercommit } from "../../src/market/fit.ts";
 import type { DeploymentId } from "../../src/market/ids.ts";
-import { createProvider, type House } from "../../src/provider/provider.ts";
+import { createProvider, type ProviderServices } from "../../src/provider/provider.ts";
 import { type Boundary, openBoundary } from "../../src/runtime/boundary.ts";
 import { realClock, sleep } from "../../src/runtime/clock.ts";
 import { ProviderError } from "../../src/runtime/errors.ts";
@@ -83,13 +83,13 @@ async function live(task: LeaseTask): Promise<void> {
   const stopping = new AbortController();
   process.once("disconnect", () => stopping.abort());
   process.on("message", () => stopping.abort());
-  const opened = Promise.withResolvers<House>();
+  const opened = Promise.withResolvers<ProviderServices>();
   const provider = createLabProvider(task, opened.resolve);
   const ended = provider.run(stopping.signal);
   const done = async () => {
-    const house = await opened.promise;
-    const [manifests, journal] = await Promise.all([house.manifests, house.journal]);
-    await house.bidengine;
+    const services = await opened.promise;
+    const [manifests, journal] = await Promise.all([services.manifests, services.journal]);
+    await services.bidengine;
     if (!manifests) throw new Error("nothing is sold");
     tell("ready");
     if (task.until === "told") return;
@@ -136,18 +136,18 @@ async function hasWrittenEvent(queues: Queues): Promise<void> {
   while (!isWritten() && clock.monotonicMs() < endMs) await sleep(clock, lookMs);
 }
 
-function createLabProvider(task: LeaseTask, onOpen: (house: House) => void) {
+function createLabProvider(task: LeaseTask, onOpen: (services: ProviderServices) => void) {
   const { dir, rpcUrl, secret, kubeconfig, manifestNamespace, staticHostDomain, ipOperatorPort } = task;
   const hosts = { ...leaseDefaults.hosts, ingressDomain: staticHostDomain, staticHostDomain };
   const log = silentLog;
-  const ground = { clock, random: createSeededRandom(1), log };
+  const deps = { clock, random: createSeededRandom(1), log };
   const written = new AsyncLocalStorage<Write>();
   const inFlight = new Set<Write>();
   const boundary = killing(task, written, inFlight);
-  const policies = createPolicySource(undefined, ground);
+  const policies = createPolicySource(undefined, deps);
   const pricing = { ...fixedPricing(), run: untilAborted };
   const connect = () =>
-    named(createHttpKube({ fieldManager: "akash-provider", kubeconfig }, { ...ground, boundary }), written, inFlight);
+    named(createHttpKube({ fieldManager: "akash-provider", kubeconfig }, { ...deps, boundary }), written, inFlight);
   return createProvider({
     dataDir: dir,
     chain: {
@@ -181,9 +181,9 @@ function createLabProvider(task: LeaseTask, onOpen: (house: House) => void) {
     },
     boundary,
     control: true,
-    ...ground,
-    after(house) {
-      onOpen(house);
+    ...deps,
+    after(services) {
+      onOpen(services);
       return [];
     },
   });

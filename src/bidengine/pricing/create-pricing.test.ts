@@ -24,7 +24,7 @@ async function price(pricing: Pricing, most?: string): Promise<string> {
 /** No chain ever comes: whatever asked it would wait for good. */
 const noChain = new Promise<never>(() => undefined);
 
-function ground(clock = createVirtualClock() as typeof realClock) {
+function deps(clock = createVirtualClock() as typeof realClock) {
   return { chain: noChain, clock, random: createSeededRandom(1), log: silentLog };
 }
 
@@ -37,7 +37,7 @@ test("the setting says which strategy prices, and none of them rejects", async (
     [{ "bid-price-strategy": "shellScript", "bid-price-script-path": path }, /^4\.5uakt$/],
   ];
   for (const [flags, expected] of cases) {
-    assert.match(await price(createPricing({ current: priceSettings(flags) }, ground(realClock))), expected);
+    assert.match(await price(createPricing({ current: priceSettings(flags) }, deps(realClock))), expected);
   }
 });
 
@@ -50,7 +50,7 @@ test("settings that change are in force at once, whoever waits is told, and thei
       change = listener;
     },
   } satisfies PriceSettingsSource;
-  const pricing = createPricing(settings, ground());
+  const pricing = createPricing(settings, deps());
   let told = 0;
   pricing.onChange(() => {
     told += 1;
@@ -72,7 +72,7 @@ test("orders in uakt are priced once the token has a price, and those who wait f
   const path = join(temporaryFolder(t), "akt");
   const clock = createVirtualClock();
   const flags = { "bid-price-strategy": "table", "token-price-file": path, "price-target-cpu": "4.29909" };
-  const pricing = createPricing({ current: priceSettings(flags) }, ground(clock));
+  const pricing = createPricing({ current: priceSettings(flags) }, deps(clock));
   const stop = new AbortController();
   const running = pricing.run(stop.signal);
   let told = 0;

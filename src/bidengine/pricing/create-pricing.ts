@@ -19,7 +19,7 @@ export interface PriceSettingsSource {
   close?(): void;
 }
 
-interface PricingGround {
+interface PricingDeps {
   /** Asked only where its oracle says what the token is worth. */
   readonly chain: Promise<Pick<Chain, "queries" | "mirror">>;
   readonly clock: Clock;
@@ -34,21 +34,21 @@ export interface RunningPricing extends Pricing {
   run(signal: AbortSignal): Promise<void>;
 }
 
-export function createPricing(settings: PriceSettingsSource, ground: PricingGround): RunningPricing {
-  const log = ground.log.with({ module: "pricing" });
+export function createPricing(settings: PriceSettingsSource, deps: PricingDeps): RunningPricing {
+  const log = deps.log.with({ module: "pricing" });
   // Where the token's price comes from stands in no file that is read again.
-  const tokenPrice = createTokenPrice(settings.current, { ...ground, log });
+  const tokenPrice = createTokenPrice(settings.current, { ...deps, log });
   const listeners: (() => void)[] = [];
   const tell = () => {
     for (const listener of listeners) listener();
   };
-  let strategy = strategyOf(settings.current, tokenPrice, { ...ground, log });
+  let strategy = strategyOf(settings.current, tokenPrice, { ...deps, log });
 
   const needsToken = () => settings.current.bidPriceStrategy === "table";
   const first = needsToken() ? tokenPrice.answer() : undefined;
   if (first?.price === undefined && first) log.info("no bids on orders in uakt for now", { reason: first.why });
   settings.onChange?.(() => {
-    strategy = strategyOf(settings.current, tokenPrice, { ...ground, log });
+    strategy = strategyOf(settings.current, tokenPrice, { ...deps, log });
     tell();
   });
   tokenPrice.onChange(() => {
@@ -70,7 +70,7 @@ export function createPricing(settings: PriceSettingsSource, ground: PricingGrou
   };
 }
 
-function strategyOf(settings: PriceSettings, tokenPrice: TokenPrice, { clock, random, log }: PricingGround): Strategy {
+function strategyOf(settings: PriceSettings, tokenPrice: TokenPrice, { clock, random, log }: PricingDeps): Strategy {
   switch (settings.bidPriceStrategy) {
     case "scale":
       return createScale(settings);

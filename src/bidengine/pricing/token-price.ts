@@ -27,10 +27,10 @@ export type TokenPriceAnswer =
 
 export type TokenPrice = ReturnType<typeof createTokenPrice>;
 
-export function createTokenPrice(settings: TokenPriceSettings, ground: TokenPriceGround & { log: Log }) {
-  const { clock, log } = ground;
+export function createTokenPrice(settings: TokenPriceSettings, deps: TokenPriceDeps & { log: Log }) {
+  const { clock, log } = deps;
   const { tokenPriceMaxAgeMs: maxAgeMs } = settings;
-  const source = tokenPriceSource(settings, ground);
+  const source = tokenPriceSource(settings, deps);
   const pause = createWakeSignal(clock);
   const listeners: (() => void)[] = [];
   /** With its age when it was read. */
@@ -118,7 +118,7 @@ export interface TokenPriceSource {
 }
 
 /** What the sources stand on; the chain is there by the time that one is read. */
-export interface TokenPriceGround {
+export interface TokenPriceDeps {
   readonly clock: Clock;
   readonly chain: Promise<Pick<Chain, "queries" | "mirror">>;
 }
@@ -128,13 +128,13 @@ const most = decimalOf(1_000_000n);
 const fractionDigits = 18;
 
 /** Undefined where the settings name none. */
-export function tokenPriceSource(settings: TokenPriceSettings, ground: TokenPriceGround): TokenPriceSource | undefined {
-  if (settings.tokenPriceFile !== undefined) return fromFile(settings.tokenPriceFile, settings, ground);
-  if (settings.tokenPriceUrl !== undefined) return fromUrl(new URL(settings.tokenPriceUrl), settings, ground);
-  return settings.tokenPriceOracle ? fromOracle(settings, ground) : undefined;
+export function tokenPriceSource(settings: TokenPriceSettings, deps: TokenPriceDeps): TokenPriceSource | undefined {
+  if (settings.tokenPriceFile !== undefined) return fromFile(settings.tokenPriceFile, settings, deps);
+  if (settings.tokenPriceUrl !== undefined) return fromUrl(new URL(settings.tokenPriceUrl), settings, deps);
+  return settings.tokenPriceOracle ? fromOracle(settings, deps) : undefined;
 }
 
-function fromFile(path: string, settings: TokenPriceSettings, { clock }: TokenPriceGround): TokenPriceSource {
+function fromFile(path: string, settings: TokenPriceSettings, { clock }: TokenPriceDeps): TokenPriceSource {
   return {
     where: path,
     periodMs: followedFileMs,
@@ -145,7 +145,7 @@ function fromFile(path: string, settings: TokenPriceSettings, { clock }: TokenPr
   };
 }
 
-function fromUrl(url: URL, settings: TokenPriceSettings, { clock }: TokenPriceGround): TokenPriceSource {
+function fromUrl(url: URL, settings: TokenPriceSettings, { clock }: TokenPriceDeps): TokenPriceSource {
   return {
     where: showUrl(url),
     periodMs: settings.tokenPricePeriodMs,
@@ -157,7 +157,7 @@ function fromUrl(url: URL, settings: TokenPriceSettings, { clock }: TokenPriceGr
   };
 }
 
-function fromOracle({ tokenPricePeriodMs }: TokenPriceSettings, { chain }: TokenPriceGround): TokenPriceSource {
+function fromOracle({ tokenPricePeriodMs }: TokenPriceSettings, { chain }: TokenPriceDeps): TokenPriceSource {
   return {
     where: "the chain's oracle",
     periodMs: tokenPricePeriodMs,

@@ -10,7 +10,7 @@ import { type Clock, formatDay } from "../../runtime/clock.ts";
 import { condition } from "../../runtime/condition.ts";
 import { day } from "../../runtime/durations.ts";
 import { invariant } from "../../runtime/invariant.ts";
-import type { GroundService, Scope } from "../../runtime/lifecycle.ts";
+import type { ResourceService, Scope } from "../../runtime/lifecycle.ts";
 import type { Log } from "../../runtime/log.ts";
 import type { Metrics } from "../../runtime/metrics.ts";
 import type { Queue } from "../../runtime/queue.ts";
@@ -64,7 +64,7 @@ interface CertificateDocument {
 export function createCertificateService(
   options: CertificateOptions,
   deps: CertificateDeps,
-): GroundService<Certificates, CertificateDocument> {
+): ResourceService<Certificates, CertificateDocument> {
   const { publicHost, signer, clock } = deps;
   const log = deps.log.with({ module: "certificate" });
   const { promise, resolve } = Promise.withResolvers<Certificates>();

@@ -30,7 +30,7 @@ export interface ProviderStream {
   leave(): void;
 }
 
-interface StreamGround {
+interface ProviderStreamDeps {
   readonly socket: TLSSocket;
   readonly origin: string;
   readonly host: string;
@@ -39,8 +39,8 @@ interface StreamGround {
   readonly until: AbortSignal;
 }
 
-export async function openStream(request: StreamRequest, ground: StreamGround): Promise<ProviderStream> {
-  const { socket, host, headers, clock, until } = ground;
+export async function openStream(request: StreamRequest, deps: ProviderStreamDeps): Promise<ProviderStream> {
+  const { socket, host, headers, clock, until } = deps;
   // By that scheme the library adds no TLS of its own to what is TLS already.
   const webSocket = new WebSocket(`ws://${host}${request.path}`, {
     ...{ headers, createConnection: () => socket, perMessageDeflate: false, maxPayload: clientFrameBytes },
@@ -49,7 +49,7 @@ export async function openStream(request: StreamRequest, ground: StreamGround): 
   const give = () => webSocket.terminate();
   until.addEventListener("abort", give);
   try {
-    await begun(webSocket, { method: "GET", url: `${ground.origin}${request.path}` });
+    await begun(webSocket, { method: "GET", url: `${deps.origin}${request.path}` });
   } finally {
     until.removeEventListener("abort", give);
   }

@@ -10,11 +10,11 @@ import { inTime } from "../../runtime/fetch-text.ts";
 import { untilAborted } from "../../runtime/lifecycle.ts";
 import { done, recheck } from "../../runtime/outcome.ts";
 import { createQueue } from "../../runtime/queue.ts";
-import type { OperatorGround } from "../operator-service.ts";
+import type { OperatorDeps } from "../operator-service.ts";
 import { hostCondition } from "./host-states.ts";
 import { proofEveryMs } from "./plan.ts";
 
-type Services = Omit<OperatorGround, "kube">;
+type Services = Omit<OperatorDeps, "kube">;
 
 interface OwnerQueueOptions extends Services {
   readonly name: string;

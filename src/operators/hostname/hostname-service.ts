@@ -7,7 +7,7 @@ import type { Metrics } from "../../runtime/metrics.ts";
 import {
   createOperatorService,
   type Opened,
-  type OperatorServiceGround,
+  type OperatorServiceDeps,
   type OperatorServiceOptions,
   type SettleOptions,
 } from "../operator-service.ts";
@@ -23,7 +23,7 @@ export interface HostnameServiceOptions extends HostnameOperatorOptions, Operato
   readonly leadership?: LeadershipOptions;
 }
 
-export function createHostnameService(settle: SettleOptions<HostnameServiceOptions>, ground: OperatorServiceGround) {
+export function createHostnameService(settle: SettleOptions<HostnameServiceOptions>, deps: OperatorServiceDeps) {
   return createOperatorService(
     {
       name: "hostname",
@@ -36,20 +36,20 @@ export function createHostnameService(settle: SettleOptions<HostnameServiceOptio
       measure: measureHostnameOperator,
     },
     settle,
-    ground,
+    deps,
   );
 }
 
 export async function startHostnames(
   options: HostnameServiceOptions,
-  { metrics, ...ground }: Opened<OperatorServiceGround>,
+  { metrics, ...deps }: Opened<OperatorServiceDeps>,
   scope: Scope,
 ) {
   const { host, version, refreshMs, leadership } = options;
-  const { clock, log } = ground;
-  const operator = createHostnameOperator(options, ground);
+  const { clock, log } = deps;
+  const operator = createHostnameOperator(options, deps);
   operator.start(scope);
-  const leader = leadership && createLeadership(leadership, ground);
+  const leader = leadership && createLeadership(leadership, deps);
   scope.task("lead", (signal) => (leader ? leader.run(signal, operator.lead) : operator.lead(signal)));
   const leading = () => leader?.leading ?? true;
   const waitingFor = () => operator.waitingFor;

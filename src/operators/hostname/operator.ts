@@ -5,7 +5,7 @@ import { type Scope, untilAborted } from "../../runtime/lifecycle.ts";
 import { hostnameSightMs } from "../../runtime/limits.ts";
 import { createQueue } from "../../runtime/queue.ts";
 import { createIgnoreList, type IgnoreListOptions } from "../ignore-list.ts";
-import type { OperatorGround } from "../operator-service.ts";
+import type { OperatorDeps } from "../operator-service.ts";
 import { createWritePace, Lead } from "../write-pace.ts";
 import { createNginxBackend } from "./backends/backend.ts";
 import { createGatewayBackend, type GatewayBackendOptions } from "./backends/gateway-api.ts";
@@ -36,10 +36,10 @@ export interface HostnameOperatorOptions extends HostRules, GatewayBackendOption
 
 export type HostnameOperator = ReturnType<typeof createHostnameOperator>;
 
-export function createHostnameOperator(options: HostnameOperatorOptions, ground: OperatorGround) {
-  const { clock } = ground;
+export function createHostnameOperator(options: HostnameOperatorOptions, deps: OperatorDeps) {
+  const { clock } = deps;
   const lead = new Lead();
-  const parts = assemble(options, ground, lead);
+  const parts = assemble(options, deps, lead);
   const { view, states, ignored, backend, hosts, transports, proofs, probes, writes } = parts;
 
   /** All that is declared, and all that should not be there. */
@@ -100,8 +100,8 @@ export function createHostnameOperator(options: HostnameOperatorOptions, ground:
   };
 }
 
-function assemble(options: HostnameOperatorOptions, ground: OperatorGround, lead: Lead) {
-  const { kube, clock } = ground;
+function assemble(options: HostnameOperatorOptions, deps: OperatorDeps, lead: Lead) {
+  const { kube, clock } = deps;
   const { manifestNamespace, ingressMode, ingressProvider, ingressClass, retryDelayMs, resolveTxt, probe } = options;
   const states = createHostStates();
   const ignored = createIgnoreList(options.ignoreList, clock);
@@ -115,9 +115,9 @@ function assemble(options: HostnameOperatorOptions, ground: OperatorGround, lead
     ingressClass: ingressMode === "ingress" ? ingressClass : undefined,
     onService: (service) => void transports.add(service),
   });
-  const probes = probe && createProbes({ ...ground, probe, served, onChange: onHost });
-  const proofs = resolveTxt && createProofs({ ...ground, rules: options, resolve: resolveTxt, onAnswer: onHost });
-  const shared = { ...ground, view, pace: createWritePace(clock), retryDelayMs, lead };
+  const probes = probe && createProbes({ ...deps, probe, served, onChange: onHost });
+  const proofs = resolveTxt && createProofs({ ...deps, rules: options, resolve: resolveTxt, onAnswer: onHost });
+  const shared = { ...deps, view, pace: createWritePace(clock), retryDelayMs, lead };
   const transportLoop = new TransportLoop({
     ...{ ...shared, routeKind: backend.kind },
     isWanted: ingressMode === "ingress" && ingressProvider === "traefik",
@@ -131,7 +131,7 @@ function assemble(options: HostnameOperatorOptions, ground: OperatorGround, lead
     { backend, hostRules: options, removesOldKind: options.removesOldKind },
     { ...shared, writes, states, ignored, proofs, probes, transportFailure, manifestNamespace, ingressClass },
   );
-  const queueOf = { ...ground, concurrency: writesAtOnce };
+  const queueOf = { ...deps, concurrency: writesAtOnce };
   const hosts = createQueue({ name: "hostnames", work: loop.look, ...queueOf });
   const transports = createQueue({ name: "service-transports", work: transportLoop.look, ...queueOf });
 

@@ -3,7 +3,7 @@ import { kinds } from "../../kube/kinds.ts";
 import type { WatchCache } from "../../kube/kube.ts";
 import { sleep, type Timer } from "../../runtime/clock.ts";
 import { minute, second } from "../../runtime/durations.ts";
-import type { OperatorGround } from "../operator-service.ts";
+import type { OperatorDeps } from "../operator-service.ts";
 import { nodeInventory } from "./accounting/node-inventory.ts";
 import { type ProjectedNode, projectNode, type VolumesByDriver, volumeLimits } from "./accounting/watched-node.ts";
 import { allocationOf, projectPod, touchedNodes, type WatchedPod } from "./accounting/watched-pod.ts";
@@ -23,7 +23,7 @@ const inventoryGatherMs = 20;
 const inventoryRecountMs = 5 * minute;
 export const inventoryStaleLookMs = 5 * second;
 
-interface AssemblyDeps extends Omit<OperatorGround, "random"> {
+interface AssemblyDeps extends Omit<OperatorDeps, "random"> {
   readonly config: ConfigSource;
   readonly registry: RegistrySource;
   readonly storage: Storage;

@@ -5,13 +5,13 @@ import { sleep } from "../../runtime/clock.ts";
 import { type Condition, condition } from "../../runtime/condition.ts";
 import { second } from "../../runtime/durations.ts";
 import { ProviderError } from "../../runtime/errors.ts";
-import type { OperatorGround } from "../operator-service.ts";
+import type { OperatorDeps } from "../operator-service.ts";
 import type { Inventory } from "./inventory.ts";
 
 /** A condition that holds at two looks in a row becomes an Event; at a start many come and go. */
 const inventoryConditionLookMs = 30 * second;
 
-interface RecordedConditions extends Pick<OperatorGround, "clock"> {
+interface RecordedConditions extends Pick<OperatorDeps, "clock"> {
   readonly recorder: Pick<EventRecorder, "record">;
   readonly assembly: {
     readonly inventory: Inventory | undefined;

@@ -7,7 +7,7 @@ import type { Metrics } from "../../runtime/metrics.ts";
 import {
   createOperatorService,
   type Opened,
-  type OperatorServiceGround,
+  type OperatorServiceDeps,
   type OperatorServiceOptions,
   type SettleOptions,
 } from "../operator-service.ts";
@@ -22,11 +22,11 @@ export interface InventoryServiceOptions extends InventoryOperatorOptions, Opera
   readonly apiTimeoutMs: number;
 }
 
-interface InventoryGround extends OperatorServiceGround {
+interface InventoryDeps extends OperatorServiceDeps {
   readonly bus: Promise<Bus>;
 }
 
-export function createInventoryService(settle: SettleOptions<InventoryServiceOptions>, ground: InventoryGround) {
+export function createInventoryService(settle: SettleOptions<InventoryServiceOptions>, deps: InventoryDeps) {
   return createOperatorService(
     {
       name: "inventory",
@@ -37,21 +37,21 @@ export function createInventoryService(settle: SettleOptions<InventoryServiceOpt
       measure: measureInventory,
     },
     settle,
-    ground,
+    deps,
   );
 }
 
 export async function startInventory(
   options: InventoryServiceOptions,
-  { bus, metrics, ...ground }: Opened<InventoryGround>,
+  { bus, metrics, ...deps }: Opened<InventoryDeps>,
   scope: Scope,
 ) {
   const { host, apiTimeoutMs, version } = options;
-  const { clock, log } = ground;
+  const { clock, log } = deps;
   const waitingFor = () => operator.waitingFor;
   const ages = { ageMs: () => operator.ageMs, volumesAgeMs: () => operator.volumesAgeMs };
   const publisher = createPublisher({ clock, log, bus, waitingFor, ...ages });
-  const operator = createInventoryOperator(options, { ...ground, onInventory: publisher.show });
+  const operator = createInventoryOperator(options, { ...deps, onInventory: publisher.show });
   operator.start(scope);
   scope.onStop(publisher.close);
   const listen = { host, clock, log };

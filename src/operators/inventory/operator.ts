@@ -1,7 +1,7 @@
 /** The inventory operator: watches nodes, pods and volumes, queries each node's hardware, and labels the nodes. */
 import { createEventRecorder, type ObjectReference } from "../../kube/event-recorder.ts";
 import { type Scope, untilAborted } from "../../runtime/lifecycle.ts";
-import type { OperatorGround } from "../operator-service.ts";
+import type { OperatorDeps } from "../operator-service.ts";
 import { Assembly } from "./assembly.ts";
 import { recordConditions } from "./conditions.ts";
 import { createConfigSource } from "./configuration/config-source.ts";
@@ -28,7 +28,7 @@ export interface InventoryOperatorOptions {
   };
 }
 
-interface InventoryOperatorDeps extends OperatorGround {
+interface InventoryOperatorDeps extends OperatorDeps {
   readonly onInventory: (inventory: Inventory) => void;
 }
 
@@ -88,33 +88,33 @@ export function createInventoryOperator(options: InventoryOperatorOptions, deps:
   };
 }
 
-function assembleParts(options: InventoryOperatorOptions, { onInventory, ...ground }: InventoryOperatorDeps) {
+function assembleParts(options: InventoryOperatorOptions, { onInventory, ...deps }: InventoryOperatorDeps) {
   const onChange = (node: string) => assembly.touch(node);
-  const config = createConfigSource(options.config, { ...ground, onChange: onConfig });
+  const config = createConfigSource(options.config, { ...deps, onChange: onConfig });
   const location = () => config.current.gpuRegistry ?? options.registry;
   const registry = createRegistrySource(
     { location: location(), periodMs: options.registryPeriodMs },
-    { ...ground, onChange: () => assembly.touchAll() },
+    { ...deps, onChange: () => assembly.touchAll() },
   );
   const storage = createStorage({
-    ...ground,
+    ...deps,
     onChange({ classes, node }) {
       if (classes) assembly.touchAll();
       else if (node !== undefined) assembly.touch(node);
       else assembly.touchRest();
     },
   });
-  const usage = createUsageReadings({ ...ground, onChange });
+  const usage = createUsageReadings({ ...deps, onChange });
   const onSettled = () => assembly.touchAll();
   const discovery =
-    options.discovery && new DiscoveryPods(options.discovery, { ...ground, desiredFor, onChange, onSettled });
-  const assembly = new Assembly({ ...ground, config, registry, storage, usage, discovery, onInventory, onNodes });
+    options.discovery && new DiscoveryPods(options.discovery, { ...deps, desiredFor, onChange, onSettled });
+  const assembly = new Assembly({ ...deps, config, registry, storage, usage, discovery, onInventory, onNodes });
 
-  const gtMemory = createGtMemory(ground.clock);
+  const gtMemory = createGtMemory(deps.clock);
   let gtSelected: ReadonlySet<string> = new Set();
   const live = (node: string) => assembly.nodes.get({ name: node })?.labels;
   const labels = createLabelWriter({
-    ...ground,
+    ...deps,
     wanted(name) {
       const [node, labels] = [assembly.node(name), live(name)];
       return node && labels && wantedLabels(node, { live: labels, gtSelected });

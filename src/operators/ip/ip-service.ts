@@ -6,7 +6,7 @@ import type { Metrics } from "../../runtime/metrics.ts";
 import {
   createOperatorService,
   type Opened,
-  type OperatorServiceGround,
+  type OperatorServiceDeps,
   type OperatorServiceOptions,
   type SettleOptions,
 } from "../operator-service.ts";
@@ -19,7 +19,7 @@ export interface IpServiceOptions extends IpOperatorOptions, OperatorServiceOpti
   readonly leadership: LeadershipOptions;
 }
 
-export function createIpService(settle: SettleOptions<IpServiceOptions>, ground: OperatorServiceGround) {
+export function createIpService(settle: SettleOptions<IpServiceOptions>, deps: OperatorServiceDeps) {
   return createOperatorService(
     {
       name: "ip",
@@ -35,15 +35,15 @@ export function createIpService(settle: SettleOptions<IpServiceOptions>, ground:
       measure: (metrics, { operator, grpc }) => measureIp(metrics, operator, grpc),
     },
     settle,
-    ground,
+    deps,
   );
 }
 
-async function startIp(options: IpServiceOptions, { metrics, ...ground }: Opened<OperatorServiceGround>, scope: Scope) {
+async function startIp(options: IpServiceOptions, { metrics, ...deps }: Opened<OperatorServiceDeps>, scope: Scope) {
   const { host, version, refreshMs } = options;
-  const { clock, log } = ground;
-  const leadership = createLeadership(options.leadership, ground);
-  const operator = startIpOperator(options, { ...ground, leadership }, scope);
+  const { clock, log } = deps;
+  const leadership = createLeadership(options.leadership, deps);
+  const operator = startIpOperator(options, { ...deps, leadership }, scope);
   const listen = { host, clock, log };
   const restOptions = { ...listen, port: options.restPort, version, refreshMs, metrics };
   const rest = await startIpRest(operator, options.provider, restOptions);

@@ -9,7 +9,7 @@ import { minute } from "../../runtime/durations.ts";
 import { type Scope, untilAborted } from "../../runtime/lifecycle.ts";
 import { createQueue } from "../../runtime/queue.ts";
 import { createIgnoreList, type IgnoreListOptions } from "../ignore-list.ts";
-import type { OperatorGround } from "../operator-service.ts";
+import type { OperatorDeps } from "../operator-service.ts";
 import { createChangeSignal } from "../serving/grpc.ts";
 import { createPacedApply } from "../write-pace.ts";
 import { AddressLoop, type Looked } from "./address-loop.ts";
@@ -36,7 +36,7 @@ export interface IpOperatorOptions {
   readonly instance: string;
 }
 
-interface IpOperatorDeps extends OperatorGround {
+interface IpOperatorDeps extends OperatorDeps {
   readonly leadership: Pick<Leadership, "run" | "leading">;
 }
 

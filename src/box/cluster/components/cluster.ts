@@ -10,7 +10,7 @@ import { done, type Outcome, recheck } from "../../../runtime/outcome.ts";
 import { createQueue, type QueueCounts } from "../../../runtime/queue.ts";
 import type { Random } from "../../../runtime/random.ts";
 import type { ApiServer } from "../api-server/in-process.ts";
-import type { Component, Ground, Wake } from "./component.ts";
+import type { Component, ComponentDeps, Wake } from "./component.ts";
 import { createClaims, createVolumes } from "./controllers/claims.ts";
 import { createEndpointSlices } from "./controllers/endpoint-slices.ts";
 import { createGarbageCollector } from "./controllers/garbage.ts";
@@ -54,11 +54,11 @@ export function startCluster(
 ): SimulatedNodes {
   const view = createView();
   const events = createEvents(server, view, clock);
-  const ground: Ground = { server, view, clock, random, events };
+  const deps: ComponentDeps = { server, view, clock, random, events };
   const machines = new Map<string, Machine>();
-  const kubelets = createKubelets(ground, machines, options.behaviour);
+  const kubelets = createKubelets(deps, machines, options.behaviour);
   const components = new Map<string, { readonly component: Component; readonly wake: Wake }>();
-  for (const component of [...componentsOf(ground), kubelets]) {
+  for (const component of [...componentsOf(deps), kubelets]) {
     components.set(component.name, { component, wake: (key) => queue.add(`${component.name} ${key}`) });
   }
   const queue = createQueue({ name: "simulated cluster", work, clock, random, log, concurrency: 1 });
@@ -74,7 +74,7 @@ export function startCluster(
     for (const { component, wake } of components.values()) component.notice(event, wake);
   });
   for (const name of namespaces) server.create(kinds.namespace, { metadata: { name } });
-  const nodes = createNodes(ground, machines);
+  const nodes = createNodes(deps, machines);
   for (const spec of options.nodes ?? []) nodes.addNode(spec);
 
   const stop = new AbortController();
@@ -103,17 +103,17 @@ export function startCluster(
   };
 }
 
-function componentsOf(ground: Ground): Component[] {
+function componentsOf(deps: ComponentDeps): Component[] {
   return [
-    createNamespaces(ground),
-    createReplicas(ground, kinds.deployment),
-    createReplicas(ground, kinds.statefulSet),
-    createClaims(ground),
-    createVolumes(ground),
-    createScheduler(ground),
-    createGarbageCollector(ground),
-    createLostPods(ground),
-    createTaintEviction(ground),
-    createEndpointSlices(ground),
+    createNamespaces(deps),
+    createReplicas(deps, kinds.deployment),
+    createReplicas(deps, kinds.statefulSet),
+    createClaims(deps),
+    createVolumes(deps),
+    createScheduler(deps),
+    createGarbageCollector(deps),
+    createLostPods(deps),
+    createTaintEviction(deps),
+    createEndpointSlices(deps),
   ];
 }

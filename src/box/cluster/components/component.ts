@@ -1,6 +1,6 @@
 /**
  * One component of the cluster. It notices changes by noting keys, and works on a key by looking at the state of the
- * world; what it needs it is handed as the ground.
+ * world; dependencies are parameters.
  */
 import type { Clock } from "../../../runtime/clock.ts";
 import type { Random } from "../../../runtime/random.ts";
@@ -8,7 +8,7 @@ import type { ApiServer, ServerEvent } from "../api-server/in-process.ts";
 import type { Events } from "./events.ts";
 import type { View } from "./view.ts";
 
-export interface Ground {
+export interface ComponentDeps {
   readonly server: ApiServer;
   readonly view: View;
   readonly clock: Clock;

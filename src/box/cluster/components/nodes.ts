@@ -4,7 +4,7 @@ import { kinds } from "../../../kube/kinds.ts";
 import { formatBytes, formatCpuMilli } from "../../../market/quantity.ts";
 import type { Timer } from "../../../runtime/clock.ts";
 import { invariant } from "../../../runtime/invariant.ts";
-import type { Ground } from "./component.ts";
+import type { ComponentDeps } from "./component.ts";
 import { isDeleting, type StatusCondition, withConditions } from "./shapes/metadata.ts";
 import type { KubeNode, Taint } from "./shapes/node.ts";
 import { isReady, withDisruption } from "./shapes/pod.ts";
@@ -62,7 +62,7 @@ const closedTaint = "node.kubernetes.io/unschedulable";
 /** How long the real controller of nodes waits for a heartbeat. */
 const lostAfterMs = 50_000;
 
-export function createNodes({ server, view, clock }: Ground, machines: Map<string, Machine>): Nodes {
+export function createNodes({ server, view, clock }: ComponentDeps, machines: Map<string, Machine>): Nodes {
   let added = 0;
 
   function nodeOf(name: string): KubeNode {

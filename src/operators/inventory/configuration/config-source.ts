@@ -3,10 +3,10 @@
 import { formatTime } from "../../../runtime/clock.ts";
 import { type Condition, condition } from "../../../runtime/condition.ts";
 import { followFile } from "../../../runtime/followed-file.ts";
-import type { OperatorGround } from "../../operator-service.ts";
+import type { OperatorDeps } from "../../operator-service.ts";
 import { defaultInventoryConfig, type InventoryConfig, parseInventoryConfig } from "./inventory-config.ts";
 
-interface ConfigSourceDeps extends Pick<OperatorGround, "clock" | "log"> {
+interface ConfigSourceDeps extends Pick<OperatorDeps, "clock" | "log"> {
   readonly onChange: () => void;
 }
 

@@ -6,7 +6,7 @@ import { second } from "../../../runtime/durations.ts";
 import { ProviderError, reasonOf } from "../../../runtime/errors.ts";
 import { type FetchedText, fetchText, showUrl } from "../../../runtime/fetch-text.ts";
 import { createWakeSignal } from "../../../runtime/wake-signal.ts";
-import type { OperatorGround } from "../../operator-service.ts";
+import type { OperatorDeps } from "../../operator-service.ts";
 import { readBoundedFile } from "../discovery/tree.ts";
 import { parseRegistry } from "./parse-registry.ts";
 import { builtInRegistry, mergeRegistries, type Registry } from "./registry.ts";
@@ -26,7 +26,7 @@ export type RegistrySource = ReturnType<typeof createRegistrySource>;
 
 export function createRegistrySource(
   options: RegistrySourceOptions,
-  { clock, log, onChange }: Pick<OperatorGround, "clock" | "log"> & { readonly onChange: () => void },
+  { clock, log, onChange }: Pick<OperatorDeps, "clock" | "log"> & { readonly onChange: () => void },
 ) {
   const counts = { reads: 0, failures: 0, changes: 0 };
   const pause = createWakeSignal(clock);

@@ -7,13 +7,13 @@ import { isCapabilityLabel, labelKeys } from "../../../kube/node-labels.ts";
 import { isAppliedBy, type OwnedFields, ownedFields } from "../../../kube/owned-fields.ts";
 import { done, type Outcome } from "../../../runtime/outcome.ts";
 import { createQueue } from "../../../runtime/queue.ts";
-import type { OperatorGround } from "../../operator-service.ts";
+import type { OperatorDeps } from "../../operator-service.ts";
 import type { NodeLabels } from "./wanted-labels.ts";
 
 /** Nodes whose labels are written at once: a thousand nodes at start must not hold up the other calls. */
 const inventoryLabelWrites = 4;
 
-interface LabelWriterDeps extends OperatorGround {
+interface LabelWriterDeps extends OperatorDeps {
   /** What the node should carry; undefined while that cannot be said, and then nothing is written. */
   readonly wanted: (node: string) => NodeLabels | undefined;
   /** What it carries as far as we have heard; undefined when there is no such node. */

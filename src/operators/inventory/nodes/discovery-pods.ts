@@ -14,7 +14,7 @@ import { ownPodRetryMs } from "../../../runtime/limits.ts";
 import { done, type Outcome, recheck, waiting } from "../../../runtime/outcome.ts";
 import { createQueue, type Queue } from "../../../runtime/queue.ts";
 import { jitter, type Random } from "../../../runtime/random.ts";
-import type { OperatorGround } from "../../operator-service.ts";
+import type { OperatorDeps } from "../../operator-service.ts";
 import { type Hardware, readHardwareAnswer } from "../hardware.ts";
 import {
   type DiscoveryNode,
@@ -52,7 +52,7 @@ export interface DiscoveryOptions extends Omit<DiscoveryPodOptions, "image" | "p
   readonly pullSecrets?: () => readonly string[];
 }
 
-interface DiscoveryPodsDeps extends OperatorGround {
+interface DiscoveryPodsDeps extends OperatorDeps {
   readonly desiredFor: (node: string) => DesiredPod;
   readonly onChange: (node: string) => void;
   readonly onSettled: () => void;

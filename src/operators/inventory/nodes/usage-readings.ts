@@ -4,7 +4,7 @@ import { kinds } from "../../../kube/kinds.ts";
 import type { Kube, KubeObject } from "../../../kube/kube.ts";
 import { sleep } from "../../../runtime/clock.ts";
 import { second } from "../../../runtime/durations.ts";
-import type { OperatorGround } from "../../operator-service.ts";
+import type { OperatorDeps } from "../../operator-service.ts";
 import { readAmounts, wholeResources } from "../accounting/resources.ts";
 import type { NodeInventory } from "../inventory.ts";
 
@@ -13,7 +13,7 @@ export const inventoryUsagePeriodMs = 30 * second;
 
 type MeasuredUsage = NonNullable<NodeInventory["usage"]>;
 
-interface UsageReadingsDeps extends Pick<OperatorGround, "clock"> {
+interface UsageReadingsDeps extends Pick<OperatorDeps, "clock"> {
   readonly kube: Pick<Kube, "list">;
   readonly onChange: (node: string) => void;
 }

@@ -10,13 +10,13 @@ import type { GrpcMethod } from "../../../runtime/grpc/methods.ts";
 import { encodeProof } from "../../../runtime/grpc/picture-proof.ts";
 import type { ListenAddress, Listener } from "../../../runtime/listener.ts";
 import type { Metrics } from "../../../runtime/metrics.ts";
-import type { OperatorGround } from "../../operator-service.ts";
+import type { OperatorDeps } from "../../operator-service.ts";
 import { type GrpcListener, startOperatorGrpc } from "../../serving/grpc.ts";
 import { type HttpAnswer, serveHttp } from "../../serving/rest.ts";
 import type { Publisher } from "./publisher.ts";
 import type { InventorySnapshot } from "./snapshot.ts";
 
-type ListenOptions = ListenAddress & Pick<OperatorGround, "clock" | "log">;
+type ListenOptions = ListenAddress & Pick<OperatorDeps, "clock" | "log">;
 
 export function startInventoryGrpc(publisher: Publisher, options: ListenOptions): Promise<GrpcListener> {
   return startOperatorGrpc({

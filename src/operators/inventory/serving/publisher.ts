@@ -5,7 +5,7 @@ import { endedBy } from "../../../runtime/ended-by.ts";
 import { ProviderError } from "../../../runtime/errors.ts";
 import type { Log } from "../../../runtime/log.ts";
 import { statusEveryMs, throttle } from "../../../runtime/throttle.ts";
-import type { OperatorGround } from "../../operator-service.ts";
+import type { OperatorDeps } from "../../operator-service.ts";
 import type { Inventory } from "../inventory.ts";
 import { createSnapshots, type InventorySnapshot } from "./snapshot.ts";
 
@@ -14,7 +14,7 @@ export const grpcClientBytes = 4 * 1024 * 1024;
 /** Listeners are told no more often: with inventoryGatherMs well below 200 ms, and a fifth of a core for 1,000 nodes. */
 export const inventoryPublishMs = 100;
 
-interface PublisherDeps extends Pick<OperatorGround, "clock" | "log"> {
+interface PublisherDeps extends Pick<OperatorDeps, "clock" | "log"> {
   /** Without one there is no copy for others. */
   readonly bus?: Bus;
   readonly waitingFor: () => string | undefined;

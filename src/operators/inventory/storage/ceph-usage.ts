@@ -8,7 +8,7 @@ import { type Clock, sleep, withDeadline } from "../../../runtime/clock.ts";
 import { minute, second } from "../../../runtime/durations.ts";
 import { ProviderError, reasonOf } from "../../../runtime/errors.ts";
 import { createWakeSignal } from "../../../runtime/wake-signal.ts";
-import type { OperatorGround } from "../../operator-service.ts";
+import type { OperatorDeps } from "../../operator-service.ts";
 import { wholeNumberOf } from "./classes.ts";
 
 /** How often Ceph is asked how full it is: about as often as Rook itself looks. */
@@ -22,7 +22,7 @@ export interface CephReading {
   readonly trouble?: ProviderError;
 }
 
-interface CephUsageDeps extends Pick<OperatorGround, "clock" | "log"> {
+interface CephUsageDeps extends Pick<OperatorDeps, "clock" | "log"> {
   readonly kube: Pick<Kube, "exec">;
   namespaces(): Iterable<string>;
   /** A pod in that namespace that can be asked; throws the reason why there is none. */

@@ -8,7 +8,7 @@ import { kinds } from "../../../kube/kinds.ts";
 import type { Kube, KubeObject } from "../../../kube/kube.ts";
 import { formatTime } from "../../../runtime/clock.ts";
 import type { Condition } from "../../../runtime/condition.ts";
-import type { OperatorGround } from "../../operator-service.ts";
+import type { OperatorDeps } from "../../operator-service.ts";
 import { waitingFor } from "../conditions.ts";
 import type { StorageInventory } from "../inventory.ts";
 import {
@@ -171,7 +171,7 @@ function staleness({ trouble, atMs = 0 }: CephReading): Condition[] {
   return trouble ? [storageUnreadable(`${trouble.message}; these numbers are of ${formatTime(atMs)}`)] : [];
 }
 
-interface CephBackendDeps extends Pick<OperatorGround, "clock" | "log"> {
+interface CephBackendDeps extends Pick<OperatorDeps, "clock" | "log"> {
   readonly kube: Pick<Kube, "watch" | "exec">;
   classes(): Iterable<StorageClass>;
   changed(): void;

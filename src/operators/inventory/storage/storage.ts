@@ -2,7 +2,7 @@
 import { kinds } from "../../../kube/kinds.ts";
 import type { Kube } from "../../../kube/kube.ts";
 import { type Condition, condition } from "../../../runtime/condition.ts";
-import type { OperatorGround } from "../../operator-service.ts";
+import type { OperatorDeps } from "../../operator-service.ts";
 import type { DiskUse } from "../accounting/node-inventory.ts";
 import { staleness, waitingFor } from "../conditions.ts";
 import type { InventoryConfig } from "../configuration/inventory-config.ts";
@@ -26,7 +26,7 @@ import {
 } from "./classes.ts";
 import { createLonghornBackend } from "./longhorn.ts";
 
-interface StorageDeps extends Pick<OperatorGround, "clock" | "log"> {
+interface StorageDeps extends Pick<OperatorDeps, "clock" | "log"> {
   readonly kube: Pick<Kube, "watch" | "exec">;
   readonly onChange: (change: StorageChange) => void;
 }

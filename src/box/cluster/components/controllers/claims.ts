@@ -2,7 +2,7 @@
 import { kinds } from "../../../../kube/kinds.ts";
 import type { KubeObject } from "../../../../kube/kube.ts";
 import { formatBytes, parseBytes } from "../../../../market/quantity.ts";
-import type { Component, Ground } from "../component.ts";
+import type { Component, ComponentDeps } from "../component.ts";
 import { atOf, byAge, isDeleting, keyOf } from "../shapes/metadata.ts";
 import { isFinished, type Pod, type ResourceList } from "../shapes/pod.ts";
 import {
@@ -22,7 +22,7 @@ const byHand = "kubernetes.io/no-provisioner";
 /** Its volumes are a folder of one node. */
 const local = "rancher.io/local-path";
 
-export function createClaims({ server, view, events }: Ground): Component {
+export function createClaims({ server, view, events }: ComponentDeps): Component {
   function work(key: string): undefined {
     const claim = view.get<Claim>(kind, atOf(key));
     if (!claim) return;
@@ -107,7 +107,7 @@ export function createClaims({ server, view, events }: Ground): Component {
 }
 
 /** What becomes of a volume: free, or, when its claim is gone, deleted or kept for somebody to look at. */
-export function createVolumes({ server, view }: Ground): Component {
+export function createVolumes({ server, view }: ComponentDeps): Component {
   function work(name: string): undefined {
     const volume = view.get<PersistentVolume>(kinds.persistentVolume, { name });
     if (!volume || isDeleting(volume)) return;

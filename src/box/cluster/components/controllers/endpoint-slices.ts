@@ -2,7 +2,7 @@
 import { isDeepStrictEqual } from "node:util";
 import { kinds } from "../../../../kube/kinds.ts";
 import { selects } from "../../api-server/objects/label-selector.ts";
-import type { Component, Ground } from "../component.ts";
+import type { Component, ComponentDeps } from "../component.ts";
 import { atOf, isDeleting, keyOf, type Stored } from "../shapes/metadata.ts";
 import { isFinished, isReady, type Pod } from "../shapes/pod.ts";
 
@@ -23,7 +23,7 @@ interface ServicePort {
 const kind = kinds.endpointSlice;
 
 /** One slice holds all that a Service has: the real limit of a hundred is about the size of what is sent. */
-export function createEndpointSlices({ server, view }: Ground): Component {
+export function createEndpointSlices({ server, view }: ComponentDeps): Component {
   function work(key: string): undefined {
     const service = view.get<Service>(kinds.service, atOf(key));
     if (!service || isDeleting(service) || !service.spec.selector) return;

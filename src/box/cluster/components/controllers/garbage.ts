@@ -2,14 +2,14 @@
  * What belongs to something that is gone goes too. In the foreground the owner waits for what it owns; an owner that
  * leaves orphans takes its name off them first.
  */
-import type { Component, Ground } from "../component.ts";
+import type { Component, ComponentDeps } from "../component.ts";
 import { isDeleting, type OwnerReference, type Stored } from "../shapes/metadata.ts";
 import type { Seen } from "../view.ts";
 
 const foreground = "foregroundDeletion";
 const orphaning = "orphan";
 
-export function createGarbageCollector({ server, view }: Ground): Component {
+export function createGarbageCollector({ server, view }: ComponentDeps): Component {
   function work(uid: string): undefined {
     const entry = view.find(uid);
     if (!entry) return;

@@ -1,12 +1,12 @@
 /** Pods on a node that is gone: nobody is left to finish them. */
 import { kinds } from "../../../../kube/kinds.ts";
-import type { Component, Ground } from "../component.ts";
+import type { Component, ComponentDeps } from "../component.ts";
 import type { Pod } from "../shapes/pod.ts";
 
 /** A node may come back; the real one waits as long before it believes that it is gone. */
 const quarantineMs = 40_000;
 
-export function createLostPods({ server, view, clock }: Ground): Component {
+export function createLostPods({ server, view, clock }: ComponentDeps): Component {
   /** By node. */
   const goneSinceMs = new Map<string, number>();
 

@@ -1,7 +1,7 @@
 /** What every namespace has from the start, and how it goes: everything in it first. */
 import { isDeepStrictEqual } from "node:util";
 import { kinds } from "../../../../kube/kinds.ts";
-import type { Component, Ground } from "../component.ts";
+import type { Component, ComponentDeps } from "../component.ts";
 import { isDeleting, type StatusCondition, type Stored, withConditions } from "../shapes/metadata.ts";
 import { stampOf } from "../shapes/time.ts";
 import type { Seen } from "../view.ts";
@@ -13,7 +13,7 @@ interface Namespace extends Stored {
 const authority = "kube-root-ca.crt";
 const certificate = "-----BEGIN CERTIFICATE-----\nc2ltdWxhdGVk\n-----END CERTIFICATE-----\n";
 
-export function createNamespaces({ server, view, clock }: Ground): Component {
+export function createNamespaces({ server, view, clock }: ComponentDeps): Component {
   function work(name: string): undefined {
     const namespace = view.get<Namespace>(kinds.namespace, { name });
     if (!namespace) return;

@@ -7,7 +7,7 @@ import { apiVersionOf, type Kind, kinds } from "../../../../kube/kinds.ts";
 import { ProviderError } from "../../../../runtime/errors.ts";
 import { forbidden } from "../../api-server/objects/refusals.ts";
 import { clientError } from "../../api-server/objects/refused.ts";
-import type { Component, Ground } from "../component.ts";
+import type { Component, ComponentDeps } from "../component.ts";
 import { hashText, randomSuffix } from "../names.ts";
 import {
   atOf,
@@ -49,7 +49,7 @@ export interface Workload extends Stored {
 /** When a pod that was refused is tried again. */
 const refusedAgainMs = 5_000;
 
-export function createReplicas({ server, view, random, events, clock }: Ground, kind: Kind): Component {
+export function createReplicas({ server, view, random, events, clock }: ComponentDeps, kind: Kind): Component {
   const isOrdered = kind === kinds.statefulSet;
   /** Under which label a pod says of which template it is. */
   const hashLabel = isOrdered ? "controller-revision-hash" : "pod-template-hash";

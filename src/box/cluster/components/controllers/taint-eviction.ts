@@ -1,12 +1,12 @@
 /** Pods leave a node with a NoExecute taint: at once, or when the time is over for which they tolerate it. */
 import { kinds } from "../../../../kube/kinds.ts";
-import type { Component, Ground } from "../component.ts";
+import type { Component, ComponentDeps } from "../component.ts";
 import { isDeleting, keyOf } from "../shapes/metadata.ts";
 import { isTolerated, type KubeNode, type Taint } from "../shapes/node.ts";
 import { type Pod, withDisruption } from "../shapes/pod.ts";
 import { stampOf } from "../shapes/time.ts";
 
-export function createTaintEviction({ server, view, clock, events }: Ground): Component {
+export function createTaintEviction({ server, view, clock, events }: ComponentDeps): Component {
   /** By the uid of the pod, since when its node is tainted. */
   const sinceMs = new Map<string, number>();
 

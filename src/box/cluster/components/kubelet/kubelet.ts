@@ -6,7 +6,7 @@ import { kinds } from "../../../../kube/kinds.ts";
 import type { ObjectAt } from "../../../../kube/kube.ts";
 import { invariant } from "../../../../runtime/invariant.ts";
 import type { ServerEvent } from "../../api-server/in-process.ts";
-import type { Component, Ground, Wake } from "../component.ts";
+import type { Component, ComponentDeps, Wake } from "../component.ts";
 import type { Machine } from "../nodes.ts";
 import { isWanted, unwanted } from "../scheduler/filters.ts";
 import { allocatableOf, requestsOf, type WholeAmounts } from "../scheduler/requests.ts";
@@ -34,7 +34,7 @@ export interface Kubelets extends Component {
 const by = "kubelet";
 
 export function createKubelets(
-  { server, view, clock, events }: Ground,
+  { server, view, clock, events }: ComponentDeps,
   machines: ReadonlyMap<string, Machine>,
   behaviours: Behaviours | undefined,
 ): Kubelets {

@@ -4,7 +4,7 @@
  */
 import { kinds } from "../../../../kube/kinds.ts";
 import type { ServerEvent } from "../../api-server/in-process.ts";
-import type { Component, Ground, Wake } from "../component.ts";
+import type { Component, ComponentDeps, Wake } from "../component.ts";
 import { atOf, conditionOf, isDeleting, keyOf, type StatusCondition, withConditions } from "../shapes/metadata.ts";
 import { isFinished, type Pod } from "../shapes/pod.ts";
 import { type Claim, selectedNode } from "../shapes/storage.ts";
@@ -21,7 +21,7 @@ const waitingKey = "*";
 /** What the real one waits at least before it tries a pod again. */
 const retryMs = 1_000;
 
-export function createScheduler({ server, view, clock, events }: Ground): Component {
+export function createScheduler({ server, view, clock, events }: ComponentDeps): Component {
   const rooms = createNodeRooms();
   const waiting = new Set<string>();
   let retriedMs = Number.NEGATIVE_INFINITY;
