@@ -3,9 +3,9 @@ import assert from "node:assert/strict";
 import { type TestContext, test } from "node:test";
 import { historyOf, isForTenant, occurrenceOf } from "../src/cluster/leases/occurrences/lease-history.ts";
 import { occurrenceWrites } from "../src/cluster/leases/occurrences/watched-events.ts";
-import type { TenantLeaseReader } from "../src/cluster/leases/tenant-leases.ts";
 import { createLeaseEvents, eventsWaiting, serviceOfObject } from "../src/cluster/leases/tenant-pods/lease-events.ts";
 import { kinds } from "../src/kube/kinds.ts";
+import type { TenantLeases } from "../src/kube/tenant-access.ts";
 import { formatLeaseId, parseLeaseId } from "../src/market/ids.ts";
 import { leaseNamespace } from "../src/market/lease-namespace.ts";
 import { leaseHistoryMostLines } from "../src/runtime/limits.ts";
@@ -39,7 +39,7 @@ async function readersStage(t: TestContext) {
           return () => void listeners.delete(heard);
         },
       },
-      leases: { find: (() => ({ state })) as unknown as TenantLeaseReader["find"] },
+      leases: { find: (() => ({ state })) as unknown as TenantLeases["find"] },
       live: { workloads: () => [] },
     });
   };

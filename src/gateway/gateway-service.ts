@@ -2,6 +2,7 @@
 import type { Chain } from "../chain/chain.ts";
 import type { Journal } from "../journal/journal.ts";
 import type { Kube } from "../kube/kube.ts";
+import type { TenantLeases, TenantPods } from "../kube/tenant-access.ts";
 import type { Clock } from "../runtime/clock.ts";
 import type { Scope, Service } from "../runtime/lifecycle.ts";
 import type { ListenAddress } from "../runtime/listener.ts";
@@ -22,7 +23,7 @@ import { screeningRoutes } from "./rest/bid-screening.ts";
 import type { ProxyOptions } from "./rest/client-places.ts";
 import { createRequestBudget } from "./rest/connections.ts";
 import { leaseRoutes } from "./rest/lease-routes.ts";
-import { manifestRoutes } from "./rest/manifest-routes.ts";
+import { manifestRoutes, type TenantManifests } from "./rest/manifest-routes.ts";
 import { migrateRoutes } from "./rest/migrate-routes.ts";
 import { withOpenapi } from "./rest/openapi.ts";
 import {
@@ -44,7 +45,6 @@ import { type Admission, createAdmission } from "./streams/admission.ts";
 import { shellRoute } from "./streams/shell-route.ts";
 import { eventsRoute, logsRoute } from "./streams/stream-routes.ts";
 import { createUpgrades } from "./streams/upgrade.ts";
-import type { TenantLeasesPort, TenantManifests, TenantPods } from "./tenant-side.ts";
 
 export interface TenantGatewayOptions extends ProxyOptions {
   readonly listen: ListenAddress;
@@ -69,7 +69,7 @@ interface GatewayDeps {
   readonly kube: Promise<Kube> | undefined;
   readonly journal: Promise<Journal>;
   /** Undefined where nothing is sold, as the next. */
-  readonly leases: Promise<TenantLeasesPort> | undefined;
+  readonly leases: Promise<TenantLeases> | undefined;
   readonly pods: Promise<TenantPods> | undefined;
   readonly manifests: Promise<TenantManifests> | undefined;
   readonly bids: Promise<BidScreen> | undefined;

@@ -10,8 +10,8 @@ import type { LeasePod } from "../../src/cluster/capacity/reservations/lease-wat
 import { createLeaseShell } from "../../src/cluster/leases/tenant-pods/lease-shell.ts";
 import { resizeFrame, shellCodes, shellFrame } from "../../src/gateway/streams/shell-frames.ts";
 import { shellRoute } from "../../src/gateway/streams/shell-route.ts";
-import type { CommandAsked, TenantLease } from "../../src/gateway/tenant-side.ts";
 import { kinds } from "../../src/kube/kinds.ts";
+import type { CommandRequest, TenantLease } from "../../src/kube/tenant-access.ts";
 import { addressOf } from "../../src/market/address.ts";
 import { bidOn, type LeaseId } from "../../src/market/ids.ts";
 import { leaseNamespace } from "../../src/market/lease-namespace.ts";
@@ -119,7 +119,7 @@ describe("a command of a tenant", { skip: labIsMissing }, async () => {
   /** The whole way from a tenant's socket, but for the chain: that the lease runs is taken as read. */
   async function overTls(t: TestContext) {
     const found = { state: "running", services: [{ name: service, readyReplicas: 2 }] } as unknown as TenantLease;
-    const pods = { exec: (_: LeaseId, asked: CommandAsked) => shell.exec(lease, asked) };
+    const pods = { exec: (_: LeaseId, asked: CommandRequest) => shell.exec(lease, asked) };
     const route = shellRoute({ provider: somebody, leases: { find: () => found }, pods, log: silentLog });
     const { port } = await serveStreams(t, () => assert.fail("has its own"), route);
     return async (command: readonly string[], tty: boolean) => {

@@ -4,6 +4,7 @@ import { runs } from "../../chain/records.ts";
 import type { Journal } from "../../journal/journal.ts";
 import { kinds } from "../../kube/kinds.ts";
 import type { LeaseWorkload } from "../../kube/objects/lease-workload.ts";
+import type { PermitService } from "../../kube/tenant-access.ts";
 import { formatLeaseId, type LeaseId } from "../../market/ids.ts";
 import { type Clock, withDeadline } from "../../runtime/clock.ts";
 import { second } from "../../runtime/durations.ts";
@@ -34,9 +35,6 @@ interface MoveDeps {
   readonly log: Log;
 }
 
-/** Told every service that is led to by what is asked for; what it throws keeps all of it where it is. */
-type Permit = (service: string) => void;
-
 export function createLeaseMoves(deps: MoveDeps) {
   const { chain, hostnames, addresses, options, live, clock, log } = deps;
   const inTurn = createKeyedMutex(migrationsWaiting, (waiting) => new ProviderError("AKP_MIGRATION_BUSY", { waiting }));
@@ -61,7 +59,7 @@ export function createLeaseMoves(deps: MoveDeps) {
   }
 
   return {
-    moveHosts: (hosts: readonly string[], to: LeaseId, permit: Permit, signal: AbortSignal) =>
+    moveHosts: (hosts: readonly string[], to: LeaseId, permit: PermitService, signal: AbortSignal) =>
       inTurn(to.owner, async () => {
         signal.throwIfAborted();
         // Names that we give are not moved, and not among those that a manifest names.
@@ -71,7 +69,7 @@ export function createLeaseMoves(deps: MoveDeps) {
         await inTime(hostnames.transfer([...asked], to, wanted, signal));
         log.info("moved host names", { lease: formatLeaseId(to), hosts: asked.size });
       }),
-    moveEndpoints: (endpoints: readonly string[], to: LeaseId, permit: Permit, signal: AbortSignal) =>
+    moveEndpoints: (endpoints: readonly string[], to: LeaseId, permit: PermitService, signal: AbortSignal) =>
       inTurn(to.owner, async () => {
         signal.throwIfAborted();
         const wanted = addressesWanted(workloadOf(to, addresses), options.addressSharing);

@@ -8,6 +8,7 @@ import { serviceLabel } from "../../kube/objects/lease-labels.ts";
 import { sharingKey } from "../../kube/objects/leased-ip.ts";
 import { readManifestResource } from "../../kube/objects/read-manifest-resource.ts";
 import { workloadKind } from "../../kube/objects/workload-object.ts";
+import type { TenantLease, TenantLeases } from "../../kube/tenant-access.ts";
 import { formatLeaseId, type LeaseId } from "../../market/ids.ts";
 import { leaseNamespace } from "../../market/lease-namespace.ts";
 import type { Clock } from "../../runtime/clock.ts";
@@ -48,9 +49,7 @@ interface Workload {
   readonly counts: ReplicaCounts;
 }
 
-export type TenantLeaseReader = ReturnType<typeof createTenantLeases>;
-
-export function createTenantLeases(deps: TenantLeasesDeps) {
+export function createTenantLeases(deps: TenantLeasesDeps): TenantLeases {
   const { chain, leases, health, leasesAddresses, staticHosts, hostHealth, publicHost, clock } = deps;
   const { live, hostnames, states } = leases;
   /** An object of a cache is never changed, and goes when another takes its place. */
@@ -69,21 +68,21 @@ export function createTenantLeases(deps: TenantLeasesDeps) {
     return mirrorTrouble(chain.mirror) ?? live.troubleOf(kinds.namespace, kinds.manifest);
   }
 
-  function find(id: LeaseId) {
+  function find(id: LeaseId): TenantLease {
     checkKnown(trouble());
     const lease = chain.mirror.lease(id);
     // The mirror's own id knows the name of its namespace already.
     const name = leaseNamespace(lease?.id ?? id);
     const nothing = live.namespace(name) ? "bare" : "unknown";
-    if (!lease || !runs(lease)) return { state: nothing } as const;
+    if (!lease || !runs(lease)) return { state: nothing };
     const key = formatLeaseId(id);
     const state = states.get(key);
     const resource = live.manifest(name);
-    if (!resource) return { state: nothing, why: refusalIn(state) } as const;
+    if (!resource) return { state: nothing, why: refusalIn(state) };
     const wants = wantsIn(resource, lease.id);
     checkKnown(live.troubleOf(...wants.kinds) ?? (wants.hosts.length > 0 ? hostnames.trouble : undefined));
     const workloads = workloadsIn(live, name);
-    if (workloads.length === 0) return { state: "idle", why: refusalIn(state) } as const;
+    if (workloads.length === 0) return { state: "idle", why: refusalIn(state) };
     const had = new Set(hostnames.hostsOf(key));
     const hosts = wants.hosts.filter(({ host }) => had.has(host));
     return {
@@ -106,7 +105,7 @@ export function createTenantLeases(deps: TenantLeasesDeps) {
       addresses:
         leasesAddresses && wants.addressKeys.size > 0 ? leasedAddresses(live, name, wants.addressKeys) : undefined,
       errors: [...errorsOf(state), ...healthErrors(health.get(key), clock.now())],
-    } as const;
+    };
   }
 
   function leasesOf(owner: string, dseq: bigint): LeaseId[] {

@@ -1,4 +1,6 @@
 /** Manifests as the JSON with the same hash; empty lists, which do not travel, are what the network's tools make of a missing one. */
+
+import type { PodLine } from "../../kube/tenant-access.ts";
 import {
   type manifestV2beta3Group,
   type manifestV2beta3Service,
@@ -9,7 +11,6 @@ import {
   type resourcesV1beta4ResourceValue,
 } from "../../runtime/grpc/akash-proto.ts";
 import type { Decoded } from "../../runtime/protobuf.ts";
-import type { PodLine } from "../tenant-side.ts";
 
 export function manifestText(groups: readonly Decoded<typeof manifestV2beta3Group>[]): string {
   return JSON.stringify(groups.map(({ name, services }) => ({ name, services: services.map(serviceJson) })));

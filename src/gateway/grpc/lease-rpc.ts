@@ -1,4 +1,6 @@
 /** akash.provider.lease.v1.LeaseRPC: what a tenant does with a lease, over gRPC. */
+
+import type { TenantLease, TenantLeases, TenantPods, TenantService } from "../../kube/tenant-access.ts";
 import type { LeaseId } from "../../market/ids.ts";
 import { type Clock, sleep, withDeadline } from "../../runtime/clock.ts";
 import { second } from "../../runtime/durations.ts";
@@ -12,8 +14,8 @@ import { GrpcRefusal, grpcCodes, late } from "../../runtime/grpc/grpc-status.ts"
 import type { GrpcMethod } from "../../runtime/grpc/methods.ts";
 import { withFewItems } from "../../runtime/protobuf.ts";
 import { absence, withReason } from "../rest/lease-routes.ts";
+import type { TenantManifests } from "../rest/manifest-routes.ts";
 import { gatewayAnswerMs } from "../rest/rest.ts";
-import type { TenantLease, TenantLeasesPort, TenantManifests, TenantPods, TenantService } from "../tenant-side.ts";
 import type { LeaseCalls, MeantStream } from "./grpc-auth.ts";
 import type { GrpcService } from "./grpc-gateway.ts";
 import { gatherLogs, logsMessages, manifestText } from "./lease-messages.ts";
@@ -31,7 +33,7 @@ const leaseLogsMessageBytes = 2 ** 20;
 
 interface LeaseRpcDeps {
   readonly calls: LeaseCalls;
-  readonly leases: Pick<TenantLeasesPort, "find">;
+  readonly leases: Pick<TenantLeases, "find">;
   readonly manifests: Pick<TenantManifests, "submit">;
   readonly pods: Pick<TenantPods, "logs">;
   readonly clock: Clock;

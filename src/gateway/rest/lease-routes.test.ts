@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import type { RunningLease, TenantLease } from "../../kube/tenant-access.ts";
 import { parseAddress } from "../../market/address.ts";
 import type { CallerIdentity } from "../auth/identity.ts";
-import type { RunningLease, TenantLease } from "../tenant-side.ts";
 import { leaseRoutes } from "./lease-routes.ts";
 import type { LeaseRoute } from "./route.ts";
 

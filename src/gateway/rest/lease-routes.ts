@@ -1,22 +1,23 @@
 /** What a tenant's tool asks of a lease that runs. */
-import type { Address } from "../../market/address.ts";
-import { bidOn } from "../../market/ids.ts";
-import { goJson } from "../../market/sorted-json.ts";
-import { checkAllowed } from "../auth/identity.ts";
+
 import type {
   ForwardedPort,
   LeasedAddress,
   RunningLease,
   TenantHost,
-  TenantLeasesPort,
+  TenantLeases,
   TenantService,
-} from "../tenant-side.ts";
+} from "../../kube/tenant-access.ts";
+import type { Address } from "../../market/address.ts";
+import { bidOn } from "../../market/ids.ts";
+import { goJson } from "../../market/sorted-json.ts";
+import { checkAllowed } from "../auth/identity.ts";
 import { empty, failure, json, type RestAnswer } from "./answer.ts";
 import type { LeaseRequest, Route } from "./route.ts";
 
 interface LeaseRoutesDeps {
   readonly provider: Address;
-  readonly leases: Pick<TenantLeasesPort, "find">;
+  readonly leases: Pick<TenantLeases, "find">;
 }
 
 /** The services that a token is limited to; undefined: all. */

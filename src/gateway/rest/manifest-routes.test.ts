@@ -4,8 +4,7 @@ import { parseAddress } from "../../market/address.ts";
 import type { DeploymentId } from "../../market/ids.ts";
 import { ProviderError } from "../../runtime/errors.ts";
 import type { CallerIdentity } from "../auth/identity.ts";
-import type { TenantManifests } from "../tenant-side.ts";
-import { manifestRoutes } from "./manifest-routes.ts";
+import { manifestRoutes, type TenantManifests } from "./manifest-routes.ts";
 import type { DeploymentRoute } from "./route.ts";
 
 const owner = parseAddress("akash1qqqsyqcyq5rqwzqfpg9scrgwpugpzysnwduagr");

@@ -1,19 +1,29 @@
 /** How a tenant sends what is to run, reads it back and takes it back. */
+
+import type { TenantLeases } from "../../kube/tenant-access.ts";
 import type { Address } from "../../market/address.ts";
-import { bidOn } from "../../market/ids.ts";
+import { bidOn, type DeploymentId, type LeaseId } from "../../market/ids.ts";
 import type { ManifestGroup } from "../../market/manifest.ts";
 import { manifestJson } from "../../market/manifest-json.ts";
 import { readSdl } from "../../market/sdl/sdl.ts";
 import { ProviderError } from "../../runtime/errors.ts";
 import { manifestBytes } from "../../runtime/limits.ts";
 import { checkAllowed } from "../auth/identity.ts";
-import type { TenantLeasesPort, TenantManifests } from "../tenant-side.ts";
 import { empty, failure, json, type RestAnswer } from "./answer.ts";
 import type { DeploymentRequest, LeaseRequest, Route } from "./route.ts";
 
+/** The manifest service; the gateway has made sure that the caller is the owner. */
+export interface TenantManifests {
+  /** Resolves once the manifest is durable; what it throws has changed nothing. */
+  submit(deployment: DeploymentId, body: string | Uint8Array, signal: AbortSignal): Promise<unknown>;
+  /** Throws AKP_NO_LEASE where the deployment has no lease of this provider. */
+  withdraw(deployment: DeploymentId, signal: AbortSignal): Promise<unknown>;
+  manifestOf(lease: LeaseId): { readonly group: ManifestGroup; readonly withdrawnAtMs?: number } | undefined;
+}
+
 interface ManifestRoutesDeps {
   readonly provider: Address;
-  readonly leases: Pick<TenantLeasesPort, "runs" | "leasesOf">;
+  readonly leases: Pick<TenantLeases, "runs" | "leasesOf">;
   readonly manifests: TenantManifests;
 }
 

@@ -1,23 +1,23 @@
 /** Moving host names and endpoints between leases of one owner. */
 
+import type { TenantLeases } from "../../kube/tenant-access.ts";
 import { type GoJson, isList, readFirstValue, readUint } from "../../market/go-json.ts";
 import { foldName } from "../../market/go-shape.ts";
 import { goJson } from "../../market/sorted-json.ts";
 import { ProviderError } from "../../runtime/errors.ts";
 import { checkAllowed, type TokenScope } from "../auth/identity.ts";
-import type { TenantLeasesPort } from "../tenant-side.ts";
 import { empty, plainJson, type RestAnswer } from "./answer.ts";
 import type { OwnerRequest, Route } from "./route.ts";
 
 /** As many names of 253 characters, each with its quotes, and some room. */
 export const migrationBytes = 512 * 1024;
 
-type MigrateDeps = Pick<TenantLeasesPort, "leaseOf" | "moveHosts" | "moveEndpoints">;
+type MigrateDeps = Pick<TenantLeases, "leaseOf" | "moveHosts" | "moveEndpoints">;
 
 interface Kind {
   readonly field: string;
   readonly scope: TokenScope;
-  readonly move: TenantLeasesPort["moveHosts"];
+  readonly move: TenantLeases["moveHosts"];
 }
 
 const asked = {

@@ -5,6 +5,7 @@
  */
 import type { Chain } from "../../chain/chain.ts";
 import { runs } from "../../chain/records.ts";
+import type { TenantLeases } from "../../kube/tenant-access.ts";
 import type { LeaseId } from "../../market/ids.ts";
 import { createCounts } from "../../runtime/byte-budget.ts";
 import type { Clock, Timer } from "../../runtime/clock.ts";
@@ -12,7 +13,6 @@ import { hour } from "../../runtime/durations.ts";
 import { ProviderError } from "../../runtime/errors.ts";
 import { type Authenticator, AuthRefusal, type CallerCredentials, type CallerIdentity } from "../auth/identity.ts";
 import { placeOfAddress } from "../rest/client-places.ts";
-import type { TenantLeasesPort } from "../tenant-side.ts";
 
 /** Open streams, fewer than connections: each costs up to 280 KB with its TLS, its buffers and its way into the cluster. */
 const streamsAtOnce = 768;
@@ -32,7 +32,7 @@ export type AdmittedStream = ReturnType<Admission["admit"]>;
 
 interface AdmissionDeps {
   readonly chain: Pick<Chain, "mirror" | "onStep">;
-  readonly leases: Pick<TenantLeasesPort, "find"> | undefined;
+  readonly leases: Pick<TenantLeases, "find"> | undefined;
   readonly authenticator: Authenticator;
   readonly clock: Clock;
 }

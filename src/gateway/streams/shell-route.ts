@@ -1,6 +1,7 @@
 /** A command in a tenant's container: what it reads and writes travels as frames, and it ends with the stream. */
 import type { Readable } from "node:stream";
 import type { ExecSession } from "../../kube/kube.ts";
+import type { TenantLeases, TenantPods } from "../../kube/tenant-access.ts";
 import type { Address } from "../../market/address.ts";
 import { bidOn, type LeaseId } from "../../market/ids.ts";
 import { chunksOf, forEachChunk } from "../../runtime/chunks.ts";
@@ -10,7 +11,6 @@ import { checkAllowed } from "../auth/identity.ts";
 import { empty } from "../rest/answer.ts";
 import { absence, withReason } from "../rest/lease-routes.ts";
 import type { StreamRoute } from "../rest/route.ts";
-import type { TenantLeasesPort, TenantPods } from "../tenant-side.ts";
 import {
   failureFrame,
   readShellInput,
@@ -27,7 +27,7 @@ const shellFrameBytes = 16 * 1024;
 
 interface ShellRouteDeps {
   readonly provider: Address;
-  readonly leases: Pick<TenantLeasesPort, "find">;
+  readonly leases: Pick<TenantLeases, "find">;
   readonly pods: Pick<TenantPods, "exec">;
   readonly log: Log;
 }

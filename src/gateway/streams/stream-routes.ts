@@ -1,4 +1,6 @@
 /** What the containers of a lease print: a frame for each line, with the pod that it is from. */
+
+import type { LogsRequest, PodLine, TenantEvent, TenantLeases, TenantPods } from "../../kube/tenant-access.ts";
 import type { Address } from "../../market/address.ts";
 import { goQuote } from "../../market/go-json.ts";
 import { bidOn } from "../../market/ids.ts";
@@ -8,12 +10,11 @@ import { createFairSemaphore } from "../../runtime/semaphore.ts";
 import { checkAllowed } from "../auth/identity.ts";
 import { failure, type RestAnswer } from "../rest/answer.ts";
 import type { StreamRoute } from "../rest/route.ts";
-import type { LogsAsked, PodLine, TenantEvent, TenantLeasesPort, TenantPods } from "../tenant-side.ts";
 import { type Close, closeCodes, type StreamHandler, type TenantStream } from "./tenant-stream.ts";
 
 interface LogsRouteDeps {
   readonly provider: Address;
-  readonly leases: Pick<TenantLeasesPort, "find">;
+  readonly leases: Pick<TenantLeases, "find">;
   readonly pods: Pick<TenantPods, "logs">;
 }
 
@@ -49,7 +50,7 @@ export function logsRoute({ provider, leases, pods }: LogsRouteDeps): StreamRout
 }
 
 /** Where there is nothing to be read; what is followed may come yet. */
-function refusalOf(lease: ReturnType<TenantLeasesPort["find"]>, { services, follow }: LogsAsked): Close | undefined {
+function refusalOf(lease: ReturnType<TenantLeases["find"]>, { services, follow }: LogsRequest): Close | undefined {
   if (lease.state !== "running") return { code: closeCodes.notFound };
   const asked = lease.services.filter(({ name }) => services?.has(name) ?? true);
   const canBe = follow ? asked.length > 0 : asked.some(({ replicas }) => replicas > 0);

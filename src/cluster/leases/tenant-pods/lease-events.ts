@@ -3,6 +3,7 @@
  * journal, for longer than the cluster keeps its Events, and what happens comes from the one watch that all leases share.
  */
 
+import type { EventsRequest, TenantEvent, TenantLeases } from "../../../kube/tenant-access.ts";
 import { formatLeaseId, type LeaseId } from "../../../market/ids.ts";
 import { leaseNamespace } from "../../../market/lease-namespace.ts";
 import { ProviderError } from "../../../runtime/errors.ts";
@@ -10,27 +11,20 @@ import type { LiveObjects } from "../live-objects.ts";
 import type { LeaseOccurrence } from "../occurrences/lease-history.ts";
 import { familyOf } from "../occurrences/observed-event.ts";
 import type { OccurrenceKeeper } from "../occurrences/occurrence-keeper.ts";
-import type { TenantLeaseReader } from "../tenant-leases.ts";
 
 /** Events that a reader of a lease's has not taken yet: more than the whole history of most leases. */
 export const eventsWaiting = 1_000;
 
 interface LeaseEventsDeps {
   readonly occurrences: Pick<OccurrenceKeeper, "of" | "onOccurrence">;
-  readonly leases: Pick<TenantLeaseReader, "find">;
+  readonly leases: Pick<TenantLeases, "find">;
   readonly live: Pick<LiveObjects, "workloads">;
 }
 
-interface EventsAsked {
-  readonly services: ReadonlySet<string> | undefined;
-  readonly follow: boolean;
-  readonly signal: AbortSignal;
-}
-
 export function createLeaseEvents({ occurrences, leases, live }: LeaseEventsDeps) {
-  const known = new WeakMap<LeaseOccurrence, ReturnType<typeof newEvent>>();
+  const known = new WeakMap<LeaseOccurrence, TenantEvent>();
 
-  return async function* events(lease: LeaseId, { services, follow, signal }: EventsAsked) {
+  return async function* events(lease: LeaseId, { services, follow, signal }: EventsRequest) {
     if (leases.find(lease).state === "unknown")
       throw new ProviderError("AKP_LEASE_NOT_IN_CLUSTER", { lease: formatLeaseId(lease) });
     const key = formatLeaseId(lease);
@@ -82,8 +76,8 @@ export function createLeaseEvents({ occurrences, leases, live }: LeaseEventsDeps
 
 function newEvent(
   { type, reason, note, reportingController, reportingInstance }: LeaseOccurrence,
-  object: { readonly kind: string; readonly namespace: string; readonly name: string },
-) {
+  object: TenantEvent["object"],
+): TenantEvent {
   return { type, reportingController, reportingInstance, reason, note, object };
 }
 

@@ -1,5 +1,6 @@
 /** The logs of a lease's pods, merged, also of pods that come later. A pod that cannot start leaves the others alone. */
 import type { Kube, LogLine } from "../../../kube/kube.ts";
+import type { LogsRequest, PodLine } from "../../../kube/tenant-access.ts";
 import type { LeaseId } from "../../../market/ids.ts";
 import { leaseNamespace } from "../../../market/lease-namespace.ts";
 import { ProviderError } from "../../../runtime/errors.ts";
@@ -11,20 +12,6 @@ interface LeaseLogsDeps {
   readonly kube: Pick<Kube, "logs">;
   readonly pods: Pick<LeasePods, "in" | "cache">;
   readonly news: PodNews;
-}
-
-interface LogsAsked {
-  readonly services: ReadonlySet<string> | undefined;
-  readonly follow: boolean;
-  /** So many of the last lines of each container; undefined: all. */
-  readonly tail: number | undefined;
-  readonly signal: AbortSignal;
-}
-
-interface PodLine {
-  readonly service: string;
-  readonly pod: string;
-  readonly text: string;
 }
 
 export function createLeaseLogs({ kube, pods, news }: LeaseLogsDeps) {
@@ -46,7 +33,7 @@ export function createLeaseLogs({ kube, pods, news }: LeaseLogsDeps) {
     };
   }
 
-  async function* podLines(pod: LeasePod, asked: LogsAsked): AsyncGenerator<readonly PodLine[]> {
+  async function* podLines(pod: LeasePod, asked: LogsRequest): AsyncGenerator<readonly PodLine[]> {
     const { namespace, name, facts, runs } = pod;
     const { follow, tail, signal } = asked;
     const next = followContainers(pod);
@@ -62,7 +49,7 @@ export function createLeaseLogs({ kube, pods, news }: LeaseLogsDeps) {
   }
 
   return {
-    async *logs(lease: LeaseId, asked: LogsAsked): AsyncGenerator<readonly PodLine[]> {
+    async *logs(lease: LeaseId, asked: LogsRequest): AsyncGenerator<readonly PodLine[]> {
       const namespace = leaseNamespace(lease);
       const { services, follow } = asked;
       const left = new AbortController();

@@ -1,5 +1,6 @@
 /** Runs commands in the containers of a lease, for its tenant. None of them outlives its connection. */
-import type { ExecOptions, ExecSession, Kube, ObjectAt } from "../../../kube/kube.ts";
+import type { ExecSession, Kube, ObjectAt } from "../../../kube/kube.ts";
+import type { CommandRequest } from "../../../kube/tenant-access.ts";
 import type { LeaseId } from "../../../market/ids.ts";
 import { leaseNamespace } from "../../../market/lease-namespace.ts";
 import { growingPauseMs } from "../../../runtime/back-off.ts";
@@ -28,12 +29,6 @@ interface LeaseShellDeps {
   readonly log: Log;
 }
 
-interface CommandAsked extends Pick<ExecOptions, "command" | "tty" | "stdin"> {
-  readonly service: string;
-  readonly podIndex: number;
-  readonly signal: AbortSignal;
-}
-
 type PodAt = ObjectAt & { readonly namespace: string };
 
 interface Left {
@@ -50,7 +45,7 @@ export function createLeaseShell({ kube, pods, clock, random, log }: LeaseShellD
   const givingUp = new AbortController();
 
   /** Those that are on their way out have been replaced, and count no more. */
-  function podOf(namespace: string, { service, podIndex }: CommandAsked): PodAt {
+  function podOf(namespace: string, { service, podIndex }: CommandRequest): PodAt {
     const names = [...pods.in(namespace)]
       .filter(({ facts: { service: own, state } }) => own === service && (state === "ready" || state === "unready"))
       .map(({ name }) => name)
@@ -87,7 +82,7 @@ export function createLeaseShell({ kube, pods, clock, random, log }: LeaseShellD
   }
 
   return {
-    async exec(lease: LeaseId, asked: CommandAsked): Promise<ExecSession> {
+    async exec(lease: LeaseId, asked: CommandRequest): Promise<ExecSession> {
       const { service, podIndex: _, signal, ...options } = asked;
       const at = podOf(leaseNamespace(lease), asked);
       signal.throwIfAborted();
