@@ -25,12 +25,12 @@ interface BlockCounterDeps {
   readonly log: Log;
 }
 
-interface BlockCounterDocument {
+interface BlockCounterStatus {
   readonly counted: number;
 }
 
 /** Counts blocks, as a service would look at orders: the chain's step adds a key, the queue works on it. */
-function createBlockCounter(unit: string, deps: BlockCounterDeps): Service<BlockCounterDocument> {
+function createBlockCounter(unit: string, deps: BlockCounterDeps): Service<BlockCounterStatus> {
   const { clock, random, log } = deps;
   let counted = 0;
   async function count(): Promise<Outcome> {
@@ -84,7 +84,7 @@ test("a service that is added to the list has its line, its status, its answer, 
   await eventually("a block is counted", isCounted);
 
   assert.equal(service("block-counter")?.detail, "1 blocks");
-  assert.deepEqual(provider.status().documents["block-counter"], { counted: 1 });
+  assert.deepEqual(provider.status().statuses["block-counter"], { counted: 1 });
   assert.equal(provider.ask("counted", {}, stopping.signal), 1);
   const said = provider.conditions().conditions.filter(({ service: of }) => of === "block-counter");
   assert.deepEqual(said, [{ ...condition("BlocksCounted", "1 blocks"), service: "block-counter" }]);

@@ -2,8 +2,8 @@
 
 import { join } from "node:path";
 import type { TestContext } from "node:test";
-import type { BalanceDocument, BalanceOptions } from "../src/balance/balance-status.ts";
-import type { BidEngineDocument } from "../src/bidengine/bid-status.ts";
+import type { BalanceOptions, BalanceStatus } from "../src/balance/balance-status.ts";
+import type { BidEngineStatus } from "../src/bidengine/bid-status.ts";
 import { createBidMessage } from "../src/bidengine/bidding.ts";
 import type { BidEngine } from "../src/bidengine/bidengine.ts";
 import { type BidEngineOptions, createBidEngineService } from "../src/bidengine/bidengine-service.ts";
@@ -34,7 +34,7 @@ import type { IpOperatorClient } from "../src/cluster/capacity/addresses/ip-oper
 import { createNewestPicture, type InventoryFeed } from "../src/cluster/capacity/inventory/feed.ts";
 import type { CardCount } from "../src/cluster/capacity/placement/room.ts";
 import { createClusterService } from "../src/cluster/cluster-service.ts";
-import type { ClusterDocument } from "../src/cluster/cluster-status.ts";
+import type { ClusterStatus } from "../src/cluster/cluster-status.ts";
 import type { Journal } from "../src/journal/journal.ts";
 import { createKubeService } from "../src/kube/kube-service.ts";
 import { parseCoin, parseCoins, parseDecCoin, parseDecCoins } from "../src/market/coin.ts";
@@ -152,9 +152,9 @@ export interface BiddingProvider {
   /** Thousandths of a CPU that could still be sold. */
   freeMilli(): bigint | undefined;
   readonly bus: Bus;
-  status(): BidEngineDocument | undefined;
+  status(): BidEngineStatus | undefined;
   conditions(): readonly Condition[];
-  balance(): BalanceDocument | undefined;
+  balance(): BalanceStatus | undefined;
   /** In one line. */
   detail(): string;
   bidOn(order: OrderId): BidId;
@@ -409,7 +409,7 @@ export function startProvider(starting: Starting): StartedProvider {
     },
   });
   /** By the names of the services, whoever put them in. */
-  const statusOf = () => provider.status().documents as unknown as Documents;
+  const statusOf = () => provider.status().statuses as unknown as Statuses;
   const ended = provider.run(stopping.signal);
   ended.catch(opened.reject);
   const stop = () => {
@@ -423,13 +423,13 @@ export function startProvider(starting: Starting): StartedProvider {
   };
 }
 
-interface Documents {
-  readonly cluster: ClusterDocument | undefined;
-  readonly bidengine: BidEngineDocument | undefined;
-  readonly balance: BalanceDocument | undefined;
+interface Statuses {
+  readonly cluster: ClusterStatus | undefined;
+  readonly bidengine: BidEngineStatus | undefined;
+  readonly balance: BalanceStatus | undefined;
 }
 
-function freeOf({ cluster }: Documents): bigint | undefined {
+function freeOf({ cluster }: Statuses): bigint | undefined {
   const free = cluster?.resources.find(({ resource }) => resource === "cpu")?.["free"];
   return free === undefined ? undefined : parseQuantity(String(free)).nano / 1_000_000n;
 }

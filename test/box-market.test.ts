@@ -7,7 +7,7 @@ import { demoPrices } from "../src/box/demo-prices.ts";
 import { createNodeService } from "../src/box/node-service.ts";
 import { createRivalsService } from "../src/box/rivals-service.ts";
 import { deposits } from "../src/box/story.ts";
-import { createTenantsService, type TenantsDocument } from "../src/box/tenants-service.ts";
+import { createTenantsService, type TenantsStatus } from "../src/box/tenants-service.ts";
 import { readWishes, type Wish } from "../src/box/wishes.ts";
 import type { Chain } from "../src/chain/chain.ts";
 import { createSigner } from "../src/chain/keys/signer.ts";
@@ -33,7 +33,7 @@ async function playMarket(
   dataDir: string,
   wishes: readonly Wish[],
   stories: number,
-): Promise<{ told: TenantsDocument; openBids: readonly string[]; openOrders: readonly string[] }> {
+): Promise<{ told: TenantsStatus; openBids: readonly string[]; openOrders: readonly string[] }> {
   const clock = createVirtualClock();
   const random = createSeededRandom(7);
   const [signer, rival, ...tenantSigners] = Array.from({ length: 4 }, () => createSigner(random.bytes(32)));
@@ -46,7 +46,7 @@ async function playMarket(
     blockMs: 1_000,
     listens: false,
   });
-  let tenants: Service<TenantsDocument> | undefined;
+  let tenants: Service<TenantsStatus> | undefined;
   let chain: Promise<Chain> | undefined;
   const provider = createProvider({
     dataDir,

@@ -26,7 +26,7 @@ import { sendMessages } from "../src/chain/tx/send.ts";
 import type { Journal } from "../src/journal/journal.ts";
 import type { RecordedManifest } from "../src/kube/objects/read-manifest-resource.ts";
 import { createManifestService, type ManifestOptions } from "../src/manifest/manifest-service.ts";
-import type { ManifestDocument } from "../src/manifest/manifest-status.ts";
+import type { ManifestStatus } from "../src/manifest/manifest-status.ts";
 import type { ClusterSide, Manifests, OperatorRules, Ruling } from "../src/manifest/manifests.ts";
 import { parseCoin, parseCoins, parseDecCoin, parseDecCoins } from "../src/market/coin.ts";
 import { parseDecimal } from "../src/market/decimal.ts";
@@ -94,7 +94,7 @@ export interface RunningManifests {
   readonly chain: Chain;
   readonly journal: Journal;
   readonly bus: Bus;
-  status(): ManifestDocument;
+  status(): ManifestStatus;
   /** Everything that the program tells of itself. */
   told(): Promise<string>;
   stop(): Promise<void>;
@@ -253,7 +253,7 @@ function startManifests(parts: ManifestParts & { readonly dir: string }, around:
           bus,
           told,
           stop,
-          status: () => service.status?.() as ManifestDocument,
+          status: () => service.status?.() as ManifestStatus,
         });
       };
       tell().catch(opened.reject);

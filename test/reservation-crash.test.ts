@@ -127,7 +127,7 @@ async function live(crashAt: number): Promise<Life> {
       await look(stage, world, truth);
     });
   }
-  const { resources, reservations, leases, conditions } = stage.document();
+  const { resources, reservations, leases, conditions } = stage.status();
   const rows = stage.journal.read.reservations.all().map(({ orderId }) => orderId);
   return {
     crossings: [...boundary.crossings],

@@ -7,7 +7,7 @@ import type { AddressSharing } from "../src/cluster/capacity/addresses/lease-add
 import { type CapacityKeeper, createCapacityKeeper } from "../src/cluster/capacity/capacity-keeper.ts";
 import type { Amount, ClusterPicture, InventoryFeed, PictureNode } from "../src/cluster/capacity/inventory/feed.ts";
 import { type CardCount, freeInAll } from "../src/cluster/capacity/placement/room.ts";
-import { type ClusterDocument, documentOf } from "../src/cluster/cluster-status.ts";
+import { type ClusterStatus, clusterStatus } from "../src/cluster/cluster-status.ts";
 import { createLeaseStates } from "../src/cluster/leases/lease-states.ts";
 import type { Journal } from "../src/journal/journal.ts";
 import { openJournal } from "../src/journal/open.ts";
@@ -169,7 +169,7 @@ export interface Stage {
   /** Thousandths of cpu that could still be sold. */
   freeCpu(): bigint;
   free(at: number): bigint;
-  document(): ClusterDocument;
+  status(): ClusterStatus;
   stop(): Promise<void>;
 }
 
@@ -278,10 +278,10 @@ export async function openStage(
     pod: (name, object) => put("pods", name, object),
     claim: (name, object) => put("claims", name, object),
     step,
-    document() {
+    status() {
       const leaseKeeper = { states: createLeaseStates(() => undefined), trouble: undefined };
       const reconciler = { lasting: () => [], skipped: undefined };
-      return documentOf({
+      return clusterStatus({
         keeper,
         leaseKeeper,
         health: { all: () => [], alarms: () => [], brake: () => undefined },

@@ -9,8 +9,8 @@ import type { Service } from "../runtime/lifecycle.ts";
 import type { Log } from "../runtime/log.ts";
 import type { Metrics } from "../runtime/metrics.ts";
 import {
-  type BalanceDocument,
   type BalanceOptions,
+  type BalanceStatus,
   lookAtBalance,
   type MoneyLine,
   tellBalance,
@@ -31,10 +31,10 @@ interface BalanceDeps {
   readonly log: Log;
 }
 
-export function createBalanceService(options: BalanceOptions, deps: BalanceDeps): Service<BalanceDocument> {
+export function createBalanceService(options: BalanceOptions, deps: BalanceDeps): Service<BalanceStatus> {
   const { clock, tokenPrice } = deps;
   const log = deps.log.with({ module: "balance" });
-  let running: { look: () => BalanceDocument; readonly wallet: OwnWallet } | undefined;
+  let running: { look: () => BalanceStatus; readonly wallet: OwnWallet } | undefined;
   const look = () => running?.look();
 
   return {
@@ -63,8 +63,8 @@ export function createBalanceService(options: BalanceOptions, deps: BalanceDeps)
       });
     },
     detail() {
-      const document = look();
-      return document ? tellBalance(document) : "";
+      const status = look();
+      return status ? tellBalance(status) : "";
     },
     status: look,
     *conditions() {
@@ -83,7 +83,7 @@ export function createBalanceService(options: BalanceOptions, deps: BalanceDeps)
 // What is measured of our money. The network has no metrics about it.
 
 interface Measured {
-  readonly look: () => BalanceDocument;
+  readonly look: () => BalanceStatus;
   readonly wallet: () => readonly MarkedLine[];
   readonly nowMs: () => number;
 }

@@ -32,13 +32,13 @@ test("what was earned, has come in, is owed, locked and paid in fees is told for
     payments.put(payment("two", undefined));
     payments.put(payment("three", { how: "closed", atMs: 1 }));
   });
-  const document = lookAtBalance(journal, [], quiet);
-  assert.deepEqual(document.money, [
+  const status = lookAtBalance(journal, [], quiet);
+  assert.deepEqual(status.money, [
     { denom: "uact", earned: 100n, withdrawn: 60n, owed: 40n, locked: 0n, fees: 0n },
     { denom: "uakt", earned: 0n, withdrawn: 0n, owed: 0n, locked: huge + 1_007n, fees: 5n },
   ]);
-  assert.equal(document.leases, 2);
-  assert.equal(tellBalance(document), "nothing in the wallet; 2 lease(s) owe 40uact");
+  assert.equal(status.leases, 2);
+  assert.equal(tellBalance(status), "nothing in the wallet; 2 lease(s) owe 40uact");
 });
 
 test("a line says what is low, under way, unpaid and wrong", () => {

@@ -3,7 +3,7 @@ import type { Journal } from "../journal/journal.ts";
 import type { LedgerKind } from "../journal/ledger.ts";
 import { type Coin, formatCoin } from "../market/coin.ts";
 
-export interface BalanceDocument {
+export interface BalanceStatus {
   readonly wallet: readonly WalletLine[];
   readonly money: readonly MoneyLine[];
   /** Leases that are paid out of escrow, and those among them whose escrow is spent. */
@@ -40,11 +40,11 @@ interface RunOut {
 }
 
 /** What those know who watch the escrows. */
-export type EscrowsWatched = Pick<BalanceDocument, "spent" | "next" | "withdrawals" | "trouble">;
+export type EscrowsWatched = Pick<BalanceStatus, "spent" | "next" | "withdrawals" | "trouble">;
 
 export function lookAtBalance(
   { read }: Pick<Journal, "read">,
-  wallet: BalanceDocument["wallet"],
+  wallet: BalanceStatus["wallet"],
   escrows: EscrowsWatched,
 ) {
   return { wallet, money: moneyLines(read), leases: read.payments.runningCount(), ...escrows };
@@ -60,7 +60,7 @@ function moneyLines({ ledger }: Journal["read"]): MoneyLine[] {
   });
 }
 
-export function tellBalance({ wallet, money, leases, spent, withdrawals, trouble }: BalanceDocument): string {
+export function tellBalance({ wallet, money, leases, spent, withdrawals, trouble }: BalanceStatus): string {
   const coins = wallet.map(formatCoin).join(", ") || "nothing in the wallet";
   const owed = money.filter((line) => line.owed > 0n).map((line) => formatCoin({ ...line, amount: line.owed }));
   const lows = wallet.flatMap(({ low }) => low ?? []);

@@ -1,4 +1,4 @@
-/** The bid engine's status: what it has counted by the network's names, its document, and its metrics. */
+/** The bid engine's status: what it has counted by the network's names, its status, and its metrics. */
 import type { Chain, Settled } from "../chain/chain.ts";
 import { type Bid, openingOf } from "../chain/records.ts";
 import { isPausing, type OperatorSwitch, pauseSwitch } from "../journal/deadlines.ts";
@@ -104,7 +104,7 @@ function fundsOf({ escrow }: Bid): { readonly denom: string; readonly amount: bi
     .filter(({ amount }) => amount > 0n);
 }
 
-export interface BidEngineDocument {
+export interface BidEngineStatus {
   /** Open orders, those among them that wait for something to change, and our bids that are open. */
   readonly orders: number;
   readonly waiting: number;
@@ -147,7 +147,7 @@ export function createBidStatus({ chain, read, tally, waits, trouble, clock }: S
   return {
     openBids,
     state,
-    document: (): BidEngineDocument => ({
+    current: (): BidEngineStatus => ({
       ...state(),
       deposits: lockedDeposits(chain),
       recent: readOrders(read, viewEvents),

@@ -16,7 +16,7 @@ import { createQueue, type Queue } from "../runtime/queue.ts";
 import type { Random } from "../runtime/random.ts";
 import { changedStatuses } from "../runtime/throttle.ts";
 import { readOrderLine, readOrders, readWhy } from "./answers.ts";
-import { type BidEngineDocument, createBidStatus, createTally } from "./bid-status.ts";
+import { type BidEngineStatus, createBidStatus, createTally } from "./bid-status.ts";
 import type { BidEngine } from "./bidengine.ts";
 import type { Capacity } from "./capacity.ts";
 import { createDecider } from "./decider.ts";
@@ -68,12 +68,12 @@ interface BidEngineDeps {
 export function createBidEngineService(
   options: BidEngineOptions,
   deps: BidEngineDeps,
-): ResourceService<BidEngine, BidEngineDocument> {
+): ResourceService<BidEngine, BidEngineStatus> {
   const { clock } = deps;
   const { promise: opened, resolve } = Promise.withResolvers<BidEngine>();
   const queues: Queue[] = [];
   let running: Running | undefined;
-  let lastDocument: BidEngineDocument | undefined;
+  let lastStatus: BidEngineStatus | undefined;
 
   return {
     name: "bidengine",
@@ -86,18 +86,18 @@ export function createBidEngineService(
       resolve(own.engine);
       // Whoever asks after the end gets the last word; the journal is closed by then.
       scope.onStop(() => {
-        lastDocument = own.status.document();
+        lastStatus = own.status.current();
       });
     },
     detail() {
-      const state = lastDocument ?? running?.status.state();
+      const state = lastStatus ?? running?.status.state();
       if (!state) return "";
       const { orders, bids, outcomes, paused, trouble } = state;
       const pause = isPausing(paused, clock.now()) ? `paused: ${paused?.reason}; ` : "";
       const wrong = trouble === undefined ? "" : `; ${trouble}`;
       return `${pause}${orders} open order(s), ${bids} bid(s), ${outcomes.won} won${wrong}`;
     },
-    status: () => lastDocument ?? running?.status.document(),
+    status: () => lastStatus ?? running?.status.current(),
     answers: bidAnswers(opened),
     *conditions() {
       const { missingSettings = [] } = options;
@@ -157,7 +157,7 @@ async function createParts(scope: Scope, options: BidEngineOptions, deps: BidEng
     return all.filter(Boolean).join("; ") || undefined;
   }
   const status = createBidStatus({ chain, read: journal.read, tally, waits, trouble, clock });
-  const topics = () => ({ "akash.provider.bidengine.status": status.document() });
+  const topics = () => ({ "akash.provider.bidengine.status": status.current() });
   const publishing = changedStatuses(clock, topics, bus.publish);
   const underWay = createDecisionsUnderWay();
   const { bidTimeoutMs } = options;

@@ -29,7 +29,7 @@ import type { MarketView } from "./market-view.ts";
 import { createNodeService } from "./node-service.ts";
 import { createRegistrationService } from "./registration-service.ts";
 import { createRivalsService, type Rival } from "./rivals-service.ts";
-import { createTenantsService, demoStories, type TenantsDocument } from "./tenants-service.ts";
+import { createTenantsService, demoStories, type TenantsStatus } from "./tenants-service.ts";
 import { createVisitorService } from "./visitor-service.ts";
 import { readWishes } from "./wishes.ts";
 import { createWorkloadsService, type Workloads } from "./workloads-service.ts";
@@ -116,7 +116,7 @@ export function createDemo({ dataDir, version, stories, clock, random, log }: De
   const said = new Map<string, OrderLine>();
   let names: ReturnType<typeof createNames> | undefined;
   let inventory: Service<InventoryView> | undefined;
-  let tenants: Service<TenantsDocument> | undefined;
+  let tenants: Service<TenantsStatus> | undefined;
   let workloads: Service<Workloads> | undefined;
   const namesOf = (deps: ServiceDeps) => {
     names ??= createNames({ provider: signer.address, listen: loopback, version }, { ...deps, cluster });

@@ -2,15 +2,15 @@
 import type { OrderLine } from "../bidengine/answers.ts";
 import { showDecCoin } from "../market/coin.ts";
 import type { Palette } from "./palette.ts";
-import type { StoryDocument } from "./story.ts";
-import { endsText, type TenantsDocument } from "./tenants-service.ts";
+import type { StoryStatus } from "./story.ts";
+import { endsText, type TenantsStatus } from "./tenants-service.ts";
 import type { Workloads } from "./workloads-service.ts";
 
 /** What the provider said to an order. */
 export type SaidToOrder = Pick<OrderLine, "verdict" | "reason" | "price">;
 
 export interface MarketView {
-  readonly tenants: TenantsDocument;
+  readonly tenants: TenantsStatus;
   /** Undefined while it has not said anything yet. */
   readonly answerTo: (order: string) => SaidToOrder | undefined;
   /** Our own address. */
@@ -60,7 +60,7 @@ export function leaseLines({ tenants, workloads }: MarketView, palette: Palette)
 }
 
 /** One line about a story that has ended, for where nothing is drawn. */
-export function storyLine(story: StoryDocument, answer: SaidToOrder | undefined): string {
+export function storyLine(story: StoryStatus, answer: SaidToOrder | undefined): string {
   const { order, wish, asked, bids, lease, manifest, trouble, end } = story;
   const paid = lease ? `leased for ${showDecCoin(lease.price)} a block` : "closed";
   const sent = manifest === undefined ? "" : `, manifest ${manifest}`;
@@ -69,7 +69,7 @@ export function storyLine(story: StoryDocument, answer: SaidToOrder | undefined)
 }
 
 /** A lease of ours that has ended is closed; the heading counts it as won. */
-function outcomeOf({ end, lease }: StoryDocument, provider: string): string {
+function outcomeOf({ end, lease }: StoryStatus, provider: string): string {
   if (end) return end === "won" ? "closed" : end;
   if (!lease) return "open";
   return lease.provider === provider ? "won" : "leased";
@@ -88,7 +88,7 @@ function answerWords(answer: SaidToOrder | undefined): string {
 }
 
 /** The deployment's number: that of the order is always 1/1 here. */
-function numberOf({ order }: StoryDocument): string {
+function numberOf({ order }: StoryStatus): string {
   return (order.split("/")[1] ?? "").padEnd(5);
 }
 

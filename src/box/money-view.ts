@@ -1,5 +1,5 @@
 /** The money of the demo's provider: what it has, what it earned and what that cost, per denomination. */
-import type { BalanceDocument, MoneyLine } from "../balance/balance-status.ts";
+import type { BalanceStatus, MoneyLine } from "../balance/balance-status.ts";
 import { amountOf, type Coin, showTokens, tokenAmount, tokenName } from "../market/coin.ts";
 import type { Palette } from "./palette.ts";
 import { seconds } from "./seconds.ts";
@@ -9,7 +9,7 @@ const nameColumns = 6;
 /** "9999.999999" and a space: six of them fit a terminal of 80 columns. */
 const amountColumns = 12;
 
-export function moneyLines(balance: BalanceDocument, nowMs: number, palette: Palette): string[] {
+export function moneyLines(balance: BalanceStatus, nowMs: number, palette: Palette): string[] {
   const { wallet, money } = balance;
   const denoms = [...new Set([...wallet, ...money].map(({ denom }) => denom))].sort();
   const rows = denoms.map((denom) => {
@@ -33,7 +33,7 @@ function cell(denom: string, amount: bigint): string {
   return (text.length <= most || whole.length >= most ? text : text.slice(0, most)).padStart(amountColumns);
 }
 
-function escrowText({ leases, spent, next, withdrawals }: BalanceDocument, nowMs: number): string {
+function escrowText({ leases, spent, next, withdrawals }: BalanceStatus, nowMs: number): string {
   const soon = next ? `, next runs out in ${seconds(next.atMs - nowMs)}` : "";
   const { waiting, done, failed } = withdrawals;
   const failures = failed > 0 ? `, ${failed} failed` : "";
@@ -41,7 +41,7 @@ function escrowText({ leases, spent, next, withdrawals }: BalanceDocument, nowMs
 }
 
 /** "wallet 11.25 ACT and 9.97 AKT, earned 1.25 ACT, withdrawn 1.25 ACT, owed 0, deposits out 0, fees 0.03 AKT" */
-export function moneyText({ wallet, money }: Pick<BalanceDocument, "wallet" | "money">): string {
+export function moneyText({ wallet, money }: Pick<BalanceStatus, "wallet" | "money">): string {
   const listed = (coins: readonly Coin[]) =>
     coins
       .filter(({ amount }) => amount !== 0n)

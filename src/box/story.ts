@@ -24,7 +24,7 @@ import type { Wish } from "./wishes.ts";
 export const storyEnds = ["won", "lost", "elsewhere", "no bids", "refused", "no manifest", "out of funds"] as const;
 export type StoryEnd = (typeof storyEnds)[number];
 
-export interface StoryDocument {
+export interface StoryStatus {
   readonly order: string;
   readonly wish: string;
   readonly asked: string;
@@ -40,7 +40,7 @@ export interface StoryDocument {
   readonly end: StoryEnd | undefined;
 }
 
-export type Story = { -readonly [Key in keyof StoryDocument]: StoryDocument[Key] };
+export type Story = { -readonly [Key in keyof StoryStatus]: StoryStatus[Key] };
 
 export interface StoryDeps {
   readonly chain: Pick<Chain, "provider" | "mirror" | "queries">;

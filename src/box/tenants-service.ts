@@ -12,7 +12,7 @@ import { type Clock, sleep } from "../runtime/clock.ts";
 import { type Service, untilAborted } from "../runtime/lifecycle.ts";
 import type { Log } from "../runtime/log.ts";
 import { jitter, type Random } from "../runtime/random.ts";
-import { type Story, type StoryDeps, type StoryDocument, type StoryEnd, storyEnds, tellStory } from "./story.ts";
+import { type Story, type StoryDeps, type StoryEnd, type StoryStatus, storyEnds, tellStory } from "./story.ts";
 import { createDesk, type Proof } from "./tenant-desk.ts";
 import type { Wish } from "./wishes.ts";
 
@@ -35,9 +35,9 @@ interface TenantsDeps {
   readonly log: Log;
 }
 
-export interface TenantsDocument {
+export interface TenantsStatus {
   /** The newest stories, oldest first. */
-  readonly stories: readonly StoryDocument[];
+  readonly stories: readonly StoryStatus[];
   readonly ended: Readonly<Record<StoryEnd, number>>;
   /** How many requests they made of providers, by what they proved themselves with. */
   readonly asked: Readonly<Record<Proof, number>>;
@@ -49,7 +49,7 @@ const pauseMs = 1_000;
 export function createTenantsService(
   { signers, wishes, settings, stories: most = Number.POSITIVE_INFINITY }: TenantsOptions,
   deps: TenantsDeps,
-): Service<TenantsDocument> {
+): Service<TenantsStatus> {
   const { clock, random, log } = deps;
   const stories: Story[] = [];
   const ended = Object.fromEntries(storyEnds.map((end) => [end, 0])) as Record<StoryEnd, number>;
@@ -118,7 +118,7 @@ export function createTenantsService(
 }
 
 /** "3 won, 2 lost, 1 no bids" */
-export function endsText(ended: TenantsDocument["ended"]): string {
+export function endsText(ended: TenantsStatus["ended"]): string {
   return Object.entries(ended)
     .map(([end, count]) => `${count} ${end}`)
     .join(", ");

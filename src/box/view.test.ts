@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { stripVTControlCharacters } from "node:util";
-import type { BalanceDocument } from "../balance/balance-status.ts";
+import type { BalanceStatus } from "../balance/balance-status.ts";
 import { countStates } from "../cluster/cluster-status.ts";
 import { createLeaseStates } from "../cluster/leases/lease-states.ts";
 import { parseDecimal } from "../market/decimal.ts";
@@ -10,14 +10,14 @@ import type { DemoStatus } from "./demo.ts";
 import { type SaidToOrder, storyLine } from "./market-view.ts";
 import { moneyText } from "./money-view.ts";
 import { seconds } from "./seconds.ts";
-import type { StoryDocument } from "./story.ts";
+import type { StoryStatus } from "./story.ts";
 import { renderView, shortId } from "./view.ts";
 
 const owner = "akash1qyqszqgpqyqszqgpqyqszqgpqyqszqgpjnp7du";
 const price = { denom: "uact", amount: parseDecimal("4.5") };
 const unleased = { lease: undefined, namespace: undefined, manifest: undefined, trouble: undefined, end: undefined };
 const story = { wish: "web", asked: "2 × 500m cpu 512Mi", bids: 2, ...unleased };
-const stories: StoryDocument[] = [
+const stories: StoryStatus[] = [
   { ...story, order: `${owner}/10001/1/1`, lease: { provider: "us", price }, end: "won" },
   {
     ...{ ...story, order: `${owner}/10002/1/1`, lease: { provider: "us", price } },
@@ -46,7 +46,7 @@ const market = {
     namespaces: 1,
   },
 };
-const balance: BalanceDocument = {
+const balance: BalanceStatus = {
   wallet: [
     { denom: "uact", amount: 9_999_500_000n, low: undefined },
     { denom: "uakt", amount: 123_456_123_456n, low: undefined },
@@ -85,7 +85,7 @@ const status: DemoStatus = {
       },
     },
   ],
-  documents: {},
+  statuses: {},
   bus: [{ topic: "akash.provider.event.order", published: 44, delivered: 43, dropped: 1, retained: "" }],
   chain: {
     chainId: "akash-demo-1",

@@ -46,7 +46,7 @@ interface ChainDeps {
   readonly log: Log;
 }
 
-export interface ChainDocument {
+export interface ChainServiceStatus {
   readonly chainId: string;
   /** The last block worked through, and how far the chain is (`ChainStatus`). */
   readonly height: bigint;
@@ -66,14 +66,14 @@ export function createChainService(
   options: ChainServiceOptions,
   deps: ChainDeps,
   beforeBlocks: (chain: Chain) => Promise<void> | void = () => undefined,
-): ResourceService<Chain, ChainDocument> {
+): ResourceService<Chain, ChainServiceStatus> {
   const { nodes, signer, chainId, settings } = options;
   const { promise, resolve } = Promise.withResolvers<Chain>();
   const lastEvents: string[] = [];
   let chain: CometChain | undefined;
   let outbox: OutboxLoop | undefined;
   let foreign: ForeignTransactions | undefined;
-  let lastDocument: ChainDocument | undefined;
+  let lastStatus: ChainServiceStatus | undefined;
 
   function noteEvents({ block }: Step): void {
     for (const { event } of block?.events.slice(-viewEvents) ?? [])
@@ -81,7 +81,7 @@ export function createChainService(
     lastEvents.splice(0, lastEvents.length - viewEvents);
   }
 
-  const lookNow = () => chain && documentOf(chain, outbox, lastEvents);
+  const lookNow = () => chain && statusOf(chain, outbox, lastEvents);
 
   return {
     name: "chain",
@@ -121,7 +121,7 @@ export function createChainService(
       resolve(opened);
       // Whoever asks after the end gets the last word; the journal is closed by then.
       scope.onStop(() => {
-        lastDocument = lookNow();
+        lastStatus = lookNow();
       });
     },
     opened: promise,
@@ -131,7 +131,7 @@ export function createChainService(
       const ours = outbox && troubleOf(outbox.state);
       return ours ?? trouble ?? `${chain.chainId}, block ${chain.height}, ${nodes.length} node(s)`;
     },
-    status: () => lastDocument ?? lookNow(),
+    status: () => lastStatus ?? lookNow(),
     *conditions() {
       const { trouble, mirrorAgeMs = 0 } = chain?.status ?? {};
       if (trouble !== undefined) yield condition("ChainTrouble", trouble);
@@ -153,7 +153,7 @@ export function createChainService(
   };
 }
 
-function documentOf(chain: CometChain, outbox: OutboxLoop | undefined, events: readonly string[]): ChainDocument {
+function statusOf(chain: CometChain, outbox: OutboxLoop | undefined, events: readonly string[]): ChainServiceStatus {
   const { chainId = "", head, trouble } = chain.status;
   const { owed = 0, done = 0, failed = 0 } = outbox?.counts ?? {};
   return {

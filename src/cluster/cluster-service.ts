@@ -17,7 +17,7 @@ import {
   createCluster,
   createClusterParts,
 } from "./cluster-parts.ts";
-import { type ClusterDocument, createStatusPublisher, documentOf } from "./cluster-status.ts";
+import { type ClusterStatus, clusterStatus, createStatusPublisher } from "./cluster-status.ts";
 import { clusterConditions } from "./conditions.ts";
 
 export type { Cluster, ClusterOptions } from "./cluster-parts.ts";
@@ -32,14 +32,14 @@ interface ClusterServiceDeps extends ClusterDeps {
 export function createClusterService(
   options: ClusterOptions,
   deps: ClusterServiceDeps,
-): ResourceService<Cluster, ClusterDocument> {
+): ResourceService<Cluster, ClusterStatus> {
   const { clock } = deps;
   const log = deps.log.with({ module: "cluster" });
   const { promise: opened, resolve } = Promise.withResolvers<Cluster>();
   let running: ClusterParts | undefined;
-  let lastDocument: ClusterDocument | undefined;
+  let lastStatus: ClusterStatus | undefined;
   const queues: Queue[] = [];
-  const statusNow = () => running && documentOf(running);
+  const statusNow = () => running && clusterStatus(running);
 
   return {
     name: "cluster",
@@ -49,7 +49,7 @@ export function createClusterService(
       const ready = { ...deps, chain, journal, kube, log };
       const parts = createClusterParts(options, ready, () => publisher.changed());
       const publisher = createStatusPublisher({
-        read: () => documentOf(parts),
+        read: () => clusterStatus(parts),
         bus,
         clock,
       });
@@ -72,7 +72,7 @@ export function createClusterService(
       resolve(cluster);
       // After the end the journal is closed.
       scope.onStop(() => {
-        lastDocument = statusNow();
+        lastStatus = statusNow();
       });
     },
     opened,
@@ -84,7 +84,7 @@ export function createClusterService(
       const reason = picture.trouble ?? running.leaseKeeper.trouble;
       return reason ?? `${nodes} nodes, ${leases} leases, ${book.size} reservations`;
     },
-    status: () => lastDocument ?? statusNow(),
+    status: () => lastStatus ?? statusNow(),
     *conditions() {
       if (running) yield* clusterConditions(running);
     },

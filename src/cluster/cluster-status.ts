@@ -1,4 +1,4 @@
-/** How the cluster stands: the document of the service, and what the bus is reported of it. */
+/** How the cluster stands: the status of the service, and what the bus is reported of it. */
 import type { Bus } from "../bus/bus.ts";
 import type { JsonObject } from "../bus/topics.ts";
 import type { Clock, Timer } from "../runtime/clock.ts";
@@ -12,7 +12,7 @@ import type { LeaseHealth } from "./health/lease-health.ts";
 import type { LeaseKeeper } from "./leases/lease-loop.ts";
 import { type LeaseStatus, leaseStates } from "./leases/lease-states.ts";
 
-export interface ClusterDocument {
+export interface ClusterStatus {
   readonly nodes: number;
   /** Of ours that run. */
   readonly leases: number;
@@ -41,15 +41,15 @@ export function countEach<Key extends string, T>(
   return counts;
 }
 
-export function countStates({ states }: Pick<LeaseKeeper, "states">): ClusterDocument["leaseStates"] {
+export function countStates({ states }: Pick<LeaseKeeper, "states">): ClusterStatus["leaseStates"] {
   return countEach(leaseStates, states.all(), ([, { state }]) => state);
 }
 
-export function countHealth({ all }: Pick<HealthKeeper, "all">): ClusterDocument["leaseHealth"] {
+export function countHealth({ all }: Pick<HealthKeeper, "all">): ClusterStatus["leaseHealth"] {
   return countEach(["healthy", "unhealthy", "unknown"], all(), ([, { state }]) => state);
 }
 
-export function documentOf(parts: ClusterStatusParts): ClusterDocument {
+export function clusterStatus(parts: ClusterStatusParts): ClusterStatus {
   const { book, leases, picture } = parts.keeper;
   const { ageMs, trouble } = picture;
   return {
@@ -66,7 +66,7 @@ export function documentOf(parts: ClusterStatusParts): ClusterDocument {
   };
 }
 
-export function inventoryJson({ nodes, ageMs, trouble, resources, conditions }: ClusterDocument): JsonObject {
+export function inventoryJson({ nodes, ageMs, trouble, resources, conditions }: ClusterStatus): JsonObject {
   return {
     nodes,
     resources,
@@ -76,8 +76,8 @@ export function inventoryJson({ nodes, ageMs, trouble, resources, conditions }: 
   };
 }
 
-export function statusJson(document: ClusterDocument): JsonObject {
-  const { leases, reservations, awaited, leaseStates, leaseHealth, trouble, conditions } = document;
+export function statusJson(status: ClusterStatus): JsonObject {
+  const { leases, reservations, awaited, leaseStates, leaseHealth, trouble, conditions } = status;
   return {
     ...{ leases, reservations, awaited },
     lease_states: leaseStates,
@@ -91,17 +91,17 @@ export function statusJson(document: ClusterDocument): JsonObject {
 export const clusterStatusLookMs = 10 * second;
 
 interface PublisherDeps {
-  readonly read: () => ClusterDocument;
+  readonly read: () => ClusterStatus;
   readonly bus: Bus;
   readonly clock: Clock;
 }
 
 export function createStatusPublisher({ read, bus, clock }: PublisherDeps) {
   const topics = () => {
-    const document = read();
+    const status = read();
     return {
-      "akash.provider.inventory.status": inventoryJson(document),
-      "akash.provider.cluster.status": statusJson(document),
+      "akash.provider.inventory.status": inventoryJson(status),
+      "akash.provider.cluster.status": statusJson(status),
     };
   };
   const paced = changedStatuses(clock, topics, bus.publish, ["age_ms"]);

@@ -57,7 +57,7 @@ export interface TenantGatewayOptions extends ProxyOptions {
   readonly certificates?: Certificates;
 }
 
-export interface GatewayDocument {
+export interface GatewayStatus {
   readonly url: string;
   readonly port: number;
   readonly grpcPort: number | undefined;
@@ -84,7 +84,7 @@ const noOwnCertificate = "no certificate of ours is valid on the chain, so that 
 
 const none: Certificates = { own: noCertificate, public: noCertificate };
 
-export function createGatewayService(options: TenantGatewayOptions, deps: GatewayDeps): Service<GatewayDocument> {
+export function createGatewayService(options: TenantGatewayOptions, deps: GatewayDeps): Service<GatewayStatus> {
   const log = deps.log.with({ module: "gateway" });
   const tally = createGatewayTally();
   const queues: Queue[] = [];

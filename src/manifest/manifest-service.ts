@@ -14,7 +14,7 @@ import { changedStatuses } from "../runtime/throttle.ts";
 import { createChecks } from "./checks.ts";
 import { createIntake } from "./intake.ts";
 import { createManifestLoop } from "./manifest-loop.ts";
-import { createStandings, type ManifestDocument, measureManifests, type Standings } from "./manifest-status.ts";
+import { createStandings, type ManifestStatus, measureManifests, type Standings } from "./manifest-status.ts";
 import type { ClusterSide, Manifests, OperatorRules } from "./manifests.ts";
 import { createMissedTime } from "./missed-time.ts";
 
@@ -43,7 +43,7 @@ interface ManifestDeps {
 export function createManifestService(
   options: ManifestOptions,
   deps: ManifestDeps,
-): ResourceService<Manifests, ManifestDocument> {
+): ResourceService<Manifests, ManifestStatus> {
   const { clock, random, rules } = deps;
   const log = deps.log.with({ module: "manifest" });
   const { promise: opened, resolve } = Promise.withResolvers<Manifests>();
@@ -53,7 +53,7 @@ export function createManifestService(
   async function open(scope: Scope): Promise<Manifests> {
     const [chain, journal, bus, cluster] = await Promise.all([deps.chain, deps.journal, deps.bus, deps.cluster]);
     const { mirror, outbox } = chain;
-    const status = changedStatuses(clock, () => ({ "akash.provider.manifest.status": own.document() }), bus.publish);
+    const status = changedStatuses(clock, () => ({ "akash.provider.manifest.status": own.status() }), bus.publish);
     const own = createStandings(status.ask);
     standings = own;
     const onChange = (kind: "ManifestReceived" | "ManifestWithdrawn", lease: string, version: string) => {
@@ -107,11 +107,11 @@ export function createManifestService(
     },
     detail() {
       if (!standings) return "";
-      const { leases, received, withdrawn, waiting } = standings.document();
+      const { leases, received, withdrawn, waiting } = standings.status();
       const taken = withdrawn > 0 ? `, ${withdrawn} withdrawn` : "";
       return `${leases} lease(s): ${received} with a manifest, ${waiting} without${taken}`;
     },
-    status: () => standings?.document(),
+    status: () => standings?.status(),
     measure(metrics) {
       if (standings) measureManifests(metrics, standings);
     },

@@ -3,12 +3,12 @@ import { deploymentOf, formatDeploymentId, parseLeaseId } from "../market/ids.ts
 import { formatTime } from "../runtime/clock.ts";
 import type { Metrics } from "../runtime/metrics.ts";
 
-/** Leases without a manifest that the status document names. */
+/** Leases without a manifest that the status names. */
 const manifestWaitsTold = 20;
 
 type Standing = "received" | "withdrawn" | "waiting";
 
-export interface ManifestDocument {
+export interface ManifestStatus {
   /** With a lease of ours. */
   readonly deployments: number;
   readonly leases: number;
@@ -42,7 +42,7 @@ export function createStandings(onChange: () => void) {
     get watched(): number {
       return [...leases.values()].filter(({ dueAtMs }) => dueAtMs !== undefined).length;
     },
-    document(): ManifestDocument {
+    status(): ManifestStatus {
       const waits = [...leases].filter(([, { standing }]) => standing === "waiting");
       const dueOf = (dueAtMs: number | undefined) => dueAtMs ?? Number.POSITIVE_INFINITY;
       waits.sort(([, left], [, right]) => Math.sign(dueOf(left.dueAtMs) - dueOf(right.dueAtMs)) || 0);

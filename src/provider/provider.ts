@@ -1,8 +1,8 @@
 /** The composition root: the services of the provider in the order in which they lean on each other. */
 
 import { createBalanceService } from "../balance/balance-service.ts";
-import type { BalanceDocument, BalanceOptions } from "../balance/balance-status.ts";
-import type { BidEngineDocument } from "../bidengine/bid-status.ts";
+import type { BalanceOptions, BalanceStatus } from "../balance/balance-status.ts";
+import type { BidEngineStatus } from "../bidengine/bid-status.ts";
 import type { BidEngine } from "../bidengine/bidengine.ts";
 import { type BidEngineOptions, createBidEngineService } from "../bidengine/bidengine-service.ts";
 import type { PolicySource } from "../bidengine/policies/policy-source.ts";
@@ -11,24 +11,24 @@ import type { Bus } from "../bus/bus.ts";
 import { createBusService, type TopicStatus } from "../bus/bus-service.ts";
 import type { RedisOptions } from "../bus/redis.ts";
 import type { Chain } from "../chain/chain.ts";
-import { type ChainDocument, type ChainServiceOptions, createChainService } from "../chain/chain-service.ts";
+import { type ChainServiceOptions, type ChainServiceStatus, createChainService } from "../chain/chain-service.ts";
 import { runs } from "../chain/records.ts";
 import type { IpOperatorClient } from "../cluster/capacity/addresses/ip-operator.ts";
 import type { InventoryFeed } from "../cluster/capacity/inventory/feed.ts";
 import { type Cluster, type ClusterOptions, createClusterService } from "../cluster/cluster-service.ts";
-import type { ClusterDocument } from "../cluster/cluster-status.ts";
+import type { ClusterStatus } from "../cluster/cluster-status.ts";
 import type { HostnameFeed } from "../cluster/leases/declarations/hostname-feed.ts";
 import { createConditionsService } from "../conditions/conditions-service.ts";
 import type { HeldCondition, Receiver } from "../conditions/held-conditions.ts";
 import type { FollowedSettings } from "../config/load.ts";
 import { createCertificateService } from "../gateway/certificate/certificate-service.ts";
-import { createGatewayService, type GatewayDocument, type TenantGatewayOptions } from "../gateway/gateway-service.ts";
+import { createGatewayService, type GatewayStatus, type TenantGatewayOptions } from "../gateway/gateway-service.ts";
 import type { Journal } from "../journal/journal.ts";
 import { createJournalService } from "../journal/journal-service.ts";
 import type { Keep } from "../journal/retention.ts";
 import type { Kube } from "../kube/kube.ts";
 import { createManifestService, type ManifestOptions } from "../manifest/manifest-service.ts";
-import type { ManifestDocument } from "../manifest/manifest-status.ts";
+import type { ManifestStatus } from "../manifest/manifest-status.ts";
 import type { Manifests } from "../manifest/manifests.ts";
 import { parseLeaseId, parseOrderId } from "../market/ids.ts";
 import { type Boundary, openBoundary } from "../runtime/boundary.ts";
@@ -101,12 +101,12 @@ export interface ProviderStatus extends ProcessStatus {
   readonly bus: readonly TopicStatus[] | undefined;
   /** What an operator should know, and since when. */
   readonly conditions: readonly HeldCondition[] | undefined;
-  readonly chain: ChainDocument | undefined;
-  readonly cluster: ClusterDocument | undefined;
-  readonly manifest: ManifestDocument | undefined;
-  readonly bidengine: BidEngineDocument | undefined;
-  readonly balance: BalanceDocument | undefined;
-  readonly gateway: GatewayDocument | undefined;
+  readonly chain: ChainServiceStatus | undefined;
+  readonly cluster: ClusterStatus | undefined;
+  readonly manifest: ManifestStatus | undefined;
+  readonly bidengine: BidEngineStatus | undefined;
+  readonly balance: BalanceStatus | undefined;
+  readonly gateway: GatewayStatus | undefined;
 }
 
 /** Resources of the lower services; a promise resolves when the service of its name has started. */

@@ -15,7 +15,7 @@ const serviceStartMs = 2 * minute;
 export type ServiceState = "init" | "running" | "shutdown" | "done";
 
 /** All that a service tells of itself stands beside its start; `process.ts` gathers it. */
-export interface Service<Document = unknown> {
+export interface Service<Status = unknown> {
   readonly name: string;
   /** Its start waits for something outside of us, for as long as it takes, and shows that it does. */
   readonly waitsForOthers?: boolean;
@@ -23,8 +23,8 @@ export interface Service<Document = unknown> {
   start(scope: Scope): Promise<void> | void;
   /** The line that tells a person what it is doing. Asked at any time, also before the start and after the end. */
   detail?(): string;
-  /** Its status document, from what it holds already; undefined until there is one. Asked as `detail` is. */
-  status?(): Document | undefined;
+  /** Its status, from what it holds already; undefined until there is one. Asked as `detail` is. */
+  status?(): Status | undefined;
   /** What an operator should know of it now. Asked as `detail` is. */
   conditions?(): Iterable<Condition>;
   /** Its queues; those that are there only once it has started come then. */
@@ -40,7 +40,7 @@ export type Answer = (question: Question, signal: AbortSignal) => unknown;
 export type Question = Readonly<Record<string, unknown>>;
 
 /** A service that others stand on. */
-export interface ResourceService<Thing, Document = unknown> extends Service<Document> {
+export interface ResourceService<Thing, Status = unknown> extends Service<Status> {
   /** What it opens, once it has started. */
   readonly opened: Promise<Thing>;
 }

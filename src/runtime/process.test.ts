@@ -62,7 +62,7 @@ test("a queue that comes with the start is in the status and the metrics from th
     status: () => (started ? { size: queue.size } : undefined),
   };
   const process = createProcess({ services: [service], metrics, ...deps });
-  assert.deepEqual([process.status().queues, process.status().documents], [[], { late: undefined }]);
+  assert.deepEqual([process.status().queues, process.status().statuses], [[], { late: undefined }]);
   const stopping = new AbortController();
   const running = process.run(stopping.signal);
   await deps.clock.settle();
@@ -70,7 +70,7 @@ test("a queue that comes with the start is in the status and the metrics from th
     process.status().queues.map(({ name }) => name),
     ["late"],
   );
-  assert.deepEqual(process.status().documents, { late: { size: 0 } });
+  assert.deepEqual(process.status().statuses, { late: { size: 0 } });
   assert.match(await metrics.text(), /^akash_provider_queue_keys\{queue="late",state="ready"\} 0$/m);
   stopping.abort();
   await running;

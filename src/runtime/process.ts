@@ -47,8 +47,8 @@ export interface ProcessStatus {
   readonly upMs: number;
   readonly services: readonly (ServiceStatus & { readonly detail: string })[];
   readonly queues: readonly { readonly name: string; readonly counts: QueueCounts }[];
-  /** The status documents, by the name of the service. */
-  readonly documents: Readonly<Record<string, unknown>>;
+  /** The status of each service, by the name of the service. */
+  readonly statuses: Readonly<Record<string, unknown>>;
 }
 
 export function createProcess({ services, metrics, clock, log, shutdownMs }: ProcessOptions): Process {
@@ -81,7 +81,7 @@ export function createProcess({ services, metrics, clock, log, shutdownMs }: Pro
       upMs: clock.now() - startedMs,
       services: lifecycle.services.map((status, index) => ({ ...status, detail: services[index]?.detail?.() ?? "" })),
       queues: queues().map(({ name, counts }) => ({ name, counts })),
-      documents: Object.fromEntries(services.map((service) => [service.name, service.status?.()])),
+      statuses: Object.fromEntries(services.map((service) => [service.name, service.status?.()])),
     }),
     conditions() {
       const states = lifecycle.services;

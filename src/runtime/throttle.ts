@@ -32,21 +32,21 @@ export function throttle(everyMs: number, clock: Clock, work: () => void): Throt
 /** A status that has changed is told at once, the next one not before this. */
 export const statusEveryMs = second;
 
-/** Of documents by name those that have changed, as plain JSON. */
+/** Of statuses by name those that have changed, as plain JSON. */
 export function changedStatuses<Name extends string>(
   clock: Clock,
   read: () => { readonly [N in Name]?: object },
   // biome-ignore lint/suspicious/noExplicitAny: what JSON holds
-  tell: (name: Name, document: any) => void,
+  tell: (name: Name, status: any) => void,
   /** Fields that change all the time, which alone is no news. */
   ignored: readonly string[] = [],
 ): Throttled {
   const told = new Map<string, string>();
   const omitted = Object.fromEntries(ignored.map((field) => [field, undefined]));
   return throttle(statusEveryMs, clock, () => {
-    for (const [name, document] of Object.entries(read())) {
-      const text = jsonText({ ...(document as object), ...omitted });
-      if (text !== told.get(name)) tell(name as Name, JSON.parse(jsonText(document)));
+    for (const [name, status] of Object.entries(read())) {
+      const text = jsonText({ ...(status as object), ...omitted });
+      if (text !== told.get(name)) tell(name as Name, JSON.parse(jsonText(status)));
       told.set(name, text);
     }
   });

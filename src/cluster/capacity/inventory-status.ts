@@ -1,4 +1,4 @@
-/** What there is, what is promised and what is free, in sums: for the bus, the status document and the metrics. */
+/** What there is, what is promised and what is free, in sums: for the bus, the status and the metrics. */
 import type { JsonObject } from "../../bus/topics.ts";
 import { addTo } from "../../market/group-totals.ts";
 import { showResource } from "../../market/quantity.ts";

@@ -55,7 +55,7 @@ export interface Certificates {
   readonly public: CertificateSource;
 }
 
-interface CertificateDocument {
+interface CertificateStatus {
   readonly own: { readonly serial: string; readonly untilMs: number } | undefined;
   readonly public: { readonly untilMs: number } | undefined;
   readonly troubles: readonly string[];
@@ -64,7 +64,7 @@ interface CertificateDocument {
 export function createCertificateService(
   options: CertificateOptions,
   deps: CertificateDeps,
-): ResourceService<Certificates, CertificateDocument> {
+): ResourceService<Certificates, CertificateStatus> {
   const { publicHost, signer, clock } = deps;
   const log = deps.log.with({ module: "certificate" });
   const { promise, resolve } = Promise.withResolvers<Certificates>();
@@ -94,7 +94,7 @@ export function createCertificateService(
     return followed;
   }
 
-  function look(): CertificateDocument {
+  function look(): CertificateStatus {
     const own = keeper?.current;
     const untilMs = given?.untilMs;
     return {
@@ -158,7 +158,7 @@ export function createCertificateService(
 
 function measureCertificates(
   metrics: Metrics,
-  look: () => CertificateDocument,
+  look: () => CertificateStatus,
   { clock, source }: { readonly clock: Clock; readonly source: "files" | "issuer" },
 ): void {
   metrics.read(

@@ -71,7 +71,7 @@ export async function startInventory(
 
 export type InventoryView = ReturnType<typeof inventoryView>;
 
-/** The status document: the nodes in a few words each. */
+/** The status: the nodes in a few words each. */
 function inventoryView(operator?: Pick<InventoryOperator, "inventory" | "waitingFor">) {
   const { inventory, waitingFor = "the first picture" } = operator ?? {};
   return {

@@ -284,13 +284,13 @@ test("volumes beyond what a lease was promised are counted by the picture alone,
   stage.claim("data-cache-0", leaseClaim(order, "data-cache-0", "30Gi", "3"));
   show(60n, "3");
   assert.equal(free(), 40n);
-  const [spare, ...more] = stage.document().conditions;
+  const [spare, ...more] = stage.status().conditions;
   assert.deepEqual([spare?.type, more], ["SpareVolumes", []]);
   assert.match(spare?.message ?? "", /has 32212254720 bytes of storage class beta3 beyond its lease/);
   for (const name of ["data-store-0", "data-cache-0"]) stage.claim(name, undefined);
   show(0n, "4");
   assert.equal(free(), 70n);
-  assert.deepEqual(stage.document().conditions, []);
+  assert.deepEqual(stage.status().conditions, []);
 });
 
 test("a volume that no picture counts yet keeps its room when its lease is closed, until one does", async (t) => {
@@ -382,8 +382,8 @@ test("volumes of the class default are those of the cluster's default class", as
   stage.claim("d-0", leaseClaim(order, "d-0", "50Gi", "2"));
   stage.show({ ...storagePicture({ beta3: 80n }), defaultClass, volumesVersion: "3" });
   assert.equal(free(), 20n);
-  assert.deepEqual(stage.document().conditions, []);
-  const sums = stage.document().resources.filter(({ resource }) => /^storage-(?!eph)/.test(`${resource}`));
+  assert.deepEqual(stage.status().conditions, []);
+  const sums = stage.status().resources.filter(({ resource }) => /^storage-(?!eph)/.test(`${resource}`));
   assert.deepEqual(
     sums.map(({ resource, allocatable, reserved, free }) => [resource, allocatable, reserved, free]),
     [["storage-beta3", "100Gi", "0", "20Gi"]],
@@ -405,7 +405,7 @@ test("claims of a lease count against both the class they name and default, wher
   assert.deepEqual(free(), [70n, 80n]);
   stage.show({ ...storagePicture({ beta3: 50n }), volumesVersion: "3" });
   assert.deepEqual(free(), [50n, 100n]);
-  assert.deepEqual(stage.document().conditions, []);
+  assert.deepEqual(stage.status().conditions, []);
 });
 
 test("a picture with fewer nodes loses no reservation: what it can it moves, the rest waits and is said aloud", async (t) => {
@@ -418,7 +418,7 @@ test("a picture with fewer nodes loses no reservation: what it can it moves, the
   await stage.world.clock.settle();
   assert.equal(stage.freeCpu(), 3_000n, "one of them");
   assert.equal([...capacity.reserved()].length, 2);
-  const { conditions = [] } = stage.document();
+  const { conditions = [] } = stage.status();
   assert.deepEqual(
     conditions.map(({ type }) => type),
     ["Unplaced"],
@@ -427,7 +427,7 @@ test("a picture with fewer nodes loses no reservation: what it can it moves, the
   stage.show({ nodes: [] });
   stage.show({ nodes: [pictureNode("a"), pictureNode("b"), pictureNode("c")] });
   assert.equal(stage.freeCpu(), 14_000n);
-  assert.deepEqual(stage.document().conditions, []);
+  assert.deepEqual(stage.status().conditions, []);
   await stage.world.clock.advance(1_000);
   const [row] = stage.journal.read.reservations.all();
   assert.match(JSON.stringify(row?.body), /"node":"c"/, "a new place is written down");
@@ -454,13 +454,13 @@ test("a promise without a place gets the room that another gives back, before an
   reserve(stage, orderKey(2), sampleUnit({ cpuMilli: 5_000n }));
   const [home] = [...stage.keeper.book.held].map(({ claim }) => claim.node);
   stage.show({ nodes: ["a", "b"].filter((name) => name !== home).map((name) => pictureNode(name)) });
-  assert.deepEqual([stage.freeCpu(), stage.document().conditions.length], [3_000n, 1]);
+  assert.deepEqual([stage.freeCpu(), stage.status().conditions.length], [3_000n, 1]);
   let free: bigint | undefined;
   stage.capacity.onRoom(() => {
     free = stage.freeCpu();
   });
   await stage.capacity.release(orderKey(2), "lost");
-  assert.deepEqual([free, stage.document().conditions], [3_000n, []]);
+  assert.deepEqual([free, stage.status().conditions], [3_000n, []]);
 });
 
 test("a promise with volumes moves although its class has nothing left beside them, or less than nothing", async (t) => {
@@ -487,11 +487,11 @@ test("what others took of a node is made up for on another, and else it is a con
   assert.equal(replica?.onNode.claim.node, other);
   assert.equal(stage.freeCpu(), 4_000n + 2_000n);
   stage.show({ nodes: [pictureNode("a", {}, full), pictureNode("b", {}, full)] });
-  assert.deepEqual(stage.document().conditions, [
+  assert.deepEqual(stage.status().conditions, [
     condition("Overbooked", `node ${other} is promised more than it has: 2000 of cpu`, { subject: `node ${other}` }),
   ]);
   assert.equal(stage.freeCpu(), 4_000n, "never less than nothing");
-  assert.equal(stage.document().resources.find(({ resource }) => resource === "cpu")?.["free"], "4");
+  assert.equal(stage.status().resources.find(({ resource }) => resource === "cpu")?.["free"], "4");
 });
 
 test("reserving an order again takes nothing more, and with another offer takes that instead", async (t) => {
@@ -620,11 +620,11 @@ test("a restart finds what was reserved, where it was and what of it runs", asyn
   world.leases.set(key, leaseOf(order));
   first.pod("web", leasePod(order, "web", { cpu: "1", gpus: 1, version: "2", node: "a" }));
   first.show({ nodes: [pictureNode("a", size, taken), pictureNode("b", size)], storage, podsVersion: "2" });
-  const before = first.document();
+  const before = first.status();
   await first.stop();
   const again = await openStage(world, { dir });
   t.after(() => again.stop());
-  assert.deepEqual({ ...again.document(), ageMs: 0 }, { ...before, ageMs: 0 });
+  assert.deepEqual({ ...again.status(), ageMs: 0 }, { ...before, ageMs: 0 });
 });
 
 test("after a restart what has run for long is counted once, also by an operator that does not tell how new it is", async (t) => {
@@ -694,7 +694,7 @@ test("a pod that leaves a node which is not for sale has its room elsewhere at o
   assert.equal(stage.freeCpu(), 8_000n);
   stage.pod("web", leasePod(order, "web", { ...running, version: "3", leaving: true }));
   assert.equal(stage.freeCpu(), 5_000n);
-  assert.deepEqual(stage.document().conditions, []);
+  assert.deepEqual(stage.status().conditions, []);
 });
 
 test("what the journal has lost is made again from the chain, with what of it runs", async (t) => {
@@ -710,7 +710,7 @@ test("what the journal has lost is made again from the chain, with what of it ru
   stage.show({ nodes: [pictureNode("a", {}, threeCpus), pictureNode("b")], podsVersion: "2" });
   await world.clock.advance(1_000);
   assert.equal(stage.freeCpu(), 16_000n - 6_000n);
-  assert.deepEqual(stage.document().conditions, []);
+  assert.deepEqual(stage.status().conditions, []);
   assert.equal(stage.journal.read.reservations.all().length, 1);
 });
 
