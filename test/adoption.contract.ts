@@ -28,25 +28,24 @@ import {
 } from "./adoption-stage.ts";
 import { eventually } from "./eventually.ts";
 import { createOwner, type Owner } from "./owner.ts";
-import { type RecordedLease, recordedLeases } from "./recorded-leases.ts";
+import type { RecordedLease } from "./recorded-leases.ts";
 
 export interface AdoptionStage {
   readonly server: string;
   readonly open: (owner: Owner) => (owner: Owner, fieldManager: string) => Kube;
-  /** Which of the recordings. */
-  readonly only?: RegExp;
+  readonly leases: () => readonly RecordedLease[];
   /** Whether it has controllers: then workloads have pods, and those are looked at too. */
   readonly hasPods?: boolean;
 }
 
-export function checkAdoption({ server, open, only = /./, hasPods = false }: AdoptionStage): void {
+export function checkAdoption({ server, open, leases, hasPods = false }: AdoptionStage): void {
   test(`${server}: what the network's provider left is taken over, and no workload changes`, async () => {
     await using owner = createOwner();
     const connect = open(owner);
     const theirs = connect(owner, "provider-services");
     await installDefinitions(connect(owner, "operator"), realClock);
     await theirs.apply(kinds.namespace, { metadata: { name: "lease" } });
-    const recorded = recordedLeases().filter(({ from }) => only.test(from));
+    const recorded = leases();
     assert.ok(recorded.length > 0);
     for (const batch of apart(recorded)) {
       try {

@@ -1,5 +1,6 @@
 import { checkAdoption } from "./adoption.contract.ts";
 import { checkGoingBack } from "./going-back.contract.ts";
+import { recordedLeases } from "./recorded-leases.ts";
 import { simulateKube } from "./simulated-kube.ts";
 import { thorough } from "./thorough.ts";
 
@@ -10,7 +11,7 @@ checkAdoption({
     return (_owner, fieldManager) => cluster.connect(fieldManager);
   },
   // One with lists that no apply takes, one with volumes and a field that the server dropped.
-  ...(!thorough && { only: /objects\/(dup|persistent)\/objects.json/ }),
+  leases: () => recordedLeases().filter(({ from }) => thorough || /objects\/(dup|persistent)\/objects.json/.test(from)),
 });
 
 checkGoingBack("the simulated server", (owner) => simulateKube(owner).connect);

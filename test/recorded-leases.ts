@@ -36,6 +36,22 @@ export function recordedLeases(): RecordedLease[] {
   return [...files].filter((path) => /\/objects[^/]*\.json$/.test(path)).map((path) => readLease(path, files));
 }
 
+/** The first of those whose objects have the same fields, whatever their values. */
+export function oneOfEachShape(leases: readonly RecordedLease[]): RecordedLease[] {
+  const shapeOf = ({ objects }: RecordedLease) =>
+    [...new Set(objects.flatMap((object) => [...fieldPaths(object, object.kind ?? "")]))].sort().join("\n");
+  return [...Map.groupBy(leases, shapeOf).values()].flatMap(([first]) => first ?? []);
+}
+
+const perCluster = new Set(["managedFields", "labels", "annotations", "status"]);
+
+function* fieldPaths(value: unknown, path: string): Generator<string> {
+  if (typeof value !== "object" || value === null) return yield path;
+  for (const [key, each] of Object.entries(value)) {
+    if (!perCluster.has(key)) yield* fieldPaths(each, `${path}.${Array.isArray(value) ? "" : key}`);
+  }
+}
+
 interface MadeWith {
   readonly manifestNamespace: string;
   readonly staticHostDomain: string;

@@ -8,7 +8,8 @@ import { kubectl, labIsMissing, shareNode } from "./cluster.ts";
 import { offerNode } from "./lease-look.ts";
 import { openKube } from "./open-kube.ts";
 
-const only = /objects\/(dup|two-http|count3|persistent|permissions)\/objects.json/;
+const names = /objects\/(dup|two-http|count3|persistent|permissions)\/objects.json/;
+const leases = () => recordedLeases().filter(({ from }) => names.test(from));
 
 const manifestNamespace = "lease";
 
@@ -23,17 +24,16 @@ describe("on the lab", { skip: labIsMissing }, () => {
   });
 
   after(async () => {
-    const leases = recordedLeases().filter(({ from }) => only.test(from));
-    const names = leases.map(({ workload }) => leaseNamespace(workload.lease));
-    if (isManifestNamespaceOurs) names.push(manifestNamespace);
-    await kubectl("delete", "namespace", "--ignore-not-found", ...names);
+    const namespaces = leases().map(({ workload }) => leaseNamespace(workload.lease));
+    if (isManifestNamespaceOurs) namespaces.push(manifestNamespace);
+    await kubectl("delete", "namespace", "--ignore-not-found", ...namespaces);
     endTurn();
   });
 
   checkAdoption({
     server: "the lab",
     open: () => (owner, fieldManager) => openKube(owner, places.kubeconfig, { fieldManager }),
-    only,
+    leases,
     hasPods: true,
   });
 });

@@ -1,6 +1,7 @@
 import { after, describe } from "node:test";
 import { controlPlaneMissing, sharedControlPlane } from "../../lab/own-control-plane.ts";
 import { checkAdoption } from "../adoption.contract.ts";
+import { oneOfEachShape, recordedLeases } from "../recorded-leases.ts";
 import { openKube } from "./open-kube.ts";
 
 const skip = controlPlaneMissing(["kube"]);
@@ -9,6 +10,8 @@ const kubeconfig = skip ? "" : await sharedControlPlane({ after });
 describe("on a real API server", { skip }, () => {
   checkAdoption({
     server: "a real server",
+    // All of them are taken over on the simulated server.
+    leases: () => oneOfEachShape(recordedLeases()),
     open: () => (owner, fieldManager) => openKube(owner, kubeconfig, { fieldManager }),
   });
 });
