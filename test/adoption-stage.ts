@@ -20,7 +20,7 @@ import { formatDeploymentId, formatLeaseId, type LeaseId } from "../src/market/i
 import { leaseNamespace } from "../src/market/lease-namespace.ts";
 import type { ManifestGroup } from "../src/market/manifest.ts";
 import { openBoundary } from "../src/runtime/boundary.ts";
-import { type Clock, realClock } from "../src/runtime/clock.ts";
+import { realClock } from "../src/runtime/clock.ts";
 import { silentLog } from "../src/runtime/log.ts";
 import { createSeededRandom } from "../src/runtime/random.ts";
 import { eventually } from "./eventually.ts";
@@ -34,8 +34,6 @@ export const adoptedOptions: LeaseOptions = {
   hosts: { blockedHosts: [], ingressDomain: "ingress.lab.test", staticHostDomain: "ingress.lab.test" },
 };
 
-/** No MetalLB gives addresses here: by this clock a manifest that comes now has already waited for them. */
-const clock: Clock = { ...realClock, now: () => realClock.now() + leaseAddressWaitMs };
 /** Where all recorded custom resources are. */
 const manifestNamespace = "lease";
 
@@ -166,12 +164,22 @@ export async function startAdopting(
   const chain = chainWith(leases, hash);
   const { overcommit } = leases[0]?.settings ?? { overcommit: noOvercommit };
   const keeper = createLeaseKeeper({
-    ...{ chain, journal, kube, clock, random, log: silentLog, onChange: () => undefined },
+    ...{ chain, kube, clock: realClock, random, log: silentLog, onChange: () => undefined },
+    // No MetalLB gives addresses here: each manifest has already waited for them.
+    journal: { ...journal, nowMs: () => journal.nowMs() + leaseAddressWaitMs },
     options: { ...adoptedOptions, overcommit },
   });
   const standings = createStandings(() => undefined);
   const loop = createManifestLoop({
-    ...{ chain, journal, cluster: createClusterSide(keeper), timeoutMs: 0, standings, clock, log: silentLog },
+    ...{
+      chain,
+      journal,
+      cluster: createClusterSide(keeper),
+      timeoutMs: 0,
+      standings,
+      clock: realClock,
+      log: silentLog,
+    },
     missed: { settle: async () => true, away: () => undefined },
     onRestored: (key) => keeper.wake(key),
   });
