@@ -1,5 +1,11 @@
 /** The one connection to journal.db: its settings, its prepared statements, and its errors in our words. */
-import { DatabaseSync, type SQLInputValue, type StatementResultingChanges, type StatementSync } from "node:sqlite";
+import {
+  DatabaseSync,
+  type SQLInputValue,
+  type SQLOutputValue,
+  type StatementResultingChanges,
+  type StatementSync,
+} from "node:sqlite";
 import { ProviderError } from "../runtime/errors.ts";
 import { storageError } from "./faults.ts";
 
@@ -8,11 +14,19 @@ export const journalBusyMs = 250;
 /** SQLite folds its log back every 4 MB; a burst that made it longer is given back to the disk beyond this. */
 const journalWalBytes = 64 * 1024 * 1024;
 
-/** Statements as functions, prepared once. Bigints where a column may outgrow 2^53: heights and nanoseconds. */
+/** How columns are read that are not plain text, bytes or numbers below 2^53. A column that is NULL is left out of its row. */
+export interface Columns<Row> {
+  /** Heights, nanoseconds, and amounts kept as text. */
+  readonly bigint?: readonly (keyof Row)[];
+  readonly boolean?: readonly (keyof Row)[];
+  readonly json?: readonly (keyof Row)[];
+}
+
+/** Statements as functions, prepared once. */
 export interface Sql {
   run(text: string): (...values: SQLInputValue[]) => StatementResultingChanges;
-  one<Row>(text: string, options?: { bigints: boolean }): (...values: SQLInputValue[]) => Row | undefined;
-  all<Row>(text: string, options?: { bigints: boolean }): (...values: SQLInputValue[]) => Row[];
+  one<Row>(text: string, columns?: Columns<Row>): (...values: SQLInputValue[]) => Row | undefined;
+  all<Row>(text: string, columns?: Columns<Row>): (...values: SQLInputValue[]) => Row[];
 }
 
 /** FULL: a commit survives a power cut. NORMAL: it survives our death, and a power cut leaves a sound older state. */
@@ -23,8 +37,8 @@ export interface Connection extends Sql {
   setSynchronous(mode: Synchronous): void;
   /** Whether a transaction is open; SQLite ends it by itself on some errors. */
   readonly inTransaction: boolean;
-  /** Told about every error that storage is to blame for, also when the caller swallows it. */
-  onStorageError(tell: (error: ProviderError) => void): void;
+  /** Called with every error of storage, also when the caller swallows it. */
+  onStorageError(listener: (error: ProviderError) => void): void;
   close(): void;
 }
 
@@ -50,27 +64,27 @@ export const pragmas = [
 export function connect(path: string, { readOnly = false } = {}): Connection {
   const database = openDatabase(path, readOnly);
   let synchronous: Synchronous = "FULL";
-  let tell: (error: ProviderError) => void = () => undefined;
+  let onError: (error: ProviderError) => void = () => undefined;
 
-  function blame(thrown: unknown): unknown {
+  function coded(thrown: unknown): unknown {
     if (!database.isOpen) return new ProviderError("AKP_JOURNAL_CLOSED", { reason: "nothing can be read any more" });
     const error = storageError(path, thrown);
-    if (error) tell(error);
+    if (error) onError(error);
     return error ?? thrown;
   }
 
   function guarded<Result>(
     call: (statement: StatementSync, values: SQLInputValue[]) => Result,
     text: string,
-    options = { bigints: false },
+    hasBigints = false,
   ): (...values: SQLInputValue[]) => Result {
     const statement = database.prepare(text);
-    statement.setReadBigInts(options.bigints);
+    statement.setReadBigInts(hasBigints);
     return (...values) => {
       try {
         return call(statement, values);
       } catch (error) {
-        throw blame(error);
+        throw coded(error);
       }
     };
   }
@@ -79,16 +93,24 @@ export function connect(path: string, { readOnly = false } = {}): Connection {
     try {
       database.exec(text);
     } catch (error) {
-      throw blame(error);
+      throw coded(error);
     }
   }
 
   return {
     run: (text) => guarded((statement, values) => statement.run(...values), text),
-    one: <Row>(text: string, options?: { bigints: boolean }) =>
-      guarded((statement, values) => statement.get(...values) as Row | undefined, text, options),
-    all: <Row>(text: string, options?: { bigints: boolean }) =>
-      guarded((statement, values) => statement.all(...values) as Row[], text, options),
+    one<Row>(text: string, columns: Columns<Row> = {}) {
+      const read = rowReader(columns);
+      const get = (statement: StatementSync, values: SQLInputValue[]) => {
+        const row = statement.get(...values);
+        return row && read(row);
+      };
+      return guarded(get, text, columns.bigint !== undefined);
+    },
+    all<Row>(text: string, columns: Columns<Row> = {}) {
+      const read = rowReader(columns);
+      return guarded((statement, values) => statement.all(...values).map(read), text, columns.bigint !== undefined);
+    },
     exec,
     setSynchronous(mode) {
       if (mode === synchronous) return;
@@ -99,11 +121,29 @@ export function connect(path: string, { readOnly = false } = {}): Connection {
       return database.isTransaction;
     },
     onStorageError(listener) {
-      tell = listener;
+      onError = listener;
     },
     close() {
       if (database.isOpen) database.close();
     },
+  };
+}
+
+type Value = SQLOutputValue;
+
+function rowReader<Row>({ bigint = [], boolean = [], json = [] }: Columns<Row>) {
+  const readers = new Map<PropertyKey, (value: Value) => unknown>([
+    ...bigint.map((name) => [name, (value: Value) => BigInt(value as string | bigint)] as const),
+    ...boolean.map((name) => [name, (value: Value) => Number(value) === 1] as const),
+    ...json.map((name) => [name, (value: Value) => JSON.parse(value as string)] as const),
+  ]);
+  const plain = (value: Value) => (typeof value === "bigint" ? Number(value) : value);
+  return (values: Record<string, Value>): Row => {
+    const row: Record<string, unknown> = {};
+    for (const [name, value] of Object.entries(values)) {
+      if (value !== null) row[name] = (readers.get(name) ?? plain)(value);
+    }
+    return row as Row;
   };
 }
 

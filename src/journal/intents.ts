@@ -62,43 +62,28 @@ export interface Refiling {
   readonly billed?: Billed;
 }
 
-interface IntentRow {
-  id: bigint;
-  what: string;
-  subject: string;
-  why: string;
-  body: string;
-  priority: bigint;
-  state: IntentState;
-  filed_at: bigint;
-  expires_at: bigint | null;
-  tx_hash: string | null;
-  failures: bigint;
-  gas_floor: bigint;
-  fee: string;
-  gas_used: bigint;
-  settled_at: bigint | null;
-  result: string | null;
-}
+type IntentRow = Omit<Intent, "billed"> & { readonly fee: string; readonly gasUsed?: bigint };
+
+const intentColumns = `id, what, subject, why, body, priority, state, filed_at AS filedAtMs, expires_at AS expiresAtMs,
+  tx_hash AS txHash, nullif(failures, 0) AS failures, nullif(gas_floor, 0) AS gasFloor, fee,
+  nullif(gas_used, 0) AS gasUsed, settled_at AS settledAtMs, result`;
 
 export type Intents = ReturnType<typeof createIntents>;
 
 export function createIntents(sql: Sql, clock: Clock) {
-  const bigints = { bigints: true };
-  const get = sql.one<IntentRow>("SELECT * FROM intents WHERE id = ?", bigints);
-  const unsettled = sql.all<IntentRow>(
-    "SELECT * FROM intents WHERE settled_at IS NULL ORDER BY priority, id LIMIT ?",
-    bigints,
-  );
-  const waiting = sql.all<IntentRow>(
-    "SELECT * FROM intents WHERE state = 'filed' AND settled_at IS NULL ORDER BY priority, id LIMIT ?",
-    bigints,
-  );
+  const all = (rest: string) =>
+    sql.all<IntentRow>(`SELECT ${intentColumns} FROM intents ${rest}`, {
+      bigint: ["gasFloor", "gasUsed"],
+      json: ["body", "result"],
+    });
+  const get = all("WHERE id = ?");
+  const unsettled = all("WHERE settled_at IS NULL ORDER BY priority, id LIMIT ?");
+  const waiting = all("WHERE state = 'filed' AND settled_at IS NULL ORDER BY priority, id LIMIT ?");
+  const byTxHash = all("WHERE tx_hash = ? ORDER BY id");
+  const about = all("WHERE subject = ? ORDER BY id DESC");
   const owed = sql.one<{ count: number }>(
     "SELECT count(*) AS count FROM intents WHERE settled_at IS NULL AND priority <= ?",
   );
-  const byTxHash = sql.all<IntentRow>("SELECT * FROM intents WHERE tx_hash = ? ORDER BY id", bigints);
-  const about = sql.all<IntentRow>("SELECT * FROM intents WHERE subject = ? ORDER BY id DESC", bigints);
   const file = sql.run(
     "INSERT INTO intents (what, subject, why, body, priority, state, filed_at, expires_at) VALUES (?, ?, ?, ?, ?, 'filed', ?, ?)",
   );
@@ -114,10 +99,7 @@ export function createIntents(sql: Sql, clock: Clock) {
   );
 
   return {
-    get(id: number): Intent | undefined {
-      const row = get(id);
-      return row && intentFrom(row);
-    },
+    get: (id: number) => get(id).map(intentFrom)[0],
     /** Those still owed, the most urgent first, then the oldest. */
     unsettled: (limit: number) => unsettled(limit).map(intentFrom),
     /** Those that wait for a transaction, the most urgent first, then the oldest. */
@@ -147,24 +129,8 @@ export function createIntents(sql: Sql, clock: Clock) {
   };
 }
 
-function intentFrom(row: IntentRow): Intent {
-  return {
-    id: Number(row.id),
-    what: row.what,
-    subject: row.subject,
-    why: row.why,
-    body: JSON.parse(row.body),
-    priority: Number(row.priority),
-    state: row.state,
-    filedAtMs: Number(row.filed_at),
-    ...(row.expires_at !== null && { expiresAtMs: Number(row.expires_at) }),
-    ...(row.tx_hash !== null && { txHash: row.tx_hash }),
-    ...(row.failures > 0n && { failures: Number(row.failures) }),
-    ...(row.gas_floor > 0n && { gasFloor: row.gas_floor }),
-    ...(row.gas_used > 0n && { billed: { fee: row.fee, gasUsed: row.gas_used } }),
-    ...(row.settled_at !== null && { settledAtMs: Number(row.settled_at) }),
-    ...(row.result !== null && { result: JSON.parse(row.result) }),
-  };
+function intentFrom({ fee, gasUsed, ...intent }: IntentRow): Intent {
+  return { ...intent, ...(gasUsed !== undefined && { billed: { fee, gasUsed } }) };
 }
 
 /** A transaction whose fate is not known yet, as it was signed. */
@@ -185,25 +151,15 @@ export interface SentTransaction {
   readonly gapped?: boolean;
 }
 
-interface TransactionRow {
-  hash: string;
-  chain_id: string;
-  sender: string;
-  bytes: Uint8Array;
-  first_height: bigint;
-  stamp_ns: bigint | null;
-  sequence: bigint | null;
-  timeout_height: bigint | null;
-  gapped: bigint;
-}
-
-export type Transactions = ReturnType<typeof createTransactions>;
-
 /** Those that are not settled, and the stamps that were ever used. */
 export function createTransactions(sql: Sql) {
-  const all = sql.all<TransactionRow>("SELECT * FROM transactions ORDER BY id", { bigints: true });
-  const lastStamp = sql.one<{ last_ns: bigint }>("SELECT last_ns FROM stamps WHERE chain_id = ? AND sender = ?", {
-    bigints: true,
+  const all = sql.all<SentTransaction>(
+    `SELECT hash, chain_id AS chainId, sender, bytes, first_height AS firstHeight, stamp_ns AS stampNs, sequence,
+       timeout_height AS timeoutHeight, nullif(gapped, 0) AS gapped FROM transactions ORDER BY id`,
+    { bigint: ["firstHeight", "stampNs", "sequence", "timeoutHeight"], boolean: ["gapped"] },
+  );
+  const lastStamp = sql.one<{ ns: bigint }>("SELECT last_ns AS ns FROM stamps WHERE chain_id = ? AND sender = ?", {
+    bigint: ["ns"],
   });
   const add = sql.run(
     "INSERT INTO transactions (hash, chain_id, sender, bytes, first_height, stamp_ns, sequence, timeout_height, gapped) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
@@ -216,9 +172,9 @@ export function createTransactions(sql: Sql) {
 
   return {
     /** Every transaction that is not settled, the oldest first. */
-    all: () => all().map(transactionFrom),
+    all: () => all(),
     /** The highest stamp that was ever written down for this key, also of transactions long settled. */
-    lastStampNs: (chainId: string, sender: string) => lastStamp(chainId, sender)?.last_ns,
+    lastStampNs: (chainId: string, sender: string) => lastStamp(chainId, sender)?.ns,
     /** Notes a transaction, and its stamp for ever, before it is broadcast. */
     add(tx: SentTransaction): void {
       const { hash, chainId, sender, bytes, firstHeight, stampNs = null, sequence = null, timeoutHeight = null } = tx;
@@ -229,19 +185,5 @@ export function createTransactions(sql: Sql) {
     markGapped: (hash: string) => void markGapped(hash),
     /** Its fate is known; it needs no bytes any more. False when that was known before. */
     remove: (hash: string) => remove(hash).changes === 1,
-  };
-}
-
-function transactionFrom(row: TransactionRow): SentTransaction {
-  return {
-    hash: row.hash,
-    chainId: row.chain_id,
-    sender: row.sender,
-    bytes: row.bytes,
-    firstHeight: row.first_height,
-    ...(row.stamp_ns !== null && { stampNs: row.stamp_ns }),
-    ...(row.sequence !== null && { sequence: row.sequence }),
-    ...(row.timeout_height !== null && { timeoutHeight: row.timeout_height }),
-    ...(row.gapped > 0n && { gapped: true }),
   };
 }

@@ -28,22 +28,7 @@ export interface ManifestHead extends Omit<ManifestRow, "body" | "deployed" | "r
   readonly deployedVersion: string | undefined;
 }
 
-interface HeadRow {
-  readonly leaseId: string;
-  readonly version: string;
-  readonly receivedAtMs: number;
-  readonly withdrawnAtMs: number | null;
-  readonly isRefused: number;
-  readonly deployedVersion: string | null;
-}
-
-interface Row extends NewManifest {
-  readonly receivedAtMs: number;
-  readonly withdrawnAtMs: number | null;
-  readonly refusal: string | null;
-  readonly deployedVersion: string | null;
-  readonly deployedBody: string | null;
-}
+type Row = Omit<ManifestRow, "deployed"> & { readonly deployedVersion?: string; readonly deployedBody?: string };
 
 export type ManifestRows = ReturnType<typeof createManifests>;
 
@@ -54,10 +39,11 @@ export function createManifests(sql: Sql, clock: Clock) {
      FROM manifests WHERE lease_id = ?`,
   );
   const ids = sql.all<{ leaseId: string }>("SELECT lease_id AS leaseId FROM manifests ORDER BY lease_id");
-  const heads = sql.all<HeadRow>(
+  const heads = sql.all<Omit<ManifestHead, "deployedVersion"> & { readonly deployedVersion?: string }>(
     `SELECT lease_id AS leaseId, version, received_at AS receivedAtMs, withdrawn_at AS withdrawnAtMs,
        refusal IS NOT NULL AS isRefused, deployed_version AS deployedVersion
      FROM manifests`,
+    { boolean: ["isRefused"] },
   );
   const put = sql.run(
     `INSERT INTO manifests (lease_id, version, body, received_at) VALUES (?, ?, ?, ?)
@@ -87,7 +73,7 @@ export function createManifests(sql: Sql, clock: Clock) {
     },
     /** Of every lease that has one: there are never more than the cluster has room for. */
     leaseIds: () => ids().map(({ leaseId }) => leaseId),
-    heads: () => heads().map(headOf),
+    heads: () => heads().map(({ deployedVersion, ...head }): ManifestHead => ({ ...head, deployedVersion })),
     /** The newest replaces the one before. Times only grow, also where the clock was set back: other readers compare them. */
     put: ({ leaseId, version, body }: NewManifest) => void put(leaseId, version, body, clock.now()),
     /** One that the journal had lost, as it was found elsewhere. */
@@ -111,23 +97,8 @@ export function createManifests(sql: Sql, clock: Clock) {
   };
 }
 
-function fromRow({ withdrawnAtMs, refusal, deployedVersion, deployedBody, ...manifest }: Row): ManifestRow {
-  return {
-    ...manifest,
-    ...(withdrawnAtMs !== null && { withdrawnAtMs }),
-    ...(refusal !== null && { refusal }),
-    ...(deployedVersion !== null &&
-      deployedBody !== null && { deployed: { version: deployedVersion, body: deployedBody } }),
-  };
-}
-
-function headOf({ withdrawnAtMs, isRefused, deployedVersion, ...manifest }: HeadRow): ManifestHead {
-  return {
-    ...manifest,
-    ...(withdrawnAtMs !== null && { withdrawnAtMs }),
-    isRefused: isRefused !== 0,
-    deployedVersion: deployedVersion ?? undefined,
-  };
+function fromRow({ deployedVersion: version, deployedBody: body, ...manifest }: Row): ManifestRow {
+  return { ...manifest, ...(version !== undefined && body !== undefined && { deployed: { version, body } }) };
 }
 
 /** What should run by it: the newest that the cluster takes; undefined where nothing should, or there is none. */

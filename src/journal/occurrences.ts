@@ -5,7 +5,7 @@ export interface OccurrenceRow {
   readonly leaseId: string;
   /** What makes it the same as one before, within a lease. */
   readonly key: string;
-  /** Who says so: somebody in the cluster, by an Event, or we. */
+  /** From an Event of the cluster, or ours. */
   readonly origin: "cluster" | "ours";
   readonly type: "Normal" | "Warning";
   /** A word for programs: "BackOff". */
@@ -14,7 +14,7 @@ export interface OccurrenceRow {
   readonly object: string;
   /** For people. */
   readonly note: string;
-  /** Which component says so, and which of its processes: "kubelet", and the name of its node. */
+  /** As in a Kubernetes Event: "kubelet", and the name of its node. */
   readonly reportingController: string;
   readonly reportingInstance: string;
   readonly count: number;
@@ -24,10 +24,8 @@ export interface OccurrenceRow {
   readonly counted: string;
 }
 
-/** Of a trouble that is not over. */
+/** Of one of ours that is not over. */
 export const stillSo = "still so";
-
-export type Occurrences = ReturnType<typeof createOccurrences>;
 
 export function createOccurrences(sql: Sql) {
   const columns = `lease_id AS leaseId, key, origin, type, reason, object, note, count, first_at AS firstAtMs,
@@ -52,14 +50,11 @@ export function createOccurrences(sql: Sql) {
      ORDER BY last_at DESC, id DESC LIMIT -1 OFFSET ?)`,
   );
   return {
-    get(leaseId: string, key: string): OccurrenceRow | undefined {
-      const row = get(leaseId, key);
-      return row && { ...row };
-    },
+    get: (leaseId: string, key: string) => get(leaseId, key),
     /** The newest first. */
-    about: (leaseId: string, limit: number) => about(leaseId, limit).map((row) => ({ ...row })),
-    /** Troubles of ours that are not over. */
-    open: (leaseId: string) => open(leaseId).map((row) => ({ ...row })),
+    about: (leaseId: string, limit: number) => about(leaseId, limit),
+    /** Those of ours that are not over. */
+    open: (leaseId: string) => open(leaseId),
     /** Again with the same key, it is the same with a new count. */
     record(row: OccurrenceRow): void {
       const { leaseId, key, origin, type, reason, object, note, count, firstAtMs, lastAtMs, counted } = row;
@@ -67,7 +62,7 @@ export function createOccurrences(sql: Sql) {
       const times = [count, firstAtMs, lastAtMs, counted] as const;
       record(leaseId, key, origin, type, reason, object, note, ...times, reportingController, reportingInstance);
     },
-    /** Leaves the newest of a lease, and what is not over: removed, it would begin anew with the next look. */
+    /** Leaves the newest of a lease, and what is not over: removed, it would begin anew with the next check. */
     trim: (leaseId: string, origin: OccurrenceRow["origin"], keep: number) => void trim(leaseId, origin, keep),
   };
 }

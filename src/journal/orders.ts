@@ -1,10 +1,10 @@
-/** The market as we saw it: every order, what we asked for it, who got it at which price, and how long it was open. */
+/** The market as we saw it: every order, our price, who got it at which price, and how long it was open. */
 import type { Clock } from "../runtime/clock.ts";
 import type { Sql } from "./connection.ts";
 
 export interface NewOrder {
   readonly orderId: string;
-  /** What was asked for, as plain JSON; null where that is too long to keep. */
+  /** What the tenant wants, as plain JSON; null where that is too long to keep. */
   readonly spec: unknown;
   /** The most that it pays per block: "12.5uact". */
   readonly most: string;
@@ -23,7 +23,7 @@ export interface SeenOrder extends NewOrder {
 }
 
 export interface OrderEnd {
-  /** Somebody got the lease; nobody did; or we were not there to see. */
+  /** Unknown: it ended while we did not watch. */
   readonly how: "leased" | "closed" | "unknown";
   /** The provider, and its price per block. */
   readonly winner?: string;
@@ -33,33 +33,18 @@ export interface OrderEnd {
   readonly atMs: number;
 }
 
-interface Row {
-  id: bigint;
-  order_id: string;
-  spec: string;
-  most: string;
-  created_at: bigint;
-  seen_at: bigint;
-  our_price: string | null;
-  outcome: string | null;
-  how: OrderEnd["how"] | null;
-  winner: string | null;
-  winner_price: string | null;
-  end_height: bigint | null;
-  ended_at: bigint | null;
-}
+type Row = Omit<SeenOrder, "end"> & Omit<OrderEnd, "atMs" | "how"> & { how?: OrderEnd["how"]; endedAtMs?: number };
 
-export type Orders = ReturnType<typeof createOrders>;
+const columns = `id, order_id AS orderId, spec, most, created_at AS createdAt, seen_at AS seenAtMs, our_price AS ourPrice,
+  outcome, how, winner, winner_price AS price, end_height AS height, ended_at AS endedAtMs`;
 
 export function createOrders(sql: Sql, clock: Clock) {
-  const bigints = { bigints: true };
-  const get = sql.one<Row>("SELECT * FROM orders WHERE order_id = ?", bigints);
-  const recent = sql.all<Row>("SELECT * FROM orders ORDER BY id DESC LIMIT ?", bigints);
+  const all = (rest: string) =>
+    sql.all<Row>(`SELECT ${columns} FROM orders ${rest}`, { bigint: ["createdAt", "height"], json: ["spec"] });
+  const get = all("WHERE order_id = ?");
+  const recent = all("ORDER BY id DESC LIMIT ?");
   // The text of an order's id begins with that of its deployment; "0" is what follows "/" in ASCII.
-  const ofDeployment = sql.all<Row>(
-    "SELECT * FROM orders WHERE order_id > ? || '/' AND order_id < ? || '0' ORDER BY id DESC LIMIT ?",
-    bigints,
-  );
+  const ofDeployment = all("WHERE order_id > ? || '/' AND order_id < ? || '0' ORDER BY id DESC LIMIT ?");
   const first = sql.one<{ seen_at: number }>("SELECT seen_at FROM orders ORDER BY id LIMIT 1");
   const unfinished = sql.all<{ order_id: string }>(
     `SELECT order_id FROM orders WHERE ended_at IS NULL
@@ -76,10 +61,7 @@ export function createOrders(sql: Sql, clock: Clock) {
      WHERE order_id = ? AND ended_at IS NULL`,
   );
   return {
-    get(orderId: string): SeenOrder | undefined {
-      const row = get(orderId);
-      return row && fromRow(row);
-    },
+    get: (orderId: string) => get(orderId).map(fromRow)[0],
     /** Those seen last, the newest first. */
     recent: (limit: number) => recent(limit).map(fromRow),
     /** The newest first; a deployment as "owner/dseq". */
@@ -95,33 +77,15 @@ export function createOrders(sql: Sql, clock: Clock) {
     noteBid: (orderId: string, price: string) => void noteBid(price, orderId),
     /** What became of our bid, once: false where that was known. */
     noteOutcome: (orderId: string, outcome: string) => noteOutcome(outcome, orderId).changes === 1,
-    /** The first end that is told stands. */
+    /** The first end that is reported stands. */
     end(orderId: string, { how, winner, price, height }: Omit<OrderEnd, "atMs">): boolean {
       return end(how, winner ?? null, price ?? null, height ?? null, clock.now(), orderId).changes === 1;
     },
   };
 }
 
-function fromRow(row: Row): SeenOrder {
-  return {
-    id: Number(row.id),
-    orderId: row.order_id,
-    spec: JSON.parse(row.spec),
-    most: row.most,
-    createdAt: row.created_at,
-    seenAtMs: Number(row.seen_at),
-    ...(row.our_price !== null && { ourPrice: row.our_price }),
-    ...(row.outcome !== null && { outcome: row.outcome }),
-    ...(row.how !== null && { end: endFrom(row, row.how) }),
-  };
-}
-
-function endFrom(row: Row, how: OrderEnd["how"]): OrderEnd {
-  return {
-    how,
-    atMs: Number(row.ended_at),
-    ...(row.winner !== null && { winner: row.winner }),
-    ...(row.winner_price !== null && { price: row.winner_price }),
-    ...(row.end_height !== null && { height: row.end_height }),
-  };
+function fromRow({ how, winner, price, height, endedAtMs = 0, ...order }: Row): SeenOrder {
+  if (how === undefined) return order;
+  const end = { how, atMs: endedAtMs, ...(winner && { winner }), ...(price && { price }) };
+  return { ...order, end: { ...end, ...(height !== undefined && { height }) } };
 }

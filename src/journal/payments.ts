@@ -27,36 +27,25 @@ export interface PaymentEnd {
   readonly atMs: number;
 }
 
-interface Row {
-  lease_id: string;
-  denom: string;
-  rate: string;
-  accrued: string;
-  withdrawn: string;
-  height: bigint;
-  at: bigint;
-  since: bigint;
-  spent_at: bigint | null;
-  withdrawn_at: bigint | null;
-  ended: PaymentEnd["how"] | null;
-  ended_at: bigint | null;
-}
+type Row = Omit<PaymentRow, "ended"> & { readonly how?: PaymentEnd["how"]; readonly endedAtMs?: number };
 
-export type Payments = ReturnType<typeof createPayments>;
+const columns = `lease_id AS leaseId, denom, rate, accrued, withdrawn, height, at AS atMs, since AS sinceMs,
+  spent_at AS spentAt, withdrawn_at AS withdrawnAtMs, ended AS how, ended_at AS endedAtMs`;
 
 export function createPayments(sql: Sql) {
-  const bigints = { bigints: true };
-  const get = sql.one<Row>("SELECT * FROM payments WHERE lease_id = ?", bigints);
+  const select = (rest: string) =>
+    sql.all<Row>(`SELECT ${columns} FROM payments ${rest}`, { bigint: ["accrued", "withdrawn", "height", "spentAt"] });
+  const get = select("WHERE lease_id = ?");
   // Every lease on it is named by the order and a slash with more behind it; "0" comes after the slash.
   const ofOrder = sql.one<{ leaseId: string }>(
     "SELECT lease_id AS leaseId FROM payments WHERE lease_id > ? || '/' AND lease_id < ? || '0'",
   );
-  const all = sql.all<Row>("SELECT * FROM payments ORDER BY id", bigints);
-  const running = sql.all<Row>("SELECT * FROM payments WHERE ended_at IS NULL ORDER BY id", bigints);
-  const mayGrow = "SELECT * FROM payments WHERE ended IN ('overdrawn', 'open')";
+  const all = select("ORDER BY id");
+  const running = select("WHERE ended_at IS NULL ORDER BY id");
+  const mayGrow = "WHERE ended IN ('overdrawn', 'open')";
   // The plus keeps SQLite from the index of heights, by which it would sort all of them.
-  const newest = sql.all<Row>(`${mayGrow} AND +height < ? ORDER BY id DESC LIMIT ?`, bigints);
-  const oldest = sql.all<Row>(`${mayGrow} AND height < ? ORDER BY height LIMIT ?`, bigints);
+  const newest = select(`${mayGrow} AND +height < ? ORDER BY id DESC LIMIT ?`);
+  const oldest = select(`${mayGrow} AND height < ? ORDER BY height LIMIT ?`);
   const count = sql.one<{ count: number }>("SELECT count(*) AS count FROM payments WHERE ended_at IS NULL");
   const put = sql.run(
     `INSERT INTO payments
@@ -68,10 +57,7 @@ export function createPayments(sql: Sql) {
        ended = excluded.ended, ended_at = excluded.ended_at`,
   );
   return {
-    get(leaseId: string): PaymentRow | undefined {
-      const row = get(leaseId);
-      return row && fromRow(row);
-    },
+    get: (leaseId: string) => get(leaseId).map(fromRow)[0],
     /** The lease that came of our bid on an order. */
     leaseOf: (orderId: string) => ofOrder(orderId, orderId)?.leaseId,
     /** In the order in which they were first seen, also those that ended and are still kept. */
@@ -94,18 +80,6 @@ export function createPayments(sql: Sql) {
   };
 }
 
-function fromRow(row: Row): PaymentRow {
-  return {
-    leaseId: row.lease_id,
-    denom: row.denom,
-    rate: row.rate,
-    accrued: BigInt(row.accrued),
-    withdrawn: BigInt(row.withdrawn),
-    height: row.height,
-    atMs: Number(row.at),
-    sinceMs: Number(row.since),
-    spentAt: row.spent_at ?? undefined,
-    withdrawnAtMs: row.withdrawn_at === null ? undefined : Number(row.withdrawn_at),
-    ended: row.ended === null ? undefined : { how: row.ended, atMs: Number(row.ended_at) },
-  };
+function fromRow({ spentAt, withdrawnAtMs, how, endedAtMs = 0, ...row }: Row): PaymentRow {
+  return { ...row, spentAt, withdrawnAtMs, ended: how && { how, atMs: endedAtMs } };
 }

@@ -109,8 +109,8 @@ test("a durable commit is synced in full, a relaxed one is not", async (t) => {
   const tables = createTables(connection, realClock);
   const writer = createWriter({ connection, tables, path, clock: realClock, boundary: openBoundary });
   const mode = connection.one<{ synchronous: number }>("PRAGMA synchronous");
-  const full = { __proto__: null, synchronous: 2 };
-  const normal = { __proto__: null, synchronous: 1 };
+  const full = { synchronous: 2 };
+  const normal = { synchronous: 1 };
   assert.deepEqual(await writer.durable("durable", () => mode()), full);
   assert.deepEqual(await writer.relaxed("relaxed", () => mode()), normal);
   const mixed = [writer.relaxed("relaxed", () => mode()), writer.durable("durable", () => mode())];
