@@ -2,12 +2,14 @@
 import { spawnSync } from "node:child_process";
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { cliPage } from "./cli-page.ts";
 import { configurationPage } from "./configuration-page.ts";
 import { errorsPage } from "./error-page.ts";
 import { protoCode } from "./proto-code.ts";
 
 const root = join(import.meta.dirname, "..");
 const made = {
+  "docs/cli.md": await cliPage(),
   "docs/configuration.md": configurationPage(),
   "docs/errors.md": errorsPage(),
   "src/runtime/grpc/akash-proto.ts": formatted(protoCode()),
