@@ -8,7 +8,7 @@ import type { PriceSettings } from "../src/bidengine/pricing/pricing.ts";
 import { createSimulatedCluster } from "../src/box/cluster/simulated-kube.ts";
 import { demoPrices } from "../src/box/demo-prices.ts";
 import { createHttpTransports } from "../src/chain/comet/http-transport.ts";
-import type { ClusterPicture, InventoryFeed } from "../src/cluster/capacity/inventory/feed.ts";
+import type { ClusterSnapshot, InventoryFeed } from "../src/cluster/capacity/inventory/feed.ts";
 import { createKubeService } from "../src/kube/kube-service.ts";
 import { parseCoin, parseDecCoins } from "../src/market/coin.ts";
 import { parseDecimal } from "../src/market/decimal.ts";
@@ -122,15 +122,15 @@ function pricesBy(strategy: "scale" | "shellScript", script: string): PriceSetti
 }
 
 /** One picture, always fresh: how pictures come is not what is measured. */
-function standingFeed(shown: ClusterPicture): InventoryFeed {
+function standingFeed(shown: ClusterSnapshot): InventoryFeed {
   return {
-    picture: shown,
+    snapshot: shown,
     ageMs: 0,
     volumesAgeMs: 0,
-    trouble: undefined,
+    error: undefined,
     counts: { pictures: 1, proofs: 0, reconnects: 0, errors: 0 },
     lastError: undefined,
-    onPicture: (listener) => listener(shown),
+    onSnapshot: (listener) => listener(shown),
     run: untilAborted,
     ask: () => undefined,
     wake: () => undefined,
@@ -138,7 +138,7 @@ function standingFeed(shown: ClusterPicture): InventoryFeed {
 }
 
 /** Half taken, each a little differently. */
-function picture(count: number): ClusterPicture {
+function picture(count: number): ClusterSnapshot {
   const gi = 2n ** 30n;
   const amount = (allocatable: bigint, allocated: bigint) => ({ allocatable, allocated });
   const nodes = Array.from({ length: count }, (_, n) => ({

@@ -26,7 +26,7 @@ function nearlyFull(random: Random, count: number): ClusterRoom {
       cpuMilli: share(96_000n),
       memoryBytes: share(512n * gi),
       ephemeralBytes: share(4_096n * gi),
-      cards: hasGpus ? [cards(models[random.int(models.length)] ?? "", 8n)] : [],
+      gpuCounts: hasGpus ? [cards(models[random.int(models.length)] ?? "", 8n)] : [],
       takenCards: hasGpus ? BigInt(8 - random.int(3)) : 0n,
       volumes: BigInt(random.int(20)),
       storageClasses: random.int(3) > 0 ? ["beta3"] : [],

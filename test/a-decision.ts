@@ -1,5 +1,5 @@
 /** Inputs of a decision that all checks pass, to be changed in one place by a test. */
-import type { Inputs, Standing } from "../src/bidengine/decision/inputs.ts";
+import type { BidContext, Inputs } from "../src/bidengine/decision/inputs.ts";
 import type { Judge } from "../src/bidengine/policies/judgement.ts";
 import type { Pricing } from "../src/bidengine/pricing/pricing.ts";
 import { parseDecCoin } from "../src/market/coin.ts";
@@ -38,7 +38,7 @@ export const openPolicies: Judge = {
   configuredAttributes: "off",
 };
 
-export function aStanding(change: Partial<Standing> = {}): Standing {
+export function aStanding(change: Partial<BidContext> = {}): BidContext {
   return {
     provider: "akash18ydpk8qarc0jqgfzyvjz2f38qqqsyqcyq5rqwz",
     own: {
@@ -69,7 +69,7 @@ export function aStanding(change: Partial<Standing> = {}): Standing {
     missingSettings: [],
     policies: openPolicies,
     capacity: {
-      picture: { ageMs: 1_000, trouble: undefined },
+      inventory: { ageMs: 1_000, error: undefined },
       fit: ({ units }) => ({ fits: true, replicas: [{ unit: 1, node: "n1" }], offer: units }),
       addressesFor: () => ({ yes: true, reason: "it leases no addresses" }),
       sold: new Map(),
@@ -81,15 +81,15 @@ export function aStanding(change: Partial<Standing> = {}): Standing {
 
 export function someInputs(
   change: {
-    readonly asked?: Partial<Inputs["asked"]>;
-    readonly standing?: Partial<Standing>;
+    readonly asked?: Partial<Inputs["request"]>;
+    readonly standing?: Partial<BidContext>;
     readonly bidsOnOrder?: number;
   } = {},
 ): Inputs {
   return {
-    asked: { owner: tenant, group: aGroup(), reclamationWindowNs: undefined, ...change.asked },
+    request: { owner: tenant, group: aGroup(), reclamationWindowNs: undefined, ...change.asked },
     bidsOnOrder: change.bidsOnOrder,
-    standing: aStanding(change.standing),
+    context: aStanding(change.standing),
   };
 }
 
@@ -98,6 +98,6 @@ export function fixedPrice(text: string): Pricing {
   return {
     quote: () => ({ price: parseDecCoin(text), evidence: { fixed: text } }),
     onChange: () => undefined,
-    trouble: undefined,
+    error: undefined,
   };
 }

@@ -3,8 +3,8 @@ import assert from "node:assert/strict";
 import { readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
+import type { JsonOf, PauseResponse, ScreenResponse } from "../src/bidengine/control-handlers.ts";
 import { readDecision } from "../src/bidengine/decision/record.ts";
-import type { PauseAnswer, ScreenAnswer, Told } from "../src/bidengine/questions.ts";
 import { describeFailure } from "../src/cli/fail.ts";
 import { timeIn } from "../src/cli/pause.ts";
 import { soundSdlText } from "../src/cli/sdl.ts";
@@ -41,7 +41,7 @@ describe("a provider that bids", { concurrency: false }, () => {
     return path;
   };
   const asked = async <T>(about: string, question: Record<string, unknown>) =>
-    (await ask({ dataDir: provider.dataDir, about, question, clock: realClock })) as Told<T>;
+    (await ask({ dataDir: provider.dataDir, about, question, clock: realClock })) as JsonOf<T>;
 
   before(async () => {
     provider = await startAskedProvider(owner);
@@ -73,7 +73,7 @@ describe("a provider that bids", { concurrency: false }, () => {
   });
 
   test("screen says what it would bid, and that is what is bid", async () => {
-    const answer = await asked<ScreenAnswer>("screen", { sdl, owner: provider.tenant });
+    const answer = await asked<ScreenResponse>("screen", { sdl, owner: provider.tenant });
     assert.deepEqual(
       answer.groups.map(({ decision }) => [decision["verdict"], decision["price"]]),
       [["bid", "10uact"]],
@@ -134,7 +134,7 @@ describe("a provider that bids", { concurrency: false }, () => {
   for (const { wants, change, fails } of misfits) {
     test(`an SDL that wants ${wants} is screened as just that`, async () => {
       const changed = change.reduce((text, [from, to]) => text.replace(from, to), sdl);
-      const { groups } = await asked<ScreenAnswer>("screen", { sdl: changed, owner: provider.tenant });
+      const { groups } = await asked<ScreenResponse>("screen", { sdl: changed, owner: provider.tenant });
       const { checks } = readDecision(groups[0]?.decision);
       const failed = checks.filter(({ verdict }) => verdict === "fail");
       assert.deepEqual(
@@ -194,19 +194,19 @@ describe("a provider that bids", { concurrency: false }, () => {
 
   test("pause lasts over a restart, and a dry run changes nothing", async () => {
     const paused = () => provider.running.engine.paused?.reason;
-    const dryRun = await asked<PauseAnswer>("pause", { reason: "new disks", dryRun: true });
+    const dryRun = await asked<PauseResponse>("pause", { reason: "new disks", dryRun: true });
     assert.deepEqual(dryRun, { dryRun: true, after: { reason: "new disks" } });
     assert.equal(paused(), undefined);
     assert.match((await give("pause", "--reason", "new disks", ...at())).stdout, /^bidding is paused \(new disks\)/);
     await provider.restart();
     assert.equal(paused(), "new disks");
-    const { groups } = await asked<ScreenAnswer>("screen", { sdl, owner: provider.tenant });
+    const { groups } = await asked<ScreenResponse>("screen", { sdl, owner: provider.tenant });
     assert.match(JSON.stringify(groups[0]?.decision), /new disks/);
-    const dry = await asked<PauseAnswer>("resume", { dryRun: true });
+    const dry = await asked<PauseResponse>("resume", { dryRun: true });
     assert.deepEqual([dry.before?.reason, paused()], ["new disks", "new disks"]);
     assert.match((await give("resume", ...at())).stdout, /^bidding goes on; .*\nit was paused at .* \(new disks\)/);
     assert.equal(paused(), undefined);
-    assert.deepEqual(await asked<PauseAnswer>("resume", {}), { dryRun: false });
+    assert.deepEqual(await asked<PauseResponse>("resume", {}), { dryRun: false });
   });
 
   test("pause from a time on takes a time to come, with its zone, or a duration", async () => {
@@ -215,7 +215,7 @@ describe("a provider that bids", { concurrency: false }, () => {
       assert.throws(() => timeIn(from, nowMs), { code: "AKP_VALUE_MALFORMED" }, from);
     assert.equal(timeIn("90m", nowMs), nowMs + 5_400_000);
     assert.equal(timeIn("2026-11-17T01:00:00+01:00", nowMs), nowMs + 86_400_000);
-    const { after } = await asked<PauseAnswer>("pause", { reason: "x", fromMs: 4e12, dryRun: true });
+    const { after } = await asked<PauseResponse>("pause", { reason: "x", fromMs: 4e12, dryRun: true });
     assert.deepEqual(after, { reason: "x", fromMs: 4e12 });
   });
 

@@ -31,8 +31,8 @@ import {
 } from "../src/chain/tx/messages.ts";
 import { sendMessages } from "../src/chain/tx/send.ts";
 import type { IpOperatorClient } from "../src/cluster/capacity/addresses/ip-operator.ts";
-import { createNewestPicture, type InventoryFeed } from "../src/cluster/capacity/inventory/feed.ts";
-import type { CardCount } from "../src/cluster/capacity/placement/room.ts";
+import { createNewestSnapshot, type InventoryFeed } from "../src/cluster/capacity/inventory/feed.ts";
+import type { GpuCount } from "../src/cluster/capacity/placement/room.ts";
 import { createClusterService } from "../src/cluster/cluster-service.ts";
 import type { ClusterStatus } from "../src/cluster/cluster-status.ts";
 import type { Journal } from "../src/journal/journal.ts";
@@ -119,7 +119,7 @@ export interface StartedProvider {
 export interface ProviderParts {
   readonly cpuMilli?: bigint;
   /** Of the one node. */
-  readonly cards?: readonly CardCount[];
+  readonly cards?: readonly GpuCount[];
   /** IP addresses are not leased if not given. */
   readonly ipOperator?: IpOperatorClient;
   readonly nodes?: () => readonly RpcTransport[];
@@ -166,7 +166,7 @@ export function fixedPricing(price = "10uact"): Pricing {
   return {
     quote: () => ({ price: parseDecCoin(price), evidence: {} }),
     onChange: () => undefined,
-    trouble: undefined,
+    error: undefined,
   };
 }
 
@@ -448,11 +448,11 @@ export interface PictureFeed extends InventoryFeed {
 export function pictureFeed(
   clock: Clock,
   cpuMilli: bigint,
-  cards: readonly CardCount[] = [],
+  cards: readonly GpuCount[] = [],
   storageClasses: readonly string[] = [],
 ): PictureFeed {
   let heardAtMs: number | undefined;
-  const newest = createNewestPicture(clock, silentLog, () => ({
+  const newest = createNewestSnapshot(clock, silentLog, () => ({
     silentMs: heardAtMs === undefined ? 0 : clock.monotonicMs() - heardAtMs,
     ownAgeMs: 0,
   }));

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { test } from "node:test";
 import type { Pricing } from "../src/bidengine/pricing/pricing.ts";
 import { place } from "../src/cluster/capacity/placement/place.ts";
-import { type CardCount, openRoom } from "../src/cluster/capacity/placement/room.ts";
+import { type GpuCount, openRoom } from "../src/cluster/capacity/placement/room.ts";
 import { parseDecCoin } from "../src/market/coin.ts";
 import type { GroupSpec } from "../src/market/group-spec.ts";
 import { type BidId, formatOrderId, parseOrderId } from "../src/market/ids.ts";
@@ -100,7 +100,7 @@ for (const [name, first, second] of [
 }
 
 /** These GPUs, with the attributes that sell them. */
-function sellsOf(...here: CardCount[]): Pick<ProviderParts, "cards" | "options"> {
+function sellsOf(...here: GpuCount[]): Pick<ProviderParts, "cards" | "options"> {
   const attributes = here.map(({ card }) => ({
     key: `capabilities/gpu/vendor/nvidia/model/${card.model}`,
     value: "true",

@@ -178,9 +178,9 @@ export function createLedger({ objects, keeper }: LedgerDeps) {
 
     /** Throws where anything is sold twice or lost. */
     audit(): void {
-      const { book, picture } = keeper();
+      const { book, inventory } = keeper();
       const { room } = book;
-      assert.equal(picture.trouble, undefined);
+      assert.equal(inventory.error, undefined);
       const held = heldOn(book.held);
       const heldInAll = [...held.values()].reduce((sum, each) => plus(sum, each, 1n), nothing);
       assert.deepEqual(heldInAll, expectedHeld(), "what is held is what is promised and has no pod");

@@ -5,7 +5,7 @@
 import { createSimulatedCluster, type SimulatedCluster } from "../src/box/cluster/simulated-kube.ts";
 import type { Chain } from "../src/chain/chain.ts";
 import { type CapacityKeeper, createCapacityKeeper } from "../src/cluster/capacity/capacity-keeper.ts";
-import { createMemoryFeed, type PictureSource } from "../src/cluster/capacity/inventory/memory-feed.ts";
+import { createMemoryFeed, type SnapshotSource } from "../src/cluster/capacity/inventory/memory-feed.ts";
 import { createHealthKeeper, type HealthKeeper } from "../src/cluster/health/health-keeper.ts";
 import { createLeaseKeeper, type LeaseKeeper } from "../src/cluster/leases/lease-loop.ts";
 import { leaseDefaults } from "../src/cluster/leases/lease-options.ts";
@@ -179,7 +179,7 @@ export async function capacityStage(
 interface LifeDeps {
   readonly chain: Chain;
   readonly kube: Kube;
-  readonly source: PictureSource;
+  readonly source: SnapshotSource;
   readonly dir: string;
   readonly manifestNamespace: string;
   readonly clock: Clock;
@@ -303,8 +303,8 @@ function withLatePods(kube: Kube, gate: Gate): Kube {
   };
 }
 
-function withLatePictures(source: PictureSource, gate: Gate): PictureSource {
-  type Shown = ReturnType<PictureSource["picture"]>;
+function withLatePictures(source: SnapshotSource, gate: Gate): SnapshotSource {
+  type Shown = ReturnType<SnapshotSource["picture"]>;
   let shown: Shown | undefined;
   return {
     async next(after, signal) {

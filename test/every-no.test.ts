@@ -1,10 +1,10 @@
 /** Whoever asks hears the same of a no: `why` of the order, `screen` of its group, and the function that decides. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { readWhy } from "../src/bidengine/answers.ts";
 import { decide, screen } from "../src/bidengine/decision/decide.ts";
 import { explain, refusals } from "../src/bidengine/decision/decision.ts";
 import { readDecision, recordDecision } from "../src/bidengine/decision/record.ts";
+import { readOrderReports } from "../src/bidengine/order-report.ts";
 import { openJournal } from "../src/journal/open.ts";
 import { parseAddress } from "../src/market/address.ts";
 import type { GroupSpec } from "../src/market/group-spec.ts";
@@ -23,19 +23,19 @@ test("of every check's no, the journal tells what screening told", async (t) => 
   t.after(() => journal.close());
   let dseq = 0n;
   for (const [name, { inputs, pricing = cheap }] of Object.entries(failingOrders)) {
-    const { owner, group, reclamationWindowNs } = inputs.asked;
+    const { owner, group, reclamationWindowNs } = inputs.request;
     dseq += 1n;
     const id: OrderId = { owner: parseAddress(owner), dseq, gseq: 1, oseq: 1 };
     const order = { id, state: "open", spec: group, createdAt: 1n, reclamationWindowNs } as const;
     const decision = await decide(inputs, pricing, signal);
     await journal.durable("test", (tables) => recordDecision(tables, order, decision));
-    const [answer] = readWhy(journal.read, formatOrderId(id));
+    const [answer] = readOrderReports(journal.read, formatOrderId(id));
     const told = explain(readDecision(answer?.decisions[0]));
     assert.deepEqual(told, explain(decision), name);
     assert.match(answer?.reason ?? "", new RegExp(`^${name}: `));
     // How many have bid is not known of an order that does not exist yet.
     if (name === "bidsLeft") continue;
-    const screened = await screen(inputs.asked, inputs.standing, pricing, signal);
+    const screened = await screen(inputs.request, inputs.context, pricing, signal);
     assert.deepEqual(told, explain(screened), name);
   }
 });

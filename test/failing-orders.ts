@@ -36,7 +36,7 @@ export const failingOrders: Readonly<Record<string, FailingOrder>> = {
   },
   inventoryFresh: {
     inputs: someInputs({
-      standing: { capacity: { ...aStanding().capacity, picture: { ageMs: 120_001, trouble: undefined } } },
+      standing: { capacity: { ...aStanding().capacity, inventory: { ageMs: 120_001, error: undefined } } },
     }),
     reason: /120 s old, more than 120 s/,
     until: "time",

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { createServer } from "node:net";
 import { test } from "node:test";
-import { type ClusterPicture, feedOldMs } from "../src/cluster/capacity/inventory/feed.ts";
+import { type ClusterSnapshot, feedOldMs } from "../src/cluster/capacity/inventory/feed.ts";
 import {
   createGrpcFeed,
   feedAnswerMs,
@@ -29,8 +29,8 @@ function follow(owner: Owner, address: GrpcAddress) {
   const clock = createVirtualClock();
   const locate = async () => address;
   const feed = createGrpcFeed({ locate, clock, random: createSeededRandom(1), log: silentLog });
-  const pictures: ClusterPicture[] = [];
-  feed.onPicture((picture) => pictures.push(picture));
+  const pictures: ClusterSnapshot[] = [];
+  feed.onSnapshot((picture) => pictures.push(picture));
   const stopping = new AbortController();
   const running = feed.run(stopping.signal);
   const stop = async () => {
@@ -65,7 +65,7 @@ async function stage(owner: Owner, picture?: Uint8Array) {
 
 test("the network's own operator is understood: it says nothing of how new its pictures are", async (t) => {
   const { feed } = await stage(t, two);
-  const picture = await eventually("the picture", () => feed.picture);
+  const picture = await eventually("the picture", () => feed.snapshot);
   assert.deepEqual(picture.nodes[0], {
     name: "one",
     cpuMilli: { allocatable: 32_000n, allocated: 1_250n },
@@ -84,22 +84,22 @@ test("the network's own operator is understood: it says nothing of how new its p
 
 test("an operator that is restarted leaves the last picture standing until it is back with the next", async (t) => {
   const { operator, feed, until } = await stage(t, two);
-  await eventually("the picture", () => feed.picture);
+  await eventually("the picture", () => feed.snapshot);
   await operator.kill();
   await eventually("the loss to be noticed", () => feed.lastError);
   await until("a few tries", () => feed.counts.reconnects >= 3);
   assert.match(feed.lastError ?? "", /ECONNREFUSED/);
-  assert.equal(feed.picture?.nodes.length, 2);
-  assert.equal(feed.trouble, undefined);
+  assert.equal(feed.snapshot?.nodes.length, 2);
+  assert.equal(feed.error, undefined);
   operator.picture = one;
   await operator.revive();
-  await until("the next picture", () => feed.picture?.nodes.length === 1);
-  assert.deepEqual([feed.lastError, feed.trouble], [undefined, undefined]);
+  await until("the next picture", () => feed.snapshot?.nodes.length === 1);
+  assert.deepEqual([feed.lastError, feed.error], [undefined, undefined]);
 });
 
 test("news on the bus ends the pause before the next connection, and is a question where the stream is silent", async (t) => {
   const { operator, clock, feed, until } = await stage(t, two);
-  await eventually("the picture", () => feed.picture);
+  await eventually("the picture", () => feed.snapshot);
   feed.wake();
   await clock.advance(0);
   assert.equal(operator.queries, 0, "it was heard just now");
@@ -114,48 +114,48 @@ test("news on the bus ends the pause before the next connection, and is a questi
   const tried = feed.counts.reconnects;
   await eventually("the next picture without a pause", () => {
     feed.wake();
-    return feed.picture?.nodes.length === 1;
+    return feed.snapshot?.nodes.length === 1;
   });
   assert.ok(feed.counts.reconnects > tried);
 });
 
 test("while the operator is gone the tries grow apart, and after two minutes nothing may be promised", async (t) => {
   const { operator, clock, feed, until } = await stage(t, two);
-  await eventually("the picture", () => feed.picture);
+  await eventually("the picture", () => feed.snapshot);
   await operator.kill();
   await eventually("the loss to be noticed", () => feed.lastError);
-  await until("the picture to be too old", () => feed.trouble, 2_000);
+  await until("the picture to be too old", () => feed.error, 2_000);
   assert.ok(clock.monotonicMs() > feedOldMs);
-  assert.match(feed.trouble ?? "", /^the inventory has been silent for 12\d s: connect ECONNREFUSED/);
+  assert.match(feed.error ?? "", /^the inventory has been silent for 12\d s: connect ECONNREFUSED/);
   assert.ok(feed.counts.reconnects > 8 && feed.counts.reconnects < 24, `${feed.counts.reconnects} tries`);
-  assert.equal(feed.picture?.nodes.length, 2);
+  assert.equal(feed.snapshot?.nodes.length, 2);
 });
 
 test("an operator that falls silent without a word is asked, left, and tried again", async (t) => {
   const { operator, clock, feed, until } = await stage(t, two);
-  await eventually("the picture", () => feed.picture);
+  await eventually("the picture", () => feed.snapshot);
   const { onQuery, onStream } = operator;
   // It takes calls, and answers none of them.
   operator.onQuery = (stream) => stream.respond(grpcHeaders);
   operator.onStream = (stream) => stream.respond(grpcHeaders);
   await clock.advance(minute);
   await eventually("the question", () => operator.queries === 1);
-  assert.equal(feed.trouble, undefined);
+  assert.equal(feed.error, undefined);
   await clock.advance(feedAnswerMs);
   await eventually("it to be left", () => feed.lastError);
   assert.equal(feed.lastError, `no answer within ${feedAnswerMs} ms`);
-  await until("the trouble", () => feed.trouble, 2_000);
-  assert.match(feed.trouble ?? "", /^the inventory has been silent for 12\d s: no answer within 15000 ms$/);
+  await until("the trouble", () => feed.error, 2_000);
+  assert.match(feed.error ?? "", /^the inventory has been silent for 12\d s: no answer within 15000 ms$/);
   assert.ok(operator.queries > 1);
   Object.assign(operator, { onQuery, onStream });
-  await until("the trouble to end", () => feed.trouble === undefined);
+  await until("the trouble to end", () => feed.error === undefined);
 });
 
 test("a connection that died without a word is noticed before the picture is too old", async (t) => {
   const operator = await startRawOperator(t, two);
   const proxy = await startProxy(t, operator.port);
   const { feed, until, pictures } = follow(t, { host: "127.0.0.1", port: proxy.port });
-  await eventually("the picture", () => feed.picture);
+  await eventually("the picture", () => feed.snapshot);
   proxy.mute();
   operator.picture = one;
   let worstMs = 0;
@@ -163,12 +163,12 @@ test("a connection that died without a word is noticed before the picture is too
     "the next picture",
     () => {
       worstMs = Math.max(worstMs, feed.ageMs ?? 0);
-      assert.equal(feed.trouble, undefined);
+      assert.equal(feed.error, undefined);
       return pictures.length === 2;
     },
     2_000,
   );
-  assert.equal(feed.picture?.nodes.length, 1);
+  assert.equal(feed.snapshot?.nodes.length, 1);
   assert.ok(worstMs >= minute && worstMs < feedOldMs, `the picture was ${worstMs} ms old`);
 });
 
@@ -194,11 +194,11 @@ const garbage: Readonly<Record<string, Uint8Array>> = {
 for (const [what, bytes] of Object.entries(garbage)) {
   test(`${what} ends the stream, and the last picture stays`, async (t) => {
     const { operator, feed, until } = await stage(t, two);
-    await eventually("the picture", () => feed.picture);
+    await eventually("the picture", () => feed.snapshot);
     operator.write(bytes);
     await eventually("it to be told", () => feed.lastError);
-    assert.equal(feed.picture?.nodes.length, 2);
-    assert.equal(feed.trouble, undefined);
+    assert.equal(feed.snapshot?.nodes.length, 2);
+    assert.equal(feed.error, undefined);
     await until("it to go on", () => feed.counts.pictures === 2);
     assert.equal(feed.lastError, undefined);
   });
@@ -223,20 +223,20 @@ test("an operator that has no picture yet says what it waits for", async (t) => 
       { endStream: true },
     );
   await until("the reason", () => feed.lastError);
-  assert.match(feed.trouble ?? "", /^no picture of the cluster has come for \d+ s: it waits for nodes!$/);
+  assert.match(feed.error ?? "", /^no picture of the cluster has come for \d+ s: it waits for nodes!$/);
 });
 
 test("a stream that the operator ends in order is opened again", async (t) => {
   const { operator, feed, until } = await stage(t, two);
-  await eventually("the picture", () => feed.picture);
+  await eventually("the picture", () => feed.snapshot);
   for (const stream of operator.streams) stream.end();
   await until("the next stream", () => feed.counts.pictures === 2);
-  assert.equal(feed.trouble, undefined);
+  assert.equal(feed.error, undefined);
 });
 
 test("two pictures may come in one piece, and one in many", async (t) => {
   const { operator, feed, pictures } = await stage(t, two);
-  await eventually("the first", () => feed.picture);
+  await eventually("the first", () => feed.snapshot);
   operator.write(Buffer.concat([framed(one), framed(two)]));
   await eventually("both", () => pictures.length === 3);
   assert.deepEqual(
@@ -245,7 +245,7 @@ test("two pictures may come in one piece, and one in many", async (t) => {
   );
   for (const byte of framed(one)) operator.write(Buffer.from([byte]));
   await eventually("all of its pieces", () => pictures.length === 4);
-  assert.equal(feed.picture?.nodes.length, 1);
+  assert.equal(feed.snapshot?.nodes.length, 1);
 });
 
 test("what makes no sense in a picture is left out, and said", async (t) => {
@@ -255,7 +255,7 @@ test("what makes no sense in a picture is left out, and said", async (t) => {
     t,
     networkPicture([networkNode("twice"), broken, networkNode("good"), less, networkNode("twice")]),
   );
-  const picture = await eventually("the picture", () => feed.picture);
+  const picture = await eventually("the picture", () => feed.snapshot);
   assert.deepEqual(
     picture.nodes.map(({ name }) => name),
     ["good"],
@@ -276,8 +276,8 @@ test("a picture of 5,000 nodes comes whole, and the next one costs little", asyn
   const large = networkPicture(nodes);
   assert.ok(large.length > 2 * 1024 * 1024, `${large.length}`);
   const { operator, feed, pictures } = await stage(t, large);
-  await eventually("the picture", () => feed.picture);
-  assert.equal(feed.picture?.nodes.length, 5_000);
+  await eventually("the picture", () => feed.snapshot);
+  assert.equal(feed.snapshot?.nodes.length, 5_000);
   operator.write(framed(networkPicture([networkNode("gpu-0.eu-west.example.com", "2"), ...nodes.slice(1)])));
   await eventually("the change", () => pictures.length === 2);
   const [before, after] = pictures.map((picture) => new Set(picture.nodes));
@@ -290,13 +290,13 @@ function withVersion(picture: Uint8Array, podsVersion: string): Uint8Array {
 
 test("a picture that was overtaken by a newer one is not taken for the newest", async (t) => {
   const { operator, clock, feed, pictures } = await stage(t, withVersion(one, "10"));
-  await eventually("the picture", () => feed.picture);
+  await eventually("the picture", () => feed.snapshot);
   operator.picture = withVersion(two, "30");
   await clock.advance(minute);
-  await eventually("what was asked for", () => feed.picture?.podsVersion === "30");
+  await eventually("what was asked for", () => feed.snapshot?.podsVersion === "30");
   operator.write(framed(withVersion(one, "20")));
   operator.write(framed(withVersion(two, "31")));
-  await eventually("what came since", () => feed.picture?.podsVersion === "31");
+  await eventually("what came since", () => feed.snapshot?.podsVersion === "31");
   assert.deepEqual(
     pictures.map(({ podsVersion }) => podsVersion),
     ["10", "30", "31"],
@@ -305,16 +305,16 @@ test("a picture that was overtaken by a newer one is not taken for the newest", 
 
 test("when versions begin anew, as after a restored backup, pictures that are left out do not make the last one look fresh", async (t) => {
   const { operator, clock, feed, until } = await stage(t, withVersion(one, "10"));
-  await eventually("the picture", () => feed.picture);
+  await eventually("the picture", () => feed.snapshot);
   operator.picture = withVersion(one, "5000");
   await clock.advance(minute);
-  await eventually("what was asked for", () => feed.picture?.podsVersion === "5000");
+  await eventually("what was asked for", () => feed.snapshot?.podsVersion === "5000");
   let version = 100;
   const tell = () => {
     version += 1;
     operator.picture = withVersion(two, String(version));
     operator.write(framed(operator.picture));
-    return feed.picture?.nodes.length === 2;
+    return feed.snapshot?.nodes.length === 2;
   };
   await until("the picture of now", tell, 5_000);
   assert.ok(clock.monotonicMs() <= minute + feedOldMs, `it took ${clock.monotonicMs() - minute} ms`);
@@ -336,15 +336,15 @@ test("an operator that is asked where it is in vain is looked for again", async 
     await running;
   });
   await clock.settle();
-  assert.equal(feed.trouble, "no picture of the cluster has come for 0 s: no Service has the labels");
+  assert.equal(feed.error, "no picture of the cluster has come for 0 s: no Service has the labels");
   known = true;
   await clock.advance(feedRetryMostMs);
-  await eventually("the picture", () => feed.picture);
+  await eventually("the picture", () => feed.snapshot);
 });
 
 test("whatever became of its connections, the feed leaves neither timers nor sockets behind", async (t) => {
   const { operator, clock, feed, until, stop } = await stage(t, one);
-  await eventually("the picture", () => feed.picture);
+  await eventually("the picture", () => feed.snapshot);
   for (let time = 0; time < 5; time += 1) {
     operator.write(Buffer.from([0, 0xff, 0xff, 0xff, 0xff]));
     await until("the next connection", () => feed.counts.pictures > time + 1);

@@ -1,7 +1,7 @@
 /** What every feed of the inventory does, whether the operator is in another process or in this one. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { type ClusterPicture, feedOldMs, type InventoryFeed, roomOf } from "../src/cluster/capacity/inventory/feed.ts";
+import { type ClusterSnapshot, feedOldMs, type InventoryFeed, roomOf } from "../src/cluster/capacity/inventory/feed.ts";
 import { feedProofMs } from "../src/cluster/capacity/inventory/memory-feed.ts";
 import type { Publisher } from "../src/operators/inventory/serving/publisher.ts";
 import { createPublisher } from "../src/operators/inventory/serving/publisher.ts";
@@ -29,9 +29,9 @@ async function stage(owner: Owner, contract: FeedContract) {
   owner.after(() => publisher.close());
   const clock = createVirtualClock();
   const feed = await contract.open(owner, publisher, clock);
-  const pictures: ClusterPicture[] = [];
-  feed.onPicture((picture) => {
-    assert.equal(feed.picture, picture);
+  const pictures: ClusterSnapshot[] = [];
+  feed.onSnapshot((picture) => {
+    assert.equal(feed.snapshot, picture);
     pictures.push(picture);
   });
   const stopping = new AbortController();
@@ -49,10 +49,10 @@ export function checkFeed(contract: FeedContract): void {
     test(`${contract.name}: ${sentence}`, async (t) => run(await stage(t, contract)));
 
   check("until a picture has come nothing is promised, and it says since when", async ({ clock, feed }) => {
-    assert.deepEqual([feed.picture, feed.ageMs], [undefined, undefined]);
-    assert.equal(feed.trouble, "no picture of the cluster has come for 0 s");
+    assert.deepEqual([feed.snapshot, feed.ageMs], [undefined, undefined]);
+    assert.equal(feed.error, "no picture of the cluster has come for 0 s");
     await clock.advance(4_000);
-    assert.equal(feed.trouble, "no picture of the cluster has come for 4 s");
+    assert.equal(feed.error, "no picture of the cluster has come for 4 s");
   });
 
   check("a picture has what is offered, in exact numbers", async ({ publisher, feed }) => {
@@ -64,7 +64,7 @@ export function checkFeed(contract: FeedContract): void {
       volumes: amounts(25n, 3n),
     });
     publisher.show(sampleInventory([odd, away, sampleNode("even")], { podsVersion: "17" }));
-    const picture = await eventually("the picture", () => feed.picture);
+    const picture = await eventually("the picture", () => feed.snapshot);
     assert.deepEqual(
       picture.nodes.map(({ name }) => name),
       ["even", "odd"],
@@ -85,10 +85,10 @@ export function checkFeed(contract: FeedContract): void {
       { class: "beta2", bytes: { allocatable: 5_000n * 1024n ** 3n, allocated: 100n * 1024n ** 3n } },
     ]);
     assert.deepEqual([picture.podsVersion, picture.conditions], ["17", []]);
-    assert.deepEqual([feed.trouble, feed.lastError], [undefined, undefined]);
+    assert.deepEqual([feed.error, feed.lastError], [undefined, undefined]);
     const { nodes, classes } = roomOf(picture);
-    const { cpuMilli, memoryBytes, gpus, unknownCards, volumes } = nodes[1] ?? assert.fail("no room");
-    assert.deepEqual([cpuMilli, memoryBytes, gpus, unknownCards, volumes], [3_998n, -3_999_999_999n, 3n, 5n, 22n]);
+    const { cpuMilli, memoryBytes, gpus, unknownGpus, volumes } = nodes[1] ?? assert.fail("no room");
+    assert.deepEqual([cpuMilli, memoryBytes, gpus, unknownGpus, volumes], [3_998n, -3_999_999_999n, 3n, 5n, 22n]);
     assert.equal(nodes[0]?.volumes, undefined);
     assert.deepEqual([...classes], [["beta2", 4_900n * 1024n ** 3n]]);
   });
@@ -107,26 +107,26 @@ export function checkFeed(contract: FeedContract): void {
 
   check("a picture with fewer nodes, or none at all, is taken as it is", async ({ publisher, feed, pictures }) => {
     publisher.show(sampleInventory([sampleNode("one"), sampleNode("two")]));
-    await eventually("both", () => feed.picture?.nodes.length === 2);
+    await eventually("both", () => feed.snapshot?.nodes.length === 2);
     publisher.show(
       sampleInventory([sampleNode("two")], { storage: [sampleStorage(), sampleStorage({ class: "beta3" })] }),
     );
-    await eventually("one", () => feed.picture?.nodes.length === 1);
-    assert.equal(feed.picture?.storage.length, 2);
+    await eventually("one", () => feed.snapshot?.nodes.length === 1);
+    assert.equal(feed.snapshot?.storage.length, 2);
     publisher.show(sampleInventory([], { storage: [] }));
-    await eventually("none", () => feed.picture?.nodes.length === 0);
+    await eventually("none", () => feed.snapshot?.nodes.length === 0);
     assert.equal(pictures.length, 3);
-    assert.equal(feed.trouble, undefined);
+    assert.equal(feed.error, undefined);
   });
 
   check("a cluster in which nothing happens for hours is not silent", async ({ publisher, clock, feed }) => {
     publisher.show(sampleInventory());
-    await eventually("the picture", () => feed.picture);
+    await eventually("the picture", () => feed.snapshot);
     for (let minute = 1; minute <= 180; minute += 1) {
       await clock.advance(feedProofMs);
       await eventually("the proof", () => feed.counts.proofs === minute);
       assert.ok((feed.ageMs ?? 0) < 1_000);
-      assert.equal(feed.trouble, undefined);
+      assert.equal(feed.error, undefined);
     }
     assert.equal(feed.counts.reconnects, 0);
   });
@@ -134,49 +134,49 @@ export function checkFeed(contract: FeedContract): void {
   check("how new volumes are is reported beside how new the rest is", async ({ operator, publisher, feed }) => {
     operator.volumesAgeMs = 40_000;
     publisher.show(sampleInventory([sampleNode()], { podsVersion: "17", volumesVersion: "9", defaultClass: "beta2" }));
-    const { podsVersion, volumesVersion, defaultClass } = await eventually("the picture", () => feed.picture);
+    const { podsVersion, volumesVersion, defaultClass } = await eventually("the picture", () => feed.snapshot);
     assert.deepEqual([podsVersion, volumesVersion, defaultClass], ["17", "9", "beta2"]);
     assert.ok((feed.ageMs ?? 0) < 1_000 && (feed.volumesAgeMs ?? 0) >= 40_000);
-    assert.equal(feed.trouble, undefined);
+    assert.equal(feed.error, undefined);
   });
 
   check("what changes only how new the picture is comes within a minute", async ({ publisher, clock, feed }) => {
     const node = sampleNode();
     publisher.show(sampleInventory([node], { podsVersion: "99" }));
-    await eventually("the picture", () => feed.picture?.podsVersion === "99");
+    await eventually("the picture", () => feed.snapshot?.podsVersion === "99");
     publisher.show(sampleInventory([node], { podsVersion: "100" }));
     await eventually("it to be looked at", () => publisher.picture().inventory.podsVersion === "100");
     await clock.advance(feedProofMs);
-    await eventually("the version", () => feed.picture?.podsVersion === "100");
+    await eventually("the version", () => feed.snapshot?.podsVersion === "100");
   });
 
   check("what changes only how new the picture is comes at once where somebody asks", async ({ publisher, feed }) => {
     const node = sampleNode();
     publisher.show(sampleInventory([node], { podsVersion: "99" }));
-    await eventually("the picture", () => feed.picture?.podsVersion === "99");
+    await eventually("the picture", () => feed.snapshot?.podsVersion === "99");
     publisher.show(sampleInventory([node], { podsVersion: "100" }));
     await eventually("it to be looked at", () => publisher.picture().inventory.podsVersion === "100");
     feed.ask();
-    await eventually("the version", () => feed.picture?.podsVersion === "100");
+    await eventually("the version", () => feed.snapshot?.podsVersion === "100");
   });
 
   check("an operator that has not heard of the cluster itself proves nothing", async (s) => {
     const { operator, publisher, clock, feed } = s;
     publisher.show(sampleInventory());
-    await eventually("the picture", () => feed.picture);
+    await eventually("the picture", () => feed.snapshot);
     operator.ageMs = feedOldMs + 3_000;
     await clock.advance(feedProofMs);
-    await eventually("the trouble", () => feed.trouble);
-    assert.match(feed.trouble ?? "", /^the inventory operator has not heard of the cluster for 12[3-9] s$/);
-    assert.equal(feed.picture?.nodes.length, 1);
+    await eventually("the trouble", () => feed.error);
+    assert.match(feed.error ?? "", /^the inventory operator has not heard of the cluster for 12[3-9] s$/);
+    assert.equal(feed.snapshot?.nodes.length, 1);
     operator.ageMs = 0;
     await clock.advance(feedProofMs);
-    await eventually("the trouble to end", () => feed.trouble === undefined);
+    await eventually("the trouble to end", () => feed.error === undefined);
   });
 
   check("it leaves no timer behind", async ({ publisher, clock, feed, stop }) => {
     publisher.show(sampleInventory());
-    await eventually("the picture", () => feed.picture);
+    await eventually("the picture", () => feed.snapshot);
     await stop();
     assert.equal(clock.pendingTimers, 0);
   });

@@ -1,7 +1,7 @@
 /** The feeds of the inventory against the operator's own publisher, each in its way, and both against the whole operator. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { ClusterPicture } from "../src/cluster/capacity/inventory/feed.ts";
+import type { ClusterSnapshot } from "../src/cluster/capacity/inventory/feed.ts";
 import { createGrpcFeed } from "../src/cluster/capacity/inventory/grpc-feed.ts";
 import { createMemoryFeed } from "../src/cluster/capacity/inventory/memory-feed.ts";
 import { fieldsOf } from "../src/kube/json-fields.ts";
@@ -57,7 +57,7 @@ test("our operator may be restarted, and what is known stays until it has a pict
     await running;
   });
   first.publisher.show(sampleInventory([sampleNode("one"), sampleNode("two")]));
-  await eventually("the picture", () => feed.picture);
+  await eventually("the picture", () => feed.snapshot);
   await first.stop();
   await eventually("the end to be noticed", () => feed.lastError);
   const second = await start();
@@ -66,11 +66,11 @@ test("our operator may be restarted, and what is known stays until it has a pict
     await clock.advance(1_000);
     return /waits for nodes/.test(feed.lastError ?? "");
   });
-  assert.deepEqual([feed.picture?.nodes.length, feed.trouble], [2, undefined]);
+  assert.deepEqual([feed.snapshot?.nodes.length, feed.error], [2, undefined]);
   second.publisher.show(sampleInventory([sampleNode("two")]));
   await eventually("the next picture", async () => {
     await clock.advance(1_000);
-    return feed.picture?.nodes.length === 1;
+    return feed.snapshot?.nodes.length === 1;
   });
   assert.equal(feed.lastError, undefined);
 });
@@ -82,7 +82,7 @@ test("a feed whose operator never starts can be stopped all the same", async () 
   const running = feed.run(stopping.signal);
   stopping.abort();
   await running;
-  assert.match(feed.trouble ?? "", /^no picture of the cluster has come/);
+  assert.match(feed.error ?? "", /^no picture of the cluster has come/);
 });
 
 test("a pod whose binding a picture is said to include is counted in it, over the wire and without", async (t) => {
@@ -102,9 +102,9 @@ test("a pod whose binding a picture is said to include is counted in it, over th
     createGrpcFeed({ locate, ...deps }),
     createMemoryFeed({ source: Promise.resolve(publisher), ...deps }),
   ];
-  const pictures: ClusterPicture[] = [];
+  const pictures: ClusterSnapshot[] = [];
   const stopping = new AbortController();
-  for (const feed of feeds) feed.onPicture((picture) => pictures.push(picture));
+  for (const feed of feeds) feed.onSnapshot((picture) => pictures.push(picture));
   const running = feeds.map((feed) => feed.run(stopping.signal));
   t.after(async () => {
     stopping.abort();
@@ -119,12 +119,12 @@ test("a pod whose binding a picture is said to include is counted in it, over th
     const version = BigInt(cluster.server.get(kinds.pod, at)?.metadata.resourceVersion ?? 0);
     bound.push(version);
     await until("the operator to see it", () => BigInt(operator.inventory?.podsVersion ?? 0) >= version);
-    for (const feed of feeds) await eventually("the picture", () => BigInt(feed.picture?.podsVersion ?? 0) >= version);
+    for (const feed of feeds) await eventually("the picture", () => BigInt(feed.snapshot?.podsVersion ?? 0) >= version);
   }
   for (const { nodes, podsVersion } of pictures) {
     const taken = nodes.reduce((sum, { cpuMilli }) => sum + cpuMilli.allocated, 0n);
     const included = bound.filter((version) => version <= BigInt(podsVersion ?? 0)).length;
     assert.ok(taken >= 1_500n * BigInt(included), `${taken} is taken by ${included} pods`);
   }
-  assert.deepEqual(feeds[0]?.picture?.nodes, feeds[1]?.picture?.nodes);
+  assert.deepEqual(feeds[0]?.snapshot?.nodes, feeds[1]?.snapshot?.nodes);
 });

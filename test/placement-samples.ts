@@ -1,7 +1,7 @@
 /** Small clusters and groups for tests of placement: what is not named is ample, or nothing. */
 import {
-  type CardCount,
   type ClusterRoom,
+  type GpuCount,
   type NodeRoom,
   unknownCards,
 } from "../src/cluster/capacity/placement/room.ts";
@@ -19,7 +19,7 @@ export function sampleCard(model: string, memorySize = "80Gi", kind = "PCIe", ve
 /** A node with all its cards free, but those of which a number is said to be taken. */
 export function sampleNode(name: string, some: Partial<NodeRoom> & { takenCards?: bigint } = {}): NodeRoom {
   const { takenCards = 0n, ...given } = some;
-  const cards = given.cards ?? [];
+  const cards = given.gpuCounts ?? [];
   const listed = cards.reduce((sum, { count }) => sum + count, 0n);
   const gpus = given.gpus ?? listed - takenCards;
   return {
@@ -28,8 +28,8 @@ export function sampleNode(name: string, some: Partial<NodeRoom> & { takenCards?
     memoryBytes: 512n * gi,
     ephemeralBytes: 1024n * gi,
     gpus,
-    cards,
-    unknownCards: unknownCards(listed, listed, gpus),
+    gpuCounts: cards,
+    unknownGpus: unknownCards(listed, listed, gpus),
     volumes: undefined,
     storageClasses: [],
     ...given,
@@ -40,7 +40,7 @@ export function cluster(nodes: readonly NodeRoom[], classes: Record<string, bigi
   return { nodes, classes: new Map(Object.entries(classes)) };
 }
 
-export function cards(model: string, count: bigint, memorySize?: string, kind?: string): CardCount {
+export function cards(model: string, count: bigint, memorySize?: string, kind?: string): GpuCount {
   return { card: sampleCard(model, memorySize, kind), count };
 }
 

@@ -5,8 +5,8 @@ import type { Bid, Deployment, Lease } from "../src/chain/records.ts";
 import type { IpOperatorClient } from "../src/cluster/capacity/addresses/ip-operator.ts";
 import type { AddressSharing } from "../src/cluster/capacity/addresses/lease-addresses.ts";
 import { type CapacityKeeper, createCapacityKeeper } from "../src/cluster/capacity/capacity-keeper.ts";
-import type { Amount, ClusterPicture, InventoryFeed, PictureNode } from "../src/cluster/capacity/inventory/feed.ts";
-import { type CardCount, freeInAll } from "../src/cluster/capacity/placement/room.ts";
+import type { Amount, ClusterSnapshot, InventoryFeed, SnapshotNode } from "../src/cluster/capacity/inventory/feed.ts";
+import { freeInAll, type GpuCount } from "../src/cluster/capacity/placement/room.ts";
 import { type ClusterStatus, clusterStatus } from "../src/cluster/cluster-status.ts";
 import { createLeaseStates } from "../src/cluster/leases/lease-states.ts";
 import type { Journal } from "../src/journal/journal.ts";
@@ -52,7 +52,7 @@ export interface NodeSize {
   readonly cpuMilli?: bigint;
   readonly memoryBytes?: bigint;
   readonly ephemeralBytes?: bigint;
-  readonly cards?: readonly CardCount[];
+  readonly cards?: readonly GpuCount[];
   readonly storageClasses?: readonly string[];
 }
 
@@ -68,7 +68,7 @@ export interface TakenOfNode {
 
 const nothing: TakenOfNode = { cpuMilli: 0n, memoryBytes: 0n, ephemeralBytes: 0n, gpus: 0n };
 
-export function pictureNode(name: string, size: NodeSize = {}, taken: Partial<TakenOfNode> = {}): PictureNode {
+export function pictureNode(name: string, size: NodeSize = {}, taken: Partial<TakenOfNode> = {}): SnapshotNode {
   const { cpuMilli, memoryBytes, ephemeralBytes, cards = [], storageClasses = [] } = { ...nodeSize, ...size };
   const all = { ...nothing, ...taken };
   const amount = (allocatable: bigint, allocated: bigint): Amount => ({ allocatable, allocated });
@@ -96,7 +96,7 @@ export interface World {
   readonly pods: Map<string, KubeObject>;
   /** Its volume claims, by name. */
   readonly claims: Map<string, KubeObject>;
-  picture: ClusterPicture | undefined;
+  picture: ClusterSnapshot | undefined;
   /** Since when it is known to be true. */
   trueAtMs: number;
   trouble: string | undefined;
@@ -160,7 +160,7 @@ export interface Stage {
   readonly capacity: CapacityKeeper["capacity"];
   readonly journal: Journal;
   readonly queue: Queue;
-  show(picture: Partial<ClusterPicture>): void;
+  show(picture: Partial<ClusterSnapshot>): void;
   /** Puts a pod into the cluster, or changes it; undefined for one that goes. */
   pod(name: string, object: KubeObject | undefined): void;
   /** The same of a volume claim. */
@@ -188,10 +188,10 @@ export async function openStage(
 ): Promise<Stage> {
   const { clock } = world;
   const { journal } = await openJournal({ dir, clock, log: silentLog, boundary });
-  const pictureListeners: ((picture: ClusterPicture) => void)[] = [];
+  const pictureListeners: ((picture: ClusterSnapshot) => void)[] = [];
   const watchers = { pods: [] as Tell[], claims: [] as Tell[] };
   const inventory: InventoryFeed = {
-    get picture() {
+    get snapshot() {
       return world.picture;
     },
     get ageMs() {
@@ -200,12 +200,12 @@ export async function openStage(
     get volumesAgeMs() {
       return world.picture && clock.monotonicMs() - (world.volumesSilentSinceMs ?? world.trueAtMs);
     },
-    get trouble() {
+    get error() {
       return world.picture ? world.trouble : "no picture has come yet";
     },
     counts: { pictures: 0, proofs: 0, reconnects: 0, errors: 0 },
     lastError: undefined,
-    onPicture: (listener) => void pictureListeners.push(listener),
+    onSnapshot: (listener) => void pictureListeners.push(listener),
     run: async () => undefined,
     ask: () => undefined,
     wake: () => undefined,

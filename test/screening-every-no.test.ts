@@ -45,7 +45,7 @@ async function startScreening(t: Owner) {
   let busyS: number | undefined;
   const owner = parseAddress(tenant);
   const decide = (group: GroupSpec) =>
-    screen({ owner, group, reclamationWindowNs: undefined }, order.inputs.standing, order.pricing ?? cheap, signal);
+    screen({ owner, group, reclamationWindowNs: undefined }, order.inputs.context, order.pricing ?? cheap, signal);
   const screening = {
     async screen(_: string, group: GroupSpec) {
       if (busyS !== undefined) throw new ScreeningBusy(busyS);
@@ -111,7 +111,7 @@ test("of every check, REST and gRPC tell what `screen` says", async (t) => {
   for (const [name, order] of Object.entries(all)) {
     await t.test(name, async () => {
       stage.set(order);
-      const { group } = order.inputs.asked;
+      const { group } = order.inputs.request;
       const decision = await stage.decide(group);
       const passed = decision.verdict === "bid";
       const expected: Told = {
@@ -130,7 +130,7 @@ test("of every check, REST and gRPC tell what `screen` says", async (t) => {
 
 test("a host that cannot be had, a missing group, too many who ask and what cannot be read are told alike", async (t) => {
   const stage = await startScreening(t);
-  const { group } = someInputs().asked;
+  const { group } = someInputs().request;
   for (const told of [
     await stage.overRest(group, ["taken.example.com"]),
     await stage.overGrpc("BidScreening", group, ["taken.example.com"]),

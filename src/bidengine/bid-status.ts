@@ -8,7 +8,7 @@ import { type Clock, nsToMs } from "../runtime/clock.ts";
 import { viewEvents } from "../runtime/limits.ts";
 import type { Metrics } from "../runtime/metrics.ts";
 import { createHistogram, networkDurationBounds } from "../runtime/metrics.ts";
-import { type OrderLine, readOrders } from "./answers.ts";
+import { type OrderLine, readOrders } from "./order-report.ts";
 import type { WaitingOrders } from "./waiting-orders.ts";
 
 /** What became of our bid, as the journal keeps it, and what the network's metric calls it. */

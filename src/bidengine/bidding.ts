@@ -6,7 +6,7 @@ import type { Order } from "../chain/records.ts";
 import { type PackedMessage, packMessage } from "../chain/tx/messages.ts";
 import { type Coin, type DecCoin, showDecCoin } from "../market/coin.ts";
 import { showDecimal } from "../market/decimal.ts";
-import type { Fits, Misfit } from "../market/fit.ts";
+import type { Fits, PlacementFailure } from "../market/fit.ts";
 import type { BidId } from "../market/ids.ts";
 import { minute } from "../runtime/durations.ts";
 import { invariant } from "../runtime/invariant.ts";
@@ -74,7 +74,13 @@ async function note(key: string, order: Order, decision: Decision, { journal, on
 }
 
 /** In one step with nothing between: what is free is taken at once or not at all. */
-function take(key: string, order: Order, { offer }: Decision, terms: BidTerms, deps: OrderDeps): Reserved | Misfit {
+function take(
+  key: string,
+  order: Order,
+  { offer }: Decision,
+  terms: BidTerms,
+  deps: OrderDeps,
+): Reserved | PlacementFailure {
   const { decider, capacity, bidTimeoutMs } = deps;
   invariant(offer, "a bid has an offer", { key });
   if (!decider.covers(terms)) return { fits: false, reason: "the wallet is promised to other bids", shortages: [] };
@@ -148,7 +154,7 @@ function goneWhilePriced(decision: Decision): Decision {
 }
 
 /** What was there at the decision was taken before the bid could have it. */
-function lostRace(decision: Decision, { reason }: Misfit): Decision {
+function lostRace(decision: Decision, { reason }: PlacementFailure): Decision {
   const refused = { verdict: "fail", reason: `another order was quicker: ${reason}`, until: "room" } as const;
   const checks = decision.checks.map((check) => (check.name === "placementExists" ? { ...check, ...refused } : check));
   return { ...decision, verdict: "no", checks };

@@ -15,20 +15,20 @@ import type { Log } from "../runtime/log.ts";
 import { createQueue, type Queue } from "../runtime/queue.ts";
 import type { Random } from "../runtime/random.ts";
 import { changedStatuses } from "../runtime/throttle.ts";
-import { readOrderLine, readOrders, readWhy } from "./answers.ts";
 import { type BidEngineStatus, createBidStatus, createTally } from "./bid-status.ts";
 import type { BidEngine } from "./bidengine.ts";
 import type { Capacity } from "./capacity.ts";
+import { bidControlHandlers } from "./control-handlers.ts";
 import { createDecider } from "./decider.ts";
 import { shortagesOf, tellShortages } from "./decision/money-checks.ts";
 import { missingSettingsText, pausedText } from "./decision/readiness-checks.ts";
 import { createDecisionsUnderWay, createScreenings } from "./interruptible.ts";
 import { createBidCounts, createMarketMemory } from "./market-memory.ts";
-import { lookAtOrder } from "./order-loop.ts";
-import { type FollowedEntry, followOwnEntry } from "./own-entry.ts";
+import { reconcileOrder } from "./order-loop.ts";
+import { readOrderLine, readOrderReports, readOrders } from "./order-report.ts";
 import type { PolicySource } from "./policies/policy-source.ts";
 import type { RunningPricing } from "./pricing/create-pricing.ts";
-import { bidAnswers } from "./questions.ts";
+import { type FollowedProviderRecord, followProviderRecord } from "./provider-record.ts";
 import { createWaitingOrders } from "./waiting-orders.ts";
 
 /** Runs of the order loop at once: those that wait for a price script must not hold up those that end a bid. */
@@ -98,7 +98,7 @@ export function createBidEngineService(
       return `${pause}${orders} open order(s), ${bids} bid(s), ${outcomes.won} won${wrong}`;
     },
     status: () => lastStatus ?? running?.status.current(),
-    answers: bidAnswers(opened),
+    answers: bidControlHandlers(opened),
     *conditions() {
       const { missingSettings = [] } = options;
       if (missingSettings.length > 0) yield condition("SettingsMissing", missingSettingsText(missingSettings));
@@ -119,7 +119,7 @@ export function createBidEngineService(
 
 interface Running {
   readonly engine: BidEngine;
-  readonly own: FollowedEntry;
+  readonly own: FollowedProviderRecord;
   readonly judge: () => PolicySource["judge"];
   readonly status: ReturnType<typeof createBidStatus>;
   readonly queues: readonly Queue[];
@@ -143,7 +143,7 @@ async function createParts(scope: Scope, options: BidEngineOptions, deps: BidEng
   const waits = createWaitingOrders(clock, (key) => void queue.add(key, "low"));
   const memory = createMarketMemory({ chain, journal, clock, random, log, onEnd: onNews });
   const bidCounts = createBidCounts();
-  const own = followOwnEntry({ chain, configured: options.attributes, clock, log });
+  const own = followProviderRecord({ chain, configured: options.attributes, clock, log });
   const decider = createDecider({
     ...options,
     ...{ chain, capacity, pricing, own, bidCounts, tally, clock },
@@ -153,7 +153,7 @@ async function createParts(scope: Scope, options: BidEngineOptions, deps: BidEng
   });
   function trouble(): string | undefined {
     const wallet = tellShortages(shortagesOf(decider.needs()));
-    const all = [capacity.picture.trouble, pricing.trouble, policies.trouble, own.trouble, wallet];
+    const all = [capacity.inventory.error, pricing.error, policies.error, own.trouble, wallet];
     return all.filter(Boolean).join("; ") || undefined;
   }
   const status = createBidStatus({ chain, read: journal.read, tally, waits, trouble, clock });
@@ -164,7 +164,7 @@ async function createParts(scope: Scope, options: BidEngineOptions, deps: BidEng
   const order = { chain, journal, capacity, decider, underWay, memory, waits, tally, bidTimeoutMs, onNews, log };
   const queue = createQueue({
     ...{ name: "bidengine-orders", clock, random, log },
-    work: (key, signal) => lookAtOrder(key, signal, order),
+    work: (key, signal) => reconcileOrder(key, signal, order),
     concurrency: orderRuns,
   });
   const screenings = createScreenings(decider.screen);
@@ -311,13 +311,13 @@ function engineOf(parts: Parts, scope: Scope): BidEngine {
     get paused() {
       return read.switches.get(pauseSwitch);
     },
-    get atHand() {
+    get inFlight() {
       return ordersUnderWay() + status.openBids();
     },
     orders: (limit) => readOrders(read, limit),
     needs: decider.needs,
     order: (orderId) => readOrderLine(read, orderId),
-    why: (id) => readWhy(read, id),
+    why: (id) => readOrderReports(read, id),
     screen: (asked, signal = scope.signal) => decider.screen(asked, signal),
     screenBetweenOrders: async (asked, signal) => (ordersUnderWay() > 0 ? undefined : screenings.screen(asked, signal)),
     onNews(listener) {

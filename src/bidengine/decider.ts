@@ -16,7 +16,7 @@ import type { Tally } from "./bid-status.ts";
 import type { Capacity } from "./capacity.ts";
 import { decide, screen } from "./decision/decide.ts";
 import type { Decision } from "./decision/decision.ts";
-import { type BidRequest, type Standing, withOffer } from "./decision/inputs.ts";
+import { type BidContext, type BidRequest, withOffer } from "./decision/inputs.ts";
 import {
   type BidTerms,
   bidTerms,
@@ -27,16 +27,16 @@ import {
 } from "./decision/money-checks.ts";
 import { bidMirrorBlocksBehind } from "./decision/readiness-checks.ts";
 import type { BidCounts } from "./market-memory.ts";
-import type { FollowedEntry } from "./own-entry.ts";
 import type { Pricing } from "./pricing/pricing.ts";
+import type { FollowedProviderRecord } from "./provider-record.ts";
 
 interface DeciderDeps {
   readonly chain: Pick<Chain, "mirror" | "queries" | "status" | "provider">;
   readonly read: Pick<TableReads, "intents" | "switches">;
   readonly capacity: Capacity;
   readonly pricing: Pricing;
-  readonly policies: () => Standing["policies"];
-  readonly own: Pick<FollowedEntry, "entry" | "params">;
+  readonly policies: () => BidContext["policies"];
+  readonly own: Pick<FollowedProviderRecord, "entry" | "params">;
   readonly bidCounts: BidCounts;
   readonly tally: Tally;
   readonly configuredAttributes: readonly Attribute[];
@@ -57,7 +57,7 @@ export function createDecider(deps: DeciderDeps) {
   const reclamationWindowNs = msToNs(deps.reclamationWindowMs);
   const pricing: Pricing = { ...deps.pricing, quote: timed(deps.pricing, tally, clock) };
 
-  function standing(): Standing {
+  function context(): BidContext {
     return {
       provider: chain.provider,
       own: own.entry,
@@ -88,13 +88,13 @@ export function createDecider(deps: DeciderDeps) {
     return head > mirror.height ? head - mirror.height : 0n;
   }
 
-  function pauseAt(nowMs: number): Standing["pause"] {
+  function pauseAt(nowMs: number): BidContext["pause"] {
     const pause = read.switches.get(pauseSwitch);
     if (!pause || !isPausing(pause, nowMs)) return undefined;
     return { sinceMs: pause.fromMs ?? pause.sinceMs, reason: pause.reason };
   }
 
-  const asked = ({ id, spec, reclamationWindowNs: window }: Order): BidRequest => ({
+  const requestOf = ({ id, spec, reclamationWindowNs: window }: Order): BidRequest => ({
     owner: id.owner,
     group: spec,
     reclamationWindowNs: window,
@@ -104,8 +104,8 @@ export function createDecider(deps: DeciderDeps) {
     const startedMs = clock.monotonicMs();
     const bidsOnOrder = bidCounts.of(formatOrderId(order.id));
     const inputs = {
-      asked: { ...asked(order), isOnlyGroup: isOnly },
-      ...{ bidsOnOrder, standing: standing(), isRecheck },
+      request: { ...requestOf(order), isOnlyGroup: isOnly },
+      ...{ bidsOnOrder, context: context(), isRecheck },
     };
     const deciding = decide(inputs, pricing, signal);
     // Up to here nothing was waited for. Of a thousand orders at once the rest would be the time of all the others.
@@ -125,8 +125,9 @@ export function createDecider(deps: DeciderDeps) {
       const isOnly = !isExposed(order.spec) && (await isOnlyGroup(order, chain, signal));
       return decideOn(order, isOnly, isRecheck, signal);
     },
-    screen: (asked: BidRequest, signal: AbortSignal): Promise<Decision> => screen(asked, standing(), pricing, signal),
-    terms: (order: Order): BidTerms => bidTerms({ asked: asked(order), bidsOnOrder: undefined, standing: standing() }),
+    screen: (asked: BidRequest, signal: AbortSignal): Promise<Decision> => screen(asked, context(), pricing, signal),
+    terms: (order: Order): BidTerms =>
+      bidTerms({ request: requestOf(order), bidsOnOrder: undefined, context: context() }),
     /** Whether the wallet still has enough: others may have been promised its coins since the decision. */
     covers: ({ deposit }: BidTerms) => shortagesOf(walletNeeds(deposit, wallet())).length === 0,
     /** What the next bid wants of the wallet; nothing while that is not known yet. */

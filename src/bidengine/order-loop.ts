@@ -25,7 +25,7 @@ export const bidCloseRetryMs = minute;
 /** The mirror and the chain do not agree on a bid: the next block settles it. */
 const bidLookAgainMs = 2 * second;
 
-export async function lookAtOrder(key: string, signal: AbortSignal, deps: OrderDeps): Promise<Outcome> {
+export async function reconcileOrder(key: string, signal: AbortSignal, deps: OrderDeps): Promise<Outcome> {
   const { chain, tally } = deps;
   const unbuilt = mirrorTrouble(chain.mirror);
   if (unbuilt !== undefined) return waiting("chain", unbuilt);

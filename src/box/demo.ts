@@ -3,12 +3,12 @@
  * inventory, scripted tenants and other providers.
  */
 import { join } from "node:path";
-import type { OrderLine } from "../bidengine/answers.ts";
+import type { OrderLine } from "../bidengine/order-report.ts";
 import { createPolicySource } from "../bidengine/policies/policy-source.ts";
 import { createPricing } from "../bidengine/pricing/create-pricing.ts";
 import { createHttpTransports } from "../chain/comet/http-transport.ts";
 import { createSigner } from "../chain/keys/signer.ts";
-import { createMemoryFeed, type PictureSource } from "../cluster/capacity/inventory/memory-feed.ts";
+import { createMemoryFeed, type SnapshotSource } from "../cluster/capacity/inventory/memory-feed.ts";
 import { createKubeService } from "../kube/kube-service.ts";
 import { parseCoin, parseCoins, parseDecCoins } from "../market/coin.ts";
 import { parseDecimal } from "../market/decimal.ts";
@@ -112,7 +112,7 @@ export function createDemo({ dataDir, version, stories, clock, random, log }: De
   });
   const cluster = createDemoCluster({ clock, random, log: log.with({ module: "cluster" }) });
   const kube = createKubeService(() => cluster.connect("akash-provider"));
-  const pictures = Promise.withResolvers<PictureSource>();
+  const pictures = Promise.withResolvers<SnapshotSource>();
   const said = new Map<string, OrderLine>();
   let names: ReturnType<typeof createNames> | undefined;
   let inventory: Service<InventoryView> | undefined;

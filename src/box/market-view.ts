@@ -1,5 +1,5 @@
 /** The orders of the demo's market, each with what the provider said to it and what became of it, and what runs. */
-import type { OrderLine } from "../bidengine/answers.ts";
+import type { OrderLine } from "../bidengine/order-report.ts";
 import { showDecCoin } from "../market/coin.ts";
 import type { Palette } from "./palette.ts";
 import type { StoryStatus } from "./story.ts";

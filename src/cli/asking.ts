@@ -1,6 +1,6 @@
 /** What the commands share that ask the running provider: where it is, and how they tell what it says. */
 import { Command, InvalidArgumentError } from "commander";
-import type { Told } from "../bidengine/questions.ts";
+import type { JsonOf } from "../bidengine/control-handlers.ts";
 import type { HeldCondition } from "../conditions/held-conditions.ts";
 import { addSettingOptions } from "../config/options.ts";
 import type { Config } from "../config/table.ts";
@@ -18,11 +18,11 @@ import { takeSettings } from "./settings.ts";
 
 export interface Asker {
   readonly settings: Pick<Config, "dataDir" | "policyFile">;
-  ask<T>(about: string, question?: Question): Promise<Told<T>>;
-  askOn<T>(about: string, question: Question, signal: AbortSignal): AsyncGenerator<Told<T>>;
+  ask<T>(about: string, question?: Question): Promise<JsonOf<T>>;
+  askOn<T>(about: string, question: Question, signal: AbortSignal): AsyncGenerator<JsonOf<T>>;
   /** Asks the provider or, where none can answer, its journal: which of the two does not show in the answer. */
-  askOrRead<T>(about: string, question: Question, fromJournal: (read: TableReads) => T): Promise<Told<T>>;
-  readJournal<T>(work: (read: TableReads) => T): Told<T>;
+  askOrRead<T>(about: string, question: Question, fromJournal: (read: TableReads) => T): Promise<JsonOf<T>>;
+  readJournal<T>(work: (read: TableReads) => T): JsonOf<T>;
 }
 
 export interface OutputOptions {
@@ -48,10 +48,10 @@ export function openAsker(command: Command): Asker {
   const asking = (about: string, question: Question) => ({ dataDir, about, question, clock: realClock });
 
   /** What arrives over the socket is JSON; what the journal says is put into the same shape. */
-  function readJournal<T>(work: (read: TableReads) => T): Told<T> {
+  function readJournal<T>(work: (read: TableReads) => T): JsonOf<T> {
     const { atOnce, close } = openToRead(dataDir, realClock);
     try {
-      return JSON.parse(jsonText(atOnce(work))) as Told<T>;
+      return JSON.parse(jsonText(atOnce(work))) as JsonOf<T>;
     } finally {
       close();
     }
@@ -59,12 +59,12 @@ export function openAsker(command: Command): Asker {
 
   return {
     settings: values,
-    ask: async <T>(about: string, question: Question = {}) => (await ask(asking(about, question))) as Told<T>,
+    ask: async <T>(about: string, question: Question = {}) => (await ask(asking(about, question))) as JsonOf<T>,
     askOn: <T>(about: string, question: Question, signal: AbortSignal) =>
-      askOn({ ...asking(about, question), signal }) as AsyncGenerator<Told<T>>,
+      askOn({ ...asking(about, question), signal }) as AsyncGenerator<JsonOf<T>>,
     async askOrRead<T>(about: string, question: Question, fromJournal: (read: TableReads) => T) {
       try {
-        return (await ask(asking(about, question))) as Told<T>;
+        return (await ask(asking(about, question))) as JsonOf<T>;
       } catch (thrown) {
         if (!unanswered.some((code) => ProviderError.is(thrown, code))) throw thrown;
         const answer = readJournal(fromJournal);
@@ -108,7 +108,7 @@ export function conditionsCommand(): Command {
   });
 }
 
-export function conditionRows(held: readonly Told<HeldCondition>[], nowMs: number): string[] {
+export function conditionRows(held: readonly JsonOf<HeldCondition>[], nowMs: number): string[] {
   const cells = held.map(({ type, status, reason, sinceMs, subject = "" }) => {
     return [type, status, reason, showAge(nowMs - sinceMs), subject];
   });

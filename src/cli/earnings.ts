@@ -2,7 +2,7 @@
 import { type Command, InvalidArgumentError, Option } from "commander";
 import type { Projection } from "../balance/earnings.ts";
 import { type Earnings, type EarningsRow, earningsOf, type Grouping, groupings } from "../balance/earnings.ts";
-import type { Told } from "../bidengine/questions.ts";
+import type { JsonOf } from "../bidengine/control-handlers.ts";
 import { dayMs } from "../journal/ledger.ts";
 import { formatDay, formatTime, parseTime, realClock } from "../runtime/clock.ts";
 import { aligned } from "./answer-text.ts";
@@ -94,9 +94,9 @@ function isDayOfCalendar(day: string): boolean {
 const columns = ["accrued", "withdrawn", "fees", "deposits", "refunds", "net"] as const;
 const headings = ["ACCRUED", "WITHDRAWN", "FEES", "DEPOSITS OUT", "DEPOSITS HOME", "NET"];
 
-export function earningsTable({ by, rows, totals, projection }: Told<Earnings>): string[] {
+export function earningsTable({ by, rows, totals, projection }: JsonOf<Earnings>): string[] {
   const named = by !== "denom";
-  const cells = (row: Told<EarningsRow>) => [
+  const cells = (row: JsonOf<EarningsRow>) => [
     ...(named ? [row.of] : []),
     row.denom,
     ...columns.map((column) => grouped(row[column])),
@@ -108,7 +108,7 @@ export function earningsTable({ by, rows, totals, projection }: Told<Earnings>):
 }
 
 /** What is to come is no row of the books: it stands below, in the words that limit it. */
-function projectionLines(projection: readonly Told<Projection>[]): string[] {
+function projectionLines(projection: readonly JsonOf<Projection>[]): string[] {
   if (projection.length === 0) return ["No lease runs, so nothing is to come."];
   const heading = ["DENOM", "LEASES", "IN A DAY", "IN 30 DAYS", "RUN OUT BY THEN"];
   const cells = projection.map(({ denom, leases, perDay, in30Days, runOut }) => [
@@ -121,7 +121,7 @@ function projectionLines(projection: readonly Told<Projection>[]): string[] {
   return ["To come, if no lease is closed and no escrow is topped up:", ...aligned(heading, cells, 1)];
 }
 
-export function emptyWords({ begun, fromMs, toMs }: Told<Earnings>): string {
+export function emptyWords({ begun, fromMs, toMs }: JsonOf<Earnings>): string {
   if (!begun) return "nothing is booked yet: the books begin with the first bid or lease of a provider that runs";
   return `nothing is booked from ${formatTime(fromMs)} to ${formatTime(toMs)}; --since goes further back`;
 }
@@ -129,7 +129,7 @@ export function emptyWords({ begun, fromMs, toMs }: Told<Earnings>): string {
 const firstColumn: Record<Grouping, string[]> = { day: ["day"], lease: ["lease"], denom: [] };
 
 /** Rows alone: whoever adds them up must not find totals among them. */
-function earningsCsv({ by, rows }: Told<Earnings>): string[] {
+function earningsCsv({ by, rows }: JsonOf<Earnings>): string[] {
   const heading = ["accrued", "withdrawn", "fees", "deposits_out", "deposits_home", "net"];
   return [
     csvLine([...firstColumn[by], "denom", ...heading]),

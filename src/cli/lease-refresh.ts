@@ -1,6 +1,6 @@
 /** `akash-provider lease refresh`: running leases get our newest pod templates, a few at a time. */
 import { type Command, Option } from "commander";
-import type { Told } from "../bidengine/questions.ts";
+import type { JsonOf } from "../bidengine/control-handlers.ts";
 import type { LeaseLine } from "../cluster/leases/lease-lines.ts";
 import { type Clock, realClock, sleep } from "../runtime/clock.ts";
 import { ProviderError } from "../runtime/errors.ts";
@@ -12,7 +12,7 @@ interface RefreshOptions {
   readonly atOnce: number;
 }
 
-type Line = Pick<Told<LeaseLine>, "lease" | "kept" | "rolling" | "health">;
+type Line = Pick<JsonOf<LeaseLine>, "lease" | "kept" | "rolling" | "health">;
 
 interface RefreshDeps {
   leases(): Promise<readonly Line[]>;

@@ -1,6 +1,6 @@
 /** `akash-provider lease`: close and reclaim end a lease, at once or after its tenant's notice; the others have files of their own. */
 import { Command, Option } from "commander";
-import type { Told } from "../bidengine/questions.ts";
+import type { JsonOf } from "../bidengine/control-handlers.ts";
 import type { CloseReason } from "../chain/closing.ts";
 import type { Closing } from "../cluster/leases/lease-closing.ts";
 import { historyOf, type LeaseOccurrence, leaseNamed } from "../cluster/leases/occurrences/lease-history.ts";
@@ -52,7 +52,7 @@ function endingCommand(name: string, about: string, description: string): Comman
   });
 }
 
-export function closingLines(closing: Told<Closing>): string[] {
+export function closingLines(closing: JsonOf<Closing>): string[] {
   const { lease, reason, dryRun, underWay, loses, closesAtMs } = closing;
   const { price, namespace, hosts, services, volumes } = loses;
   const verb = dryRun ? "would be" : "is";
@@ -109,7 +109,7 @@ function leaseHistoryCommand(): Command {
   });
 }
 
-function historyRows(history: readonly Told<LeaseOccurrence>[]): string[] {
+function historyRows(history: readonly JsonOf<LeaseOccurrence>[]): string[] {
   const heading = ["LAST", "FIRST", "COUNT", "TYPE", "REASON", "ABOUT", "WHAT"];
   const rows = history.map(({ atMs, firstAtMs, count, type, reason, object, note }) => [
     showTime(atMs),

@@ -1,6 +1,6 @@
 /** `akash-provider leases`: what runs for whom, and how it stands. */
 import type { Command } from "commander";
-import type { Told } from "../bidengine/questions.ts";
+import type { JsonOf } from "../bidengine/control-handlers.ts";
 import type { SeenUnhealthy } from "../cluster/health/monitoring.ts";
 import { type LeaseLine, readLeases } from "../cluster/leases/lease-lines.ts";
 import { formatDuration } from "../config/formats/plain.ts";
@@ -28,7 +28,7 @@ export function leasesCommand(): Command {
 }
 
 /** The id is never cut: it is what `lease close` is given. What is wrong stands below the lease that it is about. */
-export function leaseRows(leases: readonly Told<LeaseLine>[]): string[] {
+export function leaseRows(leases: readonly JsonOf<LeaseLine>[]): string[] {
   const heading = ["LEASE", "AGE", "STATE", "READY", ...usageHeading, "NAMESPACE", "HOSTS", "ADDRESSES"];
   const cells = leases.map((line) => [
     line.lease,
@@ -45,7 +45,7 @@ export function leaseRows(leases: readonly Told<LeaseLine>[]): string[] {
 }
 
 /** "2/3" replicas; "?" while nobody knows. */
-function readyText(health: Told<LeaseLine>["health"]): string {
+function readyText(health: JsonOf<LeaseLine>["health"]): string {
   if (!health) return "";
   if (health.state === "unknown") return "?";
   const sum = (of: "ready" | "wanted") => health.services.reduce((total, service) => total + service[of], 0);
@@ -69,7 +69,7 @@ function notesOf({
   kept = [],
   rolling = [],
   reclaimedAtMs,
-}: Told<LeaseLine>): string[] {
+}: JsonOf<LeaseLine>): string[] {
   const troubles = health?.troubles ?? [];
   return [
     ...(reclaimedAtMs === undefined ? [] : [`reclaiming until ${formatTime(reclaimedAtMs)}, then it is closed`]),
@@ -91,7 +91,7 @@ function notesOf({
 /** What leases use of what is leased, in columns for a terminal. */
 const usageHeading = ["CPU", "MEMORY", "STORAGE"] as const;
 
-type UsageLine = Pick<Told<LeaseLine>, "leased" | "usage">;
+type UsageLine = Pick<JsonOf<LeaseLine>, "leased" | "usage">;
 
 /** "120m of 500m", "? of 500m" where the first is not known. */
 export function usageCells({ leased, usage }: UsageLine): string[] {

@@ -1,18 +1,18 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { OrderAnswer } from "../bidengine/answers.ts";
-import type { Told } from "../bidengine/questions.ts";
+import type { JsonOf } from "../bidengine/control-handlers.ts";
+import type { OrderReport } from "../bidengine/order-report.ts";
 import { orderRow, showAge, whyLines } from "./order-text.ts";
 
 const orderId = "akash1qqqsyqcyq5rqwzqfpg9scrgwpugpzysnwduagr/1/1/1";
 const check = { name: "bidsLeft", verdict: "fail", reason: "others were faster", evidence: { bids: 20 } } as const;
 
-function answer(change: Partial<Told<OrderAnswer>> = {}): Told<OrderAnswer> {
+function answer(change: Partial<JsonOf<OrderReport>> = {}): JsonOf<OrderReport> {
   const told = { orderId, seenAtMs: 0, createdAt: "7", most: "5uact", decisions: [], sent: [], spec: null, ...change };
-  return told as unknown as Told<OrderAnswer>;
+  return told as unknown as JsonOf<OrderReport>;
 }
 
-const text = (change: Partial<Told<OrderAnswer>>, evidence = false) =>
+const text = (change: Partial<JsonOf<OrderReport>>, evidence = false) =>
   whyLines(answer(change), { evidence }).join("\n");
 
 test("an order that is not decided on yet says so", () => {

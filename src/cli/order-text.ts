@@ -1,5 +1,6 @@
 /** Orders and what was decided on them, in words for a terminal. */
-import type { OrderAnswer, OrderLine } from "../bidengine/answers.ts";
+
+import type { JsonOf } from "../bidengine/control-handlers.ts";
 import {
   type Check,
   explain,
@@ -9,7 +10,7 @@ import {
   type Until,
 } from "../bidengine/decision/decision.ts";
 import { readDecision } from "../bidengine/decision/record.ts";
-import type { Told } from "../bidengine/questions.ts";
+import type { OrderLine, OrderReport } from "../bidengine/order-report.ts";
 import { type GroupJson, groupFromJson } from "../market/group-json.ts";
 import { askedFor } from "../market/group-spec.ts";
 import { formatTime } from "../runtime/clock.ts";
@@ -21,7 +22,7 @@ export function orderHeading(): string {
   return rowOf("ORDER", "AGE", "VERDICT", "PRICE", "OUTCOME");
 }
 
-export function orderRow(order: Told<OrderLine>, nowMs: number): string {
+export function orderRow(order: JsonOf<OrderLine>, nowMs: number): string {
   const { orderId, seenAtMs, verdict = "…", price = "" } = order;
   return rowOf(orderId, showAge(nowMs - seenAtMs), verdict, price, outcomeText(order));
 }
@@ -32,7 +33,7 @@ function rowOf(order: string, age: string, verdict: string, price: string, outco
   return cells.join("  ").trimEnd();
 }
 
-function outcomeText({ verdict, outcome, reason, end }: Told<OrderLine>): string {
+function outcomeText({ verdict, outcome, reason, end }: JsonOf<OrderLine>): string {
   const ours = verdict === undefined ? "not decided yet" : (outcome ?? reason ?? "");
   const winner = end?.winner !== undefined && outcome !== "won" ? `leased at ${end.price} by ${end.winner}` : "";
   const over = end && !winner && outcome === undefined ? "the order is over" : "";
@@ -40,7 +41,7 @@ function outcomeText({ verdict, outcome, reason, end }: Told<OrderLine>): string
 }
 
 /** All that is known of one order. Times are absolute: the answer of today is the answer of tomorrow. */
-export function whyLines(order: Told<OrderAnswer>, options: { readonly evidence: boolean }): string[] {
+export function whyLines(order: JsonOf<OrderReport>, options: { readonly evidence: boolean }): string[] {
   const [latest, ...earlier] = order.decisions;
   const decision = latest && readDecision(latest);
   return [
@@ -78,7 +79,7 @@ function evidenceLines({ evidence }: Check): string[] {
     .map(([name, value]) => `${name}: ${typeof value === "string" ? value : JSON.stringify(value)}`);
 }
 
-function sentLines({ what, state, filedAtMs, settledAtMs, txHash, log, why }: Told<OrderAnswer>["sent"][number]) {
+function sentLines({ what, state, filedAtMs, settledAtMs, txHash, log, why }: JsonOf<OrderReport>["sent"][number]) {
   const settled = settledAtMs === undefined ? "" : ` at ${formatTime(settledAtMs)}`;
   return [
     `${what} filed ${formatTime(filedAtMs)} (${why}): ${state}${settled}${txHash === undefined ? "" : `, tx ${txHash}`}`,
@@ -86,7 +87,7 @@ function sentLines({ what, state, filedAtMs, settledAtMs, txHash, log, why }: To
   ];
 }
 
-function endLines({ outcome, end, price, verdict, seenAtMs }: Told<OrderAnswer>): string[] {
+function endLines({ outcome, end, price, verdict, seenAtMs }: JsonOf<OrderReport>): string[] {
   const ours = verdict === "bid" && outcome !== undefined ? [`our bid${price ? ` of ${price}` : ""}: ${outcome}`] : [];
   if (!end) return ours;
   const open = `after ${showAge(end.atMs - seenAtMs)}`;

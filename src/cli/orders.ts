@@ -1,9 +1,9 @@
 /** `akash-provider orders`: the last orders of the market, what was decided and what came of it. */
 import type { Command } from "commander";
-import { readOrders, readWhy } from "../bidengine/answers.ts";
+import type { FollowedOrder, JsonOf, ScreenResponse } from "../bidengine/control-handlers.ts";
 import type { RecordedDecision } from "../bidengine/decision/decision.ts";
 import { readDecision } from "../bidengine/decision/record.ts";
-import type { FollowedOrder, ScreenAnswer, Told } from "../bidengine/questions.ts";
+import { readOrderReports, readOrders } from "../bidengine/order-report.ts";
 import { parseAddress } from "../market/address.ts";
 import { formatDeploymentId, formatOrderId, parseBidId, parseDeploymentId, parseOrderId } from "../market/ids.ts";
 import { formatTime, realClock } from "../runtime/clock.ts";
@@ -55,7 +55,7 @@ async function follow(asker: Asker, { limit, json }: OrdersOptions): Promise<voi
   if (!signal.aborted) complain("the provider has stopped");
 }
 
-function isMissed(order: Told<FollowedOrder>): order is { readonly missed: number } {
+function isMissed(order: JsonOf<FollowedOrder>): order is { readonly missed: number } {
   return "missed" in order;
 }
 
@@ -74,7 +74,7 @@ export function whyCommand(): Command {
   return command.action(async (text: string, options: WhyOptions, given: Command) => {
     const id = orderIn(text);
     const asker = openAsker(given);
-    const orders = await asker.askOrRead("why", { id }, (read) => readWhy(read, id));
+    const orders = await asker.askOrRead("why", { id }, (read) => readOrderReports(read, id));
     if (orders.length === 0) {
       const since = asker.readJournal((read) => read.orders.firstSeenAtMs() ?? null);
       throw new ProviderError("AKP_ORDER_UNKNOWN", { id, since: rememberedSince(since) });
@@ -115,7 +115,7 @@ export function screenCommand(): Command {
     const asker = openAsker(given);
     // What is wrong with the file itself is said without a provider, and with its name.
     const sdl = soundSdlText(path);
-    const { groups } = await asker.ask<ScreenAnswer>("screen", { sdl, owner });
+    const { groups } = await asker.ask<ScreenResponse>("screen", { sdl, owner });
     if (options.json) groups.forEach(printJson);
     const decisions = groups.map(({ name, decision }) => ({ name, decision: readDecision(decision) }));
     if (!options.json) for (const each of decisions) print(groupLines(each, options));

@@ -1,6 +1,6 @@
 /** `akash-provider pause` and `resume`: whether the provider bids on what is new. Both last over restarts. */
 import type { Command } from "commander";
-import type { PauseAnswer, Told } from "../bidengine/questions.ts";
+import type { JsonOf, PauseResponse } from "../bidengine/control-handlers.ts";
 import { BadValue } from "../config/formats/format.ts";
 import { parseDuration } from "../config/formats/plain.ts";
 import type { OperatorSwitch } from "../journal/deadlines.ts";
@@ -24,7 +24,7 @@ export function pauseCommand(): Command {
   return command.action(async ({ reason, from, dryRun, json }: PauseOptions, given: Command) => {
     const fromMs = from === undefined ? undefined : timeIn(from, realClock.now());
     const question = { reason, dryRun, ...(fromMs !== undefined && { fromMs }) };
-    const answer = await openAsker(given).ask<PauseAnswer>("pause", question);
+    const answer = await openAsker(given).ask<PauseResponse>("pause", question);
     if (json) return printJson(answer);
     print([paused(answer), ...(answer.before ? [`before, it was paused ${describe(answer.before)}`] : [])]);
   });
@@ -37,7 +37,7 @@ export function resumeCommand(): Command {
     false,
   );
   return command.action(async ({ dryRun, json }: PauseOptions, given: Command) => {
-    const answer = await openAsker(given).ask<PauseAnswer>("resume", { dryRun });
+    const answer = await openAsker(given).ask<PauseResponse>("resume", { dryRun });
     if (json) return printJson(answer);
     if (!answer.before) return print(["bidding is not paused: nothing to do"]);
     const said = dryRun ? "dry run: bidding would go on" : "bidding goes on";
@@ -45,13 +45,13 @@ export function resumeCommand(): Command {
   });
 }
 
-function paused({ after, dryRun }: Told<PauseAnswer>): string {
+function paused({ after, dryRun }: JsonOf<PauseResponse>): string {
   const from = after?.fromMs === undefined ? "" : ` from ${formatTime(after.fromMs)} on`;
   const [said, reason] = [dryRun ? "dry run: bidding would be paused" : "bidding is paused", after?.reason ?? ""];
   return `${said}${from} (${reason}); ${stays}`;
 }
 
-function describe({ reason, sinceMs, fromMs }: Told<OperatorSwitch>): string {
+function describe({ reason, sinceMs, fromMs }: JsonOf<OperatorSwitch>): string {
   const from = fromMs === undefined ? "" : `, from ${formatTime(fromMs)} on`;
   return `at ${formatTime(sinceMs)}${from} (${reason})`;
 }

@@ -1,6 +1,6 @@
 /** `akash-provider reconcile`: whether chain, cluster and journal agree about our leases, and in what they do not. */
 import type { Command } from "commander";
-import type { Told } from "../bidengine/questions.ts";
+import type { JsonOf } from "../bidengine/control-handlers.ts";
 import type { Report } from "../cluster/leases/reconcile/drift.ts";
 import { findingExitCode } from "../runtime/catalogue/entry.ts";
 import { aligned } from "./answer-text.ts";
@@ -32,7 +32,7 @@ export function reconcileCommand(): Command {
   });
 }
 
-export function reportLines({ atMs, height, dryRun, compared, drifts, more }: Told<Report>): string[] {
+export function reportLines({ atMs, height, dryRun, compared, drifts, more }: JsonOf<Report>): string[] {
   const { leases, namespaces, resources, manifests, reservations } = compared;
   const counts = `${leases} leases at height ${height}, ${namespaces} namespaces, ${resources} Manifest resources, ${manifests} manifests, ${reservations} reservations`;
   if (drifts.length === 0) return [`chain, cluster and journal agree: ${counts}`];

@@ -108,7 +108,7 @@ function measureCapacity(metrics: Metrics, { book, addresses }: CapacityKeeper):
   metrics.read(
     { name: "provider_inventory_allocatable_total", help: "Capacity: cores, bytes, gpus, nodes", ...quantity },
     () => [
-      [{ quantity: "nodes" }, book.picture?.nodes.length ?? 0],
+      [{ quantity: "nodes" }, book.snapshot?.nodes.length ?? 0],
       ...quantities(resourceSums(book), ({ allocatable }) => allocatable),
       [{ quantity: "endpoints" }, Number(addresses.total)],
     ],
@@ -134,7 +134,7 @@ function reservationSums(book: Book) {
   const sums = { active: new Map<string, bigint>(), pending: new Map<string, bigint>() };
   let allocated = 0;
   for (const reservation of book.all()) {
-    const isActive = reservation.replicas.every(({ onNode }) => onNode.inPicture);
+    const isActive = reservation.replicas.every(({ onNode }) => onNode.inSnapshot);
     if (isActive) allocated += 1;
     addReservation(isActive ? sums.active : sums.pending, reservation);
   }

@@ -79,9 +79,9 @@ export function createClusterService(
     queues,
     detail() {
       if (!running) return "";
-      const { book, leases, picture } = running.keeper;
-      const nodes = book.picture?.nodes.length ?? 0;
-      const reason = picture.trouble ?? running.leaseKeeper.trouble;
+      const { book, leases, inventory } = running.keeper;
+      const nodes = book.snapshot?.nodes.length ?? 0;
+      const reason = inventory.error ?? running.leaseKeeper.trouble;
       return reason ?? `${nodes} nodes, ${leases} leases, ${book.size} reservations`;
     },
     status: () => lastStatus ?? statusNow(),

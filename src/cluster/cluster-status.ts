@@ -50,10 +50,10 @@ export function countHealth({ all }: Pick<HealthKeeper, "all">): ClusterStatus["
 }
 
 export function clusterStatus(parts: ClusterStatusParts): ClusterStatus {
-  const { book, leases, picture } = parts.keeper;
-  const { ageMs, trouble } = picture;
+  const { book, leases, inventory } = parts.keeper;
+  const { ageMs, error: trouble } = inventory;
   return {
-    nodes: book.picture?.nodes.length ?? 0,
+    nodes: book.snapshot?.nodes.length ?? 0,
     leases,
     reservations: book.size,
     awaited: book.awaited,

@@ -7,7 +7,7 @@ import { formatBytes, formatCount, formatCpuMilli } from "../market/quantity.ts"
 import { inventoryV1Cluster } from "../runtime/grpc/akash-proto.ts";
 import type { Decoded } from "../runtime/protobuf.ts";
 import type { CapacityKeeper } from "./capacity/capacity-keeper.ts";
-import type { Amount, ClusterPicture, PictureNode } from "./capacity/inventory/feed.ts";
+import type { Amount, ClusterSnapshot, SnapshotNode } from "./capacity/inventory/feed.ts";
 import { endless, nodeResources, type Room } from "./capacity/placement/room.ts";
 import { type Reservation, unitsOf } from "./capacity/reservations/reservation.ts";
 import type { LeaseKeeper } from "./leases/lease-loop.ts";
@@ -30,7 +30,7 @@ interface Promised extends Amounts {
 const atWork: ReadonlySet<LeaseStatus["state"]> = new Set(["deploying", "deployed", "refused", "closing", "frozen"]);
 
 interface ViewDeps {
-  readonly keeper: Pick<CapacityKeeper, "addresses" | "book" | "picture" | "pods">;
+  readonly keeper: Pick<CapacityKeeper, "addresses" | "book" | "inventory" | "pods">;
   readonly leaseKeeper: Pick<LeaseKeeper, "live" | "states" | "trouble">;
   readonly provider: Address;
 }
@@ -69,7 +69,7 @@ export function createClusterView({ keeper, leaseKeeper, provider }: ViewDeps) {
     /** By name. What is free is below zero where a node is overbooked. */
     *nodes(): Iterable<{ readonly name: string; readonly allocatable: Amounts; readonly free: Amounts }> {
       const { room } = book;
-      for (const node of book.picture?.nodes ?? []) {
+      for (const node of book.snapshot?.nodes ?? []) {
         yield { name: node.name, allocatable: allocatableOf(node), free: freeOf(room, node.name) };
       }
     },
@@ -81,7 +81,7 @@ export function createClusterView({ keeper, leaseKeeper, provider }: ViewDeps) {
 
     /** All that is known of nodes and classes, in the network's words. */
     get inventoryMessage() {
-      return book.picture && inventoryMessage(book.picture);
+      return book.snapshot && inventoryMessage(book.snapshot);
     },
 
     get addresses() {
@@ -90,7 +90,7 @@ export function createClusterView({ keeper, leaseKeeper, provider }: ViewDeps) {
 
     /** How far nodes and classes may be believed: by the picture, and by the pods that are not in it yet. */
     get inventory() {
-      const { ageMs, trouble } = keeper.picture;
+      const { ageMs, error: trouble } = keeper.inventory;
       const podsAgeMs = keeper.pods.cache?.ageMs ?? 0;
       return { ageMs: ageMs === undefined ? undefined : Math.max(ageMs, podsAgeMs), trouble };
     },
@@ -118,10 +118,10 @@ function sumOf(reservation: Reservation): Promised {
   };
 }
 
-const allocatables = new WeakMap<PictureNode, Amounts>();
+const allocatables = new WeakMap<SnapshotNode, Amounts>();
 
 /** Nodes stay the same objects from picture to picture while nothing happens to them. */
-function allocatableOf(node: PictureNode): Amounts {
+function allocatableOf(node: SnapshotNode): Amounts {
   const known = allocatables.get(node) ?? {
     cpuMilli: allocatable(node.cpuMilli),
     gpus: allocatable(node.gpus),
@@ -152,15 +152,15 @@ function freeOf(room: Room, name: string): Amounts {
 /** The cluster's inventory as the network tells it: what the operator said, or what a picture of it holds where that is all there is. */
 type Node = Decoded<typeof inventoryV1Cluster>["nodes"][number];
 
-const known = new WeakMap<ClusterPicture, Uint8Array>();
+const known = new WeakMap<ClusterSnapshot, Uint8Array>();
 
-function inventoryMessage(picture: ClusterPicture): Uint8Array {
+function inventoryMessage(picture: ClusterSnapshot): Uint8Array {
   const message = known.get(picture) ?? picture.network?.() ?? ofPicture(picture);
   known.set(picture, message);
   return message;
 }
 
-function ofPicture({ nodes, storage }: ClusterPicture): Uint8Array {
+function ofPicture({ nodes, storage }: ClusterSnapshot): Uint8Array {
   return inventoryV1Cluster.encode({
     nodes: nodes.map(nodeOf),
     storage: storage.map(({ class: name, bytes }) => ({
@@ -170,7 +170,7 @@ function ofPicture({ nodes, storage }: ClusterPicture): Uint8Array {
   });
 }
 
-function nodeOf({ name, cpuMilli, memoryBytes, gpus, ephemeralBytes, volumes, storageClasses }: PictureNode): Node {
+function nodeOf({ name, cpuMilli, memoryBytes, gpus, ephemeralBytes, volumes, storageClasses }: SnapshotNode): Node {
   return {
     name,
     resources: {

@@ -5,7 +5,7 @@
 import { type Condition, condition } from "../runtime/condition.ts";
 import type { AddressPool } from "./capacity/addresses/address-pool.ts";
 import type { CapacityKeeper } from "./capacity/capacity-keeper.ts";
-import type { ClusterPicture } from "./capacity/inventory/feed.ts";
+import type { ClusterSnapshot } from "./capacity/inventory/feed.ts";
 import { conditionsOf } from "./capacity/reservations/upkeep.ts";
 import type { HealthKeeper } from "./health/health-keeper.ts";
 import { leaseTroublesTold } from "./health/lease-health.ts";
@@ -22,7 +22,7 @@ const feedConditions = 20;
 const reconcileConditions = 20;
 
 export interface ClusterStatusParts {
-  readonly keeper: Pick<CapacityKeeper, "book" | "leases" | "picture" | "pool">;
+  readonly keeper: Pick<CapacityKeeper, "book" | "leases" | "inventory" | "pool">;
   readonly leaseKeeper: Pick<LeaseKeeper, "states" | "trouble">;
   readonly health: Pick<HealthKeeper, "all" | "alarms" | "brake">;
   readonly reconciler: Pick<Reconciler, "lasting" | "skipped">;
@@ -35,7 +35,7 @@ export interface ClusterStatusParts {
 
 export function* clusterConditions(parts: ClusterStatusParts): Iterable<Condition> {
   const { keeper, leaseKeeper, health, reconciler, ipOperator, hostnameFeed } = parts;
-  yield* inventoryConditions(keeper.picture.trouble, keeper.book.picture);
+  yield* inventoryConditions(keeper.inventory.error, keeper.book.snapshot);
   if (ipOperator) yield* addressConditions(keeper.pool);
   yield* conditionsOf(keeper.book);
   yield* leaseConditions(leaseKeeper);
@@ -46,7 +46,7 @@ export function* clusterConditions(parts: ClusterStatusParts): Iterable<Conditio
 
 function* inventoryConditions(
   trouble: string | undefined,
-  picture: Pick<ClusterPicture, "nodes" | "conditions"> | undefined,
+  picture: Pick<ClusterSnapshot, "nodes" | "conditions"> | undefined,
 ): Iterable<Condition> {
   if (trouble !== undefined) yield condition("InventoryOld", trouble, { reason: picture ? "Silent" : "NeverSeen" });
   // One that is sold out has capacity; one whose nodes are all cordoned has none.

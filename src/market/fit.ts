@@ -1,7 +1,7 @@
 /** Whether a group fits into the cluster: where each replica would go, or what is short and where. */
 import type { UnitResources } from "./group-spec.ts";
 
-export type Fit = Fits | Misfit;
+export type Fit = Fits | PlacementFailure;
 
 export interface Fits {
   readonly fits: true;
@@ -19,7 +19,7 @@ interface PlacedReplica {
   readonly node: string;
 }
 
-export interface Misfit {
+export interface PlacementFailure {
   readonly fits: false;
   /** One sentence for people. */
   readonly reason: string;

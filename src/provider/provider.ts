@@ -234,7 +234,7 @@ function createEntrance(
     status: {
       chain: deps.chain,
       cluster: market?.cluster.opened.then(({ view }) => view),
-      orders: deps.bidengine?.then((engine) => () => engine.atHand),
+      orders: deps.bidengine?.then((engine) => () => engine.inFlight),
       deployments: market?.manifest.opened.then((manifests) => () => manifests.deployments),
       reclamationWindowMs: options.market?.bidengine.reclamationWindowMs ?? 0,
     },

@@ -9,7 +9,7 @@ import { createNodeTransport } from "../../src/chain/comet/http-transport.ts";
 import { createSigner } from "../../src/chain/keys/signer.ts";
 import { networkSettings } from "../../src/cli/market.ts";
 import { createGet, createIpOperator } from "../../src/cluster/capacity/addresses/ip-operator.ts";
-import { createNewestPicture, type PictureNode } from "../../src/cluster/capacity/inventory/feed.ts";
+import { createNewestSnapshot, type SnapshotNode } from "../../src/cluster/capacity/inventory/feed.ts";
 import { leaseDefaults } from "../../src/cluster/leases/lease-options.ts";
 import { loadConfig } from "../../src/config/load.ts";
 import type { Journal } from "../../src/journal/journal.ts";
@@ -232,7 +232,7 @@ function killing({ kill }: LeaseTask, written: AsyncLocalStorage<Write>, inFligh
 /** One node with room for everything: what the lab's other users take of it is not the matter here. */
 function labFeed() {
   const plenty = (amount: bigint) => ({ allocatable: amount, allocated: 0n });
-  const node: PictureNode = {
+  const node: SnapshotNode = {
     name: "lab",
     cpuMilli: plenty(64_000n),
     memoryBytes: plenty(2n ** 38n),
@@ -243,7 +243,7 @@ function labFeed() {
     storageClasses: ["beta2"],
   };
   const log = silentLog;
-  const newest = createNewestPicture(clock, log, () => ({ silentMs: 0, ownAgeMs: 0 }));
+  const newest = createNewestSnapshot(clock, log, () => ({ silentMs: 0, ownAgeMs: 0 }));
   return Object.assign(newest, {
     ask: () => undefined,
     wake: () => undefined,

@@ -1,7 +1,7 @@
 /** What a real kubelet says of a lease that cannot run, and what we say, told long after the cluster has forgotten it. */
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
-import type { Told } from "../../src/bidengine/questions.ts";
+import type { JsonOf } from "../../src/bidengine/control-handlers.ts";
 import type { LeaseOccurrence } from "../../src/cluster/leases/occurrences/lease-history.ts";
 import type { LeaseId } from "../../src/market/ids.ts";
 import { leaseNamespace } from "../../src/market/lease-namespace.ts";
@@ -70,7 +70,7 @@ describe("the history of a lease in the lab", { skip: labIsMissing }, () => {
       ["ours", "ImageError", "service ghost"],
       ["journal", "Deployed", ""],
     ] as const;
-    let told: readonly Told<LeaseOccurrence>[] = [];
+    let told: readonly JsonOf<LeaseOccurrence>[] = [];
     const isTold = ([origin, reason, object]: (typeof awaited)[number]) =>
       told.some((each) => each.origin === origin && each.reason === reason && each.object.startsWith(object));
     const areTold = async () => {
@@ -130,7 +130,7 @@ describe("the history of a lease in the lab", { skip: labIsMissing }, () => {
     );
   }
 
-  async function historyOf(dir: string, of: LeaseId): Promise<Told<LeaseOccurrence>[]> {
+  async function historyOf(dir: string, of: LeaseId): Promise<JsonOf<LeaseOccurrence>[]> {
     const program = startProgram(owner, ["lease", "history", keyOf(of), "--json", "--data-dir", dir]);
     assert.equal(await program.ended(), 0, program.said);
     return program.said

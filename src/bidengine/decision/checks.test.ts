@@ -43,7 +43,7 @@ test("a picture may be 2 minutes old, and its source must not be in trouble", as
   const of = (ageMs: number | undefined, trouble?: string) =>
     check(
       "inventoryFresh",
-      someInputs({ standing: { capacity: { ...aStanding().capacity, picture: { ageMs, trouble } } } }),
+      someInputs({ standing: { capacity: { ...aStanding().capacity, inventory: { ageMs, error: trouble } } } }),
     );
   assert.equal((await of(120_000)).verdict, "pass");
   assert.equal((await of(120_001)).verdict, "fail");

@@ -33,7 +33,7 @@ for (const [name, { inputs, reason, until, pricing = cheap }] of Object.entries(
     const readBack = readDecision(JSON.parse(JSON.stringify(writeDecision(decision))));
     assert.deepEqual(explain(readBack), explain(decision));
     if (inputs.bidsOnOrder !== undefined) return;
-    const screened = await screen(inputs.asked, inputs.standing, pricing, signal);
+    const screened = await screen(inputs.request, inputs.context, pricing, signal);
     assert.deepEqual(explain(screened), explain(decision));
   });
 }
@@ -41,7 +41,7 @@ for (const [name, { inputs, reason, until, pricing = cheap }] of Object.entries(
 test("an order that passes everything is bid on, for the price that was screened", async () => {
   const inputs = someInputs({ bidsOnOrder: 20, asked: { reclamationWindowNs: 24n * hourNs } });
   const decision = await decide(inputs, cheap, signal);
-  const screened = await screen(inputs.asked, inputs.standing, cheap, signal);
+  const screened = await screen(inputs.request, inputs.context, cheap, signal);
   assert.equal(decision.verdict, "bid");
   assert.ok(decision.price && screened.price);
   assert.equal(formatDecCoin(decision.price), formatDecCoin(screened.price));
@@ -50,7 +50,7 @@ test("an order that passes everything is bid on, for the price that was screened
 });
 
 test("of several offers the first is priced as a new order, and the others after the first ones of all orders", async () => {
-  const { standing, ...rest } = someInputs();
+  const { context: standing, ...rest } = someInputs();
   const { capacity } = standing;
   function fit(group: GroupSpec): Fit {
     const first = capacity.fit(group);
@@ -64,11 +64,7 @@ test("of several offers the first is priced as a new order, and the others after
       return cheap.quote(request, signal);
     },
   };
-  const decision = await decide(
-    { ...rest, standing: { ...standing, capacity: { ...capacity, fit } } },
-    pricing,
-    signal,
-  );
+  const decision = await decide({ ...rest, context: { ...standing, capacity: { ...capacity, fit } } }, pricing, signal);
   assert.equal(decision.verdict, "bid");
   assert.deepEqual(further, [false, true, true]);
 });
@@ -78,7 +74,7 @@ test("a no that comes only from what it would cost keeps the price that was want
   const dear: Pricing = {
     quote: () => ({ price: undefined, wanted, reason: "requested rate is too low", evidence: {} }),
     onChange: () => undefined,
-    trouble: undefined,
+    error: undefined,
   };
   const { verdict, price } = await decide(someInputs(), dear, signal);
   assert.deepEqual([verdict, price], ["no", wanted]);

@@ -3,6 +3,7 @@ import type { DecCoin } from "../../market/coin.ts";
 import type { Fits, Shortage } from "../../market/fit.ts";
 import { mostFor } from "../../market/group-totals.ts";
 import type { PriceRequest, Pricing, Quote } from "../pricing/pricing.ts";
+import { boundedEvidence, decisionListed, shownText } from "./bounded-text.ts";
 import { type BidQuestion, type Check, type CheckVerdict, type Decision, fail, notAsked, pass } from "./decision.ts";
 import {
   attributesMatch,
@@ -15,7 +16,7 @@ import {
   volumesWithinLimit,
   withinOfferCaps,
 } from "./demand-checks.ts";
-import { type BidRequest, type GatheredInputs, gatherInputs, type Inputs, type Standing } from "./inputs.ts";
+import { type BidContext, type BidRequest, type GatheredInputs, gatherInputs, type Inputs } from "./inputs.ts";
 import {
   bidsLeft,
   denominationKnown,
@@ -25,15 +26,14 @@ import {
   reclamationAgreed,
 } from "./money-checks.ts";
 import { biddingIsOn, inventoryFresh, mirrorIsFresh, settingsComplete } from "./readiness-checks.ts";
-import { boundedEvidence, decisionListed, shownText } from "./words.ts";
 
 const senseless = "nobody places a group that the network does not allow";
 
 /** Every replica has a node, all at once. Nothing is taken yet. */
-const placementExists: BidQuestion = ({ fit, standing: { capacity } }) => {
+const placementExists: BidQuestion = ({ fit, context: { capacity } }) => {
   if (!fit) return notAsked(senseless);
   // Room is not what is missing, and none need come before it is worth asking again.
-  if (capacity.picture.trouble !== undefined) return notAsked("nobody places by a picture that may be wrong");
+  if (capacity.inventory.error !== undefined) return notAsked("nobody places by a picture that may be wrong");
   if (!fit.fits) {
     const shortages = fit.shortages.slice(0, decisionListed).map(showShortage);
     return fail("room", fit.reason, { shortages, units: fit.shortages.length });
@@ -103,7 +103,7 @@ export async function decide(inputs: Inputs, pricing: Pricing, signal: AbortSign
     const [offer, isLimited] = fit?.fits ? [fit.offer, false] : [undefined, fit?.isLimited === true];
     return { verdict: "no", checks: [...checks, ...unpriced], price: undefined, offer, isLimited };
   }
-  const { owner, group } = inputs.asked;
+  const { owner, group } = inputs.request;
   const most = mostFor(group);
   const asking = [fit, ...others].map(async (each) => {
     const kind = { isRecheck: inputs.isRecheck, isFurther: each !== fit };
@@ -146,11 +146,11 @@ function priceOf(quote: Quote): DecCoin | undefined {
 /** Would we bid on this, and for how much? Takes nothing and sends nothing. */
 export function screen(
   asked: BidRequest,
-  standing: Standing,
+  standing: BidContext,
   pricing: Pricing,
   signal: AbortSignal,
 ): Promise<Decision> {
-  return decide({ asked, bidsOnOrder: undefined, standing, isRecheck: true }, pricing, signal);
+  return decide({ request: asked, bidsOnOrder: undefined, context: standing, isRecheck: true }, pricing, signal);
 }
 
 /** A group that no one could have meant is not read any further. */

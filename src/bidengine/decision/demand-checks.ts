@@ -2,18 +2,18 @@
 import { missingCapabilities, showAttribute, signaturesFor, unsatisfied } from "../../market/attributes.ts";
 import { faultsOfEveryManifest } from "../../market/manifest-rules.ts";
 import { unitVolumes } from "../../runtime/limits.ts";
+import { decisionListed, listed, listedSentences } from "./bounded-text.ts";
 import { type BidQuestion, byPolicy, type CheckVerdict, fail, pass } from "./decision.ts";
-import { type OwnEntry, withOffer } from "./inputs.ts";
-import { decisionListed, listed, listedSentences } from "./words.ts";
+import { type ProviderRecord, withOffer } from "./inputs.ts";
 
-export const groupIsWellFormed: BidQuestion = ({ asked: { group }, excess, faults }) => {
+export const groupIsWellFormed: BidQuestion = ({ request: { group }, excess, faults }) => {
   if (excess !== undefined) return fail("never", `no one could have meant the group: ${excess}`);
   if (faults.length === 0) return pass("the group is within the network's limits", { units: group.units.length });
   return fail("never", `the group is not one that the network allows: ${listedSentences(faults)}`, { faults });
 };
 
 /** By the manifest service's own rules: a lease whose manifest we would reject costs the tenant and us a transaction each. */
-export const manifestPossible: BidQuestion = ({ asked: { group, isOnlyGroup } }) => {
+export const manifestPossible: BidQuestion = ({ request: { group, isOnlyGroup } }) => {
   const faults = faultsOfEveryManifest(group, isOnlyGroup);
   if (faults.length === 0) return pass("a manifest for it can be accepted");
   return fail("never", `every manifest for it would be rejected: ${listedSentences(faults)}`, {
@@ -22,7 +22,7 @@ export const manifestPossible: BidQuestion = ({ asked: { group, isOnlyGroup } })
 };
 
 /** With what the chain has of us, not with provider.yaml: the chain is what a tenant relies on, and what refuses the bid. */
-export const attributesMatch: BidQuestion = ({ asked: { group }, standing: { own } }) => {
+export const attributesMatch: BidQuestion = ({ request: { group }, context: { own } }) => {
   const { attributes } = group.requirements;
   const missing = unsatisfied(attributes, own.attributes);
   if (own.state !== "registered") return unregistered(own);
@@ -32,13 +32,13 @@ export const attributesMatch: BidQuestion = ({ asked: { group }, standing: { own
   return pass(`we publish every attribute that it asks for`);
 };
 
-function unregistered({ state }: OwnEntry): CheckVerdict {
+function unregistered({ state }: ProviderRecord): CheckVerdict {
   if (state === "unknown") return fail("attributes", "what the chain has of us has not been read yet");
   return fail("attributes", "we are not registered on the chain: run akash-provider register");
 }
 
 /** Turns every attribute of provider.yaml into a demand on the order, as the network's provider does. */
-export const configuredAttributesDemanded: BidQuestion = ({ asked: { group }, standing }) => {
+export const configuredAttributesDemanded: BidQuestion = ({ request: { group }, context: standing }) => {
   const mode = standing.policies.configuredAttributes;
   if (mode === "off") return pass("orders need not ask for our attributes");
   const missing = unsatisfied(standing.configuredAttributes, group.requirements.attributes);
@@ -50,7 +50,7 @@ export const configuredAttributesDemanded: BidQuestion = ({ asked: { group }, st
   return byPolicy({ yes: missing.length === 0, dryRun: mode === "dry-run", reason, evidence });
 };
 
-export const auditorsMatch: BidQuestion = ({ asked: { group }, standing: { own } }) => {
+export const auditorsMatch: BidQuestion = ({ request: { group }, context: { own } }) => {
   const { allOf, anyOf } = group.requirements;
   if (allOf.length + anyOf.length === 0) return pass("it asks for no auditor's signature");
   const { signed, allOfMissing, anyOfMissing } = signaturesFor(group.requirements, own.audited);
@@ -64,7 +64,7 @@ export const auditorsMatch: BidQuestion = ({ asked: { group }, standing: { own }
   return fail("attributes", reason, { allOfMissing, anyOfMissing });
 };
 
-export const capabilitiesMatch: BidQuestion = ({ asked: { group }, standing: { own } }) => {
+export const capabilitiesMatch: BidQuestion = ({ request: { group }, context: { own } }) => {
   const missing = missingCapabilities(group, own.attributes);
   if (missing.length === 0) return pass("our published capabilities cover its volumes and cards");
   const reason = listedSentences(
@@ -74,7 +74,7 @@ export const capabilitiesMatch: BidQuestion = ({ asked: { group }, standing: { o
   return fail("attributes", `we publish no such capability: ${reason}`, evidence);
 };
 
-export const volumesWithinLimit: BidQuestion = ({ asked: { group } }) => {
+export const volumesWithinLimit: BidQuestion = ({ request: { group } }) => {
   const most = unitVolumes;
   const tooMany = group.units.filter(({ storage }) => storage.length > most);
   if (tooMany.length === 0) return pass(`no unit has more than ${most} volumes`, { most });
@@ -83,12 +83,12 @@ export const volumesWithinLimit: BidQuestion = ({ asked: { group } }) => {
 };
 
 /** One message that no node reads as valid would hold up all that share its transaction. */
-export const tenantAllowed: BidQuestion = ({ asked: { owner }, standing: { provider, policies } }) =>
+export const tenantAllowed: BidQuestion = ({ request: { owner }, context: { provider, policies } }) =>
   owner === provider
     ? fail("never", "it is our own order, and the chain takes no bid from whoever made the order")
     : byPolicy(policies.tenant(owner));
 
-export const withinOfferCaps: BidQuestion = ({ asked: { group }, fit, standing: { policies, capacity } }) => {
+export const withinOfferCaps: BidQuestion = ({ request: { group }, fit, context: { policies, capacity } }) => {
   const judgement = policies.caps(withOffer(group, fit?.fits ? fit.offer : []), capacity.sold);
   const verdict = byPolicy(judgement);
   // What is given back by others may be enough.

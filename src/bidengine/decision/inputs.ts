@@ -9,10 +9,10 @@ import type { AddressAnswer, Capacity } from "../capacity.ts";
 import type { Judge } from "../policies/judgement.ts";
 
 export interface Inputs {
-  readonly asked: BidRequest;
+  readonly request: BidRequest;
   /** Bids on the order so far, of everybody; undefined where nobody has counted, or where there is no order yet. */
   readonly bidsOnOrder: number | undefined;
-  readonly standing: Standing;
+  readonly context: BidContext;
   /** It was decided on before, or is only screened: new orders are priced first. */
   readonly isRecheck?: boolean;
 }
@@ -29,8 +29,8 @@ export interface GatheredInputs extends Inputs {
 }
 
 export function gatherInputs(inputs: Inputs): GatheredInputs {
-  const { group } = inputs.asked;
-  const { capacity } = inputs.standing;
+  const { group } = inputs.request;
+  const { capacity } = inputs.context;
   const excess = excessOf(group);
   const faults = excess === undefined ? faultsOfGroup(group) : [excess];
   if (faults.length > 0) return { ...inputs, excess, faults, fit: undefined, others: [], addresses: undefined };
@@ -39,7 +39,7 @@ export function gatherInputs(inputs: Inputs): GatheredInputs {
 }
 
 /** Of the GPU models that would do, those that the caps allow; where they allow none, the first one, for its reason. */
-function withinCaps(first: Fit, { asked: { group }, standing }: Inputs): [Fit, readonly Fits[]] {
+function withinCaps(first: Fit, { request: { group }, context: standing }: Inputs): [Fit, readonly Fits[]] {
   const { policies, capacity } = standing;
   if (!first.fits || !first.others) return [first, []];
   const allowed = [first, ...first.others].filter(({ offer }) => {
@@ -66,9 +66,9 @@ export interface BidRequest {
 }
 
 /** How things are with us at this moment: the same for every order. */
-export interface Standing {
+export interface BidContext {
   readonly provider: string;
-  readonly own: OwnEntry;
+  readonly own: ProviderRecord;
   /** What provider.yaml says of us; on the chain it may be different. */
   readonly configuredAttributes: readonly Attribute[];
   readonly params: MarketTerms | undefined;
@@ -90,12 +90,12 @@ export interface Standing {
   /** The settings without which no lease could be served, as flags. */
   readonly missingSettings: readonly string[];
   readonly policies: Judge;
-  readonly capacity: Pick<Capacity, "picture" | "fit" | "addressesFor" | "sold">;
+  readonly capacity: Pick<Capacity, "inventory" | "fit" | "addressesFor" | "sold">;
   readonly nowMs: number;
 }
 
 /** What the chain has of us: what tenants and auditors see, and what our bids are measured by. */
-export interface OwnEntry {
+export interface ProviderRecord {
   /** "unknown" until it was read for the first time. */
   readonly state: "unknown" | "not registered" | "registered";
   readonly attributes: readonly Attribute[];

@@ -3,11 +3,11 @@ import { amountOf, type Coin, type DecCoin, formatCoin, isDollar, showDecCoin, u
 import { compareDecimals, subDecimals } from "../../market/decimal.ts";
 import { addTo } from "../../market/group-totals.ts";
 import type { Quote } from "../pricing/pricing.ts";
+import { listed } from "./bounded-text.ts";
 import { type BidQuestion, type CheckVerdict, fail, pass } from "./decision.ts";
-import type { Inputs, Standing } from "./inputs.ts";
-import { listed } from "./words.ts";
+import type { BidContext, Inputs } from "./inputs.ts";
 
-export const denominationKnown: BidQuestion = ({ asked: { group } }) => {
+export const denominationKnown: BidQuestion = ({ request: { group } }) => {
   const denoms = [...new Set(group.units.map(({ price }) => price.denom))];
   const unknown = denoms.filter((denom) => denom !== uakt && !isDollar(denom));
   if (unknown.length > 0)
@@ -16,7 +16,7 @@ export const denominationKnown: BidQuestion = ({ asked: { group } }) => {
 };
 
 /** A window is promised only where the order asks for one, and then ours: it must be as long as the tenant wants. */
-export const reclamationAgreed: BidQuestion = ({ asked, standing }) => {
+export const reclamationAgreed: BidQuestion = ({ request: asked, context: standing }) => {
   const wantedNs = asked.reclamationWindowNs;
   const oursNs = standing.reclamationWindowNs;
   if (wantedNs === undefined) return pass("it asks for no notice before a reclamation");
@@ -40,18 +40,18 @@ export interface BidTerms {
   readonly reclamationWindowNs: bigint | undefined;
 }
 
-export function bidTerms({ asked, standing }: Inputs): BidTerms {
+export function bidTerms({ request: asked, context: standing }: Inputs): BidTerms {
   const window = asked.reclamationWindowNs === undefined ? undefined : standing.reclamationWindowNs;
   return { deposit: depositOf(standing), reclamationWindowNs: window };
 }
 
 /** The larger of what we want to deposit and what the chain demands. */
-export function depositOf({ bidDeposit, params }: Pick<Standing, "bidDeposit" | "params">): Coin {
+export function depositOf({ bidDeposit, params }: Pick<BidContext, "bidDeposit" | "params">): Coin {
   const least = params?.minDeposits.find(({ denom }) => denom === bidDeposit.denom);
   return least && least.amount > bidDeposit.amount ? least : bidDeposit;
 }
 
-export const depositCovered: BidQuestion = ({ standing }) => {
+export const depositCovered: BidQuestion = ({ context: standing }) => {
   const { params } = standing;
   if (!params) return fail("time", "the parameters of the market have not been read yet");
   const deposit = depositOf(standing);
@@ -72,7 +72,7 @@ export const depositCovered: BidQuestion = ({ standing }) => {
 };
 
 /** Bids that ended count too, and the chain lets the limit itself be passed by one. */
-export const bidsLeft: BidQuestion = ({ bidsOnOrder, standing: { params } }) => {
+export const bidsLeft: BidQuestion = ({ bidsOnOrder, context: { params } }) => {
   if (bidsOnOrder === undefined || !params) return pass("nobody has counted the bids on it");
   const evidence = { bids: bidsOnOrder, most: params.orderMaxBids };
   const told = `it has ${bidsOnOrder} bids, and takes ${params.orderMaxBids + 1}`;
@@ -126,7 +126,7 @@ export interface WalletNeed {
   readonly has: bigint;
 }
 
-type Wallet = Pick<Standing, "balances" | "promised" | "fee" | "minimumBalance">;
+type Wallet = Pick<BidContext, "balances" | "promised" | "fee" | "minimumBalance">;
 
 /** One for each denomination that a bid costs or that the wallet is to keep. */
 export function walletNeeds(deposit: Coin, { balances, fee, minimumBalance, ...wallet }: Wallet): WalletNeed[] {

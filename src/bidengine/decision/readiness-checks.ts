@@ -9,7 +9,7 @@ export const bidMirrorBlocksBehind = 5;
 /** The network's operator tells every few seconds; a cluster may have changed a lot in more than this. */
 export const bidPictureAgeMs = 2 * minute;
 
-export const biddingIsOn: BidQuestion = ({ standing: { pause, policies, nowMs } }) => {
+export const biddingIsOn: BidQuestion = ({ context: { pause, policies, nowMs } }) => {
   if (pause) {
     return fail("policies", pausedText(pause));
   }
@@ -20,7 +20,7 @@ export function pausedText({ reason, sinceMs }: Pause): string {
   return `bidding is paused since ${formatTime(sinceMs)}${reason && `, ${reason}`}: akash-provider resume`;
 }
 
-export const settingsComplete: BidQuestion = ({ standing: { missingSettings } }) =>
+export const settingsComplete: BidQuestion = ({ context: { missingSettings } }) =>
   missingSettings.length === 0
     ? pass("every setting that a lease needs is given")
     : fail("never", missingSettingsText(missingSettings), { missingSettings: [...missingSettings] });
@@ -30,7 +30,7 @@ export function missingSettingsText(flags: readonly string[]): string {
 }
 
 /** What is behind shows orders that are gone, and a wallet that is spent. */
-export const mirrorIsFresh: BidQuestion = ({ standing: { mirror } }) => {
+export const mirrorIsFresh: BidQuestion = ({ context: { mirror } }) => {
   const most = bidMirrorBlocksBehind;
   if (!mirror.ready) return fail("time", "the chain has not been read yet");
   if (mirror.behind === undefined) return fail("time", "no node has told which block is the newest");
@@ -40,12 +40,12 @@ export const mirrorIsFresh: BidQuestion = ({ standing: { mirror } }) => {
 };
 
 /** The first one is told of as room; that an old one is proven again, nobody tells. */
-export const inventoryFresh: BidQuestion = ({ standing: { capacity } }) => {
-  const { ageMs, trouble } = capacity.picture;
+export const inventoryFresh: BidQuestion = ({ context: { capacity } }) => {
+  const { ageMs, error } = capacity.inventory;
   const most = bidPictureAgeMs;
-  if (ageMs === undefined) return fail("room", trouble ?? "no inventory snapshot has come yet");
+  if (ageMs === undefined) return fail("room", error ?? "no inventory snapshot has come yet");
   const evidence = { ageMs: Math.round(ageMs), mostMs: most };
   const told = `inventory snapshot is ${Math.round(ageMs / 1000)} s old`;
   if (ageMs > most) return fail("time", `${told}, more than ${most / 1000} s`, evidence);
-  return trouble === undefined ? pass(told, evidence) : fail("time", trouble, evidence);
+  return error === undefined ? pass(told, evidence) : fail("time", error, evidence);
 };

@@ -12,7 +12,7 @@ import { formatOrderId } from "../../market/ids.ts";
 import { minute } from "../../runtime/durations.ts";
 import { ProviderError } from "../../runtime/errors.ts";
 import { isRecord } from "../../runtime/is-record.ts";
-import type { DecisionInputs } from "../answers.ts";
+import type { DecisionInputs } from "../order-report.ts";
 import { type Check, type Decision, type RecordedDecision, untils } from "./decision.ts";
 
 const check = z.object({

@@ -266,14 +266,14 @@ test("a change is in force within seconds, also through the links of a ConfigMap
   await look();
   await look();
   assert.deepEqual([source.judge.tenant(bob).yes, told], [false, 2]);
-  assert.match(source.trouble ?? "", /tenants\.refuse\.0.*the last good policies stay in force/);
+  assert.match(source.error ?? "", /tenants\.refuse\.0.*the last good policies stay in force/);
   rmSync(join(folder, "..data"));
   await look();
-  assert.match(source.trouble ?? "", /it is not there/);
+  assert.match(source.error ?? "", /it is not there/);
   assert.equal(source.judge.tenant(bob).yes, false);
   publish("..four", "{}");
   await look();
-  assert.deepEqual([source.judge.tenant(bob).yes, source.trouble], [true, undefined]);
+  assert.deepEqual([source.judge.tenant(bob).yes, source.error], [true, undefined]);
 });
 
 test("whoever waits is told when a maintenance begins and when it ends", async (t) => {

@@ -10,7 +10,7 @@ import { noPolicies, type Policies } from "./policies.ts";
 export interface PolicySource {
   readonly current: Policies;
   readonly judge: Judge;
-  readonly trouble: string | undefined;
+  readonly error: string | undefined;
   /** Told when another answer may be given than before: the file has changed, or a maintenance begins or ends. */
   onChange(listener: () => void): void;
   close(): void;
@@ -20,7 +20,7 @@ export interface PolicySource {
 export function createPolicySource(path: string | undefined, { clock, log }: { clock: Clock; log: Log }): PolicySource {
   if (path === undefined) {
     const [current, judge] = [noPolicies, judgeBy(noPolicies)];
-    return { current, judge, trouble: undefined, onChange: () => undefined, close: () => undefined };
+    return { current, judge, error: undefined, onChange: () => undefined, close: () => undefined };
   }
   const read = (text: string) => {
     const policies = parsePolicies(text, path);
@@ -47,7 +47,7 @@ export function createPolicySource(path: string | undefined, { clock, log }: { c
     get judge() {
       return inForce().judge;
     },
-    get trouble() {
+    get error() {
       return file.trouble && `${file.trouble}; the last good policies stay in force`;
     },
     onChange: (listener) => void listeners.push(listener),

@@ -60,12 +60,12 @@ test("settings that change are in force at once, whoever waits is told, and thei
   change();
   assert.equal(told, 1);
   assert.match(await price(pricing, "1000uact"), /^100\.\d+uact$/);
-  assert.match(pricing.trouble ?? "", /no bids on orders in uakt/);
+  assert.match(pricing.error ?? "", /no bids on orders in uakt/);
   settings.current = priceSettings({ "bid-price-cpu-scale": "0.02" });
   settings.trouble = "provider.yaml is bad";
   change();
   assert.equal(await price(pricing), "2uakt");
-  assert.equal(pricing.trouble, "provider.yaml is bad");
+  assert.equal(pricing.error, "provider.yaml is bad");
 });
 
 test("orders in uakt are priced once the token has a price, and those who wait for it are told", async (t) => {
@@ -81,13 +81,13 @@ test("orders in uakt are priced once the token has a price, and those who wait f
   });
   await clock.settle();
   assert.match(await price(pricing), /cannot be read/);
-  assert.match(pricing.trouble ?? "", /no bids on orders in uakt: .*it is not there/);
+  assert.match(pricing.error ?? "", /no bids on orders in uakt: .*it is not there/);
   assert.match(await price(pricing, "100uact"), /uact$/, "dollars need no price of a token");
   writeFileSync(path, "0.5");
   utimesSync(path, clock.now() / 1_000, clock.now() / 1_000);
   await clock.advance(2 * followedFileMs);
   assert.match(await price(pricing), /^\d.*uakt$/);
-  assert.deepEqual([told, pricing.trouble], [1, undefined]);
+  assert.deepEqual([told, pricing.error], [1, undefined]);
   stop.abort();
   await running;
   assert.equal(clock.pendingTimers, 0);

@@ -59,7 +59,7 @@ export function createPricing(settings: PriceSettingsSource, deps: PricingDeps):
     quote: (request, signal) => strategy.quote(request, signal),
     onChange: (listener) => void listeners.push(listener),
     tokenPrice: () => tokenPrice.answer().price,
-    get trouble() {
+    get error() {
       const troubles = [settings.trouble, strategy.trouble, needsToken() ? tokenPrice.trouble : undefined];
       return troubles.filter((trouble) => trouble !== undefined).join("; ") || undefined;
     },

@@ -11,7 +11,7 @@ export interface Pricing {
   /** Told when prices changed: what was too dear may not be any more. */
   onChange(listener: () => void): void;
   /** What an operator should know: a price that is old, a file that cannot be read. */
-  readonly trouble: string | undefined;
+  readonly error: string | undefined;
 }
 
 export type Strategy = Pick<Pricing, "quote"> & {
@@ -105,7 +105,7 @@ interface PricedCard {
 }
 
 /** As they are written, "vendor/nvidia/model/a100/ram/80Gi/interface/sxm"; of several of a vendor, the last. */
-export function cardsByVendor(attributes: readonly Attribute[]): Map<string, PricedCard> {
+export function gpusByVendor(attributes: readonly Attribute[]): Map<string, PricedCard> {
   const cards = new Map<string, PricedCard>();
   for (const { key } of attributes) {
     const parts = key.split("/");
@@ -118,14 +118,14 @@ export function cardsByVendor(attributes: readonly Attribute[]): Map<string, Pri
 }
 
 /** "a100.80Gi.sxm"; nothing where no card is named. */
-export function cardName(attributes: readonly Attribute[]): string {
-  const cards = cardsByVendor(attributes);
+export function gpuName(attributes: readonly Attribute[]): string {
+  const cards = gpusByVendor(attributes);
   const card = cards.get("nvidia") ?? cards.get("amd");
   return card ? [card.model, card.ram, card.interface].filter(Boolean).join(".") : "";
 }
 
 /** By the whole name, then without its last part, then by the model alone. */
-export function priceOfCard(name: string, prices: NamedPrices) {
+export function gpuPrice(name: string, prices: NamedPrices) {
   const shorter = name.replace(/\.[^.]*$/, "");
   const model = name.replace(/\..*$/, "");
   return prices.get(name) ?? prices.get(shorter) ?? prices.get(model);

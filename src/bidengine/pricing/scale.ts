@@ -3,11 +3,11 @@ import { inDenom, type PerDenom, showDecCoin } from "../../market/coin.ts";
 import { type Decimal, decimalFromAtto, showDecimal } from "../../market/decimal.ts";
 import { ephemeralClass, leasedAddressesOf, ramClass, storageOf, totalOf } from "../../market/group-totals.ts";
 import {
-  cardName,
+  gpuName,
+  gpuPrice,
   type NamedPrices,
   no,
   type PriceRequest,
-  priceOfCard,
   type Quote,
   type ScaleSettings,
   type Strategy,
@@ -81,7 +81,7 @@ function partsOf({ group, offer, most: { denom } }: PriceRequest, settings: Scal
   const models = inDenom(settings.bidPriceGpuScale, denom) ?? new Map();
   for (const [index, unit] of units.entries()) {
     if (unit.gpu.count === 0n || unit.count === 0) continue;
-    const name = cardName(offer[index]?.gpu.attributes ?? unit.gpu.attributes);
+    const name = gpuName(offer[index]?.gpu.attributes ?? unit.gpu.attributes);
     const inMebi = unit.gpu.count * BigInt(unit.count) * mebi;
     parts.push({ what: `gpu of unit ${unit.id}: ${name || "any"}`, inMebi, price: modelPrice(models, name) });
   }
@@ -99,7 +99,7 @@ function classPrice(prices: NamedPrices, name: string, memoryPrice: Decimal): De
 
 /** Without one the dearest thing that a provider has would be given away. */
 function modelPrice(prices: NamedPrices, name: string): Decimal {
-  const price = priceOfCard(name, prices) ?? prices.get("*");
+  const price = gpuPrice(name, prices) ?? prices.get("*");
   if (price) return price;
   throw new Unpriced(`there is no price for a gpu ${name || "of any model"}; set it in bid-price-gpu-scale`);
 }

@@ -13,7 +13,7 @@ import type { Log } from "../../runtime/log.ts";
 import { createLruCache } from "../../runtime/lru-cache.ts";
 import { createSemaphore, type SemaphorePriority } from "../../runtime/semaphore.ts";
 import {
-  cardsByVendor,
+  gpusByVendor,
   type NoPrice,
   no,
   type PriceRequest,
@@ -174,7 +174,7 @@ export function scriptInput({ group, offer, most }: PriceRequest): string {
 
 /** Amounts are far below 2⁵³: the network allows no order with more. */
 function unitInput({ count, endpoints }: ResourceUnit, { cpu, memory, gpu, storage }: UnitResources) {
-  const cards = [...cardsByVendor(gpu.attributes)].sort(([left], [right]) => (left < right ? -1 : 1));
+  const cards = [...gpusByVendor(gpu.attributes)].sort(([left], [right]) => (left < right ? -1 : 1));
   return {
     memory: Number(memory.bytes),
     cpu: Number(cpu.milli),

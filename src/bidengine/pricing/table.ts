@@ -10,11 +10,11 @@ import {
 } from "../../market/decimal.ts";
 import { leasedAddressesOf, storageOf, totalOf } from "../../market/group-totals.ts";
 import {
-  cardName,
+  gpuName,
+  gpuPrice,
   type NamedPrices,
   no,
   type PriceRequest,
-  priceOfCard,
   type Quote,
   type Strategy,
   type TableSettings,
@@ -83,8 +83,8 @@ function monthly({ group: { units }, offer }: PriceRequest, settings: TableSetti
     [endpoints, settings.priceTargetEndpoint],
     [ips, settings.priceTargetIp],
     ...units.map((unit, index): [bigint, Decimal] => {
-      const name = cardName(offer[index]?.gpu.attributes ?? unit.gpu.attributes);
-      const price = priceOfCard(name, settings.priceTargetGpuMappings) ?? fallback;
+      const name = gpuName(offer[index]?.gpu.attributes ?? unit.gpu.attributes);
+      const price = gpuPrice(name, settings.priceTargetGpuMappings) ?? fallback;
       return [unit.gpu.count * BigInt(unit.count), price];
     }),
   ];

@@ -65,21 +65,21 @@ export function createCapacityKeeper(deps: KeeperDeps) {
   const pods = createLeasePods(kube);
   const claims = createLeaseClaims(kube);
   let queue: Queue | undefined;
-  const picture: Pick<InventoryFeed, "ageMs" | "trouble"> = {
+  const usable: Pick<InventoryFeed, "ageMs" | "error"> = {
     get ageMs() {
       return inventory.ageMs;
     },
-    get trouble() {
-      return inventory.trouble ?? unheardOf("pods", pods.cache) ?? unheardOf("volume claims", claims.cache);
+    get error() {
+      return inventory.error ?? unheardOf("pods", pods.cache) ?? unheardOf("volume claims", claims.cache);
     },
   };
   const onReserved = (orderId: string) => void queue?.add(orderId, "low");
-  const reservations = createReservations({ ...deps, book, addresses, place: placeNow, picture, onReserved });
+  const reservations = createReservations({ ...deps, book, addresses, place: placeNow, inventory: usable, onReserved });
   const upkeep = createUpkeep({ ...deps, book, reservations, settle });
 
   /** Moves what it can from where it cannot stay; where to is written down. */
   function settle(): void {
-    if (!book.picture) return;
+    if (!book.snapshot) return;
     const { moved, hasMore } = resettle(book, placeNow);
     for (const { orderId } of moved) wake(orderId);
     // In their own turn, and as long as that helps any.
@@ -97,15 +97,15 @@ export function createCapacityKeeper(deps: KeeperDeps) {
   const listing = followObjects(pods, claims, clock, book, { settle, changed: reservations.changed });
 
   function showPicture(): void {
-    const { picture: newest, ageMs = 0, volumesAgeMs = 0 } = inventory;
+    const { snapshot: newest, ageMs = 0, volumesAgeMs = 0 } = inventory;
     if (!newest) return;
     const nowMs = clock.monotonicMs();
-    book.show({ picture: newest, trueAtMs: { pod: nowMs - ageMs, volume: nowMs - volumesAgeMs } });
+    book.show({ snapshot: newest, trueAtMs: { pod: nowMs - ageMs, volume: nowMs - volumesAgeMs } });
     reservations.room();
   }
 
   return {
-    ...{ capacity: reservations.capacity, picture, book, addresses, pool, pods, claims, reservations },
+    ...{ capacity: reservations.capacity, inventory: usable, book, addresses, pool, pods, claims, reservations },
     look: upkeep.look,
     wake,
     onChange: reservations.onChange,
@@ -121,7 +121,7 @@ export function createCapacityKeeper(deps: KeeperDeps) {
       // Until it is known what runs, all of it would be counted twice.
       await Promise.all([pods.open(scope), claims.open(scope)]);
       listing.end();
-      inventory.onPicture(showPicture);
+      inventory.onSnapshot(showPicture);
       showPicture();
       scope.task("inventory", inventory.run);
       scope.task("awaited pictures", (signal) => askForCounted(deps, book, showPicture, signal));

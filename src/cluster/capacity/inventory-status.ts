@@ -2,8 +2,8 @@
 import type { JsonObject } from "../../bus/topics.ts";
 import { addTo } from "../../market/group-totals.ts";
 import { showResource } from "../../market/quantity.ts";
-import type { Amount, ClusterPicture } from "./inventory/feed.ts";
-import { cardsLeft, freeInAll, gpuAt, kindsFor, nodeResources, type Room } from "./placement/room.ts";
+import type { Amount, ClusterSnapshot } from "./inventory/feed.ts";
+import { freeInAll, gpuAt, gpusLeft, kindsFor, nodeResources, type Room } from "./placement/room.ts";
 import type { Book } from "./reservations/book.ts";
 
 /** Storage classes, and models of gpus, that are told of one by one; a large cluster has a few dozen. */
@@ -22,18 +22,18 @@ export interface ResourceSum {
 /** How many of a node's resources are told of; how many volumes it attaches is nobody's capacity. */
 const told = nodeResources.filter((resource) => resource !== "volumes");
 
-export function resourceSums(book: Pick<Book, "room" | "picture" | "held">): ResourceSum[] {
-  const { room, picture } = book;
-  if (!picture) return [];
+export function resourceSums(book: Pick<Book, "room" | "snapshot" | "held">): ResourceSum[] {
+  const { room, snapshot } = book;
+  if (!snapshot) return [];
   const reserved = reservedSums(book);
-  const allocatables = allocatablesOf(picture);
+  const allocatables = allocatablesOf(snapshot);
   const sums = told.map((resource, at) => ({
     resource,
     allocatable: allocatables[at] ?? 0n,
     reserved: reserved.get(resource) ?? 0n,
     free: freeInAll(room, at),
   }));
-  const offered = picture.storage.filter(({ class: name }) => room.classes.has(name));
+  const offered = snapshot.storage.filter(({ class: name }) => room.classes.has(name));
   const classes = offered.slice(0, clusterStatusNames).map(({ class: name, bytes }) => {
     const left = room.classes.get(name) ?? 0n;
     return {
@@ -50,7 +50,7 @@ function limited({ allocatable }: Amount): bigint {
   return allocatable === "unlimited" ? 0n : allocatable;
 }
 
-function allocatablesOf({ nodes }: ClusterPicture): bigint[] {
+function allocatablesOf({ nodes }: ClusterSnapshot): bigint[] {
   const sums = [0n, 0n, 0n, 0n];
   for (const { cpuMilli, memoryBytes, ephemeralBytes, gpus } of nodes) {
     for (const [at, amount] of [cpuMilli, memoryBytes, ephemeralBytes, gpus].entries()) {
@@ -91,7 +91,7 @@ function modelSums(room: Room, reserved: ReadonlyMap<string, bigint>): ResourceS
       sum.allocatable += BigInt(count);
       // Cards of one model that differ in their memory are free together.
       if (names.indexOf(name) < at) continue;
-      const left = BigInt(cardsLeft(cards, kindsFor(cards, { vendor: card.vendor, model: card.model })));
+      const left = BigInt(gpusLeft(cards, kindsFor(cards, { vendor: card.vendor, model: card.model })));
       if (gpusFree > 0n) sum.free += left < gpusFree ? left : gpusFree;
     }
   }

@@ -44,7 +44,7 @@ for (const [name, { inputs, pricing = cheap }] of Object.entries(failingOrders))
       refusals(decision).map((check) => check.name),
       [name],
     );
-    const reasons = reasonsOf(decision, inputs.asked.group);
+    const reasons = reasonsOf(decision, inputs.request.group);
     assert.equal(reasons.length, 1);
     assert.match(reasons[0] ?? "", expected[name] ?? /^$/);
   });

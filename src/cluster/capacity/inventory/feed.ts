@@ -5,22 +5,22 @@ import type { Condition } from "../../../runtime/condition.ts";
 import { minute } from "../../../runtime/durations.ts";
 import type { Log } from "../../../runtime/log.ts";
 import type { Metrics } from "../../../runtime/metrics.ts";
-import { type CardCount, type ClusterRoom, endless, type NodeRoom, unknownCards } from "../placement/room.ts";
+import { type ClusterRoom, endless, type GpuCount, type NodeRoom, unknownCards } from "../placement/room.ts";
 
 export interface InventoryFeed {
   /** The newest one, whatever happens to its source; undefined until one has come. */
-  readonly picture: ClusterPicture | undefined;
+  readonly snapshot: ClusterSnapshot | undefined;
   /** How long ago the cluster was last known to look like this. A picture in which nothing changed is not old. */
   readonly ageMs: number | undefined;
   /** The same of its persistent volumes. */
   readonly volumesAgeMs: number | undefined;
   /** Why nothing may be promised by it: there is none yet, it is too old. In words for people. */
-  readonly trouble: string | undefined;
+  readonly error: string | undefined;
   readonly counts: Readonly<FeedCounts>;
   /** Of the source, since it was last well. */
   readonly lastError: string | undefined;
   /** Told of each new picture, when it is already the newest. */
-  onPicture(listener: (picture: ClusterPicture) => void): void;
+  onSnapshot(listener: (picture: ClusterSnapshot) => void): void;
   /** Somebody waits for what only a newer picture tells, which may look the same: the source is asked for its newest. */
   ask(): void;
   /** The source may have changed: it is asked unless it was heard just now, and reconnected to without a pause. */
@@ -39,11 +39,11 @@ interface FeedCounts {
 }
 
 /** What is for sale, as one moment had it, in whole numbers. */
-export interface ClusterPicture {
+export interface ClusterSnapshot {
   /** By name. */
-  readonly nodes: readonly PictureNode[];
+  readonly nodes: readonly SnapshotNode[];
   /** By class. */
-  readonly storage: readonly PictureClass[];
+  readonly storage: readonly SnapshotStorageClass[];
   /**
    * Every pod's change up to this version of the API server is in it: a pod bound by then is counted. Undefined where the
    * operator does not tell, as the network's does not.
@@ -61,20 +61,20 @@ export interface ClusterPicture {
   readonly conditions: readonly Condition[];
 }
 
-export interface PictureNode {
+export interface SnapshotNode {
   readonly name: string;
   readonly cpuMilli: Amount;
   readonly memoryBytes: Amount;
   readonly ephemeralBytes: Amount;
   readonly gpus: Amount;
   /** Those that have a name in the market, taken or not. */
-  readonly cards: readonly CardCount[];
+  readonly cards: readonly GpuCount[];
   /** Volumes attached to it; of which it takes any number where none is told. */
   readonly volumes: Amount;
   readonly storageClasses: readonly string[];
 }
 
-export interface PictureClass {
+export interface SnapshotStorageClass {
   readonly class: string;
   readonly bytes: Amount;
 }
@@ -100,16 +100,16 @@ interface SourceAge {
 
 interface NewestPicture extends Omit<InventoryFeed, "run" | "ask" | "wake"> {
   readonly counts: FeedCounts;
-  show(picture: ClusterPicture): void;
+  show(picture: ClusterSnapshot): void;
   failed(reason: string): void;
 }
 
 /** The newest picture and how old it is: the part of a feed that does not depend on where pictures come from. */
-export function createNewestPicture(clock: Clock, log: Log, sourceAge: () => SourceAge): NewestPicture {
-  const listeners: ((picture: ClusterPicture) => void)[] = [];
+export function createNewestSnapshot(clock: Clock, log: Log, sourceAge: () => SourceAge): NewestPicture {
+  const listeners: ((picture: ClusterSnapshot) => void)[] = [];
   const counts: FeedCounts = { pictures: 0, proofs: 0, reconnects: 0, errors: 0 };
   const startedMs = clock.monotonicMs();
-  let picture: ClusterPicture | undefined;
+  let picture: ClusterSnapshot | undefined;
   let lastError: string | undefined;
 
   function well(): void {
@@ -132,7 +132,7 @@ export function createNewestPicture(clock: Clock, log: Log, sourceAge: () => Sou
   }
 
   return {
-    get picture() {
+    get snapshot() {
       return picture;
     },
     get ageMs() {
@@ -143,14 +143,14 @@ export function createNewestPicture(clock: Clock, log: Log, sourceAge: () => Sou
       const { silentMs, ownAgeMs, volumesAgeMs = ownAgeMs } = sourceAge();
       return picture && silentMs + volumesAgeMs;
     },
-    get trouble() {
+    get error() {
       return trouble();
     },
     counts,
     get lastError() {
       return lastError;
     },
-    onPicture: (listener) => void listeners.push(listener),
+    onSnapshot: (listener) => void listeners.push(listener),
     show(shown) {
       counts.pictures += 1;
       picture = shown;
@@ -173,12 +173,12 @@ const name = "akash_provider_inventory_feed";
 
 export function measureFeed(
   metrics: Metrics,
-  feed: Pick<InventoryFeed, "ageMs" | "trouble" | "counts" | "picture">,
+  feed: Pick<InventoryFeed, "ageMs" | "error" | "counts" | "snapshot">,
 ): void {
   metrics.readEach("gauge", name, [
     ["age_seconds", "Age of the inventory", () => (feed.ageMs === undefined ? [] : feed.ageMs / 1_000)],
-    ["usable", "1 while bids may rely on the inventory", () => (feed.trouble === undefined ? 1 : 0)],
-    ["conditions", "Nodes and storage classes left out as nonsense", () => feed.picture?.conditions.length ?? 0],
+    ["usable", "1 while bids may rely on the inventory", () => (feed.error === undefined ? 1 : 0)],
+    ["conditions", "Nodes and storage classes left out as nonsense", () => feed.snapshot?.conditions.length ?? 0],
   ]);
   metrics.readEach("counter", name, [
     ["pictures", "Inventories received", () => feed.counts.pictures],
@@ -189,10 +189,10 @@ export function measureFeed(
 }
 
 /** Nodes stay the same objects from picture to picture while nothing happens to them. */
-const rooms = new WeakMap<PictureNode, NodeRoom>();
+const rooms = new WeakMap<SnapshotNode, NodeRoom>();
 
 /** What a picture has free, for placement. */
-export function roomOf({ nodes, storage, defaultClass }: ClusterPicture): ClusterRoom {
+export function roomOf({ nodes, storage, defaultClass }: ClusterSnapshot): ClusterRoom {
   return {
     nodes: nodes.map((node) => {
       const room = rooms.get(node) ?? nodeRoom(node);
@@ -204,7 +204,7 @@ export function roomOf({ nodes, storage, defaultClass }: ClusterPicture): Cluste
   };
 }
 
-function nodeRoom(node: PictureNode): NodeRoom {
+function nodeRoom(node: SnapshotNode): NodeRoom {
   const { name, cards, gpus, storageClasses } = node;
   const listed = cards.reduce((sum, { count }) => sum + count, 0n);
   const allocatable = gpus.allocatable === "unlimited" ? listed : gpus.allocatable;
@@ -214,8 +214,8 @@ function nodeRoom(node: PictureNode): NodeRoom {
     memoryBytes: free(node.memoryBytes),
     ephemeralBytes: free(node.ephemeralBytes),
     gpus: free(gpus),
-    cards,
-    unknownCards: unknownCards(listed, allocatable, allocatable - gpus.allocated),
+    gpuCounts: cards,
+    unknownGpus: unknownCards(listed, allocatable, allocatable - gpus.allocated),
     volumes: limited(node.volumes),
     storageClasses,
   };

@@ -16,7 +16,7 @@ import {
   type OperatorLocation,
   reachOperator,
 } from "../operator-connection.ts";
-import { createNewestPicture, type InventoryFeed } from "./feed.ts";
+import { createNewestSnapshot, type InventoryFeed } from "./feed.ts";
 import { feedProofMs } from "./memory-feed.ts";
 import { clusterIn, createClusterReader } from "./read-cluster.ts";
 
@@ -51,7 +51,7 @@ export function createGrpcFeed(deps: OperatorFeedDeps): InventoryFeed {
   let isAsked = false;
   const pause = createWakeSignal(clock);
   const retry = createWakeSignal(clock);
-  const newest = createNewestPicture(clock, log, () => ({ silentMs: clock.monotonicMs() - heardAtMs, ...ages }));
+  const newest = createNewestSnapshot(clock, log, () => ({ silentMs: clock.monotonicMs() - heardAtMs, ...ages }));
 
   /** A picture, and how long ago the operator had heard of the cluster and of its volumes when it sent it. */
   function read(message: Uint8Array) {

@@ -5,14 +5,14 @@ import { minute } from "../../../runtime/durations.ts";
 import { endedBy } from "../../../runtime/ended-by.ts";
 import { reasonOf } from "../../../runtime/errors.ts";
 import type { Log } from "../../../runtime/log.ts";
-import { type ClusterPicture, createNewestPicture, type InventoryFeed, type PictureNode } from "./feed.ts";
+import { type ClusterSnapshot, createNewestSnapshot, type InventoryFeed, type SnapshotNode } from "./feed.ts";
 import { attempt, contentOf, type Read, readClass, readNode } from "./read-cluster.ts";
 
 /** A stream is silent while nothing changes; so often it is asked for whether anybody is there. */
 export const feedProofMs = minute;
 
 /** What the feed needs of the operator; its publisher is one. */
-export interface PictureSource {
+export interface SnapshotSource {
   /** What listeners were told last, as soon as it is another than this one. */
   next(after: SourcePicture | undefined, signal: AbortSignal): Promise<SourcePicture>;
   /** The newest one, which listeners may not have been told: nothing that they see has changed. Throws until there is one. */
@@ -26,26 +26,26 @@ export interface PictureSource {
 /** A node that stayed as it was is the same object as in the picture before. */
 interface SourcePicture {
   readonly network: { readonly nodes: readonly Node[]; readonly storage: readonly Storage[] };
-  readonly inventory: Partial<Pick<ClusterPicture, "podsVersion" | "volumesVersion" | "defaultClass">>;
+  readonly inventory: Partial<Pick<ClusterSnapshot, "podsVersion" | "volumesVersion" | "defaultClass">>;
 }
 
 interface MemoryFeedDeps {
   /** Kept once the operator has started. */
-  readonly source: Promise<PictureSource>;
+  readonly source: Promise<SnapshotSource>;
   readonly clock: Clock;
   readonly log: Log;
 }
 
 export function createMemoryFeed({ source, clock, log }: MemoryFeedDeps): InventoryFeed {
-  const known = new WeakMap<Node, Read<PictureNode>>();
-  let opened: PictureSource | undefined;
+  const known = new WeakMap<Node, Read<SnapshotNode>>();
+  let opened: SnapshotSource | undefined;
   let shown: SourcePicture | undefined;
-  const newest = createNewestPicture(clock, log, () => {
+  const newest = createNewestSnapshot(clock, log, () => {
     const { ageMs = 0, volumesAgeMs = 0 } = opened ?? {};
     return { silentMs: 0, ownAgeMs: ageMs, volumesAgeMs };
   });
 
-  function readOnce(node: Node): Read<PictureNode> {
+  function readOnce(node: Node): Read<SnapshotNode> {
     const read = known.get(node) ?? attempt(() => readNode(node));
     known.set(node, read);
     return read;
@@ -67,7 +67,7 @@ export function createMemoryFeed({ source, clock, log }: MemoryFeedDeps): Invent
     });
   }
 
-  async function followChanges(from: PictureSource, signal: AbortSignal): Promise<never> {
+  async function followChanges(from: SnapshotSource, signal: AbortSignal): Promise<never> {
     for (let told: SourcePicture | undefined; ; ) {
       told = await from.next(told, signal);
       // It may have been asked for already.
@@ -76,14 +76,14 @@ export function createMemoryFeed({ source, clock, log }: MemoryFeedDeps): Invent
   }
 
   /** Also brings what changes nothing but how new the picture is. */
-  async function lookNowAndThen(from: PictureSource, signal: AbortSignal): Promise<never> {
+  async function lookNowAndThen(from: SnapshotSource, signal: AbortSignal): Promise<never> {
     for (;;) {
       await sleep(clock, feedProofMs, signal);
       look(from);
     }
   }
 
-  function look(from: PictureSource): void {
+  function look(from: SnapshotSource): void {
     try {
       const picture = from.picture();
       if (picture !== shown) show(picture);

@@ -61,7 +61,7 @@ test("what has no end is endless in the room, and what is overbooked is below ze
   const { nodes } = roomOf({ ...content, podsVersion: undefined, cameAtMs: 0 });
   assert.ok((nodes[0]?.cpuMilli ?? 0n) > 10n ** 27n);
   assert.deepEqual([nodes[1]?.cpuMilli, nodes[1]?.ephemeralBytes], [-2_000n, -2n]);
-  assert.deepEqual([nodes[0]?.gpus, nodes[0]?.unknownCards], [6n, 2n]);
+  assert.deepEqual([nodes[0]?.gpus, nodes[0]?.unknownGpus], [6n, 2n]);
 });
 
 test("whatever comes in whatever order, a reader that has read before reads the same", () => {
@@ -192,11 +192,11 @@ test("what the network's operator told of real and pretended nodes is understood
   );
   const lab = room.get("lab");
   assert.deepEqual(
-    [lab?.cpuMilli, lab?.memoryBytes, lab?.ephemeralBytes, lab?.cards],
+    [lab?.cpuMilli, lab?.memoryBytes, lab?.ephemeralBytes, lab?.gpuCounts],
     [1_894n, 25_169_936_384n - 176n * 2n ** 20n, 267_847_642_337n - 48n * 2n ** 20n, []],
   );
-  assert.deepEqual(room.get("gpu-fake")?.cards, [
+  assert.deepEqual(room.get("gpu-fake")?.gpuCounts, [
     { card: { vendor: "nvidia", model: "a100", memoryGi: 80n, interface: "sxm" }, count: 8n },
   ]);
-  assert.equal(room.get("gpu-amd")?.cards[0]?.card.vendor, "amd");
+  assert.equal(room.get("gpu-amd")?.gpuCounts[0]?.card.vendor, "amd");
 });

@@ -14,8 +14,8 @@ import { type Condition, condition } from "../../../runtime/condition.ts";
 import { reasonOf } from "../../../runtime/errors.ts";
 import { once } from "../../../runtime/memoize.ts";
 import { bytes, messageOf, plain, repeated, text } from "../../../runtime/protobuf.ts";
-import type { CardCount } from "../placement/room.ts";
-import type { Amount, ClusterPicture, PictureClass, PictureNode } from "./feed.ts";
+import type { GpuCount } from "../placement/room.ts";
+import type { Amount, ClusterSnapshot, SnapshotNode, SnapshotStorageClass } from "./feed.ts";
 
 /** akash.inventory.v1.Cluster with its parts unread. */
 const clusterParts = messageOf({ nodes: repeated(1, bytes), storage: repeated(2, bytes) });
@@ -23,9 +23,9 @@ const nameOnly = messageOf({ name: plain(1, text, "") });
 
 export type Read<T> = { readonly is: T } | { readonly nonsense: string };
 /** All of a picture but when it came and what is in it. */
-type PictureContent = Pick<ClusterPicture, "nodes" | "storage" | "conditions">;
+type PictureContent = Pick<ClusterSnapshot, "nodes" | "storage" | "conditions">;
 
-interface KnownNode extends Named<PictureNode> {
+interface KnownNode extends Named<SnapshotNode> {
   readonly bytes: Uint8Array;
 }
 
@@ -71,8 +71,8 @@ export function attempt<T>(read: () => T): Read<T> {
 }
 
 export function contentOf(
-  nodes: readonly Named<PictureNode>[],
-  storage: readonly Read<PictureClass>[],
+  nodes: readonly Named<SnapshotNode>[],
+  storage: readonly Read<SnapshotStorageClass>[],
 ): PictureContent {
   const conditions: Condition[] = [];
   const classes = storage.map((read) => ({ name: "is" in read ? read.is.class : undefined, read }));
@@ -108,7 +108,7 @@ function validOf<T>(type: "Node" | "Class", what: string, all: readonly Named<T>
 const nanoPerMilli = 10n ** 6n;
 const nanoPerOne = 10n ** 9n;
 
-export function readNode({ name, resources, capabilities }: Node): PictureNode {
+export function readNode({ name, resources, capabilities }: Node): SnapshotNode {
   const { cpu, memory, gpu, ephemeralStorage, volumesAttached } = resources ?? {};
   const volumes = amount("volumes", volumesAttached, nanoPerOne);
   return {
@@ -124,12 +124,12 @@ export function readNode({ name, resources, capabilities }: Node): PictureNode {
   };
 }
 
-export function readClass({ quantity, info }: Storage): PictureClass {
+export function readClass({ quantity, info }: Storage): SnapshotStorageClass {
   return { class: info?.class ?? "", bytes: amount("storage", quantity, nanoPerOne) };
 }
 
 /** How many there are of each kind. */
-function countCards(told: readonly GPUInfo[]): CardCount[] {
+function countCards(told: readonly GPUInfo[]): GpuCount[] {
   const alike = new Map<string, { card: Card; count: bigint }>();
   for (const each of told) {
     // Told apart by what is told of them, so that eight cards of a kind are read once.

@@ -1,5 +1,5 @@
 /** The two searches: the quick one, largest replicas first, and the exact one for groups of few replicas. */
-import { cardsLeft, type Kinds, kindsFor, nodeResources, type Room, type RoomNode, takeCards } from "./room.ts";
+import { gpusLeft, type Kinds, kindsFor, nodeResources, type Room, type RoomNode, takeGpus } from "./room.ts";
 import {
   type AskedAmounts,
   cardSteps,
@@ -236,14 +236,14 @@ function chooseModels(room: Search, node: RoomNode, members: readonly Member[]):
   for (const option of member.way.options) {
     if (option.cards) room.spend(2 * cardSteps(node));
     const kinds = option.cards && gpus > 0 ? kindsFor(node.cards, option.cards) : undefined;
-    if (tried.has(kinds) || (kinds !== undefined && cardsLeft(node.cards, kinds) < gpus)) continue;
+    if (tried.has(kinds) || (kinds !== undefined && gpusLeft(node.cards, kinds) < gpus)) continue;
     tried.add(kinds);
-    if (kinds !== undefined) takeCards(node.cards, kinds, gpus);
+    if (kinds !== undefined) takeGpus(node.cards, kinds, gpus);
     let rest: Home["options"] | undefined;
     try {
       rest = chooseModels(room, node, others);
     } finally {
-      if (kinds !== undefined) takeCards(node.cards, kinds, -gpus);
+      if (kinds !== undefined) takeGpus(node.cards, kinds, -gpus);
     }
     if (rest) return new Map(rest).set(member.at, option);
   }

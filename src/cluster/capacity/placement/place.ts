@@ -5,7 +5,7 @@ import { cardAttribute } from "../../../market/gpu-attributes.ts";
 import type { ResourceUnit, UnitResources } from "../../../market/group-spec.ts";
 import { jsonText } from "../../../runtime/json-text.ts";
 import { anyFit, bestFit, exactFit } from "./fit-search.ts";
-import { beyondCluster, inPieces, misfitBecause, togetherTooMuch, unplaceable } from "./misfit.ts";
+import { beyondCluster, inPieces, placementFailure, togetherTooMuch, unplaceable } from "./placement-failure.ts";
 import type { Room } from "./room.ts";
 import {
   demandOf,
@@ -42,29 +42,29 @@ export function place(room: Room, units: readonly ResourceUnit[], options: Place
     return placeIn(search, units, overcommit);
   } catch (thrown) {
     if (!(thrown instanceof SearchLimit)) throw thrown;
-    return { ...misfitBecause(`search limit reached: no placement found in ${steps} steps`), isLimited: true };
+    return { ...placementFailure(`search limit reached: no placement found in ${steps} steps`), isLimited: true };
   }
 }
 
 function placeIn(room: Search, units: readonly ResourceUnit[], overcommit: Overcommit): Fit {
-  if (units.length === 0) return misfitBecause("the group has no units");
+  if (units.length === 0) return placementFailure("the group has no units");
   if (units.length > placementUnits) {
-    return misfitBecause(`the group has ${units.length} units, at most ${placementUnits} are placed`);
+    return placementFailure(`the group has ${units.length} units, at most ${placementUnits} are placed`);
   }
   if (new Set(units.map(({ id }) => id)).size < units.length)
-    return misfitBecause("two units of the group have the same id");
+    return placementFailure("two units of the group have the same id");
   const demands = demandOf(units, overcommit);
-  if (!Array.isArray(demands)) return misfitBecause(`unit ${demands.unit} ${demands.fault}`);
+  if (!Array.isArray(demands)) return placementFailure(`unit ${demands.unit} ${demands.fault}`);
   const misfit = beyondCluster(room, demands);
   if (misfit) return misfit;
   // The chain takes a unit of count 0 beside others, and wants it in the bid.
   const tasks = demands.filter(({ count }) => count > 0n).map((unit) => taskOf(unit, room));
-  if (tasks.length === 0) return misfitBecause("the group has no replicas");
+  if (tasks.length === 0) return placementFailure("the group has no replicas");
   const stuck = tasks.filter(({ options }) => options.length === 0);
   if (stuck.length > 0) return unplaceable(room, stuck);
   const replicas = demands.reduce((sum, { count }) => sum + count, 0n);
   if (replicas > BigInt(placementReplicas)) {
-    return misfitBecause(`the group has ${replicas} replicas, at most ${placementReplicas} are placed`);
+    return placementFailure(`the group has ${replicas} replicas, at most ${placementReplicas} are placed`);
   }
   const tooMuch = togetherTooMuch(room, tasks);
   if (tooMuch) return tooMuch;

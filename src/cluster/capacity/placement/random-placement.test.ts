@@ -197,7 +197,7 @@ function plantedCase(random: Random): Case {
     sampleNode(`n${at}`, {
       cpuMilli: BigInt(cpu + random.int(slack)),
       memoryBytes: BigInt(memory + random.int(slack)),
-      cards: [...gpus].map(([model, count]) => cards(model, BigInt(count + random.int(2)))),
+      gpuCounts: [...gpus].map(([model, count]) => cards(model, BigInt(count + random.int(2)))),
     }),
   );
   return { picture: cluster(made), plans };
@@ -254,7 +254,7 @@ function randomNode(random: Random, name: string, gpuShare: number, times: numbe
     cpuMilli: BigInt(random.int(10 * times)),
     memoryBytes: BigInt(random.int(10 * times)),
     ephemeralBytes: BigInt(2 + random.int(10 * times)),
-    cards: there,
+    gpuCounts: there,
     takenCards: BigInt(random.int(3) === 0 ? random.int(listed + 1) : 0),
     volumes: random.int(3) === 0 ? BigInt(random.int(4)) : undefined,
     storageClasses: ["beta1", "beta2"].filter(() => random.int(4) > 0),
@@ -305,7 +305,7 @@ function holds(node: NodeRoom, placed: readonly Placed[]): boolean {
   if (placed.some(({ plan }) => plan.classes.some(([name]) => !node.storageClasses.includes(name)))) return false;
   const withGpus = placed.filter(({ plan }) => plan.gpus > 0);
   if (withGpus.reduce((all, { plan }) => all + plan.gpus, 0) > Number(node.gpus)) return false;
-  const there = new Map(node.cards.map(({ card, count }) => [`${card.model}/${card.memoryGi}`, Number(count)]));
+  const there = new Map(node.gpuCounts.map(({ card, count }) => [`${card.model}/${card.memoryGi}`, Number(count)]));
   const here = (choice: readonly string[]) => choice.filter((card) => there.has(card));
   // Whoever may have got one of the cards that I count on is reckoned to have got it.
   return withGpus.every(({ choice }) => {
@@ -315,7 +315,7 @@ function holds(node: NodeRoom, placed: readonly Placed[]): boolean {
       .reduce((all, { plan }) => all + plan.gpus, 0);
     return (
       mine.length > 0 &&
-      mayBeGone + Number(node.unknownCards) <= mine.reduce((all, card) => all + (there.get(card) ?? 0), 0)
+      mayBeGone + Number(node.unknownGpus) <= mine.reduce((all, card) => all + (there.get(card) ?? 0), 0)
     );
   });
 }

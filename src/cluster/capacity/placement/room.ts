@@ -15,7 +15,7 @@ import { invariant } from "../../../runtime/invariant.ts";
 /** Kinds of gpus on one node: a set of them is bits of a number, and no machine has more slots. */
 const nodeCardKinds = 30;
 
-export interface CardCount {
+export interface GpuCount {
   readonly card: Card;
   readonly count: bigint;
 }
@@ -30,7 +30,7 @@ interface NodeCards {
 }
 
 /** What there is, and how many of them are taken, of unknown kinds. */
-function nodeCards(counts: readonly CardCount[], unknown: bigint): NodeCards {
+function nodeCards(counts: readonly GpuCount[], unknown: bigint): NodeCards {
   const kinds = counts.slice(0, nodeCardKinds).map(({ card, count }) => ({ card, count: Number(count) }));
   const takings = new Map<Kinds, number>();
   if (unknown > 0n && kinds.length > 0) takings.set(allOf({ kinds }), Number(unknown));
@@ -48,7 +48,7 @@ export function countOf({ kinds }: NodeCards, set: Kinds): number {
 }
 
 /** How many more of these can be promised without breaking what was promised before. */
-export function cardsLeft(cards: NodeCards, wanted: Kinds): number {
+export function gpusLeft(cards: NodeCards, wanted: Kinds): number {
   if (wanted === 0) return 0;
   let least = leftOf(cards, wanted);
   for (const taken of cards.takings.keys()) {
@@ -60,7 +60,7 @@ export function cardsLeft(cards: NodeCards, wanted: Kinds): number {
 }
 
 /** A negative count gives back. */
-export function takeCards({ takings }: NodeCards, set: Kinds, count: number): void {
+export function takeGpus({ takings }: NodeCards, set: Kinds, count: number): void {
   const taken = (takings.get(set) ?? 0) + count;
   if (taken === 0) takings.delete(set);
   else takings.set(set, taken);
@@ -70,8 +70,8 @@ export function takeCards({ takings }: NodeCards, set: Kinds, count: number): vo
 function recogniseCards(cards: NodeCards, set: Kinds, count: number): void {
   const known = Math.min(count, cards.takings.get(allOf(cards)) ?? 0);
   if (set === 0 || known <= 0) return;
-  takeCards(cards, allOf(cards), -known);
-  takeCards(cards, set, known);
+  takeGpus(cards, allOf(cards), -known);
+  takeGpus(cards, set, known);
 }
 
 function allOf({ kinds }: Pick<NodeCards, "kinds">): Kinds {
@@ -102,9 +102,9 @@ export interface NodeRoom {
   readonly ephemeralBytes: bigint;
   readonly gpus: bigint;
   /** Those that are for sale by name, taken or not, without those that are known to be taken. */
-  readonly cards: readonly CardCount[];
-  /** How many of the cards are taken, held back or gone, and nobody knows which; see `unknownCards`. */
-  readonly unknownCards: bigint;
+  readonly gpuCounts: readonly GpuCount[];
+  /** How many of the cards are taken, held back or gone, and nobody knows which; see `unknownGpus`. */
+  readonly unknownGpus: bigint;
   /** How many more volumes can be attached; undefined where nobody limits it. */
   readonly volumes: bigint | undefined;
   /** The classes whose volumes it can mount. */
@@ -182,7 +182,7 @@ export function openRoom(picture: ClusterRoom): Room {
   const classOf = (name: string) => (name === "default" ? defaultClass : name);
   // No volume gets a class that is only named so.
   if (defaultClass !== "default") classes.delete("default");
-  const cards = new Map(picture.nodes.flatMap((node) => node.cards.map(({ card }) => [describeCard(card), card])));
+  const cards = new Map(picture.nodes.flatMap((node) => node.gpuCounts.map(({ card }) => [describeCard(card), card])));
   const spare = nodeResources.map((_, at) => Float64Array.from(nodes, ({ free }) => spareOf(free[at] ?? 0n)));
   const mountable = new Set(picture.nodes.flatMap(({ storageClasses }) => storageClasses));
   const mounts = new Map(
@@ -244,7 +244,7 @@ function takeFrom(node: RoomNode, spare: Spare, { amounts, cards }: ReplicaClaim
     const column = spare[at];
     if (column) column[node.at] = spareOf(left);
   }
-  if (cards) takeCards(node.cards, kindsFor(node.cards, cards), Number(sign * (amounts[gpuAt] ?? 0n)));
+  if (cards) takeGpus(node.cards, kindsFor(node.cards, cards), Number(sign * (amounts[gpuAt] ?? 0n)));
 }
 
 /** What is free of a resource on all nodes together. */
@@ -284,7 +284,7 @@ function stateOf(node: NodeRoom, at: number): RoomNode {
     name,
     at,
     free: [cpuMilli, memoryBytes, ephemeralBytes, gpus, volumes],
-    cards: nodeCards(node.cards, node.unknownCards),
+    cards: nodeCards(node.gpuCounts, node.unknownGpus),
     classes: new Set(node.storageClasses),
   };
 }

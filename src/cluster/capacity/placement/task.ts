@@ -8,16 +8,16 @@ import type { ResourceUnit, UnitResources } from "../../../market/group-spec.ts"
 import { addTo } from "../../../market/group-totals.ts";
 import {
   askedOf,
-  cardsLeft,
   countOf,
   gpuAt,
+  gpusLeft,
   kindsFor,
   type NodeAmounts,
   type ReplicaClaim,
   type ReplicaDemand,
   type Room,
   type RoomNode,
-  takeCards,
+  takeGpus,
 } from "./room.ts";
 
 export interface UnitDemand extends ReplicaDemand {
@@ -234,7 +234,7 @@ function hasCards(room: Search, place: number, unit: UnitDemand, asked: AskedAmo
   room.spend(2 * cardSteps(node));
   if (!isSuited(node, unit, cards)) return false;
   const gpus = gpusOf(asked);
-  return gpus === 0 || cardsLeft(node.cards, kindsFor(node.cards, cards)) >= gpus;
+  return gpus === 0 || gpusLeft(node.cards, kindsFor(node.cards, cards)) >= gpus;
 }
 
 /** How many replicas a node still takes, up to a most. */
@@ -257,7 +257,7 @@ export function howMany(
   const [gpus, node] = [gpusOf(asked), room.nodes[place]];
   if (!cards || !node || gpus === 0) return count;
   room.spend(cardSteps(node));
-  return Math.min(count, Math.floor(cardsLeft(node.cards, kindsFor(node.cards, cards)) / gpus));
+  return Math.min(count, Math.floor(gpusLeft(node.cards, kindsFor(node.cards, cards)) / gpus));
 }
 
 /** Takes it from the node; minus one gives it back. */
@@ -265,7 +265,7 @@ export function occupy(room: Room, { task: { asked }, option: { cards }, place, 
   const times = count * sign;
   for (const [at, column] of room.spare.entries()) column[place] = (column[place] ?? 0) - (asked[at] ?? 0) * times;
   const [gpus, node] = [gpusOf(asked), room.nodes[place]];
-  if (cards && node && gpus > 0) takeCards(node.cards, kindsFor(node.cards, cards), gpus * times);
+  if (cards && node && gpus > 0) takeGpus(node.cards, kindsFor(node.cards, cards), gpus * times);
 }
 
 export function gpusOf(asked: AskedAmounts): number {

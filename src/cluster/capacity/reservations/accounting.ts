@@ -5,7 +5,7 @@
  */
 import { isLaterVersion } from "../../../kube/kube.ts";
 import { second } from "../../../runtime/durations.ts";
-import { type ClusterPicture, roomOf } from "../inventory/feed.ts";
+import { type ClusterSnapshot, roomOf } from "../inventory/feed.ts";
 import { openRoom, type ReplicaClaim, type Room } from "../placement/room.ts";
 
 /** A snapshot true this long after a pod was bound counts it: several times what an operator takes to show a change. */
@@ -16,7 +16,7 @@ export interface CapacityHolding {
   claim: ReplicaClaim;
   carrier: Carrier | undefined;
   /** The snapshot counts its carrier, so we do not. */
-  inPicture: boolean;
+  inSnapshot: boolean;
 }
 
 /** An object of the cluster that takes what was promised: a bound pod, or a claim that has its volume. */
@@ -29,8 +29,8 @@ export interface Carrier {
 }
 
 /** A snapshot, and until when at least the cluster had these pods and volumes, by the clock that only grows. */
-export interface ShownPicture {
-  readonly picture: ClusterPicture;
+export interface ShownSnapshot {
+  readonly snapshot: ClusterSnapshot;
   readonly trueAtMs: Readonly<Record<Carrier["kind"], number>>;
 }
 
@@ -39,7 +39,7 @@ export const nowhere = "";
 
 export function holding(claim: Partial<ReplicaClaim>, carrier?: Carrier): CapacityHolding {
   const nothing = { node: nowhere, amounts: [], cards: undefined, classes: new Map() };
-  return { claim: { ...nothing, ...claim }, carrier, inPicture: false };
+  return { claim: { ...nothing, ...claim }, carrier, inSnapshot: false };
 }
 
 export type Accounting = ReturnType<typeof createAccounting>;
@@ -52,7 +52,7 @@ export function createAccounting() {
   /** Whose promise is over while their pod or volume is there. */
   const ending = new Set<CapacityHolding>();
   let room: Room = openRoom({ nodes: [], classes: new Map() });
-  let shown: ShownPicture | undefined;
+  let shown: ShownSnapshot | undefined;
 
   function take(holding: CapacityHolding): void {
     if (held.has(holding)) return;
@@ -69,11 +69,11 @@ export function createAccounting() {
   /** By us or by the snapshot, never by both. */
   function count(holding: CapacityHolding): void {
     const { claim, carrier } = holding;
-    holding.inPicture = carrier !== undefined && isCounted(carrier);
-    if (!holding.inPicture) take(holding);
+    holding.inSnapshot = carrier !== undefined && isCounted(carrier);
+    if (!holding.inSnapshot) take(holding);
     else giveBack(holding);
     // What the snapshot counts of ours looks like others'; which GPUs of a node it has only we can tell.
-    if (holding.inPicture) room.recognise(claim);
+    if (holding.inSnapshot) room.recognise(claim);
   }
 
   /** Takes what it takes now, which may be on another node or of another size. */
@@ -88,8 +88,8 @@ export function createAccounting() {
     get room(): Room {
       return room;
     },
-    get picture(): ClusterPicture | undefined {
-      return shown?.picture;
+    get snapshot(): ClusterSnapshot | undefined {
+      return shown?.snapshot;
     },
     held: held as ReadonlySet<CapacityHolding>,
     isCounted,
@@ -102,7 +102,7 @@ export function createAccounting() {
 
     /** The promise is over; a pod or volume that no snapshot counts yet takes its room all the same. */
     remove(holding: CapacityHolding): void {
-      if (holding.carrier && !holding.inPicture) ending.add(holding);
+      if (holding.carrier && !holding.inSnapshot) ending.add(holding);
       else if (holdings.delete(holding)) giveBack(holding);
     },
 
@@ -112,13 +112,13 @@ export function createAccounting() {
       count(holding);
     },
 
-    show(next: ShownPicture): void {
+    show(next: ShownSnapshot): void {
       shown = next;
-      room = openRoom(roomOf(next.picture));
+      room = openRoom(roomOf(next.snapshot));
       held.clear();
       for (const holding of holdings) {
         count(holding);
-        if (holding.inPicture && ending.delete(holding)) holdings.delete(holding);
+        if (holding.inSnapshot && ending.delete(holding)) holdings.delete(holding);
       }
     },
 
@@ -139,7 +139,7 @@ export function createAccounting() {
   };
 }
 
-function counts({ picture, trueAtMs }: ShownPicture, { kind, version, seenAtMs }: Carrier): boolean {
+function counts({ snapshot: picture, trueAtMs }: ShownSnapshot, { kind, version, seenAtMs }: Carrier): boolean {
   // Enough for an operator that does not tell how new its snapshot is, as the network's; it is never this far behind.
   if (trueAtMs[kind] >= seenAtMs + reservationSettleMs) return true;
   const upTo = kind === "pod" ? picture.podsVersion : picture.volumesVersion;

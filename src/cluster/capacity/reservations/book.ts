@@ -7,7 +7,7 @@ import {
   type Carrier,
   createAccounting,
   holding,
-  type ShownPicture,
+  type ShownSnapshot,
 } from "./accounting.ts";
 import type { LeaseClaim } from "./lease-watches.ts";
 import { createReplicaPods } from "./replica-pods.ts";
@@ -33,8 +33,8 @@ export function createBook(namespaceOf: (orderId: string) => string) {
     get room() {
       return accounting.room;
     },
-    get picture() {
-      return accounting.picture;
+    get snapshot() {
+      return accounting.snapshot;
     },
     get size(): number {
       return reservations.size;
@@ -85,7 +85,7 @@ export function createBook(namespaceOf: (orderId: string) => string) {
       return reservation;
     },
 
-    show(next: ShownPicture): void {
+    show(next: ShownSnapshot): void {
       accounting.show(next);
       volumes.countAll();
     },

@@ -2,7 +2,7 @@
 import { isDeepStrictEqual } from "node:util";
 import type { Journal } from "../../../journal/journal.ts";
 import type { Tables } from "../../../journal/tables.ts";
-import type { Fit, Fits, Misfit, Overcommit } from "../../../market/fit.ts";
+import type { Fit, Fits, Overcommit, PlacementFailure } from "../../../market/fit.ts";
 import type { GroupSpec, ResourceUnit } from "../../../market/group-spec.ts";
 import { leasedAddressesOf } from "../../../market/group-totals.ts";
 import type { Clock } from "../../../runtime/clock.ts";
@@ -25,7 +25,7 @@ interface ReservationsDeps {
   readonly addresses: AddressBook;
   readonly place: (units: readonly ResourceUnit[]) => Fit;
   readonly overcommit: Overcommit;
-  readonly picture: Pick<InventoryFeed, "ageMs" | "trouble">;
+  readonly inventory: Pick<InventoryFeed, "ageMs" | "error">;
   readonly journal: Pick<Journal, "durable">;
   /** There is one now, whose time will come. */
   readonly onReserved: (orderId: string) => void;
@@ -36,7 +36,7 @@ interface ReservationsDeps {
 export type Reservations = ReturnType<typeof createReservations>;
 
 export function createReservations(deps: ReservationsDeps) {
-  const { book, addresses, place, overcommit, picture, journal, onReserved, clock, log } = deps;
+  const { book, addresses, place, overcommit, inventory, journal, onReserved, clock, log } = deps;
   const roomListeners: (() => void)[] = [];
   const expiredListeners: ((orderId: string) => void)[] = [];
   const changeListeners: (() => void)[] = [];
@@ -53,7 +53,7 @@ export function createReservations(deps: ReservationsDeps) {
   }
 
   function fit(group: GroupSpec): Fit {
-    const found = picture.trouble === undefined ? place(group.units) : misfit(picture.trouble);
+    const found = inventory.error === undefined ? place(group.units) : misfit(inventory.error);
     counts[found.fits ? "fitting" : "misfitting"] += 1;
     return found;
   }
@@ -100,7 +100,7 @@ export function createReservations(deps: ReservationsDeps) {
 
   return {
     capacity: {
-      picture,
+      inventory,
       fit,
       addressesFor: (group: GroupSpec) => addresses.answerFor(leasedAddressesOf(group.units)),
       reserve,
@@ -123,8 +123,8 @@ export function createReservations(deps: ReservationsDeps) {
   };
 }
 
-function findFor({ picture, addresses, place }: ReservationsDeps, group: GroupSpec, offer: Fits["offer"]): Fit {
-  if (picture.trouble !== undefined) return misfit(picture.trouble);
+function findFor({ inventory, addresses, place }: ReservationsDeps, group: GroupSpec, offer: Fits["offer"]): Fit {
+  if (inventory.error !== undefined) return misfit(inventory.error);
   const answer = addresses.answerFor(leasedAddressesOf(offer));
   if (!answer.yes) return misfit(answer.reason);
   return place(group.units.map((unit, at) => ({ ...unit, ...offer[at] })));
@@ -147,7 +147,7 @@ function isCarried({ replicas }: Reservation): boolean {
   return replicas.some(({ onNode }) => onNode.carrier !== undefined);
 }
 
-function misfit(reason: string): Misfit {
+function misfit(reason: string): PlacementFailure {
   return { fits: false, reason, shortages: [] };
 }
 

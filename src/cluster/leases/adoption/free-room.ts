@@ -25,7 +25,7 @@ export function freeRoom(nodes: readonly KubeObject[], pods: readonly KubeObject
     return {
       name,
       ...{ cpuMilli: free("cpu"), memoryBytes: free("memory"), ephemeralBytes: free("ephemeral-storage") },
-      ...{ gpus: 0n, cards: [], unknownCards: 0n, volumes: undefined, storageClasses: [] },
+      ...{ gpus: 0n, gpuCounts: [], unknownGpus: 0n, volumes: undefined, storageClasses: [] },
     };
   });
   return openRoom({ nodes: rooms, classes: new Map() });

@@ -11,8 +11,8 @@ import { ProviderError } from "../runtime/errors.ts";
 import { jsonText } from "../runtime/json-text.ts";
 import type { Log } from "../runtime/log.ts";
 import { createWakeSignal } from "../runtime/wake-signal.ts";
-import type { MarketTerms, OwnEntry } from "./decision/inputs.ts";
-import { listed } from "./decision/words.ts";
+import { listed } from "./decision/bounded-text.ts";
+import type { MarketTerms, ProviderRecord } from "./decision/inputs.ts";
 
 /** Changes are told by blocks; this is for what none has told, such as the network's vote on parameters. */
 const ownEntryEveryMs = 10 * minute;
@@ -30,15 +30,15 @@ interface OwnEntryDeps {
 }
 
 interface Reading {
-  readonly entry: OwnEntry;
+  readonly entry: ProviderRecord;
   readonly params: MarketTerms | undefined;
 }
 
 const unread: Reading = { entry: { state: "unknown", attributes: [], audited: new Map() }, params: undefined };
 
-export type FollowedEntry = ReturnType<typeof followOwnEntry>;
+export type FollowedProviderRecord = ReturnType<typeof followProviderRecord>;
 
-export function followOwnEntry({ chain, configured, clock, log }: OwnEntryDeps) {
+export function followProviderRecord({ chain, configured, clock, log }: OwnEntryDeps) {
   const listeners: (() => void)[] = [];
   const pause = createWakeSignal(clock);
   const firstLook = Promise.withResolvers<void>();
@@ -49,7 +49,7 @@ export function followOwnEntry({ chain, configured, clock, log }: OwnEntryDeps) 
   let changedAt = 0n;
 
   async function look(signal: AbortSignal): Promise<void> {
-    const read = await readOwnEntry(chain, { atOrAbove: changedAt || undefined, signal });
+    const read = await readProviderRecord(chain, { atOrAbove: changedAt || undefined, signal });
     readAtMs = clock.monotonicMs();
     failure = undefined;
     if (textOf(read) === textOf(current)) return;
@@ -63,7 +63,7 @@ export function followOwnEntry({ chain, configured, clock, log }: OwnEntryDeps) 
   }
 
   return {
-    get entry(): OwnEntry {
+    get entry(): ProviderRecord {
       return current.entry;
     },
     get params(): MarketTerms | undefined {
@@ -116,7 +116,10 @@ export function followOwnEntry({ chain, configured, clock, log }: OwnEntryDeps) 
   };
 }
 
-async function readOwnEntry({ queries, provider }: OwnEntryDeps["chain"], options: QueryOptions): Promise<Reading> {
+async function readProviderRecord(
+  { queries, provider }: OwnEntryDeps["chain"],
+  options: QueryOptions,
+): Promise<Reading> {
   const [entry, audited, params] = await Promise.all([
     queries.provider(provider, options),
     queries.auditedAttributes(provider, options),
@@ -147,7 +150,7 @@ function plain(attributes: readonly Attribute[]): Attribute[] {
 }
 
 /** Why `register` should be run, if it should. Who configures no attributes leaves those on the chain as they are. */
-function differenceFrom(configured: readonly Attribute[], { state, attributes }: OwnEntry): string | undefined {
+function differenceFrom(configured: readonly Attribute[], { state, attributes }: ProviderRecord): string | undefined {
   if (state === "unknown") return undefined;
   if (state === "not registered") return "we are not registered on the chain: run akash-provider register";
   if (configured.length === 0) return undefined;

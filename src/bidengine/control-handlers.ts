@@ -7,34 +7,34 @@ import { parseQuestion } from "../runtime/control/control-socket.ts";
 import { endedBy } from "../runtime/ended-by.ts";
 import type { Answer } from "../runtime/lifecycle.ts";
 import { ordersListed } from "../runtime/limits.ts";
-import type { OrderLine } from "./answers.ts";
 import type { BidEngine } from "./bidengine.ts";
 import { writeDecision } from "./decision/record.ts";
+import type { OrderLine } from "./order-report.ts";
 
 /** Orders with news that may wait for whoever follows them: a few blocks of the busiest market. */
 const ordersNews = 10_000;
 const pauseReasonChars = 500;
 
 /** An answer as it arrives: amounts and heights are texts, since JSON has no large numbers. */
-export type Told<T> = T extends bigint
+export type JsonOf<T> = T extends bigint
   ? string
   : T extends readonly (infer Item)[]
-    ? readonly Told<Item>[]
+    ? readonly JsonOf<Item>[]
     : T extends object
-      ? { readonly [Name in keyof T]: Told<T[Name]> }
+      ? { readonly [Name in keyof T]: JsonOf<T[Name]> }
       : T;
 
 /** Of orders that are followed: news of one, or that some were too many to tell. */
 export type FollowedOrder = OrderLine | { readonly missed: number };
 
-export interface ScreenAnswer {
+export interface ScreenResponse {
   readonly groups: readonly {
     readonly name: string;
     readonly decision: JsonObject;
   }[];
 }
 
-export interface PauseAnswer {
+export interface PauseResponse {
   readonly before: OperatorSwitch | undefined;
   readonly after: { readonly reason: string; readonly fromMs?: number | undefined } | undefined;
   readonly dryRun: boolean;
@@ -50,7 +50,7 @@ const pause = z.object({
 });
 const resume = z.object({ dryRun: z.boolean().default(false) });
 
-export function bidAnswers(opened: Promise<BidEngine>): Readonly<Record<string, Answer>> {
+export function bidControlHandlers(opened: Promise<BidEngine>): Readonly<Record<string, Answer>> {
   return {
     async orders(question, signal) {
       const { limit, follow } = parseQuestion(orders, question);
@@ -61,7 +61,7 @@ export function bidAnswers(opened: Promise<BidEngine>): Readonly<Record<string, 
       const { id } = parseQuestion(why, question);
       return (await opened).why(id);
     },
-    async screen(question, signal): Promise<ScreenAnswer> {
+    async screen(question, signal): Promise<ScreenResponse> {
       const { sdl, owner } = parseQuestion(screen, question);
       const engine = await opened;
       const { groups, reclamationWindowNs } = readSdl(sdl);
@@ -71,13 +71,13 @@ export function bidAnswers(opened: Promise<BidEngine>): Readonly<Record<string, 
       }));
       return { groups: await Promise.all(screened) };
     },
-    async pause(question): Promise<PauseAnswer> {
+    async pause(question): Promise<PauseResponse> {
       const { reason, fromMs, dryRun } = parseQuestion(pause, question);
       const engine = await opened;
       const before = engine.paused;
       return { before, after: dryRun ? engine.wouldPause(reason, fromMs) : await engine.pause(reason, fromMs), dryRun };
     },
-    async resume(question): Promise<PauseAnswer> {
+    async resume(question): Promise<PauseResponse> {
       const { dryRun } = parseQuestion(resume, question);
       const engine = await opened;
       const before = engine.paused;

@@ -27,7 +27,7 @@ export interface OrderLine {
   readonly end: OrderEnd | undefined;
 }
 
-export interface OrderAnswer extends OrderLine {
+export interface OrderReport extends OrderLine {
   /** What was decided, the newest first. */
   readonly decisions: readonly DecisionAnswer[];
   /** What was sent to the chain about it, the oldest first. */
@@ -62,7 +62,7 @@ export function readOrderLine(read: Reads, orderId: string): OrderLine | undefin
 }
 
 /** "owner/dseq/gseq/oseq" is one order, "owner/dseq" all of a deployment. */
-export function readWhy(read: Reads, id: string): OrderAnswer[] {
+export function readOrderReports(read: Reads, id: string): OrderReport[] {
   const one = read.orders.get(id);
   const found = one ? [one] : read.orders.ofDeployment(id, ordersTold);
   return found.map((order) => ({

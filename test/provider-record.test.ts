@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { type TestContext, test } from "node:test";
 import { MsgDeleteProviderAttributes, MsgSignProviderAttributes } from "@akashnetwork/chain-sdk/private-types/akash.v1";
 import { MsgUpdateProvider } from "@akashnetwork/chain-sdk/private-types/akash.v1beta4";
-import { type FollowedEntry, followOwnEntry } from "../src/bidengine/own-entry.ts";
+import { type FollowedProviderRecord, followProviderRecord } from "../src/bidengine/provider-record.ts";
 import type { Attribute } from "../src/market/group-spec.ts";
 import { realClock } from "../src/runtime/clock.ts";
 import { silentLog } from "../src/runtime/log.ts";
@@ -31,10 +31,10 @@ interface Following {
 async function follow(t: TestContext, { configured = [lab], provider = providerAddress }: Following = {}) {
   const market = await startMarketChain(t);
   const proxy = await startFaultProxy(t, () => market.node.rpcUrl);
-  let own: FollowedEntry | undefined;
+  let own: FollowedProviderRecord | undefined;
   const { chain } = await watch(t, market, { urls: [proxy.url], listener: (step) => own?.onStep(step) });
   const deps = { chain: { queries: chain.queries, provider }, configured, clock: realClock, log: silentLog };
-  own = followOwnEntry(deps);
+  own = followProviderRecord(deps);
   const abort = new AbortController();
   const running = own.run(abort.signal);
   t.after(async () => {

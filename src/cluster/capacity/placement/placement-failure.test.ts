@@ -10,11 +10,11 @@ import {
   sampleUnit,
   volume,
 } from "../../../../test/placement-samples.ts";
-import type { Misfit } from "../../../market/fit.ts";
+import type { PlacementFailure } from "../../../market/fit.ts";
 import { place } from "./place.ts";
 import { type ClusterRoom, openRoom } from "./room.ts";
 
-function misfit(picture: ClusterRoom, units: readonly SampleUnit[]): Misfit {
+function misfit(picture: ClusterRoom, units: readonly SampleUnit[]): PlacementFailure {
   const asked = units.map((unit, at) => sampleUnit({ id: at + 1, ...unit }));
   const fit = place(openRoom(picture), asked);
   assert.ok(!fit.fits, "it fits");
@@ -65,7 +65,7 @@ test("each node may lack something else, and then both are told", () => {
 
 test("where the gpus are free and their nodes lack cpu, it is cpu that is short", () => {
   const picture = cluster([
-    sampleNode("a", { cards: [cards("a100", 4n)], cpuMilli: 1_000n }),
+    sampleNode("a", { gpuCounts: [cards("a100", 4n)], cpuMilli: 1_000n }),
     sampleNode("b"),
     sampleNode("c"),
   ]);
@@ -77,7 +77,7 @@ test("where the gpus are free and their nodes lack cpu, it is cpu that is short"
 });
 
 test("a card that is nowhere is told beside those that are", () => {
-  const picture = cluster([sampleNode("a", { cards: [cards("a100", 4n)] }), sampleNode("b")]);
+  const picture = cluster([sampleNode("a", { gpuCounts: [cards("a100", 4n)] }), sampleNode("b")]);
   const { reason, shortages } = misfit(picture, [{ gpus: 2n, models: ["nvidia/model/h100/ram/80Gi"] }]);
   assert.equal(reason, "unit 1: no node has 2 × nvidia/h100 with 80Gi; there are 4 × nvidia/a100 with 80Gi, pcie");
   assert.deepEqual(shortages, [
@@ -94,7 +94,7 @@ test("a card that is nowhere is told beside those that are", () => {
 });
 
 test("cards that are all taken are short, and not missing", () => {
-  const picture = cluster([sampleNode("a", { cards: [cards("a100", 4n)], takenCards: 3n }), sampleNode("b")]);
+  const picture = cluster([sampleNode("a", { gpuCounts: [cards("a100", 4n)], takenCards: 3n }), sampleNode("b")]);
   assert.deepEqual(misfit(picture, [{ gpus: 2n, models: ["nvidia/model/a100"] }]).shortages, [
     { unit: 1, resource: "gpu nvidia/a100", wanted: 2n, available: 1n, where: "a", nodes: 1 },
   ]);
@@ -142,8 +142,8 @@ test("where some replicas fit and not all, it is told how many do and what it ta
 
 test("of many replicas only that is told of which there is too little", () => {
   const picture = cluster([
-    sampleNode("a", { cpuMilli: 2_000n, cards: [cards("a100", 2n)] }),
-    sampleNode("b", { cpuMilli: 2_000n, cards: [cards("a100", 2n)] }),
+    sampleNode("a", { cpuMilli: 2_000n, gpuCounts: [cards("a100", 2n)] }),
+    sampleNode("b", { cpuMilli: 2_000n, gpuCounts: [cards("a100", 2n)] }),
   ]);
   assert.equal(
     misfit(picture, [{ count: 6, cpuMilli: 1_000n, gpus: 1n, models: ["nvidia/model/*"] }]).reason,
@@ -172,7 +172,7 @@ test("without a node nothing fits, and it is told why", () => {
 });
 
 test("groups that nobody could have meant are refused at little more than what an ordinary one costs", async () => {
-  const nodes = Array.from({ length: 1_000 }, (_, at) => sampleNode(`n${at}`, { cards: [cards("a100", 8n)] }));
+  const nodes = Array.from({ length: 1_000 }, (_, at) => sampleNode(`n${at}`, { gpuCounts: [cards("a100", 8n)] }));
   const room = openRoom(cluster(nodes, { beta3: undefined }));
   const many = (length: number, unit: SampleUnit = {}) =>
     Array.from({ length }, (_, at) => sampleUnit({ id: at + 1, ...unit }));

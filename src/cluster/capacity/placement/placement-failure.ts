@@ -1,12 +1,12 @@
 /** Why a group does not fit. Named is what would have to be there for it to fit, and not what is merely scarce. */
-import type { Misfit, Shortage } from "../../../market/fit.ts";
+import type { PlacementFailure, Shortage } from "../../../market/fit.ts";
 import { type CardDemand, describeCard } from "../../../market/gpu-attributes.ts";
 import { showResource } from "../../../market/quantity.ts";
 import {
   askedOf,
-  cardsLeft,
   countOf,
   gpuAt,
+  gpusLeft,
   kindsFor,
   type NodeAmounts,
   nodeResources,
@@ -25,12 +25,12 @@ import {
   volumesOf,
 } from "./task.ts";
 
-export function misfitBecause(reason: string, shortages: readonly Shortage[] = []): Misfit {
+export function placementFailure(reason: string, shortages: readonly Shortage[] = []): PlacementFailure {
   return { fits: false, reason, shortages };
 }
 
 /** What no placement can help: a storage class that has not so much. */
-export function beyondCluster(room: Room, demands: readonly UnitDemand[]): Misfit | undefined {
+export function beyondCluster(room: Room, demands: readonly UnitDemand[]): PlacementFailure | undefined {
   const shortages: Shortage[] = [];
   const reasons: string[] = [];
   for (const [name, wanted] of volumesOf(demands, room)) {
@@ -43,7 +43,7 @@ export function beyondCluster(room: Room, demands: readonly UnitDemand[]): Misfi
     const there = free === undefined ? classesThere(room) : `${showResource(resource, available)} is free of it`;
     reasons.push(`${showResource(resource, wanted)} of ${resource} is wanted, ${there}`);
   }
-  return reasons.length > 0 ? misfitBecause(joined(reasons), shortages) : undefined;
+  return reasons.length > 0 ? placementFailure(joined(reasons), shortages) : undefined;
 }
 
 function classesThere({ classes }: Room): string {
@@ -52,11 +52,11 @@ function classesThere({ classes }: Room): string {
 }
 
 /** Units that would not fit even if they were alone. */
-export function unplaceable(room: Search, tasks: readonly Task[]): Misfit {
+export function unplaceable(room: Search, tasks: readonly Task[]): PlacementFailure {
   const found = tasks.slice(0, misfitListed).map(({ unit }) => ofUnit(room, unit));
   const more = tasks.length > found.length ? `; and so with ${tasks.length - found.length} more units` : "";
   const reasons = found.map(({ reason }, at) => `unit ${tasks[at]?.unit.id}: ${reason}`);
-  return misfitBecause(
+  return placementFailure(
     `${reasons.join("; ")}${more}`,
     found.flatMap(({ shortages }) => shortages),
   );
@@ -136,7 +136,7 @@ function tooMany(room: Search, unit: UnitDemand, suited: readonly RoomNode[]): F
 }
 
 /** Each unit would fit, were it alone, but all of them together want more than there is on the nodes that would do. */
-export function togetherTooMuch(room: Room, tasks: readonly Task[]): Misfit | undefined {
+export function togetherTooMuch(room: Room, tasks: readonly Task[]): PlacementFailure | undefined {
   const isOpen = new Uint8Array(room.nodes.length);
   for (const { options } of tasks) for (const { places } of options) for (const place of places) isOpen[place] = 1;
   const units = tasks.map(({ unit }) => unit);
@@ -162,11 +162,15 @@ export function togetherTooMuch(room: Room, tasks: readonly Task[]): Misfit | un
   const told = shortages.map(({ resource, wanted, available }) => {
     return `${showResource(resource, wanted)} of ${resource} is wanted, ${showResource(resource, available)} is free${where}`;
   });
-  return misfitBecause(`each unit fits alone, all together do not: ${joined(told)}`, shortages);
+  return placementFailure(`each unit fits alone, all together do not: ${joined(told)}`, shortages);
 }
 
 /** There is enough of everything, in pieces that are too small. The search tells of what: with that endless, it finds a way. */
-export function inPieces(room: Search, tasks: readonly Task[], canPlace: (tasks: readonly Task[]) => boolean): Misfit {
+export function inPieces(
+  room: Search,
+  tasks: readonly Task[],
+  canPlace: (tasks: readonly Task[]) => boolean,
+): PlacementFailure {
   const shortages = nodeResources.flatMap((name, at) => {
     const { unit } = tasks.reduce((most, task) => ((task.asked[at] ?? 0) > (most.asked[at] ?? 0) ? task : most));
     if ((unit.amounts[at] ?? 0n) === 0n) return [];
@@ -175,7 +179,7 @@ export function inPieces(room: Search, tasks: readonly Task[], canPlace: (tasks:
   });
   const names = shortages.map(({ resource }) => resource).join(" or ");
   const why = names ? `what is free of ${names} lies in pieces that are too small` : "no resource is short by itself";
-  return misfitBecause(`each unit fits alone, all together do not: ${why}`, shortages);
+  return placementFailure(`each unit fits alone, all together do not: ${why}`, shortages);
 }
 
 /** The resources of which more would do: those without which the demand can be met. */
@@ -239,7 +243,7 @@ function cardShortage(room: Search, unit: UnitDemand): Shortage | undefined {
 function freeFor(node: RoomNode, models: Models, at: number): bigint {
   const free = node.free[at] ?? 0n;
   if (at !== gpuAt) return free;
-  const left = mostOf(models, (cards) => cardsLeft(node.cards, kindsFor(node.cards, cards)));
+  const left = mostOf(models, (cards) => gpusLeft(node.cards, kindsFor(node.cards, cards)));
   return left < free ? left : free;
 }
 
