@@ -1,4 +1,4 @@
-/** A group as plain JSON, to be kept or sent within our own programs: amounts as the digits of a text. */
+/** Groups as JSON: our own, with amounts as strings of digits, and that of the network's clients. */
 
 import { ProviderError } from "../runtime/errors.ts";
 import { parseDecimal, showDecimal, zero } from "./decimal.ts";
@@ -15,66 +15,36 @@ import {
   texts,
   writeRecords,
 } from "./go-shape.ts";
-import {
-  type Attribute,
-  type Endpoint,
-  endpointKinds,
-  type GroupSpec,
-  type Requirements,
-  type ResourceUnit,
-  type UnitResources,
-  type Volume,
-} from "./group-spec.ts";
+import { type Attribute, endpointKinds, type GroupSpec, type ResourceUnit, type UnitResources } from "./group-spec.ts";
+import { type ManifestResources, manifestResources } from "./manifest.ts";
 
-export interface GroupJson {
-  readonly name: string;
-  readonly requirements: Requirements;
-  readonly units: readonly UnitJson[];
-}
+export type GroupJson = ReturnType<typeof groupToJson>;
 
-interface UnitJson {
-  readonly id: number;
-  readonly count: number;
-  readonly price: { readonly denom: string; readonly amount: string };
-  readonly cpu: { readonly milli: string; readonly attributes: readonly Attribute[] };
-  readonly memory: { readonly bytes: string; readonly attributes: readonly Attribute[] };
-  readonly gpu: { readonly count: string; readonly attributes: readonly Attribute[] };
-  readonly storage: readonly (Omit<Volume, "bytes"> & { readonly bytes: string })[];
-  readonly endpoints: readonly Endpoint[];
-}
-
-export function groupToJson({ name, requirements, units }: GroupSpec): GroupJson {
-  return { name, requirements, units: units.map(unitToJson) };
-}
-
-/** Of what `groupToJson` gave. */
-export function groupFromJson({ name, requirements, units }: GroupJson): GroupSpec {
-  return { name, requirements, units: units.map(unitFromJson) };
-}
-
-function unitToJson({ id, count, price, cpu, memory, gpu, storage, endpoints }: ResourceUnit): UnitJson {
+export function groupToJson({ units, ...group }: GroupSpec) {
   return {
-    id,
-    count,
-    price: { denom: price.denom, amount: showDecimal(price.amount) },
-    cpu: { ...cpu, milli: `${cpu.milli}` },
-    memory: { ...memory, bytes: `${memory.bytes}` },
-    gpu: { ...gpu, count: `${gpu.count}` },
-    storage: storage.map((volume) => ({ ...volume, bytes: `${volume.bytes}` })),
-    endpoints,
+    ...group,
+    units: units.map(({ price, cpu, memory, gpu, storage, ...unit }) => ({
+      ...unit,
+      price: { denom: price.denom, amount: showDecimal(price.amount) },
+      cpu: { ...cpu, milli: `${cpu.milli}` },
+      memory: { ...memory, bytes: `${memory.bytes}` },
+      gpu: { ...gpu, count: `${gpu.count}` },
+      storage: storage.map((volume) => ({ ...volume, bytes: `${volume.bytes}` })),
+    })),
   };
 }
 
-function unitFromJson({ id, count, price, cpu, memory, gpu, storage, endpoints }: UnitJson): ResourceUnit {
+export function groupFromJson({ units, ...group }: GroupJson): GroupSpec {
   return {
-    id,
-    count,
-    price: { denom: price.denom, amount: parseDecimal(price.amount) },
-    cpu: { ...cpu, milli: BigInt(cpu.milli) },
-    memory: { ...memory, bytes: BigInt(memory.bytes) },
-    gpu: { ...gpu, count: BigInt(gpu.count) },
-    storage: storage.map((volume) => ({ ...volume, bytes: BigInt(volume.bytes) })),
-    endpoints,
+    ...group,
+    units: units.map(({ price, cpu, memory, gpu, storage, ...unit }) => ({
+      ...unit,
+      price: { denom: price.denom, amount: parseDecimal(price.amount) },
+      cpu: { ...cpu, milli: BigInt(cpu.milli) },
+      memory: { ...memory, bytes: BigInt(memory.bytes) },
+      gpu: { ...gpu, count: BigInt(gpu.count) },
+      storage: storage.map((volume) => ({ ...volume, bytes: BigInt(volume.bytes) })),
+    })),
   };
 }
 
@@ -101,20 +71,8 @@ export function readGroupJson(json: GoJson): { readonly group: GroupSpec; readon
 }
 
 /** What is offered for a unit. */
-export function writeUnit({ id, cpu, memory, gpu, storage, endpoints }: UnitResources): unknown {
-  const size = (bytes: bigint) => ({ val: `${bytes}` });
-  const decoded = {
-    id,
-    cpu: { units: size(cpu.milli), attributes: cpu.attributes },
-    memory: { size: size(memory.bytes), attributes: memory.attributes },
-    storage: storage.map(({ name, bytes, attributes }) => ({ name, size: size(bytes), attributes })),
-    gpu: { units: size(gpu.count), attributes: gpu.attributes },
-    endpoints: endpoints.map(({ kind, sequenceNumber }) => ({
-      kind: endpointKinds.indexOf(kind),
-      sequence_number: sequenceNumber,
-    })),
-  };
-  return writeRecords(resourcesShape, decoded);
+export function writeUnit(resources: UnitResources): unknown {
+  return writeRecords(resourcesShape, manifestResources(resources));
 }
 
 interface DecodedGroup {
@@ -127,25 +85,10 @@ interface DecodedGroup {
 }
 
 interface DecodedUnit {
-  readonly resource: {
-    readonly id: number;
-    readonly cpu: { readonly units: Value; readonly attributes: readonly Attribute[] | null } | null;
-    readonly memory: Sized | null;
-    readonly storage: readonly (Sized & { readonly name: string })[] | null;
-    readonly gpu: { readonly units: Value; readonly attributes: readonly Attribute[] | null } | null;
-    readonly endpoints: readonly { readonly kind: number; readonly sequence_number: number }[] | null;
-  };
+  /** Null where a part was not given. */
+  readonly resource: Partial<ManifestResources> & Pick<ManifestResources, "id">;
   readonly count: number;
   readonly price: { readonly denom: string; readonly amount: string };
-}
-
-interface Sized {
-  readonly size: Value;
-  readonly attributes: readonly Attribute[] | null;
-}
-
-interface Value {
-  readonly val: string;
 }
 
 function groupOf({ name, requirements, resources }: DecodedGroup): GroupSpec {
@@ -171,7 +114,7 @@ function unitOf({ resource, count, price }: DecodedUnit): ResourceUnit {
       attributes: volume.attributes ?? [],
     })),
     endpoints: (endpoints ?? []).map((endpoint) => ({
-      kind: endpointKinds[endpoint.kind] ?? "unknown",
+      kind: endpointKinds[endpoint.kind ?? 0] ?? "unknown",
       sequenceNumber: endpoint.sequence_number,
     })),
     count,

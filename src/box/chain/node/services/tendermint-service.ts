@@ -1,6 +1,7 @@
 /** cosmos.base.tendermint.v1beta1.Service: the SDK's view of the node and its blocks. */
+
 import * as cosmos from "@akashnetwork/chain-sdk/private-types/cosmos.v1beta1";
-import { bytesToWords, encodeBech32 } from "../../../../market/address.ts";
+import bech32 from "bech32";
 import { bytes, messageOf, required } from "../../../../runtime/protobuf.ts";
 import { invalidArgument } from "../../refusals.ts";
 import { blockBytes, blockIdCodec, headerBytes, noBlockId } from "../block-bytes.ts";
@@ -50,7 +51,7 @@ const blockResponseCodec = messageOf({
 });
 
 function blockResponse({ id, header, txs, lastCommit }: Block): Uint8Array {
-  const proposer = Buffer.from(encodeBech32("akashvalcons", bytesToWords(fromHex(header.proposerAddress))));
+  const proposer = Buffer.from(bech32.encode("akashvalcons", bech32.toWords(fromHex(header.proposerAddress))));
   return blockResponseCodec.encode({
     id,
     block: blockBytes(headerBytes(header), txs, lastCommit),
