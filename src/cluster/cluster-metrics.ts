@@ -223,7 +223,7 @@ function measureDrift(metrics: Metrics, reconciler: Reconciler, clock: Clock): v
       "Time since the last reconcile; absent until one was done",
       () => (reconciler.last ? (clock.now() - reconciler.last.atMs) / 1_000 : []),
     ],
-    ["seconds", "Duration of the last look at chain, cluster and journal", () => reconciler.lookMs / 1_000],
+    ["seconds", "Duration of the last comparison of chain, cluster and journal", () => reconciler.checkMs / 1_000],
   ]);
 }
 

@@ -6,13 +6,11 @@ import type { ManifestHead } from "../../../journal/manifests.ts";
 import { formatLeaseId, type LeaseId } from "../../../market/ids.ts";
 import { leaseNamespace } from "../../../market/lease-namespace.ts";
 import { compare, reconcileStuckMs, reconcileUnderWayMs } from "./drift.ts";
-import {
-  type Booked,
-  type ListedNamespace,
-  type ListedResource,
-  leasesToAsk,
-  type ReconcileSnapshot,
-} from "./snapshot.ts";
+import { leasesToAsk, type ReconcileSnapshot } from "./snapshot.ts";
+
+type ListedNamespace = ReconcileSnapshot["namespaces"][number];
+type RecordedNote = NonNullable<ReconcileSnapshot["resources"][number]["note"]>;
+type Booked = NonNullable<ReturnType<ReconcileSnapshot["book"]["get"]>>;
 
 const [nowMs, blockTimeMs, height] = [1_000_000_000, 6_000, 1_000n];
 const order = orderKey(1);
@@ -28,7 +26,7 @@ interface World {
   /** The chain was not asked about a lease that does not run. */
   readonly unasked?: boolean;
   readonly namespace?: Partial<ListedNamespace>;
-  readonly resource?: Partial<NonNullable<ListedResource["note"]>> | "unreadable";
+  readonly resource?: Partial<RecordedNote> | "unreadable";
   readonly manifest?: Partial<ManifestHead>;
   readonly deadline?: boolean;
   readonly booked?: Partial<Booked>;
@@ -60,28 +58,21 @@ function worldOf(world: World): ReconcileSnapshot {
   const cached = "cachedNamespace" in world ? world.cachedNamespace : listed?.uid;
   const head = { leaseId: key, version: "1", receivedAtMs: longAgoMs, isRefused: false, deployedVersion: "1" };
   return {
-    ...{ provider, nowMs, blockTimeMs },
-    chain: {
-      height,
-      running: new Map(full && isRunning ? [[key, full]] : []),
-      asked: new Map(isRunning || unasked ? [] : [[key, full]]),
+    ...{ provider, nowMs, blockTimeMs, height, isRestored },
+    running: new Map(full && isRunning ? [[key, full]] : []),
+    queried: new Map(isRunning || unasked ? [] : [[key, full]]),
+    namespaces: listed ? [listed] : [],
+    resources: found ? [found] : [],
+    manifests: new Map(manifest ? [[key, { ...head, ...manifest }]] : []),
+    deadlines: new Set(world.deadline ? [key] : []),
+    reservations: new Set(world.written ? [order] : []),
+    mirrored: new Set(world.mirrored ? [key] : []),
+    hashes: new Map(),
+    caches: {
+      namespaces: new Map(cached === undefined ? [] : [[listed?.name ?? name, cached]]),
+      resources: new Map(found ? [[name, uid]] : []),
     },
-    cluster: { namespaces: listed ? [listed] : [], resources: found ? [found] : [] },
-    journal: {
-      manifests: new Map(manifest ? [[key, { ...head, ...manifest }]] : []),
-      deadlines: new Set(world.deadline ? [key] : []),
-      reservations: new Set(world.written ? [order] : []),
-    },
-    believed: {
-      running: new Set(world.mirrored ? [key] : []),
-      hashes: new Map(),
-      caches: {
-        namespaces: new Map(cached === undefined ? [] : [[listed?.name ?? name, cached]]),
-        resources: new Map(found ? [[name, uid]] : []),
-      },
-      isRestored,
-      book: new Map(booked ? [[order, { expiredForMs: 0, isNeeded: isRunning, ...booked }]] : []),
-    },
+    book: new Map(booked ? [[order, { expiredForMs: 0, isNeeded: isRunning, ...booked }]] : []),
   };
 }
 
@@ -198,8 +189,7 @@ describe("what chain, cluster and journal say of a lease", () => {
 
 test("caches that say themselves that they may be old, and a mirror of another height, are not compared", () => {
   const snapshot = worldOf({ ...runs, cachedNamespace: undefined, mirrored: false });
-  const believed = { ...snapshot.believed, caches: undefined, running: undefined };
-  assert.deepEqual(compare({ ...snapshot, believed }), []);
+  assert.deepEqual(compare({ ...snapshot, caches: undefined, mirrored: undefined }), []);
 });
 
 test("the chain is asked about what does not run by its list and is of ours, once each", () => {

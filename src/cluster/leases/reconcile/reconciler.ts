@@ -1,6 +1,6 @@
 /**
  * Compares chain, cluster and journal periodically and on request. It deletes and writes nothing: what it finds wakes the loops
- * that have the rules. A drift counts once two looks have seen it, since one look may meet a write that is under way.
+ * that have the rules. A drift counts once two checks have seen it, since one may meet a write that is under way.
  */
 import type { Chain } from "../../../chain/chain.ts";
 import type { Journal } from "../../../journal/journal.ts";
@@ -23,9 +23,9 @@ import {
 } from "./drift.ts";
 import { type ReconcileSnapshot, readSnapshot, type SnapshotDeps } from "./snapshot.ts";
 
-/** Events tell of most changes at once; this finds those that none told. */
+/** Events report most changes at once; this finds those that none reported. */
 export const reconcileEveryMs = 5 * minute;
-/** Between the two looks: a write, an event or a block that is under way has come by then. */
+/** Between the two checks: a write, an event or a block that is under way has come by then. */
 export const reconcileConfirmMs = 15 * second;
 /** Drift that is found again so much later did not heal by itself, and an operator should know. */
 const reconcileHealMs = 6 * minute;
@@ -59,46 +59,48 @@ export function createReconciler(deps: ReconcilerDeps) {
   const restoration = watchRestoration(leases.live, clock, pause.notify);
   let known: Drifts = new Map();
   let last: Report | undefined;
-  let lookMs = 0;
+  let checkMs = 0;
   let skipped: { readonly why: string } | undefined;
   let turn: Promise<unknown> = Promise.resolve();
 
-  async function look(restored: boolean, signal: AbortSignal) {
+  async function check(isRestored: boolean, signal: AbortSignal) {
     const startedMs = clock.monotonicMs();
-    const { snapshot, unasked } = await readSnapshot(deps, restored, signal);
+    const snapshot = await readSnapshot(deps, isRestored, signal);
     await clock.yield();
     const drifts = compare(snapshot);
-    lookMs = clock.monotonicMs() - startedMs;
-    return { drifts, unasked, height: snapshot.chain.height, compared: countsOf(snapshot) };
+    checkMs = clock.monotonicMs() - startedMs;
+    return { drifts, unasked: snapshot.unasked, height: snapshot.height, compared: countsOf(snapshot) };
   }
 
-  /** Of a restored cluster the cause is known, and loops may mend it before a second look. */
-  async function lookTwice(restored: boolean, signal: AbortSignal) {
-    const first = await look(restored, signal);
-    if (restored || first.drifts.every((drift) => known.has(driftKey(drift)))) return first;
+  /** Of a restored cluster the cause is known, and loops may mend it before a second check. */
+  async function checkTwice(isRestored: boolean, signal: AbortSignal) {
+    const first = await check(isRestored, signal);
+    if (isRestored || first.drifts.every((drift) => known.has(driftKey(drift)))) return first;
     await sleep(clock, reconcileConfirmMs, signal);
-    const second = await look(restored, signal);
+    const second = await check(isRestored, signal);
     const before = new Set(first.drifts.map(driftKey));
     return { ...second, drifts: second.drifts.filter((drift) => before.has(driftKey(drift))) };
   }
 
   async function makeReport({ dryRun }: ReconcileRequest, signal: AbortSignal): Promise<Report> {
-    const restored = restoration.isToReport();
-    const { drifts: found, ...about } = await lookTwice(restored, signal);
+    const isRestored = restoration.isToReport();
+    const { drifts: found, ...about } = await checkTwice(isRestored, signal);
     const atMs = clock.now();
-    const reported = (drift: Drift): ReportedDrift => {
-      const { sinceMs = atMs } = known.get(driftKey(drift)) ?? {};
-      return { ...drift, remedy: driftKinds[drift.kind].remedy, sinceMs };
-    };
-    const all: Drifts = new Map(found.map((drift) => [driftKey(drift), reported(drift)]));
+    const all: Drifts = new Map(
+      found.map((drift) => {
+        const { sinceMs = atMs } = known.get(driftKey(drift)) ?? {};
+        return [driftKey(drift), { ...drift, remedy: driftKinds[drift.kind].remedy, sinceMs }];
+      }),
+    );
     const drifts = [...all.values()].slice(0, reconcileNamed);
     const report = { atMs, dryRun, drifts, more: all.size - drifts.length, ...about };
     if (dryRun) return report;
     const before = known;
     [known, last, skipped] = [all, report, undefined];
-    if (restored) restoration.reported();
+    if (isRestored) restoration.reported();
     onChange();
-    await actOn(all, before, deps, signal);
+    await recordChanges(before, all, deps);
+    await wakeLoops([...all.values()], deps, signal);
     return report;
   }
 
@@ -126,8 +128,7 @@ export function createReconciler(deps: ReconcilerDeps) {
   }
 
   return {
-    reconcile,
-    run,
+    ...{ reconcile, run },
     /** Of the last report. */
     drifts: () => known.values(),
     /** Those that should have healed by now, and those that do not. */
@@ -138,9 +139,9 @@ export function createReconciler(deps: ReconcilerDeps) {
     get last() {
       return last;
     },
-    /** How long the last look took. */
-    get lookMs() {
-      return lookMs;
+    /** How long the last check took. */
+    get checkMs() {
+      return checkMs;
     },
     /** Why the last one was not made. */
     get skipped() {
@@ -157,9 +158,8 @@ function watchRestoration(live: LeaseKeeper["live"], clock: Clock, onFirst: () =
   live.onRestored(() => {
     const isFirst = !isRecent();
     atMs = clock.monotonicMs();
-    if (!isFirst) return;
-    isUnreported = true;
-    onFirst();
+    isUnreported ||= isFirst;
+    if (isFirst) onFirst();
   });
   return {
     isToReport: () => isUnreported || isRecent(),
@@ -170,23 +170,27 @@ function watchRestoration(live: LeaseKeeper["live"], clock: Clock, onFirst: () =
   };
 }
 
-async function actOn(now: Drifts, before: Drifts, deps: ReconcilerDeps, signal: AbortSignal): Promise<void> {
-  await recordChanges(before, now, deps);
-  await wakeLoops([...now.values()], deps, signal);
+function countsOf(snapshot: ReconcileSnapshot): Report["compared"] {
+  const { running, namespaces, resources, manifests, reservations } = snapshot;
+  return {
+    ...{ leases: running.size, manifests: manifests.size, reservations: reservations.size },
+    ...{ namespaces: namespaces.length, resources: resources.length },
+  };
 }
 
 /** Writes what is new and what is gone into log and history. */
 async function recordChanges(before: Drifts, now: Drifts, { journal, log }: ReconcilerDeps): Promise<void> {
-  const found = [...now].filter(([key]) => !before.has(key)).map(([, drift]) => drift);
-  const gone = [...before].filter(([key]) => !now.has(key)).map(([, drift]) => drift);
-  for (const { kind, subject, evidence, remedy } of found.slice(0, reconcileLines)) {
-    log.warn("drift found", { kind, subject, evidence, remedy });
+  const lines: { readonly subject: string; readonly line: string }[] = [];
+  for (const [key, { kind, subject, evidence, remedy }] of now) {
+    if (before.has(key)) continue;
+    if (lines.length < reconcileLines) log.warn("drift found", { kind, subject, evidence, remedy });
+    lines.push({ subject, line: `drift found: ${kind}: ${evidence}` });
   }
-  for (const { kind, subject } of gone.slice(0, reconcileLines)) log.info("drift is gone", { kind, subject });
-  const lines = [
-    ...found.map(({ kind, subject, evidence }) => ({ subject, line: `drift found: ${kind}: ${evidence}` })),
-    ...gone.map(({ kind, subject }) => ({ subject, line: `drift is gone: ${kind}` })),
-  ];
+  for (const [key, { kind, subject }] of before) {
+    if (now.has(key)) continue;
+    if (lines.length < reconcileLines) log.info("drift is gone", { kind, subject });
+    lines.push({ subject, line: `drift is gone: ${kind}` });
+  }
   if (lines.length === 0) return;
   await journal.relaxed("drift", ({ history }) => {
     for (const line of lines.slice(0, reconcileLines)) history.add({ kind: "reconcile", ...line });
@@ -212,14 +216,4 @@ async function wakeLoops(
     if (signal.aborted) throw thrown;
     log.warn("mirror not compared, retrying later", { error: thrown });
   }
-}
-
-function countsOf({ chain, cluster, journal }: ReconcileSnapshot): Report["compared"] {
-  return {
-    leases: chain.running.size,
-    namespaces: cluster.namespaces.length,
-    resources: cluster.resources.length,
-    manifests: journal.manifests.size,
-    reservations: journal.reservations.size,
-  };
 }

@@ -1,20 +1,14 @@
-/**
- * What chain, API server and journal say at one moment, each asked directly, and what mirror, caches and book believe.
- * Long lists are read in slices that yield to the event loop.
- */
+/** What chain, API server and journal say at one moment, each asked directly, and what mirror, caches and reservations show. */
 import { type Chain, mirrorTrouble } from "../../../chain/chain.ts";
-import { type Lease, runs } from "../../../chain/records.ts";
+import { runs } from "../../../chain/records.ts";
 import { listRunningLeases } from "../../../chain/running-leases.ts";
 import { manifestDeadline } from "../../../journal/deadlines.ts";
 import type { Journal } from "../../../journal/journal.ts";
-import type { ManifestHead } from "../../../journal/manifests.ts";
 import { kinds } from "../../../kube/kinds.ts";
 import type { Kube, KubeObject } from "../../../kube/kube.ts";
 import { leaseOfLabels, looksLikeLease, managedSelector } from "../../../kube/objects/lease-labels.ts";
-import { type RecordedNote, readManifestNote } from "../../../kube/objects/read-manifest-resource.ts";
-import type { Address } from "../../../market/address.ts";
+import { readManifestNote } from "../../../kube/objects/read-manifest-resource.ts";
 import { bidOn, deploymentOf, formatLeaseId, type LeaseId, parseLeaseId, parseOrderId } from "../../../market/ids.ts";
-import { leaseNamespace } from "../../../market/lease-namespace.ts";
 import { type Clock, nsToMs, parseTime } from "../../../runtime/clock.ts";
 import { second } from "../../../runtime/durations.ts";
 import { inParallel } from "../../../runtime/in-parallel.ts";
@@ -26,69 +20,8 @@ import { heldBy, type LiveObjects } from "../live-objects.ts";
 
 /** Deadline of one list: a command waits for it, and the periodic reconcile asks again in minutes. */
 export const reconcileListMs = 30 * second;
-/** Objects read between two yields: a few milliseconds. */
-const reconcileSlice = 200;
-/** Leases asked about in one look, each by a query to the chain. */
+/** Leases asked about in one check, each by a query to the chain. */
 const reconcileAsks = 200;
-
-export interface ReconcileSnapshot {
-  readonly provider: Address;
-  readonly nowMs: number;
-  readonly blockTimeMs: number;
-  readonly chain: {
-    readonly height: bigint;
-    /** Ours, by the chain's own list. */
-    readonly running: ReadonlyMap<string, Lease>;
-    /** Answers about leases that do not run: undefined if the chain has none, absent if it was not asked. */
-    readonly asked: ReadonlyMap<string, Lease | undefined>;
-  };
-  readonly cluster: {
-    readonly namespaces: readonly ListedNamespace[];
-    readonly resources: readonly ListedResource[];
-  };
-  readonly journal: {
-    readonly manifests: ReadonlyMap<string, ManifestHead>;
-    /** Leases whose manifest is waited for. */
-    readonly deadlines: ReadonlySet<string>;
-    /** By order. */
-    readonly reservations: ReadonlySet<string>;
-  };
-  readonly believed: {
-    /** Leases that run by the mirror; undefined if it was of another height than the chain's list. */
-    readonly running: ReadonlySet<string> | undefined;
-    /** Manifest hashes by lease, as on chain. */
-    readonly hashes: ReadonlyMap<string, Uint8Array>;
-    /** Uids by name; undefined while the caches may be out of date. */
-    readonly caches: Record<"namespaces" | "resources", ReadonlyMap<string, string>> | undefined;
-    /** The caches found the server at an earlier state than they had seen. */
-    readonly isRestored: boolean;
-    /** By order. */
-    readonly book: ReadonlyMap<string, Booked>;
-  };
-}
-
-export interface ListedNamespace {
-  readonly name: string;
-  readonly uid: string;
-  /** By its labels. */
-  readonly lease: LeaseId | undefined;
-  readonly deletingSinceMs: number | undefined;
-  /** What keeps it from being deleted, in the server's words. */
-  readonly heldBy: readonly string[];
-}
-
-export interface ListedResource {
-  readonly name: string;
-  readonly uid: string;
-  readonly note: RecordedNote | undefined;
-}
-
-export interface Booked {
-  /** By the chain's time; negative before. */
-  readonly expiredForMs: number;
-  /** A bid or a pending transaction of ours still needs it. */
-  readonly isNeeded: boolean;
-}
 
 export interface SnapshotDeps {
   readonly chain: Pick<Chain, "mirror" | "queries" | "provider" | "status">;
@@ -103,12 +36,10 @@ export interface SnapshotDeps {
   readonly clock: Clock;
 }
 
-/** `unasked`: how many leases the chain was not asked about, because too many are left at once. */
-export async function readSnapshot(
-  deps: SnapshotDeps,
-  isRestored: boolean,
-  signal: AbortSignal,
-): Promise<{ readonly snapshot: ReconcileSnapshot; readonly unasked: number }> {
+export type ReconcileSnapshot = Omit<Awaited<ReturnType<typeof readSnapshot>>, "unasked">;
+
+/** `isRestored`: the caches found the server at an earlier state than they had seen. */
+export async function readSnapshot(deps: SnapshotDeps, isRestored: boolean, signal: AbortSignal) {
   const { chain, journal, leases, clock } = deps;
   const { provider, mirror, queries } = chain;
   // Before the mirror is built every lease would seem to have no reservation.
@@ -117,49 +48,44 @@ export async function readSnapshot(
   const cluster = await readCluster(deps, signal);
   const caches = leases.trouble === undefined ? readCaches(leases.live) : undefined;
   const book = readBook(deps);
-  await clock.yield();
-  const mirrored = readMirror(mirror);
-  const at = { height: mirrored.height, atOrAbove: mirrored.height, signal };
-  const listed = await listRunningLeases(queries, provider, at);
+  const { height: atOrAbove, ...mirrored } = readMirror(mirror);
+  const listed = await listRunningLeases(queries, provider, { height: atOrAbove, atOrAbove, signal });
   const running = new Map(listed.items.map((lease) => [formatLeaseId(lease.id), lease]));
-  const isSameHeight = listed.steady && listed.height === mirrored.height;
+  const isSameHeight = listed.steady && listed.height === atOrAbove;
   await clock.yield();
   const known = {
-    ...{ provider, cluster, journal: readJournal(journal) },
-    believed: {
-      running: isSameHeight ? mirrored.running : undefined,
-      hashes: mirrored.hashes,
-      ...{ caches, book, isRestored },
-    },
+    ...{ provider, running, ...cluster, ...readJournal(journal) },
+    /** Leases that run by the mirror; undefined if it was of another height than the chain's list. */
+    mirrored: isSameHeight ? mirrored.running : undefined,
   };
-  const doubtful = leasesToAsk({ ...known, chain: { running } });
+  const doubtful = leasesToAsk(known);
   const answers = await inParallel(doubtful.slice(0, reconcileAsks), rpcMirrorQueries, async (id) => {
-    const { value } = await queries.lease(id, { atOrAbove: mirrored.height, signal });
+    const { value } = await queries.lease(id, { atOrAbove, signal });
     return [formatLeaseId(id), value] as const;
   });
-  const { blockTimeMs } = chain.status;
   return {
-    snapshot: {
-      ...{ ...known, nowMs: clock.now(), blockTimeMs },
-      chain: { height: listed.height, running, asked: new Map(answers) },
-    },
+    ...{ ...known, nowMs: clock.now(), blockTimeMs: chain.status.blockTimeMs, height: listed.height },
+    /** Answers about leases that do not run: undefined if the chain has none, absent if it was not asked. */
+    queried: new Map(answers),
+    /** Manifest hashes by lease, as on chain. */
+    hashes: mirrored.hashes,
+    ...{ caches, book, isRestored },
+    /** How many leases the chain was not asked about, because too many are left at once. */
     unasked: Math.max(0, doubtful.length - reconcileAsks),
   };
 }
 
-type Known = Pick<ReconcileSnapshot, "provider" | "cluster" | "journal" | "believed"> & {
-  readonly chain: Pick<ReconcileSnapshot["chain"], "running">;
-};
+type Known = Pick<
+  ReconcileSnapshot,
+  "provider" | "running" | "namespaces" | "resources" | "manifests" | "deadlines" | "mirrored"
+>;
 
 /** Every lease of ours that chain, cluster, journal or mirror knows of, by key. */
-export function knownLeases({ provider, chain, cluster, journal, believed }: Known): Map<string, LeaseId> {
-  const ids = new Map(Array.from(chain.running, ([key, { id }]) => [key, id]));
-  const labelled = [
-    ...cluster.namespaces.map(({ lease }) => lease),
-    ...cluster.resources.map(({ note }) => note?.lease),
-  ];
-  for (const lease of labelled) if (lease?.provider === provider) ids.set(formatLeaseId(lease), lease);
-  for (const key of [...journal.manifests.keys(), ...journal.deadlines, ...(believed.running ?? [])]) {
+export function knownLeases(known: Known): Map<string, LeaseId> {
+  const ids = new Map(Array.from(known.running, ([key, { id }]) => [key, id]));
+  const labelled = [...known.namespaces.map(({ lease }) => lease), ...known.resources.map(({ note }) => note?.lease)];
+  for (const lease of labelled) if (lease?.provider === known.provider) ids.set(formatLeaseId(lease), lease);
+  for (const key of [...known.manifests.keys(), ...known.deadlines, ...(known.mirrored ?? [])]) {
     if (!ids.has(key)) ids.set(key, parseLeaseId(key));
   }
   return ids;
@@ -167,69 +93,44 @@ export function knownLeases({ provider, chain, cluster, journal, believed }: Kno
 
 /** Leases that something knows of although the chain's list of those that run does not have them. */
 export function leasesToAsk(known: Known): LeaseId[] {
-  const ids = [...knownLeases(known)].filter(([key]) => !known.chain.running.has(key)).map(([, id]) => id);
+  const ids = [...knownLeases(known)].filter(([key]) => !known.running.has(key)).map(([, id]) => id);
   return ids.filter(({ provider }) => provider === known.provider);
 }
 
 /** Read at one moment, before the chain is asked about that height. */
 function readMirror(mirror: Chain["mirror"]) {
-  const running = new Set<string>();
-  const hashes = new Map<string, Uint8Array>();
-  for (const lease of mirror.leases()) {
-    if (!runs(lease)) continue;
-    const key = formatLeaseId(lease.id);
-    running.add(key);
-    const { hash } = mirror.deployment(deploymentOf(lease.id)) ?? {};
-    if (hash) hashes.set(key, hash);
-  }
-  return { height: mirror.height, running, hashes };
+  const leases = [...mirror.leases()].filter(runs).map(({ id }) => ({ id, key: formatLeaseId(id) }));
+  const hashes = leases.flatMap(({ id, key }) => {
+    const { hash } = mirror.deployment(deploymentOf(id)) ?? {};
+    return hash ? [[key, hash] as const] : [];
+  });
+  return { height: mirror.height, running: new Set(leases.map(({ key }) => key)), hashes: new Map(hashes) };
 }
 
-async function readCluster(
-  { kube, manifestNamespace, clock }: SnapshotDeps,
-  signal: AbortSignal,
-): Promise<ReconcileSnapshot["cluster"]> {
+async function readCluster({ kube, manifestNamespace, clock }: SnapshotDeps, signal: AbortSignal) {
   const selection = { labelSelector: managedSelector, signal, deadlineMs: reconcileListMs };
   const [namespaces, resources] = await Promise.all([
     kube.list(kinds.namespace, selection),
     kube.list(kinds.manifest, { ...selection, namespace: manifestNamespace }),
   ]);
+  await clock.yield();
   return {
-    namespaces: await inSlices(namespaces, readNamespace, clock),
-    resources: await inSlices(resources, readResource, clock),
+    // The network's label is on namespaces of operators too.
+    namespaces: namespaces.filter(({ metadata: { name, labels } }) => looksLikeLease(name, labels)).map(readNamespace),
+    resources: resources.map((object) => {
+      const { name, uid = "" } = object.metadata;
+      return { name, uid, note: readManifestNote(object) };
+    }),
   };
 }
 
-async function inSlices<T, R>(items: readonly T[], read: (item: T) => readonly R[], clock: Clock): Promise<R[]> {
-  const made: R[] = [];
-  for (let at = 0; at < items.length; at += reconcileSlice) {
-    for (const item of items.slice(at, at + reconcileSlice)) made.push(...read(item));
-    await clock.yield();
-  }
-  return made;
-}
-
-/** The network's label is on namespaces of operators too. */
-function readNamespace(object: KubeObject): ListedNamespace[] {
+function readNamespace(object: KubeObject) {
   const { name, uid = "", labels, deletionTimestamp } = object.metadata;
-  if (!looksLikeLease(name, labels)) return [];
   const deletingSinceMs = deletionTimestamp === undefined ? undefined : parseTime(deletionTimestamp);
-  return [{ name, uid, lease: hashed(leaseOfLabels(labels)), deletingSinceMs, heldBy: heldBy(object) }];
+  return { name, uid, lease: leaseOfLabels(labels), deletingSinceMs, heldBy: heldBy(object) };
 }
 
-function readResource(object: KubeObject): ListedResource[] {
-  const { name, uid = "" } = object.metadata;
-  const note = readManifestNote(object);
-  hashed(note?.lease);
-  return [{ name, uid, note }];
-}
-
-/** The namespace's name is a hash that is cached with the id: computed here, in slices, it costs the comparison nothing. */
-function hashed(lease: LeaseId | undefined): LeaseId | undefined {
-  if (lease) leaseNamespace(lease);
-  return lease;
-}
-
+/** Uids by name. */
 function readCaches(live: SnapshotDeps["leases"]["live"]) {
   const namespaces = [...live.namespaces()].filter(({ name, labels }) => looksLikeLease(name, labels));
   return {
@@ -238,19 +139,22 @@ function readCaches(live: SnapshotDeps["leases"]["live"]) {
   };
 }
 
-function readJournal({ read }: Pick<Journal, "read">): ReconcileSnapshot["journal"] {
+function readJournal({ read }: Pick<Journal, "read">) {
   return {
     manifests: new Map(read.manifests.heads().map((head) => [head.leaseId, head])),
+    /** Leases whose manifest is waited for. */
     deadlines: new Set(read.deadlines.subjects(manifestDeadline)),
+    /** By order. */
     reservations: new Set(read.reservations.orderIds()),
   };
 }
 
-function readBook({ capacity, chain: { mirror, provider }, journal }: SnapshotDeps): ReadonlyMap<string, Booked> {
-  const booked = new Map<string, Booked>();
-  for (const { orderId, expiresAtMs } of capacity.book.all()) {
-    const isNeeded = isReservationNeeded(orderId, bidOn(parseOrderId(orderId), provider), { mirror, journal });
-    booked.set(orderId, { expiredForMs: nsToMs(mirror.timeNs) - expiresAtMs, isNeeded });
-  }
-  return booked;
+/** By order: how long ago it expired by the chain's time, and whether a bid or a pending transaction still needs it. */
+function readBook({ capacity, chain: { mirror, provider }, journal }: SnapshotDeps) {
+  return new Map(
+    Array.from(capacity.book.all(), ({ orderId, expiresAtMs }) => {
+      const isNeeded = isReservationNeeded(orderId, bidOn(parseOrderId(orderId), provider), { mirror, journal });
+      return [orderId, { expiredForMs: nsToMs(mirror.timeNs) - expiresAtMs, isNeeded }];
+    }),
+  );
 }
