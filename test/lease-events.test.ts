@@ -2,8 +2,13 @@
 import assert from "node:assert/strict";
 import { type TestContext, test } from "node:test";
 import { historyOf, isForTenant, occurrenceOf } from "../src/cluster/leases/occurrences/lease-history.ts";
-import { occurrenceWrites } from "../src/cluster/leases/occurrences/watched-events.ts";
-import { createLeaseEvents, eventsWaiting, serviceOfObject } from "../src/cluster/leases/tenant-pods/lease-events.ts";
+import { eventsUnderWay } from "../src/cluster/leases/occurrences/watched-events.ts";
+import {
+  createLeaseEvents,
+  eventsWaiting,
+  familyOf,
+  serviceOfObject,
+} from "../src/cluster/leases/tenant-pods/lease-events.ts";
 import { kinds } from "../src/kube/kinds.ts";
 import type { TenantLeases } from "../src/kube/tenant-access.ts";
 import { formatLeaseId, parseLeaseId } from "../src/market/ids.ts";
@@ -111,7 +116,7 @@ test("what the cluster has forgotten is told from the journal, what it says agai
   assert.deepEqual(list.notes, ["Started container web"]);
   for (const pod of [first, second]) happens(namespace, pod, "Back-off restarting failed container");
   await clock.advance(3_000);
-  assert.deepEqual(follow.batches, [1, 2], "one of each pod, though they are one line of the history");
+  assert.deepEqual(follow.batches, [1, 2], "one of each pod");
   cluster.faults.cutWatches();
   cluster.faults.forgetPast();
   await clock.advance(60_000);
@@ -178,7 +183,7 @@ test("a reader who stays behind is let go, and a lease of which nothing is there
   const stream = events(new AbortController().signal);
   await stream.next();
   const waiting = stream.next();
-  for (let at = 0; at <= eventsWaiting + occurrenceWrites; at += 1) happens(namespace, "web-0", `it is ${word(at)}`);
+  for (let at = 0; at <= eventsWaiting + eventsUnderWay; at += 1) happens(namespace, "web-0", `it is ${word(at)}`);
   await clock.advance(10_000);
   await waiting;
   await assert.rejects(stream.next(), { code: "AKP_STREAM_TOO_SLOW" });
@@ -186,4 +191,17 @@ test("a reader who stays behind is let go, and a lease of which nothing is there
   is("unknown");
   await assert.rejects(events(new AbortController().signal).next(), { code: "AKP_LEASE_NOT_IN_CLUSTER" });
   await stop();
+});
+
+test("the family of a name leaves out what differs between replicas and updates", () => {
+  const cases = [
+    ["Pod", "web-5d9c7bf6c8-x2kqz", "web"],
+    ["Pod", "my-web-2-5d9c7bf6c8-x2kqz", "my-web-2"],
+    ["Pod", "store-12", "store"],
+    ["ReplicaSet", "web-5d9c7bf6c8", "web"],
+    ["PersistentVolumeClaim", "data-store-0", "data-store"],
+    ["StatefulSet", "store-2", "store-2"],
+    ["Namespace", "q9f6b2s", "q9f6b2s"],
+  ] as const;
+  for (const [kind, name, family] of cases) assert.equal(familyOf(kind, name), family, name);
 });

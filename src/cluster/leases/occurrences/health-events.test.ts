@@ -6,7 +6,8 @@ import { createVirtualClock } from "../../../runtime/clock.ts";
 import { silentLog } from "../../../runtime/log.ts";
 import { createSeededRandom } from "../../../runtime/random.ts";
 import { type HealthView, healthStartingMs, type LeaseHealth, type TroubleReason } from "../../health/lease-health.ts";
-import { createHealthEvents, occurrencesOfLease, troubleOverMs } from "./health-events.ts";
+import { createHealthEvents, troubleOverMs } from "./health-events.ts";
+import { occurrencesOfLease } from "./lease-history.ts";
 
 const lease = "lease-1";
 const second = 1_000;

@@ -16,11 +16,15 @@ import { createQueue } from "../../../runtime/queue.ts";
 import type { Random } from "../../../runtime/random.ts";
 import { type HealthView, healthStartingMs, type Trouble } from "../../health/lease-health.ts";
 import type { LiveObjects } from "../live-objects.ts";
-import { occurrenceNameChars, occurrenceNoteChars, ourselves, printableText } from "./lease-history.ts";
-import { keyOf } from "./observed-event.ts";
+import {
+  keyOf,
+  occurrenceNameChars,
+  occurrenceNoteChars,
+  occurrencesOfLease,
+  ourselves,
+  printableText,
+} from "./lease-history.ts";
 
-/** Of one lease and one origin; the oldest go, so that no lease crowds out another. */
-export const occurrencesOfLease = 100;
 /** What is over sooner is not reported: a pod that waits for its node or its volume. */
 const troubleBegunMs = 15 * second;
 /** In a crash loop a container runs for a moment between two crashes. */
@@ -49,31 +53,31 @@ export function createHealthEvents({ journal, health, recordEvent, onRow, ...dep
     const nowMs = clock.now();
     const troubles = new Map(now?.troubles.map((trouble) => [troubleKey(trouble), trouble]));
     const open = journal.read.occurrences.open(leaseId);
-    const isOpen = (key: string) => open.some((row) => row.key === key);
-    let nextMs = Number.POSITIVE_INFINITY;
-
-    const begun: Trouble[] = [];
-    for (const [key, trouble] of troubles) {
-      const leftMs = trouble.sinceMs + patienceMs(trouble) - nowMs;
-      if (isOpen(key)) continue;
-      if (leftMs <= 0) begun.push(trouble);
-      else nextMs = Math.min(nextMs, leftMs);
-    }
-    const over: OccurrenceRow[] = [];
-    for (const row of open) {
-      const since = `${leaseId} ${row.key}`;
-      if (troubles.has(row.key)) unseenSince.delete(since);
-      else {
+    const openKeys = new Set(open.map(({ key }) => key));
+    for (const key of troubles.keys()) unseenSince.delete(`${leaseId} ${key}`);
+    const begun = [...troubles]
+      .filter(([key]) => !openKeys.has(key))
+      .map(([, trouble]) => ({ trouble, leftMs: trouble.sinceMs + patienceMs(trouble) - nowMs }));
+    const over = open
+      .filter(({ key }) => !troubles.has(key))
+      .map((row) => {
+        const since = `${leaseId} ${row.key}`;
         const sinceMs = unseenSince.get(since) ?? nowMs;
         unseenSince.set(since, sinceMs);
         // What is not to run any more need not be waited for.
-        const leftMs = now ? sinceMs + troubleOverMs - nowMs : 0;
-        if (leftMs > 0) nextMs = Math.min(nextMs, leftMs);
-        else over.push(row);
-      }
-    }
-    await writeDown(leaseId, begun, over, now !== undefined);
-    for (const { key } of over) unseenSince.delete(`${leaseId} ${key}`);
+        return { row, since, leftMs: now ? sinceMs + troubleOverMs - nowMs : 0 };
+      });
+    const isDue = ({ leftMs }: { readonly leftMs: number }) => leftMs <= 0;
+    const ended = over.filter(isDue);
+    const begins = begun.filter(isDue).map(({ trouble }) => trouble);
+    await writeDown(
+      leaseId,
+      begins,
+      ended.map(({ row }) => row),
+      now !== undefined,
+    );
+    for (const { since } of ended) unseenSince.delete(since);
+    const nextMs = Math.min(...[...begun, ...over].filter((each) => !isDue(each)).map(({ leftMs }) => leftMs));
     return nextMs === Number.POSITIVE_INFINITY ? done() : recheck(nextMs);
   }
 

@@ -1,9 +1,12 @@
 /** All that is written down about one lease: what we did with it, what we saw, and what the cluster said of it. */
+import { createHash } from "node:crypto";
 import type { HistoryLine } from "../../../journal/decisions.ts";
 import type { OccurrenceRow } from "../../../journal/occurrences.ts";
 import type { TableReads } from "../../../journal/tables.ts";
 import { createRedactor } from "../../../runtime/redact.ts";
 
+/** Rows of one lease and one origin; the oldest go, so that no lease crowds out another. */
+export const occurrencesOfLease = 200;
 /** Of what an Event says; the API server takes 1,024 bytes. */
 export const occurrenceNoteChars = 1_024;
 /** Of an object's name, and of a reason: the longest that Kubernetes takes. */
@@ -71,6 +74,11 @@ export function occurrenceOf(row: OccurrenceRow): LeaseOccurrence {
 /** The id of a lease by that of its order, as people have it at hand; undefined where nothing is known of it. */
 export function leaseNamed({ history }: Reads, text: string): string | undefined {
   return text.split("/").length <= 4 ? history.subjectUnder(text) : text;
+}
+
+/** A short key, whatever somebody has written. */
+export function keyOf(...parts: readonly string[]): string {
+  return createHash("sha256").update(parts.join("\n")).digest("hex").slice(0, 24);
 }
 
 // What components of the cluster say about a tenant's workload, made fit to be kept and shown: the tenant has a say in it.

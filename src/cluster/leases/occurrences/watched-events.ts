@@ -1,27 +1,33 @@
 /**
- * The cluster's Events, as far as they are about our leases, written down. No selector finds them, so all of the cluster
- * pass by, and none is kept: what the journal has of them is what is known.
+ * Writes down the Kubernetes Events about our leases, each as one row, so that they outlive the hour for which the API server
+ * keeps them. No selector finds them, so all Events of the cluster pass by, and none is kept in memory.
  */
 import type { Journal } from "../../../journal/journal.ts";
 import type { OccurrenceRow } from "../../../journal/occurrences.ts";
+import { fieldsOf, textOf } from "../../../kube/json-fields.ts";
 import { kinds } from "../../../kube/kinds.ts";
 import type { Kube, KubeObject, WatchCache } from "../../../kube/kube.ts";
-import { type Clock, sleep } from "../../../runtime/clock.ts";
-import { second } from "../../../runtime/durations.ts";
-import { endedBy } from "../../../runtime/ended-by.ts";
+import { type Clock, parseTime, sleep } from "../../../runtime/clock.ts";
+import { day, minute, second } from "../../../runtime/durations.ts";
 import { ProviderError } from "../../../runtime/errors.ts";
 import type { Log } from "../../../runtime/log.ts";
-import { createWakeSignal } from "../../../runtime/wake-signal.ts";
 import { leaseTroubleLookMs } from "../../watch-trouble.ts";
-import { occurrencesOfLease } from "./health-events.ts";
-import { counted, type ObservedEvent, readObservedEvent, whatIsSaid } from "./observed-event.ts";
+import {
+  keyOf,
+  occurrenceNameChars,
+  occurrenceNoteChars,
+  occurrenceReasonChars,
+  occurrencesOfLease,
+  printableText,
+} from "./lease-history.ts";
 
-/** How long Events are gathered before they are written down together. */
-const occurrenceGatherMs = second;
-/** Events that wait to be written down; then the server is not listened to until they are. */
-const occurrencesWaiting = 2_000;
-/** Of these in one unit of the journal: a few milliseconds. */
-export const occurrenceWrites = 200;
+/** Events that are written at once; beyond, the API server is not read until one of them is. */
+export const eventsUnderWay = 200;
+/** Pause after a write that found the journal locked. */
+const eventRetryMs = second;
+/** By how much the clock of a node may be off: ahead of ours, and behind the server's when that made the Event. */
+const clockAheadMs = minute;
+const clockBehindMs = day;
 
 interface WatchedEventsDeps {
   readonly kube: Pick<Kube, "watch">;
@@ -30,84 +36,55 @@ interface WatchedEventsDeps {
   readonly log: Log;
   /** Whose namespace it is; undefined where it is none of our leases'. */
   readonly leaseIn: (namespace: string) => string | undefined;
+  /** Why it is not known yet which namespaces are whose. */
   readonly trouble: () => string | undefined;
   /** The name under which we write Events ourselves: they are in the journal already. */
   readonly controller: string;
-  /** Told of every Event by itself, with what its row has become. */
   readonly onRow: (row: OccurrenceRow) => void;
 }
 
 export function createWatchedEvents(deps: WatchedEventsDeps) {
   const { kube, journal, clock, log, leaseIn, trouble, controller, onRow } = deps;
-  const waiting = new Map<string, ObservedEvent>();
   const counts = { seen: 0, kept: 0 };
+  const underWay = new Set<Promise<void>>();
   let watch: WatchCache<unknown> | undefined;
-  let arrived = Promise.withResolvers<void>();
-  let room: PromiseWithResolvers<void> | undefined;
-  const gathering = createWakeSignal(clock);
 
-  function project(event: KubeObject): ObservedEvent | undefined {
+  function project(event: KubeObject): OccurrenceRow | undefined {
     const leaseId = leaseIn(event.metadata.namespace ?? "");
     if (leaseId === undefined || event["reportingController"] === controller) return undefined;
-    return readObservedEvent(leaseId, event, clock.now());
+    return readEvent(leaseId, event, clock.now());
   }
 
-  function take(seen: ObservedEvent | undefined): void | Promise<void> {
-    if (!seen) return;
+  function take(row: OccurrenceRow, signal: AbortSignal): Promise<void> | undefined {
     counts.seen += 1;
-    waiting.set(seen.event, seen);
-    arrived.resolve();
-    if (waiting.size < occurrencesWaiting) return;
-    room ??= Promise.withResolvers();
-    gathering.notify();
-    return room.promise;
+    const writing = write(row, signal).finally(() => underWay.delete(writing));
+    underWay.add(writing);
+    return underWay.size < eventsUnderWay ? undefined : Promise.race(underWay);
   }
 
-  async function writeDown(): Promise<void> {
-    while (waiting.size > 0) {
-      const slice = [...waiting.values()].slice(0, occurrenceWrites);
-      try {
-        await write(slice);
-      } catch (thrown) {
-        // Somebody else holds the file for a moment.
-        if (ProviderError.is(thrown, "AKP_JOURNAL_BUSY")) return arrived.resolve();
-        if (ProviderError.is(thrown, "AKP_JOURNAL_CLOSED")) throw thrown;
-        // What nobody needs in order to go on must not end us; a file that cannot be written ends us by itself.
-        log.error("failed to write down Events", { events: slice.length, error: ProviderError.from(thrown) });
+  async function write(seen: OccurrenceRow, signal: AbortSignal): Promise<void> {
+    const { leaseId, key } = seen;
+    // After a start or a new list most of them are known.
+    if (!updated(journal.read.occurrences.get(leaseId, key), seen)) return;
+    try {
+      const row = await journal.relaxed("occurrences", ({ occurrences }) => {
+        const now = updated(occurrences.get(leaseId, key), seen);
+        if (now) occurrences.record(now);
+        if (now) occurrences.trim(leaseId, "cluster", occurrencesOfLease);
+        return now;
+      });
+      if (!row) return;
+      counts.kept += 1;
+      onRow(row);
+    } catch (thrown) {
+      if (signal.aborted) return;
+      if (ProviderError.is(thrown, "AKP_JOURNAL_BUSY")) {
+        await sleep(clock, eventRetryMs, signal).catch(() => undefined);
+        return write(seen, signal);
       }
-      // What has come meanwhile of the same Event waits on.
-      for (const seen of slice) if (waiting.get(seen.event) === seen) waiting.delete(seen.event);
-      await clock.yield();
+      // An Event that is lost stops nothing; a file that cannot be written ends the process by itself.
+      log.error("failed to write down an Event", { lease: leaseId, error: ProviderError.from(thrown) });
     }
-    room?.resolve();
-    room = undefined;
-  }
-
-  /** After a start or a new list most of it is known. */
-  async function write(slice: readonly ObservedEvent[]): Promise<void> {
-    const nowMs = clock.now();
-    const known = journal.read.occurrences;
-    if (!slice.some((seen) => counted(known.get(seen.leaseId, seen.key), seen, nowMs))) return;
-    const rows = await journal.relaxed("occurrences", ({ occurrences }) => {
-      const written: OccurrenceRow[] = [];
-      const leases = new Set<string>();
-      for (const seen of slice) {
-        const row = counted(occurrences.get(seen.leaseId, seen.key), seen, nowMs);
-        if (!row) continue;
-        occurrences.record(row);
-        written.push({ ...row, ...whatIsSaid(seen) });
-        leases.add(row.leaseId);
-      }
-      for (const leaseId of leases) occurrences.trim(leaseId, "cluster", occurrencesOfLease);
-      return written;
-    });
-    counts.kept += rows.length;
-    for (const row of rows) onRow(row);
-  }
-
-  /** What is not known yet to be a lease's would be taken for somebody else's. */
-  async function untilKnown(signal: AbortSignal): Promise<void> {
-    while (!signal.aborted && trouble() !== undefined) await sleep(clock, leaseTroubleLookMs, signal);
   }
 
   return {
@@ -116,18 +93,59 @@ export function createWatchedEvents(deps: WatchedEventsDeps) {
       return watch;
     },
     async run(signal: AbortSignal): Promise<void> {
-      await untilKnown(signal);
-      watch = kube.watch({ kind: kinds.event, passing: true, project, handle: ({ value }) => take(value) });
-      try {
-        while (!signal.aborted) {
-          await endedBy(arrived.promise, signal);
-          arrived = Promise.withResolvers();
-          await gathering.wait(occurrenceGatherMs, signal);
-          await writeDown();
-        }
-      } finally {
-        await watch.close();
-      }
+      while (!signal.aborted && trouble() !== undefined) await sleep(clock, leaseTroubleLookMs, signal);
+      if (signal.aborted) return;
+      const handle = ({ value }: { readonly value: OccurrenceRow | undefined }) => value && take(value, signal);
+      watch = kube.watch({ kind: kinds.event, passing: true, project, handle });
+      await new Promise((resolve) => signal.addEventListener("abort", resolve, { once: true }));
+      await watch.close();
     },
   };
+}
+
+/** The row with what is new; undefined where it is known. A restored cluster counts from less than was seen. */
+function updated(before: OccurrenceRow | undefined, seen: OccurrenceRow): OccurrenceRow | undefined {
+  if (!before) return seen;
+  if (seen.count <= before.count) return undefined;
+  const lastAtMs = Math.max(before.lastAtMs, seen.lastAtMs);
+  return { ...seen, firstAtMs: Math.min(before.firstAtMs, seen.firstAtMs), lastAtMs };
+}
+
+/**
+ * In either of its two forms: with a count and its first and last time, as kubelets and most controllers write it in the core
+ * group, or as a series, as the scheduler does.
+ */
+export function readEvent(leaseId: string, event: KubeObject, nowMs: number): OccurrenceRow {
+  const regarding = fieldsOf(event["regarding"]);
+  const series = fieldsOf(event["series"]);
+  const text = (value: unknown, mostChars = occurrenceReasonChars) => printableText(textOf(value) ?? "", mostChars);
+  const { eventTime, deprecatedFirstTimestamp, deprecatedLastTimestamp } = event;
+  const latestMs = nowMs + clockAheadMs;
+  const [madeMs = nowMs] = timesIn([event.metadata.creationTimestamp], Number.NEGATIVE_INFINITY, latestMs);
+  // A node whose clock is far off does not know when it was: the server does.
+  const timeOf = (...texts: unknown[]) => timesIn(texts, madeMs - clockBehindMs, latestMs)[0] ?? madeMs;
+  const lastAtMs = Math.min(timeOf(series["lastObservedTime"], deprecatedLastTimestamp, eventTime), nowMs);
+  return {
+    ...{ leaseId, origin: "cluster", counted: "" },
+    // By its name, in which there is a time: one that was deleted is made again under it, and goes on counting.
+    key: keyOf(leaseId, event.metadata.name),
+    type: event["type"] === "Normal" ? "Normal" : "Warning",
+    reason: text(event["reason"]),
+    note: text(event["note"], occurrenceNoteChars),
+    object: `${text(regarding["kind"])} ${text(regarding["name"], occurrenceNameChars)}`,
+    reportingController: text(event["reportingController"]),
+    reportingInstance: text(event["reportingInstance"]),
+    count: Math.max(wholeNumber(series["count"]), wholeNumber(event["deprecatedCount"]), 1),
+    firstAtMs: Math.min(timeOf(deprecatedFirstTimestamp, eventTime), lastAtMs),
+    lastAtMs,
+  };
+}
+
+function timesIn(texts: readonly unknown[], earliestMs: number, latestMs: number): number[] {
+  const times = texts.map((text) => parseTime(textOf(text) ?? ""));
+  return times.filter((ms) => ms >= earliestMs && ms <= latestMs);
+}
+
+function wholeNumber(value: unknown): number {
+  return typeof value === "number" && Number.isSafeInteger(value) ? value : 0;
 }

@@ -9,7 +9,6 @@ import { leaseNamespace } from "../../../market/lease-namespace.ts";
 import { ProviderError } from "../../../runtime/errors.ts";
 import type { LiveObjects } from "../live-objects.ts";
 import type { LeaseOccurrence } from "../occurrences/lease-history.ts";
-import { familyOf } from "../occurrences/observed-event.ts";
 import type { OccurrenceKeeper } from "../occurrences/occurrence-keeper.ts";
 
 /** Events that a reader of a lease's has not taken yet: more than the whole history of most leases. */
@@ -124,6 +123,20 @@ export function serviceOfObject(object: string, isService: (name: string) => boo
     if (belongs(kind, family, service) && isService(service)) return service;
   }
   return undefined;
+}
+
+/** The characters of which Kubernetes generates the ends of names. */
+const char = "[bcdfghjklmnpqrstvwxz2456789]";
+const podOfDeployment = new RegExp(`-${char}{1,10}-${char}{5}$`);
+const replicaSet = new RegExp(`-${char}{1,10}$`);
+const numbered = /-\d+$/;
+
+/** The name without what differs between replicas and updates. */
+export function familyOf(kind: string, name: string): string {
+  if (kind === "ReplicaSet") return name.replace(replicaSet, "");
+  if (kind !== "Pod" && kind !== "PersistentVolumeClaim") return name;
+  const family = kind === "Pod" ? name.replace(podOfDeployment, "") : name;
+  return family === name ? name.replace(numbered, "") : family;
 }
 
 function belongs(kind: string, family: string, service: string): boolean {
