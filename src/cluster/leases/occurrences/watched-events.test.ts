@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { assertCost } from "../../../../test/cost.ts";
 import type { KubeObject } from "../../../kube/kube.ts";
 import { occurrenceNoteChars, printableText } from "./lease-history.ts";
-import { readEvent } from "./watched-events.ts";
+import { readObservedEvent } from "./watched-events.ts";
 
 const nowMs = Date.parse("2026-11-16T12:00:00Z");
 
@@ -12,7 +12,7 @@ function event(fields: Record<string, unknown>, name = "web-5d9c7bf6c8-x2kqz"): 
   return { metadata, type: "Warning", reason: "BackOff", regarding: { kind: "Pod", name }, ...fields };
 }
 
-const read = (fields: Record<string, unknown>, name?: string) => readEvent("lease", event(fields, name), nowMs);
+const read = (fields: Record<string, unknown>, name?: string) => readObservedEvent("lease", event(fields, name), nowMs);
 
 test("an Event of the older form has its count and its times", () => {
   const { count, firstAtMs, lastAtMs, object } = read({

@@ -52,7 +52,7 @@ export function createWatchedEvents(deps: WatchedEventsDeps) {
   function project(event: KubeObject): OccurrenceRow | undefined {
     const leaseId = leaseIn(event.metadata.namespace ?? "");
     if (leaseId === undefined || event["reportingController"] === controller) return undefined;
-    return readEvent(leaseId, event, clock.now());
+    return readObservedEvent(leaseId, event, clock.now());
   }
 
   function take(row: OccurrenceRow, signal: AbortSignal): Promise<void> | undefined {
@@ -115,7 +115,7 @@ function updated(before: OccurrenceRow | undefined, seen: OccurrenceRow): Occurr
  * In either of its two forms: with a count and its first and last time, as kubelets and most controllers write it in the core
  * group, or as a series, as the scheduler does.
  */
-export function readEvent(leaseId: string, event: KubeObject, nowMs: number): OccurrenceRow {
+export function readObservedEvent(leaseId: string, event: KubeObject, nowMs: number): OccurrenceRow {
   const regarding = fieldsOf(event["regarding"]);
   const series = fieldsOf(event["series"]);
   const text = (value: unknown, mostChars = occurrenceReasonChars) => printableText(textOf(value) ?? "", mostChars);
