@@ -1,15 +1,21 @@
 /** `akash-provider tenant`: the few things a tenant does on chain, to try a provider with. */
 import { Command } from "commander";
+import type { Queries } from "../chain/chain.ts";
 import type { Bid } from "../chain/records.ts";
 import { addSettingOptions } from "../config/options.ts";
 import { type Coin, coinOf, parseCoin, showDecCoin } from "../market/coin.ts";
 import { compareDecimals } from "../market/decimal.ts";
 import { formatDeploymentId, formatOrderId, type OrderId } from "../market/ids.ts";
 import { manifestHash } from "../market/manifest.ts";
+import { realClock, sleep } from "../runtime/clock.ts";
+import { minute, second } from "../runtime/durations.ts";
 import { ProviderError } from "../runtime/errors.ts";
 import { type ChainConnection, openWallet, printSent, type SigningWallet, withNodes } from "./client.ts";
 import { readSdlFile } from "./sdl.ts";
 import { dseqFlag, gseqFlag, oseqFlag, parsed, providerFlag } from "./tenant-flags.ts";
+
+/** Providers bid within a few blocks. */
+const bidWaitMs = minute;
 
 /** Ten times what the chain asks for at least, in millionths. */
 const usualDeposit = 5_000_000n;
@@ -30,7 +36,7 @@ export function tenantCommand(): Command {
     .addCommand(onDeployment("update <sdl>", "change the manifest of a deployment").action(update))
     .addCommand(onDeployment("deposit <coin>", "add to what the leases of a deployment are paid from").action(deposit))
     .addCommand(
-      onDeployment("lease", "take a bid; the cheapest, unless you name a provider")
+      onDeployment("lease", "accept a bid: the cheapest, or that of --provider")
         .addOption(gseqFlag())
         .addOption(oseqFlag())
         .addOption(providerFlag("whose bid"))
@@ -76,12 +82,19 @@ async function lease({ dseq, gseq, oseq, provider }: LeaseOptions, command: Comm
   await withWallet(command, async ({ signer, send }, { queries }) => {
     const { createLease } = await messages();
     const order: OrderId = { owner: signer.address, dseq, gseq, oseq };
-    const { items } = await queries.bids({ owner: order.owner, dseq, gseq, oseq, state: "open" });
-    const [bid] = items.filter(({ id }) => provider === undefined || id.provider === provider).sort(byPrice);
-    if (!bid) throw new ProviderError("AKP_NO_OPEN_BID", { order: formatOrderId(order) });
+    const bid = await cheapestBid(queries, order, provider);
     const sent = await send(createLease(bid.id));
     printSent(`leased ${formatOrderId(order)} from ${bid.id.provider} for ${showDecCoin(bid.price)} a block`, sent);
   });
+}
+
+async function cheapestBid(queries: Queries, order: OrderId, provider: string | undefined): Promise<Bid> {
+  for (const endMs = realClock.monotonicMs() + bidWaitMs; ; await sleep(realClock, second)) {
+    const { items } = await queries.bids({ ...order, state: "open" });
+    const [bid] = items.filter(({ id }) => provider === undefined || id.provider === provider).sort(byPrice);
+    if (bid) return bid;
+    if (realClock.monotonicMs() > endMs) throw new ProviderError("AKP_NO_OPEN_BID", { order: formatOrderId(order) });
+  }
 }
 
 async function close({ dseq }: DeploymentOptions, command: Command): Promise<void> {
