@@ -49,7 +49,7 @@ function createBlockCounter(unit: string, deps: BlockCounterDeps): Service<Block
     },
     detail: () => `${counted} ${unit}`,
     status: () => ({ counted }),
-    answers: { counted: () => counted },
+    controlHandlers: { counted: () => counted },
     conditions: () => (counted > 0 ? [condition("BlocksCounted", `${counted} ${unit}`)] : []),
     queues: [queue],
     measure(metrics) {
@@ -85,7 +85,7 @@ test("a service that is added to the list has its line, its status, its answer, 
 
   assert.equal(service("block-counter")?.detail, "1 blocks");
   assert.deepEqual(provider.status().statuses["block-counter"], { counted: 1 });
-  assert.equal(provider.ask("counted", {}, stopping.signal), 1);
+  assert.equal(provider.control("counted", {}, stopping.signal), 1);
   const said = provider.conditions().conditions.filter(({ service: of }) => of === "block-counter");
   assert.deepEqual(said, [{ ...condition("BlocksCounted", "1 blocks"), service: "block-counter" }]);
   const metrics = await (await fetch(service("metrics")?.detail ?? "")).text();

@@ -10,7 +10,7 @@ import { timeIn } from "../src/cli/pause.ts";
 import { soundSdlText } from "../src/cli/sdl.ts";
 import { formatLeaseId, parseOrderId } from "../src/market/ids.ts";
 import { realClock } from "../src/runtime/clock.ts";
-import { ask } from "../src/runtime/control/control-client.ts";
+import { requestControl } from "../src/runtime/control/control-client.ts";
 import { type AskedProvider, give, startAskedProvider } from "./asked-provider.ts";
 import { groupOfCpus, smallGroup } from "./bid-stage.ts";
 import { eventually } from "./eventually.ts";
@@ -41,7 +41,7 @@ describe("a provider that bids", { concurrency: false }, () => {
     return path;
   };
   const asked = async <T>(about: string, question: Record<string, unknown>) =>
-    (await ask({ dataDir: provider.dataDir, about, question, clock: realClock })) as JsonOf<T>;
+    (await requestControl({ dataDir: provider.dataDir, name: about, params: question, clock: realClock })) as JsonOf<T>;
 
   before(async () => {
     provider = await startAskedProvider(owner);

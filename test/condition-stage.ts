@@ -8,7 +8,7 @@ import { join } from "node:path";
 import type { TestContext } from "node:test";
 import { createPolicySource } from "../src/bidengine/policies/policy-source.ts";
 import { createSigner, type Signer } from "../src/chain/keys/signer.ts";
-import { conditionRows } from "../src/cli/asking.ts";
+import { conditionRows } from "../src/cli/control.ts";
 import type { PoolUsage } from "../src/cluster/capacity/addresses/ip-operator.ts";
 import type { HostHealth } from "../src/cluster/leases/declarations/hostname-feed.ts";
 import type { HeldCondition } from "../src/conditions/held-conditions.ts";

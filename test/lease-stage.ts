@@ -42,7 +42,7 @@ import {
 import { type Boundary, openBoundary } from "../src/runtime/boundary.ts";
 import { createVirtualClock, realClock, sleep, type VirtualClock } from "../src/runtime/clock.ts";
 import { invariant } from "../src/runtime/invariant.ts";
-import { type Question, untilAborted } from "../src/runtime/lifecycle.ts";
+import { type ControlParams, untilAborted } from "../src/runtime/lifecycle.ts";
 import { silentLog } from "../src/runtime/log.ts";
 import type { Metrics } from "../src/runtime/metrics.ts";
 import { createSeededRandom, type Random } from "../src/runtime/random.ts";
@@ -154,7 +154,7 @@ export interface Life {
   readonly open: LiveServices | undefined;
   status(): ProviderStatus;
   /** What a command is answered over the control socket. */
-  ask(about: string, question?: Question): unknown;
+  ask(about: string, question?: ControlParams): unknown;
   /** What it serves at /metrics. */
   metrics(): Promise<string>;
   /** Resolves when it has stopped; rejects with what it died of. */
@@ -423,7 +423,7 @@ function startLife(stage: LeaseStage, options: LeaseStageOptions & LifeOptions):
       return open;
     },
     status: provider.status,
-    ask: (about, question = {}) => provider.ask(about, question, stopping.signal),
+    ask: (about, question = {}) => provider.control(about, question, stopping.signal),
     metrics: async () => (await measured?.text()) ?? "",
     ended,
     stop() {

@@ -133,9 +133,9 @@ test("reconcile ends with a code of its own where there is drift, so that script
   const told: Service = {
     name: "told",
     start: () => undefined,
-    answers: { reconcile: (asked) => ({ ...report, ...asked }) },
+    controlHandlers: { reconcile: (asked) => ({ ...report, ...asked }) },
   };
-  const control = createControlService({ dataDir, ask: (...asked) => running.ask(...asked), ...deps });
+  const control = createControlService({ dataDir, control: (...asked) => running.control(...asked), ...deps });
   const running = createProcess({ services: [control, told], metrics: createMetrics(), ...deps });
   const stopping = new AbortController();
   const ended = running.run(stopping.signal);

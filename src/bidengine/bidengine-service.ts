@@ -98,7 +98,7 @@ export function createBidEngineService(
       return `${pause}${orders} open order(s), ${bids} bid(s), ${outcomes.won} won${wrong}`;
     },
     status: () => lastStatus ?? running?.status.current(),
-    answers: bidControlHandlers(opened),
+    controlHandlers: bidControlHandlers(opened),
     *conditions() {
       const { missingSettings = [] } = options;
       if (missingSettings.length > 0) yield condition("SettingsMissing", missingSettingsText(missingSettings));

@@ -3,9 +3,9 @@ import { z } from "zod";
 import type { JsonObject } from "../bus/topics.ts";
 import type { OperatorSwitch } from "../journal/deadlines.ts";
 import { readSdl } from "../market/sdl/sdl.ts";
-import { parseQuestion } from "../runtime/control/control-socket.ts";
+import { parseControlParams } from "../runtime/control/control-socket.ts";
 import { endedBy } from "../runtime/ended-by.ts";
-import type { Answer } from "../runtime/lifecycle.ts";
+import type { ControlHandler } from "../runtime/lifecycle.ts";
 import { ordersListed } from "../runtime/limits.ts";
 import type { BidEngine } from "./bidengine.ts";
 import { writeDecision } from "./decision/record.ts";
@@ -50,19 +50,19 @@ const pause = z.object({
 });
 const resume = z.object({ dryRun: z.boolean().default(false) });
 
-export function bidControlHandlers(opened: Promise<BidEngine>): Readonly<Record<string, Answer>> {
+export function bidControlHandlers(opened: Promise<BidEngine>): Readonly<Record<string, ControlHandler>> {
   return {
-    async orders(question, signal) {
-      const { limit, follow } = parseQuestion(orders, question);
+    async orders(params, signal) {
+      const { limit, follow } = parseControlParams(orders, params);
       const engine = await opened;
       return follow ? followOrders(engine, limit, signal) : engine.orders(limit);
     },
-    async why(question) {
-      const { id } = parseQuestion(why, question);
+    async why(params) {
+      const { id } = parseControlParams(why, params);
       return (await opened).why(id);
     },
-    async screen(question, signal): Promise<ScreenResponse> {
-      const { sdl, owner } = parseQuestion(screen, question);
+    async screen(params, signal): Promise<ScreenResponse> {
+      const { sdl, owner } = parseControlParams(screen, params);
       const engine = await opened;
       const { groups, reclamationWindowNs } = readSdl(sdl);
       const screened = groups.map(async (group) => ({
@@ -71,14 +71,14 @@ export function bidControlHandlers(opened: Promise<BidEngine>): Readonly<Record<
       }));
       return { groups: await Promise.all(screened) };
     },
-    async pause(question): Promise<PauseResponse> {
-      const { reason, fromMs, dryRun } = parseQuestion(pause, question);
+    async pause(params): Promise<PauseResponse> {
+      const { reason, fromMs, dryRun } = parseControlParams(pause, params);
       const engine = await opened;
       const before = engine.paused;
       return { before, after: dryRun ? engine.wouldPause(reason, fromMs) : await engine.pause(reason, fromMs), dryRun };
     },
-    async resume(question): Promise<PauseResponse> {
-      const { dryRun } = parseQuestion(resume, question);
+    async resume(params): Promise<PauseResponse> {
+      const { dryRun } = parseControlParams(resume, params);
       const engine = await opened;
       const before = engine.paused;
       if (!dryRun) await engine.resume();

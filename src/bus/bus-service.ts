@@ -1,7 +1,7 @@
 /** The bus of the settings: over Redis where there is one, else inside the process; its status, metrics and watchers. */
 import { z } from "zod";
 import { condition } from "../runtime/condition.ts";
-import { parseQuestion } from "../runtime/control/control-socket.ts";
+import { parseControlParams } from "../runtime/control/control-socket.ts";
 import { createHandoff } from "../runtime/handoff.ts";
 import type { ResourceService } from "../runtime/lifecycle.ts";
 import type { Metrics } from "../runtime/metrics.ts";
@@ -34,8 +34,8 @@ export function createBusService(redis: RedisOptions | undefined, deps: BusDeps)
     *conditions() {
       if (bus && !bus.state.connected) yield condition("BusAway", bus.state.detail);
     },
-    answers: {
-      watch: async (question, signal) => watchTopics(await opened, parseQuestion(watch, question).topics, signal),
+    controlHandlers: {
+      watch: async (params, signal) => watchTopics(await opened, parseControlParams(watch, params).topics, signal),
     },
     measure: (metrics) => bus && measureBus(metrics, bus),
   };

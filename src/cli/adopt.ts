@@ -7,8 +7,8 @@ import { createHttpKube } from "../kube/http/http-transport.ts";
 import { findingExitCode } from "../runtime/catalogue/entry.ts";
 import { realClock } from "../runtime/clock.ts";
 import { realRandom } from "../runtime/random.ts";
-import { complain, print, printJson } from "./asking.ts";
 import { withNodes } from "./client.ts";
+import { print, printError, printJson } from "./control.ts";
 import { leasesOf, overcommitOf } from "./market.ts";
 import { keySettings, kubeconfigOf } from "./settings.ts";
 import { abortOnSignals } from "./signals.ts";
@@ -33,7 +33,7 @@ export function adoptCommand(): Command {
   addSettingOptions(command, "run");
   return command.action(async ({ dryRun, json }: AdoptOptions, given: Command) => {
     if (!dryRun) {
-      complain(
+      printError(
         "`akash-provider run` takes over when it starts. What it would do is told by: akash-provider adopt --dry-run",
       );
       return;

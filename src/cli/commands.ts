@@ -14,7 +14,7 @@ const commands: Record<string, () => Promise<Command>> = {
   resume: async () => (await import("./pause.ts")).resumeCommand(),
   leases: async () => (await import("./leases.ts")).leasesCommand(),
   lease: async () => (await import("./lease.ts")).leaseCommand(),
-  conditions: async () => (await import("./asking.ts")).conditionsCommand(),
+  conditions: async () => (await import("./control.ts")).conditionsCommand(),
   adopt: async () => (await import("./adopt.ts")).adoptCommand(),
   reconcile: async () => (await import("./reconcile.ts")).reconcileCommand(),
   watch: async () => (await import("./watch.ts")).watchCommand(),

@@ -6,7 +6,15 @@ import type { JsonOf } from "../bidengine/control-handlers.ts";
 import { dayMs } from "../journal/ledger.ts";
 import { formatDay, formatTime, parseTime, realClock } from "../runtime/clock.ts";
 import { aligned } from "./answer-text.ts";
-import { askingCommand, complain, type OutputOptions, openAsker, print, printJson, wholeNumber } from "./asking.ts";
+import {
+  controlCommand,
+  type OutputOptions,
+  openControlClient,
+  print,
+  printError,
+  printJson,
+  wholeNumber,
+} from "./control.ts";
 
 /** What a question about earnings may go back: longer than the books are kept. */
 const earningsDays = 3_660;
@@ -43,7 +51,7 @@ Examples:
   akash-provider earnings --since 2026-01-01 --csv > earnings.csv`;
 
 export function earningsCommand(): Command {
-  const command = askingCommand("earnings", "show what was earned and spent: by day, lease or denomination")
+  const command = controlCommand("earnings", "show what was earned and spent: by day, lease or denomination")
     .addOption(new Option("--by <what>", "what the rows are").choices(groupings).default("day"))
     .addOption(
       new Option("--days <number>", "the last so many days, with today (default: 30)")
@@ -61,9 +69,9 @@ export function earningsCommand(): Command {
     const nowMs = realClock.now();
     const span = spanOf(options, nowMs);
     if (span.fromMs >= span.toMs) given.error("error: the time to show ends before it begins");
-    const earnings = openAsker(given).readJournal((read) => earningsOf(read, { by, ...span, nowMs }));
+    const earnings = openControlClient(given).readJournal((read) => earningsOf(read, { by, ...span, nowMs }));
     if (json) return printJson(earnings);
-    if (earnings.rows.length === 0) complain(emptyWords(earnings));
+    if (earnings.rows.length === 0) printError(emptyWords(earnings));
     if (csv) return print(earningsCsv(earnings));
     if (earnings.rows.length > 0 || earnings.projection.length > 0) print(earningsTable(earnings));
   });

@@ -5,7 +5,7 @@ import type { LeaseLine } from "../cluster/leases/lease-lines.ts";
 import { type Clock, realClock, sleep } from "../runtime/clock.ts";
 import { ProviderError } from "../runtime/errors.ts";
 import { inParallel } from "../runtime/in-parallel.ts";
-import { askingCommand, complain, openAsker, print, wholeNumber } from "./asking.ts";
+import { controlCommand, openControlClient, print, printError, wholeNumber } from "./control.ts";
 
 interface RefreshOptions {
   readonly all: boolean;
@@ -34,7 +34,7 @@ The pods of services with an older pod template are replaced, each service with 
 the next lease follows when one that was healthy is so again; when one is not within ten minutes, no other is begun.`;
 
 export function refreshCommand(): Command {
-  const command = askingCommand(
+  const command = controlCommand(
     "refresh [lease]",
     "give running services our newest pod templates, which restarts them",
   )
@@ -47,10 +47,10 @@ export function refreshCommand(): Command {
     .addHelpText("after", help);
   return command.action(async (id: string | undefined, { all, atOnce }: RefreshOptions, given: Command) => {
     if (all === (id !== undefined)) given.error("error: name one lease, or give --all");
-    const asker = openAsker(given);
+    const asker = openControlClient(given);
     const deps: RefreshDeps = {
-      leases: () => asker.ask<readonly LeaseLine[]>("leases"),
-      refresh: (lease) => asker.ask("refreshLease", { id: lease }),
+      leases: () => asker.request<readonly LeaseLine[]>("leases"),
+      refresh: (lease) => asker.request("refreshLease", { id: lease }),
       clock: realClock,
       show: (line) => print([line]),
     };
@@ -58,7 +58,7 @@ export function refreshCommand(): Command {
     const chosen = all
       ? lines.filter(({ kept = [] }) => kept.length > 0)
       : [lines.find(({ lease }) => lease === id || lease.startsWith(`${id}/`)) ?? { lease: `${id}` }];
-    if (chosen.length === 0) return complain("no lease has an older pod template");
+    if (chosen.length === 0) return printError("no lease has an older pod template");
     await refreshLeases(chosen, atOnce, deps);
   });
 }

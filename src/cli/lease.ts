@@ -8,7 +8,15 @@ import { formatBytes } from "../market/quantity.ts";
 import { formatTime } from "../runtime/clock.ts";
 import { leaseHistoryMostLines } from "../runtime/limits.ts";
 import { aligned } from "./answer-text.ts";
-import { askingCommand, complain, type OutputOptions, openAsker, print, printJson, wholeNumber } from "./asking.ts";
+import {
+  controlCommand,
+  type OutputOptions,
+  openControlClient,
+  print,
+  printError,
+  printJson,
+  wholeNumber,
+} from "./control.ts";
 import { refreshCommand } from "./lease-refresh.ts";
 
 interface CloseOptions extends OutputOptions {
@@ -41,12 +49,12 @@ function endingCommand(name: string, about: string, description: string): Comman
   const reason = new Option("--reason <reason>", "why, as the tenant reads it on chain")
     .choices(reasons)
     .makeOptionMandatory();
-  const command = askingCommand(`${name} <lease>`, description)
+  const command = controlCommand(`${name} <lease>`, description)
     .addOption(reason)
     .option("--dry-run", "say what would be lost, and do nothing", false)
     .addHelpText("after", "\n<lease> is <owner>/<dseq>/<gseq>/<oseq>/<provider>; the last part may be left out");
   return command.action(async (id: string, { reason, dryRun, json }: CloseOptions, given: Command) => {
-    const closing = await openAsker(given).ask<Closing>(about, { id, reason, dryRun });
+    const closing = await openControlClient(given).request<Closing>(about, { id, reason, dryRun });
     if (json) return printJson(closing);
     print(closingLines(closing));
   });
@@ -91,7 +99,7 @@ with and without a running provider, also of leases that are gone; what the clus
 provider did for 90.`;
 
 function leaseHistoryCommand(): Command {
-  const command = askingCommand("history <lease>", "show what happened to a lease, the newest last")
+  const command = controlCommand("history <lease>", "show what happened to a lease, the newest last")
     .addOption(
       new Option("--limit <number>", "the newest so many")
         .argParser(wholeNumber(leaseHistoryMostLines))
@@ -99,12 +107,12 @@ function leaseHistoryCommand(): Command {
     )
     .addHelpText("after", help);
   return command.action((id: string, { limit, json }: HistoryOptions, given: Command) => {
-    const history = openAsker(given).readJournal((read) => {
+    const history = openControlClient(given).readJournal((read) => {
       const lease = leaseNamed(read, id);
       return lease === undefined ? [] : historyOf(read, lease, limit);
     });
     if (json) return history.forEach(printJson);
-    if (history.length === 0) return complain(`nothing is written down about a lease ${id}`);
+    if (history.length === 0) return printError(`nothing is written down about a lease ${id}`);
     print(historyRows(history));
   });
 }

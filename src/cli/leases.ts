@@ -6,11 +6,11 @@ import { type LeaseLine, readLeases } from "../cluster/leases/lease-lines.ts";
 import { formatDuration } from "../config/formats/plain.ts";
 import { formatTime } from "../runtime/clock.ts";
 import { aligned } from "./answer-text.ts";
-import { askingCommand, complain, type OutputOptions, openAsker, print, printJson } from "./asking.ts";
+import { controlCommand, type OutputOptions, openControlClient, print, printError, printJson } from "./control.ts";
 import { showAge } from "./order-text.ts";
 
 export function leasesCommand(): Command {
-  const command = askingCommand(
+  const command = controlCommand(
     "leases",
     "show our leases: state, health, age, what they use, namespace, host names and leased addresses",
   ).addHelpText(
@@ -18,12 +18,12 @@ export function leasesCommand(): Command {
     "\nEnd one of them: akash-provider lease close <lease> --reason <reason> --dry-run\nReplace older pod templates: akash-provider lease refresh <lease>",
   );
   return command.action(async ({ json }: OutputOptions, given: Command) => {
-    const leases = await openAsker(given).askOrRead("leases", {}, readLeases);
+    const leases = await openControlClient(given).requestOrRead("leases", {}, readLeases);
     if (json) return leases.forEach(printJson);
-    if (leases.length === 0) return complain("there are no leases");
+    if (leases.length === 0) return printError("there are no leases");
     print(leaseRows(leases));
     const note = usageNote(leases);
-    if (note !== undefined) complain(note);
+    if (note !== undefined) printError(note);
   });
 }
 

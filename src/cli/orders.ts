@@ -10,15 +10,15 @@ import { formatTime, realClock } from "../runtime/clock.ts";
 import { ProviderError } from "../runtime/errors.ts";
 import { ordersListed } from "../runtime/limits.ts";
 import {
-  type Asker,
-  askingCommand,
-  complain,
+  type ControlClient,
+  controlCommand,
   type OutputOptions,
-  openAsker,
+  openControlClient,
   print,
+  printError,
   printJson,
   wholeNumber,
-} from "./asking.ts";
+} from "./control.ts";
 import { changeLines, decisionLines, orderHeading, orderRow, whyLines } from "./order-text.ts";
 import { soundSdlText } from "./sdl.ts";
 import { abortOnSignals } from "./signals.ts";
@@ -29,30 +29,30 @@ interface OrdersOptions extends OutputOptions {
 }
 
 export function ordersCommand(): Command {
-  const command = askingCommand("orders", "show the last orders: our verdict, the price and what became of it")
+  const command = controlCommand("orders", "show the last orders: our verdict, the price and what became of it")
     .option("--limit <number>", "how many, the newest at the end", wholeNumber(ordersListed), 20)
     .option("-f, --follow", "go on with every order of which there is news, until you end it", false)
     .addHelpText("after", "\nAsk about one of them: akash-provider why <order>");
   return command.action(async (options: OrdersOptions, given: Command) => {
-    const asker = openAsker(given);
+    const asker = openControlClient(given);
     if (options.follow) return follow(asker, options);
     const { limit, json } = options;
-    const orders = await asker.askOrRead("orders", { limit }, (read) => readOrders(read, limit));
+    const orders = await asker.requestOrRead("orders", { limit }, (read) => readOrders(read, limit));
     if (json) return orders.toReversed().forEach(printJson);
-    if (orders.length === 0) return complain("no order has been seen yet");
+    if (orders.length === 0) return printError("no order has been seen yet");
     print([orderHeading(), ...orders.toReversed().map((order) => orderRow(order, realClock.now()))]);
   });
 }
 
-async function follow(asker: Asker, { limit, json }: OrdersOptions): Promise<void> {
+async function follow(asker: ControlClient, { limit, json }: OrdersOptions): Promise<void> {
   const signal = abortOnSignals();
   if (!json) print([orderHeading()]);
-  for await (const order of asker.askOn<FollowedOrder>("orders", { limit, follow: true }, signal)) {
+  for await (const order of asker.stream<FollowedOrder>("orders", { limit, follow: true }, signal)) {
     if (json) printJson(order);
-    else if (isMissed(order)) complain(`${order.missed} orders are left out: too much happened at once`);
+    else if (isMissed(order)) printError(`${order.missed} orders are left out: too much happened at once`);
     else print([orderRow(order, realClock.now())]);
   }
-  if (!signal.aborted) complain("the provider has stopped");
+  if (!signal.aborted) printError("the provider has stopped");
 }
 
 function isMissed(order: JsonOf<FollowedOrder>): order is { readonly missed: number } {
@@ -65,7 +65,7 @@ interface WhyOptions extends OutputOptions {
 }
 
 export function whyCommand(): Command {
-  const command = askingCommand("why <order>", "why we bid on an order or did not, and what came of it")
+  const command = controlCommand("why <order>", "why we bid on an order or did not, and what came of it")
     .option("--evidence", "show what every check saw, not only those that said no", false)
     .addHelpText(
       "after",
@@ -73,8 +73,8 @@ export function whyCommand(): Command {
     );
   return command.action(async (text: string, options: WhyOptions, given: Command) => {
     const id = orderIn(text);
-    const asker = openAsker(given);
-    const orders = await asker.askOrRead("why", { id }, (read) => readOrderReports(read, id));
+    const asker = openControlClient(given);
+    const orders = await asker.requestOrRead("why", { id }, (read) => readOrderReports(read, id));
     if (orders.length === 0) {
       const since = asker.readJournal((read) => read.orders.firstSeenAtMs() ?? null);
       throw new ProviderError("AKP_ORDER_UNKNOWN", { id, since: rememberedSince(since) });
@@ -107,15 +107,15 @@ interface ScreenOptions extends OutputOptions {
 const exitOfNo = 2;
 
 export function screenCommand(): Command {
-  const command = askingCommand("screen <sdl>", "would we bid on this SDL now, and at what price? Exit code 2 is a no")
+  const command = controlCommand("screen <sdl>", "would we bid on this SDL now, and at what price? Exit code 2 is a no")
     .option("--owner <address>", "the tenant; matters where policies or prices depend on who asks", "")
     .option("--evidence", "show what every check saw, not only those that said no", false);
   return command.action(async (path: string, options: ScreenOptions, given: Command) => {
     const owner = options.owner === "" ? "" : parseAddress(options.owner);
-    const asker = openAsker(given);
+    const asker = openControlClient(given);
     // What is wrong with the file itself is said without a provider, and with its name.
     const sdl = soundSdlText(path);
-    const { groups } = await asker.ask<ScreenResponse>("screen", { sdl, owner });
+    const { groups } = await asker.request<ScreenResponse>("screen", { sdl, owner });
     if (options.json) groups.forEach(printJson);
     const decisions = groups.map(({ name, decision }) => ({ name, decision: readDecision(decision) }));
     if (!options.json) for (const each of decisions) print(groupLines(each, options));

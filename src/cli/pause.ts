@@ -6,7 +6,7 @@ import { parseDuration } from "../config/formats/plain.ts";
 import type { OperatorSwitch } from "../journal/deadlines.ts";
 import { formatTime, parseTime, realClock } from "../runtime/clock.ts";
 import { ProviderError } from "../runtime/errors.ts";
-import { askingCommand, type OutputOptions, openAsker, print, printJson } from "./asking.ts";
+import { controlCommand, type OutputOptions, openControlClient, print, printJson } from "./control.ts";
 
 interface PauseOptions extends OutputOptions {
   readonly reason: string;
@@ -17,27 +17,27 @@ interface PauseOptions extends OutputOptions {
 const stays = "what is bid stays bid, and leases run on";
 
 export function pauseCommand(): Command {
-  const command = askingCommand("pause", "bid on nothing new, now or from a time on, until `resume`")
+  const command = controlCommand("pause", "bid on nothing new, now or from a time on, until `resume`")
     .option("--reason <text>", "why; `why` and `screen` show it", "paused by the operator")
     .option("--from <time>", "when it begins: 2026-12-01T22:00:00Z, or 90m from now")
     .option("--dry-run", "say what would happen, and do nothing", false);
   return command.action(async ({ reason, from, dryRun, json }: PauseOptions, given: Command) => {
     const fromMs = from === undefined ? undefined : timeIn(from, realClock.now());
-    const question = { reason, dryRun, ...(fromMs !== undefined && { fromMs }) };
-    const answer = await openAsker(given).ask<PauseResponse>("pause", question);
+    const params = { reason, dryRun, ...(fromMs !== undefined && { fromMs }) };
+    const answer = await openControlClient(given).request<PauseResponse>("pause", params);
     if (json) return printJson(answer);
     print([paused(answer), ...(answer.before ? [`before, it was paused ${describe(answer.before)}`] : [])]);
   });
 }
 
 export function resumeCommand(): Command {
-  const command = askingCommand("resume", "bid again after `pause`").option(
+  const command = controlCommand("resume", "bid again after `pause`").option(
     "--dry-run",
     "say what would happen, and do nothing",
     false,
   );
   return command.action(async ({ dryRun, json }: PauseOptions, given: Command) => {
-    const answer = await openAsker(given).ask<PauseResponse>("resume", { dryRun });
+    const answer = await openControlClient(given).request<PauseResponse>("resume", { dryRun });
     if (json) return printJson(answer);
     if (!answer.before) return print(["bidding is not paused: nothing to do"]);
     const said = dryRun ? "dry run: bidding would go on" : "bidding goes on";

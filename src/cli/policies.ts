@@ -10,7 +10,15 @@ import { parseLeaseId, parseOrderId } from "../market/ids.ts";
 import { hostsIn } from "../market/manifest.ts";
 import { realClock } from "../runtime/clock.ts";
 import { ProviderError } from "../runtime/errors.ts";
-import { type Asker, askingCommand, type OutputOptions, openAsker, print, printJson, wholeNumber } from "./asking.ts";
+import {
+  type ControlClient,
+  controlCommand,
+  type OutputOptions,
+  openControlClient,
+  print,
+  printJson,
+  wholeNumber,
+} from "./control.ts";
 
 /** Remembered orders by which a policy file is tried; in the process of the command. */
 const ordersJudged = 10_000;
@@ -21,12 +29,12 @@ interface PoliciesOptions extends OutputOptions {
 }
 
 export function policiesCommand(): Command {
-  const command = askingCommand("policies", "what a policy file means, and which orders and manifests it would refuse")
+  const command = controlCommand("policies", "what a policy file means, and which orders and manifests it would refuse")
     .option("--check <file>", "the file to look at; without it, the one of --policy-file")
     .option("--limit <number>", "how many orders of the journal are judged", wholeNumber(ordersJudged), 1_000)
     .addHelpText("after", "\nNothing is changed: the provider takes its policies from --policy-file, when it changes.");
   return command.action((options: PoliciesOptions, given: Command) => {
-    const asker = openAsker(given);
+    const asker = openControlClient(given);
     const path = options.check ?? asker.settings.policyFile;
     const policies = path === undefined ? noPolicies : readPolicyFile(path);
     const judge = judgeBy(policies);
@@ -52,7 +60,7 @@ export function policiesCommand(): Command {
   });
 }
 
-function lastOrders(asker: Asker, limit: number): readonly Pick<SeenOrder, "orderId" | "spec">[] {
+function lastOrders(asker: ControlClient, limit: number): readonly Pick<SeenOrder, "orderId" | "spec">[] {
   return orNothing(() =>
     asker.readJournal(({ orders }) => orders.recent(limit).map(({ orderId, spec }) => ({ orderId, spec }))),
   );
@@ -65,7 +73,7 @@ interface HeldManifest {
   readonly hosts: readonly string[];
 }
 
-function heldManifests(asker: Asker): readonly HeldManifest[] {
+function heldManifests(asker: ControlClient): readonly HeldManifest[] {
   return orNothing(() =>
     asker.readJournal(({ manifests }) =>
       manifests.leaseIds().flatMap((leaseId): HeldManifest[] => {

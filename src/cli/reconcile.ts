@@ -4,7 +4,7 @@ import type { JsonOf } from "../bidengine/control-handlers.ts";
 import type { Report } from "../cluster/leases/reconcile/drift.ts";
 import { findingExitCode } from "../runtime/catalogue/entry.ts";
 import { aligned } from "./answer-text.ts";
-import { askingCommand, complain, type OutputOptions, openAsker, print, printJson } from "./asking.ts";
+import { controlCommand, type OutputOptions, openControlClient, print, printError, printJson } from "./control.ts";
 import { showAge } from "./order-text.ts";
 
 interface ReconcileOptions extends OutputOptions {
@@ -12,7 +12,7 @@ interface ReconcileOptions extends OutputOptions {
 }
 
 export function reconcileCommand(): Command {
-  const command = askingCommand(
+  const command = controlCommand(
     "reconcile",
     "compare chain, cluster and journal: which leases are not what they should be",
   )
@@ -23,12 +23,12 @@ export function reconcileCommand(): Command {
         "\nNothing is deleted or written by it: that is up to the loop of each lease, which needs the chain's proof.",
     );
   return command.action(async ({ json, dryRun }: ReconcileOptions, given: Command) => {
-    const report = await openAsker(given).ask<Report>("reconcile", { dryRun });
+    const report = await openControlClient(given).request<Report>("reconcile", { dryRun });
     if (json) printJson(report);
     else print(reportLines(report));
     if (report.drifts.length > 0) process.exitCode = findingExitCode;
     if (report.unasked > 0)
-      complain(`${report.unasked} leases were not asked about: too many are left at once; ask again`);
+      printError(`${report.unasked} leases were not asked about: too many are left at once; ask again`);
   });
 }
 

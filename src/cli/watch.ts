@@ -4,10 +4,10 @@ import { openBus, type WatchedMessage, watchTopics } from "../bus/bus-service.ts
 import { topicNames, topicsMatching } from "../bus/topics.ts";
 import { addSettingOptions } from "../config/options.ts";
 import { formatTime, realClock } from "../runtime/clock.ts";
-import { askOn } from "../runtime/control/control-client.ts";
+import { streamControl } from "../runtime/control/control-client.ts";
 import { createLog } from "../runtime/log.ts";
 import { realRandom } from "../runtime/random.ts";
-import { complain, type OutputOptions, print, printJson } from "./asking.ts";
+import { type OutputOptions, print, printError, printJson } from "./control.ts";
 import { redisOf, type TakenSettings, takeSettings } from "./settings.ts";
 import { abortOnSignals } from "./signals.ts";
 
@@ -22,16 +22,16 @@ export function watchCommand(): Command {
     const unknown = given.find((topic) => topicsMatching(topic).length === 0);
     if (unknown !== undefined) command.error(`error: no topic of the bus matches ${unknown}; see --help`);
     const settings = takeSettings(command, "watch");
-    for (const warning of settings.warnings) complain(`warning: ${warning}`);
+    for (const warning of settings.warnings) printError(`warning: ${warning}`);
     const signal = abortOnSignals();
     const messages = follow(settings, given.length > 0 ? given : ["*"], signal);
     try {
       for await (const message of messages) {
-        if (message.missed) complain(`${message.missed} messages are left out: they came too fast`);
+        if (message.missed) printError(`${message.missed} messages are left out: they came too fast`);
         if (json) printJson(message);
         else print([lineOf(message)]);
       }
-      if (!signal.aborted) complain("the provider has stopped");
+      if (!signal.aborted) printError("the provider has stopped");
     } catch (thrown) {
       if (!signal.aborted) throw thrown;
     }
@@ -45,8 +45,8 @@ async function* follow(
 ): AsyncGenerator<WatchedMessage> {
   const redis = redisOf(values);
   if (!redis) {
-    const asking = { dataDir: values.dataDir, about: "watch", question: { topics }, clock: realClock, signal };
-    return yield* askOn(asking) as AsyncGenerator<WatchedMessage>;
+    const request = { dataDir: values.dataDir, name: "watch", params: { topics }, clock: realClock, signal };
+    return yield* streamControl(request) as AsyncGenerator<WatchedMessage>;
   }
   const log = createLog({ level: "error", redactor });
   const bus = await openBus(redis, { clock: realClock, random: realRandom, log });

@@ -5,8 +5,8 @@ import type { Chain } from "../chain/chain.ts";
 import { type CloseReason, closeReasons } from "../chain/closing.ts";
 import type { Journal } from "../journal/journal.ts";
 import type { Kube } from "../kube/kube.ts";
-import { parseQuestion } from "../runtime/control/control-socket.ts";
-import type { Answer, ResourceService } from "../runtime/lifecycle.ts";
+import { parseControlParams } from "../runtime/control/control-socket.ts";
+import type { ControlHandler, ResourceService } from "../runtime/lifecycle.ts";
 import type { Queue } from "../runtime/queue.ts";
 import { measureCluster } from "./cluster-metrics.ts";
 import {
@@ -88,7 +88,7 @@ export function createClusterService(
     *conditions() {
       if (running) yield* clusterConditions(running);
     },
-    answers: answersOf(opened),
+    controlHandlers: controlHandlers(opened),
     measure(metrics) {
       if (running) measureCluster(metrics, { ...running, clock });
     },
@@ -102,12 +102,12 @@ const close = named.extend({
 });
 const reconcile = z.object({ dryRun: z.boolean().default(false) });
 
-function answersOf(opened: Promise<Cluster>): Readonly<Record<string, Answer>> {
+function controlHandlers(opened: Promise<Cluster>): Readonly<Record<string, ControlHandler>> {
   return {
     leases: async () => (await opened).leasesInUse(),
-    closeLease: async (question, signal) => (await opened).closeLease(parseQuestion(close, question), signal),
-    refreshLease: async (question, signal) => (await opened).refreshLease(parseQuestion(named, question).id, signal),
-    reclaimLease: async (question, signal) => (await opened).reclaimLease(parseQuestion(close, question), signal),
-    reconcile: async (question, signal) => (await opened).reconcile(parseQuestion(reconcile, question), signal),
+    closeLease: async (params, signal) => (await opened).closeLease(parseControlParams(close, params), signal),
+    refreshLease: async (params, signal) => (await opened).refreshLease(parseControlParams(named, params).id, signal),
+    reclaimLease: async (params, signal) => (await opened).reclaimLease(parseControlParams(close, params), signal),
+    reconcile: async (params, signal) => (await opened).reconcile(parseControlParams(reconcile, params), signal),
   };
 }

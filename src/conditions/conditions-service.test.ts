@@ -64,7 +64,7 @@ async function startLife(t: TestContext, { clock, said, receiver, dir }: Stage) 
   const { journal } = await openJournal({ dir, clock, log: silentLog });
   const redactor = createRedactor();
   redactor.register("a-secret-word");
-  const world = { running: new Set(["balance"]), isWhole: true };
+  const world = { running: new Set(["balance"]), isComplete: true };
   const service = createConditionsService({
     gather: () => ({ conditions: said.map((each) => ({ ...each, service: "balance" })), ...world }),
     provider: "akash1provider",
@@ -230,14 +230,14 @@ test("what held before a restart is not raised again, keeps its time, and is cle
   said.splice(0);
 
   const second = await startLife(t, { clock, said, receiver: receiver.url, dir });
-  second.world.isWhole = false;
+  second.world.isComplete = false;
   await pass(clock, 10 * settledMs);
   const unseen = { status: "Unknown", reason: "NotSeenSinceRestart" };
   assert.deepEqual(
     second.service.status?.(),
     before?.map((each) => ({ ...each, ...unseen })),
   );
-  second.world.isWhole = true;
+  second.world.isComplete = true;
   await pass(clock, settledMs);
   await eventually("it is cleared", () => receiver.received.length === 2);
   assert.deepEqual(
@@ -254,7 +254,7 @@ test("what began in this life is over when its own service runs and does not say
   const receiver = await startReceiver(t);
   const [clock, said] = [createVirtualClock(), [low]];
   const { service, world } = await startLife(t, { clock, said, receiver: receiver.url, dir: memoryFolder(t) });
-  Object.assign(world, { running: new Set(), isWhole: false });
+  Object.assign(world, { running: new Set(), isComplete: false });
   await pass(clock, settledMs);
   await eventually("it is raised", () => receiver.received.length === 1);
   said.splice(0);
@@ -303,7 +303,7 @@ test("without a receiver conditions are held, measured and answered all the same
     await metrics.text(),
     new RegExp(`^akash_provider_conditions\\{type="WalletLow"\\} ${conditionsHeld}$`, "m"),
   );
-  const answer = service.answers?.["conditions"]?.({}, new AbortController().signal) as Condition[];
+  const answer = service.controlHandlers?.["conditions"]?.({}, new AbortController().signal) as Condition[];
   assert.equal(answer.length, conditionsHeld);
   said.splice(0);
   await pass(clock, settledMs);

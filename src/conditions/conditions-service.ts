@@ -116,7 +116,7 @@ export function createConditionsService(deps: ConditionsDeps): Service<readonly 
       return `${count} condition(s)${told}`;
     },
     status: () => held?.held(),
-    answers: { conditions: () => held?.held() ?? [] },
+    controlHandlers: { conditions: () => held?.held() ?? [] },
     measure(metrics) {
       const help = "Conditions that hold now, by type; akash-provider conditions has the words";
       const gauge = { name: "akash_provider_conditions", help, kind: "gauge", labels: ["type"] } as const;

@@ -4,7 +4,7 @@ import { type Clock, formatTime } from "../runtime/clock.ts";
 import { type Condition, condition } from "../runtime/condition.ts";
 import { second } from "../runtime/durations.ts";
 import { inTime, takeCredentials } from "../runtime/fetch-text.ts";
-import type { GatheredConditions, SaidCondition } from "../runtime/process.ts";
+import type { ConditionSnapshot, ServiceCondition } from "../runtime/process.ts";
 
 /** How long a condition must be there before it counts, and gone before it is over: two blocks, which most troubles do not outlive. */
 export const conditionSettleMs = 15 * second;
@@ -43,7 +43,7 @@ export function createHeldConditions(kept: readonly ConditionRow[], startMs: num
     entries.set(keyOf(is), { is, told, firstMs: startMs, lastMs: startMs, service: undefined, state: "held" });
   }
 
-  function take({ service, ...said }: SaidCondition, nowMs: number, atMs: number): Entry | undefined {
+  function take({ service, ...said }: ServiceCondition, nowMs: number, atMs: number): Entry | undefined {
     const key = keyOf(said);
     const known = entries.get(key);
     const is = { ...said, sinceMs: known?.is.sinceMs ?? nowMs };
@@ -56,7 +56,7 @@ export function createHeldConditions(kept: readonly ConditionRow[], startMs: num
 
   return {
     /** Returns the keys of those that begin or cease to hold by this look, and of those that hold again since a restart. */
-    look({ conditions, running, isWhole }: GatheredConditions, nowMs: number, atMs: number): Looked {
+    look({ conditions, running, isComplete }: ConditionSnapshot, nowMs: number, atMs: number): Looked {
       const [changed, again]: [string[], string[]] = [[], []];
       const become = (entry: Entry, state: Entry["state"]) => {
         entry.state = state;
@@ -71,7 +71,7 @@ export function createHeldConditions(kept: readonly ConditionRow[], startMs: num
         }
       }
       // Who said it may take it back; of what was kept nobody knows whose it is.
-      const isDenied = ({ service }: Entry) => (service === undefined ? isWhole : running.has(service));
+      const isDenied = ({ service }: Entry) => (service === undefined ? isComplete : running.has(service));
       for (const [key, entry] of entries) {
         if (entry.lastMs === atMs) continue;
         if (entry.state === "new") entries.delete(key);

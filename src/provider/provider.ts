@@ -171,7 +171,7 @@ export function createProvider(options: ProviderOptions): Provider {
     receiver: options.notify,
     journal: journal.opened,
   });
-  const ask: Process["ask"] = (...asked) => running.ask(...asked);
+  const ask: Process["control"] = (...asked) => running.control(...asked);
   const services: Service[] = [
     ...before,
     // First of all, so that a start that takes long can be watched and is not taken for dead.
@@ -180,7 +180,7 @@ export function createProvider(options: ProviderOptions): Provider {
     journal,
     ...(options.settings ? [createSettingsService(options.settings, deps)] : []),
     bus,
-    ...(options.control ? [createControlService({ dataDir, ask, clock, log })] : []),
+    ...(options.control ? [createControlService({ dataDir, control: ask, clock, log })] : []),
     // What keeps the chain from starting is worth a word too.
     conditions,
     ...(kube ? [kube] : []),

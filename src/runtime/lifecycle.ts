@@ -31,13 +31,13 @@ export interface Service<Status = unknown> {
   readonly queues?: readonly Queue[];
   /** Says how its metrics are read. Called once, when it has started. */
   measure?(metrics: Metrics): void;
-  /** What it answers to an operator who asks the running process, by the name of the question. */
-  readonly answers?: Readonly<Record<string, Answer>>;
+  /** Handlers of control requests, by name. */
+  readonly controlHandlers?: Readonly<Record<string, ControlHandler>>;
 }
 
 /** Called only while its service runs, with unvalidated JSON. It returns plain JSON, or an async iterable of values. */
-export type Answer = (question: Question, signal: AbortSignal) => unknown;
-export type Question = Readonly<Record<string, unknown>>;
+export type ControlHandler = (question: ControlParams, signal: AbortSignal) => unknown;
+export type ControlParams = Readonly<Record<string, unknown>>;
 
 /** A service that others stand on. */
 export interface ResourceService<Thing, Status = unknown> extends Service<Status> {

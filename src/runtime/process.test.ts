@@ -86,11 +86,11 @@ test("a service's silence about its conditions counts from when it runs until an
   const running = process.run(stopping.signal);
   const conditions = [{ ...low, service: "first" }];
   await deps.clock.settle();
-  assert.deepEqual(process.conditions(), { conditions, running: new Set(["first"]), isWhole: false });
+  assert.deepEqual(process.conditions(), { conditions, running: new Set(["first"]), isComplete: false });
   gate.resolve();
   await deps.clock.settle();
-  assert.deepEqual(process.conditions(), { conditions, running: new Set(["first", "second"]), isWhole: true });
+  assert.deepEqual(process.conditions(), { conditions, running: new Set(["first", "second"]), isComplete: true });
   stopping.abort();
   await running;
-  assert.deepEqual(process.conditions(), { conditions: [], running: new Set(), isWhole: false });
+  assert.deepEqual(process.conditions(), { conditions: [], running: new Set(), isComplete: false });
 });

@@ -3,7 +3,13 @@ import type { Clock } from "./clock.ts";
 import type { Condition } from "./condition.ts";
 import { ProviderError } from "./errors.ts";
 import { invariant } from "./invariant.ts";
-import { type Answer, createLifecycle, type Question, type Service, type ServiceStatus } from "./lifecycle.ts";
+import {
+  type ControlHandler,
+  type ControlParams,
+  createLifecycle,
+  type Service,
+  type ServiceStatus,
+} from "./lifecycle.ts";
 import type { Log } from "./log.ts";
 import type { Metrics } from "./metrics.ts";
 import type { Queue, QueueCounts } from "./queue.ts";
@@ -20,24 +26,24 @@ interface ProcessOptions {
 export interface Process {
   /** Runs until the signal is aborted or a service fails. */
   run(signal: AbortSignal): Promise<void>;
-  /** What it can tell about itself at any moment: asking never waits. */
+  /** Synchronous, from what is held in memory. */
   status(): ProcessStatus;
-  /** What its services say that an operator should know. */
-  conditions(): GatheredConditions;
-  /** What the service that knows of `about` answers. */
-  ask(about: string, question: Question, signal: AbortSignal): unknown;
+  /** The conditions of all services. */
+  conditions(): ConditionSnapshot;
+  /** The response of the service that handles the control request `name`. */
+  control(name: string, params: ControlParams, signal: AbortSignal): unknown;
   onChange(listener: (status: ServiceStatus) => void): void;
 }
 
-export interface GatheredConditions {
-  readonly conditions: readonly SaidCondition[];
+export interface ConditionSnapshot {
+  readonly conditions: readonly ServiceCondition[];
   /** The services whose silence counts: what they do not say is not so. */
   readonly running: ReadonlySet<string>;
   /** Whether these are all: what is missing otherwise may still be so. */
-  readonly isWhole: boolean;
+  readonly isComplete: boolean;
 }
 
-export interface SaidCondition extends Condition {
+export interface ServiceCondition extends Condition {
   /** Who says it. */
   readonly service: string;
 }
@@ -66,7 +72,7 @@ export function createProcess({ services, metrics, clock, log, shutdownMs }: Pro
   );
   measureQueues(metrics, queues);
 
-  const answers = gatherAnswers(services);
+  const handlers = gatherHandlers(services);
 
   return {
     async run(signal) {
@@ -87,36 +93,39 @@ export function createProcess({ services, metrics, clock, log, shutdownMs }: Pro
       const states = lifecycle.services;
       // What stops has no word left that counts, nor does its silence.
       if (states.some(({ state }) => state === "shutdown" || state === "done"))
-        return { conditions: [], running: new Set(), isWhole: false };
+        return { conditions: [], running: new Set(), isComplete: false };
       const running = new Set(states.filter(({ state }) => state === "running").map(({ name }) => name));
-      return { conditions: services.flatMap(saidBy), running, isWhole: running.size === services.length };
+      return { conditions: services.flatMap(conditionsOf), running, isComplete: running.size === services.length };
     },
-    ask(about, question, signal) {
-      const known = answers.get(about);
-      if (!known) throw new ProviderError("AKP_QUESTION_UNKNOWN", { about, known: [...answers.keys()].join(", ") });
+    control(name, params, signal) {
+      const known = handlers.get(name);
+      if (!known)
+        throw new ProviderError("AKP_QUESTION_UNKNOWN", { about: name, known: [...handlers.keys()].join(", ") });
       const states = lifecycle.services;
-      if (states[known.at]?.state === "running") return known.answer(question, signal);
+      if (states[known.at]?.state === "running") return known.handler(params, signal);
       // They start in order, so the first that has not is what all others wait for.
       const at = states.findIndex(({ state }) => state !== "running");
-      const { name, state } = states[at] ?? { name: "", state: "" };
-      const reason = [`${name} is ${state}`, services[at]?.detail?.()].filter(Boolean).join(": ");
-      throw new ProviderError("AKP_NOT_RUNNING_YET", { about, reason });
+      const waitingFor = states[at];
+      const reason = [`${waitingFor?.name} is ${waitingFor?.state}`, services[at]?.detail?.()]
+        .filter(Boolean)
+        .join(": ");
+      throw new ProviderError("AKP_NOT_RUNNING_YET", { about: name, reason });
     },
     onChange: lifecycle.onChange,
   };
 }
 
-function saidBy(service: Service): SaidCondition[] {
+function conditionsOf(service: Service): ServiceCondition[] {
   return Array.from(service.conditions?.() ?? [], (condition) => ({ ...condition, service: service.name }));
 }
 
 /** Every answer with the place of its service. */
-function gatherAnswers(services: readonly Service[]): ReadonlyMap<string, { answer: Answer; at: number }> {
-  const gathered = new Map<string, { answer: Answer; at: number }>();
-  for (const [at, { name: service, answers = {} }] of services.entries()) {
-    for (const [about, answer] of Object.entries(answers)) {
-      invariant(!gathered.has(about), "two services answer the same question", { about, service });
-      gathered.set(about, { answer, at });
+function gatherHandlers(services: readonly Service[]): ReadonlyMap<string, { handler: ControlHandler; at: number }> {
+  const gathered = new Map<string, { handler: ControlHandler; at: number }>();
+  for (const [at, { name: service, controlHandlers = {} }] of services.entries()) {
+    for (const [about, handler] of Object.entries(controlHandlers)) {
+      invariant(!gathered.has(about), "two services handle the same control request", { about, service });
+      gathered.set(about, { handler, at });
     }
   }
   return gathered;

@@ -6,60 +6,66 @@ import { type Clock, withDeadline } from "../clock.ts";
 import { minute } from "../durations.ts";
 import { type ErrorDetails, ProviderError, reasonOf, systemCodeOf } from "../errors.ts";
 import { isRecord } from "../is-record.ts";
-import type { Question } from "../lifecycle.ts";
+import type { ControlParams } from "../lifecycle.ts";
 import { parseJson } from "../parse-json.ts";
-import { controlPath, controlQuestionBytes, questionTooLarge } from "./control-socket.ts";
+import { controlPath, controlRequestBytes, requestTooLarge } from "./control-socket.ts";
 
 /** How long a command waits for the beginning of an answer: a price script may take its time, and others wait before it. */
 const controlAnswerMs = 2 * minute;
 /** One line of an answer: a decision with all of its evidence is under 100 KB. */
 const controlLineBytes = 16 * 1024 * 1024;
 
-export interface Asking {
+export interface ControlRequest {
   readonly dataDir: string;
-  readonly about: string;
-  readonly question?: Question;
+  readonly name: string;
+  readonly params?: ControlParams;
   readonly clock: Clock;
   /** Ends an answer that goes on. */
   readonly signal?: AbortSignal;
 }
 
 /** The one answer. AKP_PROVIDER_NOT_RUNNING when nobody is there to ask. */
-export async function ask(asking: Asking): Promise<unknown> {
-  for await (const answer of askOn(asking)) return answer;
-  throw cut(controlPath(asking.dataDir), "it said nothing");
+export async function requestControl(call: ControlRequest): Promise<unknown> {
+  for await (const response of streamControl(call)) return response;
+  throw cut(controlPath(call.dataDir), "it said nothing");
 }
 
 /** What comes one by one, until the provider or the signal ends it. */
-export async function* askOn({ dataDir, about, question = {}, clock, signal }: Asking): AsyncGenerator<unknown> {
+export async function* streamControl({
+  dataDir,
+  name,
+  params = {},
+  clock,
+  signal,
+}: ControlRequest): AsyncGenerator<unknown> {
   const path = controlPath(dataDir);
-  const text = JSON.stringify(question);
-  if (Buffer.byteLength(text) > controlQuestionBytes) throw questionTooLarge();
-  const asked = request({ socketPath: path, path: `/${about}`, method: "POST", agent: false });
-  const leave = () => asked.destroy();
+  const text = JSON.stringify(params);
+  if (Buffer.byteLength(text) > controlRequestBytes) throw requestTooLarge();
+  const sent = request({ socketPath: path, path: `/${name}`, method: "POST", agent: false });
+  const leave = () => sent.destroy();
   signal?.addEventListener("abort", leave, { once: true });
   try {
-    const response = await begin(asked, text, path, clock);
+    const response = await begin(sent, text, path, clock);
     if (response.statusCode !== 200) throw await refusalOf(response, path);
     for await (const line of linesOf(response, path)) yield answerOf(line, path);
   } catch (thrown) {
     if (!signal?.aborted) throw thrown;
   } finally {
     signal?.removeEventListener("abort", leave);
-    asked.destroy();
+    sent.destroy();
   }
 }
 
-async function begin(asked: ClientRequest, text: string, path: string, clock: Clock): Promise<IncomingMessage> {
-  asked.end(text);
-  const began = once(asked, "response").catch((thrown) => {
+async function begin(sent: ClientRequest, text: string, path: string, clock: Clock): Promise<IncomingMessage> {
+  sent.end(text);
+  const began = once(sent, "response").catch((thrown) => {
     throw connectFault(path, thrown);
   });
   const [response] = await withDeadline(clock, controlAnswerMs, began, () => {
     throw cut(path, `nothing came within ${controlAnswerMs} ms`);
   });
   // Told by the stream that is read; before that, nobody would be there to hear it.
-  asked.on("error", () => undefined);
+  sent.on("error", () => undefined);
   return response as IncomingMessage;
 }
 

@@ -6,7 +6,7 @@ import { second } from "../durations.ts";
 import { ProviderError, reasonOf } from "../errors.ts";
 import { isRecord } from "../is-record.ts";
 import { jsonText } from "../json-text.ts";
-import type { Question, Service } from "../lifecycle.ts";
+import type { ControlParams, Service } from "../lifecycle.ts";
 import { listenOnSocket } from "../listener.ts";
 import type { Log } from "../log.ts";
 import { parseJson } from "../parse-json.ts";
@@ -14,8 +14,8 @@ import type { Process } from "../process.ts";
 import {
   clearControlPath,
   controlPath,
-  controlQuestionBytes,
-  questionTooLarge,
+  controlRequestBytes,
+  requestTooLarge,
   warnOfOpenFolder,
 } from "./control-socket.ts";
 
@@ -32,12 +32,12 @@ const controlStopMs = second;
 
 interface ControlOptions {
   readonly dataDir: string;
-  readonly ask: Process["ask"];
+  readonly control: Process["control"];
   readonly clock: Clock;
   readonly log: Log;
 }
 
-export function createControlService({ dataDir, ask, clock, log }: ControlOptions): Service {
+export function createControlService({ dataDir, control, clock, log }: ControlOptions): Service {
   const bounds = { requestTimeout: controlQuestionMs, headersTimeout: controlQuestionMs };
   let detail = "";
   return {
@@ -65,8 +65,8 @@ export function createControlService({ dataDir, ask, clock, log }: ControlOption
     // One question to a connection: a command asks once, and a connection that is kept would count for nothing.
     response.setHeader("connection", "close").setHeader("content-type", "application/x-ndjson");
     try {
-      const question = await readQuestion(request);
-      const answered = await ask((request.url ?? "").slice(1), question, signal);
+      const params = await readParams(request);
+      const answered = await control((request.url ?? "").slice(1), params, signal);
       if (!isStream(answered)) return void response.end(line(answered));
       response.flushHeaders();
       let count = 0;
@@ -104,19 +104,19 @@ function untilGone(response: ServerResponse, stopping: AbortSignal): AbortSignal
   return AbortSignal.any([stopping, gone.signal]);
 }
 
-async function readQuestion(request: IncomingMessage): Promise<Question> {
+async function readParams(request: IncomingMessage): Promise<ControlParams> {
   const refuse = (reason: string) => new ProviderError("AKP_QUESTION_REFUSED", { reason });
   if (request.method !== "POST") throw refuse(`it is asked with POST, not ${request.method}`);
   const pieces: Buffer[] = [];
   let bytes = 0;
   for await (const piece of request as AsyncIterable<Buffer>) {
     bytes += piece.length;
-    if (bytes > controlQuestionBytes) throw questionTooLarge();
+    if (bytes > controlRequestBytes) throw requestTooLarge();
     pieces.push(piece);
   }
-  const question = bytes === 0 ? {} : parseJson(Buffer.concat(pieces).toString("utf8"));
-  if (!isRecord(question)) throw refuse("it is not a JSON object");
-  return question;
+  const params = bytes === 0 ? {} : parseJson(Buffer.concat(pieces).toString("utf8"));
+  if (!isRecord(params)) throw refuse("it is not a JSON object");
+  return params;
 }
 
 function isStream(answered: unknown): answered is AsyncIterable<unknown> {
@@ -124,7 +124,7 @@ function isStream(answered: unknown): answered is AsyncIterable<unknown> {
 }
 
 /** What the words of an error are made of. Beside that, it may hold anything as evidence for the log. */
-function simple(details: Readonly<Record<string, unknown>>): Question {
+function simple(details: Readonly<Record<string, unknown>>): ControlParams {
   const isSimple = (value: unknown) => ["string", "number", "bigint"].includes(typeof value);
   return Object.fromEntries(Object.entries(details).filter(([, value]) => isSimple(value)));
 }

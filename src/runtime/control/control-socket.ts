@@ -4,11 +4,11 @@ import { connect } from "node:net";
 import { join } from "node:path";
 import type { z } from "zod";
 import { ProviderError, systemCodeOf } from "../errors.ts";
-import type { Question } from "../lifecycle.ts";
+import type { ControlParams } from "../lifecycle.ts";
 import type { Log } from "../log.ts";
 
 /** A question is small but for an SDL, of which no more than 256 KiB are read; JSON may double it. */
-export const controlQuestionBytes = 1024 * 1024;
+export const controlRequestBytes = 1024 * 1024;
 
 /** What the system takes of a path: sun_path less the byte that ends it. */
 const mostPathBytes = process.platform === "linux" ? 107 : 103;
@@ -55,14 +55,14 @@ export function warnOfOpenFolder(dataDir: string, log: Log): void {
   log.info("data directory can be written by every user", { path: dataDir, advice: `chmod o-w ${dataDir}` });
 }
 
-export function questionTooLarge(): ProviderError {
-  const reason = `it has more than ${controlQuestionBytes} bytes`;
+export function requestTooLarge(): ProviderError {
+  const reason = `it has more than ${controlRequestBytes} bytes`;
   return new ProviderError("AKP_QUESTION_REFUSED", { reason });
 }
 
 /** What a command asks is a stranger's JSON until it has been looked at. */
-export function parseQuestion<T>(shape: z.ZodType<T>, question: Question): T {
-  const { data, error } = shape.safeParse(question);
+export function parseControlParams<T>(shape: z.ZodType<T>, params: ControlParams): T {
+  const { data, error } = shape.safeParse(params);
   if (!error) return data;
   const [issue] = error.issues;
   throw new ProviderError("AKP_QUESTION_REFUSED", { reason: `${issue?.path.join(".")}: ${issue?.message}` });

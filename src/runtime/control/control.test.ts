@@ -9,24 +9,24 @@ import { temporaryFolder } from "../../../test/folder.ts";
 import type { Owner } from "../../../test/owner.ts";
 import { realClock } from "../clock.ts";
 import { ProviderError } from "../errors.ts";
-import type { Answer, Service } from "../lifecycle.ts";
+import type { ControlHandler, Service } from "../lifecycle.ts";
 import { silentLog } from "../log.ts";
 import { createMetrics } from "../metrics.ts";
 import { createProcess, type Process } from "../process.ts";
-import { ask, askOn } from "./control-client.ts";
+import { requestControl, streamControl } from "./control-client.ts";
 import { controlConnections, createControlService } from "./control-service.ts";
-import { controlQuestionBytes, warnOfOpenFolder } from "./control-socket.ts";
+import { controlRequestBytes, warnOfOpenFolder } from "./control-socket.ts";
 
 interface Stage {
   readonly dataDir: string;
   readonly path: string;
-  ask(about: string, question?: Record<string, unknown>): Promise<unknown>;
+  ask(about: string, params?: Record<string, unknown>): Promise<unknown>;
   /** Resolves when all is stopped. */
   stop(): Promise<void>;
 }
 
-const answers: Record<string, Answer> = {
-  echo: (question) => question,
+const answers: Record<string, ControlHandler> = {
+  echo: (params) => params,
   large: () => ({ height: 2n ** 60n, nothing: undefined }),
   fail: () => {
     throw new ProviderError("AKP_NO_OPEN_BID", { order: "akash1…/1/1/1", odd: () => 1 });
@@ -46,8 +46,8 @@ const answers: Record<string, Answer> = {
 async function start(owner: Owner, dataDir = temporaryFolder(owner), others: Service[] = []): Promise<Stage> {
   const deps = { clock: realClock, log: silentLog };
   let running: Process | undefined;
-  const control = createControlService({ dataDir, ask: (...asked) => running?.ask(...asked), ...deps });
-  const told: Service = { name: "told", start: () => undefined, answers };
+  const control = createControlService({ dataDir, control: (...asked) => running?.control(...asked), ...deps });
+  const told: Service = { name: "told", start: () => undefined, controlHandlers: answers };
   running = createProcess({ services: [control, told, ...others], metrics: createMetrics(), ...deps });
   const stopping = new AbortController();
   const ended = running.run(stopping.signal);
@@ -63,14 +63,15 @@ async function start(owner: Owner, dataDir = temporaryFolder(owner), others: Ser
   });
   // One that could not start is not looked at any more.
   await Promise.race([over, eventually("it runs", () => isOver || isThere())]);
-  const asking = (about: string, question = {}) => ask({ dataDir, about, question, clock: realClock });
-  return { dataDir, path: join(dataDir, "control.sock"), ask: asking, stop };
+  const request = (about: string, params = {}) =>
+    requestControl({ dataDir, name: about, params: params, clock: realClock });
+  return { dataDir, path: join(dataDir, "control.sock"), ask: request, stop };
 }
 
-test("a question is answered, with large numbers as text, and the socket goes with the provider", async (t) => {
+test("a params is answered, with large numbers as text, and the socket goes with the provider", async (t) => {
   const { ask, path, stop } = await start(t);
-  const question = { text: "\u2028 line\nbreak \u001b[2J", list: [1, { deep: null }] };
-  assert.deepEqual(await ask("echo", question), question);
+  const params = { text: "\u2028 line\nbreak \u001b[2J", list: [1, { deep: null }] };
+  assert.deepEqual(await ask("echo", params), params);
   assert.deepEqual(await ask("large"), { height: "1152921504606846976" });
   assert.equal(statSync(path).mode & 0o777, 0o600);
   await stop();
@@ -93,7 +94,7 @@ test("a service that has not started is not asked, and what it waits for is told
     name: "slow",
     start: () => gate.promise,
     detail: () => "waits for a node",
-    answers: { slow: () => "here" },
+    controlHandlers: { slow: () => "here" },
   };
   const { ask } = await start(t, undefined, [slow]);
   await assert.rejects(ask("slow"), { code: "AKP_NOT_RUNNING_YET", message: /slow is init: waits for a node/ });
@@ -105,11 +106,11 @@ test("what goes on ends when its reader leaves, and when the provider stops", as
   const { dataDir, stop } = await start(t);
   const leaving = new AbortController();
   const seen: unknown[] = [];
-  for await (const number of askOn({ dataDir, about: "count", clock: realClock, signal: leaving.signal })) {
+  for await (const number of streamControl({ dataDir, name: "count", clock: realClock, signal: leaving.signal })) {
     seen.push(number);
     if (seen.length === 3) leaving.abort();
   }
-  for await (const number of askOn({ dataDir, about: "count", clock: realClock })) {
+  for await (const number of streamControl({ dataDir, name: "count", clock: realClock })) {
     seen.push(number);
     if (seen.length === 6) void stop();
   }
@@ -118,7 +119,7 @@ test("what goes on ends when its reader leaves, and when the provider stops", as
 
 test("with nobody there, that is said; with a path that is too long, what to do", async (t) => {
   const dataDir = temporaryFolder(t);
-  const asked = () => ask({ dataDir, about: "echo", clock: realClock });
+  const asked = () => requestControl({ dataDir, name: "echo", clock: realClock });
   await assert.rejects(asked(), { code: "AKP_PROVIDER_NOT_RUNNING", message: /there is no socket/ });
   await leaveStaleSocket(join(dataDir, "control.sock"));
   await assert.rejects(asked(), { code: "AKP_PROVIDER_NOT_RUNNING", message: /is gone/ });
@@ -172,7 +173,7 @@ function exchange(path: string, text: string): Promise<string> {
   });
 }
 
-test("garbage, a huge question and one that is no object are refused in words, and others are served", async (t) => {
+test("garbage, a huge params and one that is no object are refused in words, and others are served", async (t) => {
   const { ask, path } = await start(t);
   assert.match(await exchange(path, "\u0000\u0001 what\r\n\r\n"), /^HTTP\/1.1 400/);
   assert.match(await exchange(path, `GET /${"x".repeat(100_000)} HTTP/1.1\r\n\r\n`), /^HTTP\/1.1 431/);
@@ -182,7 +183,7 @@ test("garbage, a huge question and one that is no object are refused in words, a
   assert.match(await post("[1]"), /it is not a JSON object/);
   assert.match(await post("{"), /it is not a JSON object/);
   assert.match(await post(`{"__proto__":{"a":1}}`), /200 OK/);
-  const huge = { text: "x".repeat(controlQuestionBytes) };
+  const huge = { text: "x".repeat(controlRequestBytes) };
   await assert.rejects(ask("echo", huge), /more than 1048576 bytes/);
   assert.doesNotMatch(await post(JSON.stringify(huge)), /200 OK/);
   assert.deepEqual(await ask("echo", { still: "here" }), { still: "here" });
@@ -208,5 +209,5 @@ test("a socket of another protocol is told apart from a provider", async (t) => 
   const other = createServer((socket) => socket.end("220 ready\r\n")).listen(join(dataDir, "control.sock"));
   t.after(() => void other.close());
   await eventually("it listens", () => other.listening);
-  await assert.rejects(ask({ dataDir, about: "echo", clock: realClock }), { code: "AKP_CONTROL_CUT" });
+  await assert.rejects(requestControl({ dataDir, name: "echo", clock: realClock }), { code: "AKP_CONTROL_CUT" });
 });

@@ -1,4 +1,4 @@
-/** What the commands share that ask the running provider: where it is, and how they tell what it says. */
+/** Shared by the commands that send control requests to the running provider: its client and the output. */
 import { Command, InvalidArgumentError } from "commander";
 import type { JsonOf } from "../bidengine/control-handlers.ts";
 import type { HeldCondition } from "../conditions/held-conditions.ts";
@@ -8,20 +8,20 @@ import { openToRead } from "../journal/read-only.ts";
 import type { TableReads } from "../journal/tables.ts";
 import { printable, printableJson } from "../market/printable.ts";
 import { realClock } from "../runtime/clock.ts";
-import { ask, askOn } from "../runtime/control/control-client.ts";
+import { requestControl, streamControl } from "../runtime/control/control-client.ts";
 import { ProviderError, reasonOf } from "../runtime/errors.ts";
 import { jsonText } from "../runtime/json-text.ts";
-import type { Question } from "../runtime/lifecycle.ts";
+import type { ControlParams } from "../runtime/lifecycle.ts";
 import { aligned } from "./answer-text.ts";
 import { showAge } from "./order-text.ts";
 import { takeSettings } from "./settings.ts";
 
-export interface Asker {
+export interface ControlClient {
   readonly settings: Pick<Config, "dataDir" | "policyFile">;
-  ask<T>(about: string, question?: Question): Promise<JsonOf<T>>;
-  askOn<T>(about: string, question: Question, signal: AbortSignal): AsyncGenerator<JsonOf<T>>;
-  /** Asks the provider or, where none can answer, its journal: which of the two does not show in the answer. */
-  askOrRead<T>(about: string, question: Question, fromJournal: (read: TableReads) => T): Promise<JsonOf<T>>;
+  request<T>(name: string, params?: ControlParams): Promise<JsonOf<T>>;
+  stream<T>(name: string, params: ControlParams, signal: AbortSignal): AsyncGenerator<JsonOf<T>>;
+  /** From the provider or, when it cannot respond, its journal, in the same shape. */
+  requestOrRead<T>(name: string, params: ControlParams, fromJournal: (read: TableReads) => T): Promise<JsonOf<T>>;
   readJournal<T>(work: (read: TableReads) => T): JsonOf<T>;
 }
 
@@ -30,7 +30,7 @@ export interface OutputOptions {
 }
 
 /** A command with the settings that say where the provider is. */
-export function askingCommand(usage: string, description: string): Command {
+export function controlCommand(usage: string, description: string): Command {
   const [name = "", ...args] = usage.split(" ");
   const command = new Command(name).description(description);
   for (const argument of args) command.argument(argument);
@@ -38,14 +38,14 @@ export function askingCommand(usage: string, description: string): Command {
   return addSettingOptions(command, "ask");
 }
 
-/** Nobody is there, is there already, or knows of it: the journal may. */
-const unanswered = ["AKP_PROVIDER_NOT_RUNNING", "AKP_NOT_RUNNING_YET", "AKP_QUESTION_UNKNOWN"] as const;
+/** Errors after which the journal is read instead. */
+const unavailable = ["AKP_PROVIDER_NOT_RUNNING", "AKP_NOT_RUNNING_YET", "AKP_QUESTION_UNKNOWN"] as const;
 
-export function openAsker(command: Command): Asker {
+export function openControlClient(command: Command): ControlClient {
   const { values, warnings } = takeSettings(command, "ask");
   const { dataDir } = values;
-  for (const warning of warnings) complain(`warning: ${warning}`);
-  const asking = (about: string, question: Question) => ({ dataDir, about, question, clock: realClock });
+  for (const warning of warnings) printError(`warning: ${warning}`);
+  const requestOf = (name: string, params: ControlParams = {}) => ({ dataDir, name, params, clock: realClock });
 
   /** What arrives over the socket is JSON; what the journal says is put into the same shape. */
   function readJournal<T>(work: (read: TableReads) => T): JsonOf<T> {
@@ -59,16 +59,17 @@ export function openAsker(command: Command): Asker {
 
   return {
     settings: values,
-    ask: async <T>(about: string, question: Question = {}) => (await ask(asking(about, question))) as JsonOf<T>,
-    askOn: <T>(about: string, question: Question, signal: AbortSignal) =>
-      askOn({ ...asking(about, question), signal }) as AsyncGenerator<JsonOf<T>>,
-    async askOrRead<T>(about: string, question: Question, fromJournal: (read: TableReads) => T) {
+    request: async <T>(name: string, params: ControlParams = {}) =>
+      (await requestControl(requestOf(name, params))) as JsonOf<T>,
+    stream: <T>(name: string, params: ControlParams, signal: AbortSignal) =>
+      streamControl({ ...requestOf(name, params), signal }) as AsyncGenerator<JsonOf<T>>,
+    async requestOrRead<T>(name: string, params: ControlParams, fromJournal: (read: TableReads) => T) {
       try {
-        return (await ask(asking(about, question))) as JsonOf<T>;
+        return (await requestControl(requestOf(name, params))) as JsonOf<T>;
       } catch (thrown) {
-        if (!unanswered.some((code) => ProviderError.is(thrown, code))) throw thrown;
+        if (!unavailable.some((code) => ProviderError.is(thrown, code))) throw thrown;
         const answer = readJournal(fromJournal);
-        complain(`${reasonOf(thrown)}; this is from its journal`);
+        printError(`${reasonOf(thrown)}; this is from its journal`);
         return answer;
       }
     },
@@ -85,7 +86,7 @@ export function printJson(value: unknown): void {
 }
 
 /** Beside the answer, where a pipe does not take it for one. */
-export function complain(line: string): void {
+export function printError(line: string): void {
   process.stderr.write(`${printable(line)}\n`);
 }
 
@@ -99,11 +100,11 @@ export function wholeNumber(most: number): (text: string) => number {
 
 /** `akash-provider conditions`: what an operator should know now. */
 export function conditionsCommand(): Command {
-  const command = askingCommand("conditions", "show what an operator should know: what is wrong, and since when");
+  const command = controlCommand("conditions", "show what an operator should know: what is wrong, and since when");
   return command.action(async ({ json }: OutputOptions, given: Command) => {
-    const held = await openAsker(given).ask<readonly HeldCondition[]>("conditions");
+    const held = await openControlClient(given).request<readonly HeldCondition[]>("conditions");
     if (json) return held.forEach(printJson);
-    if (held.length === 0) return complain("nothing is wrong");
+    if (held.length === 0) return printError("nothing is wrong");
     print(conditionRows(held, realClock.now()));
   });
 }
