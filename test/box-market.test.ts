@@ -13,7 +13,7 @@ import type { Chain } from "../src/chain/chain.ts";
 import { createSigner } from "../src/chain/keys/signer.ts";
 import { parseCoins, parseDecCoins, showDecCoin } from "../src/market/coin.ts";
 import { parseDecimal } from "../src/market/decimal.ts";
-import { askedFor } from "../src/market/group-spec.ts";
+import { groupSummary } from "../src/market/group-spec.ts";
 import { mostFor } from "../src/market/group-totals.ts";
 import { createProvider } from "../src/provider/provider.ts";
 import { createVirtualClock, sleep } from "../src/runtime/clock.ts";
@@ -107,7 +107,7 @@ test("a tenant leases from whoever bids, closes without a bid, and every deposit
 
 test("the wishes are orders of many kinds, and say what they ask for in a few words", () => {
   const wishes = readWishes();
-  const asked = Object.fromEntries(wishes.map(({ name, groups: [group] }) => [name, group && askedFor(group)]));
+  const asked = Object.fromEntries(wishes.map(({ name, groups: [group] }) => [name, group && groupSummary(group)]));
   assert.equal(asked["web"], "2 × 500m cpu 512Mi");
   assert.equal(asked["two 4090"], "2 rtx4090 8 cpu 32Gi");
   assert.equal(asked["any card"], "1 gpu 4 cpu 16Gi");

@@ -7,13 +7,13 @@ import {
 } from "../src/cluster/capacity/placement/room.ts";
 import { decCoinOf } from "../src/market/coin.ts";
 import { decimalOf } from "../src/market/decimal.ts";
-import { type Card, cardOf } from "../src/market/gpu-attributes.ts";
+import { type Gpu, gpuOf } from "../src/market/gpu-attributes.ts";
 import type { ResourceUnit, Volume } from "../src/market/group-spec.ts";
 
 export const gi = 2n ** 30n;
 
-export function sampleCard(model: string, memorySize = "80Gi", kind = "PCIe", vendor = "nvidia"): Card {
-  return cardOf({ vendor, name: model, memorySize, interface: kind });
+export function sampleCard(model: string, memorySize = "80Gi", kind = "PCIe", vendor = "nvidia"): Gpu {
+  return gpuOf({ vendor, name: model, memorySize, interface: kind });
 }
 
 /** A node with all its cards free, but those of which a number is said to be taken. */

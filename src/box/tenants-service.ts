@@ -6,7 +6,7 @@ import type { Chain } from "../chain/chain.ts";
 import type { Signer } from "../chain/keys/signer.ts";
 import { closeDeployment } from "../chain/tx/messages.ts";
 import { type SendDeps, sendMessages } from "../chain/tx/send.ts";
-import { askedFor } from "../market/group-spec.ts";
+import { groupSummary } from "../market/group-spec.ts";
 import { formatOrderId, type OrderId } from "../market/ids.ts";
 import { type Clock, sleep } from "../runtime/clock.ts";
 import { type Service, untilAborted } from "../runtime/lifecycle.ts";
@@ -60,7 +60,7 @@ export function createTenantsService(
   let [begun, wished] = [0, 0];
 
   function begin(order: OrderId, { name, groups }: Wish): Story {
-    const asked = groups.map(askedFor).join(" + ");
+    const asked = groups.map(groupSummary).join(" + ");
     const nothingYet = { bids: 0, lease: undefined, namespace: undefined, manifest: undefined, trouble: undefined };
     const story = { order: formatOrderId(order), wish: name, asked, ...nothingYet, end: undefined };
     stories.push(story);

@@ -12,7 +12,7 @@ import {
 import { readDecision } from "../bidengine/decision/record.ts";
 import type { OrderLine, OrderReport } from "../bidengine/order-report.ts";
 import { type GroupJson, groupFromJson } from "../market/group-json.ts";
-import { askedFor } from "../market/group-spec.ts";
+import { groupSummary } from "../market/group-spec.ts";
 import { formatTime } from "../runtime/clock.ts";
 
 /** The id is never cut: it is what `why` is given. */
@@ -49,7 +49,7 @@ export function whyLines(order: JsonOf<OrderReport>, options: { readonly evidenc
     ...indent([
       `seen ${formatTime(order.seenAtMs)}, made in block ${order.createdAt}`,
       // One that was too long to be kept is one that no one could have meant.
-      `asks for ${order.spec === null ? "more than is kept" : askedFor(groupFromJson(order.spec as GroupJson))}`,
+      `asks for ${order.spec === null ? "more than is kept" : groupSummary(groupFromJson(order.spec as GroupJson))}`,
       `pays at most ${order.most || "more than any coin"} per block`,
       ...(latest && decision
         ? [`decided ${formatTime(latest.atMs)}`, ...decisionLines(decision, options)]

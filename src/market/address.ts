@@ -1,7 +1,7 @@
 /** Akash account addresses. The checksum of what has the type Address is verified. */
 import bech32 from "bech32";
 import { reasonOf } from "../runtime/errors.ts";
-import { malformed } from "./refusal.ts";
+import { malformed } from "./value-errors.ts";
 
 declare const checked: unique symbol;
 

@@ -1,7 +1,7 @@
 /** Amounts of the chain's tokens: whole ones (Coin) for balances, decimal ones (DecCoin) for prices and rates. */
 import { ProviderError } from "../runtime/errors.ts";
 import { type Decimal, formatDecimal, parseDecimal, showDecimal } from "./decimal.ts";
-import { malformed, outOfRange } from "./refusal.ts";
+import { malformed, outOfRange } from "./value-errors.ts";
 
 // What orders are priced in. A micro-unit of each is a millionth of the token.
 

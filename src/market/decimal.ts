@@ -1,5 +1,5 @@
 /** Exact decimals with 18 digits after the point, rounded as the chain rounds its LegacyDec. No float goes in or out. */
-import { malformed, outOfRange } from "./refusal.ts";
+import { malformed, outOfRange } from "./value-errors.ts";
 
 /** An object rather than a bare bigint, so that a whole number can never pass for a number of 10⁻¹⁸ths. */
 export interface Decimal {

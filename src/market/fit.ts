@@ -59,7 +59,7 @@ export const noOvercommit: Overcommit = {
 };
 
 /** Nothing besides what is asked for. */
-export const asAsked: Overcommit = { ...noOvercommit, defaultDiskBytes: 0n };
+export const exactRequests: Overcommit = { ...noOvercommit, defaultDiskBytes: 0n };
 
 /** What a replica may fill of its node's disk: what it asks for or, as its container writes a log and files all the same, the default. */
 export function diskBytesOf(asked: bigint, { defaultDiskBytes }: Overcommit): bigint {

@@ -27,11 +27,11 @@ export interface GoField {
   readonly nullable: boolean;
 }
 
-export const goText: Shape = { kind: "text", go: "string" };
+export const goString: Shape = { kind: "text", go: "string" };
 export const goUint32: Shape = { kind: "whole", go: "uint32", least: 0, most: 2 ** 32 - 1 };
-export const flag: Shape = { kind: "flag", go: "bool" };
+export const goBool: Shape = { kind: "flag", go: "bool" };
 export const amount: Shape = { kind: "amount", go: "string" };
-export const texts = list(goText, "[]string");
+export const goStrings = list(goString, "[]string");
 
 export function list(of: Shape, go: string): Shape {
   return { kind: "list", go, of };
@@ -67,7 +67,7 @@ export function foldName(name: string): string {
 
 /** The form of what a unit of a group or a service of a manifest takes, as JSON. */
 const value = record("v1beta4.ResourceValue", { val: amount });
-const attribute = record("v1.Attribute", { key: omits(goText), value: omits(goText) });
+const attribute = record("v1.Attribute", { key: omits(goString), value: omits(goString) });
 export const attributeList = list(attribute, "v1.Attributes");
 const attributes = omits(attributeList);
 const kind: Shape = { kind: "whole", go: "v1beta4.Endpoint_Kind", least: -(2 ** 31), most: 2 ** 31 - 1 };
@@ -75,7 +75,7 @@ export const resourcesShape = record("v1beta4.Resources", {
   id: goUint32,
   cpu: pointer(omits(record("v1beta4.CPU", { units: value, attributes }))),
   memory: pointer(omits(record("v1beta4.Memory", { size: value, attributes }))),
-  storage: omits(list(record("v1beta4.Storage", { name: goText, size: value, attributes }), "v1beta4.Volumes")),
+  storage: omits(list(record("v1beta4.Storage", { name: goString, size: value, attributes }), "v1beta4.Volumes")),
   gpu: pointer(omits(record("v1beta4.GPU", { units: value, attributes }))),
   endpoints: list(record("v1beta4.Endpoint", { kind: omits(kind), sequence_number: goUint32 }), "v1beta4.Endpoints"),
 });

@@ -2,10 +2,10 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
 import { runs } from "../../test/runs.ts";
-import { cardAttribute, cardOf, cardSatisfies, describeCard, modelsFor, readCardDemands } from "./gpu-attributes.ts";
+import { describeGpu, gpuAttribute, gpuOf, gpuSatisfies, modelsFor, readGpuDemands } from "./gpu-attributes.ts";
 
 function read(...keys: string[]) {
-  const demands = readCardDemands(keys.map((key) => ({ key, value: "true" })));
+  const demands = readGpuDemands(keys.map((key) => ({ key, value: "true" })));
   assert.ok(typeof demands !== "string", `${demands}`);
   return demands;
 }
@@ -42,19 +42,19 @@ test("what nobody can read is refused with the part that is wrong", () => {
     ["vendor/nvidia/model/a100/speed/9", /nobody knows: speed\/9/],
   ];
   for (const [key, reason] of wrong) {
-    const demands = readCardDemands([{ key, value: "true" }]);
+    const demands = readGpuDemands([{ key, value: "true" }]);
     assert.match(typeof demands === "string" ? demands : "it was read", reason, key);
   }
 });
 
 test("a card is known by the market's words for it", () => {
-  assert.deepEqual(cardOf({ vendor: "NVIDIA", name: "h100", interface: "SXM5", memorySize: "80Gi" }), {
+  assert.deepEqual(gpuOf({ vendor: "NVIDIA", name: "h100", interface: "SXM5", memorySize: "80Gi" }), {
     vendor: "nvidia",
     model: "h100",
     memoryGi: 80n,
     interface: "sxm",
   });
-  assert.deepEqual(cardOf({ vendor: "amd", name: "mi60", interface: "PCIe", memorySize: "a lot" }), {
+  assert.deepEqual(gpuOf({ vendor: "amd", name: "mi60", interface: "PCIe", memorySize: "a lot" }), {
     vendor: "amd",
     model: "mi60",
     memoryGi: undefined,
@@ -63,11 +63,11 @@ test("a card is known by the market's words for it", () => {
 });
 
 test("a wildcard stands for every model that is not named, and a named one is asked for what its name says", () => {
-  const small = cardOf({ vendor: "nvidia", name: "a100", memorySize: "40Gi", interface: "PCIe" });
-  const large = cardOf({ vendor: "nvidia", name: "a100", memorySize: "80Gi", interface: "SXM4" });
-  const t4 = cardOf({ vendor: "nvidia", name: "t4", memorySize: "16Gi", interface: "PCIe" });
+  const small = gpuOf({ vendor: "nvidia", name: "a100", memorySize: "40Gi", interface: "PCIe" });
+  const large = gpuOf({ vendor: "nvidia", name: "a100", memorySize: "80Gi", interface: "SXM4" });
+  const t4 = gpuOf({ vendor: "nvidia", name: "t4", memorySize: "16Gi", interface: "PCIe" });
   const there = [t4, small, large];
-  const keys = (...asked: string[]) => modelsFor(read(...asked), there).map((demand) => cardAttribute(demand).key);
+  const keys = (...asked: string[]) => modelsFor(read(...asked), there).map((demand) => gpuAttribute(demand).key);
   assert.deepEqual(keys("vendor/nvidia/model/*"), ["vendor/nvidia/model/a100", "vendor/nvidia/model/t4"]);
   assert.deepEqual(keys("vendor/nvidia/model/*/ram/80Gi"), ["vendor/nvidia/model/a100/ram/80Gi"]);
   assert.deepEqual(keys("vendor/nvidia/model/*", "vendor/nvidia/model/a100/ram/24Gi"), ["vendor/nvidia/model/t4"]);
@@ -77,7 +77,7 @@ test("a wildcard stands for every model that is not named, and a named one is as
 });
 
 test("two demands on one model are two ways to meet it", () => {
-  const there = ["40Gi", "80Gi"].map((memorySize) => cardOf({ vendor: "nvidia", name: "a100", memorySize }));
+  const there = ["40Gi", "80Gi"].map((memorySize) => gpuOf({ vendor: "nvidia", name: "a100", memorySize }));
   assert.equal(
     modelsFor(read("vendor/nvidia/model/a100/ram/40Gi", "vendor/nvidia/model/a100/ram/80Gi"), there).length,
     2,
@@ -96,11 +96,11 @@ test("an attribute that was read is written the same, and a card that satisfies 
   );
   fc.assert(
     fc.property(demand, (asked) => {
-      const [again] = read(cardAttribute(asked).key);
+      const [again] = read(gpuAttribute(asked).key);
       assert.deepEqual({ ...again }, { ...asked });
       const { vendor, model, memoryGi = 7n, interface: kind = "pcie" } = asked;
-      assert.ok(cardSatisfies({ vendor, model, memoryGi, interface: kind }, asked));
-      assert.ok(!cardSatisfies({ vendor, model: "v100", memoryGi, interface: kind }, asked));
+      assert.ok(gpuSatisfies({ vendor, model, memoryGi, interface: kind }, asked));
+      assert.ok(!gpuSatisfies({ vendor, model: "v100", memoryGi, interface: kind }, asked));
     }),
     { numRuns: runs(300, 10_000) },
   );
@@ -108,8 +108,8 @@ test("an attribute that was read is written the same, and a card that satisfies 
 
 test("a card is described so that a person can read it", () => {
   assert.equal(
-    describeCard({ vendor: "nvidia", model: "a100", memoryGi: 80n, interface: "sxm" }),
+    describeGpu({ vendor: "nvidia", model: "a100", memoryGi: 80n, interface: "sxm" }),
     "nvidia/a100 with 80Gi, sxm",
   );
-  assert.equal(describeCard({ vendor: "nvidia", model: "*" }), "nvidia/*");
+  assert.equal(describeGpu({ vendor: "nvidia", model: "*" }), "nvidia/*");
 });

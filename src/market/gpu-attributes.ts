@@ -1,7 +1,7 @@
 /** Which cards will do for a unit: `vendor/nvidia/model/a100/ram/80Gi/interface/sxm`, one attribute per model. */
 import type { Attribute } from "./group-spec.ts";
 
-export interface CardDemand {
+export interface GpuDemand {
   readonly vendor: string;
   /** "*" for any that is not named with more. */
   readonly model: string;
@@ -10,7 +10,7 @@ export interface CardDemand {
 }
 
 /** What is known of a real card. */
-export interface Card {
+export interface Gpu {
   readonly vendor: string;
   readonly model: string;
   readonly memoryGi: bigint | undefined;
@@ -22,22 +22,22 @@ const interfaces = ["pcie", "sxm"];
 const memorySuffixes = "KMGTPE";
 
 /** A sentence says which attribute nobody can read. */
-export function readCardDemands(attributes: readonly Attribute[]): CardDemand[] | string {
-  const demands: CardDemand[] = [];
+export function readGpuDemands(attributes: readonly Attribute[]): GpuDemand[] | string {
+  const demands: GpuDemand[] = [];
   for (const { key } of attributes) {
-    const demand = readCardDemand(key);
+    const demand = readGpuDemand(key);
     if (typeof demand === "string") return `${JSON.stringify(key)} ${demand}`;
     demands.push(demand);
   }
   return demands;
 }
 
-function readCardDemand(key: string): CardDemand | string {
+function readGpuDemand(key: string): GpuDemand | string {
   const [vendorWord, vendor = "", modelWord, model = "", ...pairs] = key.split("/");
   if (vendorWord !== "vendor" || modelWord !== "model" || model === "") return "is not vendor/…/model/…";
   if (!vendors.includes(vendor)) return `names none of the vendors ${vendors.join(", ")}`;
   if (pairs.length % 2 !== 0) return "ends within a pair";
-  let demand: CardDemand = { vendor, model };
+  let demand: GpuDemand = { vendor, model };
   for (let at = 0; at < pairs.length; at += 2) {
     const [name, value = ""] = pairs.slice(at, at + 2);
     const memoryGi = name === "ram" ? wholeGi(value) : undefined;
@@ -49,25 +49,25 @@ function readCardDemand(key: string): CardDemand | string {
 }
 
 /** Models among the GPUs that match. A wildcard never stands for a named model, and equal demands are one, to bound the search. */
-export function modelsFor(demands: readonly CardDemand[], cards: readonly Card[]): CardDemand[] {
-  const models = new Map<string, CardDemand>();
+export function modelsFor(demands: readonly GpuDemand[], cards: readonly Gpu[]): GpuDemand[] {
+  const models = new Map<string, GpuDemand>();
   for (const { vendor, model } of cards) {
     const ofVendor = demands.filter((demand) => demand.vendor === vendor);
     const named = ofVendor.filter((demand) => demand.model === model);
     for (const demand of named.length > 0 ? named : ofVendor.filter((each) => each.model === "*")) {
       const narrowed = { ...demand, model };
-      if (cards.some((card) => cardSatisfies(card, narrowed))) models.set(cardAttribute(narrowed).key, narrowed);
+      if (cards.some((card) => gpuSatisfies(card, narrowed))) models.set(gpuAttribute(narrowed).key, narrowed);
     }
   }
-  const byCards = new Map<string, CardDemand>();
+  const byCards = new Map<string, GpuDemand>();
   for (const [, demand] of [...models].sort(([left], [right]) => (left > right ? -1 : 1))) {
-    byCards.set(cards.map((card) => Number(cardSatisfies(card, demand))).join(""), demand);
+    byCards.set(cards.map((card) => Number(gpuSatisfies(card, demand))).join(""), demand);
   }
   return [...byCards.values()].reverse();
 }
 
 /** Of a demand that names its model. */
-export function cardSatisfies(card: Card, { vendor, model, memoryGi, interface: kind }: CardDemand): boolean {
+export function gpuSatisfies(card: Gpu, { vendor, model, memoryGi, interface: kind }: GpuDemand): boolean {
   return (
     card.vendor === vendor &&
     card.model === model &&
@@ -77,19 +77,19 @@ export function cardSatisfies(card: Card, { vendor, model, memoryGi, interface: 
 }
 
 /** The one attribute that an offer has for it. */
-export function cardAttribute({ vendor, model, memoryGi, interface: kind }: CardDemand): Attribute {
+export function gpuAttribute({ vendor, model, memoryGi, interface: kind }: GpuDemand): Attribute {
   const memory = memoryGi === undefined ? "" : `/ram/${memoryGi}Gi`;
   return { key: `vendor/${vendor}/model/${model}${memory}${kind ? `/interface/${kind}` : ""}`, value: "true" };
 }
 
 /** For people: "nvidia/a100 with 80Gi, pcie". */
-export function describeCard({ vendor, model, memoryGi, interface: kind }: CardDemand | Card): string {
+export function describeGpu({ vendor, model, memoryGi, interface: kind }: GpuDemand | Gpu): string {
   const details = [memoryGi === undefined ? undefined : `${memoryGi}Gi`, kind].filter(Boolean).join(", ");
   return `${vendor}/${model}${details && ` with ${details}`}`;
 }
 
 /** A card as an inventory tells of it; "SXM5" is "sxm". What nobody can read is not known. */
-export function cardOf(told: { vendor: string; name: string; interface?: string; memorySize?: string }): Card {
+export function gpuOf(told: { vendor: string; name: string; interface?: string; memorySize?: string }): Gpu {
   const kind = told.interface?.toLowerCase();
   return {
     vendor: told.vendor.toLowerCase(),

@@ -6,13 +6,13 @@ import { type GoJson, goQuote } from "./go-json.ts";
 import {
   attributeList,
   decodeRecords,
-  goText,
+  goString,
+  goStrings,
   goUint32,
   list,
   record,
   resourcesShape,
   type Shape,
-  texts,
   writeRecords,
 } from "./go-shape.ts";
 import { type Attribute, endpointKinds, type GroupSpec, type ResourceUnit, type UnitResources } from "./group-spec.ts";
@@ -50,15 +50,15 @@ export function groupFromJson({ units, ...group }: GroupJson): GroupSpec {
 
 /** A group as the network's clients write it in JSON: read as Go reads it, and written as Go writes it. */
 const decimal: Shape = { kind: "text", go: "math.LegacyDec" };
-const signedBy = record("v1.SignedBy", { all_of: texts, any_of: texts });
+const signedBy = record("v1.SignedBy", { all_of: goStrings, any_of: goStrings });
 const unit = record("v1beta4.ResourceUnit", {
   resource: resourcesShape,
   count: goUint32,
-  price: record("types.DecCoin", { denom: goText, amount: decimal }),
+  price: record("types.DecCoin", { denom: goString, amount: decimal }),
 });
 
 const groupSpecShape = record("v1beta4.GroupSpec", {
-  name: goText,
+  name: goString,
   requirements: record("v1.PlacementRequirements", { signed_by: signedBy, attributes: attributeList }),
   resources: list(unit, "v1beta4.ResourceUnits"),
 });

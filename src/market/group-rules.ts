@@ -149,7 +149,7 @@ const groupBounds = {
 };
 
 /** The first bound that it passes, in words. */
-export function excessOf({ name, requirements, units }: GroupSpec): string | undefined {
+export function exceededLimit({ name, requirements, units }: GroupSpec): string | undefined {
   const { attributes, allOf, anyOf } = requirements;
   const auditors = allOf.length + anyOf.length;
   const patterns = attributes.filter(({ key }) => isPattern(key)).length;

@@ -57,7 +57,7 @@ export type EndpointKind = "shared-http" | "random-port" | "leased-ip" | "unknow
 export const endpointKinds: readonly EndpointKind[] = ["shared-http", "random-port", "leased-ip"];
 
 /** What an order asks for, in as few words as a line has room for: "2 × 0.5 cpu 512Mi". */
-export function askedFor({ units }: GroupSpec): string {
+export function groupSummary({ units }: GroupSpec): string {
   return units.map(unitText).join(" + ");
 }
 

@@ -1,6 +1,6 @@
 /** Ids of the market. Each has one text, the chain's, which is also the key of queues, maps and the journal. */
 import { type Address, parseAddress } from "./address.ts";
-import { malformed, outOfRange } from "./refusal.ts";
+import { malformed, outOfRange } from "./value-errors.ts";
 
 export interface DeploymentId {
   readonly owner: Address;

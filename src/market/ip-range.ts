@@ -1,6 +1,6 @@
 /** Ranges of IP addresses, "10.0.0.0/8" or "fc00::/7"; one address alone is a range too. */
 import { isIP } from "node:net";
-import { malformed } from "./refusal.ts";
+import { malformed } from "./value-errors.ts";
 
 export interface IpRange {
   readonly family: 4 | 6;

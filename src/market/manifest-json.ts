@@ -4,16 +4,16 @@ import { ProviderError } from "../runtime/errors.ts";
 import { type GoJson, isList, isNumber, plainOf, readFirstValue } from "./go-json.ts";
 import {
   decodeRecords,
-  flag,
   foldName,
-  goText,
+  goBool,
+  goString,
+  goStrings,
   goUint32,
   list,
   omits,
   pointer,
   record,
   resourcesShape as resources,
-  texts,
   writeRecords,
 } from "./go-shape.ts";
 import type { Attribute } from "./group-spec.ts";
@@ -136,47 +136,47 @@ const httpOptions = record("v2beta3.ServiceExposeHTTPOptions", {
   sendTimeout: goUint32,
   nextTries: goUint32,
   nextTimeout: goUint32,
-  nextCases: omits(texts),
+  nextCases: omits(goStrings),
   proxyBufferSize: omits(goUint32),
 });
 const expose = record("v2beta3.ServiceExpose", {
   port: goUint32,
   externalPort: goUint32,
   proto: { kind: "text", go: "v2beta3.ServiceProtocol" },
-  service: goText,
-  global: flag,
-  hosts: texts,
+  service: goString,
+  global: goBool,
+  hosts: goStrings,
   httpOptions,
-  ip: goText,
+  ip: goString,
   endpointSequenceNumber: goUint32,
 });
 const credentials = record("v2beta3.ImageCredentials", {
-  host: goText,
-  email: goText,
-  username: goText,
-  password: goText,
+  host: goString,
+  email: goString,
+  username: goString,
+  password: goString,
 });
 const params = record("v2beta3.ServiceParams", {
   storage: list(
-    record("v2beta3.StorageParams", { name: goText, mount: goText, readOnly: flag }),
+    record("v2beta3.StorageParams", { name: goString, mount: goString, readOnly: goBool }),
     "[]v2beta3.StorageParams",
   ),
   credentials: pointer(omits(credentials)),
-  permissions: pointer(omits(record("v2beta3.ServicePermissions", { read: omits(texts) }))),
-  tee: pointer(omits(record("v2beta3.TEEParams", { type: goText, attestation: flag }))),
+  permissions: pointer(omits(record("v2beta3.ServicePermissions", { read: omits(goStrings) }))),
+  tee: pointer(omits(record("v2beta3.TEEParams", { type: goString, attestation: goBool }))),
 });
 const service = record("v2beta3.Service", {
-  name: goText,
-  image: goText,
-  command: texts,
-  args: texts,
-  env: texts,
+  name: goString,
+  image: goString,
+  command: goStrings,
+  args: goStrings,
+  env: goStrings,
   resources,
   count: goUint32,
   expose: list(expose, "v2beta3.ServiceExposes"),
   params: pointer(omits(params)),
   credentials: pointer(credentials),
 });
-const group = record("v2beta3.Group", { name: goText, services: list(service, "v2beta3.Services") });
+const group = record("v2beta3.Group", { name: goString, services: list(service, "v2beta3.Services") });
 
 const manifestShape = list(group, "v2beta3.Manifest");

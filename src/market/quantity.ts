@@ -1,5 +1,5 @@
 /** Kubernetes quantities ("500m", "1.5Gi") as exact values. The suffix family is kept, as Kubernetes writes it back. */
-import { malformed, outOfRange } from "./refusal.ts";
+import { malformed, outOfRange } from "./value-errors.ts";
 
 export type QuantityFormat = "DecimalSI" | "BinarySI" | "DecimalExponent";
 

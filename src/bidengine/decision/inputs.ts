@@ -3,7 +3,7 @@
 import type { AuditedAttributes } from "../../market/attributes.ts";
 import type { Coin } from "../../market/coin.ts";
 import type { Fit, Fits } from "../../market/fit.ts";
-import { excessOf, faultsOfGroup } from "../../market/group-rules.ts";
+import { exceededLimit, faultsOfGroup } from "../../market/group-rules.ts";
 import type { Attribute, GroupSpec } from "../../market/group-spec.ts";
 import type { AddressAnswer, Capacity } from "../capacity.ts";
 import type { Judge } from "../policies/judgement.ts";
@@ -31,7 +31,7 @@ export interface GatheredInputs extends Inputs {
 export function gatherInputs(inputs: Inputs): GatheredInputs {
   const { group } = inputs.request;
   const { capacity } = inputs.context;
-  const excess = excessOf(group);
+  const excess = exceededLimit(group);
   const faults = excess === undefined ? faultsOfGroup(group) : [excess];
   if (faults.length > 0) return { ...inputs, excess, faults, fit: undefined, others: [], addresses: undefined };
   const [fit, others] = withinCaps(capacity.fit(group), inputs);

@@ -2,7 +2,7 @@
 import type { Coin as WireCoin, DecCoin as WireDecCoin } from "@akashnetwork/chain-sdk/private-types/cosmos.v1beta1";
 import { type Coin, type DecCoin, formatCoins, sumCoins } from "../../market/coin.ts";
 import { parseDecimal, showDecimal } from "../../market/decimal.ts";
-import { malformed } from "../../market/refusal.ts";
+import { malformed } from "../../market/value-errors.ts";
 
 export function readCoin({ denom, amount }: WireCoin): Coin {
   if (!/^-?\d+$/.test(amount)) throw malformed(amount, "an amount of tokens", "it is not a whole number", "500000");

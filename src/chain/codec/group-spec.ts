@@ -13,7 +13,7 @@ import {
   type ResourceUnit,
   type UnitResources,
 } from "../../market/group-spec.ts";
-import { malformed } from "../../market/refusal.ts";
+import { malformed } from "../../market/value-errors.ts";
 import { invariant } from "../../runtime/invariant.ts";
 
 export function writeGroupSpec({ name, requirements, units }: GroupSpec): WireGroupSpec {

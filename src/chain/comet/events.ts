@@ -14,7 +14,7 @@ import {
   parseDseq,
   parseSeq,
 } from "../../market/ids.ts";
-import { malformed } from "../../market/refusal.ts";
+import { malformed } from "../../market/value-errors.ts";
 import { formatTime, nsToMs } from "../../runtime/clock.ts";
 import { isRecord } from "../../runtime/is-record.ts";
 import { parseJson } from "../../runtime/parse-json.ts";

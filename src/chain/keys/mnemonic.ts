@@ -1,6 +1,6 @@
 /** From a mnemonic (BIP-39) to the private key of one account (BIP-32, BIP-44), or a word on where it is wrong. */
 import { Bip39, EnglishMnemonic, Slip10, Slip10Curve, Slip10RawIndex } from "@cosmjs/crypto";
-import { outOfRange } from "../../market/refusal.ts";
+import { outOfRange } from "../../market/value-errors.ts";
 import { ProviderError } from "../../runtime/errors.ts";
 
 /** Which of the accounts of a mnemonic: m / 44' / coinType' / account' / 0 / index. */

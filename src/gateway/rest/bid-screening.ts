@@ -3,7 +3,7 @@ import { formatDecimal } from "../../market/decimal.ts";
 import { type GoJson, isList, readFirstValue } from "../../market/go-json.ts";
 import { foldName } from "../../market/go-shape.ts";
 import { readGroupJson, writeUnit } from "../../market/group-json.ts";
-import { excessOf, faultsOfGroup } from "../../market/group-rules.ts";
+import { exceededLimit, faultsOfGroup } from "../../market/group-rules.ts";
 import type { GroupSpec } from "../../market/group-spec.ts";
 import { screeningHosts } from "../grpc/provider-rpc.ts";
 import { answerBid, type BidAnswer, type ScreeningDeps } from "../screening/bid-answer.ts";
@@ -35,7 +35,7 @@ export function screeningRoutes(deps: ScreeningDeps | undefined): Route[] {
       handle({ body: asked }: RestRequest) {
         const spec = read(asked, readGroupJson);
         if (spec instanceof SyntaxError) return failure(422, spec.message);
-        const excess = excessOf(spec.group);
+        const excess = exceededLimit(spec.group);
         const faults = excess === undefined ? faultsOfGroup(spec.group) : [excess];
         return faults.length > 0 ? failure(422, `group validation error: ${faults.join("; ")}`) : json(spec.text);
       },

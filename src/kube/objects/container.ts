@@ -3,7 +3,7 @@
 import { volumeKind } from "../../market/attributes.ts";
 import type { Overcommit } from "../../market/fit.ts";
 import { committed, diskBytesOf } from "../../market/fit.ts";
-import { type CardDemand, readCardDemands } from "../../market/gpu-attributes.ts";
+import { type GpuDemand, readGpuDemands } from "../../market/gpu-attributes.ts";
 import type { Attribute } from "../../market/group-spec.ts";
 import type { ManifestService } from "../../market/manifest.ts";
 import { addressVariables } from "./lease-addresses.ts";
@@ -78,7 +78,7 @@ function gpuCount({ service }: ServiceWorkload): bigint {
 }
 
 /** The GPU that we offered. Without a known offer, those that the tenant accepts: one of them is under the running workload. */
-export function workloadCards(workload: ServiceWorkload): readonly CardDemand[] {
+export function workloadCards(workload: ServiceWorkload): readonly GpuDemand[] {
   if (gpuCount(workload) === 0n) return [];
   const { service, offer } = workload;
   const offered = readable(offer?.gpu.attributes ?? []);
@@ -86,8 +86,8 @@ export function workloadCards(workload: ServiceWorkload): readonly CardDemand[] 
 }
 
 /** Nobody bids on what nobody can read. */
-function readable(attributes: readonly Attribute[]): readonly CardDemand[] {
-  const cards = readCardDemands(attributes);
+function readable(attributes: readonly Attribute[]): readonly GpuDemand[] {
+  const cards = readGpuDemands(attributes);
   return typeof cards === "string" ? [] : cards;
 }
 

@@ -1,6 +1,6 @@
 /** What a lease runs, in the network's form: its hostname operator reads it, and lost journals are rebuilt from it. */
 
-import { readCardDemands } from "../../market/gpu-attributes.ts";
+import { readGpuDemands } from "../../market/gpu-attributes.ts";
 import type { UnitResources } from "../../market/group-spec.ts";
 import type { LeaseId } from "../../market/ids.ts";
 import { leaseNamespace } from "../../market/lease-namespace.ts";
@@ -116,7 +116,7 @@ function writeParams({ storage, permissions, tee }: NonNullable<ManifestService[
 /** Which card a GPU is. Memory and interface are empty in the network's own; the chain has them, in our bid. */
 function schedulerParams({ resources }: ManifestService, offer: readonly UnitResources[]) {
   if (resources.gpu.units.val === "0") return undefined;
-  const offered = readCardDemands(offer.find(({ id }) => id === resources.id)?.gpu.attributes ?? []);
+  const offered = readGpuDemands(offer.find(({ id }) => id === resources.id)?.gpu.attributes ?? []);
   const [card] = typeof offered === "string" ? [] : offered;
   if (!card) return undefined;
   const { vendor, model } = card;

@@ -2,7 +2,7 @@
 
 import { createHash } from "node:crypto";
 import { volumeKind } from "../../market/attributes.ts";
-import type { CardDemand } from "../../market/gpu-attributes.ts";
+import type { GpuDemand } from "../../market/gpu-attributes.ts";
 import type { ManifestService } from "../../market/manifest.ts";
 import { sortedJson } from "../../market/sorted-json.ts";
 import { fieldsOf, listOf, recordsOf } from "../json-fields.ts";
@@ -94,7 +94,7 @@ function hasClass(name: string): Expression {
 }
 
 /** Memory and interface each by itself: no operator but ours has a label for both together. */
-function hasCard({ vendor, model, memoryGi, interface: kind }: CardDemand): Expression[] {
+function hasCard({ vendor, model, memoryGi, interface: kind }: GpuDemand): Expression[] {
   if (model === "*") return [];
   const selections = [
     { vendor, model },

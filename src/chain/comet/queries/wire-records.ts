@@ -18,7 +18,7 @@ import { parseAddress } from "../../../market/address.ts";
 import { type Coin, coinOf, type DecCoin, decCoinOf } from "../../../market/coin.ts";
 import { parseDecimal } from "../../../market/decimal.ts";
 import type { BidId, DeploymentId, GroupId, OrderId } from "../../../market/ids.ts";
-import { malformed } from "../../../market/refusal.ts";
+import { malformed } from "../../../market/value-errors.ts";
 import { decodeGroupSpec } from "../../codec/group-spec.ts";
 import {
   type QueryBidResponse,

@@ -8,7 +8,7 @@ import {
   type ResourcePair,
   Storage,
 } from "@akashnetwork/chain-sdk/private-types/provider.akash.v1";
-import { type Card, cardOf } from "../../../market/gpu-attributes.ts";
+import { type Gpu, gpuOf } from "../../../market/gpu-attributes.ts";
 import { parseQuantity } from "../../../market/quantity.ts";
 import { type Condition, condition } from "../../../runtime/condition.ts";
 import { reasonOf } from "../../../runtime/errors.ts";
@@ -130,13 +130,13 @@ export function readClass({ quantity, info }: Storage): SnapshotStorageClass {
 
 /** How many there are of each kind. */
 function countCards(told: readonly GPUInfo[]): GpuCount[] {
-  const alike = new Map<string, { card: Card; count: bigint }>();
+  const alike = new Map<string, { card: Gpu; count: bigint }>();
   for (const each of told) {
     // Told apart by what is told of them, so that eight cards of a kind are read once.
     const words = `${each.vendor}/${each.name}/${each.interface}/${each.memorySize}`;
     const known = alike.get(words);
     if (known) known.count += 1n;
-    else alike.set(words, { card: cardOf(each), count: 1n });
+    else alike.set(words, { card: gpuOf(each), count: 1n });
   }
   return [...alike.values()];
 }

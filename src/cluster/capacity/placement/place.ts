@@ -1,7 +1,7 @@
 /** Whether a group fits, all replicas of all its units at once, and where each would go. Takes nothing. */
 import type { Fit, Fits } from "../../../market/fit.ts";
-import { asAsked, type Overcommit } from "../../../market/fit.ts";
-import { cardAttribute } from "../../../market/gpu-attributes.ts";
+import { exactRequests, type Overcommit } from "../../../market/fit.ts";
+import { gpuAttribute } from "../../../market/gpu-attributes.ts";
 import type { ResourceUnit, UnitResources } from "../../../market/group-spec.ts";
 import { jsonText } from "../../../runtime/json-text.ts";
 import { anyFit, bestFit, exactFit } from "./fit-search.ts";
@@ -36,7 +36,7 @@ export interface PlaceOptions {
 }
 
 export function place(room: Room, units: readonly ResourceUnit[], options: PlaceOptions = {}): Fit {
-  const { overcommit = asAsked, steps = searchSteps } = options;
+  const { overcommit = exactRequests, steps = searchSteps } = options;
   const search = openSearch(room, steps);
   try {
     return placeIn(search, units, overcommit);
@@ -104,7 +104,7 @@ function* otherModels(tasks: readonly Task[], room: Search): Generator<Task[]> {
 }
 
 function modelOf({ cards }: Option): string {
-  return cards ? cardAttribute(cards).key : "";
+  return cards ? gpuAttribute(cards).key : "";
 }
 
 /** The first fit is valid whether or not steps are left to look for others. */
@@ -159,5 +159,5 @@ function fitsOf(room: Room, units: readonly ResourceUnit[], spots: readonly Spot
 /** As it was asked for, with one model for its gpus. */
 function offered({ count: _count, price: _price, ...unit }: ResourceUnit, spot: Spot | undefined): UnitResources {
   const cards = spot?.option.cards;
-  return cards ? { ...unit, gpu: { count: unit.gpu.count, attributes: [cardAttribute(cards)] } } : unit;
+  return cards ? { ...unit, gpu: { count: unit.gpu.count, attributes: [gpuAttribute(cards)] } } : unit;
 }

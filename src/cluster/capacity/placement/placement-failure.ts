@@ -1,6 +1,6 @@
 /** Why a group does not fit. Named is what would have to be there for it to fit, and not what is merely scarce. */
 import type { PlacementFailure, Shortage } from "../../../market/fit.ts";
-import { type CardDemand, describeCard } from "../../../market/gpu-attributes.ts";
+import { describeGpu, type GpuDemand } from "../../../market/gpu-attributes.ts";
 import { showResource } from "../../../market/quantity.ts";
 import {
   askedOf,
@@ -247,7 +247,7 @@ function freeFor(node: RoomNode, models: Models, at: number): bigint {
   return left < free ? left : free;
 }
 
-function mostOf(models: Models, count: (cards: CardDemand) => number): bigint {
+function mostOf(models: Models, count: (cards: GpuDemand) => number): bigint {
   return BigInt(models.reduce((most, cards) => (cards ? Math.max(most, count(cards)) : most), 0));
 }
 
@@ -256,14 +256,14 @@ function resourceName(unit: UnitDemand, at: number): string {
 }
 
 function cardsName({ cards }: UnitDemand): string {
-  return joined(cards.map(describeCard), " or ");
+  return joined(cards.map(describeGpu), " or ");
 }
 
 /** "there are 4 × nvidia/a100 with 80Gi, pcie" */
 function cardsThere({ nodes }: Room): string {
   const counts = new Map<string, number>();
   for (const { card, count } of nodes.flatMap(({ cards }) => cards.kinds)) {
-    const name = describeCard(card);
+    const name = describeGpu(card);
     counts.set(name, (counts.get(name) ?? 0) + count);
   }
   const names = [...counts.keys()].sort().map((name) => `${counts.get(name)} × ${name}`);

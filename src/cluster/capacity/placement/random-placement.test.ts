@@ -16,7 +16,7 @@ import {
 import { runs } from "../../../../test/runs.ts";
 import { counts } from "../../../../test/thorough.ts";
 import type { Fit } from "../../../market/fit.ts";
-import { asAsked } from "../../../market/fit.ts";
+import { exactRequests } from "../../../market/fit.ts";
 import { createSeededRandom, type Random } from "../../../runtime/random.ts";
 import { type PlaceOptions, place } from "./place.ts";
 import { type ClusterRoom, type NodeRoom, openRoom } from "./room.ts";
@@ -80,7 +80,7 @@ test("the same cluster and the same group give the same placement, whatever happ
     const first = place(room, unitsOf(sample));
     for (const other of [randomCase(random, 4), randomCase(random, 4)]) {
       const fit = place(room, unitsOf(other));
-      const claims = fit.fits ? claimsOf(fit, asAsked) : [];
+      const claims = fit.fits ? claimsOf(fit, exactRequests) : [];
       for (const claim of claims) room.take(claim);
       place(room, unitsOf(sample));
       for (const claim of claims.toReversed()) room.giveBack(claim);
@@ -104,7 +104,7 @@ test("a cluster that is filled group by group never gives more than it has, and 
       const { plans } = randomCase(random, 4);
       const fit = place(room, unitsOf({ picture, plans }));
       if (!fit.fits) continue;
-      const claims = claimsOf(fit, asAsked);
+      const claims = claimsOf(fit, exactRequests);
       assert.equal(claims.length, fit.replicas.length);
       for (const claim of claims) room.take(claim);
       taken.push(claims);

@@ -3,20 +3,14 @@
  * Which GPUs are taken by whom is not known: each taking is counted against every kind that it may have hit, and what is
  * left of a kind is what is left in the worst case.
  */
-import {
-  type Card,
-  type CardDemand,
-  cardAttribute,
-  cardSatisfies,
-  describeCard,
-} from "../../../market/gpu-attributes.ts";
+import { describeGpu, type Gpu, type GpuDemand, gpuAttribute, gpuSatisfies } from "../../../market/gpu-attributes.ts";
 import { invariant } from "../../../runtime/invariant.ts";
 
 /** Kinds of gpus on one node: a set of them is bits of a number, and no machine has more slots. */
 const nodeCardKinds = 30;
 
 export interface GpuCount {
-  readonly card: Card;
+  readonly card: Gpu;
   readonly count: bigint;
 }
 
@@ -24,7 +18,7 @@ export interface GpuCount {
 export type Kinds = number;
 
 interface NodeCards {
-  readonly kinds: readonly { readonly card: Card; readonly count: number }[];
+  readonly kinds: readonly { readonly card: Gpu; readonly count: number }[];
   /** How many were taken that are of one of these kinds. */
   readonly takings: Map<Kinds, number>;
 }
@@ -38,8 +32,8 @@ function nodeCards(counts: readonly GpuCount[], unknown: bigint): NodeCards {
 }
 
 /** Those that will do. */
-export function kindsFor({ kinds }: NodeCards, demand: CardDemand): Kinds {
-  return kinds.reduce((set, { card }, at) => (cardSatisfies(card, demand) ? set | (1 << at) : set), 0);
+export function kindsFor({ kinds }: NodeCards, demand: GpuDemand): Kinds {
+  return kinds.reduce((set, { card }, at) => (gpuSatisfies(card, demand) ? set | (1 << at) : set), 0);
 }
 
 /** How many are there, taken or not. */
@@ -132,7 +126,7 @@ export interface ReplicaDemand {
 /** What one replica has on its node, for as long as it is promised. */
 export interface ReplicaClaim extends ReplicaDemand {
   readonly node: string;
-  readonly cards: CardDemand | undefined;
+  readonly cards: GpuDemand | undefined;
 }
 
 export interface RoomNode {
@@ -159,10 +153,10 @@ export interface Room {
   /** By class, and by the place of the node: 1 where it can mount it. */
   readonly mounts: ReadonlyMap<string, Float64Array>;
   /** Every kind of card that there is, once. */
-  readonly cards: readonly Card[];
+  readonly cards: readonly Gpu[];
   node(name: string): RoomNode | undefined;
   /** By the place of the node: which of its kinds of cards will do. */
-  kindsFor(demand: CardDemand): Uint32Array;
+  kindsFor(demand: GpuDemand): Uint32Array;
   /** Those with gpus last, so that nobody who needs none is in the way; then by what is free, the least first. Places by name. */
   tightest(): Uint32Array;
   /** Without a look at whether it fits: what is promised is promised, also when a newer picture has less. */
@@ -182,7 +176,7 @@ export function openRoom(picture: ClusterRoom): Room {
   const classOf = (name: string) => (name === "default" ? defaultClass : name);
   // No volume gets a class that is only named so.
   if (defaultClass !== "default") classes.delete("default");
-  const cards = new Map(picture.nodes.flatMap((node) => node.gpuCounts.map(({ card }) => [describeCard(card), card])));
+  const cards = new Map(picture.nodes.flatMap((node) => node.gpuCounts.map(({ card }) => [describeGpu(card), card])));
   const spare = nodeResources.map((_, at) => Float64Array.from(nodes, ({ free }) => spareOf(free[at] ?? 0n)));
   const mountable = new Set(picture.nodes.flatMap(({ storageClasses }) => storageClasses));
   const mounts = new Map(
@@ -218,7 +212,7 @@ export function openRoom(picture: ClusterRoom): Room {
     classOf,
     node: (name) => byName.get(name),
     kindsFor(demand) {
-      const { key } = cardAttribute(demand);
+      const { key } = gpuAttribute(demand);
       const known = kinds.get(key) ?? Uint32Array.from(nodes, (node) => kindsFor(node.cards, demand));
       kinds.set(key, known);
       return known;

@@ -3,7 +3,7 @@
 import { volumeKind } from "../../../market/attributes.ts";
 import type { Fits } from "../../../market/fit.ts";
 import { committed, diskBytesOf, type Overcommit } from "../../../market/fit.ts";
-import { type CardDemand, modelsFor, readCardDemands } from "../../../market/gpu-attributes.ts";
+import { type GpuDemand, modelsFor, readGpuDemands } from "../../../market/gpu-attributes.ts";
 import type { ResourceUnit, UnitResources } from "../../../market/group-spec.ts";
 import { addTo } from "../../../market/group-totals.ts";
 import {
@@ -24,7 +24,7 @@ export interface UnitDemand extends ReplicaDemand {
   readonly id: number;
   readonly count: bigint;
   /** Any of these will do; empty where it asks for no gpu. */
-  readonly cards: readonly CardDemand[];
+  readonly cards: readonly GpuDemand[];
 }
 
 /** In the order of the units. A sentence says what nobody can give. */
@@ -36,7 +36,7 @@ export function demandOf(units: readonly ResourceUnit[], overcommit: Overcommit)
     }
     const demand = replicaDemand(unit, overcommit);
     if (typeof demand === "string") return { unit: unit.id, fault: demand };
-    const cards = unit.gpu.count > 0n ? readCardDemands(unit.gpu.attributes) : [];
+    const cards = unit.gpu.count > 0n ? readGpuDemands(unit.gpu.attributes) : [];
     if (typeof cards === "string") return { unit: unit.id, fault: `asks for a gpu that nobody can read: ${cards}` };
     if (unit.gpu.count > 0n && cards.length === 0) {
       return { unit: unit.id, fault: "asks for a gpu and does not say of which vendor and model" };
@@ -66,7 +66,7 @@ export function claimsOf(
 function claimOf(unit: UnitResources, overcommit: Overcommit): Omit<ReplicaClaim, "node"> | undefined {
   const demand = replicaDemand(unit, overcommit);
   if (typeof demand === "string") return undefined;
-  const cards = unit.gpu.count > 0n ? readCardDemands(unit.gpu.attributes) : [];
+  const cards = unit.gpu.count > 0n ? readGpuDemands(unit.gpu.attributes) : [];
   return { ...demand, cards: typeof cards === "string" ? undefined : cards[0] };
 }
 
@@ -154,7 +154,7 @@ export interface Task {
 
 /** One model for all replicas of a unit. */
 export interface Option {
-  readonly cards: CardDemand | undefined;
+  readonly cards: GpuDemand | undefined;
   /** The nodes on which at least one replica fits, by their places, the tightest first. */
   readonly places: readonly number[];
 }
@@ -168,13 +168,13 @@ export interface Spot {
 }
 
 /** Nodes that could ever take a replica, by what they are rather than by what is free of them. */
-export function isSuited(node: RoomNode, unit: UnitDemand, cards: CardDemand | undefined): boolean {
+export function isSuited(node: RoomNode, unit: UnitDemand, cards: GpuDemand | undefined): boolean {
   for (const name of unit.classes.keys()) if (!node.classes.has(name)) return false;
   return cards === undefined || countOf(node.cards, kindsFor(node.cards, cards)) >= (unit.amounts[gpuAt] ?? 0n);
 }
 
 /** The models of real cards that a unit could get; one that is undefined where it asks for no gpu. */
-export function modelsOf({ cards }: UnitDemand, room: Search): (CardDemand | undefined)[] {
+export function modelsOf({ cards }: UnitDemand, room: Search): (GpuDemand | undefined)[] {
   room.spend(1 + room.cards.length * (cards.length + room.cards.length));
   return cards.length > 0 ? modelsFor(cards, room.cards) : [undefined];
 }
@@ -221,14 +221,14 @@ function placesWithCards(
   roomy: number[],
   unit: UnitDemand,
   asked: AskedAmounts,
-  cards: CardDemand,
+  cards: GpuDemand,
 ): number[] {
   const kinds = room.kindsFor(cards);
   room.spend(roomy.length / 4);
   return roomy.filter((place) => kinds[place] !== 0 && hasCards(room, place, unit, asked, cards));
 }
 
-function hasCards(room: Search, place: number, unit: UnitDemand, asked: AskedAmounts, cards: CardDemand): boolean {
+function hasCards(room: Search, place: number, unit: UnitDemand, asked: AskedAmounts, cards: GpuDemand): boolean {
   const node = room.nodes[place];
   if (!node) return false;
   room.spend(2 * cardSteps(node));
@@ -242,7 +242,7 @@ export function howMany(
   room: Search,
   place: number,
   asked: AskedAmounts,
-  cards: CardDemand | undefined,
+  cards: GpuDemand | undefined,
   most: number,
 ): number {
   room.spend(1);
