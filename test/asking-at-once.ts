@@ -3,5 +3,5 @@ import type { Lookups } from "../src/gateway/auth/lookups.ts";
 
 export const askingAtOnce: Lookups = {
   ask: (_, __, look) => look(new AbortController().signal),
-  counts: { asked: 0, refused: 0, waiting: 0 },
+  counts: { sent: 0, rejected: 0, waiting: 0 },
 };

@@ -4,7 +4,7 @@ import { makeCertificate } from "../src/chain/certificates/make-certificate.ts";
 import { createSigner, type Signer } from "../src/chain/keys/signer.ts";
 import type { SigningKey } from "../src/gateway/auth/account-keys.ts";
 import { adr36Document, createAuthenticator } from "../src/gateway/auth/authenticator.ts";
-import { AuthRefusal, type CallerCredentials, type CallerIdentity } from "../src/gateway/auth/identity.ts";
+import { AuthError, type CallerCredentials, type CallerIdentity } from "../src/gateway/auth/identity.ts";
 import type { Address } from "../src/market/address.ts";
 import { createVirtualClock } from "../src/runtime/clock.ts";
 import { createSeededRandom } from "../src/runtime/random.ts";
@@ -67,7 +67,7 @@ export function createAuthStage(startMs?: number) {
         const nothing = { authorization: undefined, certificates: [], source: "192.0.2.1" };
         return await authenticator.identify({ ...nothing, ...credentials });
       } catch (error) {
-        if (error instanceof AuthRefusal) return `${error.status} ${error.message}`;
+        if (error instanceof AuthError) return `${error.status} ${error.message}`;
         throw error;
       }
     },

@@ -6,8 +6,8 @@ import type { TLSSocket } from "node:tls";
 import { gzipSync } from "node:zlib";
 import { tokenChars } from "../src/gateway/auth/token.ts";
 import { startGrpcGateway } from "../src/gateway/grpc/grpc-gateway.ts";
-import { type ProxyOptions, placeOfSocket } from "../src/gateway/rest/client-places.ts";
-import { createRequestBudget, gatewayIdleMs, gatewayLookMs } from "../src/gateway/rest/connections.ts";
+import { createRequestBudget, gatewayCheckMs, gatewayIdleMs } from "../src/gateway/rest/connections.ts";
+import { type ProxyOptions, rateLimitKeyOf } from "../src/gateway/rest/rate-limit-key.ts";
 import { ByteBudget, requestBytes } from "../src/runtime/byte-budget.ts";
 import { createVirtualClock, realClock, type VirtualClock } from "../src/runtime/clock.ts";
 import { grpcPingMs, grpcPings } from "../src/runtime/grpc/grpc-server.ts";
@@ -24,7 +24,10 @@ import { binaryProxyHeader, connectThrough, textProxyHeader } from "./proxy-head
 import { connectRaw, flags, frameTypes, greeting, headerBlock, rawFrame } from "./raw-http2.ts";
 
 const paths = { one: "/test.Service/One", many: "/test.Service/Many", own: "/test.Service/Own" };
-const one: GrpcMethod = { kind: "unary", answer: (_, { socket }) => ({ message: Buffer.from(placeOfSocket(socket)) }) };
+const one: GrpcMethod = {
+  kind: "unary",
+  answer: (_, { socket }) => ({ message: Buffer.from(rateLimitKeyOf(socket)) }),
+};
 /** For accounts: the token is the account. */
 const own: GrpcMethod = {
   kind: "unary",
@@ -302,7 +305,7 @@ test("a connection without calls is ended with a GOAWAY; one with a stream stays
     await clock.advance(grpcPingMs / 2);
     await answered();
   }
-  await clock.advance(gatewayLookMs);
+  await clock.advance(gatewayCheckMs);
   await eventually("the idle one to end", () => gateway.connections === 1);
   equal(lastStream, 1);
   equal(gateway.streams, 1);

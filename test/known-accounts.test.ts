@@ -197,9 +197,9 @@ test("with the last lease all that is kept of its owner goes", async () => {
     assert.equal(kept(), "1,1");
     await stage.close(alice, 2n);
     await stage.until("nothing is kept", () => kept() === "0,0");
-    const { asked } = life.counts;
+    const { sent: asked } = life.counts;
     await life.keys.keyOf(alice.address, source);
-    assert.equal(life.counts.asked, asked + 1);
+    assert.equal(life.counts.sent, asked + 1);
   });
 });
 

@@ -4,9 +4,9 @@ import { join } from "node:path";
 import { test } from "node:test";
 import { makeCertificate } from "../src/chain/certificates/make-certificate.ts";
 import { createCertificateMessage, packMessage } from "../src/chain/tx/messages.ts";
-import { certificateLookMs, certificateRetryMs } from "../src/gateway/acme/certificate-issuer.ts";
+import { certificateCheckMs, certificateRetryMs } from "../src/gateway/acme/certificate-issuer.ts";
 import { type CertificateStore, createFileStore } from "../src/gateway/certificate/certificate-store.ts";
-import { type KeptCertificate, newLife, renewAtMs } from "../src/gateway/certificate/own-certificate.ts";
+import { type KeptCertificate, newValidity, renewAtMs } from "../src/gateway/certificate/own-certificate.ts";
 import { openBoundary } from "../src/runtime/boundary.ts";
 import { day, hour, owner, setUpCertificates } from "./certificate-stage.ts";
 import { writeCertificateFile } from "./network-certificate-file.ts";
@@ -50,7 +50,7 @@ test("its time comes by itself, without any news of the chain", async (t) => {
   const life = await stage.start();
   const { serial, untilMs } = await life.untilServed();
   stage.clock.jump(renewAtMs(life.keeper.current as KeptCertificate) - stage.clock.now() - hour);
-  await stage.clock.advance(certificateLookMs);
+  await stage.clock.advance(certificateCheckMs);
   assert.equal(life.keeper.current?.serial, serial);
   assert.equal(life.run.outbox.counts.owed, 1);
   assert.notEqual((await life.untilServed()).serial, serial);
@@ -161,7 +161,7 @@ test("a chain that has another certificate under our serial does not make ours v
   await life.stop();
   const forged = makeCertificate({
     ...{ owner, hosts: ["provider.example"], isServer: true, serial: BigInt(serial) },
-    ...newLife(stage.clock),
+    ...newValidity(stage.clock),
   });
   writeFileSync(join(stage.dir, "certificates.pem"), `${forged.certificate}${forged.key}`);
   const next = await stage.start();
@@ -177,7 +177,7 @@ test("the network's own file is taken over where it is on the chain, and kept fo
       hosts: ["provider.example"],
       isServer: true,
       serial: 7n,
-      ...newLife(stage.clock),
+      ...newValidity(stage.clock),
     });
     const path = join(stage.dir, `${owner}.pem`);
     writeCertificateFile(path, made, providerSigner);

@@ -5,7 +5,7 @@ import type { TLSSocket } from "node:tls";
 import type { MirrorView, StepListener } from "../src/chain/chain.ts";
 import type { Lease } from "../src/chain/records.ts";
 import {
-  AuthRefusal,
+  AuthError,
   type CallerCredentials,
   type CallerIdentity,
   type Grant,
@@ -45,7 +45,7 @@ export async function serveStreams(t: TestContext, handler: StreamHandler, more:
   const authenticator = {
     identify({ authorization }: CallerCredentials): CallerIdentity | Promise<CallerIdentity> {
       if (world.refuses) throw world.refuses;
-      if (authorization === undefined) throw new AuthRefusal(401, "unauthorized access");
+      if (authorization === undefined) throw new AuthError(401, "unauthorized access");
       const grant: Grant =
         authorization === "only logs" ? { access: "scoped", scopes: new Set(["logs"]) } : { access: "full" };
       const identity = identityOf(authorization as Address, grant, world.untilMs);

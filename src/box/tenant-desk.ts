@@ -86,9 +86,9 @@ export function createDesk({ queries, sending, onAsked }: DeskDeps): Desk {
         // No authority vouches for a box.
         ...{ credentials: await credentialsFor(proof), roots: [] },
       });
-      const ask: typeof client.ask = (request) => {
+      const ask: typeof client.request = (request) => {
         onAsked(proof);
-        return client.ask({ ...request, signal });
+        return client.request({ ...request, signal });
       };
       return {
         async sendManifest(manifest) {

@@ -1,7 +1,7 @@
 /** What `lease-logs` and `lease-events` share: a stream of every lease of a deployment, printed line by line. */
 import { once } from "node:events";
 import type { Command } from "commander";
-import { checkEnd } from "../gateway/client/provider-stream.ts";
+import { checkClose } from "../gateway/client/provider-stream.ts";
 import { formatLeaseId, type LeaseId } from "../market/ids.ts";
 import { printable, printableJson } from "../market/printable.ts";
 import { ProviderError } from "../runtime/errors.ts";
@@ -62,7 +62,7 @@ export function showStreams({ path, scope, text }: Streamed, flags: StreamFlags,
     });
     const end = await stream.ended;
     if (signal.aborted) return;
-    checkEnd(end);
+    checkClose(end);
     // That the lease is closed, for instance: an end like any other, but a person wonders.
     if (end.reason) process.stderr.write(`${name}: ${printable(end.reason)}\n`);
   });

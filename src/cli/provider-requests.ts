@@ -44,7 +44,7 @@ export function serviceStatusCommand(): Command {
 
 function print(flags: LeaseFlags, path: string, given: Command): Promise<void> {
   return withLessor(flags, given, async ({ client }) => {
-    process.stdout.write(indentedJson(await client.ask({ method: "GET", path: `${leasePath(flags)}${path}` })));
+    process.stdout.write(indentedJson(await client.request({ method: "GET", path: `${leasePath(flags)}${path}` })));
   });
 }
 
@@ -62,7 +62,7 @@ export function getManifestCommand(): Command {
   const command = providerCommand("get-manifest", "ask the provider of a lease for its manifest", options);
   return command.action((flags: ManifestFlags, given: Command) =>
     withLessor(flags, given, async ({ client }) => {
-      const json = await client.ask({ method: "GET", path: `${leasePath(flags)}/manifest` });
+      const json = await client.request({ method: "GET", path: `${leasePath(flags)}/manifest` });
       process.stdout.write(flags.output === "json" ? indentedJson(json) : yamlOf(json));
     }),
   );
@@ -91,7 +91,7 @@ function migrate(path: string, what: object, flags: GroupFlags, given: Command):
   const rest = `"destination_dseq":${dseq},"destination_gseq":${gseq}}`;
   const body = `${JSON.stringify(what).slice(0, -1)},${rest}`;
   return withLessor(flags, given, async ({ client }) => {
-    await client.ask({ method: "POST", path, body });
+    await client.request({ method: "POST", path, body });
   });
 }
 
@@ -115,7 +115,7 @@ export function sendManifestCommand(): Command {
     async (path: string, flags: SendFlags, given: Command) => {
       const body = JSON.stringify(readSdlFile(path).manifest);
       const send = async ({ provider, client }: ProviderReach): Promise<Result> => {
-        await client.ask({ method: "PUT", path: `/deployment/${flags.dseq}/manifest`, body });
+        await client.request({ method: "PUT", path: `/deployment/${flags.dseq}/manifest`, body });
         return { provider: provider ?? "", status: "PASS" };
       };
       const failed = (provider: string | undefined, thrown: unknown): Result => ({
@@ -156,7 +156,7 @@ export function statusCommand(): Command {
   return command.action(async (address: string | undefined, flags: ProviderFlags, given: Command) => {
     const provider = address === undefined ? flags.provider : parsed(parseAddress)(address);
     await withProvider({ ...flags, ...(provider && { provider }) }, given, async ({ client }) => {
-      process.stdout.write(indentedJson(await client.ask({ method: "GET", path: "/status" })));
+      process.stdout.write(indentedJson(await client.request({ method: "GET", path: "/status" })));
     });
   });
 }

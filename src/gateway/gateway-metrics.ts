@@ -7,7 +7,7 @@ import type { Metrics } from "../runtime/metrics.ts";
 import { createHistogram } from "../runtime/metrics.ts";
 import type { GrpcGateway } from "./grpc/grpc-gateway.ts";
 import type { Route } from "./rest/route.ts";
-import type { RefusalReason, RestServer } from "./rest/server.ts";
+import type { RejectionReason, RestServer } from "./rest/server.ts";
 import type { HandshakeFailure } from "./rest/tls-front.ts";
 import type { Admission } from "./streams/admission.ts";
 
@@ -15,7 +15,7 @@ import type { Admission } from "./streams/admission.ts";
 const bounds = [0.001, 0.005, 0.02, 0.05, 0.1, 0.25, 1, 5, 30];
 const classes = ["1xx", "2xx", "3xx", "4xx", "5xx"] as const;
 
-export type GatewayTally = ReturnType<typeof createGatewayTally>;
+export type GatewayMetrics = ReturnType<typeof createGatewayMetrics>;
 
 interface Measured {
   readonly server: Pick<RestServer, "connections">;
@@ -23,10 +23,10 @@ interface Measured {
   readonly grpc: Pick<GrpcGateway, "connections" | "streams" | "ends"> | undefined;
 }
 
-export function createGatewayTally() {
+export function createGatewayMetrics() {
   const requests = new Map<Route | undefined, number[]>();
   const failures = new Map<HandshakeFailure, number>();
-  const refusals = new Map<RefusalReason, number>();
+  const refusals = new Map<RejectionReason, number>();
   const latency = createHistogram(bounds);
   return {
     answered(route: Route | undefined, status: number, tookMs: number): void {
@@ -40,7 +40,7 @@ export function createGatewayTally() {
       counts[at] = (counts[at] ?? 0) + 1;
     },
     handshakeFailed: (reason: HandshakeFailure) => void failures.set(reason, (failures.get(reason) ?? 0) + 1),
-    refused: (reason: RefusalReason) => void refusals.set(reason, (refusals.get(reason) ?? 0) + 1),
+    refused: (reason: RejectionReason) => void refusals.set(reason, (refusals.get(reason) ?? 0) + 1),
     /** Undefined until the gateway is open. */
     measure(metrics: Metrics, gateway: () => Measured | undefined): void {
       const byReason = (name: string, help: string, counts: () => ReadonlyMap<string, number> | undefined) =>

@@ -14,13 +14,12 @@ import { createAuthenticator } from "./auth/authenticator.ts";
 import { createKnownAccounts, type KnownAccounts } from "./auth/known-accounts.ts";
 import type { CertificateOptions, Certificates } from "./certificate/certificate-service.ts";
 import { noCertificate } from "./certificate/file-certificate.ts";
-import { createGatewayTally, type GatewayTally } from "./gateway-metrics.ts";
+import { createGatewayMetrics, type GatewayMetrics } from "./gateway-metrics.ts";
 import { createIdentify, createLeaseCalls } from "./grpc/grpc-auth.ts";
 import { type GrpcGateway, startGrpcGateway } from "./grpc/grpc-gateway.ts";
 import { createLeaseRpc } from "./grpc/lease-rpc.ts";
 import { createProviderRpc } from "./grpc/provider-rpc.ts";
 import { screeningRoutes } from "./rest/bid-screening.ts";
-import type { ProxyOptions } from "./rest/client-places.ts";
 import { createRequestBudget } from "./rest/connections.ts";
 import { leaseRoutes } from "./rest/lease-routes.ts";
 import { manifestRoutes, type TenantManifests } from "./rest/manifest-routes.ts";
@@ -35,6 +34,7 @@ import {
   statusRoutes,
   versionRoutes,
 } from "./rest/provider-routes.ts";
+import type { ProxyOptions } from "./rest/rate-limit-key.ts";
 import { createRest } from "./rest/rest.ts";
 import { type RestServer, startRestServer } from "./rest/server.ts";
 import { type BidScreen, createScreener } from "./screening/screener.ts";
@@ -86,7 +86,7 @@ const none: Certificates = { own: noCertificate, public: noCertificate };
 
 export function createGatewayService(options: TenantGatewayOptions, deps: GatewayDeps): Service<GatewayStatus> {
   const log = deps.log.with({ module: "gateway" });
-  const tally = createGatewayTally();
+  const tally = createGatewayMetrics();
   const queues: Queue[] = [];
   let gateway: Gateway | undefined;
 
@@ -121,7 +121,7 @@ export function createGatewayService(options: TenantGatewayOptions, deps: Gatewa
 interface Opening {
   readonly options: TenantGatewayOptions;
   readonly deps: GatewayDeps;
-  readonly tally: GatewayTally;
+  readonly tally: GatewayMetrics;
   readonly chain: Chain;
   readonly accounts: KnownAccounts;
 }

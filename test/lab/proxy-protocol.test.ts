@@ -3,12 +3,12 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { controlPlaneMissing } from "../../lab/own-control-plane.ts";
 import { startTraefik } from "../../lab/traefik/own-traefik.ts";
-import { type CallerIdentity, nobody } from "../../src/gateway/auth/identity.ts";
+import { anonymous, type CallerIdentity } from "../../src/gateway/auth/identity.ts";
 import { noCertificate } from "../../src/gateway/certificate/file-certificate.ts";
 import { startGrpcGateway } from "../../src/gateway/grpc/grpc-gateway.ts";
 import { json } from "../../src/gateway/rest/answer.ts";
-import { placeOfSocket } from "../../src/gateway/rest/client-places.ts";
 import { createRequestBudget } from "../../src/gateway/rest/connections.ts";
+import { rateLimitKeyOf } from "../../src/gateway/rest/rate-limit-key.ts";
 import { createRest } from "../../src/gateway/rest/rest.ts";
 import type { PublicRoute } from "../../src/gateway/rest/route.ts";
 import { startRestServer } from "../../src/gateway/rest/server.ts";
@@ -24,7 +24,7 @@ const path = "/test.Service/One";
 const file = { name: "test.proto", package: "test", services: { Service: [] } };
 const tellPlace: GrpcMethod = {
   kind: "unary",
-  answer: (_, { socket }) => ({ message: Buffer.from(placeOfSocket(socket)) }),
+  answer: (_, { socket }) => ({ message: Buffer.from(rateLimitKeyOf(socket)) }),
 };
 const [firstPort, secondPort, grpcPort] = [24_431, 24_432, 24_441];
 
@@ -34,7 +34,7 @@ test("through Traefik, with the PROXY protocol in version 1 and 2, REST and gRPC
   const sources: string[] = [];
   const identify = ({ source }: { readonly source: string }): CallerIdentity => {
     sources.push(source);
-    return nobody;
+    return anonymous;
   };
   const common = {
     ...{ listen: { host: "127.0.0.1", port: 0 }, publicHost: undefined, proxyProtocolFrom: ["127.0.0.0/8"] },

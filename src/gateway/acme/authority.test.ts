@@ -6,7 +6,7 @@ import { type TestContext, test } from "node:test";
 import { realClock } from "../../runtime/clock.ts";
 import { ProviderError } from "../../runtime/errors.ts";
 import { silentLog } from "../../runtime/log.ts";
-import { acmeAnswerBytes, acmePauseMostMs, answerOverHttp, carry, withCall } from "./authority.ts";
+import { acmeAdapter, acmeAnswerBytes, acmePauseMostMs, answerOverHttp, withAcmeCall } from "./authority.ts";
 
 async function serve(t: TestContext, answer: RequestListener): Promise<string> {
   const server = createServer(answer).listen(0, "127.0.0.1");
@@ -19,7 +19,7 @@ async function serve(t: TestContext, answer: RequestListener): Promise<string> {
 }
 
 function ask(url: string, signal = new AbortController().signal) {
-  return withCall({ clock: realClock, signal }, () => carry({ url, method: "post", data: "{}" }));
+  return withAcmeCall({ clock: realClock, signal }, () => acmeAdapter({ url, method: "post", data: "{}" }));
 }
 
 async function refusal(asked: Promise<unknown>): Promise<ProviderError> {

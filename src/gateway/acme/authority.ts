@@ -67,7 +67,7 @@ export function createAuthority(options: AuthorityOptions, deps: AuthorityDeps) 
 
   /** One that the authority has forgotten is registered anew, with the same key. */
   async function withAccount<T>(signal: AbortSignal, ask: (client: Client, acme: Acme) => Promise<T>): Promise<T> {
-    return withCall({ clock, signal }, async () => {
+    return withAcmeCall({ clock, signal }, async () => {
       const acme = await loadAcme();
       const { key, url } = storage.account();
       if (url === undefined) return ask(await register(acme), acme);
@@ -87,7 +87,7 @@ export function createAuthority(options: AuthorityOptions, deps: AuthorityDeps) 
         const { url } = await client.createOrder({ identifiers: [{ type: "dns", value: host }] });
         // What is kept is gone on with for hours, whoever answers there.
         if (!URL.canParse(url) || new URL(url).protocol !== new URL(directoryUrl).protocol)
-          throw orderOver(`it is at ${inBrief(url)}`);
+          throw orderOver(`it is at ${shortened(url)}`);
         return url;
       }),
     /** From wherever an order stands up to the certificate, ours first. Each try takes the next way to prove our name. */
@@ -186,7 +186,7 @@ function createProofs({ httpPort, tlsPort, listenHost }: AuthorityOptions, { hos
 /** Only who has certificates issued pays for it: it takes some forty megabytes. */
 async function loadAcme(): Promise<Acme> {
   const { default: acme } = (await import("acme-client")) as unknown as { default: Acme };
-  acme.axios.defaults.adapter = carry as typeof acme.axios.defaults.adapter & object;
+  acme.axios.defaults.adapter = acmeAdapter as typeof acme.axios.defaults.adapter & object;
   return acme;
 }
 
@@ -234,12 +234,12 @@ interface Call {
 const call = new AsyncLocalStorage<Call>();
 
 /** What is asked of the authority while `ask` runs ends with the signal. */
-export function withCall<T>(under: Call, ask: () => Promise<T>): Promise<T> {
+export function withAcmeCall<T>(under: Call, ask: () => Promise<T>): Promise<T> {
   return call.run(under, ask);
 }
 
 /** What acme-client calls an adapter. */
-export async function carry<Request extends AcmeRequest>(request: Request) {
+export async function acmeAdapter<Request extends AcmeRequest>(request: Request) {
   const { url = "", method = "get", data } = request;
   const { clock, signal } = call.getStore() ?? {};
   if (!clock || !signal) throw new Error("the authority is asked outside of a call");
@@ -272,18 +272,18 @@ function refuse(url: string, { status, headers }: Response, text: string, clock:
   if (kind === "badNonce") return;
   const said = [detail, ...(Array.isArray(subproblems) ? subproblems.map(detailOf) : [])].filter(Boolean).join("; ");
   throw new ProviderError("AKP_ACME_REFUSED", {
-    ...{ url, status, kind: inBrief(kind || "no reason given") },
-    reason: inBrief(said || `status ${status}`),
+    ...{ url, status, kind: shortened(kind || "no reason given") },
+    reason: shortened(said || `status ${status}`),
     retryAfterMs: retryAfterMs(headers.get("retry-after"), clock),
   });
 }
 
 function detailOf(problem: unknown): string {
-  return isRecord(problem) && typeof problem["detail"] === "string" ? inBrief(problem["detail"]) : "";
+  return isRecord(problem) && typeof problem["detail"] === "string" ? shortened(problem["detail"]) : "";
 }
 
 /** For logs and people: an authority's words may be long. */
-export function inBrief(text: string, chars: number = acmeReasonChars): string {
+export function shortened(text: string, chars: number = acmeReasonChars): string {
   return text.replaceAll(/\s+/g, " ").slice(0, chars);
 }
 

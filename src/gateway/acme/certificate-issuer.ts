@@ -10,17 +10,17 @@ import { type Outcome, recheck } from "../../runtime/outcome.ts";
 import { createQueue, type Queue } from "../../runtime/queue.ts";
 import type { Random } from "../../runtime/random.ts";
 import { createSource, type PublicCertificate, readPair } from "../certificate/file-certificate.ts";
-import { type Authority, type AuthorityOptions, acmePauseMostMs, createAuthority, inBrief } from "./authority.ts";
+import { type Authority, type AuthorityOptions, acmePauseMostMs, createAuthority, shortened } from "./authority.ts";
 import { type IssuerStorage, noAttempts, openIssuerStorage, type StoredCertificate } from "./issuer-storage.ts";
 
 /** Renewed when this share of its life is left: four months for whatever is in the way, an empty wallet for instance … */
 export const certificateRenewShare = 1 / 3;
 /** How often the chain is asked although no block told that anything of ours has changed. */
-export const certificateLookMs = 6 * hour;
+export const certificateCheckMs = 6 * hour;
 /** Longest pause while it cannot be asked, and before the chain is offered again what it did not take. */
 export const certificateRetryMs = minute;
 /** Of all that is kept of a failure, with the address that it was at, which an authority makes up too. */
-export const acmeTroubleChars = 1_200;
+export const acmeErrorChars = 1_200;
 /** From an order to its certificate: the authority asks us within seconds, and again for a while. */
 const acmeOrderMs = 10 * minute;
 /** Failures in a row until an order is left for another: two hours, in which an authority that was away may be back. */
@@ -88,13 +88,13 @@ export function createCertificateIssuer(deps: IssuerDeps): CertificateIssuer {
     const nowMs = clock.now();
     if (shown && !shown.isOfAnother && nowMs < renewAtMs(shown)) {
       trouble = undefined;
-      return recheck(Math.min(renewAtMs(shown) - nowMs, certificateLookMs));
+      return recheck(Math.min(renewAtMs(shown) - nowMs, certificateCheckMs));
     }
     const againMs = attempts.pauseLeftMs(nowMs);
     if (againMs > 0) {
       trouble ??= storage.attempts.why;
       // What is shown ends in time, whatever is waited for.
-      return recheck(Math.min(againMs, certificateLookMs, shown ? shown.untilMs - nowMs : againMs));
+      return recheck(Math.min(againMs, certificateCheckMs, shown ? shown.untilMs - nowMs : againMs));
     }
     try {
       await attempts.obtain(signal);
@@ -201,7 +201,7 @@ function createAttempts({ host, directoryUrl, storage, authority, clock, log }: 
     const error = ProviderError.from(thrown);
     counts.failed += 1;
     // In it may be whatever an authority said to acme-client, and an address that it made up.
-    const why = inBrief(error.message, acmeTroubleChars);
+    const why = shortened(error.message, acmeErrorChars);
     const failures = storage.attempts.failures + 1;
     // Also one that only ever fails for what may pass by itself: it may be the order that is at fault.
     if (isFinal(error) || failures % acmeOrderTries === 0) storage.dropOrder();

@@ -16,7 +16,7 @@ import { openBoundary } from "../../runtime/boundary.ts";
 import { createVirtualClock } from "../../runtime/clock.ts";
 import { silentLog } from "../../runtime/log.ts";
 import { createSeededRandom } from "../../runtime/random.ts";
-import { acmeTroubleChars, openIssuer } from "./certificate-issuer.ts";
+import { acmeErrorChars, openIssuer } from "./certificate-issuer.ts";
 
 // It takes a while, which no request is to be late for.
 await import("acme-client");
@@ -237,8 +237,8 @@ for (const [what, [hostility, told]] of Object.entries(cases))
     const trouble = await inTime("trouble", () => issuer.trouble);
     assert.match(trouble, told);
     assert.deepEqual([issuer.current, isKept(), issuer.counts.failed], [undefined, false, 1]);
-    assert.ok(trouble.length <= acmeTroubleChars, `${trouble.length} characters`);
-    assert.ok(attempts().length <= 2 * acmeTroubleChars, `${attempts().length} characters`);
+    assert.ok(trouble.length <= acmeErrorChars, `${trouble.length} characters`);
+    assert.ok(attempts().length <= 2 * acmeErrorChars, `${attempts().length} characters`);
     assert.ok(requests() < 200, `${requests()} requests`);
     heal();
     const { certificate } = await inTime("a certificate", () => issuer.current);

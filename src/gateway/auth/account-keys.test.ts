@@ -9,7 +9,7 @@ import { accountQuery } from "../../chain/comet/queries/queries.ts";
 import { type Address, addressOf, parseAddress } from "../../market/address.ts";
 import { createVirtualClock } from "../../runtime/clock.ts";
 import { createAccountKeys } from "./account-keys.ts";
-import { gatewayStrangers } from "./chain-certificates.ts";
+import { gatewayUnknownAccounts } from "./chain-certificates.ts";
 import { createLookups, type Lookups } from "./lookups.ts";
 
 const alice = testKey("alice");
@@ -66,7 +66,7 @@ test("however many accounts are asked for, a bounded number of them is remembere
   keys.keep(address, alice.publicKey);
   const count = runs(4_200, 100_000);
   for (let number = 0; number < count; number += 1) await keys.keyOf(accountNumber(number), "192.0.2.7");
-  assert.deepEqual([asked, keys.size], [count, gatewayStrangers + 1]);
+  assert.deepEqual([asked, keys.size], [count, gatewayUnknownAccounts + 1]);
   assert.deepEqual(keys.keyOf(address, ""), { kind: "key", key: alice.publicKey });
 });
 

@@ -6,7 +6,7 @@ import { type Address, addressOf } from "../../market/address.ts";
 import type { Clock } from "../../runtime/clock.ts";
 import { ProviderError } from "../../runtime/errors.ts";
 import { createLruCache } from "../../runtime/lru-cache.ts";
-import { gatewayMissingMs, gatewayStrangers } from "./chain-certificates.ts";
+import { gatewayMissingMs, gatewayUnknownAccounts } from "./chain-certificates.ts";
 import type { Lookups } from "./lookups.ts";
 
 export interface AccountKeys {
@@ -33,7 +33,7 @@ export function createAccountKeys({ chain, lookups, hasLease, clock }: AccountKe
   /** Of lease owners: other accounts do not push them out. */
   const kept = new Map<Address, SigningKey>();
   const strangers = createLruCache<{ readonly answer: SigningKey; readonly untilMs: number }>({
-    most: gatewayStrangers,
+    most: gatewayUnknownAccounts,
   });
 
   async function read(address: Address, signal: AbortSignal): Promise<SigningKey> {

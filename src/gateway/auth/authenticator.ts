@@ -7,7 +7,7 @@ import { createLruCache } from "../../runtime/lru-cache.ts";
 import { createFairSemaphore } from "../../runtime/semaphore.ts";
 import type { AccountKeys } from "./account-keys.ts";
 import type { ChainCertificates } from "./chain-certificates.ts";
-import { type Authenticator, AuthRefusal, type CallerIdentity, identityOf, nobody } from "./identity.ts";
+import { AuthError, type Authenticator, anonymous, type CallerIdentity, identityOf } from "./identity.ts";
 import { bearerToken, type Claims, checkTimes, malformedToken, readClaims, readToken, type Token } from "./token.ts";
 
 export function createAuthenticator(deps: TokenAuthDeps & CertificateAuthDeps): Authenticator {
@@ -16,9 +16,9 @@ export function createAuthenticator(deps: TokenAuthDeps & CertificateAuthDeps): 
   return {
     identify({ authorization, certificates, source }) {
       const token = bearerToken(authorization);
-      if (certificates.length === 0) return token === undefined ? nobody : byToken(token, source);
+      if (certificates.length === 0) return token === undefined ? anonymous : byToken(token, source);
       if (token === undefined) return byCertificates(certificates, source);
-      throw new AuthRefusal(400, "auth: ambiguous authentication. may not use mTLS and JWT at the same time");
+      throw new AuthError(400, "auth: ambiguous authentication. may not use mTLS and JWT at the same time");
     },
   };
 }
@@ -100,16 +100,16 @@ function checkValidity({ fromMs, untilMs }: ClientCertificate, nowMs: number): v
   throw refuse("x509: certificate has expired or is not yet valid");
 }
 
-function unknownCertificate(): AuthRefusal {
+function unknownCertificate(): AuthError {
   return refuse("tls: attempt to use non-existing or revoked certificate");
 }
 
-function tooManyCertificates(): AuthRefusal {
+function tooManyCertificates(): AuthError {
   return refuse("tls: too many peer certificates");
 }
 
-function refuse(message: string): AuthRefusal {
-  return new AuthRefusal(401, message);
+function refuse(message: string): AuthError {
+  return new AuthError(401, message);
 }
 
 function parse(der: Uint8Array): X509Certificate {

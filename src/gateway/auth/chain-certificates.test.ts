@@ -19,7 +19,7 @@ import {
   gatewayLookupTries,
   gatewayMissingMs,
   gatewaySilenceMs,
-  gatewayStrangers,
+  gatewayUnknownAccounts,
 } from "./chain-certificates.ts";
 import { createLookups, type Lookups } from "./lookups.ts";
 
@@ -168,5 +168,5 @@ test("however many certificates are asked for, a bounded number is remembered", 
   const count = runs(4_200, 100_000);
   stage.answers = Array.from({ length: count }, () => ({ items: [], height: 10n }));
   for (let serial = 0n; serial < count; serial += 1n) await known.certificateOf(owner, serial, "192.0.2.7");
-  assert.deepEqual([stage.asked, known.size], [count, gatewayStrangers]);
+  assert.deepEqual([stage.asked, known.size], [count, gatewayUnknownAccounts]);
 });

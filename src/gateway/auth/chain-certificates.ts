@@ -15,7 +15,7 @@ import { createLruCache } from "../../runtime/lru-cache.ts";
 import type { Lookups } from "./lookups.ts";
 
 /** Accounts or certificates without a lease that are remembered: a few hundred bytes each. */
-export const gatewayStrangers = 4_096;
+export const gatewayUnknownAccounts = 4_096;
 /** That an account has no key or certificate is believed for a block: then it may have. */
 export const gatewayMissingMs = 6 * second;
 /** A certificate in use is looked up again so often, beside the requests. */
@@ -65,7 +65,7 @@ interface ChainCertificatesDeps {
 export function createChainCertificates({ chain, lookups, clock, log }: ChainCertificatesDeps) {
   /** Of lease owners: other accounts do not push them out. */
   const kept = new Map<string, Map<string, Known>>();
-  const strangers = createLruCache<Known>({ most: gatewayStrangers });
+  const strangers = createLruCache<Known>({ most: gatewayUnknownAccounts });
   /** What is older has to be confirmed: no block that is yet to come tells of what happened before. */
   let confirmedFrom = largest(chain.mirror.height, 1n);
   /** Of the last block that changed certificates: answers of before may be outdated. */

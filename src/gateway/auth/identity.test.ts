@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { newSigner } from "../../../test/auth-stage.ts";
-import { type DeploymentGrant, type Grant, identityOf, nobody, scopes, type TokenScope } from "./identity.ts";
+import { anonymous, type DeploymentGrant, type Grant, identityOf, scopes, type TokenScope } from "./identity.ts";
 
 const { address } = newSigner();
 const lease = { dseq: 7n, gseq: 1, oseq: 2 };
@@ -66,8 +66,8 @@ for (const [what, grant, opens, services] of table) {
 
 test("nobody may do nothing", () => {
   for (const scope of [undefined, ...scopes]) {
-    assert.equal(nobody.mayUseDeployment(7n, scope), false);
-    assert.equal(nobody.mayUseLease(lease, scope), false);
+    assert.equal(anonymous.mayUseDeployment(7n, scope), false);
+    assert.equal(anonymous.mayUseLease(lease, scope), false);
   }
-  assert.deepEqual(nobody.servicesOf(lease, "status"), new Set());
+  assert.deepEqual(anonymous.servicesOf(lease, "status"), new Set());
 });

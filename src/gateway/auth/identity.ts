@@ -52,18 +52,18 @@ export interface Authenticator {
 }
 
 /** A refusal in the network's words; sent as `{"message": …}`. */
-export class AuthRefusal extends Error {
+export class AuthError extends Error {
   override readonly name = "AuthRefusal";
   readonly status: 400 | 401 | 429 | 500 | 503;
 
-  constructor(status: AuthRefusal["status"], message: string) {
+  constructor(status: AuthError["status"], message: string) {
     super(message);
     this.status = status;
   }
 }
 
 export function checkAllowed(isAllowed: boolean): void {
-  if (!isAllowed) throw new AuthRefusal(401, "unauthorized access");
+  if (!isAllowed) throw new AuthError(401, "unauthorized access");
 }
 
 export type Grant =
@@ -78,7 +78,7 @@ export interface DeploymentGrant extends LeaseNumbers {
   readonly services: ReadonlySet<string>;
 }
 
-export const nobody: CallerIdentity = {
+export const anonymous: CallerIdentity = {
   ...{ owner: undefined, mayUseProvider: false, untilMs: undefined },
   ...{ mayUseDeployment: () => false, mayUseLease: () => false, servicesOf: () => new Set() },
 };

@@ -44,11 +44,11 @@ export function createKnownAccounts(deps: KnownAccountsDeps) {
     },
     measure(metrics: Metrics): void {
       metrics.readEach("counter", "akash_provider_gateway", [
-        ["lookups", "Keys and certificates of strangers that the chain was asked for", () => lookups.counts.asked],
+        ["lookups", "Keys and certificates of strangers that the chain was asked for", () => lookups.counts.sent],
         [
           "lookups_refused",
           "Requests answered with 503, because the chain was silent or too many strangers waited",
-          () => lookups.counts.refused,
+          () => lookups.counts.rejected,
         ],
       ]);
       metrics.read(

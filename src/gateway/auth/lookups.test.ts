@@ -5,12 +5,12 @@ import { ProviderError } from "../../runtime/errors.ts";
 import { untilAborted } from "../../runtime/lifecycle.ts";
 import {
   createLookups,
+  gatewayLookupLeastMs,
   gatewayLookupMs,
   gatewayLookups,
-  gatewayLookupsOfPlace,
-  gatewayLookupsOfPlaceAtOnce,
+  gatewayLookupsPerClient,
+  gatewayLookupsPerClientAtOnce,
   gatewayLookupsWaiting,
-  gatewayLookupTurnMs,
 } from "./lookups.ts";
 
 const answerMs = 30;
@@ -51,17 +51,17 @@ test("a flood from one place leaves another place its turn, and is itself answer
   assert.equal(ends.length, 601);
   assert.ok(ends.every(({ afterMs }) => afterMs <= gatewayLookupMs));
   const refusedAtOnce = ends.filter(({ how, afterMs }) => how === "AKP_CHAIN_SILENT" && afterMs === 0).length;
-  assert.equal(refusedAtOnce, 600 - gatewayLookupsOfPlace - gatewayLookupsOfPlaceAtOnce);
+  assert.equal(refusedAtOnce, 600 - gatewayLookupsPerClient - gatewayLookupsPerClientAtOnce);
   assert.equal(lookups.counts.waiting, 0);
 });
 
 test("one place asks the nodes no more often than it may, however fast they answer", async () => {
   const { clock, lookups, ask } = onStage();
   for (let number = 0; number < 50; number += 1) ask(`flood ${number}`, "192.0.2.1", async () => "answer");
-  await clock.advance(gatewayLookupTurnMs - 1);
-  assert.equal(lookups.counts.asked, gatewayLookupsOfPlaceAtOnce);
+  await clock.advance(gatewayLookupLeastMs - 1);
+  assert.equal(lookups.counts.sent, gatewayLookupsPerClientAtOnce);
   await clock.advance(1);
-  assert.equal(lookups.counts.asked, 2 * gatewayLookupsOfPlaceAtOnce);
+  assert.equal(lookups.counts.sent, 2 * gatewayLookupsPerClientAtOnce);
 });
 
 test("with a flood from hundreds of places, one more still gets its turn before its time is over", async () => {
@@ -69,7 +69,7 @@ test("with a flood from hundreds of places, one more still gets its turn before 
   for (let number = 0; number < 3_000; number += 1)
     ask(`flood ${number}`, `10.0.${(number % 300) >> 8}.${(number % 300) & 255}`);
   ask("honest", "192.0.2.2");
-  assert.equal(lookups.counts.asked, gatewayLookups);
+  assert.equal(lookups.counts.sent, gatewayLookups);
   await clock.advance(gatewayLookupMs);
   assert.equal(ends.find(({ what }) => what === "honest")?.how, "answer");
 });
@@ -77,7 +77,7 @@ test("with a flood from hundreds of places, one more still gets its turn before 
 test("places that fill all there is to wait in leave one more its turn, though its first and no second", async () => {
   const { clock, lookups, ends, ask } = onStage();
   const places = 100;
-  for (let number = 0; number < places * gatewayLookupsOfPlace; number += 1)
+  for (let number = 0; number < places * gatewayLookupsPerClient; number += 1)
     ask(`flood ${number}`, `10.0.0.${number % places}`);
   ask("honest", "192.0.2.2");
   ask("honest too", "192.0.2.2");
@@ -91,7 +91,7 @@ test("who asks for what is asked for already shares the answer", async () => {
   const { clock, lookups, ends, ask } = onStage();
   for (const source of ["192.0.2.1", "192.0.2.1", "192.0.2.2"]) ask("the same", source);
   await clock.advance(answerMs);
-  assert.deepEqual([lookups.counts.asked, ends.map(({ how }) => how)], [1, ["answer", "answer", "answer"]]);
+  assert.deepEqual([lookups.counts.sent, ends.map(({ how }) => how)], [1, ["answer", "answer", "answer"]]);
 });
 
 test("a name that a flood asks for too does not have its owner wait in the flood's line", async () => {

@@ -10,22 +10,22 @@ import { ProviderError } from "../../runtime/errors.ts";
 /** At once, of all places: nodes are there for the blocks first. */
 export const gatewayLookups = 16;
 /** At once, of one place, so that there is always a turn for another. */
-export const gatewayLookupsOfPlaceAtOnce = 8;
+export const gatewayLookupsPerClientAtOnce = 8;
 /** Waiting, of one place; a proxy in front of many tenants is one place too. */
-export const gatewayLookupsOfPlace = 64;
+export const gatewayLookupsPerClient = 64;
 /** Waiting, of all places: a kilobyte each. */
 export const gatewayLookupsWaiting = 4_096;
 /** Waiting included. A node answers in a tenth of this, and clients give up later. */
 export const gatewayLookupMs = 5 * second;
 /** Each takes its turn for at least so long: 40 per second of one place, 80 of all. */
-export const gatewayLookupTurnMs = 200;
+export const gatewayLookupLeastMs = 200;
 
 export type Lookups = ReturnType<typeof createLookups>;
 
 export interface LookupCounts {
   /** Sent to the chain. */
-  readonly asked: number;
-  readonly refused: number;
+  readonly sent: number;
+  readonly rejected: number;
   readonly waiting: number;
 }
 
@@ -54,7 +54,7 @@ export function createLookups(clock: Clock) {
   function enqueue(lookup: Lookup, source: string): void {
     const place = places.get(source) ?? { source, waiting: new Set(), running: 0 };
     // One with nothing waiting may always wait, or some places could take the whole queue; connections bound their number.
-    const most = lookups.size >= gatewayLookupsWaiting ? 1 : gatewayLookupsOfPlace;
+    const most = lookups.size >= gatewayLookupsWaiting ? 1 : gatewayLookupsPerClient;
     if (lookup.isStarted || place.waiting.has(lookup)) return;
     if (place.waiting.size < most) {
       place.waiting.add(lookup);
@@ -77,7 +77,7 @@ export function createLookups(clock: Clock) {
 
   function nextPlace(): Place | undefined {
     for (const place of places.values()) {
-      if (place.waiting.size === 0 || place.running >= gatewayLookupsOfPlaceAtOnce) continue;
+      if (place.waiting.size === 0 || place.running >= gatewayLookupsPerClientAtOnce) continue;
       places.delete(place.source);
       places.set(place.source, place);
       return place;
@@ -93,7 +93,7 @@ export function createLookups(clock: Clock) {
     [running, asked] = [running + 1, asked + 1];
     place.running += 1;
     lookup.isStarted = true;
-    const turn = sleep(clock, gatewayLookupTurnMs);
+    const turn = sleep(clock, gatewayLookupLeastMs);
     const late = new AbortController();
     const timer = clock.timer(gatewayLookupMs, () => late.abort(new Error("it took too long")));
     try {
@@ -131,7 +131,7 @@ export function createLookups(clock: Clock) {
       });
     },
     get counts(): LookupCounts {
-      return { asked, refused, waiting: lookups.size };
+      return { sent: asked, rejected: refused, waiting: lookups.size };
     },
   };
 }

@@ -3,7 +3,7 @@ import { readJsonVector, readVector, vectorTest } from "../../../test/vectors.ts
 import { checkMnemonic, keyOfMnemonic, mnemonicWords } from "../../chain/keys/mnemonic.ts";
 import { createSigner } from "../../chain/keys/signer.ts";
 import { adr36Document, isSignedBy } from "./authenticator.ts";
-import { AuthRefusal } from "./identity.ts";
+import { AuthError } from "./identity.ts";
 import { readToken } from "./token.ts";
 
 interface Case {
@@ -26,7 +26,7 @@ vectorTest("the network's own samples of signatures are good or bad as it says",
       const { algorithm, signed, signature } = readToken(text);
       return await isSignedBy(publicKey, algorithm === "ES256K" ? signed : adr36Document(address, signed), signature);
     } catch (error) {
-      if (error instanceof AuthRefusal) return false;
+      if (error instanceof AuthError) return false;
       throw error;
     }
   }

@@ -2,7 +2,7 @@
 
 import { type Address, findAddress } from "../../market/address.ts";
 import { type GoJson, type GoObject, isList, isNumber, readFirstValue, readUint } from "../../market/go-json.ts";
-import { AuthRefusal, type DeploymentGrant, type Grant, scopes, type TokenScope } from "./identity.ts";
+import { AuthError, type DeploymentGrant, type Grant, scopes, type TokenScope } from "./identity.ts";
 
 /** A token for ten deployments has 2,000; this many deployments more than anybody names one by one. */
 export const tokenChars = 16_384;
@@ -22,15 +22,15 @@ const algorithms = ["ES256K", "ES256KADR36"] as const;
 type Algorithm = (typeof algorithms)[number];
 
 /** The network tells none of these apart, and a stranger need not learn how far his token came. */
-export function malformedToken(): AuthRefusal {
-  return new AuthRefusal(401, "JWT is invalid");
+export function malformedToken(): AuthError {
+  return new AuthError(401, "JWT is invalid");
 }
 
 export function bearerToken(header: string | undefined): string | undefined {
   if (!header) return undefined;
   const [scheme = "", token, ...more] = header.trim().split(/[ \t]+/, 3);
   if (token === undefined || more.length > 0 || scheme.toLowerCase() !== "bearer") {
-    throw new AuthRefusal(400, "invalid authorization header");
+    throw new AuthError(400, "invalid authorization header");
   }
   return token;
 }
@@ -96,7 +96,7 @@ export function readClaims(json: GoJson, provider: Address): Claims {
 /** Asked for every request: a token that was good a second ago may be over. */
 export function checkTimes({ fromMs, untilMs }: Claims, nowMs: number): void {
   check(nowMs >= fromMs - tokenClockSkewMs);
-  if (nowMs >= untilMs) throw new AuthRefusal(401, "JWT is expired");
+  if (nowMs >= untilMs) throw new AuthError(401, "JWT is expired");
 }
 
 interface Permission {
@@ -183,8 +183,8 @@ function check(holds: boolean): void {
   if (!holds) throw invalidClaims();
 }
 
-function invalidClaims(): AuthRefusal {
-  return new AuthRefusal(400, "JWT has invalid claims");
+function invalidClaims(): AuthError {
+  return new AuthError(400, "JWT has invalid claims");
 }
 
 // From here on: what Go's decoder makes of JSON. What is null is as good as not given.

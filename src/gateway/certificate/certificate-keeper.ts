@@ -17,16 +17,16 @@ import type { Log } from "../../runtime/log.ts";
 import { type Outcome, recheck, waiting } from "../../runtime/outcome.ts";
 import { createQueue } from "../../runtime/queue.ts";
 import type { Random } from "../../runtime/random.ts";
-import { certificateLookMs, certificateRetryMs } from "../acme/certificate-issuer.ts";
+import { certificateCheckMs, certificateRetryMs } from "../acme/certificate-issuer.ts";
 import type { CertificateStore, StoredCertificates } from "./certificate-store.ts";
 import { createSource } from "./file-certificate.ts";
 import {
-  type CertificateTruths,
-  type CertificateVerdict,
+  type CertificateDecision,
+  type CertificateState,
   decideOnCertificate,
-  isInItsTime,
+  isValidAt,
   type KeptCertificate,
-  newLife,
+  newValidity,
   type Publication,
   publicKeyOf,
   readKept,
@@ -117,7 +117,7 @@ export function createCertificateKeeper(deps: KeeperDeps) {
       return waiting("chain", `certificate ${next.certificate.serial} is on its way to the chain`);
     }
     if (next.kind === "wait") return waiting("chain", next.why);
-    return recheck(Math.min(certificateLookMs, Math.max(0, next.untilMs - nowMs())));
+    return recheck(Math.min(certificateCheckMs, Math.max(0, next.untilMs - nowMs())));
   }
 
   async function keep(certificates: readonly KeptCertificate[], stored: StoredCertificates, signal: AbortSignal) {
@@ -131,7 +131,7 @@ export function createCertificateKeeper(deps: KeeperDeps) {
     queue,
     onStep({ block, gap }: Step): void {
       // Its end has come, or the clock is right.
-      const isOver = source.current && !isInItsTime(source.current, nowMs());
+      const isOver = source.current && !isValidAt(source.current, nowMs());
       if (isOver || (heldBy !== undefined && clockFault() === undefined)) queue.add(key, "high");
       if (!gap && !block?.certificatesOf.has(owner)) return;
       changedAt = largest(changedAt, block?.height ?? gap?.to ?? 0n);
@@ -157,7 +157,7 @@ export function createCertificateKeeper(deps: KeeperDeps) {
 function makeAnother(why: string, { chain, hosts, clock, random, log }: KeeperDeps): KeptCertificate {
   const owner = chain.provider;
   const serial = newSerial(clock, random);
-  const made = readKept(makeCertificate({ owner, hosts, isServer: true, serial, ...newLife(clock) }), owner);
+  const made = readKept(makeCertificate({ owner, hosts, isServer: true, serial, ...newValidity(clock) }), owner);
   log.info("made a certificate", { serial: made.serial, hosts, until: formatTime(made.untilMs), why });
   return made;
 }
@@ -219,9 +219,9 @@ function createChainClock(chain: CertificateChain, clock: Clock) {
 
 function decideOn(
   { valid, revoked, height }: OnChain,
-  ours: Pick<CertificateTruths, "held" | "kept" | "hosts" | "nowMs">,
+  ours: Pick<CertificateState, "held" | "kept" | "hosts" | "nowMs">,
   journal: Journal,
-): CertificateVerdict {
+): CertificateDecision {
   const isTheSame = ({ serial, der }: KeptCertificate) => {
     const found = valid.get(serial);
     return found !== undefined && Buffer.from(der).equals(new X509Certificate(found).raw);

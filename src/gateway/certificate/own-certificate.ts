@@ -21,7 +21,7 @@ const certificateBackdateMs = 10 * minute;
 /** Of ours at once: the one that is served, those before it until they end, and the one that is to be. */
 const certificatesKept = 4;
 
-export interface CertificateTruths {
+export interface CertificateState {
   readonly held: readonly KeptCertificate[];
   readonly kept: ReadonlySet<string>;
   /** Serials of those that the chain shows as valid, or as revoked. */
@@ -43,14 +43,14 @@ type NextStep =
   | { readonly kind: "publish"; readonly certificate: KeptCertificate }
   | { readonly kind: "wait"; readonly why: string };
 
-export interface CertificateVerdict {
+export interface CertificateDecision {
   readonly serve: KeptCertificate | undefined;
   /** All that should be kept; what is not among them is done with. */
   readonly keep: readonly KeptCertificate[];
   readonly next: NextStep;
 }
 
-export function decideOnCertificate(truths: CertificateTruths): CertificateVerdict {
+export function decideOnCertificate(truths: CertificateState): CertificateDecision {
   const { held, kept, valid, revoked, publication, hosts, nowMs } = truths;
   const isOver = ({ serial, untilMs }: KeptCertificate) => revoked.has(serial) || untilMs <= nowMs;
   const onChain = held.filter((each) => valid.has(each.serial) && !isOver(each)).sort(byUse(hosts, nowMs));
@@ -78,31 +78,31 @@ export function decideOnCertificate(truths: CertificateTruths): CertificateVerdi
 }
 
 function isGood(certificate: KeptCertificate, hosts: readonly string[], nowMs: number): boolean {
-  return certificate.serves(hosts) && isInItsTime(certificate, nowMs) && nowMs < renewAtMs(certificate);
+  return certificate.serves(hosts) && isValidAt(certificate, nowMs) && nowMs < renewAtMs(certificate);
 }
 
 /** Not so where the clock is another than when it was made, or at its end: clients do not take it then. */
-export function isInItsTime({ fromMs, untilMs }: KeptCertificate, nowMs: number): boolean {
+export function isValidAt({ fromMs, untilMs }: KeptCertificate, nowMs: number): boolean {
   return fromMs <= nowMs && nowMs < untilMs;
 }
 
 function byUse(hosts: readonly string[], nowMs: number) {
   return (left: KeptCertificate, right: KeptCertificate) =>
-    Number(isInItsTime(right, nowMs)) - Number(isInItsTime(left, nowMs)) ||
+    Number(isValidAt(right, nowMs)) - Number(isValidAt(left, nowMs)) ||
     Number(right.serves(hosts)) - Number(left.serves(hosts)) ||
     right.untilMs - left.untilMs;
 }
 
-function whyAnother(serve: KeptCertificate | undefined, { hosts, revoked, held, nowMs }: CertificateTruths): string {
+function whyAnother(serve: KeptCertificate | undefined, { hosts, revoked, held, nowMs }: CertificateState): string {
   if (serve && !serve.serves(hosts)) return `the one on the chain is not for ${hosts.join(", ") || "a server"}`;
-  if (serve && !isInItsTime(serve, nowMs)) return "the one on the chain begins later than now";
+  if (serve && !isValidAt(serve, nowMs)) return "the one on the chain begins later than now";
   if (serve) return "the one on the chain ends soon";
   return held.some(({ serial }) => revoked.has(serial))
     ? "the one on the chain was revoked"
     : "there is none on the chain";
 }
 
-export function newLife(clock: Pick<Clock, "now">): { readonly fromMs: number; readonly untilMs: number } {
+export function newValidity(clock: Pick<Clock, "now">): { readonly fromMs: number; readonly untilMs: number } {
   const nowMs = clock.now();
   return { fromMs: nowMs - certificateBackdateMs, untilMs: nowMs + certificateLifeMs };
 }

@@ -11,7 +11,7 @@ import { makeCertificate as makeTestCertificate } from "../../../test/test-certi
 import { type CertificateWishes, makeCertificate } from "../../chain/certificates/make-certificate.ts";
 import { createSigner } from "../../chain/keys/signer.ts";
 import { createVirtualClock } from "../../runtime/clock.ts";
-import { clientAnswerMs, createProviderClient } from "./provider-client.ts";
+import { clientRequestMs, createProviderClient } from "./provider-client.ts";
 import type { CertificatesOnChain, ClientOptions } from "./provider-connection.ts";
 
 const nowMs = Date.UTC(2026, 0, 2);
@@ -68,7 +68,7 @@ function clientOf(t: TestContext, options: Partial<ClientOptions> & Pick<ClientO
     ...options,
   });
   t.after(() => client.close());
-  return { ...client, clock, status: () => client.ask({ method: "GET", path: "/status" }) };
+  return { ...client, clock, status: () => client.request({ method: "GET", path: "/status" }) };
 }
 
 test("a server that shows its account's certificate of the chain is believed, and gets a token of that second", async (t) => {
@@ -205,7 +205,7 @@ test("an answer without an end, and one that does not come, are given up", async
   const { status, clock } = clientOf(t, { url: silent.url, onChain: chainWith(shown) });
   const answer = assert.rejects(status(), /no answer in time/);
   await asked.promise;
-  await clock.advance(clientAnswerMs);
+  await clock.advance(clientRequestMs);
   await answer;
 });
 
@@ -215,7 +215,7 @@ test("a server that never says hello is left as soon as the caller wants to go",
   await new Promise<void>((resolve) => silent.listen(0, "127.0.0.1", resolve));
   t.after(() => silent.close());
   const { port } = silent.address() as { port: number };
-  const { ask } = clientOf(t, { url: `https://127.0.0.1:${port}` });
+  const { request: ask } = clientOf(t, { url: `https://127.0.0.1:${port}` });
   const abort = new AbortController();
   const answer = ask({ method: "GET", path: "/status", signal: abort.signal });
   const socket = await called.promise;
@@ -227,7 +227,7 @@ test("a server that never says hello is left as soon as the caller wants to go",
 test("a request that is aborted, also before it begins, fails with the reason itself", async (t) => {
   const asked = Promise.withResolvers<void>();
   const silent = await serve(t, { cert: shown.certificate, key: shown.key }, () => asked.resolve());
-  const { ask } = clientOf(t, { url: silent.url, onChain: chainWith(shown) });
+  const { request: ask } = clientOf(t, { url: silent.url, onChain: chainWith(shown) });
   const reason = new Error("enough");
   const abort = new AbortController();
   const answer = ask({ method: "GET", path: "/status", signal: abort.signal });

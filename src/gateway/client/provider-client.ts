@@ -5,10 +5,10 @@ import type { Signer } from "../../chain/keys/signer.ts";
 import { ProviderError, reasonOf } from "../../runtime/errors.ts";
 import type { TokenScope } from "../auth/identity.ts";
 import { type ClientOptions, createConnector } from "./provider-connection.ts";
-import { openStream, type ProviderStream, readAnswer, refusalOf, type StreamRequest } from "./provider-stream.ts";
+import { openStream, type ProviderStream, readAnswer, rejectionOf, type StreamRequest } from "./provider-stream.ts";
 
 /** A provider may take two minutes to take a manifest; more is for the way. */
-export const clientAnswerMs = 150_000;
+export const clientRequestMs = 150_000;
 
 interface ClientRequest {
   readonly method: "GET" | "PUT" | "POST" | "DELETE";
@@ -20,7 +20,7 @@ interface ClientRequest {
 
 export interface ProviderClient {
   /** The body of an answer of 200; any other is thrown, with what the provider says. Redirects are not followed. */
-  ask(request: ClientRequest): Promise<string>;
+  request(request: ClientRequest): Promise<string>;
   /** A WebSocket, on a connection of its own. Throws as `ask` does where the provider does not begin one. */
   stream(request: StreamRequest): Promise<ProviderStream>;
   /** Streams go on. */
@@ -42,7 +42,7 @@ export function createProviderClient(options: ClientOptions): ProviderClient {
 
   async function inTime<T>(signal: AbortSignal | undefined, work: (until: AbortSignal) => Promise<T>): Promise<T> {
     const late = new AbortController();
-    const timer = clock.timer(clientAnswerMs, () => late.abort());
+    const timer = clock.timer(clientRequestMs, () => late.abort());
     try {
       return await work(signal ? AbortSignal.any([signal, late.signal]) : late.signal);
     } catch (thrown) {
@@ -57,7 +57,7 @@ export function createProviderClient(options: ClientOptions): ProviderClient {
   }
 
   return {
-    ask: ({ method, path, body, contentType = "application/json", signal }) =>
+    request: ({ method, path, body, contentType = "application/json", signal }) =>
       inTime(signal, async (until) => {
         const headers = {
           host: url.host,
@@ -71,7 +71,7 @@ export function createProviderClient(options: ClientOptions): ProviderClient {
         const answer = await promise;
         const text = await readAnswer(answer);
         if (answer.statusCode === 200) return text;
-        throw refusalOf({ method, url: `${url.origin}${path}` }, answer, text);
+        throw rejectionOf({ method, url: `${url.origin}${path}` }, answer, text);
       }),
     stream: (request) =>
       inTime(request.signal, async (until) => {

@@ -4,7 +4,7 @@ import { ProviderError } from "../../runtime/errors.ts";
 import { parseJson } from "../../runtime/parse-json.ts";
 import { resizeFrame, type ShellSize, shellCodes, shellFrame } from "../streams/shell-frames.ts";
 import type { ProviderClient } from "./provider-client.ts";
-import { checkEnd } from "./provider-stream.ts";
+import { checkClose } from "./provider-stream.ts";
 
 export interface ShellRequest {
   readonly leasePath: string;
@@ -45,7 +45,7 @@ export async function openShell(client: ProviderClient, request: ShellRequest): 
   // After a result this changes nothing any more.
   stream.ended
     .then((close) => {
-      checkEnd(close);
+      checkClose(close);
       throw failed("the connection ended before the command did");
     })
     .catch(reject);

@@ -12,7 +12,7 @@ import { createSigner } from "../../chain/keys/signer.ts";
 import { createVirtualClock } from "../../runtime/clock.ts";
 import { createProviderClient, type ProviderClient } from "./provider-client.ts";
 import { openShell, type ShellRequest } from "./provider-shell.ts";
-import { checkEnd, clientSilenceMs } from "./provider-stream.ts";
+import { checkClose, clientSilenceMs } from "./provider-stream.ts";
 
 const nowMs = Date.UTC(2026, 0, 2);
 const provider = createSigner(testKey("provider").secret).address;
@@ -67,7 +67,7 @@ test("a stream brings its frames in order and says how it ended, with a token th
   const { frames, stream } = await read(client);
   const end = await stream.ended;
   assert.deepEqual([frames, end], [["one", "two"], { code: 4001, reason: "gone" }]);
-  assert.throws(() => checkEnd(end), /no such lease, or nothing of it runs: gone \(4001\)/);
+  assert.throws(() => checkClose(end), /no such lease, or nothing of it runs: gone \(4001\)/);
   const { url, headers } = requests[0] ?? {};
   assert.deepEqual([url, headers?.["sec-websocket-extensions"]], ["/lease/1/1/1/logs?follow=true", undefined]);
   const [, claims = ""] = (headers?.authorization ?? "").split(".");
@@ -86,7 +86,7 @@ test("a stream that ends without a word is no end", async (t) => {
   const { stream } = await read(client);
   const end = await stream.ended;
   assert.equal(end.code, 1006);
-  assert.throws(() => checkEnd(end), { code: "AKP_PROVIDER_STREAM_ENDED", message: /without a word/ });
+  assert.throws(() => checkClose(end), { code: "AKP_PROVIDER_STREAM_ENDED", message: /without a word/ });
 });
 
 test("pings keep a silent stream, and one without them is given up", async (t) => {

@@ -121,7 +121,7 @@ function begun(webSocket: WebSocket, asked: { readonly method: string; readonly 
     webSocket.once("open", resolve).once("error", reject);
     webSocket.once("unexpected-response", (_, answer: IncomingMessage) => {
       readAnswer(answer)
-        .then((text) => reject(refusalOf(asked, answer, text)), reject)
+        .then((text) => reject(rejectionOf(asked, answer, text)), reject)
         .finally(() => webSocket.terminate());
     });
   });
@@ -148,7 +148,7 @@ export async function readAnswer(answer: IncomingMessage): Promise<string> {
   return Buffer.concat(chunks).toString();
 }
 
-export function refusalOf({ method, url }: Asked, { statusCode = 0 }: IncomingMessage, text: string): ProviderError {
+export function rejectionOf({ method, url }: Asked, { statusCode = 0 }: IncomingMessage, text: string): ProviderError {
   return new ProviderError("AKP_PROVIDER_REFUSED", { method, url, status: statusCode, body: shown(text) });
 }
 
@@ -169,7 +169,7 @@ const meanings: Readonly<Record<number, string>> = {
   [closeCodes.clusterAway]: "its cluster does not answer",
 };
 
-export function checkEnd({ code, reason }: Close): void {
+export function checkClose({ code, reason }: Close): void {
   if (code === closeCodes.done || code === noCode) return;
   const said = [meanings[code], reason && printable(reason)].filter(Boolean).join(": ");
   throw new ProviderError("AKP_PROVIDER_STREAM_ENDED", { reason: said ? `${said} (${code})` : `code ${code}` });

@@ -7,14 +7,14 @@ import { GrpcRefusal, grpcCodes, readRequest } from "../../runtime/grpc/grpc-sta
 import type { GrpcCall, GrpcMethod, StreamCall } from "../../runtime/grpc/methods.ts";
 import { type Codec, type Decoded, withFewItems } from "../../runtime/protobuf.ts";
 import {
+  AuthError,
   type Authenticator,
-  AuthRefusal,
+  anonymous,
   type CallerCredentials,
   type CallerIdentity,
-  nobody,
   type TokenScope,
 } from "../auth/identity.ts";
-import { placeOfSocket, presentedCertificates } from "../rest/client-places.ts";
+import { presentedCertificates, rateLimitKeyOf } from "../rest/rate-limit-key.ts";
 import type { Admission } from "../streams/admission.ts";
 
 /** Answers at once where everything is known already. Throws GrpcRefusal; AKP_CHAIN_* where the chain does not answer. */
@@ -23,7 +23,7 @@ export type Identify = (call: Pick<GrpcCall, "headers" | "socket">) => CallerIde
 export function createIdentify(authenticator: Authenticator): Identify {
   return ({ headers, socket }) => {
     const credentials = credentialsOf({ headers, socket });
-    if (credentials.authorization === undefined && credentials.certificates.length === 0) return nobody;
+    if (credentials.authorization === undefined && credentials.certificates.length === 0) return anonymous;
     try {
       const known = authenticator.identify(credentials);
       return known instanceof Promise ? known.catch(refused) : known;
@@ -46,7 +46,7 @@ function credentialsOf({ headers, socket }: Pick<GrpcCall, "headers" | "socket">
   return {
     authorization: socket && bearer(headers.authorization),
     certificates: socket ? presentedCertificates(socket as TLSSocket) : [],
-    source: placeOfSocket(socket),
+    source: rateLimitKeyOf(socket),
   };
 }
 
@@ -65,7 +65,7 @@ function bearer(given: string | undefined): string | undefined {
   return given && !/\s/.test(given.trim()) ? `Bearer ${given.trim()}` : given;
 }
 
-const codes: Readonly<Record<AuthRefusal["status"], number>> = {
+const codes: Readonly<Record<AuthError["status"], number>> = {
   400: grpcCodes.Unauthenticated,
   401: grpcCodes.Unauthenticated,
   429: grpcCodes.ResourceExhausted,
@@ -74,7 +74,7 @@ const codes: Readonly<Record<AuthRefusal["status"], number>> = {
 };
 
 function refused(thrown: unknown): never {
-  if (thrown instanceof AuthRefusal) throw new GrpcRefusal(codes[thrown.status], thrown.message);
+  if (thrown instanceof AuthError) throw new GrpcRefusal(codes[thrown.status], thrown.message);
   throw thrown;
 }
 
@@ -112,7 +112,7 @@ interface MeantServices {
   readonly shown: ReadonlySet<string> | undefined;
 }
 
-export interface MeantStream extends MeantServices {
+export interface LeaseStream extends MeantServices {
   readonly signal: AbortSignal;
 }
 
@@ -161,7 +161,7 @@ export function createLeaseCalls({ provider, identify, admission }: LeaseCallDep
       bytes: Uint8Array,
       call: GrpcCall & Partial<StreamCall>,
       scope: TokenScope,
-      answers: (meant: MeantStream) => AsyncIterable<T>,
+      answers: (meant: LeaseStream) => AsyncIterable<T>,
     ): AsyncGenerator<T> {
       const as = {
         name: scope === "logs" ? "ServiceLogsRequest" : "ServiceStatusRequest",

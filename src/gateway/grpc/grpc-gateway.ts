@@ -10,9 +10,9 @@ import { untilAborted } from "../../runtime/lifecycle.ts";
 import type { ListenAddress } from "../../runtime/listener.ts";
 import type { Log } from "../../runtime/log.ts";
 import { type CertificateSource, noCertificate } from "../certificate/file-certificate.ts";
-import { type ProxyOptions, placeOfSocket } from "../rest/client-places.ts";
 import { createConnections, listenerConnections } from "../rest/connections.ts";
-import type { RefusalReason } from "../rest/server.ts";
+import { type ProxyOptions, rateLimitKeyOf } from "../rest/rate-limit-key.ts";
+import type { RejectionReason } from "../rest/server.ts";
 import { createTlsFront, type HandshakeFailure } from "../rest/tls-front.ts";
 
 const gatewayGrpcCalls = 256;
@@ -37,7 +37,7 @@ interface GrpcGatewayDeps extends ProxyOptions {
   readonly clock: Clock;
   readonly log: Log;
   readonly onHandshakeFailure: (reason: HandshakeFailure) => void;
-  readonly onRefusal: (reason: RefusalReason) => void;
+  readonly onRefusal: (reason: RejectionReason) => void;
 }
 
 export type GrpcGateway = Awaited<ReturnType<typeof startGrpcGateway>>;
@@ -72,7 +72,7 @@ export async function startGrpcGateway(deps: GrpcGatewayDeps) {
       streams: gatewayGrpcStreams,
       requestBytes: gatewayGrpcRequestBytes,
       clients: {
-        ...{ of: placeOfSocket, streams: gatewayGrpcStreamsOfPlace, budget },
+        ...{ of: rateLimitKeyOf, streams: gatewayGrpcStreamsOfPlace, budget },
         assuredStreams: gatewayGrpcStreamsAssured,
       },
     },

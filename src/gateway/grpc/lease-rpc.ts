@@ -16,7 +16,7 @@ import { withFewItems } from "../../runtime/protobuf.ts";
 import { absence, withReason } from "../rest/lease-routes.ts";
 import type { TenantManifests } from "../rest/manifest-routes.ts";
 import { gatewayAnswerMs } from "../rest/rest.ts";
-import type { LeaseCalls, MeantStream } from "./grpc-auth.ts";
+import type { LeaseCalls, LeaseStream } from "./grpc-auth.ts";
 import type { GrpcService } from "./grpc-gateway.ts";
 import { gatherLogs, logsMessages, manifestText } from "./lease-messages.ts";
 
@@ -73,7 +73,7 @@ export function createLeaseRpc({ calls, leases, manifests, pods, clock }: LeaseR
   };
 
   /** As it is, and then whenever it is another. It comes from caches, so that looking costs little. */
-  async function* statuses({ lease, named, shown, signal }: MeantStream): AsyncGenerator<Uint8Array> {
+  async function* statuses({ lease, named, shown, signal }: LeaseStream): AsyncGenerator<Uint8Array> {
     const found = leases.find(lease);
     checkServices(found, named);
     let told = leaseStatusMessage(found, shown);
@@ -87,7 +87,7 @@ export function createLeaseRpc({ calls, leases, manifests, pods, clock }: LeaseR
   }
 
   /** What is merely not known for a while is no news. */
-  function statusKnown(lease: LeaseId, shown: MeantStream["shown"]): Uint8Array | undefined {
+  function statusKnown(lease: LeaseId, shown: LeaseStream["shown"]): Uint8Array | undefined {
     try {
       return leaseStatusMessage(leases.find(lease), shown);
     } catch (thrown) {
@@ -100,7 +100,7 @@ export function createLeaseRpc({ calls, leases, manifests, pods, clock }: LeaseR
     kind: "unary",
     async answer(bytes, call) {
       const gathered = gatherLogs(leaseLogsBytes);
-      const all = ({ lease, named, shown: services, signal }: MeantStream) => {
+      const all = ({ lease, named, shown: services, signal }: LeaseStream) => {
         checkServices(leases.find(lease), named);
         return pods.logs(lease, { services, follow: false, tail: leaseLogsLines, signal });
       };
@@ -114,7 +114,7 @@ export function createLeaseRpc({ calls, leases, manifests, pods, clock }: LeaseR
     answers: (bytes, call) => calls.stream(bytes, call, "logs", logs),
   };
 
-  async function* logs({ lease, named, shown: services, signal }: MeantStream): AsyncGenerator<Uint8Array> {
+  async function* logs({ lease, named, shown: services, signal }: LeaseStream): AsyncGenerator<Uint8Array> {
     checkServices(leases.find(lease), named);
     for await (const lines of pods.logs(lease, { services, follow: true, tail: undefined, signal })) {
       yield* logsMessages(lines, leaseLogsMessageBytes);

@@ -14,7 +14,7 @@ import {
 import { GrpcRefusal, grpcCodes, readRequest } from "../../runtime/grpc/grpc-status.ts";
 import type { GrpcMethod } from "../../runtime/grpc/methods.ts";
 import { type Decoded, messageOf, withFewItems } from "../../runtime/protobuf.ts";
-import { answerBid, type BidAnswer, type ScreeningDeps } from "../screening/bid-answer.ts";
+import { type ScreeningDeps, type ScreeningResult, screenBid } from "../screening/bid-answer.ts";
 import { ScreeningBusy } from "../screening/screener.ts";
 import type { StatusMessage } from "../status/status-message.ts";
 import { callerAccount, callerOwner, type Identify } from "./grpc-auth.ts";
@@ -109,7 +109,7 @@ export function screeningMethods(identify: Identify, screening: ScreeningDeps | 
         throw new GrpcRefusal(grpcCodes.InvalidArgument, `it has more than ${screeningHosts} hostnames`);
       }
       const group = groupSpec && groupOf(groupSpec);
-      return { message: written(await answerBid(screening, { owner, group, hosts }, call.signal).catch(busy)) };
+      return { message: written(await screenBid(screening, { owner, group, hosts }, call.signal).catch(busy)) };
     },
   };
   return [
@@ -136,7 +136,7 @@ function decimalText(wire: string): string {
   return /^-?\d{1,78}$/.test(wire) ? formatDecimal({ atto: BigInt(wire) }) : wire || "0";
 }
 
-function written(answer: BidAnswer): Uint8Array {
+function written(answer: ScreeningResult): Uint8Array {
   if (!answer.passed) {
     return providerV1BidScreeningResponse.encode({
       ...{ passed: false, reasons: [...answer.reasons], resourceOffers: [], price: undefined },

@@ -41,7 +41,7 @@ export function withHeader({ status, headers, body }: RestAnswer, name: string, 
   return { status, headers: [...headers, [name, value]], body };
 }
 
-export function refusal(status: number, message: string): RestAnswer {
+export function messageAnswer(status: number, message: string): RestAnswer {
   return plainJson(JSON.stringify({ message }), status);
 }
 
@@ -90,13 +90,13 @@ export function restOf(request: IncomingMessage): number {
 }
 
 /** To what is no request. It goes by itself, and takes the connection with it. */
-export function sendRefusal(socket: Socket, statusText: string, clock: Clock): void {
+export function sendError(socket: Socket, statusText: string, clock: Clock): void {
   const head = `HTTP/1.1 ${statusText}\r\nContent-Type: text/plain; charset=utf-8\r\nConnection: close\r\n\r\n`;
-  sendLast(socket, `${head}${statusText}`, clock);
+  sendAndClose(socket, `${head}${statusText}`, clock);
 }
 
 /** The last that is said on a connection, which ends whether the other side leaves or not. */
-export function sendLast(socket: Socket, words: string | Uint8Array, clock: Clock): void {
+export function sendAndClose(socket: Socket, words: string | Uint8Array, clock: Clock): void {
   if (!socket.writable) {
     socket.destroy();
     return;

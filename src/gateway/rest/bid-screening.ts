@@ -6,7 +6,7 @@ import { readGroupJson, writeUnit } from "../../market/group-json.ts";
 import { exceededLimit, faultsOfGroup } from "../../market/group-rules.ts";
 import type { GroupSpec } from "../../market/group-spec.ts";
 import { screeningHosts } from "../grpc/provider-rpc.ts";
-import { answerBid, type BidAnswer, type ScreeningDeps } from "../screening/bid-answer.ts";
+import { type ScreeningDeps, type ScreeningResult, screenBid } from "../screening/bid-answer.ts";
 import { ScreeningBusy } from "../screening/screener.ts";
 import { failure, json, type RestAnswer, withHeader } from "./answer.ts";
 import type { OwnerRequest, RestRequest, Route } from "./route.ts";
@@ -20,11 +20,11 @@ const bounds = { mostDepth: 32, mostValues: 20_000 };
 
 /** Without what decides on orders, groups are only checked. */
 export function screeningRoutes(deps: ScreeningDeps | undefined): Route[] {
-  async function screenBid({ body: asked, owner, signal }: OwnerRequest): Promise<RestAnswer> {
+  async function screen({ body: asked, owner, signal }: OwnerRequest): Promise<RestAnswer> {
     if (!deps) return failure(503, "the provider does not bid");
     const request = read(asked, readRequest);
     if (request instanceof SyntaxError) return failure(400, request.message);
-    return written(await answerBid(deps, { ...request, owner }, signal));
+    return written(await screenBid(deps, { ...request, owner }, signal));
   }
 
   return [
@@ -50,12 +50,12 @@ export function screeningRoutes(deps: ScreeningDeps | undefined): Route[] {
         429: "Too many ask, or orders come first: again in `Retry-After` seconds.",
         503: "What must be known is not known now.",
       },
-      handle: (request: OwnerRequest) => screenBid(request).catch(busy),
+      handle: (request: OwnerRequest) => screen(request).catch(busy),
     },
   ];
 }
 
-function written(answer: BidAnswer): RestAnswer {
+function written(answer: ScreeningResult): RestAnswer {
   if (!answer.passed) return json(JSON.stringify(answer));
   const { price, offers } = answer;
   return json(

@@ -2,7 +2,7 @@
 import type { IncomingMessage } from "node:http";
 import type { ByteHolding, RequestBudget } from "../../runtime/byte-budget.ts";
 import { ProviderError } from "../../runtime/errors.ts";
-import { placeOfSocket } from "./client-places.ts";
+import { rateLimitKeyOf } from "./rate-limit-key.ts";
 import { firstHeader } from "./request-head.ts";
 
 export const noBody = new Uint8Array();
@@ -18,7 +18,7 @@ export function createBodyReader({ anonymous, accounts }: RequestBudget): BodyRe
   return async (request, { mostBytes, account }, use) => {
     // Before the first byte: most who send too much say so.
     if (Number(firstHeader(request, "content-length") ?? 0) > mostBytes) throw tooLarge(mostBytes);
-    const holding = account === undefined ? anonymous.open(placeOfSocket(request.socket)) : accounts.open(account);
+    const holding = account === undefined ? anonymous.open(rateLimitKeyOf(request.socket)) : accounts.open(account);
     try {
       return await use(await readBody(request, mostBytes, holding));
     } finally {

@@ -5,8 +5,8 @@ import { connect, createServer as createTlsServer, type TLSSocket } from "node:t
 import { makeCertificate } from "../../../test/test-certificate.ts";
 import { createVirtualClock } from "../../runtime/clock.ts";
 import { gatewayGrpcRequestBytes } from "../grpc/grpc-gateway.ts";
-import { presentedCertificates } from "./client-places.ts";
 import { connectionLimits, createConnections, createRequestBudget, gatewayHeaderMs } from "./connections.ts";
+import { presentedCertificates } from "./rate-limit-key.ts";
 
 /** What is counted here needs no more of a connection than where it comes from and that it ends. */
 function socketFrom(remoteAddress: string) {

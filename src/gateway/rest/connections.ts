@@ -5,8 +5,8 @@ import type { TLSSocket } from "node:tls";
 import { ByteBudget, createCounts, type RequestBudget, requestBytes } from "../../runtime/byte-budget.ts";
 import type { Clock, Timer } from "../../runtime/clock.ts";
 import { second } from "../../runtime/durations.ts";
-import { restOf, sendRefusal } from "./answer.ts";
-import { placeOfSocket } from "./client-places.ts";
+import { restOf, sendError } from "./answer.ts";
+import { rateLimitKeyOf } from "./rate-limit-key.ts";
 
 /** As the network's own gateway gives for headers. */
 export const gatewayHeaderMs = 3 * second;
@@ -15,11 +15,11 @@ export const gatewayIdleMs = 120 * second;
 /** A client that takes nothing of its answer for so long has gone. */
 export const gatewayStalledMs = 30 * second;
 /** Between two looks at connections: how much later than allowed a slow one ends. */
-export const gatewayLookMs = second / 2;
+export const gatewayCheckMs = second / 2;
 /** Requests of one connection that have no answer yet. No client that we know sends a second before the first is answered. */
 export const gatewayPipelined = 16;
 
-export type ConnectionRefusal = "address" | "bytes" | "full" | "handshakes" | "pipelined" | "stalled";
+export type ConnectionRejection = "address" | "bytes" | "full" | "handshakes" | "pipelined" | "stalled";
 
 /** Of a body that is not read yet, Node reads so much ahead. */
 const readAheadBytes = 64 * 1024;
@@ -56,7 +56,7 @@ interface ConnectionsDeps {
   readonly protocol: Protocol;
   readonly budget: RequestBudget;
   readonly clock: Clock;
-  readonly onRefusal: (reason: ConnectionRefusal) => void;
+  readonly onRefusal: (reason: ConnectionRejection) => void;
   /** Ends a connection that has had no request for `gatewayIdleMs`, where HTTP itself does not. */
   readonly onIdle?: (socket: Socket) => void;
 }
@@ -89,7 +89,7 @@ export function createConnections({ protocol, budget: { anonymous }, clock, onRe
 
   /** A client that reads slowly keeps bytes of ours for as long as it likes; one that reads at all is answered in between. */
   function look(): void {
-    timer = clock.timer(gatewayLookMs, look);
+    timer = clock.timer(gatewayCheckMs, look);
     const nowMs = clock.monotonicMs();
     for (const [socket, state] of held.all) {
       const { waiting, answered } = state;
@@ -121,7 +121,7 @@ export function createConnections({ protocol, budget: { anonymous }, clock, onRe
     if (state) anonymous.release(state.place, state.bytes);
   }
 
-  function end(socket: Socket, reason: ConnectionRefusal): void {
+  function end(socket: Socket, reason: ConnectionRejection): void {
     onRefusal(reason);
     socket.destroy();
   }
@@ -134,7 +134,7 @@ export function createConnections({ protocol, budget: { anonymous }, clock, onRe
     },
     /** Whether a new one may stay. When there are too many, another one or this one ends. */
     admit(socket: Socket): boolean {
-      const place = placeOfSocket(socket);
+      const place = rateLimitKeyOf(socket);
       const inHandshake = pending.ofClient(place);
       if (inHandshake + held.ofClient(place) >= connectionLimits.perAddress) end(socket, "address");
       else if (inHandshake >= connectionLimits.handshakesPerAddress || !makeRoom(pending, place))
@@ -148,7 +148,7 @@ export function createConnections({ protocol, budget: { anonymous }, clock, onRe
     },
     /** It is through its handshake; `below` is the socket that was admitted. When there are too many, another one or this one ends. */
     hold(socket: TLSSocket, below: Socket | undefined): void {
-      const place = placeOfSocket(socket);
+      const place = rateLimitKeyOf(socket);
       if (below) pending.delete(below);
       if (!makeRoom(held, place)) {
         end(socket, "full");
@@ -228,7 +228,7 @@ function createRequestCounts(held: ReadonlyMap<Socket, Held>, { anonymous, clock
         return false;
       }
       if (!beginCall(socket, bytesOf(request))) {
-        sendRefusal(socket, "429 Too Many Requests", clock);
+        sendError(socket, "429 Too Many Requests", clock);
         return false;
       }
       state.answer = response;
@@ -264,7 +264,7 @@ function createRequestCounts(held: ReadonlyMap<Socket, Held>, { anonymous, clock
 
 interface RequestCountDeps extends Pick<ConnectionsDeps, "clock" | "onRefusal"> {
   readonly anonymous: ByteBudget;
-  readonly end: (socket: Socket, reason: ConnectionRefusal) => void;
+  readonly end: (socket: Socket, reason: ConnectionRejection) => void;
 }
 
 /** A client that has just connected is about to send its request: it is not idle yet. */
@@ -275,7 +275,7 @@ function heldRank(state: Held, nowMs: number): number {
 
 interface PhaseOptions<S> {
   readonly most: number;
-  readonly reason: ConnectionRefusal;
+  readonly reason: ConnectionRejection;
   /** Which end first when another client needs room: 0 before 1. */
   readonly rank: (state: S, nowMs: number) => number;
 }
@@ -284,7 +284,7 @@ interface PhaseOptions<S> {
 class Phase<S extends Pick<Pending, "place" | "sinceMs">> {
   readonly all = new Map<Socket, S>();
   readonly most: number;
-  readonly reason: ConnectionRefusal;
+  readonly reason: ConnectionRejection;
   readonly #rank: (state: S, nowMs: number) => number;
   readonly #ofClients = createCounts();
 

@@ -11,7 +11,7 @@ import type { Scope } from "../../runtime/lifecycle.ts";
 import type { Log } from "../../runtime/log.ts";
 import type { Metrics } from "../../runtime/metrics.ts";
 import type { Snapshot } from "../status/status-document.ts";
-import { json, type RestAnswer, refusal, textHeaders, withHeader } from "./answer.ts";
+import { json, messageAnswer, type RestAnswer, textHeaders, withHeader } from "./answer.ts";
 import type { PublicRoute, Route } from "./route.ts";
 
 export function addressRoutes(provider: Address): Route[] {
@@ -155,7 +155,8 @@ export function metricsRoutes(
     answers: { 200: "The metrics.", 401: "The token is another one." },
     async handle({ header }): Promise<RestAnswer> {
       const authorization = header("authorization");
-      if (authorization !== undefined && !opens(authorization, token())) return refusal(401, "unauthorized access");
+      if (authorization !== undefined && !opens(authorization, token()))
+        return messageAnswer(401, "unauthorized access");
       const body = await metrics.text(authorization === undefined ? open : undefined);
       return { status: 200, headers: [["Content-Type", metrics.contentType]], body };
     },

@@ -10,20 +10,20 @@ import { ProviderError } from "../../runtime/errors.ts";
 import { invariant } from "../../runtime/invariant.ts";
 import type { Log } from "../../runtime/log.ts";
 import {
+  AuthError,
   type Authenticator,
-  AuthRefusal,
+  anonymous,
   type CallerCredentials,
   type CallerIdentity,
   checkAllowed,
   type LeaseNumbers,
-  nobody,
 } from "../auth/identity.ts";
 import { type Upgrade, type Upgrades, upgradeRefusal } from "../streams/upgrade.ts";
-import { createDateText, empty, failure, type RestAnswer, refusal, sendAnswer, sendRefusal } from "./answer.ts";
+import { createDateText, empty, failure, messageAnswer, type RestAnswer, sendAnswer, sendError } from "./answer.ts";
 import { createBodyReader } from "./body.ts";
-import { placeOfSocket, presentedCertificates } from "./client-places.ts";
+import { presentedCertificates, rateLimitKeyOf } from "./rate-limit-key.ts";
 import { countHeaders, firstHeader, NotANumber, parsePathDseq, parsePathSeq, readPath } from "./request-head.ts";
-import { AskedRequest, createRouter, type Route, type StreamRoute } from "./route.ts";
+import { createRouter, type Route, RouteRequest, type StreamRoute } from "./route.ts";
 
 /** The network's own gateway gives a manifest two minutes; nothing else takes a tenth of it. */
 export const gatewayAnswerMs = 120 * second;
@@ -81,7 +81,7 @@ export function createRest(deps: RestDeps): Rest {
     if (found.kind !== "route") return found.kind === "unknown" ? pageNotFound : empty(405);
     const { route, names } = found;
     exchange.route = route;
-    if (route.access === "public" && route.readsAuthorization) return handle(exchange, route, names, nobody);
+    if (route.access === "public" && route.readsAuthorization) return handle(exchange, route, names, anonymous);
     const identity = authenticator.identify(credentialsOf(request));
     if (!(identity instanceof Promise)) return handle(exchange, route, names, identity);
     return identity.then((known) => handle(exchange, route, names, known));
@@ -95,7 +95,7 @@ export function createRest(deps: RestDeps): Rest {
   ): MaybeLater {
     const { request, response } = exchange;
     const numbers = permit(route, names, identity);
-    const asked = new AskedRequest(exchange, identity, numbers, names);
+    const asked = new RouteRequest(exchange, identity, numbers, names);
     if (route.access === "stream") return openStream(exchange, route, asked, streams);
     if (!route.body) return bounded(route.handle(asked), asked, clock);
     if (exchange.awaitsContinue) response.writeContinue();
@@ -143,7 +143,7 @@ export function createRest(deps: RestDeps): Rest {
     const malformed = target.kind === "malformed" ? "400 Bad Request" : malformedHost(request);
     if (malformed !== undefined) {
       told(400);
-      sendRefusal(request.socket, malformed, clock);
+      sendError(request.socket, malformed, clock);
     } else if (request.url === "*" && request.method === "OPTIONS") {
       send(empty(200));
     } else if (target.kind === "unclean") {
@@ -168,7 +168,7 @@ export function createRest(deps: RestDeps): Rest {
 function openStream(
   { request, upgrade }: Exchange,
   route: StreamRoute,
-  asked: AskedRequest,
+  asked: RouteRequest,
   streams: RestDeps["streams"],
 ): RestAnswer {
   const prepared = route.prepare(asked);
@@ -183,7 +183,7 @@ function openStream(
   return upgraded;
 }
 
-function bounded(answer: MaybeLater, asked: AskedRequest, clock: Clock): MaybeLater {
+function bounded(answer: MaybeLater, asked: RouteRequest, clock: Clock): MaybeLater {
   if (!(answer instanceof Promise)) return answer;
   return withDeadline(clock, gatewayAnswerMs, answer, () => {
     asked.end();
@@ -196,7 +196,7 @@ function credentialsOf(request: IncomingMessage): CallerCredentials {
   return {
     authorization: firstHeader(request, "authorization"),
     certificates: presentedCertificates(request.socket as TLSSocket),
-    source: placeOfSocket(request.socket),
+    source: rateLimitKeyOf(request.socket),
   };
 }
 
@@ -226,7 +226,7 @@ function malformedHost(request: IncomingMessage): string | undefined {
 }
 
 function failed(thrown: unknown, { response }: Exchange, log: Log): RestAnswer {
-  if (thrown instanceof AuthRefusal) return refusal(thrown.status, thrown.message);
+  if (thrown instanceof AuthError) return messageAnswer(thrown.status, thrown.message);
   if (thrown instanceof NotANumber) return failure(400, thrown.message);
   const error = ProviderError.from(thrown);
   if (error.code !== "AKP_INTERNAL") return failure(error.entry.http, error.message);

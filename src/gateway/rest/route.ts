@@ -142,7 +142,7 @@ interface Received {
 }
 
 /** A class, since a literal with getters has a shape of its own each time: each of them then costs more than the whole answer. */
-export class AskedRequest implements LeaseRequest {
+export class RouteRequest implements LeaseRequest {
   readonly identity: CallerIdentity;
   /** A route that needs one is not asked without. */
   readonly owner: Address;

@@ -8,16 +8,16 @@ import { systemCodeOf } from "../../runtime/errors.ts";
 import { type ListenAddress, listen } from "../../runtime/listener.ts";
 import type { Log } from "../../runtime/log.ts";
 import type { CertificateSource } from "../certificate/file-certificate.ts";
-import { sendRefusal } from "./answer.ts";
-import type { ProxyOptions } from "./client-places.ts";
+import { sendError } from "./answer.ts";
 import {
-  type ConnectionRefusal,
+  type ConnectionRejection,
   createConnections,
+  gatewayCheckMs,
   gatewayHeaderMs,
   gatewayIdleMs,
-  gatewayLookMs,
   listenerConnections,
 } from "./connections.ts";
+import type { ProxyOptions } from "./rate-limit-key.ts";
 import type { Rest } from "./rest.ts";
 import { createTlsFront, type HandshakeFailure } from "./tls-front.ts";
 
@@ -43,11 +43,11 @@ interface RestServerDeps extends ProxyOptions {
   readonly clock: Clock;
   readonly log: Log;
   readonly onHandshakeFailure: (reason: HandshakeFailure) => void;
-  readonly onRefusal: (reason: RefusalReason) => void;
+  readonly onRefusal: (reason: RejectionReason) => void;
 }
 
 /** Why a connection was ended by us, its handshake aside. */
-export type RefusalReason = ConnectionRefusal | "headers_too_large" | "malformed" | "pings" | "slow";
+export type RejectionReason = ConnectionRejection | "headers_too_large" | "malformed" | "pings" | "slow";
 
 export type RestServer = Awaited<ReturnType<typeof startRestServer>>;
 
@@ -60,7 +60,7 @@ export async function startRestServer(deps: RestServerDeps) {
     headersTimeout: gatewayHeaderMs,
     requestTimeout: gatewayRequestMs,
     keepAliveTimeout: gatewayIdleMs,
-    connectionsCheckingInterval: gatewayLookMs,
+    connectionsCheckingInterval: gatewayCheckMs,
     // We say it in other words.
     requireHostHeader: false,
     shouldUpgradeCallback: rest.mayUpgrade,
@@ -189,5 +189,5 @@ function rejectMalformed(error: Error, socket: Socket, deps: Pick<RestServerDeps
   // It was told already, and its parser goes on.
   if (socket.writableEnded) return;
   deps.onRefusal(isTooLarge ? "headers_too_large" : "malformed");
-  sendRefusal(socket, isTooLarge ? "431 Request Header Fields Too Large" : "400 Bad Request", deps.clock);
+  sendError(socket, isTooLarge ? "431 Request Header Fields Too Large" : "400 Bad Request", deps.clock);
 }

@@ -6,8 +6,7 @@ import type { Clock } from "../../runtime/clock.ts";
 import { reasonOf } from "../../runtime/errors.ts";
 import type { Log } from "../../runtime/log.ts";
 import type { CertificateSource } from "../certificate/file-certificate.ts";
-import { sendLast } from "./answer.ts";
-import { createClientPlaces, type ProxyOptions } from "./client-places.ts";
+import { sendAndClose } from "./answer.ts";
 import type { Connections } from "./connections.ts";
 import {
   type FirstBytes,
@@ -16,6 +15,7 @@ import {
   readFirstBytes,
   readProxyHeader,
 } from "./first-bytes.ts";
+import { createRateLimitKeys, type ProxyOptions } from "./rate-limit-key.ts";
 
 interface FrontDeps extends ProxyOptions {
   readonly own: CertificateSource;
@@ -50,7 +50,7 @@ const [decodeError, internalError] = [50, 80];
 
 export function createTlsFront(deps: FrontDeps): (socket: Socket) => void {
   const { publicHost, clock, log, connections, onFailure } = deps;
-  const places = createClientPlaces(deps);
+  const places = createRateLimitKeys(deps);
   const own = createTlsServer(deps.own, true, "own");
   const open = createTlsServer(deps.public, false, "public");
 
@@ -89,20 +89,20 @@ export function createTlsFront(deps: FrontDeps): (socket: Socket) => void {
   function route(socket: Socket, serverName: string | undefined): Server | undefined {
     if (serverName?.endsWith(".")) {
       onFailure("name");
-      sendLast(socket, alert(decodeError), clock);
+      sendAndClose(socket, alert(decodeError), clock);
       return undefined;
     }
     if (serverName !== undefined && serverName === publicHost && open.isReady()) return open.server;
     if (own.isReady()) return own.server;
     onFailure("no_certificate");
-    sendLast(socket, alert(internalError), clock);
+    sendAndClose(socket, alert(internalError), clock);
     return undefined;
   }
 
   function hand(socket: Socket, first: Exclude<FirstBytes, { kind: "unfinished" | "garbage" }>, bytes: Buffer): void {
     if (first.kind === "plain") {
       onFailure("plain");
-      sendLast(socket, plainAnswer, clock);
+      sendAndClose(socket, plainAnswer, clock);
       return;
     }
     const server = route(socket, first.serverName);

@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { cheap, failingOrders } from "../../../test/failing-orders.ts";
 import { checkNames, decide } from "../../bidengine/decision/decide.ts";
 import { refusals } from "../../bidengine/decision/decision.ts";
-import { reasonsOf, toldReasons } from "./bid-answer.ts";
+import { reasonsOf, screeningReasons } from "./bid-answer.ts";
 
 const { signal } = new AbortController();
 
@@ -33,7 +33,7 @@ const expected: Readonly<Record<string, RegExp>> = {
 };
 
 test("every check of the bid engine has a reason in the network's words, and no other has", () => {
-  assert.deepEqual(Object.keys(toldReasons).sort(), [...checkNames].sort());
+  assert.deepEqual(Object.keys(screeningReasons).sort(), [...checkNames].sort());
   assert.deepEqual(Object.keys(expected).sort(), [...checkNames].sort());
 });
 

@@ -19,7 +19,7 @@ interface AskedBid {
   readonly hosts: readonly string[];
 }
 
-export type BidAnswer =
+export type ScreeningResult =
   | { readonly passed: true; readonly offers: readonly OfferedUnit[]; readonly price: DecCoin | undefined }
   | { readonly passed: false; readonly reasons: readonly string[] };
 
@@ -28,7 +28,7 @@ interface OfferedUnit {
   readonly count: number;
 }
 
-export async function answerBid(deps: ScreeningDeps, asked: AskedBid, signal: AbortSignal): Promise<BidAnswer> {
+export async function screenBid(deps: ScreeningDeps, asked: AskedBid, signal: AbortSignal): Promise<ScreeningResult> {
   const { owner, group, hosts } = asked;
   if (!group) return { passed: false, reasons: ["missing group spec"] };
   const screened = await deps.screen(owner, group, signal);
@@ -53,7 +53,7 @@ interface Refused {
 
 type Tell = (refused: Refused) => string;
 
-export const toldReasons: Readonly<Record<string, Tell>> = {
+export const screeningReasons: Readonly<Record<string, Tell>> = {
   biddingIsOn: () => capacity("the provider does not bid now"),
   settingsComplete: () => capacity("the provider does not bid now"),
   mirrorIsFresh: () => capacity("the provider is behind the chain"),
@@ -91,5 +91,7 @@ function capacity(why: string): string {
 
 export function reasonsOf({ checks, price }: Screened, group: GroupSpec): string[] {
   const failed = checks.filter(({ verdict }) => verdict === "fail");
-  return failed.map(({ name, reason }) => toldReasons[name]?.({ reason, group, price }) ?? capacity("it is refused"));
+  return failed.map(
+    ({ name, reason }) => screeningReasons[name]?.({ reason, group, price }) ?? capacity("it is refused"),
+  );
 }

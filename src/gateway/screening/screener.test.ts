@@ -4,12 +4,12 @@ import { aGroup, tenant } from "../../../test/a-decision.ts";
 import { parseAddress } from "../../market/address.ts";
 import { createVirtualClock, realClock } from "../../runtime/clock.ts";
 import {
-  createAllowance,
+  createRateLimiter,
   createScreener,
   type OfferedScreen,
   ScreeningBusy,
-  screeningLookMs,
-  screeningPatienceMs,
+  screeningMaxWaitMs,
+  screeningRetryMs,
   screeningsAtOnce,
   screeningsWaiting,
 } from "./screener.ts";
@@ -23,13 +23,13 @@ test("while orders wait a screening waits too, and is sent away when its patienc
   let ordersWait = true;
   const screen = createScreener({ screenBetweenOrders: async () => (ordersWait ? undefined : decision) }, clock);
   const first = screen(owner, aGroup(), signal);
-  await clock.advance(screeningPatienceMs / 2);
+  await clock.advance(screeningMaxWaitMs / 2);
   ordersWait = false;
-  await clock.advance(screeningLookMs);
+  await clock.advance(screeningRetryMs);
   assert.equal(await first, decision);
   ordersWait = true;
   const second = assert.rejects(screen(owner, aGroup(), signal), ScreeningBusy);
-  await clock.advance(screeningPatienceMs + screeningLookMs);
+  await clock.advance(screeningMaxWaitMs + screeningRetryMs);
   await second;
 });
 
@@ -81,7 +81,7 @@ test("between screenings that came at once the event loop serves others", async 
 
 test("whoever has asked for his share is told when to come again, and others are not kept from theirs", async () => {
   const clock = createVirtualClock();
-  const take = createAllowance({ atOnce: 3, perMinute: 6, remembered: 10 }, clock);
+  const take = createRateLimiter({ atOnce: 3, perMinute: 6, remembered: 10 }, clock);
   assert.deepEqual([take("a"), take("a"), take("a"), take("a")], [undefined, undefined, undefined, 10]);
   assert.equal(take("b"), undefined);
   await clock.advance(4_000);
@@ -91,7 +91,7 @@ test("whoever has asked for his share is told when to come again, and others are
 });
 
 test("of more than are remembered, whoever asked longest ago is forgotten", () => {
-  const take = createAllowance({ atOnce: 1, perMinute: 1, remembered: 2 }, createVirtualClock());
+  const take = createRateLimiter({ atOnce: 1, perMinute: 1, remembered: 2 }, createVirtualClock());
   for (const key of ["a", "b"]) assert.equal(take(key), undefined);
   assert.equal(take("a"), 60);
   assert.equal(take("c"), undefined);

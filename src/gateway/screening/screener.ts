@@ -15,8 +15,8 @@ const screeningInAll = { atOnce: 100, perMinute: 600, remembered: 1 };
 export const screeningsAtOnce = 2;
 export const screeningsWaiting = 50;
 /** Orders come first for so long; then who asked is sent away. */
-export const screeningPatienceMs = 10_000;
-export const screeningLookMs = 50;
+export const screeningMaxWaitMs = 10_000;
+export const screeningRetryMs = 50;
 
 /** What decides on orders. Takes nothing and sends nothing. */
 export interface BidScreen {
@@ -57,17 +57,17 @@ export class ScreeningBusy extends Error {
 export type Screener = (owner: Address, group: GroupSpec, signal: AbortSignal) => Promise<OfferedScreen>;
 
 export function createScreener(bids: Pick<BidScreen, "screenBetweenOrders">, clock: Clock): Screener {
-  const perAccount = createAllowance(screeningPerAccount, clock);
-  const inAll = createAllowance(screeningInAll, clock);
+  const perAccount = createRateLimiter(screeningPerAccount, clock);
+  const inAll = createRateLimiter(screeningInAll, clock);
   const slots = createSemaphore(screeningsAtOnce);
 
   async function betweenOrders(asked: AskedScreen, signal: AbortSignal): Promise<OfferedScreen> {
-    const untilMs = clock.monotonicMs() + screeningPatienceMs;
+    const untilMs = clock.monotonicMs() + screeningMaxWaitMs;
     for (;;) {
       const screened = await bids.screenBetweenOrders(asked, signal);
       if (screened) return screened;
-      if (clock.monotonicMs() >= untilMs) throw new ScreeningBusy(screeningPatienceMs / 1_000);
-      await sleep(clock, screeningLookMs, signal);
+      if (clock.monotonicMs() >= untilMs) throw new ScreeningBusy(screeningMaxWaitMs / 1_000);
+      await sleep(clock, screeningRetryMs, signal);
     }
   }
 
@@ -97,7 +97,7 @@ interface Rate {
 /** Takes one for this key. How many seconds to wait instead, where there is none left. */
 type Allowance = (key: string) => number | undefined;
 
-export function createAllowance({ atOnce, perMinute, remembered }: Rate, clock: Clock): Allowance {
+export function createRateLimiter({ atOnce, perMinute, remembered }: Rate, clock: Clock): Allowance {
   const perMs = perMinute / 60_000;
   const accounts = createLruCache<{ readonly left: number; readonly atMs: number }>({ most: remembered });
   return (key) => {

@@ -5,8 +5,8 @@ import { eventually } from "../../../test/eventually.ts";
 import { openStream, serveStreams } from "../../../test/stream-stage.ts";
 import type { Address } from "../../market/address.ts";
 import { ProviderError } from "../../runtime/errors.ts";
-import { AuthRefusal, identityOf } from "../auth/identity.ts";
-import { streamExpiryLookMs, streamsOfTenant } from "./admission.ts";
+import { AuthError, identityOf } from "../auth/identity.ts";
+import { streamExpiryCheckMs, streamsPerTenant } from "./admission.ts";
 import type { StreamHandler } from "./tenant-stream.ts";
 
 const idle: StreamHandler = async (stream) => {
@@ -40,20 +40,20 @@ test("a stream to a lease of which nothing is in the cluster takes no slot of it
   });
   const identity = identityOf("akash1tenant" as Address, { access: "full" }, Number.POSITIVE_INFINITY);
   const credentials = { authorization: "akash1tenant", certificates: [], source: "" };
-  for (let left = streamsOfTenant; left > 0; left -= 1) admission.admit({ credentials, identity, lease: undefined });
+  for (let left = streamsPerTenant; left > 0; left -= 1) admission.admit({ credentials, identity, lease: undefined });
   assert.equal((await openStream(port)).answer?.status, 429);
   world.isInCluster = false;
   const client = await openStream(port);
   await client.until(() => client.close !== undefined);
   assert.deepEqual([client.answer?.status, client.close?.code], [101, 4001]);
-  assert.deepEqual([counts, admission.count], [[streamsOfTenant], streamsOfTenant]);
+  assert.deepEqual([counts, admission.count], [[streamsPerTenant], streamsPerTenant]);
 });
 
 test("credentials that are good for longer than a timer has are looked at in between", async (t) => {
   const { port, clock, world } = await serveStreams(t, idle);
-  world.untilMs = clock.now() + streamExpiryLookMs + 10_000;
+  world.untilMs = clock.now() + streamExpiryCheckMs + 10_000;
   const client = await openStream(port);
-  await clock.advance(streamExpiryLookMs);
+  await clock.advance(streamExpiryCheckMs);
   assert.equal(client.count("close"), 0);
   await clock.advance(10_000);
   await client.until(() => client.close !== undefined);
@@ -64,7 +64,7 @@ test("a stream ends with the step of the chain that revokes its certificate", as
   const { port, step, world } = await serveStreams(t, idle);
   const client = await openStream(port);
   await step();
-  world.refuses = new AuthRefusal(401, "unauthorized access");
+  world.refuses = new AuthError(401, "unauthorized access");
   await step();
   await client.until(() => client.close !== undefined);
   assert.deepEqual(client.close, { code: 1008, reason: `${over} unauthorized access` });
@@ -89,8 +89,8 @@ test("while the chain cannot be asked, no stream ends for it", async (t) => {
   const client = await openStream(port);
   for (const refusal of [
     new ProviderError("AKP_CHAIN_SILENT", { what: "a key", reason: "no node answers" }),
-    new AuthRefusal(429, "too many"),
-    new AuthRefusal(503, "later"),
+    new AuthError(429, "too many"),
+    new AuthError(503, "later"),
   ]) {
     world.refuses = refusal;
     await step();
@@ -112,7 +112,7 @@ test("when we stop, streams are told so, and one that does not end by itself is 
 
 test("one tenant has so many streams, and others have theirs all the same", async (t) => {
   const { port, admission } = await serveStreams(t, idle);
-  const own = await Promise.all(Array.from({ length: streamsOfTenant }, () => openStream(port)));
+  const own = await Promise.all(Array.from({ length: streamsPerTenant }, () => openStream(port)));
   const refused = await openStream(port);
   assert.deepEqual(
     [refused.answer?.status, refused.answer?.body],
@@ -120,6 +120,6 @@ test("one tenant has so many streams, and others have theirs all the same", asyn
   );
   assert.equal((await openStream(port, { authorization: "akash1other" })).answer?.status, 101);
   own[0]?.socket.destroy();
-  await eventually("room", () => admission.count === streamsOfTenant);
+  await eventually("room", () => admission.count === streamsPerTenant);
   assert.equal((await openStream(port)).answer?.status, 101);
 });

@@ -11,17 +11,17 @@ import { createCounts } from "../../runtime/byte-budget.ts";
 import type { Clock, Timer } from "../../runtime/clock.ts";
 import { hour } from "../../runtime/durations.ts";
 import { ProviderError } from "../../runtime/errors.ts";
-import { type Authenticator, AuthRefusal, type CallerCredentials, type CallerIdentity } from "../auth/identity.ts";
-import { placeOfAddress } from "../rest/client-places.ts";
+import { AuthError, type Authenticator, type CallerCredentials, type CallerIdentity } from "../auth/identity.ts";
+import { rateLimitKeyOfAddress } from "../rest/rate-limit-key.ts";
 
 /** Open streams, fewer than connections: each costs up to 280 KB with its TLS, its buffers and its way into the cluster. */
 const streamsAtOnce = 768;
 /** Of one tenant: a console that shows the logs of each of his services in a tab of its own. */
-export const streamsOfTenant = 128;
+export const streamsPerTenant = 128;
 /** How often the end of long-lived credentials is looked for: a timer has 24 days at most, and wall clocks are set. */
-export const streamExpiryLookMs = hour;
+export const streamExpiryCheckMs = hour;
 
-export interface StreamAsked {
+export interface AdmissionRequest {
   readonly credentials: CallerCredentials;
   readonly identity: CallerIdentity;
   readonly lease: LeaseId | undefined;
@@ -37,7 +37,7 @@ interface AdmissionDeps {
   readonly clock: Clock;
 }
 
-interface Admitted extends StreamAsked {
+interface Admitted extends AdmissionRequest {
   readonly ending: AbortController;
   timer: Timer | undefined;
 }
@@ -54,7 +54,7 @@ export function createAdmission({ chain, leases, authenticator, clock }: Admissi
 
   function take(stream: Admitted, tenant: string): void {
     if (streams.size >= streamsAtOnce) throw new ProviderError("AKP_STREAMS_TOO_MANY", { whose: "of all tenants" });
-    if (ofTenants.of(tenant) >= streamsOfTenant)
+    if (ofTenants.of(tenant) >= streamsPerTenant)
       throw new ProviderError("AKP_STREAMS_TOO_MANY", { whose: "of this tenant" });
     streams.add(stream);
     ofTenants.add(tenant, 1);
@@ -73,7 +73,7 @@ export function createAdmission({ chain, leases, authenticator, clock }: Admissi
     if (untilMs === undefined) return;
     const leftMs = untilMs - clock.now();
     if (leftMs <= 0) end(stream, credentialsOver("they have expired"));
-    else stream.timer = clock.timer(Math.min(leftMs, streamExpiryLookMs), () => watchExpiry(stream));
+    else stream.timer = clock.timer(Math.min(leftMs, streamExpiryCheckMs), () => watchExpiry(stream));
   }
 
   async function look(stream: Admitted): Promise<void> {
@@ -84,7 +84,7 @@ export function createAdmission({ chain, leases, authenticator, clock }: Admissi
     try {
       await authenticator.identify(stream.credentials);
     } catch (thrown) {
-      if (thrown instanceof AuthRefusal && thrown.status < 429) end(stream, credentialsOver(thrown.message));
+      if (thrown instanceof AuthError && thrown.status < 429) end(stream, credentialsOver(thrown.message));
     }
   }
 
@@ -95,8 +95,8 @@ export function createAdmission({ chain, leases, authenticator, clock }: Admissi
 
   return {
     /** Throws AKP_STREAMS_TOO_MANY. */
-    admit(asked: StreamAsked) {
-      const tenant = asked.identity.owner ?? placeOfAddress(asked.credentials.source);
+    admit(asked: AdmissionRequest) {
+      const tenant = asked.identity.owner ?? rateLimitKeyOfAddress(asked.credentials.source);
       if (isStopping) throw new ProviderError("AKP_STREAM_STOPPING", {});
       const ending = new AbortController();
       const stream: Admitted = { ...asked, ending, timer: undefined };
@@ -117,7 +117,7 @@ export function createAdmission({ chain, leases, authenticator, clock }: Admissi
           leaving.set(stream, { tenant, cut });
           free();
           const theirs = [...leaving.values()].filter((each) => each.tenant === tenant);
-          if (theirs.length > streamsOfTenant) theirs[0]?.cut();
+          if (theirs.length > streamsPerTenant) theirs[0]?.cut();
         },
         release(): void {
           leaving.delete(stream);

@@ -3,7 +3,7 @@ import type { Socket } from "node:net";
 import { Duplex } from "node:stream";
 import { test } from "node:test";
 import { createVirtualClock } from "../../runtime/clock.ts";
-import { createFrameWriter, streamPieceBytes } from "./frame-writer.ts";
+import { createFrameWriter, streamChunkBytes } from "./frame-writer.ts";
 
 /** Takes what is written when it is told to. */
 function stage() {
@@ -49,7 +49,7 @@ test("a frame that is larger than a piece is one piece, and there is room again 
 
 test("what is small waits for nobody, and what is written to somebody who has gone is let go of", async () => {
   const { writes, socket, writer } = stage();
-  writer.write("x".repeat(streamPieceBytes / 2));
+  writer.write("x".repeat(streamChunkBytes / 2));
   writer.flush();
   assert.equal(writer.room(), undefined);
   writer.write("late");

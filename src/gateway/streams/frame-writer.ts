@@ -2,7 +2,7 @@
 import type { Socket } from "node:net";
 import type { Clock } from "../../runtime/clock.ts";
 /** Of frames that are written together: a TLS record, and what waits for each of many slow readers, twice with its encryption. */
-export const streamPieceBytes = 16 * 1024;
+export const streamChunkBytes = 16 * 1024;
 
 /** Text as text, bytes as binary. */
 type Frame = string | Uint8Array;
@@ -41,13 +41,13 @@ export function createFrameWriter(socket: Socket, clock: Clock) {
       frames.push(frame);
       const size = Buffer.byteLength(frame);
       begunBytes += headBytes(size) + size;
-      if (begunBytes >= streamPieceBytes) flush();
+      if (begunBytes >= streamChunkBytes) flush();
     },
     /** What was written and is not on its way yet goes now. */
     flush,
     /** Undefined: there is room for more; else wait for it before the next frame. */
     room(): Promise<void> | undefined {
-      if (sentBytes < streamPieceBytes) return undefined;
+      if (sentBytes < streamChunkBytes) return undefined;
       waiting ??= { ...Promise.withResolvers<void>(), sinceMs: clock.monotonicMs() };
       return waiting.promise;
     },

@@ -1,6 +1,6 @@
 /** A WebSocket with a tenant at its other end, as logs, events and shell see it. */
 import { ProviderError } from "../../runtime/errors.ts";
-import { AuthRefusal } from "../auth/identity.ts";
+import { AuthError } from "../auth/identity.ts";
 
 export interface TenantStream {
   /** Text as text, bytes as binary. Wait for what it returns before the next frame; too slow a reader is cut off. */
@@ -39,7 +39,7 @@ export const closeCodes = {
 const reasonBytes = 123;
 
 export function closeFor(thrown: unknown): Close {
-  if (thrown instanceof AuthRefusal) return closeWith(closeCodes.refused, thrown.message);
+  if (thrown instanceof AuthError) return closeWith(closeCodes.refused, thrown.message);
   const error = ProviderError.from(thrown);
   switch (error.code) {
     case "AKP_STREAM_LEASE_CLOSED":

@@ -7,7 +7,7 @@ import type { Clock } from "../../runtime/clock.ts";
 import type { Log } from "../../runtime/log.ts";
 import { type RestAnswer, textHeaders } from "../rest/answer.ts";
 import { firstHeader, headerValues } from "../rest/request-head.ts";
-import type { Admission, StreamAsked } from "./admission.ts";
+import type { Admission, AdmissionRequest } from "./admission.ts";
 import { streamFrameBytes } from "./stream-input.ts";
 import type { StreamHandler } from "./tenant-stream.ts";
 import { StreamSocket, serveStream, streamStalledMs } from "./web-socket-stream.ts";
@@ -36,7 +36,7 @@ export function createUpgrades({ admission, clock, log }: UpgradesDeps) {
   const budget = new ByteBudget(inputBytes);
   return {
     /** Throws where there may be no more streams, and then nothing was answered. */
-    accept(request: IncomingMessage, upgrade: Upgrade, asked: StreamAsked, handler: StreamHandler): void {
+    accept(request: IncomingMessage, upgrade: Upgrade, asked: AdmissionRequest, handler: StreamHandler): void {
       const admitted = admission.admit(asked);
       const socket = upgrade.take();
       // Among others it may be all that a client can do; and no protocol is chosen, whatever is offered.

@@ -6,9 +6,9 @@ import { openStream, serveStreams } from "../../../test/stream-stage.ts";
 import { clientFrame } from "../../../test/web-socket-bytes.ts";
 import { ProviderError } from "../../runtime/errors.ts";
 import { streamFarewellMs } from "../../runtime/limits.ts";
-import { streamsOfTenant } from "./admission.ts";
+import { streamsPerTenant } from "./admission.ts";
 import type { StreamHandler, TenantStream } from "./tenant-stream.ts";
-import { streamBeatMs, streamPingMs, streamStalledMs } from "./web-socket-stream.ts";
+import { streamPingMs, streamProbeMs, streamStalledMs } from "./web-socket-stream.ts";
 
 /** Streams until it may not any more. */
 const idle: StreamHandler = async ({ signal }) => {
@@ -262,9 +262,9 @@ test("so is one who has sent more than is read ahead, when he is pinged", async 
   for (let left = 16; left > 0; left -= 1) client.send("binary", Buffer.alloc(65_536));
   await eventually("all of it on its way", () => client.socket.writableLength === 0);
   client.socket.destroy();
-  const untilMs = clock.now() + streamPingMs - streamBeatMs;
+  const untilMs = clock.now() + streamPingMs - streamProbeMs;
   await eventually("an end", async () => {
-    if (clock.now() < untilMs) await clock.advance(streamBeatMs);
+    if (clock.now() < untilMs) await clock.advance(streamProbeMs);
     return admission.count === 0;
   });
 });
@@ -385,7 +385,7 @@ for (const [what, bytes] of [
 test("a stream that is told its end counts no longer, whether its client answers or not", async (t) => {
   const { port, admission } = await serveStreams(t, async () => ({ code: 4001 }));
   const silent = [];
-  for (let left = streamsOfTenant + 1; left > 0; left -= 1) {
+  for (let left = streamsPerTenant + 1; left > 0; left -= 1) {
     const client = await openStream(port);
     assert.equal(client.answer?.status, 101, client.answer?.body);
     client.socket.pause();

@@ -15,7 +15,7 @@ import { type Close, closeFor, type StreamHandler, type TenantStream } from "./t
 /** The network's CLI leaves who has not pinged it for 15 s. */
 export const streamPingMs = 10 * second;
 /** And who has left while a command takes none of his input is known to be gone after two of these. */
-export const streamBeatMs = second;
+export const streamProbeMs = second;
 /**
  * A client to which nothing could be written for so long is cut off, and so is one that has not read a stream's end by then. It
  * may read all the time: the kernel takes more when a third of its buffer is free, of up to 4 MB. This long, it is one with less
@@ -56,7 +56,7 @@ export function serveStream(handler: StreamHandler, deps: StreamDeps): void {
   const isOpen = () => webSocket.readyState === WebSocket.OPEN;
   const writes = createFrameWriter(socket, clock);
   let beats = 0;
-  let nextBeat = clock.timer(streamBeatMs, beat);
+  let nextBeat = clock.timer(streamProbeMs, beat);
   let farewell: { cancel(): void } | undefined;
   let isOver = false;
   /** As an answer to our close frame, or first. */
@@ -71,10 +71,10 @@ export function serveStream(handler: StreamHandler, deps: StreamDeps): void {
   });
 
   function beat(): void {
-    nextBeat = clock.timer(streamBeatMs, beat);
+    nextBeat = clock.timer(streamProbeMs, beat);
     beats += 1;
     // Also behind what waits already: who is behind reads it in his time, and counts on one in every ten seconds.
-    const isDue = (beats * streamBeatMs) % streamPingMs === 0;
+    const isDue = (beats * streamProbeMs) % streamPingMs === 0;
     // That somebody has left of whom nothing is read comes to light only by writing. Where something waits, that does it.
     const isProbe = !writes.room() && webSocket.isPaused;
     if (writes.waitedMs() > streamStalledMs) cutOff(new ProviderError("AKP_STREAM_TOO_SLOW", {}));

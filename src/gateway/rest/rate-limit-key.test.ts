@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { placeOfAddress } from "./client-places.ts";
+import { rateLimitKeyOfAddress } from "./rate-limit-key.ts";
 
 test("a place is an address of version 4, and a network of 2⁶⁴ of version 6", () => {
   const places: readonly [address: string, place: string][] = [
@@ -14,5 +14,5 @@ test("a place is an address of version 4, and a network of 2⁶⁴ of version 6"
     ["fe80::1%eth0", "fe80:0:0:0"],
     ["", ""],
   ];
-  for (const [address, place] of places) assert.equal(placeOfAddress(address), place, address);
+  for (const [address, place] of places) assert.equal(rateLimitKeyOfAddress(address), place, address);
 });

@@ -5,7 +5,7 @@ import { BlockList, isIPv6, type Socket } from "node:net";
 import type { TLSSocket } from "node:tls";
 
 /** Where somebody comes from, as far as he cannot choose it: who has an address of version 6 has some 2⁶⁴ of them. */
-export function placeOfAddress(address: string): string {
+export function rateLimitKeyOfAddress(address: string): string {
   if (!address.includes(":")) return address;
   const mapped = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(address)?.[1];
   if (mapped !== undefined) return mapped;
@@ -21,8 +21,8 @@ interface Placed {
 }
 
 /** Where the client of a connection comes from. Also through the object that HTTP/2 gives for its socket. */
-export function placeOfSocket(socket: Socket | undefined): string {
-  return (socket as Placed | undefined)?.[ownPlace] ?? placeOfAddress(socket?.remoteAddress ?? "");
+export function rateLimitKeyOf(socket: Socket | undefined): string {
+  return (socket as Placed | undefined)?.[ownPlace] ?? rateLimitKeyOfAddress(socket?.remoteAddress ?? "");
 }
 
 /** Where its address alone does not say it, as behind a proxy. */
@@ -37,7 +37,7 @@ export interface ProxyOptions {
   readonly trustedProxies?: readonly string[];
 }
 
-export function createClientPlaces({ proxyProtocolFrom = [], trustedProxies = [] }: ProxyOptions) {
+export function createRateLimitKeys({ proxyProtocolFrom = [], trustedProxies = [] }: ProxyOptions) {
   const [speaking, shared] = [listOf(proxyProtocolFrom), listOf(trustedProxies)];
   const sockets = new Map<string, Socket>();
   return {
@@ -46,14 +46,14 @@ export function createClientPlaces({ proxyProtocolFrom = [], trustedProxies = []
     place(socket: Socket, named?: string): void {
       const address = named ?? socket.remoteAddress ?? "";
       const key = otherEnd(socket);
-      setPlace(socket, isIn(shared, address) ? key : placeOfAddress(address));
+      setPlace(socket, isIn(shared, address) ? key : rateLimitKeyOfAddress(address));
       sockets.set(key, socket);
       socket.once("close", () => sockets.delete(key));
     },
     /** The same after the handshake, whose socket is another object; the one below it. */
     placeSecured(socket: TLSSocket): Socket | undefined {
       const below = sockets.get(otherEnd(socket));
-      if (below) setPlace(socket, placeOfSocket(below));
+      if (below) setPlace(socket, rateLimitKeyOf(below));
       return below;
     },
   };
