@@ -2,6 +2,6 @@
 import type { Lookups } from "../src/gateway/auth/lookups.ts";
 
 export const askingAtOnce: Lookups = {
-  ask: (_, __, look) => look(new AbortController().signal),
+  run: (_, __, look) => look(new AbortController().signal),
   counts: { sent: 0, rejected: 0, waiting: 0 },
 };

@@ -23,7 +23,7 @@ export function createAuthStage(startMs?: number) {
   const clock = createVirtualClock(startMs);
   const [tenant, stranger, provider] = [newSigner(), newSigner(), newSigner()];
   const keys = new Map<string, SigningKey>();
-  for (const { address, publicKey } of [tenant, stranger]) keys.set(address, { kind: "key", key: publicKey });
+  for (const { address, publicKey } of [tenant, stranger]) keys.set(address, publicKey);
   const onChain = new Map<string, Uint8Array>();
   const lookups: string[] = [];
   const authenticator = createAuthenticator({
@@ -32,7 +32,7 @@ export function createAuthStage(startMs?: number) {
     keys: {
       keyOf(address) {
         lookups.push(address);
-        return keys.get(address) ?? { kind: "none", why: "no such account" };
+        return keys.get(address);
       },
     },
     certificates: {

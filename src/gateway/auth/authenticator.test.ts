@@ -60,12 +60,10 @@ test("nobody is asked for the key of a token that is no good anyway", async () =
   assert.deepEqual(stage.lookups, []);
 });
 
-test("an account without a key that signatures can be checked with is refused", async () => {
-  for (const why of ["no such account", "it has never signed", "another kind of key"] as const) {
-    const stage = createAuthStage();
-    stage.keys.set(stage.tenant.address, { kind: "none", why });
-    assert.equal(await stage.askWithToken(makeToken(stage.tenant, stage.claims())), "401 JWT is invalid");
-  }
+test("token of an account without a known key → 401", async () => {
+  const stage = createAuthStage();
+  stage.keys.delete(stage.tenant.address);
+  assert.equal(await stage.askWithToken(makeToken(stage.tenant, stage.claims())), "401 JWT is invalid");
 });
 
 test("a token that ends while its key is looked for is over", async () => {

@@ -54,7 +54,7 @@ function onStage(lookups?: Lookups) {
   function block(certificatesOf: readonly string[] = []): void {
     stage.height += 1n;
     const made = { height: stage.height, certificatesOf: new Set(certificatesOf) } as unknown as ChainBlock;
-    known.note({ block: made, changed: [] });
+    known.onStep({ block: made, changed: [] });
   }
   return { clock, stage, known, find, block };
 }
@@ -73,7 +73,7 @@ test("what is known is given at once, and blocks that do not concern its owner c
 test("after blocks that are lost it is asked for again, and counts on only if the chain does not answer", async () => {
   const { clock, stage, known, find, block } = onStage();
   await find();
-  known.note({ gap: { from: 11n, to: 15n }, changed: [] });
+  known.onStep({ gap: { from: 11n, to: 15n }, changed: [] });
   stage.answers = Array.from({ length: gatewayLookupTries }, silence);
   stage.height = 15n;
   assert.ok((await whileTimePasses(clock, Promise.resolve(find()))) instanceof Uint8Array);
@@ -87,7 +87,7 @@ test("after blocks that are lost it is asked for again, and counts on only if th
   assert.ok((await find()) instanceof Uint8Array);
   // While replaying what is long past, what blocks tell is late.
   stage.height = 30n;
-  known.note({ block: { height: 16n, certificatesOf: new Set() } as unknown as ChainBlock, changed: [] });
+  known.onStep({ block: { height: 16n, certificatesOf: new Set() } as unknown as ChainBlock, changed: [] });
   assert.ok(find() instanceof Promise);
   block();
 });
@@ -95,7 +95,7 @@ test("after blocks that are lost it is asked for again, and counts on only if th
 test("while the chain hangs only the first request waits for it, and then what it said before counts at once", async () => {
   const { clock, stage, known, find } = onStage();
   await find();
-  known.note({ gap: { from: 11n, to: 15n }, changed: [] });
+  known.onStep({ gap: { from: 11n, to: 15n }, changed: [] });
   stage.answers = Array.from({ length: 1_000 }, silence);
   stage.height = 15n;
   assert.ok((await whileTimePasses(clock, Promise.resolve(find()))) instanceof Uint8Array);
@@ -105,7 +105,7 @@ test("while the chain hangs only the first request waits for it, and then what i
     assert.ok(find() instanceof Uint8Array, `after ${seconds} s`);
   }
   assert.ok(stage.asked > asked, "and it is asked beside that");
-  known.note({ gap: { from: 16n, to: 20n }, changed: [] });
+  known.onStep({ gap: { from: 16n, to: 20n }, changed: [] });
   assert.ok(find() instanceof Promise, "more blocks are lost");
 });
 

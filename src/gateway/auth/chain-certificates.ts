@@ -1,8 +1,9 @@
 /**
- * The certificates that accounts have on the chain. What a block may have changed is forgotten with it. Where blocks are missing,
- * what is known has to be confirmed; if the chain does not answer then, its last answer counts, so that no node can lock tenants out.
+ * Cache of the certificates that accounts have on the chain. A block that changes an account's certificates evicts them. After
+ * missed blocks each is confirmed by the chain; if it does not answer, the cached one counts, so that no node can lock tenants out.
  */
 import { X509Certificate } from "node:crypto";
+import type { CertificateResponse } from "@akashnetwork/chain-sdk/private-types/akash.v1";
 import type { Chain, Step } from "../../chain/chain.ts";
 import { isOfChain } from "../../chain/chain-failure.ts";
 import type { Address } from "../../market/address.ts";
@@ -14,45 +15,37 @@ import type { Log } from "../../runtime/log.ts";
 import { createLruCache } from "../../runtime/lru-cache.ts";
 import type { Lookups } from "./lookups.ts";
 
-/** Accounts or certificates without a lease that are remembered: a few hundred bytes each. */
+/** Cached keys or certificates of accounts without a lease: a few hundred bytes each. */
 export const gatewayUnknownAccounts = 4_096;
-/** That an account has no key or certificate is believed for a block: then it may have. */
+/** A missing key or certificate is cached for one block. */
 export const gatewayMissingMs = 6 * second;
-/** A certificate in use is looked up again so often, beside the requests. */
+/** A certificate in use is refreshed so often, in the background. */
 export const gatewayCertificateMs = 10 * minute;
-/** While the chain does not answer it is asked again so often. */
+/** Pause between attempts to refresh while the chain does not answer. */
 export const gatewaySilenceMs = 10 * second;
-/** Tries and the pause between them: a node tells of a block shortly before its state can be read. */
+/** Attempts and the pause between them: nodes announce a block shortly before its state can be read. */
 export const gatewayLookupTries = 4;
 const gatewayLookupPauseMs = 250;
-/** Valid certificates of one tenant that are kept: one for each machine. */
+/** Valid certificates per tenant: one for each machine. */
 const gatewayCertificatesOfOwner = 64;
 /** A serial number of a certificate has at most 20 bytes. */
 const serialBits = 160n;
 
-export interface ChainCertificates {
-  /**
-   * The valid certificate as DER; undefined where there is none, or it was revoked. At once where it is known; `source` as for
-   * keys. Throws AKP_CHAIN_SILENT where the chain does not answer.
-   */
-  certificateOf(owner: Address, serial: bigint, source: string): MaybeLater<Uint8Array | undefined>;
-}
-
-type MaybeLater<T> = T | Promise<T>;
-
-export type KeptCertificates = ReturnType<typeof createChainCertificates>;
+export type ChainCertificates = ReturnType<typeof createChainCertificates>;
 
 export interface OwnedCertificate {
   readonly serial: string;
   readonly der: Uint8Array;
 }
 
+type CertificateBytes = Uint8Array | undefined;
+
 interface Known {
-  readonly der: Uint8Array | undefined;
+  readonly der: CertificateBytes;
   readonly height: bigint;
   readonly sinceMs: number;
-  /** It could not be confirmed, and is not asked for again until then, unless blocks are missing since. */
-  silence?: { readonly untilMs: number; readonly confirmedFrom: bigint };
+  /** It could not be confirmed, and is not read again until then, unless more blocks are missed. */
+  unconfirmed?: { readonly untilMs: number; readonly confirmedFrom: bigint };
 }
 
 interface ChainCertificatesDeps {
@@ -63,102 +56,108 @@ interface ChainCertificatesDeps {
 }
 
 export function createChainCertificates({ chain, lookups, clock, log }: ChainCertificatesDeps) {
-  /** Of lease owners: other accounts do not push them out. */
+  /** Of lease owners: other accounts do not evict them. */
   const kept = new Map<string, Map<string, Known>>();
-  const strangers = createLruCache<Known>({ most: gatewayUnknownAccounts });
-  /** What is older has to be confirmed: no block that is yet to come tells of what happened before. */
+  const others = createLruCache<Known>({ most: gatewayUnknownAccounts });
+  /** What is older has to be confirmed: no block to come reports earlier changes. */
   let confirmedFrom = largest(chain.mirror.height, 1n);
-  /** Of the last block that changed certificates: answers of before may be outdated. */
+  /** Height of the last block that changed certificates: older results may be outdated. */
   let changedAt = 0n;
 
   function find(owner: Address, serial: string): Known | undefined {
-    const known = kept.get(owner)?.get(serial) ?? strangers.get(nameOf(owner, serial));
+    const known = kept.get(owner)?.get(serial) ?? others.get(nameOf(owner, serial));
     const isOver = known && !known.der && clock.monotonicMs() - known.sinceMs >= gatewayMissingMs;
     return isOver ? undefined : known;
   }
 
-  const askChain = createAsking(chain, clock, () => largest(changedAt, confirmedFrom));
+  const query = createQuery(chain, clock, () => largest(changedAt, confirmedFrom));
 
-  function look(owner: Address, serial: string, source: string): Promise<Uint8Array | undefined> {
-    return lookups.ask(`the certificate ${serial} of ${owner}`, source, async (signal) => {
-      const { certificates, height } = await askChain({ owner, serial }, signal);
+  function lookUp(owner: Address, serial: string, source: string): Promise<CertificateBytes> {
+    return lookups.run(`the certificate ${serial} of ${owner}`, source, async (signal) => {
+      const { certificates, height } = await query({ owner, serial }, signal);
       const der = certificates.find((each) => each.serial === serial)?.der;
       const ofOwner = kept.get(owner);
       const isKept = ofOwner?.delete(serial) && der;
-      strangers.delete(nameOf(owner, serial));
+      others.delete(nameOf(owner, serial));
       if (isKept) ofOwner?.set(serial, knownOf(der, height));
-      else strangers.set(nameOf(owner, serial), knownOf(der, height));
+      else others.set(nameOf(owner, serial), knownOf(der, height));
       return der;
     });
   }
 
-  function knownOf(der: Uint8Array | undefined, height: bigint): Known {
+  function knownOf(der: CertificateBytes, height: bigint): Known {
     return { der, height, sinceMs: clock.monotonicMs() };
   }
 
-  /** What the chain says now, or what it said before if it does not answer; but not if a block told of a change meanwhile. */
-  async function confirm(owner: Address, serial: string, source: string): Promise<Uint8Array | undefined> {
+  /** Reads it again; the cached one counts where the chain does not answer, unless a block has changed it meanwhile. */
+  async function confirm(owner: Address, serial: string, source: string): Promise<CertificateBytes> {
     try {
-      // Lease owners do not wait behind others of the same place.
-      return await look(owner, serial, kept.has(owner) ? owner : source);
+      // Lease owners do not wait behind other clients of the same source.
+      return await lookUp(owner, serial, kept.has(owner) ? owner : source);
     } catch (thrown) {
       const known = find(owner, serial);
       if (!known || !isOfChain(thrown)) throw thrown;
-      silence(known);
+      postpone(known);
       return known.der;
     }
   }
 
-  function silence(known: Known): void {
-    known.silence = { untilMs: clock.monotonicMs() + gatewaySilenceMs, confirmedFrom };
+  function postpone(known: Known): void {
+    known.unconfirmed = { untilMs: clock.monotonicMs() + gatewaySilenceMs, confirmedFrom };
   }
 
   return {
-    certificateOf(owner: Address, number: bigint, source: string): MaybeLater<Uint8Array | undefined> {
+    /** The valid certificate as DER, at once where it is cached; `source` as for keys. Throws AKP_CHAIN_SILENT. */
+    certificateOf(owner: Address, number: bigint, source: string): CertificateBytes | Promise<CertificateBytes> {
       if (number < 0n || number >= 1n << serialBits) return undefined;
       const serial = `${number}`;
       const known = find(owner, serial);
-      if (!known) return look(owner, serial, source);
+      if (!known) return lookUp(owner, serial, source);
       if (!known.der) return undefined;
       const nowMs = clock.monotonicMs();
-      const wasSilent = known.silence?.confirmedFrom === confirmedFrom;
-      if (wasSilent && nowMs < (known.silence?.untilMs ?? 0)) return known.der;
-      // A chain that hangs is waited for once.
-      if (known.height < confirmedFrom && !wasSilent) return confirm(owner, serial, source);
-      if (wasSilent || nowMs - known.sinceMs > gatewayCertificateMs) {
-        silence(known);
-        confirm(owner, serial, source).catch((error) => log.warn("cannot confirm a certificate", { error }));
+      const isPostponed = known.unconfirmed?.confirmedFrom === confirmedFrom;
+      if (isPostponed && nowMs < (known.unconfirmed?.untilMs ?? 0)) return known.der;
+      // Only the first request waits for a chain that hangs.
+      if (known.height < confirmedFrom && !isPostponed) return confirm(owner, serial, source);
+      if (isPostponed || nowMs - known.sinceMs > gatewayCertificateMs) {
+        postpone(known);
+        confirm(owner, serial, source).catch((error) => log.warn("failed to refresh a certificate", { error }));
       }
       return known.der;
     },
-    /** All that an owner has; of height 0 where it is of an earlier life and has to be confirmed. */
+    /** All certificates of an owner; of height 0 where they are from an earlier process and have to be confirmed. */
     keep(owner: Address, certificates: readonly OwnedCertificate[], height: bigint): void {
       if (height > 0n && height < changedAt) return;
       kept.set(owner, new Map(certificates.map(({ serial, der }) => [serial, knownOf(der, height)])));
     },
     release: (owner: Address) => void kept.delete(owner),
-    /** Without those that a block may have changed since. */
+    /** Without those that a block has evicted. */
     keptOf: (owner: Address): OwnedCertificate[] =>
       [...(kept.get(owner) ?? [])].flatMap(([serial, { der }]) => (der ? [{ serial, der }] : [])),
-    read: (owner: Address, signal: AbortSignal) => askChain({ owner }, signal),
+    read: (owner: Address, signal: AbortSignal) => query({ owner }, signal),
     get size() {
-      const ofOwners = [...kept.values()].reduce((sum, certificates) => sum + certificates.size, 0);
-      return ofOwners + strangers.size;
+      return kept.values().reduce((sum, certificates) => sum + certificates.size, others.size);
     },
-    note({ block, gap }: Step): void {
+    onStep({ block, gap }: Step): void {
       confirmedFrom = largest(confirmedFrom, gap?.to ?? 0n);
       if (!block) return;
-      // We are behind: what the blocks up to there tell comes later than it happened.
+      // While blocks are replayed, changes are reported late.
       if (chain.mirror.height > block.height) confirmedFrom = largest(confirmedFrom, chain.mirror.height);
       if (block.certificatesOf.size === 0) return;
       changedAt = largest(changedAt, block.height);
-      forget(block.certificatesOf, block.height, { kept, strangers });
+      for (const owner of block.certificatesOf) evictOlder(kept.get(owner) ?? new Map(), block.height);
+      for (const name of [...others.keys()])
+        if (block.certificatesOf.has(name.slice(0, name.indexOf("/")))) others.delete(name);
     },
   };
 }
 
-/** Asks until the answer is as new as all that blocks have told. */
-function createAsking(chain: ChainCertificatesDeps["chain"], clock: Clock, newest: () => bigint) {
+function evictOlder(certificates: Map<string, Known>, before: bigint): void {
+  for (const [serial, { height }] of certificates) if (height < before) certificates.delete(serial);
+}
+
+/** Reads until the result is as new as the blocks. */
+function createQuery(chain: ChainCertificatesDeps["chain"], clock: Clock, newest: () => bigint) {
   return async (filter: { owner: Address; serial?: string }, signal: AbortSignal) => {
     for (let left = gatewayLookupTries; ; left -= 1) {
       try {
@@ -175,27 +174,12 @@ function createAsking(chain: ChainCertificatesDeps["chain"], clock: Clock, newes
   };
 }
 
-function forget(
-  owners: ReadonlySet<string>,
-  before: bigint,
-  { kept, strangers }: { kept: Map<string, Map<string, Known>>; strangers: ReturnType<typeof createLruCache<Known>> },
-): void {
-  for (const owner of owners)
-    for (const [serial, { height }] of kept.get(owner) ?? []) if (height < before) kept.get(owner)?.delete(serial);
-  for (const name of [...strangers.keys()]) if (owners.has(name.slice(0, name.indexOf("/")))) strangers.delete(name);
-}
-
 function nameOf(owner: Address, serial: string): string {
   return `${owner}/${serial}`;
 }
 
-interface Listed {
-  readonly serial: string;
-  readonly certificate?: { readonly cert: Uint8Array } | undefined;
-}
-
-/** One that Node cannot read is none: nobody could present it in a handshake. */
-function readCertificate({ serial, certificate }: Listed): OwnedCertificate[] {
+/** None where Node cannot read it: nobody could present it in a handshake. */
+function readCertificate({ serial, certificate }: CertificateResponse): OwnedCertificate[] {
   try {
     return [{ serial, der: new X509Certificate(certificate?.cert ?? "").raw }];
   } catch (thrown) {

@@ -1,7 +1,8 @@
-/** Who is asking, and what they may do: the words that auth and routes have in common. */
+/** Who the caller is and what it may do. */
 import type { Address } from "../../market/address.ts";
+import type { LeaseId } from "../../market/ids.ts";
 
-/** What a token may be limited to. Others that a token names are ignored: they open nothing here. */
+/** What a token may be limited to. Other scopes that a token names are ignored. */
 export const scopes = [
   "send-manifest",
   "get-manifest",
@@ -19,39 +20,35 @@ export type TokenScope = (typeof scopes)[number];
 
 export interface CallerCredentials {
   readonly authorization: string | undefined;
-  /** Every certificate that the client presented in the handshake, as DER; none where it did not, or was not asked to. */
+  /** The certificates that the client presented in the handshake, as DER. */
   readonly certificates: readonly Uint8Array[];
-  /** The place that it came from (`placeOfSocket`): clients without a lease that have the same one share a limit. */
+  /** Rate limit key of the client (`rateLimitKeyOf`), which clients without a lease share. */
   readonly source: string;
 }
 
-export interface LeaseNumbers {
-  readonly dseq: bigint;
-  readonly gseq: number;
-  readonly oseq: number;
-}
+export type LeaseNumbers = Pick<LeaseId, "dseq" | "gseq" | "oseq">;
 
-/** Somebody whose credentials were found good just now. It holds for one request and is not kept: the next one may be refused. */
+/** Valid for one request only: the credentials of the next one are checked again. */
 export interface CallerIdentity {
-  /** Undefined: nobody in particular, who may see what is public. */
+  /** Undefined: anonymous. */
   readonly owner: Address | undefined;
-  /** Whether there is anything at this provider that the credentials are good for. */
+  /** Whether the credentials permit anything at this provider. */
   readonly mayUseProvider: boolean;
-  /** Without a scope: whether it may be used for anything of that deployment. */
+  /** Without a scope: whether they permit anything of that deployment. */
   mayUseDeployment(dseq: bigint, scope?: TokenScope): boolean;
   mayUseLease(lease: LeaseNumbers, scope?: TokenScope): boolean;
-  /** The services of the lease that the scope is given for; undefined: all of them. */
+  /** The services of the lease for which the scope is granted; undefined: all. */
   servicesOf(lease: LeaseNumbers, scope: TokenScope): ReadonlySet<string> | undefined;
-  /** When the credentials end, on the wall clock; streams end with them. Undefined where nothing says so. */
+  /** When the credentials expire, and streams with them. */
   readonly untilMs: number | undefined;
 }
 
-/** At once where everything is known. Throws AuthRefusal; AKP_CHAIN_* where the chain has to be asked and does not answer. */
+/** At once where everything is cached. Throws AuthError, or AKP_CHAIN_* where the chain does not answer. */
 export interface Authenticator {
   identify(credentials: CallerCredentials): CallerIdentity | Promise<CallerIdentity>;
 }
 
-/** A refusal in the network's words; sent as `{"message": …}`. */
+/** In the words of the Go provider; sent as `{"message": …}`. */
 export class AuthError extends Error {
   override readonly name = "AuthRefusal";
   readonly status: 400 | 401 | 429 | 500 | 503;
@@ -72,7 +69,7 @@ export type Grant =
   | { readonly access: "scoped"; readonly scopes: ReadonlySet<TokenScope> }
   | { readonly access: "granular"; readonly deployments: readonly DeploymentGrant[] };
 
-/** The same for one deployment; where a number is 0, any is meant. */
+/** For one deployment; a number of 0 is a wildcard. */
 export interface DeploymentGrant extends LeaseNumbers {
   readonly scopes: ReadonlySet<TokenScope>;
   readonly services: ReadonlySet<string>;
@@ -84,26 +81,26 @@ export const anonymous: CallerIdentity = {
 };
 
 export function identityOf(owner: Address, grant: Grant, untilMs: number): CallerIdentity {
-  /** The entries of a list are alternatives: one of them must give all that is asked. */
-  function gives(scope: TokenScope | undefined, isMeant: (entry: DeploymentGrant) => boolean): boolean {
+  /** Entries are alternatives: one of them must match in full. */
+  function grants(scope: TokenScope | undefined, isFor: (entry: DeploymentGrant) => boolean): boolean {
     if (grant.access === "none") return false;
     if (grant.access === "full") return true;
     if (grant.access === "scoped") return scope === undefined || grant.scopes.has(scope);
-    return grant.deployments.some((entry) => isMeant(entry) && (scope === undefined || entry.scopes.has(scope)));
+    return grant.deployments.some((entry) => isFor(entry) && (scope === undefined || entry.scopes.has(scope)));
   }
 
   return {
     ...{ owner, untilMs, mayUseProvider: grant.access !== "none" },
-    mayUseDeployment: (dseq, scope) => gives(scope, (entry) => entry.dseq === dseq),
-    mayUseLease: (lease, scope) => gives(scope, (entry) => isFor(entry, lease)),
+    mayUseDeployment: (dseq, scope) => grants(scope, (entry) => entry.dseq === dseq),
+    mayUseLease: (lease, scope) => grants(scope, (entry) => covers(entry, lease)),
     servicesOf(lease, scope) {
-      if (grant.access !== "granular") return gives(scope, () => false) ? undefined : new Set();
-      const entries = grant.deployments.filter((entry) => isFor(entry, lease) && entry.scopes.has(scope));
+      if (grant.access !== "granular") return grants(scope, () => false) ? undefined : new Set();
+      const entries = grant.deployments.filter((entry) => covers(entry, lease) && entry.scopes.has(scope));
       return new Set(entries.flatMap(({ services }) => [...services]));
     },
   };
 }
 
-function isFor(entry: LeaseNumbers, { dseq, gseq, oseq }: LeaseNumbers): boolean {
+function covers(entry: LeaseNumbers, { dseq, gseq, oseq }: LeaseNumbers): boolean {
   return entry.dseq === dseq && [0, gseq].includes(entry.gseq) && [0, oseq].includes(entry.oseq);
 }

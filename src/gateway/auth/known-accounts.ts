@@ -1,28 +1,23 @@
-/** What is known of accounts, their keys and certificates, put together. */
+/** Keys and certificates of accounts. Lease owners' are read ahead and journaled, so that they may log in while the chain is down. */
 import type { Chain, Step } from "../../chain/chain.ts";
 import { isOfChain } from "../../chain/chain-failure.ts";
 import { runs } from "../../chain/records.ts";
 import type { Journal } from "../../journal/journal.ts";
 import { type Address, parseAddress } from "../../market/address.ts";
-import type { Clock } from "../../runtime/clock.ts";
+import type { RuntimeDeps } from "../../runtime/deps.ts";
 import { minute } from "../../runtime/durations.ts";
-import type { Log } from "../../runtime/log.ts";
 import type { Metrics } from "../../runtime/metrics.ts";
 import { done, type Outcome, recheck, waiting } from "../../runtime/outcome.ts";
 import { createQueue } from "../../runtime/queue.ts";
-import type { Random } from "../../runtime/random.ts";
-import { createAccountKeys, type KeptKeys } from "./account-keys.ts";
-import { createChainCertificates, type KeptCertificates, type OwnedCertificate } from "./chain-certificates.ts";
-import { createLookups, type LookupCounts } from "./lookups.ts";
+import { type AccountKeys, createAccountKeys } from "./account-keys.ts";
+import { type ChainCertificates, createChainCertificates, type OwnedCertificate } from "./chain-certificates.ts";
+import { createLookups } from "./lookups.ts";
 
 export type KnownAccounts = ReturnType<typeof createKnownAccounts>;
 
-interface KnownAccountsDeps {
+interface KnownAccountsDeps extends RuntimeDeps {
   readonly chain: Pick<Chain, "queries" | "mirror" | "onStep">;
   readonly journal: Pick<Journal, "read" | "relaxed">;
-  readonly clock: Clock;
-  readonly random: Random;
-  readonly log: Log;
 }
 
 export function createKnownAccounts(deps: KnownAccountsDeps) {
@@ -31,100 +26,84 @@ export function createKnownAccounts(deps: KnownAccountsDeps) {
   const certificates = createChainCertificates({ ...deps, lookups });
   const owners = createLeaseOwners({ ...deps, keys, certificates });
   deps.chain.onStep((step) => {
-    certificates.note(step);
-    owners.note(step);
+    certificates.onStep(step);
+    owners.onStep(step);
   });
   return {
     keys,
     certificates,
-    /** To be run: it learns about those who have leases. */
     queue: owners.queue,
-    get counts(): LookupCounts {
+    get counts() {
       return lookups.counts;
     },
     measure(metrics: Metrics): void {
       metrics.readEach("counter", "akash_provider_gateway", [
-        ["lookups", "Keys and certificates of strangers that the chain was asked for", () => lookups.counts.sent],
+        ["lookups", "Look-ups of keys and certificates of unknown accounts on the chain", () => lookups.counts.sent],
         [
-          "lookups_refused",
-          "Requests answered with 503, because the chain was silent or too many strangers waited",
+          ...(["lookups_refused", "Look-ups that failed, as the chain did not answer or too many waited"] as const),
           () => lookups.counts.rejected,
         ],
       ]);
-      metrics.read(
-        {
-          name: "akash_provider_gateway_known",
-          help: "Keys and certificates remembered, what is missing included",
-          kind: "gauge",
-          labels: ["what"],
-        },
-        () => [
-          [{ what: "keys" }, keys.size],
-          [{ what: "certificates" }, certificates.size],
-        ],
-      );
+      const help = "Cached keys and certificates of accounts, including missing ones";
+      metrics.read({ name: "akash_provider_gateway_known", help, kind: "gauge", labels: ["what"] }, () => [
+        [{ what: "keys" }, keys.size],
+        [{ what: "certificates" }, certificates.size],
+      ]);
     },
   };
 }
 
-// Lease owners' keys and certificates are read ahead and kept in the journal: they are let in while the chain is silent, also after a restart.
-
-/** Those who have leases are asked for so many at once: after a start that may be thousands. */
+/** Lease owners read at once: after a start there may be thousands. */
 const gatewayOwnersAtOnce = 4;
 const gatewayKeylessMs = 10 * minute;
 
-type LeaseOwnersDeps = KnownAccountsDeps & { readonly keys: KeptKeys; readonly certificates: KeptCertificates };
+interface LeaseOwnersDeps extends KnownAccountsDeps {
+  readonly keys: AccountKeys;
+  readonly certificates: ChainCertificates;
+}
 
-function createLeaseOwners(deps: LeaseOwnersDeps) {
-  const { chain, journal, keys, certificates, clock, random, log } = deps;
-  const work = { concurrency: gatewayOwnersAtOnce, work: look, clock, random, log };
-  const queue = createQueue({ name: "lease owners", ...work });
+function createLeaseOwners({ chain, journal, keys, certificates, ...runtime }: LeaseOwnersDeps) {
+  const queue = createQueue({ name: "lease owners", concurrency: gatewayOwnersAtOnce, work: reconcile, ...runtime });
   let owners = runningOwners();
 
   function runningOwners(): ReadonlySet<string> {
     return new Set([...chain.mirror.leases()].filter(runs).map(({ id }) => id.owner));
   }
 
-  async function look(key: string, signal: AbortSignal): Promise<Outcome> {
-    const owner = parseAddress(key);
+  async function reconcile(address: string, signal: AbortSignal): Promise<Outcome> {
+    const owner = parseAddress(address);
     if (!owners.has(owner)) return release(owner);
     try {
-      const hasKey = keys.isKept(owner) || (await learnKey(owner, signal));
-      await learnCertificates(owner, signal);
-      // Others may have signed for it; some day it may sign itself.
+      const hasKey = keys.isKept(owner) || (await readKey(owner, signal));
+      const found = await certificates.read(owner, signal);
+      certificates.keep(owner, found.certificates, found.height);
+      await write(owner, found.certificates);
+      // An account that has never signed may do so later.
       return hasKey ? done() : recheck(gatewayKeylessMs);
     } catch (thrown) {
       if (!isOfChain(thrown)) throw thrown;
-      // What a block has told of is not to come back with the next start.
+      // A revocation that a block has reported counts after a restart too.
       await write(owner, certificates.keptOf(owner));
       return waiting("chain", thrown.message);
     }
   }
 
-  async function learnKey(owner: Address, signal: AbortSignal): Promise<boolean> {
-    const found = await keys.read(owner, signal);
-    if (found.kind === "none") return false;
-    const { key } = found;
+  async function readKey(owner: Address, signal: AbortSignal): Promise<boolean> {
+    const key = await keys.read(owner, signal);
+    if (!key) return false;
     keys.keep(owner, key);
     await journal.relaxed("a tenant's key", ({ tenants }) => tenants.put({ owner, key }));
     return true;
   }
 
-  async function learnCertificates(owner: Address, signal: AbortSignal): Promise<void> {
-    const found = await certificates.read(owner, signal);
-    certificates.keep(owner, found.certificates, found.height);
-    await write(owner, found.certificates);
-  }
-
   async function write(owner: Address, wanted: readonly OwnedCertificate[]): Promise<void> {
     const written = new Set(journal.read.certificates.of(owner).map(({ serial }) => serial));
-    const serials = new Set(wanted.map(({ serial }) => serial));
+    const removed = written.difference(new Set(wanted.map(({ serial }) => serial)));
     const added = wanted.filter(({ serial }) => !written.has(serial));
-    const gone = [...written].filter((serial) => !serials.has(serial));
-    if (added.length + gone.length === 0) return;
+    if (added.length + removed.size === 0) return;
     await journal.relaxed("a tenant's certificates", (tables) => {
       for (const { serial, der } of added) tables.certificates.put({ owner, serial, der });
-      for (const serial of gone) tables.certificates.remove(owner, serial);
+      for (const serial of removed) tables.certificates.remove(owner, serial);
     });
   }
 
@@ -148,12 +127,11 @@ function createLeaseOwners(deps: LeaseOwnersDeps) {
 
   return {
     has: (address: Address) => owners.has(address),
-    note({ block, gap, changed }: Step): void {
+    onStep({ block, gap, changed }: Step): void {
       if (changed.some(({ kind }) => kind === "lease")) {
         const before = owners;
         owners = runningOwners();
-        for (const owner of owners) if (!before.has(owner)) queue.add(owner);
-        for (const owner of before) if (!owners.has(owner)) queue.add(owner);
+        for (const owner of before.symmetricDifference(owners)) queue.add(owner);
       }
       if (gap) for (const owner of owners) queue.add(owner);
       for (const owner of block?.certificatesOf ?? []) if (owners.has(owner)) queue.add(owner, "high");

@@ -32,7 +32,7 @@ function onStage() {
   function ask(what: string, source: string, look: (signal: AbortSignal) => Promise<unknown> = answer): void {
     const fromMs = clock.monotonicMs();
     const note = (how: string) => ends.push({ what, how, afterMs: clock.monotonicMs() - fromMs });
-    const end = lookups.ask(what, source, look).then(String, (thrown) => ProviderError.from(thrown).code);
+    const end = lookups.run(what, source, look).then(String, (thrown) => ProviderError.from(thrown).code);
     void end.then(note);
   }
   return { clock, lookups, ends, ask, answer, never };
@@ -122,7 +122,7 @@ test("the chain's failures are told without what they say of our nodes; others a
   const { lookups } = onStage();
   const unreachable = new ProviderError("AKP_CHAIN_UNREACHABLE", { node: "http://10.0.0.7", reason: "gone" });
   await assert.rejects(
-    lookups.ask("a", "", () => Promise.reject(unreachable)),
+    lookups.run("a", "", () => Promise.reject(unreachable)),
     (error: ProviderError) => {
       assert.equal(error.code, silent.code);
       assert.doesNotMatch(error.message, /10\.0\.0\.7/);
@@ -130,7 +130,7 @@ test("the chain's failures are told without what they say of our nodes; others a
     },
   );
   await assert.rejects(
-    lookups.ask("b", "", () => Promise.reject(new TypeError("ours"))),
+    lookups.run("b", "", () => Promise.reject(new TypeError("ours"))),
     /ours/,
   );
 });

@@ -1,137 +1,117 @@
 /**
- * Rate-limited look-ups of unknown accounts on the chain. Anybody can cause one with a made-up token, so each place has a queue
- * and places take turns; equal look-ups share one answer, by whichever place's turn comes first.
+ * Rate-limited look-ups of unknown accounts on the chain. Any client can cause one with a made-up token, so each source has a
+ * queue of its own, served round-robin. Equal look-ups share one result.
  */
 import { isOfChain } from "../../chain/chain-failure.ts";
 import { type Clock, sleep, withDeadline } from "../../runtime/clock.ts";
 import { second } from "../../runtime/durations.ts";
 import { ProviderError } from "../../runtime/errors.ts";
 
-/** At once, of all places: nodes are there for the blocks first. */
+/** At once in total: nodes serve blocks first. */
 export const gatewayLookups = 16;
-/** At once, of one place, so that there is always a turn for another. */
+/** At once per source, so that others get a turn. */
 export const gatewayLookupsPerClientAtOnce = 8;
-/** Waiting, of one place; a proxy in front of many tenants is one place too. */
+/** Waiting per source; a proxy in front of many tenants is one source. */
 export const gatewayLookupsPerClient = 64;
-/** Waiting, of all places: a kilobyte each. */
+/** Waiting in total, of a kilobyte each. */
 export const gatewayLookupsWaiting = 4_096;
-/** Waiting included. A node answers in a tenth of this, and clients give up later. */
+/** Including the wait. A node answers in a tenth of this, and clients give up later. */
 export const gatewayLookupMs = 5 * second;
-/** Each takes its turn for at least so long: 40 per second of one place, 80 of all. */
+/** Each occupies its slot for at least so long: 40 per second and source, 80 in total. */
 export const gatewayLookupLeastMs = 200;
 
 export type Lookups = ReturnType<typeof createLookups>;
 
-export interface LookupCounts {
-  /** Sent to the chain. */
-  readonly sent: number;
-  readonly rejected: number;
-  readonly waiting: number;
-}
-
-type Look<T> = (signal: AbortSignal) => Promise<T>;
+type Read<T> = (signal: AbortSignal) => Promise<T>;
 
 interface Lookup {
   readonly what: string;
-  readonly look: Look<unknown>;
-  readonly answer: PromiseWithResolvers<unknown>;
-  askedAtMs: number;
+  readonly read: Read<unknown>;
+  readonly result: PromiseWithResolvers<unknown>;
+  requestedAtMs: number;
   isStarted: boolean;
 }
 
-interface Place {
-  readonly source: string;
+interface Source {
   readonly waiting: Set<Lookup>;
   running: number;
 }
 
 export function createLookups(clock: Clock) {
   const lookups = new Map<string, Lookup>();
-  /** The one whose last turn is longest ago first. */
-  const places = new Map<string, Place>();
-  let [running, asked, refused] = [0, 0, 0];
+  /** In round-robin order. */
+  const sources = new Map<string, Source>();
+  let [running, sent, rejected] = [0, 0, 0];
 
-  function enqueue(lookup: Lookup, source: string): void {
-    const place = places.get(source) ?? { source, waiting: new Set(), running: 0 };
-    // One with nothing waiting may always wait, or some places could take the whole queue; connections bound their number.
+  function enqueue(lookup: Lookup, key: string): void {
+    const source = sources.get(key) ?? { waiting: new Set(), running: 0 };
+    // A source with an empty queue may always wait, or a few could fill all; connections bound the number of sources.
     const most = lookups.size >= gatewayLookupsWaiting ? 1 : gatewayLookupsPerClient;
-    if (lookup.isStarted || place.waiting.has(lookup)) return;
-    if (place.waiting.size < most) {
-      place.waiting.add(lookup);
-      places.set(source, place);
-    } else if (!lookups.has(lookup.what)) throw silent(lookup.what, "too many others are asked for");
+    if (lookup.isStarted || source.waiting.has(lookup)) return;
+    if (source.waiting.size < most) {
+      source.waiting.add(lookup);
+      sources.set(key, source);
+    } else if (!lookups.has(lookup.what)) throw unavailable(lookup.what, "too many other look-ups wait");
   }
 
   function startNext(): void {
+    const isReady = (source: Source) => source.waiting.size > 0 && source.running < gatewayLookupsPerClientAtOnce;
     while (running < gatewayLookups) {
-      const place = nextPlace();
-      const [lookup] = place?.waiting ?? [];
-      if (!place || !lookup) return;
-      place.waiting.delete(lookup);
-      const isLate = clock.monotonicMs() - lookup.askedAtMs >= gatewayLookupMs;
-      if (isLate && !lookup.isStarted) lookups.delete(lookup.what);
-      if (!isLate && !lookup.isStarted) void run(lookup, place).then(startNext);
-      else forgetIdle(place);
+      const [key, source] = sources.entries().find(([, each]) => isReady(each)) ?? [];
+      const [lookup] = source?.waiting ?? [];
+      if (key === undefined || !source || !lookup) return;
+      source.waiting.delete(lookup);
+      sources.delete(key);
+      const isLate = clock.monotonicMs() - lookup.requestedAtMs >= gatewayLookupMs;
+      if (!lookup.isStarted && isLate) lookups.delete(lookup.what);
+      else if (!lookup.isStarted) void start(lookup, source, key).then(startNext);
+      if (source.waiting.size + source.running > 0) sources.set(key, source);
     }
   }
 
-  function nextPlace(): Place | undefined {
-    for (const place of places.values()) {
-      if (place.waiting.size === 0 || place.running >= gatewayLookupsPerClientAtOnce) continue;
-      places.delete(place.source);
-      places.set(place.source, place);
-      return place;
-    }
-    return undefined;
-  }
-
-  function forgetIdle({ source, waiting, running: ofPlace }: Place): void {
-    if (waiting.size + ofPlace === 0) places.delete(source);
-  }
-
-  async function run(lookup: Lookup, place: Place): Promise<void> {
-    [running, asked] = [running + 1, asked + 1];
-    place.running += 1;
+  async function start(lookup: Lookup, source: Source, key: string): Promise<void> {
+    [running, sent] = [running + 1, sent + 1];
+    source.running += 1;
     lookup.isStarted = true;
-    const turn = sleep(clock, gatewayLookupLeastMs);
+    const least = sleep(clock, gatewayLookupLeastMs);
     const late = new AbortController();
     const timer = clock.timer(gatewayLookupMs, () => late.abort(new Error("it took too long")));
     try {
-      lookup.answer.resolve(await lookup.look(late.signal));
+      lookup.result.resolve(await lookup.read(late.signal));
     } catch (thrown) {
       const isSilent = isOfChain(thrown) || late.signal.aborted;
-      lookup.answer.reject(isSilent ? silent(lookup.what, "no node answers", thrown) : thrown);
+      lookup.result.reject(isSilent ? unavailable(lookup.what, "no node answers", thrown) : thrown);
     }
     timer.cancel();
     lookups.delete(lookup.what);
-    await turn;
+    await least;
     running -= 1;
-    place.running -= 1;
-    forgetIdle(place);
+    source.running -= 1;
+    if (source.waiting.size + source.running === 0) sources.delete(key);
   }
 
-  function silent(what: string, reason: string, cause?: unknown): ProviderError {
-    refused += 1;
+  function unavailable(what: string, reason: string, cause?: unknown): ProviderError {
+    rejected += 1;
     return new ProviderError("AKP_CHAIN_SILENT", { what, reason }, { cause });
   }
 
   return {
-    /** `what` names the thing in the error. Throws AKP_CHAIN_SILENT. */
-    async ask<T>(what: string, source: string, look: Look<T>): Promise<T> {
-      const answer = Promise.withResolvers<unknown>();
-      const lookup = lookups.get(what) ?? { what, look, answer, askedAtMs: 0, isStarted: false };
+    /** `what` names the look-up in the error. Throws AKP_CHAIN_SILENT. */
+    async run<T>(what: string, source: string, read: Read<T>): Promise<T> {
+      const result = Promise.withResolvers<unknown>();
+      const lookup = lookups.get(what) ?? { what, read, result, requestedAtMs: 0, isStarted: false };
       enqueue(lookup, source);
       lookups.set(what, lookup);
-      lookup.askedAtMs = clock.monotonicMs();
-      // Whoever waited for it may have left.
-      lookup.answer.promise.catch(() => undefined);
+      lookup.requestedAtMs = clock.monotonicMs();
+      // The client may be gone by then.
+      lookup.result.promise.catch(() => undefined);
       startNext();
-      return withDeadline(clock, gatewayLookupMs, lookup.answer.promise as Promise<T>, () => {
-        throw silent(what, lookup.isStarted ? "no node answers" : "too many others are asked for");
+      return withDeadline(clock, gatewayLookupMs, lookup.result.promise as Promise<T>, () => {
+        throw unavailable(what, lookup.isStarted ? "no node answers" : "too many other look-ups wait");
       });
     },
-    get counts(): LookupCounts {
-      return { sent: asked, rejected: refused, waiting: lookups.size };
+    get counts() {
+      return { sent, rejected, waiting: lookups.size };
     },
   };
 }

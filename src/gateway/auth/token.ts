@@ -1,27 +1,17 @@
-/** A token's three parts, read and not yet believed. */
-
+/** Reads a JWT without verifying its signature. */
 import { type Address, findAddress } from "../../market/address.ts";
 import { type GoJson, type GoObject, isList, isNumber, readFirstValue, readUint } from "../../market/go-json.ts";
 import { AuthError, type DeploymentGrant, type Grant, scopes, type TokenScope } from "./identity.ts";
 
-/** A token for ten deployments has 2,000; this many deployments more than anybody names one by one. */
+/** A token for ten deployments has 2,000. */
 export const tokenChars = 16_384;
-/** Of what a token says: three levels of lists and objects, and the list of services. Others that it says may be deeper. */
+/** Claims that are read have four levels; other claims may have more. */
 const tokenJsonDepth = 32;
 const tokenJsonValues = 4_096;
 
-export interface Token {
-  readonly algorithm: Algorithm;
-  /** What was signed, as it stands in the token. */
-  readonly signed: string;
-  readonly claims: GoJson;
-  readonly signature: Uint8Array;
-}
-
 const algorithms = ["ES256K", "ES256KADR36"] as const;
-type Algorithm = (typeof algorithms)[number];
 
-/** The network tells none of these apart, and a stranger need not learn how far his token came. */
+/** One message for all faults, as in the Go provider: it does not tell how far the check came. */
 export function malformedToken(): AuthError {
   return new AuthError(401, "JWT is invalid");
 }
@@ -35,7 +25,7 @@ export function bearerToken(header: string | undefined): string | undefined {
   return token;
 }
 
-export function readToken(text: string): Token {
+export function readToken(text: string) {
   if (text.length > tokenChars) throw malformedToken();
   const [header = "", payload = "", signature = "", ...more] = text.split(".", 4);
   if (more.length > 0) throw malformedToken();
@@ -47,96 +37,77 @@ export function readToken(text: string): Token {
 }
 
 function objectIn(part: string): GoObject {
-  const json = jsonIn(bytesOf(part).toString());
-  if (json === null || typeof json !== "object" || isList(json) || isNumber(json)) throw malformedToken();
-  return json;
-}
-
-function jsonIn(text: string): GoJson {
+  const text = bytesOf(part).toString();
   try {
-    return readFirstValue(text, { mostDepth: tokenJsonDepth, mostValues: tokenJsonValues, alone: true });
+    const json = readFirstValue(text, { mostDepth: tokenJsonDepth, mostValues: tokenJsonValues, alone: true });
+    if (isObject(json)) return json;
   } catch (error) {
-    if (error instanceof SyntaxError) throw malformedToken();
-    throw error;
+    if (!(error instanceof SyntaxError)) throw error;
   }
+  throw malformedToken();
 }
 
-/** Node's reader takes what is not base64 as well, and bits that belong to no byte: one token would have several texts. */
+function isObject(json: GoJson): json is GoObject {
+  return json !== null && typeof json === "object" && !isList(json) && !isNumber(json);
+}
+
+/** Node also takes characters that are not base64 and unused bits: one token would have several texts. */
 function bytesOf(part: string): Buffer {
   const bytes = Buffer.from(part, "base64url");
   if (bytes.length === 0 || bytes.toString("base64url") !== part) throw malformedToken();
   return bytes;
 }
 
-// Claims, read as the network's provider reads them: unreadable makes the token invalid, senseless is a fault of its claims, unknown is ignored.
+// Claims, as the Go provider reads them: an unreadable one makes the token invalid, a wrong one its claims, an unknown one is ignored.
 
-/** How far a tenant's clock may be ahead of ours; machines without NTP are seconds off. A token's end is not put off. */
+/** How far a tenant's clock may be ahead of ours. The expiry is exact. */
 export const tokenClockSkewMs = 10_000;
 
-export interface Claims {
-  readonly issuer: Address;
-  readonly fromMs: number;
-  readonly untilMs: number;
-  readonly grant: Grant;
-}
+export type Claims = ReturnType<typeof readClaims>;
 
-export function readClaims(json: GoJson, provider: Address): Claims {
+export function readClaims(json: GoJson, provider: Address) {
   const claims = fieldsOf(json);
-  const issuer = addressIn(textOf(claims.get("iss")));
-  const times = ["iat", "nbf", "exp"].map((name) => timeOf(claims.get(name)));
-  const version = textOf(claims.get("version"));
+  const issuer = addressIn(stringOf(claims.get("iss")));
+  const [issuedMs, fromMs, untilMs] = ["iat", "nbf", "exp"].map((name) => timeOf(claims.get(name)));
+  const version = stringOf(claims.get("version"));
   const leases = permissionOf(claims.get("leases"));
   const permissions = listOf(fieldsOf(claims.get("leases")).get("permissions"), permissionOf);
-  const [issuedMs, fromMs, untilMs] = times;
   check(issuedMs !== undefined && version === "v1");
   if (fromMs === undefined || untilMs === undefined) throw invalidClaims();
   return { issuer, fromMs, untilMs, grant: grantOf(leases, permissions, provider) };
 }
 
-/** Asked for every request: a token that was good a second ago may be over. */
+/** Checked for every request, as a cached token expires. */
 export function checkTimes({ fromMs, untilMs }: Claims, nowMs: number): void {
   check(nowMs >= fromMs - tokenClockSkewMs);
   if (nowMs >= untilMs) throw new AuthError(401, "JWT is expired");
 }
 
-interface Permission {
-  readonly access: string;
-  readonly provider: Address | "";
-  readonly scope: readonly string[] | undefined;
-  readonly deployments: readonly Deployment[] | undefined;
-}
+type Permission = ReturnType<typeof permissionOf>;
 
-interface Deployment {
-  readonly dseq: bigint;
-  readonly gseq: number;
-  readonly oseq: number;
-  readonly scope: readonly string[] | undefined;
-  readonly services: readonly string[] | undefined;
-}
-
-function permissionOf(json: GoJson | undefined): Permission {
+function permissionOf(json: GoJson | undefined) {
   const fields = fieldsOf(json);
-  const provider = textOf(fields.get("provider"));
+  const provider = stringOf(fields.get("provider"));
   return {
-    access: textOf(fields.get("access")),
+    access: stringOf(fields.get("access")),
     provider: provider && addressIn(provider),
-    scope: listOf(fields.get("scope"), textOf),
+    scope: listOf(fields.get("scope"), stringOf),
     deployments: listOf(fields.get("deployments"), deploymentOf),
   };
 }
 
-function deploymentOf(json: GoJson): Deployment {
+function deploymentOf(json: GoJson) {
   const fields = fieldsOf(json);
   return {
-    dseq: wholeOf(fields.get("dseq"), 64),
-    gseq: Number(wholeOf(fields.get("gseq"), 32)),
-    oseq: Number(wholeOf(fields.get("oseq"), 32)),
-    scope: listOf(fields.get("scope"), textOf),
-    services: listOf(fields.get("services"), textOf),
+    dseq: uintOf(fields.get("dseq"), 64),
+    gseq: Number(uintOf(fields.get("gseq"), 32)),
+    oseq: Number(uintOf(fields.get("oseq"), 32)),
+    scope: listOf(fields.get("scope"), stringOf),
+    services: listOf(fields.get("services"), stringOf),
   };
 }
 
-/** All of it must make sense, and then what is for us counts. */
+/** All of it must be valid, then the permission for this provider counts. */
 function grantOf({ access, scope }: Permission, permissions: readonly Permission[] | undefined, us: Address): Grant {
   const plain = plainGrant(access, scope, permissions);
   if (plain) return plain;
@@ -153,7 +124,7 @@ function grantAtProvider({ provider, access, scope, deployments }: Permission): 
   return { access: "granular", deployments: (deployments ?? []).map(grantForDeployment) };
 }
 
-/** One that goes into nothing, so that there may be no list of what it is for; undefined where it does. */
+/** Of an access without a list of permissions; undefined where it is granular. */
 function plainGrant(access: string, scope: Permission["scope"], list: readonly unknown[] | undefined) {
   if (access === "full") {
     check(!scope?.length && !list?.length);
@@ -163,18 +134,19 @@ function plainGrant(access: string, scope: Permission["scope"], list: readonly u
   return access === "scoped" ? ({ access, scopes: scopesIn(scope) } as const) : undefined;
 }
 
-function grantForDeployment({ dseq, gseq, oseq, scope, services }: Deployment): DeploymentGrant {
+function grantForDeployment(deployment: ReturnType<typeof deploymentOf>): DeploymentGrant {
+  const { dseq, gseq, oseq, scope, services } = deployment;
   check(dseq > 0n && (oseq === 0 || gseq !== 0) && isDistinct(services));
   return { dseq, gseq, oseq, scopes: scopesIn(scope), services: new Set(services) };
 }
 
-/** Those that we do not know are of a tool that is newer than we are; they open nothing here. */
+/** Unknown ones, of newer tools, are ignored. */
 function scopesIn(list: readonly string[] | undefined): ReadonlySet<TokenScope> {
   check(isDistinct(list));
   return new Set(scopes.filter((known) => list?.includes(known)));
 }
 
-/** There is something in it, and nothing twice. */
+/** Not empty, and without duplicates. */
 function isDistinct(list: readonly string[] | undefined): boolean {
   return !!list?.length && new Set(list).size === list.length;
 }
@@ -187,15 +159,15 @@ function invalidClaims(): AuthError {
   return new AuthError(400, "JWT has invalid claims");
 }
 
-// From here on: what Go's decoder makes of JSON. What is null is as good as not given.
+// What Go's decoder makes of JSON: null is as if absent.
 
 function fieldsOf(json: GoJson | undefined): ReadonlyMap<string, GoJson> {
   if (json === null || json === undefined) return new Map();
-  if (typeof json !== "object" || isList(json) || isNumber(json)) throw malformedToken();
+  if (!isObject(json)) throw malformedToken();
   return new Map(json.fields);
 }
 
-function textOf(json: GoJson | undefined): string {
+function stringOf(json: GoJson | undefined): string {
   if (json === null || json === undefined) return "";
   if (typeof json !== "string") throw malformedToken();
   return json;
@@ -207,21 +179,21 @@ function listOf<T>(json: GoJson | undefined, read: (item: GoJson) => T): readonl
   return json.map(read);
 }
 
-function wholeOf(json: GoJson | undefined, bits: number): bigint {
+function uintOf(json: GoJson | undefined, bits: number): bigint {
   if (json === null || json === undefined) return 0n;
-  const whole = readUint(json, bits);
-  if (whole === undefined) throw malformedToken();
-  return whole;
+  const value = readUint(json, bits);
+  if (value === undefined) throw malformedToken();
+  return value;
 }
 
-const numeral = /^-?\d+(\.\d+)?([eE][+-]?\d+)?$/;
+const decimal = /^-?\d+(\.\d+)?([eE][+-]?\d+)?$/;
 
-/** Seconds, and what is behind their point is dropped; a number in quotes does too. */
+/** Seconds, as a number or as a string; fractions are dropped. */
 function timeOf(json: GoJson | undefined): number | undefined {
   if (json === null || json === undefined) return undefined;
-  const digits = isNumber(json) ? json.digits : textOf(json);
+  const digits = isNumber(json) ? json.digits : stringOf(json);
   const seconds = Math.trunc(Number(digits));
-  if (!numeral.test(digits) || !Number.isFinite(seconds)) throw malformedToken();
+  if (!decimal.test(digits) || !Number.isFinite(seconds)) throw malformedToken();
   return seconds * 1_000;
 }
 
