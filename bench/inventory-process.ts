@@ -52,15 +52,15 @@ const { operator, publisher } = await startInventory(options, { ...deps, kube, b
 const first = await publisher.next(undefined, stopping.signal);
 tell({ what: "first", seconds: performance.now() / 1_000, nodes: first.inventory.nodes.length });
 // The start is over when all labels are written and nothing more came of that.
-for (let published = -1; isLabelling() || publisher.counts.published !== published; ) {
-  published = publisher.counts.published;
+for (let published = -1; isLabelling() || publisher.publishedCount !== published; ) {
+  published = publisher.publishedCount;
   await sleep(realClock, size(2_000, 500));
 }
 tell({ what: "quiet" });
 
 const asked = once(process, "message");
 const startedCpuMs = cpuMs();
-const followed = publisher.told;
+const followed = publisher.published;
 const cpuOf = new Map(followed?.inventory.nodes.map(({ name, cpuMilli }) => [name, cpuMilli.allocated]));
 const following = (async () => {
   for (let last = followed; ; ) {

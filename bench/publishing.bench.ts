@@ -41,9 +41,7 @@ function measureParts(change: (n: number) => Inventory, changeAll: () => Invento
   const forms: [name: string, make: (picture: Made) => number][] = [
     ["gRPC Cluster", (picture) => picture.clusterMessage().length],
     ["REST /v1/inventory", (picture) => picture.fullJson().length],
-    ["bus inventory.cluster", (picture) => Buffer.byteLength(JSON.stringify(picture.clusterJson()))],
-    ["bus inventory.nodes", (picture) => Buffer.byteLength(JSON.stringify(picture.nodesJson()))],
-    ["bus, whether nodes changed", (picture) => picture.nodeTexts().join("").length],
+    ["bus", (picture) => Buffer.byteLength(JSON.stringify(picture.topics()))],
   ];
   return forms.map(([form, make]) => {
     let bytes = 0;

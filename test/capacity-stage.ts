@@ -304,7 +304,7 @@ function withLatePods(kube: Kube, gate: Gate): Kube {
 }
 
 function withLatePictures(source: SnapshotSource, gate: Gate): SnapshotSource {
-  type Shown = ReturnType<SnapshotSource["picture"]>;
+  type Shown = ReturnType<SnapshotSource["snapshot"]>;
   let shown: Shown | undefined;
   return {
     async next(after, signal) {
@@ -313,7 +313,7 @@ function withLatePictures(source: SnapshotSource, gate: Gate): SnapshotSource {
       shown = newest;
       return newest;
     },
-    picture: () => (gate.isShut && shown) || source.picture(),
+    snapshot: () => (gate.isShut && shown) || source.snapshot(),
     get ageMs() {
       return source.ageMs;
     },

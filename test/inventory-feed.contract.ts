@@ -145,7 +145,7 @@ export function checkFeed(contract: FeedContract): void {
     publisher.show(sampleInventory([node], { podsVersion: "99" }));
     await eventually("the picture", () => feed.snapshot?.podsVersion === "99");
     publisher.show(sampleInventory([node], { podsVersion: "100" }));
-    await eventually("it to be looked at", () => publisher.picture().inventory.podsVersion === "100");
+    await eventually("it to be looked at", () => publisher.snapshot().inventory.podsVersion === "100");
     await clock.advance(feedProofMs);
     await eventually("the version", () => feed.snapshot?.podsVersion === "100");
   });
@@ -155,7 +155,7 @@ export function checkFeed(contract: FeedContract): void {
     publisher.show(sampleInventory([node], { podsVersion: "99" }));
     await eventually("the picture", () => feed.snapshot?.podsVersion === "99");
     publisher.show(sampleInventory([node], { podsVersion: "100" }));
-    await eventually("it to be looked at", () => publisher.picture().inventory.podsVersion === "100");
+    await eventually("it to be looked at", () => publisher.snapshot().inventory.podsVersion === "100");
     feed.ask();
     await eventually("the version", () => feed.snapshot?.podsVersion === "100");
   });

@@ -95,14 +95,12 @@ test("no discovery pod is made before its image is known, and the rest is told m
   await until("hardware of both", () => node("one")?.hardware && node("two")?.hardware);
 });
 
-test("a pod of somebody else that has the name of a discovery pod is left alone, and told of", async (t) => {
+test("another program's pod with the name of a discovery pod is left alone and reported", async (t) => {
   const name = discoveryPodName("one");
   const { cluster, node, until, operator } = await stage(t, {
     prepare: ({ server }) => void server.create(kinds.pod, { ...pod(name), metadata: { name, namespace } }, "test"),
   });
-  await until("the condition", () =>
-    node("one")?.conditions.some(({ message }) => message.includes(`${name} is there`)),
-  );
+  await until("the condition", () => node("one")?.conditions.some(({ message }) => message.includes(`${name} exists`)));
   await until("hardware of the other", () => node("two")?.hardware);
   assert.equal(cluster.server.get(kinds.pod, { namespace, name })?.metadata.labels, undefined);
   assert.equal(operator.queues[0]?.counts.outcomes.failed, 0);

@@ -30,10 +30,11 @@ export function openStorage(t: Owner, clusterStorage: readonly string[], clock: 
   };
   const standIn = createExecStandIn({ stdout: cephDf({ replicapool: [0n, 100n * gib] }) });
   let changes = 0;
-  const onChange = () => {
+  const touch = () => {
     changes += 1;
   };
-  const storage = createStorage({ kube: { watch, exec: standIn.exec }, clock, log: silentLog, onChange });
+  const parts = { kube: { ...kube, watch, exec: standIn.exec }, clock, log: silentLog };
+  const storage = createStorage({ ...parts, touch, touchAll: touch });
   t.after(() => storage.close());
   const disk = { capacity: 100n * gib, allocatable: 100n * gib, allocated: 0n };
   const worker = () => ({

@@ -70,7 +70,7 @@ test("a class that goes leaves the others alone, and finds its volumes again whe
   await settled("beta1", 10n);
   remove(kinds.storageClass, "beta1");
   await eventually("beta1 gone", () => ofClass("beta1") === undefined);
-  assert.match(read().conditions[0]?.message ?? "", /beta1 is configured, but not there; 1 of its volumes/);
+  assert.match(read().conditions[0]?.message ?? "", /beta1 is configured, but does not exist; 1 of its volumes/);
   assert.equal(allocated("other"), 20n);
   remove(kinds.persistentVolume, "a");
   put(kinds.persistentVolume, localVolume("c", "beta1", "5Gi", "worker"));

@@ -7,7 +7,7 @@ import type { OperatorDeps } from "../operator-service.ts";
 import { nodeInventory } from "./accounting/node-inventory.ts";
 import { type ProjectedNode, projectNode, type VolumesByDriver, volumeLimits } from "./accounting/watched-node.ts";
 import { allocationOf, projectPod, touchedNodes, type WatchedPod } from "./accounting/watched-pod.ts";
-import { staleness } from "./conditions.ts";
+import { staleness, waitingFor } from "./conditions.ts";
 import type { ConfigSource } from "./configuration/config-source.ts";
 import { classesOnNode } from "./configuration/inventory-config.ts";
 import { nameGpu } from "./gpu-names/registry.ts";
@@ -17,11 +17,10 @@ import type { DiscoveryPods } from "./nodes/discovery-pods.ts";
 import type { UsageReadings } from "./nodes/usage-readings.ts";
 import type { Storage } from "./storage/storage.ts";
 
-/** Events of this long become one snapshot: far below the 200 ms in which one has to be published. */
+/** Changes within this time make one snapshot: far below the 200 ms in which one has to be published. */
 const inventoryGatherMs = 20;
-/** Refolding a thousand nodes takes milliseconds. */
 const inventoryRecountMs = 5 * minute;
-export const inventoryStaleLookMs = 5 * second;
+export const inventoryStaleCheckMs = 5 * second;
 
 interface AssemblyDeps extends Omit<OperatorDeps, "random"> {
   readonly config: ConfigSource;
@@ -29,14 +28,14 @@ interface AssemblyDeps extends Omit<OperatorDeps, "random"> {
   readonly storage: Storage;
   readonly usage: UsageReadings;
   readonly discovery: DiscoveryPods | undefined;
-  /** Called with every new snapshot, and then with the nodes that may look different in it. */
+  /** Called with every new snapshot, and then with the nodes that may have changed in it. */
   readonly onInventory: (inventory: Inventory) => void;
   readonly onNodes: (names: readonly string[]) => void;
 }
 
 export class Assembly {
   inventory: Inventory | undefined;
-  readonly counts = { pictures: 0, recounts: 0, drifts: 0 };
+  readonly counts = { snapshots: 0, drifts: 0 };
   readonly nodes: WatchCache<ProjectedNode>;
   readonly #pods: WatchCache<WatchedPod, "node" | "gt">;
   readonly #csiNodes: WatchCache<VolumesByDriver>;
@@ -68,7 +67,7 @@ export class Assembly {
       handle: (change) => {
         for (const node of touchedNodes(change)) this.touch(node);
         // A `Gt` selector changes labels, and perhaps no sum.
-        if (change.value.gtSelected.length > 0) this.touchRest();
+        if (change.value.gtSelected.length > 0) this.touch();
       },
     });
     this.#csiNodes = kube.watch({
@@ -78,13 +77,9 @@ export class Assembly {
     });
   }
 
-  touch(node: string): void {
-    this.#touched.add(node);
-    this.touchRest();
-  }
-
-  /** Something that concerns no single node may. */
-  touchRest(): void {
+  /** Schedules a snapshot, and has this node folded for it. */
+  touch(node?: string): void {
+    if (node !== undefined) this.#touched.add(node);
     this.#timer ??= this.#deps.clock.timer(inventoryGatherMs, () => {
       this.#timer = undefined;
       if (this.waitingFor === undefined) this.#assemble();
@@ -93,7 +88,7 @@ export class Assembly {
 
   touchAll(): void {
     this.#all = true;
-    this.touchRest();
+    this.touch();
   }
 
   node(name: string): NodeInventory | undefined {
@@ -103,11 +98,10 @@ export class Assembly {
   get waitingFor(): string | undefined {
     const { config, storage, discovery } = this.#deps;
     if (!config.settled) return config.conditions[0]?.message ?? "the configuration";
-    for (const [what, { ready, trouble }] of Object.entries({ nodes: this.nodes, pods: this.#pods })) {
-      if (!ready) return trouble ? `${what}: ${trouble.message}` : what;
-    }
+    const waiting = waitingFor({ nodes: this.nodes, pods: this.#pods });
+    if (waiting !== undefined) return waiting;
     if (!storage.ready) return "storage classes and volumes";
-    // Else nodes would lose their GPUs' models whenever the operator is upgraded.
+    // Else nodes would lose their GPUs' models at an upgrade of the operator.
     return (discovery?.settled ?? true) ? undefined : "the discovery pods that are there";
   }
 
@@ -138,10 +132,10 @@ export class Assembly {
       ...(storage.version !== undefined && { volumesVersion: storage.version }),
       ...(storage.defaultClass !== undefined && { defaultClass: storage.defaultClass }),
     };
-    this.counts.pictures += 1;
     const offered = nodes.filter((node) => node.offered).length;
     const summary = { nodes: nodes.length, offered, classes: classes.length };
-    if (this.counts.pictures === 1) log.info("read the whole cluster", summary);
+    if (this.counts.snapshots === 0) log.info("read the whole cluster", summary);
+    this.counts.snapshots += 1;
     onInventory(this.inventory);
     onNodes(changed);
   }
@@ -192,32 +186,31 @@ export class Assembly {
     await Promise.all([this.nodes.synced(signal), this.#pods.synced(signal)]);
   }
 
-  /** Refolds all nodes from time to time: what depends on time alone changes, and a change may have been missed. */
+  /** A change may have been missed. */
   readonly recount = async (signal: AbortSignal): Promise<never> => {
     const { clock, log } = this.#deps;
     for (;;) {
       await sleep(clock, inventoryRecountMs, signal);
       const wrong = [...this.#known.values()].filter((node) => this.#isWrong(node)).map(({ name }) => name);
-      this.counts.recounts += 1;
       this.counts.drifts += wrong.length;
       if (wrong.length > 0) log.error("corrected the use of nodes that had drifted", { nodes: wrong });
       this.touchAll();
     }
   };
 
-  /** Shown with another sum than that of its pods, though no change waits to be folded. */
+  /** Its sum is not that of its pods, and no change of it waits to be folded. */
   #isWrong(node: NodeInventory): boolean {
     const { sum } = allocationOf(this.#pods.by("node", node.name));
     const names = Object.keys(sum) as (keyof typeof sum)[];
     return !this.#touched.has(node.name) && names.some((name) => node[name].allocated !== sum[name]);
   }
 
-  /** A watch that is interrupted brings no event that would show it. */
-  readonly lookForStaleness = async (signal: AbortSignal): Promise<never> => {
+  /** An interrupted watch brings no event. */
+  readonly checkStaleness = async (signal: AbortSignal): Promise<never> => {
     for (let last = ""; ; ) {
-      await sleep(this.#deps.clock, inventoryStaleLookMs, signal);
+      await sleep(this.#deps.clock, inventoryStaleCheckMs, signal);
       const now = [...this.#stale(), ...this.#deps.storage.stale].map(({ message }) => message).join();
-      if (now !== last) this.touchRest();
+      if (now !== last) this.touch();
       last = now;
     }
   };

@@ -1,4 +1,4 @@
-/** Conditions of stale caches, and the Kubernetes Events of those that last: of the node, the class or our own pod. */
+/** Conditions of stale caches, and Kubernetes Events of lasting ones: of the node, the class or our own pod. */
 import type { EventRecorder, ObjectReference } from "../../kube/event-recorder.ts";
 import type { WatchCache } from "../../kube/kube.ts";
 import { sleep } from "../../runtime/clock.ts";
@@ -8,8 +8,8 @@ import { ProviderError } from "../../runtime/errors.ts";
 import type { OperatorDeps } from "../operator-service.ts";
 import type { Inventory } from "./inventory.ts";
 
-/** A condition that holds at two looks in a row becomes an Event; at a start many come and go. */
-const inventoryConditionLookMs = 30 * second;
+/** A condition that holds at two checks in a row becomes an Event; at a start many come and go. */
+const inventoryConditionPeriodMs = 30 * second;
 
 interface RecordedConditions extends Pick<OperatorDeps, "clock"> {
   readonly recorder: Pick<EventRecorder, "record">;
@@ -17,14 +17,14 @@ interface RecordedConditions extends Pick<OperatorDeps, "clock"> {
     readonly inventory: Inventory | undefined;
     readonly nodes: Pick<WatchCache<{ readonly uid: string | undefined }>, "get">;
   };
-  /** Conditions of the whole are about it; undefined outside a cluster. */
+  /** The operator's own pod; undefined outside a cluster. */
   readonly self: () => ObjectReference | undefined;
 }
 
 export async function recordConditions(deps: RecordedConditions, signal: AbortSignal): Promise<never> {
   let before = new Set<string>();
   for (;;) {
-    await sleep(deps.clock, inventoryConditionLookMs, signal);
+    await sleep(deps.clock, inventoryConditionPeriodMs, signal);
     const seen = new Set<string>();
     for (const [regarding, conditions] of conditionsOf(deps)) {
       for (const [reason, messages] of Map.groupBy(conditions, ({ type }) => type)) {
@@ -55,10 +55,10 @@ function* conditionsOf({
   if (own) yield [own, inventory.conditions];
 }
 
-/** By what they hold, in words. */
+/** By what they hold. */
 export type Caches = Readonly<Record<string, WatchCache<unknown>>>;
 
-/** Why these caches may be out of date. A kind that is not installed has no objects that one could miss. */
+/** A kind that is not installed has no objects to miss. */
 export function staleness(caches: Caches): Condition[] {
   return Object.entries(caches).flatMap(([what, { ready, trouble, size }]) => {
     if (!trouble || (size === 0 && ProviderError.is(trouble, "AKP_KUBE_KIND_MISSING"))) return [];
@@ -67,10 +67,8 @@ export function staleness(caches: Caches): Condition[] {
   });
 }
 
-/** Why these caches cannot be used yet; undefined when all were filled. */
+/** Undefined once all are synced. */
 export function waitingFor(caches: Caches): string | undefined {
-  const [found] = Object.entries(caches).filter(([, { ready }]) => !ready);
-  if (!found) return undefined;
-  const [what, { trouble }] = found;
-  return `${what} were not seen yet${trouble ? `: ${trouble.message}` : ""}`;
+  const [what, cache] = Object.entries(caches).find(([, { ready }]) => !ready) ?? [];
+  return cache && `${what} were not seen yet${cache.trouble ? `: ${cache.trouble.message}` : ""}`;
 }

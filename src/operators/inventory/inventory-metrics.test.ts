@@ -14,15 +14,14 @@ async function seriesOf(t: { after(done: () => void): void }, inventory: Invento
   const metrics = createMetrics();
   t.after(() => metrics.stop());
   const counts = {
-    pictures: 1,
+    snapshots: 1,
     pods: 3,
-    recounts: 0,
     drifts: 0,
     labelled: 0,
     cephFailures: 0,
     registryFailures: 0,
   };
-  const publisher = { ready: true, counts: { published: 1 } as never };
+  const publisher = { ready: true, publishedCount: 1 };
   measureInventory(metrics, { operator: { inventory, ageMs: 0, counts }, publisher, grpc: { streams: 0 } });
   const text = await metrics.text();
   return (name: string) => {

@@ -46,7 +46,7 @@ export async function startInventory(
   { bus, metrics, ...deps }: Opened<InventoryDeps>,
   scope: Scope,
 ) {
-  const { host, apiTimeoutMs, version } = options;
+  const { host } = options;
   const { clock, log } = deps;
   const waitingFor = () => operator.waitingFor;
   const ages = { ageMs: () => operator.ageMs, volumesAgeMs: () => operator.volumesAgeMs };
@@ -54,16 +54,9 @@ export async function startInventory(
   const operator = createInventoryOperator(options, { ...deps, onInventory: publisher.show });
   operator.start(scope);
   scope.onStop(publisher.close);
-  const listen = { host, clock, log };
-  const rest = await startInventoryRest(publisher, {
-    ...listen,
-    port: options.restPort,
-    apiTimeoutMs,
-    version,
-    metrics,
-  });
+  const rest = await startInventoryRest(publisher, { ...options, ...deps, port: options.restPort, metrics });
   scope.onStop(() => rest.close());
-  const grpc = await startInventoryGrpc(publisher, { ...listen, port: options.grpcPort });
+  const grpc = await startInventoryGrpc(publisher, { host, clock, log, port: options.grpcPort });
   scope.onStop(grpc.close);
   log.info("inventory API listening", { rest: `${host}:${rest.port}`, grpc: `${host}:${grpc.port}` });
   return { host, operator, publisher, rest, grpc };
@@ -73,10 +66,10 @@ export type InventoryView = ReturnType<typeof inventoryView>;
 
 /** The status: the nodes in a few words each. */
 function inventoryView(operator?: Pick<InventoryOperator, "inventory" | "waitingFor">) {
-  const { inventory, waitingFor = "the first picture" } = operator ?? {};
+  const { inventory, waitingFor = "the first snapshot" } = operator ?? {};
   return {
     nodes: inventory?.nodes.map(nodeView) ?? [],
-    /** Why there is nothing to show yet, or what may be wrong with it. */
+    /** Why there is no snapshot yet, or its first condition. */
     trouble: inventory ? inventory.conditions[0]?.message : `waiting for ${waitingFor}`,
   };
 }
@@ -103,7 +96,7 @@ function share({ allocated, allocatable }: ResourceAmounts, format: (amount: big
 
 interface MeasuredInventory {
   readonly operator: Pick<InventoryOperator, "inventory" | "ageMs" | "counts">;
-  readonly publisher: Pick<Publisher, "ready" | "counts">;
+  readonly publisher: Pick<Publisher, "ready" | "publishedCount">;
   readonly grpc: Pick<GrpcListener, "streams">;
 }
 
@@ -117,8 +110,8 @@ export function measureInventory(metrics: Metrics, { operator, publisher, grpc }
     ["pods", "Pods counted", () => operator.counts.pods],
   ]);
   metrics.readEach("counter", prefix, [
-    ["pictures", "Inventories computed", () => operator.counts.pictures],
-    ["published", "Inventories published", () => publisher.counts.published],
+    ["pictures", "Inventories computed", () => operator.counts.snapshots],
+    ["published", "Inventories published", () => publisher.publishedCount],
     ["drifts", "Nodes whose use a recount found wrong; more than 0 is a bug", () => operator.counts.drifts],
     ["labelled", "Nodes whose labels were written", () => operator.counts.labelled],
     ["registry_failures", "Failed reads of the GPU registry", () => operator.counts.registryFailures],

@@ -56,11 +56,11 @@ export function createInventoryOperator(options: InventoryOperatorOptions, deps:
       scope.task("usage", (signal) => usage.run(signal));
       scope.task("labels", (signal) => labels.queue.run(signal));
       scope.task("recount", assembly.recount);
-      scope.task("watches", assembly.lookForStaleness);
+      scope.task("watches", assembly.checkStaleness);
       if (!recorder) return;
-      const conditions = { clock: deps.clock, recorder, assembly, self: events.self };
       scope.task("events", (signal) => recorder.run(signal));
-      scope.task("conditions", (signal) => recordConditions(conditions, signal));
+      const recorded = { ...deps, recorder, assembly, self: events.self };
+      scope.task("conditions", (signal) => recordConditions(recorded, signal));
     },
     get inventory() {
       return assembly.inventory;
@@ -89,25 +89,19 @@ export function createInventoryOperator(options: InventoryOperatorOptions, deps:
 }
 
 function assembleParts(options: InventoryOperatorOptions, { onInventory, ...deps }: InventoryOperatorDeps) {
-  const onChange = (node: string) => assembly.touch(node);
+  const touch = (node?: string) => assembly.touch(node);
+  const touchAll = () => assembly.touchAll();
   const config = createConfigSource(options.config, { ...deps, onChange: onConfig });
   const location = () => config.current.gpuRegistry ?? options.registry;
   const registry = createRegistrySource(
     { location: location(), periodMs: options.registryPeriodMs },
-    { ...deps, onChange: () => assembly.touchAll() },
+    { ...deps, onChange: touchAll },
   );
-  const storage = createStorage({
-    ...deps,
-    onChange({ classes, node }) {
-      if (classes) assembly.touchAll();
-      else if (node !== undefined) assembly.touch(node);
-      else assembly.touchRest();
-    },
-  });
-  const usage = createUsageReadings({ ...deps, onChange });
-  const onSettled = () => assembly.touchAll();
+  const storage = createStorage({ ...deps, touch, touchAll });
+  const usage = createUsageReadings({ ...deps, onChange: touch });
   const discovery =
-    options.discovery && new DiscoveryPods(options.discovery, { ...deps, desiredFor, onChange, onSettled });
+    options.discovery &&
+    new DiscoveryPods(options.discovery, { ...deps, desiredFor, onChange: touch, onSettled: touchAll });
   const assembly = new Assembly({ ...deps, config, registry, storage, usage, discovery, onInventory, onNodes });
 
   const gtMemory = createGtMemory(deps.clock);

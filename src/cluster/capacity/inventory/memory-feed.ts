@@ -16,7 +16,7 @@ export interface SnapshotSource {
   /** What listeners were told last, as soon as it is another than this one. */
   next(after: SourcePicture | undefined, signal: AbortSignal): Promise<SourcePicture>;
   /** The newest one, which listeners may not have been told: nothing that they see has changed. Throws until there is one. */
-  picture(): SourcePicture;
+  snapshot(): SourcePicture;
   /** How long ago it heard of the cluster. */
   readonly ageMs: number;
   /** The same of persistent volumes. */
@@ -85,7 +85,7 @@ export function createMemoryFeed({ source, clock, log }: MemoryFeedDeps): Invent
 
   function look(from: SnapshotSource): void {
     try {
-      const picture = from.picture();
+      const picture = from.snapshot();
       if (picture !== shown) show(picture);
       newest.counts.proofs += 1;
     } catch (thrown) {

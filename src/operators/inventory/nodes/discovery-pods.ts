@@ -1,11 +1,9 @@
 /**
- * Keeps a discovery pod on each node, queries it, and remembers the last good answer. Pods that end are replaced ever
- * more slowly; those of another version a few at a time.
+ * Keeps a discovery pod on each node, queries it, and keeps the last good answer. Pods that end are replaced after a
+ * pause, those of another version a few at a time.
  */
 import { kinds } from "../../../kube/kinds.ts";
 import type { KubeObject, WatchCache } from "../../../kube/kube.ts";
-import { growingPauseMs } from "../../../runtime/back-off.ts";
-import type { Clock } from "../../../runtime/clock.ts";
 import { type Condition, condition } from "../../../runtime/condition.ts";
 import { minute, second } from "../../../runtime/durations.ts";
 import { ProviderError, reasonOf } from "../../../runtime/errors.ts";
@@ -13,7 +11,6 @@ import type { Scope } from "../../../runtime/lifecycle.ts";
 import { ownPodRetryMs } from "../../../runtime/limits.ts";
 import { done, type Outcome, recheck, waiting } from "../../../runtime/outcome.ts";
 import { createQueue, type Queue } from "../../../runtime/queue.ts";
-import { jitter, type Random } from "../../../runtime/random.ts";
 import type { OperatorDeps } from "../../operator-service.ts";
 import { type Hardware, readHardwareAnswer } from "../hardware.ts";
 import {
@@ -27,27 +24,23 @@ import {
   livePod,
 } from "./discovery-pod.ts";
 
-/** Hardware changes with a reboot or a screwdriver, but a card can fall off the bus at any moment. */
+/** A GPU can fail at any moment; all else changes with a reboot. */
 const discoveryPeriodMs = minute;
-/** The first picture waits so long for the discovery pods that are there: a thousand answer in a few seconds. */
+/** The first snapshot waits this long for existing discovery pods: a thousand answer in a few seconds. */
 const discoveryFirstMs = 10 * second;
-/** An answer of a discovery pod: as many parts with as long names as may be; the usual one is a few kilobytes. */
+/** The usual answer is a few kilobytes. */
 export const discoveryAnswerBytes = 4 * 1024 * 1024;
-/** First pause between two discovery pods of a node: one that was evicted or ended by hand may be back soon. */
-const discoveryRemakeFirstMs = 10 * second;
-/** Longest one: what is known of a full node stays, so there is no hurry, and a dozen pods an hour are no burden. */
-const discoveryRemakeMostMs = 5 * minute;
-/** A pod that lasted so long was well; longer than any pause, or one that is turned away would count as well. */
-const discoveryLastedMs = 10 * minute;
-/** Nodes whose discovery pod is replaced by another version's at once: a thousand take minutes, and a bad one stops here. */
+/** Least time between two discovery pods of a node; what is known of a full node stays. */
+const discoveryRemakeMs = 5 * minute;
+/** Pods of another version that are replaced at once: a thousand take minutes, and a broken version stops here. */
 export const discoveryReplacedAtOnce = 5;
-/** A successor that has not answered by then no longer holds up the others: some nodes never let one run. */
+/** A successor that has not answered by then no longer holds up the others. */
 export const discoveryReplaceMs = 5 * minute;
 
 export type DesiredPod = { readonly wanted: DiscoveryNode } | "kept" | "unwanted";
 
 export interface DiscoveryOptions extends Omit<DiscoveryPodOptions, "image" | "pullSecrets"> {
-  /** Undefined while it is not known yet: then no pod is made. */
+  /** Undefined while it is not known yet; then no pod is created. */
   readonly image: () => string | undefined;
   readonly pullSecrets?: () => readonly string[];
 }
@@ -62,10 +55,7 @@ interface Discovered {
   readonly hardware?: Hardware;
   readonly atMs?: number;
   readonly condition?: Condition;
-}
-
-interface Known extends Discovered {
-  /** Why the previous pod ended; until there is an answer, the best hint. */
+  /** Why the previous pod ended: until there is an answer, the best hint. */
   readonly ended?: string;
 }
 
@@ -75,20 +65,18 @@ export class DiscoveryPods {
   settled = false;
   readonly #options: DiscoveryOptions;
   readonly #deps: DiscoveryPodsDeps;
-  readonly #known = new Map<string, Known>();
-  readonly #backOff: ReturnType<typeof createRemakeBackOff>;
-  readonly #rollout: ReturnType<typeof createRollout>;
+  readonly #known = new Map<string, Discovered>();
+  /** By node, on the monotonic clock: when its pod was created, and until when it is being replaced by another version. */
+  readonly #createdAtMs = new Map<string, number>();
+  readonly #replacingUntilMs = new Map<string, number>();
   #pods: WatchCache<LivePod> | undefined;
-  /** Nodes whose pods were ready at the start, and were not queried yet. */
-  readonly #unheard = new Set<string>();
-  /** Of our service: it ends every call. */
+  /** Nodes whose pods were ready at the start and were not queried yet. */
+  readonly #unqueried = new Set<string>();
   #signal: AbortSignal | undefined;
 
   constructor(options: DiscoveryOptions, deps: DiscoveryPodsDeps) {
     this.#options = options;
     this.#deps = deps;
-    this.#backOff = createRemakeBackOff(deps);
-    this.#rollout = createRollout(deps.clock, this.add);
     this.queue = createQueue({ name: "discovery", work: (node) => this.#work(node), ...deps });
   }
 
@@ -107,12 +95,11 @@ export class DiscoveryPods {
     const deadline = clock.timer(discoveryFirstMs, () => this.#settle());
     scope.onStop(() => deadline.cancel());
     scope.task("discovery", async (stop) => {
-      // Before the pods are known, each would look as if it were missing.
       await cache.synced(stop).catch((thrown) => {
         if (!stop.aborted) throw thrown;
       });
-      for (const { node, ready, deleting } of cache.list()) if (ready && !deleting) this.#unheard.add(node);
-      if (this.#unheard.size === 0) this.#settle();
+      for (const { node, ready, deleting } of cache.list()) if (ready && !deleting) this.#unqueried.add(node);
+      if (this.#unqueried.size === 0) this.#settle();
       await this.queue.run(stop);
     });
   }
@@ -131,35 +118,33 @@ export class DiscoveryPods {
     if (desired === "unwanted") return this.#forget(node, live);
     const image = imageOf();
     if (image === undefined) {
-      if (live?.ready) await this.#askOld(node, live);
+      if (live?.ready) await this.#queryOld(node, live);
       else this.#missing(node, "the image of its discovery pod is not known yet");
       return recheck(ownPodRetryMs);
     }
     const recipe = { ...this.#options, image, pullSecrets: pullSecrets?.() ?? [] };
-    if (!live) return this.#make(discoveryPod(desired.wanted, recipe), node);
-    if (live.deleting) return waiting("pod", "the one before it is going");
+    if (!live) return this.#create(discoveryPod(desired.wanted, recipe), node);
+    if (live.deleting) return waiting("pod", "the previous one is being deleted");
     if (live.finished) return this.#replaceFinished(node, live);
     if (!isMadeAs(live, node, recipe)) return this.#replaceOld(node, live);
     if (!live.ready) {
       this.#missing(node, `its discovery pod ${live.name} is not ready: ${live.reason}`);
       return waiting("pod", live.reason);
     }
-    const outcome = await this.#ask(node, live);
-    this.#rollout.end(node);
+    const outcome = await this.#query(node, live);
+    this.#replacingUntilMs.delete(node);
     return outcome;
   }
 
   async #forget(node: string, live: LivePod | undefined): Promise<Outcome> {
-    this.#rollout.end(node);
-    this.#heard(node);
-    this.#known.delete(node);
-    this.#backOff.forget(node);
+    for (const map of [this.#replacingUntilMs, this.#known, this.#createdAtMs]) map.delete(node);
+    this.#queried(node);
     if (live && !live.deleting) await this.#remove(live);
     return done();
   }
 
-  async #make(pod: KubeObject, node: string): Promise<Outcome> {
-    const waitMs = this.#backOff.waitMs(node);
+  async #create(pod: KubeObject, node: string): Promise<Outcome> {
+    const waitMs = this.#pauseMs(node);
     if (waitMs > 0) {
       this.#missing(node, "its discovery pod is gone, and the next one waits for a while");
       return recheck(waitMs);
@@ -169,38 +154,48 @@ export class DiscoveryPods {
     } catch (thrown) {
       if (!ProviderError.is(thrown, "AKP_KUBE_EXISTS")) {
         const error = ProviderError.from(thrown);
-        this.#missing(node, `its discovery pod cannot be made: ${error.message}`);
+        this.#missing(node, `its discovery pod cannot be created: ${error.message}`);
         throw error;
       }
-      // Usually ours, made a moment ago; one that stays unseen is another program's, and the condition stays.
-      this.#missing(node, `a pod ${pod.metadata.name} is there, but not seen as its discovery pod`);
-      return waiting("pod", "it is there, but not seen yet");
+      // Usually ours, created a moment ago; else of another program.
+      this.#missing(node, `a pod ${pod.metadata.name} exists, but not with the labels of a discovery pod`);
+      return waiting("pod", "it exists, but is not in the cache");
     }
-    this.#backOff.made(node);
+    this.#createdAtMs.set(node, this.#deps.clock.monotonicMs());
     this.#deps.log.info("created a discovery pod", { node });
-    this.#missing(node, "its discovery pod was just made");
-    return waiting("pod", "it was just made");
+    this.#missing(node, "its discovery pod was just created");
+    return waiting("pod", "it was just created");
+  }
+
+  #pauseMs(node: string): number {
+    const createdAtMs = this.#createdAtMs.get(node) ?? Number.NEGATIVE_INFINITY;
+    return Math.max(0, createdAtMs + discoveryRemakeMs - this.#deps.clock.monotonicMs());
   }
 
   async #replaceOld(node: string, live: LivePod): Promise<Outcome> {
-    if (live.ready) await this.#askOld(node, live);
-    return this.#rollout.begin(node) ? this.#replace(node, live, "it is made otherwise") : recheck(discoveryPeriodMs);
+    if (live.ready) await this.#queryOld(node, live);
+    const nowMs = this.#deps.clock.monotonicMs();
+    const replacing = this.#replacingUntilMs;
+    for (const [other, untilMs] of replacing) if (untilMs <= nowMs) replacing.delete(other);
+    if (!replacing.has(node) && replacing.size >= discoveryReplacedAtOnce) return recheck(ownPodRetryMs);
+    replacing.set(node, nowMs + discoveryReplaceMs);
+    return this.#replace(node, live, "its spec has changed");
   }
 
-  /** Until its successor answers, only the old pod knows what the node has. */
-  async #askOld(node: string, live: LivePod): Promise<void> {
+  /** Only the old pod can answer until its successor runs. */
+  async #queryOld(node: string, live: LivePod): Promise<void> {
     const { clock, log } = this.#deps;
     const { atMs = Number.NEGATIVE_INFINITY } = this.about(node);
     if (clock.now() - atMs < discoveryPeriodMs) return;
-    await this.#ask(node, live).catch((thrown) => {
+    await this.#query(node, live).catch((thrown) => {
       log.debug("no answer from a discovery pod of another version", { node, reason: reasonOf(thrown) });
     });
   }
 
-  /** It stays until its successor may be made, so that a person can look at it meanwhile. */
+  /** It stays until its successor may be created, so that it can be inspected. */
   async #replaceFinished(node: string, live: LivePod): Promise<Outcome> {
     this.#report(node, `its discovery pod ${live.name} has ended: ${live.reason}`, { ended: live.reason });
-    const waitMs = this.#backOff.waitMs(node);
+    const waitMs = this.#pauseMs(node);
     return waitMs > 0 ? recheck(waitMs) : this.#replace(node, live, live.reason);
   }
 
@@ -215,7 +210,7 @@ export class DiscoveryPods {
     await this.#deps.kube.delete(kinds.pod, { namespace, name }, { uid, signal: this.#signal });
   }
 
-  async #ask(node: string, { name }: LivePod): Promise<Outcome> {
+  async #query(node: string, { name }: LivePod): Promise<Outcome> {
     const { kube, clock, onChange } = this.#deps;
     const { namespace, port } = this.#options;
     const target = { kind: "pod", namespace, name, port } as const;
@@ -232,7 +227,7 @@ export class DiscoveryPods {
       this.#missing(node, `its discovery pod does not answer: ${error.message}`);
       throw error;
     } finally {
-      this.#heard(node);
+      this.#queried(node);
     }
   }
 
@@ -241,15 +236,15 @@ export class DiscoveryPods {
     this.#report(node, ended === undefined ? why : `${why}; the one before it ended: ${ended}`);
   }
 
-  #report(node: string, message: string, change: Known = {}): void {
+  #report(node: string, message: string, change: Discovered = {}): void {
     const before = this.#known.get(node);
     if (before?.condition?.message === message) return;
     this.#known.set(node, { ...before, ...change, condition: condition("DiscoveryMissing", message) });
     this.#deps.onChange(node);
   }
 
-  #heard(node: string): void {
-    if (this.#unheard.delete(node) && this.#unheard.size === 0) this.#settle();
+  #queried(node: string): void {
+    if (this.#unqueried.delete(node) && this.#unqueried.size === 0) this.#settle();
   }
 
   #settle(): void {
@@ -257,54 +252,4 @@ export class DiscoveryPods {
     this.settled = true;
     this.#deps.onSettled();
   }
-}
-
-interface Making {
-  /** How many in a row that did not last, this one included. */
-  readonly times: number;
-  readonly atMs: number;
-  readonly nextMs: number;
-}
-
-/** Back-off between a node's discovery pods, which grows with every one that did not last. */
-function createRemakeBackOff({ clock, random }: { readonly clock: Clock; readonly random: Random }) {
-  const makings = new Map<string, Making>();
-  return {
-    waitMs: (node: string) => Math.max(0, (makings.get(node)?.nextMs ?? 0) - clock.monotonicMs()),
-    made(node: string): void {
-      const atMs = clock.monotonicMs();
-      const before = makings.get(node);
-      const times = before && atMs - before.atMs < discoveryLastedMs ? before.times + 1 : 1;
-      const pauseMs = growingPauseMs(discoveryRemakeFirstMs, discoveryRemakeMostMs, times);
-      makings.set(node, { times, atMs, nextMs: atMs + jitter(random, pauseMs) });
-    },
-    forget: (node: string) => void makings.delete(node),
-  };
-}
-
-/** Replaces pods of another version a few at a time: if the new one cannot run, most nodes keep one that answers. */
-function createRollout(clock: Clock, wake: (node: string) => void) {
-  const underWay = new Map<string, number>();
-  const waiting = new Set<string>();
-
-  return {
-    /** Whether this node's pod may be replaced now; if not, the node is woken when it may. */
-    begin(node: string): boolean {
-      const nowMs = clock.monotonicMs();
-      for (const [other, untilMs] of underWay) if (untilMs <= nowMs) underWay.delete(other);
-      if (!underWay.has(node) && underWay.size >= discoveryReplacedAtOnce) {
-        waiting.add(node);
-        return false;
-      }
-      waiting.delete(node);
-      underWay.set(node, nowMs + discoveryReplaceMs);
-      return true;
-    },
-    end(node: string): void {
-      waiting.delete(node);
-      if (!underWay.delete(node)) return;
-      const [next] = waiting;
-      if (next !== undefined) wake(next);
-    },
-  };
 }

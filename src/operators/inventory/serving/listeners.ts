@@ -24,8 +24,8 @@ export function startInventoryGrpc(publisher: Publisher, options: ListenOptions)
     what: "the inventory over gRPC",
     methods: inventoryMethods(publisher),
     file: inventoryV1ServiceFile,
-    serving: () => publisher.told !== undefined,
-    changed: async (signal) => void (await publisher.next(publisher.told, signal)),
+    serving: () => publisher.published !== undefined,
+    changed: async (signal) => void (await publisher.next(publisher.published, signal)),
   });
 }
 
@@ -45,7 +45,7 @@ function inventoryMethods(publisher: Publisher): [path: string, method: GrpcMeth
   type Encode = (snapshot: InventorySnapshot, headers: IncomingHttpHeaders) => Uint8Array;
   const query = (encode: Encode): GrpcMethod => ({
     kind: "unary",
-    answer: (_, call) => ({ message: encode(publisher.picture(), call.headers), headers: headers() }),
+    answer: (_, call) => ({ message: encode(publisher.snapshot(), call.headers), headers: headers() }),
   });
   const stream = (encode: Encode): GrpcMethod => ({
     kind: "stream",
@@ -119,12 +119,12 @@ export function startInventoryRest(publisher: Publisher, options: RestOptions): 
 function routesOf(publisher: Publisher, { version, metrics }: RestOptions): ReadonlyMap<string, Route> {
   const health: Route = () => json({ status: "ok" });
   const ready: Route = () => {
-    const { inventory, offered } = publisher.picture();
+    const { inventory, offered } = publisher.snapshot();
     const counts = { nodes: inventory.nodes.length, offered: offered.length };
     return json({ status: "ready", ...counts, age_ms: publisher.ageMs, conditions: inventory.conditions });
   };
   const inventory: Route = (query) => {
-    const body = [publisher.picture().fullJson(), `,"age_ms":${publisher.ageMs}}`];
+    const body = [publisher.snapshot().fullJson(), `,"age_ms":${publisher.ageMs}}`];
     return query.has("pretty") ? json(JSON.parse(body.join(""))) : page("application/json", body);
   };
   return new Map<string, Route>([

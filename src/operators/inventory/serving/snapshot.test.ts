@@ -27,6 +27,7 @@ import {
 } from "./snapshot.ts";
 
 const mib = 1024n ** 2n;
+const asJson = <T>(value: T): T => JSON.parse(JSON.stringify(value));
 
 test("the network's JSON has its keys, its quantities, and null for what is empty", () => {
   const node = sampleNode("n1", {
@@ -81,17 +82,14 @@ test("the network's JSON has its keys, its quantities, and null for what is empt
     info: { class: "beta2", iops: "" },
   });
   const { hardware: _, ...unseen } = sampleNode("n2", { namedGpus: [] });
-  const resources = networkNodeJson(networkNode(unseen))["resources"] as Record<string, { info: unknown }>;
-  assert.deepEqual([resources["cpu"]?.info, resources["gpu"]?.info, resources["memory"]?.info], [null, null, null]);
+  const { cpu, gpu, memory } = networkNodeJson(networkNode(unseen)).resources;
+  assert.deepEqual([cpu.info, gpu.info, memory.info], [null, null, null]);
 });
 
 /** What the seeds' examples show, in their order and their units. */
 test("the seeds' keys have the seeds' values for the machine of their examples", () => {
-  const node = fullNodeJson(sampleNode());
-  const { cpu, gpu, memory } = node as unknown as Record<
-    "cpu" | "gpu" | "memory",
-    { quantity: object; info: object[] }
-  >;
+  const node = asJson(fullNodeJson(sampleNode()));
+  const { cpu, gpu, memory } = node;
   assert.deepEqual(cpu, {
     quantity: { allocatable: 64_000, allocated: 32_000 },
     info: [{ model: "AMD EPYC 7763", vcores: 64 }],
@@ -108,9 +106,9 @@ test("the seeds' keys have the seeds' values for the machine of their examples",
     performance: "ssd",
     replicas: 3,
   });
-  assert.equal(node["architecture"], "amd64");
-  assert.deepEqual(node["disks"], [{ name: "nvme0n1", type: "nvme", size: "1875374424Ki", model: "SAMSUNG MZQL21T9" }]);
-  assert.deepEqual(node["interfaces"], [
+  assert.equal(node.architecture, "amd64");
+  assert.deepEqual(node.disks, [{ name: "nvme0n1", type: "nvme", size: "1875374424Ki", model: "SAMSUNG MZQL21T9" }]);
+  assert.deepEqual(node.interfaces, [
     { name: "eno1", up: true, speed_mbps: 25_000 },
     { name: "eno2", up: false },
   ]);
@@ -118,7 +116,7 @@ test("the seeds' keys have the seeds' values for the machine of their examples",
 
 test("a GPU is published with its CUDA version and compute capability", () => {
   const gpu = { ...rtx4090("0000:01:00.0"), cudaVersion: "12.4", computeCapability: "8.9" };
-  const { info } = fullNodeJson(sampleNode("n1", { namedGpus: [gpu] }))["gpu"] as { info: object[] };
+  const { info } = fullNodeJson(sampleNode("n1", { namedGpus: [gpu] })).gpu;
   const features = { cuda_version: "12.4", compute_capability: "8.9" };
   assert.partialDeepStrictEqual(info, [{ name: "rtx4090", memory_size: "24Gi", ...features }]);
 });
@@ -137,7 +135,7 @@ test("a card without a name is shown to people and not to the network", () => {
     networkNode(node).resources.gpu.info.map(({ name }) => name),
     ["rtx4090"],
   );
-  const { info, unknown } = fullNodeJson(node)["gpu"] as unknown as Record<"info" | "unknown", object[]>;
+  const { info, unknown } = fullNodeJson(node).gpu;
   assert.equal(info.length, 1);
   assert.partialDeepStrictEqual(unknown, [{ vendor_id: "10de", modelid: "ffff", registry_line: '{"10de":{}}' }]);
 });
@@ -147,7 +145,7 @@ test("an unhealthy card is shown to people and not to the network", () => {
   const sound = { ...rtx4090("0000:03:00.0"), health: { healthy: true } };
   const node = sampleNode("n1", { namedGpus: [rtx4090("0000:01:00.0"), sick, sound] });
   assert.equal(networkNode(node).resources.gpu.info.length, 2);
-  const { info } = fullNodeJson(node)["gpu"] as unknown as { info: Record<string, unknown>[] };
+  const { info } = fullNodeJson(node).gpu;
   assert.deepEqual(
     info.map(({ address, health }) => [address, health]),
     [
@@ -163,7 +161,7 @@ test("a card that is not sold as one is shown to people with the reason, and not
   const parts = { ...rtx4090("0000:02:00.0"), migInstances: 7, notSold: "has 7 MIG instances" };
   const node = sampleNode("n1", { namedGpus: [rtx4090("0000:01:00.0"), parts] });
   assert.equal(networkNode(node).resources.gpu.info.length, 1);
-  const { info } = fullNodeJson(node)["gpu"] as unknown as { info: Record<string, unknown>[] };
+  const { info } = fullNodeJson(node).gpu;
   assert.partialDeepStrictEqual(info[1], { mig_instances: 7, not_sold: "has 7 MIG instances" });
 });
 
@@ -252,12 +250,12 @@ test("whatever the amounts, each form says them exactly", () => {
       const node = sampleNode("n1", { cpuMilli, memoryBytes, gpus });
       const picture = createSnapshots()(sampleInventory([node]));
       const { cpu, memory, gpu } = Cluster.decode(picture.clusterMessage()).nodes[0]?.resources ?? {};
-      const { resources } = networkNodeJson(networkNode(node)) as { resources: Record<string, { quantity: unknown }> };
+      const { resources } = networkNodeJson(networkNode(node));
       const read = { cpu: [cpu, cpuMilli, parseCpuMilli], memory: [memory, memoryBytes, parseBytes] } as const;
       for (const [name, [wire, meant, parse]] of Object.entries({ ...read, gpu: [gpu, gpus, parseCount] as const })) {
         const { allocatable, allocated, capacity } = wire?.quantity ?? {};
         const texts = { allocatable: allocatable?.string, allocated: allocated?.string, capacity: capacity?.string };
-        assert.deepEqual(resources[name]?.quantity, texts);
+        assert.deepEqual(resources[name as keyof typeof read | "gpu"].quantity, texts);
         assert.equal(parse(texts.allocatable ?? ""), meant.allocatable);
         assert.equal(parse(texts.allocated ?? ""), meant.allocated);
         assert.equal(parse(texts.capacity ?? ""), meant.capacity);

@@ -8,7 +8,6 @@ import {
   type Storage,
 } from "@akashnetwork/chain-sdk/private-types/provider.akash.v1";
 import { BinaryWriter, WireType } from "@bufbuild/protobuf/wire";
-import type { Json, JsonObject } from "../../../bus/topics.ts";
 import { formatBytes, formatCount, formatCpuMilli } from "../../../market/quantity.ts";
 import { formatTime } from "../../../runtime/clock.ts";
 import { once } from "../../../runtime/memoize.ts";
@@ -35,75 +34,70 @@ export function createSnapshots() {
   );
   const networkJson = memoized((node: NodeInventory) => networkNodeJson(network(node)));
   const fullText = memoized((node: NodeInventory) => JSON.stringify(fullNodeJson(node)));
-  const hardwareJson = memoized(nodeHardwareJson);
-  const hardwareText = memoized((node: NodeInventory) => JSON.stringify(hardwareJson(node)));
+  const nodeJson = memoized(nodeHardwareJson);
 
   return (inventory: Inventory) => {
     const { nodes, storage, conditions, atMs } = inventory;
     const at = formatTime(atMs);
     const offered = nodes.filter((node) => node.offered);
     const networkClasses = storage.map(networkStorage);
-    const classes = once(() => storage.map(fullStorageJson));
-    const storageText = once(() => JSON.stringify(classes()));
     return {
       inventory,
-      /** In the network's words. */
+      /** In the network's types. */
       get network() {
         return { nodes: offered.map(network), storage: networkClasses };
       },
       offered: offered.map(({ name }) => name),
       /** akash.inventory.v1.Cluster: to the network, only offered nodes exist. */
-      clusterMessage: once(() => clusterMessage(offered.map(messageInCluster), networkClasses)),
+      clusterMessage: once(() =>
+        Buffer.concat([
+          ...offered.map(messageInCluster),
+          Cluster.encode({ nodes: [], storage: networkClasses }).finish(),
+        ]),
+      ),
       nodeMessage(name: string): Uint8Array | undefined {
         const node = offered.find((each) => each.name === name);
         return node && message(node);
       },
-      /** All of it, but for the closing brace: the answer adds its age. */
+      /** Without the closing brace: the response adds its age. */
       fullJson: once(() => {
         const others = nodes.filter((node) => !node.offered);
         const lists = [
           `"nodes":[${offered.map(fullText).join(",")}]`,
-          `"storage":${storageText()}`,
+          `"storage":${JSON.stringify(storage.map(fullStorageJson))}`,
           `"not_offered":[${others.map(fullText).join(",")}]`,
           `"conditions":${JSON.stringify(conditions)}`,
         ];
         return Buffer.from(`{${lists.join(",")},"at":"${at}"`);
       }),
-      clusterJson(): JsonObject {
-        return { nodes: offered.map(networkJson), storage: networkClasses.map(networkStorageJson), at };
-      },
-      storageJson: (): JsonObject => ({ storage: classes(), at }),
-      nodesJson: (): JsonObject => ({ nodes: nodes.map(hardwareJson), at }),
-      /** Equal texts have the same `storageJson` and `nodesJson`, but for the time. */
-      storageText,
-      nodeTexts: once(() => nodes.map(hardwareText)),
+      topics: () => ({
+        "inventory.cluster": { nodes: offered.map(networkJson), storage: networkClasses.map(networkStorageJson), at },
+        "inventory.nodes": { nodes: nodes.map(nodeJson), at },
+        "inventory.storage": { storage: storage.map(fullStorageJson), at },
+      }),
     };
   };
 }
 
 /** For objects that never change. */
 function memoized<K extends object, V>(make: (from: K) => V): (from: K) => V {
-  const made = new WeakMap<K, { readonly value: V }>();
+  const made = new WeakMap<K, V>();
   return (from) => {
-    const known = made.get(from);
-    if (known) return known.value;
-    const value = make(from);
-    made.set(from, { value });
+    const value = made.get(from) ?? make(from);
+    made.set(from, value);
     return value;
   };
 }
 
-/**
- * All that is known: the network's JSON and the seeds' keys. On a clash the network's value stands under `resources`.
- */
-export function fullNodeJson(node: NodeInventory): JsonObject {
+/** The network's JSON and the seeds' keys. On a clash the network's value stands under `resources`. */
+export function fullNodeJson(node: NodeInventory) {
   const { cpuMilli, memoryBytes, gpus, hardware, hardwareAtMs, usage } = node;
-  return compact({
+  return {
     ...networkNodeJson(networkNode(node)),
-    ...(node.offered ? {} : { reasons: reasonsOf(node) }),
+    ...(!node.offered && { reasons: reasonsOf(node) }),
     cpu: {
       quantity: { allocatable: Number(cpuMilli.allocatable), allocated: Number(cpuMilli.allocated) },
-      info: hardware?.cpus.map(({ model, vcores }) => ({ model, vcores })) ?? [],
+      info: cpusOf(node).map(({ model, vcores }) => ({ model, vcores })),
     },
     gpu: {
       quantity: { allocatable: Number(gpus.allocatable), allocated: Number(gpus.allocated) },
@@ -117,21 +111,21 @@ export function fullNodeJson(node: NodeInventory): JsonObject {
     hardware_at: hardwareAtMs === undefined ? undefined : formatTime(hardwareAtMs),
     usage: usage && { cpu: Number(usage.cpuMilli), memory: formatBytes(usage.memoryBytes) },
     problems: hardware?.problems,
-    conditions: node.conditions.map((each) => ({ ...each })),
-  });
+    conditions: node.conditions,
+  };
 }
 
 /** What changes only with the machine. */
-function nodeHardwareJson(node: NodeInventory): JsonObject {
+function nodeHardwareJson(node: NodeInventory) {
   const { capacity, allocatable } = node.memoryBytes;
-  return compact({
+  return {
     name: node.name,
     offered: node.offered,
     reasons: reasonsOf(node),
     cpu: {
       capacity: Number(node.cpuMilli.capacity),
       allocatable: Number(node.cpuMilli.allocatable),
-      info: node.hardware?.cpus.map(({ id, vendor, model, vcores }) => ({ id, vendor, model, vcores })) ?? [],
+      info: cpusOf(node),
     },
     memory: { capacity: formatBytes(capacity), allocatable: formatBytes(allocatable) },
     gpu: {
@@ -141,39 +135,36 @@ function nodeHardwareJson(node: NodeInventory): JsonObject {
     },
     ...hardwareJson(node),
     capabilities: { storage_classes: node.storageClasses },
-  });
+  };
 }
 
-export function fullStorageJson(storage: StorageInventory): JsonObject {
-  return compact({
-    ...networkStorageJson(networkStorage(storage)),
-    class: storage.class,
-    size: formatBytes(storage.bytes.capacity),
-    provisioner: storage.provisioner,
-    driver: storage.driver,
-    performance: storage.performance,
-    replicas: storage.replicas,
-    conditions: storage.conditions.map((each) => ({ ...each })),
-  });
+export function fullStorageJson(storage: StorageInventory) {
+  const { bytes, provisioner, driver, performance, replicas, conditions } = storage;
+  const size = formatBytes(bytes.capacity);
+  const network = networkStorageJson(networkStorage(storage));
+  return { ...network, class: storage.class, size, provisioner, driver, performance, replicas, conditions };
 }
 
 function reasonsOf({ notOffered }: NodeInventory): string[] {
   return notOffered.map(({ message }) => message);
 }
 
-function hardwareJson({ hardware }: NodeInventory): Record<string, Json | undefined> {
+function cpusOf({ hardware }: NodeInventory) {
+  return hardware?.cpus.map(({ id, vendor, model, vcores }) => ({ id, vendor, model, vcores })) ?? [];
+}
+
+function hardwareJson({ hardware }: NodeInventory) {
   return {
     architecture: hardware?.architecture,
-    disks: hardware?.disks.map(({ name, type, sizeBytes, model }) =>
-      compact({ name, type, size: formatBytes(BigInt(sizeBytes)), model }),
-    ),
-    interfaces: hardware?.interfaces.map(({ name, up, speedMbps }) => compact({ name, up, speed_mbps: speedMbps })),
+    disks: hardware?.disks.map(({ sizeBytes, name, type, model }) => {
+      return { name, type, size: formatBytes(BigInt(sizeBytes)), model };
+    }),
+    interfaces: hardware?.interfaces.map(({ name, up, speedMbps }) => ({ name, up, speed_mbps: speedMbps })),
   };
 }
 
-function gpuJson(gpu: NamedGpu): JsonObject {
-  const { health } = gpu;
-  return compact({
+function gpuJson(gpu: NamedGpu) {
+  return {
     vendor: gpu.vendor,
     vendor_id: gpu.vendorId,
     name: gpu.name,
@@ -190,34 +181,27 @@ function gpuJson(gpu: NamedGpu): JsonObject {
     compute_capability: gpu.computeCapability,
     mig_instances: gpu.migInstances,
     not_sold: gpu.notSold,
-    health: health && compact({ healthy: health.healthy, reason: health.reason }),
+    health: gpu.health,
     registry_line: gpu.registryLine,
-  });
-}
-
-function compact(fields: Readonly<Record<string, Json | undefined>>): JsonObject {
-  const kept: Record<string, Json> = {};
-  for (const [name, value] of Object.entries(fields)) if (value !== undefined) kept[name] = value;
-  return kept;
+  };
 }
 
 type NetworkNode = ReturnType<typeof networkNode>;
 type NetworkStorage = ReturnType<typeof networkStorage>;
 
-/** Kubernetes tells which volumes are attached; how many are mounted the network's operator does not count either. */
+/** The network's operator does not count mounted volumes either. */
 const notCounted = quantities({ allocatable: 0n, allocated: 0n, capacity: 0n }, formatCount);
 
 export function networkNode(node: NodeInventory) {
   const { hardware, storageClasses } = node;
   const total = hardware?.memory.totalBytes;
-  const cpus = hardware?.cpus.map(({ id, vendor, model, vcores }) => ({ id, vendor, model, vcores })) ?? [];
   return {
     name: node.name,
     resources: {
-      cpu: { quantity: quantities(node.cpuMilli, formatCpuMilli), info: cpus },
+      cpu: { quantity: quantities(node.cpuMilli, formatCpuMilli), info: cpusOf(node) },
       memory: {
         quantity: byteQuantities(node.memoryBytes),
-        // Of all modules together; nothing until discovery has answered.
+        // All modules together; empty until discovery has answered.
         info: total ? [{ vendor: "", type: "", totalSize: String(total), speed: "" }] : [],
       },
       gpu: { quantity: quantities(node.gpus, formatCount), info: networkGpus(node.namedGpus) },
@@ -249,32 +233,26 @@ export function networkStorage({ class: name, bytes }: StorageInventory) {
   return { quantity: byteQuantities(bytes), info: { class: name, iops: "" } } satisfies Storage;
 }
 
-/** What there is comes from the kubelet, which counts in powers of ten; what is taken from requests, written as Mi and Gi. */
+/** The kubelet reports powers of ten; requests are written as Mi and Gi. */
 function byteQuantities(bytes: ResourceAmounts) {
   return quantities(bytes, (amount) => formatBytes(amount, "DecimalSI"), formatBytes);
 }
 
-/** As Kubernetes writes them, in the families in which the network's own operator does. */
 function quantities(
   { allocatable, allocated, capacity }: ResourceAmounts,
-  there: (amount: bigint) => string,
-  taken: (amount: bigint) => string = there,
+  format: (amount: bigint) => string,
+  formatAllocated: (amount: bigint) => string = format,
 ) {
   return {
-    allocatable: { string: there(allocatable) },
-    allocated: { string: taken(allocated) },
+    allocatable: { string: format(allocatable) },
+    allocated: { string: formatAllocated(allocated) },
     attributes: [],
-    capacity: { string: there(capacity) },
+    capacity: { string: format(capacity) },
   } satisfies ResourcePair;
 }
 
-/** Put together from nodes that are encoded one by one: most of them stay as they are. */
-export function clusterMessage(nodes: readonly Uint8Array[], storage: readonly NetworkStorage[]): Buffer {
-  return Buffer.concat([...nodes, Cluster.encode({ nodes: [], storage: [...storage] }).finish()]);
-}
-
 /** A list without entries is null there. */
-export function networkNodeJson({ name, resources, capabilities }: NetworkNode): JsonObject {
+export function networkNodeJson({ name, resources, capabilities }: NetworkNode) {
   const { cpu, memory, gpu, ephemeralStorage, volumesAttached, volumesMounted } = resources;
   const modules = memory.info.map(({ totalSize, ...module }) => ({ ...module, total_size: totalSize }));
   return {
@@ -291,16 +269,16 @@ export function networkNodeJson({ name, resources, capabilities }: NetworkNode):
   };
 }
 
-export function networkStorageJson({ quantity, info }: NetworkStorage): JsonObject {
+export function networkStorageJson({ quantity, info }: NetworkStorage) {
   return { quantity: texts(quantity), info };
 }
 
 /** The model's id has two names: the network's JSON says `model_id`, its protobuf and the seeds `modelid`. */
-function networkGpuJson({ vendor, vendorId, name, modelid, interface: kind, memorySize }: GPUInfo): JsonObject {
+function networkGpuJson({ vendor, vendorId, name, modelid, interface: kind, memorySize }: GPUInfo) {
   return { vendor, vendor_id: vendorId, name, model_id: modelid, modelid, interface: kind, memory_size: memorySize };
 }
 
-function texts({ allocatable, allocated, capacity }: NetworkStorage["quantity"]): JsonObject {
+function texts({ allocatable, allocated, capacity }: NetworkStorage["quantity"]) {
   return { allocatable: allocatable.string, allocated: allocated.string, capacity: capacity.string };
 }
 

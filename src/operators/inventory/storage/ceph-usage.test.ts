@@ -4,7 +4,12 @@ import { createExecStandIn, type Said } from "../../../../test/exec-stand-in.ts"
 import { cephDf, gib } from "../../../../test/storage-samples.ts";
 import { createVirtualClock } from "../../../runtime/clock.ts";
 import { silentLog } from "../../../runtime/log.ts";
-import { createCephUsage, inventoryCephAnswerBytes, inventoryCephLookMs, inventoryCephPauseMs } from "./ceph-usage.ts";
+import {
+  createCephUsage,
+  inventoryCephAnswerBytes,
+  inventoryCephPauseMs,
+  inventoryCephPeriodMs,
+} from "./ceph-usage.ts";
 
 const answer = (maxAvail: bigint): Said => ({ stdout: cephDf({ replicapool: [0n, maxAvail * gib] }) });
 
@@ -30,25 +35,25 @@ async function open(t: TestContext, says: Said, namespaces = ["rook-ceph"]) {
   t.after(() => usage.close());
   await clock.settle();
   const free = () => usage.of("rook-ceph")?.df?.pools.get("replicapool")?.maxAvailBytes;
-  const nextTurn = () => clock.advance(inventoryCephLookMs);
-  return { clock, standIn, usage, wanted, without, free, nextTurn, changes: () => changes };
+  const nextPeriod = () => clock.advance(inventoryCephPeriodMs);
+  return { clock, standIn, usage, wanted, without, free, nextPeriod, changes: () => changes };
 }
 
-test("Ceph is asked through its toolbox at once and then on a period", async (t) => {
-  const { standIn, free, nextTurn, changes } = await open(t, answer(5n));
+test("reads Ceph through its toolbox at once and then periodically", async (t) => {
+  const { standIn, free, nextPeriod, changes } = await open(t, answer(5n));
   assert.deepEqual(standIn.ran, ["rook-ceph/tools rook-ceph-tools: timeout 15 ceph df --format json"]);
   assert.equal(free(), 5n * gib);
-  await nextTurn();
+  await nextPeriod();
   assert.equal(standIn.ran.length, 2);
-  assert.equal(changes(), 1, "the same answer is no news");
+  assert.equal(changes(), 1, "an equal answer is no change");
   standIn.says = answer(4n);
-  await nextTurn();
+  await nextPeriod();
   assert.equal(free(), 4n * gib);
   assert.equal(changes(), 2);
   assert.equal(standIn.open, 0, "every session is closed");
 });
 
-test("many changes cost one question, and never two in a row", async (t) => {
+test("many changes cause one read after the pause", async (t) => {
   const { clock, standIn, usage } = await open(t, answer(5n));
   for (let change = 0; change < 100; change += 1) usage.wake();
   await clock.advance(inventoryCephPauseMs - 1);
@@ -59,11 +64,11 @@ test("many changes cost one question, and never two in a row", async (t) => {
   assert.equal(standIn.ran.length, 2);
 });
 
-test("whatever goes wrong, the last good answer stays, with the reason", async (t) => {
-  const { clock, standIn, usage, free, nextTurn } = await open(t, answer(5n));
+test("after a failed read the last good answer stays, with the reason", async (t) => {
+  const { clock, standIn, usage, free, nextPeriod } = await open(t, answer(5n));
   const cases: [Said, RegExp][] = [
     [{ code: 1, stderr: "[errno 13] RADOS permission denied\n" }, /ended with 1: \[errno 13\] RADOS permission denied/],
-    [{ code: 124 }, /ended with 124: without a word/],
+    [{ code: 124 }, /ended with 124: without output/],
     [{ stdout: "half an ans" }, /not JSON/],
     [{ stdout: "" }, /not JSON/],
     [{ stdout: "x".repeat(inventoryCephAnswerBytes + 1) }, /more than 1048576 bytes/],
@@ -71,48 +76,48 @@ test("whatever goes wrong, the last good answer stays, with the reason", async (
   const goodMs = usage.of("rook-ceph")?.atMs;
   for (const [says, reason] of cases) {
     standIn.says = says;
-    await nextTurn();
-    assert.match(usage.of("rook-ceph")?.trouble?.message ?? "", reason);
+    await nextPeriod();
+    assert.match(usage.of("rook-ceph")?.error?.message ?? "", reason);
     assert.equal(free(), 5n * gib);
     assert.equal(usage.of("rook-ceph")?.atMs, goodMs);
   }
-  assert.equal(usage.counts.failed, cases.length);
+  assert.equal(usage.failures, cases.length);
   standIn.says = { hangs: true };
-  await clock.advanceUntil(() => usage.of("rook-ceph")?.trouble?.message.includes("no answer within") === true);
+  await clock.advanceUntil(() => usage.of("rook-ceph")?.error?.message.includes("no whole answer within") === true);
   assert.equal(standIn.open, 0, "the command that hangs is cut off");
   standIn.says = answer(6n);
-  await nextTurn();
-  assert.equal(usage.of("rook-ceph")?.trouble, undefined);
+  await nextPeriod();
+  assert.equal(usage.of("rook-ceph")?.error, undefined);
   assert.equal(free(), 6n * gib);
 });
 
-test("a toolbox that appears later is asked as soon as it is told of", async (t) => {
-  const { clock, usage, wanted, without, free } = await open(t, answer(5n), []);
+test("a toolbox that appears later is used as soon as its event arrives", async (t) => {
+  const { clock, standIn, usage, wanted, without, free } = await open(t, answer(5n), []);
   without.add("rook-ceph");
   wanted.add("rook-ceph");
   usage.wake();
   await clock.settle();
-  assert.match(usage.of("rook-ceph")?.trouble?.message ?? "", /no toolbox/);
-  assert.equal(usage.counts.asked, 0);
+  assert.match(usage.of("rook-ceph")?.error?.message ?? "", /no toolbox/);
+  assert.deepEqual(standIn.ran, []);
   without.delete("rook-ceph");
   usage.wake();
   await clock.settle();
   assert.equal(free(), 5n * gib);
 });
 
-test("one cluster in trouble does not harm another, and one that is gone is forgotten", async (t) => {
-  const { clock, usage, wanted, without, nextTurn } = await open(t, answer(5n), ["other", "rook-ceph"]);
+test("a failing cluster does not affect another, and a removed one is forgotten", async (t) => {
+  const { clock, usage, wanted, without, nextPeriod } = await open(t, answer(5n), ["other", "rook-ceph"]);
   without.add("other");
-  await nextTurn();
-  assert.ok(usage.of("other")?.trouble);
-  assert.equal(usage.of("rook-ceph")?.trouble, undefined);
+  await nextPeriod();
+  assert.ok(usage.of("other")?.error);
+  assert.equal(usage.of("rook-ceph")?.error, undefined);
   wanted.delete("other");
   usage.wake();
   await clock.advance(inventoryCephPauseMs);
   assert.equal(usage.of("other"), undefined);
 });
 
-test("closing ends a question that is under way, and leaves nothing behind", async (t) => {
+test("close ends a running read and leaves no timer", async (t) => {
   const { clock, standIn, usage } = await open(t, { hangs: true });
   assert.equal(standIn.open, 1);
   await usage.close();

@@ -264,13 +264,13 @@ test("a cluster is found by its namespace first and then by its name", () => {
 });
 
 test("what cannot be read is shown with the reason, and nothing of it is sold", () => {
-  const trouble = new ProviderError("AKP_CEPH_UNREADABLE", { namespace: "rook-ceph", reason: "no toolbox" });
+  const error = new ProviderError("AKP_CEPH_UNREADABLE", { namespace: "rook-ceph", reason: "no toolbox" });
   const fs = storageClass("cephfs", "rook-ceph.cephfs.csi.ceph.com", { clusterID: "rook-ceph", fsName: "myfs" });
   const cases: [Scene, RegExp][] = [
     [{ clusters: [] }, /no CephCluster in the namespace rook-ceph/],
-    [{}, /was not asked yet/],
-    [{ reading: { trouble } }, /no toolbox/],
-    [{ df: cephDf({ other: [0n, gib] }) }, /nothing about the pool replicapool/],
+    [{}, /was not read yet/],
+    [{ reading: { error } }, /no toolbox/],
+    [{ df: cephDf({ other: [0n, gib] }) }, /no pool replicapool/],
     [{ classes: [storageClass("beta3", "rook-ceph.rbd.csi.ceph.com")] }, /no parameter clusterID/],
     [{ classes: [fs], df: pool(0n, 1n) }, /no parameter pool/],
   ];
@@ -283,9 +283,9 @@ test("what cannot be read is shown with the reason, and nothing of it is sold", 
 });
 
 test("the last good answer stays when Ceph is silent, with its time", () => {
-  const trouble = new ProviderError("AKP_CEPH_UNREADABLE", { namespace: "rook-ceph", reason: "no answer" });
+  const error = new ProviderError("AKP_CEPH_UNREADABLE", { namespace: "rook-ceph", reason: "no answer" });
   const df = parseCephDf(pool(0n, 10n));
-  const [seen] = look({ reading: { df, atMs: Date.UTC(2026, 0, 1), trouble } });
+  const [seen] = look({ reading: { df, atMs: Date.UTC(2026, 0, 1), error } });
   assert.equal(inGib(seen!).allocatable, 10n);
   assert.match(seen?.conditions[0]?.message ?? "", /no answer; these numbers are of 2026-01-01T00:00:00.000Z/);
 });

@@ -6,13 +6,12 @@
 import { fieldsOf, recordsOf } from "../../../kube/json-fields.ts";
 import { kinds } from "../../../kube/kinds.ts";
 import type { Kube, KubeObject } from "../../../kube/kube.ts";
+import { largest } from "../../../runtime/bigint.ts";
 import { formatTime } from "../../../runtime/clock.ts";
-import type { Condition } from "../../../runtime/condition.ts";
 import type { OperatorDeps } from "../../operator-service.ts";
 import { waitingFor } from "../conditions.ts";
 import type { StorageInventory } from "../inventory.ts";
 import {
-  type CephDf,
   type CephReading,
   createCephUsage,
   type PoolUse,
@@ -35,6 +34,7 @@ import {
 
 type CephCluster = ReturnType<typeof readCephCluster>;
 type CephPool = ReturnType<typeof poolFrom>;
+type Place = Exclude<ReturnType<typeof placeOf>, string>;
 
 export function readCephCluster({ metadata: { name, namespace = "" } }: KubeObject) {
   return { name, namespace };
@@ -43,11 +43,11 @@ export function readCephCluster({ metadata: { name, namespace = "" } }: KubeObje
 export function readCephPool(object: KubeObject): CephPool {
   const { name, namespace = "" } = object.metadata;
   const spec = fieldsOf(object["spec"]);
-  // Rook gives pools another name where Kubernetes would not take theirs, as of ".mgr".
+  // spec.name is set where Kubernetes does not take the pool's name, as ".mgr".
   return poolFrom(spec, namespace, nonEmptyOf(spec["name"]) ?? name);
 }
 
-/** The pools that its files lie in, named as Rook names them. The one of names and folders is no class's. */
+/** Its data pools, named as Rook names them; no class uses the metadata pool. */
 export function readCephFilesystem(object: KubeObject): CephPool[] {
   const { name: filesystem, namespace = "" } = object.metadata;
   const { dataPools, preservePoolNames } = fieldsOf(object["spec"]);
@@ -85,38 +85,31 @@ export function clusterOf(clusters: readonly CephCluster[], clusterId: string): 
 export function cephInventory(storageClass: StorageClass, view: CephView): StorageInventory {
   const place = placeOf(storageClass, view);
   if (typeof place === "string") return unreadable(storageClass, "ceph", view.volumes, place);
-  const { cluster, poolName, use, df, reading } = place;
+  const { cluster, poolName, use, df, error, atMs = 0 } = place;
   const pool = poolNamed(poolName, cluster, view);
+  const [deviceClass, ...others] = df.deviceClasses;
   return inventoryOf(storageClass, "ceph", view.volumes, {
     capacity: use.storedBytes + use.maxAvailBytes,
     free: freeOf(place, view),
     sharers: view.sold.filter((other) => sharesDisks(storageClass, place, other, view)).map(({ name }) => name),
     replicas: pool?.replicas,
-    performance: pool?.deviceClass ?? onlyOne(df.deviceClasses),
-    conditions: staleness(reading),
+    performance: pool?.deviceClass ?? (others.length > 0 ? undefined : deviceClass),
+    conditions: error ? [storageUnreadable(`${error.message}; these numbers are of ${formatTime(atMs)}`)] : [],
   });
 }
 
-interface Place {
-  readonly cluster: CephCluster;
-  readonly poolName: string;
-  readonly use: PoolUse;
-  readonly df: CephDf;
-  readonly reading: CephReading;
-}
-
-function placeOf({ parameters }: StorageClass, view: CephView): Place | string {
+function placeOf({ parameters }: StorageClass, view: CephView) {
   const clusterId = nonEmptyOf(parameters["clusterID"]);
   const poolName = poolOf(parameters);
   if (clusterId === undefined) return "the class has no parameter clusterID";
   if (poolName === undefined) return "the class has no parameter pool";
   const cluster = clusterOf(view.clusters, clusterId);
   if (!cluster) return `there is no CephCluster in the namespace ${clusterId}`;
-  const reading = view.reading(cluster.namespace);
-  if (!reading?.df) return reading?.trouble?.message ?? `Ceph in ${cluster.namespace} was not asked yet`;
-  const use = reading.df.pools.get(poolName);
-  if (!use) return `Ceph in ${cluster.namespace} tells nothing about the pool ${poolName}`;
-  return { cluster, poolName, use, df: reading.df, reading };
+  const { df, error, atMs } = view.reading(cluster.namespace) ?? {};
+  if (!df) return error?.message ?? `Ceph in ${cluster.namespace} was not read yet`;
+  const use = df.pools.get(poolName);
+  if (!use) return `Ceph in ${cluster.namespace} reports no pool ${poolName}`;
+  return { cluster, poolName, use, df, error, atMs };
 }
 
 function poolNamed(poolName: string, { namespace }: CephCluster, { pools }: CephView): CephPool | undefined {
@@ -130,7 +123,7 @@ function sharesDisks(own: StorageClass, { cluster, poolName }: Place, other: Sto
   return onSameDisks(poolName, place.poolName, cluster, view);
 }
 
-/** A pool without a class of disks lies on all of them, and so may one that Rook knows nothing of. */
+/** A pool without a device class lies on all disks, and so may one that Rook does not manage. */
 function onSameDisks(poolName: string, other: string, cluster: CephCluster, view: CephView): boolean {
   const [one, two] = [poolName, other].map((name) => poolNamed(name, cluster, view)?.deviceClass);
   return poolName === other || one === undefined || two === undefined || one === two;
@@ -152,23 +145,11 @@ function takenByOther(unwritten: bigint, othersRoom: bigint, ownRoom: bigint): b
 }
 
 /** What the volumes of a pool were promised and have not written yet. */
-function unwrittenOf(cluster: CephCluster, poolName: string, { storedBytes }: PoolUse, view: CephView): bigint {
-  const promised = promisedOf(cluster, poolName, view);
-  return promised > storedBytes ? promised - storedBytes : 0n;
-}
-
-function promisedOf({ namespace }: CephCluster, poolName: string, { clusters, volumes }: CephView): bigint {
-  return volumes.ofPools
-    .filter(({ pool, clusterId }) => pool === poolName && clusterOf(clusters, clusterId)?.namespace === namespace)
+function unwrittenOf({ namespace }: CephCluster, poolName: string, { storedBytes }: PoolUse, view: CephView): bigint {
+  const promised = view.volumes.ofPools
+    .filter(({ pool, clusterId }) => pool === poolName && clusterOf(view.clusters, clusterId)?.namespace === namespace)
     .reduce((sum, { bytes }) => sum + bytes, 0n);
-}
-
-function onlyOne(names: readonly string[]): string | undefined {
-  return names.length === 1 ? names[0] : undefined;
-}
-
-function staleness({ trouble, atMs = 0 }: CephReading): Condition[] {
-  return trouble ? [storageUnreadable(`${trouble.message}; these numbers are of ${formatTime(atMs)}`)] : [];
+  return largest(0n, promised - storedBytes);
 }
 
 interface CephBackendDeps extends Pick<OperatorDeps, "clock" | "log"> {
@@ -184,17 +165,13 @@ export function createCephBackend({ kube, clock, log, classes, changed }: CephBa
     kind: storageKinds.cephCluster,
     project: readCephCluster,
     handle({ type }) {
-      // Rook rewrites a cluster's status once a minute, when it has looked at Ceph: then we look too.
+      // Rook rewrites a cluster's status once a minute, when it has read Ceph.
       usage.wake();
       if (type !== "modified") changed();
     },
   });
   const pools = kube.watch({ kind: storageKinds.cephBlockPool, project: readCephPool, handle: changed });
-  const filesystems = kube.watch({
-    kind: storageKinds.cephFilesystem,
-    project: readCephFilesystem,
-    handle: changed,
-  });
+  const filesystems = kube.watch({ kind: storageKinds.cephFilesystem, project: readCephFilesystem, handle: changed });
   const toolboxes = kube.watch({
     kind: kinds.pod,
     labelSelector: toolboxSelector,
@@ -220,14 +197,10 @@ export function createCephBackend({ kube, clock, log, classes, changed }: CephBa
 
   const usage = createCephUsage({ kube, clock, log, namespaces, toolbox, changed });
   const needed = { "the clusters of Rook": clusters };
+  const pooled = { "the block pools of Rook": pools, "the filesystems of Rook": filesystems };
   return {
     needed,
-    caches: {
-      ...needed,
-      "the block pools of Rook": pools,
-      "the filesystems of Rook": filesystems,
-      "toolbox pods": toolboxes,
-    },
+    caches: { ...needed, ...pooled, "toolbox pods": toolboxes },
     inventory: (storageClass: StorageClass, volumes: VolumeSums, sold: readonly StorageClass[]) =>
       cephInventory(storageClass, {
         clusters: [...clusters.list()],
@@ -238,7 +211,7 @@ export function createCephBackend({ kube, clock, log, classes, changed }: CephBa
       }),
     wake: usage.wake,
     get failures() {
-      return usage.counts.failed;
+      return usage.failures;
     },
     async close(): Promise<void> {
       await Promise.all([clusters, pools, filesystems, toolboxes, usage].map((each) => each.close()));

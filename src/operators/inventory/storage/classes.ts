@@ -14,11 +14,10 @@ import type { Caches } from "../conditions.ts";
 import type { InventoryConfig } from "../configuration/inventory-config.ts";
 import { assertSound, type NodeInventory, type ResourceAmounts, type StorageInventory } from "../inventory.ts";
 
-/** A kind of storage that tells us more than Kubernetes itself knows. */
 export interface StorageBackend {
   readonly needed: Caches;
   readonly caches: Caches;
-  /** With all classes of this backend that are sold, this one included: some may draw from the same disks. */
+  /** `sold` are all of this backend, this one included: some may draw from the same disks. */
   inventory(storageClass: StorageClass, volumes: VolumeSums, sold: readonly StorageClass[]): StorageInventory;
   close(): Promise<void>;
 }
@@ -41,25 +40,18 @@ export function inventoryOf(
 ): StorageInventory {
   const allocated = promisedOf(volumes, name);
   const { capacity, sharers = [], replicas, performance, conditions = [] } = space;
-  // A debt is not shared: each that draws from the room shows what is missing of it.
+  // A debt is not shared: each class shows all that is missing.
   const free = space.free > 0n ? space.free / BigInt(1 + sharers.length) : space.free;
   const allocatable = allocated + free > 0n ? allocated + free : 0n;
   const bytes: ResourceAmounts = { capacity, allocatable, allocated };
-  const told = [
+  const all = [
     ...conditions,
     ...(sharers.length > 0 ? [roomShared(sharers)] : []),
     ...(free < 0n ? [overbooked(allocated, -free)] : []),
   ];
-  assertSound(name, [bytes], told);
-  return {
-    class: name,
-    driver,
-    provisioner,
-    bytes,
-    ...(replicas === undefined ? {} : { replicas }),
-    ...(performance === undefined ? {} : { performance }),
-    conditions: told,
-  };
+  assertSound(name, [bytes], all);
+  const facts = { ...(replicas !== undefined && { replicas }), ...(performance !== undefined && { performance }) };
+  return { class: name, driver, provisioner, bytes, ...facts, conditions: all };
 }
 
 function roomShared(sharers: readonly string[]): Condition {
@@ -75,14 +67,13 @@ function overbooked(allocated: bigint, missing: bigint): Condition {
   return condition("Overbooked", message);
 }
 
-/** For a backend that has told nothing yet: the class is shown, and nothing of it is sold. */
+/** The class is shown, and nothing of it is sold. */
 export function unreadable(
-  storageClass: StorageClass,
+  { name, provisioner }: StorageClass,
   driver: Driver,
   volumes: VolumeSums,
   message: string,
 ): StorageInventory {
-  const { name, provisioner } = storageClass;
   const bytes = { capacity: 0n, allocatable: 0n, allocated: promisedOf(volumes, name) };
   return { class: name, driver, provisioner, bytes, conditions: [storageUnreadable(message)] };
 }
@@ -110,15 +101,16 @@ export function localPathInventory(
   let capacity = 0n;
   let free = 0n;
   for (const { name, offered, storageClasses, ephemeralBytes } of nodes) {
-    // The configuration keeps the class from it. A node that is not offered has no class at all, which says nothing.
+    // Excluded by the configuration. A node that is not offered lists no class at all.
     if (offered && !storageClasses.includes(storageClass.name)) continue;
     capacity += ephemeralBytes.capacity;
-    // What lies on a node that is not offered neither gives room nor takes it from the others.
     if (!offered) continue;
     const room = ephemeralBytes.allocatable - ephemeralBytes.allocated;
     if (room > 0n) free += room;
     if (room < 0n)
-      conditions.push(condition("Overbooked", `the disk of ${name} is overbooked; the node tells by whom`));
+      conditions.push(
+        condition("Overbooked", `the disk of ${name} is overbooked; the node's condition names the pods`),
+      );
   }
   return inventoryOf(storageClass, "local-path", volumes, {
     capacity,
@@ -136,7 +128,7 @@ const diskShared = condition(
 
 type Driver = StorageInventory["driver"];
 
-/** What Go reads as true, and so the network's operator. */
+/** strconv.ParseBool, as in the network's operator. */
 const trueTexts = ["1", "t", "T", "true", "True", "TRUE"];
 
 export type StorageClass = ReturnType<typeof readStorageClass>;
@@ -167,21 +159,16 @@ export function defaultClassOf(classes: Iterable<StorageClass>): string | undefi
   return first && others.reduce((best, each) => (isBefore(each, best) ? each : best), first).name;
 }
 
-/** The backend that we can look into; undefined for all others. */
+/** Undefined for backends that we cannot read. */
 export function driverOf({ provisioner }: Pick<StorageClass, "provisioner">): Driver | undefined {
   if (provisioner === "rancher.io/local-path") return "local-path";
   if (provisioner === "driver.longhorn.io") return "longhorn";
   return provisioner.endsWith(".csi.ceph.com") ? "ceph" : undefined;
 }
 
-/** The pool that the data goes to. With erasure coding `pool` holds only the names, and `dataPool` the data. */
+/** With erasure coding `pool` holds only the names, and `dataPool` the data. */
 export function poolOf(parameters: Readonly<Record<string, unknown>>): string | undefined {
   return nonEmptyOf(parameters["dataPool"]) ?? nonEmptyOf(parameters["pool"]);
-}
-
-export interface SoldClass {
-  readonly storageClass: StorageClass;
-  readonly driver: Driver;
 }
 
 /**
@@ -192,19 +179,19 @@ export function soldClasses(
   classes: ReadonlyMap<string, StorageClass>,
   { clusterStorage }: Pick<InventoryConfig, "clusterStorage">,
   volumes: VolumeSums,
-): { readonly sold: readonly SoldClass[]; readonly conditions: readonly Condition[] } {
-  const sold: SoldClass[] = [];
+): { readonly sold: readonly StorageClass[]; readonly conditions: readonly Condition[] } {
+  const sold: StorageClass[] = [];
   const conditions: Condition[] = [];
   const notSold = (message: string) => conditions.push(condition("StorageNotSold", message));
   for (const name of clusterStorage) {
-    // The network's chart lists "ram", which is shared memory and no class of volumes.
+    // The network's chart lists "ram", which is shared memory.
     if (name === "ram") continue;
     const storageClass = classes.get(name);
-    const driver = storageClass && driverOf(storageClass);
-    if (!storageClass) notSold(`the class ${name} is configured, but not there${leftBehind(volumes, name)}`);
+    if (!storageClass) notSold(`the class ${name} is configured, but does not exist${leftBehind(volumes, name)}`);
     else if (!storageClass.labelled) notSold(`the class ${name} is configured, but lacks the label akash.network=true`);
-    else if (!driver) notSold(`the class ${name} is made by ${storageClass.provisioner}, which we cannot look into`);
-    else sold.push({ storageClass, driver });
+    else if (!driverOf(storageClass))
+      notSold(`the class ${name} is provisioned by ${storageClass.provisioner}, which is not supported`);
+    else sold.push(storageClass);
   }
   for (const { name, labelled } of classes.values()) {
     if (!labelled || clusterStorage.includes(name)) continue;
@@ -229,13 +216,12 @@ export function readVolume(object: KubeObject) {
   return {
     name,
     class: nonEmptyOf(spec["storageClassName"]) ?? nonEmptyOf(annotations["volume.beta.kubernetes.io/storage-class"]),
-    /** Absent where the object does not say it in a way one can read. */
     bytes: bytesOf(fieldsOf(spec["capacity"])["storage"]),
     provisioner: nonEmptyOf(csi["driver"]) ?? nonEmptyOf(annotations["pv.kubernetes.io/provisioned-by"]),
-    /** Of Ceph, as its driver noted it when it made the volume. */
+    /** Written by Ceph's driver. */
     clusterId: nonEmptyOf(attributes["clusterID"]),
     pool: poolOf(attributes),
-    /** The one node that has it, of volumes that live on a node's disk. */
+    /** Of volumes on a node's disk. */
     node: nonEmptyOf(annotations["local.path.provisioner/selected-node"]) ?? pinnedTo(spec["nodeAffinity"]),
   };
 }
@@ -261,11 +247,10 @@ function pinnedTo(affinity: unknown): string | undefined {
 
 export type VolumeSums = ReturnType<typeof sumVolumes>;
 
-/** A cache holds a name once, and a volume made anew under its name takes the old one's place: each counts once. */
 export function sumVolumes(volumes: Iterable<PersistentVolume>, classes: ReadonlyMap<string, StorageClass>) {
   const ofClass = new Map<string, { bytes: bigint; count: number }>();
   const ofPools = new Map<string, PoolVolumes>();
-  /** All volumes that local-path made on a node's disk, of whatever class; and the same where the node is not known. */
+  /** All volumes of local-path, of whatever class, by node; and those whose node is not known. */
   const onNode = new Map<string, bigint>();
   let onSomeNode = 0n;
   const sizeless: string[] = [];
@@ -275,17 +260,16 @@ export function sumVolumes(volumes: Iterable<PersistentVolume>, classes: Readonl
       sizeless.push(volume.name);
       continue;
     }
-    const ownClass = volume.class === undefined ? undefined : classes.get(volume.class);
+    const ownClass = classes.get(volume.class ?? "");
     if (volume.class !== undefined) {
       const before = ofClass.get(volume.class) ?? { bytes: 0n, count: 0 };
       ofClass.set(volume.class, { bytes: before.bytes + bytes, count: before.count + 1 });
     }
     const driver = driverOf({ provisioner: volume.provisioner ?? ownClass?.provisioner ?? "" });
     if (driver === "ceph") addToPool(ofPools, volume, bytes, ownClass);
-    if (driver === "local-path" && volume.node === undefined) onSomeNode += bytes;
-    if (driver === "local-path" && volume.node !== undefined) {
-      onNode.set(volume.node, (onNode.get(volume.node) ?? 0n) + bytes);
-    }
+    if (driver !== "local-path") continue;
+    if (volume.node === undefined) onSomeNode += bytes;
+    else onNode.set(volume.node, (onNode.get(volume.node) ?? 0n) + bytes);
   }
   return { ofClass, ofPools: [...ofPools.values()], onNode, onSomeNode, sizeless };
 }
@@ -296,7 +280,7 @@ interface PoolVolumes {
   readonly bytes: bigint;
 }
 
-/** A volume that was not made by the driver may lack its notes; then its class knows. */
+/** A volume that the driver did not make may lack its attributes; then those of its class count. */
 function addToPool(
   pools: Map<string, PoolVolumes>,
   volume: PersistentVolume,
@@ -310,7 +294,14 @@ function addToPool(
   pools.set(key, { clusterId, pool, bytes: (pools.get(key)?.bytes ?? 0n) + bytes });
 }
 
-/** To Kubernetes an empty text is as good as none. */
+/** One without a size takes space that is not counted. */
+export function unreadableVolumes({ sizeless: [first, ...others] }: VolumeSums): Condition[] {
+  if (first === undefined) return [];
+  const message = `${1 + others.length} volumes have no readable size and are not counted, for instance ${first}`;
+  return [condition("VolumeUnreadable", message)];
+}
+
+/** To Kubernetes an empty string is as good as none. */
 export function nonEmptyOf(value: unknown): string | undefined {
   return typeof value === "string" && value !== "" ? value : undefined;
 }

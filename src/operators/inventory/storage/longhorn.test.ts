@@ -79,7 +79,10 @@ test("replicas come from the class, or else from the setting in either of its fo
   const both = { "default-replica-count": '{"v1":"2","v2":"1"}' };
   assert.equal(look({ parameters: unset, settings: both }).replicas, 2);
   assert.equal(look({ parameters: { ...unset, dataEngine: "v2" }, settings: both }).replicas, 1);
-  assert.match(look({ parameters: { numberOfReplicas: "many" } }).conditions[0]?.message ?? "", /many replicas/);
+  assert.match(
+    look({ parameters: { numberOfReplicas: "many" } }).conditions[0]?.message ?? "",
+    /numberOfReplicas many/,
+  );
 });
 
 test("a disk gives what Longhorn would schedule on it", () => {
@@ -157,8 +160,8 @@ test("degraded volumes, disks beyond their limit and nonsense are shown, and har
   assert.deepEqual(
     seen.conditions.map(({ type, message }) => `${type}: ${message}`),
     [
-      "StorageUnreadable: Longhorn tells no sound numbers of the disks data of z",
-      "StorageUnreadable: Longhorn's settings storage-over-provisioning-percentage cannot be read; its defaults are taken",
+      "StorageUnreadable: Longhorn reports no valid sizes of the disks data of z",
+      "StorageUnreadable: Longhorn's settings storage-over-provisioning-percentage cannot be read; defaults apply",
       "Overbooked: more is scheduled than Longhorn allows on the disks data of a, data of b, data of c",
       "VolumesDegraded: replicas are missing of pvc-1 (degraded)",
     ],

@@ -2,6 +2,7 @@
 
 import { conditionHolds, fieldsOf } from "../../../kube/json-fields.ts";
 import type { Kube, KubeObject } from "../../../kube/kube.ts";
+import { largest, smallest } from "../../../runtime/bigint.ts";
 import { type Condition, condition } from "../../../runtime/condition.ts";
 import { parseJson } from "../../../runtime/parse-json.ts";
 import type { StorageInventory } from "../inventory.ts";
@@ -29,10 +30,10 @@ interface LonghornView {
 
 export function longhornInventory(storageClass: StorageClass, view: LonghornView): StorageInventory {
   const { name, parameters } = storageClass;
-  const rules = rulesOf(view, storageClass);
+  const rules = schedulingRules(view.settings, engineOf(storageClass));
   const replicas = replicasOf(parameters["numberOfReplicas"], rules);
   if (replicas === undefined) {
-    const message = `the class asks for ${String(parameters["numberOfReplicas"])} replicas, which is no number of them`;
+    const message = `the class has numberOfReplicas ${String(parameters["numberOfReplicas"])}, which is not a number`;
     return unreadable(storageClass, "longhorn", view.volumes, message);
   }
   const disks = disksOf(view, storageClass);
@@ -53,17 +54,10 @@ function replicasOf(parameter: unknown, { defaultReplicas }: SchedulingRules): b
   return BigInt(text) || defaultReplicas || 1n;
 }
 
-interface Place {
-  readonly node: LonghornNode;
-  readonly disk: LonghornDisk;
-}
+type Place = { readonly node: LonghornNode; readonly disk: LonghornDisk };
 
 function engineOf({ parameters }: StorageClass): "v1" | "v2" {
   return parameters["dataEngine"] === "v2" ? "v2" : "v1";
-}
-
-function rulesOf({ settings }: LonghornView, storageClass: StorageClass): SchedulingRules {
-  return schedulingRules(settings, engineOf(storageClass));
 }
 
 function sharesDisks(own: StorageClass, disks: readonly Place[], other: StorageClass, view: LonghornView): boolean {
@@ -74,7 +68,7 @@ function sharesDisks(own: StorageClass, disks: readonly Place[], other: StorageC
 
 function disksOf(view: LonghornView, storageClass: StorageClass): Place[] {
   const { parameters } = storageClass;
-  const rules = rulesOf(view, storageClass);
+  const rules = schedulingRules(view.settings, engineOf(storageClass));
   const type = engineOf(storageClass) === "v2" ? "block" : "filesystem";
   const nodeTags = selectorOf(parameters["nodeSelector"]);
   const diskTags = selectorOf(parameters["diskSelector"]);
@@ -99,15 +93,14 @@ function fits(wanted: readonly string[], tags: readonly string[], anyTags: boole
 
 /** What Longhorn lets be promised of a disk. */
 function limitOf({ maximumBytes, reservedBytes }: LonghornDisk, { overProvisioning }: SchedulingRules): bigint {
-  return maximumBytes > reservedBytes ? ((maximumBytes - reservedBytes) * overProvisioning) / 100n : 0n;
+  return (largest(0n, maximumBytes - reservedBytes) * overProvisioning) / 100n;
 }
 
 function freeOf({ node, disk }: Place, rules: SchedulingRules): bigint {
   if (!node.schedulable || !disk.schedulable) return 0n;
   // A new volume is empty, but it only goes where enough is left for those that grow.
   if (disk.availableBytes <= (disk.maximumBytes * rules.minimalAvailable) / 100n) return 0n;
-  const limit = limitOf(disk, rules);
-  return limit > disk.scheduledBytes ? limit - disk.scheduledBytes : 0n;
+  return largest(0n, limitOf(disk, rules) - disk.scheduledBytes);
 }
 
 /** How much fits in all, in volumes with so many replicas, when the disks have this much for them. */
@@ -142,35 +135,28 @@ export function spread(domains: readonly bigint[], copies: bigint): bigint {
   let most = sum / copies;
   for (let left = copies - 1n; left > 0n; left -= 1n) {
     sum -= rest.pop() ?? 0n;
-    if (sum / left < most) most = sum / left;
+    most = smallest(most, sum / left);
   }
   return most;
 }
 
 function total(amounts: Iterable<bigint>): bigint {
-  let sum = 0n;
-  for (const amount of amounts) sum += amount;
-  return sum;
+  return Iterator.from(amounts).reduce((sum, amount) => sum + amount, 0n);
 }
 
 function problemsOf(nodes: readonly LonghornNode[], places: readonly Place[], rules: SchedulingRules): Condition[] {
-  const found: Condition[] = [];
   const unread = nodes.flatMap(({ name, unreadable: disks }) => disks.map((disk) => `${disk} of ${name}`));
-  if (unread.length > 0) {
-    found.push(storageUnreadable(`Longhorn tells no sound numbers of the disks ${list(unread)}`));
-  }
-  if (rules.unreadable.length > 0) {
-    found.push(
-      storageUnreadable(`Longhorn's settings ${list(rules.unreadable)} cannot be read; its defaults are taken`),
-    );
-  }
   const over = places.filter(({ disk }) => disk.scheduledBytes > limitOf(disk, rules));
-  if (over.length > 0) {
-    const names = over.map(({ node, disk }) => `${disk.name} of ${node.name}`);
-    found.push(condition("Overbooked", `more is scheduled than Longhorn allows on the disks ${list(names)}`));
-  }
-  return found;
+  const overNames = over.map(({ node, disk }) => `${disk.name} of ${node.name}`);
+  const problems: [readonly string[], make: (message: string) => Condition, (names: string) => string][] = [
+    [unread, storageUnreadable, (names) => `Longhorn reports no valid sizes of the disks ${names}`],
+    [rules.unreadable, storageUnreadable, (names) => `Longhorn's settings ${names} cannot be read; defaults apply`],
+    [overNames, overbooked, (names) => `more is scheduled than Longhorn allows on the disks ${names}`],
+  ];
+  return problems.flatMap(([names, make, textOf]) => (names.length > 0 ? [make(textOf(list(names)))] : []));
 }
+
+const overbooked = (message: string) => condition("Overbooked", message);
 
 function degradedVolumes(className: string, { degraded, classOf }: LonghornView): Condition[] {
   const names = degraded
@@ -179,10 +165,10 @@ function degradedVolumes(className: string, { degraded, classOf }: LonghornView)
   return names.length === 0 ? [] : [condition("VolumesDegraded", `replicas are missing of ${list(names)}`)];
 }
 
-/** Sorted, so that the same trouble reads the same; the first few say it all. */
+/** Sorted, so that an equal set reads the same. */
 function list(names: readonly string[]): string {
-  const told = [...names].sort().slice(0, 5).join(", ");
-  return names.length > 5 ? `${told} and ${names.length - 5} more` : told;
+  const first = [...names].sort().slice(0, 5).join(", ");
+  return names.length > 5 ? `${first} and ${names.length - 5} more` : first;
 }
 
 type LonghornNode = ReturnType<typeof readLonghornNode>;
@@ -196,17 +182,13 @@ export function readLonghornNode(object: KubeObject) {
   const status = fieldsOf(object["status"]);
   const wanted = fieldsOf(spec["disks"]);
   const disks = Object.entries(fieldsOf(status["diskStatus"]))
-    // A disk that is on its way out has a status, but is no longer asked for.
+    // A disk that is being removed has a status, but is no longer in the spec.
     .filter(([disk]) => Object.hasOwn(wanted, disk))
     .map(([disk, seen]) => ({ name: disk, disk: readDisk(disk, fieldsOf(wanted[disk]), fieldsOf(seen)) }));
   return {
     name,
     /** Longhorn puts new replicas there. */
-    schedulable:
-      deletionTimestamp === undefined &&
-      spec["allowScheduling"] === true &&
-      conditionHolds(status["conditions"], "Ready") &&
-      conditionHolds(status["conditions"], "Schedulable"),
+    schedulable: deletionTimestamp === undefined && isSchedulable(spec, status),
     tags: wordsOf(spec["tags"]),
     zone: nonEmptyOf(status["zone"]) ?? "",
     disks: disks.flatMap(({ disk }) => disk ?? []),
@@ -215,6 +197,12 @@ export function readLonghornNode(object: KubeObject) {
 }
 
 type Plain = Readonly<Record<string, unknown>>;
+
+function isSchedulable(spec: Plain, { conditions }: Plain): boolean {
+  return (
+    spec["allowScheduling"] === true && conditionHolds(conditions, "Ready") && conditionHolds(conditions, "Schedulable")
+  );
+}
 
 function readDisk(name: string, spec: Plain, status: Plain) {
   const maximumBytes = wholeNumberOf(status["storageMaximum"]);
@@ -227,17 +215,12 @@ function readDisk(name: string, spec: Plain, status: Plain) {
     name,
     /** Replicas of the first data engine live in a file system, those of the second on a block device. */
     type: spec["diskType"] === "block" ? "block" : "filesystem",
-    schedulable:
-      spec["allowScheduling"] === true &&
-      spec["evictionRequested"] !== true &&
-      conditionHolds(status["conditions"], "Ready") &&
-      conditionHolds(status["conditions"], "Schedulable"),
+    schedulable: spec["evictionRequested"] !== true && isSchedulable(spec, status),
     tags: wordsOf(spec["tags"]),
     maximumBytes,
     availableBytes,
     /** The sizes of all replicas on it, written or not. */
     scheduledBytes,
-    /** Kept for others than Longhorn. */
     reservedBytes,
   };
 }
@@ -252,7 +235,6 @@ export function readLonghornVolume(object: KubeObject) {
   };
 }
 
-/** What is sold as safe lacks replicas. */
 export function isDegraded({ robustness }: LonghornVolume): boolean {
   return robustness === "degraded" || robustness === "faulted";
 }
@@ -262,12 +244,10 @@ export function readLonghornSetting(object: KubeObject) {
   return { name: object.metadata.name, value: nonEmptyOf(object["value"]) ?? "" };
 }
 
-type DataEngine = "v1" | "v2";
-
 type SchedulingRules = ReturnType<typeof schedulingRules>;
 
 /** What the settings decide about scheduling; the values where there are none are Longhorn's own. */
-function schedulingRules(settings: readonly LonghornSetting[], engine: DataEngine) {
+function schedulingRules(settings: readonly LonghornSetting[], engine: "v1" | "v2") {
   const values = new Map(settings.map(({ name, value }) => [name, value]));
   const unreadable: string[] = [];
 
@@ -301,7 +281,7 @@ function schedulingRules(settings: readonly LonghornSetting[], engine: DataEngin
   };
 }
 
-function ofEngine(value: string, engine: DataEngine): string {
+function ofEngine(value: string, engine: "v1" | "v2"): string {
   if (!value.startsWith("{")) return value;
   const read = parseJson(value);
   return read === undefined ? value : String(fieldsOf(read)[engine]);
@@ -309,8 +289,8 @@ function ofEngine(value: string, engine: DataEngine): string {
 
 interface LonghornBackendDeps {
   readonly kube: Pick<Kube, "watch">;
-  classOf(volume: string): string | undefined;
-  changed(): void;
+  readonly classOf: (volume: string) => string | undefined;
+  readonly changed: () => void;
 }
 
 export function createLonghornBackend({ kube, classOf, changed }: LonghornBackendDeps): StorageBackend {
@@ -324,7 +304,7 @@ export function createLonghornBackend({ kube, classOf, changed }: LonghornBacken
       const before = degraded.get(name)?.robustness;
       if (type !== "deleted" && isDegraded(value)) degraded.set(name, value);
       else degraded.delete(name);
-      // Longhorn writes down the growth of every volume.
+      // Longhorn writes every growth of a volume.
       if (degraded.get(name)?.robustness !== before) changed();
     },
   });

@@ -16,15 +16,15 @@ function sell(clusterStorage: readonly string[]) {
     { clusterStorage },
     sumVolumes([readVolume(volume("v", "gone", "1Gi"))], byName),
   );
-  return { sold: sold.map(({ storageClass: { name } }) => name), told: conditions.map(({ message }) => message) };
+  return { sold: sold.map(({ name }) => name), told: conditions.map(({ message }) => message) };
 }
 
 test("a class is sold when it is both configured and labelled, and of a kind we can look into", () => {
   const { sold, told } = sell(["beta1", "beta3", "foreign", "gone", "ram", "unlabelled"]);
   assert.deepEqual(sold, ["beta1", "beta3"]);
   assert.deepEqual(told, [
-    "the class foreign is made by ebs.csi.aws.com, which we cannot look into",
-    "the class gone is configured, but not there; 1 of its volumes still hold space",
+    "the class foreign is provisioned by ebs.csi.aws.com, which is not supported",
+    "the class gone is configured, but does not exist; 1 of its volumes still hold space",
     "the class unlabelled is configured, but lacks the label akash.network=true",
   ]);
 });

@@ -1,7 +1,6 @@
-/** What storage classes have and what is allocated of it. Backends are watched once there is a class of them. */
+/** What storage classes have and what is allocated of it. A backend is watched once there is a class of it. */
 import { kinds } from "../../../kube/kinds.ts";
-import type { Kube } from "../../../kube/kube.ts";
-import { type Condition, condition } from "../../../runtime/condition.ts";
+import type { Condition } from "../../../runtime/condition.ts";
 import type { OperatorDeps } from "../../operator-service.ts";
 import type { DiskUse } from "../accounting/node-inventory.ts";
 import { staleness, waitingFor } from "../conditions.ts";
@@ -15,41 +14,33 @@ import {
   type NodeDisk,
   readStorageClass,
   readVolume,
-  type SoldClass,
   type StorageBackend,
   type StorageClass,
   soldClasses,
   storageUnreadable,
   sumVolumes,
   unreadable,
+  unreadableVolumes,
   type VolumeSums,
 } from "./classes.ts";
 import { createLonghornBackend } from "./longhorn.ts";
 
-interface StorageDeps extends Pick<OperatorDeps, "clock" | "log"> {
-  readonly kube: Pick<Kube, "watch" | "exec">;
-  readonly onChange: (change: StorageChange) => void;
-}
-
-interface StorageChange {
-  /** A class came, went or changed, and nodes show which there are. */
-  readonly classes?: boolean;
-  /** The node on whose disk a volume came or went. */
-  readonly node?: string | undefined;
-}
-
-/** What only a change of classes or volumes changes. */
-interface Folded {
-  readonly classes: ReadonlyMap<string, StorageClass>;
-  readonly sums: VolumeSums;
+interface StorageDeps extends Pick<OperatorDeps, "kube" | "clock" | "log"> {
+  /** A class came, went or changed. */
+  readonly touchAll: () => void;
+  /** Volumes changed, on the disk of this node if one is given. */
+  readonly touch: (node?: string) => void;
 }
 
 export type Storage = ReturnType<typeof createStorage>;
 
-export function createStorage({ kube, clock, log, onChange }: StorageDeps) {
-  let folded: Folded | undefined;
+export function createStorage({ touchAll, touch, ...deps }: StorageDeps) {
+  const { kube } = deps;
+  let folded: ReturnType<typeof fold> | undefined;
   let names: ReadonlySet<string> = new Set();
   const backends: Backends = {};
+  const changed = () => touch();
+  const classOf = (volume: string) => volumes.get({ name: volume })?.class;
 
   const classes = kube.watch({
     kind: kinds.storageClass,
@@ -57,35 +48,35 @@ export function createStorage({ kube, clock, log, onChange }: StorageDeps) {
     handle({ value }) {
       names = new Set(Array.from(classes.list(), ({ name }) => name));
       const driver = driverOf(value);
-      if (driver === "ceph") backends.ceph ??= createCephBackend({ kube, clock, log, classes: classes.list, changed });
+      if (driver === "ceph") backends.ceph ??= createCephBackend({ ...deps, classes: classes.list, changed });
       if (driver === "longhorn") backends.longhorn ??= createLonghornBackend({ kube, classOf, changed });
-      // Also when a class is only changed: its label decides whether it is sold.
-      refold({ classes: true });
+      forget();
+      touchAll();
     },
   });
   const volumes = kube.watch({
     kind: kinds.persistentVolume,
     project: readVolume,
-    handle: ({ value }) => refold({ node: value.node }),
+    handle({ value }) {
+      forget();
+      touch(value.node);
+    },
   });
   const own = { "storage classes": classes, volumes };
-  const changed = () => onChange({});
-  const classOf = (volume: string) => volumes.get({ name: volume })?.class;
 
-  function refold(change: StorageChange): void {
+  function forget(): void {
     folded = undefined;
     backends.ceph?.wake();
-    onChange(change);
   }
 
-  function fold(): Folded {
+  /** Depends on classes and volumes alone. */
+  function fold() {
     const byName = new Map(Array.from(classes.list(), (storageClass) => [storageClass.name, storageClass]));
-    folded ??= { classes: byName, sums: sumVolumes(volumes.list(), byName) };
-    return folded;
+    return { classes: byName, sums: sumVolumes(volumes.list(), byName) };
   }
 
   return {
-    /** By class; the conditions are what concerns no single class that is sold. */
+    /** The conditions are those of no single class. */
     read(
       nodes: readonly NodeDisk[],
       config: Pick<InventoryConfig, "clusterStorage">,
@@ -93,29 +84,29 @@ export function createStorage({ kube, clock, log, onChange }: StorageDeps) {
       const waiting = waitingFor(own);
       // Without the volumes everything would look free.
       if (waiting !== undefined) return { storage: [], conditions: [storageUnreadable(waiting)] };
-      const { classes, sums } = fold();
+      folded ??= fold();
+      const { classes, sums } = folded;
       const { sold, conditions } = soldClasses(classes, config, sums);
       return {
         storage: sold.map((each) => inventoryOf(each, { sold, nodes, sums, backends })),
-        conditions: [...conditions, ...oddVolumes(sums), ...staleness(own)],
+        conditions: [...conditions, ...unreadableVolumes(sums), ...staleness(own)],
       };
     },
     onDisk(node: string, configured: readonly string[]): DiskUse {
-      const { classes, sums } = fold();
-      const isLocal = (name: string) => {
-        const storageClass = classes.get(name);
-        return storageClass?.labelled && driverOf(storageClass) === "local-path";
-      };
-      return { volumesBytes: sums.onNode.get(node) ?? 0n, classes: configured.filter(isLocal).length };
+      folded ??= fold();
+      const { classes, sums } = folded;
+      const local = configured.flatMap((name) => classes.get(name) ?? []).filter((each) => each.labelled);
+      const count = local.filter((each) => driverOf(each) === "local-path").length;
+      return { volumesBytes: sums.onNode.get(node) ?? 0n, classes: count };
     },
-    /** The classes that are there, sold or not. Without meaning until it is ready. */
+    /** Of all classes, sold or not. */
     get classNames() {
       return names;
     },
     get ready() {
       return classes.ready && volumes.ready;
     },
-    /** Every change of a persistent volume up to this version of the API server is in a reading. */
+    /** Every change of a persistent volume up to this resource version is in a reading. */
     get version() {
       return volumes.version;
     },
@@ -129,8 +120,7 @@ export function createStorage({ kube, clock, log, onChange }: StorageDeps) {
       return staleness({ ...own, ...backends.ceph?.caches, ...backends.longhorn?.caches });
     },
     async synced(signal?: AbortSignal): Promise<void> {
-      await classes.synced(signal);
-      await volumes.synced(signal);
+      await Promise.all([classes.synced(signal), volumes.synced(signal)]);
     },
     get cephFailures() {
       return backends.ceph?.failures ?? 0;
@@ -148,26 +138,20 @@ interface Backends {
   longhorn?: StorageBackend;
 }
 
-interface ReadClasses {
-  readonly sold: readonly SoldClass[];
+interface Readings {
+  readonly sold: readonly StorageClass[];
   readonly nodes: readonly NodeDisk[];
   readonly sums: VolumeSums;
   readonly backends: Backends;
 }
 
-function inventoryOf({ storageClass, driver }: SoldClass, { sold, nodes, sums, backends }: ReadClasses) {
+function inventoryOf(storageClass: StorageClass, { sold, nodes, sums, backends }: Readings): StorageInventory {
+  const driver = driverOf(storageClass) ?? "local-path";
   if (driver === "local-path") return localPathInventory(storageClass, nodes, sums);
   const backend: StorageBackend | undefined = backends[driver];
-  const waiting = backend ? waitingFor(backend.needed) : "it was not asked yet";
+  const waiting = backend ? waitingFor(backend.needed) : "it was not read yet";
   if (!backend || waiting !== undefined) return unreadable(storageClass, driver, sums, waiting ?? "");
-  const alike = sold.filter((each) => each.driver === driver).map((each) => each.storageClass);
-  const seen = backend.inventory(storageClass, sums, alike);
-  return { ...seen, conditions: [...seen.conditions, ...staleness(backend.caches)] };
-}
-
-/** One without a class is not ours to sell; one without a size takes space that is not counted. */
-function oddVolumes({ sizeless }: VolumeSums): Condition[] {
-  if (sizeless.length === 0) return [];
-  const message = `${sizeless.length} volumes have no size one can read and are not counted, for instance ${sizeless[0]}`;
-  return [condition("VolumeUnreadable", message)];
+  const ofDriver = sold.filter((each) => driverOf(each) === driver);
+  const found = backend.inventory(storageClass, sums, ofDriver);
+  return { ...found, conditions: [...found.conditions, ...staleness(backend.caches)] };
 }
