@@ -4,7 +4,7 @@ import type { Address } from "../../market/address.ts";
 import type { LeaseId } from "../../market/ids.ts";
 import { type marketV1LeaseID, providerLeaseV1ServiceStatusRequest } from "../../runtime/grpc/akash-proto.ts";
 import { GrpcRefusal, grpcCodes, readRequest } from "../../runtime/grpc/grpc-status.ts";
-import type { GrpcCall, GrpcMethod, StreamCall } from "../../runtime/grpc/methods.ts";
+import type { GrpcCall, GrpcMethod } from "../../runtime/grpc/methods.ts";
 import { type Codec, type Decoded, withFewItems } from "../../runtime/protobuf.ts";
 import {
   AuthError,
@@ -159,7 +159,7 @@ export function createLeaseCalls({ provider, identify, admission }: LeaseCallDep
 
     async *stream<T>(
       bytes: Uint8Array,
-      call: GrpcCall & Partial<StreamCall>,
+      call: GrpcCall,
       scope: TokenScope,
       answers: (meant: LeaseStream) => AsyncIterable<T>,
     ): AsyncGenerator<T> {
@@ -172,7 +172,7 @@ export function createLeaseCalls({ provider, identify, admission }: LeaseCallDep
       const services = meant(permitted, scope);
       const admitted = admission.admit({ ...permitted, credentials: credentialsOf(call) });
       // It may be waiting for a client that reads nothing.
-      admitted.signal.addEventListener("abort", () => call.end?.(admitted.signal.reason), { once: true });
+      admitted.signal.addEventListener("abort", () => call.end(admitted.signal.reason), { once: true });
       try {
         yield* answers({ ...services, signal: AbortSignal.any([call.signal, admitted.signal]) });
         admitted.signal.throwIfAborted();

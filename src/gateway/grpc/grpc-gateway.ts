@@ -2,10 +2,11 @@
 import { createServer } from "node:net";
 import type { RequestBudget } from "../../runtime/byte-budget.ts";
 import type { Clock } from "../../runtime/clock.ts";
+import { grpcHealthV1HealthFile } from "../../runtime/grpc/akash-proto.ts";
 import { createGrpcServer } from "../../runtime/grpc/grpc-server.ts";
 import { type GrpcMethod, methodsOf } from "../../runtime/grpc/methods.ts";
 import { type ProtoFile, symbolsOf } from "../../runtime/grpc/proto-file.ts";
-import { type Health, healthFile, healthMethods, reflectionMethods } from "../../runtime/grpc/reflection.ts";
+import { type Health, healthMethods, reflectionMethods } from "../../runtime/grpc/reflection.ts";
 import { untilAborted } from "../../runtime/lifecycle.ts";
 import type { ListenAddress } from "../../runtime/listener.ts";
 import type { Log } from "../../runtime/log.ts";
@@ -63,7 +64,7 @@ export async function startGrpcGateway(deps: GrpcGatewayDeps) {
       new Map([
         ...services.flatMap(({ methods }) => methods),
         ...healthMethods(health),
-        ...reflectionMethods([...files, healthFile]),
+        ...reflectionMethods([...files, grpcHealthV1HealthFile]),
       ]),
     ),
     bounds: {

@@ -1,10 +1,11 @@
 /** What an operator answers over gRPC: a service of its own, with health and reflection beside it. */
 import type { Clock } from "../../runtime/clock.ts";
 import { endedBy } from "../../runtime/ended-by.ts";
+import { grpcHealthV1HealthFile } from "../../runtime/grpc/akash-proto.ts";
 import { createGrpcServer, type GrpcServer } from "../../runtime/grpc/grpc-server.ts";
 import { type GrpcMethod, methodsOf } from "../../runtime/grpc/methods.ts";
 import { type ProtoFile, symbolsOf } from "../../runtime/grpc/proto-file.ts";
-import { healthFile, healthMethods, reflectionMethods } from "../../runtime/grpc/reflection.ts";
+import { healthMethods, reflectionMethods } from "../../runtime/grpc/reflection.ts";
 import type { ListenAddress } from "../../runtime/listener.ts";
 import type { Log } from "../../runtime/log.ts";
 
@@ -39,7 +40,9 @@ export async function startOperatorGrpc(options: OperatorGrpcOptions): Promise<G
   const known = new Set(["", ...symbolsOf(file).services]);
   const health = { serving: (service: string) => (known.has(service) ? serving() : undefined), changed };
   const server = createGrpcServer({
-    methods: methodsOf(new Map([...methods, ...healthMethods(health), ...reflectionMethods([file, healthFile])])),
+    methods: methodsOf(
+      new Map([...methods, ...healthMethods(health), ...reflectionMethods([file, grpcHealthV1HealthFile])]),
+    ),
     bounds: {
       connections: operatorConnections,
       calls: operatorCalls,

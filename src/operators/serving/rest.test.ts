@@ -6,8 +6,8 @@ import { test } from "node:test";
 import { openGrpcClient } from "../../../test/grpc-client.ts";
 import type { Owner } from "../../../test/owner.ts";
 import { createVirtualClock, realClock } from "../../runtime/clock.ts";
+import { grpcHealthV1HealthFile } from "../../runtime/grpc/akash-proto.ts";
 import { grpcCodes } from "../../runtime/grpc/grpc-status.ts";
-import { healthFile } from "../../runtime/grpc/reflection.ts";
 import { untilAborted } from "../../runtime/lifecycle.ts";
 import { silentLog } from "../../runtime/log.ts";
 import { startOperatorGrpc } from "./grpc.ts";
@@ -102,7 +102,7 @@ test("while it knows nothing yet all that the network's operators have is closed
 test("the REST port serves gRPC too, whichever bytes of a connection come first", async (t) => {
   const grpc = await startOperatorGrpc({
     ...{ host: "127.0.0.1", port: 0, what: "an operator over gRPC", clock: realClock, log: silentLog },
-    ...{ methods: [], file: healthFile, serving: () => true, changed: (signal) => untilAborted(signal) },
+    ...{ methods: [], file: grpcHealthV1HealthFile, serving: () => true, changed: (signal) => untilAborted(signal) },
   });
   t.after(() => grpc.close());
   const rest = await startOperatorRest({

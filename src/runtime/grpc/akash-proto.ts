@@ -518,6 +518,104 @@ export const providerV1BidScreeningResponse = messageOf({
   price: optional(4, cosmosBaseV1beta1DecCoin),
 });
 
+export const grpcHealthV1HealthCheckRequest = messageOf({
+  service: plain(1, text, ""),
+});
+
+export const grpcHealthV1HealthCheckResponse = messageOf({
+  status: int32(1),
+});
+
+export const grpcReflectionV1ExtensionRequest = messageOf({
+  containingType: plain(1, text, ""),
+  extensionNumber: int32(2),
+});
+
+export const grpcReflectionV1ServerReflectionRequest = messageOf({
+  host: plain(1, text, ""),
+  fileByFilename: plain(3, text, ""),
+  fileContainingSymbol: plain(4, text, ""),
+  fileContainingExtension: optional(5, grpcReflectionV1ExtensionRequest),
+  allExtensionNumbersOfType: plain(6, text, ""),
+  listServices: plain(7, text, ""),
+});
+
+export const grpcReflectionV1FileDescriptorResponse = messageOf({
+  fileDescriptorProto: repeated(1, bytes),
+});
+
+export const grpcReflectionV1ExtensionNumberResponse = messageOf({
+  baseTypeName: plain(1, text, ""),
+  extensionNumber: int32(2),
+});
+
+export const grpcReflectionV1ServiceResponse = messageOf({
+  name: plain(1, text, ""),
+});
+
+export const grpcReflectionV1ListServiceResponse = messageOf({
+  service: repeated(1, grpcReflectionV1ServiceResponse),
+});
+
+export const grpcReflectionV1ErrorResponse = messageOf({
+  errorCode: int32(1),
+  errorMessage: plain(2, text, ""),
+});
+
+export const grpcReflectionV1ServerReflectionResponse = messageOf({
+  validHost: plain(1, text, ""),
+  originalRequest: optional(2, grpcReflectionV1ServerReflectionRequest),
+  fileDescriptorResponse: optional(4, grpcReflectionV1FileDescriptorResponse),
+  allExtensionNumbersResponse: optional(5, grpcReflectionV1ExtensionNumberResponse),
+  listServicesResponse: optional(6, grpcReflectionV1ListServiceResponse),
+  errorResponse: optional(7, grpcReflectionV1ErrorResponse),
+});
+
+export const grpcReflectionV1alphaExtensionRequest = messageOf({
+  containingType: plain(1, text, ""),
+  extensionNumber: int32(2),
+});
+
+export const grpcReflectionV1alphaServerReflectionRequest = messageOf({
+  host: plain(1, text, ""),
+  fileByFilename: plain(3, text, ""),
+  fileContainingSymbol: plain(4, text, ""),
+  fileContainingExtension: optional(5, grpcReflectionV1alphaExtensionRequest),
+  allExtensionNumbersOfType: plain(6, text, ""),
+  listServices: plain(7, text, ""),
+});
+
+export const grpcReflectionV1alphaFileDescriptorResponse = messageOf({
+  fileDescriptorProto: repeated(1, bytes),
+});
+
+export const grpcReflectionV1alphaExtensionNumberResponse = messageOf({
+  baseTypeName: plain(1, text, ""),
+  extensionNumber: int32(2),
+});
+
+export const grpcReflectionV1alphaServiceResponse = messageOf({
+  name: plain(1, text, ""),
+});
+
+export const grpcReflectionV1alphaListServiceResponse = messageOf({
+  service: repeated(1, grpcReflectionV1alphaServiceResponse),
+});
+
+export const grpcReflectionV1alphaErrorResponse = messageOf({
+  errorCode: int32(1),
+  errorMessage: plain(2, text, ""),
+});
+
+export const grpcReflectionV1alphaServerReflectionResponse = messageOf({
+  validHost: plain(1, text, ""),
+  originalRequest: optional(2, grpcReflectionV1alphaServerReflectionRequest),
+  fileDescriptorResponse: optional(4, grpcReflectionV1alphaFileDescriptorResponse),
+  allExtensionNumbersResponse: optional(5, grpcReflectionV1alphaExtensionNumberResponse),
+  listServicesResponse: optional(6, grpcReflectionV1alphaListServiceResponse),
+  errorResponse: optional(7, grpcReflectionV1alphaErrorResponse),
+});
+
 export const attributesV1AttributeFile: ProtoFile = {
   name: "akash/base/attributes/v1/attribute.proto",
   package: "akash.base.attributes.v1",
@@ -1067,4 +1165,87 @@ export const providerV1ServiceFile: ProtoFile = {
     ],
   },
   imports: [emptyFile, providerV1StatusFile, providerV1ValidationFile],
+};
+
+export const grpcHealthV1HealthFile: ProtoFile = {
+  name: "grpc/health/v1/health.proto",
+  package: "grpc.health.v1",
+  messages: { HealthCheckRequest: ["string service = 1"], HealthCheckResponse: ["ServingStatus status = 1"] },
+  enums: {
+    "HealthCheckResponse.ServingStatus": ["UNKNOWN = 0", "SERVING = 1", "NOT_SERVING = 2", "SERVICE_UNKNOWN = 3"],
+  },
+  services: {
+    Health: [
+      "Check(HealthCheckRequest) returns (HealthCheckResponse)",
+      "Watch(HealthCheckRequest) returns (stream HealthCheckResponse)",
+    ],
+  },
+};
+
+export const grpcReflectionV1ReflectionFile: ProtoFile = {
+  name: "grpc/reflection/v1/reflection.proto",
+  package: "grpc.reflection.v1",
+  messages: {
+    ServerReflectionRequest: [
+      "string host = 1",
+      "string file_by_filename = 3",
+      "string file_containing_symbol = 4",
+      "ExtensionRequest file_containing_extension = 5",
+      "string all_extension_numbers_of_type = 6",
+      "string list_services = 7",
+    ],
+    ExtensionRequest: ["string containing_type = 1", "int32 extension_number = 2"],
+    ServerReflectionResponse: [
+      "string valid_host = 1",
+      "ServerReflectionRequest original_request = 2",
+      "FileDescriptorResponse file_descriptor_response = 4",
+      "ExtensionNumberResponse all_extension_numbers_response = 5",
+      "ListServiceResponse list_services_response = 6",
+      "ErrorResponse error_response = 7",
+    ],
+    FileDescriptorResponse: ["repeated bytes file_descriptor_proto = 1"],
+    ExtensionNumberResponse: ["string base_type_name = 1", "int32 extension_number = 2"],
+    ListServiceResponse: ["repeated ServiceResponse service = 1"],
+    ServiceResponse: ["string name = 1"],
+    ErrorResponse: ["int32 error_code = 1", "string error_message = 2"],
+  },
+  services: {
+    ServerReflection: [
+      "ServerReflectionInfo(stream ServerReflectionRequest) returns (stream ServerReflectionResponse)",
+    ],
+  },
+};
+
+export const grpcReflectionV1alphaReflectionFile: ProtoFile = {
+  name: "grpc/reflection/v1alpha/reflection.proto",
+  package: "grpc.reflection.v1alpha",
+  messages: {
+    ServerReflectionRequest: [
+      "string host = 1",
+      "string file_by_filename = 3",
+      "string file_containing_symbol = 4",
+      "ExtensionRequest file_containing_extension = 5",
+      "string all_extension_numbers_of_type = 6",
+      "string list_services = 7",
+    ],
+    ExtensionRequest: ["string containing_type = 1", "int32 extension_number = 2"],
+    ServerReflectionResponse: [
+      "string valid_host = 1",
+      "ServerReflectionRequest original_request = 2",
+      "FileDescriptorResponse file_descriptor_response = 4",
+      "ExtensionNumberResponse all_extension_numbers_response = 5",
+      "ListServiceResponse list_services_response = 6",
+      "ErrorResponse error_response = 7",
+    ],
+    FileDescriptorResponse: ["repeated bytes file_descriptor_proto = 1"],
+    ExtensionNumberResponse: ["string base_type_name = 1", "int32 extension_number = 2"],
+    ListServiceResponse: ["repeated ServiceResponse service = 1"],
+    ServiceResponse: ["string name = 1"],
+    ErrorResponse: ["int32 error_code = 1", "string error_message = 2"],
+  },
+  services: {
+    ServerReflection: [
+      "ServerReflectionInfo(stream ServerReflectionRequest) returns (stream ServerReflectionResponse)",
+    ],
+  },
 };

@@ -1,12 +1,15 @@
 /** What the headers of a call say of how it is to be answered; or why it is no call, in the network's words and codes. */
 import { constants, type IncomingHttpHeaders, type OutgoingHttpHeaders, type ServerHttp2Stream } from "node:http2";
+import type { Socket } from "node:net";
 import type { ByteHolding, RequestBudget } from "../byte-budget.ts";
 import type { Clock } from "../clock.ts";
 import type { DeadlineList } from "../deadline-list.ts";
 import { second } from "../durations.ts";
+import { streamFarewellMs } from "../limits.ts";
 import { createFairSemaphore } from "../semaphore.ts";
 import { framed, framedGzip, gunzipMessage } from "./framing.ts";
 import { GrpcRefusal, type GrpcStatus, grpcCodes, grpcOk, statusHeaders } from "./grpc-status.ts";
+import type { GrpcCall } from "./methods.ts";
 
 /** A request is small, and whoever sends it has it ready. */
 export const grpcRequestMs = 10 * second;
@@ -73,73 +76,224 @@ function noCall(http: number, code: number, message: string): NoCall {
   return { code, refusal: { ":status": http, "content-type": grpc, ...statusHeaders({ code, message }) } };
 }
 
-/** So that a client needs room for one, and only one of Node's four threads, which files and signatures need too, is taken. */
-const atOnce = 1;
+/** How often calls ended with each code. A method has one row, since there are thousands of calls a second. */
+type Ends = number[];
 
-/** What a call holds counts until its stream is closed, and longer where its method is not through by then. */
-export class HeldCall {
-  readonly stream: ServerHttp2Stream;
+const codes = Object.values(grpcCodes);
+
+export function createCallEnds() {
+  const row = (): Ends => codes.map(() => 0);
+  const methods = new Map<string, Ends>();
+  return {
+    /** Of a registered method, by its path. */
+    of(path: string): Ends {
+      return methods.get(path) ?? methods.set(path, row()).get(path) ?? [];
+    },
+    /** Of calls to unknown methods. */
+    others: row(),
+    methods: methods as ReadonlyMap<string, readonly number[]>,
+  };
+}
+
+export type CallEnds = ReturnType<typeof createCallEnds>;
+
+export function countEnd(ends: Ends, code: number): void {
+  ends[code] = (ends[code] ?? 0) + 1;
+}
+
+export const tooMuchHeld: GrpcStatus = {
+  code: grpcCodes.ResourceExhausted,
+  message: "too much is held for requests that are not answered yet",
+};
+
+/** Throws where the budget of the client is exhausted. */
+export function hold(holding: ByteHolding, bytes: number): void {
+  if (!holding.resize(bytes)) throw new GrpcRefusal(tooMuchHeld.code, tooMuchHeld.message);
+}
+
+const clientLeft: GrpcStatus = { code: grpcCodes.Canceled, message: "the client left" };
+const okTrailers = statusHeaders(grpcOk);
+
+interface CallDeps {
+  readonly clock: Clock;
+  /** Clients that have not read what they were sent. */
+  readonly stalled: DeadlineList<ServerHttp2Stream>;
+  /** The status of what a method threw. */
+  readonly failed: (thrown: unknown) => GrpcStatus;
+}
+
+interface CallOptions {
   readonly client: string;
-  /** Its messages. */
+  readonly budget: RequestBudget;
+  /** Releases its headers from the budget. */
+  readonly release: () => void;
+  readonly ends: Ends;
+}
+
+/** The server's side of one call: messages out, then one status. Its bytes count until the stream is closed and its method has ended. */
+export class ServerCall implements GrpcCall {
+  readonly stream: ServerHttp2Stream;
+  readonly headers: IncomingHttpHeaders;
+  readonly head: RequestHead;
+  readonly client: string;
+  /** Of its request messages. */
   holding: ByteHolding;
-  readonly #budget: RequestBudget;
-  /** Releases its headers. */
-  readonly #end: () => void;
+  readonly #deps: CallDeps;
+  readonly #options: CallOptions;
+  #abort: AbortController | undefined;
+  #status: GrpcStatus | undefined;
+  #isMethodRunning = false;
   #isClosed = false;
-  #isWaitedFor = false;
 
-  constructor(stream: ServerHttp2Stream, client: string, budget: RequestBudget, end: () => void) {
+  constructor(
+    stream: ServerHttp2Stream,
+    headers: IncomingHttpHeaders,
+    head: RequestHead,
+    options: CallOptions,
+    deps: CallDeps,
+  ) {
     this.stream = stream;
-    this.client = client;
-    this.holding = budget.anonymous.open(client);
-    this.#budget = budget;
-    this.#end = end;
+    this.headers = headers;
+    this.head = head;
+    this.client = options.client;
+    this.holding = options.budget.anonymous.open(options.client);
+    this.#options = options;
+    this.#deps = deps;
+    stream.on("close", () => {
+      this.#settle(clientLeft);
+      this.#abort?.abort();
+      this.#isClosed = true;
+      this.#release();
+    });
   }
 
-  /** Before anything of its messages is read. */
+  get path(): string {
+    return this.head.path;
+  }
+
+  get socket(): Socket | undefined {
+    return this.stream.session?.socket;
+  }
+
+  /** Made on demand: most unary methods need none. */
+  get signal(): AbortSignal {
+    if (!this.#abort) {
+      this.#abort = new AbortController();
+      if (this.isOver) this.#abort.abort();
+    }
+    return this.#abort.signal;
+  }
+
+  get isOver(): boolean {
+    return this.#status !== undefined || isGone(this.stream);
+  }
+
+  /** Before its messages are read. */
   countFor(account: string | undefined): void {
-    if (account !== undefined) this.holding = this.#budget.accounts.open(account);
+    if (account !== undefined) this.holding = this.#options.budget.accounts.open(account);
   }
 
+  /** Its bytes count at least until the method has ended. */
   keepUntil(answered: Promise<unknown>): void {
-    this.#isWaitedFor = true;
+    this.#isMethodRunning = true;
     const end = () => {
-      this.#isWaitedFor = false;
+      this.#isMethodRunning = false;
       this.#release();
     };
     answered.then(end, end);
   }
 
-  /** Called when the stream is closed. */
-  close(): void {
-    this.#isClosed = true;
-    this.#release();
+  #release(): void {
+    if (this.#isMethodRunning || !this.#isClosed) return;
+    this.holding.resize(0);
+    this.#options.release();
   }
 
-  #release(): void {
-    if (this.#isWaitedFor || !this.#isClosed) return;
-    this.holding.resize(0);
-    this.#end();
+  /** Resolves when the connection had room for all of it, at once when the call is over. */
+  async send(message: Uint8Array, headers?: OutgoingHttpHeaders): Promise<void> {
+    if (this.isOver) return;
+    const frame = await this.frameOf(message);
+    if (this.isOver) return;
+    if (!this.stream.headersSent) this.#respond(headers);
+    const { stalled } = this.#deps;
+    const waiting = stalled.begin(this.stream);
+    // Also called, with an error, when the client leaves instead.
+    await new Promise<void>((resolve) => this.stream.write(frame, () => resolve()));
+    stalled.end(waiting);
+  }
+
+  /** The one message of a unary call. */
+  sendLast(frame: Buffer, headers?: OutgoingHttpHeaders): void {
+    if (isGone(this.stream) || !this.#settle(grpcOk)) return;
+    const { stalled } = this.#deps;
+    const waiting = stalled.begin(this.stream);
+    this.#respond(headers);
+    this.stream.on("close", () => stalled.end(waiting));
+    this.stream.end(frame);
+  }
+
+  frameOf(message: Uint8Array): Buffer | Promise<Buffer> {
+    return this.head.gzip ? framedGzip(message) : framed(message);
+  }
+
+  #respond(headers?: OutgoingHttpHeaders): void {
+    this.stream.respond(answerHeaders(this.head, headers), { waitForTrailers: true });
+    // No sooner than Node asks for them, or they would overtake the messages.
+    this.stream.once("wantTrailers", () => {
+      const status = this.#status ?? grpcOk;
+      this.stream.sendTrailers(status === grpcOk ? okTrailers : statusHeaders(status));
+      hangUp(this.stream, this.#deps.clock);
+    });
+  }
+
+  /** Only the first end counts. */
+  endWith(status: GrpcStatus, headers?: OutgoingHttpHeaders): void {
+    if (!this.#settle(status)) return;
+    if (this.stream.headersSent) this.stream.end();
+    else refuseCall(this.stream, this.head, status, this.#deps.clock, headers);
+    this.#abort?.abort();
+  }
+
+  fail(thrown: unknown): void {
+    // Work for a client that has left may end with any error.
+    if (this.isOver) return;
+    this.endWith(this.#deps.failed(thrown), thrown instanceof GrpcRefusal ? thrown.headers : undefined);
+  }
+
+  /** Also where the client reads nothing of what it was sent. */
+  end(thrown: unknown): void {
+    this.endWith(this.#deps.failed(thrown));
+    const timer = this.#deps.clock.timer(streamFarewellMs, () => this.stream.close(constants.NGHTTP2_CANCEL));
+    this.stream.once("close", () => timer.cancel());
+  }
+
+  /** Whether it was the first end. */
+  #settle(status: GrpcStatus): boolean {
+    if (this.#status) return false;
+    this.#status = status;
+    countEnd(this.#options.ends, status.code);
+    return true;
   }
 }
 
-export type Unpack = (packed: Uint8Array, call: HeldCall) => Promise<Uint8Array>;
+/** So that a client needs room for one, and only one of Node's four threads, which files and signatures need too, is taken. */
+const unpackedAtOnce = 1;
 
-/** Unpacks compressed requests one at a time, clients in turn: 4 KB may unpack to 4 MB, and a thousand of them fit one packet. */
+export type Unpack = (packed: Uint8Array, call: ServerCall) => Promise<Uint8Array>;
+
+/** Unpacks compressed requests one at a time, fairly by client: 4 KB may unpack to 4 MB, and a thousand of them fit one packet. */
 export function createUnpacking(mostBytes: number): Unpack {
-  const inTurn = createFairSemaphore(atOnce);
+  const semaphore = createFairSemaphore(unpackedAtOnce);
+  const left = () => new GrpcRefusal(clientLeft.code, clientLeft.message);
   return (packed, { stream, client, holding }) =>
-    inTurn(client, async () => {
-      if (isGone(stream)) throw clientLeft();
+    semaphore(client, async () => {
+      if (isGone(stream)) throw left();
       const before = holding.bytes;
       const bytes = Math.min(mostBytes, unpackedBytes(packed));
       hold(holding, before + bytes);
       const message = await gunzipMessage(packed, bytes);
-      if (isGone(stream)) {
-        holding.resize(0);
-        throw clientLeft();
-      }
-      holding.resize(before + message.length);
+      holding.resize(isGone(stream) ? 0 : before + message.length);
+      if (isGone(stream)) throw left();
       return message;
     });
 }
@@ -149,119 +303,9 @@ function unpackedBytes(packed: Uint8Array): number {
   return packed.length < 4 ? 1 : Math.max(1, Buffer.from(packed.slice(-4)).readUInt32LE());
 }
 
-const clientLeft = () => new GrpcRefusal(grpcCodes.Canceled, "the client left");
-
-export const tooMuchHeld: GrpcStatus = {
-  code: grpcCodes.ResourceExhausted,
-  message: "too much is held for requests that are not answered yet",
-};
-
-/** Throws where there is no room. */
-export function hold(holding: ByteHolding, bytes: number): void {
-  if (!holding.resize(bytes)) throw new GrpcRefusal(tooMuchHeld.code, tooMuchHeld.message);
-}
-
-/** How often calls ended how. A method has a row of numbers, one per code: there are thousands of calls a second. */
-export type Ends = number[];
-
-export interface CallEnds {
-  /** Of a method that there is, by its path. */
-  of(path: string): Ends;
-  /** Of all that asked for something else. */
-  readonly others: Ends;
-  readonly methods: ReadonlyMap<string, Readonly<Ends>>;
-}
-
-const codes = Object.values(grpcCodes);
-
-export function createCallEnds(): CallEnds {
-  const methods = new Map<string, Ends>();
-  const row = (): Ends => codes.map(() => 0);
-  return {
-    of(path) {
-      let ends = methods.get(path);
-      if (!ends) {
-        ends = row();
-        methods.set(path, ends);
-      }
-      return ends;
-    },
-    others: row(),
-    methods,
-  };
-}
-
-export function countEnd(ends: Ends, code: number): void {
-  ends[code] = (ends[code] ?? 0) + 1;
-}
-
-/** The server's side of one call: messages out, then a status; whichever comes first of that and the client's leaving. */
-type AnswerHead = Pick<RequestHead, "contentType" | "gzip">;
-
-export interface Reply {
-  /** Resolves when the client's connection had room for all of it; at once when the call is over. */
-  send(message: Uint8Array, headers?: OutgoingHttpHeaders): Promise<void>;
-  /** Only the first end counts. */
-  end(status?: GrpcStatus, headers?: OutgoingHttpHeaders): void;
-  /** Aborted when the call is over, for whatever reason. */
-  readonly over: AbortSignal;
-}
-
-interface ReplyDeps {
-  readonly clock: Clock;
-  /** Clients that have not taken what they were sent. */
-  readonly stalled: DeadlineList<ServerHttp2Stream>;
-  /** Of its method. */
-  readonly ends: Ends;
-}
-
-const left: GrpcStatus = { code: grpcCodes.Canceled, message: "the client left" };
-
-export function createReply(stream: ServerHttp2Stream, head: AnswerHead, { clock, stalled, ends }: ReplyDeps): Reply {
-  const abort = new AbortController();
-  let status: GrpcStatus | undefined;
-  stream.once("close", () => {
-    settle(left);
-    abort.abort();
-  });
-  // No sooner than Node asks for them, or they would overtake the messages.
-  stream.once("wantTrailers", () => {
-    stream.sendTrailers(statusHeaders(status ?? grpcOk));
-    hangUp(stream, clock);
-  });
-
-  /** Whether it was the first end. */
-  function settle(ending: GrpcStatus): boolean {
-    if (status) return false;
-    status = ending;
-    countEnd(ends, ending.code);
-    return true;
-  }
-
-  return {
-    async send(message, headers) {
-      if (isGone(stream) || status) return;
-      const frame = head.gzip ? await framedGzip(message) : framed(message);
-      if (isGone(stream) || status) return;
-      if (!stream.headersSent) stream.respond(answerHeaders(head, headers), { waitForTrailers: true });
-      const waiting = stalled.begin(stream);
-      // Also called, with an error, when the client leaves instead.
-      await new Promise<void>((resolve) => stream.write(frame, () => resolve()));
-      stalled.end(waiting);
-    },
-    end(ending = grpcOk, headers) {
-      if (!settle(ending)) return;
-      if (stream.headersSent) stream.end();
-      else refuseCall(stream, head, ending, clock, headers);
-      abort.abort();
-    },
-    over: abort.signal,
-  };
-}
-
 const usual: OutgoingHttpHeaders = { ":status": 200, "content-type": "application/grpc" };
 
-export function answerHeaders({ contentType, gzip }: AnswerHead, more?: OutgoingHttpHeaders): OutgoingHttpHeaders {
+function answerHeaders({ contentType, gzip }: RequestHead, more?: OutgoingHttpHeaders): OutgoingHttpHeaders {
   if (!gzip && !more && contentType === usual["content-type"]) return usual;
   return { ...usual, "content-type": contentType, ...(gzip && { "grpc-encoding": "gzip" }), ...more };
 }
@@ -269,7 +313,7 @@ export function answerHeaders({ contentType, gzip }: AnswerHead, more?: Outgoing
 /** Without a message the status stands in the headers already. */
 export function refuseCall(
   stream: ServerHttp2Stream,
-  { contentType }: AnswerHead,
+  { contentType }: RequestHead,
   status: GrpcStatus,
   clock: Clock,
   headers?: OutgoingHttpHeaders,

@@ -1,4 +1,4 @@
-/** A gRPC client on one connection: HTTP/2 in clear text. What is wrong with a call or the connection is a GrpcRefusal. */
+/** A gRPC client on one connection: HTTP/2 in clear text. Failures of a call or the connection are GrpcRefusals. */
 import {
   type ClientHttp2Session,
   type ClientHttp2Stream,
@@ -35,18 +35,10 @@ interface GrpcClientOptions {
   readonly signal: AbortSignal;
 }
 
-export interface GrpcClient {
-  /** The one answer to a request. */
-  call(path: string, request: Uint8Array, deadlineMs: number): Promise<Uint8Array>;
-  /** Every answer to a request as it comes; whoever stops reading ends the call. */
-  stream(path: string, request: Uint8Array): AsyncGenerator<Uint8Array, void>;
-  /** Ends every call with it. */
-  close(): void;
-}
+export type GrpcClient = Awaited<ReturnType<typeof connectGrpc>>;
 
-/** Resolves when the other side has spoken HTTP/2: one that only takes connections is no server. */
-export async function connectGrpc(target: GrpcTarget, options: GrpcClientOptions): Promise<GrpcClient> {
-  const { clock, mostBytes, signal } = options;
+/** Resolves when the server has sent its HTTP/2 settings: accepting the connection is not enough. */
+export async function connectGrpc(target: GrpcTarget, { clock, mostBytes, signal }: GrpcClientOptions) {
   signal.throwIfAborted();
   const session =
     "host" in target ? connect(httpUrl(target)) : connect("http://localhost", { createConnection: () => target });
@@ -57,7 +49,7 @@ export async function connectGrpc(target: GrpcTarget, options: GrpcClientOptions
     const late = () => {
       throw new GrpcRefusal(grpcCodes.Unavailable, `no answer within ${grpcConnectMs} ms`);
     };
-    await withDeadline(clock, grpcConnectMs, endedBy(spoken(session), signal), late);
+    await withDeadline(clock, grpcConnectMs, endedBy(settingsReceived(session), signal), late);
   } catch (thrown) {
     close();
     throw thrown;
@@ -69,12 +61,12 @@ export async function connectGrpc(target: GrpcTarget, options: GrpcClientOptions
       ":path": path,
       "content-type": "application/grpc",
       te: "trailers",
-      // So that a server that is late does not go on working for nobody.
+      // So that a late server stops working on it.
       ...(deadlineMs !== undefined && { "grpc-timeout": `${deadlineMs}m` }),
     };
     const opened: Call = { stream: requestOn(session, call), headers: {}, trailers: {} };
     const { stream } = opened;
-    // Whoever reads it sees it; once nobody does, it concerns nobody.
+    // Reported by the iterator; without a reader it must not end the process.
     stream.on("error", () => undefined);
     stream.once("response", (seen) => {
       opened.headers = seen;
@@ -92,7 +84,7 @@ export async function connectGrpc(target: GrpcTarget, options: GrpcClientOptions
       throwUnlessOk(call);
     } catch (thrown) {
       signal.throwIfAborted();
-      // What is not gRPC at all also breaks every rule of it.
+      // A response that is not gRPC breaks its framing too, so the HTTP status is the better reason.
       throwUnlessGrpc(call);
       throw thrown instanceof GrpcRefusal ? thrown : unavailable(thrown);
     } finally {
@@ -101,7 +93,8 @@ export async function connectGrpc(target: GrpcTarget, options: GrpcClientOptions
   }
 
   return {
-    async call(path, request, deadlineMs) {
+    /** The one answer to a request. */
+    async call(path: string, request: Uint8Array, deadlineMs: number): Promise<Uint8Array> {
       const call = open(path, request, deadlineMs);
       const one = async () => {
         let answer: Uint8Array | undefined;
@@ -114,7 +107,9 @@ export async function connectGrpc(target: GrpcTarget, options: GrpcClientOptions
         throw new GrpcRefusal(grpcCodes.DeadlineExceeded, `no answer within ${deadlineMs} ms`);
       });
     },
-    stream: (path, request) => answersTo(open(path, request)),
+    /** Every answer to a request as it comes; a reader that stops ends the call. */
+    stream: (path: string, request: Uint8Array) => answersTo(open(path, request)),
+    /** Ends every call with it. */
     close,
   };
 }
@@ -127,7 +122,7 @@ interface Call {
   trailers: IncomingHttpHeaders;
 }
 
-/** A connection that is gone, or says that it goes, takes no call. */
+/** A closing connection takes no call. */
 function requestOn(session: ClientHttp2Session, headers: OutgoingHttpHeaders): ClientHttp2Stream {
   try {
     return session.request(headers);
@@ -136,7 +131,7 @@ function requestOn(session: ClientHttp2Session, headers: OutgoingHttpHeaders): C
   }
 }
 
-function spoken(session: ClientHttp2Session): Promise<void> {
+function settingsReceived(session: ClientHttp2Session): Promise<void> {
   return new Promise((resolve, reject) => {
     session.once("remoteSettings", () => resolve());
     // Also for later ones, which the calls see.
@@ -155,7 +150,7 @@ function throwUnlessOk({ headers, trailers }: Call): void {
   const status = from["grpc-status"];
   if (status === "0") return;
   if (status !== undefined) {
-    throw new GrpcRefusal(Number(status), wordsOf(String(from["grpc-message"] ?? "")) || `gRPC status ${status}`);
+    throw new GrpcRefusal(Number(status), decodeMessage(String(from["grpc-message"] ?? "")) || `gRPC status ${status}`);
   }
   throw new GrpcRefusal(grpcCodes.Unavailable, "the connection broke");
 }
@@ -165,8 +160,8 @@ function throwUnlessGrpc({ headers }: Call): void {
   if (http !== ok) throw new GrpcRefusal(grpcCodes.Unavailable, `the server answered HTTP ${http}`);
 }
 
-/** Text from the grpc-message header, whatever somebody put there. */
-function wordsOf(text: string): string {
+/** Decodes the grpc-message header; invalid escapes stay as they are. */
+function decodeMessage(text: string): string {
   return Buffer.from(
     text.replace(/%([0-9a-f]{2})/gi, (_, hex: string) => String.fromCharCode(Number.parseInt(hex, 16))),
     "latin1",

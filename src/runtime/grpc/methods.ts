@@ -1,4 +1,4 @@
-/** What a gRPC server answers. Messages are bytes here; what they mean is the business of the method. */
+/** Methods of a gRPC server. Messages are bytes here; each method decodes its own. */
 import type { IncomingHttpHeaders, OutgoingHttpHeaders } from "node:http2";
 import type { Socket } from "node:net";
 
@@ -8,13 +8,9 @@ export interface GrpcCall {
   readonly headers: IncomingHttpHeaders;
   /** The same for all calls of a connection; undefined once that is gone. */
   readonly socket: Socket | undefined;
-  /** Aborted when nobody waits any more: the client left, its time is up, or the server stops. */
+  /** Aborted when the call is over: the client left, its time is up, or the server stops. */
   readonly signal: AbortSignal;
-}
-
-/** One that goes on. */
-export interface StreamCall extends GrpcCall {
-  /** Ends it now, for whatever was thrown: also where the client takes nothing of what it was sent. */
+  /** Ends it now with the status of what was thrown, also where the client reads nothing of what it was sent. */
   end(thrown: unknown): void;
 }
 
@@ -24,23 +20,23 @@ export interface GrpcAnswer {
 }
 
 interface AnyMethod {
-  /** The caller's account, if it has one. Throws for one who may not make the call. Its request is read only then. */
+  /** The caller's account, if it has one. Throws where the call is not permitted. The request is read only after it. */
   authenticate?(call: Pick<GrpcCall, "headers" | "socket">): string | undefined | Promise<string | undefined>;
 }
 
 export interface UnaryMethod extends AnyMethod {
   readonly kind: "unary";
-  /** At once where it can: that costs a fraction. */
+  /** Synchronous where possible: that costs a fraction. */
   answer(request: Uint8Array, call: GrpcCall): GrpcAnswer | Promise<GrpcAnswer>;
 }
 
-/** Refuses with a GrpcRefusal or a ProviderError. */
+/** Fails with a GrpcRefusal or a ProviderError. */
 export type GrpcMethod =
   | UnaryMethod
-  /** The next message is asked for when the client had room for the last one. */
+  /** The next message is pulled when the client had room for the last one. */
   | (AnyMethod & {
       readonly kind: "stream";
-      answers(request: Uint8Array, call: StreamCall): AsyncIterable<Uint8Array>;
+      answers(request: Uint8Array, call: GrpcCall): AsyncIterable<Uint8Array>;
       /** Metadata that goes before the first message. */
       headers?(): OutgoingHttpHeaders;
     })

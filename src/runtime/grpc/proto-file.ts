@@ -15,13 +15,13 @@ export interface ProtoFile {
   readonly package: string;
   /** The files whose messages it uses. */
   readonly imports?: readonly ProtoFile[];
-  /** Each with its fields: "repeated Node nodes = 1". A message of another package has its whole name. */
+  /** Each with its fields: "repeated Node nodes = 1". A message of another package has its qualified name. */
   readonly messages?: Readonly<Record<string, readonly string[]>>;
-  /** One within a message has that before its name: "Endpoint.Kind". */
+  /** A nested one has the name of its message before its own: "Endpoint.Kind". */
   readonly enums?: Readonly<Record<string, readonly string[]>>;
   /** Each with its methods: "StreamNode(google.protobuf.Empty) returns (stream Node)". */
   readonly services?: Readonly<Record<string, readonly string[]>>;
-  /** Where the descriptor is at hand already. */
+  /** Of the well-known files. */
   readonly descriptor?: Uint8Array;
 }
 
@@ -38,7 +38,7 @@ function wellKnown(message: string, { proto }: DescFile): ProtoFile {
   };
 }
 
-/** It and what it needs, each once, and none before what it needs itself. */
+/** A file and its imports, each once and after its own imports. */
 export function withImports(file: ProtoFile): ProtoFile[] {
   return [...new Set([...(file.imports ?? []).flatMap(withImports), file])];
 }
@@ -71,7 +71,7 @@ export function descriptorOf(file: ProtoFile): Uint8Array {
   return toBinary(FileDescriptorProtoSchema, message);
 }
 
-/** The whole names of its services, and of everything else that somebody may ask for. */
+/** The qualified names of its services, and of all its symbols. */
 export function symbolsOf({ package: inPackage, messages = {}, enums = {}, services = {} }: ProtoFile) {
   const whole = (name: string) => `${inPackage}.${name}`;
   const methods = Object.entries(services).flatMap(([service, all]) =>
@@ -82,16 +82,6 @@ export function symbolsOf({ package: inPackage, messages = {}, enums = {}, servi
   return { services: names, all: [...names, ...methods, ...types] };
 }
 
-const scalars: Readonly<Record<string, FieldDescriptorProto_Type>> = {
-  string: FieldDescriptorProto_Type.STRING,
-  bytes: FieldDescriptorProto_Type.BYTES,
-  bool: FieldDescriptorProto_Type.BOOL,
-  int32: FieldDescriptorProto_Type.INT32,
-  uint32: FieldDescriptorProto_Type.UINT32,
-  int64: FieldDescriptorProto_Type.INT64,
-  uint64: FieldDescriptorProto_Type.UINT64,
-};
-
 const mapPattern = /^map<(\w+), ([\w.]+)> (\w+) = (\d+)$/;
 
 function fieldOf(text: string, message: string, file: ProtoFile) {
@@ -99,7 +89,8 @@ function fieldOf(text: string, message: string, file: ProtoFile) {
   const plain = map ? `repeated ${message}.${entryName(map[3] ?? "")} ${map[3]} = ${map[4]}` : text;
   const [, repeated, type = "", name = "", number] = /^(repeated )?([\w.]+) (\w+) = (\d+)$/.exec(plain) ?? [];
   invariant(number !== undefined, `a field of a .proto file: ${text}`);
-  const scalar = scalars[type];
+  const scalar: FieldDescriptorProto_Type | undefined =
+    FieldDescriptorProto_Type[type.toUpperCase() as keyof typeof FieldDescriptorProto_Type];
   const whole = map ? `.${file.package}.${type}` : wholeType(type, message, file);
   const named = isEnum(whole, file) ? FieldDescriptorProto_Type.ENUM : FieldDescriptorProto_Type.MESSAGE;
   return {
@@ -112,7 +103,7 @@ function fieldOf(text: string, message: string, file: ProtoFile) {
   };
 }
 
-/** A map is a list of messages that nobody wrote down. */
+/** The implicit message of a map entry. */
 function entryOf(text: string, file: ProtoFile) {
   const [, key, value, name] = mapPattern.exec(text) ?? [];
   if (name === undefined) return [];
@@ -124,14 +115,14 @@ function entryName(field: string): string {
   return `${field.replace(/(?:^|_)(\w)/g, (_, letter: string) => letter.toUpperCase())}Entry`;
 }
 
-/** With a dot before it: within this message, in this package, or said in full. */
+/** With a leading dot: of this message, of this package, or given with its package. */
 function wholeType(type: string, message: string, { package: inPackage, enums = {} }: ProtoFile): string {
   return Object.hasOwn(enums, `${message}.${type}`) ? `.${inPackage}.${message}.${type}` : typeName(type, inPackage);
 }
 
 function isEnum(whole: string, file: ProtoFile): boolean {
-  const own = Object.keys(file.enums ?? {}).some((type) => whole === `.${file.package}.${type}`);
-  return own || (file.imports ?? []).some((each) => isEnum(whole, each));
+  const { enums = {}, imports = [] } = file;
+  return Object.hasOwn(enums, whole.slice(file.package.length + 2)) || imports.some((each) => isEnum(whole, each));
 }
 
 function enumValueOf(text: string) {
@@ -152,7 +143,7 @@ function methodOf(text: string, inPackage: string) {
   };
 }
 
-/** With a dot before it, a name is whole. */
+/** A qualified name has a leading dot. */
 function typeName(type: string, inPackage: string): string {
   return type.includes(".") ? `.${type}` : `.${inPackage}.${type}`;
 }
