@@ -5,7 +5,7 @@
  */
 import { once } from "node:events";
 import { createMemoryBus } from "../src/bus/memory.ts";
-import { createHttpKube } from "../src/kube/http/http-transport.ts";
+import { createHttpKube } from "../src/kube/http/http-kube.ts";
 import { startInventory } from "../src/operators/inventory/inventory-service.ts";
 import { realClock, sleep } from "../src/runtime/clock.ts";
 import type { Scope } from "../src/runtime/lifecycle.ts";

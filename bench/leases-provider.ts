@@ -6,7 +6,7 @@
 import { createPolicySource } from "../src/bidengine/policies/policy-source.ts";
 import { createHttpTransports } from "../src/chain/comet/http-transport.ts";
 import { noCertificate } from "../src/gateway/certificate/file-certificate.ts";
-import { createHttpKube } from "../src/kube/http/http-transport.ts";
+import { createHttpKube } from "../src/kube/http/http-kube.ts";
 import { createKubeService } from "../src/kube/kube-service.ts";
 import { formatLeaseId, parseLeaseId } from "../src/market/ids.ts";
 import { leaseNamespace } from "../src/market/lease-namespace.ts";

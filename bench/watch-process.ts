@@ -4,7 +4,7 @@
  * it found.
  */
 import { once } from "node:events";
-import { createHttpKube } from "../src/kube/http/http-transport.ts";
+import { createHttpKube } from "../src/kube/http/http-kube.ts";
 import { kinds } from "../src/kube/kinds.ts";
 import type { Change, KubeObject } from "../src/kube/kube.ts";
 import { realClock } from "../src/runtime/clock.ts";

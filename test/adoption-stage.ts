@@ -12,7 +12,7 @@ import { apiVersionOf, type Kind, kinds } from "../src/kube/kinds.ts";
 import type { Kube, KubeObject, ManagedFields, ObjectAt } from "../src/kube/kube.ts";
 import { managedSelector, namespaceLabel } from "../src/kube/objects/lease-labels.ts";
 import { madeForLabel, templateLabel } from "../src/kube/objects/workload-object.ts";
-import { networksProvider } from "../src/kube/owned-fields.ts";
+import { goProvider } from "../src/kube/owned-fields.ts";
 import { createManifestLoop } from "../src/manifest/manifest-loop.ts";
 import { createStandings } from "../src/manifest/manifest-status.ts";
 import { noOvercommit } from "../src/market/fit.ts";
@@ -94,11 +94,11 @@ async function plantObject(theirs: Kube, kind: Kind, recorded: KubeObject, lease
   const made = there
     ? await theirs.patch(kind, at, [{ op: "replace", path: "/metadata/labels", value: labels }])
     : await theirs.create(kind, body);
-  const owned = managedFields.find(({ manager }) => manager === networksProvider)?.fieldsV1;
+  const owned = managedFields.find(({ manager }) => manager === goProvider)?.fieldsV1;
   const entry: ManagedFields & { fieldsType: string } = {
-    ...{ manager: networksProvider, operation: "Update", apiVersion: apiVersionOf(kind), fieldsType: "FieldsV1" },
+    ...{ manager: goProvider, operation: "Update", apiVersion: apiVersionOf(kind), fieldsType: "FieldsV1" },
     time: made.metadata.creationTimestamp ?? "",
-    fieldsV1: owned ?? made.metadata.managedFields?.find(({ manager }) => manager === networksProvider)?.fieldsV1 ?? {},
+    fieldsV1: owned ?? made.metadata.managedFields?.find(({ manager }) => manager === goProvider)?.fieldsV1 ?? {},
   };
   if (owned || there) {
     await theirs.patch(kind, at, [{ op: "replace", path: "/metadata/managedFields", value: [entry] }]);

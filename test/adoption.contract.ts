@@ -11,7 +11,7 @@ import { kinds } from "../src/kube/kinds.ts";
 import type { Kube, KubeObject } from "../src/kube/kube.ts";
 import { serviceLabel } from "../src/kube/objects/lease-labels.ts";
 import { leaseObjects } from "../src/kube/objects/lease-objects.ts";
-import { networksEntry, ownedFields } from "../src/kube/owned-fields.ts";
+import { goProviderEntry, ownedFields } from "../src/kube/owned-fields.ts";
 import { formatLeaseId, type LeaseId } from "../src/market/ids.ts";
 import { leaseNamespace } from "../src/market/lease-namespace.ts";
 import type { ManifestGroup } from "../src/market/manifest.ts";
@@ -139,7 +139,7 @@ async function checkTaken(
   await pods.areThose(told("taken over"));
   for (const [text, object] of after) {
     if (text.startsWith("manifests ")) continue;
-    assert.equal(networksEntry(object.metadata), undefined, told(`${text} is still the network's`));
+    assert.equal(goProviderEntry(object.metadata), undefined, told(`${text} is still the network's`));
   }
   const isWorkload = (text: string) => /^(deployments|statefulsets) /.test(text);
   const changed = [...new Set([...before.keys(), ...after.keys()])].filter(

@@ -291,7 +291,7 @@ test("an update that the network's provider wrote down and did not get to bring 
 test("a rehearsal reads only, and tells what has no place", async (t) => {
   const { cluster, theirs, lease, leases, at } = await open(t);
   const face = await startHttpFace(t, cluster);
-  const { createHttpKube } = await import("../src/kube/http/http-transport.ts");
+  const { createHttpKube } = await import("../src/kube/http/http-kube.ts");
   const { silentLog } = await import("../src/runtime/log.ts");
   const { realRandom } = await import("../src/runtime/random.ts");
   const kubeconfig = face.writeKubeconfig(memoryFolder(t));

@@ -11,7 +11,7 @@ import { type ProxyOptions, rateLimitKeyOf } from "../src/gateway/rest/rate-limi
 import { ByteBudget, requestBytes } from "../src/runtime/byte-budget.ts";
 import { createVirtualClock, realClock, type VirtualClock } from "../src/runtime/clock.ts";
 import { grpcPingMs, grpcPings } from "../src/runtime/grpc/grpc-server.ts";
-import { GrpcRefusal, grpcCodes, grpcStatusChars } from "../src/runtime/grpc/grpc-status.ts";
+import { GrpcError, grpcCodes, grpcStatusChars } from "../src/runtime/grpc/grpc-status.ts";
 import type { GrpcMethod } from "../src/runtime/grpc/methods.ts";
 import { untilAborted } from "../src/runtime/lifecycle.ts";
 import { manifestBytes } from "../src/runtime/limits.ts";
@@ -32,7 +32,7 @@ const one: GrpcMethod = {
 const own: GrpcMethod = {
   kind: "unary",
   authenticate({ headers: { authorization } }) {
-    if (authorization === undefined) throw new GrpcRefusal(grpcCodes.Unauthenticated, "unauthorized access");
+    if (authorization === undefined) throw new GrpcError(grpcCodes.Unauthenticated, "unauthorized access");
     return authorization;
   },
   answer: () => ({ message: Buffer.of() }),

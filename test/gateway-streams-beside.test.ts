@@ -6,7 +6,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { createSimulatedCluster } from "../src/box/cluster/simulated-kube.ts";
 import { kubeSockets } from "../src/kube/http/agents.ts";
-import { createHttpKube } from "../src/kube/http/http-transport.ts";
+import { createHttpKube } from "../src/kube/http/http-kube.ts";
 import { kinds } from "../src/kube/kinds.ts";
 import type { Kube } from "../src/kube/kube.ts";
 import { realClock } from "../src/runtime/clock.ts";

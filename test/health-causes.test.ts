@@ -6,7 +6,7 @@ import { unhealthyLimitMs } from "../src/cluster/health/monitoring.ts";
 import { leaseDefaults } from "../src/cluster/leases/lease-options.ts";
 import { isFailing } from "../src/cluster/leases/lease-states.ts";
 import { restoredRow } from "../src/journal/manifests.ts";
-import { refusalError } from "../src/kube/client/refusal.ts";
+import { apiError } from "../src/kube/client/api-errors.ts";
 import { kinds } from "../src/kube/kinds.ts";
 import type { Kube } from "../src/kube/kube.ts";
 import { readManifestResource } from "../src/kube/objects/read-manifest-resource.ts";
@@ -174,7 +174,7 @@ function rejecting(image: string) {
       if (!isRejected || answer.status === 0) return sound.apply(kind, object, options);
       const refusal = { status: answer.status, body: JSON.stringify({ message: answer.message }) };
       const peer = { server: new URL("https://10.0.0.1:6443"), path: "kubeconfig" };
-      throw refusalError(refusal, { verb: "apply", resource: "statefulsets.apps store" }, peer);
+      throw apiError(refusal, { verb: "apply", resource: "statefulsets.apps store" }, peer);
     },
   });
   return { answer, plant };

@@ -13,7 +13,7 @@ import { createVirtualClock } from "../src/runtime/clock.ts";
 import { framed } from "../src/runtime/grpc/framing.ts";
 import type { GrpcAddress } from "../src/runtime/grpc/grpc-client.ts";
 import { grpcConnectMs } from "../src/runtime/grpc/grpc-client.ts";
-import { encodeProof } from "../src/runtime/grpc/picture-proof.ts";
+import { encodeProof } from "../src/runtime/grpc/snapshot-proof.ts";
 import { silentLog } from "../src/runtime/log.ts";
 import { createSeededRandom } from "../src/runtime/random.ts";
 import { startProxy } from "./cuttable-proxy.ts";

@@ -4,7 +4,7 @@ import { test } from "node:test";
 import { fieldsOf } from "../src/kube/json-fields.ts";
 import { kinds } from "../src/kube/kinds.ts";
 import { leasedIpName } from "../src/kube/objects/leased-ip.ts";
-import { givenAddresses, metalLbWord } from "../src/kube/objects/metallb.ts";
+import { assignedAddresses, metalLbWord } from "../src/kube/objects/metallb.ts";
 import { createCountingBoundary, SimulatedCrash } from "../src/runtime/boundary.ts";
 import { createSeededRandom, type Random } from "../src/runtime/random.ts";
 import { playCrashes } from "./crash-points.ts";
@@ -77,7 +77,7 @@ function check(stage: IpStage, model: Model, size: number, mayDiffer: boolean): 
     const dseq = service.metadata.labels?.["akash.network/lease.id.dseq"];
     return {
       key,
-      address: givenAddresses(service)[0],
+      address: assignedAddresses(service)[0],
       shown: `${key} ${protocol}/${port} → ${selector["akash.network/manifest-service"]}:${targetPort} of ${dseq}`,
     };
   });

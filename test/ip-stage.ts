@@ -11,7 +11,7 @@ import { fieldsOf, recordsOf } from "../src/kube/json-fields.ts";
 import { kinds } from "../src/kube/kinds.ts";
 import type { Kube, KubeObject } from "../src/kube/kube.ts";
 import { type IpDeclaration, leasedIp, leasedIpName, sharingKey } from "../src/kube/objects/leased-ip.ts";
-import { givenAddresses, metalLbNamespace } from "../src/kube/objects/metallb.ts";
+import { assignedAddresses, metalLbNamespace } from "../src/kube/objects/metallb.ts";
 import { addressOf } from "../src/market/address.ts";
 import type { LeaseId } from "../src/market/ids.ts";
 import { readAddressRange } from "../src/market/ip-range.ts";
@@ -267,6 +267,6 @@ export function shownService(service: KubeObject): string {
   const endpoint = String(annotations["metallb.universe.tf/allow-shared-ip"]).replace(/^.*-ip-/, "");
   const name = fieldsOf(selector)["akash.network/manifest-service"];
   const dseq = labels["akash.network/lease.id.dseq"];
-  const [address = "none"] = givenAddresses(service);
+  const [address = "none"] = assignedAddresses(service);
   return `${endpoint} ${protocol} ${port} → ${name}:${targetPort} of ${dseq} at ${address}`;
 }

@@ -20,7 +20,7 @@ export function answering(answer: (path: string) => readonly Buffer[]): Transpor
     exec: () => Promise.reject(new Error("no commands here")),
     forwardPort: () => Promise.reject(new Error("unused")),
     peer: () => Promise.resolve(peer),
-    refused: () => undefined,
+    rejected: () => undefined,
     close: () => undefined,
   };
 }

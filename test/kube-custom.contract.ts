@@ -99,7 +99,7 @@ export function checkCustomResources(open: OpenKube): void {
     await kube.create(kind, { metadata: next, spec: {} });
     await eventually("the next one", () => cache.get(next));
     await first[Symbol.asyncDispose]();
-    const isTold = () => ProviderError.is(cache.trouble, "AKP_KUBE_KIND_MISSING");
+    const isTold = () => ProviderError.is(cache.error, "AKP_KUBE_KIND_MISSING");
     // Long before the watch would have come to its own end.
     await eventually("the trouble", isTold, kubeWatchLeastMs / 2);
     assert.equal(cache.size, 0);

@@ -35,7 +35,7 @@ export async function checkMetrics(kube: Kube, { namespace, name, labelSelector 
   assert.equal(await kube.serves(podMetrics), true);
   await refusal(kube.delete(podMetrics, { namespace, name }), "AKP_KUBE_REFUSED");
   const cache = kube.watch({ kind: podMetrics, namespace, project: () => undefined });
-  await eventually("that it cannot be watched", () => cache.trouble !== undefined);
+  await eventually("that it cannot be watched", () => cache.error !== undefined);
   await cache.close();
 }
 

@@ -5,7 +5,7 @@ import fc from "fast-check";
 import type { SimulatedCluster } from "../src/box/cluster/simulated-kube.ts";
 import { kubeStaleMs } from "../src/kube/client/list-watch.ts";
 import { kubeBelievedMs } from "../src/kube/client/relist-check.ts";
-import { createHttpKube } from "../src/kube/http/http-transport.ts";
+import { createHttpKube } from "../src/kube/http/http-kube.ts";
 import { kinds } from "../src/kube/kinds.ts";
 import type { Change, Kube, WatchCache } from "../src/kube/kube.ts";
 import { createVirtualClock, type VirtualClock } from "../src/runtime/clock.ts";
@@ -140,7 +140,7 @@ test("through versions that go back as well, the cache ends as the server is whe
       const there = serverState(line.cluster);
       assert.deepEqual(new Set(cache.list()), new Set(there.values()));
       assert.deepEqual(replay(changes, { mayGoBack: true }), there);
-      assert.equal(cache.trouble, undefined);
+      assert.equal(cache.error, undefined);
     },
   );
   await fc.assert(property, { numRuns: runs(10, 200) });

@@ -3,7 +3,7 @@ import { Command } from "commander";
 import { openKey } from "../chain/keys/open-key.ts";
 import { type Rehearsal, type RehearsedLease, rehearse } from "../cluster/leases/adoption/rehearsal.ts";
 import { addSettingOptions } from "../config/options.ts";
-import { createHttpKube } from "../kube/http/http-transport.ts";
+import { createHttpKube } from "../kube/http/http-kube.ts";
 import { findingExitCode } from "../runtime/catalogue/entry.ts";
 import { realClock } from "../runtime/clock.ts";
 import { realRandom } from "../runtime/random.ts";

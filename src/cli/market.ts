@@ -10,7 +10,7 @@ import type { LeaseOptions } from "../cluster/leases/lease-options.ts";
 import type { NetworkSettings } from "../cluster/leases/watched-network.ts";
 import { admittedControllers } from "../cluster/leases/watched-network.ts";
 import type { Config } from "../config/table.ts";
-import { createHttpKube } from "../kube/http/http-transport.ts";
+import { createHttpKube } from "../kube/http/http-kube.ts";
 import type { Kube } from "../kube/kube.ts";
 import { createKubeService } from "../kube/kube-service.ts";
 import type { Coin } from "../market/coin.ts";

@@ -3,7 +3,7 @@ import { Command } from "commander";
 import { packMessage } from "../chain/tx/messages.ts";
 import { addSettingOptions } from "../config/options.ts";
 import { installDefinitions } from "../kube/definitions.ts";
-import { createHttpKube } from "../kube/http/http-transport.ts";
+import { createHttpKube } from "../kube/http/http-kube.ts";
 import { kinds } from "../kube/kinds.ts";
 import { realClock } from "../runtime/clock.ts";
 import { ProviderError } from "../runtime/errors.ts";

@@ -1,7 +1,7 @@
 /** Why nothing may be judged by caches of the cluster right now, in words for an operator; undefined where it may. */
 
 import type { WatchCache } from "../kube/kube.ts";
-import { cacheTrouble } from "../kube/kube.ts";
+import { cacheProblem } from "../kube/kube.ts";
 import { type Clock, sleep } from "../runtime/clock.ts";
 import { second } from "../runtime/durations.ts";
 import { ProviderError } from "../runtime/errors.ts";
@@ -18,11 +18,11 @@ export function watchTrouble(caches: readonly WatchCache<unknown>[]): string | u
 }
 
 function troubleOf(cache: WatchCache<unknown>): string | undefined {
-  const { resource, trouble } = cache;
+  const { resource, error: trouble } = cache;
   if (ProviderError.is(trouble, "AKP_KUBE_KIND_MISSING") && resource.endsWith(".akash.network")) {
     return `the cluster does not know ${resource}: run \`akash-provider install crds\``;
   }
-  return cacheTrouble(cache);
+  return cacheProblem(cache);
 }
 
 /** What is not known now is no answer. */

@@ -5,11 +5,11 @@ import { createSimulatedCluster } from "../box/cluster/simulated-kube.ts";
 import { createVirtualClock } from "../runtime/clock.ts";
 import { silentLog } from "../runtime/log.ts";
 import { createSeededRandom } from "../runtime/random.ts";
-import { createEventRecorder, eventsKept, eventsPerMinute, type Occurrence } from "./event-recorder.ts";
+import { createEventRecorder, type EventToRecord, eventsKept, eventsPerMinute } from "./event-recorder.ts";
 import { kinds } from "./kinds.ts";
 import type { KubeObject } from "./kube.ts";
 
-const missing: Occurrence = {
+const missing: EventToRecord = {
   regarding: { apiVersion: "v1", kind: "Node", name: "one", uid: "u-1" },
   type: "Warning",
   reason: "DiscoveryMissing",

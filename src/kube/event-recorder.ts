@@ -32,7 +32,7 @@ export interface ObjectReference {
   readonly uid?: string;
 }
 
-export interface Occurrence {
+export interface EventToRecord {
   readonly regarding: ObjectReference;
   readonly type: "Normal" | "Warning";
   /** A word for programs: "DiscoveryMissing". */
@@ -45,7 +45,7 @@ export interface Occurrence {
 
 export interface EventRecorder {
   /** What lasts is said again and again, as often as one likes. */
-  record(occurrence: Occurrence): void;
+  record(occurrence: EventToRecord): void;
   run(signal: AbortSignal): Promise<void>;
   readonly queue: Queue;
   readonly counts: Readonly<EventCounts>;
@@ -73,7 +73,7 @@ interface EventRecorderDeps {
 
 /** One Event, and what of it was told. */
 interface Series {
-  readonly occurrence: Occurrence;
+  readonly occurrence: EventToRecord;
   readonly firstMs: number;
   lastMs: number;
   count: number;
@@ -90,7 +90,7 @@ export function createEventRecorder(options: EventRecorderOptions, deps: EventRe
   let complained = "";
   const queue = createQueue({ name: "events", work, concurrency: 1, maxKeys: eventsKept, ...deps });
 
-  function record(occurrence: Occurrence): void {
+  function record(occurrence: EventToRecord): void {
     const key = keyOf(occurrence);
     const nowMs = clock.now();
     const before = all.get(key);
@@ -132,11 +132,11 @@ export function createEventRecorder(options: EventRecorderOptions, deps: EventRe
   return { record, run: (signal) => queue.run(signal), queue, counts };
 }
 
-function begin(occurrence: Occurrence, nowMs: number): Series {
+function begin(occurrence: EventToRecord, nowMs: number): Series {
   return { occurrence, firstMs: nowMs, lastMs: nowMs, count: 0, toldMs: undefined, live: null };
 }
 
-function keyOf({ regarding: { kind, namespace = "", name }, reason }: Occurrence): string {
+function keyOf({ regarding: { kind, namespace = "", name }, reason }: EventToRecord): string {
   return [kind, namespace, name, reason].join("/");
 }
 

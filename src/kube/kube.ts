@@ -102,13 +102,13 @@ export interface WatchOptions<T, Index extends string = never> extends Selection
   readonly project: (object: KubeObject) => T;
   readonly withManagedFields?: boolean;
   /** Keeps nothing: what is listed or seen is handed over as added, again after every list. Deletions are not reported. */
-  readonly passing?: boolean;
+  readonly uncached?: boolean;
   /** By what else than its name an object is looked up (`by`): the key that its value has there, or undefined for none. */
   readonly indexes?: KeyFunctions<T> & Readonly<Record<Index, unknown>>;
   /** Called for each change in order, after the cache shows it. A handler that fails is retried, one that takes longer than kubeHandlerMs skipped. */
   readonly handle?: (change: Change<T>) => void | Promise<void>;
   /** Told, before it lists again, that the server has another past than what it shows: etcd was restored, for instance. */
-  readonly onOtherPast?: (reason: string) => void;
+  readonly onServerRestored?: (reason: string) => void;
 }
 
 /** Apart from the names, which are inferred: together the compiler would not know T in time. */
@@ -139,7 +139,7 @@ export interface WatchCache<T, Index extends string = never> {
   /** Resolves when it shows this version or a later one; versions of what it does not watch arrive only now and then. */
   seen(version: string, signal?: AbortSignal): Promise<void>;
   /** Why it may be out of date right now, if it may: what went wrong, or that nothing was heard for too long. */
-  readonly trouble: Error | undefined;
+  readonly error: Error | undefined;
   /** How long ago the server was last heard of. While changes wait for a handler, it is not listened to. */
   readonly ageMs: number;
   readonly counts: Readonly<WatchCounts>;
@@ -282,14 +282,14 @@ export function isLaterVersion(version: string, than: string): boolean {
 }
 
 /** Why nothing may be judged by a cache right now, in words for an operator; undefined where it may. */
-export function cacheTrouble({ resource, ready, trouble }: WatchCache<unknown>): string | undefined {
+export function cacheProblem({ resource, ready, error: trouble }: WatchCache<unknown>): string | undefined {
   if (trouble) return `${resource} are not followed: ${reasonOf(trouble)}`;
   return ready ? undefined : `the ${resource} of the cluster have not been read yet`;
 }
 
 /** The first of several. */
-export function firstTrouble(caches: readonly WatchCache<unknown>[]): string | undefined {
-  return caches.map(cacheTrouble).find((trouble) => trouble !== undefined);
+export function firstCacheProblem(caches: readonly WatchCache<unknown>[]): string | undefined {
+  return caches.map(cacheProblem).find((trouble) => trouble !== undefined);
 }
 
 /** Which fields of a live object are ours, and what the object has there. */

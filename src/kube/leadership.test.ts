@@ -8,7 +8,7 @@ import { untilAborted } from "../runtime/lifecycle.ts";
 import { silentLog } from "../runtime/log.ts";
 import { createSeededRandom } from "../runtime/random.ts";
 import { kinds } from "./kinds.ts";
-import { createLeadership, leaderDurationMs, leaderGiveUpMs, leaderLookMs, leaderRenewMs } from "./leadership.ts";
+import { createLeadership, leaderDurationMs, leaderGiveUpMs, leaderRenewMs, leaderRetryMs } from "./leadership.ts";
 
 const at = { namespace: "akash-services", name: "operator-ip" };
 
@@ -52,7 +52,7 @@ test("of two copies one leads, and the other takes over at once when it stops", 
   assert.deepEqual([...leaders], ["one"]);
   assert.deepEqual([one.leadership.waitingFor, two.leadership.waitingFor], [undefined, "one leads"]);
   await one.stop();
-  await clock.advance(leaderLookMs);
+  await clock.advance(leaderRetryMs);
   assert.deepEqual([...leaders], ["two"]);
   assert.equal(most(), 1);
 });
@@ -68,7 +68,7 @@ test("one that cannot say that it lives stops before another begins, and comes b
   await clock.advance(leaderGiveUpMs + leaderRenewMs);
   assert.deepEqual([...leaders], []);
   faults.clear();
-  await clock.advance(leaderDurationMs + leaderLookMs);
+  await clock.advance(leaderDurationMs + leaderRetryMs);
   assert.equal(leaders.size, 1);
   assert.equal(most(), 1);
 });
@@ -97,7 +97,7 @@ test("one whose Lease somebody gave to another stops, and one whose Lease was de
   assert.deepEqual([...leaders], []);
   assert.equal(one.leadership.waitingFor, "a stranger leads");
   // It never says anything again.
-  await clock.advance(leaderDurationMs + leaderLookMs);
+  await clock.advance(leaderDurationMs + leaderRetryMs);
   assert.deepEqual([...leaders], ["one"]);
   cluster.server.delete(kinds.lease, at);
   await clock.advance(leaderRenewMs);
@@ -110,7 +110,7 @@ test("no second copy leads when the Lease is deleted, whenever that is, and the 
   start("one");
   await clock.advance(1_000);
   start("two");
-  await clock.advance(leaderLookMs);
+  await clock.advance(leaderRetryMs);
   // At all points of the time between two renewals.
   for (let round = 0; round < 20; round++) {
     await clock.advance(leaderRenewMs * 3 + 263);
@@ -142,7 +142,7 @@ test("without any Lease the first copy leads once no other can, and with a relea
   const { stop } = start("one");
   await clock.advance(leaderDurationMs);
   assert.deepEqual([...leaders], []);
-  await clock.advance(leaderLookMs);
+  await clock.advance(leaderRetryMs);
   assert.deepEqual([...leaders], ["one"]);
   await stop();
   start("two");
@@ -168,7 +168,7 @@ test("when the leader dies and its Lease is deleted, another leads once that one
   start("one");
   await clock.advance(1_000);
   start("two");
-  await clock.advance(leaderLookMs);
+  await clock.advance(leaderRetryMs);
   for (const verb of ["update", "create"] as const) cluster.faults.forbid(verb, kinds.lease);
   cluster.server.delete(kinds.lease, at);
   await clock.advance(leaderGiveUpMs);
@@ -266,9 +266,9 @@ test("one without the namespace of its Lease says so, and leads when there is on
   cluster.server.delete(kinds.namespace, { name: at.namespace });
   await clock.advance(10_000);
   const { leadership } = start("one");
-  await clock.advance(leaderDurationMs + leaderLookMs);
+  await clock.advance(leaderDurationMs + leaderRetryMs);
   assert.match(leadership.waitingFor ?? "", /akash-services/);
   cluster.server.create(kinds.namespace, { metadata: { name: at.namespace } }, "test");
-  await clock.advance(leaderLookMs);
+  await clock.advance(leaderRetryMs);
   assert.deepEqual([...leaders], ["one"]);
 });

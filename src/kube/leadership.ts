@@ -15,7 +15,7 @@ export const leaderRenewMs = 5 * second;
 /** Who could not say so for this long stops: well before another may begin, with time to end what is under way. */
 export const leaderGiveUpMs = 10 * second;
 /** Who waits looks this often whether nobody leads any more. */
-export const leaderLookMs = 2 * second;
+export const leaderRetryMs = 2 * second;
 
 export interface LeadershipOptions extends ObjectAt {
   readonly namespace: string;
@@ -76,7 +76,7 @@ export class Leadership {
   readonly run = async (signal: AbortSignal, lead: (signal: AbortSignal) => Promise<void>): Promise<void> => {
     while (!signal.aborted) {
       if (await this.#tried(signal)) await this.#leadOnce(signal, lead);
-      else await this.#pause.wait(leaderLookMs, signal);
+      else await this.#pause.wait(leaderRetryMs, signal);
     }
   };
 
@@ -166,7 +166,7 @@ export class Leadership {
   async #release(): Promise<void> {
     this.#own = undefined;
     try {
-      const deadlineMs = leaderLookMs;
+      const deadlineMs = leaderRetryMs;
       const live = await this.#kube.get(kinds.lease, this.#at, { deadlineMs });
       if (live && textOf(fieldsOf(live["spec"])["holderIdentity"]) === this.#identity)
         await this.#kube.replace(kinds.lease, this.#desired(live, ""), { deadlineMs });
@@ -183,7 +183,7 @@ export class Leadership {
     // From one beginning to the next: what an answer took is not waited once more.
     let beganMs = this.#saidMs;
     for (;;) {
-      await this.#pause.wait(left(this.#trouble ? leaderLookMs : leaderRenewMs, beganMs), signal);
+      await this.#pause.wait(left(this.#trouble ? leaderRetryMs : leaderRenewMs, beganMs), signal);
       if (signal.aborted) break;
       beganMs = this.#clock.monotonicMs();
       if (await this.#tried(signal)) {

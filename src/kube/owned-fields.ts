@@ -89,11 +89,11 @@ function hasParts(value: unknown): boolean {
 }
 
 /** The name under which the network's own provider writes. */
-export const networksProvider = "provider-services";
+export const goProvider = "provider-services";
 
 /** What the network's provider owns of an object, as it wrote it; undefined where that is nothing. */
-export function networksEntry({ managedFields = [] }: Pick<ObjectMeta, "managedFields">): ManagedFields | undefined {
-  return managedFields.find((entry) => isUpdateOf(entry, networksProvider));
+export function goProviderEntry({ managedFields = [] }: Pick<ObjectMeta, "managedFields">): ManagedFields | undefined {
+  return managedFields.find((entry) => isUpdateOf(entry, goProvider));
 }
 
 /** The owners when all of the Go provider's and our updates is in our apply entry, which alone an apply can remove. Status stays. */
@@ -102,7 +102,7 @@ export function adoptedFields(
   fieldManager: string,
   apiVersion: string,
 ): ManagedFields[] | undefined {
-  const isMoved = (entry: ManagedFields) => isUpdateOf(entry, networksProvider) || isUpdateOf(entry, fieldManager);
+  const isMoved = (entry: ManagedFields) => isUpdateOf(entry, goProvider) || isUpdateOf(entry, fieldManager);
   const moved = managedFields.filter(isMoved);
   if (moved.length === 0) return undefined;
   const isOwn = (entry: ManagedFields) => isAppliedBy(entry, fieldManager);
@@ -157,7 +157,7 @@ type AdoptingKube = Pick<Kube, "get" | "patch" | "fieldManager">;
 interface AdoptOptions {
   readonly also?: (live: KubeObject) => PatchOperation[];
   /** Neither the network's provider nor we own anything of it. */
-  readonly isStrangers?: boolean;
+  readonly isUnowned?: boolean;
   readonly signal: AbortSignal;
 }
 
@@ -166,12 +166,12 @@ export async function adoptObject(
   kube: AdoptingKube,
   kind: Kind,
   at: ObjectAt,
-  { also = () => [], isStrangers = false, signal }: AdoptOptions,
+  { also = () => [], isUnowned = false, signal }: AdoptOptions,
 ): Promise<KubeObject | undefined> {
   for (let tries = 1; ; tries += 1) {
     const live = await kube.get(kind, at, { signal });
     const managedFields = live && adoptedFields(live.metadata, kube.fieldManager, apiVersionOf(kind));
-    if (!live || (!managedFields && !isStrangers)) return live;
+    if (!live || (!managedFields && !isUnowned)) return live;
     const { resourceVersion, name, namespace } = live.metadata;
     const operations: PatchOperation[] = [
       // Whoever wrote meanwhile owns what he wrote.

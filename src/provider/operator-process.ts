@@ -3,7 +3,7 @@ import { hostname } from "node:os";
 import type { Bus } from "../bus/bus.ts";
 import { createBusService } from "../bus/bus-service.ts";
 import type { RedisOptions } from "../bus/redis.ts";
-import { createHttpKube } from "../kube/http/http-transport.ts";
+import { createHttpKube } from "../kube/http/http-kube.ts";
 import { createKubeService } from "../kube/kube-service.ts";
 import type { LeadershipOptions } from "../kube/leadership.ts";
 import type { OperatorServiceDeps } from "../operators/operator-service.ts";

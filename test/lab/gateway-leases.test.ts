@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { controlPlaneMissing, startControlPlane } from "../../lab/own-control-plane.ts";
-import { createHttpKube } from "../../src/kube/http/http-transport.ts";
+import { createHttpKube } from "../../src/kube/http/http-kube.ts";
 import { kinds } from "../../src/kube/kinds.ts";
 import { realClock } from "../../src/runtime/clock.ts";
 import { silentLog } from "../../src/runtime/log.ts";

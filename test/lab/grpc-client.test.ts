@@ -7,7 +7,7 @@ import { test } from "node:test";
 import { Code } from "@connectrpc/connect";
 import { buildProgram } from "../../lab/build.ts";
 import { logsImage } from "../../lab/images.ts";
-import { createHttpKube } from "../../src/kube/http/http-transport.ts";
+import { createHttpKube } from "../../src/kube/http/http-kube.ts";
 import type { GroupSpec } from "../../src/market/group-spec.ts";
 import { leaseNamespace } from "../../src/market/lease-namespace.ts";
 import { readSdl } from "../../src/market/sdl/sdl.ts";

@@ -2,8 +2,8 @@
 import assert from "node:assert/strict";
 import { after, describe, it } from "node:test";
 import { controlPlaneMissing, sharedControlPlane } from "../../lab/own-control-plane.ts";
+import { kubeRetryMostMs } from "../../src/kube/client/api-errors.ts";
 import { kubeSilenceMs } from "../../src/kube/client/list-watch.ts";
-import { kubeRetryMostMs } from "../../src/kube/client/refusal.ts";
 import { kubeWatchMostMs } from "../../src/kube/client/watch-stream.ts";
 import { kinds } from "../../src/kube/kinds.ts";
 import type { Kube } from "../../src/kube/kube.ts";

@@ -36,7 +36,7 @@ test("after etcd was restored from a backup a watch lets go of what was lost, wi
   const isAsRestored = () => [...cache.list()].toSorted().join() === "kept,new";
   await eventually("what was restored", isAsRestored, kubeStaleMs);
   assert.ok(names.includes("deleted lost"));
-  assert.equal(cache.trouble, undefined);
+  assert.equal(cache.error, undefined);
   assert.equal(cache.counts.relists, 1);
   await kube.create(kinds.configMap, configMap(namespace, "next", {}));
   await eventually("the next change", () => cache.size === 3);

@@ -77,7 +77,7 @@ describe("a watch of a real API server waits and recovers", { skip: missing }, a
     const kube = openKube(t, plane.kubeconfig);
     const cache = watchPods(kube);
     const recovered = await troubled(cache, "AKP_KUBE_UNREACHABLE", plane.apiUrl, "list pods", "ECONNREFUSED");
-    assert.match((cache.trouble as ProviderError).advice, new RegExp(plane.kubeconfig));
+    assert.match((cache.error as ProviderError).advice, new RegExp(plane.kubeconfig));
     await plane.startApi();
     await recovered();
   });
@@ -149,11 +149,11 @@ async function refused(work: Promise<unknown>, code: ErrorCode, ...words: string
 /** Waits for this trouble, and gives a way to wait for its end. */
 async function troubled(cache: WatchCache<unknown>, code: ErrorCode, ...words: string[]): Promise<() => Promise<void>> {
   await eventually(`${code} with ${words.join(", ")}`, () => {
-    const { trouble } = cache;
+    const { error: trouble } = cache;
     return ProviderError.is(trouble, code) && words.every((word) => trouble.message.includes(word));
   });
   const { connections } = cache.counts;
-  const isOver = () => cache.ready && cache.trouble === undefined && cache.counts.connections > connections;
+  const isOver = () => cache.ready && cache.error === undefined && cache.counts.connections > connections;
   return async () => void (await eventually("the watch", isOver));
 }
 

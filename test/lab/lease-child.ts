@@ -13,7 +13,7 @@ import { createNewestSnapshot, type SnapshotNode } from "../../src/cluster/capac
 import { leaseDefaults } from "../../src/cluster/leases/lease-options.ts";
 import { loadConfig } from "../../src/config/load.ts";
 import type { Journal } from "../../src/journal/journal.ts";
-import { createHttpKube } from "../../src/kube/http/http-transport.ts";
+import { createHttpKube } from "../../src/kube/http/http-kube.ts";
 import { type Kind, resourceOf } from "../../src/kube/kinds.ts";
 import type { Kube } from "../../src/kube/kube.ts";
 import { createKubeService } from "../../src/kube/kube-service.ts";

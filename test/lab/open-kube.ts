@@ -1,5 +1,5 @@
 /** Our own client against a real API server, closed when the test ends. */
-import { createHttpKube } from "../../src/kube/http/http-transport.ts";
+import { createHttpKube } from "../../src/kube/http/http-kube.ts";
 import type { Kube } from "../../src/kube/kube.ts";
 import { type Clock, realClock } from "../../src/runtime/clock.ts";
 import { silentLog } from "../../src/runtime/log.ts";

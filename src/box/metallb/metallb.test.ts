@@ -6,7 +6,7 @@ import { readJsonRecording } from "../../../test/recordings.ts";
 import { fieldsOf, recordsOf } from "../../kube/json-fields.ts";
 import { kinds } from "../../kube/kinds.ts";
 import type { KubeObject } from "../../kube/kube.ts";
-import { allocatedAnnotation, givenAddresses, metalLbNamespace } from "../../kube/objects/metallb.ts";
+import { allocatedAnnotation, assignedAddresses, metalLbNamespace } from "../../kube/objects/metallb.ts";
 import { createVirtualClock } from "../../runtime/clock.ts";
 import { silentLog } from "../../runtime/log.ts";
 import { createSeededRandom } from "../../runtime/random.ts";
@@ -53,7 +53,8 @@ function openStage(owner: Owner) {
     const spec = { type: "LoadBalancer", ports: [{ port, protocol }], ...traffic, ...(pin && { loadBalancerIP: pin }) };
     return { metadata: { ...at(name), annotations }, spec };
   };
-  const has = (name: string): string => givenAddresses(server.get(kinds.service, at(name)) as KubeObject)[0] ?? "none";
+  const has = (name: string): string =>
+    assignedAddresses(server.get(kinds.service, at(name)) as KubeObject)[0] ?? "none";
   return {
     metalLb: life.metalLb,
     server,

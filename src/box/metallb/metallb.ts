@@ -8,7 +8,7 @@ import { kinds } from "../../kube/kinds.ts";
 import type { Kube, KubeObject, ObjectAt, PatchOperation } from "../../kube/kube.ts";
 import {
   allocatedAnnotation,
-  givenAddresses,
+  assignedAddresses,
   metalLbNamespace,
   metalLbWord,
   readPool,
@@ -75,7 +75,7 @@ export function createMetalLb(deps: MetalLbDeps) {
     isLoaded = true;
     // Those that have an address come first, so that nobody takes it from them; and nothing comes between.
     const balancers = [...(services?.list() ?? [])].filter(isBalancer);
-    balancers.sort((a, b) => givenAddresses(b).length - givenAddresses(a).length);
+    balancers.sort((a, b) => assignedAddresses(b).length - assignedAddresses(a).length);
     for (const { metadata } of balancers) await converge(nameOf(metadata), signal);
   }
 
@@ -96,7 +96,7 @@ export function createMetalLb(deps: MetalLbDeps) {
     const { address, why } = addressFor(live);
     const pool = address === undefined ? undefined : allocator.poolNameOf(name);
     if (why !== undefined) tell(live, "Warning", "AllocationFailed", `Failed to allocate IP for "${name}": ${why}`);
-    const isNew = address !== undefined && !givenAddresses(live).includes(address);
+    const isNew = address !== undefined && !assignedAddresses(live).includes(address);
     if (isNew) tell(live, "Normal", "IPAllocated", `Assigned IP ["${address}"]`);
     await write(live, address, pool, signal);
     if (before !== allocator.sharingOf(name) && before !== "") reprocess();
@@ -108,7 +108,7 @@ export function createMetalLb(deps: MetalLbDeps) {
     const { annotations } = service.metadata;
     const [pool, pinned] = [metalLbWord(annotations, "address-pool"), requestedAddress(service)];
     // One of another family is as good as none.
-    const given = givenAddresses(service).find((each) => readIpAddress(each)?.family === claim.family);
+    const given = assignedAddresses(service).find((each) => readIpAddress(each)?.family === claim.family);
     // Without pools nobody has an address, and nobody is told.
     if (!allocator.hasPools) return {};
     if (given !== undefined && (pinned === "" || pinned === given)) {
@@ -139,7 +139,7 @@ export function createMetalLb(deps: MetalLbDeps) {
     pool: string | undefined,
     signal: AbortSignal,
   ): Promise<void> {
-    const [had] = givenAddresses(service);
+    const [had] = assignedAddresses(service);
     const { annotations = {} } = service.metadata;
     const isTold = annotations[allocatedAnnotation] === pool;
     if (had === address && isTold) return;

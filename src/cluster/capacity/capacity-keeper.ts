@@ -141,7 +141,7 @@ export function createCapacityKeeper(deps: KeeperDeps) {
 }
 
 /** A pod that went unseen is in no snapshot any more, and what it stood for would be sold again. */
-function unheardOf(what: string, { ageMs = 0, trouble }: Partial<WatchCache<unknown>> = {}): string | undefined {
+function unheardOf(what: string, { ageMs = 0, error: trouble }: Partial<WatchCache<unknown>> = {}): string | undefined {
   if (ageMs <= feedOldMs) return undefined;
   const because = trouble ? `: ${reasonOf(trouble)}` : "";
   return `the ${what} of our leases have not been heard of for ${Math.floor(ageMs / 1_000)} s${because}`;

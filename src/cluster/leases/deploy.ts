@@ -2,7 +2,7 @@
  * Applies what a lease wants, step by step, and takes away what it no longer wants. An object that is as it should be costs
  * nothing; one that was changed by hand, or is gone, is put back.
  */
-import { isObjectRejected } from "../../kube/client/refusal.ts";
+import { isObjectRejected } from "../../kube/client/api-errors.ts";
 import { kinds } from "../../kube/kinds.ts";
 import type { ApplyOptions } from "../../kube/kube.ts";
 import { leaseAddresses } from "../../kube/objects/lease-addresses.ts";

@@ -9,7 +9,7 @@ import type { Kube, KubeObject, ObjectAt, WatchCache } from "../../kube/kube.ts"
 import { defaultAccount } from "../../kube/objects/credentials.ts";
 import { managedSelector, namespaceLabel } from "../../kube/objects/lease-labels.ts";
 import { type LeasedService, readLeasedService } from "../../kube/objects/leased-ip.ts";
-import { networksEntry, networksProvider, type OwnedFields, ownedFields } from "../../kube/owned-fields.ts";
+import { goProvider, goProviderEntry, type OwnedFields, ownedFields } from "../../kube/owned-fields.ts";
 import { parseTime } from "../../runtime/clock.ts";
 import { healthNameChars } from "../health/pod-health.ts";
 import { watchTrouble } from "../watch-trouble.ts";
@@ -183,8 +183,8 @@ function projectLive(kind: Kind, object: KubeObject, fieldManager: string): Live
   const { name, namespace, uid = "", labels = {}, deletionTimestamp, managedFields = [] } = object.metadata;
   return {
     ...{ kind, name, namespace, uid, labels },
-    isOurs: managedFields.some(({ manager }) => manager === fieldManager || manager === networksProvider),
-    isFromBefore: networksEntry(object.metadata) !== undefined,
+    isOurs: managedFields.some(({ manager }) => manager === fieldManager || manager === goProvider),
+    isFromBefore: goProviderEntry(object.metadata) !== undefined,
     replicas: replicasOf(object),
     owned: ownedFields(object, fieldManager),
     deletingSinceMs: deletionTimestamp === undefined ? undefined : parseTime(deletionTimestamp),

@@ -3,7 +3,7 @@ import type { TLSSocket } from "node:tls";
 import type { Address } from "../../market/address.ts";
 import type { LeaseId } from "../../market/ids.ts";
 import { type marketV1LeaseID, providerLeaseV1ServiceStatusRequest } from "../../runtime/grpc/akash-proto.ts";
-import { GrpcRefusal, grpcCodes, readRequest } from "../../runtime/grpc/grpc-status.ts";
+import { GrpcError, grpcCodes, readRequest } from "../../runtime/grpc/grpc-status.ts";
 import type { GrpcCall, GrpcMethod } from "../../runtime/grpc/methods.ts";
 import { type Codec, type Decoded, withFewItems } from "../../runtime/protobuf.ts";
 import {
@@ -17,7 +17,7 @@ import {
 import { presentedCertificates, rateLimitKeyOf } from "../rest/rate-limit-key.ts";
 import type { Admission } from "../streams/admission.ts";
 
-/** Answers at once where everything is known already. Throws GrpcRefusal; AKP_CHAIN_* where the chain does not answer. */
+/** Answers at once where everything is known already. Throws GrpcError; AKP_CHAIN_* where the chain does not answer. */
 export type Identify = (call: Pick<GrpcCall, "headers" | "socket">) => CallerIdentity | Promise<CallerIdentity>;
 
 export function createIdentify(authenticator: Authenticator): Identify {
@@ -51,13 +51,13 @@ function credentialsOf({ headers, socket }: Pick<GrpcCall, "headers" | "socket">
 }
 
 export function callerOwner(identity: CallerIdentity): NonNullable<CallerIdentity["owner"]> {
-  if (identity.owner === undefined) throw new GrpcRefusal(grpcCodes.Unauthenticated, "unauthorized access");
+  if (identity.owner === undefined) throw new GrpcError(grpcCodes.Unauthenticated, "unauthorized access");
   checkPermitted(identity.mayUseProvider);
   return identity.owner;
 }
 
 function checkPermitted(isPermitted: boolean): void {
-  if (!isPermitted) throw new GrpcRefusal(grpcCodes.PermissionDenied, "unauthorized access");
+  if (!isPermitted) throw new GrpcError(grpcCodes.PermissionDenied, "unauthorized access");
 }
 
 /** Clients of gRPC also send the bare token. */
@@ -74,7 +74,7 @@ const codes: Readonly<Record<AuthError["status"], number>> = {
 };
 
 function refused(thrown: unknown): never {
-  if (thrown instanceof AuthError) throw new GrpcRefusal(codes[thrown.status], thrown.message);
+  if (thrown instanceof AuthError) throw new GrpcError(codes[thrown.status], thrown.message);
   throw thrown;
 }
 
@@ -128,11 +128,11 @@ export function createLeaseCalls({ provider, identify, admission }: LeaseCallDep
     const owner = callerOwner(identity);
     const request = readRequest(name, codec, bytes);
     const { leaseId } = request;
-    if (!leaseId) throw new GrpcRefusal(grpcCodes.InvalidArgument, `a ${name} names a lease: lease_id is missing`);
+    if (!leaseId) throw new GrpcError(grpcCodes.InvalidArgument, `a ${name} names a lease: lease_id is missing`);
     // Whose lease it is follows from who asks; it may be said as well.
     checkPermitted(["", owner].includes(leaseId.owner));
     if (!["", provider].includes(leaseId.provider)) {
-      throw new GrpcRefusal(grpcCodes.NotFound, `the lease is not one of ${provider}, who answers here`);
+      throw new GrpcError(grpcCodes.NotFound, `the lease is not one of ${provider}, who answers here`);
     }
     const lease = { ...leaseId, owner, provider };
     checkPermitted(identity.mayUseLease(lease) && identity.mayUseLease(lease, scope));

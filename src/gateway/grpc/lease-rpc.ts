@@ -10,7 +10,7 @@ import {
   providerLeaseV1ServiceFile,
   providerLeaseV1ServiceStatusResponse,
 } from "../../runtime/grpc/akash-proto.ts";
-import { GrpcRefusal, grpcCodes, late } from "../../runtime/grpc/grpc-status.ts";
+import { GrpcError, grpcCodes, late } from "../../runtime/grpc/grpc-status.ts";
 import type { GrpcMethod } from "../../runtime/grpc/methods.ts";
 import { withFewItems } from "../../runtime/protobuf.ts";
 import { absence, withReason } from "../rest/lease-routes.ts";
@@ -142,7 +142,7 @@ const attestationQuote: GrpcMethod = {
   kind: "unary",
   answer() {
     const why = "nothing runs here in a trusted execution environment, so there is nothing to attest";
-    throw new GrpcRefusal(grpcCodes.Unimplemented, why);
+    throw new GrpcError(grpcCodes.Unimplemented, why);
   },
 };
 
@@ -151,13 +151,13 @@ function otherVersion(thrown: unknown): never {
   if (!ProviderError.is(thrown, "AKP_MANIFEST_OTHER_VERSION")) throw thrown;
   const hint =
     "over gRPC a list that an SDL gives as empty cannot be told from one that it does not give: leave it out";
-  throw new GrpcRefusal(grpcCodes.InvalidArgument, `${thrown.message} (${hint}, or send the manifest over REST)`);
+  throw new GrpcError(grpcCodes.InvalidArgument, `${thrown.message} (${hint}, or send the manifest over REST)`);
 }
 
 function checkServices(lease: TenantLease, named: readonly string[]): void {
-  if (lease.state !== "running") throw new GrpcRefusal(grpcCodes.NotFound, withReason(absence[lease.state], lease.why));
+  if (lease.state !== "running") throw new GrpcError(grpcCodes.NotFound, withReason(absence[lease.state], lease.why));
   if (named.every((name) => lease.services.some((service) => service.name === name))) return;
-  throw new GrpcRefusal(grpcCodes.NotFound, "kube: no service for that lease");
+  throw new GrpcError(grpcCodes.NotFound, "kube: no service for that lease");
 }
 
 function leaseStatusMessage(lease: TenantLease, shown: ReadonlySet<string> | undefined): Uint8Array {

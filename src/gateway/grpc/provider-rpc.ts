@@ -11,7 +11,7 @@ import {
   providerV1BidScreeningResponse,
   providerV1ServiceFile,
 } from "../../runtime/grpc/akash-proto.ts";
-import { GrpcRefusal, grpcCodes, readRequest } from "../../runtime/grpc/grpc-status.ts";
+import { GrpcError, grpcCodes, readRequest } from "../../runtime/grpc/grpc-status.ts";
 import type { GrpcMethod } from "../../runtime/grpc/methods.ts";
 import { type Decoded, messageOf, withFewItems } from "../../runtime/protobuf.ts";
 import { type ScreeningDeps, type ScreeningResult, screenBid } from "../screening/bid-answer.ts";
@@ -103,10 +103,10 @@ export function screeningMethods(identify: Identify, screening: ScreeningDeps | 
     authenticate: async (call) => callerOwner(await identify(call)),
     async answer(bytes, call) {
       const owner = callerOwner(await identify(call));
-      if (!screening) throw new GrpcRefusal(grpcCodes.Unavailable, "the provider does not bid");
+      if (!screening) throw new GrpcError(grpcCodes.Unavailable, "the provider does not bid");
       const { groupSpec, hostnames: hosts } = readRequest("BidScreeningRequest", screeningRequest, bytes);
       if (hosts.length > screeningHosts) {
-        throw new GrpcRefusal(grpcCodes.InvalidArgument, `it has more than ${screeningHosts} hostnames`);
+        throw new GrpcError(grpcCodes.InvalidArgument, `it has more than ${screeningHosts} hostnames`);
       }
       const group = groupSpec && groupOf(groupSpec);
       return { message: written(await screenBid(screening, { owner, group, hosts }, call.signal).catch(busy)) };
@@ -127,7 +127,7 @@ function groupOf(spec: Decoded<typeof deploymentV1beta4GroupSpec>): GroupSpec {
     return decodeGroupSpec({ ...spec, resources });
   } catch (thrown) {
     const { message } = ProviderError.from(thrown);
-    throw new GrpcRefusal(grpcCodes.InvalidArgument, `this is no GroupSpec: ${message}`);
+    throw new GrpcError(grpcCodes.InvalidArgument, `this is no GroupSpec: ${message}`);
   }
 }
 
@@ -155,5 +155,5 @@ function written(answer: ScreeningResult): Uint8Array {
 
 function busy(thrown: unknown): never {
   if (!(thrown instanceof ScreeningBusy)) throw thrown;
-  throw new GrpcRefusal(grpcCodes.ResourceExhausted, thrown.message, { "retry-after": `${thrown.retryAfterS}` });
+  throw new GrpcError(grpcCodes.ResourceExhausted, thrown.message, { "retry-after": `${thrown.retryAfterS}` });
 }

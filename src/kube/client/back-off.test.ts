@@ -1,14 +1,14 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { createSeededRandom } from "../../runtime/random.ts";
-import { backOffMs, kubeRetryFirstMs, refusalError } from "./refusal.ts";
+import { apiError, backOffMs, kubeRetryFirstMs } from "./api-errors.ts";
 
 const asked = { verb: "list", resource: "pods" };
 const peer = { server: new URL("http://127.0.0.1"), path: "kubeconfig" };
 
 function pauses(retryAfter: string, failures = 1): number[] {
   const random = createSeededRandom(7);
-  const busy = refusalError({ status: 429, headers: { "retry-after": retryAfter }, body: "" }, asked, peer);
+  const busy = apiError({ status: 429, headers: { "retry-after": retryAfter }, body: "" }, asked, peer);
   return Array.from({ length: 1_000 }, () => backOffMs(random, failures, busy));
 }
 

@@ -64,5 +64,5 @@ test("an object that an index cannot read is reported and left as it was known",
   put("a");
   await eventually("the failure", () => cache.counts.handlerErrors === 1);
   assert.equal([...cache.by("lease", "1")].length, 1);
-  assert.equal(cache.trouble, undefined);
+  assert.equal(cache.error, undefined);
 });

@@ -5,7 +5,7 @@ import { second } from "../../runtime/durations.ts";
 import { endedBy } from "../../runtime/ended-by.ts";
 import { ProviderError } from "../../runtime/errors.ts";
 import type { Change, ObjectAt, WatchOptions } from "../kube.ts";
-import { backOffMs } from "./refusal.ts";
+import { backOffMs } from "./api-errors.ts";
 import type { WatchDeps } from "./watch-stream.ts";
 
 /** One object as it was seen, already made small. */
@@ -75,7 +75,7 @@ export function createCache<T>(): Cache<T> {
 }
 
 /** Of a watch that keeps nothing. */
-export function createPassage<T>(): Cache<T> {
+export function createUncached<T>(): Cache<T> {
   const added = (object: CachedObject<T>) => change("added", object);
   return {
     get: () => undefined,

@@ -28,7 +28,7 @@ function stage(owner: Owner, { handle, passing = false }: { handle?: Handle; pas
       namespace,
       // The cluster puts one of its own into every namespace.
       labelSelector: "ours",
-      passing,
+      uncached: passing,
       project: (object) => (object["data"] as Record<string, string>)["n"] ?? "",
       async handle(change) {
         await handle?.(change);
@@ -94,7 +94,7 @@ test("a watch that is cut goes on where it was, without a list", async (t) => {
 });
 
 test("a watch that keeps nothing hands over what is there and what comes, and all that is there after a new list", async (t) => {
-  const { watch, seen, put, remove, until, faults } = stage(t, { passing: true });
+  const { watch, seen, put, remove, until, faults } = stage(t, { uncached: true });
   put("old", "1");
   const cache = watch();
   await until("the list", () => seen.length === 1);
@@ -114,7 +114,7 @@ test("a watch that keeps nothing hands over what is there and what comes, and al
 test("of a watch that keeps nothing each page of a list is handed over before the next is asked for", async (t) => {
   const requests = new Map<string, number>();
   const { watch, put, until, counts } = stage(t, {
-    passing: true,
+    uncached: true,
     handle: ({ name }) => void requests.set(name, counts.requests),
   });
   const objects = 2 * kubePageObjects + 1;
@@ -259,7 +259,7 @@ test("a handler that never ends is left after its time, and what comes after it 
   await clock.advance(1);
   assert.deepEqual(seen, ["added b 1"]);
   assert.equal(cache.counts.handlerErrors, 1);
-  assert.equal(cache.trouble, undefined);
+  assert.equal(cache.error, undefined);
 });
 
 test("a cache that was not confirmed for a minute says so, and no longer when it is again", async (t) => {
@@ -268,13 +268,13 @@ test("a cache that was not confirmed for a minute says so, and no longer when it
   await eventually("the watch", () => counts.watching === 1);
   for (const name of ["a", "b", "c", "d"]) put(name, "1");
   await clock.advance(kubeStaleMs);
-  assert.equal(cache.trouble, undefined);
+  assert.equal(cache.error, undefined);
   await clock.advance(1);
-  const { trouble } = cache as { trouble: Error | undefined };
-  assert.ok(ProviderError.is(trouble, "AKP_KUBE_STALE"), String(trouble));
-  assert.match(trouble.message, /configmaps was not confirmed by Kubernetes for more than 60 s/);
+  const { error } = cache as { error: Error | undefined };
+  assert.ok(ProviderError.is(error, "AKP_KUBE_STALE"), String(error));
+  assert.match(error.message, /configmaps was not confirmed by Kubernetes for more than 60 s/);
   await clock.advance(kubeHandlerMs);
-  assert.equal(cache.trouble, undefined);
+  assert.equal(cache.error, undefined);
 });
 
 test("a watch can be closed while its handler hangs", async (t) => {
@@ -289,14 +289,14 @@ test("a watch can be closed while its handler hangs", async (t) => {
 test("a kind that is not installed yet is waited for, and the watch says so meanwhile", async (t) => {
   const { kube, server, until } = stage(t);
   const cache = kube.watch({ kind: kinds.manifest, project: ({ metadata }) => metadata.name });
-  await eventually("the trouble", () => ProviderError.is(cache.trouble, "AKP_KUBE_KIND_MISSING"));
-  assert.match(cache.trouble?.message ?? "", /manifests\.akash\.network/);
+  await eventually("the trouble", () => ProviderError.is(cache.error, "AKP_KUBE_KIND_MISSING"));
+  assert.match(cache.error?.message ?? "", /manifests\.akash\.network/);
   assert.equal(cache.ready, false);
   server.create(kinds.customResourceDefinition, definitionOf(kinds.manifest), "hand");
   server.create(kinds.manifest, { metadata: { namespace, name: "a" } }, "hand");
   await until("the list", () => cache.ready, 30_000);
   assert.deepEqual([...cache.list()], ["a"]);
-  assert.equal(cache.trouble, undefined);
+  assert.equal(cache.error, undefined);
 });
 
 test("a watch whose definition goes begins again with the next one", async (t) => {
@@ -310,18 +310,18 @@ test("a watch whose definition goes begins again with the next one", async (t) =
   const cache = kube.watch({ kind: kinds.manifest, project: ({ metadata }) => metadata.uid });
   await eventually("the watch", () => cache.counts.connections === 1 && [...cache.list()][0] === first);
   server.delete(kinds.customResourceDefinition, definition.metadata);
-  await until("the trouble", () => ProviderError.is(cache.trouble, "AKP_KUBE_KIND_MISSING"));
+  await until("the trouble", () => ProviderError.is(cache.error, "AKP_KUBE_KIND_MISSING"));
   assert.equal(cache.size, 0);
   const second = install();
   await until("the new one", () => [...cache.list()][0] === second);
-  assert.equal(cache.trouble, undefined);
+  assert.equal(cache.error, undefined);
 });
 
 test("a server that knows a kind no more for a moment is asked again as after any other failure", async (t) => {
   const { watch, until, faults } = stage(t);
   faults.refuse({ verb: "list", status: 404 });
   const cache = watch();
-  await eventually("the trouble", () => ProviderError.is(cache.trouble, "AKP_KUBE_KIND_MISSING"));
+  await eventually("the trouble", () => ProviderError.is(cache.error, "AKP_KUBE_KIND_MISSING"));
   await until("the list", () => cache.ready, 1_000);
 });
 
@@ -333,7 +333,7 @@ test("kinds that are not installed are asked for at a slow pace, with one questi
   assert.equal(counts.requests, missing.length, "one list of each");
   await clock.advance(10 * kubeMissingKindMs);
   assert.equal(counts.requests, missing.length + 10);
-  for (const { trouble } of caches) assert.match(trouble?.message ?? "", /akash\.network/);
+  for (const { error: trouble } of caches) assert.match(trouble?.message ?? "", /akash\.network/);
 });
 
 test("a server that does not say what it offers is asked for the list itself", async (t) => {
@@ -349,18 +349,18 @@ test("a forbidden verb is named with its resource, and works as soon as it is gr
   const { watch, until, faults } = stage(t);
   faults.forbid("watch", kinds.configMap);
   const cache = watch();
-  await eventually("the trouble", () => ProviderError.is(cache.trouble, "AKP_KUBE_FORBIDDEN"));
-  assert.match(cache.trouble?.message ?? "", /forbids us to watch configmaps/);
+  await eventually("the trouble", () => ProviderError.is(cache.error, "AKP_KUBE_FORBIDDEN"));
+  assert.match(cache.error?.message ?? "", /forbids us to watch configmaps/);
   faults.allow("watch", kinds.configMap);
   await until("the watch", () => cache.counts.connections === 1);
-  assert.equal(cache.trouble, undefined);
+  assert.equal(cache.error, undefined);
 });
 
 test("a server that has too much to do is left alone for as long as it asks", async (t) => {
   const { watch, clock, until, counts, faults } = stage(t);
   faults.refuse({ status: 429, retryAfterSeconds: 7 });
   const cache = watch();
-  await eventually("the trouble", () => ProviderError.is(cache.trouble, "AKP_KUBE_BUSY"));
+  await eventually("the trouble", () => ProviderError.is(cache.error, "AKP_KUBE_BUSY"));
   await clock.advance(5_000);
   assert.equal(counts.requests, 1);
   await until("the list", () => cache.ready, 10_000);
@@ -402,10 +402,10 @@ test("a server that takes too long to accept a watch is asked again", async (t) 
   await clock.settle();
   faults.slow(20_000);
   faults.endWatches();
-  await until("the trouble", () => ProviderError.is(cache.trouble, "AKP_KUBE_UNREACHABLE"));
-  assert.match(cache.trouble?.message ?? "", /no answer within 8000 ms/);
+  await until("the trouble", () => ProviderError.is(cache.error, "AKP_KUBE_UNREACHABLE"));
+  assert.match(cache.error?.message ?? "", /no answer within 8000 ms/);
   faults.clear();
-  await until("the watch", () => cache.trouble === undefined);
+  await until("the watch", () => cache.error === undefined);
 });
 
 test("watches that break after every second event miss nothing", async (t) => {
@@ -445,7 +445,7 @@ test("a cache that lies lists again when it is told so, and what it missed is ha
   put("one", "2");
   assert.equal(cache.get({ namespace, name: "one" }), "1", "nobody has told it");
   cache.relist("a test knows better");
-  await until("what is there", () => cache.size === 1 && cache.trouble === undefined);
+  await until("what is there", () => cache.size === 1 && cache.error === undefined);
   assert.deepEqual(seen.slice(2), ["deleted gone 1", "modified one 2"]);
   assert.equal(cache.counts.relists, 1);
 });

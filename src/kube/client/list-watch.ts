@@ -7,9 +7,6 @@ import { ProviderError } from "../../runtime/errors.ts";
 import type { Log } from "../../runtime/log.ts";
 import { apiVersionOf, type Kind, resourceOf } from "../kinds.ts";
 import type { Change, KubeObject, WatchCache, WatchCounts, WatchOptions } from "../kube.ts";
-import { type Cache, type CachedObject, createCache, createHandOver, createPassage } from "./cache.ts";
-import { linesOf, Silence, TooLong } from "./lines.ts";
-import { createListing, type Listing } from "./pages.ts";
 import {
   answerTooLarge,
   backOffMs,
@@ -18,7 +15,10 @@ import {
   malformedAnswer,
   type Peer,
   statusEventError,
-} from "./refusal.ts";
+} from "./api-errors.ts";
+import { type Cache, type CachedObject, createCache, createHandOver, createUncached } from "./cache.ts";
+import { linesOf, Silence, TooLong } from "./lines.ts";
+import { createListing, type Listing } from "./pages.ts";
 import { createRelistCheck, createShownVersion, type RelistReason } from "./relist-check.ts";
 import { openWatch, parseEvent, type WatchDeps, type WatchEvent } from "./watch-stream.ts";
 
@@ -85,7 +85,7 @@ class ListWatch<T, Index extends string> implements WatchCache<T, Index> {
     const log = given.log.with({ resource: this.resource });
     this.#deps = { ...given, log, signal: this.#ending.signal };
     this.#asked = { verb: "watch", resource: this.resource };
-    this.#cache = options.passing ? createPassage<T>() : createCache<T>();
+    this.#cache = options.uncached ? createUncached<T>() : createCache<T>();
     this.#indexes = Object.keys(options.indexes ?? {});
     this.#freshness = createFreshness(this.resource, given.clock, log);
     this.#relistCheck = createRelistCheck(kind, options, this.#deps);
@@ -120,7 +120,7 @@ class ListWatch<T, Index extends string> implements WatchCache<T, Index> {
     return this.#shown.now;
   }
 
-  get trouble(): Error | undefined {
+  get error(): Error | undefined {
     return this.#freshness.trouble;
   }
 
@@ -131,7 +131,7 @@ class ListWatch<T, Index extends string> implements WatchCache<T, Index> {
   readonly relist = (reason: string): void => {
     // Without a watch it begins with a list, or from one that was read just now.
     if (!this.#stream) return;
-    this.#doubted = { reason, otherPast: true };
+    this.#doubted = { reason, serverRestored: true };
     this.#stream.destroy(new Error(reason));
   };
 
@@ -143,7 +143,7 @@ class ListWatch<T, Index extends string> implements WatchCache<T, Index> {
 
   async #startReading(): Promise<Reading<T>> {
     await this.#relistCheck.listBegins();
-    const otherPast = this.#relisting?.otherPast ?? false;
+    const otherPast = this.#relisting?.serverRestored ?? false;
     const make = (object: KubeObject) => {
       const known = this.#cache.get(object.metadata);
       // What cannot be read is not gone: it stays as it was known.
@@ -153,7 +153,7 @@ class ListWatch<T, Index extends string> implements WatchCache<T, Index> {
     const pass = async (page: readonly CachedObject<T>[]) => this.#handOver(this.#cache.replaced(page, otherPast));
     const asking = { ...this.#options, signal: this.#deps.signal, once: true };
     return {
-      listing: createListing(this.#deps.requests, this.#kind, asking, make, this.#options.passing ? pass : undefined),
+      listing: createListing(this.#deps.requests, this.#kind, asking, make, this.#options.uncached ? pass : undefined),
       otherPast,
     };
   }
@@ -182,7 +182,7 @@ class ListWatch<T, Index extends string> implements WatchCache<T, Index> {
     const noticed = this.#doubted ? undefined : await this.#relistCheck.reason(this.#version, this.#toldNothing);
     const found = this.#doubted ?? noticed;
     this.#doubted = undefined;
-    if (noticed?.otherPast) this.#options.onOtherPast?.(noticed.reason);
+    if (noticed?.serverRestored) this.#options.onServerRestored?.(noticed.reason);
     if (found) {
       this.#deps.log.info("relisting", { reason: found.reason });
       this.#relisting = found;

@@ -8,8 +8,8 @@ import type { Random } from "../../runtime/random.ts";
 import { fieldsOf, recordsOf } from "../json-fields.ts";
 import { kinds, objectText } from "../kinds.ts";
 import type { LogLine, ObjectAt, PodLogOptions } from "../kube.ts";
+import { backOffMs, connectionError, isPassing } from "./api-errors.ts";
 import { type Lines, linesOf, Silence } from "./lines.ts";
-import { backOffMs, connectionError, isPassing } from "./refusal.ts";
 import type { Requests } from "./requests.ts";
 import { objectPath, withQuery } from "./transport.ts";
 

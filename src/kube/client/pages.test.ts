@@ -90,8 +90,8 @@ test("a list without a version, as the metrics API has it, is a list too", async
 test("nothing can be watched from a list without a version, and the watch says so", async (t) => {
   const kube = stageAnswer(t, { metadata: {}, items: [] });
   const cache = kube.watch({ kind: kinds.nodeMetrics, project: () => undefined });
-  await eventually("the trouble", () => cache.trouble !== undefined);
-  assert.match(cache.trouble?.message ?? "", /a list without a version/);
+  await eventually("the trouble", () => cache.error !== undefined);
+  assert.match(cache.error?.message ?? "", /a list without a version/);
   assert.equal(cache.ready, false);
 });
 

@@ -2,7 +2,7 @@
 import { ProviderError } from "../../runtime/errors.ts";
 import { apiVersionOf, type Kind, resourceOf } from "../kinds.ts";
 import type { KubeObject, Selection } from "../kube.ts";
-import { malformedAnswer } from "./refusal.ts";
+import { malformedAnswer } from "./api-errors.ts";
 import type { RequestLimits, Requests } from "./requests.ts";
 import { collectionPath, selectionQuery, withQuery } from "./transport.ts";
 

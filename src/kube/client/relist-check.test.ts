@@ -27,7 +27,7 @@ function stage(owner: Owner) {
     exec: (pod, options) => now.exec(pod, options),
     forwardPort: () => Promise.reject(new Error("unused")),
     peer: () => now.peer(),
-    refused: () => now.refused(),
+    rejected: () => now.rejected(),
     close: () => now.close(),
   };
 

@@ -15,7 +15,7 @@ export interface RelistReason {
   /** For people. */
   readonly reason: string;
   /** The server has another past than ours: even where versions are equal, objects need not be. */
-  readonly otherPast: boolean;
+  readonly serverRestored: boolean;
 }
 
 export function createRelistCheck(kind: Kind, selection: Selection, { requests, clock, random, signal }: WatchDeps) {
@@ -35,14 +35,14 @@ export function createRelistCheck(kind: Kind, selection: Selection, { requests, 
     /** Why to begin a list, rather than to go on with the one at hand or from this version, if there is a reason. */
     async reason(version: string | undefined, watchToldNothing: boolean): Promise<RelistReason | undefined> {
       if (home === undefined) return undefined;
-      if ((await address()) !== home) return { reason: "the server is at another address", otherPast: true };
+      if ((await address()) !== home) return { reason: "the server is at another address", serverRestored: true };
       if (version === undefined) return undefined;
-      if (clock.monotonicMs() >= believedUntilMs) return { reason: "the last list is long ago", otherPast: false };
+      if (clock.monotonicMs() >= believedUntilMs) return { reason: "the last list is long ago", serverRestored: false };
       if (!watchToldNothing) return undefined;
       const untilMs = clock.monotonicMs() + kubeWatchOpenMs;
       const present = await presentVersion(requests, kind, { ...selection, signal, untilMs, once: true });
       const isBack = present !== undefined && isLaterVersion(version, present);
-      return isBack ? { reason: "the server's versions went back", otherPast: true } : undefined;
+      return isBack ? { reason: "the server's versions went back", serverRestored: true } : undefined;
     },
   };
 }

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { silentLog } from "../../runtime/log.ts";
-import { kubeCauses, kubeReasonChars } from "./refusal.ts";
+import { kubeCauses, kubeReasonChars } from "./api-errors.ts";
 import { createWarnings, kubeWarnings, readWarnings } from "./requests.ts";
 
 test("the texts of warnings are read out of the header, and all else in it is left", () => {

@@ -11,9 +11,9 @@ import type { Random } from "../../runtime/random.ts";
 import { redacted } from "../../runtime/redact.ts";
 import { fieldsOf, listOf } from "../json-fields.ts";
 import type { CallOptions, KubeCounts, ProxyAnswer } from "../kube.ts";
-import { createListItems } from "./list-items.ts";
 import {
   answerTooLarge,
+  apiError,
   backOffMs,
   connectionError,
   kubeCauses,
@@ -21,8 +21,8 @@ import {
   malformedAnswer,
   type Operation,
   type Peer,
-  refusalError,
-} from "./refusal.ts";
+} from "./api-errors.ts";
+import { createListItems } from "./list-items.ts";
 import type { KubeAnswer, Lane, SentRequest, Transport } from "./transport.ts";
 
 /** A call with all its tries, unless its caller says otherwise: a rolling restart of an API server is over by then. */
@@ -132,8 +132,8 @@ export function createRequests({ transport, clock, random, closing, log }: Reque
     if (warnings.length > 0) request.onWarnings?.(warnings);
     if (status >= 200 && status < 300) return answer;
     const body = await bodyOf(answer, request, kubeAnswerBytes, leftMs(untilMs));
-    if (status === 401) transport.refused();
-    throw refusalError({ status, headers, body: body.toString(), hide }, request, peer);
+    if (status === 401) transport.rejected();
+    throw apiError({ status, headers, body: body.toString(), hide }, request, peer);
   }
 
   async function tried<T>(request: Trying, attempt: (untilMs: number) => Promise<T>): Promise<T> {

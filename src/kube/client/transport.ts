@@ -4,7 +4,7 @@ import { ProviderError } from "../../runtime/errors.ts";
 import { invariant } from "../../runtime/invariant.ts";
 import { apiVersionOf, type Kind, objectText } from "../kinds.ts";
 import type { CallOptions, ExecOptions, ExecSession, ObjectAt, Selection } from "../kube.ts";
-import type { Operation, Peer } from "./refusal.ts";
+import type { Operation, Peer } from "./api-errors.ts";
 
 export interface Transport {
   /** Sends it and resolves with the head of the answer, whatever its status. */
@@ -14,7 +14,7 @@ export interface Transport {
   /** With whom we speak, for messages. */
   peer(): Promise<Peer>;
   /** The server said 401: the credentials are looked at again. */
-  refused(): void;
+  rejected(): void;
   close(): void;
 }
 

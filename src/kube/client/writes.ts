@@ -9,7 +9,7 @@ import { apiVersionOf, type Kind, kinds, objectText } from "../kinds.ts";
 import type { CallOptions, DeleteOptions, Kube, KubeObject, ObjectAt, SubresourceOptions } from "../kube.ts";
 import { isLaterVersion } from "../kube.ts";
 import { type OwnedFields, ownedFields } from "../owned-fields.ts";
-import { cannotBeTried } from "./refusal.ts";
+import { cannotBeTried } from "./api-errors.ts";
 import type { RequestLimits, Requests } from "./requests.ts";
 import { collectionPath, dryRunQuery, objectPath, requestPath, withQuery } from "./transport.ts";
 

@@ -8,7 +8,7 @@ import { eventually } from "../../../test/eventually.ts";
 import { makeCertificate } from "../../../test/test-certificate.ts";
 import { createVirtualClock } from "../../runtime/clock.ts";
 import { kubePieceBytes } from "../client/lines.ts";
-import { createKubeTransport } from "./http-transport.ts";
+import { createKubeTransport } from "./http-kube.ts";
 
 const line = `${"x".repeat(49)}\n`;
 const lines = 6_000;
@@ -72,7 +72,7 @@ async function answerOf(t: TestContext, server: Server, ca: string | undefined):
     ...{ path: "kubeconfig", server: root, authorization: undefined, tlsMark: "" },
     tls: { ...(ca !== undefined && { ca }), rejectUnauthorized: true },
   };
-  const credentials = { current: () => Promise.resolve(access), refused: () => undefined, close: () => undefined };
+  const credentials = { current: () => Promise.resolve(access), rejected: () => undefined, close: () => undefined };
   const transport = createKubeTransport({ credentials, clock: createVirtualClock() });
   t.after(transport.close);
   const asked = {

@@ -14,7 +14,7 @@ import { silentLog } from "../../runtime/log.ts";
 import { createSeededRandom } from "../../runtime/random.ts";
 import { kinds } from "../kinds.ts";
 import type { CallOptions, Kube } from "../kube.ts";
-import { createHttpKube } from "./http-transport.ts";
+import { createHttpKube } from "./http-kube.ts";
 
 const at = { namespace: "lease", name: "one" };
 

@@ -10,7 +10,7 @@ import { endedBy } from "../../runtime/ended-by.ts";
 import { ProviderError, reasonOf } from "../../runtime/errors.ts";
 import { redactorSecretMostChars } from "../../runtime/limits.ts";
 import { createRedactor } from "../../runtime/redact.ts";
-import type { Peer } from "../client/refusal.ts";
+import type { Peer } from "../client/api-errors.ts";
 import type { KubeIdentity, Material, Plugin } from "./kubeconfig.ts";
 
 /** How often the kubeconfig, tokens and certificates are looked at: what client-go does. */
@@ -32,15 +32,15 @@ export interface Access extends Peer {
 }
 
 /** How long somebody waits for them. */
-interface Patience {
+interface WaitOptions {
   readonly signal?: AbortSignal | undefined;
   readonly answerMs?: number | undefined;
 }
 
 export interface KubeCredentials {
-  current(patience?: Patience): Promise<Access>;
+  current(patience?: WaitOptions): Promise<Access>;
   /** The server said 401. */
-  refused(): void;
+  rejected(): void;
   /** Nobody needs them any more. */
   close(): void;
 }
@@ -106,7 +106,7 @@ export function createCredentials(read: () => KubeIdentity, clock: Clock): KubeC
       };
       return endedBy(withDeadline(clock, answerMs, latest(), late), signal);
     },
-    refused() {
+    rejected() {
       plugin?.runs.forget();
       access = undefined;
     },

@@ -22,7 +22,7 @@ import { kubeWatchMostMs } from "../client/watch-stream.ts";
 import { kinds } from "../kinds.ts";
 import type { Kube } from "../kube.ts";
 import { kubeIdentityMs } from "./credentials.ts";
-import { createHttpKube } from "./http-transport.ts";
+import { createHttpKube } from "./http-kube.ts";
 
 const at = { namespace: "lease", name: "one" };
 
@@ -159,8 +159,8 @@ test("a server that is not there, and a kubeconfig that is not there, are told b
   assert.match(error.message, /nowhere/);
   writeFileSync(kubeconfig, readFileSync(kubeconfig, "utf8").replace(api.url, "http://127.0.0.1:1"));
   const watch = kube.watch({ kind: kinds.pod, project: ({ metadata }) => metadata.name });
-  await eventually("the trouble", () => ProviderError.is(watch.trouble, "AKP_KUBE_UNREACHABLE"));
-  assert.match(watch.trouble?.message ?? "", /127\.0\.0\.1:1 cannot be reached to list pods: .*ECONNREFUSED/);
+  await eventually("the trouble", () => ProviderError.is(watch.error, "AKP_KUBE_UNREACHABLE"));
+  assert.match(watch.error?.message ?? "", /127\.0\.0\.1:1 cannot be reached to list pods: .*ECONNREFUSED/);
 });
 
 test("when the kubeconfig points elsewhere, a watch shows what is there, also where versions are ahead of ours", async (t) => {

@@ -12,7 +12,7 @@ import { createSeededRandom } from "../../runtime/random.ts";
 import { createKubeClient } from "../client/kube-client.ts";
 import type { Lane, SentRequest } from "../client/transport.ts";
 import { kubeSockets } from "./agents.ts";
-import { createKubeTransport } from "./http-transport.ts";
+import { createKubeTransport } from "./http-kube.ts";
 
 async function stage(owner: Owner, serve: RequestListener) {
   const clock = createVirtualClock();
@@ -39,7 +39,7 @@ async function stage(owner: Owner, serve: RequestListener) {
     tls: { rejectUnauthorized: true },
     tlsMark: "",
   };
-  const credentials = { current: () => Promise.resolve(access), refused: () => undefined, close: () => undefined };
+  const credentials = { current: () => Promise.resolve(access), rejected: () => undefined, close: () => undefined };
   const transport = createKubeTransport({ credentials, clock });
   owner.after(() => {
     transport.close();

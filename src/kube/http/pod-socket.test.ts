@@ -12,7 +12,7 @@ import { ProviderError } from "../../runtime/errors.ts";
 import { silentLog } from "../../runtime/log.ts";
 import { realRandom } from "../../runtime/random.ts";
 import { kinds } from "../kinds.ts";
-import { createHttpKube } from "./http-transport.ts";
+import { createHttpKube } from "./http-kube.ts";
 
 const at = { namespace: "lease", name: "box" };
 

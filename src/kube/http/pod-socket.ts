@@ -6,7 +6,7 @@ import { type Clock, type Timer, withDeadline } from "../../runtime/clock.ts";
 import { endedBy } from "../../runtime/ended-by.ts";
 import { kubeCallMs } from "../../runtime/limits.ts";
 import { parseJson } from "../../runtime/parse-json.ts";
-import { connectionError, malformedAnswer, type Operation, type Peer, refusalError } from "../client/refusal.ts";
+import { apiError, connectionError, malformedAnswer, type Operation, type Peer } from "../client/api-errors.ts";
 import { objectPath } from "../client/transport.ts";
 import { kinds, objectText } from "../kinds.ts";
 import type { CallOptions, ExecOptions, ExecSession, ObjectAt } from "../kube.ts";
@@ -100,13 +100,13 @@ function opened(socket: WebSocket, asked: Operation, access: Access, credentials
     socket.once("close", () => reject(connectionError(new Error("the connection was closed"), asked, access)));
     socket.once("unexpected-response", (_request, response: IncomingMessage) => {
       const { statusCode: status = 0, headers } = response;
-      if (status === 401) credentials.refused();
+      if (status === 401) credentials.rejected();
       let body = "";
       response.setEncoding("utf8").on("data", (text: string) => {
         if (body.length < errorBytes) body += text;
       });
       response.on("close", () => {
-        reject(refusalError({ status, headers, body }, asked, access));
+        reject(apiError({ status, headers, body }, asked, access));
         socket.terminate();
       });
     });
@@ -209,7 +209,7 @@ async function exitCodeOf(bytes: Buffer, asked: Operation, peer: Peer): Promise<
   if (status.status === "Success") return 0;
   const cause = status.details?.causes?.find(({ reason }) => reason === "ExitCode");
   if (status.reason === "NonZeroExitCode" && cause?.message !== undefined) return Number(cause.message);
-  throw refusalError({ status: status.code ?? 500, body: bytes.toString() }, asked, peer);
+  throw apiError({ status: status.code ?? 500, body: bytes.toString() }, asked, peer);
 }
 
 /** A reader that is slow slows the command down, as a pipe would. Both outputs come one after the other, so one that is not read holds up the other. */

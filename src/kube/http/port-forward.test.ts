@@ -14,7 +14,7 @@ import { ProviderError } from "../../runtime/errors.ts";
 import { silentLog } from "../../runtime/log.ts";
 import { realRandom } from "../../runtime/random.ts";
 import { kinds } from "../kinds.ts";
-import { createHttpKube } from "./http-transport.ts";
+import { createHttpKube } from "./http-kube.ts";
 
 /** A pod whose port 80 leads to a TCP server of the test. */
 async function stage(owner: Owner, serve: (socket: Socket) => void) {

@@ -78,7 +78,7 @@ function gpuCount({ service }: ServiceWorkload): bigint {
 }
 
 /** The GPU that we offered. Without a known offer, those that the tenant accepts: one of them is under the running workload. */
-export function workloadCards(workload: ServiceWorkload): readonly GpuDemand[] {
+export function workloadGpus(workload: ServiceWorkload): readonly GpuDemand[] {
   if (gpuCount(workload) === 0n) return [];
   const { service, offer } = workload;
   const offered = readable(offer?.gpu.attributes ?? []);
@@ -92,7 +92,7 @@ function readable(attributes: readonly Attribute[]): readonly GpuDemand[] {
 }
 
 export function gpuVendor(workload: ServiceWorkload): string | undefined {
-  return workloadCards(workload)[0]?.vendor;
+  return workloadGpus(workload)[0]?.vendor;
 }
 
 /** What the device plugin of the vendor calls its cards. */

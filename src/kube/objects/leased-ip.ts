@@ -9,7 +9,7 @@ import type { KubeObject } from "../kube.ts";
 import { idLabels, leaseOfLabels, serviceLabel } from "./lease-labels.ts";
 import type { DesiredObject } from "./lease-workload.ts";
 import { writeLeaseId } from "./manifest-resource.ts";
-import { givenAddresses, metalLbWord } from "./metallb.ts";
+import { assignedAddresses, metalLbWord } from "./metallb.ts";
 import { leaseIn } from "./read-manifest-resource.ts";
 
 export interface IpDeclaration {
@@ -57,7 +57,7 @@ export function readLeasedService(object: KubeObject): LeasedService | undefined
   if (sharingKey === "" || object.metadata.labels?.["akash.network/service-target"] === undefined) return undefined;
   const { ports, selector } = fieldsOf(object["spec"]);
   const [{ port, targetPort, protocol } = {}] = recordsOf(ports);
-  const [address] = givenAddresses(object);
+  const [address] = assignedAddresses(object);
   return {
     sharingKey,
     service: textOf(fieldsOf(selector)[serviceLabel]) ?? "",

@@ -32,7 +32,7 @@ export function requestedAddress({ metadata, ...object }: KubeObject): string {
 }
 
 /** Those that a Service has. */
-export function givenAddresses(service: KubeObject): string[] {
+export function assignedAddresses(service: KubeObject): string[] {
   const { ingress } = fieldsOf(fieldsOf(service["status"])["loadBalancer"]);
   return recordsOf(ingress).flatMap(({ ip }) => textOf(ip) || []);
 }

@@ -6,7 +6,7 @@ import { anyWorkload } from "../../../test/random-workload.ts";
 import { recordedLeases } from "../../../test/recorded-leases.ts";
 import { runs } from "../../../test/runs.ts";
 import type { KubeObject } from "../kube.ts";
-import { networksEntry } from "../owned-fields.ts";
+import { goProviderEntry } from "../owned-fields.ts";
 import type { ObjectSettings } from "./container.ts";
 import { leaseObjects } from "./lease-objects.ts";
 import type { LeaseWorkload } from "./lease-workload.ts";
@@ -47,7 +47,7 @@ test("what the network's provider kept of a manifest gives the same objects as t
     const read = readManifestResource(resource);
     assert.ok(read, from);
     assert.equal(read.version, "");
-    const { time } = networksEntry(resource.metadata) ?? {};
+    const { time } = goProviderEntry(resource.metadata) ?? {};
     const madeAtMs = Date.parse(resource.metadata.creationTimestamp ?? "");
     assert.equal(read.receivedAtMs, time === undefined ? madeAtMs : Date.parse(time) + 999);
     const rebuilt = { ...workload, lease: read.lease, group: read.group };

@@ -13,7 +13,7 @@ import type {
 import { parseTime } from "../../runtime/clock.ts";
 import { fieldsOf, listOf, recordsOf, textOf } from "../json-fields.ts";
 import type { KubeObject } from "../kube.ts";
-import { networksEntry } from "../owned-fields.ts";
+import { goProviderEntry } from "../owned-fields.ts";
 import { leaseOfLabels, readLeaseId } from "./lease-labels.ts";
 import { type ManifestNote, manifestAnnotations } from "./manifest-resource.ts";
 
@@ -40,7 +40,7 @@ export function readManifestNote({ metadata, ...object }: KubeObject): RecordedN
   const spec = fieldsOf(object["spec"]);
   const lease = leaseIn(spec["lease_id"]) ?? leaseOfLabels(metadata.labels);
   if (!lease) return undefined;
-  const written = networksEntry(metadata);
+  const written = goProviderEntry(metadata);
   const isTheirs = written?.fieldsV1?.["f:spec"] !== undefined;
   const notes = (isTheirs ? undefined : metadata.annotations) ?? {};
   const version = notes[manifestAnnotations.version] ?? "";

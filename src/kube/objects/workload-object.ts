@@ -10,7 +10,7 @@ import { type Kind, kinds } from "../kinds.ts";
 import type { KubeObject } from "../kube.ts";
 import { labelKeys, storageClassReadings } from "../node-labels.ts";
 import type { ObjectSettings } from "./container.ts";
-import { claimTemplates, container, gpuVendor, persistentClasses, podVolumes, workloadCards } from "./container.ts";
+import { claimTemplates, container, gpuVendor, persistentClasses, podVolumes, workloadGpus } from "./container.ts";
 import { accountName, hasPermissions, pullSecretName } from "./credentials.ts";
 import { serviceLabels } from "./lease-labels.ts";
 import { type DesiredObject, type ServiceWorkload, serviceObject } from "./lease-workload.ts";
@@ -79,11 +79,11 @@ interface Expression {
 }
 
 function nodeAffinity(workload: ServiceWorkload): object {
-  const cards = workloadCards(workload);
+  const cards = workloadGpus(workload);
   const classes = persistentClasses(workload.service).map(hasClass);
   const termOf = (gpu: readonly Expression[]) => ({ matchExpressions: [ours, ...gpu, ...classes] });
   // Any one of the terms will do.
-  const nodeSelectorTerms = cards.length === 0 ? [termOf([])] : cards.map((card) => termOf(hasCard(card)));
+  const nodeSelectorTerms = cards.length === 0 ? [termOf([])] : cards.map((card) => termOf(hasGpu(card)));
   return { nodeAffinity: { requiredDuringSchedulingIgnoredDuringExecution: { nodeSelectorTerms } } };
 }
 
@@ -94,7 +94,7 @@ function hasClass(name: string): Expression {
 }
 
 /** Memory and interface each by itself: no operator but ours has a label for both together. */
-function hasCard({ vendor, model, memoryGi, interface: kind }: GpuDemand): Expression[] {
+function hasGpu({ vendor, model, memoryGi, interface: kind }: GpuDemand): Expression[] {
   if (model === "*") return [];
   const selections = [
     { vendor, model },

@@ -4,13 +4,7 @@ import { fieldsOf, listOf, recordsOf, textOf } from "../../kube/json-fields.ts";
 import { apiVersionOf, type Kind, kinds } from "../../kube/kinds.ts";
 import type { KubeObject } from "../../kube/kube.ts";
 import { leaseOfLabels } from "../../kube/objects/lease-labels.ts";
-import {
-  adoptedFields,
-  networksEntry,
-  networksProvider,
-  type OwnedFields,
-  ownedFields,
-} from "../../kube/owned-fields.ts";
+import { adoptedFields, goProvider, goProviderEntry, type OwnedFields, ownedFields } from "../../kube/owned-fields.ts";
 import type { LeaseId } from "../../market/ids.ts";
 import { leaseNamespace } from "../../market/lease-namespace.ts";
 import { parseTime } from "../../runtime/clock.ts";
@@ -40,7 +34,7 @@ export const putBackAnnotation = "akash.network/replacement-rejected";
 export function projectRoute(kind: Kind, object: KubeObject, fieldManager: string, gateway: ParentGateway) {
   const { metadata } = object;
   const { name, namespace = "", uid = "", creationTimestamp = "", deletionTimestamp } = metadata;
-  const isFromBefore = networksEntry(metadata) !== undefined;
+  const isFromBefore = goProviderEntry(metadata) !== undefined;
   return {
     ...{ kind, name, namespace, uid },
     createdAtMs: parseTime(creationTimestamp) || 0,
@@ -69,7 +63,7 @@ export function isRoute({ kind }: LiveRoute): boolean {
 function leaseOf({ metadata }: KubeObject, fieldManager: string): LeaseId | undefined {
   const lease = leaseOfLabels(metadata.labels);
   const managers = (metadata.managedFields ?? []).map(({ manager }) => manager);
-  const isOurs = managers.includes(fieldManager) || managers.includes(networksProvider);
+  const isOurs = managers.includes(fieldManager) || managers.includes(goProvider);
   return lease && isOurs && leaseNamespace(lease) === metadata.namespace ? lease : undefined;
 }
 

@@ -5,7 +5,7 @@
 import { conditionHolds, fieldsOf, recordsOf } from "../../kube/json-fields.ts";
 import { type Kind, kinds, resourceOf } from "../../kube/kinds.ts";
 import type { Change, Kube, KubeObject, WatchCache } from "../../kube/kube.ts";
-import { firstTrouble } from "../../kube/kube.ts";
+import { firstCacheProblem } from "../../kube/kube.ts";
 import { managedSelector } from "../../kube/objects/lease-labels.ts";
 import { ownedFields } from "../../kube/owned-fields.ts";
 import { domainOf, isHostName, wildcardsOver } from "../../market/host-names.ts";
@@ -275,7 +275,7 @@ export class HostnameView {
 
   /** Why nothing may be decided by what is shown here. */
   get trouble(): string | undefined {
-    return firstTrouble(this.#judgedBy);
+    return firstCacheProblem(this.#judgedBy);
   }
 
   get ageMs(): number {
@@ -307,7 +307,7 @@ function eachOf<T>({ value, before }: Change<T>): readonly T[] {
 
 /** It may be otherwise by now where it is not. */
 function isFollowed(cache: WatchCache<unknown>): boolean {
-  return cache.ready && cache.trouble === undefined;
+  return cache.ready && cache.error === undefined;
 }
 
 function servedVersions(definition: KubeObject): readonly string[] {

@@ -1,6 +1,6 @@
 /** What an operator should know of leased addresses that no look at a single one tells. */
 
-import type { EventRecorder, Occurrence } from "../../kube/event-recorder.ts";
+import type { EventRecorder, EventToRecord } from "../../kube/event-recorder.ts";
 import { apiVersionOf, kinds } from "../../kube/kinds.ts";
 import { type Condition, condition } from "../../runtime/condition.ts";
 import type { Looked } from "./address-loop.ts";
@@ -69,7 +69,7 @@ export function recordLook(
   { recorder, view, manifestNamespace: namespace }: ConditionEventsDeps,
 ): void {
   const { providerLeasedIp: kind } = kinds;
-  function record(name: string, occurrence: Pick<Occurrence, "type" | "reason" | "note">): void {
+  function record(name: string, occurrence: Pick<EventToRecord, "type" | "reason" | "note">): void {
     const uid = view.declared.get({ namespace, name })?.uid;
     const at = { namespace, name, ...(uid !== undefined && { uid }) };
     const regarding = { apiVersion: apiVersionOf(kind), kind: kind.kind, ...at };

@@ -6,7 +6,7 @@ import type { KubeObject, ObjectAt } from "../../kube/kube.ts";
 import { idLabels, leaseOfLabels, serviceLabel } from "../../kube/objects/lease-labels.ts";
 import { type IpDeclaration, readLeasedIp } from "../../kube/objects/leased-ip.ts";
 import {
-  givenAddresses,
+  assignedAddresses,
   metalLbAnnotations,
   metalLbNamespace,
   metalLbWord,
@@ -103,7 +103,7 @@ export function readBalancer(object: KubeObject, provider: Address, fieldManager
     deleting: deletionTimestamp !== undefined,
     /** Of its cluster IP. */
     family: readIpAddress(textOf(clusterIP) ?? "")?.family,
-    addresses: isBalancer ? givenAddresses(object) : [],
+    addresses: isBalancer ? assignedAddresses(object) : [],
     /** Written by us, whoever changed it since. */
     isMade: managedFields.some(({ manager }) => manager === fieldManager),
     /** The lease has a service of this name itself: its provider writes it too. */

@@ -1,5 +1,12 @@
 import { kinds } from "../../kube/kinds.ts";
-import { type Change, cacheTrouble, firstTrouble, type Kube, type ObjectAt, type WatchCache } from "../../kube/kube.ts";
+import {
+  type Change,
+  cacheProblem,
+  firstCacheProblem,
+  type Kube,
+  type ObjectAt,
+  type WatchCache,
+} from "../../kube/kube.ts";
 import { leasedIpName } from "../../kube/objects/leased-ip.ts";
 import { isReadyController, metalLbNamespace, poolHas } from "../../kube/objects/metallb.ts";
 import type { Address } from "../../market/address.ts";
@@ -171,17 +178,17 @@ export class IpView {
   /** Why nothing may be decided by this view. A MetalLB that is not there has no pools that one could miss. */
   get trouble(): string | undefined {
     const ofMetalLb = this.metalLbMissing === undefined ? [this.pools, this.advertisements] : [];
-    return firstTrouble([this.declared, this.balancers, ...ofMetalLb]);
+    return firstCacheProblem([this.declared, this.balancers, ...ofMetalLb]);
   }
 
   /** Why it is not known yet what leases have. */
   get waitingFor(): string | undefined {
     const needed = [this.declared, this.balancers];
-    return needed.every(({ ready }) => ready) ? undefined : firstTrouble(needed);
+    return needed.every(({ ready }) => ready) ? undefined : firstCacheProblem(needed);
   }
 
   get metalLbMissing(): string | undefined {
-    const missing = [this.pools, this.advertisements].find(({ trouble }) =>
+    const missing = [this.pools, this.advertisements].find(({ error: trouble }) =>
       ProviderError.is(trouble, "AKP_KUBE_KIND_MISSING"),
     );
     return missing && `the cluster does not know ${missing.resource}`;
@@ -194,11 +201,11 @@ export class IpView {
 
   /** Why the controller is taken for ready without a look: an older Role does not allow it. */
   get controllerUnknown(): string | undefined {
-    return this.#isForbidden ? cacheTrouble(this.#pods) : undefined;
+    return this.#isForbidden ? cacheProblem(this.#pods) : undefined;
   }
 
   get #isForbidden(): boolean {
-    return ProviderError.is(this.#pods.trouble, "AKP_KUBE_FORBIDDEN");
+    return ProviderError.is(this.#pods.error, "AKP_KUBE_FORBIDDEN");
   }
 }
 

@@ -8,7 +8,7 @@ import { second } from "../durations.ts";
 import { streamFarewellMs } from "../limits.ts";
 import { createFairSemaphore } from "../semaphore.ts";
 import { framed, framedGzip, gunzipMessage } from "./framing.ts";
-import { GrpcRefusal, type GrpcStatus, grpcCodes, grpcOk, statusHeaders } from "./grpc-status.ts";
+import { GrpcError, type GrpcStatus, grpcCodes, grpcOk, statusHeaders } from "./grpc-status.ts";
 import type { GrpcCall } from "./methods.ts";
 
 /** A request is small, and whoever sends it has it ready. */
@@ -108,7 +108,7 @@ export const tooMuchHeld: GrpcStatus = {
 
 /** Throws where the budget of the client is exhausted. */
 export function hold(holding: ByteHolding, bytes: number): void {
-  if (!holding.resize(bytes)) throw new GrpcRefusal(tooMuchHeld.code, tooMuchHeld.message);
+  if (!holding.resize(bytes)) throw new GrpcError(tooMuchHeld.code, tooMuchHeld.message);
 }
 
 const clientLeft: GrpcStatus = { code: grpcCodes.Canceled, message: "the client left" };
@@ -250,14 +250,14 @@ export class ServerCall implements GrpcCall {
   endWith(status: GrpcStatus, headers?: OutgoingHttpHeaders): void {
     if (!this.#settle(status)) return;
     if (this.stream.headersSent) this.stream.end();
-    else refuseCall(this.stream, this.head, status, this.#deps.clock, headers);
+    else rejectCall(this.stream, this.head, status, this.#deps.clock, headers);
     this.#abort?.abort();
   }
 
   fail(thrown: unknown): void {
     // Work for a client that has left may end with any error.
     if (this.isOver) return;
-    this.endWith(this.#deps.failed(thrown), thrown instanceof GrpcRefusal ? thrown.headers : undefined);
+    this.endWith(this.#deps.failed(thrown), thrown instanceof GrpcError ? thrown.headers : undefined);
   }
 
   /** Also where the client reads nothing of what it was sent. */
@@ -284,7 +284,7 @@ export type Unpack = (packed: Uint8Array, call: ServerCall) => Promise<Uint8Arra
 /** Unpacks compressed requests one at a time, fairly by client: 4 KB may unpack to 4 MB, and a thousand of them fit one packet. */
 export function createUnpacking(mostBytes: number): Unpack {
   const semaphore = createFairSemaphore(unpackedAtOnce);
-  const left = () => new GrpcRefusal(clientLeft.code, clientLeft.message);
+  const left = () => new GrpcError(clientLeft.code, clientLeft.message);
   return (packed, { stream, client, holding }) =>
     semaphore(client, async () => {
       if (isGone(stream)) throw left();
@@ -311,7 +311,7 @@ function answerHeaders({ contentType, gzip }: RequestHead, more?: OutgoingHttpHe
 }
 
 /** Without a message the status stands in the headers already. */
-export function refuseCall(
+export function rejectCall(
   stream: ServerHttp2Stream,
   { contentType }: RequestHead,
   status: GrpcStatus,

@@ -3,7 +3,7 @@ import type { Http2Stream, IncomingHttpHeaders } from "node:http2";
 import { promisify } from "node:util";
 import { gunzip, gzip } from "node:zlib";
 import { reasonOf, systemCodeOf } from "../errors.ts";
-import { GrpcRefusal, grpcCodes } from "./grpc-status.ts";
+import { GrpcError, grpcCodes } from "./grpc-status.ts";
 
 export const headBytes = 5;
 
@@ -54,7 +54,7 @@ export async function* readMessages(
     }
     onKept?.(cut.kept);
   }
-  if (cut.held > 0) throw new GrpcRefusal(grpcCodes.Internal, "grpc: the call ends within a message");
+  if (cut.held > 0) throw new GrpcError(grpcCodes.Internal, "grpc: the call ends within a message");
 }
 
 /** Up to here a piece is copied. */
@@ -141,7 +141,7 @@ export function frameBytes(start: Buffer, mostBytes: number): number {
   const size = start.readUInt32BE(1);
   if (size > mostBytes) {
     const reason = `grpc: received message larger than max (${size} vs. ${mostBytes})`;
-    throw new GrpcRefusal(grpcCodes.ResourceExhausted, reason);
+    throw new GrpcError(grpcCodes.ResourceExhausted, reason);
   }
   return headBytes + size;
 }
@@ -157,7 +157,7 @@ export function messageIn(
   const encoding = String(headers["grpc-encoding"] ?? "");
   if (encoding === "gzip") return unpack(message);
   const reason = `grpc: Decompressor is not installed for grpc-encoding "${encoding}"`;
-  throw new GrpcRefusal(grpcCodes.Unimplemented, reason);
+  throw new GrpcError(grpcCodes.Unimplemented, reason);
 }
 
 export async function gunzipMessage(message: Uint8Array, mostBytes: number): Promise<Uint8Array> {
@@ -166,10 +166,10 @@ export async function gunzipMessage(message: Uint8Array, mostBytes: number): Pro
   } catch (thrown) {
     const isLarge = systemCodeOf(thrown) === "ERR_BUFFER_TOO_LARGE";
     throw isLarge
-      ? new GrpcRefusal(
+      ? new GrpcError(
           grpcCodes.ResourceExhausted,
           `grpc: received message after decompression larger than max ${mostBytes}`,
         )
-      : new GrpcRefusal(grpcCodes.Internal, `grpc: failed to decompress the received message: ${reasonOf(thrown)}`);
+      : new GrpcError(grpcCodes.Internal, `grpc: failed to decompress the received message: ${reasonOf(thrown)}`);
   }
 }

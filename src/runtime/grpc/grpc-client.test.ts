@@ -8,7 +8,7 @@ import { silentLog } from "../log.ts";
 import { framed } from "./framing.ts";
 import { connectGrpc } from "./grpc-client.ts";
 import { createGrpcServer } from "./grpc-server.ts";
-import { GrpcRefusal, grpcCodes } from "./grpc-status.ts";
+import { GrpcError, grpcCodes } from "./grpc-status.ts";
 import { type GrpcMethod, methodsOf } from "./methods.ts";
 
 const path = "/test.Service/Do";
@@ -51,7 +51,7 @@ test("a status other than OK is thrown with its code and its words, whatever cha
   const refusing: GrpcMethod = {
     kind: "unary",
     answer: () => {
-      throw new GrpcRefusal(grpcCodes.NotFound, "100 % of the nodes are “away”");
+      throw new GrpcError(grpcCodes.NotFound, "100 % of the nodes are “away”");
     },
   };
   const { client } = await serve(t, refusing);

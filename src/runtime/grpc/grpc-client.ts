@@ -1,4 +1,4 @@
-/** A gRPC client on one connection: HTTP/2 in clear text. Failures of a call or the connection are GrpcRefusals. */
+/** A gRPC client on one connection: HTTP/2 in clear text. Failures of a call or the connection are GrpcErrors. */
 import {
   type ClientHttp2Session,
   type ClientHttp2Stream,
@@ -14,7 +14,7 @@ import { endedBy } from "../ended-by.ts";
 import { reasonOf } from "../errors.ts";
 import { httpUrl } from "../listener.ts";
 import { framed, readMessages } from "./framing.ts";
-import { GrpcRefusal, grpcCodes } from "./grpc-status.ts";
+import { GrpcError, grpcCodes } from "./grpc-status.ts";
 
 /** A server in the same cluster greets within milliseconds; one that is starting is tried again anyway. */
 export const grpcConnectMs = 5 * second;
@@ -47,7 +47,7 @@ export async function connectGrpc(target: GrpcTarget, { clock, mostBytes, signal
   session.once("close", () => signal.removeEventListener("abort", close));
   try {
     const late = () => {
-      throw new GrpcRefusal(grpcCodes.Unavailable, `no answer within ${grpcConnectMs} ms`);
+      throw new GrpcError(grpcCodes.Unavailable, `no answer within ${grpcConnectMs} ms`);
     };
     await withDeadline(clock, grpcConnectMs, endedBy(settingsReceived(session), signal), late);
   } catch (thrown) {
@@ -86,7 +86,7 @@ export async function connectGrpc(target: GrpcTarget, { clock, mostBytes, signal
       signal.throwIfAborted();
       // A response that is not gRPC breaks its framing too, so the HTTP status is the better reason.
       throwUnlessGrpc(call);
-      throw thrown instanceof GrpcRefusal ? thrown : unavailable(thrown);
+      throw thrown instanceof GrpcError ? thrown : unavailable(thrown);
     } finally {
       call.stream.close(constants.NGHTTP2_CANCEL);
     }
@@ -100,11 +100,11 @@ export async function connectGrpc(target: GrpcTarget, { clock, mostBytes, signal
         let answer: Uint8Array | undefined;
         for await (const message of answersTo(call)) answer ??= message;
         if (answer) return answer;
-        throw new GrpcRefusal(grpcCodes.Internal, "the answer has no message");
+        throw new GrpcError(grpcCodes.Internal, "the answer has no message");
       };
       return withDeadline(clock, deadlineMs, one(), () => {
         call.stream.close(constants.NGHTTP2_CANCEL);
-        throw new GrpcRefusal(grpcCodes.DeadlineExceeded, `no answer within ${deadlineMs} ms`);
+        throw new GrpcError(grpcCodes.DeadlineExceeded, `no answer within ${deadlineMs} ms`);
       });
     },
     /** Every answer to a request as it comes; a reader that stops ends the call. */
@@ -136,12 +136,12 @@ function settingsReceived(session: ClientHttp2Session): Promise<void> {
     session.once("remoteSettings", () => resolve());
     // Also for later ones, which the calls see.
     session.on("error", (error) => reject(unavailable(error)));
-    session.once("close", () => reject(new GrpcRefusal(grpcCodes.Unavailable, "the connection was closed")));
+    session.once("close", () => reject(new GrpcError(grpcCodes.Unavailable, "the connection was closed")));
   });
 }
 
-function unavailable(thrown: unknown): GrpcRefusal {
-  return new GrpcRefusal(grpcCodes.Unavailable, reasonOf(thrown));
+function unavailable(thrown: unknown): GrpcError {
+  return new GrpcError(grpcCodes.Unavailable, reasonOf(thrown));
 }
 
 /** Without a message the status stands in the headers; without a status the connection broke. */
@@ -150,14 +150,14 @@ function throwUnlessOk({ headers, trailers }: Call): void {
   const status = from["grpc-status"];
   if (status === "0") return;
   if (status !== undefined) {
-    throw new GrpcRefusal(Number(status), decodeMessage(String(from["grpc-message"] ?? "")) || `gRPC status ${status}`);
+    throw new GrpcError(Number(status), decodeMessage(String(from["grpc-message"] ?? "")) || `gRPC status ${status}`);
   }
-  throw new GrpcRefusal(grpcCodes.Unavailable, "the connection broke");
+  throw new GrpcError(grpcCodes.Unavailable, "the connection broke");
 }
 
 function throwUnlessGrpc({ headers }: Call): void {
   const http = Number(headers[":status"] ?? ok);
-  if (http !== ok) throw new GrpcRefusal(grpcCodes.Unavailable, `the server answered HTTP ${http}`);
+  if (http !== ok) throw new GrpcError(grpcCodes.Unavailable, `the server answered HTTP ${http}`);
 }
 
 /** Decodes the grpc-message header; invalid escapes stay as they are. */

@@ -12,7 +12,7 @@ import { ProviderError } from "../errors.ts";
 import { silentLog } from "../log.ts";
 import { grpcRequestMs } from "./call.ts";
 import { createGrpcServer, grpcPingMs } from "./grpc-server.ts";
-import { GrpcRefusal, grpcCodes } from "./grpc-status.ts";
+import { GrpcError, grpcCodes } from "./grpc-status.ts";
 import { type GrpcMethod, methodsOf } from "./methods.ts";
 import type { GrpcBounds } from "./streaming-calls.ts";
 
@@ -208,7 +208,7 @@ const heldBounds = (): Partial<GrpcBounds> => ({
 for (const kind of ["unary", "stream"] as const)
   test(`a compressed request of a caller who is rejected is not unpacked (${kind})`, async (t) => {
     const authenticate = async () => {
-      throw new GrpcRefusal(grpcCodes.Unauthenticated, "unauthorized access");
+      throw new GrpcError(grpcCodes.Unauthenticated, "unauthorized access");
     };
     const never = () => assert.fail("not called");
     const method = kind === "unary" ? { kind, authenticate, answer: never } : { kind, authenticate, answers: never };

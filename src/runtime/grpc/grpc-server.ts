@@ -22,12 +22,12 @@ import {
   createUnpacking,
   grpcRequestMs,
   readCallHead,
-  refuseCall,
+  rejectCall,
   respondOnly,
   ServerCall,
   tooMuchHeld,
 } from "./call.ts";
-import { GrpcRefusal, type GrpcStatus, grpcCodes, statusOfThrown } from "./grpc-status.ts";
+import { GrpcError, type GrpcStatus, grpcCodes, statusOfThrown } from "./grpc-status.ts";
 import { type GrpcMethods, grpcServiceOf } from "./methods.ts";
 import { anyClient, createStreamingCalls, type GrpcBounds } from "./streaming-calls.ts";
 import { createUnaryCalls } from "./unary-call.ts";
@@ -131,7 +131,7 @@ function createCalls({ methods, bounds, connections, clock, log }: GrpcServerOpt
   const streaming = createStreamingCalls({ bounds, unpack, clock });
 
   function failed(thrown: unknown): GrpcStatus {
-    const isExpected = thrown instanceof GrpcRefusal || thrown instanceof ProviderError;
+    const isExpected = thrown instanceof GrpcError || thrown instanceof ProviderError;
     if (!isExpected) log.error("gRPC method failed", { error: thrown });
     return statusOfThrown(thrown);
   }
@@ -151,7 +151,7 @@ function createCalls({ methods, bounds, connections, clock, log }: GrpcServerOpt
       const release = connections ? connections.beginCall(socket, requestBytes(rawHeaders)) : () => undefined;
       if (!release) {
         countEnd(ends.others, tooMuchHeld.code);
-        return refuseCall(stream, head, tooMuchHeld, clock);
+        return rejectCall(stream, head, tooMuchHeld, clock);
       }
       const method = methods.find(head.path);
       const options = { client: clients.of(socket), budget, release, ends: method ? ends.of(head.path) : ends.others };

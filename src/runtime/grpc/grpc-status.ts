@@ -34,7 +34,7 @@ export const grpcCodes = {
 export const grpcOk: GrpcStatus = { code: grpcCodes.OK, message: "" };
 
 /** Ends a call with a status other than OK. */
-export class GrpcRefusal extends Error {
+export class GrpcError extends Error {
   readonly code: number;
   /** Metadata that the client gets with it. */
   readonly headers: OutgoingHttpHeaders;
@@ -47,8 +47,8 @@ export class GrpcRefusal extends Error {
 }
 
 /** In the words that clients know. */
-export function late(): GrpcRefusal {
-  return new GrpcRefusal(grpcCodes.DeadlineExceeded, "context deadline exceeded");
+export function late(): GrpcError {
+  return new GrpcError(grpcCodes.DeadlineExceeded, "context deadline exceeded");
 }
 
 /** What a client sent and cannot be read is its own fault. */
@@ -56,7 +56,7 @@ export function readRequest<T>(name: string, codec: Codec<T>, request: Uint8Arra
   try {
     return codec.decode(request);
   } catch (thrown) {
-    throw new GrpcRefusal(grpcCodes.Internal, `grpc: error unmarshalling request: no ${name}: ${reasonOf(thrown)}`);
+    throw new GrpcError(grpcCodes.Internal, `grpc: error unmarshalling request: no ${name}: ${reasonOf(thrown)}`);
   }
 }
 
@@ -66,7 +66,7 @@ const codesByName = new Map(
 );
 
 export function statusOfThrown(thrown: unknown): GrpcStatus {
-  if (thrown instanceof GrpcRefusal) return { code: thrown.code, message: thrown.message };
+  if (thrown instanceof GrpcError) return { code: thrown.code, message: thrown.message };
   if (!(thrown instanceof ProviderError)) return { code: grpcCodes.Internal, message: reasonOf(thrown) };
   const code = codesByName.get(thrown.entry.grpc) ?? grpcCodes.Unknown;
   return { code, message: `${thrown.message} (${thrown.code})` };

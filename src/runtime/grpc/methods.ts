@@ -30,7 +30,7 @@ export interface UnaryMethod extends AnyMethod {
   answer(request: Uint8Array, call: GrpcCall): GrpcAnswer | Promise<GrpcAnswer>;
 }
 
-/** Fails with a GrpcRefusal or a ProviderError. */
+/** Fails with a GrpcError or a ProviderError. */
 export type GrpcMethod =
   | UnaryMethod
   /** The next message is pulled when the client had room for the last one. */

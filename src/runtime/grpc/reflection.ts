@@ -6,7 +6,7 @@ import {
   grpcReflectionV1alphaReflectionFile,
   grpcReflectionV1ReflectionFile,
 } from "./akash-proto.ts";
-import { GrpcRefusal, grpcCodes, readRequest } from "./grpc-status.ts";
+import { GrpcError, grpcCodes, readRequest } from "./grpc-status.ts";
 import type { GrpcMethod } from "./methods.ts";
 import { descriptorOf, type ProtoFile, symbolsOf, withImports } from "./proto-file.ts";
 
@@ -83,7 +83,7 @@ export function healthMethods(health: Health): [path: string, method: GrpcMethod
       const service = serviceIn(request);
       const status = statusOf(service);
       if (status === statuses.serviceUnknown) {
-        throw new GrpcRefusal(grpcCodes.NotFound, `unknown service ${service}`);
+        throw new GrpcError(grpcCodes.NotFound, `unknown service ${service}`);
       }
       return { message: checkResponse.encode({ status }) };
     },

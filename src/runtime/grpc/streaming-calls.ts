@@ -5,7 +5,7 @@ import { ByteBudget, type RequestBudget } from "../byte-budget.ts";
 import type { Clock, Timer } from "../clock.ts";
 import { grpcRequestMs, hold, isGone, type ServerCall, type Unpack } from "./call.ts";
 import { readMessages } from "./framing.ts";
-import { GrpcRefusal, type GrpcStatus, grpcCodes, grpcOk, late } from "./grpc-status.ts";
+import { GrpcError, type GrpcStatus, grpcCodes, grpcOk, late } from "./grpc-status.ts";
 import type { GrpcMethod, UnaryMethod } from "./methods.ts";
 
 export interface GrpcBounds {
@@ -101,7 +101,7 @@ export function createStreamingCalls({ bounds, unpack, clock }: StreamingDeps) {
   ): Promise<void> {
     if (!streams.reserve(call.client, 1)) {
       const message = `${streams.used} streams are open, and more are not served to you`;
-      throw new GrpcRefusal(grpcCodes.ResourceExhausted, message);
+      throw new GrpcError(grpcCodes.ResourceExhausted, message);
     }
     try {
       for await (const message of messages) {
@@ -128,7 +128,7 @@ async function firstOf(requests: AsyncGenerator<Uint8Array, void>): Promise<Uint
   const { value } = await requests.next();
   await requests.return();
   if (value) return value;
-  throw new GrpcRefusal(grpcCodes.Unknown, "EOF");
+  throw new GrpcError(grpcCodes.Unknown, "EOF");
 }
 
 function endAfter(clock: Clock, call: ServerCall, ms: number, message: string): Timer {

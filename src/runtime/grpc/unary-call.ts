@@ -3,7 +3,7 @@ import type { Clock } from "../clock.ts";
 import type { DeadlineList, Pending } from "../deadline-list.ts";
 import { hold, type ServerCall, type Unpack } from "./call.ts";
 import { ByteBuffer, frameBytes, framed, headBytes, messageIn } from "./framing.ts";
-import { GrpcRefusal, grpcCodes, late } from "./grpc-status.ts";
+import { GrpcError, grpcCodes, late } from "./grpc-status.ts";
 import type { GrpcAnswer, UnaryMethod } from "./methods.ts";
 
 interface UnaryDeps {
@@ -63,8 +63,8 @@ export function createUnaryCalls({ requestBytes, unpack, clock, receiving, answe
       const leftMs = timeoutMs === undefined ? undefined : timeoutMs - (clock.monotonicMs() - awaited.sinceMs);
       try {
         if (leftMs !== undefined && leftMs <= 0) throw late();
-        if (buffer.size === 0) throw new GrpcRefusal(grpcCodes.Unknown, "EOF");
-        if (needed === 0 || buffer.size < needed) throw new GrpcRefusal(grpcCodes.Internal, "unexpected EOF");
+        if (buffer.size === 0) throw new GrpcError(grpcCodes.Unknown, "EOF");
+        if (needed === 0 || buffer.size < needed) throw new GrpcError(grpcCodes.Internal, "unexpected EOF");
         answer(call, method, buffer.whole().subarray(0, needed), leftMs);
       } catch (thrown) {
         call.fail(thrown);

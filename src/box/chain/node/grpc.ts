@@ -5,7 +5,7 @@
 import type { IncomingHttpHeaders } from "node:http2";
 import type { Clock } from "../../../runtime/clock.ts";
 import { createGrpcServer, type GrpcServer } from "../../../runtime/grpc/grpc-server.ts";
-import { GrpcRefusal, type GrpcStatus, grpcCodes, grpcOk } from "../../../runtime/grpc/grpc-status.ts";
+import { GrpcError, type GrpcStatus, grpcCodes, grpcOk } from "../../../runtime/grpc/grpc-status.ts";
 import type { GrpcMethod } from "../../../runtime/grpc/methods.ts";
 import type { Log } from "../../../runtime/log.ts";
 import type { QueryResult } from "../abci.ts";
@@ -26,7 +26,7 @@ export function createNodeGrpc(queries: QueryRouter, clock: Clock, log: Log): Gr
       const result = queries.query(path, request, heightOf(metadata));
       const { code, message } = statusOf(result);
       const headers = { [heightHeader]: `${result.height}` };
-      if (code !== grpcCodes.OK) throw new GrpcRefusal(code, message, headers);
+      if (code !== grpcCodes.OK) throw new GrpcError(code, message, headers);
       return { message: result.value, headers };
     },
   };
@@ -47,7 +47,7 @@ function heightOf(headers: IncomingHttpHeaders): bigint {
   const text = headers[heightHeader];
   if (text === undefined) return 0n;
   if (typeof text === "string" && /^\d{1,18}$/.test(text)) return BigInt(text);
-  throw new GrpcRefusal(grpcCodes.InvalidArgument, `invalid height header "${heightHeader}": ${String(text)}`);
+  throw new GrpcError(grpcCodes.InvalidArgument, `invalid height header "${heightHeader}": ${String(text)}`);
 }
 
 /** Codes of the SDK that stand for one status each. */

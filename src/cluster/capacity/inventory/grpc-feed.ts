@@ -6,7 +6,7 @@ import { kinds } from "../../../kube/kinds.ts";
 import { isLaterVersion, type Kube } from "../../../kube/kube.ts";
 import { second } from "../../../runtime/durations.ts";
 import type { GrpcTarget } from "../../../runtime/grpc/grpc-client.ts";
-import { proofIn } from "../../../runtime/grpc/picture-proof.ts";
+import { proofIn } from "../../../runtime/grpc/snapshot-proof.ts";
 import { createWakeSignal } from "../../../runtime/wake-signal.ts";
 import {
   followOperator,

@@ -16,7 +16,7 @@ import {
   serviceDigest,
   templateLabel,
 } from "../../../kube/objects/workload-object.ts";
-import { adoptObject, networksEntry } from "../../../kube/owned-fields.ts";
+import { adoptObject, goProviderEntry } from "../../../kube/owned-fields.ts";
 import type { ManifestGroup, ManifestService } from "../../../market/manifest.ts";
 import { inParallel } from "../../../runtime/in-parallel.ts";
 import { type LiveObject, type LiveObjects, liveText, workloadKinds } from "../live-objects.ts";
@@ -80,12 +80,12 @@ export function createAdoption(deps: AdoptionDeps) {
     const digestIn = (object: KubeObject, service: ManifestService | undefined) =>
       service &&
       ((version !== undefined && object.metadata.labels?.[networksVersion] === version) ||
-        ((isTheirs || !networksEntry(object.metadata)) && runsService(object, service)))
+        ((isTheirs || !goProviderEntry(object.metadata)) && runsService(object, service)))
         ? serviceDigest(service)
         : undefined;
     const adopt = async (
       object: LiveObject,
-      options: Pick<Parameters<typeof adoptObject>[3], "also" | "isStrangers">,
+      options: Pick<Parameters<typeof adoptObject>[3], "also" | "isUnowned">,
     ): Promise<void> => {
       const now = await adoptObject(kube, object.kind, object, { ...options, signal });
       const marked = isWorkload(object) && now ? madeAs(now.metadata) : undefined;
@@ -94,12 +94,12 @@ export function createAdoption(deps: AdoptionDeps) {
     await inParallel(moving, leaseWrites, (object) => {
       const service = isWorkload(object) ? services.get(object.name) : undefined;
       const also = (now: KubeObject) => (service ? marksOf(now, digestIn(now, service)) : []);
-      return adopt(object, { also, isStrangers: !object.isOurs });
+      return adopt(object, { also, isUnowned: !object.isOurs });
     });
     await inParallel(unmarked, leaseWrites, (object) => {
       const also = (now: KubeObject) =>
         marksOf(now, madeAs(object)?.service ?? digestIn(now, applied.get(object.name)));
-      return adopt(object, { also, isStrangers: true });
+      return adopt(object, { also, isUnowned: true });
     });
     return { made, unplaced: unplaced.sort(), moved: moving.length + (namespace?.isFromBefore ? 1 : 0) };
   }
@@ -107,7 +107,7 @@ export function createAdoption(deps: AdoptionDeps) {
   /** Its version of before says nothing of what the network's provider wrote since. */
   async function takeManifest(name: string, signal: AbortSignal): Promise<void> {
     const resource = live.manifest(name);
-    if (!resource || !networksEntry(resource.metadata)) return;
+    if (!resource || !goProviderEntry(resource.metadata)) return;
     const also = ({ metadata }: KubeObject): PatchOperation[] =>
       metadata.annotations?.[manifestAnnotations.version] === undefined
         ? []

@@ -7,7 +7,7 @@
 import { type kinds, resourceOf } from "../../../kube/kinds.ts";
 import type { Change, Kube, KubeObject, WatchCache } from "../../../kube/kube.ts";
 import { idLabels, managedSelector } from "../../../kube/objects/lease-labels.ts";
-import { adoptObject, networksEntry, type OwnedFields, ownedFields } from "../../../kube/owned-fields.ts";
+import { adoptObject, goProviderEntry, type OwnedFields, ownedFields } from "../../../kube/owned-fields.ts";
 import type { Address } from "../../../market/address.ts";
 import { formatLeaseId, type LeaseId } from "../../../market/ids.ts";
 import { ProviderError } from "../../../runtime/errors.ts";
@@ -153,7 +153,7 @@ function createDeclared<Wanted>(
   function project(object: KubeObject): Declared {
     const { name } = object.metadata;
     const { lease, subject = name } = read(object) ?? {};
-    const isFromBefore = networksEntry(object.metadata) !== undefined;
+    const isFromBefore = goProviderEntry(object.metadata) !== undefined;
     return { name, lease, subject, fields: ownedFields(object, kube.fieldManager), isFromBefore };
   }
 

@@ -4,7 +4,7 @@
  */
 import type { Journal } from "../../../journal/journal.ts";
 import { type OccurrenceRow, stillSo } from "../../../journal/occurrences.ts";
-import type { EventRecorder, ObjectReference, Occurrence } from "../../../kube/event-recorder.ts";
+import type { EventRecorder, EventToRecord, ObjectReference } from "../../../kube/event-recorder.ts";
 import { apiVersionOf } from "../../../kube/kinds.ts";
 import { readLeaseId } from "../../../kube/objects/lease-labels.ts";
 import { leaseNamespace } from "../../../market/lease-namespace.ts";
@@ -162,7 +162,7 @@ function recovered(row: OccurrenceRow, before: OccurrenceRow | undefined, nowMs:
 }
 
 /** Writes an Event about a service's workload, or without one about the lease as a whole. */
-type RecordEvent = (leaseId: string, event: Omit<Occurrence, "regarding"> & { readonly service?: string }) => void;
+type RecordEvent = (leaseId: string, event: Omit<EventToRecord, "regarding"> & { readonly service?: string }) => void;
 
 type Live = Pick<LiveObjects, "namespace" | "workloads">;
 

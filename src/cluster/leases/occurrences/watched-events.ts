@@ -96,7 +96,7 @@ export function createWatchedEvents(deps: WatchedEventsDeps) {
       while (!signal.aborted && trouble() !== undefined) await sleep(clock, leaseTroubleLookMs, signal);
       if (signal.aborted) return;
       const handle = ({ value }: { readonly value: OccurrenceRow | undefined }) => value && take(value, signal);
-      watch = kube.watch({ kind: kinds.event, passing: true, project, handle });
+      watch = kube.watch({ kind: kinds.event, uncached: true, project, handle });
       await new Promise((resolve) => signal.addEventListener("abort", resolve, { once: true }));
       await watch.close();
     },

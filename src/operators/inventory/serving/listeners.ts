@@ -7,7 +7,7 @@ import { withDeadline } from "../../../runtime/clock.ts";
 import { ProviderError } from "../../../runtime/errors.ts";
 import { inventoryV1ServiceFile } from "../../../runtime/grpc/akash-proto.ts";
 import type { GrpcMethod } from "../../../runtime/grpc/methods.ts";
-import { encodeProof } from "../../../runtime/grpc/picture-proof.ts";
+import { encodeProof } from "../../../runtime/grpc/snapshot-proof.ts";
 import type { ListenAddress, Listener } from "../../../runtime/listener.ts";
 import type { Metrics } from "../../../runtime/metrics.ts";
 import type { OperatorDeps } from "../../operator-service.ts";

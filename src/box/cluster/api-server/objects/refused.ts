@@ -1,5 +1,5 @@
 /** A refusal as the API writes it: what was asked cannot be done, and why. */
-import { type Operation, type Peer, refusalError } from "../../../../kube/client/refusal.ts";
+import { apiError, type Operation, type Peer } from "../../../../kube/client/api-errors.ts";
 
 interface RefusalDetails {
   readonly name?: string;
@@ -35,7 +35,7 @@ export function statusOf({ status: code, reason, message, details }: Refused): o
 
 /** As a client throws it. */
 export function clientError(refused: Refused, asked: Operation): Error {
-  return refusalError({ status: refused.status, body: JSON.stringify(statusOf(refused)) }, asked, peer);
+  return apiError({ status: refused.status, body: JSON.stringify(statusOf(refused)) }, asked, peer);
 }
 
 /** Of an address that this server does not have. */

@@ -1,6 +1,6 @@
 /** A command in a container of the simulated cluster. */
 import { PassThrough } from "node:stream";
-import { connectionError, type Operation } from "../../../../kube/client/refusal.ts";
+import { connectionError, type Operation } from "../../../../kube/client/api-errors.ts";
 import { kinds, objectText } from "../../../../kube/kinds.ts";
 import type { ExecOptions, ExecSession, ObjectAt } from "../../../../kube/kube.ts";
 import type { Clock } from "../../../../runtime/clock.ts";

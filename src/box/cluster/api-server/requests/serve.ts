@@ -1,6 +1,6 @@
 /** Answers requests as the API server does over HTTP, without any wire. */
 
-import { connectionError } from "../../../../kube/client/refusal.ts";
+import { connectionError } from "../../../../kube/client/api-errors.ts";
 import type { SentRequest } from "../../../../kube/client/transport.ts";
 import { resourceOf } from "../../../../kube/kinds.ts";
 import { type Clock, sleep } from "../../../../runtime/clock.ts";

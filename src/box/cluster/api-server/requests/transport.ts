@@ -1,6 +1,6 @@
 /** Requests to the simulated API server, within the process. */
 import { Readable } from "node:stream";
-import { connectionError } from "../../../../kube/client/refusal.ts";
+import { connectionError } from "../../../../kube/client/api-errors.ts";
 import type { SentRequest, Transport } from "../../../../kube/client/transport.ts";
 import { withDeadline } from "../../../../runtime/clock.ts";
 import { kubeCallMs } from "../../../../runtime/limits.ts";
@@ -53,7 +53,7 @@ export function createSimulatedTransport(deps: SimulatedTransportDeps): Transpor
     exec: (at, options) => execIn(at, options, deps),
     forwardPort: (at, port, options) => forwardTo(at, port, options, deps),
     peer: () => Promise.resolve(peer),
-    refused: () => undefined,
+    rejected: () => undefined,
     close() {
       closed = true;
       for (const body of open) body.destroy();

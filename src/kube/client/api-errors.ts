@@ -51,7 +51,7 @@ interface Refusal {
   readonly hide?: (text: string) => string;
 }
 
-export function refusalError(refusal: Refusal, asked: Operation, peer: Peer): ProviderError {
+export function apiError(refusal: Refusal, asked: Operation, peer: Peer): ProviderError {
   const { status, headers = {}, hide = (text) => text } = refusal;
   const body = peer.mask?.(refusal.body) ?? refusal.body;
   const said = readStatus(body);
@@ -115,7 +115,7 @@ const notOfItsKind = /^failed to create typed patch object/;
 /** An error that came in the middle of a watch. */
 export function statusEventError(object: unknown, asked: Operation, peer: Peer): ProviderError {
   const status = Number(fieldsOf(object)["code"]) || 500;
-  return refusalError({ status, body: JSON.stringify(object ?? null) }, asked, peer);
+  return apiError({ status, body: JSON.stringify(object ?? null) }, asked, peer);
 }
 
 /** What OpenSSL says about a certificate that it does not like begins with one of these. */

@@ -4,8 +4,8 @@ import * as https from "node:https";
 import type { Clock } from "../../runtime/clock.ts";
 import { systemCodeOf } from "../../runtime/errors.ts";
 import { kubeCallMs } from "../../runtime/limits.ts";
+import { connectionError } from "../client/api-errors.ts";
 import { createKubeClient, type KubeDeps } from "../client/kube-client.ts";
-import { connectionError } from "../client/refusal.ts";
 import type { SentRequest, Transport } from "../client/transport.ts";
 import type { Kube } from "../kube.ts";
 import { createAgentPool, gathered, kubeKeepAliveMs } from "./agents.ts";
@@ -43,7 +43,7 @@ export function createKubeTransport({ credentials, clock }: HttpTransportDeps): 
     exec: (at, options) => exec(at, options, { credentials, agents, clock, closing }),
     forwardPort: (at, port, options) => forwardPort(at, port, options, { credentials, agents, clock, closing }),
     peer: () => credentials.current(),
-    refused: () => credentials.refused(),
+    rejected: () => credentials.rejected(),
     close() {
       ending.abort(new Error("the connection is closed"));
       agents.close();
