@@ -16,7 +16,7 @@ import { kubeMissingKindMs } from "./served-groups.ts";
 type Handle = (change: Change<string>) => void | Promise<void>;
 
 /** A watch of config maps on a clock that stands until it is moved. */
-function stage(owner: Owner, { handle, passing = false }: { handle?: Handle; passing?: boolean } = {}) {
+function stage(owner: Owner, { handle, uncached = false }: { handle?: Handle; uncached?: boolean } = {}) {
   const clock = createVirtualClock();
   const cluster = simulateKube(owner, { clock });
   const { server, faults, counts } = cluster;
@@ -28,7 +28,7 @@ function stage(owner: Owner, { handle, passing = false }: { handle?: Handle; pas
       namespace,
       // The cluster puts one of its own into every namespace.
       labelSelector: "ours",
-      uncached: passing,
+      uncached,
       project: (object) => (object["data"] as Record<string, string>)["n"] ?? "",
       async handle(change) {
         await handle?.(change);

@@ -70,5 +70,5 @@ export function staleness(caches: Caches): Condition[] {
 /** Undefined once all are synced. */
 export function waitingFor(caches: Caches): string | undefined {
   const [what, cache] = Object.entries(caches).find(([, { ready }]) => !ready) ?? [];
-  return cache && `${what} were not seen yet${cache.trouble ? `: ${cache.trouble.message}` : ""}`;
+  return cache && `${what} were not seen yet${cache.error ? `: ${cache.error.message}` : ""}`;
 }
