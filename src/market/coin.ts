@@ -3,8 +3,6 @@ import { ProviderError } from "../runtime/errors.ts";
 import { type Decimal, formatDecimal, parseDecimal, showDecimal } from "./decimal.ts";
 import { malformed, outOfRange } from "./value-errors.ts";
 
-// What orders are priced in. A micro-unit of each is a millionth of the token.
-
 /** The network's own token; its price in dollars moves. */
 export const uakt = "uakt";
 /** The network's dollar. */
@@ -53,17 +51,11 @@ export function decCoinOf(amount: Decimal, denom: string): DecCoin {
   return { denom: checkDenom(denom), amount };
 }
 
-/** "500000uakt". A fraction is refused where the chain would drop it in silence. */
+/** "500000uakt". A fraction is rejected where the chain would drop it silently. */
 export function parseCoin(text: string): Coin {
   const { amount, denom } = splitCoin(text, "500000uakt");
-  if (amount.includes(".")) {
-    throw malformed(
-      text,
-      "a whole amount with its denom",
-      "it has a fraction, and tokens are counted whole",
-      "500000uakt",
-    );
-  }
+  const fraction = "it has a fraction, and tokens are counted whole";
+  if (amount.includes(".")) throw malformed(text, "a whole amount with its denom", fraction, "500000uakt");
   return coinOf(BigInt(amount), denom);
 }
 
@@ -82,7 +74,7 @@ export function formatDecCoin({ amount, denom }: DecCoin): string {
   return `${formatDecimal(amount)}${denom}`;
 }
 
-/** Without the zeros that say nothing, for people. */
+/** Without trailing zeros. */
 export function showDecCoin({ amount, denom }: DecCoin): string {
   return `${showDecimal(amount)}${denom}`;
 }
@@ -123,15 +115,9 @@ export function amountOf(coins: readonly Coin[], denom: string): bigint {
 
 function splitCoin(text: string, example: string): { amount: string; denom: string } {
   const [, amount, denom] = (text.length <= longestText && coinParts.exec(text)) || [];
-  if (amount === undefined || denom === undefined) {
-    throw malformed(
-      text,
-      "an amount with its denom",
-      "it must be a number followed by a denom of 3 to 128 characters",
-      example,
-    );
-  }
-  return { amount, denom };
+  if (amount !== undefined && denom !== undefined) return { amount, denom };
+  const reason = "it must be a number followed by a denom of 3 to 128 characters";
+  throw malformed(text, "an amount with its denom", reason, example);
 }
 
 function parseList<C extends { denom: string }>(
@@ -148,42 +134,13 @@ function parseList<C extends { denom: string }>(
 
 function checkDenom(denom: string): string {
   if (isDenom(denom)) return denom;
-  throw malformed(
-    denom,
-    "a denom",
-    "it must be a letter followed by 2 to 127 letters, digits or any of / : . _ -",
-    "uakt",
-  );
+  const reason = "it must be a letter followed by 2 to 127 letters, digits or any of / : . _ -";
+  throw malformed(denom, "a denom", reason, "uakt");
 }
 
 /** Denoms are ASCII, so the order of strings is the chain's order of bytes. */
 function byDenom(left: { denom: string }, right: { denom: string }): number {
-  if (left.denom === right.denom) return 0;
-  return left.denom < right.denom ? -1 : 1;
-}
-
-/** Amounts as people read them: in whole tokens by the name that they go by, instead of millionths. */
-const names = new Map([[uakt, "AKT"], [uact, "ACT"], ...bridgedDollars.map((denom) => [denom, "USDC"] as const)]);
-const million = 1_000_000n;
-const digits = 6;
-
-/** "AKT"; a denomination that has no such name is its own. */
-export function tokenName(denom: string): string {
-  return names.get(denom) ?? denom;
-}
-
-/** "12.345000", all digits, so that amounts below each other can be compared; of an unknown denomination, its own units. */
-export function tokenAmount({ denom, amount }: Coin): string {
-  if (!names.has(denom)) return `${amount}`;
-  const sign = amount < 0n ? "-" : "";
-  const size = amount < 0n ? -amount : amount;
-  return `${sign}${size / million}.${`${size % million}`.padStart(digits, "0")}`;
-}
-
-/** "12.345 ACT", without the zeros that say nothing. */
-export function showTokens(coin: Coin): string {
-  const amount = tokenAmount(coin);
-  return `${amount.includes(".") ? amount.replace(/\.?0+$/, "") : amount} ${tokenName(coin.denom)}`;
+  return left.denom === right.denom ? 0 : left.denom < right.denom ? -1 : 1;
 }
 
 /** A price may be one for every denomination, or another in some: a number means little without saying of what. */
