@@ -11,7 +11,7 @@ const failure = () => new ProviderError("AKP_JOURNAL_BUSY", { path: "journal", r
 function startSteps() {
   let found: readonly MirrorKey[] = [];
   const find = async () => found;
-  const steps = createSteps({ apply: find, build: find, compare: async () => ({ adopt: find }) });
+  const steps = createSteps({ apply: find, build: find, compare: find });
   async function step(...keys: MirrorKey[]) {
     found = keys;
     await steps.gap({ from: 1n, to: 1n });
@@ -42,7 +42,7 @@ test("no step is told before the one before it has been taken", async () => {
   const seen: string[] = [];
   const names = ["1", "2"];
   const find = async () => [order(names.shift() ?? "")];
-  const steps = createSteps({ apply: find, build: find, compare: async () => ({ adopt: find }) });
+  const steps = createSteps({ apply: find, build: find, compare: find });
   steps.onStep(async ({ changed }) => {
     seen.push(`begin ${changed[0]?.key}`);
     await new Promise(setImmediate);

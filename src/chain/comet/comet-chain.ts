@@ -167,10 +167,7 @@ export function createSteps(mirror: Pick<Mirror, "apply" | "build" | "compare">)
     onStep: (listener: StepListener) => void listeners.push(listener),
     block: (block: ChainBlock, head: bigint) => take(async () => ({ block, changed: await mirror.apply(block, head) })),
     gap: (gap: Gap) => take(async () => ({ gap, changed: await mirror.build(gap.to) })),
-    /** Compares the mirror with the chain's lists and puts right what differs; gives what did. */
-    async compare(signal?: AbortSignal): Promise<readonly MirrorKey[]> {
-      const { adopt } = await mirror.compare(signal);
-      return take(async () => ({ changed: await adopt() }));
-    },
+    /** Compares the mirror with the chain's lists and corrects it; gives what differed. */
+    compare: (signal?: AbortSignal) => take(async () => ({ changed: await mirror.compare(signal) })),
   };
 }

@@ -1,9 +1,10 @@
 /** The transport to a real node: JSON-RPC in POSTs over connections that stay open, and a WebSocket to listen. */
 
-import { readFileSync, statSync } from "node:fs";
+import { readFileSync } from "node:fs";
 import * as http from "node:http";
 import * as https from "node:https";
 import { createSecureContext } from "node:tls";
+import { isDeepStrictEqual } from "node:util";
 import { type ClientOptions, WebSocket } from "ws";
 import type { Clock, Timer } from "../../runtime/clock.ts";
 import { second } from "../../runtime/durations.ts";
@@ -42,14 +43,14 @@ export function createNodeTransport(
   name = nameOf(new URL(address)),
 ): HttpTransport {
   const url = new URL(address);
-  const files = createTlsFiles(name, paths, clock);
+  const readTls = createTlsFiles(name, paths, clock);
   const sockets: SocketCounts = { connections: 0, pongs: 0, halfOpen: 0 };
   let material: TlsMaterial | undefined;
   let agent: http.Agent | undefined;
 
   /** Connections made with a certificate that was replaced since are not used for new calls. */
   function agentNow(): http.Agent {
-    const current = files.current();
+    const current = readTls();
     if (agent && material === current) return agent;
     agent?.destroy();
     material = current;
@@ -65,12 +66,12 @@ export function createNodeTransport(
         return await post(exchange);
       } catch (thrown) {
         if (!(thrown instanceof StaleConnection)) throw thrown;
-        const own = makeAgent(url, name, files.current());
+        const own = makeAgent(url, name, readTls());
         return post({ ...exchange, agent: own }).finally(() => own.destroy());
       }
     },
     async listen(text, heard, signal) {
-      const deps = { url, tls: files.current(), clock, counts: sockets };
+      const deps = { url, tls: readTls(), clock, counts: sockets };
       await listenOverSocket(deps, text, heard, signal).catch((thrown) => {
         throw connectionError(name, thrown);
       });
@@ -164,71 +165,54 @@ function nameOf({ protocol, host, pathname, search }: URL): string {
   return `${protocol}//${host}${pathname.length > 1 || search ? "/…" : ""}`;
 }
 
-// Certificate, key and CA bundle of one node. They are renewed under our feet, so they are looked at again.
+// Certificate, key and CA bundle of one node. They are reread, since they may be renewed while we run.
 
 export const rpcTlsRecheckMs = 10 * second;
 
-export interface TlsPaths {
+interface TlsPaths {
   readonly certFile?: string;
   readonly keyFile?: string;
   /** Replaces the authorities that the system trusts. */
   readonly caFile?: string;
 }
 
-export interface TlsMaterial {
+interface TlsMaterial {
   readonly cert?: Buffer;
   readonly key?: Buffer;
   readonly ca?: Buffer;
 }
 
-interface TlsFiles {
-  /** The same object as long as no file has changed. */
-  current(): TlsMaterial;
-}
-
 const parts = { cert: "certFile", key: "keyFile", ca: "caFile" } as const;
 
-export function createTlsFiles(node: string, paths: TlsPaths, clock: Clock): TlsFiles {
+/** Gives the same object as long as no file has changed. */
+function createTlsFiles(node: string, paths: TlsPaths, clock: Clock): () => TlsMaterial {
   let material: TlsMaterial | undefined;
-  let seen = "";
-  let lookAgainMs = 0;
-
-  function use<T>(path: string, read: (path: string) => T): T {
-    try {
-      return read(path);
-    } catch (thrown) {
-      throw new ProviderError("AKP_CHAIN_TLS_FILE_UNREADABLE", { path, node, reason: reasonOf(thrown) });
-    }
-  }
-
-  /** Changes when any of the files does. */
-  function stamp(): string {
-    return Object.values(parts)
-      .flatMap((part) => paths[part] ?? [])
-      .map((path) => use(path, (at) => statSync(at)))
-      .map(({ mtimeMs, size, ino }) => `${mtimeMs}/${size}/${ino}`)
-      .join(" ");
-  }
+  let recheckAtMs = 0;
 
   function read(): TlsMaterial {
     const entries = Object.entries(parts).flatMap(([name, part]) => {
       const path = paths[part];
-      return path === undefined ? [] : [[name, use(path, (at) => readFileSync(at))]];
+      return path === undefined ? [] : [[name, readTlsFile(path, node)]];
     });
     return Object.fromEntries(entries) as TlsMaterial;
   }
 
-  return {
-    current() {
-      const nowMs = clock.monotonicMs();
-      if (material && nowMs < lookAgainMs) return material;
-      lookAgainMs = nowMs + rpcTlsRecheckMs;
-      const found = stamp();
-      if (!material || found !== seen) material = read();
-      seen = found;
-      return material;
-    },
+  return () => {
+    const nowMs = clock.monotonicMs();
+    if (material && nowMs < recheckAtMs) return material;
+    recheckAtMs = nowMs + rpcTlsRecheckMs;
+    const found = read();
+    if (!isDeepStrictEqual(found, material)) material = found;
+    return material as TlsMaterial;
   };
+}
+
+function readTlsFile(path: string, node: string): Buffer {
+  try {
+    return readFileSync(path);
+  } catch (thrown) {
+    throw new ProviderError("AKP_CHAIN_TLS_FILE_UNREADABLE", { path, node, reason: reasonOf(thrown) });
+  }
 }
 
 // A WebSocket to a node that stays open, and is noticed when it only seems to.
@@ -238,7 +222,7 @@ export const rpcWakePingMs = 10 * second;
 /** A header is under 2 KB. */
 const rpcWakeMessageBytes = 1024 * 1024;
 
-export interface SocketCounts {
+interface SocketCounts {
   connections: number;
   pongs: number;
   /** Connections that seemed to live and did not. */
@@ -253,7 +237,7 @@ interface SocketDeps {
 }
 
 /** As `listen` of a transport, but rejects with whatever the socket says. */
-export function listenOverSocket(
+function listenOverSocket(
   { url, tls, clock, counts }: SocketDeps,
   text: string,
   heard: (message: string) => void,
@@ -288,12 +272,13 @@ export function listenOverSocket(
 function createHeartbeat(socket: WebSocket, clock: Clock, counts: SocketCounts) {
   let timer: Timer | undefined;
   let isAlive = true;
+  const heard = () => {
+    isAlive = true;
+  };
+  socket.on("message", heard);
   socket.on("pong", () => {
-    isAlive = true;
+    heard();
     counts.pongs += 1;
-  });
-  socket.on("message", () => {
-    isAlive = true;
   });
   function beat(): void {
     if (!isAlive) {

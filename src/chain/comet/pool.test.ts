@@ -54,7 +54,7 @@ test("a call that one node fails is answered by the next, which is used from the
   assert.equal(pool.switches, 1);
   first.fault = () => undefined;
   assert.equal((await pool.call("health", {}, name)).node, node, "and stays in use");
-  assert.equal(pool.nodes[0]?.counts.failures, 1);
+  assert.equal(pool.nodes[0]?.condition, "failing");
 });
 
 test("an answer that cannot be read counts as a failure of its node", async (t) => {
@@ -64,7 +64,7 @@ test("an answer that cannot be read counts as a failure of its node", async (t) 
     throw new ProviderError("AKP_CHAIN_ANSWER_MALFORMED", { node, method: "health", reason: "it is odd" });
   };
   assert.equal((await pool.call("health", {}, read)).node, proxies[1]?.url);
-  assert.equal(pool.nodes[0]?.counts.failures, 1);
+  assert.equal(pool.nodes[0]?.condition, "failing");
 });
 
 test("a node of which one method breaks off or is a proxy's page is not good, although it tells its status", async (t) => {

@@ -3,11 +3,12 @@
  * may be repeated.
  */
 import { largest, smallest } from "../../runtime/bigint.ts";
-import { type Clock, sleep } from "../../runtime/clock.ts";
+import { sleep } from "../../runtime/clock.ts";
+import type { RuntimeDeps } from "../../runtime/deps.ts";
 import { second } from "../../runtime/durations.ts";
 import { ProviderError, reasonOf } from "../../runtime/errors.ts";
-import type { Log } from "../../runtime/log.ts";
-import { jitter, type Random } from "../../runtime/random.ts";
+import { jitter } from "../../runtime/random.ts";
+import type { QueryOptions } from "../chain.ts";
 import type { RpcLimits } from "./rpc-call.ts";
 import {
   isAnswer,
@@ -35,22 +36,14 @@ export type ReportedHead = Pick<NodeStatus, "height" | "timeNs">;
 /** A report older than three rounds of probes says nothing about the present: the node hangs, or probes have stopped. */
 const reportMs = 3 * rpcProbeMs;
 
-interface PoolOptions {
+interface PoolOptions extends RuntimeDeps {
   /** One for each node, under names that differ; the pool closes them. */
   readonly nodes: readonly RpcTransport[];
   /** Without one, the chain is that of the first node in the list that answers. */
   readonly chainId?: string;
-  readonly clock: Clock;
-  readonly random: Random;
-  readonly log: Log;
 }
 
-export interface NodeCallOptions extends RpcLimits {
-  /** The answering node must have told just now that it is at this height or above. For what must not be stale. */
-  readonly atOrAbove?: bigint | undefined;
-  /** Only this node, for what must come from one. */
-  readonly node?: string | undefined;
-}
+export type NodeCallOptions = RpcLimits & Pick<QueryOptions, "atOrAbove" | "node">;
 
 interface NodeAnswer<T> {
   readonly result: T;
@@ -145,8 +138,9 @@ export class Pool {
   async run(signal: AbortSignal): Promise<void> {
     const { clock, random } = this.#deps;
     while (!signal.aborted) {
-      await sleep(clock, jitter(random, rpcProbeMs), signal).catch(unlessAborted(signal));
-      if (!signal.aborted) await this.probe({ signal }).then(() => undefined, unlessAborted(signal));
+      await sleep(clock, jitter(random, rpcProbeMs), signal)
+        .then(() => this.probe({ signal }))
+        .catch(unlessAborted(signal));
     }
   }
 

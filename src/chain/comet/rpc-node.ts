@@ -1,5 +1,6 @@
 /** One node of the pool: what it last said of itself, how it has been doing, and whether it may be asked. */
 import type { Clock } from "../../runtime/clock.ts";
+import type { RuntimeDeps } from "../../runtime/deps.ts";
 import { second } from "../../runtime/durations.ts";
 import { ProviderError } from "../../runtime/errors.ts";
 import { isRecord } from "../../runtime/is-record.ts";
@@ -71,7 +72,6 @@ export class RpcNode {
   readonly #clock: Clock;
   readonly #ask: RpcCall;
   readonly #breaker: Breaker;
-  readonly #counts = { calls: 0, failures: 0, refusals: 0 };
   readonly #failing = new Map<string, string>();
   #lastFailure: string | undefined;
   status: NodeStatus | undefined;
@@ -80,7 +80,11 @@ export class RpcNode {
   lag = 0n;
 
   /** `chainId` tells which chain is ours, once that is known. */
-  constructor(transport: RpcTransport, chainId: () => string | undefined, { clock, random }: NodeDeps) {
+  constructor(
+    transport: RpcTransport,
+    chainId: () => string | undefined,
+    { clock, random }: Pick<RuntimeDeps, "clock" | "random">,
+  ) {
     this.transport = transport;
     this.#chainId = chainId;
     this.#clock = clock;
@@ -108,8 +112,7 @@ export class RpcNode {
     const { condition, lag, latencyMs } = this;
     const { height, earliestHeight } = this.status ?? {};
     const { name } = this.transport;
-    const counts = this.#counts;
-    return { name, condition, height, earliestHeight, lag, latencyMs, trouble: this.#trouble(condition), counts };
+    return { name, condition, height, earliestHeight, lag, latencyMs, trouble: this.#trouble(condition) };
   }
 
   #trouble(condition: NodeCondition): string | undefined {
@@ -132,7 +135,6 @@ export class RpcNode {
   /** What `read` makes of the result; that it cannot read it is the node's failure too. */
   async call<T>(method: string, params: RpcParams, read: (result: unknown) => T, bounds: RpcLimits): Promise<T> {
     const startMs = this.#clock.monotonicMs();
-    this.#counts.calls += 1;
     let answer: unknown;
     try {
       answer = await this.#ask(method, params, bounds);
@@ -166,7 +168,6 @@ export class RpcNode {
   /** Whoever refuses is there. Whether its method works is another question. */
   #refused(error: ProviderError, method: string, params: RpcParams, startMs: number): ProviderError {
     const { status } = this;
-    this.#counts.refusals += 1;
     this.#answered(startMs);
     const height = heightAsked(method, params);
     // That it has thrown a block away, or may not have worked through it yet, is no fault of the node.
@@ -180,7 +181,6 @@ export class RpcNode {
 
   /** By method: where status still answers, nothing else would show that this one never does. */
   #blame(method: string, error: ProviderError): void {
-    this.#counts.failures += 1;
     this.#lastFailure = error.message;
     this.#failing.set(method, error.message);
   }
@@ -201,11 +201,6 @@ export class RpcNode {
     // All at once: those that hang would hold up the look at every other node, one after the other.
     await Promise.all(asked);
   }
-}
-
-interface NodeDeps {
-  readonly clock: Clock;
-  readonly random: Random;
 }
 
 /** That nodes fail is counted, and what a pool is for; anything else is a fault of ours. */
@@ -246,9 +241,9 @@ export function createBreaker(clock: Clock, random: Random) {
   let retryAtMs = 0;
   const isOpen = () => failures >= rpcBreakerFailures;
   /** Jittered, so that many providers do not all come back in the instant in which a public node does. */
-  function pauseMs(): number {
-    const doublings = failures - rpcBreakerFailures;
-    return jitter(random, Math.min(rpcBreakerFirstMs * 2 ** doublings, rpcBreakerMostMs));
+  function rest(): void {
+    const pauseMs = Math.min(rpcBreakerFirstMs * 2 ** (failures - rpcBreakerFailures), rpcBreakerMostMs);
+    retryAtMs = clock.monotonicMs() + jitter(random, pauseMs);
   }
 
   return {
@@ -256,7 +251,7 @@ export function createBreaker(clock: Clock, random: Random) {
     admit(): boolean {
       if (!isOpen()) return true;
       if (clock.monotonicMs() < retryAtMs) return false;
-      retryAtMs = clock.monotonicMs() + pauseMs();
+      rest();
       return true;
     },
     succeeded(): void {
@@ -267,7 +262,7 @@ export function createBreaker(clock: Clock, random: Random) {
       if (beganMs < failedAtMs) return;
       failedAtMs = clock.monotonicMs();
       failures += 1;
-      if (isOpen()) retryAtMs = clock.monotonicMs() + pauseMs();
+      if (isOpen()) rest();
     },
     get failures() {
       return failures;

@@ -12,11 +12,11 @@ import {
   type OrderId,
   orderOf,
 } from "../../../market/ids.ts";
-import { ProviderError } from "../../../runtime/errors.ts";
 import { inParallel } from "../../../runtime/in-parallel.ts";
 import { rpcMirrorQueries, rpcMirrorSingles, rpcMirrorTries } from "../../../runtime/limits.ts";
 import type { ChainBlock, MarketEvent } from "../../block.ts";
 import type { At, Listed, MirrorKey, Queries, QueryOptions } from "../../chain.ts";
+import { isOfChain } from "../../chain-failure.ts";
 import type { Balance, Bid, Deployment, Lease, Order } from "../../records.ts";
 import { listReclaimingLeases } from "../../running-leases.ts";
 import { unlessGone } from "../queries/abci-query.ts";
@@ -179,21 +179,13 @@ async function each<Id, T>(
 
 // The mirror's content from the chain's own lists.
 
-interface MirrorLists {
+export interface MirrorLists {
   readonly state: MirrorState;
   /** Everything up to this height is in it. */
   readonly height: bigint;
   /** All of it is of exactly that height. */
   readonly steady: boolean;
 }
-
-/** With one node, its own failure; of several, that the one which must answer did not. */
-const nodeFailures = [
-  "AKP_CHAIN_NO_ENDPOINT",
-  "AKP_CHAIN_UNREACHABLE",
-  "AKP_CHAIN_ANSWER_MALFORMED",
-  "AKP_CHAIN_CALL_REFUSED",
-] as const;
 
 type List<T> = (options: QueryOptions) => Promise<Listed<T>>;
 
@@ -204,13 +196,9 @@ export async function readLists(queries: Queries, provider: Address, options: Qu
     try {
       return await readRest(queries, provider, orders, options);
     } catch (thrown) {
-      if (left <= 1 || !isNodeFailure(thrown)) throw thrown;
+      if (left <= 1 || !isOfChain(thrown)) throw thrown;
     }
   }
-}
-
-function isNodeFailure(thrown: unknown): boolean {
-  return nodeFailures.some((code) => ProviderError.is(thrown, code));
 }
 
 async function readRest(

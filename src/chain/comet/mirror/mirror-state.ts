@@ -12,16 +12,6 @@ export interface MirrorState {
   readonly balances: Map<string, Balance>;
 }
 
-export function copyState({ orders, bids, leases, deployments, balances }: MirrorState): MirrorState {
-  return {
-    orders: new Map(orders),
-    bids: new Map(bids),
-    leases: new Map(leases),
-    deployments: new Map(deployments),
-    balances: new Map(balances),
-  };
-}
-
 export function stateOf(
   orders: Iterable<Order>,
   bids: Iterable<Bid>,
@@ -82,19 +72,4 @@ export function changedBalances(before: MirrorState["balances"], after: MirrorSt
   const denoms = [...new Set([...before.keys(), ...after.keys()])];
   const isChanged = (denom: string) => (before.get(denom)?.amount ?? 0n) !== (after.get(denom)?.amount ?? 0n);
   return denoms.filter(isChanged).map((key) => ({ kind: "balance", key }));
-}
-
-/** Takes fresh figures for all that has not changed since `before` was copied; gives the balances that differ. */
-export function refreshFigures(state: MirrorState, before: MirrorState, fresh: MirrorState): MirrorKey[] {
-  function refresh<T>(live: Map<string, T>, old: Map<string, T>, theirs: Map<string, T>): void {
-    for (const [key, record] of theirs) if (live.has(key) && live.get(key) === old.get(key)) live.set(key, record);
-  }
-  refresh(state.bids, before.bids, fresh.bids);
-  refresh(state.leases, before.leases, fresh.leases);
-  refresh(state.deployments, before.deployments, fresh.deployments);
-  const isSame = [...state.balances].every(([denom, each]) => before.balances.get(denom) === each);
-  if (!isSame || state.balances.size !== before.balances.size) return [];
-  state.balances.clear();
-  for (const [denom, balance] of fresh.balances) state.balances.set(denom, balance);
-  return changedBalances(before.balances, fresh.balances);
 }

@@ -18,18 +18,17 @@ import type { Log } from "../../../runtime/log.ts";
 import type { ChainBlock } from "../../block.ts";
 import type { MirrorKey, MirrorView, Queries } from "../../chain.ts";
 import type { Bid, Lease } from "../../records.ts";
-import { type BlockReads, changesOf, type MirrorChanges, readChanges, readLists } from "./mirror-changes.ts";
 import {
-  changedBalances,
-  copyState,
-  differences,
-  isLive,
-  type MirrorState,
-  refreshFigures,
-  stateOf,
-} from "./mirror-state.ts";
+  type BlockReads,
+  changesOf,
+  type MirrorChanges,
+  type MirrorLists,
+  readChanges,
+  readLists,
+} from "./mirror-changes.ts";
+import { changedBalances, differences, isLive, type MirrorState, stateOf } from "./mirror-state.ts";
 
-/** Blocks behind the head from which on the mirror is built anew instead of being led through every one. */
+/** Blocks behind the head from which on the mirror is rebuilt instead of following every one. */
 export const rpcMirrorLagBlocks = 50n;
 /** Ended leases and bids that are kept in view until the next comparison. */
 const rpcMirrorEnded = 10_000;
@@ -40,7 +39,7 @@ interface MirrorDeps {
   readonly log: Log;
 }
 
-/** What changes it is called one at a time: a block must not change what is just being built. */
+/** Its changing methods are called one at a time: a block must not change what is just being built. */
 export class Mirror implements MirrorView {
   readonly #deps: MirrorDeps;
   readonly #waiting = new Set<{ readonly height: bigint; readonly reached: () => void }>();
@@ -78,16 +77,35 @@ export class Mirror implements MirrorView {
     const { queries, provider } = this.#deps;
     // Never back in time, also where less would do.
     const floor = largest(atOrAbove, this.height);
-    const built = await readLists(queries, provider, { atOrAbove: floor, signal });
-    const builtNs = await queries.blockTimeNs(built.height, { signal });
-    const [before, { state }] = [this.#state, built];
+    const changed = await this.#adopt(await readLists(queries, provider, { atOrAbove: floor, signal }), signal);
+    this.counts.builds += 1;
+    return changed;
+  }
+
+  /** Compares it with the chain's lists and adopts them, since escrow figures change without an event; gives what changed. */
+  async compare(signal?: AbortSignal): Promise<readonly MirrorKey[]> {
+    const { queries, provider, log } = this.#deps;
+    const { height } = this;
+    const lists = await readLists(queries, provider, { atOrAbove: height, height, signal });
+    // Lists of another height differ for good reasons.
+    if (lists.steady && lists.height === height) {
+      const drifted = differences(this.#state, lists.state);
+      this.counts.comparisons += 1;
+      this.counts.drift += drifted.length;
+      if (drifted.length > 0) log.error("mirror differed from the chain", { height, drifted: drifted.slice(0, 10) });
+    }
+    return this.#adopt(lists, signal);
+  }
+
+  async #adopt({ height, state }: MirrorLists, signal?: AbortSignal): Promise<readonly MirrorKey[]> {
+    const timeNs = await this.#deps.queries.blockTimeNs(height, { signal });
+    const before = this.#state;
     const changed = [...differences(before, state), ...changedBalances(before.balances, state.balances)];
     keepEnded(before.bids, state.bids);
     keepEnded(before.leases, state.leases);
     this.#state = state;
     this.ready = true;
-    this.counts.builds += 1;
-    this.#arrive(built.height, builtNs);
+    this.#arrive(height, timeNs);
     return changed;
   }
 
@@ -104,8 +122,8 @@ export class Mirror implements MirrorView {
     const changes = changesOf(block, { provider, state: this.#state, isAhead });
     // Also while older blocks are replayed: they take their time, and the chain goes on meanwhile.
     const isTooFarBehind = head - (isAhead ? this.height : block.height) > rpcMirrorLagBlocks;
-    const cannotBeLed = !this.ready || block.malformed.length > 0;
-    if (isTooFarBehind || (cannotBeLed && !isAhead)) return [...changes.keys, ...(await this.build(block.height))];
+    const needsLists = !this.ready || block.malformed.length > 0;
+    if (isTooFarBehind || (needsLists && !isAhead)) return [...changes.keys, ...(await this.build(block.height))];
     if (isAhead) return changes.keys;
     const balances = this.#take(await readChanges(queries, provider, changes, block.height), changes);
     this.#arrive(block.height, block.timeNs);
@@ -129,24 +147,6 @@ export class Mirror implements MirrorView {
     this.#state = { ...this.#state, balances };
     forgetEnded(this.#state);
     return changedBalances(before, balances);
-  }
-
-  /** Reads the chain's lists beside the blocks; `adopt` then compares, puts right what differs and gives what did. */
-  async compare(signal?: AbortSignal): Promise<{ adopt(): Promise<readonly MirrorKey[]> }> {
-    const { queries, provider, log } = this.#deps;
-    const [ours, at] = [copyState(this.#state), this.height];
-    const theirs = await readLists(queries, provider, { atOrAbove: at, height: at, signal });
-    const adopt = async (): Promise<readonly MirrorKey[]> => {
-      // Lists of another height differ for good reasons; they can replace what we have, and show nothing.
-      if (!theirs.steady || theirs.height !== at) return this.build(this.height, signal);
-      const drifted = differences(ours, theirs.state);
-      this.counts.comparisons += 1;
-      this.counts.drift += drifted.length;
-      if (drifted.length === 0) return refreshFigures(this.#state, ours, theirs.state);
-      log.error("mirror differed from the chain, rebuilding it", { height: at, drifted: drifted.slice(0, 10) });
-      return [...drifted, ...(await this.build(this.height, signal))];
-    };
-    return { adopt };
   }
 }
 

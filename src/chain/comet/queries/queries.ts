@@ -66,13 +66,36 @@ function encode<Partial, T>(codec: WireCodec<Partial, T>, partial: NoInfer<Parti
   return codec.encode(codec.fromPartial(partial)).finish();
 }
 
-function page<T>(items: readonly T[], pagination: { readonly nextKey: Uint8Array } | undefined) {
-  return { items, nextKey: pagination?.nextKey ?? new Uint8Array() };
+type Answer<Name extends string, Item> = Readonly<Record<Name, readonly Item[]>> & {
+  readonly pagination: { readonly nextKey: Uint8Array } | undefined;
+};
+
+function list<Filter, Name extends string, Item, T>(
+  path: string,
+  encode: ListQuery<Filter, T>["encode"],
+  answer: { decode(bytes: Uint8Array): Answer<Name, Item> },
+  name: Name,
+  read: (item: Item, height: bigint) => T,
+): ListQuery<Filter, T> {
+  return {
+    path,
+    encode,
+    decode(bytes, height) {
+      const { [name]: items, pagination } = answer.decode(bytes);
+      return { items: items.map((item) => read(item, height)), nextKey: pagination?.nextKey ?? new Uint8Array() };
+    },
+  };
 }
 
-function filters<State>({ dseq, ...rest }: MarketFilter<State>) {
-  return { ...rest, ...(dseq !== undefined && { dseq: writeUint64(dseq) }) };
+type Page = Parameters<ListQuery<unknown, unknown>["encode"]>[0]["pagination"];
+
+/** For requests that have their filter in a field of that name. */
+function filtered<T>(codec: WireCodec<{ filters?: object; pagination?: Page }, T>) {
+  return ({ filter: { dseq, ...rest }, pagination }: { filter: MarketFilter<string>; pagination: Page }) =>
+    encode(codec, { filters: { ...rest, ...(dseq !== undefined && { dseq: writeUint64(dseq) }) }, pagination });
 }
+
+const same = <T>(item: T) => item;
 
 /** Not Query/Account: this one answers alike for accounts of every kind, vesting ones included. */
 export const accountQuery: OneNamed<"account"> = {
@@ -81,14 +104,13 @@ export const accountQuery: OneNamed<"account"> = {
   decode: (bytes) => readAccount(QueryAccountInfoResponse.decode(bytes).info),
 };
 
-const balancesQuery: ManyNamed<"balances"> = {
-  path: "/cosmos.bank.v1beta1.Query/AllBalances",
-  encode: ({ filter: address, pagination }) => encode(QueryAllBalancesRequest, { address, pagination }),
-  decode(bytes) {
-    const { balances, pagination } = QueryAllBalancesResponse.decode(bytes);
-    return page(balances.map(readCoin), pagination);
-  },
-};
+const balancesQuery: ManyNamed<"balances"> = list(
+  "/cosmos.bank.v1beta1.Query/AllBalances",
+  ({ filter: address, pagination }) => encode(QueryAllBalancesRequest, { address, pagination }),
+  QueryAllBalancesResponse,
+  "balances",
+  readCoin,
+);
 
 const providerQuery: OneNamed<"provider"> = {
   path: "/akash.provider.v1beta4.Query/Provider",
@@ -96,23 +118,21 @@ const providerQuery: OneNamed<"provider"> = {
   decode: (bytes) => present(QueryProviderResponse.decode(bytes).provider, "a provider"),
 };
 
-export const auditedAttributesQuery: ManyNamed<"auditedAttributes"> = {
-  path: "/akash.audit.v1.Query/ProviderAttributes",
-  encode: ({ filter: owner, pagination }) => encode(QueryProviderAttributesRequest, { owner, pagination }),
-  decode(bytes) {
-    const { providers, pagination } = QueryProvidersResponse.decode(bytes);
-    return page(providers, pagination);
-  },
-};
+export const auditedAttributesQuery: ManyNamed<"auditedAttributes"> = list(
+  "/akash.audit.v1.Query/ProviderAttributes",
+  ({ filter: owner, pagination }) => encode(QueryProviderAttributesRequest, { owner, pagination }),
+  QueryProvidersResponse,
+  "providers",
+  same,
+);
 
-export const certificatesQuery: ManyNamed<"certificates"> = {
-  path: "/akash.cert.v1.Query/Certificates",
-  encode: (request) => encode(QueryCertificatesRequest, request),
-  decode(bytes) {
-    const { certificates, pagination } = QueryCertificatesResponse.decode(bytes);
-    return page(certificates, pagination);
-  },
-};
+export const certificatesQuery: ManyNamed<"certificates"> = list(
+  "/akash.cert.v1.Query/Certificates",
+  (request) => encode(QueryCertificatesRequest, request),
+  QueryCertificatesResponse,
+  "certificates",
+  same,
+);
 
 const deploymentQuery: OneNamed<"deployment"> = {
   path: `${deployment}/Deployment`,
@@ -120,17 +140,13 @@ const deploymentQuery: OneNamed<"deployment"> = {
   decode: (bytes, height) => readDeployment(answers.queryDeploymentResponse.decode(bytes), height),
 };
 
-export const deploymentsQuery: ManyNamed<"deployments"> = {
-  path: `${deployment}/Deployments`,
-  encode: ({ filter, pagination }) => encode(QueryDeploymentsRequest, { filters: filters(filter), pagination }),
-  decode(bytes, height) {
-    const { deployments, pagination } = answers.queryDeploymentsResponse.decode(bytes);
-    return page(
-      deployments.map((each) => readDeployment(each, height)),
-      pagination,
-    );
-  },
-};
+export const deploymentsQuery: ManyNamed<"deployments"> = list(
+  `${deployment}/Deployments`,
+  filtered(QueryDeploymentsRequest),
+  answers.queryDeploymentsResponse,
+  "deployments",
+  readDeployment,
+);
 
 const orderQuery: OneNamed<"order"> = {
   path: `${market}/Order`,
@@ -138,14 +154,13 @@ const orderQuery: OneNamed<"order"> = {
   decode: (bytes) => readOrder(answers.queryOrderResponse.decode(bytes).order),
 };
 
-export const ordersQuery: ManyNamed<"orders"> = {
-  path: `${market}/Orders`,
-  encode: ({ filter, pagination }) => encode(QueryOrdersRequest, { filters: filters(filter), pagination }),
-  decode(bytes) {
-    const { orders, pagination } = answers.queryOrdersResponse.decode(bytes);
-    return page(orders.map(readOrder), pagination);
-  },
-};
+export const ordersQuery: ManyNamed<"orders"> = list(
+  `${market}/Orders`,
+  filtered(QueryOrdersRequest),
+  answers.queryOrdersResponse,
+  "orders",
+  readOrder,
+);
 
 const bidQuery: OneNamed<"bid"> = {
   path: `${market}/Bid`,
@@ -153,17 +168,13 @@ const bidQuery: OneNamed<"bid"> = {
   decode: (bytes, height) => readBid(answers.queryBidResponse.decode(bytes), height),
 };
 
-export const bidsQuery: ManyNamed<"bids"> = {
-  path: `${market}/Bids`,
-  encode: ({ filter, pagination }) => encode(QueryBidsRequest, { filters: filters(filter), pagination }),
-  decode(bytes, height) {
-    const { bids, pagination } = answers.queryBidsResponse.decode(bytes);
-    return page(
-      bids.map((each) => readBid(each, height)),
-      pagination,
-    );
-  },
-};
+export const bidsQuery: ManyNamed<"bids"> = list(
+  `${market}/Bids`,
+  filtered(QueryBidsRequest),
+  answers.queryBidsResponse,
+  "bids",
+  readBid,
+);
 
 const leaseQuery: OneNamed<"lease"> = {
   path: `${market}/Lease`,
@@ -171,17 +182,13 @@ const leaseQuery: OneNamed<"lease"> = {
   decode: (bytes, height) => readLease(answers.queryLeaseResponse.decode(bytes), height),
 };
 
-export const leasesQuery: ManyNamed<"leases"> = {
-  path: `${market}/Leases`,
-  encode: ({ filter, pagination }) => encode(QueryLeasesRequest, { filters: filters(filter), pagination }),
-  decode(bytes, height) {
-    const { leases, pagination } = answers.queryLeasesResponse.decode(bytes);
-    return page(
-      leases.map((each) => readLease(each, height)),
-      pagination,
-    );
-  },
-};
+export const leasesQuery: ManyNamed<"leases"> = list(
+  `${market}/Leases`,
+  filtered(QueryLeasesRequest),
+  answers.queryLeasesResponse,
+  "leases",
+  readLease,
+);
 
 export const marketParamsQuery: OneNamed<"marketParams"> = {
   path: `${market}/Params`,
@@ -198,29 +205,21 @@ interface EscrowFilter {
 /** Bids have accounts too. */
 const openOfDeployments: EscrowFilter = { xid: "deployment/", state: "open" };
 
-export const escrowAccountsQuery: ListQuery<EscrowFilter, EscrowAccount> = {
-  path: "/akash.escrow.v1.Query/Accounts",
-  encode: ({ filter, pagination }) => encode(QueryAccountsRequest, { ...filter, pagination }),
-  decode(bytes, height) {
-    const { accounts, pagination } = QueryAccountsResponse.decode(bytes);
-    return page(
-      accounts.map((each) => readEscrowAccount(each, height)),
-      pagination,
-    );
-  },
-};
+export const escrowAccountsQuery: ListQuery<EscrowFilter, EscrowAccount> = list(
+  "/akash.escrow.v1.Query/Accounts",
+  ({ filter, pagination }) => encode(QueryAccountsRequest, { ...filter, pagination }),
+  QueryAccountsResponse,
+  "accounts",
+  readEscrowAccount,
+);
 
-export const escrowPaymentsQuery: ListQuery<EscrowFilter, EscrowPayment> = {
-  path: "/akash.escrow.v1.Query/Payments",
-  encode: ({ filter, pagination }) => encode(QueryPaymentsRequest, { ...filter, pagination }),
-  decode(bytes, height) {
-    const { payments, pagination } = QueryPaymentsResponse.decode(bytes);
-    return page(
-      payments.map((each) => readEscrowPayment(each, height)),
-      pagination,
-    );
-  },
-};
+export const escrowPaymentsQuery: ListQuery<EscrowFilter, EscrowPayment> = list(
+  "/akash.escrow.v1.Query/Payments",
+  ({ filter, pagination }) => encode(QueryPaymentsRequest, { ...filter, pagination }),
+  QueryPaymentsResponse,
+  "payments",
+  readEscrowPayment,
+);
 
 export function createQueries(pool: Pool): Queries {
   const one =
