@@ -1,10 +1,10 @@
 /** Transactions that are signed and written down, with unknown result, and up to where blocks were searched for them. */
 import type { Intent, SentTransaction } from "../../journal/intents.ts";
 import type { Journal } from "../../journal/journal.ts";
-import { smallest } from "../../runtime/bigint.ts";
+import { largest, smallest } from "../../runtime/bigint.ts";
 import type { ProviderError } from "../../runtime/errors.ts";
 import { createLruCache } from "../../runtime/lru-cache.ts";
-import type { Head, Included, Receipt, SenderAccount, TxRefusal } from "../tx/broadcaster.ts";
+import type { Head, Included, SenderAccount, TxRefusal } from "../tx/broadcaster.ts";
 import { isCostly } from "../tx/messages.ts";
 import { outboxProofBlocks } from "../tx/send.ts";
 import { fateOf } from "../tx/verdict.ts";
@@ -21,51 +21,45 @@ export interface Flight extends SentTransaction {
   /** Escrow accounts that its messages settle: nothing is withdrawn from them meanwhile. */
   readonly accounts: readonly string[];
   readonly costly: boolean;
+  gapped?: boolean;
   /** Head when it was last handed to a node that answered. */
-  readonly askedAt?: bigint;
-  readonly taken?: boolean;
-  /** What was last said against it, if anything. It proves nothing: another node may have it. */
-  readonly refusal?: TxRefusal | undefined;
+  askedAt?: bigint;
+  taken?: boolean;
+  /** The last objection of a node, if any. It proves nothing: another node may have it. */
+  refusal?: TxRefusal | undefined;
   /** Head at which it was last looked for. */
-  readonly lookedAt?: bigint;
+  lookedAt?: bigint;
   /** Why no node can know whether a block holds it, while that is so. */
-  readonly unproven?: ProviderError | undefined;
+  unproven?: ProviderError | undefined;
   /** First height seen after which its stamp, height or sequence was over: no later block holds it. */
-  readonly passedAt?: bigint;
+  passedAt?: bigint;
 }
-
-type OwnFlight = { -readonly [Name in keyof Flight]: Flight[Name] };
 
 export type Flights = ReturnType<typeof createFlights>;
 
 export function createFlights(journal: Journal, chainId: string) {
-  const flights = new Map<string, OwnFlight>();
+  const flights = new Map<string, Flight>();
   for (const tx of journal.read.transactions.all()) {
     flights.set(tx.hash, flightOf(tx, journal.read.intents.byTxHash(tx.hash)));
   }
-  let seen: bigint | undefined;
+  /** Until there was a block, what an earlier run looked through: the cursor moves only behind that. */
+  let followed = journal.read.cursor.get(chainId);
   /** An intent that is filed again forgets its transaction. */
   const sent = createLruCache<true>({ most: outboxHashes });
   for (const hash of flights.keys()) sent.set(hash, true);
 
-  const all = (): readonly OwnFlight[] => [...flights.values()];
-
-  /** Until there was a block, what an earlier run looked through: the cursor moves only behind that. */
-  function followed(): bigint | undefined {
-    seen ??= journal.read.cursor.get(chainId);
-    return seen;
-  }
+  const all = (): readonly Flight[] => [...flights.values()];
 
   /** Up to where every block that might hold it was looked through; undefined when some were not. */
-  const followedFor = ({ gapped }: Flight) => (gapped ? undefined : followed());
+  const followedFor = ({ gapped }: Flight) => (gapped ? undefined : followed);
 
   return {
     get size(): number {
       return flights.size;
     },
-    all: (): readonly Flight[] => all(),
-    get: (hash: string): Flight | undefined => flights.get(hash),
-    /** Those that may still come into a block. The others wait for proof and hold nobody up but their own subjects. */
+    all,
+    get: (hash: string) => flights.get(hash),
+    /** Those that may still come into a block. The others wait for proof and hold up only their own subjects. */
     get airborne(): readonly Flight[] {
       return all().filter(({ passedAt }) => passedAt === undefined);
     },
@@ -76,7 +70,7 @@ export function createFlights(journal: Journal, chainId: string) {
         if (lookedAt === undefined || lookedAt < height) return true;
         return passedAt !== undefined && (followedFor(flight) ?? 0n) >= passedAt;
       }),
-    /** One whose time has passed and whose fate no node can know. */
+    /** One whose time has passed and whose result no node can know. */
     get unproven(): ProviderError | undefined {
       return all().find((flight) => flight.passedAt !== undefined && flight.unproven)?.unproven;
     },
@@ -86,34 +80,18 @@ export function createFlights(journal: Journal, chainId: string) {
     },
     /** Also one that is not under way any more. */
     isOurs: (hash: string): boolean => sent.get(hash) !== undefined || journal.read.intents.byTxHash(hash).length > 0,
-    /** Nodes answered when it was handed to them. */
-    handed(flight: OwnFlight, head: Head, receipt: Receipt): void {
-      flight.askedAt = head.height;
-      flight.refusal = receipt.kind === "taken" ? receipt.objection : receipt;
-      if (receipt.kind === "taken") flight.taken = true;
-    },
-    /** Nodes were asked for it, and with this error none of them can know. */
-    asked(flight: OwnFlight, unproven: ProviderError | undefined): void {
-      // What the blocks are going to say needs no other proof.
-      flight.unproven = followedFor(flight) === undefined ? unproven : undefined;
-    },
-    look: (flight: OwnFlight, evidence: Omit<Evidence, "followed">) =>
-      nextAction(flight, { ...evidence, followed: followedFor(flight) }),
-    looked(flight: OwnFlight, head: Head): void {
-      flight.lookedAt = head.height;
-    },
     remove: ({ hash }: Flight) => void flights.delete(hash),
     followedFor,
     get followed(): bigint | undefined {
-      return followed();
+      return followed;
     },
     /** This block was looked through for all of them. */
     follow(height: bigint): void {
-      if (height > (followed() ?? -1n)) seen = height;
+      followed = largest(height, followed ?? height);
     },
     /** The blocks up to this one were not looked through, from the first one after those that were. */
     async lose(to: bigint): Promise<void> {
-      if (to <= (followed() ?? -1n)) return;
+      if (to <= (followed ?? -1n)) return;
       const missed = all().filter(({ firstHeight, gapped }) => firstHeight <= to && !gapped);
       if (missed.length > 0) {
         await journal.durable("blocks lost", ({ transactions }) => {
@@ -121,7 +99,7 @@ export function createFlights(journal: Journal, chainId: string) {
         });
       }
       for (const flight of missed) flight.gapped = true;
-      seen = to;
+      followed = to;
     },
   };
 }
@@ -153,7 +131,7 @@ interface Evidence {
 }
 
 /** What to do about a flight. Handing it over again is safe without proof; giving its intents another transaction is not. */
-export function nextAction(flight: OwnFlight, { head, found, account, followed }: Evidence): FlightAction {
+export function nextAction(flight: Flight, { head, found, account, followed }: Evidence): FlightAction {
   if (found && fateOf(found).kind !== "undecided") return { kind: "settle", included: found };
   // The lowest of them: a head may have been overstated.
   const known = [flight.passedAt, passedBy(flight, head, account)].filter((height) => height !== undefined);

@@ -1,24 +1,19 @@
 /** Gas that kinds of messages used. A batch like one that landed needs no simulation: that costs time and node quota. */
 import type { Intent } from "../../journal/intents.ts";
 import { largest } from "../../runtime/bigint.ts";
-import { messageLengthOf } from "./intent.ts";
+import { bodyOf } from "./intent.ts";
 
-/** As many messages or more may go without a simulation; a node has run fewer of them in a moment. */
+/** Messages from which on a simulation may be spared: a node runs fewer in a moment, and a mistake costs their fee. */
 export const outboxSparedMessages = 10;
 /** The dearest of so many batches that landed last says what a message of their kind costs. */
 export const outboxLandedBatches = 8;
-
-interface Landed {
-  readonly gas: bigint;
-  readonly length: bigint;
-}
 
 export type GasMemory = ReturnType<typeof createGasMemory>;
 
 export function createGasMemory() {
   /** By kind of message; the kinds are few. */
   const simulated = new Map<string, bigint>();
-  const landed = new Map<string, Landed[]>();
+  const landed = new Map<string, { readonly gas: bigint; readonly length: bigint }[]>();
 
   /** A larger message costs more; one that is smaller may cost as much all the same. */
   function expectedOf(intent: Intent): bigint | undefined {
@@ -36,15 +31,11 @@ export function createGasMemory() {
     },
     /** What these will use, going by what landed; undefined where that is not known well enough to do without a node. */
     expected(intents: readonly Intent[]): bigint | undefined {
-      // A node has run few of them in a moment, and a mistake would cost their fee.
       if (intents.length < outboxSparedMessages) return undefined;
       // What was in a transaction that failed is looked at by a node before it costs another fee.
       if (intents.some(({ failures = 0, billed }) => failures > 0 || billed !== undefined)) return undefined;
-      const shares = intents.map(expectedOf);
-      return shares.reduce(
-        (total, share) => (total === undefined || share === undefined ? undefined : total + share),
-        0n,
-      );
+      const shares = intents.flatMap((intent) => expectedOf(intent) ?? []);
+      return shares.length < intents.length ? undefined : shares.reduce((total, share) => total + share, 0n);
     },
     /** A block holds these, and all took effect. Small batches say little: the cost of the transaction itself weighs more there. */
     landed(intents: readonly Intent[], gasUsed: bigint): void {
@@ -62,6 +53,7 @@ export function createGasMemory() {
   };
 }
 
+/** For comparing messages; the text of its bytes costs nothing to measure. */
 function lengthOf(intent: Intent): bigint {
-  return BigInt(messageLengthOf(intent) + 1);
+  return BigInt(bodyOf(intent).value.length + 1);
 }

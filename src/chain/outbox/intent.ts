@@ -3,7 +3,6 @@ import type { Intent, NewIntent } from "../../journal/intents.ts";
 import type { Journal } from "../../journal/journal.ts";
 import type { Clock } from "../../runtime/clock.ts";
 import { ProviderError } from "../../runtime/errors.ts";
-import { invariant } from "../../runtime/invariant.ts";
 import type { Log } from "../../runtime/log.ts";
 import type { SendRequest } from "../chain.ts";
 import { readUint64 } from "../codec/wire-messages.ts";
@@ -19,7 +18,7 @@ export const priorities: Readonly<Record<SendRequest["priority"], number>> = {
   withdraw: 30,
 };
 
-/** Whose message it is, and for which chain: under another key or on another chain it would mean something else. */
+/** Sender and chain of a message, which is never sent for another key or chain. */
 export interface Owner {
   readonly chainId: string;
   readonly sender: string;
@@ -42,14 +41,8 @@ export function intentOf({ subject, why, message, priority, expiresAtMs }: SendR
   const value = Buffer.from(message.value).toString("base64");
   const account = settledAccount(what, message);
   const body: Body = { typeUrl: message.typeUrl, value, chainId, sender, ...(account !== undefined && { account }) };
-  return {
-    what,
-    subject,
-    why,
-    body,
-    priority: priorities[priority],
-    ...(expiresAtMs !== undefined && { expiresAtMs }),
-  };
+  const intent = { what, subject, why, body, priority: priorities[priority] };
+  return { ...intent, ...(expiresAtMs !== undefined && { expiresAtMs }) };
 }
 
 interface Body extends Owner {
@@ -61,14 +54,14 @@ interface Body extends Owner {
 
 const settling = ["withdrawLease", "closeLease", "closeBid"] as const satisfies readonly MessageKind[];
 
-/** The chain's program stumbles over a withdrawal from an account that was settled in the same block. */
+/** The chain panics on a withdrawal from an account that was settled in the same block. */
 function settledAccount(kind: MessageKind, message: PackedMessage): string | undefined {
   const known = settling.find((each) => each === kind);
   const id = known && unpackMessage(known, message).id;
   return id && `${id.owner}/${readUint64(id.dseq)}`;
 }
 
-export function accountOf(intent: Pick<Intent, "id" | "body">): string | undefined {
+export function accountOf(intent: Pick<Intent, "body">): string | undefined {
   return bodyOf(intent).account;
 }
 
@@ -76,26 +69,12 @@ export function isWithdrawal({ what }: Pick<Intent, "what">): boolean {
   return what === "withdrawLease";
 }
 
-export function packedMessageOf(intent: Pick<Intent, "id" | "body">): PackedMessage {
+export function packedMessageOf(intent: Pick<Intent, "body">): PackedMessage {
   const { typeUrl, value } = bodyOf(intent);
   return { typeUrl, value: Buffer.from(value, "base64") };
 }
 
-export function intentOwner(intent: Pick<Intent, "id" | "body">): Owner {
-  return bodyOf(intent);
-}
-
-function bodyOf({ id, body }: Pick<Intent, "id" | "body">): Body {
-  invariant(isBody(body), "an intent holds a message", { id });
-  return body;
-}
-
-function isBody(body: unknown): body is Body {
-  if (typeof body !== "object" || body === null) return false;
-  return ["typeUrl", "value", "chainId", "sender"].every((name) => name in body);
-}
-
-/** How long its message is, in a measure that is good for comparing and costs nothing: the text of its bytes. */
-export function messageLengthOf(intent: Pick<Intent, "id" | "body">): number {
-  return bodyOf(intent).value.length;
+/** As `intentOf` made it; the journal keeps it as JSON. */
+export function bodyOf({ body }: Pick<Intent, "body">): Body {
+  return body as Body;
 }

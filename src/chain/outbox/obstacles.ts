@@ -35,7 +35,7 @@ export function createStall(clock: Clock, log: Log) {
   }
 
   return {
-    get error(): ProviderError | undefined {
+    get error() {
       return stalled;
     },
     /** Stalled, and the next attempt is not due yet. */

@@ -12,7 +12,7 @@ import type { Outbox, OutboxState, Step } from "../chain.ts";
 import { type Head, isSilence } from "../tx/broadcaster.ts";
 import { createFlights } from "./flights.ts";
 import { createGasMemory } from "./gas-memory.ts";
-import { intentOf, intentOwner, type OutboxDeps, type Owner, priorities } from "./intent.ts";
+import { bodyOf, intentOf, type OutboxDeps, type Owner, priorities } from "./intent.ts";
 import { createPurse, createRefusedIntents, createStall } from "./obstacles.ts";
 import { createPreparation, createStamps, type Ordering, type Preparation, type SendSettings } from "./preparation.ts";
 import { createSender, type Sender } from "./sender.ts";
@@ -54,7 +54,7 @@ export function troubleOf({ stalled, unproven, silent }: OutboxState): string | 
 type OutboxCounts = Outbox["counts"] & Settlement["counts"] & Sender["counts"] & Preparation["counts"];
 
 function createParts(options: OutboxOptions) {
-  const { chainId, signer, journal, clock, log, settings, boundary = openBoundary, bidsToClose = anyBids } = options;
+  const { chainId, signer, journal, clock, log, boundary = openBoundary, bidsToClose = anyBids } = options;
   const stall = createStall(clock, log);
   const purse = createPurse(signer.address, clock, log);
   const refused = createRefusedIntents();
@@ -66,9 +66,9 @@ function createParts(options: OutboxOptions) {
   const stamps = createStamps(lastStampNs, stampsInUse, clock.now());
   const shared = { ...options, settlement, stall, purse, refused, flights };
   const preparation = createPreparation({ ...shared, stamps, gasMemory });
-  const ordering = settings.ordering ?? "unordered";
-  const sender = createSender({ ...shared, preparation, boundary, bidsToClose, ordering });
-  const tracker = createTracker({ ...shared, sender });
+  const sending = { ...shared, stamps, gasMemory, preparation, boundary, bidsToClose };
+  const sender = createSender(sending);
+  const tracker = createTracker({ ...sending, sender });
   return { stall, purse, settlement, flights, preparation, sender, tracker };
 }
 
@@ -204,9 +204,7 @@ function isPassing(thrown: unknown): thrown is Error {
 function refuseOtherOwners({ read: { transactions, intents } }: Journal, { chainId, sender }: Owner): void {
   const left = [
     ...transactions.all().map((tx) => ({ what: `the transaction ${tx.hash}`, owner: tx })),
-    ...intents
-      .unsettled(intents.owed())
-      .map((intent) => ({ what: `the intent ${intent.id}`, owner: intentOwner(intent) })),
+    ...intents.unsettled(intents.owed()).map((intent) => ({ what: `the intent ${intent.id}`, owner: bodyOf(intent) })),
   ];
   const other = left.find(({ owner }) => owner.chainId !== chainId || owner.sender !== sender);
   if (!other) return;

@@ -43,7 +43,7 @@ export interface SendSettings extends FeeSettings {
   readonly ordering?: Ordering;
 }
 
-interface PreparationDeps extends OutboxDeps {
+export interface PreparationDeps extends OutboxDeps {
   readonly settings: SendSettings;
   readonly stamps: Stamps;
   readonly settlement: Settlement;

@@ -4,16 +4,22 @@ import { formatCoins } from "../../market/coin.ts";
 import type { Boundary } from "../../runtime/boundary.ts";
 import { nsToMs } from "../../runtime/clock.ts";
 import { ProviderError } from "../../runtime/errors.ts";
-import { type BroadcastReach, eachApart, type Head } from "../tx/broadcaster.ts";
+import { type BroadcastReach, eachApart, type Head, type Receipt } from "../tx/broadcaster.ts";
 import { isCostly } from "../tx/messages.ts";
 import { type Draft, signTransaction } from "../tx/transaction.ts";
 import { causeOf } from "../tx/verdict.ts";
 import { type Flight, type Flights, flightOf } from "./flights.ts";
-import { accountOf, isWithdrawal, type OutboxDeps } from "./intent.ts";
-import { type Purse, type RefusedIntents, type Stall, stallOf } from "./obstacles.ts";
+import { accountOf, isWithdrawal } from "./intent.ts";
+import { stallOf } from "./obstacles.ts";
 import { pack } from "./packing.ts";
-import type { Load, Ordering, Preparation, SendPoint } from "./preparation.ts";
-import { outboxStampMs } from "./preparation.ts";
+import {
+  type Load,
+  type Ordering,
+  outboxStampMs,
+  type Preparation,
+  type PreparationDeps,
+  type SendPoint,
+} from "./preparation.ts";
 import type { WonBids } from "./won-bids.ts";
 
 /** Messages in one transaction: a real node was seen to take 50, and one bad message spoils as many. */
@@ -21,14 +27,10 @@ export const outboxTxMessages = 50;
 /** Transactions under way at once: three thousand messages in a block. */
 export const outboxFlights = 64;
 
-interface SenderDeps extends OutboxDeps {
+export interface SenderDeps extends PreparationDeps {
   readonly boundary: Boundary;
   readonly bidsToClose: WonBids;
-  readonly ordering: Ordering;
   readonly preparation: Preparation;
-  readonly stall: Stall;
-  readonly purse: Purse;
-  readonly refused: RefusedIntents;
   readonly flights: Flights;
 }
 
@@ -38,7 +40,7 @@ export function createSender(deps: SenderDeps) {
   const { signer, chain, journal, log, boundary, preparation, stall, purse, flights } = deps;
   const { address } = signer;
   const counts = { transactions: 0, broadcasts: 0, refused: 0 };
-  let { ordering } = deps;
+  let { ordering = "unordered" as Ordering } = deps.settings;
   /** The group that was cut down to what the wallet has, while it is on its way. */
   let cutting: readonly Intent[] | undefined;
 
@@ -107,7 +109,7 @@ export function createSender(deps: SenderDeps) {
     const receipt = await chain.broadcast(flight.bytes, reach);
     boundary.cross("broadcast", "broadcast:after");
     counts.broadcasts += 1;
-    flights.handed(flight, head, receipt);
+    noteReceipt(flight, head, receipt);
     if (receipt.kind === "taken") return stall.taken();
     counts.refused += 1;
     const stalled = stallOf(receipt, address, fee);
@@ -153,6 +155,12 @@ function groupsOf(
     withdraws: isWithdrawal,
     settling: new Set(airborne.flatMap(({ accounts }) => accounts)),
   });
+}
+
+function noteReceipt(flight: Flight, head: Head, receipt: Receipt): void {
+  flight.askedAt = head.height;
+  flight.refusal = receipt.kind === "taken" ? receipt.objection : receipt;
+  if (receipt.kind === "taken") flight.taken = true;
 }
 
 /** False if somebody has settled one of them meanwhile; the next pass goes on without it. */

@@ -4,26 +4,16 @@ import { ProviderError } from "../../runtime/errors.ts";
 import type { Step } from "../chain.ts";
 import { eachApart, type Head, type Included, type SenderAccount } from "../tx/broadcaster.ts";
 import { causeOf, fateOf, includedAt } from "../tx/verdict.ts";
-import type { Flight, Flights } from "./flights.ts";
-import type { OutboxDeps } from "./intent.ts";
-import { logError, type Purse, type Stall } from "./obstacles.ts";
-import type { Sender } from "./sender.ts";
-import type { Settlement } from "./settlement.ts";
+import { type Flight, nextAction } from "./flights.ts";
+import { logError } from "./obstacles.ts";
+import type { Sender, SenderDeps } from "./sender.ts";
 
 /** Blocks that we may be behind in following before nodes are asked for transactions: a block or two is usual. */
 export const outboxFollowBlocks = 3;
 /** First pause when no node answers; it doubles up to outboxPollMs. */
 export const outboxSilenceFirstMs = 250;
 
-interface TrackerDeps extends Pick<OutboxDeps, "signer" | "chain" | "clock" | "log"> {
-  readonly flights: Flights;
-  readonly sender: Sender;
-  readonly settlement: Settlement;
-  readonly stall: Stall;
-  readonly purse: Purse;
-}
-
-export function createTracker(deps: TrackerDeps) {
+export function createTracker(deps: SenderDeps & { readonly sender: Sender }) {
   const { signer, chain, clock, log, flights, sender, settlement, stall, purse } = deps;
   let loggedUnproven: unknown;
   let heldUp: string | undefined;
@@ -62,22 +52,23 @@ export function createTracker(deps: TrackerDeps) {
     const found = isLate ? await find(flight, head) : undefined;
     // A block may have settled it while the node was asked.
     if (!flights.get(flight.hash)) return;
-    const action = flights.look(flight, { head, found, account });
+    const action = nextAction(flight, { head, found, account, followed: flights.followedFor(flight) });
     if (action.kind === "broadcast") await sender.rebroadcast(flight, head);
     // The block itself is lost to us: of its time we know that it is no later than the head's.
     if (action.kind === "settle") await land(flight, action.included, head.timeNs);
     if (action.kind === "refile") await bury(flight);
-    flights.looked(flight, head);
+    flight.lookedAt = head.height;
   }
 
   async function find(flight: Flight, head: Head): Promise<Included | undefined> {
     try {
       const found = await chain.findTx(flight.hash, head.height, flight.firstHeight);
-      flights.asked(flight, undefined);
+      flight.unproven = undefined;
       return found;
     } catch (thrown) {
       if (!ProviderError.is(thrown, "AKP_TX_UNPROVEN")) throw thrown;
-      flights.asked(flight, thrown);
+      // What the blocks are going to say needs no other proof.
+      flight.unproven = flights.followedFor(flight) === undefined ? thrown : undefined;
       return undefined;
     }
   }

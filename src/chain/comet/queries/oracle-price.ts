@@ -3,10 +3,9 @@ import { decimalFromAtto } from "../../../market/decimal.ts";
 import { ProviderError } from "../../../runtime/errors.ts";
 import { int32, messageOf, nanoseconds, optional, plain, repeated, required, text } from "../../../runtime/protobuf.ts";
 import type { Queries } from "../../chain.ts";
-import type { OraclePrice } from "../../records.ts";
+import { type OraclePrice, present, strange } from "../../records.ts";
 import type { Pool } from "../pool.ts";
 import { type Query, queryOne } from "./abci-query.ts";
-import { present, strange } from "./wire-records.ts";
 
 type OracleAnswer = OraclePrice & { readonly denom: string; readonly unhealthy: string | undefined };
 

@@ -33,12 +33,10 @@ import { deploymentAccount } from "../../../market/escrow-arithmetic.ts";
 import type { Many, MarketFilter, One, Queries } from "../../chain.ts";
 import * as answers from "../../codec/wire-messages.ts";
 import { writeId, writeUint64 } from "../../codec/wire-messages.ts";
-import type { EscrowAccount, EscrowPayment, EscrowState } from "../../records.ts";
-import { readHeaderTime } from "../blocks.ts";
-import type { Pool } from "../pool.ts";
-import { type ListQuery, type Query, queryList, queryOne } from "./abci-query.ts";
-import { createOraclePrice } from "./oracle-price.ts";
 import {
+  type EscrowAccount,
+  type EscrowPayment,
+  type EscrowState,
   present,
   readAccount,
   readBid,
@@ -48,7 +46,11 @@ import {
   readEscrowPayment,
   readLease,
   readOrder,
-} from "./wire-records.ts";
+} from "../../records.ts";
+import { readHeaderTime } from "../blocks.ts";
+import type { Pool } from "../pool.ts";
+import { type ListQuery, type Query, queryList, queryOne } from "./abci-query.ts";
+import { createOraclePrice } from "./oracle-price.ts";
 
 type OneNamed<Name extends keyof Queries> = Queries[Name] extends One<infer Id, infer Value> ? Query<Id, Value> : never;
 type ManyNamed<Name extends keyof Queries> =
