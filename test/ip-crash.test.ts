@@ -165,7 +165,7 @@ async function play({ way, seed, changes, crashAt }: Play): Promise<Played> {
     const now = check(stage, model, size, way.sizes.length > 1);
     const isKept = (key: string, before: Set<string>) => [...before].some((address) => now.get(key)?.has(address));
     // Not yet so where a pool grows: those who wait then ask MetalLB all at once, and who moves a port in that very moment may
-    // lose his address to one of them (decision 62).
+    // lose his address to one of them (decision 41).
     if (way.sizes.length === 1)
       for (const [key, before] of addresses) assert.ok(isKept(key, before), `${key} has lost ${[...before]}`);
     addresses = now;
