@@ -22,11 +22,11 @@ import type { ManifestGroup } from "../src/market/manifest.ts";
 import { openBoundary } from "../src/runtime/boundary.ts";
 import { realClock } from "../src/runtime/clock.ts";
 import { silentLog } from "../src/runtime/log.ts";
-import { createSeededRandom } from "../src/runtime/random.ts";
 import { eventually } from "./eventually.ts";
 import { memoryFolder } from "./folder.ts";
 import type { Owner } from "./owner.ts";
 import { objectsOf, type RecordedLease } from "./recorded-leases.ts";
+import { createSeededRandom } from "./seeded-random.ts";
 
 export const adoptedOptions: LeaseOptions = {
   ...leaseDefaults,

@@ -16,12 +16,12 @@ import type { GroupSpec } from "../src/market/group-spec.ts";
 import { type BidId, formatOrderId } from "../src/market/ids.ts";
 import { realClock } from "../src/runtime/clock.ts";
 import { silentLog } from "../src/runtime/log.ts";
-import { createSeededRandom } from "../src/runtime/random.ts";
 import { type BiddingProvider, startProvider } from "./bid-stage.ts";
 import { eventually } from "./eventually.ts";
 import { memoryFolder } from "./folder.ts";
 import { type Given, takeCommands } from "./given-commands.ts";
 import type { Owner } from "./owner.ts";
+import { createSeededRandom } from "./seeded-random.ts";
 
 export interface AskedProvider {
   readonly dataDir: string;

@@ -19,7 +19,6 @@ import { createPublisher } from "../src/operators/inventory/serving/publisher.ts
 import { realClock as clock } from "../src/runtime/clock.ts";
 import { providerLeaseV1ServiceStatusRequest } from "../src/runtime/grpc/akash-proto.ts";
 import { silentLog as log } from "../src/runtime/log.ts";
-import { createSeededRandom } from "../src/runtime/random.ts";
 import { eventually } from "./eventually.ts";
 import { temporaryFolder } from "./folder.ts";
 import { type Answered, ask } from "./gateway-client.ts";
@@ -31,6 +30,7 @@ import { cell } from "./lease-sdl.ts";
 import { fees, machine, prepareCluster, purse, registration } from "./lease-stage.ts";
 import { createOwner, type Owner } from "./owner.ts";
 import { bareEnvironment, hear } from "./program.ts";
+import { createSeededRandom } from "./seeded-random.ts";
 
 export interface AttackStage {
   /** Of the gateway, on 127.0.0.1. */

@@ -6,8 +6,8 @@ import type { SigningKey } from "../src/gateway/auth/account-keys.ts";
 import { adr36Document, createAuthenticator } from "../src/gateway/auth/authenticator.ts";
 import { AuthError, type CallerCredentials, type CallerIdentity } from "../src/gateway/auth/identity.ts";
 import type { Address } from "../src/market/address.ts";
-import { createVirtualClock } from "../src/runtime/clock.ts";
-import { createSeededRandom } from "../src/runtime/random.ts";
+import { createSeededRandom } from "./seeded-random.ts";
+import { createVirtualClock } from "./virtual-clock.ts";
 
 type Json = Readonly<Record<string, unknown>>;
 

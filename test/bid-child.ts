@@ -8,10 +8,10 @@ import { createSigner } from "../src/chain/keys/signer.ts";
 import type { OrderId } from "../src/market/ids.ts";
 import { realClock, sleep } from "../src/runtime/clock.ts";
 import { silentLog } from "../src/runtime/log.ts";
-import { createSeededRandom } from "../src/runtime/random.ts";
 import { type BidHistory, type Fate, lookBack, settled } from "./bid-history.ts";
 import { startProvider } from "./bid-stage.ts";
 import { createKillingBoundary, type KillPoint } from "./boundary-kinds.ts";
+import { createSeededRandom } from "./seeded-random.ts";
 
 export interface ChildTask {
   readonly dir: string;

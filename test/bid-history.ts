@@ -7,11 +7,12 @@ import type { Chain } from "../src/chain/chain.ts";
 import type { Intent } from "../src/journal/intents.ts";
 import { isUnderWay } from "../src/journal/intents.ts";
 import { type BidId, formatOrderId, type OrderId, parseOrderId } from "../src/market/ids.ts";
-import { type Boundary, createCountingBoundary, openBoundary, SimulatedCrash } from "../src/runtime/boundary.ts";
+import { type Boundary, openBoundary } from "../src/runtime/boundary.ts";
 import { sleep } from "../src/runtime/clock.ts";
 import { ProviderError } from "../src/runtime/errors.ts";
-import { createSeededRandom } from "../src/runtime/random.ts";
 import type { BiddingProvider, BidStage, ProviderParts, StartedProvider } from "./bid-stage.ts";
+import { createCountingBoundary, SimulatedCrash } from "./counting-boundary.ts";
+import { createSeededRandom } from "./seeded-random.ts";
 
 const totalMilli = 10_000n;
 /** Longer than the provider is away, so that the tenant always finds the bids. */

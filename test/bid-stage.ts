@@ -46,14 +46,15 @@ import { parseQuantity } from "../src/market/quantity.ts";
 import type { ExclusiveOptions } from "../src/provider/exclusive.ts";
 import { createProvider, type ProviderServices, type ServiceDeps } from "../src/provider/provider.ts";
 import { type Boundary, openBoundary } from "../src/runtime/boundary.ts";
-import { type Clock, createVirtualClock, realClock, sleep } from "../src/runtime/clock.ts";
+import { type Clock, realClock, sleep } from "../src/runtime/clock.ts";
 import type { Condition } from "../src/runtime/condition.ts";
 import { untilAborted } from "../src/runtime/lifecycle.ts";
 import { silentLog } from "../src/runtime/log.ts";
-import { createSeededRandom } from "../src/runtime/random.ts";
 import { memoryFolder } from "./folder.ts";
 import { cell } from "./lease-sdl.ts";
 import { pictureNode } from "./reservation-stage.ts";
+import { createSeededRandom } from "./seeded-random.ts";
+import { createVirtualClock } from "./virtual-clock.ts";
 import { whileTimePasses } from "./while-time-passes.ts";
 
 const purse = parseCoins("1000000000000uact,1000000000000uakt");

@@ -4,9 +4,9 @@ import { test } from "node:test";
 import type { RpcTransport } from "../src/chain/comet/transport.ts";
 import { installDefinitions } from "../src/kube/definitions.ts";
 import { formatLeaseId } from "../src/market/ids.ts";
-import { SimulatedCrash } from "../src/runtime/boundary.ts";
 import { sleep } from "../src/runtime/clock.ts";
 import { type BidStage, onBidStage } from "./bid-stage.ts";
+import { SimulatedCrash } from "./counting-boundary.ts";
 import { type FaultTransport, faultTransport } from "./fault-transport.ts";
 import { memoryFolder } from "./folder.ts";
 

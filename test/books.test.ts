@@ -11,9 +11,9 @@ import { sendMessages } from "../src/chain/tx/send.ts";
 import type { LedgerKind } from "../src/journal/ledger.ts";
 import { parseCoin } from "../src/market/coin.ts";
 import { type BidId, formatBidId, formatOrderId, type OrderId } from "../src/market/ids.ts";
-import { createSeededRandom } from "../src/runtime/random.ts";
 import { type BiddingProvider, type BidStage, fixedPricing, onBidStage, smallGroup } from "./bid-stage.ts";
 import { sendSettings } from "./outbox-run.ts";
+import { createSeededRandom } from "./seeded-random.ts";
 
 const balance: BalanceOptions = {
   ...{ minimumBalance: [], warnBalance: [], threshold: [], fee: undefined },

@@ -16,12 +16,13 @@ import { parseDecimal } from "../src/market/decimal.ts";
 import { groupSummary } from "../src/market/group-spec.ts";
 import { mostFor } from "../src/market/group-totals.ts";
 import { createProvider } from "../src/provider/provider.ts";
-import { createVirtualClock, sleep } from "../src/runtime/clock.ts";
+import { sleep } from "../src/runtime/clock.ts";
 import type { Service } from "../src/runtime/lifecycle.ts";
 import { silentLog } from "../src/runtime/log.ts";
-import { createSeededRandom } from "../src/runtime/random.ts";
 import { memoryFolder } from "./folder.ts";
 import { priceRequest } from "./price-settings.ts";
+import { createSeededRandom } from "./seeded-random.ts";
+import { createVirtualClock } from "./virtual-clock.ts";
 import { whileTimePasses } from "./while-time-passes.ts";
 
 const purse = parseCoins("1000000000000uact,1000000000000uakt");

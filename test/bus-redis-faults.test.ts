@@ -4,15 +4,15 @@ import { spawnSync } from "node:child_process";
 import { describe, test } from "node:test";
 import type { Bus } from "../src/bus/bus.ts";
 import { createRedisBus } from "../src/bus/redis.ts";
-import { createVirtualClock } from "../src/runtime/clock.ts";
 import { ProviderError } from "../src/runtime/errors.ts";
 import { type Log, silentLog } from "../src/runtime/log.ts";
-import { createSeededRandom } from "../src/runtime/random.ts";
 import { count, listen, listenNow, orderOf, publishOrder } from "./bus.contract.ts";
 import { startProxy } from "./cuttable-proxy.ts";
 import { eventually } from "./eventually.ts";
 import { openBus } from "./redis-bus.ts";
 import { type RedisServer, redisMissing, startRedis, stoppedRedisPort } from "./redis-server.ts";
+import { createSeededRandom } from "./seeded-random.ts";
+import { createVirtualClock } from "./virtual-clock.ts";
 
 const orders = "akash.provider.event.order";
 const nodes = "inventory.nodes";

@@ -4,11 +4,12 @@
  * what it has, less what the pods there take, less what is promised and has no pod.
  */
 import assert from "node:assert/strict";
-import { createSeededRandom, type Random } from "../src/runtime/random.ts";
+import type { Random } from "../src/runtime/random.ts";
 import { adjustable, createLedger, type Ledger } from "./capacity-ledger.ts";
 import { type CapacityStage, capacityStage } from "./capacity-stage.ts";
 import { createOwner } from "./owner.ts";
 import { gi } from "./placement-samples.ts";
+import { createSeededRandom } from "./seeded-random.ts";
 
 const size = { cpuMilli: 4_000n, memoryBytes: 16n * gi, ephemeralBytes: 200n * gi };
 const names = ["a", "b", "c"] as const;

@@ -19,17 +19,19 @@ import { type Manifest, manifestHash } from "../src/market/manifest.ts";
 import type { Sdl } from "../src/market/sdl/sdl.ts";
 import { createInventoryOperator } from "../src/operators/inventory/operator.ts";
 import { createPublisher } from "../src/operators/inventory/serving/publisher.ts";
-import { type Clock, createVirtualClock, type VirtualClock } from "../src/runtime/clock.ts";
+import type { Clock } from "../src/runtime/clock.ts";
 import { endedBy } from "../src/runtime/ended-by.ts";
 import { createLifecycle } from "../src/runtime/lifecycle.ts";
 import { type Log, silentLog } from "../src/runtime/log.ts";
 import { createQueue } from "../src/runtime/queue.ts";
-import { createSeededRandom, type Random } from "../src/runtime/random.ts";
+import type { Random } from "../src/runtime/random.ts";
 import type { createLedger } from "./capacity-ledger.ts";
 import { memoryFolder } from "./folder.ts";
 import { defineCustomResources } from "./lease-keeper-stage.ts";
 import type { Owner } from "./owner.ts";
 import { bidOf, chainOf, createWorld, leaseOf, openBid, orderKey, type World } from "./reservation-stage.ts";
+import { createSeededRandom } from "./seeded-random.ts";
+import { createVirtualClock, type VirtualClock } from "./virtual-clock.ts";
 
 export const storageClass = "beta3";
 

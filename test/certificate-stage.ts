@@ -10,15 +10,16 @@ import { type CertificateKeeper, createCertificateKeeper } from "../src/gateway/
 import { type CertificateStore, createFileStore } from "../src/gateway/certificate/certificate-store.ts";
 import type { KeptCertificate } from "../src/gateway/certificate/own-certificate.ts";
 import { type Boundary, openBoundary } from "../src/runtime/boundary.ts";
-import { createVirtualClock, msToNs, type VirtualClock } from "../src/runtime/clock.ts";
+import { msToNs } from "../src/runtime/clock.ts";
 import { silentLog } from "../src/runtime/log.ts";
-import { createSeededRandom } from "../src/runtime/random.ts";
 import type { TestKey } from "./chain-signing.ts";
 import { memoryFolder } from "./folder.ts";
 import type { Message } from "./market-stage.ts";
 import { noFaults, type OutboxRun, runOutbox, unreachable } from "./outbox-run.ts";
 import { createOutboxStage, followedBlock, providerKey, providerSigner, type StageOptions } from "./outbox-stage.ts";
 import type { Owner } from "./owner.ts";
+import { createSeededRandom } from "./seeded-random.ts";
+import { createVirtualClock, type VirtualClock } from "./virtual-clock.ts";
 
 export const owner = providerSigner.address;
 export const hour = 3_600_000;

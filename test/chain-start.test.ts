@@ -8,12 +8,12 @@ import { createHttpTransports } from "../src/chain/comet/http-transport.ts";
 import { type Clock, realClock } from "../src/runtime/clock.ts";
 import { createLifecycle } from "../src/runtime/lifecycle.ts";
 import { type Log, silentLog } from "../src/runtime/log.ts";
-import { createSeededRandom } from "../src/runtime/random.ts";
 import { eventually } from "./eventually.ts";
 import { type FaultProxy, startFaultProxy } from "./fault-proxy.ts";
 import { type MarketChain, providerAddress, startMarketChain } from "./market-chain.ts";
 import { serviceOf, upToDate, watch } from "./mirror-stage.ts";
 import type { Owner } from "./owner.ts";
+import { createSeededRandom } from "./seeded-random.ts";
 
 async function twoProxies(t: Owner, { node }: MarketChain): Promise<[FaultProxy, FaultProxy]> {
   return [await startFaultProxy(t, () => node.rpcUrl), await startFaultProxy(t, () => node.rpcUrl)];

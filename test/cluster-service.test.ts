@@ -19,7 +19,6 @@ import { createPublisher, type Publisher } from "../src/operators/inventory/serv
 import { createLifecycle } from "../src/runtime/lifecycle.ts";
 import { silentLog } from "../src/runtime/log.ts";
 import { createMetrics } from "../src/runtime/metrics.ts";
-import { createSeededRandom } from "../src/runtime/random.ts";
 import { statusEveryMs } from "../src/runtime/throttle.ts";
 import { memoryFolder } from "./folder.ts";
 import { stage as operatorStage } from "./inventory-stage.ts";
@@ -27,6 +26,7 @@ import { defineCustomResources } from "./lease-keeper-stage.ts";
 import type { Owner } from "./owner.ts";
 import { gi, sampleUnit } from "./placement-samples.ts";
 import { bidOf, chainOf, createWorld, groupOf, leaseOf, openBid, orderKey } from "./reservation-stage.ts";
+import { createSeededRandom } from "./seeded-random.ts";
 
 const order = orderKey(1);
 const namespace = leaseNamespace(bidOf(order));

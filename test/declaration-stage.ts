@@ -19,12 +19,12 @@ import { addressOf } from "../src/market/address.ts";
 import { formatLeaseId, type LeaseId, parseLeaseId } from "../src/market/ids.ts";
 import type { ManifestExpose, ManifestGroup } from "../src/market/manifest.ts";
 import type { Boundary } from "../src/runtime/boundary.ts";
-import { createVirtualClock, type VirtualClock } from "../src/runtime/clock.ts";
 import { silentLog } from "../src/runtime/log.ts";
 import { done } from "../src/runtime/outcome.ts";
 import { createQueue } from "../src/runtime/queue.ts";
-import { createSeededRandom } from "../src/runtime/random.ts";
 import type { Owner } from "./owner.ts";
+import { createSeededRandom } from "./seeded-random.ts";
+import { createVirtualClock, type VirtualClock } from "./virtual-clock.ts";
 
 export const manifestNamespace = "lease";
 export const provider = addressOf(new Uint8Array(20).fill(200));

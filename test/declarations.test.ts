@@ -6,7 +6,7 @@ import { kinds } from "../src/kube/kinds.ts";
 import { readProviderHost } from "../src/kube/objects/provider-host.ts";
 import { hostsOverlap } from "../src/market/host-names.ts";
 import { formatLeaseId, type LeaseId } from "../src/market/ids.ts";
-import { createCountingBoundary } from "../src/runtime/boundary.ts";
+import { createCountingBoundary } from "./counting-boundary.ts";
 import { type DeclarationStage, groupOf, hosts, leaseOf, openStage } from "./declaration-stage.ts";
 import { createOwner } from "./owner.ts";
 import { runs } from "./runs.ts";

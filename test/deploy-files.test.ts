@@ -5,11 +5,11 @@ import { join } from "node:path";
 import { test } from "node:test";
 import { parseAllDocuments } from "yaml";
 import { settingOf } from "../src/config/table.ts";
-import { createVirtualClock } from "../src/runtime/clock.ts";
 import type { Service } from "../src/runtime/lifecycle.ts";
 import { silentLog } from "../src/runtime/log.ts";
 import { createMetrics } from "../src/runtime/metrics.ts";
 import { createProcess } from "../src/runtime/process.ts";
+import { createVirtualClock } from "./virtual-clock.ts";
 
 interface Port {
   readonly name?: string;

@@ -9,7 +9,6 @@ import { packMessage } from "../src/chain/tx/messages.ts";
 import type { Intent } from "../src/journal/intents.ts";
 import { amountOf, parseCoin, parseDecCoin } from "../src/market/coin.ts";
 import { bidOn, type LeaseId } from "../src/market/ids.ts";
-import { createVirtualClock, type VirtualClock } from "../src/runtime/clock.ts";
 import type { TestKey } from "./chain-signing.ts";
 import { faultTransport } from "./fault-transport.ts";
 import { memoryFolder } from "./folder.ts";
@@ -31,6 +30,7 @@ import {
 } from "./money-chain.ts";
 import { type LifeParts, type Opened, startLife } from "./money-life.ts";
 import type { Owner } from "./owner.ts";
+import { createVirtualClock, type VirtualClock } from "./virtual-clock.ts";
 import { whileTimePasses } from "./while-time-passes.ts";
 
 const providers = { us: { key: ourKey, address: us }, other: { key: otherKey, address: other } };

@@ -14,10 +14,10 @@ import { formatOrderId } from "../src/market/ids.ts";
 import { type Boundary, openBoundary } from "../src/runtime/boundary.ts";
 import { type Clock, realClock } from "../src/runtime/clock.ts";
 import { type Log, silentLog } from "../src/runtime/log.ts";
-import { createSeededRandom } from "../src/runtime/random.ts";
 import { createEventApp, type EventApp, type EventAppOptions } from "./event-app.ts";
 import { memoryFolder } from "./folder.ts";
 import type { Owner } from "./owner.ts";
+import { createSeededRandom } from "./seeded-random.ts";
 
 export interface EventChain {
   readonly node: Node;

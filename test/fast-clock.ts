@@ -2,7 +2,8 @@
  * Loaded into a program before anything else: its clock runs up to twenty times as fast. It moves by steps, not by the real
  * clock, so that a program for which the machine has no time does not miss its deadlines.
  */
-import { createVirtualClock, realClock } from "../src/runtime/clock.ts";
+import { realClock } from "../src/runtime/clock.ts";
+import { createVirtualClock } from "./virtual-clock.ts";
 
 const stepMs = 100;
 const clock = createVirtualClock(realClock.now());

@@ -2,8 +2,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Journal } from "../src/journal/journal.ts";
-import { createCountingBoundary } from "../src/runtime/boundary.ts";
 import { opensJournal } from "./boundary-kinds.ts";
+import { createCountingBoundary } from "./counting-boundary.ts";
 import { type EventChain, follow, openPool, startEventChain } from "./event-chain.ts";
 import { eventually } from "./eventually.ts";
 import { memoryFolder } from "./folder.ts";

@@ -3,9 +3,7 @@ import assert from "node:assert/strict";
 import { type TestContext, test } from "node:test";
 import { createNode } from "../src/box/chain/node/node.ts";
 import { createPool } from "../src/chain/comet/pool.ts";
-import { createVirtualClock } from "../src/runtime/clock.ts";
 import { type Log, silentLog } from "../src/runtime/log.ts";
-import { createSeededRandom } from "../src/runtime/random.ts";
 import { createEventApp } from "./event-app.ts";
 import { follow, openPool, startEventChain } from "./event-chain.ts";
 import { eventually } from "./eventually.ts";
@@ -13,7 +11,9 @@ import { playSeeds } from "./failed-cases.ts";
 import { chaos, startFaultProxy } from "./fault-proxy.ts";
 import { faultTransport } from "./fault-transport.ts";
 import { createOwner } from "./owner.ts";
+import { createSeededRandom } from "./seeded-random.ts";
 import { counts, quickTest, seeds } from "./thorough.ts";
+import { createVirtualClock } from "./virtual-clock.ts";
 
 test("calls that are cut, cut off, garbled, refused or answered with a web page cost no event", async () => {
   await playSeeds("follower-faults", seeds(counts(2, 6, 60)), async (seed) => {

@@ -9,7 +9,6 @@ import { identityOf } from "../src/gateway/auth/identity.ts";
 import { readClaims, readToken } from "../src/gateway/auth/token.ts";
 import type { Address } from "../src/market/address.ts";
 import { once } from "../src/runtime/memoize.ts";
-import { createSeededRandom } from "../src/runtime/random.ts";
 import { createForger } from "./auth-fuzz.ts";
 import { base64, createAuthStage, newSigner } from "./auth-stage.ts";
 import { eventually } from "./eventually.ts";
@@ -31,6 +30,7 @@ import {
 } from "./recorded-gateway.ts";
 import { isAllowed, type MatrixRow, type RecordedToken, tokenOf } from "./recorded-tokens.ts";
 import { runs } from "./runs.ts";
+import { createSeededRandom } from "./seeded-random.ts";
 import { makeCertificate as makeBareCertificate } from "./test-certificate.ts";
 
 const dseq = 4_100_001n;

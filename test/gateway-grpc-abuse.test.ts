@@ -9,7 +9,7 @@ import { startGrpcGateway } from "../src/gateway/grpc/grpc-gateway.ts";
 import { createRequestBudget, gatewayCheckMs, gatewayIdleMs } from "../src/gateway/rest/connections.ts";
 import { type ProxyOptions, rateLimitKeyOf } from "../src/gateway/rest/rate-limit-key.ts";
 import { ByteBudget, requestBytes } from "../src/runtime/byte-budget.ts";
-import { createVirtualClock, realClock, type VirtualClock } from "../src/runtime/clock.ts";
+import { realClock } from "../src/runtime/clock.ts";
 import { grpcPingMs, grpcPings } from "../src/runtime/grpc/grpc-server.ts";
 import { GrpcError, grpcCodes, grpcStatusChars } from "../src/runtime/grpc/grpc-status.ts";
 import type { GrpcMethod } from "../src/runtime/grpc/methods.ts";
@@ -22,6 +22,7 @@ import { frame, openGrpcClient } from "./grpc-client.ts";
 import type { Owner } from "./owner.ts";
 import { binaryProxyHeader, connectThrough, textProxyHeader } from "./proxy-headers.ts";
 import { connectRaw, flags, frameTypes, greeting, headerBlock, rawFrame } from "./raw-http2.ts";
+import { createVirtualClock, type VirtualClock } from "./virtual-clock.ts";
 
 const paths = { one: "/test.Service/One", many: "/test.Service/Many", own: "/test.Service/Own" };
 const one: GrpcMethod = {

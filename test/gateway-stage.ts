@@ -24,7 +24,6 @@ import { realClock } from "../src/runtime/clock.ts";
 import { invariant } from "../src/runtime/invariant.ts";
 import { untilAborted } from "../src/runtime/lifecycle.ts";
 import { type Log, silentLog } from "../src/runtime/log.ts";
-import { createSeededRandom } from "../src/runtime/random.ts";
 import { giveAddresses } from "./address-giver.ts";
 import { fixedPricing, pictureFeed } from "./bid-stage.ts";
 import { eventually } from "./eventually.ts";
@@ -32,6 +31,7 @@ import { memoryFolder } from "./folder.ts";
 import { createGatewayTenant, type GatewayTenant } from "./gateway-tenant.ts";
 import { declaredAddresses, fees, machine, marketOptions, prepareCluster, purse, registration } from "./lease-stage.ts";
 import type { Owner } from "./owner.ts";
+import { createSeededRandom } from "./seeded-random.ts";
 import { makeCertificate } from "./test-certificate.ts";
 
 export interface GatewayStageOptions {

@@ -7,10 +7,10 @@ import { type RpcTransport, unreachable } from "../src/chain/comet/transport.ts"
 import { createSigner } from "../src/chain/keys/signer.ts";
 import { packMessage } from "../src/chain/tx/messages.ts";
 import { invariant } from "../src/runtime/invariant.ts";
-import { createSeededRandom } from "../src/runtime/random.ts";
 import { type Answered, ask, askOn, connectGateway } from "./gateway-client.ts";
 import { startGatewayStage } from "./gateway-stage.ts";
 import { type GatewayTenant, type TenantCertificate, tokenOf } from "./gateway-tenant.ts";
+import { createSeededRandom } from "./seeded-random.ts";
 
 const path = "/lease/7/1/1/status";
 

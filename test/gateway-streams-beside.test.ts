@@ -11,7 +11,6 @@ import { kinds } from "../src/kube/kinds.ts";
 import type { Kube } from "../src/kube/kube.ts";
 import { realClock } from "../src/runtime/clock.ts";
 import { silentLog } from "../src/runtime/log.ts";
-import { createSeededRandom } from "../src/runtime/random.ts";
 import { eventually } from "./eventually.ts";
 import { temporaryFolder } from "./folder.ts";
 import { askOn, connectGateway } from "./gateway-client.ts";
@@ -22,6 +21,7 @@ import { cell } from "./lease-sdl.ts";
 import { machine, prepareCluster } from "./lease-stage.ts";
 import type { Owner } from "./owner.ts";
 import { runs } from "./runs.ts";
+import { createSeededRandom } from "./seeded-random.ts";
 import { box, namespace, simulateBox } from "./simulated-kube.ts";
 import { openStream } from "./stream-stage.ts";
 

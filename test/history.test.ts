@@ -9,13 +9,13 @@ import type { Address } from "../src/market/address.ts";
 import { type Coin, parseCoins, sumCoins } from "../src/market/coin.ts";
 import type { LeaseId } from "../src/market/ids.ts";
 import { leaseNamespace } from "../src/market/lease-namespace.ts";
-import { createSeededRandom } from "../src/runtime/random.ts";
 import { opensJournal } from "./boundary-kinds.ts";
 import type { Snapshot } from "./cluster-snapshot.ts";
 import { playCrashes } from "./crash-points.ts";
 import { playCase } from "./failed-cases.ts";
 import { memoryFolder } from "./folder.ts";
 import { type History, playHistory } from "./history.ts";
+import { createSeededRandom } from "./seeded-random.ts";
 import { counts, seeds } from "./thorough.ts";
 
 test("a lease goes from manifest to pods, update and close as if nothing had happened, wherever the provider crashes", async (t) => {

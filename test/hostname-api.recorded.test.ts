@@ -9,11 +9,11 @@ import { startHostnames } from "../src/operators/hostname/hostname-service.ts";
 import { grpcCodes } from "../src/runtime/grpc/grpc-status.ts";
 import { createLifecycle } from "../src/runtime/lifecycle.ts";
 import { silentLog } from "../src/runtime/log.ts";
-import { createSeededRandom } from "../src/runtime/random.ts";
 import { groupOf } from "./declaration-stage.ts";
 import { openGrpcClient } from "./grpc-client.ts";
 import { controllerKinds, type HostnameStage, openHostnameStage, plainOptions } from "./hostname-stage.ts";
 import { readJsonRecording } from "./recordings.ts";
+import { createSeededRandom } from "./seeded-random.ts";
 
 interface Vector {
   readonly name: string;

@@ -8,7 +8,7 @@ import { type Kind, kinds } from "../src/kube/kinds.ts";
 import type { KubeObject } from "../src/kube/kube.ts";
 import { leaseOfLabels } from "../src/kube/objects/lease-labels.ts";
 import { settleMs } from "../src/operators/hostname/plan.ts";
-import { createCountingBoundary, SimulatedCrash } from "../src/runtime/boundary.ts";
+import { createCountingBoundary, SimulatedCrash } from "./counting-boundary.ts";
 import { playCrashes } from "./crash-points.ts";
 import { groupOf, leaseOf } from "./declaration-stage.ts";
 import { controllerKinds, type HostnameStage, openHostnameStage, routeKinds } from "./hostname-stage.ts";

@@ -9,7 +9,7 @@ import type { Kube } from "../src/kube/kube.ts";
 import type { RunningLease } from "../src/kube/tenant-access.ts";
 import { formatLeaseId } from "../src/market/ids.ts";
 import { startOperatorGrpc } from "../src/operators/serving/grpc.ts";
-import { type Clock, createVirtualClock, realClock, type VirtualClock } from "../src/runtime/clock.ts";
+import { type Clock, realClock } from "../src/runtime/clock.ts";
 import { condition } from "../src/runtime/condition.ts";
 import { ProviderError } from "../src/runtime/errors.ts";
 import {
@@ -19,9 +19,10 @@ import {
 } from "../src/runtime/grpc/akash-proto.ts";
 import { untilAborted } from "../src/runtime/lifecycle.ts";
 import { silentLog } from "../src/runtime/log.ts";
-import { createSeededRandom } from "../src/runtime/random.ts";
 import { eventually } from "./eventually.ts";
 import { sampleLease } from "./lease-samples.ts";
+import { createSeededRandom } from "./seeded-random.ts";
+import { createVirtualClock, type VirtualClock } from "./virtual-clock.ts";
 
 type State = Parameters<typeof operatorHostnameV1State.encode>[0];
 

@@ -22,13 +22,13 @@ import {
   type HostnameOperatorOptions,
 } from "../src/operators/hostname/operator.ts";
 import type { Boundary } from "../src/runtime/boundary.ts";
-import { createVirtualClock, type VirtualClock } from "../src/runtime/clock.ts";
 import { createLifecycle } from "../src/runtime/lifecycle.ts";
 import { type Log, silentLog } from "../src/runtime/log.ts";
-import { createSeededRandom } from "../src/runtime/random.ts";
 import { hosts, manifestNamespace } from "./declaration-stage.ts";
 import { definitionOf } from "./kube-definition.ts";
 import type { Owner } from "./owner.ts";
+import { createSeededRandom } from "./seeded-random.ts";
+import { createVirtualClock, type VirtualClock } from "./virtual-clock.ts";
 
 export const plainOptions: HostnameOperatorOptions = {
   manifestNamespace,

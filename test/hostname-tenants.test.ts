@@ -8,14 +8,15 @@ import { createProbes, probeEveryMs, probesOfOwner } from "../src/operators/host
 import { conditionChars, createHostStates } from "../src/operators/hostname/host-states.ts";
 import { hostnameMethods, messageBytes } from "../src/operators/hostname/serving.ts";
 import { probeMs } from "../src/provider/hostname-process.ts";
-import { createVirtualClock, sleep } from "../src/runtime/clock.ts";
+import { sleep } from "../src/runtime/clock.ts";
 import { condition } from "../src/runtime/condition.ts";
 import { operatorHostnameV1State } from "../src/runtime/grpc/akash-proto.ts";
 import { silentLog } from "../src/runtime/log.ts";
-import { createSeededRandom } from "../src/runtime/random.ts";
 import { groupOf, leaseOf } from "./declaration-stage.ts";
 import { allocatedBytes } from "./heap.ts";
 import { controllerKinds, openHostnameStage, stateText } from "./hostname-stage.ts";
+import { createSeededRandom } from "./seeded-random.ts";
+import { createVirtualClock } from "./virtual-clock.ts";
 
 const [ann, ben] = [leaseOf(1, 1), leaseOf(2, 1)];
 const host = "a.example.com";

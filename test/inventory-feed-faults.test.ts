@@ -9,17 +9,17 @@ import {
   feedRetryMostMs,
   feedWakeMs,
 } from "../src/cluster/capacity/inventory/grpc-feed.ts";
-import { createVirtualClock } from "../src/runtime/clock.ts";
 import { framed } from "../src/runtime/grpc/framing.ts";
 import type { GrpcAddress } from "../src/runtime/grpc/grpc-client.ts";
 import { grpcConnectMs } from "../src/runtime/grpc/grpc-client.ts";
 import { encodeProof } from "../src/runtime/grpc/snapshot-proof.ts";
 import { silentLog } from "../src/runtime/log.ts";
-import { createSeededRandom } from "../src/runtime/random.ts";
 import { startProxy } from "./cuttable-proxy.ts";
 import { eventually } from "./eventually.ts";
 import type { Owner } from "./owner.ts";
 import { grpcHeaders, networkNode, networkPicture, type RawOperator, startRawOperator } from "./raw-operator.ts";
+import { createSeededRandom } from "./seeded-random.ts";
+import { createVirtualClock } from "./virtual-clock.ts";
 
 const one = networkPicture([networkNode("one")]);
 const two = networkPicture([networkNode("one"), networkNode("two")]);

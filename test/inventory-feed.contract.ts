@@ -5,11 +5,12 @@ import { type ClusterSnapshot, feedOldMs, type InventoryFeed, roomOf } from "../
 import { feedProofMs } from "../src/cluster/capacity/inventory/memory-feed.ts";
 import type { Publisher } from "../src/operators/inventory/serving/publisher.ts";
 import { createPublisher } from "../src/operators/inventory/serving/publisher.ts";
-import { createVirtualClock, realClock, type VirtualClock } from "../src/runtime/clock.ts";
+import { realClock } from "../src/runtime/clock.ts";
 import { silentLog } from "../src/runtime/log.ts";
 import { eventually } from "./eventually.ts";
 import { amounts, sampleInventory, sampleNode, sampleStorage, withOnePodMore } from "./inventory-samples.ts";
 import type { Owner } from "./owner.ts";
+import { createVirtualClock, type VirtualClock } from "./virtual-clock.ts";
 
 export interface FeedContract {
   readonly name: string;

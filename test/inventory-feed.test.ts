@@ -8,13 +8,14 @@ import { fieldsOf } from "../src/kube/json-fields.ts";
 import { kinds } from "../src/kube/kinds.ts";
 import { startInventoryGrpc } from "../src/operators/inventory/serving/listeners.ts";
 import { createPublisher, type Publisher } from "../src/operators/inventory/serving/publisher.ts";
-import { createVirtualClock, realClock } from "../src/runtime/clock.ts";
+import { realClock } from "../src/runtime/clock.ts";
 import { silentLog } from "../src/runtime/log.ts";
-import { createSeededRandom } from "../src/runtime/random.ts";
 import { eventually } from "./eventually.ts";
 import { checkFeed } from "./inventory-feed.contract.ts";
 import { sampleInventory, sampleNode } from "./inventory-samples.ts";
 import { pod, stage } from "./inventory-stage.ts";
+import { createSeededRandom } from "./seeded-random.ts";
+import { createVirtualClock } from "./virtual-clock.ts";
 
 checkFeed({
   name: "over gRPC",

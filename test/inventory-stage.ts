@@ -7,11 +7,11 @@ import type { Hardware } from "../src/operators/inventory/hardware.ts";
 import type { Inventory, NodeInventory } from "../src/operators/inventory/inventory.ts";
 import { discoverySelector } from "../src/operators/inventory/nodes/discovery-pod.ts";
 import { createInventoryOperator, type InventoryOperator } from "../src/operators/inventory/operator.ts";
-import { createVirtualClock, type VirtualClock } from "../src/runtime/clock.ts";
 import { createLifecycle } from "../src/runtime/lifecycle.ts";
 import { type Log, silentLog } from "../src/runtime/log.ts";
-import { createSeededRandom } from "../src/runtime/random.ts";
 import type { Owner } from "./owner.ts";
+import { createSeededRandom } from "./seeded-random.ts";
+import { createVirtualClock, type VirtualClock } from "./virtual-clock.ts";
 
 const gi = 2n ** 30n;
 export const namespace = "akash-services";

@@ -3,7 +3,6 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { kinds } from "../src/kube/kinds.ts";
 import { storageKinds } from "../src/operators/inventory/storage/classes.ts";
-import { createVirtualClock } from "../src/runtime/clock.ts";
 import { longhorn, openStorage, rook } from "./inventory-storage-stage.ts";
 import type { Owner } from "./owner.ts";
 import {
@@ -15,6 +14,7 @@ import {
   storageClass,
   toolboxPod,
 } from "./storage-samples.ts";
+import { createVirtualClock } from "./virtual-clock.ts";
 
 /** Rook and Longhorn at work, each with a class that has room, beside one of local-path. */
 async function openBoth(t: Owner) {

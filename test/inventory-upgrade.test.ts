@@ -5,8 +5,8 @@ import type { SimulatedCluster } from "../src/box/cluster/simulated-kube.ts";
 import { kinds } from "../src/kube/kinds.ts";
 import { discoveryPod, livePod } from "../src/operators/inventory/nodes/discovery-pod.ts";
 import { discoveryReplacedAtOnce, discoveryReplaceMs } from "../src/operators/inventory/nodes/discovery-pods.ts";
-import type { VirtualClock } from "../src/runtime/clock.ts";
 import { discoveryImage, hardware, namespace, type Stage, stage } from "./inventory-stage.ts";
+import type { VirtualClock } from "./virtual-clock.ts";
 
 const oldImage = "discovery:0";
 

@@ -5,12 +5,13 @@ import { fieldsOf } from "../src/kube/json-fields.ts";
 import { kinds } from "../src/kube/kinds.ts";
 import { leasedIpName } from "../src/kube/objects/leased-ip.ts";
 import { assignedAddresses, metalLbWord } from "../src/kube/objects/metallb.ts";
-import { createCountingBoundary, SimulatedCrash } from "../src/runtime/boundary.ts";
-import { createSeededRandom, type Random } from "../src/runtime/random.ts";
+import type { Random } from "../src/runtime/random.ts";
+import { createCountingBoundary, SimulatedCrash } from "./counting-boundary.ts";
 import { playCrashes } from "./crash-points.ts";
 import { playSeeds } from "./failed-cases.ts";
 import { declarationOf, type IpStage, type IpStageOptions, leaseOf, openIpStage, type PortWanted } from "./ip-stage.ts";
 import { createOwner } from "./owner.ts";
+import { createSeededRandom } from "./seeded-random.ts";
 import { counts, seeds } from "./thorough.ts";
 
 const changesInAll = counts(40, 200);

@@ -18,11 +18,11 @@ import { readAddressRange } from "../src/market/ip-range.ts";
 import { leaseNamespace } from "../src/market/lease-namespace.ts";
 import { type IpOperatorOptions, type RunningIpOperator, startIpOperator } from "../src/operators/ip/operator.ts";
 import type { Boundary } from "../src/runtime/boundary.ts";
-import { createVirtualClock } from "../src/runtime/clock.ts";
 import type { Scope } from "../src/runtime/lifecycle.ts";
 import { type Log, silentLog } from "../src/runtime/log.ts";
-import { createSeededRandom } from "../src/runtime/random.ts";
 import type { Owner } from "./owner.ts";
+import { createSeededRandom } from "./seeded-random.ts";
+import { createVirtualClock } from "./virtual-clock.ts";
 
 export const manifestNamespace = "lease";
 export const provider = addressOf(new Uint8Array(20).fill(200));

@@ -4,12 +4,13 @@ import type { Authority } from "../src/gateway/acme/authority.ts";
 import { type CertificateIssuer, createCertificateIssuer } from "../src/gateway/acme/certificate-issuer.ts";
 import { type IssuerStorage, openIssuerStorage } from "../src/gateway/acme/issuer-storage.ts";
 import { type Boundary, openBoundary } from "../src/runtime/boundary.ts";
-import { createVirtualClock, sleep, type VirtualClock } from "../src/runtime/clock.ts";
+import { sleep } from "../src/runtime/clock.ts";
 import { silentLog } from "../src/runtime/log.ts";
-import { createSeededRandom } from "../src/runtime/random.ts";
 import { memoryFolder } from "./folder.ts";
 import type { Owner } from "./owner.ts";
+import { createSeededRandom } from "./seeded-random.ts";
 import { certificateTime, makeCertificate } from "./test-certificate.ts";
+import { createVirtualClock, type VirtualClock } from "./virtual-clock.ts";
 
 export const host = "provider.example";
 export const day = 86_400_000;

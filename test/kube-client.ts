@@ -5,7 +5,7 @@ import type { Transport } from "../src/kube/client/transport.ts";
 import type { Kube } from "../src/kube/kube.ts";
 import type { Clock } from "../src/runtime/clock.ts";
 import { silentLog } from "../src/runtime/log.ts";
-import { createSeededRandom } from "../src/runtime/random.ts";
+import { createSeededRandom } from "./seeded-random.ts";
 
 export function openClient(transport: Transport, clock: Clock): Kube {
   return createKubeClient(transport, "akash-provider", { clock, random: createSeededRandom(1), log: silentLog });

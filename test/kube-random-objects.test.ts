@@ -5,13 +5,13 @@ import fc from "fast-check";
 import type { SimulatedCluster } from "../src/box/cluster/simulated-kube.ts";
 import { kinds } from "../src/kube/kinds.ts";
 import type { KubeObject } from "../src/kube/kube.ts";
-import { createVirtualClock } from "../src/runtime/clock.ts";
 import { definitionOf } from "./kube-definition.ts";
 import { createOwner } from "./owner.ts";
 import { anyLabelledObject } from "./random-objects.ts";
 import { checkNothingIsLeftUnwritten, checkNothingIsWrittenAgain, type Place } from "./restart-properties.ts";
 import { runs } from "./runs.ts";
 import { namespace, simulateKube } from "./simulated-kube.ts";
+import { createVirtualClock } from "./virtual-clock.ts";
 
 const at = { namespace, name: "one" };
 const us = "akash-provider";

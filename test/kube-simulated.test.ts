@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { kinds } from "../src/kube/kinds.ts";
-import { createVirtualClock } from "../src/runtime/clock.ts";
 import { checkKubeContract } from "./kube.contract.ts";
 import { checkMetrics } from "./kube-metrics.contract.ts";
 import { box, namespace, simulateBox, simulateKube } from "./simulated-kube.ts";
+import { createVirtualClock } from "./virtual-clock.ts";
 
 checkKubeContract({
   name: "the simulated cluster",

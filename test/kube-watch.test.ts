@@ -8,15 +8,15 @@ import { kubeBelievedMs } from "../src/kube/client/relist-check.ts";
 import { createHttpKube } from "../src/kube/http/http-kube.ts";
 import { kinds } from "../src/kube/kinds.ts";
 import type { Change, Kube, WatchCache } from "../src/kube/kube.ts";
-import { createVirtualClock, type VirtualClock } from "../src/runtime/clock.ts";
 import { silentLog } from "../src/runtime/log.ts";
-import { createSeededRandom } from "../src/runtime/random.ts";
 import { eventually } from "./eventually.ts";
 import { temporaryFolder } from "./folder.ts";
 import { startHttpFace } from "./http-face.ts";
 import { createOwner, type Owner } from "./owner.ts";
 import { runs } from "./runs.ts";
+import { createSeededRandom } from "./seeded-random.ts";
 import { namespace, simulateKube } from "./simulated-kube.ts";
+import { createVirtualClock, type VirtualClock } from "./virtual-clock.ts";
 
 const anyName = fc.integer({ min: 0, max: 7 }).map((n) => `map-${n}`);
 const anyEdit = fc.record({ do: fc.constantFrom("put", "put", "remove"), name: anyName });

@@ -14,9 +14,9 @@ import type { TenantLeases } from "../src/kube/tenant-access.ts";
 import { formatLeaseId, parseLeaseId } from "../src/market/ids.ts";
 import { leaseNamespace } from "../src/market/lease-namespace.ts";
 import { leaseHistoryMostLines } from "../src/runtime/limits.ts";
-import { createSeededRandom } from "../src/runtime/random.ts";
 import { occurrenceStage } from "./occurrence-stage.ts";
 import { runs } from "./runs.ts";
+import { createSeededRandom } from "./seeded-random.ts";
 
 const lease = parseLeaseId(
   "akash1qqqsyqcyq5rqwzqfpg9scrgwpugpzysnwduagr/7/1/1/akash1zs23v9ccrydpk8qarc0jqgfzyvjz2f38jm8da6",

@@ -25,14 +25,14 @@ import { leaseNamespace } from "../src/market/lease-namespace.ts";
 import { type Manifest, type ManifestGroup, manifestHash, type ServiceParams } from "../src/market/manifest.ts";
 import { readSdl, type Sdl } from "../src/market/sdl/sdl.ts";
 import { type Boundary, openBoundary } from "../src/runtime/boundary.ts";
-import { createVirtualClock, type VirtualClock } from "../src/runtime/clock.ts";
 import { ProviderError } from "../src/runtime/errors.ts";
 import type { Scope } from "../src/runtime/lifecycle.ts";
 import { silentLog } from "../src/runtime/log.ts";
-import { createSeededRandom } from "../src/runtime/random.ts";
 import { definitionOf } from "./kube-definition.ts";
 import type { Owner } from "./owner.ts";
 import { bidOf, chainOf, createWorld, leaseOf, orderKey, tenant, type World } from "./reservation-stage.ts";
+import { createSeededRandom } from "./seeded-random.ts";
+import { createVirtualClock, type VirtualClock } from "./virtual-clock.ts";
 
 const machine = {
   ...{ name: "one", cpuMilli: 640_000n, memoryBytes: 2n ** 40n, ephemeralBytes: 2n ** 42n, pods: 5_000 },

@@ -5,8 +5,9 @@ import { migrationMs, migrationsWaiting } from "../src/cluster/leases/lease-move
 import { type Kind, kinds } from "../src/kube/kinds.ts";
 import type { LeaseId } from "../src/market/ids.ts";
 import { readSdl, type Sdl } from "../src/market/sdl/sdl.ts";
-import { type Boundary, createCountingBoundary } from "../src/runtime/boundary.ts";
+import type { Boundary } from "../src/runtime/boundary.ts";
 import { giveAddresses } from "./address-giver.ts";
+import { createCountingBoundary } from "./counting-boundary.ts";
 import { playCrashes } from "./crash-points.ts";
 import { memoryFolder } from "./folder.ts";
 import { type Life, leaseStage, type LeaseStage as Stage } from "./lease-keeper-stage.ts";

@@ -8,13 +8,13 @@ import { leaseObjects } from "../src/kube/objects/lease-objects.ts";
 import type { DesiredObject, LeaseWorkload } from "../src/kube/objects/lease-workload.ts";
 import { leaseNamespace } from "../src/market/lease-namespace.ts";
 import type { ManifestService } from "../src/market/manifest.ts";
-import { createVirtualClock } from "../src/runtime/clock.ts";
 import { leaseObjectsContract } from "./lease-objects.contract.ts";
 import { objectSettings, sampleLease, sampleService, sampleWorkload } from "./lease-samples.ts";
 import { anyChange, anyWorkload, serviceNames } from "./random-workload.ts";
 import { runs } from "./runs.ts";
 import { node } from "./simulated-cluster-stage.ts";
 import { simulateKube } from "./simulated-kube.ts";
+import { createVirtualClock } from "./virtual-clock.ts";
 
 leaseObjectsContract({
   numRuns: runs(20, 1_000),

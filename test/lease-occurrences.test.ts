@@ -5,8 +5,9 @@ import { occurrenceNoteChars, occurrencesOfLease, ourselves } from "../src/clust
 import { kinds } from "../src/kube/kinds.ts";
 import type { KubeObject } from "../src/kube/kube.ts";
 import { formatLeaseId } from "../src/market/ids.ts";
-import { createCountingBoundary, openBoundary } from "../src/runtime/boundary.ts";
+import { openBoundary } from "../src/runtime/boundary.ts";
 import { ProviderError } from "../src/runtime/errors.ts";
+import { createCountingBoundary } from "./counting-boundary.ts";
 import { memoryFolder } from "./folder.ts";
 import { shop } from "./lease-sdl.ts";
 import { onLeaseStage } from "./lease-stage.ts";

@@ -5,9 +5,9 @@ import { type CloseReason, closeBidMessage, closeReasons } from "../src/chain/cl
 import type { Intent } from "../src/journal/intents.ts";
 import { openToRead } from "../src/journal/read-only.ts";
 import { formatLeaseId } from "../src/market/ids.ts";
-import { createCountingBoundary, SimulatedCrash } from "../src/runtime/boundary.ts";
 import { nsToMs, sleep } from "../src/runtime/clock.ts";
 import { leaseCloseRetryMs } from "../src/runtime/limits.ts";
+import { createCountingBoundary, SimulatedCrash } from "./counting-boundary.ts";
 import { playCrashes } from "./crash-points.ts";
 import { faultTransport } from "./fault-transport.ts";
 import { memoryFolder } from "./folder.ts";

@@ -40,14 +40,16 @@ import {
   type ProviderStatus,
 } from "../src/provider/provider.ts";
 import { type Boundary, openBoundary } from "../src/runtime/boundary.ts";
-import { createVirtualClock, realClock, sleep, type VirtualClock } from "../src/runtime/clock.ts";
+import { realClock, sleep } from "../src/runtime/clock.ts";
 import { invariant } from "../src/runtime/invariant.ts";
 import { type ControlParams, untilAborted } from "../src/runtime/lifecycle.ts";
 import { silentLog } from "../src/runtime/log.ts";
 import type { Metrics } from "../src/runtime/metrics.ts";
-import { createSeededRandom, type Random } from "../src/runtime/random.ts";
+import type { Random } from "../src/runtime/random.ts";
 import { fixedPricing, pictureFeed } from "./bid-stage.ts";
 import { createOwner, type Owner } from "./owner.ts";
+import { createSeededRandom } from "./seeded-random.ts";
+import { createVirtualClock, type VirtualClock } from "./virtual-clock.ts";
 import { whileTimePasses } from "./while-time-passes.ts";
 
 export const purse = parseCoins("1000000000000uact,1000000000000uakt");

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { type TestContext, test } from "node:test";
 import { deploymentOf, formatLeaseId, type LeaseId } from "../src/market/ids.ts";
 import { type ManifestGroup, manifestHash } from "../src/market/manifest.ts";
-import { type CountingBoundary, createCountingBoundary } from "../src/runtime/boundary.ts";
+import { type CountingBoundary, createCountingBoundary } from "./counting-boundary.ts";
 import { playCrashes } from "./crash-points.ts";
 import { type ManifestStage, onManifestStage, type RunningManifests } from "./manifest-stage.ts";
 import { bodyOf, versionOf, webWish } from "./manifest-wishes.ts";

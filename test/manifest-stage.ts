@@ -35,11 +35,12 @@ import { type DeploymentId, formatLeaseId, type LeaseId } from "../src/market/id
 import { type Manifest, manifestHash } from "../src/market/manifest.ts";
 import { createProvider } from "../src/provider/provider.ts";
 import { type Boundary, openBoundary } from "../src/runtime/boundary.ts";
-import { createVirtualClock, sleep, type VirtualClock } from "../src/runtime/clock.ts";
+import { sleep } from "../src/runtime/clock.ts";
 import { ProviderError } from "../src/runtime/errors.ts";
 import { type Log, silentLog } from "../src/runtime/log.ts";
-import { createSeededRandom } from "../src/runtime/random.ts";
 import { memoryFolder } from "./folder.ts";
+import { createSeededRandom } from "./seeded-random.ts";
+import { createVirtualClock, type VirtualClock } from "./virtual-clock.ts";
 import { whileTimePasses } from "./while-time-passes.ts";
 
 const purse = parseCoins("1000000000000uact,1000000000000uakt");

@@ -18,10 +18,11 @@ import {
 import type { Address } from "../src/market/address.ts";
 import { bidAccount, leasePayment } from "../src/market/escrow-arithmetic.ts";
 import { type BidId, type GroupId, groupOf } from "../src/market/ids.ts";
-import { createSeededRandom, type Random } from "../src/runtime/random.ts";
+import type { Random } from "../src/runtime/random.ts";
 import * as messages from "./market-messages.ts";
 import { type MarketStage, type Message, marketStage, outcomeOf, person } from "./market-stage.ts";
 import { runs } from "./runs.ts";
+import { createSeededRandom } from "./seeded-random.ts";
 
 const tenants = [person(1), person(2), person(3)];
 const bidders = [person(11), person(12), person(13), person(14)];

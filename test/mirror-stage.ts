@@ -9,11 +9,11 @@ import type { BidId, DeploymentId, OrderId } from "../src/market/ids.ts";
 import { type Clock, realClock } from "../src/runtime/clock.ts";
 import { createLifecycle, type Scope, type Service } from "../src/runtime/lifecycle.ts";
 import { silentLog } from "../src/runtime/log.ts";
-import { createSeededRandom } from "../src/runtime/random.ts";
 import { eventually } from "./eventually.ts";
 import { memoryFolder } from "./folder.ts";
 import { type MarketChain, providerAddress, tenantAddress } from "./market-chain.ts";
 import type { Owner } from "./owner.ts";
+import { createSeededRandom } from "./seeded-random.ts";
 
 export interface Watched {
   readonly chain: CometChain;

@@ -2,7 +2,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { formatBidId, formatOrderId } from "../src/market/ids.ts";
-import { createSeededRandom } from "../src/runtime/random.ts";
 import { eventually } from "./eventually.ts";
 import { playSeeds } from "./failed-cases.ts";
 import { memoryFolder } from "./folder.ts";
@@ -17,6 +16,7 @@ import {
 } from "./market-messages.ts";
 import { bid, deployment, order, toldKeys, upToDate, watch } from "./mirror-stage.ts";
 import { createOwner } from "./owner.ts";
+import { createSeededRandom } from "./seeded-random.ts";
 import { counts, quickTest, seeds } from "./thorough.ts";
 
 quickTest("orders, bids and leases come and go in the mirror as they do on the chain", async (t) => {

@@ -15,12 +15,12 @@ import { showDecimal } from "../src/market/decimal.ts";
 import { bidOn, type DeploymentId, type OrderId } from "../src/market/ids.ts";
 import { type Clock, msToNs } from "../src/runtime/clock.ts";
 import { silentLog } from "../src/runtime/log.ts";
-import { createSeededRandom } from "../src/runtime/random.ts";
 import { signTransaction, type TestKey, testKey } from "./chain-signing.ts";
 import { accountDeposit, createBid, deposit } from "./market-messages.ts";
 import type { Message } from "./market-stage.ts";
 import { registration } from "./outbox-stage.ts";
 import type { Owner } from "./owner.ts";
+import { createSeededRandom } from "./seeded-random.ts";
 
 const chainId = "money-1";
 export const denoms = ["uact", "uakt"] as const;

@@ -5,7 +5,6 @@ import { type TestContext, test } from "node:test";
 import { booksDebtsEveryMs } from "../src/balance/bookkeeper.ts";
 import { parseDecimal } from "../src/market/decimal.ts";
 import { sleep } from "../src/runtime/clock.ts";
-import { createSeededRandom } from "../src/runtime/random.ts";
 import { playSeeds } from "./failed-cases.ts";
 import { memoryFolder } from "./folder.ts";
 import { createAuditor } from "./money-audit.ts";
@@ -13,6 +12,7 @@ import { moneyOptions } from "./money-life.ts";
 import { createPeople } from "./money-people.ts";
 import { onMoneyStage } from "./money-stage.ts";
 import { soaking } from "./runs.ts";
+import { createSeededRandom } from "./seeded-random.ts";
 import { counts, seeds, thorough } from "./thorough.ts";
 
 const blockMs = 6_000;

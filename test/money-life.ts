@@ -15,9 +15,9 @@ import { type Boundary, openBoundary } from "../src/runtime/boundary.ts";
 import type { Clock } from "../src/runtime/clock.ts";
 import type { Service } from "../src/runtime/lifecycle.ts";
 import { silentLog } from "../src/runtime/log.ts";
-import { createSeededRandom } from "../src/runtime/random.ts";
 import { closeBid } from "./market-messages.ts";
 import { bidMessage, ourKey, us } from "./money-chain.ts";
+import { createSeededRandom } from "./seeded-random.ts";
 
 const fees = { gasAdjustment: parseDecimal("1.5"), gasPrices: parseDecCoins("0.025uakt") };
 

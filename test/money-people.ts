@@ -4,7 +4,6 @@
  */
 import type { AbciEvent } from "../src/box/chain/abci.ts";
 import { bidOn } from "../src/market/ids.ts";
-import { createSeededRandom } from "../src/runtime/random.ts";
 import { closeBid, closeDeployment, closeLease, createLease, withdrawLease } from "./market-messages.ts";
 import {
   bidMessage,
@@ -18,6 +17,7 @@ import {
   us,
 } from "./money-chain.ts";
 import { deploymentMessage, type MoneyStage, type Wish } from "./money-stage.ts";
+import { createSeededRandom } from "./seeded-random.ts";
 
 /** At the same time. */
 const mostDeployments = 40;

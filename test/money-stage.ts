@@ -6,12 +6,13 @@
 import type { Block } from "../src/box/chain/node/block-store.ts";
 import type { Node } from "../src/box/chain/node/node.ts";
 import type { Coin } from "../src/market/coin.ts";
-import { type Clock, createVirtualClock, realClock, sleep, type Timer } from "../src/runtime/clock.ts";
+import { type Clock, realClock, sleep, type Timer } from "../src/runtime/clock.ts";
 import { createDeployment, deposit, spec, unit } from "./market-messages.ts";
 import type { Message } from "./market-stage.ts";
 import { deploymentOf, type MoneyChain, openMoneyChain, us } from "./money-chain.ts";
 import { type Life, type LifeParts, startLife } from "./money-life.ts";
 import { createOwner } from "./owner.ts";
+import { createVirtualClock } from "./virtual-clock.ts";
 import { whileTimePasses } from "./while-time-passes.ts";
 
 const patienceMs = 3_600_000;

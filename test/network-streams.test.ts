@@ -2,12 +2,13 @@
 import assert from "node:assert/strict";
 import { type TestContext, test } from "node:test";
 import type { StreamHandler } from "../src/gateway/streams/tenant-stream.ts";
-import { type Clock, createVirtualClock } from "../src/runtime/clock.ts";
+import type { Clock } from "../src/runtime/clock.ts";
 import { untilAborted } from "../src/runtime/lifecycle.ts";
 import { eventually } from "./eventually.ts";
 import { connectGateway } from "./gateway-client.ts";
 import { openNetworkStream } from "./network-streams.ts";
 import { serveStreams, streamPath } from "./stream-stage.ts";
+import { createVirtualClock } from "./virtual-clock.ts";
 
 async function open(t: TestContext, handler: StreamHandler, ownClock?: Clock) {
   const stage = await serveStreams(t, handler);

@@ -8,11 +8,12 @@ import type { OccurrenceRow } from "../src/journal/occurrences.ts";
 import { openJournal } from "../src/journal/open.ts";
 import { kinds } from "../src/kube/kinds.ts";
 import { type Boundary, openBoundary } from "../src/runtime/boundary.ts";
-import { createVirtualClock, formatTime } from "../src/runtime/clock.ts";
+import { formatTime } from "../src/runtime/clock.ts";
 import { silentLog } from "../src/runtime/log.ts";
-import { createSeededRandom } from "../src/runtime/random.ts";
 import { memoryFolder } from "./folder.ts";
 import { createOwner } from "./owner.ts";
+import { createSeededRandom } from "./seeded-random.ts";
+import { createVirtualClock } from "./virtual-clock.ts";
 
 /** Of the namespaces "lease-…", unless told which lease a namespace is. */
 export function occurrenceStage(t: TestContext, leaseIn = leaseByName) {

@@ -12,12 +12,12 @@ import { parseDecimal, showDecimal } from "../src/market/decimal.ts";
 import type { GroupSpec } from "../src/market/group-spec.ts";
 import { realClock } from "../src/runtime/clock.ts";
 import { silentLog } from "../src/runtime/log.ts";
-import { createSeededRandom } from "../src/runtime/random.ts";
 import { onBidStage, smallGroup, startProvider } from "./bid-stage.ts";
 import { memoryFolder } from "./folder.ts";
 import { answerBytes, createOracleState, type OracleState, oracleTransport } from "./oracle-transport.ts";
 import { priceSettings } from "./price-settings.ts";
 import { readJsonRecording } from "./recordings.ts";
+import { createSeededRandom } from "./seeded-random.ts";
 
 const [newest, oldest] = oraclePriceQueries;
 const paths = oraclePriceQueries.map(({ path }) => path);

@@ -2,9 +2,8 @@
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import { test } from "node:test";
-import { type CountingBoundary, createCountingBoundary, SimulatedCrash } from "../src/runtime/boundary.ts";
-import { createVirtualClock } from "../src/runtime/clock.ts";
 import { ProviderError } from "../src/runtime/errors.ts";
+import { type CountingBoundary, createCountingBoundary, SimulatedCrash } from "./counting-boundary.ts";
 import { playCrashes } from "./crash-points.ts";
 import { memoryFolder } from "./folder.ts";
 import { type Mishap, noFaults, type OutboxRun, runOutbox } from "./outbox-run.ts";
@@ -12,6 +11,7 @@ import { createOutboxStage } from "./outbox-stage.ts";
 import { checkEffects, doAct, type OutboxPlan, planOutbox, prepareOutbox } from "./outbox-workload.ts";
 import { createOwner, type Owner } from "./owner.ts";
 import { counts, seeds } from "./thorough.ts";
+import { createVirtualClock } from "./virtual-clock.ts";
 
 /** Both orders cross the same boundaries. Odd, so that it is now before, now after a write. */
 const samples = { unordered: 3, ordered: 5 };

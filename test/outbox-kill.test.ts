@@ -4,7 +4,6 @@ import { fork } from "node:child_process";
 import { once } from "node:events";
 import { join } from "node:path";
 import { type TestContext, test } from "node:test";
-import { createVirtualClock } from "../src/runtime/clock.ts";
 import type { KillPoint } from "./boundary-kinds.ts";
 import { memoryFolder } from "./folder.ts";
 import { killAtEach, killPoints } from "./kill-points.ts";
@@ -13,6 +12,7 @@ import { noFaults, runOutbox } from "./outbox-run.ts";
 import { createOutboxStage, type OutboxStage } from "./outbox-stage.ts";
 import { checkEffects, doAct, type OutboxFixture, planOutbox, prepareOutbox } from "./outbox-workload.ts";
 import { thorough } from "./thorough.ts";
+import { createVirtualClock } from "./virtual-clock.ts";
 
 const seed = 3;
 

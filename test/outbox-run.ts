@@ -10,7 +10,6 @@ import { parseDecCoins } from "../src/market/coin.ts";
 import { parseDecimal } from "../src/market/decimal.ts";
 import type { OrderId } from "../src/market/ids.ts";
 import type { Boundary } from "../src/runtime/boundary.ts";
-import { createVirtualClock, type VirtualClock } from "../src/runtime/clock.ts";
 import { ProviderError } from "../src/runtime/errors.ts";
 import { silentLog } from "../src/runtime/log.ts";
 import { memoryFolder } from "./folder.ts";
@@ -24,6 +23,7 @@ import {
   type StageOptions,
 } from "./outbox-stage.ts";
 import type { Owner } from "./owner.ts";
+import { createVirtualClock, type VirtualClock } from "./virtual-clock.ts";
 
 export const sendSettings = { gasAdjustment: parseDecimal("1.5"), gasPrices: parseDecCoins("0.025uakt") };
 

@@ -29,10 +29,10 @@ import { transactionHash } from "../src/chain/tx/transaction.ts";
 import { includedAt } from "../src/chain/tx/verdict.ts";
 import { parseAddress } from "../src/market/address.ts";
 import type { BidId, OrderId } from "../src/market/ids.ts";
-import type { VirtualClock } from "../src/runtime/clock.ts";
 import { signTransaction, type TestKey, testKey } from "./chain-signing.ts";
 import { createBid, createDeployment, createLease, deposit, spec } from "./market-messages.ts";
 import type { Message } from "./market-stage.ts";
+import type { VirtualClock } from "./virtual-clock.ts";
 
 export const chainId = "outbox-1";
 export const providerKey = testKey("outbox provider");

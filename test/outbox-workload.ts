@@ -10,11 +10,12 @@ import type { TableReads } from "../src/journal/tables.ts";
 import { addressOf } from "../src/market/address.ts";
 import { parseCoins } from "../src/market/coin.ts";
 import type { BidId, OrderId } from "../src/market/ids.ts";
-import { createSeededRandom, type Random } from "../src/runtime/random.ts";
+import type { Random } from "../src/runtime/random.ts";
 import { sendMessage } from "./embedded-app.ts";
 import { closeBid, closeDeployment, withdrawLease } from "./market-messages.ts";
 import { type Faults, type Mishap, mishaps, type OutboxRun } from "./outbox-run.ts";
 import { bidIdOn, bidOn, type OutboxStage, providerKey, tenantKey } from "./outbox-stage.ts";
+import { createSeededRandom } from "./seeded-random.ts";
 
 /** Each has a message of its own, so the chain can be asked how often that was done. */
 type Planned =

@@ -9,12 +9,13 @@ import {
   createSecretStore,
 } from "../src/gateway/certificate/certificate-store.ts";
 import { kinds } from "../src/kube/kinds.ts";
-import { type Boundary, type CountingBoundary, createCountingBoundary, openBoundary } from "../src/runtime/boundary.ts";
+import { type Boundary, openBoundary } from "../src/runtime/boundary.ts";
 import { silentLog } from "../src/runtime/log.ts";
-import { createSeededRandom } from "../src/runtime/random.ts";
 import { type CertificateLife, type CertificateStage, day, owner, setUpCertificates } from "./certificate-stage.ts";
+import { type CountingBoundary, createCountingBoundary } from "./counting-boundary.ts";
 import { playCrashes } from "./crash-points.ts";
 import { createOwner, type Owner } from "./owner.ts";
+import { createSeededRandom } from "./seeded-random.ts";
 
 type StoreOf = (boundary: Boundary) => CertificateStore;
 

@@ -2,8 +2,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { formatBidId } from "../src/market/ids.ts";
-import { createCountingBoundary, SimulatedCrash } from "../src/runtime/boundary.ts";
 import { opensJournal } from "./boundary-kinds.ts";
+import { createCountingBoundary, SimulatedCrash } from "./counting-boundary.ts";
 import { memoryFolder } from "./folder.ts";
 import { createOwner } from "./owner.ts";
 import { cards, gi, sampleUnit, volume } from "./placement-samples.ts";

@@ -6,8 +6,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Fit } from "../src/market/fit.ts";
 import { formatBidId } from "../src/market/ids.ts";
-import { createVirtualClock } from "../src/runtime/clock.ts";
-import { createSeededRandom, type Random } from "../src/runtime/random.ts";
+import type { Random } from "../src/runtime/random.ts";
 import { playSeeds } from "./failed-cases.ts";
 import { memoryFolder } from "./folder.ts";
 import { createOwner, type Owner } from "./owner.ts";
@@ -25,7 +24,9 @@ import {
   pictureNode,
   type Stage,
 } from "./reservation-stage.ts";
+import { createSeededRandom } from "./seeded-random.ts";
 import { counts, seeds } from "./thorough.ts";
+import { createVirtualClock } from "./virtual-clock.ts";
 
 interface SoldOrder {
   readonly key: string;

@@ -26,12 +26,13 @@ import {
 } from "../src/market/ids.ts";
 import { leaseNamespace } from "../src/market/lease-namespace.ts";
 import { type Boundary, openBoundary } from "../src/runtime/boundary.ts";
-import { createVirtualClock, msToNs, type VirtualClock } from "../src/runtime/clock.ts";
+import { msToNs } from "../src/runtime/clock.ts";
 import { type Log, silentLog } from "../src/runtime/log.ts";
 import { createQueue, type Queue } from "../src/runtime/queue.ts";
-import { createSeededRandom } from "../src/runtime/random.ts";
 import { person } from "./market-stage.ts";
 import { gi } from "./placement-samples.ts";
+import { createSeededRandom } from "./seeded-random.ts";
+import { createVirtualClock, type VirtualClock } from "./virtual-clock.ts";
 
 export const provider = person(11);
 export const tenant = person(1);

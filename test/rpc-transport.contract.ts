@@ -3,9 +3,9 @@ import assert from "node:assert/strict";
 import { type TestContext, test } from "node:test";
 import { createRpcCall } from "../src/chain/comet/rpc-call.ts";
 import type { RpcTransport } from "../src/chain/comet/transport.ts";
-import { createVirtualClock, type VirtualClock } from "../src/runtime/clock.ts";
 import { startNode, type TestNode, wordsBase64 } from "./embedded-node.ts";
 import { eventually } from "./eventually.ts";
+import { createVirtualClock, type VirtualClock } from "./virtual-clock.ts";
 
 export interface TransportContract {
   readonly name: string;

@@ -9,11 +9,11 @@ import type { StatusCondition } from "../src/box/cluster/components/shapes/metad
 import type { Pod, PodSpec } from "../src/box/cluster/components/shapes/pod.ts";
 import { type Kind, kinds } from "../src/kube/kinds.ts";
 import type { KubeObject } from "../src/kube/kube.ts";
-import type { VirtualClock } from "../src/runtime/clock.ts";
-import { createVirtualClock } from "../src/runtime/clock.ts";
 import { silentLog } from "../src/runtime/log.ts";
-import { createSeededRandom } from "../src/runtime/random.ts";
 import type { Owner } from "./owner.ts";
+import { createSeededRandom } from "./seeded-random.ts";
+import type { VirtualClock } from "./virtual-clock.ts";
+import { createVirtualClock } from "./virtual-clock.ts";
 
 const gi = 1024n ** 3n;
 

@@ -5,9 +5,9 @@ import { createSimulatedCluster, type SimulatedCluster } from "../src/box/cluste
 import { kinds } from "../src/kube/kinds.ts";
 import { type Clock, realClock } from "../src/runtime/clock.ts";
 import { silentLog } from "../src/runtime/log.ts";
-import { createSeededRandom } from "../src/runtime/random.ts";
 import { eventually } from "./eventually.ts";
 import type { Owner } from "./owner.ts";
+import { createSeededRandom } from "./seeded-random.ts";
 
 export const namespace = "lease";
 export const box = { namespace, name: "box" };

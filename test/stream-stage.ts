@@ -21,10 +21,10 @@ import { createAdmission } from "../src/gateway/streams/admission.ts";
 import type { StreamHandler } from "../src/gateway/streams/tenant-stream.ts";
 import { createUpgrades } from "../src/gateway/streams/upgrade.ts";
 import type { Address } from "../src/market/address.ts";
-import { createVirtualClock } from "../src/runtime/clock.ts";
 import { silentLog } from "../src/runtime/log.ts";
 import { type AskedRequest, type Asking, connectGateway, requestBytes, wholeAnswer } from "./gateway-client.ts";
 import { makeCertificate } from "./test-certificate.ts";
+import { createVirtualClock } from "./virtual-clock.ts";
 import { clientFrame, type Frame, frameTypes, upgradeHeaders } from "./web-socket-bytes.ts";
 
 export { type Frame, upgradeHeaders } from "./web-socket-bytes.ts";

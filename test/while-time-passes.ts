@@ -1,4 +1,4 @@
-import type { VirtualClock } from "../src/runtime/clock.ts";
+import type { VirtualClock } from "./virtual-clock.ts";
 
 /** What the work comes to, with as much virtual time as it takes. */
 export async function whileTimePasses<T>(clock: VirtualClock, work: Promise<T>, limitMs?: number): Promise<T> {

@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { memoryFolder } from "../../test/folder.ts";
+import { createVirtualClock } from "../../test/virtual-clock.ts";
 import { openJournal } from "../journal/open.ts";
 import type { PaymentRow } from "../journal/payments.ts";
-import { createVirtualClock } from "../runtime/clock.ts";
 import { silentLog } from "../runtime/log.ts";
 import { lookAtBalance, tellBalance } from "./balance-status.ts";
 

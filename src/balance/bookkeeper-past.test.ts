@@ -1,13 +1,13 @@
 import assert from "node:assert/strict";
 import { type TestContext, test } from "node:test";
 import { temporaryFolder } from "../../test/folder.ts";
+import { createVirtualClock } from "../../test/virtual-clock.ts";
 import type { Chain, MirrorView, Queries } from "../chain/chain.ts";
 import type { Bid, EscrowPayment, Lease } from "../chain/records.ts";
 import { openJournal } from "../journal/open.ts";
 import type { PaymentRow } from "../journal/payments.ts";
 import { parseDecimal } from "../market/decimal.ts";
 import { formatLeaseId, type LeaseId, parseLeaseId } from "../market/ids.ts";
-import { createVirtualClock } from "../runtime/clock.ts";
 import { silentLog } from "../runtime/log.ts";
 import { booksDebts, booksDebtsEveryMs, createBookkeeper } from "./bookkeeper.ts";
 

@@ -1,12 +1,12 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { temporaryFolder } from "../../test/folder.ts";
+import { createVirtualClock } from "../../test/virtual-clock.ts";
 import type { Chain } from "../chain/chain.ts";
 import type { Bid } from "../chain/records.ts";
 import { openJournal } from "../journal/open.ts";
 import { decimalOf } from "../market/decimal.ts";
 import { formatBidId, parseBidId } from "../market/ids.ts";
-import { createVirtualClock } from "../runtime/clock.ts";
 import { ProviderError } from "../runtime/errors.ts";
 import { rpcRetryFirstMs } from "../runtime/limits.ts";
 import { silentLog } from "../runtime/log.ts";

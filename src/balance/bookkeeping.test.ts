@@ -3,12 +3,12 @@ import { type TestContext, test } from "node:test";
 import fc from "fast-check";
 import { memoryFolder } from "../../test/folder.ts";
 import { runs } from "../../test/runs.ts";
+import { createVirtualClock } from "../../test/virtual-clock.ts";
 import type { Bid, Lease } from "../chain/records.ts";
 import { dayMs, type LedgerLine } from "../journal/ledger.ts";
 import { openJournal } from "../journal/open.ts";
 import { decimalOf, parseDecimal } from "../market/decimal.ts";
 import { formatLeaseId, formatOrderId, parseLeaseId } from "../market/ids.ts";
-import { createVirtualClock } from "../runtime/clock.ts";
 import { silentLog } from "../runtime/log.ts";
 import { type BidDeposit, bidDepositOf, bookDeposits, bookPayments, type Figures, lastFigures } from "./bookkeeping.ts";
 

@@ -3,10 +3,10 @@ import { type TestContext, test } from "node:test";
 import fc from "fast-check";
 import { memoryFolder } from "../../test/folder.ts";
 import { runs } from "../../test/runs.ts";
+import { createVirtualClock } from "../../test/virtual-clock.ts";
 import { dayMs, type LedgerKind, ledgerKinds, type NewLedgerLine } from "../journal/ledger.ts";
 import { openJournal } from "../journal/open.ts";
 import type { PaymentRow } from "../journal/payments.ts";
-import { createVirtualClock } from "../runtime/clock.ts";
 import { silentLog } from "../runtime/log.ts";
 import { createBlockPace, type EarningsRow, earningsOf, ofAccount, projectionOf, withoutLease } from "./earnings.ts";
 

@@ -1,12 +1,12 @@
 import assert from "node:assert/strict";
 import { type TestContext, test } from "node:test";
 import { memoryFolder } from "../../test/folder.ts";
+import { createVirtualClock } from "../../test/virtual-clock.ts";
 import { closeBidMessage } from "../chain/closing.ts";
 import { intentOf } from "../chain/outbox/intent.ts";
 import type { Journal } from "../journal/journal.ts";
 import { openJournal } from "../journal/open.ts";
 import { formatDeploymentId, formatLeaseId, type LeaseId, parseLeaseId } from "../market/ids.ts";
-import { createVirtualClock } from "../runtime/clock.ts";
 import { outboxIntents } from "../runtime/limits.ts";
 import { silentLog } from "../runtime/log.ts";
 import { type Decided, fileWithdrawals, withdrawalsOfRound } from "./withdrawals.ts";

@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { createVirtualClock } from "../../test/virtual-clock.ts";
 import { createMemoryBus } from "../bus/memory.ts";
 import type { JsonObject } from "../bus/topics.ts";
 import type { Balance } from "../chain/records.ts";
 import { bridgedDollars, type Coin, parseCoins } from "../market/coin.ts";
-import { createVirtualClock } from "../runtime/clock.ts";
 import { type Log, silentLog } from "../runtime/log.ts";
 import { statusEveryMs } from "../runtime/throttle.ts";
 import { type BidNeed, createWallet, walletLines } from "./wallet.ts";

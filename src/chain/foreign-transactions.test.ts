@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { createVirtualClock, msToNs } from "../runtime/clock.ts";
+import { createVirtualClock } from "../../test/virtual-clock.ts";
+import { msToNs } from "../runtime/clock.ts";
 import { silentLog } from "../runtime/log.ts";
 import type { AbciEvent } from "./block.ts";
 import { createForeignTransactions } from "./foreign-transactions.ts";

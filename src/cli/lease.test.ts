@@ -2,9 +2,10 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { give } from "../../test/asked-provider.ts";
 import { temporaryFolder } from "../../test/folder.ts";
+import { createVirtualClock } from "../../test/virtual-clock.ts";
 import { historyOf, isForTenant } from "../cluster/leases/occurrences/lease-history.ts";
 import { openJournal } from "../journal/open.ts";
-import { createVirtualClock, parseTime } from "../runtime/clock.ts";
+import { parseTime } from "../runtime/clock.ts";
 import { silentLog } from "../runtime/log.ts";
 
 const order = "akash1qqqsyqcyq5rqwzqfpg9scrgwpugpzysnwduagr/7/1/1";

@@ -5,7 +5,8 @@ import { join } from "node:path";
 import { test } from "node:test";
 import { temporaryFolder } from "../../test/folder.ts";
 import { startJournalProcess } from "../../test/journal/process.ts";
-import { createVirtualClock, realClock } from "../runtime/clock.ts";
+import { createVirtualClock } from "../../test/virtual-clock.ts";
+import { realClock } from "../runtime/clock.ts";
 import { ProviderError } from "../runtime/errors.ts";
 import { takeLock } from "./lock.ts";
 

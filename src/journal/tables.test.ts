@@ -4,7 +4,7 @@ import { test } from "node:test";
 import fc from "fast-check";
 import { memoryFolder } from "../../test/folder.ts";
 import { runs } from "../../test/runs.ts";
-import { createVirtualClock } from "../runtime/clock.ts";
+import { createVirtualClock } from "../../test/virtual-clock.ts";
 import { silentLog } from "../runtime/log.ts";
 import type { Deadline } from "./deadlines.ts";
 import type { DecisionRow, HistoryLine } from "./decisions.ts";

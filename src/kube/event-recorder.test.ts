@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Owner } from "../../test/owner.ts";
+import { createSeededRandom } from "../../test/seeded-random.ts";
+import { createVirtualClock } from "../../test/virtual-clock.ts";
 import { createSimulatedCluster } from "../box/cluster/simulated-kube.ts";
-import { createVirtualClock } from "../runtime/clock.ts";
 import { silentLog } from "../runtime/log.ts";
-import { createSeededRandom } from "../runtime/random.ts";
 import { createEventRecorder, type EventToRecord, eventsKept, eventsPerMinute } from "./event-recorder.ts";
 import { kinds } from "./kinds.ts";
 import type { KubeObject } from "./kube.ts";

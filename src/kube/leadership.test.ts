@@ -1,12 +1,13 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Owner } from "../../test/owner.ts";
+import { createSeededRandom } from "../../test/seeded-random.ts";
+import { createVirtualClock } from "../../test/virtual-clock.ts";
 import { whileTimePasses } from "../../test/while-time-passes.ts";
 import { createSimulatedCluster } from "../box/cluster/simulated-kube.ts";
-import { type Clock, createVirtualClock } from "../runtime/clock.ts";
+import type { Clock } from "../runtime/clock.ts";
 import { untilAborted } from "../runtime/lifecycle.ts";
 import { silentLog } from "../runtime/log.ts";
-import { createSeededRandom } from "../runtime/random.ts";
 import { kinds } from "./kinds.ts";
 import { createLeadership, leaderDurationMs, leaderGiveUpMs, leaderRenewMs, leaderRetryMs } from "./leadership.ts";
 

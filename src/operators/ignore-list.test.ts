@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { leaseOf } from "../../test/declaration-stage.ts";
+import { createVirtualClock } from "../../test/virtual-clock.ts";
 import { formatLeaseId } from "../market/ids.ts";
 import { leaseNamespace } from "../market/lease-namespace.ts";
-import { createVirtualClock } from "../runtime/clock.ts";
 import { createIgnoreList } from "./ignore-list.ts";
 
 const options = { failureLimit: 3, entryLimit: 100, ageLimitMs: 1_000 };

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { createVirtualClock } from "../../test/virtual-clock.ts";
 import { createMemoryBus } from "../bus/memory.ts";
 import type { Chain, StepListener } from "../chain/chain.ts";
-import { createVirtualClock } from "../runtime/clock.ts";
 import { silentLog } from "../runtime/log.ts";
 import { announce } from "./provider.ts";
 

@@ -4,7 +4,8 @@ import { test } from "node:test";
 import fc from "fast-check";
 import { eventually } from "../../test/eventually.ts";
 import { runs } from "../../test/runs.ts";
-import { createVirtualClock, formatTime, realClock, sleep, withDeadline } from "./clock.ts";
+import { createVirtualClock } from "../../test/virtual-clock.ts";
+import { formatTime, realClock, sleep, withDeadline } from "./clock.ts";
 
 test("virtual timers fire in the order of their times, and of their making when those are equal", async () => {
   const delays = fc.array(fc.record({ delayMs: fc.nat(50), cancel: fc.boolean() }), { maxLength: 20 });

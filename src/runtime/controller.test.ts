@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { createVirtualClock } from "./clock.ts";
+import { createSeededRandom } from "../../test/seeded-random.ts";
+import { createVirtualClock } from "../../test/virtual-clock.ts";
 import { defineController } from "./controller.ts";
 import { silentLog } from "./log.ts";
 import { done } from "./outcome.ts";
-import { createSeededRandom } from "./random.ts";
 import { changedStatuses, statusEveryMs } from "./throttle.ts";
 
 test("a controller reconciles what it watches, publishes changes at a pace, and ends with its scope", async () => {

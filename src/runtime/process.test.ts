@@ -1,13 +1,13 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { createVirtualClock } from "./clock.ts";
+import { createSeededRandom } from "../../test/seeded-random.ts";
+import { createVirtualClock } from "../../test/virtual-clock.ts";
 import { condition } from "./condition.ts";
 import type { Service } from "./lifecycle.ts";
 import { silentLog } from "./log.ts";
 import { createMetrics, type Metrics } from "./metrics.ts";
 import { createProcess } from "./process.ts";
 import { createQueue } from "./queue.ts";
-import { createSeededRandom } from "./random.ts";
 
 const deps = { clock: createVirtualClock(), random: createSeededRandom(1), log: silentLog };
 

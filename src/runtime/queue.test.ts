@@ -2,7 +2,9 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
 import { runs } from "../../test/runs.ts";
-import { createVirtualClock, realClock, sleep } from "./clock.ts";
+import { createSeededRandom } from "../../test/seeded-random.ts";
+import { createVirtualClock } from "../../test/virtual-clock.ts";
+import { realClock, sleep } from "./clock.ts";
 import { invariant } from "./invariant.ts";
 import type { Priority } from "./lanes.ts";
 import { type Log, silentLog } from "./log.ts";
@@ -15,7 +17,6 @@ import {
   queueSliceKeys,
   queueStalledRecheckMs,
 } from "./queue.ts";
-import { createSeededRandom } from "./random.ts";
 
 function setUp(work: QueueOptions["work"], more: Partial<QueueOptions> = {}) {
   const clock = createVirtualClock();

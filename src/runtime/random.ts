@@ -11,25 +11,13 @@ export interface Random {
 
 export const realRandom: Random = fromUint32(() => randomBytes(4).readUInt32LE());
 
-/** The same seed gives the same sequence on every machine (splitmix32: small, and good enough for jitter and tests). */
-export function createSeededRandom(seed: number): Random {
-  let state = seed | 0;
-  return fromUint32(() => {
-    state = (state + 0x9e3779b9) | 0;
-    let mixed = state ^ (state >>> 16);
-    mixed = Math.imul(mixed, 0x21f0aaad);
-    mixed ^= mixed >>> 15;
-    mixed = Math.imul(mixed, 0x735a2d97);
-    return (mixed ^ (mixed >>> 15)) >>> 0;
-  });
-}
-
 /** `baseMs` spread by ±`share`, so that many waiters do not come back in the same instant. */
 export function jitter(random: Random, baseMs: number, share = 0.2): number {
   return baseMs * (1 - share + 2 * share * random.next());
 }
 
-function fromUint32(draw: () => number): Random {
+/** From a source of 32 random bits. */
+export function fromUint32(draw: () => number): Random {
   const next = () => draw() / 2 ** 32;
   return {
     next,

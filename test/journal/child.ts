@@ -5,10 +5,10 @@
 import { writeSync } from "node:fs";
 import { text } from "node:stream/consumers";
 import { openJournal } from "../../src/journal/open.ts";
-import { createCountingBoundary } from "../../src/runtime/boundary.ts";
-import { createVirtualClock } from "../../src/runtime/clock.ts";
 import { ProviderError } from "../../src/runtime/errors.ts";
 import { silentLog } from "../../src/runtime/log.ts";
+import { createCountingBoundary } from "../counting-boundary.ts";
+import { createVirtualClock } from "../virtual-clock.ts";
 import { doWork, planWork } from "./workload.ts";
 
 const [mode, dir = "", seed, crashAt] = process.argv.slice(2);

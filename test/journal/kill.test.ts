@@ -4,12 +4,12 @@ import { availableParallelism } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
 import { openJournal } from "../../src/journal/open.ts";
-import { createCountingBoundary } from "../../src/runtime/boundary.ts";
-import { createVirtualClock } from "../../src/runtime/clock.ts";
 import { inParallel } from "../../src/runtime/in-parallel.ts";
 import { silentLog } from "../../src/runtime/log.ts";
+import { createCountingBoundary } from "../counting-boundary.ts";
 import { temporaryFolder } from "../folder.ts";
 import { counts, seeds, thorough } from "../thorough.ts";
+import { createVirtualClock } from "../virtual-clock.ts";
 import { startJournalProcess } from "./process.ts";
 import { allWork, checkWork, doWork, planWork } from "./workload.ts";
 

@@ -6,8 +6,8 @@ import assert from "node:assert/strict";
 import type { Journal } from "../../src/journal/journal.ts";
 import type { TableReads } from "../../src/journal/tables.ts";
 import { journalRelaxedFlushMs } from "../../src/journal/writer.ts";
-import type { VirtualClock } from "../../src/runtime/clock.ts";
-import { createSeededRandom } from "../../src/runtime/random.ts";
+import { createSeededRandom } from "../seeded-random.ts";
+import type { VirtualClock } from "../virtual-clock.ts";
 
 interface PlannedUnit {
   readonly index: number;

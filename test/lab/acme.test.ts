@@ -11,12 +11,12 @@ import { type IssuerOptions, openIssuer } from "../../src/gateway/acme/certifica
 import { type Boundary, openBoundary } from "../../src/runtime/boundary.ts";
 import { realClock } from "../../src/runtime/clock.ts";
 import { silentLog } from "../../src/runtime/log.ts";
-import { createSeededRandom } from "../../src/runtime/random.ts";
 import { eventually } from "../eventually.ts";
 import { temporaryFolder } from "../folder.ts";
 import { askOn, connectGateway } from "../gateway-client.ts";
 import { publicHost, startGatewayStage } from "../gateway-stage.ts";
 import { startProgram } from "../program.ts";
+import { createSeededRandom } from "../seeded-random.ts";
 import { namespace } from "../simulated-kube.ts";
 
 const skip = controlPlaneMissing(["pebble"]);

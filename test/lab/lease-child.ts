@@ -29,8 +29,8 @@ import { ProviderError } from "../../src/runtime/errors.ts";
 import { invariant } from "../../src/runtime/invariant.ts";
 import { untilAborted } from "../../src/runtime/lifecycle.ts";
 import { silentLog } from "../../src/runtime/log.ts";
-import { createSeededRandom } from "../../src/runtime/random.ts";
 import { fixedPricing } from "../bid-stage.ts";
+import { createSeededRandom } from "../seeded-random.ts";
 import { attributes } from "./lease-sdl.ts";
 
 export interface LeaseTask {

@@ -6,11 +6,12 @@ import { temporaryFolder } from "../../../test/folder.ts";
 import { groupOf } from "../../../test/market-group.ts";
 import { writeScript } from "../../../test/price-script.ts";
 import { priceRequest, priceSettings } from "../../../test/price-settings.ts";
+import { createSeededRandom } from "../../../test/seeded-random.ts";
+import { createVirtualClock } from "../../../test/virtual-clock.ts";
 import { showDecCoin } from "../../market/coin.ts";
-import { createVirtualClock, realClock } from "../../runtime/clock.ts";
+import { realClock } from "../../runtime/clock.ts";
 import { followedFileMs } from "../../runtime/limits.ts";
 import { silentLog } from "../../runtime/log.ts";
-import { createSeededRandom } from "../../runtime/random.ts";
 import { createPricing, type PriceSettingsSource } from "./create-pricing.ts";
 import type { Pricing } from "./pricing.ts";
 

@@ -6,9 +6,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
 import { readJsonRecording } from "../../../test/recordings.ts";
+import { createSeededRandom } from "../../../test/seeded-random.ts";
 import { checkCertificate } from "../../box/chain/modules/cert/certificate.ts";
 import { parseAddress } from "../../market/address.ts";
-import { createSeededRandom } from "../../runtime/random.ts";
 import { type CertificateWishes, makeCertificate, newSerial } from "./make-certificate.ts";
 
 const owner = parseAddress("akash1pzhdmwnzzscqes69qjuk46e8tq2wtcd2h68uhz");

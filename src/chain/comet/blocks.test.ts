@@ -2,8 +2,9 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
 import { runs } from "../../../test/runs.ts";
-import { createVirtualClock, sleep } from "../../runtime/clock.ts";
-import { createSeededRandom } from "../../runtime/random.ts";
+import { createSeededRandom } from "../../../test/seeded-random.ts";
+import { createVirtualClock } from "../../../test/virtual-clock.ts";
+import { sleep } from "../../runtime/clock.ts";
 import { type Fetching, readAhead } from "./blocks.ts";
 
 const never = new AbortController().signal;

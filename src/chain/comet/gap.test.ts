@@ -4,7 +4,7 @@ import fc from "fast-check";
 import { openPool, startEventChain } from "../../../test/event-chain.ts";
 import { startFaultProxy } from "../../../test/fault-proxy.ts";
 import { runs } from "../../../test/runs.ts";
-import { createVirtualClock } from "../../runtime/clock.ts";
+import { createVirtualClock } from "../../../test/virtual-clock.ts";
 import { ProviderError } from "../../runtime/errors.ts";
 import { createGapJudge, rpcGapPatienceMs } from "./gap.ts";
 

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { createVirtualClock } from "../../runtime/clock.ts";
-import { createSeededRandom } from "../../runtime/random.ts";
+import { createSeededRandom } from "../../../test/seeded-random.ts";
+import { createVirtualClock } from "../../../test/virtual-clock.ts";
 import { createBreaker, rpcBreakerFailures, rpcBreakerFirstMs, rpcBreakerMostMs } from "./rpc-node.ts";
 
 function stage() {

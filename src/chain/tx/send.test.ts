@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { unreachable } from "../../../test/outbox-run.ts";
+import { createSeededRandom } from "../../../test/seeded-random.ts";
+import { createVirtualClock } from "../../../test/virtual-clock.ts";
 import { parseDecCoins } from "../../market/coin.ts";
 import { parseDecimal } from "../../market/decimal.ts";
-import { createVirtualClock } from "../../runtime/clock.ts";
-import { createSeededRandom } from "../../runtime/random.ts";
 import { createSigner } from "../keys/signer.ts";
 import type { Broadcaster, Included } from "./broadcaster.ts";
 import { packMessage } from "./messages.ts";

@@ -4,13 +4,13 @@ import { provider } from "../../../test/declaration-stage.ts";
 import { memoryFolder } from "../../../test/folder.ts";
 import { shop } from "../../../test/lease-keeper-stage.ts";
 import type { Owner } from "../../../test/owner.ts";
+import { createVirtualClock } from "../../../test/virtual-clock.ts";
 import { intentOf } from "../../chain/outbox/intent.ts";
 import type { Lease } from "../../chain/records.ts";
 import { openJournal } from "../../journal/open.ts";
 import { addressOf } from "../../market/address.ts";
 import { parseDecCoin } from "../../market/coin.ts";
 import { formatLeaseId, formatOrderId } from "../../market/ids.ts";
-import { createVirtualClock } from "../../runtime/clock.ts";
 import { silentLog } from "../../runtime/log.ts";
 import { type ClosingDeps, closeLease, reclaimLease } from "./lease-closing.ts";
 

@@ -2,9 +2,9 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { hosts, leaseOf } from "../../../test/declaration-stage.ts";
 import { memoryFolder } from "../../../test/folder.ts";
+import { createVirtualClock } from "../../../test/virtual-clock.ts";
 import { openJournal } from "../../journal/open.ts";
 import { formatLeaseId } from "../../market/ids.ts";
-import { createVirtualClock } from "../../runtime/clock.ts";
 import { silentLog } from "../../runtime/log.ts";
 import { readLeases } from "./lease-lines.ts";
 

@@ -2,9 +2,9 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Owner } from "../../../test/owner.ts";
 import { simulateKube } from "../../../test/simulated-kube.ts";
+import { createVirtualClock } from "../../../test/virtual-clock.ts";
 import { kinds } from "../../kube/kinds.ts";
 import type { KubeObject } from "../../kube/kube.ts";
-import { createVirtualClock } from "../../runtime/clock.ts";
 import { silentLog } from "../../runtime/log.ts";
 import { createUsageReading, usageAnswerMs, usageKeptMs, usedByNamespace } from "./lease-usage.ts";
 

@@ -2,8 +2,8 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Owner } from "../../../test/owner.ts";
 import { simulateKube } from "../../../test/simulated-kube.ts";
+import { createVirtualClock } from "../../../test/virtual-clock.ts";
 import { kinds } from "../../kube/kinds.ts";
-import { createVirtualClock } from "../../runtime/clock.ts";
 import { type NetworkSettings, networkEveryMs, watchNetwork, watchNodes } from "./watched-network.ts";
 
 const settings: NetworkSettings = { enabled: true, admitted: [{ pods: "traefik" }], closedRanges: [] };

@@ -11,11 +11,11 @@ import { join } from "node:path";
 import { type TestContext, test } from "node:test";
 import { eventually } from "../../../test/eventually.ts";
 import { memoryFolder } from "../../../test/folder.ts";
+import { createSeededRandom } from "../../../test/seeded-random.ts";
 import { certificateTime, makeCertificate } from "../../../test/test-certificate.ts";
+import { createVirtualClock } from "../../../test/virtual-clock.ts";
 import { openBoundary } from "../../runtime/boundary.ts";
-import { createVirtualClock } from "../../runtime/clock.ts";
 import { silentLog } from "../../runtime/log.ts";
-import { createSeededRandom } from "../../runtime/random.ts";
 import { acmeErrorChars, openIssuer } from "./certificate-issuer.ts";
 
 // It takes a while, which no request is to be late for.

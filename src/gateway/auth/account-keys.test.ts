@@ -4,10 +4,10 @@ import { BaseAccount, QueryAccountInfoResponse } from "@akashnetwork/chain-sdk/p
 import { askingAtOnce } from "../../../test/asking-at-once.ts";
 import { testKey } from "../../../test/chain-signing.ts";
 import { runs } from "../../../test/runs.ts";
+import { createVirtualClock } from "../../../test/virtual-clock.ts";
 import type { Queries } from "../../chain/chain.ts";
 import { accountQuery } from "../../chain/comet/queries/queries.ts";
 import { type Address, addressOf, parseAddress } from "../../market/address.ts";
-import { createVirtualClock } from "../../runtime/clock.ts";
 import { createAccountKeys } from "./account-keys.ts";
 import { gatewayUnknownAccounts } from "./chain-certificates.ts";
 import { createLookups, type Lookups } from "./lookups.ts";

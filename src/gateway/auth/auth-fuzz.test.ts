@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { createForger } from "../../../test/auth-fuzz.ts";
 import { createAuthStage } from "../../../test/auth-stage.ts";
 import { runs } from "../../../test/runs.ts";
-import { createSeededRandom } from "../../runtime/random.ts";
+import { createSeededRandom } from "../../../test/seeded-random.ts";
 
 test("nobody is let in with a token, a header or a certificate in which anything was changed", async () => {
   const stage = createAuthStage();

@@ -5,12 +5,12 @@ import { test } from "node:test";
 import type { CertificateResponse } from "@akashnetwork/chain-sdk/private-types/akash.v1";
 import { askingAtOnce } from "../../../test/asking-at-once.ts";
 import { runs } from "../../../test/runs.ts";
+import { createVirtualClock } from "../../../test/virtual-clock.ts";
 import { whileTimePasses } from "../../../test/while-time-passes.ts";
 import type { ChainBlock } from "../../chain/block.ts";
 import { makeCertificate } from "../../chain/certificates/make-certificate.ts";
 import type { Chain, Queries } from "../../chain/chain.ts";
 import { addressOf } from "../../market/address.ts";
-import { createVirtualClock } from "../../runtime/clock.ts";
 import { ProviderError } from "../../runtime/errors.ts";
 import { silentLog } from "../../runtime/log.ts";
 import {

@@ -8,9 +8,9 @@ import { type TestContext, test } from "node:test";
 import type { TLSSocket } from "node:tls";
 import { testKey } from "../../../test/chain-signing.ts";
 import { makeCertificate as makeTestCertificate } from "../../../test/test-certificate.ts";
+import { createVirtualClock } from "../../../test/virtual-clock.ts";
 import { type CertificateWishes, makeCertificate } from "../../chain/certificates/make-certificate.ts";
 import { createSigner } from "../../chain/keys/signer.ts";
-import { createVirtualClock } from "../../runtime/clock.ts";
 import { clientRequestMs, createProviderClient } from "./provider-client.ts";
 import type { CertificatesOnChain, ClientOptions } from "./provider-connection.ts";
 

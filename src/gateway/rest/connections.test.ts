@@ -3,7 +3,7 @@ import type { Socket } from "node:net";
 import { test } from "node:test";
 import { connect, createServer as createTlsServer, type TLSSocket } from "node:tls";
 import { makeCertificate } from "../../../test/test-certificate.ts";
-import { createVirtualClock } from "../../runtime/clock.ts";
+import { createVirtualClock } from "../../../test/virtual-clock.ts";
 import { gatewayGrpcRequestBytes } from "../grpc/grpc-gateway.ts";
 import { connectionLimits, createConnections, createRequestBudget, gatewayHeaderMs } from "./connections.ts";
 import { presentedCertificates } from "./rate-limit-key.ts";

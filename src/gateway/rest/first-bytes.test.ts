@@ -5,7 +5,7 @@ import { test } from "node:test";
 import { connect } from "node:tls";
 import { binaryProxyHeader } from "../../../test/proxy-headers.ts";
 import { runs } from "../../../test/runs.ts";
-import { createSeededRandom } from "../../runtime/random.ts";
+import { createSeededRandom } from "../../../test/seeded-random.ts";
 import { gatewayHelloBytes, readClientHello, readProxyHeader } from "./first-bytes.ts";
 
 /** What a real client sends first. */

@@ -1,8 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { aGroup, tenant } from "../../../test/a-decision.ts";
+import { createVirtualClock } from "../../../test/virtual-clock.ts";
 import { parseAddress } from "../../market/address.ts";
-import { createVirtualClock, realClock } from "../../runtime/clock.ts";
+import { realClock } from "../../runtime/clock.ts";
 import {
   createRateLimiter,
   createScreener,

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { tenant } from "../../../test/a-decision.ts";
+import { createVirtualClock } from "../../../test/virtual-clock.ts";
 import { parseAddress } from "../../market/address.ts";
-import { createVirtualClock } from "../../runtime/clock.ts";
 import {
   type ChainPart,
   type ClusterPart,

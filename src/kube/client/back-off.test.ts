@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { createSeededRandom } from "../../runtime/random.ts";
+import { createSeededRandom } from "../../../test/seeded-random.ts";
 import { apiError, backOffMs, kubeRetryFirstMs } from "./api-errors.ts";
 
 const asked = { verb: "list", resource: "pods" };

@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { eventually } from "../../../test/eventually.ts";
 import type { Owner } from "../../../test/owner.ts";
 import { namespace, simulateKube } from "../../../test/simulated-kube.ts";
-import { createVirtualClock } from "../../runtime/clock.ts";
+import { createVirtualClock } from "../../../test/virtual-clock.ts";
 import { kinds } from "../kinds.ts";
 import type { KubeObject } from "../kube.ts";
 

@@ -3,7 +3,7 @@ import { Readable } from "node:stream";
 import { test } from "node:test";
 import fc from "fast-check";
 import { runs } from "../../../test/runs.ts";
-import { createVirtualClock } from "../../runtime/clock.ts";
+import { createVirtualClock } from "../../../test/virtual-clock.ts";
 import { linesOf, Silence, TooLong } from "./lines.ts";
 
 const clock = createVirtualClock();

@@ -5,7 +5,7 @@ import { answering, cut, openClient } from "../../../test/kube-client.ts";
 import type { Owner } from "../../../test/owner.ts";
 import { runs } from "../../../test/runs.ts";
 import { box, simulateBox } from "../../../test/simulated-kube.ts";
-import { createVirtualClock } from "../../runtime/clock.ts";
+import { createVirtualClock } from "../../../test/virtual-clock.ts";
 import { ProviderError } from "../../runtime/errors.ts";
 import type { PodLogOptions } from "../kube.ts";
 

@@ -4,7 +4,7 @@ import { eventually } from "../../../test/eventually.ts";
 import { answering, openClient } from "../../../test/kube-client.ts";
 import type { Owner } from "../../../test/owner.ts";
 import { namespace, simulateKube } from "../../../test/simulated-kube.ts";
-import { createVirtualClock } from "../../runtime/clock.ts";
+import { createVirtualClock } from "../../../test/virtual-clock.ts";
 import { ProviderError } from "../../runtime/errors.ts";
 import { kinds } from "../kinds.ts";
 import { kubePageObjects } from "./pages.ts";

@@ -4,7 +4,7 @@ import { eventually } from "../../../test/eventually.ts";
 import { configMap } from "../../../test/kube-objects.ts";
 import type { Owner } from "../../../test/owner.ts";
 import { namespace, simulateKube } from "../../../test/simulated-kube.ts";
-import { createVirtualClock } from "../../runtime/clock.ts";
+import { createVirtualClock } from "../../../test/virtual-clock.ts";
 import { kinds } from "../kinds.ts";
 
 async function stage(owner: Owner) {

@@ -5,7 +5,7 @@ import { test } from "node:test";
 import { openClient } from "../../../test/kube-client.ts";
 import type { Owner } from "../../../test/owner.ts";
 import { namespace, simulateKube } from "../../../test/simulated-kube.ts";
-import { createVirtualClock } from "../../runtime/clock.ts";
+import { createVirtualClock } from "../../../test/virtual-clock.ts";
 import { kinds } from "../kinds.ts";
 import { kubeEventBytes } from "./list-watch.ts";
 import type { Transport } from "./transport.ts";

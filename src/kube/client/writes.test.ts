@@ -1,11 +1,12 @@
 import assert from "node:assert/strict";
 import { Readable } from "node:stream";
 import { test } from "node:test";
+import { createCountingBoundary } from "../../../test/counting-boundary.ts";
 import { openClient } from "../../../test/kube-client.ts";
 import { configMap, refusal } from "../../../test/kube-objects.ts";
 import { namespace, simulateKube } from "../../../test/simulated-kube.ts";
-import { createCountingBoundary } from "../../runtime/boundary.ts";
-import { createVirtualClock, realClock } from "../../runtime/clock.ts";
+import { createVirtualClock } from "../../../test/virtual-clock.ts";
+import { realClock } from "../../runtime/clock.ts";
 import { kinds } from "../kinds.ts";
 import type { Transport } from "./transport.ts";
 

@@ -6,7 +6,7 @@ import type { Readable } from "node:stream";
 import { type TestContext, test } from "node:test";
 import { eventually } from "../../../test/eventually.ts";
 import { makeCertificate } from "../../../test/test-certificate.ts";
-import { createVirtualClock } from "../../runtime/clock.ts";
+import { createVirtualClock } from "../../../test/virtual-clock.ts";
 import { kubePieceBytes } from "../client/lines.ts";
 import { createKubeTransport } from "./http-kube.ts";
 

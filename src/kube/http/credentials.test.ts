@@ -5,7 +5,7 @@ import { test } from "node:test";
 import { eventually } from "../../../test/eventually.ts";
 import { temporaryFolder } from "../../../test/folder.ts";
 import type { Owner } from "../../../test/owner.ts";
-import { createVirtualClock } from "../../runtime/clock.ts";
+import { createVirtualClock } from "../../../test/virtual-clock.ts";
 import { ProviderError } from "../../runtime/errors.ts";
 import { createCredentialPlugin, kubePluginMs } from "./credentials.ts";
 

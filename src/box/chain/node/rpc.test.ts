@@ -5,7 +5,7 @@ import { test } from "node:test";
 import { WebSocket } from "ws";
 import { type Answer, startNode, wordsBase64 } from "../../../../test/embedded-node.ts";
 import { eventually } from "../../../../test/eventually.ts";
-import { createVirtualClock } from "../../../runtime/clock.ts";
+import { createVirtualClock } from "../../../../test/virtual-clock.ts";
 import { chainCommitWaitMs } from "./commit-waits.ts";
 import { chainRequestBytes } from "./websocket.ts";
 

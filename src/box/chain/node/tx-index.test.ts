@@ -8,7 +8,8 @@ import { temporaryFolder } from "../../../../test/folder.ts";
 import { openGrpcClient } from "../../../../test/grpc-client.ts";
 import type { Owner } from "../../../../test/owner.ts";
 import { openRpcSocket } from "../../../../test/rpc-socket.ts";
-import { createVirtualClock, realClock } from "../../../runtime/clock.ts";
+import { createVirtualClock } from "../../../../test/virtual-clock.ts";
+import { realClock } from "../../../runtime/clock.ts";
 import { chainIndexMs } from "./node.ts";
 
 async function startOnTime(owner: Owner, file?: string) {

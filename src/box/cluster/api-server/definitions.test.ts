@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { definitionOf } from "../../../../test/kube-definition.ts";
+import { createSeededRandom } from "../../../../test/seeded-random.ts";
+import { createVirtualClock } from "../../../../test/virtual-clock.ts";
 import { type Kind, kinds, resourceOf } from "../../../kube/kinds.ts";
-import { createVirtualClock } from "../../../runtime/clock.ts";
 import { ProviderError } from "../../../runtime/errors.ts";
-import { createSeededRandom } from "../../../runtime/random.ts";
 import { createPartsServer } from "./in-process.ts";
 import { createServer } from "./server.ts";
 

@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { createSeededRandom } from "../../../../test/seeded-random.ts";
+import { createVirtualClock } from "../../../../test/virtual-clock.ts";
 import { kinds } from "../../../kube/kinds.ts";
-import { createVirtualClock } from "../../../runtime/clock.ts";
 import { ProviderError } from "../../../runtime/errors.ts";
-import { createSeededRandom } from "../../../runtime/random.ts";
 import type { ServerEvent } from "./in-process.ts";
 import { createPartsServer } from "./in-process.ts";
 import { createServer } from "./server.ts";

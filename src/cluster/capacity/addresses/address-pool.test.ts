@@ -4,14 +4,15 @@ import { eventually } from "../../../../test/eventually.ts";
 import { startIpOperator } from "../../../../test/ip-operator.ts";
 import type { Owner } from "../../../../test/owner.ts";
 import { readJsonRecording } from "../../../../test/recordings.ts";
+import { createSeededRandom } from "../../../../test/seeded-random.ts";
+import { createVirtualClock } from "../../../../test/virtual-clock.ts";
 import { whileTimePasses } from "../../../../test/while-time-passes.ts";
 import { createSimulatedCluster } from "../../../box/cluster/simulated-kube.ts";
 import { kinds } from "../../../kube/kinds.ts";
 import type { Kube } from "../../../kube/kube.ts";
 import { parseAddress } from "../../../market/address.ts";
-import { createVirtualClock, realClock } from "../../../runtime/clock.ts";
+import { realClock } from "../../../runtime/clock.ts";
 import { silentLog } from "../../../runtime/log.ts";
-import { createSeededRandom } from "../../../runtime/random.ts";
 import { addressesOldMs, addressesPollMs, createAddressPool } from "./address-pool.ts";
 import { addressesAnswerBytes, addressesAnswerMs, createGet, createIpOperator, type Get } from "./ip-operator.ts";
 

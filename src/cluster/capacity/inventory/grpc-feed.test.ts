@@ -5,13 +5,13 @@ import type { Duplex } from "node:stream";
 import { text } from "node:stream/consumers";
 import { test } from "node:test";
 import { eventually } from "../../../../test/eventually.ts";
+import { createSeededRandom } from "../../../../test/seeded-random.ts";
 import { simulateKube } from "../../../../test/simulated-kube.ts";
 import { createSimulatedCluster } from "../../../box/cluster/simulated-kube.ts";
 import { kinds } from "../../../kube/kinds.ts";
 import type { Kube } from "../../../kube/kube.ts";
 import { realClock } from "../../../runtime/clock.ts";
 import { silentLog } from "../../../runtime/log.ts";
-import { createSeededRandom } from "../../../runtime/random.ts";
 import { locateInventory } from "./grpc-feed.ts";
 
 const { signal } = new AbortController();

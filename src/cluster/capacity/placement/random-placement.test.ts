@@ -14,10 +14,11 @@ import {
   volume,
 } from "../../../../test/placement-samples.ts";
 import { runs } from "../../../../test/runs.ts";
+import { createSeededRandom } from "../../../../test/seeded-random.ts";
 import { counts } from "../../../../test/thorough.ts";
 import type { Fit } from "../../../market/fit.ts";
 import { exactRequests } from "../../../market/fit.ts";
-import { createSeededRandom, type Random } from "../../../runtime/random.ts";
+import type { Random } from "../../../runtime/random.ts";
 import { type PlaceOptions, place } from "./place.ts";
 import { type ClusterRoom, type NodeRoom, openRoom } from "./room.ts";
 import { claimsOf, searchSteps } from "./task.ts";

@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
 import { type TestContext, test } from "node:test";
 import { memoryFolder } from "../../../../test/folder.ts";
+import { createSeededRandom } from "../../../../test/seeded-random.ts";
+import { createVirtualClock } from "../../../../test/virtual-clock.ts";
 import { openJournal } from "../../../journal/open.ts";
-import { createVirtualClock } from "../../../runtime/clock.ts";
 import { silentLog } from "../../../runtime/log.ts";
-import { createSeededRandom } from "../../../runtime/random.ts";
 import { type HealthView, healthStartingMs, type LeaseHealth, type TroubleReason } from "../../health/lease-health.ts";
 import { createHealthEvents, troubleOverMs } from "./health-events.ts";
 import { occurrencesOfLease } from "./lease-history.ts";

@@ -2,11 +2,11 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { bidOf, orderKey, provider } from "../../../../test/reservation-stage.ts";
+import { createVirtualClock } from "../../../../test/virtual-clock.ts";
 import { kinds } from "../../../kube/kinds.ts";
 import type { KubeObject } from "../../../kube/kube.ts";
 import { leaseLabels } from "../../../kube/objects/lease-labels.ts";
 import { leaseNamespace } from "../../../market/lease-namespace.ts";
-import { createVirtualClock } from "../../../runtime/clock.ts";
 import { silentLog } from "../../../runtime/log.ts";
 import { reconcileUnderWayMs } from "./drift.ts";
 import { createReconciler, reconcileConfirmMs, reconcileEveryMs } from "./reconciler.ts";

@@ -1,14 +1,14 @@
 import assert from "node:assert/strict";
 import { PassThrough } from "node:stream";
 import { test } from "node:test";
+import { createSeededRandom } from "../../../../test/seeded-random.ts";
+import { createVirtualClock } from "../../../../test/virtual-clock.ts";
 import type { ExecOptions, ExecSession, ObjectAt } from "../../../kube/kube.ts";
 import type { Address } from "../../../market/address.ts";
 import { leaseNamespace } from "../../../market/lease-namespace.ts";
-import { createVirtualClock } from "../../../runtime/clock.ts";
 import { ProviderError } from "../../../runtime/errors.ts";
 import { kubeCallMs } from "../../../runtime/limits.ts";
 import { silentLog } from "../../../runtime/log.ts";
-import { createSeededRandom } from "../../../runtime/random.ts";
 import type { LeasePod } from "../../capacity/reservations/lease-watches.ts";
 import { endScript } from "./held-command.ts";
 import { createLeaseShell, shellCloseMs, shellEndsAtOnce } from "./lease-shell.ts";

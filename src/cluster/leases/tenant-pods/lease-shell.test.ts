@@ -2,13 +2,13 @@ import assert from "node:assert/strict";
 import { text } from "node:stream/consumers";
 import { test } from "node:test";
 import { eventually } from "../../../../test/eventually.ts";
+import { createSeededRandom } from "../../../../test/seeded-random.ts";
 import { box, simulateBox } from "../../../../test/simulated-kube.ts";
 import type { Kube } from "../../../kube/kube.ts";
 import { addressOf } from "../../../market/address.ts";
 import { bidOn } from "../../../market/ids.ts";
 import { type Clock, realClock } from "../../../runtime/clock.ts";
 import { silentLog } from "../../../runtime/log.ts";
-import { createSeededRandom } from "../../../runtime/random.ts";
 import type { LeasePod } from "../../capacity/reservations/lease-watches.ts";
 import { createLeaseShell } from "./lease-shell.ts";
 

@@ -4,7 +4,7 @@ import { mkdirSync, renameSync, rmSync, symlinkSync, unlinkSync, writeFileSync }
 import { join } from "node:path";
 import { type TestContext, test } from "node:test";
 import { temporaryFolder } from "../../../../test/folder.ts";
-import { createVirtualClock } from "../../../runtime/clock.ts";
+import { createVirtualClock } from "../../../../test/virtual-clock.ts";
 import { ProviderError } from "../../../runtime/errors.ts";
 import { followedFileMs, settingsFileChars } from "../../../runtime/limits.ts";
 import { silentLog } from "../../../runtime/log.ts";

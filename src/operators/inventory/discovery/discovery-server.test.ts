@@ -13,7 +13,7 @@ import {
   plantMachine,
   processorFiles,
 } from "../../../../test/machine-tree.ts";
-import { createVirtualClock } from "../../../runtime/clock.ts";
+import { createVirtualClock } from "../../../../test/virtual-clock.ts";
 import { ProviderError } from "../../../runtime/errors.ts";
 import { silentLog } from "../../../runtime/log.ts";
 import type { Hardware } from "../hardware.ts";

@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { type TestContext, test } from "node:test";
 import { eventually } from "../../../../test/eventually.ts";
 import { temporaryFolder } from "../../../../test/folder.ts";
-import { createVirtualClock, type VirtualClock } from "../../../runtime/clock.ts";
+import { createVirtualClock, type VirtualClock } from "../../../../test/virtual-clock.ts";
 import { condition } from "../../../runtime/condition.ts";
 import { silentLog } from "../../../runtime/log.ts";
 import { builtInRegistry, nameGpu } from "./registry.ts";

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Owner } from "../../../../test/owner.ts";
+import { createVirtualClock } from "../../../../test/virtual-clock.ts";
 import type { KubeObject } from "../../../kube/kube.ts";
-import { createVirtualClock } from "../../../runtime/clock.ts";
 import { ProviderError } from "../../../runtime/errors.ts";
 import { createUsageReadings, inventoryUsagePeriodMs, measuredUsage } from "./usage-readings.ts";
 

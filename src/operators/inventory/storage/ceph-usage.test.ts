@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { type TestContext, test } from "node:test";
 import { createExecStandIn, type Said } from "../../../../test/exec-stand-in.ts";
 import { cephDf, gib } from "../../../../test/storage-samples.ts";
-import { createVirtualClock } from "../../../runtime/clock.ts";
+import { createVirtualClock } from "../../../../test/virtual-clock.ts";
 import { silentLog } from "../../../runtime/log.ts";
 import {
   createCephUsage,

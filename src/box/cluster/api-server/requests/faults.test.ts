@@ -4,8 +4,8 @@ import { definitionOf } from "../../../../../test/kube-definition.ts";
 import { configMap, follow, refusal } from "../../../../../test/kube-objects.ts";
 import type { Owner } from "../../../../../test/owner.ts";
 import { namespace, simulateKube } from "../../../../../test/simulated-kube.ts";
+import { createVirtualClock } from "../../../../../test/virtual-clock.ts";
 import { kinds } from "../../../../kube/kinds.ts";
-import { createVirtualClock } from "../../../../runtime/clock.ts";
 
 async function stage(owner: Owner) {
   const clock = createVirtualClock();

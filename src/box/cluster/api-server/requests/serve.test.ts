@@ -4,8 +4,8 @@ import type { Readable } from "node:stream";
 import { test } from "node:test";
 import type { Owner } from "../../../../../test/owner.ts";
 import { namespace, simulateKube } from "../../../../../test/simulated-kube.ts";
+import { createVirtualClock } from "../../../../../test/virtual-clock.ts";
 import { kinds } from "../../../../kube/kinds.ts";
-import { createVirtualClock } from "../../../../runtime/clock.ts";
 import { simulatedHistory } from "../store.ts";
 import { simulatedWatchBytes } from "./watches.ts";
 

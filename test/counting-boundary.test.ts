@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { createCountingBoundary, openBoundary, SimulatedCrash } from "./boundary.ts";
+import { openBoundary } from "../src/runtime/boundary.ts";
+import { createCountingBoundary, SimulatedCrash } from "./counting-boundary.ts";
 
 test("crossings are counted in order, and without a chosen one nothing crashes", () => {
   const boundary = createCountingBoundary();
