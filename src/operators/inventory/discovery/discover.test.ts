@@ -217,11 +217,11 @@ test("a card that has failed is told with its reason, and of one that is only no
   assert.deepEqual(
     gpus.map(({ health, uuid }) => health?.reason ?? health ?? uuid),
     [
-      "it no longer answers on the PCI bus",
+      "it no longer responds on the PCI bus",
       "its PCI link had 2 fatal errors since the node was started",
       "the driver excludes it",
       undefined,
-      "it no longer answers on the PCI bus",
+      "it no longer responds on the PCI bus",
     ],
   );
 });
@@ -249,12 +249,12 @@ test("what cannot be read is told, and the rest of the machine holds", async () 
     "/sys/class/net/bonding_masters": "bond0\n",
   });
   assert.deepEqual(hardware.problems, [
-    "/proc/meminfo: it does not tell MemTotal",
+    "/proc/meminfo: it has no MemTotal",
     "/proc/meminfo: it is a folder, not a file",
     "/sys/block: it is a file, not a folder",
     "/sys/bus/pci/devices/0000:01:00.0/vendor: it is a folder, not a file",
-    "/sys/bus/pci/devices/0000:01:00.0: it does not tell its class, vendor and device",
-    "/sys/bus/pci/devices/0000:03:00.0: it does not tell its class, vendor and device",
+    "/sys/bus/pci/devices/0000:01:00.0: its class, vendor or device cannot be read",
+    "/sys/bus/pci/devices/0000:03:00.0: its class, vendor or device cannot be read",
     `/sys/class/net/eth0/operstate: it is longer than ${discoveryFileBytes} bytes`,
   ]);
   assert.deepEqual(hardware.memory, { totalBytes: 0 });
@@ -275,9 +275,9 @@ test("an empty folder is a machine with nothing, and a few problems", async () =
     disks: [],
     interfaces: [],
     problems: [
-      "/proc/cpuinfo: nothing can be read in it",
-      "/proc/meminfo: it does not tell MemTotal",
-      "neither /proc/sys/kernel/arch nor /proc/cpuinfo tells the architecture",
+      "/proc/cpuinfo: it cannot be read",
+      "/proc/meminfo: it has no MemTotal",
+      "neither /proc/sys/kernel/arch nor /proc/cpuinfo has the architecture",
       "no processor was found in /sys/devices/system/cpu and /proc/cpuinfo",
     ],
   });
@@ -359,8 +359,8 @@ test("of more parts than a machine can have the first are told, and that there a
   );
   assert.deepEqual(
     problems,
-    ["cards", "disks", "interfaces", "processors"].map(
-      (what) => `${many} ${what} were found, and only the first ${discoveryParts} are told`,
+    ["GPUs", "disks", "interfaces", "processors"].map(
+      (what) => `${many} ${what} were found, and only the first ${discoveryParts} are reported`,
     ),
   );
   // The operator takes what discovery tells, however much there is.

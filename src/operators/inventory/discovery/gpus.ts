@@ -1,4 +1,4 @@
-/** A node's GPUs, by their PCI class: one without a driver, or whose driver makes no DRM nodes, is found too. */
+/** A node's GPUs, by PCI class: also those without a driver, or whose driver has no DRM nodes. */
 
 import { basename } from "node:path";
 import { inParallel } from "../../../runtime/in-parallel.ts";
@@ -8,13 +8,13 @@ import { plainName, type Tree } from "./tree.ts";
 const nvidia = "10de";
 const amd = "1002";
 
-/** VGA, 3D and other display controllers. Their sound is a function of its own, of another class. */
+/** VGA, 3D and other display controllers; their audio function has another class. */
 const display = /^03/;
-/** AMD's newer accelerators, from the MI200 on, show nothing and say so. */
+/** "Processing accelerators": AMD from the MI200 on. */
 const accelerator = /^1200/;
 
-/** ATI chips that give a server's management controller its picture, as those of ASPEED and Matrox do. */
-const managementPictures = ["4752", "474d", "474f", "515e", "5969"];
+/** ATI graphics of server management controllers. */
+const managementGraphics = ["4752", "474d", "474f", "515e", "5969"];
 
 export function isGpu({ classCode, vendorId, deviceId, virtualFunction }: PciDevice): boolean {
   if (virtualFunction) return false;
@@ -22,7 +22,7 @@ export function isGpu({ classCode, vendorId, deviceId, virtualFunction }: PciDev
   return (
     vendorId === amd &&
     (display.test(classCode) || accelerator.test(classCode)) &&
-    !managementPictures.includes(deviceId)
+    !managementGraphics.includes(deviceId)
   );
 }
 
@@ -34,16 +34,16 @@ async function readGpu(tree: Tree, device: PciDevice): Promise<DiscoveredGpu> {
   const { address, vendorId, deviceId, driver } = device;
   const computeCapability = vendorId === nvidia ? computeCapabilityOf(deviceId) : undefined;
   const fault = await busFaultOf(tree, device);
-  const { health, ...told } = await readDriverFacts(tree, device);
+  const facts = await readDriverFacts(tree, device);
   return {
     address,
     vendorId,
     deviceId,
-    ...(driver === undefined ? {} : { driver }),
-    ...(computeCapability === undefined ? {} : { computeCapability }),
-    ...told,
-    // What the bus says outweighs a driver that has not noticed yet.
-    ...(fault !== undefined ? { health: { healthy: false, reason: fault } } : health ? { health } : {}),
+    ...(driver !== undefined && { driver }),
+    ...(computeCapability !== undefined && { computeCapability }),
+    ...facts,
+    // Outweighs a driver that has not noticed yet.
+    ...(fault !== undefined && { health: { healthy: false, reason: fault } }),
   };
 }
 
@@ -55,17 +55,17 @@ async function readDriverFacts(tree: Tree, { address, driver }: PciDevice): Prom
 
 /** What the PCI bus knows about a GPU that has failed, whatever its driver says. */
 async function busFaultOf(tree: Tree, { address, revision }: PciDevice): Promise<string | undefined> {
-  // A GPU that is gone leaves the bus at rest, which reads as ones.
+  // A GPU that fell off the bus reads as ones.
   const ids = await tree.head(`${pciPath(address)}/config`, 4);
   const silent = ids?.length === 4 && ids.every((byte) => byte === 0xff);
-  if (silent || revision === "0xff") return "it no longer answers on the PCI bus";
-  // After a fatal error a link is not to be relied on until the node was started again, and then the count is zero.
+  if (silent || revision === "0xff") return "it no longer responds on the PCI bus";
+  // A link with a fatal error is unreliable until a reboot, which resets the count.
   const counts = (await tree.text(`${pciPath(address)}/aer_dev_fatal`)) ?? "";
   const fatal = Number(/^TOTAL_ERR_FATAL\s+(\d+)$/m.exec(counts)?.[1] ?? 0);
   return fatal > 0 ? `its PCI link had ${fatal} fatal errors since the node was started` : undefined;
 }
 
-/** CUDA compute capability by chip: NVIDIA assigns device ids in blocks, one for each. Unknown ids have none. */
+/** CUDA compute capability by chip: NVIDIA assigns device ids in blocks. */
 const blocks: readonly (readonly [first: number, last: number, capability: string])[] = [
   [0x1340, 0x139f, "5.0"], // Maxwell: GM108, GM107
   [0x13c0, 0x143f, "5.2"], // GM204, GM206
@@ -91,12 +91,7 @@ export function computeCapabilityOf(deviceId: string): string | undefined {
   return blocks.find(([first, last]) => id >= first && id <= last)?.[2];
 }
 
-type DriverFacts = Partial<
-  Pick<
-    DiscoveredGpu,
-    "driverVersion" | "driverModel" | "cudaVersion" | "uuid" | "memoryBytes" | "migInstances" | "health"
-  >
->;
+type DriverFacts = Omit<DiscoveredGpu, "address" | "vendorId" | "deviceId">;
 
 async function readNvidiaFacts(tree: Tree, address: string): Promise<DriverFacts> {
   const driverVersion = await readDriverVersion(tree);
@@ -107,14 +102,14 @@ async function readNvidiaFacts(tree: Tree, address: string): Promise<DriverFacts
   const excluded = gpu.get("GPU Excluded");
   const migInstances = await countMigInstances(tree, gpu.get("Device Minor") ?? "");
   return {
-    ...(driverVersion ? { driverVersion } : {}),
-    ...(cudaVersion ? { cudaVersion } : {}),
-    ...(driverModel && driverModel !== "Unknown" ? { driverModel } : {}),
-    // Question marks stand in for it until somebody has used the GPU.
-    ...(uuid && /^GPU-[0-9a-f-]{36}$/i.test(uuid) ? { uuid } : {}),
-    ...(migInstances > 0 ? { migInstances } : {}),
-    // A GPU that is not excluded may be sick all the same: then nothing is said of its health.
-    ...(excluded === "Yes" ? { health: { healthy: false, reason: "the driver excludes it" } } : {}),
+    ...(driverVersion && { driverVersion }),
+    ...(cudaVersion && { cudaVersion }),
+    ...(driverModel && driverModel !== "Unknown" && { driverModel }),
+    // Question marks until the GPU was first used.
+    ...(uuid && /^GPU-[0-9a-f-]{36}$/i.test(uuid) && { uuid }),
+    ...(migInstances > 0 && { migInstances }),
+    // One that is not excluded may be unhealthy all the same.
+    ...(excluded === "Yes" && { health: { healthy: false, reason: "the driver excludes it" } }),
   };
 }
 
@@ -122,12 +117,12 @@ async function readNvidiaFacts(tree: Tree, address: string): Promise<DriverFacts
 async function readDriverVersion(tree: Tree): Promise<string | undefined> {
   const version = /^\d{3,5}\.\d{1,5}(\.\d{1,5})?$/;
   const line = (await tree.text("/proc/driver/nvidia/version"))?.split("\n")[0] ?? "";
-  const told = line.split(/\s+/).find((word) => version.test(word));
-  const module = told ?? (await tree.text("/sys/module/nvidia/version"));
-  return module && version.test(module) ? module : undefined;
+  const loaded = line.split(/\s+/).find((word) => version.test(word));
+  const found = loaded ?? (await tree.text("/sys/module/nvidia/version"));
+  return found && version.test(found) ? found : undefined;
 }
 
-/** The driver has a folder for each instance, which whoever may use it is let into. */
+/** The driver has a folder for each instance. */
 async function countMigInstances(tree: Tree, minor: string): Promise<number> {
   if (!/^\d{1,4}$/.test(minor)) return 0;
   const entries = await tree.names(`/proc/driver/nvidia/capabilities/gpu${minor}/mig`);
@@ -173,33 +168,25 @@ function cudaVersionOf(driverVersion: string): string | undefined {
 }
 
 async function readAmdFacts(tree: Tree, path: string): Promise<DriverFacts> {
-  // Only the driver that AMD ships itself has a version of its own; the kernel's is as old as the kernel.
+  // Only AMD's own driver has a version; the kernel's has that of the kernel.
   const driverVersion = await tree.name("/sys/module/amdgpu/version");
   const driverModel = await tree.name(`${path}/product_name`);
   const uniqueId = await tree.name(`${path}/unique_id`);
   const memoryBytes = await tree.whole(`${path}/mem_info_vram_total`);
-  const lostBits = await readUncorrectable(tree, path);
+  const counts = (await tree.text(`${path}/ras/umc_err_count`)) ?? "";
+  const [, errors] = /^ue:\s*(\d+)$/m.exec(counts) ?? [];
+  const reason = `its memory had ${errors} errors that could not be corrected`;
+  const health = Number(errors) === 0 ? { healthy: true } : { healthy: false, reason };
   return {
-    ...(driverVersion ? { driverVersion } : {}),
-    ...(driverModel ? { driverModel } : {}),
-    ...(uniqueId && /^[0-9a-f]{16}$/i.test(uniqueId) ? { uuid: `GPU-${uniqueId.toLowerCase()}` } : {}),
-    ...(memoryBytes ? { memoryBytes } : {}),
-    ...(lostBits === undefined ? {} : { health: healthOf(lostBits) }),
+    ...(driverVersion && { driverVersion }),
+    ...(driverModel && { driverModel }),
+    ...(uniqueId && /^[0-9a-f]{16}$/i.test(uniqueId) && { uuid: `GPU-${uniqueId.toLowerCase()}` }),
+    ...(memoryBytes && { memoryBytes }),
+    ...(errors !== undefined && { health }),
   };
 }
 
-/** Errors in the GPU's memory that could not be corrected since the driver was loaded. */
-async function readUncorrectable(tree: Tree, path: string): Promise<number | undefined> {
-  const counts = /^ue:\s*(\d+)$/m.exec((await tree.text(`${path}/ras/umc_err_count`)) ?? "");
-  return counts ? Number(counts[1]) : undefined;
-}
-
-function healthOf(lostBits: number): NonNullable<DriverFacts["health"]> {
-  if (lostBits === 0) return { healthy: true };
-  return { healthy: false, reason: `its memory had ${lostBits} errors that could not be corrected` };
-}
-
-/** Files that are read at once: Node has four threads for them. */
+/** Files read at once: Node has four threads for them. */
 export const discoveryAtOnce = 8;
 
 export type PciDevice = NonNullable<Awaited<ReturnType<typeof readDevice>>>;
@@ -224,7 +211,7 @@ async function readDevice(tree: Tree, address: string) {
   const vendorId = await readHex(tree, `${path}/vendor`, 4);
   const deviceId = await readHex(tree, `${path}/device`, 4);
   if (classCode === undefined || vendorId === undefined || deviceId === undefined) {
-    tree.report(`${path}: it does not tell its class, vendor and device`);
+    tree.report(`${path}: its class, vendor or device cannot be read`);
     return undefined;
   }
   const driver = await tree.link(`${path}/driver`);
@@ -236,11 +223,10 @@ async function readDevice(tree: Tree, address: string) {
     /** Four lower-case hex digits each. */
     vendorId,
     deviceId,
-    subsystemDeviceId: (await readHex(tree, `${path}/subsystem_device`, 4)) ?? "0000",
     /** "0xa1" */
     revision: `0x${(await readHex(tree, `${path}/revision`, 2)) ?? "00"}`,
-    ...(driver === undefined ? {} : { driver: plainName(basename(driver)) }),
-    /** A part of another GPU that is handed to virtual machines, not a GPU of its own. */
+    ...(driver !== undefined && { driver: plainName(basename(driver)) }),
+    /** SR-IOV: a part of another GPU for virtual machines. */
     virtualFunction: await tree.has(`${path}/physfn`),
   };
 }

@@ -5,11 +5,6 @@ import { plainName, readWhole, type Tree } from "./tree.ts";
 
 /** /proc/cpuinfo has under 2 KB per processor, and Linux takes 8,192 of them. */
 const discoveryCpuinfoBytes = 16 * 1024 * 1024;
-/** A feature that a processor says it has is a short word, and there are about 200 of them. */
-const discoveryFeatures = 1_024;
-
-export type ProcessorPackage = Awaited<ReturnType<typeof readPackages>>[number];
-export type LogicalProcessor = ProcessorPackage["processors"][number];
 
 type CpuFacts = ReadonlyMap<string, string>;
 
@@ -18,7 +13,7 @@ const cpuinfo = "/proc/cpuinfo";
 
 export async function readCpuinfo(tree: Tree): Promise<CpuFacts[]> {
   const text = await tree.text(cpuinfo, discoveryCpuinfoBytes);
-  if (text === undefined) tree.report(`${cpuinfo}: nothing can be read in it`);
+  if (text === undefined) tree.report(`${cpuinfo}: it cannot be read`);
   return (text ?? "")
     .split(/\n\s*\n/)
     .map(readFacts)
@@ -31,9 +26,9 @@ export async function readPackages(tree: Tree, facts: readonly CpuFacts[]) {
   if (processors.length === 0) tree.report(`no processor was found in ${sysfs} and ${cpuinfo}`);
   const packages = Map.groupBy(processors, ({ packageId }) => packageId);
   return [...packages].map(([id, members]) => {
-    // Where the processor's own entry is missing, all of a machine are of one kind.
+    // Where the processor's own entry is missing, that of any other of the machine will do.
     const own = members.map(({ index }) => byIndex.get(index)).find((each) => each !== undefined) ?? facts[0];
-    return { id, ...describe(own ?? new Map()), processors: members };
+    return { id, ...describe(own ?? new Map()), vcores: members.length };
   });
 }
 
@@ -43,19 +38,14 @@ async function readProcessors(tree: Tree, byIndex: ReadonlyMap<number | undefine
   const indices = listed.length > 0 ? listed : [...byIndex.keys()].filter((index) => index !== undefined);
   const found = await inParallel(indices, discoveryAtOnce, async (index) => {
     const folder = `${sysfs}/cpu${index}`;
-    // The first processor of a machine can often not be taken offline, and has no such file.
+    // The first processor often cannot be taken offline, and then has no such file.
     if ((await tree.text(`${folder}/online`)) === "0") return undefined;
-    const facts = byIndex.get(index);
-    const packageId = (await tree.text(`${folder}/topology/physical_package_id`)) ?? facts?.get("physical id");
-    const coreId = (await tree.text(`${folder}/topology/core_id`)) ?? facts?.get("core id");
-    return { index, packageId: `${idOf(packageId, 0)}`, coreId: idOf(coreId, index) };
+    const packageId =
+      (await tree.text(`${folder}/topology/physical_package_id`)) ?? byIndex.get(index)?.get("physical id");
+    // Some virtual machines say -1.
+    return { index, packageId: `${readWhole(packageId ?? "") ?? 0}` };
   });
   return found.filter((processor) => processor !== undefined);
-}
-
-/** Some virtual machines say -1, for they do not know. */
-function idOf(text: string | undefined, otherwise: number): number {
-  return readWhole(text ?? "") ?? otherwise;
 }
 
 function readFacts(block: string): CpuFacts {
@@ -67,7 +57,7 @@ function readFacts(block: string): CpuFacts {
   return facts;
 }
 
-/** Every architecture of Linux has its own words. */
+/** Every architecture of Linux has its own keys. */
 function describe(facts: CpuFacts) {
   const first = (...keys: string[]) => keys.map((key) => facts.get(key)).find((value) => value);
   return {
@@ -75,11 +65,10 @@ function describe(facts: CpuFacts) {
     model: plainName(
       first("model name", "Model Name", "Processor", "cpu model", "uarch", "cpu") ?? armModelOf(facts) ?? "",
     ),
-    features: (first("flags", "Features") ?? "").split(/\s+/, discoveryFeatures).filter(Boolean).map(plainName),
   };
 }
 
-/** The words of Kubernetes, from those of the kernel. */
+/** From the kernel's names to those of Kubernetes. */
 const architectures: Readonly<Record<string, string>> = {
   x86_64: "amd64",
   aarch64: "arm64",
@@ -94,11 +83,11 @@ const architectures: Readonly<Record<string, string>> = {
 export async function readArchitecture(tree: Tree, facts: readonly CpuFacts[]): Promise<string> {
   const kernel = (await tree.text("/proc/sys/kernel/arch")) ?? "";
   const found = architectures[kernel] ?? guess(facts[0]);
-  if (found === undefined) tree.report("neither /proc/sys/kernel/arch nor /proc/cpuinfo tells the architecture");
+  if (found === undefined) tree.report("neither /proc/sys/kernel/arch nor /proc/cpuinfo has the architecture");
   return found ?? "unknown";
 }
 
-/** Kernels before 6.1 do not say it; the processor does. */
+/** Kernels before 6.1 do not have it. */
 function guess(facts: CpuFacts | undefined): string | undefined {
   // "lm", long mode, is how x86 says 64 bits.
   const flags = facts?.get("flags")?.split(" ");
@@ -107,7 +96,7 @@ function guess(facts: CpuFacts | undefined): string | undefined {
   return facts?.get("isa")?.startsWith("rv64") ? "riscv64" : undefined;
 }
 
-/** ARM's /proc/cpuinfo has numbers where others have names. These are the ones that servers are made of. */
+/** ARM's /proc/cpuinfo has numbers where others have names; these are those of servers. */
 const armVendors: Readonly<Record<string, string>> = {
   "0x41": "ARM",
   "0x43": "Cavium",

@@ -29,7 +29,7 @@ test("a file may be exactly as long as the limit", async (t) => {
 test("links that lead in a circle are told", async (t) => {
   const tree = createTree(plantMachine(t, { "/a": { link: "b" }, "/b": { link: "a" } }));
   assert.equal(await tree.text("/a"), undefined);
-  assert.deepEqual(tree.problems(), ["/a: its links lead in a circle"]);
+  assert.deepEqual(tree.problems(), ["/a: its links form a loop"]);
 });
 
 test("of a folder with too many entries the first ones are looked at", async (t) => {
@@ -37,7 +37,7 @@ test("of a folder with too many entries the first ones are looked at", async (t)
   for (let index = 0; index < discoveryEntries + 5; index++) symlinkSync("x", join(root, `${index}`));
   const tree = createTree(root);
   assert.equal((await tree.names("/")).length, discoveryEntries);
-  assert.deepEqual(tree.problems(), [`/: only the first ${discoveryEntries} entries were looked at`]);
+  assert.deepEqual(tree.problems(), [`/: only the first ${discoveryEntries} entries were read`]);
 });
 
 test("a name is one short line, whatever a device calls itself", async (t) => {

@@ -5,22 +5,20 @@ import { lstat, open, opendir, readlink } from "node:fs/promises";
 import { join } from "node:path";
 import { systemCodeOf } from "../../../runtime/errors.ts";
 
-/** One file of /sys or /proc: the longest that we read, but for cpuinfo, are a few hundred bytes. */
+/** All that we read but cpuinfo have a few hundred bytes. */
 export const discoveryFileBytes = 64 * 1024;
-/** Entries of one folder, for instance one for each processor. */
+/** Entries of one folder, for instance one per processor. */
 export const discoveryEntries = 10_000;
 
-/** A name that a device gives itself is a few words. */
 export const discoveryNameChars = 128;
-/** Of one kind; a virtual machine may show each processor as a socket. */
+/** Of one kind; a virtual machine may present each processor as a socket. */
 export const discoveryParts = 256;
 export const discoveryProblemChars = 512;
-/** A broken tree has a fault for each file, and the first ones say it all. */
 export const discoveryProblems = 50;
 
 export type Tree = ReturnType<typeof createTree>;
 
-/** The kernel's ways to say that this machine, device or driver has no such thing. */
+/** The machine, device or driver has no such thing. */
 const absent = new Set(["ENOENT", "ENOTDIR", "ENODEV", "ENXIO", "ENODATA", "EINVAL", "EOPNOTSUPP", "ENOTSUP"]);
 
 const wording: Readonly<Record<string, string>> = {
@@ -28,8 +26,8 @@ const wording: Readonly<Record<string, string>> = {
   ENOTDIR: "it is a file, not a folder",
   EACCES: "we may not read it",
   EPERM: "we may not read it",
-  EIO: "the device does not answer",
-  ELOOP: "its links lead in a circle",
+  EIO: "the device does not respond",
+  ELOOP: "its links form a loop",
 };
 
 export function createTree(root: string) {
@@ -43,30 +41,26 @@ export function createTree(root: string) {
     try {
       return await read(join(root, path));
     } catch (thrown) {
-      if (thrown instanceof FileTooLong) {
-        problems.add(`${path}: ${thrown.message}`);
-        return undefined;
-      }
-      const code = systemCodeOf(thrown);
+      const code = thrown instanceof FileTooLong ? thrown.message : systemCodeOf(thrown);
       if (code === undefined) throw thrown;
       if (!absent.has(code) || faults.includes(code)) problems.add(`${path}: ${wording[code] ?? code}`);
       return undefined;
     }
   }
 
-  /** What a file says, trimmed. Undefined where it is not there, or empty. */
+  /** Trimmed; undefined where there is no such file, or it is empty. */
   async function text(path: string, mostBytes: number = discoveryFileBytes): Promise<string | undefined> {
     const bytes = await attempt(path, (full) => readBoundedFile(full, mostBytes));
     return bytes?.toString("utf8").trim() || undefined;
   }
 
-  /** The names in a folder in their order, "cpu2" before "cpu10"; none where there is no such folder. */
+  /** In natural order: "cpu2" before "cpu10"; none where there is no such folder. */
   async function names(path: string): Promise<string[]> {
     const found: string[] = [];
     const read = async (full: string) => {
       for await (const { name } of await opendir(full)) {
         if (found.length < discoveryEntries) found.push(name);
-        else return void problems.add(`${path}: only the first ${discoveryEntries} entries were looked at`);
+        else return void problems.add(`${path}: only the first ${discoveryEntries} entries were read`);
       }
     };
     await attempt(path, read, ["ENOTDIR"]);
@@ -81,7 +75,6 @@ export function createTree(root: string) {
     text,
     names,
     has,
-    /** One line of a few words. */
     async name(path: string): Promise<string | undefined> {
       const found = await text(path);
       return found && plainName(found);
@@ -90,7 +83,7 @@ export function createTree(root: string) {
       const found = await text(path);
       if (found === undefined) return undefined;
       const value = readWhole(found);
-      if (value === undefined) problems.add(`${path}: it holds no whole number`);
+      if (value === undefined) problems.add(`${path}: it has no integer`);
       return value;
     },
     head: (path: string, bytes: number) => attempt(path, (full) => readFileHead(full, bytes)),
@@ -104,7 +97,7 @@ export function createTree(root: string) {
   };
 }
 
-/** "cpu2" before "cpu10". Intl has this, and with it 3 MB of the world's alphabets on every node. */
+/** Natural order; Intl.Collator would load 3 MB on every node. */
 function byNumber(one: string, other: string): number {
   const [these, those] = [runsOf(one), runsOf(other)];
   const at = these.findIndex((run, index) => run !== those[index]);
@@ -118,13 +111,12 @@ function runsOf(name: string): readonly string[] {
   return name.match(/\d+|\D+/g) ?? [];
 }
 
-/** Digits only, and not so many that they would be rounded. */
 export function readWhole(text: string): number | undefined {
   const value = /^\d+$/.test(text) ? Number(text) : Number.NaN;
   return Number.isSafeInteger(value) ? value : undefined;
 }
 
-/** One line without control characters: it goes into labels, logs and terminals. */
+/** One line without control characters, for labels, logs and terminals. */
 export function plainName(text: string): string {
   return text.replace(/\s+/g, " ").trim().slice(0, discoveryNameChars).replace(/\p{C}/gu, "").trim();
 }
@@ -135,11 +127,11 @@ class FileTooLong extends Error {
   }
 }
 
-/** Files of /sys and /proc tell no size, so it is read until it ends. */
+/** Files of /sys and /proc report no size. */
 const firstBytes = 4_096;
 
 export async function readBoundedFile(path: string, mostBytes: number): Promise<Buffer> {
-  // Opening a pipe that nobody writes to would else wait for ever, and hold one of Node's few threads.
+  // A pipe without a writer would else block one of Node's few threads.
   await using file = await open(path, constants.O_RDONLY | constants.O_NONBLOCK);
   let buffer = Buffer.alloc(Math.min(firstBytes, mostBytes + 1));
   for (let length = 0; ; ) {

@@ -13,7 +13,7 @@ function registry(devices: Record<string, unknown>, more: Record<string, unknown
   return JSON.stringify({ "10de": { name: "nvidia", devices }, ...more });
 }
 
-test("a registry in the network's form is read without a problem", () => {
+test("parses a registry in the network's form", () => {
   const inForm = ({ memorySize, ...device }: MarketName) => ({ ...device, memory_size: memorySize });
   const vendors = [...builtInRegistry.vendors].map(([id, { name, devices }]) => {
     return [id, { name, devices: Object.fromEntries([...devices].map(([key, device]) => [key, inForm(device)])) }];
@@ -22,7 +22,7 @@ test("a registry in the network's form is read without a problem", () => {
   assert.deepEqual([...builtInRegistry.vendors.keys()], ["10de", "1002"]);
 });
 
-test("an entry that makes no sense is told and left out, and the rest holds", () => {
+test("invalid entries are reported and left out", () => {
   const text = registry(
     {
       "2335": h200,
@@ -63,7 +63,7 @@ test("an entry that makes no sense is told and left out, and the rest holds", ()
   ]);
 });
 
-test("a text in which nothing names a card is refused as a whole", () => {
+test("a text that names no GPU is rejected", () => {
   const texts = ["", "{", "null", "[]", "42", '"10de"', "{}", registry({}), registry({ zz: h200 }), "<html></html>"];
   for (const text of texts) {
     assert.throws(
@@ -75,14 +75,14 @@ test("a text in which nothing names a card is refused as a whole", () => {
   }
 });
 
-test("of many faults the first ones are told", () => {
+test("reports the first problems of many", () => {
   const bad = Array.from({ length: 100 }, (_, index) => [`x${index}`, h200]);
   const { problems } = parseRegistry(registry({ "2335": h200, ...Object.fromEntries(bad) }));
   assert.equal(problems.length, registryProblems + 1);
   assert.equal(problems.at(-1), `and ${100 - registryProblems} more`);
 });
 
-test("whatever stands in a registry, it is read or refused, and all that is read is sound", () => {
+test("any text is either rejected or yields valid entries", () => {
   const odd = fc.jsonValue({ maxDepth: 2 });
   const device = fc.oneof(odd, fc.constant(h200), fc.record({ name: odd, interface: odd, memory_size: odd }));
   const id = fc.oneof(fc.constantFrom("2335", "26B9", "__proto__", "constructor"), fc.string({ maxLength: 6 }));

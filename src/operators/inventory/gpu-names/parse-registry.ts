@@ -1,31 +1,48 @@
-/** Parses a registry in the network's form. It is maintained by hand, so a bad entry costs only itself. */
+/** Parses a registry in the network's form. It is maintained by hand, so an invalid entry is left out alone. */
+import { z } from "zod";
 import { parseBytes } from "../../../market/quantity.ts";
 import { ProviderError, reasonOf } from "../../../runtime/errors.ts";
 import { isRecord } from "../../../runtime/is-record.ts";
 import { plainName } from "../discovery/tree.ts";
 import type { MarketName } from "../inventory.ts";
-import type { Registry, RegistryVendor } from "./registry.ts";
+import type { Registry } from "./registry.ts";
 
-/** Faults of a registry that are told; they are made by hand, one at a time. */
+/** Most problems that are reported. */
 export const registryProblems = 20;
 
-const id = /^[0-9a-f]{4}$/;
-/** All of them become parts of a node label, which takes these characters and not more of them. */
-const word = /^[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?$/;
+/** What a node label takes. */
+const word = z.string().regex(/^[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?$/, "letters, digits, dots and dashes");
+const memorySize = word.refine(isBytes, "a size like 80Gi").or(z.literal("")).nullish();
 
-/** Throws AKP_GPU_REGISTRY_MALFORMED when nothing in it can be used. */
+const deviceShape = z
+  .object({ name: word, interface: word, memory_size: memorySize })
+  .transform(({ name, interface: kind, memory_size }): MarketName => {
+    return { name, interface: kind, ...(memory_size && { memorySize: memory_size }) };
+  });
+
+const vendorShape = z.object({ name: word, devices: z.record(z.string(), z.unknown()) });
+
+function isBytes(text: string): boolean {
+  try {
+    return parseBytes(text) >= 0n;
+  } catch (thrown) {
+    if (!(thrown instanceof ProviderError)) throw thrown;
+    return false;
+  }
+}
+
+/** Throws AKP_GPU_REGISTRY_MALFORMED when it has no valid device. */
 export function parseRegistry(text: string, from = "the text"): Registry {
   const problems: string[] = [];
-  const vendors = new Map<string, RegistryVendor>();
-  for (const [key, value] of Object.entries(parseJson(text, from))) {
-    attempt(`vendor ${key}`, problems, () => {
-      vendors.set(newId(key, vendors), readVendor(key, value, problems));
-    });
-  }
-  if (![...vendors.values()].some(({ devices }) => devices.size > 0)) {
-    throw malformed(from, ["it names no card", ...problems.slice(0, 1)].join("; "));
-  }
-  return { vendors, problems: bounded(problems) };
+  const entries = readEntries("vendor ", parseJson(text, from), vendorShape, problems);
+  const vendors = Array.from(entries, ([id, { name, devices }]) => {
+    return [id, { name, devices: readEntries(`device ${id}:`, devices, deviceShape, problems) }] as const;
+  });
+  if (vendors.every(([, { devices }]) => devices.size === 0))
+    throw malformed(from, ["it names no GPU", ...problems.slice(0, 1)].join("; "));
+  const more = problems.length - registryProblems;
+  const reported = more > 0 ? [...problems.slice(0, registryProblems), `and ${more} more`] : problems;
+  return { vendors: new Map(vendors), problems: reported };
 }
 
 function parseJson(text: string, from: string): Record<string, unknown> {
@@ -39,63 +56,18 @@ function parseJson(text: string, from: string): Record<string, unknown> {
   return value;
 }
 
-function readVendor(vendorId: string, value: unknown, problems: string[]): RegistryVendor {
-  if (!isRecord(value)) throw new TypeError("it is not an object");
-  const name = readWord(value, "name");
-  if (!isRecord(value["devices"])) throw new TypeError("its devices are not an object");
-  const devices = new Map<string, MarketName>();
-  for (const [key, device] of Object.entries(value["devices"])) {
-    attempt(`device ${vendorId}:${key}`, problems, () => {
-      devices.set(newId(key, devices), readDevice(device));
-    });
+function readEntries<T>(what: string, entries: Record<string, unknown>, shape: z.ZodType<T>, problems: string[]) {
+  const found = new Map<string, T>();
+  for (const [key, value] of Object.entries(entries)) {
+    const id = key.toLowerCase();
+    const { data, error } = shape.safeParse(value);
+    const [issue] = error?.issues ?? [];
+    const fault = issue && `${["its", ...issue.path].join(" ")} is invalid: ${issue.message}`;
+    const problem = /^[0-9a-f]{4}$/.test(id) ? fault : "its id is not four hex digits";
+    if (problem !== undefined || found.has(id)) problems.push(`${plainName(what + key)}: ${problem ?? "duplicate id"}`);
+    else found.set(id, data as T);
   }
-  return { name, devices };
-}
-
-function readDevice(value: unknown): MarketName {
-  if (!isRecord(value)) throw new TypeError("it is not an object");
-  const memorySize = readMemorySize(value["memory_size"]);
-  return {
-    name: readWord(value, "name"),
-    interface: readWord(value, "interface"),
-    ...(memorySize === undefined ? {} : { memorySize }),
-  };
-}
-
-function readMemorySize(value: unknown): string | undefined {
-  // GPUs are named whose memory nobody has looked up yet.
-  if (value === undefined || value === null || value === "") return undefined;
-  if (typeof value !== "string" || !word.test(value)) throw new TypeError("its memory_size is not a text like 80Gi");
-  parseBytes(value);
-  return value;
-}
-
-function readWord(entry: Record<string, unknown>, key: string): string {
-  const value = entry[key];
-  if (typeof value === "string" && word.test(value)) return value;
-  throw new TypeError(`its ${key} is not a word of letters, digits, dots and dashes`);
-}
-
-function newId(key: string, taken: ReadonlyMap<string, unknown>): string {
-  const lower = key.toLowerCase();
-  if (!id.test(lower)) throw new TypeError("its id is not four hex digits");
-  if (taken.has(lower)) throw new TypeError("it is there twice");
-  return lower;
-}
-
-/** An entry's faults are told, and end with it. */
-function attempt(what: string, problems: string[], read: () => void): void {
-  try {
-    read();
-  } catch (thrown) {
-    if (!(thrown instanceof TypeError || thrown instanceof ProviderError)) throw thrown;
-    problems.push(`${plainName(what)}: ${thrown.message}`);
-  }
-}
-
-function bounded(problems: readonly string[]): string[] {
-  const more = problems.length - registryProblems;
-  return more > 0 ? [...problems.slice(0, registryProblems), `and ${more} more`] : [...problems];
+  return found;
 }
 
 function malformed(from: string, reason: string): ProviderError {
