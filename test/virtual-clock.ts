@@ -1,6 +1,6 @@
 /** A clock that tests move. */
 import type { Clock, Timer } from "../src/runtime/clock.ts";
-import { createHeap } from "../src/runtime/heap.ts";
+import { createHeap } from "./binary-heap.ts";
 
 export interface VirtualClock extends Clock {
   /** Moves time forward, firing every timer that comes due, in order, each at its own time. */

@@ -90,17 +90,17 @@ test("a paused key is woken early by an addition, and a success forgets its fail
   const { clock, queue } = setUp(async () => outcome);
   queue.add("a");
   await clock.settle();
-  assert.equal(queue.status("a")?.state, "delayed");
-  assert.deepEqual(
-    queue.troubled(10).map(({ key }) => key),
-    ["a"],
-  );
+  assert.equal(queue.counts.delayed, 1);
   outcome = recheck(60_000);
   queue.add("a");
   await clock.settle();
-  assert.equal(queue.status("a")?.attempts, 0);
-  assert.equal(queue.status("a")?.nextInMs, 60_000);
-  assert.deepEqual(queue.troubled(10), []);
+  assert.deepEqual(queue.counts.outcomes, { done: 0, waiting: 1, stalled: 0, failed: 0, recheck: 1 });
+  outcome = waiting("operator", "not there");
+  await clock.advance(60_000);
+  const { outcomes } = queue.counts;
+  assert.deepEqual([outcomes.waiting, outcomes.recheck], [2, 1]);
+  await clock.advance(1.2 * queueBackoffFirstMs);
+  assert.equal(queue.counts.outcomes.waiting, 3, "its pause did not begin anew");
 });
 
 test("every kind of outcome is counted", async () => {

@@ -1,34 +1,30 @@
-/** The keyed work queue of every loop. A key carries no work, so adding one twice or in vain costs a look and nothing else. */
+/** The keyed work queue of every control loop. A key carries no work: adding one twice merges. */
 import { growingPauseMs } from "./back-off.ts";
-import type { Clock, Timer } from "./clock.ts";
+import type { Timer } from "./clock.ts";
+import type { RuntimeDeps } from "./deps.ts";
 import { minute } from "./durations.ts";
-import { createHeap } from "./heap.ts";
 import { InvariantError, invariant } from "./invariant.ts";
 import { createLanes, moreUrgent, type Priority } from "./lanes.ts";
-import type { Log } from "./log.ts";
 import { failed, type Outcome, type OutcomeKind } from "./outcome.ts";
-import { jitter, type Random } from "./random.ts";
+import { jitter } from "./random.ts";
 
 /** Keys one queue holds at once, waiting ones included: ten times the open orders ever seen on the network. */
 const queueKeys = 200_000;
-/** Keys worked on between two breaths of the event loop, so that a flood of quick keys cannot starve I/O. */
+/** Keys started between two yields to the event loop, so that many quick keys cannot starve I/O. */
 export const queueSliceKeys = 256;
-/** First retry of a key that failed or waits: quick, since most causes pass within a block. */
+/** First retry of a failed or waiting key: most causes pass within a block. */
 export const queueBackoffFirstMs = 500;
-/** Longest pause between retries: an operator who repaired something should not wait longer than this. */
+/** Longest pause between retries. */
 export const queueBackoffMostMs = 2 * minute;
-/** A key that needs a human is still looked at now and then, in case the human forgot to tell us. */
+/** Recheck period of a key that needs an operator's action. */
 export const queueStalledRecheckMs = 15 * minute;
 
-/** Of synchronous work between two yields to the event loop: the delay of the loop stays near what one key takes. */
+/** Synchronous work between two yields to the event loop. */
 const sliceMs = 10;
 
-export interface QueueOptions {
+export interface QueueOptions extends RuntimeDeps {
   readonly name: string;
   readonly work: (key: string, signal: AbortSignal) => Promise<Outcome>;
-  readonly clock: Clock;
-  readonly random: Random;
-  readonly log: Log;
   /** Runs under way at once, each of another key. */
   readonly concurrency?: number;
   readonly maxKeys?: number;
@@ -40,53 +36,35 @@ export interface QueueCounts {
   readonly outcomes: Readonly<Record<OutcomeKind, number>>;
   /** Additions that found their key waiting already. */
   readonly merged: number;
-  /** Additions turned away because the queue was full. */
+  /** Additions rejected because the queue was full. */
   readonly refused: number;
   readonly ready: number;
   readonly running: number;
   readonly delayed: number;
-  /** How long the oldest run under way has taken: the sign of a loop that hangs. */
+  /** Duration of the longest run in progress: it shows a loop that hangs. */
   readonly oldestRunMs: number;
-}
-
-/** Where a key stands, for a person who asks why nothing happens. */
-interface KeyStatus {
-  readonly key: string;
-  readonly state: "ready" | "running" | "delayed";
-  readonly attempts: number;
-  readonly last?: Outcome;
-  readonly nextInMs?: number;
 }
 
 export interface Queue {
   readonly name: string;
-  /** Has the key looked at soon. A key that pauses after a failure or for a recheck is woken early. */
+  /** Enqueues the key; one that is delayed after a failure or for a recheck becomes ready at once. */
   add(key: string, priority?: Priority): "added" | "merged" | "refused";
-  /** Works until the signal is aborted and the runs under way have ended. Rejects when an invariant broke. */
+  /** Resolves when the signal is aborted and the runs in progress have ended. Rejects when an invariant broke. */
   run(signal: AbortSignal): Promise<void>;
-  status(key: string): KeyStatus | undefined;
-  /** Keys that did not get done at their last run, the first `most` of them. */
-  troubled(most: number): KeyStatus[];
   readonly counts: QueueCounts;
   readonly size: number;
 }
 
 interface Entry {
   readonly key: string;
-  state: "ready" | "running" | "delayed" | "gone";
+  state: "ready" | "running" | "delayed";
   priority: Priority;
-  /** Added again during its run, so it has to be looked at once more. */
+  /** Added again during its run. */
   again: Priority | undefined;
   attempts: number;
-  last: Outcome | undefined;
   startedMs: number;
-  /** Due time while delayed. */
-  dueMs: number;
-}
-
-interface Due {
-  readonly entry: Entry;
-  readonly atMs: number;
+  /** Of a delayed key. */
+  timer?: Timer;
 }
 
 export function createQueue(options: QueueOptions): Queue {
@@ -95,37 +73,27 @@ export function createQueue(options: QueueOptions): Queue {
 
 class KeyedQueue implements Queue {
   readonly name: string;
-  readonly #work: QueueOptions["work"];
-  readonly #clock: Clock;
-  readonly #random: Random;
-  readonly #log: Log;
+  readonly #options: QueueOptions;
   readonly #concurrency: number;
   readonly #maxKeys: number;
-  readonly #pauseMostMs: number;
   readonly #entries = new Map<string, Entry>();
   readonly #running = new Set<Entry>();
   readonly #lanes = createLanes<Entry>();
-  readonly #dues = createHeap<Due>((a, b) => a.atMs - b.atMs);
   readonly #outcomes: Record<OutcomeKind, number> = { done: 0, waiting: 0, stalled: 0, failed: 0, recheck: 0 };
   #merged = 0;
   #refused = 0;
   #ready = 0;
   #startedInSlice = 0;
   #busyMs = 0;
-  #breathing = false;
+  #yielding = false;
   #woken = false;
-  #alarm: { timer: Timer; atMs: number } | undefined;
   #session: Session | undefined;
 
-  constructor({ name, work, clock, random, log, ...bounds }: QueueOptions) {
-    this.name = name;
-    this.#work = work;
-    this.#clock = clock;
-    this.#random = random;
-    this.#log = log;
-    this.#concurrency = bounds.concurrency ?? 16;
-    this.#maxKeys = bounds.maxKeys ?? queueKeys;
-    this.#pauseMostMs = bounds.pauseMostMs ?? queueBackoffMostMs;
+  constructor(options: QueueOptions) {
+    this.name = options.name;
+    this.#options = options;
+    this.#concurrency = options.concurrency ?? 16;
+    this.#maxKeys = options.maxKeys ?? queueKeys;
   }
 
   readonly add = (key: string, priority: Priority = "normal"): "added" | "merged" | "refused" => {
@@ -146,7 +114,7 @@ class KeyedQueue implements Queue {
     } else if (entry.state === "delayed") {
       this.#makeReady(entry, moreUrgent(entry.priority, priority) ? entry.priority : priority);
     } else if (moreUrgent(priority, entry.priority)) {
-      // Its place in the slower lane stays behind and is thrown away when its turn comes.
+      // Its entry in the slower lane is skipped later.
       entry.priority = priority;
       this.#lanes.push(priority, entry);
     }
@@ -154,6 +122,7 @@ class KeyedQueue implements Queue {
   };
 
   #makeReady(entry: Entry, priority: Priority): void {
+    entry.timer?.cancel();
     entry.state = "ready";
     entry.priority = priority;
     this.#ready += 1;
@@ -161,7 +130,7 @@ class KeyedQueue implements Queue {
     this.#wake();
   }
 
-  /** Work never starts inside the call that added its key: the caller finishes its own step first. */
+  /** Work never starts inside the call of `add`. */
   #wake(): void {
     if (this.#woken) return;
     this.#woken = true;
@@ -171,9 +140,9 @@ class KeyedQueue implements Queue {
   #pump(): void {
     this.#woken = false;
     if (!this.#session || this.#session.signal.aborted) return;
-    while (this.#ready > 0 && this.#running.size < this.#concurrency && !this.#breathing) {
+    while (this.#ready > 0 && this.#running.size < this.#concurrency && !this.#yielding) {
       if (this.#startedInSlice >= queueSliceKeys || this.#busyMs >= sliceMs) {
-        this.#breathe();
+        this.#yield();
         return;
       }
       const entry = this.#lanes.take((item, lane) => item.state === "ready" && item.priority === lane);
@@ -182,10 +151,10 @@ class KeyedQueue implements Queue {
     }
   }
 
-  #breathe(): void {
-    this.#breathing = true;
-    void this.#clock.yield().then(() => {
-      this.#breathing = false;
+  #yield(): void {
+    this.#yielding = true;
+    void this.#options.clock.yield().then(() => {
+      this.#yielding = false;
       this.#startedInSlice = 0;
       this.#busyMs = 0;
       this.#pump();
@@ -195,13 +164,13 @@ class KeyedQueue implements Queue {
   #start(entry: Entry, under: Session): void {
     invariant(entry.state === "ready" && !this.#running.has(entry), "a key runs twice at once", { queue: this.name });
     entry.state = "running";
-    entry.startedMs = this.#clock.monotonicMs();
+    entry.startedMs = this.#options.clock.monotonicMs();
     entry.again = undefined;
     this.#ready -= 1;
     this.#startedInSlice += 1;
     this.#running.add(entry);
     const attempting = this.#attempt(entry.key, under.signal);
-    this.#busyMs += this.#clock.monotonicMs() - entry.startedMs;
+    this.#busyMs += this.#options.clock.monotonicMs() - entry.startedMs;
     attempting.then(
       (outcome) => this.#finish(entry, outcome, under),
       (broken: InvariantError) => {
@@ -213,7 +182,7 @@ class KeyedQueue implements Queue {
 
   async #attempt(key: string, signal: AbortSignal): Promise<Outcome> {
     try {
-      return await this.#work(key, signal);
+      return await this.#options.work(key, signal);
     } catch (thrown) {
       if (thrown instanceof InvariantError) throw thrown;
       return failed(thrown);
@@ -223,13 +192,11 @@ class KeyedQueue implements Queue {
   #finish(entry: Entry, outcome: Outcome, under: Session): void {
     this.#running.delete(entry);
     this.#outcomes[outcome.kind] += 1;
-    entry.last = outcome;
     entry.attempts = outcome.kind === "failed" || outcome.kind === "waiting" ? entry.attempts + 1 : 0;
-    // The first, second, fourth, eighth … time in a row: enough to notice, and not a flood while something is broken.
-    // What the end itself broke off is no news.
+    // Logged at 1, 2, 4, 8 … failures in a row, and not when the shutdown caused it.
     if (outcome.kind === "failed" && !under.signal.aborted && Number.isInteger(Math.log2(entry.attempts))) {
       const { error } = outcome;
-      this.#log[error.code === "AKP_INTERNAL" ? "error" : "warn"]("run failed", {
+      this.#options.log[error.code === "AKP_INTERNAL" ? "error" : "warn"]("run failed", {
         queue: this.name,
         key: entry.key,
         attempts: entry.attempts,
@@ -237,65 +204,30 @@ class KeyedQueue implements Queue {
       });
     }
     if (entry.again) this.#makeReady(entry, entry.again);
-    else if (outcome.kind === "done") this.#forget(entry);
+    else if (outcome.kind === "done") this.#entries.delete(entry.key);
     else this.#delay(entry, this.#pauseAfter(outcome, entry.attempts));
     this.#wake();
     if (under.signal.aborted && this.#running.size === 0) under.end();
   }
 
-  #forget(entry: Entry): void {
-    entry.state = "gone";
-    this.#entries.delete(entry.key);
-  }
-
   #pauseAfter(outcome: Outcome, attempts: number): number {
+    const { random, pauseMostMs = queueBackoffMostMs } = this.#options;
     if (outcome.kind === "recheck") return outcome.afterMs;
-    if (outcome.kind === "stalled") return jitter(this.#random, queueStalledRecheckMs);
-    return jitter(this.#random, growingPauseMs(queueBackoffFirstMs, this.#pauseMostMs, attempts));
+    if (outcome.kind === "stalled") return jitter(random, queueStalledRecheckMs);
+    return jitter(random, growingPauseMs(queueBackoffFirstMs, pauseMostMs, attempts));
   }
 
   #delay(entry: Entry, pauseMs: number): void {
     entry.state = "delayed";
-    entry.dueMs = this.#clock.monotonicMs() + pauseMs;
-    if (this.#dues.size > 2 * this.#entries.size + queueSliceKeys) this.#dropStaleDues();
-    else this.#dues.push({ entry, atMs: entry.dueMs });
-    this.#setAlarm();
-  }
-
-  /** Keys that are woken early again and again would otherwise leave a due time behind each time. */
-  #dropStaleDues(): void {
-    this.#dues.clear();
-    for (const entry of this.#entries.values())
-      if (entry.state === "delayed") this.#dues.push({ entry, atMs: entry.dueMs });
-  }
-
-  /** One timer for all pauses, at the earliest of them: a hundred thousand rechecks are one timer, not as many. */
-  #setAlarm(): void {
-    const first = this.#dues.peek();
-    if (!this.#session || this.#session.signal.aborted || !first) return;
-    if (this.#alarm && this.#alarm.atMs <= first.atMs) return;
-    this.#alarm?.timer.cancel();
-    const pauseMs = Math.max(0, first.atMs - this.#clock.monotonicMs());
-    this.#alarm = { atMs: first.atMs, timer: this.#clock.timer(pauseMs, () => this.#ring()) };
-  }
-
-  #ring(): void {
-    this.#alarm = undefined;
-    const nowMs = this.#clock.monotonicMs();
-    for (let due = this.#dues.peek(); due && due.atMs <= nowMs; due = this.#dues.peek()) {
-      this.#dues.pop();
-      // A key that was woken early left its old due time behind.
-      if (due.entry.state === "delayed" && due.entry.dueMs === due.atMs) this.#makeReady(due.entry, due.entry.priority);
-    }
-    this.#setAlarm();
+    if (this.#session?.signal.aborted === false)
+      entry.timer = this.#options.clock.timer(pauseMs, () => this.#makeReady(entry, entry.priority));
   }
 
   readonly run = (signal: AbortSignal): Promise<void> => {
     invariant(!this.#session, "a queue runs once at a time", { queue: this.name });
     return new Promise<void>((resolve, reject) => {
       const leave = () => {
-        this.#alarm?.timer.cancel();
-        this.#alarm = undefined;
+        for (const { timer } of this.#entries.values()) timer?.cancel();
         this.#session = undefined;
       };
       const end = () => {
@@ -312,37 +244,12 @@ class KeyedQueue implements Queue {
       };
       if (signal.aborted) return onAbort();
       signal.addEventListener("abort", onAbort, { once: true });
-      this.#setAlarm();
       this.#wake();
     });
   };
 
-  #describe(entry: Entry): KeyStatus {
-    return {
-      key: entry.key,
-      state: entry.state as KeyStatus["state"],
-      attempts: entry.attempts,
-      ...(entry.last ? { last: entry.last } : {}),
-      ...(entry.state === "delayed" ? { nextInMs: Math.max(0, entry.dueMs - this.#clock.monotonicMs()) } : {}),
-    };
-  }
-
-  status(key: string): KeyStatus | undefined {
-    const entry = this.#entries.get(key);
-    return entry && this.#describe(entry);
-  }
-
-  troubled(most: number): KeyStatus[] {
-    const found: KeyStatus[] = [];
-    for (const entry of this.#entries.values()) {
-      if (found.length >= most) break;
-      if (entry.last && entry.last.kind !== "recheck" && entry.last.kind !== "done") found.push(this.#describe(entry));
-    }
-    return found;
-  }
-
   get counts(): QueueCounts {
-    const nowMs = this.#clock.monotonicMs();
+    const nowMs = this.#options.clock.monotonicMs();
     let oldestRunMs = 0;
     for (const entry of this.#running) oldestRunMs = Math.max(oldestRunMs, nowMs - entry.startedMs);
     const [ready, running] = [this.#ready, this.#running.size];
@@ -363,5 +270,5 @@ interface Session {
 }
 
 function newEntry(key: string, priority: Priority): Entry {
-  return { key, state: "ready", priority, again: undefined, attempts: 0, last: undefined, startedMs: 0, dueMs: 0 };
+  return { key, state: "ready", priority, again: undefined, attempts: 0, startedMs: 0 };
 }

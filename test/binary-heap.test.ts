@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import { runs } from "../../test/runs.ts";
-import { createHeap } from "./heap.ts";
+import { createHeap } from "./binary-heap.ts";
+import { runs } from "./runs.ts";
 
 test("a heap gives what a sorted list would give, whatever is done to it", () => {
   const step = fc.oneof(
