@@ -112,7 +112,7 @@ test("names with much to tell come in more messages, each of which a client take
   const conditions = Array.from({ length: 10 }, () => condition("OptionNotHonoured", "m".repeat(500)));
   const rest = { lease: ann, namespace: "ns", service: "web", externalPort: 80, endpoints: undefined, conditions };
   for (let at = 0; at < 2_000; at++)
-    states.note({ host: `h${at}`, state: "served", health: "healthy", route: "accepted", ...rest }, 0);
+    states.record({ host: `h${at}`, state: "served", health: "healthy", route: "accepted", ...rest }, 0);
   const told = { states, waitingFor: () => undefined, leading: () => true, backend: "Traefik" };
   const stream = hostnameMethods(told).find(([path]) => path.endsWith("/StreamState"))?.[1];
   assert.ok(stream?.kind === "stream");

@@ -54,7 +54,7 @@ export function createWritePace(clock: Pick<Clock, "monotonicMs">) {
   };
 }
 
-export interface Turn {
+export interface WriteTurn {
   readonly signal: AbortSignal;
   /** Something of it is left as it is for so long. */
   readonly contested: (message: string, pauseMs: number) => void;
@@ -70,7 +70,7 @@ export function createPacedApply(kube: Pick<Kube, "apply">, clock: Clock) {
     kind: Kind,
     desired: KubeObject,
     live: OwnedFields | null,
-    { signal, contested }: Turn,
+    { signal, contested }: WriteTurn,
   ): Promise<Applied | undefined> => {
     const object = objectText(kind, desired.metadata);
     const tell = () => {

@@ -113,12 +113,12 @@ export function createProofs({ rules, resolve, onAnswer, ...services }: ProofDep
       return known ? known.missing : `${challengeOf(host, owner).text} has not been found yet`;
     },
     /** Looks it up, unless that was done a moment ago. */
-    ask(host: string, owner: string): void {
+    lookUpSoon(host: string, owner: string): void {
       const known = proofOf(host, owner);
       if (!known || clock.monotonicMs() - known.atMs >= proofEveryMs) lookUps.add(owner, host);
     },
     /** The owner has a route for it, which was allowed before. */
-    believe(host: string, owner: string): void {
+    trust(host: string, owner: string): void {
       proofs.set(host, { owner, missing: undefined, atMs: clock.monotonicMs() });
     },
     forget: (host: string): void => void proofs.delete(host),

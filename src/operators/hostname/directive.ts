@@ -39,12 +39,8 @@ export function projectHost(object: KubeObject) {
     /** Its spec was changed after it was made, so its lease may be another one. */
     isChanged: generation > 1,
     /** Undefined where the spec is invalid. */
-    says: isOwn && isPort(read.externalPort) ? routeOf(read) : undefined,
+    target: isOwn && isPort(read.externalPort) ? { ...read, namespace: leaseNamespace(read.lease) } : undefined,
   };
-}
-
-function routeOf(read: Omit<DeclaredRoute, "namespace">): DeclaredRoute {
-  return { ...read, namespace: leaseNamespace(read.lease) };
 }
 
 /** The gRPC messages that carry all names cannot encode any other number. */
@@ -56,13 +52,13 @@ export function serviceKey({ namespace, service }: Pick<DeclaredRoute, "namespac
   return `${namespace}/${service}`;
 }
 
-/** How requests are treated: bytes and milliseconds, and 0 as the time for further tries for no limit. */
+/** In bytes and milliseconds; a `nextTimeout` of 0 is no limit. */
 export type RouteOptions = HttpOptions & { readonly nextCases: readonly string[] };
 
 export interface Directive extends DeclaredRoute {
   readonly options: RouteOptions;
-  /** What was requested and no controller is configured with. */
-  readonly unheeded: readonly Condition[];
+  /** Requested options that no controller is configured with. */
+  readonly unsupported: readonly Condition[];
   /** The longest of all ports of the service, for controllers that have one time-out per Service. */
   readonly longestReadMs: number;
 }
@@ -77,33 +73,24 @@ export const defaultOptions: RouteOptions = {
   nextCases: ["error", "timeout"],
 };
 
-/** What is kept of a manifest: the ports that are open to the world. */
-export interface WatchedManifest {
-  /** Of its lease; undefined where the manifest cannot be read. */
-  readonly provider: string | undefined;
-  readonly services: readonly { readonly name: string; readonly exposes: readonly GlobalExpose[] }[];
-}
+export type WatchedManifest = ReturnType<typeof projectManifest>;
 
-interface GlobalExpose extends Pick<Directive, "options" | "unheeded"> {
-  readonly externalPort: number;
-}
-
-export function projectManifest(object: KubeObject): WatchedManifest {
+/** The ports of a manifest that are open to the world. */
+export function projectManifest(object: KubeObject) {
   const manifest = readManifestResource(object);
-  const services = manifest?.group.services ?? [];
+  const services = manifest?.group.services.filter(({ count }) => count !== 0) ?? [];
   return {
+    /** Of its lease; undefined where the manifest cannot be read. */
     provider: manifest?.lease.provider,
-    services: services
-      .filter(({ count }) => count !== 0)
-      .map(({ name, expose }) => ({
-        name,
-        exposes: expose
-          .filter(({ global }) => global)
-          .map(({ port, externalPort, httpOptions }) => ({
-            externalPort: externalPort || port,
-            ...heeded(optionsOf(httpOptions)),
-          })),
-      })),
+    services: services.map(({ name, expose }) => ({
+      name,
+      exposes: expose
+        .filter(({ global }) => global)
+        .map(({ port, externalPort, httpOptions }) => ({
+          externalPort: externalPort || port,
+          ...boundedOptions(optionsOf(httpOptions)),
+        })),
+    })),
   };
 }
 
@@ -122,13 +109,13 @@ export function optionWord(option: keyof RouteOptions): string {
 }
 
 /** These values enter a configuration that tenants share: an unknown word breaks NGINX's, a semicolon extends it. */
-function heeded(given: RouteOptions): Pick<Directive, "options" | "unheeded"> {
+function boundedOptions(given: RouteOptions): Pick<Directive, "options" | "unsupported"> {
   // A manifest may repeat one tens of thousands of times.
   const nextCases = [...new Set(given.nextCases)];
-  const unheeded: string[] = [];
-  const odd = nextCases.find((word) => !nextCaseWords.includes(word));
-  if (odd !== undefined)
-    unheeded.push(`next_cases ${goQuote(odd.slice(0, 40))}: it is none of ${nextCaseWords.join(", ")}`);
+  const unsupported: string[] = [];
+  const unknown = nextCases.find((word) => !nextCaseWords.includes(word));
+  if (unknown !== undefined)
+    unsupported.push(`next_cases ${goQuote(unknown.slice(0, 40))}: it is none of ${nextCaseWords.join(", ")}`);
   const bounds: { -readonly [Option in keyof typeof mostOf]?: number } = {};
   for (const [option, most] of Object.entries(mostOf) as [keyof typeof mostOf, number][]) {
     const [word, requested] = [optionWord(option), given[option] ?? 0];
@@ -136,13 +123,13 @@ function heeded(given: RouteOptions): Pick<Directive, "options" | "unheeded"> {
     const isEndless = option === "nextTries" && requested === 0;
     if (requested <= most && !isEndless) continue;
     bounds[option] = most;
-    unheeded.push(
+    unsupported.push(
       isEndless ? `${word} 0: it has no end, and ${most} is the most` : `${word} ${requested}: ${most} is the most`,
     );
   }
   return {
     options: { ...given, nextCases: nextCases.filter((word) => nextCaseWords.includes(word)), ...bounds },
-    unheeded: unheeded.map((text) => hostCondition("OptionNotHonoured", text)),
+    unsupported: unsupported.map((text) => hostCondition("OptionNotHonoured", text)),
   };
 }
 
@@ -164,8 +151,8 @@ export function directiveOf(route: DeclaredRoute, manifest: WatchedManifest | un
     return hostCondition("ServiceMissing", `resource not found: ${what} in the ${inManifest}`);
   }
   const longestReadMs = Math.max(...service.exposes.map(({ options }) => options.readTimeout));
-  const { options, unheeded } = expose;
-  return { ...route, options, unheeded, longestReadMs };
+  const { options, unsupported } = expose;
+  return { ...route, options, unsupported, longestReadMs };
 }
 
 export function isDirective(found: Directive | Condition): found is Directive {

@@ -59,7 +59,7 @@ export interface HostState {
   readonly route: "accepted" | "refused" | "unknown" | "none";
   readonly endpoints: Endpoints | undefined;
   readonly conditions: readonly Condition[];
-  /** When no route led to it of late, in a move that could not be made otherwise. */
+  /** The last moment without a route, in a transfer that could not be made otherwise. */
   readonly gap?: { readonly gapMs: number; readonly endedAtMs: number } | undefined;
   /** When anything but the number of endpoints last changed. */
   readonly changedAtMs: number;
@@ -77,7 +77,7 @@ export function createHostStates() {
     for (const listener of listeners) listener(host);
   }
 
-  function note(state: NewHostState, nowMs: number): void {
+  function record(state: NewHostState, nowMs: number): void {
     const before = states.get(state.host);
     if (before && isSame(before, state)) return;
     const isOnlyCounted = before && isSame({ ...before, endpoints: state.endpoints }, state);
@@ -91,13 +91,13 @@ export function createHostStates() {
     get size() {
       return states.size;
     },
-    note,
-    /** The cluster cannot be read any more: what is known of each name may be out of date. */
-    doubt(why: string, nowMs: number): void {
+    record,
+    /** The cluster cannot be read any more: each state may be out of date. */
+    markUnknown(reason: string, nowMs: number): void {
       for (const state of [...states.values()]) {
         const others = state.conditions.filter(({ type }) => type !== "ClusterUnknown");
-        const conditions = [...others, condition("ClusterUnknown", why)];
-        note({ ...state, health: "unknown", endpoints: undefined, conditions }, nowMs);
+        const conditions = [...others, condition("ClusterUnknown", reason)];
+        record({ ...state, health: "unknown", endpoints: undefined, conditions }, nowMs);
       }
     },
     forget(host: string): void {

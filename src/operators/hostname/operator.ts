@@ -12,7 +12,7 @@ import { createGatewayBackend, type GatewayBackendOptions } from "./backends/gat
 import { createTraefikBackend } from "./backends/traefik.ts";
 import { createProbes, createProofs, type Probe, type ResolveTxt } from "./checks.ts";
 import { createHostStates } from "./host-states.ts";
-import { HostnameLoop } from "./hostname-loop.ts";
+import { reconcileHost } from "./hostname-loop.ts";
 import { RouteWrites } from "./route-writes.ts";
 import { TransportLoop } from "./service-transports.ts";
 import { HostnameView } from "./view.ts";
@@ -42,21 +42,20 @@ export function createHostnameOperator(options: HostnameOperatorOptions, deps: O
   const parts = assemble(options, deps, lead);
   const { view, states, ignored, backend, hosts, transports, proofs, probes, writes } = parts;
 
-  /** All that is declared, and all that should not be there. */
-  function lookAtAll(): void {
+  function enqueueAll(): void {
     view.wakeAll();
     view.wakeRouted();
   }
 
-  /** Connections are often re-established: the cluster is unknown after two looks in a row without it. */
-  async function doubtUnseen(signal: AbortSignal): Promise<never> {
-    for (let wasUnseen = false; ; ) {
+  /** Connections are often re-established: states become unknown after two checks in a row without one. */
+  async function checkCaches(signal: AbortSignal): Promise<never> {
+    for (let wasUnavailable = false; ; ) {
       await sleep(clock, hostnameSightMs, signal);
-      const { trouble } = view;
-      if (trouble !== undefined && wasUnseen) states.doubt(trouble, clock.now());
-      if (trouble === undefined && wasUnseen) lookAtAll();
-      view.recount();
-      wasUnseen = trouble !== undefined;
+      const { unavailableReason: reason } = view;
+      if (reason !== undefined && wasUnavailable) states.markUnknown(reason, clock.now());
+      if (reason === undefined && wasUnavailable) enqueueAll();
+      view.recheckHealth();
+      wasUnavailable = reason !== undefined;
     }
   }
 
@@ -66,7 +65,7 @@ export function createHostnameOperator(options: HostnameOperatorOptions, deps: O
       scope.onStop(() => view.close());
       scope.task("hostnames", async (signal) => {
         await view.synced(signal);
-        lookAtAll();
+        enqueueAll();
         await Promise.all([hosts.run(signal), transports.run(signal)]);
       });
       scope.task("ignore list", async (signal) => {
@@ -75,22 +74,22 @@ export function createHostnameOperator(options: HostnameOperatorOptions, deps: O
           ignored.prune();
         }
       });
-      scope.task("sight", doubtUnseen);
+      scope.task("sight", checkCaches);
       if (proofs) scope.task("proofs", proofs.queue.run);
       if (probes) scope.task("probes", probes.run);
     },
-    /** Writes until the signal is aborted; before and after that it only looks. */
+    /** Writes until the signal is aborted; before and after that it only reads. */
     async lead(signal: AbortSignal): Promise<void> {
       lead.signal = signal;
       lead.sinceMs = clock.monotonicMs();
-      lookAtAll();
+      enqueueAll();
       await untilAborted(signal);
     },
     states,
     ignored,
     backend: backend.name,
     get waitingFor(): string | undefined {
-      return view.trouble;
+      return view.unavailableReason;
     },
     get ageMs(): number {
       return view.ageMs;
@@ -127,13 +126,17 @@ function assemble(options: HostnameOperatorOptions, deps: OperatorDeps, lead: Le
   });
   const writes = new RouteWrites(shared);
   const transportFailure = (service: string) => transportLoop.failureOf(service);
-  const loop = new HostnameLoop(
-    { backend, hostRules: options, removesOldKind: options.removesOldKind },
-    { ...shared, writes, states, ignored, proofs, probes, transportFailure, manifestNamespace, ingressClass },
-  );
+  const loopDeps = {
+    ...{ ...shared, writes, states, ignored, proofs, probes, transportFailure, manifestNamespace, ingressClass },
+    rules: { backend, hostRules: options, removesOldKind: options.removesOldKind },
+  };
   const queueOf = { ...deps, concurrency: writesAtOnce };
-  const hosts = createQueue({ name: "hostnames", work: loop.look, ...queueOf });
-  const transports = createQueue({ name: "service-transports", work: transportLoop.look, ...queueOf });
+  const hosts = createQueue({
+    name: "hostnames",
+    work: (host, signal) => reconcileHost(loopDeps, host, signal),
+    ...queueOf,
+  });
+  const transports = createQueue({ name: "service-transports", work: transportLoop.reconcile, ...queueOf });
 
   function* served(): Iterable<{ readonly host: string; readonly owner: string }> {
     for (const { host, lease, state } of states.list())

@@ -26,12 +26,12 @@ const gateway = createGatewayBackend({
 });
 
 function declared(lease: LeaseId, given: Partial<DeclaredHost> = {}, name = host): DeclaredHost {
-  const says = { host: name, lease, namespace: leaseNamespace(lease), service: "web", externalPort: 80 };
-  return { key: name, name: providerHostName(name), createdAtMs: 1_000, isChanged: false, says, ...given };
+  const target = { host: name, lease, namespace: leaseNamespace(lease), service: "web", externalPort: 80 };
+  return { key: name, name: providerHostName(name), createdAtMs: 1_000, isChanged: false, target, ...given };
 }
 
 function directive(lease: LeaseId, options: RouteOptions = defaultOptions): Directive {
-  return { ...declared(lease).says, options, unheeded: [], longestReadMs: 60_000 } as Directive;
+  return { ...declared(lease).target, options, unsupported: [], longestReadMs: 60_000 } as Directive;
 }
 
 /** An object of ours that is as desired. */
@@ -74,7 +74,7 @@ interface Row extends Partial<ObservedHost>, Partial<PlanRules> {
 
 const manifestOf = (options: RouteOptions) => ({
   provider: ann.provider,
-  services: [{ name: "web", exposes: [{ externalPort: 80, options, unheeded: [] }] }],
+  services: [{ name: "web", exposes: [{ externalPort: 80, options, unsupported: [] }] }],
 });
 
 const serverHas = (has: DeclaredHost | undefined) => new Map([[providerHostName(host), has]]);
@@ -94,7 +94,7 @@ const rows: Row[] = [
   { is: "copy without the lead", isLeading: false, plan: "served RouteMissing | +Ingress ann" },
   { is: "failed time-out of the Service", transportFailure: "x", plan: "served OptionNotHonoured | +Ingress ann" },
 
-  { is: "invalid declaration", declared: declared(ann, { says: undefined }), plan: "refused HostnameInvalid" },
+  { is: "invalid declaration", declared: declared(ann, { target: undefined }), plan: "refused HostnameInvalid" },
   { is: "invalid name", declared: declared(ann, {}, "A"), plan: "refused HostnameInvalid" },
   {
     is: "blocked name",
@@ -190,7 +190,7 @@ const rows: Row[] = [
   { ...orphaned, is: "undeclared in the cache alone", confirmed: serverHas(declared(ann)), plan: "stale" },
   {
     ...{ ...orphaned, is: "declaration with another host written into it" },
-    confirmed: serverHas(declared(ann, { key: "odd", says: undefined })),
+    confirmed: serverHas(declared(ann, { key: "odd", target: undefined })),
     plan: "gone",
   },
   {
@@ -282,7 +282,7 @@ for (const { is, plan: wanted, recheckMs, options = defaultOptions, ...given } o
 function textOf({ verdict, conditions, removed, write, replaced }: ReturnType<typeof planHost>): string {
   const at = (namespace = "") => nameOf.get(namespace) ?? namespace;
   const desired = ({ kind, object: { metadata } }: DesiredObject) => `+${kind.kind} ${at(metadata.namespace)}`;
-  const instead = write?.inTheWay.map(({ namespace }) => ` (instead of ${at(namespace)})`) ?? [];
+  const instead = write?.conflicting.map(({ namespace }) => ` (instead of ${at(namespace)})`) ?? [];
   const done = [
     ...removed.map(({ kind, namespace }) => `-${kind.kind} ${at(namespace)}`),
     ...(write?.parts.map(desired) ?? []),

@@ -94,7 +94,7 @@ export interface RouteWrite {
   readonly route: DesiredObject | undefined;
   readonly policies: readonly DesiredObject[];
   /** Routes of other leases of the owner that may go first, where the controller accepts no second route for a host. */
-  readonly inTheWay: readonly LiveRoute[];
+  readonly conflicting: readonly LiveRoute[];
 }
 
 const nothing = { conditions: [], removed: [], replaced: [], isAllowed: false };
@@ -102,16 +102,16 @@ const nothing = { conditions: [], removed: [], replaced: [], isAllowed: false };
 export function planHost(seen: ObservedHost, rules: PlanRules): HostPlan {
   const { declared, nowMs } = seen;
   if (!declared) return planOrphans(seen);
-  const { name, says } = declared;
-  if (!says) {
+  const { name, target } = declared;
+  if (!target) {
     const fault = `the ProviderHost ${name} names no lease, no port, or a host that is not its own`;
     return { ...nothing, verdict: "refused", conditions: [hostCondition("HostnameInvalid", fault)] };
   }
-  const own = routeOf(says, seen, rules);
-  const plan = planDeclared(seen, declared, says, { ...rules, own });
+  const own = routeOf(target, seen, rules);
+  const plan = planDeclared(seen, declared, target, { ...rules, own });
   // A route that no controller reports on is not accepted after a while.
   const answerLeftMs = own?.acceptance.isSilent ? own.createdAtMs + answerMs - nowMs : 0;
-  return { ...plan, recheckMs: soonest([plan.recheckMs, answerLeftMs > 0 ? answerLeftMs : undefined]) };
+  return { ...plan, recheckMs: earliest([plan.recheckMs, answerLeftMs > 0 ? answerLeftMs : undefined]) };
 }
 
 export function routeOf({ namespace, host }: DeclaredRoute, { live }: ObservedHost, { backend }: PlanRules) {
@@ -127,9 +127,9 @@ function planOrphans({ host, routes, confirmed, unconfirmed, isLeading }: Observ
   if (live?.key === host) return { ...nothing, verdict: "stale" };
   // Another host was written into its declaration: its routes stay until that is put right or deleted.
   if (live) return { ...nothing, verdict: "gone" };
-  // A route with another name may have had this host written into it: its declaration says whose it is.
+  // A route with another name may have had this host written into it: its declaration tells whose it is.
   const isOrphan = (route: LiveRoute) =>
-    !isRoute(route) || route.name === name || confirmed.get(route.name)?.says?.namespace !== route.namespace;
+    !isRoute(route) || route.name === name || confirmed.get(route.name)?.target?.namespace !== route.namespace;
   // Shown only where they cannot be removed.
   const conditions = [hostCondition("RouteFailed", "it is not declared, and its route cannot go")];
   return { ...nothing, verdict: "gone", conditions, removed: routes.filter(isOrphan) };
@@ -139,15 +139,15 @@ interface OwnRules extends PlanRules {
   readonly own: LiveRoute | undefined;
 }
 
-function planDeclared(seen: ObservedHost, declared: DeclaredHost, says: DeclaredRoute, rules: OwnRules): HostPlan {
+function planDeclared(seen: ObservedHost, declared: DeclaredHost, target: DeclaredRoute, rules: OwnRules): HostPlan {
   const { routes, claims, confirmed, unconfirmed } = seen;
-  const foreign = routes.filter(({ namespace }) => namespace !== says.namespace);
+  const foreign = routes.filter(({ namespace }) => namespace !== target.namespace);
   if (unconfirmed) return { ...nothing, verdict: "waiting", conditions: [failureOf(unconfirmed)] };
-  const isConfirmed = confirmed.get(declared.name)?.says?.namespace === says.namespace;
+  const isConfirmed = confirmed.get(declared.name)?.target?.namespace === target.namespace;
   if (seen.isLeading && foreign.length > 0 && !isConfirmed) return { ...nothing, verdict: "stale" };
-  const isOfOwner = ({ lease }: OwnRoute) => lease.owner === says.lease.owner;
+  const isOfOwner = ({ lease }: OwnRoute) => lease.owner === target.lease.owner;
   const isServed = hasRouteSince(declared, routes);
-  const rejection = rejectionOf({ declared, says, isServed, claims, routes, rules: rules.hostRules });
+  const rejection = rejectionOf({ declared, target, isServed, claims, routes, rules: rules.hostRules });
   // Another owner gave the name up, unless the declaration was rewritten. Of a name in use, old routes of its own owner
   // would take the requests of the other one.
   const others = rejection?.type === "HostnameInUse" ? foreign : foreign.filter((route) => !isOfOwner(route));
@@ -160,7 +160,7 @@ function planDeclared(seen: ObservedHost, declared: DeclaredHost, says: Declared
     return { ...first, verdict: "refused", conditions, recheckMs: proofEveryMs };
   }
   const allowed = { ...first, isAllowed: true };
-  const directive = directiveOf(says, seen.manifest);
+  const directive = directiveOf(target, seen.manifest);
   if (!isDirective(directive)) return { ...allowed, verdict: "waiting", conditions: [directive] };
   const missing = missingFor(directive, seen, rules);
   if (missing && !rules.own) return { ...allowed, verdict: "waiting", conditions: [missing] };
@@ -190,14 +190,14 @@ function planRoute(directive: Directive, routes: readonly OwnRoute[], seen: Obse
   const { readTimeout } = directive.options;
   const timeout = `read_timeout ${readTimeout}: it cannot be written: ${seen.transportFailure}`;
   const conditions = [
-    ...directive.unheeded,
+    ...directive.unsupported,
     ...built.unhonoured,
     ...(seen.transportFailure === undefined ? [] : [hostCondition("OptionNotHonoured", timeout)]),
     ...hold,
     ...(seen.isLeading || own ? [] : [hostCondition("RouteMissing", "the copy that has the lead has not made it yet")]),
     ...left.conditions,
   ];
-  return { write, replaced: left.removed, conditions, recheckMs: soonest([recheckMs, left.recheckMs]) };
+  return { write, replaced: left.removed, conditions, recheckMs: earliest([recheckMs, left.recheckMs]) };
 }
 
 /** What is not as desired, and what keeps it from being written now. */
@@ -208,7 +208,7 @@ function planWrite(
   { live, endpoints, nowMs, pauseMs, unsettledMs }: ObservedHost,
   own: LiveRoute | undefined,
 ): { readonly write: RouteWrite; readonly hold: readonly Condition[]; readonly recheckMs?: number } {
-  const none = { directive, parts: [], route: undefined, policies: [], inTheWay: [] };
+  const none = { directive, parts: [], route: undefined, policies: [], conflicting: [] };
   if (pauseMs > 0) {
     const text = `another program changes its objects: they were written ${contestedWrites} times within a minute`;
     return { write: none, hold: [hostCondition("RouteContested", text)], recheckMs: pauseMs };
@@ -229,9 +229,9 @@ function planWrite(
   if (parts.length > 0 && own && isToWrite(route) && leftMs > 0)
     return { write: { ...none, parts: newParts }, hold: [], recheckMs: leftMs };
   // As long as nothing answers behind the new route, the old one is better than none.
-  const inTheWay = (endpoints?.ready ?? 0) > 0 ? before : [];
+  const conflicting = (endpoints?.ready ?? 0) > 0 ? before : [];
   const newRoute = isToWrite(route) ? route : undefined;
-  const write = { directive, parts: newParts, route: newRoute, policies: policies.filter(isToWrite), inTheWay };
+  const write = { directive, parts: newParts, route: newRoute, policies: policies.filter(isToWrite), conflicting };
   return { write, hold: [] };
 }
 
@@ -286,13 +286,13 @@ function pendingText({ kind, lease }: OwnRoute, live: LiveRoute | undefined): st
   return `${what} the new route is in force and a workload behind it is ready`;
 }
 
-export function soonest(times: readonly (number | undefined)[]): number | undefined {
+export function earliest(times: readonly (number | undefined)[]): number | undefined {
   const given = times.filter((each) => each !== undefined);
   return given.length === 0 ? undefined : Math.min(...given);
 }
 
 interface CheckedHost extends HostClaim {
-  readonly says: DeclaredRoute;
+  readonly target: DeclaredRoute;
   readonly claims: Iterable<HostClaim>;
   readonly routes: readonly OwnRoute[];
   readonly rules: HostRules;
@@ -300,7 +300,7 @@ interface CheckedHost extends HostClaim {
 
 type HostCheck = (input: CheckedHost) => Condition | undefined;
 
-const isValid: HostCheck = ({ says: { host, service } }) =>
+const isValid: HostCheck = ({ target: { host, service } }) =>
   isHostName(host)
     ? undefined
     : hostCondition(
@@ -309,14 +309,14 @@ const isValid: HostCheck = ({ says: { host, service } }) =>
       );
 
 /** Names below the provider's own domain follow from the lease and its service. */
-const isNotReserved: HostCheck = ({ says: { host, lease, service }, rules }) => {
+const isNotReserved: HostCheck = ({ target: { host, lease, service }, rules }) => {
   const { ingressDomain } = rules;
   const isOwn = ingressDomain !== undefined && host === staticHost(lease, service, ingressDomain);
   if (isOwn || !isReserved(host, rules)) return undefined;
   return hostCondition("HostnameBlocked", `${notAllowed}: domain ${JSON.stringify(host)} is blocked by this provider`);
 };
 
-const isNotBlocked: HostCheck = ({ says: { host }, rules }) => {
+const isNotBlocked: HostCheck = ({ target: { host }, rules }) => {
   const text = blockedText(host, rules);
   return text === undefined ? undefined : hostCondition("HostnameBlocked", `${notAllowed}: ${text}`);
 };
@@ -325,12 +325,12 @@ const nameChecks: readonly HostCheck[] = [isValid, isNotReserved, isNotBlocked];
 
 /** Between owners, a name with a route goes first, then the older one. A rejected claim blocks no other. */
 const isNotInUse: HostCheck = (input) => {
-  const { says } = input;
+  const { target } = input;
   for (const claim of input.claims) {
-    const other = claim.declared.says;
-    if (!other || other.lease.owner === says.lease.owner || !isBefore(claim, input)) continue;
-    if (nameChecks.every((check) => check({ ...input, ...claim, says: other }) === undefined))
-      return hostCondition("HostnameInUse", `${notAllowed}: host ${JSON.stringify(says.host)} in use`);
+    const other = claim.declared.target;
+    if (!other || other.lease.owner === target.lease.owner || !isBefore(claim, input)) continue;
+    if (nameChecks.every((check) => check({ ...input, ...claim, target: other }) === undefined))
+      return hostCondition("HostnameInUse", `${notAllowed}: host ${JSON.stringify(target.host)} in use`);
   }
   return undefined;
 };
@@ -339,12 +339,12 @@ const isNotInUse: HostCheck = (input) => {
  * A name changes owner only through a new ProviderHost. Another owner's route that is younger than the object shows
  * that its spec was rewritten. Kubernetes' times are in seconds, so an equal time counts as younger.
  */
-const isOwnerUnchanged: HostCheck = ({ declared, says, routes }) => {
+const isOwnerUnchanged: HostCheck = ({ declared, target, routes }) => {
   const other = declared.isChanged
-    ? routes.find(({ lease, createdAtMs }) => lease.owner !== says.lease.owner && createdAtMs >= declared.createdAtMs)
+    ? routes.find(({ lease, createdAtMs }) => lease.owner !== target.lease.owner && createdAtMs >= declared.createdAtMs)
     : undefined;
   if (!other) return undefined;
-  const inUse = `host ${JSON.stringify(says.host)} in use by ${other.lease.owner}, who has not given it up`;
+  const inUse = `host ${JSON.stringify(target.host)} in use by ${other.lease.owner}, who has not given it up`;
   return hostCondition("OwnerChanged", `${notAllowed}: ${inUse}`);
 };
 
@@ -359,9 +359,9 @@ function rejectionOf(input: CheckedHost): Condition | undefined {
   return undefined;
 }
 
-export function hasRouteSince({ createdAtMs, says }: DeclaredHost, routes: Iterable<OwnRoute>): boolean {
+export function hasRouteSince({ createdAtMs, target }: DeclaredHost, routes: Iterable<OwnRoute>): boolean {
   for (const route of routes)
-    if (isRoute(route) && route.lease.owner === says?.lease.owner && route.createdAtMs >= createdAtMs) return true;
+    if (isRoute(route) && route.lease.owner === target?.lease.owner && route.createdAtMs >= createdAtMs) return true;
   return false;
 }
 

@@ -1,69 +1,58 @@
 /** Carries out the plan of a host name: removes what has to go, writes what is not as desired. */
 
 import { objectText } from "../../kube/kinds.ts";
-import type { Kube, KubeObject } from "../../kube/kube.ts";
+import type { KubeObject } from "../../kube/kube.ts";
 import type { DesiredObject } from "../../kube/objects/lease-workload.ts";
 import { adoptObject } from "../../kube/owned-fields.ts";
-import { type Clock, sleep } from "../../runtime/clock.ts";
+import { sleep } from "../../runtime/clock.ts";
 import type { Condition } from "../../runtime/condition.ts";
 import { ProviderError, reasonOf } from "../../runtime/errors.ts";
-import type { Log } from "../../runtime/log.ts";
-import type { WritePace } from "../write-pace.ts";
 import { failureOf, hostCondition } from "./host-states.ts";
 import { isRoute, type LiveRoute, putBackAnnotation } from "./live-route.ts";
 import type { HostPlan, RouteWrite } from "./plan.ts";
-import type { HostnameView } from "./view.ts";
+import type { HostnameDeps } from "./view.ts";
 
-interface RouteWritesDeps {
-  readonly view: HostnameView;
-  readonly kube: Pick<Kube, "get" | "apply" | "patch" | "delete" | "fieldManager">;
-  readonly pace: WritePace;
-  readonly retryDelayMs: number;
-  readonly clock: Clock;
-  readonly log: Log;
-}
-
-export interface Came {
+export interface WriteResult {
   readonly conditions: Condition[];
   gapMs?: number;
   /** The first thing that failed; the rest was tried all the same. */
   failure?: unknown;
 }
 
-type Report = (came: Came) => void;
+type Report = (result: WriteResult) => void;
 
 export class RouteWrites {
   readonly counts = { written: 0, removed: 0, transfers: 0, gaps: 0, longestGapMs: 0 };
-  readonly #deps: RouteWritesDeps;
+  readonly #deps: HostnameDeps;
 
-  constructor(deps: RouteWritesDeps) {
+  constructor(deps: HostnameDeps) {
     this.#deps = deps;
   }
 
-  async apply(host: string, plan: HostPlan, signal: AbortSignal, report: Report): Promise<Came> {
-    const came: Came = { conditions: [] };
-    await this.#remove(plan.removed, came, signal);
+  async apply(host: string, plan: HostPlan, signal: AbortSignal, report: Report): Promise<WriteResult> {
+    const result: WriteResult = { conditions: [] };
+    await this.#remove(plan.removed, result, signal);
     let gone: readonly LiveRoute[] = [];
     const writtenBefore = this.counts.written;
     try {
-      if (plan.write) gone = await this.#write(plan.write, came, signal, report);
+      if (plan.write) gone = await this.#write(plan.write, result, signal, report);
     } catch (thrown) {
       signal.throwIfAborted();
-      failed(came, thrown);
-      return came;
+      failed(result, thrown);
+      return result;
     } finally {
       if (this.counts.written > writtenBefore) this.#deps.pace.wrote(host);
     }
     const replaced = plan.replaced.filter((each) => !gone.includes(each));
-    const late: Came = { conditions: [] };
+    const late: WriteResult = { conditions: [] };
     await this.#remove(replaced, late, signal);
     const isMoved = replaced.some(({ namespace }) => namespace !== plan.write?.directive.namespace);
     if (isMoved && !late.failure) this.counts.transfers += 1;
-    return { ...late, ...came, conditions: [...came.conditions, ...late.conditions] };
+    return { ...late, ...result, conditions: [...result.conditions, ...late.conditions] };
   }
 
   /** Deletes routes before their parts, each by uid. Parts of a route that could not be deleted stay with it. */
-  async #remove(routes: readonly LiveRoute[], came: Came, signal: AbortSignal): Promise<void> {
+  async #remove(routes: readonly LiveRoute[], result: WriteResult, signal: AbortSignal): Promise<void> {
     const kept = new Set<string>();
     for (const each of [...routes.filter(isRoute), ...routes.filter((route) => !isRoute(route))]) {
       if (each.isDeleting || (!isRoute(each) && kept.has(each.namespace))) continue;
@@ -72,59 +61,73 @@ export class RouteWrites {
         this.counts.removed += 1;
       } catch (thrown) {
         signal.throwIfAborted();
-        failed(came, thrown);
+        failed(result, thrown);
         kept.add(each.namespace);
       }
     }
   }
 
   /** Returns which routes had to go for the new one. */
-  async #write(write: RouteWrite, came: Came, signal: AbortSignal, report: Report): Promise<readonly LiveRoute[]> {
-    for (const part of write.parts) await this.#bring(part, signal);
-    const gone = await this.#bringRoute(write, came, signal, report);
+  async #write(
+    write: RouteWrite,
+    result: WriteResult,
+    signal: AbortSignal,
+    report: Report,
+  ): Promise<readonly LiveRoute[]> {
+    for (const part of write.parts) await this.#applyObject(part, signal);
+    const gone = await this.#applyRoute(write, result, signal, report);
     for (const policy of write.policies) {
       try {
-        await this.#bring(policy, signal);
+        await this.#applyObject(policy, signal);
       } catch (thrown) {
         // The route works without it.
         if (!ProviderError.is(thrown, "AKP_KUBE_REFUSED")) throw thrown;
         const text = `${objectText(policy.kind, policy.object.metadata)} was rejected: ${reasonOf(thrown)}`;
-        came.conditions.push(hostCondition("OptionNotHonoured", text));
+        result.conditions.push(hostCondition("OptionNotHonoured", text));
       }
     }
     return gone;
   }
 
-  async #bringRoute({ route, directive, inTheWay }: RouteWrite, came: Came, signal: AbortSignal, report: Report) {
+  async #applyRoute(
+    { route, directive, conflicting }: RouteWrite,
+    result: WriteResult,
+    signal: AbortSignal,
+    report: Report,
+  ) {
     if (!route) return [];
     try {
-      await this.#bring(route, signal);
+      await this.#applyObject(route, signal);
       return [];
     } catch (thrown) {
-      if (signal.aborted || !isAlreadyDefined(thrown, inTheWay)) throw thrown;
+      if (signal.aborted || !isAlreadyDefined(thrown, conflicting)) throw thrown;
     }
     const { view, clock, log } = this.#deps;
     const { host, namespace } = directive;
-    const isCurrent = () => view.host(host)?.says?.namespace === namespace;
+    const isCurrent = () => view.host(host)?.target?.namespace === namespace;
     const sinceMs = clock.monotonicMs();
     try {
-      await this.#replace(route, inTheWay, { signal, isCurrent, report });
+      await this.#replace(route, conflicting, { signal, isCurrent, report });
       this.counts.transfers += 1;
       this.counts.gaps += 1;
       const reason = "controller takes no second route";
       log.info("moved host name with a gap", { host, gapMs: clock.monotonicMs() - sinceMs, reason });
     } finally {
-      came.gapMs = clock.monotonicMs() - sinceMs;
-      this.counts.longestGapMs = Math.max(this.counts.longestGapMs, came.gapMs);
+      result.gapMs = clock.monotonicMs() - sinceMs;
+      this.counts.longestGapMs = Math.max(this.counts.longestGapMs, result.gapMs);
     }
-    return inTheWay;
+    return conflicting;
   }
 
   /**
    * Deletes the old routes and creates the new one; where that is rejected, creates the old ones again, until one
    * holds.
    */
-  async #replace(route: DesiredObject, old: readonly LiveRoute[], during: Replacing): Promise<void> {
+  async #replace(
+    route: DesiredObject,
+    old: readonly LiveRoute[],
+    during: { signal: AbortSignal; isCurrent: () => boolean; report: Report },
+  ): Promise<void> {
     const { kube, retryDelayMs, clock } = this.#deps;
     const { signal } = during;
     const objects: DesiredObject[] = [];
@@ -134,10 +137,10 @@ export class RouteWrites {
     }
     for (let remove = old; ; remove = []) {
       try {
-        const removed: Came = { conditions: [] };
+        const removed: WriteResult = { conditions: [] };
         await this.#remove(remove, removed, signal);
         if (removed.failure) throw removed.failure;
-        await this.#bring(route, signal);
+        await this.#applyObject(route, signal);
         return;
       } catch (thrown) {
         signal.throwIfAborted();
@@ -170,7 +173,7 @@ export class RouteWrites {
   }
 
   /** What the network's operator made is adopted before it is changed. */
-  async #bring({ kind, object }: DesiredObject, signal: AbortSignal): Promise<void> {
+  async #applyObject({ kind, object }: DesiredObject, signal: AbortSignal): Promise<void> {
     const { view, kube } = this.#deps;
     const { name, namespace = "" } = object.metadata;
     const live = view.route(kind, namespace, name);
@@ -182,16 +185,10 @@ export class RouteWrites {
   }
 }
 
-interface Replacing {
-  readonly signal: AbortSignal;
-  readonly isCurrent: () => boolean;
-  readonly report: Report;
-}
-
-function failed(came: Came, thrown: unknown): Came {
-  if (!came.failure) came.conditions.push(failureOf(thrown));
-  came.failure ??= thrown;
-  return came;
+function failed(result: WriteResult, thrown: unknown): WriteResult {
+  if (!result.failure) result.conditions.push(failureOf(thrown));
+  result.failure ??= thrown;
+  return result;
 }
 
 /** Without what the server adds, and without the note of an earlier rejection. */

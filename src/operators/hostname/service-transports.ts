@@ -1,26 +1,19 @@
 /** Traefik's time-outs belong to a Service: a ServersTransport for each, and the annotation by which it is named. */
 import { type Kind, kinds } from "../../kube/kinds.ts";
-import type { Kube } from "../../kube/kube.ts";
 import { idLabels } from "../../kube/objects/lease-labels.ts";
 import { reasonOf } from "../../runtime/errors.ts";
 import { done, type Outcome, recheck } from "../../runtime/outcome.ts";
-import type { Lead, WritePace } from "../write-pace.ts";
 import { serversTransport } from "./backends/backend.ts";
 import { traefikName, transportAnnotation, transportOf } from "./backends/traefik.ts";
 import { type Directive, directiveOf, isDirective } from "./directive.ts";
 import { settleMs } from "./plan.ts";
-import type { HostnameView } from "./view.ts";
+import type { HostnameDeps } from "./view.ts";
 
-interface TransportDeps {
-  readonly view: HostnameView;
-  readonly kube: Pick<Kube, "apply" | "delete">;
-  readonly pace: WritePace;
+interface TransportDeps extends HostnameDeps {
   /** Whether Traefik is in force; where it is not, what was made for it is removed. */
   readonly isWanted: boolean;
   /** Of the routes that are wanted; one of another kind may still serve by what was made for it. */
   readonly routeKind: Kind;
-  readonly retryDelayMs: number;
-  readonly lead: Lead;
   readonly onFailure: (key: string) => void;
 }
 
@@ -32,13 +25,13 @@ export class TransportLoop {
     this.#deps = deps;
   }
 
-  readonly look = async (key: string, stopping: AbortSignal): Promise<Outcome> => {
+  readonly reconcile = async (key: string, stopping: AbortSignal): Promise<Outcome> => {
     try {
-      const outcome = await this.#lookAt(key, stopping);
-      this.#noteFailure(key, undefined);
+      const outcome = await this.#reconcileService(key, stopping);
+      this.#recordFailure(key, undefined);
       return outcome;
     } catch (thrown) {
-      if (!stopping.aborted && this.#deps.lead.leading) this.#noteFailure(key, reasonOf(thrown));
+      if (!stopping.aborted && this.#deps.lead.leading) this.#recordFailure(key, reasonOf(thrown));
       throw thrown;
     }
   };
@@ -47,21 +40,21 @@ export class TransportLoop {
     return this.#failures.get(key);
   }
 
-  #noteFailure(key: string, failure: string | undefined): void {
+  #recordFailure(key: string, failure: string | undefined): void {
     if (this.#failures.get(key) === failure) return;
     if (failure === undefined) this.#failures.delete(key);
     else this.#failures.set(key, failure);
     this.#deps.onFailure(key);
   }
 
-  async #lookAt(key: string, stopping: AbortSignal): Promise<Outcome> {
+  async #reconcileService(key: string, stopping: AbortSignal): Promise<Outcome> {
     const { view, isWanted, routeKind, retryDelayMs } = this.#deps;
-    if (view.trouble !== undefined) return recheck(retryDelayMs);
+    if (view.unavailableReason !== undefined) return recheck(retryDelayMs);
     const lead = this.#deps.lead.leading;
     if (!lead || !view.isServed(serversTransport)) return done();
     const signal = AbortSignal.any([stopping, lead]);
     const directive = isWanted ? this.#firstOf(key) : undefined;
-    if (directive) return this.#bring(key, directive, signal);
+    if (directive) return this.#apply(key, directive, signal);
     if (isWanted && [...view.hosts.by("service", key)].length > 0) return done();
     // The route of a name that moved serves with its time-out until the new one does. Ingress-NGINX reads none.
     const isTraefiks = isWanted || routeKind !== kinds.ingress;
@@ -72,18 +65,15 @@ export class TransportLoop {
   /** All names of a Service have the same time-out, so any of them will do. */
   #firstOf(key: string): Directive | undefined {
     const { view } = this.#deps;
-    for (const { says } of view.hosts.by("service", key)) {
-      const directive = says && directiveOf(says, view.manifest(says.namespace));
-      if (directive && isDirective(directive)) return directive;
-    }
-    return undefined;
+    const targets = [...view.hosts.by("service", key)].flatMap(({ target }) => target ?? []);
+    return targets.map((target) => directiveOf(target, view.manifest(target.namespace))).find(isDirective);
   }
 
   #unsettledMs(key: string): number {
     return this.#deps.pace.unsettledMs(key, settleMs, this.#deps.lead.sinceMs);
   }
 
-  async #bring(key: string, directive: Directive, signal: AbortSignal): Promise<Outcome> {
+  async #apply(key: string, directive: Directive, signal: AbortSignal): Promise<Outcome> {
     const { view, kube, pace } = this.#deps;
     const { namespace, service: name, lease, longestReadMs } = directive;
     const service = view.services.get({ namespace, name });
@@ -106,10 +96,8 @@ export class TransportLoop {
     const { view, kube, pace } = this.#deps;
     const [namespace = "", name = ""] = key.split("/", 2);
     const made = transportOf({ namespace, service: name }, 0, {}).object.metadata.name;
-    const [service, transport] = [
-      view.services.get({ namespace, name }),
-      view.route(serversTransport, namespace, made),
-    ];
+    const service = view.services.get({ namespace, name });
+    const transport = view.route(serversTransport, namespace, made);
     if (service?.transport !== undefined) {
       const unnamed = { metadata: { name, namespace } };
       const { written } = await kube.apply(kinds.service, unnamed, { live: service.owned, force: true, signal });

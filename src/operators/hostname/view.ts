@@ -8,7 +8,9 @@ import type { Change, Kube, KubeObject, WatchCache } from "../../kube/kube.ts";
 import { firstCacheProblem } from "../../kube/kube.ts";
 import { managedSelector } from "../../kube/objects/lease-labels.ts";
 import { ownedFields } from "../../kube/owned-fields.ts";
-import { domainOf, isHostName, wildcardsOver } from "../../market/host-names.ts";
+import { hostsOverlap, isHostName, isWildcard, wildcardsOver } from "../../market/host-names.ts";
+import type { OperatorDeps } from "../operator-service.ts";
+import type { Lead, WritePace } from "../write-pace.ts";
 import {
   clientSettingsPolicy,
   middleware,
@@ -45,9 +47,16 @@ const optionalKinds: readonly Kind[] = [
   proxySettingsPolicy,
 ];
 
+/** What the loops of host names and Services share. */
+export interface HostnameDeps extends OperatorDeps {
+  readonly view: HostnameView;
+  readonly pace: WritePace;
+  readonly lead: Lead;
+  readonly retryDelayMs: number;
+}
+
 export class HostnameView {
   readonly #deps: ViewDeps;
-  readonly #overlaps = createOverlaps();
   readonly hosts: WatchCache<DeclaredHost, "key" | "lease" | "service">;
   readonly #manifests: WatchCache<WatchedManifest>;
   readonly services: WatchCache<LiveService>;
@@ -58,8 +67,8 @@ export class HostnameView {
   readonly #ending = new AbortController();
   /** Providers of the leases seen in our namespace: routes of any other provider in the cluster are not ours. */
   readonly #providers = new Set<string>();
-  /** A name was judged while its endpoints or its class could not be seen. */
-  #isMissed = false;
+  /** A name was judged while its endpoints or its class were unknown. */
+  #isUnknown = false;
 
   constructor(deps: ViewDeps) {
     this.#deps = deps;
@@ -67,7 +76,7 @@ export class HostnameView {
     this.hosts = this.#watchHosts();
     this.#manifests = kube.watch<WatchedManifest>({
       ...{ kind: kinds.manifest, namespace },
-      project: (object) => this.#met(projectManifest(object), ({ provider }) => provider),
+      project: (object) => this.#noteProvider(projectManifest(object), ({ provider }) => provider),
       // It is named after the namespace of its lease.
       handle: ({ name }) => {
         for (const each of this.hosts.by("lease", name)) this.#wake(each);
@@ -106,36 +115,29 @@ export class HostnameView {
     return kube.watch<DeclaredHost, "key" | "lease" | "service">({
       kind: kinds.providerHost,
       namespace: manifestNamespace,
-      project: (object) => this.#met(projectHost(object), ({ says }) => says?.lease.provider),
+      project: (object) => this.#noteProvider(projectHost(object), ({ target }) => target?.lease.provider),
       indexes: {
         key: ({ key }: DeclaredHost) => key,
-        lease: ({ says }: DeclaredHost) => says?.namespace,
-        service: ({ says }: DeclaredHost) => says && serviceKey(says),
+        lease: ({ target }: DeclaredHost) => target?.namespace,
+        service: ({ target }: DeclaredHost) => target && serviceKey(target),
       },
       handle: (change) => {
         for (const declared of eachOf(change)) {
-          this.#onDeclared(declared.key);
           this.#wake(declared);
+          // Names that were rejected for it may be free now.
+          this.wakeOverlapping(declared.key);
         }
       },
     });
   }
 
-  /** Before anything is judged by a declaration of a new provider, what is left of its leases becomes ours to remove. */
-  #met<T>(value: T, providerOf: (value: T) => string | undefined): T {
+  /** From the first declaration of a provider on, leftovers of its leases are ours to remove. */
+  #noteProvider<T>(value: T, providerOf: (value: T) => string | undefined): T {
     const provider = providerOf(value);
     if (provider === undefined || this.#providers.has(provider)) return value;
     this.#providers.add(provider);
     this.wakeRouted();
     return value;
-  }
-
-  #onDeclared(key: string): void {
-    if (!isHostName(key)) return;
-    if (this.host(key)) this.#overlaps.add(key);
-    else this.#overlaps.remove(key);
-    // Names that were rejected for it may be free now.
-    this.wakeOverlapping(key);
   }
 
   #openRoutes(kind: Kind): void {
@@ -152,7 +154,7 @@ export class HostnameView {
     this.#whenReady(cache);
   }
 
-  /** Names that were looked at without it are looked at again. */
+  /** Names that were reconciled without it are reconciled again. */
   #whenReady(cache: WatchCache<unknown>): void {
     cache.synced(this.#ending.signal).then(
       () => this.wakeAll(),
@@ -185,15 +187,13 @@ export class HostnameView {
     if (service !== undefined) this.#deps.onService(service);
   }
 
-  /** What was judged by this name is looked at again. Of a name with thousands of labels the overlaps would take megabytes. */
   wakeOverlapping(key: string): void {
-    if (!isHostName(key)) return;
-    for (const other of this.#overlaps.of(key)) if (this.host(other)) this.#deps.onHost(other);
+    for (const other of this.overlapping(key)) this.#deps.onHost(other.key);
   }
 
-  #wake({ key, says }: DeclaredHost): void {
+  #wake({ key, target }: DeclaredHost): void {
     this.#deps.onHost(key);
-    if (says) this.#deps.onService(serviceKey(says));
+    if (target) this.#deps.onService(serviceKey(target));
   }
 
   #wakeService(key: string): void {
@@ -204,7 +204,7 @@ export class HostnameView {
   host(key: string): DeclaredHost | undefined {
     const [first, ...others] = this.hosts.by("key", key);
     // An object that is named after the host goes before one whose key is only its own name.
-    return others.find(({ says }) => says) ?? first;
+    return others.find(({ target }) => target) ?? first;
   }
 
   /** The declaration whose object has this name, which is that of its route too. */
@@ -212,11 +212,14 @@ export class HostnameView {
     return this.hosts.get({ namespace: this.#deps.manifestNamespace, name });
   }
 
-  *overlapping(key: string): Iterable<DeclaredHost> {
-    for (const other of this.#overlaps.of(key)) {
-      const found = this.host(other);
-      if (found?.says) yield found;
-    }
+  /** Valid declarations of other names that match some of the same requests. */
+  overlapping(key: string): DeclaredHost[] {
+    // The wildcards over a name with thousands of labels would take megabytes.
+    if (!isHostName(key)) return [];
+    const found = isWildcard(key)
+      ? [...this.hosts.list()].filter((each) => each.key !== key && hostsOverlap(each.key, key))
+      : wildcardsOver(key).flatMap((each) => this.host(each) ?? []);
+    return found.filter(({ target }) => target);
   }
 
   manifest(namespace: string): WatchedManifest | undefined {
@@ -226,13 +229,12 @@ export class HostnameView {
   /** Undefined while they cannot be seen, and where there are none. */
   endpoints(service: string): Endpoints | undefined {
     if (!isFollowed(this.#slices)) {
-      this.#isMissed = true;
+      this.#isUnknown = true;
       return undefined;
     }
-    let sum: Endpoints | undefined;
-    for (const { ready, total } of this.#slices.by("service", service))
-      sum = { ready: (sum?.ready ?? 0) + ready, total: (sum?.total ?? 0) + total };
-    return sum;
+    const slices = [...this.#slices.by("service", service)];
+    const sum = (field: keyof Endpoints) => slices.reduce((total, slice) => total + slice[field], 0);
+    return slices.length === 0 ? undefined : { ready: sum("ready"), total: sum("total") };
   }
 
   /** Whether the cluster has the class of Ingresses that are made; undefined while that cannot be seen. */
@@ -267,26 +269,26 @@ export class HostnameView {
     return [this.hosts, this.#manifests, this.services, this.#definitions];
   }
 
-  get #judgedBy(): readonly WatchCache<unknown>[] {
+  get #decisive(): readonly WatchCache<unknown>[] {
     const { inForce } = this.#deps;
     const used = [...this.#routes].filter(([kind]) => kind === kinds.ingress || inForce.includes(kind));
     return [...this.#needed, ...used.map(([, cache]) => cache)];
   }
 
-  /** Why nothing may be decided by what is shown here. */
-  get trouble(): string | undefined {
-    return firstCacheProblem(this.#judgedBy);
+  /** Why nothing may be decided by these caches. */
+  get unavailableReason(): string | undefined {
+    return firstCacheProblem(this.#decisive);
   }
 
   get ageMs(): number {
-    return Math.max(...this.#judgedBy.map(({ ageMs }) => ageMs));
+    return Math.max(...this.#decisive.map(({ ageMs }) => ageMs));
   }
 
-  /** Wakes all names when their health cannot be judged any more, or can again: nothing else would. */
-  recount(): void {
+  /** Wakes all names when endpoints become unknown, or known again: nothing else would. */
+  recheckHealth(): void {
     const isSeen = isFollowed(this.#slices) && (!this.#classes || isFollowed(this.#classes));
-    if (isSeen !== this.#isMissed) return;
-    this.#isMissed = !isSeen;
+    if (isSeen !== this.#isUnknown) return;
+    this.#isUnknown = !isSeen;
     this.wakeAll();
   }
 
@@ -305,7 +307,7 @@ function eachOf<T>({ value, before }: Change<T>): readonly T[] {
   return before === undefined ? [value] : [before, value];
 }
 
-/** It may be otherwise by now where it is not. */
+/** Its content may be out of date otherwise. */
 function isFollowed(cache: WatchCache<unknown>): boolean {
   return cache.ready && cache.error === undefined;
 }
@@ -330,52 +332,4 @@ function projectSlice({ metadata, ...slice }: KubeObject) {
   const ready = endpoints.filter((each) => fieldsOf(each["conditions"])["ready"] !== false);
   const service = serviceKey({ namespace: metadata.namespace ?? "", service: name });
   return { service, ready: ready.length, total: endpoints.length };
-}
-
-export function createOverlaps() {
-  /** "com.example.www", in order. */
-  const sorted: string[] = [];
-
-  function placeOf(turned: string): number {
-    let [from, to] = [0, sorted.length];
-    while (from < to) {
-      const middle = (from + to) >>> 1;
-      if ((sorted[middle] ?? "") < turned) from = middle + 1;
-      else to = middle;
-    }
-    return from;
-  }
-
-  return {
-    add(host: string): void {
-      const turned = turn(host);
-      const at = placeOf(turned);
-      if (sorted[at] !== turned) sorted.splice(at, 0, turned);
-    },
-    remove(host: string): void {
-      const turned = turn(host);
-      const at = placeOf(turned);
-      if (sorted[at] === turned) sorted.splice(at, 1);
-    },
-    /** The other names that overlap it; wildcards over it may not be declared. */
-    *of(host: string): Iterable<string> {
-      const domain = domainOf(host);
-      yield* wildcardsOver(domain ?? host);
-      if (domain === undefined) return;
-      const above = `${turn(domain)}.`;
-      const from = placeOf(above);
-      let to = from;
-      while (sorted[to]?.startsWith(above)) to += 1;
-      // The caller may add and remove names meanwhile.
-      for (const turned of sorted.slice(from, to)) {
-        const name = turn(turned);
-        if (name !== host) yield name;
-      }
-    },
-  };
-}
-
-/** Its own inverse. */
-function turn(name: string): string {
-  return name.split(".").reverse().join(".");
 }

@@ -7,11 +7,11 @@ import { minute } from "../../runtime/durations.ts";
 import { ProviderError } from "../../runtime/errors.ts";
 import { done, failed, type Outcome, recheck, stalled, waiting } from "../../runtime/outcome.ts";
 import type { IgnoreList } from "../ignore-list.ts";
-import type { Turn } from "../write-pace.ts";
+import type { WriteTurn } from "../write-pace.ts";
 import { BalancerWrites, type BalancerWritesDeps, type Failure, type Written } from "./balancer-writes.ts";
 import type { AddressPort, OwnBalancer } from "./objects.ts";
 import type { OwnRange } from "./own-range.ts";
-import { type AddressPlan, type AddressTruth, isOfPort, type PlannedBalancer, planAddress } from "./plan.ts";
+import { type AddressPlan, isOfPort, type ObservedAddress, type PlannedBalancer, planAddress } from "./plan.ts";
 import { type AddressShortage, exhausted, type Supply } from "./supply.ts";
 
 /** How long obsolete Services may take to go before a person is told, as the network documents it. */
@@ -22,23 +22,23 @@ interface AddressLoopDeps extends BalancerWritesDeps {
   readonly range: OwnRange;
   readonly supply: Pick<Supply, "poolFor" | "shortage">;
   readonly ignored: IgnoreList;
-  readonly tell: (key: string, looked: Looked) => void;
+  readonly report: (key: string, looked: AddressReport) => void;
   readonly clock: Clock;
 }
 
-export interface Looked {
+export interface AddressReport {
   readonly conditions: readonly Condition[];
   readonly ports: readonly AddressPort[];
   readonly assigned: readonly AddressPort[];
 }
 
-interface Look extends Turn {
+interface Look extends WriteTurn {
   readonly key: string;
   readonly note: (type: string, message: string) => void;
 }
 
 interface Standing {
-  readonly truth: AddressTruth;
+  readonly truth: ObservedAddress;
   readonly plan: AddressPlan;
   /** Without an address, though nothing of their leases failed. */
   readonly pending: readonly AddressPort[];
@@ -51,9 +51,9 @@ export class AddressLoop {
   /** Since when obsolete Services of a key are to go. */
   readonly #cleaning = new Map<string, number>();
   /** Keys without an address because there was none; they may go on when one comes free. */
-  readonly without = new Set<string>();
+  readonly withoutAddress = new Set<string>();
   /** Keys that MetalLB is to give any free address: woken when the last one goes to another. */
-  readonly hopeful = new Set<string>();
+  readonly awaitingAssignment = new Set<string>();
   /** The resources of a key that were last seen without an address. */
   readonly #unassigned = new Map<string, ReadonlySet<string>>();
 
@@ -67,19 +67,19 @@ export class AddressLoop {
     this.#unassigned.clear();
   }
 
-  readonly look = async (key: string, signal: AbortSignal): Promise<Outcome> => {
-    const { view, ignored, tell } = this.#deps;
-    const trouble = view.trouble;
+  readonly reconcile = async (key: string, signal: AbortSignal): Promise<Outcome> => {
+    const { view, ignored, report: tell } = this.#deps;
+    const trouble = view.unavailableReason;
     if (trouble !== undefined) return waiting("cluster", trouble);
     const conditions = this.#rejections(key);
-    const { ports, balancers } = view.truth(key);
+    const { ports, balancers } = view.observe(key);
     // A lease that requests nothing any more may have a Service that cannot be deleted.
     const left = balancers.flatMap(({ deleting, ours }) => (deleting ? [] : ours.lease));
     ignored.forget(key, [...leasesOf(ports), ...left]);
     this.#noteUnassigned(key, ports);
     const note: Look["note"] = (type, message) => void conditions.push(condition(type, message, { subject: key }));
     let pauseMs = 0;
-    const contested: Turn["contested"] = (message, forMs) => {
+    const contested: WriteTurn["contested"] = (message, forMs) => {
       note("Contested", message);
       pauseMs = Math.max(pauseMs, forMs);
     };
@@ -152,9 +152,9 @@ export class AddressLoop {
     return all[0] ? this.#afterFailure(look, all[0].error, all) : outcome;
   }
 
-  #truthOf(key: string): AddressTruth {
+  #truthOf(key: string): ObservedAddress {
     const { view, range } = this.#deps;
-    const truth = view.truth(key);
+    const truth = view.observe(key);
     return {
       ...truth,
       isTaken: (at) => this.#writes.isTaken(at, key) || truth.isTaken(at),
@@ -179,14 +179,14 @@ export class AddressLoop {
   }
 
   async #over(key: string, signal: AbortSignal): Promise<Outcome> {
-    this.without.delete(key);
-    this.hopeful.delete(key);
+    this.withoutAddress.delete(key);
+    this.awaitingAssignment.delete(key);
     this.#cleaning.delete(key);
     await this.#deps.range.release(key, signal);
     return done();
   }
 
-  async #write(truth: AddressTruth, plan: AddressPlan, mayCome: boolean, turn: Turn): Promise<Written> {
+  async #write(truth: ObservedAddress, plan: AddressPlan, mayCome: boolean, turn: WriteTurn): Promise<Written> {
     const poolOf = truth.poolAddress === undefined ? this.#deps.supply.poolFor : () => undefined;
     // Without an address to be had, existing Services are still kept up to date.
     const wanted = mayCome ? plan.wanted : plan.wanted.filter(({ live }) => live !== undefined);
@@ -203,7 +203,7 @@ export class AddressLoop {
     return this.#writes.dropPending(key, isFull ? truth.balancers.filter(isPending) : [], signal);
   }
 
-  #isCleanUpLate(key: string, truth: AddressTruth, plan: AddressPlan): boolean {
+  #isCleanUpLate(key: string, truth: ObservedAddress, plan: AddressPlan): boolean {
     const { clock } = this.#deps;
     if (isClean(truth, plan)) this.#cleaning.delete(key);
     else this.#cleaning.set(key, this.#cleaning.get(key) ?? clock.monotonicMs());
@@ -212,7 +212,7 @@ export class AddressLoop {
 
   #rejections(key: string): Condition[] {
     const { view } = this.#deps;
-    const rejected = [...view.declared.by("key", key)].flatMap(({ resource, refused: why }) =>
+    const rejected = [...view.declared.by("key", key)].flatMap(({ resource, rejection: why }) =>
       why === undefined ? [] : [condition("Refused", why, { subject: resource })],
     );
     const double = view.portsOf(key).double.map(({ resource, protocol, externalPort }) => {
@@ -242,20 +242,20 @@ export class AddressLoop {
 
   #outcomeOf({ key, note }: Look, { truth, plan, pending, short }: Standing, isLate: boolean): Outcome {
     const { ignored, log } = this.#deps;
-    this.hopeful.delete(key);
+    this.awaitingAssignment.delete(key);
     if (short && truth.ports.length > 0) {
       const { message } = short.error;
-      this.without.add(key);
+      this.withoutAddress.add(key);
       note(short.type, message);
       for (const lease of leasesOf(pending)) ignored.failed(lease, short.error, key);
       log.info("no address available", { key, reason: message });
       return waiting("address", message);
     }
-    this.without.delete(key);
+    this.withoutAddress.delete(key);
     if (isLate) return stalled("what nothing asks for any more does not go");
     const isPending = pending.length > 0;
     if (!isPending && isClean(truth, plan)) return done();
-    if (isPending && plan.address === undefined) this.hopeful.add(key);
+    if (isPending && plan.address === undefined) this.awaitingAssignment.add(key);
     if (isPending) note("AddressPending", `MetalLB has not given ${plan.address ?? "an address"} yet`);
     // Whatever happens next to these Services wakes it.
     return waiting("MetalLB", isPending ? "the address was not given yet" : "what is not asked for goes");
@@ -266,12 +266,12 @@ function leasesOf(ports: readonly AddressPort[]): Iterable<LeaseId> {
   return new Map(ports.map(({ namespace, lease }) => [namespace, lease])).values();
 }
 
-function isClean({ balancers }: AddressTruth, { removed, kept }: AddressPlan): boolean {
+function isClean({ balancers }: ObservedAddress, { removed, kept }: AddressPlan): boolean {
   return removed.length + kept.length === 0 && !balancers.some(({ deleting }) => deleting);
 }
 
 /** It serves its port, and holds the address, until its successor is written. */
-function isReplaced({ ports }: AddressTruth, applied: readonly PlannedBalancer[]) {
+function isReplaced({ ports }: ObservedAddress, applied: readonly PlannedBalancer[]) {
   return (each: OwnBalancer): boolean =>
     each.addresses.length === 0 ||
     !ports.some((port) => isOfPort(each, port)) ||
@@ -284,7 +284,7 @@ function noteDiffering({ wanted }: AddressPlan, { note }: Look): void {
   if (addresses.size > 1) note("AddressesDiffer", `its ports are on ${[...addresses].join(" and ")}`);
 }
 
-function cleanUpText({ balancers }: AddressTruth, { removed, kept }: AddressPlan): string {
+function cleanUpText({ balancers }: ObservedAddress, { removed, kept }: AddressPlan): string {
   const left = balancers.filter((each) => each.deleting || removed.includes(each) || kept.includes(each));
   return `${left.map((each) => objectText(kinds.service, each)).join(", ")} should have gone long ago`;
 }

@@ -6,7 +6,7 @@ import type { Address } from "../../market/address.ts";
 import type { LeaseId } from "../../market/ids.ts";
 import { ProviderError } from "../../runtime/errors.ts";
 import type { Log } from "../../runtime/log.ts";
-import type { PacedApply, Turn } from "../write-pace.ts";
+import type { PacedApply, WriteTurn } from "../write-pace.ts";
 import { desiredBalancer, isForPort, type OwnBalancer, pathOf, readDeclaredPort } from "./objects.ts";
 import { untilShown } from "./own-range.ts";
 import type { PlannedBalancer } from "./plan.ts";
@@ -50,7 +50,7 @@ export class BalancerWrites {
   async apply(
     wanted: readonly PlannedBalancer[],
     poolOf: Supply["poolFor"],
-    turn: Turn,
+    turn: WriteTurn,
     many: "all" | "first" = "all",
   ): Promise<Written> {
     const places = wanted.map(({ port, name }) => pathOf({ namespace: port.namespace, name }));
@@ -72,7 +72,11 @@ export class BalancerWrites {
   }
 
   /** False where another program contests it. */
-  async #applyOne({ port, name, pin, live }: PlannedBalancer, poolOf: Supply["poolFor"], turn: Turn): Promise<boolean> {
+  async #applyOne(
+    { port, name, pin, live }: PlannedBalancer,
+    poolOf: Supply["poolFor"],
+    turn: WriteTurn,
+  ): Promise<boolean> {
     const { apply, view, log } = this.#deps;
     // One that has an address keeps its pool: another one would take the address away.
     const pool = live && live.addresses.length > 0 ? live.ours.pool || undefined : poolOf(pin);

@@ -3,7 +3,7 @@
 import type { EventRecorder, EventToRecord } from "../../kube/event-recorder.ts";
 import { apiVersionOf, kinds } from "../../kube/kinds.ts";
 import { type Condition, condition } from "../../runtime/condition.ts";
-import type { Looked } from "./address-loop.ts";
+import type { AddressReport } from "./address-loop.ts";
 import type { CountsCheck } from "./metallb-counts.ts";
 import type { OwnRange } from "./own-range.ts";
 import type { Supply } from "./supply.ts";
@@ -17,11 +17,11 @@ interface Overall {
 }
 
 export function* overallConditions({ view, range, supply, check }: Overall): Iterable<Condition> {
-  const stale = view.trouble ?? view.controllerUnknown;
+  const stale = view.unavailableReason ?? view.controllerUnknown;
   if (stale !== undefined) yield condition("Stale", stale);
   const short = supply.shortage();
   if (short) yield condition(short.type, short.error.message);
-  yield* check?.troubles ?? [];
+  yield* check?.conditions ?? [];
   if (range.ranges.length > 0) yield* outsideRange(view, range);
   yield* unmarked(view);
   yield* acrossOwners(view);
@@ -64,8 +64,8 @@ interface ConditionEventsDeps {
   readonly manifestNamespace: string;
 }
 
-export function recordLook(
-  { conditions, ports, assigned }: Looked,
+export function recordEvents(
+  { conditions, ports, assigned }: AddressReport,
   { recorder, view, manifestNamespace: namespace }: ConditionEventsDeps,
 ): void {
   const { providerLeasedIp: kind } = kinds;

@@ -45,7 +45,7 @@ export function createCountsCheck(endpoint: MetalLbEndpoint, { clock, log }: { c
 
   return {
     /** Whatever goes wrong is told, and nothing depends on it. */
-    async look(pools: readonly string[], signal: AbortSignal): Promise<void> {
+    async fetch(pools: readonly string[], signal: AbortSignal): Promise<void> {
       try {
         const limitMs = metalLbMetricsMs;
         counts = await inTime({ limitMs, clock, signal }, (until) => fetchCounts(pools, until));
@@ -66,7 +66,7 @@ export function createCountsCheck(endpoint: MetalLbEndpoint, { clock, log }: { c
       differed = now;
       return lasting;
     },
-    get troubles(): readonly Condition[] {
+    get conditions(): readonly Condition[] {
       return [
         ...(unreadable === undefined ? [] : [condition("MetricsUnreadable", `${url}: ${unreadable}`)]),
         ...(lasting === undefined ? [] : [condition("CountsDiffer", lasting)]),

@@ -33,7 +33,7 @@ export interface DeclaredPort {
   /** What its loop is called: the sharing key, of a refused one its name; undefined where it is none of our business. */
   readonly key: string | undefined;
   readonly port: AddressPort | undefined;
-  readonly refused: string | undefined;
+  readonly rejection: string | undefined;
 }
 
 /** Of the two labels either will do: the network's provider writes the first alone, and the seeds know the second. */
@@ -42,13 +42,13 @@ const mostPort = 65_535;
 
 export function readDeclaredPort(object: KubeObject, provider: Address): DeclaredPort {
   const { name: resource, uid, labels = {} } = object.metadata;
-  const nothing = { resource, uid, key: undefined, port: undefined, refused: undefined };
+  const nothing = { resource, uid, key: undefined, port: undefined, rejection: undefined };
   if (!managedLabels.some((label) => labels[label] === "true")) return nothing;
   const read = readLeasedIp(object, provider);
-  if (!read) return { ...nothing, key: resource, refused: "it does not say whose it is, or which port" };
+  if (!read) return { ...nothing, key: resource, rejection: "it does not say whose it is, or which port" };
   if (read.lease.provider !== provider) return nothing;
   const refused = refusalOf(read, fieldsOf(object["spec"])["protocol"]);
-  if (refused !== undefined) return { ...nothing, key: resource, refused };
+  if (refused !== undefined) return { ...nothing, key: resource, rejection: refused };
   const port = { ...read, resource, namespace: leaseNamespace(read.lease), changedAtMs: changedAt(object) };
   return { ...nothing, key: read.sharingKey, port };
 }
@@ -205,10 +205,10 @@ export function pathOf({ namespace = "", name }: ObjectAt): string {
 const keyAnnotation = "akash.network/sharing-key";
 const providerLabel = "akash.network/lease.id.provider";
 
-export type SeenPool = ReturnType<typeof readSeenPool>;
-export type SeenAdvertisement = ReturnType<typeof readSeenAdvertisement>;
+export type WatchedPool = ReturnType<typeof readWatchedPool>;
+export type WatchedAdvertisement = ReturnType<typeof readWatchedAdvertisement>;
 
-export function readSeenPool(object: KubeObject, provider: Address, fieldManager: string) {
+export function readWatchedPool(object: KubeObject, provider: Address, fieldManager: string) {
   const pool = readPool(object);
   const { uid, deletionTimestamp } = object.metadata;
   const [only] = pool.ranges;
@@ -224,7 +224,7 @@ export function readSeenPool(object: KubeObject, provider: Address, fieldManager
   };
 }
 
-export function readSeenAdvertisement(object: KubeObject, provider: Address, fieldManager: string) {
+export function readWatchedAdvertisement(object: KubeObject, provider: Address, fieldManager: string) {
   const { name, uid, deletionTimestamp } = object.metadata;
   const fields = ownedFields(object, fieldManager);
   const key = ownKey(object, provider, fieldManager);

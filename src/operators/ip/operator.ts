@@ -12,8 +12,8 @@ import { createIgnoreList, type IgnoreListOptions } from "../ignore-list.ts";
 import type { OperatorDeps } from "../operator-service.ts";
 import { createChangeSignal } from "../serving/grpc.ts";
 import { createPacedApply } from "../write-pace.ts";
-import { AddressLoop, type Looked } from "./address-loop.ts";
-import { overallConditions, recordLook } from "./conditions.ts";
+import { AddressLoop, type AddressReport } from "./address-loop.ts";
+import { overallConditions, recordEvents } from "./conditions.ts";
 import { createCountsCheck, type MetalLbEndpoint } from "./metallb-counts.ts";
 import { OwnRange } from "./own-range.ts";
 import { Supply } from "./supply.ts";
@@ -115,7 +115,7 @@ function assemble(options: IpOperatorOptions, deps: IpOperatorDeps, scope: Scope
   const { provider, manifestNamespace, pool, ranges } = options;
   const ignored = createIgnoreList(options.ignoreList, clock);
   const change = createChangeSignal();
-  const queue = createQueue({ name: "ip", work: (key, signal) => loop.look(key, signal), ...deps });
+  const queue = createQueue({ name: "ip", work: (key, signal) => loop.reconcile(key, signal), ...deps });
   const events = createEventRecorder({ controller: "akash.network/operator-ip", instance: options.instance }, deps);
   /** By key, of those that have some. */
   const conditions = new Map<string, readonly Condition[]>();
@@ -126,13 +126,13 @@ function assemble(options: IpOperatorOptions, deps: IpOperatorDeps, scope: Scope
   const apply = createPacedApply(kube, clock);
   const range = new OwnRange(ranges, { view, kube, apply, provider });
   const supply = new Supply(pool, { view, range, kube, clock });
-  const loop = new AddressLoop({ ...options, kube, apply, view, range, supply, ignored, tell, clock, log });
+  const loop = new AddressLoop({ ...options, kube, apply, view, range, supply, ignored, report: tell, clock, log });
   const check = options.metalLb && createCountsCheck(options.metalLb, { clock, log });
 
   function onAddresses(): void {
     supply.changed();
     change.notify();
-    const [waiting, hopeful] = [[...loop.without], [...loop.hopeful]];
+    const [waiting, hopeful] = [[...loop.withoutAddress], [...loop.awaitingAssignment]];
     // Counted only if a key depends on it: a thousand Services may change one after the other.
     const now = waiting.length + hopeful.length > 0 ? supply.shortage()?.error.message : undefined;
     const isOther = now !== lacked;
@@ -141,19 +141,19 @@ function assemble(options: IpOperatorOptions, deps: IpOperatorDeps, scope: Scope
     if (now !== undefined && isOther) for (const key of hopeful) queue.add(key);
   }
 
-  function tell(key: string, looked: Looked): void {
+  function tell(key: string, looked: AddressReport): void {
     if (looked.conditions.length === 0) conditions.delete(key);
     else conditions.set(key, looked.conditions);
     change.notify();
-    recordLook(looked, { recorder: events, view, manifestNamespace });
+    recordEvents(looked, { recorder: events, view, manifestNamespace });
   }
 
   async function count(signal: AbortSignal): Promise<void> {
     for (;;) {
       await supply.lookForOtherVersions(signal);
-      await check?.look(supply.poolNames, signal);
+      await check?.fetch(supply.poolNames, signal);
       onAddresses();
-      const difference = check && ranges.length === 0 ? check.compare(supply.whole) : undefined;
+      const difference = check && ranges.length === 0 ? check.compare(supply.totals) : undefined;
       if (difference !== undefined) log.info("address counts differ from those of MetalLB", { reason: difference });
       await sleep(clock, addressUsageMs, signal);
     }

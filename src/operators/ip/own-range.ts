@@ -11,9 +11,9 @@ import {
   isWithin,
   readIpAddress,
 } from "../../market/ip-range.ts";
-import type { PacedApply, Turn } from "../write-pace.ts";
-import { desiredAdvertisement, desiredPool, type OwnBalancer, poolName, type SeenPool } from "./objects.ts";
-import type { AddressTruth } from "./plan.ts";
+import type { PacedApply, WriteTurn } from "../write-pace.ts";
+import { desiredAdvertisement, desiredPool, type OwnBalancer, poolName, type WatchedPool } from "./objects.ts";
+import type { ObservedAddress } from "./plan.ts";
 import type { IpView } from "./view.ts";
 
 interface OwnRangeDeps {
@@ -57,8 +57,8 @@ export class OwnRange {
   /** The pool of the key is there and announced. Undefined where no address is left. */
   async ensure(
     key: string,
-    { ports, balancers }: Pick<AddressTruth, "ports" | "balancers">,
-    turn: Turn,
+    { ports, balancers }: Pick<ObservedAddress, "ports" | "balancers">,
+    turn: WriteTurn,
   ): Promise<string | undefined> {
     const { view, apply, provider } = this.#deps;
     const marked = view.ownPoolOf(key);
@@ -101,7 +101,7 @@ export class OwnRange {
       [...view.balancers.by("key", key)].flatMap(({ addresses, ours }) => [...addresses, ours?.pin]),
     );
     // A pool that lost its key is that of the Services which have its address.
-    const isOthers = (own: NonNullable<SeenPool["own"]>) =>
+    const isOthers = (own: NonNullable<WatchedPool["own"]>) =>
       own.key === undefined ? !held.has(own.address) : own.key !== key;
     const pools = [...view.pools.list()].flatMap(({ own }) => (own && isOthers(own) ? own.address : []));
     const services = [...view.balancers.list()].flatMap(({ addresses, ours }) =>
@@ -112,7 +112,7 @@ export class OwnRange {
   }
 
   /** Not one that is another's: the pool was edited, and MetalLB takes no pools that overlap. */
-  #keptAddress(key: string, pool: SeenPool | undefined, balancers: readonly OwnBalancer[]): string | undefined {
+  #keptAddress(key: string, pool: WatchedPool | undefined, balancers: readonly OwnBalancer[]): string | undefined {
     const address = pool?.own?.address;
     if (address === undefined || balancers.some(({ addresses }) => addresses.includes(address))) return address;
     return this.#taken(key).has(address) || !this.#isOfFamily(address) ? undefined : address;
@@ -139,11 +139,11 @@ export class OwnRange {
     return undefined;
   }
 
-  #unmarked(address: string): SeenPool | undefined {
+  #unmarked(address: string): WatchedPool | undefined {
     return [...this.#deps.view.pools.list()].find(({ own }) => own && own.key === undefined && own.address === address);
   }
 
-  async #announce(key: string, name: string, turn: Turn): Promise<void> {
+  async #announce(key: string, name: string, turn: WriteTurn): Promise<void> {
     const { view, apply, provider } = this.#deps;
     const live = view.advertisements.get({ namespace: metalLbNamespace, name })?.fields ?? null;
     const done = await apply(kinds.l2Advertisement, desiredAdvertisement({ name, key, provider }), live, turn);

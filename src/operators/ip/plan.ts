@@ -3,7 +3,7 @@
 import { invariant } from "../../runtime/invariant.ts";
 import { type AddressPort, type Balancer, namesFor, type OwnBalancer, pathOf } from "./objects.ts";
 
-export interface AddressTruth {
+export interface ObservedAddress {
   /** Those that are asked for, each port of a protocol once, in the order of their names. */
   readonly ports: readonly AddressPort[];
   /** The Services of this address, the oldest first. */
@@ -35,7 +35,7 @@ export interface AddressPlan {
   readonly kept: readonly OwnBalancer[];
 }
 
-export function planAddress(truth: AddressTruth): AddressPlan {
+export function planAddress(truth: ObservedAddress): AddressPlan {
   const { ports, balancers, poolAddress, canHave } = truth;
   const address = poolAddress ?? addressOf(truth);
   const there = new Map(balancers.map((each) => [pathOf(each), each]));
@@ -71,7 +71,7 @@ export function isOfPort({ ours }: OwnBalancer, { protocol, externalPort }: Addr
 }
 
 /** The one that its Services have, or ask for; of one that goes too: it has it until it is gone. */
-function addressOf({ balancers, ports, canHave }: AddressTruth): string | undefined {
+function addressOf({ balancers, ports, canHave }: ObservedAddress): string | undefined {
   const isWanted = (each: Balancer) => ports.some(({ namespace }) => namespace === each.namespace);
   const inOrder = [
     ...balancers.filter((each) => !each.deleting && isWanted(each)),
@@ -101,7 +101,7 @@ function pinFor(live: OwnBalancer | undefined, { address, isFixed, canHave }: Pi
 /** Names among which one that it has is looked for; nobody takes so many but to see what happens. */
 const namesKept = 4;
 
-function nameFor(port: AddressPort, { isTaken }: AddressTruth, there: ReadonlyMap<string, OwnBalancer>): string {
+function nameFor(port: AddressPort, { isTaken }: ObservedAddress, there: ReadonlyMap<string, OwnBalancer>): string {
   const { namespace } = port;
   const own = [...namesFor(port).take(namesKept)].flatMap((name) => there.get(pathOf({ namespace, name })) ?? []);
   // The one that has the address, before the one that has its name by right.

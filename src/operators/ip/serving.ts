@@ -12,7 +12,7 @@ import {
 import type { GrpcMethod } from "../../runtime/grpc/methods.ts";
 import type { Listener } from "../../runtime/listener.ts";
 import { type GrpcListener, type OperatorGrpcOptions, startOperatorGrpc, unary } from "../serving/grpc.ts";
-import { type AskedAnswer, leaseFields, type OperatorRestOptions, startOperatorRest } from "../serving/rest.ts";
+import { leaseFields, type OperatorRestOptions, type PathAnswer, startOperatorRest } from "../serving/rest.ts";
 import type { AddressPort, Balancer } from "./objects.ts";
 import type { RunningIpOperator } from "./operator.ts";
 
@@ -100,9 +100,9 @@ export function startIpRest(operator: RunningIpOperator, provider: string, optio
     },
     // A bid by it must not promise an address that is gone.
     fresh: ["/usage"],
-    asked: (path) => leaseStatus(operator, provider, path),
+    matchPath: (path) => leaseStatus(operator, provider, path),
     // Nor one that was free when the cluster was last seen.
-    waitingFor: (path) => operator.waitingFor ?? (path === "/usage" ? operator.view.trouble : undefined),
+    waitingFor: (path) => operator.waitingFor ?? (path === "/usage" ? operator.view.unavailableReason : undefined),
   });
 }
 
@@ -158,7 +158,7 @@ function entryOf({ lease, namespace, changedAtMs, service, port, externalPort, p
 const leasePath = /^\/ip-lease-status\/([^/]+)\/([^/]+)\/([^/]+)\/([^/]+)$/;
 
 /** The addresses of one lease, of the ports that have one. */
-function leaseStatus({ view }: Viewed, provider: string, path: string): AskedAnswer | undefined {
+function leaseStatus({ view }: Viewed, provider: string, path: string): PathAnswer | undefined {
   const [, owner = "", ...numbers] = leasePath.exec(path) ?? [];
   if (numbers.length === 0) return undefined;
   const [dseq, gseq, oseq] = numbers.map((text) => (/^\d{1,40}$/.test(text) ? BigInt(text) : 2n ** 64n));

@@ -6,7 +6,7 @@ import { readIpAddress } from "../../market/ip-range.ts";
 import type { Clock } from "../../runtime/clock.ts";
 import { ProviderError } from "../../runtime/errors.ts";
 import { invariant } from "../../runtime/invariant.ts";
-import type { OwnBalancer, SeenPool } from "./objects.ts";
+import type { OwnBalancer, WatchedPool } from "./objects.ts";
 import type { OwnRange } from "./own-range.ts";
 import type { IpView } from "./view.ts";
 
@@ -58,7 +58,7 @@ export class Supply {
   }
 
   /** Of both families, as MetalLB itself counts. */
-  get whole(): PoolCounts {
+  get totals(): PoolCounts {
     const given = this.#deps.view.given();
     const { pools } = this.#leasedPools();
     return sumOf(pools.flatMap((pool) => [familyUsage(pool, 4, given), familyUsage(pool, 6, given)]));
@@ -84,7 +84,7 @@ export class Supply {
     const reason = this.#missing();
     if (reason !== undefined) return shortageOf("MetalLbMissing", `MetalLB cannot be asked for addresses: ${reason}`);
     // Then the error is reported elsewhere.
-    if (view.trouble !== undefined) return undefined;
+    if (view.unavailableReason !== undefined) return undefined;
     const overlap = range.overlap();
     if (overlap !== undefined) return shortageOf("RangeOverlap", overlap);
     const noPool = this.#poolMissing();
@@ -100,11 +100,11 @@ export class Supply {
     this.#otherVersion = view.metalLbMissing === undefined ? undefined : await findOtherVersion(kube, signal);
   }
 
-  #foreignPools(): SeenPool[] {
+  #foreignPools(): WatchedPool[] {
     return [...this.#deps.view.pools.list()].filter(({ own }) => !own);
   }
 
-  #leasedPools(): { readonly isAny: boolean; readonly pools: readonly SeenPool[] } {
+  #leasedPools(): { readonly isAny: boolean; readonly pools: readonly WatchedPool[] } {
     const all = this.#foreignPools();
     const named = all.filter(({ name }) => name === this.#pool);
     // A pool `default` that assigns nothing by itself can only be there to be named.
@@ -144,7 +144,7 @@ export class Supply {
     if (this.#waiting.some((each) => now(each)?.addresses.length)) this.#silentUntilMs = 0;
     this.#waiting = view.without();
     const isLate = [...this.#waiting, ...ended].some((each) => this.#isLate(each));
-    if (isLate && this.#missing() === undefined && view.trouble === undefined && this.#counted().free > 0n)
+    if (isLate && this.#missing() === undefined && view.unavailableReason === undefined && this.#counted().free > 0n)
       this.#silentUntilMs = clock.monotonicMs() + silenceKeptMs;
   }
 
@@ -172,7 +172,7 @@ export class Supply {
   }
 }
 
-function assignsByItself({ autoAssign, isRestricted }: SeenPool): boolean {
+function assignsByItself({ autoAssign, isRestricted }: WatchedPool): boolean {
   return autoAssign && !isRestricted;
 }
 

@@ -23,12 +23,12 @@ import {
   pathOf,
   readBalancer,
   readDeclaredPort,
-  readSeenAdvertisement,
-  readSeenPool,
-  type SeenAdvertisement,
-  type SeenPool,
+  readWatchedAdvertisement,
+  readWatchedPool,
+  type WatchedAdvertisement,
+  type WatchedPool,
 } from "./objects.ts";
-import type { AddressTruth } from "./plan.ts";
+import type { ObservedAddress } from "./plan.ts";
 
 interface ViewDeps {
   readonly provider: Address;
@@ -44,8 +44,8 @@ interface ViewDeps {
 export class IpView {
   readonly declared: WatchCache<DeclaredPort, "key" | "place">;
   readonly balancers: WatchCache<Balancer, "key" | "address" | "lease" | "without">;
-  readonly pools: WatchCache<SeenPool, "key">;
-  readonly advertisements: WatchCache<SeenAdvertisement, "key">;
+  readonly pools: WatchCache<WatchedPool, "key">;
+  readonly advertisements: WatchCache<WatchedAdvertisement, "key">;
   readonly #pods: WatchCache<boolean>;
 
   constructor({ provider, manifestNamespace, kube, wake, onAddresses }: ViewDeps, scope: Scope) {
@@ -77,16 +77,16 @@ export class IpView {
       },
       handle: wakeBoth(({ ours }) => ours?.key, onAddresses),
     });
-    this.pools = kube.watch<SeenPool, "key">({
+    this.pools = kube.watch<WatchedPool, "key">({
       ...{ ...inMetalLb, kind: kinds.ipAddressPool },
-      project: (object) => readSeenPool(object, provider, fieldManager),
-      indexes: { key: ({ own }: SeenPool) => own?.key },
+      project: (object) => readWatchedPool(object, provider, fieldManager),
+      indexes: { key: ({ own }: WatchedPool) => own?.key },
       handle: wakeBoth(({ own }) => own?.key, onAddresses),
     });
-    this.advertisements = kube.watch<SeenAdvertisement, "key">({
+    this.advertisements = kube.watch<WatchedAdvertisement, "key">({
       ...{ ...inMetalLb, kind: kinds.l2Advertisement },
-      project: (object) => readSeenAdvertisement(object, provider, fieldManager),
-      indexes: { key: ({ key }: SeenAdvertisement) => key },
+      project: (object) => readWatchedAdvertisement(object, provider, fieldManager),
+      indexes: { key: ({ key }: WatchedAdvertisement) => key },
       handle: wakeBoth(({ key }) => key),
     });
     this.#pods = kube.watch<boolean>({
@@ -118,11 +118,11 @@ export class IpView {
     return same?.addresses[0];
   }
 
-  ownPoolOf(key: string): SeenPool | undefined {
+  ownPoolOf(key: string): WatchedPool | undefined {
     return [...this.pools.by("key", key)].sort((a, b) => (a.name < b.name ? -1 : 1))[0];
   }
 
-  truth(key: string): AddressTruth {
+  observe(key: string): ObservedAddress {
     const pool = this.ownPoolOf(key);
     return {
       ports: this.portsOf(key).ports,
@@ -176,7 +176,7 @@ export class IpView {
   }
 
   /** Why nothing may be decided by this view. A MetalLB that is not there has no pools that one could miss. */
-  get trouble(): string | undefined {
+  get unavailableReason(): string | undefined {
     const ofMetalLb = this.metalLbMissing === undefined ? [this.pools, this.advertisements] : [];
     return firstCacheProblem([this.declared, this.balancers, ...ofMetalLb]);
   }

@@ -26,7 +26,7 @@ async function openStage(t: Owner) {
         throw new Error("on purpose");
       },
     },
-    asked: (path) => (path.startsWith("/of/") ? { status: 200, body: [path.slice(4)] } : undefined),
+    matchPath: (path) => (path.startsWith("/of/") ? { status: 200, body: [path.slice(4)] } : undefined),
     waitingFor: () => world.waitingFor,
     clock,
     log: silentLog,

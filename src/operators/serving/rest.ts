@@ -22,7 +22,7 @@ export interface OperatorRestOptions extends ListenAddress {
   /** Those of them that are told anew at each question: they cost nothing, and nobody must believe an old one. */
   readonly fresh?: readonly string[];
   /** Of paths that name what they ask for; undefined where it is no such path. */
-  readonly asked?: (path: string) => AskedAnswer | undefined;
+  readonly matchPath?: (path: string) => PathAnswer | undefined;
   /** Why nothing can be told yet, or nothing at this path. */
   readonly waitingFor: (path?: string) => string | undefined;
   readonly http2?: HttpServerOptions["http2"];
@@ -30,7 +30,7 @@ export interface OperatorRestOptions extends ListenAddress {
   readonly log: Log;
 }
 
-export interface AskedAnswer {
+export interface PathAnswer {
   readonly status: number;
   /** As JSON; without it the body is empty. */
   readonly body?: unknown;
@@ -41,7 +41,7 @@ function textAnswer(status: number, body: string, headers: OutgoingHttpHeaders =
 }
 
 export function startOperatorRest(options: OperatorRestOptions): Promise<Listener> {
-  const { asked, waitingFor, metrics, log } = options;
+  const { matchPath: asked, waitingFor, metrics, log } = options;
   const version = jsonAnswer(200, versionDocument(options.version));
   /** What the network's operators have. */
   const pages = new Map<string, () => HttpAnswer>([

@@ -14,7 +14,7 @@ const gateway = { gatewayName: "gw", gatewayNamespace: "gw", proxyBufferSize: "1
 
 function directive(options: Partial<Directive["options"]> = {}, host = "a.example.com"): Directive {
   const where = { host, lease, namespace: leaseNamespace(lease), service: "web", externalPort: 80 };
-  return { ...where, options: { ...defaultOptions, ...options }, unheeded: [], longestReadMs: 60_000 };
+  return { ...where, options: { ...defaultOptions, ...options }, unsupported: [], longestReadMs: 60_000 };
 }
 
 const annotationsOf = (options: Partial<Directive["options"]>) =>
