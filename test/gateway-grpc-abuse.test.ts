@@ -62,7 +62,7 @@ async function start(owner: Owner, clock = realClock, budget = createRequestBudg
         ],
       },
     ],
-    ...{ ...proxies, onHandshakeFailure: () => undefined, onRefusal: (reason) => void refusals.push(reason) },
+    ...{ ...proxies, onHandshakeFailure: () => undefined, onRejection: (reason) => void refusals.push(reason) },
   });
   owner.after(() => gateway.close());
   const from = (localAddress: string) =>

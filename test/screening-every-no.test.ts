@@ -56,7 +56,7 @@ async function startScreening(t: Owner) {
   const authenticator = { identify: () => identityOf(owner, { access: "full" }, clock.now() + 60_000) };
   const own = certificateOf("the provider");
   const budget = createRequestBudget();
-  const common = { budget, clock, log, onHandshakeFailure: () => undefined, onRefusal: () => undefined };
+  const common = { budget, clock, log, onHandshakeFailure: () => undefined, onRejection: () => undefined };
   const listen = { host: "127.0.0.1", port: 0 };
   const rest = await startRestServer({
     ...{ listen, publicHost: undefined, certificates: { own, public: noCertificate }, ...common },

@@ -76,7 +76,7 @@ export async function serveStreams(t: TestContext, handler: StreamHandler, more:
     certificates: { own, public: noCertificate },
     ...{ publicHost: undefined, rest, budget, clock, log: silentLog },
     onHandshakeFailure: () => undefined,
-    onRefusal: () => undefined,
+    onRejection: () => undefined,
   });
   const close = async () => {
     admission.stop();

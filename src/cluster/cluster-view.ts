@@ -1,6 +1,7 @@
 /** The cluster as strangers may see it: how much runs, what is promised, what is free. From memory alone, whoever is down. */
 
 import type { Address } from "../market/address.ts";
+import type { ClusterSummary, PromisedAmounts, StatusAmounts } from "../market/cluster-summary.ts";
 import { ephemeralClass, storageOf, totalOf } from "../market/group-totals.ts";
 import { bidOn, formatLeaseId, parseOrderId } from "../market/ids.ts";
 import { formatBytes, formatCount, formatCpuMilli } from "../market/quantity.ts";
@@ -13,19 +14,6 @@ import { type Reservation, unitsOf } from "./capacity/reservations/reservation.t
 import type { LeaseKeeper } from "./leases/lease-loop.ts";
 import type { LeaseStatus } from "./leases/lease-states.ts";
 
-/** What there is of a resource; more than anybody can ask for where it has no end. */
-interface Amounts {
-  readonly cpuMilli: bigint;
-  readonly gpus: bigint;
-  readonly memoryBytes: bigint;
-  readonly ephemeralBytes: bigint;
-}
-
-interface Promised extends Amounts {
-  /** Bytes by class, of all other volumes. */
-  readonly storage: ReadonlyMap<string, bigint>;
-}
-
 /** In which something of a lease is in the cluster, or on its way there. */
 const atWork: ReadonlySet<LeaseStatus["state"]> = new Set(["deploying", "deployed", "refused", "closing", "frozen"]);
 
@@ -35,11 +23,11 @@ interface ViewDeps {
   readonly provider: Address;
 }
 
-export function createClusterView({ keeper, leaseKeeper, provider }: ViewDeps) {
+export function createClusterView({ keeper, leaseKeeper, provider }: ViewDeps): ClusterSummary {
   const { book } = keeper;
   const { states } = leaseKeeper;
   // What is promised to an order never changes, and there may be a thousand of them to add up several times a second.
-  const promised = new WeakMap<Reservation, Promised>();
+  const promised = new WeakMap<Reservation, PromisedAmounts>();
   const leases = new WeakMap<Reservation, string>();
 
   function isActive(reservation: Reservation): boolean {
@@ -58,7 +46,7 @@ export function createClusterView({ keeper, leaseKeeper, provider }: ViewDeps) {
     },
 
     /** Each is the same object for as long as it is promised. */
-    *reservations(): Iterable<{ readonly isActive: boolean; readonly promised: Promised }> {
+    *reservations(): Iterable<{ readonly isActive: boolean; readonly promised: PromisedAmounts }> {
       for (const reservation of book.all()) {
         const sums = promised.get(reservation) ?? sumOf(reservation);
         promised.set(reservation, sums);
@@ -67,7 +55,7 @@ export function createClusterView({ keeper, leaseKeeper, provider }: ViewDeps) {
     },
 
     /** By name. What is free is below zero where a node is overbooked. */
-    *nodes(): Iterable<{ readonly name: string; readonly allocatable: Amounts; readonly free: Amounts }> {
+    *nodes(): Iterable<{ readonly name: string; readonly allocatable: StatusAmounts; readonly free: StatusAmounts }> {
       const { room } = book;
       for (const node of book.snapshot?.nodes ?? []) {
         yield { name: node.name, allocatable: allocatableOf(node), free: freeOf(room, node.name) };
@@ -104,7 +92,7 @@ export function createClusterView({ keeper, leaseKeeper, provider }: ViewDeps) {
   };
 }
 
-function sumOf(reservation: Reservation): Promised {
+function sumOf(reservation: Reservation): PromisedAmounts {
   const units = unitsOf(reservation);
   const storage = storageOf(units);
   const ephemeralBytes = storage.get(ephemeralClass) ?? 0n;
@@ -118,10 +106,10 @@ function sumOf(reservation: Reservation): Promised {
   };
 }
 
-const allocatables = new WeakMap<SnapshotNode, Amounts>();
+const allocatables = new WeakMap<SnapshotNode, StatusAmounts>();
 
 /** Nodes stay the same objects from picture to picture while nothing happens to them. */
-function allocatableOf(node: SnapshotNode): Amounts {
+function allocatableOf(node: SnapshotNode): StatusAmounts {
   const known = allocatables.get(node) ?? {
     cpuMilli: allocatable(node.cpuMilli),
     gpus: allocatable(node.gpus),
@@ -139,7 +127,7 @@ function allocatable({ allocatable }: Amount): bigint {
 const at = (name: (typeof nodeResources)[number]) => nodeResources.indexOf(name);
 const [cpuAt, memoryAt, ephemeralAt, gpuAt] = [at("cpu"), at("memory"), at("storage-ephemeral"), at("gpu")];
 
-function freeOf(room: Room, name: string): Amounts {
+function freeOf(room: Room, name: string): StatusAmounts {
   const free = room.node(name)?.free ?? [];
   return {
     cpuMilli: free[cpuAt] ?? 0n,

@@ -1,5 +1,4 @@
-/** What is counted of the gateway. Labels are routes of ours and reasons of ours, never what somebody sent. */
-
+/** Metrics of the gateway. Labels are routes and reasons of ours, never a client's text. */
 import type { CallEnds } from "../runtime/grpc/call.ts";
 import { grpcCodes } from "../runtime/grpc/grpc-status.ts";
 import { grpcServiceOf } from "../runtime/grpc/methods.ts";
@@ -11,11 +10,9 @@ import type { RejectionReason, RestServer } from "./rest/server.ts";
 import type { HandshakeFailure } from "./rest/tls-front.ts";
 import type { Admission } from "./streams/admission.ts";
 
-/** Seconds: from an answer out of a cache to a manifest that waits for the chain. */
+/** Seconds: from a cached response to a manifest that waits for the chain. */
 const bounds = [0.001, 0.005, 0.02, 0.05, 0.1, 0.25, 1, 5, 30];
 const classes = ["1xx", "2xx", "3xx", "4xx", "5xx"] as const;
-
-export type GatewayMetrics = ReturnType<typeof createGatewayMetrics>;
 
 interface Measured {
   readonly server: Pick<RestServer, "connections">;
@@ -23,81 +20,67 @@ interface Measured {
   readonly grpc: Pick<GrpcGateway, "connections" | "streams" | "ends"> | undefined;
 }
 
+type Counts = ReadonlyMap<string, number>;
+
+export type GatewayMetrics = ReturnType<typeof createGatewayMetrics>;
+
 export function createGatewayMetrics() {
   const requests = new Map<Route | undefined, number[]>();
   const failures = new Map<HandshakeFailure, number>();
-  const refusals = new Map<RejectionReason, number>();
+  const rejections = new Map<RejectionReason, number>();
   const latency = createHistogram(bounds);
   return {
     answered(route: Route | undefined, status: number, tookMs: number): void {
       latency.observe(tookMs / 1_000);
-      let counts = requests.get(route);
-      if (!counts) {
-        counts = classes.map(() => 0);
-        requests.set(route, counts);
-      }
+      const counts = requests.get(route) ?? classes.map(() => 0);
+      requests.set(route, counts);
       const at = Math.floor(status / 100) - 1;
       counts[at] = (counts[at] ?? 0) + 1;
     },
     handshakeFailed: (reason: HandshakeFailure) => void failures.set(reason, (failures.get(reason) ?? 0) + 1),
-    refused: (reason: RejectionReason) => void refusals.set(reason, (refusals.get(reason) ?? 0) + 1),
+    rejected: (reason: RejectionReason) => void rejections.set(reason, (rejections.get(reason) ?? 0) + 1),
     /** Undefined until the gateway is open. */
     measure(metrics: Metrics, gateway: () => Measured | undefined): void {
-      const byReason = (name: string, help: string, counts: () => ReadonlyMap<string, number> | undefined) =>
-        metrics.read({ name: `akash_provider_gateway_${name}`, help, kind: "counter", labels: ["reason"] }, () =>
-          [...(counts() ?? [])].map(([reason, count]) => [{ reason }, count] as const),
-        );
       metrics.readEach("gauge", "akash_provider_gateway", [
-        ["streams", "Open logs, events and shells of tenants", () => gateway()?.admission.count ?? 0],
+        ["streams", "Open streams of logs, events and shells", () => gateway()?.admission.count ?? 0],
+        ["grpc_streams", "Open gRPC calls with server streaming", () => gateway()?.grpc?.streams ?? 0],
         [
-          "grpc_streams",
-          "Open gRPC calls with many answers, those about leases among them",
-          () => gateway()?.grpc?.streams ?? 0,
-        ],
-        [
-          "connections",
-          "Open connections of the gateway",
+          ...(["connections", "Open connections of the gateway"] as const),
           () => (gateway()?.server.connections ?? 0) + (gateway()?.grpc?.connections ?? 0),
         ],
       ]);
-      byReason(
-        "stream_ends_total",
-        "Streams that did not come to their own end, by error code",
-        () => gateway()?.admission.endings,
-      );
-      byReason("handshake_failures_total", "Connections that never became TLS, by reason", () => failures);
-      byReason("refusals_total", "Connections ended by a limit of the gateway, by reason", () => refusals);
+      const byReason = (name: string, help: string, counts: () => Counts | undefined) =>
+        metrics.read({ name: `akash_provider_gateway_${name}_total`, help, kind: "counter", labels: ["reason"] }, () =>
+          [...(counts() ?? [])].map(([reason, count]) => [{ reason }, count] as const),
+        );
+      byReason("stream_ends", "Streams that ended early, by error code", () => gateway()?.admission.endings);
+      byReason("handshake_failures", "Connections whose TLS handshake failed, by reason", () => failures);
+      byReason("refusals", "Connections ended by a limit of the gateway, by reason", () => rejections);
       metrics.read(
         {
           name: "akash_provider_gateway_requests_total",
-          help: "Requests answered by the gateway, by route and class of status; none is what has no route",
-          kind: "counter",
-          labels: ["route", "status"],
+          help: "REST requests, by route and status class; route none is an unknown path",
+          ...{ kind: "counter", labels: ["route", "status"] },
         },
         () => [...requests].flatMap(([route, counts]) => seriesOf(labelOf(route), counts)),
       );
       metrics.read(
         {
           name: "akash_provider_gateway_grpc_calls_total",
-          help: "gRPC calls that ended, by method and status; other is what has no method, and Canceled whoever left before",
-          kind: "counter",
-          labels: ["service", "method", "status"],
+          help: "gRPC calls that ended, by method and status; other is an unknown method, Canceled a client that left",
+          ...{ kind: "counter", labels: ["service", "method", "status"] },
         },
         () => grpcSeries(gateway()?.grpc?.ends),
       );
-      metrics.readHistogram(
-        { name: "akash_provider_gateway_request_seconds", help: "Time from a request's headers to its answer" },
-        latency,
-      );
+      const help = "Time from a request's headers to its response";
+      metrics.readHistogram({ name: "akash_provider_gateway_request_seconds", help }, latency);
     },
   };
 }
 
 function seriesOf(route: string, counts: readonly number[]) {
-  return classes.flatMap((status, at) => {
-    const count = counts[at] ?? 0;
-    return count > 0 ? [[{ route, status }, count] as const] : [];
-  });
+  const series = classes.map((status, at) => [{ route, status }, counts[at] ?? 0] as const);
+  return series.filter(([, count]) => count > 0);
 }
 
 function grpcSeries(ends: CallEnds | undefined) {
@@ -105,10 +88,9 @@ function grpcSeries(ends: CallEnds | undefined) {
   return rows.flatMap(([path, counts]) => {
     const service = grpcServiceOf(path);
     const method = path.slice(service.length + 2);
-    return Object.entries(grpcCodes).flatMap(([status, code]) => {
-      const count = counts[code] ?? 0;
-      return count > 0 ? [[{ service, method, status }, count] as const] : [];
-    });
+    const codes = Object.entries(grpcCodes);
+    const series = codes.map(([status, code]) => [{ service, method, status }, counts[code] ?? 0] as const);
+    return series.filter(([, count]) => count > 0);
   });
 }
 

@@ -1,22 +1,21 @@
-/** The gateway as a service: how tenants reach us. */
+/** The gateway as a service: the REST and gRPC servers for tenants. */
 import type { Chain } from "../chain/chain.ts";
 import type { Journal } from "../journal/journal.ts";
 import type { Kube } from "../kube/kube.ts";
 import type { TenantLeases, TenantPods } from "../kube/tenant-access.ts";
-import type { Clock } from "../runtime/clock.ts";
+import type { Address } from "../market/address.ts";
+import type { RuntimeDeps } from "../runtime/deps.ts";
 import type { Scope, Service } from "../runtime/lifecycle.ts";
 import type { ListenAddress } from "../runtime/listener.ts";
-import type { Log } from "../runtime/log.ts";
 import type { Metrics } from "../runtime/metrics.ts";
 import type { Queue } from "../runtime/queue.ts";
-import type { Random } from "../runtime/random.ts";
 import { createAuthenticator } from "./auth/authenticator.ts";
-import { createKnownAccounts, type KnownAccounts } from "./auth/known-accounts.ts";
+import { createKnownAccounts } from "./auth/known-accounts.ts";
 import type { CertificateOptions, Certificates } from "./certificate/certificate-service.ts";
 import { noCertificate } from "./certificate/file-certificate.ts";
 import { createGatewayMetrics, type GatewayMetrics } from "./gateway-metrics.ts";
 import { createIdentify, createLeaseCalls } from "./grpc/grpc-auth.ts";
-import { type GrpcGateway, startGrpcGateway } from "./grpc/grpc-gateway.ts";
+import { startGrpcGateway } from "./grpc/grpc-gateway.ts";
 import { createLeaseRpc } from "./grpc/lease-rpc.ts";
 import { createProviderRpc } from "./grpc/provider-rpc.ts";
 import { screeningRoutes } from "./rest/bid-screening.ts";
@@ -27,7 +26,6 @@ import { migrateRoutes } from "./rest/migrate-routes.ts";
 import { withOpenapi } from "./rest/openapi.ts";
 import {
   addressRoutes,
-  type Dependency,
   followToken,
   healthRoutes,
   metricsRoutes,
@@ -36,12 +34,12 @@ import {
 } from "./rest/provider-routes.ts";
 import type { ProxyOptions } from "./rest/rate-limit-key.ts";
 import { createRest } from "./rest/rest.ts";
-import { type RestServer, startRestServer } from "./rest/server.ts";
+import { startRestServer } from "./rest/server.ts";
 import { type BidScreen, createScreener } from "./screening/screener.ts";
 import { createProviderStatus, type StatusParts } from "./status/provider-status.ts";
 import { createStatusSnapshot } from "./status/status-document.ts";
 import { createStatusMessage } from "./status/status-message.ts";
-import { type Admission, createAdmission } from "./streams/admission.ts";
+import { createAdmission } from "./streams/admission.ts";
 import { shellRoute } from "./streams/shell-route.ts";
 import { eventsRoute, logsRoute } from "./streams/stream-routes.ts";
 import { createUpgrades } from "./streams/upgrade.ts";
@@ -53,7 +51,7 @@ export interface TenantGatewayOptions extends ProxyOptions {
   readonly version: string;
   readonly metricsTokenFile?: string | undefined;
   readonly certificate?: CertificateOptions;
-  /** What is shown in handshakes, where a test says so. */
+  /** Set by tests instead of those of the certificate service. */
   readonly certificates?: Certificates;
 }
 
@@ -63,116 +61,89 @@ export interface GatewayStatus {
   readonly grpcPort: number | undefined;
 }
 
-interface GatewayDeps {
+interface GatewayDeps extends RuntimeDeps {
   readonly chain: Promise<Chain>;
   readonly certificates: Promise<Certificates> | undefined;
   readonly kube: Promise<Kube> | undefined;
   readonly journal: Promise<Journal>;
-  /** Undefined where nothing is sold, as the next. */
-  readonly leases: Promise<TenantLeases> | undefined;
-  readonly pods: Promise<TenantPods> | undefined;
-  readonly manifests: Promise<TenantManifests> | undefined;
-  readonly bids: Promise<BidScreen> | undefined;
-  readonly status: StatusParts;
-  readonly clock: Clock;
-  readonly random: Random;
-  readonly log: Log;
+  /** Undefined where the provider does not bid. */
+  readonly tenants: Promise<TenantServices> | undefined;
+  readonly reclamationWindowMs: number;
   readonly metrics: Metrics;
 }
 
-const noOwnCertificate = "no certificate of ours is valid on the chain, so that nobody is answered";
+interface TenantServices {
+  readonly leases: TenantLeases;
+  readonly pods: TenantPods;
+  readonly manifests: TenantManifests;
+  readonly bids: BidScreen;
+  readonly status: Pick<StatusParts, "cluster" | "orders" | "deployments">;
+}
+
+const noOwnCertificate = "the provider has no valid certificate on the chain, so TLS connections are rejected";
 
 const none: Certificates = { own: noCertificate, public: noCertificate };
 
 export function createGatewayService(options: TenantGatewayOptions, deps: GatewayDeps): Service<GatewayStatus> {
-  const log = deps.log.with({ module: "gateway" });
-  const tally = createGatewayMetrics();
+  const metrics = createGatewayMetrics();
   const queues: Queue[] = [];
-  let gateway: Gateway | undefined;
+  let gateway: Awaited<ReturnType<typeof openGateway>> | undefined;
 
   return {
     name: "gateway",
     queues,
     async start(scope) {
-      const [chain, journal] = await Promise.all([deps.chain, deps.journal]);
-      const accounts = createKnownAccounts({ ...deps, chain, journal, log });
-      queues.push(accounts.queue);
-      scope.task("lease owners", accounts.queue.run);
-      gateway = await openGateway({ options, deps: { ...deps, log }, tally, chain, accounts }, scope);
+      gateway = await openGateway(options, { ...deps, log: deps.log.with({ module: "gateway" }) }, metrics, scope);
+      queues.push(gateway.accounts.queue);
     },
     detail() {
       if (!gateway) return "";
       const { server, grpc, certificates } = gateway;
-      const told = [
-        server.url,
-        grpc && `gRPC on ${grpc.port}`,
-        certificates.own.current ? undefined : noOwnCertificate,
-      ];
-      return told.filter((part) => part !== undefined).join(", ");
+      const error = certificates.own.current ? undefined : noOwnCertificate;
+      return [server.url, grpc && `gRPC on ${grpc.port}`, error].filter((part) => part !== undefined).join(", ");
     },
     status: () => gateway && { url: gateway.server.url, port: gateway.server.port, grpcPort: gateway.grpc?.port },
-    measure(metrics) {
-      tally.measure(metrics, () => gateway);
-      gateway?.accounts.measure(metrics);
+    measure(registry) {
+      metrics.measure(registry, () => gateway);
+      gateway?.accounts.measure(registry);
     },
   };
 }
 
-interface Opening {
-  readonly options: TenantGatewayOptions;
-  readonly deps: GatewayDeps;
-  readonly tally: GatewayMetrics;
-  readonly chain: Chain;
-  readonly accounts: KnownAccounts;
-}
-
-interface Gateway {
-  readonly server: RestServer;
-  readonly grpc: GrpcGateway | undefined;
-  readonly admission: Admission;
-  readonly certificates: Certificates;
-  readonly accounts: KnownAccounts;
-}
-
-async function openGateway({ options, deps, tally, chain, accounts }: Opening, scope: Scope): Promise<Gateway> {
-  const { clock, log, status: parts } = deps;
-  const { provider } = chain;
+async function openGateway(options: TenantGatewayOptions, deps: GatewayDeps, metrics: GatewayMetrics, scope: Scope) {
+  const { clock, log, reclamationWindowMs } = deps;
   const { publicHost, version } = options;
+  const [chain, journal, kube, tenants] = await Promise.all([deps.chain, deps.journal, deps.kube, deps.tenants]);
+  const { provider } = chain;
+  const accounts = createKnownAccounts({ ...deps, chain, journal });
+  scope.task("lease owners", accounts.queue.run);
   const certificates = options.certificates ?? (await deps.certificates) ?? none;
   const authenticator = createAuthenticator({ ...accounts, provider, clock });
-  const sold = [deps.leases, deps.pods, deps.manifests, deps.bids, deps.kube] as const;
-  const [leases, pods, manifests, bids, kube] = await Promise.all(sold);
-  await Promise.all([parts.chain, parts.cluster]);
-  const statusOf = createProviderStatus(parts);
-  const dependencies = (): Dependency[] => {
-    const own = { name: "certificate", trouble: certificates.own.current ? undefined : noOwnCertificate };
-    const parts = statusOf().parts.map(({ what, why }) => ({
-      name: what === "workloads" ? "kubernetes" : what,
-      trouble: why,
+  const status = createProviderStatus({ chain, ...tenants?.status, reclamationWindowMs });
+  const screening = tenants && { screen: createScreener(tenants.bids, clock), hostRefusal: tenants.bids.hostRefusal };
+  const dependencies = () => {
+    const own = { name: "certificate", error: certificates.own.current ? undefined : noOwnCertificate };
+    const parts = status().parts.map(({ what, why: error }) => ({
+      ...{ name: what === "workloads" ? "kubernetes" : what, error },
     }));
     return parts.toSpliced(1, 0, own);
   };
-  const screening = bids && { screen: createScreener(bids, clock), hostRefusal: bids.hostRefusal };
-  const token = followToken(options.metricsTokenFile, scope, { clock, log });
   const routes = [
     ...addressRoutes(provider),
     ...versionRoutes({ kube, version, clock }),
     ...healthRoutes(dependencies),
-    ...metricsRoutes(deps.metrics, token),
-    ...statusRoutes(createStatusSnapshot({ provider, publicHost, parts, clock })),
-    ...(leases ? [...leaseRoutes({ provider, leases }), ...migrateRoutes(leases)] : []),
+    ...metricsRoutes(deps.metrics, followToken(options.metricsTokenFile, scope, { clock, log })),
+    ...statusRoutes(createStatusSnapshot({ provider, publicHost, status, clock })),
     ...screeningRoutes(screening),
-    ...(pods ? [eventsRoute({ provider, pods, clock })] : []),
-    ...(leases && pods ? [logsRoute({ provider, leases, pods }), shellRoute({ provider, leases, pods, log })] : []),
-    ...(leases && manifests ? manifestRoutes({ provider, leases, manifests }) : []),
+    ...(tenants ? tenantRoutes({ ...tenants, provider, clock, log }) : []),
   ];
   const budget = createRequestBudget();
-  const serving = { budget, clock, log, onHandshakeFailure: tally.handshakeFailed, onRefusal: tally.refused };
-  const admission = createAdmission({ chain, leases, authenticator, clock });
+  const serving = { budget, clock, log, onHandshakeFailure: metrics.handshakeFailed, onRejection: metrics.rejected };
+  const admission = createAdmission({ chain, leases: tenants?.leases, authenticator, clock });
   const rest = createRest({
     routes: withOpenapi(routes, { version, provider }),
     streams: { provider, upgrades: createUpgrades({ admission, clock, log }) },
-    ...{ authenticator, budget, clock, log, onAnswer: tally.answered },
+    ...{ authenticator, budget, clock, log, onAnswer: metrics.answered },
   });
   const server = await startRestServer({ ...options, ...serving, certificates, rest });
   scope.onStop(() => {
@@ -183,15 +154,23 @@ async function openGateway({ options, deps, tally, chain, accounts }: Opening, s
   if (!options.grpcListen) return { server, grpc: undefined, admission, certificates, accounts };
   const identify = createIdentify(authenticator);
   const calls = createLeaseCalls({ provider, identify, admission });
-  const status = createStatusMessage({ publicHost, parts, clock });
   const grpc = await startGrpcGateway({
     ...{ ...options, ...serving, listen: options.grpcListen, own: certificates.own },
     services: [
-      ...(leases && manifests && pods ? [createLeaseRpc({ calls, leases, manifests, pods, clock })] : []),
-      createProviderRpc({ identify, status, screening, clock }),
+      ...(tenants ? [createLeaseRpc({ ...tenants, calls, clock })] : []),
+      createProviderRpc({ identify, status: createStatusMessage({ publicHost, status, clock }), screening, clock }),
     ],
   });
   scope.onStop(grpc.close);
   log.info("gRPC gateway listening", { port: grpc.port });
   return { server, grpc, admission, certificates, accounts };
+}
+
+function tenantRoutes(deps: TenantServices & Pick<RuntimeDeps, "clock" | "log"> & { readonly provider: Address }) {
+  return [
+    ...leaseRoutes(deps),
+    ...migrateRoutes(deps.leases),
+    ...[eventsRoute(deps), logsRoute(deps), shellRoute(deps)],
+    ...manifestRoutes(deps),
+  ];
 }

@@ -163,7 +163,7 @@ export function createProvider(options: ProviderOptions): Provider {
   const tokenPrice = () => market?.pricing()?.tokenPrice?.();
   const balance = options.balance && createBalanceService(options.balance, { ...deps, bidengine, tokenPrice });
   const { signer } = options.chain;
-  const { certificates, gateway } = createEntrance(options, { ...deps, bidengine, boundary }, market);
+  const { certificates, gateway } = createEntrance(options, { ...deps, boundary }, market);
   const conditions = createConditionsService({
     ...runtimeDeps,
     gather: () => running.conditions(),
@@ -219,7 +219,7 @@ type Market = ReturnType<typeof createMarket>;
 /** How tenants reach us: the gateway, and the certificates that it shows. */
 function createEntrance(
   options: ProviderOptions,
-  deps: ServiceDeps & Pick<ProviderServices, "bidengine"> & { readonly boundary: Boundary },
+  deps: ServiceDeps & { readonly boundary: Boundary },
   market: Market | undefined,
 ) {
   if (!options.gateway) return {};
@@ -229,26 +229,19 @@ function createEntrance(
   const gateway = createGatewayService(options.gateway, {
     ...deps,
     certificates: certificates?.opened,
-    leases: market?.cluster.opened.then(({ tenants }) => tenants),
-    pods: market?.cluster.opened.then(({ pods }) => pods),
-    status: {
-      chain: deps.chain,
-      cluster: market?.cluster.opened.then(({ view }) => view),
-      orders: deps.bidengine?.then((engine) => () => engine.inFlight),
-      deployments: market?.manifest.opened.then((manifests) => () => manifests.deployments),
-      reclamationWindowMs: options.market?.bidengine.reclamationWindowMs ?? 0,
-    },
-    manifests: market?.manifest.opened,
-    bids: market && screeningOf(market),
+    tenants: market && tenantServicesOf(market),
+    reclamationWindowMs: options.market?.bidengine.reclamationWindowMs ?? 0,
   });
   return { certificates, gateway };
 }
 
-/** What decides on orders that do not exist yet. */
-async function screeningOf({ bidengine, cluster }: Market) {
-  const { screenBetweenOrders } = await bidengine.opened;
-  const { hostRefusal } = (await cluster.opened).side;
-  return { screenBetweenOrders, hostRefusal };
+async function tenantServicesOf(market: Market) {
+  const { cluster, bidengine, manifest } = market;
+  const [opened, engine, manifests] = await Promise.all([cluster.opened, bidengine.opened, manifest.opened]);
+  const { tenants: leases, pods, view, side } = opened;
+  const bids = { screenBetweenOrders: engine.screenBetweenOrders, hostRefusal: side.hostRefusal };
+  const status = { cluster: view, orders: () => engine.inFlight, deployments: () => manifests.deployments };
+  return { leases, pods, manifests, bids, status };
 }
 
 function createMarket(options: MarketOptions, deps: ServiceDeps & { readonly kube: Promise<Kube> }) {

@@ -39,7 +39,7 @@ test("through Traefik, with the PROXY protocol in version 1 and 2, REST and gRPC
   const common = {
     ...{ listen: { host: "127.0.0.1", port: 0 }, publicHost: undefined, proxyProtocolFrom: ["127.0.0.0/8"] },
     ...{ budget: createRequestBudget(), clock: realClock, log: silentLog },
-    ...{ onHandshakeFailure: () => undefined, onRefusal: () => undefined },
+    ...{ onHandshakeFailure: () => undefined, onRejection: () => undefined },
   };
   const own = certificateOf("akash1provider");
   const hello: PublicRoute = {

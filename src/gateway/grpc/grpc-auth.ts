@@ -1,4 +1,4 @@
-/** Who makes a gRPC call: by the token of its metadata, raw or as `Bearer <token>`, or by the certificate of its connection. */
+/** Authenticates a gRPC call by the token in its metadata, bare or as `Bearer <token>`, or by the certificate of its connection. */
 import type { TLSSocket } from "node:tls";
 import type { Address } from "../../market/address.ts";
 import type { LeaseId } from "../../market/ids.ts";
@@ -17,23 +17,25 @@ import {
 import { presentedCertificates, rateLimitKeyOf } from "../rest/rate-limit-key.ts";
 import type { Admission } from "../streams/admission.ts";
 
-/** Answers at once where everything is known already. Throws GrpcError; AKP_CHAIN_* where the chain does not answer. */
-export type Identify = (call: Pick<GrpcCall, "headers" | "socket">) => CallerIdentity | Promise<CallerIdentity>;
+/** At once where everything is cached. Throws GrpcError, or AKP_CHAIN_* where the chain does not answer. */
+type CallHead = Pick<GrpcCall, "headers" | "socket">;
+
+export type Identify = (call: CallHead) => CallerIdentity | Promise<CallerIdentity>;
 
 export function createIdentify(authenticator: Authenticator): Identify {
-  return ({ headers, socket }) => {
-    const credentials = credentialsOf({ headers, socket });
+  return (call) => {
+    const credentials = credentialsOf(call);
     if (credentials.authorization === undefined && credentials.certificates.length === 0) return anonymous;
     try {
       const known = authenticator.identify(credentials);
-      return known instanceof Promise ? known.catch(refused) : known;
+      return known instanceof Promise ? known.catch(asGrpcError) : known;
     } catch (thrown) {
-      return refused(thrown);
+      return asGrpcError(thrown);
     }
   };
 }
 
-/** Who makes the call, as far as the budget for its request is concerned. */
+/** The account that the budget for the request is counted for. */
 export function callerAccount(identify: Identify): NonNullable<GrpcMethod["authenticate"]> {
   return (call) => {
     const known = identify(call);
@@ -41,8 +43,8 @@ export function callerAccount(identify: Identify): NonNullable<GrpcMethod["authe
   };
 }
 
-/** None where the connection is gone: nobody is answered there anyway. */
-function credentialsOf({ headers, socket }: Pick<GrpcCall, "headers" | "socket">): CallerCredentials {
+/** None once the connection has closed. */
+function credentialsOf({ headers, socket }: CallHead): CallerCredentials {
   return {
     authorization: socket && bearer(headers.authorization),
     certificates: socket ? presentedCertificates(socket as TLSSocket) : [],
@@ -50,7 +52,7 @@ function credentialsOf({ headers, socket }: Pick<GrpcCall, "headers" | "socket">
   };
 }
 
-export function callerOwner(identity: CallerIdentity): NonNullable<CallerIdentity["owner"]> {
+export function callerOwner(identity: CallerIdentity): Address {
   if (identity.owner === undefined) throw new GrpcError(grpcCodes.Unauthenticated, "unauthorized access");
   checkPermitted(identity.mayUseProvider);
   return identity.owner;
@@ -60,7 +62,7 @@ function checkPermitted(isPermitted: boolean): void {
   if (!isPermitted) throw new GrpcError(grpcCodes.PermissionDenied, "unauthorized access");
 }
 
-/** Clients of gRPC also send the bare token. */
+/** gRPC clients also send the bare token. */
 function bearer(given: string | undefined): string | undefined {
   return given && !/\s/.test(given.trim()) ? `Bearer ${given.trim()}` : given;
 }
@@ -73,14 +75,14 @@ const codes: Readonly<Record<AuthError["status"], number>> = {
   503: grpcCodes.Unavailable,
 };
 
-function refused(thrown: unknown): never {
+function asGrpcError(thrown: unknown): never {
   if (thrown instanceof AuthError) throw new GrpcError(codes[thrown.status], thrown.message);
   throw thrown;
 }
 
-// Calls about leases: scopes and services of a token hold as over REST, and a stream ends with what let it in, as a WebSocket does.
+// Calls about leases: scopes and services of a token apply as over REST, and a stream ends with its credentials, as a WebSocket does.
 
-/** Services that one call names; who means more names none. */
+/** Services that one call may name. */
 export const leaseServicesNamed = 1_000;
 
 interface LeaseCallDeps {
@@ -89,92 +91,75 @@ interface LeaseCallDeps {
   readonly admission: Pick<Admission, "admit">;
 }
 
-interface LeaseMessage {
-  readonly leaseId: Decoded<typeof marketV1LeaseID> | undefined;
-}
-
-interface As<Request> {
-  readonly name: string;
-  readonly codec: Codec<Request>;
-  readonly scope: TokenScope;
-}
-
-interface Permitted<Request> {
-  readonly identity: CallerIdentity;
+interface LeaseServices {
   readonly lease: LeaseId;
-  readonly request: Request;
-}
-
-interface MeantServices {
-  readonly lease: LeaseId;
-  /** In the request; none: all that may be seen. */
+  /** The services that the request names; none: all permitted ones. */
   readonly named: readonly string[];
+  /** Undefined: all. */
   readonly shown: ReadonlySet<string> | undefined;
 }
 
-export interface LeaseStream extends MeantServices {
+export interface LeaseStream extends LeaseServices {
   readonly signal: AbortSignal;
 }
 
 export type LeaseCalls = ReturnType<typeof createLeaseCalls>;
 
 export function createLeaseCalls({ provider, identify, admission }: LeaseCallDeps) {
-  async function permit<Request extends LeaseMessage>(
+  /** Reads the request, and authorizes the caller for its lease. */
+  async function permit<Request extends { readonly leaseId: Decoded<typeof marketV1LeaseID> | undefined }>(
     bytes: Uint8Array,
     call: GrpcCall,
-    { name, codec, scope }: As<Request>,
-  ): Promise<Permitted<Request>> {
+    { name, codec, scope }: { readonly name: string; readonly codec: Codec<Request>; readonly scope: TokenScope },
+  ) {
     const identity = await identify(call);
     const owner = callerOwner(identity);
     const request = readRequest(name, codec, bytes);
     const { leaseId } = request;
     if (!leaseId) throw new GrpcError(grpcCodes.InvalidArgument, `a ${name} names a lease: lease_id is missing`);
-    // Whose lease it is follows from who asks; it may be said as well.
+    // The owner is the caller, and need not be named.
     checkPermitted(["", owner].includes(leaseId.owner));
     if (!["", provider].includes(leaseId.provider)) {
-      throw new GrpcError(grpcCodes.NotFound, `the lease is not one of ${provider}, who answers here`);
+      throw new GrpcError(grpcCodes.NotFound, `the lease is not one of this provider, ${provider}`);
     }
     const lease = { ...leaseId, owner, provider };
     checkPermitted(identity.mayUseLease(lease) && identity.mayUseLease(lease, scope));
     return { identity, lease, request };
   }
 
-  function meant({ identity, lease, request }: Permitted<ServicesRequest>, scope: TokenScope): MeantServices {
+  async function permitServices(bytes: Uint8Array, call: GrpcCall, scope: TokenScope) {
+    const name = scope === "logs" ? "ServiceLogsRequest" : "ServiceStatusRequest";
+    const { identity, lease, request } = await permit(bytes, call, { name, codec: servicesRequest, scope });
     const [given, named] = [identity.servicesOf(lease, scope), request.services];
     checkPermitted(named.every((service) => given?.has(service) ?? true));
-    return { lease, named, shown: named.length > 0 ? new Set(named) : given };
+    const services: LeaseServices = { lease, named, shown: named.length > 0 ? new Set(named) : given };
+    return { identity, services };
   }
 
   return {
-    /** Throws for a caller whose credentials open nothing here, whatever the request says. */
-    async authenticate(call: Pick<GrpcCall, "headers" | "socket">): Promise<string> {
+    /** Throws for a caller whose credentials permit nothing at this provider. */
+    async authenticate(call: CallHead): Promise<string> {
       return callerOwner(await identify(call));
     },
 
     permit,
 
-    async services(bytes: Uint8Array, call: GrpcCall, scope: TokenScope): Promise<MeantServices> {
-      return meant(await permit(bytes, call, { name: "ServiceStatusRequest", codec: servicesRequest, scope }), scope);
+    async services(bytes: Uint8Array, call: GrpcCall, scope: TokenScope): Promise<LeaseServices> {
+      return (await permitServices(bytes, call, scope)).services;
     },
 
     async *stream<T>(
       bytes: Uint8Array,
       call: GrpcCall,
       scope: TokenScope,
-      answers: (meant: LeaseStream) => AsyncIterable<T>,
+      messages: (stream: LeaseStream) => AsyncIterable<T>,
     ): AsyncGenerator<T> {
-      const as = {
-        name: scope === "logs" ? "ServiceLogsRequest" : "ServiceStatusRequest",
-        codec: servicesRequest,
-        scope,
-      };
-      const permitted = await permit(bytes, call, as);
-      const services = meant(permitted, scope);
-      const admitted = admission.admit({ ...permitted, credentials: credentialsOf(call) });
-      // It may be waiting for a client that reads nothing.
+      const { identity, services } = await permitServices(bytes, call, scope);
+      const admitted = admission.admit({ identity, lease: services.lease, credentials: credentialsOf(call) });
+      // It may be waiting for a client that does not read.
       admitted.signal.addEventListener("abort", () => call.end(admitted.signal.reason), { once: true });
       try {
-        yield* answers({ ...services, signal: AbortSignal.any([call.signal, admitted.signal]) });
+        yield* messages({ ...services, signal: AbortSignal.any([call.signal, admitted.signal]) });
         admitted.signal.throwIfAborted();
       } catch (thrown) {
         throw admitted.signal.aborted ? admitted.signal.reason : thrown;
@@ -185,7 +170,5 @@ export function createLeaseCalls({ provider, identify, admission }: LeaseCallDep
   };
 }
 
-type ServicesRequest = Decoded<typeof servicesRequest>;
-
-/** The same as a ServiceLogsRequest. */
+/** A ServiceLogsRequest has the same fields. */
 const servicesRequest = withFewItems(providerLeaseV1ServiceStatusRequest, leaseServicesNamed);

@@ -1,28 +1,24 @@
-/** gRPC as tenants and their tools reach it: behind our own certificate, which is on the chain, and asking for theirs. */
+/** The gRPC server for tenants: with the provider's certificate on the chain, and requesting the client's. */
 import { createServer } from "node:net";
-import type { RequestBudget } from "../../runtime/byte-budget.ts";
-import type { Clock } from "../../runtime/clock.ts";
 import { grpcHealthV1HealthFile } from "../../runtime/grpc/akash-proto.ts";
 import { createGrpcServer } from "../../runtime/grpc/grpc-server.ts";
 import { type GrpcMethod, methodsOf } from "../../runtime/grpc/methods.ts";
 import { type ProtoFile, symbolsOf } from "../../runtime/grpc/proto-file.ts";
 import { type Health, healthMethods, reflectionMethods } from "../../runtime/grpc/reflection.ts";
 import { untilAborted } from "../../runtime/lifecycle.ts";
-import type { ListenAddress } from "../../runtime/listener.ts";
-import type { Log } from "../../runtime/log.ts";
 import { type CertificateSource, noCertificate } from "../certificate/file-certificate.ts";
 import { createConnections, listenerConnections } from "../rest/connections.ts";
-import { type ProxyOptions, rateLimitKeyOf } from "../rest/rate-limit-key.ts";
-import type { RejectionReason } from "../rest/server.ts";
-import { createTlsFront, type HandshakeFailure } from "../rest/tls-front.ts";
+import { rateLimitKeyOf } from "../rest/rate-limit-key.ts";
+import type { GatewayServerDeps } from "../rest/server.ts";
+import { createTlsFront } from "../rest/tls-front.ts";
 
 const gatewayGrpcCalls = 256;
 const gatewayGrpcStreams = 2_048;
-/** Of them, those from one place: a console that follows all of its providers has one of each. */
-const gatewayGrpcStreamsOfPlace = 256;
-/** So many one place has also while others have all of them: status and logs of a lease, and the provider's status. */
+/** Per client: a console has one to each of its providers. */
+const gatewayGrpcStreamsPerClient = 256;
+/** Available to each client although others use up the total: status and logs of a lease, and the provider's status. */
 const gatewayGrpcStreamsAssured = 4;
-/** What the network's gateway takes, and Go clients expect to be taken. */
+/** As the Go provider accepts, and Go clients expect. */
 export const gatewayGrpcRequestBytes = 4 * 2 ** 20;
 
 export interface GrpcService {
@@ -30,15 +26,9 @@ export interface GrpcService {
   readonly methods: readonly (readonly [path: string, method: GrpcMethod])[];
 }
 
-interface GrpcGatewayDeps extends ProxyOptions {
-  readonly listen: ListenAddress;
+interface GrpcGatewayDeps extends GatewayServerDeps {
   readonly own: CertificateSource;
   readonly services: readonly GrpcService[];
-  readonly budget: RequestBudget;
-  readonly clock: Clock;
-  readonly log: Log;
-  readonly onHandshakeFailure: (reason: HandshakeFailure) => void;
-  readonly onRefusal: (reason: RejectionReason) => void;
 }
 
 export type GrpcGateway = Awaited<ReturnType<typeof startGrpcGateway>>;
@@ -46,14 +36,14 @@ export type GrpcGateway = Awaited<ReturnType<typeof startGrpcGateway>>;
 export async function startGrpcGateway(deps: GrpcGatewayDeps) {
   const { services, budget, clock, log } = deps;
   const connections = createConnections({
-    ...{ protocol: "grpc", budget, clock, onRefusal: deps.onRefusal },
+    ...{ protocol: "grpc", budget, clock, onRejection: deps.onRejection },
     onIdle: (socket) => server.leave(socket),
   });
   const files = services.map(({ file }) => file);
   const known = new Set(["", ...files.flatMap((file) => symbolsOf(file).services)]);
   const health: Health = {
     serving: (service) => (known.has(service) ? true : undefined),
-    // Who is answered at all is answered well; what is known of chain and cluster is told with each answer.
+    // A server that responds is healthy; the status reports what is stale.
     async changed(signal) {
       await untilAborted(signal);
       signal.throwIfAborted();
@@ -73,7 +63,7 @@ export async function startGrpcGateway(deps: GrpcGatewayDeps) {
       streams: gatewayGrpcStreams,
       requestBytes: gatewayGrpcRequestBytes,
       clients: {
-        ...{ of: rateLimitKeyOf, streams: gatewayGrpcStreamsOfPlace, budget },
+        ...{ of: rateLimitKeyOf, streams: gatewayGrpcStreamsPerClient, budget },
         assuredStreams: gatewayGrpcStreamsAssured,
       },
     },
@@ -83,7 +73,7 @@ export async function startGrpcGateway(deps: GrpcGatewayDeps) {
         ...{ public: noCertificate, publicHost: undefined, protocols: ["h2"], connections },
         onFailure: deps.onHandshakeFailure,
         onSecure(socket, below) {
-          // As the network's gateway, which says nothing to those who would speak anything else.
+          // As the Go provider, which closes connections with another protocol.
           if (socket.alpnProtocol !== "h2") {
             socket.destroy();
             return;
@@ -98,7 +88,7 @@ export async function startGrpcGateway(deps: GrpcGatewayDeps) {
       });
     },
     connections,
-    onPingFlood: () => deps.onRefusal("pings"),
+    onPingFlood: () => deps.onRejection("pings"),
     ...{ clock, log },
   });
   const port = await server.listen({

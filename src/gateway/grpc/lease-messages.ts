@@ -1,11 +1,9 @@
-/** Manifests as the JSON with the same hash; empty lists, which do not travel, are what the network's tools make of a missing one. */
+/** Manifests as JSON with the same hash: empty lists, which protobuf does not encode, become null as in the network's tools. */
 
 import type { PodLine } from "../../kube/tenant-access.ts";
 import {
   type manifestV2beta3Group,
   type manifestV2beta3Service,
-  type manifestV2beta3ServiceExpose,
-  type manifestV2beta3ServiceParams,
   providerLeaseV1ServiceLogsResponse,
   type resourcesV1beta4Resources,
   type resourcesV1beta4ResourceValue,
@@ -22,8 +20,8 @@ function serviceJson(service: Decoded<typeof manifestV2beta3Service>) {
     ...service,
     ...{ command: given(command), args: given(args), env: given(env) },
     resources: resources && resourcesJson(resources),
-    expose: expose.map(exposeJson),
-    params: params && paramsJson(params),
+    expose: expose.map((each) => ({ ...each, hosts: given(each.hosts) })),
+    params: params && { ...params, storage: given(params.storage) },
   };
 }
 
@@ -38,15 +36,7 @@ function resourcesJson({ id, cpu, memory, storage, gpu, endpoints }: Decoded<typ
   };
 }
 
-function exposeJson(expose: Decoded<typeof manifestV2beta3ServiceExpose>) {
-  return { ...expose, hosts: given(expose.hosts) };
-}
-
-function paramsJson(params: Decoded<typeof manifestV2beta3ServiceParams>) {
-  return { ...params, storage: given(params.storage) };
-}
-
-/** Amounts travel as the digits of a text. Bytes that are none are refused as such a text is. */
+/** Amounts are encoded as decimal digits; other bytes are rejected by whoever reads the JSON. */
 function amount(value: Decoded<typeof resourcesV1beta4ResourceValue> | undefined) {
   return value && { val: Buffer.from(value.val).toString("latin1") || "0" };
 }
@@ -55,17 +45,17 @@ function given<T>(list: readonly T[]): readonly T[] | null {
   return list.length > 0 ? list : null;
 }
 
-// Logs: an entry has the name of a service and lines of one pod; what is too long for one message goes on in the next.
+// Logs: an entry has the name of a service and lines of one pod; long ones continue in the next message.
 
 interface Entry {
   readonly name: string;
   readonly logs: Uint8Array;
 }
 
-/** Of an entry, beside its name and lines: of single letters by turns from two pods most of the message is not lines. */
+/** Encoding overhead of an entry: with one-letter lines of two pods in turn most of a message is overhead. */
 const entryBytes = 12;
 
-/** A batch as one message, or as several where one would be too large for who reads it. */
+/** A batch as one message, or as several where it is too large. */
 export function* logsMessages(lines: readonly PodLine[], mostBytes: number): Generator<Uint8Array> {
   let entries: Entry[] = [];
   let left = mostBytes;
@@ -83,27 +73,16 @@ export function* logsMessages(lines: readonly PodLine[], mostBytes: number): Gen
   if (entries.length > 0) yield encode(entries);
 }
 
-interface PodEnd {
-  readonly service: string;
-  readonly chunks: Buffer[];
-  bytes: number;
-}
-
-/** Gathers all of it for one message; of what is too much for that, the end. Each pod has the same share. */
+/** Collects the ends of all logs for one message. Each pod has the same share. */
 export function gatherLogs(mostBytes: number) {
-  const pods = new Map<string, PodEnd>();
+  const pods = new Map<string, { readonly service: string; readonly chunks: Buffer[]; bytes: number }>();
   const share = () => Math.floor(mostBytes / pods.size);
-
-  function endOf(pod: string, service: string): PodEnd {
-    const known = pods.get(pod) ?? { service, chunks: [], bytes: 0 };
-    pods.set(pod, known);
-    return known;
-  }
 
   return {
     add(lines: readonly PodLine[]): void {
       for (const { pod, service, texts } of runsOf(lines)) {
-        const end = endOf(pod, service);
+        const end = pods.get(pod) ?? { service, chunks: [], bytes: 0 };
+        pods.set(pod, end);
         const chunk = Buffer.from(texts);
         end.chunks.push(chunk);
         end.bytes += chunk.length;
@@ -112,13 +91,13 @@ export function gatherLogs(mostBytes: number) {
     },
     message(): Uint8Array {
       const inOrder = [...pods].sort(([a], [b]) => (a < b ? -1 : 1));
-      return encode(inOrder.map(([, end]) => ({ name: end.service, logs: lastLines(end, share()) })));
+      return encode(inOrder.map(([, { service, chunks }]) => ({ name: service, logs: lastLines(chunks, share()) })));
     },
   };
 }
 
-/** From the beginning of a line, unless there is but one. */
-function lastLines({ chunks }: PodEnd, mostBytes: number): Uint8Array {
+/** From the beginning of a line, unless there is only one. */
+function lastLines(chunks: readonly Buffer[], mostBytes: number): Uint8Array {
   const all = Buffer.concat(chunks);
   if (all.length <= mostBytes) return all;
   const lineEnd = all.indexOf("\n", all.length - mostBytes - 1);

@@ -63,7 +63,7 @@ test("logs that are being gathered when the lease is closed end with that, as a 
       clock: realClock,
       log: silentLog,
       onHandshakeFailure: () => undefined,
-      onRefusal: () => undefined,
+      onRejection: () => undefined,
     },
   });
   t.after(() => gateway.close());

@@ -1,6 +1,6 @@
 /** akash.provider.lease.v1.LeaseRPC: what a tenant does with a lease, over gRPC. */
 
-import type { TenantLease, TenantLeases, TenantPods, TenantService } from "../../kube/tenant-access.ts";
+import type { LogsRequest, TenantLease, TenantLeases, TenantPods } from "../../kube/tenant-access.ts";
 import type { LeaseId } from "../../market/ids.ts";
 import { type Clock, sleep, withDeadline } from "../../runtime/clock.ts";
 import { second } from "../../runtime/durations.ts";
@@ -11,7 +11,7 @@ import {
   providerLeaseV1ServiceStatusResponse,
 } from "../../runtime/grpc/akash-proto.ts";
 import { GrpcError, grpcCodes, late } from "../../runtime/grpc/grpc-status.ts";
-import type { GrpcMethod } from "../../runtime/grpc/methods.ts";
+import type { GrpcMethod, UnaryMethod } from "../../runtime/grpc/methods.ts";
 import { withFewItems } from "../../runtime/protobuf.ts";
 import { absence, withReason } from "../rest/lease-routes.ts";
 import type { TenantManifests } from "../rest/manifest-routes.ts";
@@ -20,15 +20,15 @@ import type { LeaseCalls, LeaseStream } from "./grpc-auth.ts";
 import type { GrpcService } from "./grpc-gateway.ts";
 import { gatherLogs, logsMessages, manifestText } from "./lease-messages.ts";
 
-/** How often it is looked whether a status has changed, ours or a lease's, while somebody follows it. */
+/** How often a status that clients follow is read, the provider's or a lease's. */
 export const followedStatusMs = second;
-/** Of all lists in a manifest over gRPC: its JSON may have 50,000 values. */
+/** Items of all lists in a manifest over gRPC; over REST a manifest has at most 50,000 values. */
 const manifestItems = 50_000;
-/** Of logs in one answer: Go clients take 4 MB. */
+/** Logs in one response: Go clients accept 4 MB. */
 const leaseLogsBytes = 3 * 2 ** 20;
-/** Of each container there, or gigabytes would be read for them. */
+/** Lines per container in one response, to bound what is read. */
 const leaseLogsLines = 20_000;
-/** Of logs in one message of a stream. */
+/** Logs in one message of a stream. */
 const leaseLogsMessageBytes = 2 ** 20;
 
 interface LeaseRpcDeps {
@@ -39,55 +39,48 @@ interface LeaseRpcDeps {
   readonly clock: Clock;
 }
 
+type Answer = UnaryMethod["answer"];
+
 const manifestRequest = withFewItems(providerLeaseV1SendManifestRequest, manifestItems);
 
 export function createLeaseRpc({ calls, leases, manifests, pods, clock }: LeaseRpcDeps): GrpcService {
-  /** Its hash must be the one on chain, which its owner alone can have put there: so no service is kept from a token here. */
-  const sendManifest: GrpcMethod = {
-    kind: "unary",
-    async answer(bytes, call) {
-      const as = { name: "SendManifestRequest", codec: manifestRequest, scope: "send-manifest" } as const;
-      const { lease, request } = await calls.permit(bytes, call, as);
-      const { owner, dseq } = lease;
-      const taking = manifests.submit({ owner, dseq }, manifestText(request.manifest), call.signal);
-      await withDeadline(clock, gatewayAnswerMs, taking.catch(otherVersion), () => {
-        throw late();
-      });
-      return { message: new Uint8Array() };
-    },
-  };
-
-  const serviceStatus: GrpcMethod = {
-    kind: "unary",
-    async answer(bytes, call) {
-      const { lease, named, shown } = await calls.services(bytes, call, "status");
-      const found = leases.find(lease);
-      checkServices(found, named);
-      return { message: leaseStatusMessage(found, shown) };
-    },
-  };
-
-  const streamServiceStatus: GrpcMethod = {
-    kind: "stream",
-    answers: (bytes, call) => calls.stream(bytes, call, "status", statuses),
-  };
-
-  /** As it is, and then whenever it is another. It comes from caches, so that looking costs little. */
-  async function* statuses({ lease, named, shown, signal }: LeaseStream): AsyncGenerator<Uint8Array> {
+  function findLease({ lease, named }: Pick<LeaseStream, "lease" | "named">): TenantLease {
     const found = leases.find(lease);
     checkServices(found, named);
-    let told = leaseStatusMessage(found, shown);
-    yield told;
+    return found;
+  }
+
+  /** Not limited by services: the manifest must have the hash on chain, which only the owner can set. */
+  const sendManifest: Answer = async (bytes, call) => {
+    const request = { name: "SendManifestRequest", codec: manifestRequest, scope: "send-manifest" } as const;
+    const permitted = await calls.permit(bytes, call, request);
+    const { owner, dseq } = permitted.lease;
+    const submitting = manifests.submit({ owner, dseq }, manifestText(permitted.request.manifest), call.signal);
+    await withDeadline(clock, gatewayAnswerMs, submitting.catch(otherVersion), () => {
+      throw late();
+    });
+    return { message: new Uint8Array() };
+  };
+
+  const serviceStatus: Answer = async (bytes, call) => {
+    const services = await calls.services(bytes, call, "status");
+    return { message: leaseStatusMessage(findLease(services), services.shown) };
+  };
+
+  /** The status now, and again whenever it changes. Read from caches. */
+  async function* statuses({ lease, named, shown, signal }: LeaseStream): AsyncGenerator<Uint8Array> {
+    let last = leaseStatusMessage(findLease({ lease, named }), shown);
+    yield last;
     for (;;) {
       await sleep(clock, followedStatusMs, signal);
-      const now = statusKnown(lease, shown) ?? told;
-      if (Buffer.compare(now, told) !== 0) yield now;
-      told = now;
+      const now = readStatus(lease, shown) ?? last;
+      if (Buffer.compare(now, last) !== 0) yield now;
+      last = now;
     }
   }
 
-  /** What is merely not known for a while is no news. */
-  function statusKnown(lease: LeaseId, shown: LeaseStream["shown"]): Uint8Array | undefined {
+  /** Undefined while the caches are not current. */
+  function readStatus(lease: LeaseId, shown: LeaseStream["shown"]): Uint8Array | undefined {
     try {
       return leaseStatusMessage(leases.find(lease), shown);
     } catch (thrown) {
@@ -96,61 +89,59 @@ export function createLeaseRpc({ calls, leases, manifests, pods, clock }: LeaseR
     }
   }
 
-  const serviceLogs: GrpcMethod = {
-    kind: "unary",
-    async answer(bytes, call) {
-      const gathered = gatherLogs(leaseLogsBytes);
-      const all = ({ lease, named, shown: services, signal }: LeaseStream) => {
-        checkServices(leases.find(lease), named);
-        return pods.logs(lease, { services, follow: false, tail: leaseLogsLines, signal });
-      };
-      for await (const lines of calls.stream(bytes, call, "logs", all)) gathered.add(lines);
-      return { message: gathered.message() };
-    },
+  const serviceLogs: Answer = async (bytes, call) => {
+    const gathered = gatherLogs(leaseLogsBytes);
+    const lines = (stream: LeaseStream) => linesOf(stream, { follow: false, tail: leaseLogsLines });
+    for await (const batch of calls.stream(bytes, call, "logs", lines)) gathered.add(batch);
+    return { message: gathered.message() };
   };
 
-  const streamServiceLogs: GrpcMethod = {
-    kind: "stream",
-    answers: (bytes, call) => calls.stream(bytes, call, "logs", logs),
-  };
-
-  async function* logs({ lease, named, shown: services, signal }: LeaseStream): AsyncGenerator<Uint8Array> {
-    checkServices(leases.find(lease), named);
-    for await (const lines of pods.logs(lease, { services, follow: true, tail: undefined, signal })) {
+  async function* logs(stream: LeaseStream): AsyncGenerator<Uint8Array> {
+    for await (const lines of linesOf(stream, { follow: true, tail: undefined }))
       yield* logsMessages(lines, leaseLogsMessageBytes);
-    }
   }
 
-  const methods = {
-    SendManifest: sendManifest,
-    ServiceStatus: serviceStatus,
-    StreamServiceStatus: streamServiceStatus,
-    ServiceLogs: serviceLogs,
-    StreamServiceLogs: streamServiceLogs,
-    AttestationQuote: attestationQuote,
+  function linesOf(
+    { lease, named, shown: services, signal }: LeaseStream,
+    options: Pick<LogsRequest, "follow" | "tail">,
+  ) {
+    findLease({ lease, named });
+    return pods.logs(lease, { services, signal, ...options });
+  }
+
+  const { authenticate } = calls;
+  const unary = (answer: Answer): GrpcMethod => ({ kind: "unary", authenticate, answer });
+  const methods: Readonly<Record<string, GrpcMethod>> = {
+    SendManifest: unary(sendManifest),
+    ServiceStatus: unary(serviceStatus),
+    StreamServiceStatus: {
+      kind: "stream",
+      authenticate,
+      answers: (bytes, call) => calls.stream(bytes, call, "status", statuses),
+    },
+    ServiceLogs: unary(serviceLogs),
+    StreamServiceLogs: {
+      kind: "stream",
+      authenticate,
+      answers: (bytes, call) => calls.stream(bytes, call, "logs", logs),
+    },
+    AttestationQuote: unary(() => {
+      throw new GrpcError(
+        grpcCodes.Unimplemented,
+        "no trusted execution environment here, so there is nothing to attest",
+      );
+    }),
   };
   return {
     file: providerLeaseV1ServiceFile,
-    methods: Object.entries(methods).map(([name, method]) => [
-      `/akash.provider.lease.v1.LeaseRPC/${name}`,
-      { ...method, authenticate: calls.authenticate },
-    ]),
+    methods: Object.entries(methods).map(([name, method]) => [`/akash.provider.lease.v1.LeaseRPC/${name}`, method]),
   };
 }
 
-const attestationQuote: GrpcMethod = {
-  kind: "unary",
-  answer() {
-    const why = "nothing runs here in a trusted execution environment, so there is nothing to attest";
-    throw new GrpcError(grpcCodes.Unimplemented, why);
-  },
-};
-
-/** The one thing that may be wrong with it here and is not over REST. */
+/** The only error that REST does not have. */
 function otherVersion(thrown: unknown): never {
   if (!ProviderError.is(thrown, "AKP_MANIFEST_OTHER_VERSION")) throw thrown;
-  const hint =
-    "over gRPC a list that an SDL gives as empty cannot be told from one that it does not give: leave it out";
+  const hint = "gRPC does not tell an empty list of an SDL from a missing one: leave it out";
   throw new GrpcError(grpcCodes.InvalidArgument, `${thrown.message} (${hint}, or send the manifest over REST)`);
 }
 
@@ -165,25 +156,18 @@ function leaseStatusMessage(lease: TenantLease, shown: ReadonlySet<string> | und
   return providerLeaseV1ServiceStatusResponse.encode({
     services: services
       .filter(({ name }) => shown?.has(name) ?? true)
-      .map((service) => ({
-        name: service.name,
-        status: statusOf(service),
+      .map(({ name, hosts, observedGeneration, ...counts }) => ({
+        name,
+        status: {
+          ...{ available: counts.availableReplicas, total: counts.replicas, uris: [...hosts] },
+          ...{ observedGeneration: BigInt(observedGeneration), ...counts },
+        },
         ports: forwardedPorts
-          .filter((port) => port.service === service.name)
-          .map(({ service: name, host, port, externalPort, protocol: proto }) => ({
-            ...{ host, port, externalPort, proto, name },
-          })),
+          .filter(({ service }) => service === name)
+          .map(({ host, port, externalPort, protocol: proto }) => ({ host, port, externalPort, proto, name })),
         ips: addresses
-          .filter((address) => address.service === service.name)
+          .filter(({ service }) => service === name)
           .map(({ port, externalPort, protocol, address: ip }) => ({ port, externalPort, protocol, ip })),
       })),
   });
-}
-
-function statusOf({ hosts, observedGeneration, replicas, availableReplicas, ...counts }: TenantService) {
-  return {
-    ...{ available: availableReplicas, total: replicas, uris: [...hosts] },
-    observedGeneration: BigInt(observedGeneration),
-    ...{ replicas, availableReplicas, updatedReplicas: counts.updatedReplicas, readyReplicas: counts.readyReplicas },
-  };
 }

@@ -1,5 +1,4 @@
-/** akash.provider.v1.ProviderRPC: what anybody may know of the provider, and whether it would bid on something. */
-
+/** akash.provider.v1.ProviderRPC: the provider's public status, and bid screening. */
 import { decodeGroupSpec, writeUnitResources } from "../../chain/codec/group-spec.ts";
 import { formatDecimal } from "../../market/decimal.ts";
 import type { GroupSpec } from "../../market/group-spec.ts";
@@ -31,26 +30,32 @@ interface ProviderRpcDeps {
 const empty = messageOf({});
 
 export function createProviderRpc({ status, identify, screening, clock }: ProviderRpcDeps): GrpcService {
-  const follow = createStatusChanges(status, clock);
+  const nextCheck = shareOne(() => sleep(clock, followedStatusMs));
+  // Anonymous callers are permitted, invalid credentials are not.
+  const authenticate = callerAccount(identify);
 
   const getStatus: GrpcMethod = {
     kind: "unary",
-    authenticate: callerAccount(identify),
+    authenticate,
     answer(request, call) {
       if (request.length > 0) readRequest("Empty", empty, request);
-      // Anybody may ask, but with credentials that are good if there are any.
-      const who = identify(call);
-      return who instanceof Promise ? who.then(() => ({ message: status().message })) : { message: status().message };
+      const identity = identify(call);
+      const answer = () => ({ message: status().message });
+      return identity instanceof Promise ? identity.then(answer) : answer();
     },
   };
 
   const streamStatus: GrpcMethod = {
     kind: "stream",
-    authenticate: callerAccount(identify),
+    authenticate,
     async *answers(request, call) {
       readRequest("Empty", empty, request);
       await identify(call);
-      yield* follow(call.signal);
+      for (let last: Uint8Array | undefined; !call.signal.aborted; await nextCheck()) {
+        const { content, message } = status();
+        if (content !== last) yield message;
+        last = content;
+      }
     },
   };
 
@@ -64,39 +69,24 @@ export function createProviderRpc({ status, identify, screening, clock }: Provid
   };
 }
 
-// Tells those who follow the status of each change: one look at a time for all of them, and none while nobody follows.
-
-/** The status as it is, then as often as it changes; who is slow finds the newest next. */
-type FollowStatus = (signal: AbortSignal) => AsyncGenerator<Uint8Array, void>;
-
-function createStatusChanges(status: () => StatusMessage, clock: Clock): FollowStatus {
-  let next: Promise<void> | undefined;
-
-  function nextLook(): Promise<void> {
-    next ??= sleep(clock, followedStatusMs).then(() => {
-      next = undefined;
+/** Followers share one timer; none runs without followers. */
+function shareOne(start: () => Promise<void>): () => Promise<void> {
+  let current: Promise<void> | undefined;
+  return () => {
+    current ??= start().then(() => {
+      current = undefined;
     });
-    return next;
-  }
-
-  return async function* (signal) {
-    for (let told: Uint8Array | undefined; !signal.aborted; await nextLook()) {
-      const { content, message } = status();
-      if (content === told) continue;
-      told = content;
-      yield message;
-    }
+    return current;
   };
 }
 
-// Would we bid on this? BidScreening of akash.provider.v1.ProviderRPC, and ValidateGroupSpec, which is the same.
+// BidScreening, and ValidateGroupSpec, which does the same.
 
 export const screeningHosts = 100;
 const screeningItems = 20_000;
 
 const screeningRequest = withFewItems(providerV1BidScreeningRequest, screeningItems);
 
-/** Without what decides on orders nobody is told anything. */
 export function screeningMethods(identify: Identify, screening: ScreeningDeps | undefined): GrpcService["methods"] {
   const method: GrpcMethod = {
     kind: "unary",
@@ -106,7 +96,7 @@ export function screeningMethods(identify: Identify, screening: ScreeningDeps | 
       if (!screening) throw new GrpcError(grpcCodes.Unavailable, "the provider does not bid");
       const { groupSpec, hostnames: hosts } = readRequest("BidScreeningRequest", screeningRequest, bytes);
       if (hosts.length > screeningHosts) {
-        throw new GrpcError(grpcCodes.InvalidArgument, `it has more than ${screeningHosts} hostnames`);
+        throw new GrpcError(grpcCodes.InvalidArgument, `more than ${screeningHosts} hostnames`);
       }
       const group = groupSpec && groupOf(groupSpec);
       return { message: written(await screenBid(screening, { owner, group, hosts }, call.signal).catch(busy)) };
@@ -127,25 +117,20 @@ function groupOf(spec: Decoded<typeof deploymentV1beta4GroupSpec>): GroupSpec {
     return decodeGroupSpec({ ...spec, resources });
   } catch (thrown) {
     const { message } = ProviderError.from(thrown);
-    throw new GrpcError(grpcCodes.InvalidArgument, `this is no GroupSpec: ${message}`);
+    throw new GrpcError(grpcCodes.InvalidArgument, `invalid GroupSpec: ${message}`);
   }
 }
 
-/** A decimal travels as a whole number of its smallest part. */
+/** A decimal is encoded as an integer of 10⁻¹⁸. */
 function decimalText(wire: string): string {
   return /^-?\d{1,78}$/.test(wire) ? formatDecimal({ atto: BigInt(wire) }) : wire || "0";
 }
 
-function written(answer: ScreeningResult): Uint8Array {
-  if (!answer.passed) {
-    return providerV1BidScreeningResponse.encode({
-      ...{ passed: false, reasons: [...answer.reasons], resourceOffers: [], price: undefined },
-    });
-  }
-  const { price, offers } = answer;
+function written(result: ScreeningResult): Uint8Array {
+  const { reasons, offers, price } = { reasons: [], offers: [], price: undefined, ...result };
   return providerV1BidScreeningResponse.encode({
-    passed: true,
-    reasons: [],
+    passed: result.passed,
+    reasons: [...reasons],
     resourceOffers: offers.map(({ resources, count }) => ({
       ...{ resources: writeUnitResources(resources), count, prices: undefined },
     })),

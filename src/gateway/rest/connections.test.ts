@@ -38,7 +38,7 @@ function admitted(from: readonly string[], onIdle?: (socket: Socket) => void) {
       protocol: "rest",
       budget,
       clock,
-      onRefusal: (reason) => refusals.push(reason),
+      onRejection: (reason) => refusals.push(reason),
       ...(onIdle && { onIdle }),
     },
   });

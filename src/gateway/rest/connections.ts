@@ -56,7 +56,7 @@ interface ConnectionsDeps {
   readonly protocol: Protocol;
   readonly budget: RequestBudget;
   readonly clock: Clock;
-  readonly onRefusal: (reason: ConnectionRejection) => void;
+  readonly onRejection: (reason: ConnectionRejection) => void;
   /** Ends a connection that has had no request for `gatewayIdleMs`, where HTTP itself does not. */
   readonly onIdle?: (socket: Socket) => void;
 }
@@ -82,7 +82,7 @@ interface Held {
 
 export type Connections = ReturnType<typeof createConnections>;
 
-export function createConnections({ protocol, budget: { anonymous }, clock, onRefusal, onIdle }: ConnectionsDeps) {
+export function createConnections({ protocol, budget: { anonymous }, clock, onRejection, onIdle }: ConnectionsDeps) {
   const pending = new Phase<Pending>({ most: connectionLimits.handshakes, reason: "handshakes", rank: () => 0 });
   const held = new Phase<Held>({ most: connectionLimits.secured[protocol], reason: "full", rank: heldRank });
   let timer: Timer | undefined;
@@ -122,11 +122,11 @@ export function createConnections({ protocol, budget: { anonymous }, clock, onRe
   }
 
   function end(socket: Socket, reason: ConnectionRejection): void {
-    onRefusal(reason);
+    onRejection(reason);
     socket.destroy();
   }
 
-  const requests = createRequestCounts(held.all, { anonymous, clock, onRefusal, end });
+  const requests = createRequestCounts(held.all, { anonymous, clock, onRejection, end });
 
   return {
     get count(): number {
@@ -181,7 +181,10 @@ export function createConnections({ protocol, budget: { anonymous }, clock, onRe
 }
 
 /** Counts the requests of each connection, and their bytes until they are answered. */
-function createRequestCounts(held: ReadonlyMap<Socket, Held>, { anonymous, clock, onRefusal, end }: RequestCountDeps) {
+function createRequestCounts(
+  held: ReadonlyMap<Socket, Held>,
+  { anonymous, clock, onRejection, end }: RequestCountDeps,
+) {
   /** Requests whose answer is waited for, and whether they are over, as when their client has left. */
   const working = new Map<IncomingMessage, { isOver: boolean }>();
 
@@ -190,7 +193,7 @@ function createRequestCounts(held: ReadonlyMap<Socket, Held>, { anonymous, clock
     const state = held.get(socket);
     if (!state) return false;
     if (!anonymous.reserve(state.place, bytes)) {
-      onRefusal("bytes");
+      onRejection("bytes");
       return false;
     }
     state.open += 1;
@@ -262,7 +265,7 @@ function createRequestCounts(held: ReadonlyMap<Socket, Held>, { anonymous, clock
   };
 }
 
-interface RequestCountDeps extends Pick<ConnectionsDeps, "clock" | "onRefusal"> {
+interface RequestCountDeps extends Pick<ConnectionsDeps, "clock" | "onRejection"> {
   readonly anonymous: ByteBudget;
   readonly end: (socket: Socket, reason: ConnectionRejection) => void;
 }

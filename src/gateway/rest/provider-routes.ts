@@ -88,9 +88,9 @@ export function versionRoutes({ kube, version, clock }: VersionDeps): Route[] {
   ];
 }
 
-export interface Dependency {
+interface Dependency {
   readonly name: string;
-  readonly trouble: string | undefined;
+  readonly error: string | undefined;
 }
 
 const alive: RestAnswer = { status: 200, headers: textHeaders, body: "ok\n" };
@@ -110,8 +110,8 @@ export function healthRoutes(dependencies: () => readonly Dependency[]): Route[]
       answers: { 200: "All of it can.", 503: "Something cannot." },
       handle() {
         const all = dependencies();
-        const isReady = all.every(({ trouble }) => trouble === undefined);
-        const shown = all.map(({ name, trouble }) => [name, trouble ?? "ok"]);
+        const isReady = all.every(({ error }) => error === undefined);
+        const shown = all.map(({ name, error }) => [name, error ?? "ok"]);
         return json(JSON.stringify({ ready: isReady, dependencies: Object.fromEntries(shown) }), isReady ? 200 : 503);
       },
     },

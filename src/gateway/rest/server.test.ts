@@ -92,7 +92,7 @@ async function serve(t: TestContext, options: ServeOptions = {}) {
     certificates: { own: own.source, public: open.source },
     ...{ ...options.proxies, publicHost, rest, budget, clock, log: silentLog },
     onHandshakeFailure: (reason) => counted.push(reason),
-    onRefusal: (reason) => counted.push(reason),
+    onRejection: (reason) => counted.push(reason),
   });
   // Also ends requests that a failed test has left open.
   t.after(() => Promise.all([server.close(), clock.advance(gatewayDrainMs)]));

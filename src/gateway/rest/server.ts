@@ -34,19 +34,23 @@ export const headerBytes = 32 * 1024;
 /** Each costs tens of bytes beside its own; browsers behind proxies send some thirty. */
 const headerCount = 256;
 
-interface RestServerDeps extends ProxyOptions {
+/** What the REST and the gRPC server have in common. */
+export interface GatewayServerDeps extends ProxyOptions {
   readonly listen: ListenAddress;
-  readonly publicHost: string | undefined;
-  readonly certificates: { readonly own: CertificateSource; readonly public: CertificateSource };
-  readonly rest: Rest;
   readonly budget: RequestBudget;
   readonly clock: Clock;
   readonly log: Log;
   readonly onHandshakeFailure: (reason: HandshakeFailure) => void;
-  readonly onRefusal: (reason: RejectionReason) => void;
+  readonly onRejection: (reason: RejectionReason) => void;
 }
 
-/** Why a connection was ended by us, its handshake aside. */
+interface RestServerDeps extends GatewayServerDeps {
+  readonly publicHost: string | undefined;
+  readonly certificates: { readonly own: CertificateSource; readonly public: CertificateSource };
+  readonly rest: Rest;
+}
+
+/** Why the gateway ended a connection after its handshake. */
 export type RejectionReason = ConnectionRejection | "headers_too_large" | "malformed" | "pings" | "slow";
 
 export type RestServer = Awaited<ReturnType<typeof startRestServer>>;
@@ -178,16 +182,16 @@ function attach(response: ServerResponse, socket: Socket, handBack: () => void):
   return detach;
 }
 
-function rejectMalformed(error: Error, socket: Socket, deps: Pick<RestServerDeps, "clock" | "onRefusal">): void {
+function rejectMalformed(error: Error, socket: Socket, deps: Pick<RestServerDeps, "clock" | "onRejection">): void {
   const code = systemCodeOf(error) ?? "";
   const isTooLarge = code === "HPE_HEADER_OVERFLOW";
   if (!code.startsWith("HPE_")) {
-    if (code === "ERR_HTTP_REQUEST_TIMEOUT") deps.onRefusal("slow");
+    if (code === "ERR_HTTP_REQUEST_TIMEOUT") deps.onRejection("slow");
     socket.destroy();
     return;
   }
   // It was told already, and its parser goes on.
   if (socket.writableEnded) return;
-  deps.onRefusal(isTooLarge ? "headers_too_large" : "malformed");
+  deps.onRejection(isTooLarge ? "headers_too_large" : "malformed");
   sendError(socket, isTooLarge ? "431 Request Header Fields Too Large" : "400 Bad Request", deps.clock);
 }

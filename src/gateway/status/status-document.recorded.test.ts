@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { readJsonRecording } from "../../../test/recordings.ts";
 import { parseAddress } from "../../market/address.ts";
-import type { ClusterPart, StatusAmounts } from "./provider-status.ts";
+import type { ClusterSummary, StatusAmounts } from "../../market/cluster-summary.ts";
 import { statusBody } from "./status-document.ts";
 
 interface Recording {
@@ -60,7 +60,7 @@ for (const name of ["GET /status", "GET /status with running leases", "API serve
   });
 }
 
-function clusterOf({ cluster: { leases, inventory } }: StatusJson): ClusterPart {
+function clusterOf({ cluster: { leases, inventory } }: StatusJson): ClusterSummary {
   const { active = [], pending = [], available } = inventory;
   const promised = (isActive: boolean) => (json: AmountsJson) => ({
     isActive,

@@ -3,28 +3,22 @@ import { test } from "node:test";
 import { tenant } from "../../../test/a-decision.ts";
 import { createVirtualClock } from "../../../test/virtual-clock.ts";
 import { parseAddress } from "../../market/address.ts";
+import type { ClusterSummary } from "../../market/cluster-summary.ts";
 import {
   type ChainPart,
-  type ClusterPart,
+  createProviderStatus,
   gatewayChainOldMs,
   gatewayStatusMs,
   type StatusParts,
 } from "./provider-status.ts";
 import { createStatusSnapshot } from "./status-document.ts";
 
-const never = new Promise<never>(() => undefined);
-const nothingUp: StatusParts = {
-  chain: never,
-  cluster: never,
-  orders: never,
-  deployments: never,
-  reclamationWindowMs: 86_400_000,
-};
-
 function open(parts: Partial<StatusParts> = {}) {
   const clock = createVirtualClock();
   const deps = { provider: parseAddress(tenant), publicHost: "provider.example.com" };
-  const snapshot = createStatusSnapshot({ ...deps, parts: { ...nothingUp, ...parts }, clock });
+  const notRead = { status: { mirrorAgeMs: undefined, trouble: "not read" }, mirror: { ready: false } };
+  const status = createProviderStatus({ chain: notRead, reclamationWindowMs: 86_400_000, ...parts });
+  const snapshot = createStatusSnapshot({ ...deps, status, clock });
   return { clock, snapshot, shown: () => JSON.parse(Buffer.from(snapshot().body).toString()) };
 }
 
@@ -35,7 +29,7 @@ function aChain(change: Partial<ChainPart["status"]> = {}): {
   return { status: { mirrorAgeMs: 6_000, trouble: undefined, ...change }, mirror: { ready: true } };
 }
 
-function aCluster(): ClusterPart & { leases: number; inventory: ClusterPart["inventory"] } {
+function aCluster(): ClusterSummary & { leases: number; inventory: ClusterSummary["inventory"] } {
   const amounts = { cpuMilli: -5n, gpus: 1n, memoryBytes: 2n ** 100n, ephemeralBytes: 2n ** 60n };
   return {
     leases: 1,
@@ -49,8 +43,10 @@ function aCluster(): ClusterPart & { leases: number; inventory: ClusterPart["inv
   };
 }
 
-test("before anything has come up it answers, says what is missing and is as old as we are", async () => {
-  const { clock, snapshot, shown } = open();
+test("before anything was read → empty status with all parts stale, as old as the process", async () => {
+  const unread = { ageMs: undefined, trouble: "not read" };
+  const cluster = { ...aCluster(), leases: 0, nodes: () => [], inventory: unread, workloads: unread };
+  const { clock, snapshot, shown } = open({ cluster });
   await clock.advance(3_400);
   assert.equal(snapshot().ageS, 3);
   const { stale, ...rest } = shown();
@@ -67,8 +63,8 @@ test("before anything has come up it answers, says what is missing and is as old
   );
 });
 
-test("of a provider that sells nothing, only the chain can be old", async () => {
-  const { clock, shown } = open({ cluster: undefined, orders: undefined, deployments: undefined });
+test("provider that does not bid → only the chain can be stale", async () => {
+  const { clock, shown } = open();
   await clock.advance(1);
   assert.deepEqual(
     shown().stale.map(({ what }: { what: string }) => what),
@@ -76,12 +72,12 @@ test("of a provider that sells nothing, only the chain can be old", async () => 
   );
 });
 
-test("while everything is fresh nothing is stale, and the age is that of the oldest part", async () => {
+test("all parts fresh → nothing stale, age of the oldest part", async () => {
   const { clock, snapshot, shown } = open({
-    chain: Promise.resolve(aChain()),
-    cluster: Promise.resolve(aCluster()),
-    orders: Promise.resolve(() => 4),
-    deployments: Promise.resolve(() => 7),
+    chain: aChain(),
+    cluster: aCluster(),
+    orders: () => 4,
+    deployments: () => 7,
   });
   await clock.advance(1);
   const { stale, bidengine, manifest } = shown();
@@ -92,8 +88,8 @@ test("while everything is fresh nothing is stale, and the age is that of the old
   assert.equal(snapshot().ageS, 6);
 });
 
-test("what is overbooked has nothing free, and what has no end is the largest number that clients read", async () => {
-  const { clock, snapshot } = open({ cluster: Promise.resolve(aCluster()) });
+test("overbooked resource → 0, unlimited resource → largest signed 64-bit number", async () => {
+  const { clock, snapshot } = open({ cluster: aCluster() });
   await clock.advance(1);
   const text = Buffer.from(snapshot().body).toString();
   assert.match(
@@ -102,9 +98,9 @@ test("what is overbooked has nothing free, and what has no end is the largest nu
   );
 });
 
-test("a part that is in trouble stays shown, with the moment at which it was last known to be so", async () => {
+test("failing part → still shown, with the time when it was last read", async () => {
   const cluster = aCluster();
-  const { clock, snapshot, shown } = open({ chain: Promise.resolve(aChain()), cluster: Promise.resolve(cluster) });
+  const { clock, snapshot, shown } = open({ chain: aChain(), cluster: cluster });
   await clock.advance(60_000);
   assert.equal(shown().stale, undefined);
   cluster.inventory = { ageMs: 10_000, trouble: "the operator is silent" };
@@ -122,9 +118,9 @@ test("a part that is in trouble stays shown, with the moment at which it was las
   assert.equal(shown().stale, undefined);
 });
 
-test("a change shows within a second, and any number of questions in between is answered with the same bytes", async () => {
+test("change → shown within a second, requests before that share one body", async () => {
   const cluster = aCluster();
-  const { clock, snapshot, shown } = open({ cluster: Promise.resolve(cluster) });
+  const { clock, snapshot, shown } = open({ cluster: cluster });
   await clock.advance(1);
   const before = snapshot();
   cluster.leases = 2;
@@ -133,9 +129,9 @@ test("a change shows within a second, and any number of questions in between is 
   assert.equal(shown().cluster.leases, 2);
 });
 
-test("a chain that stands still is told of as not fresh, however well its nodes answer", async () => {
+test("chain without new blocks → stale, even if its nodes answer", async () => {
   const chain = aChain({ mirrorAgeMs: gatewayChainOldMs });
-  const { clock, shown } = open({ chain: Promise.resolve(chain), cluster: undefined });
+  const { clock, shown } = open({ chain: chain, cluster: undefined });
   await clock.advance(1);
   assert.equal(shown().stale, undefined);
   chain.status = { mirrorAgeMs: gatewayChainOldMs + 1, trouble: undefined };

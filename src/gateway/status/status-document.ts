@@ -1,76 +1,60 @@
-/** The body of `/status`, in the network's words and order: what is empty is left out where the network leaves it out. */
+/** The body of `/status`, with the fields and the order of the Go provider: empty ones are left out where it leaves them out. */
 import type { Address } from "../../market/address.ts";
+import type { ClusterSummary, PromisedAmounts, StatusAmounts } from "../../market/cluster-summary.ts";
 import { type Clock, formatTime, msToNs } from "../../runtime/clock.ts";
 import { memoizeFor } from "../../runtime/memoize.ts";
-import {
-  type ClusterPart,
-  createProviderStatus,
-  gatewayStatusMs,
-  type Promised,
-  type ReportedStatus,
-  type StatusAmounts,
-  type StatusParts,
-} from "./provider-status.ts";
+import { gatewayStatusMs, type ReportedStatus } from "./provider-status.ts";
 
-/** Up to here, encoding a text costs less than sending it in two pieces does. */
+/** Up to this length, encoding a string costs less than sending it apart from its headers. */
 const gatewaySmallChars = 8_192;
 
 export interface Snapshot {
   readonly body: string | Uint8Array;
-  /** Of the oldest part of it, in whole seconds. */
+  /** Of its oldest part, in whole seconds. */
   readonly ageS: number;
 }
 
 interface SnapshotDeps {
   readonly provider: Address;
   readonly publicHost: string | undefined;
-  readonly parts: StatusParts;
+  readonly status: () => ReportedStatus;
   readonly clock: Clock;
 }
 
-/** Made when it is asked for and the last one is too old: a flood of requests costs no more than a few. */
-export function createStatusSnapshot({ parts, clock, ...of }: SnapshotDeps): () => Snapshot {
-  const statusOf = createProviderStatus(parts);
+export function createStatusSnapshot({ status: statusOf, clock, ...of }: SnapshotDeps): () => Snapshot {
   const startedMs = clock.monotonicMs();
-  /** Since when each part is not fresh, on the wall clock. */
+  /** By part, on the wall clock. */
   const staleSince = new Map<string, number>();
-  /** What was never known is as old as we are. */
+  /** What was never read is as old as the process. */
   const ageOf = (ageMs: number | undefined) => ageMs ?? clock.monotonicMs() - startedMs;
 
-  function staleParts(all: ReportedStatus["parts"]): StalePart[] {
-    return all.flatMap(({ what, why, ageMs }) => {
-      // That moment stays the same until it is fresh again.
-      const since = staleSince.get(what) ?? clock.now() - ageOf(ageMs);
-      if (why === undefined) staleSince.delete(what);
-      else staleSince.set(what, since);
-      return why === undefined ? [] : [{ what, since: formatTime(since), why }];
-    });
+  function stalePart({ what, why, ageMs }: ReportedStatus["parts"][number]) {
+    if (why === undefined) {
+      staleSince.delete(what);
+      return [];
+    }
+    // The time stays the same until the part is fresh again.
+    const since = staleSince.get(what) ?? clock.now() - ageOf(ageMs);
+    staleSince.set(what, since);
+    return [{ what, since: formatTime(since), why }];
   }
 
-  function make(): Snapshot {
+  return memoizeFor(gatewayStatusMs, clock, () => {
     const status = statusOf();
-    const text = statusBody({ ...of, ...status, stale: staleParts(status.parts) });
+    const text = statusBody({ ...of, ...status, stale: status.parts.flatMap(stalePart) });
     const oldestMs = Math.max(...status.parts.map(({ ageMs }) => ageOf(ageMs)));
-    // Node sends a text in one piece with its headers, and has to encode it each time.
+    // Node sends a string together with its headers, and has to encode it each time.
     const body = text.length <= gatewaySmallChars ? text : Buffer.from(text);
     return { body, ageS: Math.max(0, Math.floor(oldestMs / 1_000)) };
-  }
-
-  return memoizeFor(gatewayStatusMs, clock, make);
+  });
 }
 
 interface StatusShown extends Omit<ReportedStatus, "parts">, Pick<SnapshotDeps, "provider" | "publicHost"> {
-  readonly stale: readonly StalePart[];
+  /** Parts that could not be read lately, and since when (RFC 3339). */
+  readonly stale: readonly { readonly what: string; readonly since: string; readonly why: string }[];
 }
 
-interface StalePart {
-  readonly what: string;
-  /** When it was last known to be so; RFC 3339. */
-  readonly since: string;
-  readonly why: string;
-}
-
-/** Numbers of any size are written digit by digit. */
+/** Written by hand, as numbers may exceed 2⁵³. */
 export function statusBody({ provider, publicHost, cluster, orders, deployments, stale, ...of }: StatusShown): string {
   const windowNs = msToNs(of.reclamationWindowMs);
   return objectOf([
@@ -80,22 +64,29 @@ export function statusBody({ provider, publicHost, cluster, orders, deployments,
     publicHost && `"cluster_public_hostname":${JSON.stringify(publicHost)}`,
     windowNs > 0n && `"reclamation_window":${windowNs}`,
     `"address":"${provider}"`,
-    // The network has no such field; clients pass over what they do not know.
+    // Not a field of the Go provider; clients ignore unknown ones.
     stale.length > 0 && `"stale":${JSON.stringify(stale)}`,
   ]);
 }
 
-function inventoryText(cluster: ClusterPart | undefined): string {
-  const promised = [...(cluster?.reservations() ?? [])];
-  const of = (isActive: boolean) =>
-    promised.filter((each) => each.isActive === isActive).map((each) => promisedText(each.promised));
-  return objectOf([listOf("active", of(true)), listOf("pending", of(false)), `"available":${availableText(cluster)}`]);
+function inventoryText(cluster: ClusterSummary | undefined): string {
+  const { active, pending } = byActivity(cluster);
+  const available = availableText(cluster);
+  const fields = [listOf("active", active.map(promisedText)), listOf("pending", pending.map(promisedText))];
+  return objectOf([...fields, `"available":${available}`]);
 }
 
-/** A thousand of them are written several times a second, and none of them changes. */
-const texts = new WeakMap<Promised, string>();
+export function byActivity(cluster: ClusterSummary | undefined): Record<"active" | "pending", PromisedAmounts[]> {
+  const { active = [], pending = [] } = Object.groupBy(cluster?.reservations() ?? [], ({ isActive }) =>
+    isActive ? "active" : "pending",
+  );
+  return { active: active.map(({ promised }) => promised), pending: pending.map(({ promised }) => promised) };
+}
 
-function promisedText(promised: Promised): string {
+/** There may be a thousand of them, written several times a second, and none of them changes. */
+const texts = new WeakMap<PromisedAmounts, string>();
+
+function promisedText(promised: PromisedAmounts): string {
   const known = texts.get(promised);
   if (known !== undefined) return known;
   const volumes = [...promised.storage].sort(([one], [other]) => (one < other ? -1 : 1));
@@ -105,7 +96,7 @@ function promisedText(promised: Promised): string {
   return text;
 }
 
-function availableText(cluster: ClusterPart | undefined): string {
+function availableText(cluster: ClusterSummary | undefined): string {
   const nodes = Array.from(cluster?.nodes() ?? [], ({ name, allocatable, free }) => {
     const amounts = `"allocatable":{${amountsText(allocatable)}},"available":{${amountsText(free)}}`;
     return `{"name":${JSON.stringify(name)},${amounts}}`;
@@ -129,7 +120,7 @@ function listOf(name: string, items: readonly string[]): string | false {
   return items.length > 0 && `"${name}":[${items.join(",")}]`;
 }
 
-/** Clients read unsigned numbers of 64 bits, and the network says the largest signed one of what has no end. */
+/** Clients read unsigned 64-bit numbers; the Go provider writes the largest signed one for what is unlimited. */
 const most = 2n ** 63n - 1n;
 
 function shown(amount: bigint): bigint {
