@@ -38,10 +38,10 @@ export const openPolicies: Judge = {
   configuredAttributes: "off",
 };
 
-export function aStanding(change: Partial<BidContext> = {}): BidContext {
+export function aBidContext(change: Partial<BidContext> = {}): BidContext {
   return {
     provider: "akash18ydpk8qarc0jqgfzyvjz2f38qqqsyqcyq5rqwz",
-    own: {
+    record: {
       state: "registered",
       attributes: [
         { key: "region", value: "us-west" },
@@ -81,15 +81,15 @@ export function aStanding(change: Partial<BidContext> = {}): BidContext {
 
 export function someInputs(
   change: {
-    readonly asked?: Partial<Inputs["request"]>;
-    readonly standing?: Partial<BidContext>;
+    readonly request?: Partial<Inputs["request"]>;
+    readonly context?: Partial<BidContext>;
     readonly bidsOnOrder?: number;
   } = {},
 ): Inputs {
   return {
-    request: { owner: tenant, group: aGroup(), reclamationWindowNs: undefined, ...change.asked },
+    request: { owner: tenant, group: aGroup(), reclamationWindowNs: undefined, ...change.request },
     bidsOnOrder: change.bidsOnOrder,
-    context: aStanding(change.standing),
+    context: aBidContext(change.context),
   };
 }
 

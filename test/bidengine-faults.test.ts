@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { orderTimeRecheckMs } from "../src/bidengine/bidengine-service.ts";
-import { bidPictureAgeMs } from "../src/bidengine/decision/readiness-checks.ts";
+import { orderTimeRecheckMs } from "../src/bidengine/bidengine.ts";
+import { bidSnapshotAgeMs } from "../src/bidengine/decision/readiness-checks.ts";
 import { outboxStampMs } from "../src/chain/outbox/preparation.ts";
 import type { GroupSpec } from "../src/market/group-spec.ts";
 import { formatOrderId, type OrderId } from "../src/market/ids.ts";
@@ -366,7 +366,7 @@ test("nothing is bid by a picture that is too old, nothing reserved is lost, and
     await stage.post(1n);
     await stage.until("a bid", () => one.status()?.bids === 1);
     one.feed.silence();
-    await stage.blocks(bidPictureAgeMs / 1_000 + 5);
+    await stage.blocks(bidSnapshotAgeMs / 1_000 + 5);
     const order = await stage.post(2n);
     await stage.until("a no", () => one.engine.orders(1)[0]?.verdict === "no");
     assert.match(one.engine.orders(1)[0]?.reason ?? "", /^inventoryFresh: inventory snapshot is \d+ s old/);
@@ -386,7 +386,7 @@ test("an order is bid on soon after an old picture is proven again, also where n
   await onBidStage(t, async (stage) => {
     const one = await stage.provider("one");
     one.feed.silence();
-    await stage.blocks(bidPictureAgeMs / 1_000 + 5);
+    await stage.blocks(bidSnapshotAgeMs / 1_000 + 5);
     const order = await stage.post(1n);
     await stage.until("a no", () => one.engine.orders(1)[0]?.verdict === "no");
     one.feed.resume();

@@ -3,7 +3,7 @@ import type { Until } from "../src/bidengine/decision/decision.ts";
 import type { Inputs } from "../src/bidengine/decision/inputs.ts";
 import type { Pricing } from "../src/bidengine/pricing/pricing.ts";
 import { parseDecCoin } from "../src/market/coin.ts";
-import { aGroup, aStanding, aUnit, auditor, fixedPrice, openPolicies, someInputs, tenant } from "./a-decision.ts";
+import { aBidContext, aGroup, aUnit, auditor, fixedPrice, openPolicies, someInputs, tenant } from "./a-decision.ts";
 
 export const cheap = fixedPrice("80uakt");
 const hourNs = 3_600_000_000_000n;
@@ -20,52 +20,52 @@ const requirements = { attributes: [], allOf: [], anyOf: [] };
 
 export const failingOrders: Readonly<Record<string, FailingOrder>> = {
   biddingIsOn: {
-    inputs: someInputs({ standing: { pause: { sinceMs: 0, reason: "" } } }),
+    inputs: someInputs({ context: { pause: { sinceMs: 0, reason: "" } } }),
     reason: /bidding is paused since 1970-01-01T00:00:00.000Z: akash-provider resume/,
     until: "policies",
   },
   settingsComplete: {
-    inputs: someInputs({ standing: { missingSettings: ["--a", "--b"] } }),
+    inputs: someInputs({ context: { missingSettings: ["--a", "--b"] } }),
     reason: /every lease needs settings that are missing: set --a and --b, and restart/,
     until: "never",
   },
   mirrorIsFresh: {
-    inputs: someInputs({ standing: { mirror: { ready: true, behind: 6n } } }),
+    inputs: someInputs({ context: { mirror: { ready: true, behind: 6n } } }),
     reason: /6 blocks behind, more than 5/,
     until: "time",
   },
   inventoryFresh: {
     inputs: someInputs({
-      standing: { capacity: { ...aStanding().capacity, inventory: { ageMs: 120_001, error: undefined } } },
+      context: { capacity: { ...aBidContext().capacity, inventory: { ageMs: 120_001, error: undefined } } },
     }),
     reason: /120 s old, more than 120 s/,
     until: "time",
   },
   groupIsWellFormed: {
-    inputs: someInputs({ asked: { group: aGroup({ units: [aUnit({ cpu: { milli: 1n, attributes: [] } })] }) } }),
+    inputs: someInputs({ request: { group: aGroup({ units: [aUnit({ cpu: { milli: 1n, attributes: [] } })] }) } }),
     reason: /cpu in thousandths must be from 10 to 384000, not 1/,
     until: "never",
   },
   attributesMatch: {
     inputs: someInputs({
-      asked: { group: aGroup({ requirements: { ...requirements, attributes: [{ key: "tier", value: "1" }] } }) },
+      request: { group: aGroup({ requirements: { ...requirements, attributes: [{ key: "tier", value: "1" }] } }) },
     }),
     reason: /we do not publish tier=1/,
     until: "attributes",
   },
   configuredAttributesDemanded: {
-    inputs: someInputs({ standing: { policies: { ...openPolicies, configuredAttributes: "on" } } }),
+    inputs: someInputs({ context: { policies: { ...openPolicies, configuredAttributes: "on" } } }),
     reason: /does not ask for region=us-west/,
     until: "policies",
   },
   auditorsMatch: {
-    inputs: someInputs({ asked: { group: aGroup({ requirements: { ...requirements, allOf: [auditor, tenant] } }) } }),
+    inputs: someInputs({ request: { group: aGroup({ requirements: { ...requirements, allOf: [auditor, tenant] } }) } }),
     reason: new RegExp(`not signed, as it asks for, by ${tenant}$`),
     until: "attributes",
   },
   capabilitiesMatch: {
     inputs: someInputs({
-      asked: {
+      request: {
         group: aGroup({
           units: [aUnit({ gpu: { count: 1n, attributes: [{ key: "vendor/nvidia/model/h100", value: "true" }] } })],
         }),
@@ -76,7 +76,7 @@ export const failingOrders: Readonly<Record<string, FailingOrder>> = {
   },
   volumesWithinLimit: {
     inputs: someInputs({
-      asked: {
+      request: {
         group: aGroup({
           units: [
             aUnit({
@@ -91,7 +91,7 @@ export const failingOrders: Readonly<Record<string, FailingOrder>> = {
   },
   manifestPossible: {
     inputs: someInputs({
-      asked: {
+      request: {
         group: aGroup({
           units: [
             aUnit({
@@ -115,26 +115,26 @@ export const failingOrders: Readonly<Record<string, FailingOrder>> = {
   },
   tenantAllowed: {
     inputs: someInputs({
-      standing: { policies: { ...openPolicies, tenant: (owner) => ({ ...no, reason: `${owner} is refused` }) } },
+      context: { policies: { ...openPolicies, tenant: (owner) => ({ ...no, reason: `${owner} is refused` }) } },
     }),
     reason: new RegExp(`^${tenant} is refused$`),
     until: "policies",
   },
   denominationKnown: {
-    inputs: someInputs({ asked: { group: aGroup({ units: [aUnit({ price: parseDecCoin("50umoon") })] }) } }),
+    inputs: someInputs({ request: { group: aGroup({ units: [aUnit({ price: parseDecCoin("50umoon") })] }) } }),
     reason: /what umoon is worth/,
     until: "never",
   },
   reclamationAgreed: {
-    inputs: someInputs({ asked: { reclamationWindowNs: 25n * hourNs } }),
+    inputs: someInputs({ request: { reclamationWindowNs: 25n * hourNs } }),
     reason: /a notice of 25 h before a reclamation, and we give 24 h/,
     until: "never",
   },
   placementExists: {
     inputs: someInputs({
-      standing: {
+      context: {
         capacity: {
-          ...aStanding().capacity,
+          ...aBidContext().capacity,
           fit: () => ({
             fits: false,
             reason: "no node has 1000m cpu free",
@@ -148,22 +148,22 @@ export const failingOrders: Readonly<Record<string, FailingOrder>> = {
   },
   withinOfferCaps: {
     inputs: someInputs({
-      standing: { policies: { ...openPolicies, caps: () => ({ ...no, reason: "too many cpus", alone: true }) } },
+      context: { policies: { ...openPolicies, caps: () => ({ ...no, reason: "too many cpus", alone: true }) } },
     }),
     reason: /too many cpus/,
     until: "policies",
   },
   addressesAvailable: {
     inputs: someInputs({
-      standing: {
-        capacity: { ...aStanding().capacity, addressesFor: () => ({ yes: false, reason: "no address is free" }) },
+      context: {
+        capacity: { ...aBidContext().capacity, addressesFor: () => ({ yes: false, reason: "no address is free" }) },
       },
     }),
     reason: /no address is free/,
     until: "room",
   },
   depositCovered: {
-    inputs: someInputs({ standing: { promised: new Map([["uakt", 4_490_001n]]) } }),
+    inputs: someInputs({ context: { promised: new Map([["uakt", 4_490_001n]]) } }),
     reason: /the wallet is 1uakt short of the 510000uakt for deposit and fee beside 4490001uakt for other bids/,
     until: "wallet",
   },

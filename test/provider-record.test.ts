@@ -7,6 +7,7 @@ import { type FollowedProviderRecord, followProviderRecord } from "../src/bideng
 import type { Attribute } from "../src/market/group-spec.ts";
 import { realClock } from "../src/runtime/clock.ts";
 import { silentLog } from "../src/runtime/log.ts";
+import { createSeededRandom } from "../src/runtime/random.ts";
 import { eventually } from "./eventually.ts";
 import { startFaultProxy } from "./fault-proxy.ts";
 import {
@@ -31,17 +32,17 @@ interface Following {
 async function follow(t: TestContext, { configured = [lab], provider = providerAddress }: Following = {}) {
   const market = await startMarketChain(t);
   const proxy = await startFaultProxy(t, () => market.node.rpcUrl);
-  let own: FollowedProviderRecord | undefined;
-  const { chain } = await watch(t, market, { urls: [proxy.url], listener: (step) => own?.onStep(step) });
-  const deps = { chain: { queries: chain.queries, provider }, configured, clock: realClock, log: silentLog };
-  own = followProviderRecord(deps);
+  let record: FollowedProviderRecord | undefined;
+  const { chain } = await watch(t, market, { urls: [proxy.url], listener: (step) => record?.onStep(step) });
+  const deps = { clock: realClock, random: createSeededRandom(1), log: silentLog };
+  record = followProviderRecord(configured, { chain: { queries: chain.queries, provider }, ...deps });
   const abort = new AbortController();
-  const running = own.run(abort.signal);
+  const running = record.run(abort.signal);
   t.after(async () => {
     abort.abort();
     await running;
   });
-  return { market, proxy, own };
+  return { market, proxy, record };
 }
 
 const entryWith = (attributes: Attribute[]): Message => ({
@@ -52,62 +53,62 @@ const entryWith = (attributes: Attribute[]): Message => ({
 });
 
 test("what we publish is followed as it changes, and a difference from provider.yaml says register", async (t) => {
-  const { market, own } = await follow(t, { configured: [lab] });
-  assert.equal(own.entry.state, "unknown");
-  await eventually("the entry was read", () => own.entry.state === "registered");
-  assert.deepEqual(own.entry.attributes, [lab]);
-  assert.equal(own.trouble, undefined);
-  assert.deepEqual(own.params?.minDeposits, [
+  const { market, record } = await follow(t, { configured: [lab] });
+  assert.equal(record.current.state, "unknown");
+  await eventually("the entry was read", () => record.current.state === "registered");
+  assert.deepEqual(record.current.attributes, [lab]);
+  assert.equal(record.error, undefined);
+  assert.deepEqual(record.params?.minDeposits, [
     { denom: "uact", amount: 500_000n },
     { denom: "uakt", amount: 500_000n },
   ]);
   let told = 0;
-  own.onChange(() => {
+  record.onChange(() => {
     told += 1;
   });
   await market.act(providerKey, entryWith([fast]));
-  await eventually("the new entry", () => own.entry.attributes[0]?.key === "tier");
+  await eventually("the new entry", () => record.current.attributes[0]?.key === "tier");
   assert.equal(told, 1);
   assert.equal(
-    own.trouble,
+    record.error,
     "the chain has other attributes of us than provider.yaml (it lacks region=lab; it has tier=fast besides): run akash-provider register",
   );
 });
 
 test("an auditor's signature counts from the block that holds it, until it is taken back", async (t) => {
-  const { market, own } = await follow(t);
-  await eventually("the entry was read", () => own.entry.state === "registered");
-  assert.equal(own.entry.audited.size, 0);
+  const { market, record } = await follow(t);
+  await eventually("the entry was read", () => record.current.state === "registered");
+  assert.equal(record.current.audited.size, 0);
   const about = { owner: providerAddress, auditor: rivalAddress };
   const signature = MsgSignProviderAttributes.fromPartial({ ...about, attributes: [lab] });
   const value = MsgSignProviderAttributes.encode(signature).finish();
   await market.act(rivalKey, { typeUrl: "/akash.audit.v1.MsgSignProviderAttributes", value });
-  await eventually("the signature", () => own.entry.audited.get(rivalAddress));
-  assert.deepEqual(own.entry.audited.get(rivalAddress), [lab]);
+  await eventually("the signature", () => record.current.audited.get(rivalAddress));
+  assert.deepEqual(record.current.audited.get(rivalAddress), [lab]);
   const back = MsgDeleteProviderAttributes.encode(MsgDeleteProviderAttributes.fromPartial(about)).finish();
   await market.act(rivalKey, { typeUrl: "/akash.audit.v1.MsgDeleteProviderAttributes", value: back });
-  await eventually("the signature is gone", () => own.entry.audited.size === 0);
+  await eventually("the signature is gone", () => record.current.audited.size === 0);
 });
 
 test("who is not registered is told to register", async (t) => {
-  const { own } = await follow(t, { provider: tenantAddress });
-  await eventually("the entry was read", () => own.entry.state === "not registered");
-  assert.equal(own.trouble, "we are not registered on the chain: run akash-provider register");
+  const { record } = await follow(t, { provider: tenantAddress });
+  await eventually("the entry was read", () => record.current.state === "not registered");
+  assert.equal(record.error, "we are not registered on the chain: run akash-provider register");
 });
 
 test("when nobody answers, the last good answer stays, with its age and the reason", async (t) => {
-  const { market, proxy, own } = await follow(t);
-  await eventually("the entry was read", () => own.entry.state === "registered");
+  const { market, proxy, record } = await follow(t);
+  await eventually("the entry was read", () => record.current.state === "registered");
   proxy.fault = (method) => (method === "abci_query" ? "cut" : undefined);
-  own.onStep({ changed: [{ kind: "provider", key: providerAddress }] });
-  await eventually("the trouble is told", () => own.trouble);
-  assert.match(own.trouble ?? "", /^what the chain has of us cannot be read: /);
-  assert.deepEqual(own.entry.attributes, [lab]);
-  assert.ok((own.ageMs ?? 0) > 0);
+  record.onStep({ changed: [{ kind: "provider", key: providerAddress }] });
+  await eventually("the trouble is told", () => record.error);
+  assert.match(record.error ?? "", /^what the chain has of us cannot be read: /);
+  assert.deepEqual(record.current.attributes, [lab]);
+  assert.ok((record.ageMs ?? 0) > 0);
   proxy.fault = () => undefined;
-  own.onStep({ changed: [], gap: { from: 1n, to: market.node.height } });
-  await eventually("it is read again", () => own.trouble === undefined);
+  record.onStep({ changed: [], gap: { from: 1n, to: market.node.height } });
+  await eventually("it is read again", () => record.error === undefined);
   proxy.fault = (method) => (method === "abci_query" ? "cut" : undefined);
-  own.doubt();
-  await eventually("it was looked at", () => own.trouble);
+  record.refresh();
+  await eventually("it was looked at", () => record.error);
 });

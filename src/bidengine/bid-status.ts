@@ -1,17 +1,18 @@
-/** The bid engine's status: what it has counted by the network's names, its status, and its metrics. */
-import type { Chain, Settled } from "../chain/chain.ts";
-import { type Bid, openingOf } from "../chain/records.ts";
-import { isPausing, type OperatorSwitch, pauseSwitch } from "../journal/deadlines.ts";
-import type { TableReads } from "../journal/tables.ts";
+/** The bid engine's status, counters and metrics. */
+import type { Chain } from "../chain/chain.ts";
+import { openingOf } from "../chain/records.ts";
+import { isPausing, pauseSwitch } from "../journal/deadlines.ts";
+import type { IntentState } from "../journal/intents.ts";
+import type { Journal } from "../journal/journal.ts";
 import { toInteger } from "../market/decimal.ts";
-import { type Clock, nsToMs } from "../runtime/clock.ts";
+import { nsToMs } from "../runtime/clock.ts";
+import type { RuntimeDeps } from "../runtime/deps.ts";
 import { viewEvents } from "../runtime/limits.ts";
-import type { Metrics } from "../runtime/metrics.ts";
-import { createHistogram, networkDurationBounds } from "../runtime/metrics.ts";
-import { type OrderLine, readOrders } from "./order-report.ts";
+import { createHistogram, type Metrics, networkDurationBounds } from "../runtime/metrics.ts";
+import { readOrders } from "./order-report.ts";
 import type { WaitingOrders } from "./waiting-orders.ts";
 
-/** What became of our bid, as the journal keeps it, and what the network's metric calls it. */
+/** What became of our bid, as the journal keeps it, with its value in the network's metric. */
 const outcomes = {
   won: "lease-won",
   lost: "lease-lost",
@@ -23,186 +24,154 @@ const outcomes = {
 
 export type BidOutcome = keyof typeof outcomes;
 
-/** Most take about a millisecond, in the largest clusters some tens of them. */
+/** Most decisions take about a millisecond, in the largest clusters some tens. */
 const decisionBounds = [0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.5, 1];
 
-export type Tally = ReturnType<typeof createTally>;
+export type BidCounters = ReturnType<typeof createCounters>;
 
-export function createTally() {
-  const shouldBid = { accept: 0, decline: 0, fail: 0 };
+export function createCounters() {
   const bids = { open: { success: 0, fail: 0 }, close: { success: 0, fail: 0 } };
-  const complete = Object.fromEntries(Object.keys(outcomes).map((name) => [name, 0])) as Record<BidOutcome, number>;
   const handled = { start: 0, stop: 0 };
-  const live = new Set<string>();
+  const open = new Set<string>();
   return {
-    shouldBid,
+    shouldBid: { accept: 0, decline: 0, fail: 0 },
     bids,
-    complete,
+    outcomes: Object.fromEntries(Object.keys(outcomes).map((name) => [name, 0])) as Record<BidOutcome, number>,
     handled,
-    /** Time that prices took, in microseconds. */
+    /** In microseconds. */
     pricing: createHistogram(networkDurationBounds),
-    /** Time at work on decisions, without the wait for a price from outside, in seconds. */
+    /** In seconds, without the wait for a price. */
     deciding: createHistogram(decisionBounds),
-    /** An order is looked after from when it is first seen open until it is over. */
+    /** Orders, from when they are first seen open until they are over. */
+    open: open as ReadonlySet<string>,
     begin(key: string): void {
-      if (live.has(key)) return;
-      live.add(key);
-      handled.start += 1;
+      if (!open.has(key)) handled.start += 1;
+      open.add(key);
     },
     end(key: string): void {
-      if (live.delete(key)) handled.stop += 1;
+      if (open.delete(key)) handled.stop += 1;
     },
-    get live() {
-      return live.size;
-    },
-    settled(action: "open" | "close", { state }: Settled): void {
+    settled(action: "open" | "close", state: IntentState): void {
       if (state === "done") bids[action].success += 1;
       else if (state !== "cancelled") bids[action].fail += 1;
     },
   };
 }
 
-interface LockedDeposits {
-  readonly denom: string;
-  readonly amount: bigint;
-  readonly bids: number;
-  /** Of these, in bids that are open although their order is not: they are on their way home. */
-  readonly stranded: bigint;
-  /** The height of the oldest bid among them, and about when that was. */
-  readonly sinceHeight: bigint;
-  readonly sinceMs: number;
-}
-
-function lockedDeposits({ mirror, status }: Pick<Chain, "mirror" | "status">): LockedDeposits[] {
-  const byDenom = new Map<string, LockedDeposits>();
-  for (const bid of mirror.bids()) {
-    for (const { denom, amount } of fundsOf(bid)) {
-      const before = byDenom.get(denom);
-      const isStranded = bid.state === "open" && !mirror.order(bid.id);
-      const isOldest = !before || bid.createdAt < before.sinceHeight;
-      byDenom.set(denom, {
+/** Deposits of our bids, by denomination. */
+function lockedDeposits({ mirror, status }: Pick<Chain, "mirror" | "status">) {
+  const locked = [...mirror.bids()].flatMap(({ id, state, escrow, createdAt }) => {
+    const isStranded = state === "open" && !mirror.order(id);
+    const funds = escrow?.state === "open" ? openingOf(escrow) : [];
+    return funds
+      .map(({ denom, amount }) => ({ denom, amount: toInteger(amount, "truncate"), isStranded, createdAt }))
+      .filter(({ amount }) => amount > 0n);
+  });
+  return Array.from(
+    Map.groupBy(locked, ({ denom }) => denom),
+    ([denom, deposits]) => {
+      const sum = (some: typeof deposits) => some.reduce((total, { amount }) => total + amount, 0n);
+      const heights = deposits.map(({ createdAt }) => createdAt);
+      const sinceHeight = heights.reduce((least, height) => (height < least ? height : least));
+      const ageMs = Number(mirror.height - sinceHeight) * status.blockTimeMs;
+      return {
         denom,
-        amount: (before?.amount ?? 0n) + amount,
-        bids: (before?.bids ?? 0) + 1,
-        stranded: (before?.stranded ?? 0n) + (isStranded ? amount : 0n),
-        sinceHeight: isOldest ? bid.createdAt : before.sinceHeight,
-        sinceMs: isOldest ? timeOf(bid.createdAt) : before.sinceMs,
-      });
-    }
-  }
-  return [...byDenom.values()];
-
-  function timeOf(height: bigint): number {
-    return nsToMs(mirror.timeNs) - Number(mirror.height - height) * status.blockTimeMs;
-  }
+        amount: sum(deposits),
+        bids: deposits.length,
+        /** Of the amount, in bids that are open although their order is not: the engine closes these. */
+        stranded: sum(deposits.filter(({ isStranded }) => isStranded)),
+        /** The height of the oldest bid among them, and about when that was. */
+        sinceHeight,
+        sinceMs: nsToMs(mirror.timeNs) - ageMs,
+      };
+    },
+  );
 }
 
-function fundsOf({ escrow }: Bid): { readonly denom: string; readonly amount: bigint }[] {
-  if (escrow?.state !== "open") return [];
-  return openingOf(escrow)
-    .map(({ denom, amount }) => ({ denom, amount: toInteger(amount, "truncate") }))
-    .filter(({ amount }) => amount > 0n);
-}
-
-export interface BidEngineStatus {
-  /** Open orders, those among them that wait for something to change, and our bids that are open. */
-  readonly orders: number;
-  readonly waiting: number;
-  readonly bids: number;
-  readonly paused: OperatorSwitch | undefined;
-  readonly accepted: number;
-  readonly declined: number;
-  readonly outcomes: Readonly<Record<BidOutcome, number>>;
-  readonly deposits: readonly LockedDeposits[];
-  readonly trouble: string | undefined;
-  /** The orders seen last, the newest first. */
-  readonly recent: readonly OrderLine[];
-}
-
-interface StatusDeps {
+interface StatusDeps extends RuntimeDeps {
   readonly chain: Pick<Chain, "mirror" | "status">;
-  readonly read: TableReads;
-  readonly tally: Tally;
-  readonly waits: WaitingOrders;
-  readonly trouble: () => string | undefined;
-  readonly clock: Clock;
+  readonly journal: Pick<Journal, "read">;
+  readonly counters: BidCounters;
+  readonly waiting: WaitingOrders;
+  readonly error: () => string | undefined;
 }
 
-export function createBidStatus({ chain, read, tally, waits, trouble, clock }: StatusDeps) {
+export type BidEngineStatus = ReturnType<ReturnType<typeof createBidStatus>["current"]>;
+
+export function createBidStatus({ chain, journal: { read }, counters, waiting, error, clock }: StatusDeps) {
   const { mirror } = chain;
-  const { shouldBid } = tally;
+  const { shouldBid } = counters;
   const paused = () => read.switches.get(pauseSwitch);
   const openBids = () => [...mirror.bids()].filter(({ state }) => state === "open").length;
   /** Without what has to be read from many rows of the journal. */
-  const state = () => ({
+  const summary = () => ({
     orders: [...mirror.orders()].length,
-    waiting: waits.size,
+    waiting: waiting.size,
     bids: openBids(),
     paused: paused(),
     accepted: shouldBid.accept,
     declined: shouldBid.decline,
-    outcomes: { ...tally.complete },
-    trouble: trouble(),
+    outcomes: { ...counters.outcomes } as Readonly<Record<BidOutcome, number>>,
+    trouble: error(),
   });
   return {
     openBids,
-    state,
-    current: (): BidEngineStatus => ({
-      ...state(),
-      deposits: lockedDeposits(chain),
-      recent: readOrders(read, viewEvents),
-    }),
+    summary,
+    /** With the orders seen last, the newest first. */
+    current: () => ({ ...summary(), deposits: lockedDeposits(chain), recent: readOrders(read, viewEvents) }),
     measure(metrics: Metrics): void {
-      measureTally(metrics, tally);
+      measureCounters(metrics, counters);
       metrics.readEach("gauge", "akash_provider_bidengine", [
-        ["waiting_orders", "Open orders that got a no and wait for something to change", () => waits.size],
+        ["waiting_orders", "Open orders without a bid that wait for a change", () => waiting.size],
         [
           "matching_orders",
-          "Those among them that we would bid on, but for the wallet, the room left, or what we do not know just now",
-          () => waits.matching,
+          "Waiting orders that only lack wallet balance, capacity or current data",
+          () => waiting.matching,
         ],
-        ["paused", "1 while bidding is paused by a person", () => (isPausing(paused(), clock.now()) ? 1 : 0)],
+        ["paused", "1 while bidding is paused by the operator", () => (isPausing(paused(), clock.now()) ? 1 : 0)],
       ]);
-      const ofDeposits = (name: string, help: string, value: (locked: LockedDeposits) => number) =>
+      type Locked = ReturnType<typeof lockedDeposits>[number];
+      const deposits: [name: string, help: string, value: (locked: Locked) => number][] = [
+        ["deposits_locked", "Smallest units of a token locked in deposits of our bids", ({ amount }) => Number(amount)],
+        ["deposits_stranded", "The same in open bids whose order is over", ({ stranded }) => Number(stranded)],
+        [
+          "oldest_deposit_seconds",
+          "Age of the oldest locked deposit",
+          ({ sinceMs }) => Math.max(0, (clock.now() - sinceMs) / 1_000),
+        ],
+      ];
+      for (const [name, help, value] of deposits) {
         metrics.read({ name: `akash_provider_bidengine_${name}`, help, kind: "gauge", labels: ["denom"] }, () =>
           lockedDeposits(chain).map((locked) => [{ denom: locked.denom }, value(locked)]),
         );
-      ofDeposits("deposits_locked", "Smallest units of a token locked in deposits of our bids", ({ amount }) =>
-        Number(amount),
-      );
-      ofDeposits("deposits_stranded", "The same in bids that are open although their order is not", ({ stranded }) =>
-        Number(stranded),
-      );
-      ofDeposits("oldest_deposit_seconds", "Age of the oldest deposit that is locked", ({ sinceMs }) =>
-        Math.max(0, (clock.now() - sinceMs) / 1_000),
-      );
+      }
     },
   };
 }
 
-function measureTally(metrics: Metrics, tally: Tally): void {
-  const { shouldBid, bids, complete, handled } = tally;
-  type Series<Label extends string> = (readonly [Readonly<Record<Label, string>>, number])[];
-  function count<Label extends string>(name: string, help: string, labels: Label[], values: () => Series<Label>): void {
-    metrics.read({ name, help, kind: "counter", labels }, values);
-  }
-  metrics.read({ name: "provider_order_manager", help: "Orders being looked after", kind: "gauge" }, () => tally.live);
-  count("provider_order_handler", "Orders taken up and let go", ["action"], () =>
-    Object.entries(handled).map(([action, count]) => [{ action }, count]),
+function measureCounters(metrics: Metrics, { shouldBid, bids, outcomes: ended, handled, ...counters }: BidCounters) {
+  const count = (name: string, help: string, label: string, counts: Readonly<Record<string, number>>) =>
+    metrics.read({ name, help, kind: "counter", labels: [label] }, () =>
+      Object.entries(counts).map(([value, count]) => [{ [label]: value }, count]),
+    );
+  metrics.read({ name: "provider_order_manager", help: "Orders being looked after", kind: "gauge" }, () => {
+    return counters.open.size;
+  });
+  count("provider_order_handler", "Orders taken up and let go", "action", handled);
+  count("provider_should_bid", "Decisions: accept, decline, or fail when none could be made", "result", shouldBid);
+  metrics.read(
+    { name: "provider_bid", help: "Bids opened and closed", kind: "counter", labels: ["action", "result"] },
+    () =>
+      Object.entries(bids).flatMap(([action, results]) =>
+        Object.entries(results).map(([result, count]) => [{ action, result }, count] as const),
+      ),
   );
-  count("provider_should_bid", "Decisions: accept, decline, or fail when none could be made", ["result"], () =>
-    Object.entries(shouldBid).map(([result, count]) => [{ result }, count]),
-  );
-  count("provider_bid", "Bids opened and closed", ["action", "result"], () =>
-    Object.entries(bids).flatMap(([action, results]) =>
-      Object.entries(results).map(([result, count]) => [{ action, result }, count] as const),
-    ),
-  );
-  count("provider_order_complete", "Bids that ended, by how", ["result"], () =>
-    Object.entries(complete).map(([outcome, count]) => [{ result: outcomes[outcome as BidOutcome] }, count]),
+  metrics.read(
+    { name: "provider_order_complete", help: "Bids that ended, by how", kind: "counter", labels: ["result"] },
+    () => Object.entries(ended).map(([outcome, count]) => [{ result: outcomes[outcome as BidOutcome] }, count]),
   );
   const pricingHelp = "Microseconds that prices took";
-  metrics.readHistogram({ name: "provider_bid_pricing_duration", help: pricingHelp }, tally.pricing);
+  metrics.readHistogram({ name: "provider_bid_pricing_duration", help: pricingHelp }, counters.pricing);
   const help = "Time at work on a decision, without the wait for a price from outside";
-  metrics.readHistogram({ name: "akash_provider_bidengine_decision_seconds", help }, tally.deciding);
+  metrics.readHistogram({ name: "akash_provider_bidengine_decision_seconds", help }, counters.deciding);
 }

@@ -1,21 +1,23 @@
-/** What commands may ask the bid engine over the control socket, by name. */
+/** Requests of commands to the bid engine over the control socket, by name. */
 import { z } from "zod";
-import type { JsonObject } from "../bus/topics.ts";
-import type { OperatorSwitch } from "../journal/deadlines.ts";
 import { readSdl } from "../market/sdl/sdl.ts";
 import { parseControlParams } from "../runtime/control/control-socket.ts";
 import { endedBy } from "../runtime/ended-by.ts";
+<<<<<<< HEAD
 import type { ControlHandler } from "../runtime/lifecycle.ts";
+=======
+import type { Question } from "../runtime/lifecycle.ts";
+>>>>>>> c8b26c21 (Make the bid engine one file with its service in front, and derive its types from what makes them)
 import { ordersListed } from "../runtime/limits.ts";
 import type { BidEngine } from "./bidengine.ts";
 import { writeDecision } from "./decision/record.ts";
 import type { OrderLine } from "./order-report.ts";
 
-/** Orders with news that may wait for whoever follows them: a few blocks of the busiest market. */
+/** Orders with news that a slow follower may have pending: a few blocks of the busiest market. */
 const ordersNews = 10_000;
 const pauseReasonChars = 500;
 
-/** An answer as it arrives: amounts and heights are texts, since JSON has no large numbers. */
+/** A response as it arrives: JSON has no large numbers, so bigints are strings. */
 export type JsonOf<T> = T extends bigint
   ? string
   : T extends readonly (infer Item)[]
@@ -24,21 +26,11 @@ export type JsonOf<T> = T extends bigint
       ? { readonly [Name in keyof T]: JsonOf<T[Name]> }
       : T;
 
-/** Of orders that are followed: news of one, or that some were too many to tell. */
+/** News of one order, or how many were left out. */
 export type FollowedOrder = OrderLine | { readonly missed: number };
 
-export interface ScreenResponse {
-  readonly groups: readonly {
-    readonly name: string;
-    readonly decision: JsonObject;
-  }[];
-}
-
-export interface PauseResponse {
-  readonly before: OperatorSwitch | undefined;
-  readonly after: { readonly reason: string; readonly fromMs?: number | undefined } | undefined;
-  readonly dryRun: boolean;
-}
+export type ScreenResponse = Awaited<ReturnType<ReturnType<typeof bidControlHandlers>["screen"]>>;
+export type PauseResponse = Awaited<ReturnType<ReturnType<typeof bidControlHandlers>["pause" | "resume"]>>;
 
 const orders = z.object({ limit: z.int().min(1).max(ordersListed), follow: z.boolean().default(false) });
 const why = z.object({ id: z.string().max(256) });
@@ -50,6 +42,7 @@ const pause = z.object({
 });
 const resume = z.object({ dryRun: z.boolean().default(false) });
 
+<<<<<<< HEAD
 export function bidControlHandlers(opened: Promise<BidEngine>): Readonly<Record<string, ControlHandler>> {
   return {
     async orders(params, signal) {
@@ -63,6 +56,20 @@ export function bidControlHandlers(opened: Promise<BidEngine>): Readonly<Record<
     },
     async screen(params, signal): Promise<ScreenResponse> {
       const { sdl, owner } = parseControlParams(screen, params);
+=======
+export function bidControlHandlers(opened: Promise<BidEngine>) {
+  return {
+    async orders(request: Question, signal: AbortSignal) {
+      const { limit, follow } = parseQuestion(orders, request);
+      const engine = await opened;
+      return follow ? followOrders(engine, limit, signal) : engine.orders(limit);
+    },
+    async why(request: Question) {
+      return (await opened).why(parseQuestion(why, request).id);
+    },
+    async screen(request: Question, signal: AbortSignal) {
+      const { sdl, owner } = parseQuestion(screen, request);
+>>>>>>> c8b26c21 (Make the bid engine one file with its service in front, and derive its types from what makes them)
       const engine = await opened;
       const { groups, reclamationWindowNs } = readSdl(sdl);
       const screened = groups.map(async (group) => ({
@@ -71,14 +78,25 @@ export function bidControlHandlers(opened: Promise<BidEngine>): Readonly<Record<
       }));
       return { groups: await Promise.all(screened) };
     },
+<<<<<<< HEAD
     async pause(params): Promise<PauseResponse> {
       const { reason, fromMs, dryRun } = parseControlParams(pause, params);
+=======
+    async pause(request: Question) {
+      const { reason, fromMs, dryRun } = parseQuestion(pause, request);
+>>>>>>> c8b26c21 (Make the bid engine one file with its service in front, and derive its types from what makes them)
       const engine = await opened;
       const before = engine.paused;
-      return { before, after: dryRun ? engine.wouldPause(reason, fromMs) : await engine.pause(reason, fromMs), dryRun };
+      const after = dryRun ? engine.plannedPause(reason, fromMs) : await engine.pause(reason, fromMs);
+      return { before, after, dryRun };
     },
+<<<<<<< HEAD
     async resume(params): Promise<PauseResponse> {
       const { dryRun } = parseControlParams(resume, params);
+=======
+    async resume(request: Question) {
+      const { dryRun } = parseQuestion(resume, request);
+>>>>>>> c8b26c21 (Make the bid engine one file with its service in front, and derive its types from what makes them)
       const engine = await opened;
       const before = engine.paused;
       if (!dryRun) await engine.resume();
@@ -87,16 +105,16 @@ export function bidControlHandlers(opened: Promise<BidEngine>): Readonly<Record<
   };
 }
 
-/** The last ones, the oldest first, and then each of which there is news, as it is by then. */
+/** The last orders, the oldest first, and then each of which there is news, as it is by then. */
 async function* followOrders(engine: BidEngine, limit: number, signal: AbortSignal): AsyncGenerator<FollowedOrder> {
-  const fresh = new Set<string>();
+  const pending = new Set<string>();
   let missed = 0;
   let news = Promise.withResolvers<void>();
   const unsubscribe = engine.onNews((orderId) => {
-    fresh.add(orderId);
-    const [oldest] = fresh;
-    if (fresh.size > ordersNews && oldest !== undefined) {
-      fresh.delete(oldest);
+    pending.add(orderId);
+    const [oldest] = pending;
+    if (pending.size > ordersNews && oldest !== undefined) {
+      pending.delete(oldest);
       missed += 1;
     }
     news.resolve();
@@ -106,14 +124,11 @@ async function* followOrders(engine: BidEngine, limit: number, signal: AbortSign
     for (;;) {
       await endedBy(news.promise, signal);
       news = Promise.withResolvers();
-      const told = [...fresh];
-      fresh.clear();
+      const orderIds = [...pending];
+      pending.clear();
       if (missed > 0) yield { missed };
       missed = 0;
-      for (const orderId of told) {
-        const order = engine.order(orderId);
-        if (order) yield order;
-      }
+      yield* orderIds.flatMap((orderId) => engine.order(orderId) ?? []);
     }
   } finally {
     unsubscribe();

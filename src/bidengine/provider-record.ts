@@ -5,97 +5,94 @@ import { showAttribute } from "../market/attributes.ts";
 import type { Attribute } from "../market/group-spec.ts";
 import { growingPauseMs } from "../runtime/back-off.ts";
 import { largest } from "../runtime/bigint.ts";
-import type { Clock } from "../runtime/clock.ts";
+import type { RuntimeDeps } from "../runtime/deps.ts";
 import { minute, second } from "../runtime/durations.ts";
 import { ProviderError } from "../runtime/errors.ts";
 import { jsonText } from "../runtime/json-text.ts";
-import type { Log } from "../runtime/log.ts";
 import { createWakeSignal } from "../runtime/wake-signal.ts";
 import { listed } from "./decision/bounded-text.ts";
-import type { MarketTerms, ProviderRecord } from "./decision/inputs.ts";
+import type { MarketParams, ProviderRecord } from "./decision/inputs.ts";
 
-/** Changes are told by blocks; this is for what none has told, such as the network's vote on parameters. */
-const ownEntryEveryMs = 10 * minute;
-/** Of what one auditor has signed: ten times what anybody publishes, and anybody may sign anything about us. */
+/** Blocks report most changes; this is for the others, such as votes on parameters. */
+const recordReadEveryMs = 10 * minute;
+/** Attributes kept of one auditor: ten times what providers publish, and any account may sign anything about us. */
 const auditorAttributes = 500;
-/** Until it has been read nothing is bid on, so the first tries come quickly. */
-const ownEntryRetryFirstMs = second;
-const ownEntryRetryMostMs = minute;
+/** Until it has been read nothing is bid on, so the first retries come quickly. */
+const recordRetryFirstMs = second;
+const recordRetryMostMs = minute;
 
-interface OwnEntryDeps {
+interface ProviderRecordDeps extends RuntimeDeps {
   readonly chain: Pick<Chain, "queries" | "provider">;
-  readonly configured: readonly Attribute[];
-  readonly clock: Clock;
-  readonly log: Log;
 }
 
 interface Reading {
-  readonly entry: ProviderRecord;
-  readonly params: MarketTerms | undefined;
+  readonly record: ProviderRecord;
+  readonly params: MarketParams | undefined;
 }
 
-const unread: Reading = { entry: { state: "unknown", attributes: [], audited: new Map() }, params: undefined };
+const unread: Reading = { record: { state: "unknown", attributes: [], audited: new Map() }, params: undefined };
 
 export type FollowedProviderRecord = ReturnType<typeof followProviderRecord>;
 
-export function followProviderRecord({ chain, configured, clock, log }: OwnEntryDeps) {
+/** `configured` are the attributes in provider.yaml. */
+export function followProviderRecord(configured: readonly Attribute[], { chain, clock, log }: ProviderRecordDeps) {
   const listeners: (() => void)[] = [];
-  const pause = createWakeSignal(clock);
-  const firstLook = Promise.withResolvers<void>();
+  const wakeup = createWakeSignal(clock);
+  const firstRead = Promise.withResolvers<void>();
   let current = unread;
   let readAtMs: number | undefined;
   let failure: string | undefined;
-  /** A node that has not come so far would still tell the old. */
+  /** A node that has not come so far would still report the old. */
   let changedAt = 0n;
 
-  async function look(signal: AbortSignal): Promise<void> {
-    const read = await readProviderRecord(chain, { atOrAbove: changedAt || undefined, signal });
+  async function read(signal: AbortSignal): Promise<void> {
+    const found = await readProviderRecord(chain, { atOrAbove: changedAt || undefined, signal });
     readAtMs = clock.monotonicMs();
     failure = undefined;
-    if (textOf(read) === textOf(current)) return;
+    if (textOf(found) === textOf(current)) return;
+    const { state, attributes, audited } = found.record;
     log.info(current === unread ? "on-chain provider record loaded" : "on-chain provider record changed", {
-      state: read.entry.state,
-      attributes: read.entry.attributes.length,
-      auditors: read.entry.audited.size,
+      ...{ state, attributes: attributes.length, auditors: audited.size },
     });
-    current = read;
+    current = found;
     for (const listener of listeners) listener();
   }
 
+  const difference = () => differenceFrom(configured, current.record);
   return {
-    get entry(): ProviderRecord {
-      return current.entry;
+    get current(): ProviderRecord {
+      return current.record;
     },
-    get params(): MarketTerms | undefined {
+    get params(): MarketParams | undefined {
       return current.params;
     },
     get ageMs(): number | undefined {
       return readAtMs === undefined ? undefined : clock.monotonicMs() - readAtMs;
     },
-    /** What an operator should know: not registered, registered with other attributes, not readable. */
-    get trouble(): string | undefined {
-      return failure ?? differenceFrom(configured, current.entry);
+    /** Not readable, not registered, or registered with other attributes. */
+    get error(): string | undefined {
+      return failure ?? difference();
     },
     get difference(): string | undefined {
-      return differenceFrom(configured, current.entry);
+      return difference();
     },
-    /** Resolves after the first look, also where it came to nothing: whoever decides before it says no to everything. */
-    looked: firstLook.promise,
+    /** Resolves after the first attempt, also a failed one: before it every decision would be a no. */
+    firstRead: firstRead.promise,
     onChange: (listener: () => void) => void listeners.push(listener),
-    /** To be read again soon: the chain refused a bid, so what we know of its demands may be old. */
-    doubt: pause.notify,
+    /** Reads it again now: the chain rejected a bid, so the parameters may be old. */
+    refresh: wakeup.notify,
     onStep({ block, gap, changed }: Step): void {
       const isOurs = changed.some(({ kind }) => kind === "provider");
-      // What lost or unreadable blocks said of us, nobody knows.
-      const isInDoubt = gap !== undefined || (block?.malformed.length ?? 0) > 0;
-      if (!isOurs && !isInDoubt) return;
+      // A lost or unreadable block may have changed it.
+      const mayHaveChanged = gap !== undefined || (block?.malformed.length ?? 0) > 0;
+      if (!isOurs && !mayHaveChanged) return;
       changedAt = largest(changedAt, block?.height ?? gap?.to ?? 0n);
-      pause.notify();
+      wakeup.notify();
     },
     async run(signal: AbortSignal): Promise<void> {
       for (let failures = 0; !signal.aborted; ) {
         try {
-          await look(signal);
+          await read(signal);
           failures = 0;
         } catch (thrown) {
           if (signal.aborted) break;
@@ -104,31 +101,28 @@ export function followProviderRecord({ chain, configured, clock, log }: OwnEntry
           failure = `what the chain has of us cannot be read: ${error.message}`;
           log.warn("failed to read on-chain provider record", { error, failures });
         }
-        firstLook.resolve();
-
-        await pause.wait(
-          failures > 0 ? growingPauseMs(ownEntryRetryFirstMs, ownEntryRetryMostMs, failures) : ownEntryEveryMs,
-          signal,
-        );
+        firstRead.resolve();
+        const retryMs = growingPauseMs(recordRetryFirstMs, recordRetryMostMs, failures);
+        await wakeup.wait(failures > 0 ? retryMs : recordReadEveryMs, signal);
       }
-      firstLook.resolve();
+      firstRead.resolve();
     },
   };
 }
 
 async function readProviderRecord(
-  { queries, provider }: OwnEntryDeps["chain"],
+  { queries, provider }: ProviderRecordDeps["chain"],
   options: QueryOptions,
 ): Promise<Reading> {
-  const [entry, audited, params] = await Promise.all([
+  const [record, audited, params] = await Promise.all([
     queries.provider(provider, options),
     queries.auditedAttributes(provider, options),
     queries.marketParams(undefined, options),
   ]);
   return {
-    entry: {
-      state: entry.value ? "registered" : "not registered",
-      attributes: plain(entry.value?.attributes ?? []),
+    record: {
+      state: record.value ? "registered" : "not registered",
+      attributes: plain(record.value?.attributes ?? []),
       audited: new Map(
         audited.items.map(({ auditor, attributes }: AuditedProvider) => [
           auditor,
@@ -149,22 +143,21 @@ function plain(attributes: readonly Attribute[]): Attribute[] {
   return attributes.map(({ key, value }) => ({ key, value }));
 }
 
-/** Why `register` should be run, if it should. Who configures no attributes leaves those on the chain as they are. */
+/** Why `register` should be run, if it should. Without configured attributes those on the chain stay. */
 function differenceFrom(configured: readonly Attribute[], { state, attributes }: ProviderRecord): string | undefined {
   if (state === "unknown") return undefined;
   if (state === "not registered") return "we are not registered on the chain: run akash-provider register";
   if (configured.length === 0) return undefined;
   const [ours, theirs] = [new Set(configured.map(showAttribute)), new Set(attributes.map(showAttribute))];
-  const missing = [...ours].filter((each) => !theirs.has(each));
-  const other = [...theirs].filter((each) => !ours.has(each));
-  if (missing.length + other.length === 0) return undefined;
+  const [missing, other] = [ours.difference(theirs), theirs.difference(ours)];
+  if (missing.size + other.size === 0) return undefined;
   const parts = [
-    ...(missing.length > 0 ? [`it lacks ${listed(missing, (each) => each)}`] : []),
-    ...(other.length > 0 ? [`it has ${listed(other, (each) => each)} besides`] : []),
+    ...(missing.size > 0 ? [`it lacks ${listed([...missing])}`] : []),
+    ...(other.size > 0 ? [`it has ${listed([...other])} besides`] : []),
   ];
   return `the chain has other attributes of us than provider.yaml (${parts.join("; ")}): run akash-provider register`;
 }
 
-function textOf({ entry, params }: Reading): string {
-  return jsonText([entry.state, entry.attributes, [...entry.audited], params]);
+function textOf({ record, params }: Reading): string {
+  return jsonText([record.state, record.attributes, [...record.audited], params]);
 }

@@ -52,7 +52,7 @@ test("an order with a volume alone is not bid on where no node has room for the 
     const stage = await openStage({ ...createWorld(), overcommit }, { dir: memoryFolder(t) });
     const node = pictureNode("a", { ephemeralBytes: (3n * gi) / 2n, storageClasses: ["beta3"] });
     stage.show({ nodes: [node], storage: [{ class: "beta3", bytes: { allocatable: 100n * gi, allocated: 0n } }] });
-    const inputs = someInputs({ asked: { group }, standing: { capacity: stage.capacity } });
+    const inputs = someInputs({ request: { group }, context: { capacity: stage.capacity } });
     const decision = await decide(inputs, cheap, t.signal);
     await stage.stop();
     return [decision.verdict, ...refusals(decision).map(({ name }) => name)];

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { aGroup, aStanding, aUnit, fixedPrice, someInputs } from "../../../test/a-decision.ts";
+import { aBidContext, aGroup, aUnit, fixedPrice, someInputs } from "../../../test/a-decision.ts";
 import { assertCost } from "../../../test/cost.ts";
 import type { Attribute, GroupSpec } from "../../market/group-spec.ts";
 import { decide } from "./decide.ts";
@@ -112,14 +112,14 @@ const absurd: Readonly<Record<string, [GroupSpec, RegExp]>> = {
 
 for (const [name, [group, reason]] of Object.entries(absurd)) {
   test(`an order with ${name} is a no with a short reason, at a bounded cost`, async () => {
-    const standing = aStanding({
-      own: { state: "registered", attributes: [...ownAttributes, ...ownCards], audited },
+    const context = aBidContext({
+      record: { state: "registered", attributes: [...ownAttributes, ...ownCards], audited },
     });
-    const inputs = someInputs({ asked: { group }, standing });
+    const inputs = someInputs({ request: { group }, context });
     const decision = await decide(inputs, cheap, signal);
     assert.equal(decision.verdict, "no");
     assert.match(refusals(decision)[0]?.reason ?? "", reason);
-    const ordinary = someInputs({ standing });
+    const ordinary = someInputs({ context });
     await assertCost(() => decide(inputs, cheap, signal), { times: 1_000, of: () => decide(ordinary, cheap, signal) });
     assert.ok(JSON.stringify(writeDecision(decision)).length < 10_000);
     assert.ok(explain(decision).every((line) => line.length < 1_000));
@@ -128,7 +128,7 @@ for (const [name, [group, reason]] of Object.entries(absurd)) {
 
 test("what a tenant wrote cannot move a terminal's cursor, nor hide in a line", async () => {
   const attributes = [{ key: "a\u001b[2Jb\u202ec\nd", value: "\u0007" }];
-  const inputs = someInputs({ asked: { group: aGroup({ requirements: { ...requirements, attributes } }) } });
+  const inputs = someInputs({ request: { group: aGroup({ requirements: { ...requirements, attributes } }) } });
   const decision = await decide(inputs, cheap, signal);
   for (const line of explain(decision)) assert.doesNotMatch(line, /[\p{Cc}\p{Cf}]/u);
   assert.match(refusals(decision)[0]?.reason ?? "", /a\\u\{1b\}\[2Jb\\u\{202e\}c\\u\{a\}d=\\u\{7\}/);

@@ -1,7 +1,7 @@
 /** What the table of single failures does not show: the edges of each check, and policies that are only tried. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { aGroup, aStanding, aUnit, fixedPrice, openPolicies, someInputs } from "../../../test/a-decision.ts";
+import { aBidContext, aGroup, aUnit, fixedPrice, openPolicies, someInputs } from "../../../test/a-decision.ts";
 import { parseCoins, parseDecCoin } from "../../market/coin.ts";
 import { judgeBy } from "../policies/judgement.ts";
 import { noPolicies } from "../policies/policies.ts";
@@ -23,7 +23,7 @@ test("a policy on trial passes and says what it would have done", async () => {
   const policies = { ...openPolicies, configuredAttributes: "dry-run" } as const;
   const { verdict, reason, evidence } = await check(
     "configuredAttributesDemanded",
-    someInputs({ standing: { policies } }),
+    someInputs({ context: { policies } }),
   );
   assert.equal(verdict, "pass");
   assert.match(reason, /^dry run, it would be a no: it does not ask for region=us-west/);
@@ -32,7 +32,7 @@ test("a policy on trial passes and says what it would have done", async () => {
 
 test("the mirror may be 5 blocks behind, and must have been built", async () => {
   const at = (behind: bigint | undefined, ready = true) =>
-    check("mirrorIsFresh", someInputs({ standing: { mirror: { ready, behind } } }));
+    check("mirrorIsFresh", someInputs({ context: { mirror: { ready, behind } } }));
   assert.equal((await at(5n)).verdict, "pass");
   assert.equal((await at(6n)).verdict, "fail");
   assert.equal((await at(0n, false)).reason, "the chain has not been read yet");
@@ -43,7 +43,7 @@ test("a picture may be 2 minutes old, and its source must not be in trouble", as
   const of = (ageMs: number | undefined, trouble?: string) =>
     check(
       "inventoryFresh",
-      someInputs({ standing: { capacity: { ...aStanding().capacity, inventory: { ageMs, error: trouble } } } }),
+      someInputs({ context: { capacity: { ...aBidContext().capacity, inventory: { ageMs, error: trouble } } } }),
     );
   assert.equal((await of(120_000)).verdict, "pass");
   assert.equal((await of(120_001)).verdict, "fail");
@@ -52,8 +52,8 @@ test("a picture may be 2 minutes old, and its source must not be in trouble", as
 });
 
 test("who is not registered is told to register, by name of the command", async () => {
-  const own = { state: "not registered", attributes: [], audited: new Map() } as const;
-  const { verdict, reason, until } = await check("attributesMatch", someInputs({ standing: { own } }));
+  const record = { state: "not registered", attributes: [], audited: new Map() } as const;
+  const { verdict, reason, until } = await check("attributesMatch", someInputs({ context: { record } }));
   assert.deepEqual([verdict, until], ["fail", "attributes"]);
   assert.match(reason, /akash-provider register/);
 });
@@ -62,7 +62,7 @@ test("a window must be ours, long enough, and one that the chain takes", async (
   const of = (wantedNs: bigint, oursNs: bigint) =>
     check(
       "reclamationAgreed",
-      someInputs({ asked: { reclamationWindowNs: wantedNs }, standing: { reclamationWindowNs: oursNs } }),
+      someInputs({ request: { reclamationWindowNs: wantedNs }, context: { reclamationWindowNs: oursNs } }),
     );
   assert.equal((await of(24n * hourNs, 24n * hourNs)).verdict, "pass");
   assert.match((await of(hourNs, 0n)).reason, /asks for a notice of 1 h before a reclamation, and we give none/);
@@ -75,7 +75,7 @@ test("deposit, fee and what is promised must be there to the last coin", async (
     check(
       "depositCovered",
       someInputs({
-        standing: {
+        context: {
           balances: new Map(balances),
           promised: new Map(promised),
           fee: { denom: feeDenom, amount: 10_000n },
@@ -88,8 +88,8 @@ test("deposit, fee and what is promised must be there to the last coin", async (
   assert.equal((await of([["uakt", 1_019_999n]], [["uakt", 510_000n]])).verdict, "fail");
   assert.match((await of([["uakt", 500_000n]], [], "uact")).reason, /10000uact short of the 10000uact/);
   const other = { bidDeposit: { denom: "uact", amount: 1n } };
-  assert.match((await check("depositCovered", someInputs({ standing: other }))).reason, /no deposits in uact/);
-  const unread = await check("depositCovered", someInputs({ standing: { params: undefined } }));
+  assert.match((await check("depositCovered", someInputs({ context: other }))).reason, /no deposits in uact/);
+  const unread = await check("depositCovered", someInputs({ context: { params: undefined } }));
   assert.deepEqual([unread.verdict, unread.until], ["fail", "time"]);
 });
 
@@ -98,7 +98,7 @@ test("what the wallet is to keep is left in it, in every denomination, and the r
     check(
       "depositCovered",
       someInputs({
-        standing: {
+        context: {
           balances: new Map(balances),
           promised: new Map(promised),
           minimumBalance: parseCoins("1000000uakt,300uact"),
@@ -158,12 +158,12 @@ test("a cap on a model counts the cards that would be given", async () => {
   const policies = judgeBy({ ...noPolicies, caps: { most: new Map([["gpu a100", 3n]]), dryRun: false } });
   const group = aGroup({ units: [aUnit({ gpu: wanted })] });
   const capacity = {
-    ...aStanding().capacity,
+    ...aBidContext().capacity,
     fit: () => ({ fits: true, replicas: [], offer: [aUnit({ gpu: given })] }) as const,
   };
   const { verdict } = await check(
     "withinOfferCaps",
-    someInputs({ asked: { group }, standing: { policies, capacity } }),
+    someInputs({ request: { group }, context: { policies, capacity } }),
   );
   assert.equal(verdict, "fail", "two replicas of two cards");
 });

@@ -39,7 +39,7 @@ for (const [name, { inputs, reason, until, pricing = cheap }] of Object.entries(
 }
 
 test("an order that passes everything is bid on, for the price that was screened", async () => {
-  const inputs = someInputs({ bidsOnOrder: 20, asked: { reclamationWindowNs: 24n * hourNs } });
+  const inputs = someInputs({ bidsOnOrder: 20, request: { reclamationWindowNs: 24n * hourNs } });
   const decision = await decide(inputs, cheap, signal);
   const screened = await screen(inputs.request, inputs.context, cheap, signal);
   assert.equal(decision.verdict, "bid");
@@ -50,8 +50,8 @@ test("an order that passes everything is bid on, for the price that was screened
 });
 
 test("of several offers the first is priced as a new order, and the others after the first ones of all orders", async () => {
-  const { context: standing, ...rest } = someInputs();
-  const { capacity } = standing;
+  const { context, ...rest } = someInputs();
+  const { capacity } = context;
   function fit(group: GroupSpec): Fit {
     const first = capacity.fit(group);
     return first.fits ? { ...first, others: [{ ...first }, { ...first }] } : first;
@@ -64,7 +64,7 @@ test("of several offers the first is priced as a new order, and the others after
       return cheap.quote(request, signal);
     },
   };
-  const decision = await decide({ ...rest, context: { ...standing, capacity: { ...capacity, fit } } }, pricing, signal);
+  const decision = await decide({ ...rest, context: { ...context, capacity: { ...capacity, fit } } }, pricing, signal);
   assert.equal(decision.verdict, "bid");
   assert.deepEqual(further, [false, true, true]);
 });
@@ -81,13 +81,16 @@ test("a no that comes only from what it would cost keeps the price that was want
 });
 
 test("the deposit is the larger of ours and the chain's, and a window is promised only where one is asked for", () => {
-  const small = someInputs({ standing: { bidDeposit: { denom: "uakt", amount: 1n } } });
-  assert.deepEqual(bidTerms(small), { deposit: { denom: "uakt", amount: 500_000n }, reclamationWindowNs: undefined });
-  const large = someInputs({
-    asked: { reclamationWindowNs: hourNs },
-    standing: { bidDeposit: { denom: "uakt", amount: 600_000n } },
+  const small = someInputs({ context: { bidDeposit: { denom: "uakt", amount: 1n } } });
+  assert.deepEqual(bidTerms(small.request, small.context), {
+    deposit: { denom: "uakt", amount: 500_000n },
+    reclamationWindowNs: undefined,
   });
-  assert.deepEqual(bidTerms(large), {
+  const large = someInputs({
+    request: { reclamationWindowNs: hourNs },
+    context: { bidDeposit: { denom: "uakt", amount: 600_000n } },
+  });
+  assert.deepEqual(bidTerms(large.request, large.context), {
     deposit: { denom: "uakt", amount: 600_000n },
     reclamationWindowNs: 24n * hourNs,
   });

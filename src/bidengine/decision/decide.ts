@@ -1,8 +1,8 @@
 /** From gathered inputs to a decision. The same for an order on the chain and for one that does not exist yet. */
 import type { DecCoin } from "../../market/coin.ts";
-import type { Fits, Shortage } from "../../market/fit.ts";
+import type { Fits } from "../../market/fit.ts";
 import { mostFor } from "../../market/group-totals.ts";
-import type { PriceRequest, Pricing, Quote } from "../pricing/pricing.ts";
+import type { Pricing, Quote } from "../pricing/pricing.ts";
 import { boundedEvidence, decisionListed, shownText } from "./bounded-text.ts";
 import { type BidQuestion, type Check, type CheckVerdict, type Decision, fail, notAsked, pass } from "./decision.ts";
 import {
@@ -27,19 +27,24 @@ import {
 } from "./money-checks.ts";
 import { biddingIsOn, inventoryFresh, mirrorIsFresh, settingsComplete } from "./readiness-checks.ts";
 
-const senseless = "nobody places a group that the network does not allow";
+const isInvalid = "the group is not valid";
 
 /** Every replica has a node, all at once. Nothing is taken yet. */
 const placementExists: BidQuestion = ({ fit, context: { capacity } }) => {
-  if (!fit) return notAsked(senseless);
-  // Room is not what is missing, and none need come before it is worth asking again.
-  if (capacity.inventory.error !== undefined) return notAsked("nobody places by a picture that may be wrong");
+  if (!fit) return notAsked(isInvalid);
+  // The snapshot is what is missing, not room.
+  if (capacity.inventory.error !== undefined) return notAsked("the inventory snapshot may be outdated");
   if (!fit.fits) {
-    const shortages = fit.shortages.slice(0, decisionListed).map(showShortage);
+    const shortages = fit.shortages
+      .slice(0, decisionListed)
+      .map((shortage) => ({ ...shortage, wanted: `${shortage.wanted}`, available: `${shortage.available}` }));
     return fail("room", fit.reason, { shortages, units: fit.shortages.length });
   }
   const nodes = new Set(fit.replicas.map(({ node }) => node));
-  const cards = cardsOf(fit);
+  const cards = fit.offer
+    .filter(({ gpu }) => gpu.count > 0n)
+    .slice(0, decisionListed)
+    .map(({ id, gpu }) => `unit ${id}: ${gpu.attributes.map(({ key }) => key).join(" ")}`);
   return pass(`room for all of its replicas (${fit.replicas.length}), on ${nodes.size} of our nodes`, {
     replicas: fit.replicas.length,
     nodes: [...nodes].slice(0, decisionListed),
@@ -48,56 +53,45 @@ const placementExists: BidQuestion = ({ fit, context: { capacity } }) => {
 };
 
 const addressesAvailable: BidQuestion = ({ addresses }) => {
-  if (!addresses) return notAsked(senseless);
+  if (!addresses) return notAsked(isInvalid);
   return addresses.yes ? pass(addresses.reason) : fail("room", addresses.reason);
 };
 
-function showShortage({ unit, resource, wanted, available, where, nodes }: Shortage) {
-  return { unit, resource, wanted: String(wanted), available: String(available), where, nodes };
-}
-
-function cardsOf({ offer }: Fits): string[] {
-  return offer
-    .filter(({ gpu }) => gpu.count > 0n)
-    .slice(0, decisionListed)
-    .map(({ id, gpu }) => `unit ${id}: ${gpu.attributes.map(({ key }) => key).join(" ")}`);
-}
-
-/** Of one sentence, also where somebody else wrote it: a script, an operator who paused. */
+/** Of one sentence, also where a price script or the operator wrote it. */
 const decisionReasonChars = 600;
 
-/** Those that cost nothing, in the order an operator would ask. All are asked, also after a no. */
+/** Checks without cost, in the order an operator would ask. All run, also after a no. */
 const questions = {
-  biddingIsOn, // nobody stopped us
+  biddingIsOn, // not paused
   settingsComplete, // and we could serve a lease at all
   mirrorIsFresh, // we know what the chain knows
   inventoryFresh, // and what the cluster has
   groupIsWellFormed, // the chain lets nonsense through; we don't
-  attributesMatch: ofSense(attributesMatch), // what the tenant requires of us, we publish
-  configuredAttributesDemanded: ofSense(configuredAttributesDemanded), // and, where we want that, is asked for
-  auditorsMatch: ofSense(auditorsMatch), // someone the tenant trusts has signed it
-  capabilitiesMatch: ofSense(capabilitiesMatch), // the kinds of volumes and cards are ours
-  volumesWithinLimit: ofSense(volumesWithinLimit),
-  manifestPossible: ofSense(manifestPossible), // and we would not reject its manifest
+  attributesMatch: ifBounded(attributesMatch), // what the tenant requires of us, we publish
+  configuredAttributesDemanded: ifBounded(configuredAttributesDemanded), // and, where we want that, is asked for
+  auditorsMatch: ifBounded(auditorsMatch), // someone the tenant trusts has signed it
+  capabilitiesMatch: ifBounded(capabilitiesMatch), // the kinds of volumes and cards are ours
+  volumesWithinLimit: ifBounded(volumesWithinLimit),
+  manifestPossible: ifBounded(manifestPossible), // and we would not reject its manifest
   tenantAllowed, // we want this tenant
-  denominationKnown: ofSense(denominationKnown), // and that money
+  denominationKnown: ifBounded(denominationKnown), // and that money
   reclamationAgreed,
   placementExists, // every replica has a node, all at once
-  withinOfferCaps: ofSense(withinOfferCaps), // it is not more than we want to sell
+  withinOfferCaps: ifBounded(withinOfferCaps), // it is not more than we want to sell
   addressesAvailable,
   depositCovered, // we can pay for the bid
   bidsLeft, // and the order takes one more
 } satisfies Record<string, BidQuestion>;
 
-/** These cost something, a process or a call, and are asked only where nothing else stands in the way. */
+/** These cost a process or a call, and run only where all others passed. */
 const priceChecks = ["priceGiven", "priceWithinMax"] as const;
 
 export const checkNames: readonly string[] = [...Object.keys(questions), ...priceChecks];
 
-export async function decide(inputs: Inputs, pricing: Pricing, signal: AbortSignal): Promise<Decision> {
+export async function decide(inputs: Inputs, pricing: Pick<Pricing, "quote">, signal: AbortSignal): Promise<Decision> {
   const gathered = gatherInputs(inputs);
   const { fit, others } = gathered;
-  let checks = freeChecks(gathered);
+  const checks = freeChecks(gathered);
   if (!fit?.fits || checks.some(({ verdict }) => verdict === "fail")) {
     const unpriced = priceChecks.map((name) => named(name, notAsked("another check said no")));
     const [offer, isLimited] = fit?.fits ? [fit.offer, false] : [undefined, fit?.isLimited === true];
@@ -105,18 +99,19 @@ export async function decide(inputs: Inputs, pricing: Pricing, signal: AbortSign
   }
   const { owner, group } = inputs.request;
   const most = mostFor(group);
-  const asking = [fit, ...others].map(async (each) => {
+  const quotes = [fit, ...others].map(async (each) => {
     const kind = { isRecheck: inputs.isRecheck, isFurther: each !== fit };
-    const request: PriceRequest = { owner, group, offer: each.offer, most, ...kind };
-    return { fit: each, quote: await pricing.quote(request, signal) };
+    return { fit: each, quote: await pricing.quote({ owner, group, offer: each.offer, most, ...kind }, signal) };
   });
-  const { fit: chosen, quote } = (await Promise.all(asking)).reduce(cheaper);
-  if (chosen !== fit) checks = freeChecks({ ...gathered, fit: chosen });
+  const { fit: chosen, quote } = (await Promise.all(quotes)).reduce(cheaper);
   const within = quote.price ? priceWithinMax(quote.price, most) : notAsked("there is no price");
-  checks.push(named("priceGiven", priceGiven(quote)), named("priceWithinMax", within));
   return {
     verdict: within.verdict === "pass" ? "bid" : "no",
-    checks,
+    checks: [
+      ...(chosen === fit ? checks : freeChecks({ ...gathered, fit: chosen })),
+      named("priceGiven", priceGiven(quote)),
+      named("priceWithinMax", within),
+    ],
     price: priceOf(quote),
     offer: chosen.offer,
   };
@@ -140,23 +135,23 @@ function cheaper(one: Quoted, other: Quoted): Quoted {
 }
 
 function priceOf(quote: Quote): DecCoin | undefined {
-  return quote.price ? quote.price : quote.wanted;
+  return quote.price ?? quote.wanted;
 }
 
 /** Would we bid on this, and for how much? Takes nothing and sends nothing. */
 export function screen(
-  asked: BidRequest,
-  standing: BidContext,
-  pricing: Pricing,
+  request: BidRequest,
+  context: BidContext,
+  pricing: Pick<Pricing, "quote">,
   signal: AbortSignal,
 ): Promise<Decision> {
-  return decide({ request: asked, bidsOnOrder: undefined, context: standing, isRecheck: true }, pricing, signal);
+  return decide({ request, bidsOnOrder: undefined, context, isRecheck: true }, pricing, signal);
 }
 
-/** A group that no one could have meant is not read any further. */
-function ofSense(question: BidQuestion): BidQuestion {
+/** A group beyond provider limits is not read any further. */
+function ifBounded(question: BidQuestion): BidQuestion {
   return (gathered) =>
-    gathered.excess === undefined ? question(gathered) : notAsked("no one could have meant the group");
+    gathered.excess === undefined ? question(gathered) : notAsked("the group exceeds provider limits");
 }
 
 function named(name: string, verdict: CheckVerdict): Check {

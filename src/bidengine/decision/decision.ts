@@ -6,31 +6,34 @@ import type { Judgement } from "../policies/judgement.ts";
 import type { GatheredInputs } from "./inputs.ts";
 
 export interface Decision extends RecordedDecision {
-  /** What would be offered, where it fits. Not kept: whoever bids has it in the message, and whoever holds the capacity too. */
+  /** What would be offered, where it fits. Not recorded: the bid's message and the reservation hold it. */
   readonly offer: Fits["offer"] | undefined;
   /** The search for a placement used up its steps. */
   readonly isLimited?: boolean;
 }
 
-/** As much of it as the journal keeps. */
+/** The part that the journal keeps. */
 export interface RecordedDecision {
   readonly verdict: "bid" | "no";
   readonly checks: readonly Check[];
-  /** Of a bid, and of a no that comes only from what it would cost. */
+  /** Of a bid, and of a no because of the price. */
   readonly price: DecCoin | undefined;
 }
 
-export interface Check {
+export interface Check extends CheckVerdict {
   readonly name: string;
+}
+
+export interface CheckVerdict {
   readonly verdict: "pass" | "fail" | "not asked";
   /** One sentence, also of a pass. */
   readonly reason: string;
   readonly evidence: JsonObject;
-  /** Of a fail, what would have to change first. */
+  /** Of a fail: what must change before another decision can differ. */
   readonly until?: Until;
 }
 
-/** "time": by itself, so look again after a while. "never": not as long as we run as we do. */
+/** "time": recheck periodically. "never": not with the same settings. */
 export const untils = ["room", "prices", "attributes", "wallet", "policies", "time", "never"] as const;
 export type Until = (typeof untils)[number];
 
@@ -44,23 +47,13 @@ export function refusals({ checks }: RecordedDecision): readonly Check[] {
   return checks.filter(({ verdict }) => verdict === "fail");
 }
 
-// What a check comes to.
-
-export interface CheckVerdict {
-  readonly verdict: "pass" | "fail" | "not asked";
-  readonly reason: string;
-  readonly evidence: JsonObject;
-  readonly until?: Until;
-}
-
-/** One question about what was gathered. Asks nobody, changes nothing, and never takes long. */
+/** One question about the gathered inputs: pure, and fast. */
 export type BidQuestion = (gathered: GatheredInputs) => CheckVerdict;
 
 export function pass(reason: string, evidence: JsonObject = {}): CheckVerdict {
   return { verdict: "pass", reason, evidence };
 }
 
-/** `until` says what must change before it is worth asking again. */
 export function fail(until: Until, reason: string, evidence: JsonObject = {}): CheckVerdict {
   return { verdict: "fail", reason, evidence, until };
 }
@@ -69,7 +62,7 @@ export function notAsked(reason: string): CheckVerdict {
   return { verdict: "not asked", reason, evidence: {} };
 }
 
-/** A policy on trial passes whatever it says, and says what it would have done. */
+/** A policy in dry run passes, with what it would have decided. */
 export function byPolicy({ yes, reason, dryRun, evidence = {} }: Judgement): CheckVerdict {
   if (yes) return pass(reason, evidence);
   if (dryRun) return pass(`dry run, it would be a no: ${reason}`, { ...evidence, dryRun });

@@ -7,7 +7,7 @@ import { type BidQuestion, byPolicy, type CheckVerdict, fail, pass } from "./dec
 import { type ProviderRecord, withOffer } from "./inputs.ts";
 
 export const groupIsWellFormed: BidQuestion = ({ request: { group }, excess, faults }) => {
-  if (excess !== undefined) return fail("never", `no one could have meant the group: ${excess}`);
+  if (excess !== undefined) return fail("never", `the group exceeds provider limits: ${excess}`);
   if (faults.length === 0) return pass("the group is within the network's limits", { units: group.units.length });
   return fail("never", `the group is not one that the network allows: ${listedSentences(faults)}`, { faults });
 };
@@ -21,11 +21,11 @@ export const manifestPossible: BidQuestion = ({ request: { group, isOnlyGroup } 
   });
 };
 
-/** With what the chain has of us, not with provider.yaml: the chain is what a tenant relies on, and what refuses the bid. */
-export const attributesMatch: BidQuestion = ({ request: { group }, context: { own } }) => {
+/** By the attributes on the chain, not those of provider.yaml: the chain rejects the bid by them. */
+export const attributesMatch: BidQuestion = ({ request: { group }, context: { record } }) => {
   const { attributes } = group.requirements;
-  const missing = unsatisfied(attributes, own.attributes);
-  if (own.state !== "registered") return unregistered(own);
+  const missing = unsatisfied(attributes, record.attributes);
+  if (record.state !== "registered") return unregistered(record);
   if (missing.length > 0)
     return fail("attributes", `we do not publish ${listed(missing, showAttribute)}`, evidenceOf(missing));
   if (attributes.length === 0) return pass("it asks for no attributes");
@@ -37,11 +37,11 @@ function unregistered({ state }: ProviderRecord): CheckVerdict {
   return fail("attributes", "we are not registered on the chain: run akash-provider register");
 }
 
-/** Turns every attribute of provider.yaml into a demand on the order, as the network's provider does. */
-export const configuredAttributesDemanded: BidQuestion = ({ request: { group }, context: standing }) => {
-  const mode = standing.policies.configuredAttributes;
+/** Every attribute of provider.yaml becomes a demand on the order, as in the Go provider. */
+export const configuredAttributesDemanded: BidQuestion = ({ request: { group }, context }) => {
+  const mode = context.policies.configuredAttributes;
   if (mode === "off") return pass("orders need not ask for our attributes");
-  const missing = unsatisfied(standing.configuredAttributes, group.requirements.attributes);
+  const missing = unsatisfied(context.configuredAttributes, group.requirements.attributes);
   const reason =
     missing.length === 0
       ? "it asks for all that we configured"
@@ -50,13 +50,13 @@ export const configuredAttributesDemanded: BidQuestion = ({ request: { group }, 
   return byPolicy({ yes: missing.length === 0, dryRun: mode === "dry-run", reason, evidence });
 };
 
-export const auditorsMatch: BidQuestion = ({ request: { group }, context: { own } }) => {
+export const auditorsMatch: BidQuestion = ({ request: { group }, context: { record } }) => {
   const { allOf, anyOf } = group.requirements;
   if (allOf.length + anyOf.length === 0) return pass("it asks for no auditor's signature");
-  const { signed, allOfMissing, anyOfMissing } = signaturesFor(group.requirements, own.audited);
+  const { signed, allOfMissing, anyOfMissing } = signaturesFor(group.requirements, record.audited);
   if (signed) return pass("the auditors that it trusts have signed what it asks for");
   const missing = allOfMissing.length > 0 ? allOfMissing : anyOfMissing;
-  const who = listed(missing, (auditor) => auditor);
+  const who = listed(missing);
   const reason =
     allOfMissing.length > 0
       ? `not signed, as it asks for, by ${who}`
@@ -64,9 +64,9 @@ export const auditorsMatch: BidQuestion = ({ request: { group }, context: { own 
   return fail("attributes", reason, { allOfMissing, anyOfMissing });
 };
 
-export const capabilitiesMatch: BidQuestion = ({ request: { group }, context: { own } }) => {
-  const missing = missingCapabilities(group, own.attributes);
-  if (missing.length === 0) return pass("our published capabilities cover its volumes and cards");
+export const capabilitiesMatch: BidQuestion = ({ request: { group }, context: { record } }) => {
+  const missing = missingCapabilities(group, record.attributes);
+  if (missing.length === 0) return pass("our published capabilities cover its volumes and GPUs");
   const reason = listedSentences(
     missing.map(({ unit, what, asked }) => `unit ${unit} wants ${what} with ${listed(asked, showAttribute)}`),
   );
@@ -82,16 +82,16 @@ export const volumesWithinLimit: BidQuestion = ({ request: { group } }) => {
   return fail("never", `${reason}; at most ${most} are allowed`, { most, units: tooMany.map(({ id }) => id) });
 };
 
-/** One message that no node reads as valid would hold up all that share its transaction. */
+/** The chain rejects bids on own orders, and with the message all that share its transaction. */
 export const tenantAllowed: BidQuestion = ({ request: { owner }, context: { provider, policies } }) =>
   owner === provider
-    ? fail("never", "it is our own order, and the chain takes no bid from whoever made the order")
+    ? fail("never", "it is our own order, and the chain takes no bid from the owner of the order")
     : byPolicy(policies.tenant(owner));
 
 export const withinOfferCaps: BidQuestion = ({ request: { group }, fit, context: { policies, capacity } }) => {
   const judgement = policies.caps(withOffer(group, fit?.fits ? fit.offer : []), capacity.sold);
   const verdict = byPolicy(judgement);
-  // What is given back by others may be enough.
+  // What others release may be enough.
   return verdict.verdict === "fail" && !judgement.alone ? { ...verdict, until: "room" } : verdict;
 };
 

@@ -5,28 +5,28 @@ import { addTo } from "../../market/group-totals.ts";
 import type { Quote } from "../pricing/pricing.ts";
 import { listed } from "./bounded-text.ts";
 import { type BidQuestion, type CheckVerdict, fail, pass } from "./decision.ts";
-import type { BidContext, Inputs } from "./inputs.ts";
+import type { BidContext, BidRequest } from "./inputs.ts";
 
 export const denominationKnown: BidQuestion = ({ request: { group } }) => {
   const denoms = [...new Set(group.units.map(({ price }) => price.denom))];
   const unknown = denoms.filter((denom) => denom !== uakt && !isDollar(denom));
   if (unknown.length > 0)
     return fail("never", `we do not know what ${listed(unknown, (denom) => denom || "no denomination")} is worth`);
-  return pass(`it pays in ${listed(denoms, (denom) => denom)}`);
+  return pass(`it pays in ${listed(denoms)}`);
 };
 
 /** A window is promised only where the order asks for one, and then ours: it must be as long as the tenant wants. */
-export const reclamationAgreed: BidQuestion = ({ request: asked, context: standing }) => {
-  const wantedNs = asked.reclamationWindowNs;
-  const oursNs = standing.reclamationWindowNs;
+export const reclamationAgreed: BidQuestion = ({ request, context }) => {
+  const wantedNs = request.reclamationWindowNs;
+  const oursNs = context.reclamationWindowNs;
   if (wantedNs === undefined) return pass("it asks for no notice before a reclamation");
   const evidence = { wanted: showNs(wantedNs), ours: showNs(oursNs) };
   const wanted = `it asks for a notice of ${showNs(wantedNs)} before a reclamation`;
   if (oursNs === 0n) return fail("never", `${wanted}, and we give none (reclamation-window)`, evidence);
   if (wantedNs > oursNs)
     return fail("never", `${wanted}, and we give ${showNs(oursNs)} (reclamation-window)`, evidence);
-  if (!standing.params) return fail("time", "the parameters of the market have not been read yet", evidence);
-  const { minReclamationWindowNs: least, maxReclamationWindowNs: most } = standing.params;
+  if (!context.params) return fail("time", "the parameters of the market have not been read yet", evidence);
+  const { minReclamationWindowNs: least, maxReclamationWindowNs: most } = context.params;
   if (oursNs < least || oursNs > most) {
     const bounds = `from ${showNs(least)} to ${showNs(most)}`;
     return fail("never", `the chain takes notices ${bounds}, not our ${showNs(oursNs)} (reclamation-window)`, evidence);
@@ -40,9 +40,9 @@ export interface BidTerms {
   readonly reclamationWindowNs: bigint | undefined;
 }
 
-export function bidTerms({ request: asked, context: standing }: Inputs): BidTerms {
-  const window = asked.reclamationWindowNs === undefined ? undefined : standing.reclamationWindowNs;
-  return { deposit: depositOf(standing), reclamationWindowNs: window };
+export function bidTerms(request: BidRequest, context: BidContext): BidTerms {
+  const window = request.reclamationWindowNs === undefined ? undefined : context.reclamationWindowNs;
+  return { deposit: depositOf(context), reclamationWindowNs: window };
 }
 
 /** The larger of what we want to deposit and what the chain demands. */
@@ -51,19 +51,19 @@ export function depositOf({ bidDeposit, params }: Pick<BidContext, "bidDeposit" 
   return least && least.amount > bidDeposit.amount ? least : bidDeposit;
 }
 
-export const depositCovered: BidQuestion = ({ context: standing }) => {
-  const { params } = standing;
+export const depositCovered: BidQuestion = ({ context }) => {
+  const { params } = context;
   if (!params) return fail("time", "the parameters of the market have not been read yet");
-  const deposit = depositOf(standing);
+  const deposit = depositOf(context);
   if (!params.minDeposits.some(({ denom, amount }) => denom === deposit.denom && amount > 0n))
     return fail("never", `the chain takes no deposits in ${deposit.denom} (bid-deposit)`);
-  const needs = walletNeeds(deposit, standing);
+  const needs = walletNeeds(deposit, context);
   const shortages = shortagesOf(needs);
   if (shortages.length > 0) {
     const short = shortages.map(({ denom, needed, promised, keeps, has }) => ({
       ...{ denom, needed: String(needed), owed: String(promised), minimum: String(keeps), balance: String(has) },
     }));
-    return fail("wallet", tellShortages(shortages), { short });
+    return fail("wallet", describeShortages(shortages), { short });
   }
   const { denom } = deposit;
   const { has = 0n, needed = 0n, promised = 0n } = needs.find((need) => need.denom === denom) ?? {};
@@ -73,10 +73,10 @@ export const depositCovered: BidQuestion = ({ context: standing }) => {
 
 /** Bids that ended count too, and the chain lets the limit itself be passed by one. */
 export const bidsLeft: BidQuestion = ({ bidsOnOrder, context: { params } }) => {
-  if (bidsOnOrder === undefined || !params) return pass("nobody has counted the bids on it");
+  if (bidsOnOrder === undefined || !params) return pass("the bids on it are not counted");
   const evidence = { bids: bidsOnOrder, most: params.orderMaxBids };
-  const told = `it has ${bidsOnOrder} bids, and takes ${params.orderMaxBids + 1}`;
-  return bidsOnOrder > params.orderMaxBids ? fail("never", told, evidence) : pass(told, evidence);
+  const reason = `it has ${bidsOnOrder} bids, and takes ${params.orderMaxBids + 1}`;
+  return bidsOnOrder > params.orderMaxBids ? fail("never", reason, evidence) : pass(reason, evidence);
 };
 
 export function priceGiven(quote: Quote): CheckVerdict {
@@ -111,13 +111,12 @@ function showNs(ns: bigint): string {
   return `${ns / size} ${name}`;
 }
 
-// What the next bid wants of the wallet: its deposit and its fee, beside what is promised and what is to be kept.
-
+/** What the next bid needs of the wallet, by denomination. */
 export interface WalletNeed {
   readonly denom: string;
-  /** For deposit and fee; 0 of what the wallet is only to keep. */
+  /** For deposit and fee; 0 of a denomination that only has a minimum. */
   readonly needed: bigint;
-  /** To bids that are decided and not paid yet. */
+  /** For bids that are decided and not paid yet. */
   readonly promised: bigint;
   /** By the setting `minimum-balance`. */
   readonly keeps: bigint;
@@ -128,7 +127,7 @@ export interface WalletNeed {
 
 type Wallet = Pick<BidContext, "balances" | "promised" | "fee" | "minimumBalance">;
 
-/** One for each denomination that a bid costs or that the wallet is to keep. */
+/** One for each denomination that a bid costs or that has a minimum. */
 export function walletNeeds(deposit: Coin, { balances, fee, minimumBalance, ...wallet }: Wallet): WalletNeed[] {
   const needs = new Map([[deposit.denom, deposit.amount]]);
   if (fee) addTo(needs, fee.denom, fee.amount);
@@ -144,11 +143,11 @@ export function shortagesOf(needs: readonly WalletNeed[]): WalletNeed[] {
   return needs.filter(({ has, least }) => has < least);
 }
 
-export function tellShortages(shortages: readonly WalletNeed[]): string {
-  return shortages.map(tell).join("; ");
+export function describeShortages(shortages: readonly WalletNeed[]): string {
+  return shortages.map(describe).join("; ");
 }
 
-function tell({ denom, needed, promised, keeps, least, has }: WalletNeed): string {
+function describe({ denom, needed, promised, keeps, least, has }: WalletNeed): string {
   const coin = (amount: bigint) => formatCoin({ denom, amount });
   const kept = `the wallet keeps ${coin(keeps)} (minimum-balance) and has ${coin(has)}`;
   if (has < keeps) return kept;

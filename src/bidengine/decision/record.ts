@@ -2,7 +2,6 @@
 import { z } from "zod";
 import type { Json, JsonObject } from "../../bus/topics.ts";
 import type { Order } from "../../chain/records.ts";
-import type { DecisionRow } from "../../journal/decisions.ts";
 import type { NewOrder } from "../../journal/orders.ts";
 import type { TableReads, Tables } from "../../journal/tables.ts";
 import { parseDecCoin, showDecCoin } from "../../market/coin.ts";
@@ -37,7 +36,7 @@ export function writeDecision({ verdict, checks, price }: RecordedDecision): Jso
   };
 }
 
-/** Throws where it is none: written by another version, or by nobody. */
+/** Throws where it is not a decision of this version. */
 export function readDecision(json: unknown): RecordedDecision {
   const { verdict, checks, price } = recorded.parse(json);
   return {
@@ -47,11 +46,9 @@ export function readDecision(json: unknown): RecordedDecision {
   };
 }
 
-// Which decisions are written down: those that say something else than the last one on the order.
-
-/** Of a group as JSON: a usual one has a few hundred characters, and what is longer than this nobody means. */
+/** Longest group as JSON that the journal keeps: a usual one has a few hundred characters. */
 const orderSpecChars = 16_384;
-/** And all of them this often, changed or not; a price script is not asked sooner about the same order. */
+/** All waiting orders are decided on again this often; a price script is not run sooner for the same order. */
 export const orderRecheckMs = 10 * minute;
 
 /** Within a unit of work. */
@@ -62,21 +59,15 @@ export function recordDecision(tables: Tables, order: Order, decision: Decision)
   tables.decisions.record({ orderId: formatOrderId(order.id), outcome: `${verdict}`, checks, inputs });
 }
 
-/** Same checks with the same verdicts are the same decision; changed words alone count only after `orderRecheckMs`. */
+/** Another verdict of any check is news; other reasons alone only after `orderRecheckMs`. */
 export function isNews(read: Pick<TableReads, "decisions">, key: string, decision: Decision, nowMs: number): boolean {
   const [last] = read.decisions.about(key, 1);
   if (!last || last.outcome !== decision.verdict) return true;
   const before = last.checks as readonly Check[];
-  if (answersOf(before) !== answersOf(decision.checks)) return true;
-  return nowMs - last.atMs >= orderRecheckMs && wordsOf(last) !== wordsOf(decision);
-}
-
-function answersOf(checks: readonly Check[]): string {
-  return checks.map(({ name, verdict }) => `${name} ${verdict}`).join();
-}
-
-function wordsOf({ checks }: DecisionRow | Decision): string {
-  return (checks as readonly Check[]).map(({ verdict, reason }) => (verdict === "fail" ? reason : "")).join();
+  const differs = (show: (check: Check) => string) => before.map(show).join() !== decision.checks.map(show).join();
+  if (differs(({ name, verdict }) => `${name} ${verdict}`)) return true;
+  const isOld = nowMs - last.atMs >= orderRecheckMs;
+  return isOld && differs(({ verdict, reason }) => (verdict === "fail" ? reason : ""));
 }
 
 function seenOrder({ id, spec, createdAt }: Order): NewOrder {
@@ -85,7 +76,7 @@ function seenOrder({ id, spec, createdAt }: Order): NewOrder {
   return { orderId: formatOrderId(id), spec: tooLong ? null : json, most: mostOf(spec), createdAt };
 }
 
-/** A tenant may write any number; a sum that the chain itself could not hold is none. */
+/** A tenant may write any number; a sum that the chain could not hold is left out. */
 function mostOf(spec: Order["spec"]): string {
   try {
     return showDecCoin(mostFor(spec));

@@ -1,56 +1,46 @@
-/** What the policies say about one order or manifest. Pure: the same one at the same time is always judged the same. */
+/** Decisions of the policies on one order or manifest. Pure. */
 import type { JsonObject } from "../../bus/topics.ts";
 import type { Address } from "../../market/address.ts";
-import { compileGlob } from "../../market/glob.ts";
 import type { GroupSpec } from "../../market/group-spec.ts";
 import { soldWith } from "../../market/group-totals.ts";
 import { showResource } from "../../market/quantity.ts";
 import { formatTime } from "../../runtime/clock.ts";
-import type { CapPolicy, NamePolicy, Policies, TenantPolicy } from "./policies.ts";
+import { compilePattern, type NamePolicy, type Policies } from "./policies.ts";
 
 export interface Judgement {
   readonly yes: boolean;
   readonly reason: string;
-  /** A no that is only told, not done. */
+  /** A no that is only reported, not applied. */
   readonly dryRun: boolean;
   readonly evidence?: JsonObject;
-}
-
-export interface CapJudgement extends Judgement {
-  /** Of a no: the order would be too much even if it were the only one. */
+  /** Of a no by caps: the order would be too much even if it were the only one. */
   readonly alone?: boolean;
 }
 
-export interface Judge {
-  bidding(nowMs: number): Judgement;
-  tenant(owner: string): Judgement;
-  /** `group` carries the offered GPUs, since a cap may name a model. `sold` is what is promised already, by resource. */
-  caps(group: Pick<GroupSpec, "units">, sold: ReadonlyMap<string, bigint>): CapJudgement;
-  readonly configuredAttributes: Policies["demandConfiguredAttributes"];
-  image(image: string): Judgement;
-  hostname(host: string): Judgement;
-}
+export type Judge = ReturnType<typeof judgeBy>;
 
-export function judgeBy(policies: Policies): Judge {
+export function judgeBy(policies: Policies) {
   const { tenants, caps, maintenance, demandConfiguredAttributes, images, hostnames } = policies;
   return {
-    bidding(nowMs) {
+    bidding(nowMs: number): Judgement {
       const now = maintenance.filter(
         ({ fromMs, untilMs = Number.POSITIVE_INFINITY }) => fromMs <= nowMs && nowMs < untilMs,
       );
-      // One that really holds goes before one that is only tried.
+      // A window in force goes before one in dry run.
       const window = now.find(({ dryRun }) => !dryRun) ?? now[0];
       if (!window) return yes("no maintenance");
       const { fromMs, untilMs, dryRun } = window;
-      const end = untilMs === undefined ? "until further notice" : `until ${formatTime(untilMs)}`;
-      const evidence = { from: formatTime(fromMs), until: untilMs === undefined ? null : formatTime(untilMs) };
-      return { yes: false, reason: `maintenance since ${formatTime(fromMs)}, ${end}`, dryRun, evidence };
+      const [from, until] = [formatTime(fromMs), untilMs === undefined ? null : formatTime(untilMs)];
+      const end = until === null ? "until further notice" : `until ${until}`;
+      return { yes: false, reason: `maintenance since ${from}, ${end}`, dryRun, evidence: { from, until } };
     },
-    tenant: (owner) => (tenants ? judgeTenant(tenants, owner) : yes("every tenant is served")),
-    caps: (group, sold) => (caps ? judgeCaps(caps, group, sold) : yes("nothing is capped")),
+    tenant: (owner: string) => (tenants ? judgeTenant(tenants, owner) : yes("every tenant is served")),
+    /** `group` carries the offered GPUs, since a cap may name a model. `sold` is what is promised already, by resource. */
+    caps: (group: Pick<GroupSpec, "units">, sold: ReadonlyMap<string, bigint>) =>
+      caps ? judgeCaps(caps, group, sold) : yes("nothing is capped"),
     configuredAttributes: demandConfiguredAttributes,
-    image: (image) => (images ? judgeImage(images, image) : yes("every image is run")),
-    hostname: (host) => (hostnames ? judgeHostname(hostnames, host) : yes("every host name is served")),
+    image: (image: string) => (images ? judgeImage(images, image) : yes("every image is run")),
+    hostname: (host: string) => (hostnames ? judgeHostname(hostnames, host) : yes("every host name is served")),
   };
 }
 
@@ -58,25 +48,29 @@ function yes(reason: string): Judgement {
   return { yes: true, reason, dryRun: false };
 }
 
-/** A tenant that stands in both lists is refused: whoever adds one to `refuse` means it. */
-function judgeTenant({ allow, refuse, dryRun }: TenantPolicy, owner: string): Judgement {
+type InForce<Name extends "tenants" | "caps"> = NonNullable<Policies[Name]>;
+
+/** A tenant in both lists is rejected. */
+function judgeTenant({ allow, refuse, dryRun }: InForce<"tenants">, owner: string): Judgement {
   const tenant = owner.toLowerCase() as Address;
-  if (refuse.has(tenant))
-    return { yes: false, reason: "the tenant is refused by the policy", dryRun, evidence: { owner } };
-  if (allow && !allow.has(tenant)) {
-    return { yes: false, reason: "the tenant is not among those that the policy allows", dryRun, evidence: { owner } };
-  }
+  const no = (reason: string) => ({ yes: false, reason, dryRun, evidence: { owner } });
+  if (refuse.has(tenant)) return no("the tenant is refused by the policy");
+  if (allow && !allow.has(tenant)) return no("the tenant is not among those that the policy allows");
   return yes(allow ? "the tenant is allowed by the policy" : "the tenant is not refused by the policy");
 }
 
-function judgeCaps({ most: caps, dryRun }: CapPolicy, { units }: Pick<GroupSpec, "units">, sold: Sold): CapJudgement {
+function judgeCaps(
+  { most: caps, dryRun }: InForce<"caps">,
+  { units }: Pick<GroupSpec, "units">,
+  sold: ReadonlyMap<string, bigint>,
+): Judgement {
   const evidence: Record<string, { wanted: string; sold: string; most: string }> = {};
   let alone = false;
   const wanted = soldWith(units);
   for (const [resource, most] of caps) {
     const show = (amount: bigint) => showResource(resource, amount);
     const [more, before] = [wanted.get(resource) ?? 0n, sold.get(resource) ?? 0n];
-    // Whoever asks for none of it does not care.
+    // A cap concerns only groups that request some of it.
     if (more === 0n || before + more <= most) continue;
     evidence[resource] = { wanted: show(more), sold: show(before), most: show(most) };
     alone ||= more > most;
@@ -88,32 +82,17 @@ function judgeCaps({ most: caps, dryRun }: CapPolicy, { units }: Pick<GroupSpec,
   return { yes: false, reason: `the policy offers less than ${above.join(", ")}`, dryRun, evidence, alone };
 }
 
-type Sold = ReadonlyMap<string, bigint>;
-
-// Which images and host names an operator allows or refuses, by patterns: `*` is any text, `?` one sign. Case is nothing.
-
-/** Undefined where it cannot be read. */
-export function compilePattern(pattern: string): ((name: string) => boolean) | undefined {
-  // Here a star may well stand for a slash, and the market's globs let it stand for anything else.
-  const flat = (text: string) => text.toLowerCase().replaceAll("/", "\n");
-  const matches = compileGlob(flat(pattern));
-  return matches && ((name) => matches(flat(name)));
-}
-
-/** By its name as written, by its full and its shortest name, and by each of them without what says which version: a pattern without one means all of them. */
-export function judgeImage({ allow, refuse, dryRun }: NamePolicy, image: string): Judgement {
+/** By its name as written, its full and its shortest name, and each of them without the version. */
+function judgeImage({ allow, refuse, dryRun }: NamePolicy, image: string): Judgement {
   const names = namesOf(image);
   const among = (patterns: NamePolicy["refuse"]) => patterns.some(({ matches }) => names.some(matches));
-  const evidence = { image };
-  if (among(refuse)) return { yes: false, reason: `image "${image}" is refused by the policy`, dryRun, evidence };
-  if (allow && !among(allow)) {
-    const reason = `image "${image}" is not among those that the policy allows`;
-    return { yes: false, reason, dryRun, evidence };
-  }
-  return { yes: true, reason: "the image is allowed by the policy", dryRun: false };
+  const no = (reason: string) => ({ yes: false, reason: `image "${image}" is ${reason}`, dryRun, evidence: { image } });
+  if (among(refuse)) return no("refused by the policy");
+  if (allow && !among(allow)) return no("not among those that the policy allows");
+  return yes("the image is allowed by the policy");
 }
 
-/** Under all of these Docker Hub answers, and a name without a registry is one of its own. */
+/** Host names of Docker Hub, which is also the registry of a name without one. */
 const hub = "docker.io";
 const hubNames = [hub, "index.docker.io", "registry-1.docker.io", "registry.hub.docker.com"];
 
@@ -146,17 +125,15 @@ function withoutVersion(name: string): string {
   return tagAt > repository.lastIndexOf("/") ? repository.slice(0, tagAt) : repository;
 }
 
-/** The words are the network's for a name that is blocked. */
-export function judgeHostname({ allow, refuse, dryRun }: NamePolicy, host: string): Judgement {
-  const evidence = { host };
+/** The reason is recorded from the Go provider. */
+function judgeHostname({ allow, refuse, dryRun }: NamePolicy, host: string): Judgement {
   const isRefused = refuse.some(({ pattern, matches }) => matches(host) || covers(host, pattern));
-  if (!isRefused && (!allow || allow.some(({ matches }) => matches(host)))) {
-    return { yes: true, reason: "the host name is allowed by the policy", dryRun: false };
-  }
-  return { yes: false, reason: `"${host}" is blocked by this provider`, dryRun, evidence };
+  if (!isRefused && (!allow || allow.some(({ matches }) => matches(host))))
+    return yes("the host name is allowed by the policy");
+  return { yes: false, reason: `"${host}" is blocked by this provider`, dryRun, evidence: { host } };
 }
 
-/** A tenant who has a whole domain has the refused name in it: whatever stands for the star is his to choose. */
+/** A wildcard host covers a refused name: the tenant chooses what stands for the star. */
 function covers(host: string, pattern: string): boolean {
   if (!host.startsWith("*.")) return false;
   const domain = host.slice(1);

@@ -10,8 +10,7 @@ import { ProviderError } from "../../runtime/errors.ts";
 import { followedFileMs, settingsFileChars } from "../../runtime/limits.ts";
 import { silentLog } from "../../runtime/log.ts";
 import { judgeBy } from "./judgement.ts";
-import { parsePolicies } from "./parse-policies.ts";
-import { describePolicies } from "./policies.ts";
+import { describePolicies, parsePolicies } from "./policies.ts";
 import { createPolicySource, readPolicyFile } from "./policy-source.ts";
 
 const alice = "akash1qqqsyqcyq5rqwzqfpg9scrgwpugpzysnwduagr";

@@ -1,91 +1,157 @@
-/** An operator's decisions as data: tenants, caps, maintenance, images and host names. */
-import type { Address } from "../../market/address.ts";
-import { showResource } from "../../market/quantity.ts";
-import { formatTime } from "../../runtime/clock.ts";
+/** An operator's policies: the schema of their file, and what they mean in sentences. */
+import { z } from "zod";
+import { parseAddress } from "../../market/address.ts";
+import { compileGlob } from "../../market/glob.ts";
+import { parseBytes, parseCount, parseCpuMilli, showResource } from "../../market/quantity.ts";
+import { formatTime, parseTime } from "../../runtime/clock.ts";
+import { ProviderError, reasonOf } from "../../runtime/errors.ts";
+import { settingsFileFaults } from "../../runtime/limits.ts";
+import { readYamlText } from "../../runtime/yaml-text.ts";
 
-export interface Policies {
-  readonly tenants: TenantPolicy | undefined;
-  readonly caps: CapPolicy | undefined;
-  /** By the beginning of each. */
-  readonly maintenance: readonly MaintenanceWindow[];
-  /** Every attribute of provider.yaml becomes a demand on the order: only those who ask for it all are served. */
-  readonly demandConfiguredAttributes: PolicyMode;
-  /** These two are about manifests: what a lease is to run is not known when we bid for it. */
-  readonly images: NamePolicy | undefined;
-  readonly hostnames: NamePolicy | undefined;
+/** Patterns of images and host names: `*` is any text, also a slash, `?` one character. Undefined where it is invalid. */
+export function compilePattern(pattern: string): ((name: string) => boolean) | undefined {
+  // The market's globs stop at a slash only.
+  const flat = (text: string) => text.toLowerCase().replaceAll("/", "\n");
+  const matches = compileGlob(flat(pattern));
+  return matches && ((name) => matches(flat(name)));
 }
 
-export type PolicyMode = "on" | "off" | "dry-run";
-
-/** What a policy with dry-run refuses is recorded and passes. */
-export interface Dry {
-  readonly dryRun: boolean;
+/** A value that the market's parser rejects is an issue of the schema. */
+function readBy<T>(read: (text: string) => T) {
+  return z.union([z.string(), z.number()], { error: "one value is expected here" }).transform((given, context) => {
+    try {
+      return read(String(given));
+    } catch (thrown) {
+      if (!(thrown instanceof ProviderError)) throw thrown;
+      context.addIssue({ code: "custom", message: reasonOf(thrown) });
+      return z.NEVER;
+    }
+  });
 }
 
-export interface TenantPolicy extends Dry {
-  /** Where it is there, nobody else is served. */
-  readonly allow: ReadonlySet<Address> | undefined;
-  readonly refuse: ReadonlySet<Address>;
+const address = readBy(parseAddress);
+const bytes = readBy(parseBytes);
+const count = readBy(parseCount);
+const dryRun = z.boolean().default(false);
+
+const time = z.string().transform((text, context) => {
+  const isTime = z.iso.datetime({ offset: true }).safeParse(text).success;
+  if (isTime) return parseTime(text);
+  context.addIssue({ code: "custom", message: `"${text}" is no time; write it like 2026-12-01T22:00:00Z` });
+  return z.NEVER;
+});
+
+const tenants = z
+  .strictObject({ allow: z.array(address).optional(), refuse: z.array(address).default([]), "dry-run": dryRun })
+  .transform(({ allow, refuse, "dry-run": dryRun }) => {
+    return { allow: allow && new Set(allow), refuse: new Set(refuse), dryRun };
+  });
+
+const storageClass = z
+  .string()
+  .regex(/^[a-z0-9][a-z0-9.-]*$/, "a storage class has lower-case letters, digits, dashes and dots");
+const gpuModel = z.string().regex(/^(\*|[a-z0-9][a-z0-9-]*)$/, "a model is like h100, or * for all gpus together");
+
+const caps = z
+  .strictObject({
+    cpu: readBy(parseCpuMilli).optional(),
+    memory: bytes.optional(),
+    gpu: z.record(gpuModel, count).default({}),
+    storage: z.record(storageClass, bytes).default({}),
+    ips: count.optional(),
+    "dry-run": dryRun,
+  })
+  .transform(({ cpu, memory, gpu, storage, ips, "dry-run": dryRun }) => {
+    const single = Object.entries({ cpu, memory, ips }).filter(([, most]) => most !== undefined);
+    const gpus = Object.entries(gpu).map(([model, count]) => [model === "*" ? "gpu" : `gpu ${model}`, count]);
+    const classes = Object.entries(storage).map(([name, bytes]) => [`storage-${name}`, bytes]);
+    /** The most sold in all, bids and leases together, by resource as `soldWith` of the market counts it. */
+    const most: ReadonlyMap<string, bigint> = new Map([...single, ...gpus, ...classes] as [string, bigint][]);
+    return { most, dryRun };
+  });
+
+const maintenanceWindow = z
+  .strictObject({ from: time, until: time.optional(), "dry-run": dryRun })
+  .transform(({ from, until, "dry-run": dryRun }, context) => {
+    if (until !== undefined && until <= from) {
+      context.addIssue({ code: "custom", path: ["until"], message: "it ends before it begins" });
+    }
+    return { fromMs: from, untilMs: until, dryRun };
+  });
+
+const pattern = z.string().transform((text, context) => {
+  const matches = text === "" ? undefined : compilePattern(text);
+  if (matches) return { pattern: text, matches };
+  context.addIssue({ code: "custom", message: `"${text}" is no pattern; write it like ghcr.io/acme/*` });
+  return z.NEVER;
+});
+const names = z
+  .strictObject({ allow: z.array(pattern).optional(), refuse: z.array(pattern).default([]), "dry-run": dryRun })
+  .transform(({ allow, refuse, "dry-run": dryRun }) => ({ allow, refuse, dryRun }));
+
+const policyShape = z
+  .strictObject({
+    tenants: tenants.optional(),
+    images: names.optional(),
+    hostnames: names.optional(),
+    caps: caps.optional(),
+    maintenance: z.array(maintenanceWindow).default([]),
+    "demand-configured-attributes": z
+      .strictObject({ enabled: z.boolean(), "dry-run": dryRun })
+      .default({ enabled: false, "dry-run": false }),
+  })
+  .transform(({ tenants, images, hostnames, caps, maintenance, "demand-configured-attributes": demand }) => {
+    const mode = demand["dry-run"] ? "dry-run" : "on";
+    return {
+      /** About manifests: what a lease runs is not known when we bid. */
+      ...{ images, hostnames },
+      ...{ tenants, caps },
+      /** By the beginning of each. */
+      maintenance: maintenance.toSorted((left, right) => left.fromMs - right.fromMs),
+      /** Every attribute of provider.yaml becomes a demand on the order. */
+      demandConfiguredAttributes: demand.enabled ? mode : ("off" as const),
+    };
+  });
+
+export type Policies = z.output<typeof policyShape>;
+/** A missing `allow` allows every name. */
+export type NamePolicy = NonNullable<Policies["images"]>;
+
+export const noPolicies: Policies = policyShape.parse({});
+
+/** Reports every fault with its line. `source` is the path of the file. Throws AKP_POLICY_REFUSED. */
+export function parsePolicies(text: string, source: string): Policies {
+  const { value, problems } = readYamlText(text, policyShape, "write `{}` for no policies");
+  if (!problems) return value;
+  const reason = problems.slice(0, settingsFileFaults).join("; ");
+  throw new ProviderError("AKP_POLICY_REFUSED", { source, reason, problems });
 }
 
-export interface NamePolicy extends Dry {
-  /** Where it is there, nothing else is run. */
-  readonly allow: readonly NamePattern[] | undefined;
-  readonly refuse: readonly NamePattern[];
-}
-
-export interface NamePattern {
-  readonly pattern: string;
-  readonly matches: (name: string) => boolean;
-}
-
-/** The most that is sold in all, bids and leases together. What is not named is not bounded. */
-export interface CapPolicy extends Dry {
-  /** By resource, as `soldWith` of the market counts it. */
-  readonly most: ReadonlyMap<string, bigint>;
-}
-
-/** No bids from then on; without an end, until the file says otherwise. */
-export interface MaintenanceWindow extends Dry {
-  readonly fromMs: number;
-  readonly untilMs: number | undefined;
-}
-
-export const noPolicies: Policies = {
-  tenants: undefined,
-  caps: undefined,
-  maintenance: [],
-  demandConfiguredAttributes: "off",
-  images: undefined,
-  hostnames: undefined,
-};
-
-// Says in sentences what a policy file means, for whoever is about to put it into force.
-
+/** What a policy file means, in sentences. */
 export function describePolicies(policies: Policies): string[] {
   const { tenants, caps, maintenance, demandConfiguredAttributes, images, hostnames } = policies;
   const sentences = [
-    ...(tenants ? describeTenants(tenants).map((said) => said + onlyTold(tenants)) : []),
-    ...(images ? describeNames(images, "images are run").map((said) => said + onlyTold(images)) : []),
-    ...(hostnames ? describeNames(hostnames, "host names are served").map((said) => said + onlyTold(hostnames)) : []),
-    ...(caps ? describeCaps(caps).map((said) => `At most ${said} is sold in all${onlyTold(caps)}`) : []),
+    ...(tenants ? describeTenants(tenants).map((said) => said + dryRunNote(tenants)) : []),
+    ...(images ? describeNames(images, "images are run").map((said) => said + dryRunNote(images)) : []),
+    ...(hostnames ? describeNames(hostnames, "host names are served").map((said) => said + dryRunNote(hostnames)) : []),
+    ...(caps ? describeCaps(caps).map((said) => `At most ${said} is sold in all${dryRunNote(caps)}`) : []),
     ...maintenance.map((window) => {
       const end = window.untilMs === undefined ? "until further notice" : `until ${formatTime(window.untilMs)}`;
-      return `No bids from ${formatTime(window.fromMs)} ${end}${onlyTold(window)}`;
+      return `No bids from ${formatTime(window.fromMs)} ${end}${dryRunNote(window)}`;
     }),
   ];
   if (demandConfiguredAttributes !== "off") {
     const dryRun = demandConfiguredAttributes === "dry-run";
-    sentences.push(`Orders must ask for every attribute of provider.yaml${onlyTold({ dryRun })}`);
+    sentences.push(`Orders must ask for every attribute of provider.yaml${dryRunNote({ dryRun })}`);
   }
   return sentences.length > 0 ? sentences.map((said) => `${said}.`) : ["Nothing is refused."];
 }
 
-function onlyTold({ dryRun }: Dry): string {
+function dryRunNote({ dryRun }: { readonly dryRun: boolean }): string {
   return dryRun ? " (dry-run: what this refuses is recorded, and passes)" : "";
 }
 
-function describeTenants({ allow, refuse }: TenantPolicy): string[] {
+function describeTenants({ allow, refuse }: NonNullable<Policies["tenants"]>): string[] {
   return [
     ...(allow ? [`Only these tenants are served: ${[...allow].join(", ") || "none"}`] : []),
     ...(refuse.size > 0 ? [`These tenants are refused: ${[...refuse].join(", ")}`] : []),
@@ -101,6 +167,6 @@ function describeNames({ allow, refuse }: NamePolicy, what: string): string[] {
   ];
 }
 
-function describeCaps({ most }: CapPolicy): string[] {
+function describeCaps({ most }: NonNullable<Policies["caps"]>): string[] {
   return Array.from(most, ([resource, amount]) => `${showResource(resource, amount)} of ${resource}`);
 }

@@ -1,61 +1,51 @@
-/** The policies in force, and what is wrong with those that should be. */
+/** The policies in force, and why the file is not. */
 import type { Clock } from "../../runtime/clock.ts";
 import { ProviderError, reasonOf } from "../../runtime/errors.ts";
 import { followFile, readText } from "../../runtime/followed-file.ts";
 import type { Log } from "../../runtime/log.ts";
-import { type Judge, judgeBy } from "./judgement.ts";
-import { parsePolicies } from "./parse-policies.ts";
-import { noPolicies, type Policies } from "./policies.ts";
+import { judgeBy } from "./judgement.ts";
+import { noPolicies, type Policies, parsePolicies } from "./policies.ts";
 
-export interface PolicySource {
-  readonly current: Policies;
-  readonly judge: Judge;
-  readonly error: string | undefined;
-  /** Told when another answer may be given than before: the file has changed, or a maintenance begins or ends. */
-  onChange(listener: () => void): void;
-  close(): void;
-}
+export type PolicySource = ReturnType<typeof createPolicySource>;
 
-/** Without a file nothing is refused. Throws what is wrong with it at first: a provider must not start without its policies. */
-export function createPolicySource(path: string | undefined, { clock, log }: { clock: Clock; log: Log }): PolicySource {
-  if (path === undefined) {
-    const [current, judge] = [noPolicies, judgeBy(noPolicies)];
-    return { current, judge, error: undefined, onChange: () => undefined, close: () => undefined };
-  }
-  const read = (text: string) => {
-    const policies = parsePolicies(text, path);
-    return { policies, judge: judgeBy(policies) };
-  };
-  const first = read(readPolicyText(path));
-  const file = followFile({ path, read, what: "policy file" }, { clock, log: log.with({ module: "policies" }) });
-  const inForce = () => file.current ?? first;
+/** Without a file nothing is refused. Throws the file's first faults: a provider must not start without its policies. */
+export function createPolicySource(path: string | undefined, { clock, log }: { clock: Clock; log: Log }) {
   const listeners: (() => void)[] = [];
-  const tell = () => {
+  const notify = () => {
     for (const listener of listeners) listener();
   };
-  file.onChange(tell);
+  const read = (text: string) => {
+    const policies = path === undefined ? noPolicies : parsePolicies(text, path);
+    return { policies, judge: judgeBy(policies) };
+  };
+  const first = read(path === undefined ? "" : readPolicyText(path));
+  const deps = { clock, log: log.with({ module: "policies" }) };
+  const file = path === undefined ? undefined : followFile({ path, read, what: "policy file" }, deps);
+  const inForce = () => file?.current ?? first;
+  file?.onChange(notify);
   let bidding = first.judge.bidding(clock.now()).reason;
-  file.onLook(() => {
+  file?.onLook(() => {
     const now = inForce().judge.bidding(clock.now()).reason;
-    if (now !== bidding) tell();
+    if (now !== bidding) notify();
     bidding = now;
   });
   return {
-    get current() {
+    get current(): Policies {
       return inForce().policies;
     },
     get judge() {
       return inForce().judge;
     },
-    get error() {
-      return file.trouble && `${file.trouble}; the last good policies stay in force`;
+    get error(): string | undefined {
+      return file?.trouble && `${file.trouble}; the last good policies stay in force`;
     },
-    onChange: (listener) => void listeners.push(listener),
-    close: file.close,
+    /** Notified when the file has changed, or a maintenance window begins or ends. */
+    onChange: (listener: () => void) => void listeners.push(listener),
+    close: () => file?.close(),
   };
 }
 
-/** For whoever looks at a file without running by it. Throws what is wrong with it. */
+/** For commands. Throws the faults of the file. */
 export function readPolicyFile(path: string): Policies {
   return parsePolicies(readPolicyText(path), path);
 }

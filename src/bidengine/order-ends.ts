@@ -1,52 +1,46 @@
-/** How orders ended and at which price, from blocks; the chain is queried for orders that ended unseen. */
+/** How orders ended and at which price, from blocks; the chain is queried for orders whose end no block reported. */
 import type { ChainBlock } from "../chain/block.ts";
 import type { Chain } from "../chain/chain.ts";
 import type { Journal } from "../journal/journal.ts";
 import type { OrderEnd } from "../journal/orders.ts";
 import { showDecCoin } from "../market/coin.ts";
 import { formatOrderId, type OrderId, orderOf, parseOrderId } from "../market/ids.ts";
-import type { Clock } from "../runtime/clock.ts";
-import type { Log } from "../runtime/log.ts";
+import type { RuntimeDeps } from "../runtime/deps.ts";
 import { done, type Outcome, waiting } from "../runtime/outcome.ts";
 import { createQueue } from "../runtime/queue.ts";
-import type { Random } from "../runtime/random.ts";
 
-/** Ends of orders that blocks told and nobody has asked for yet. */
-const marketEndsHeld = 20_000;
-/** Orders whose end is asked of the chain at once: nobody waits for it, and nodes have other things to do. */
-const marketMemoryQueries = 4;
+/** Ends of orders that blocks reported and that are not in the journal yet. */
+const endsHeld = 20_000;
+/** Queries for the ends of orders at once: nothing waits for them. */
+const endQueries = 4;
 
-export type Ending = Omit<OrderEnd, "atMs">;
+type Ending = Omit<OrderEnd, "atMs">;
 
-interface MemoryDeps {
+interface OrderEndsDeps extends RuntimeDeps {
   readonly chain: Pick<Chain, "mirror" | "queries">;
   readonly journal: Pick<Journal, "read" | "relaxed">;
-  readonly clock: Clock;
-  readonly random: Random;
-  readonly log: Log;
-  readonly onEnd: (orderId: string) => void;
+  readonly onNews: (orderId: string) => void;
 }
 
-export type MarketMemory = ReturnType<typeof createMarketMemory>;
+export type OrderEnds = ReturnType<typeof createOrderEnds>;
 
-export function createMarketMemory({ chain, journal, onEnd, ...deps }: MemoryDeps) {
-  const { mirror, queries } = chain;
-  const told = new Map<string, Ending>();
-  const queue = createQueue({ name: "market-memory", work, concurrency: marketMemoryQueries, ...deps });
+export function createOrderEnds({ chain: { mirror, queries }, journal, onNews, clock, random, log }: OrderEndsDeps) {
+  const reported = new Map<string, Ending>();
+  const queue = createQueue({ name: "market-memory", work, concurrency: endQueries, clock, random, log });
 
-  function tell(id: OrderId, end: Ending): void {
+  function report(id: OrderId, end: Ending): void {
     const key = formatOrderId(orderOf(id));
     // A lease ends its order first; that the order is closed with it says less.
-    if (told.has(key)) return;
-    told.set(key, end);
-    const [oldest] = told.size > marketEndsHeld ? told.keys() : [];
-    if (oldest !== undefined) told.delete(oldest);
+    if (reported.has(key)) return;
+    reported.set(key, end);
+    const [oldest] = reported.size > endsHeld ? reported.keys() : [];
+    if (oldest !== undefined) reported.delete(oldest);
   }
 
-  /** How it ended, from a block that told it or from the chain; undefined when the chain has it open. */
+  /** From a block or from the chain; undefined while the chain has the order open. */
   async function endOf(id: OrderId, signal: AbortSignal): Promise<Ending | undefined> {
     const key = formatOrderId(orderOf(id));
-    const known = told.get(key) ?? journal.read.orders.get(key)?.end;
+    const known = reported.get(key) ?? journal.read.orders.get(key)?.end;
     if (known && known.how !== "unknown") return known;
     const at = { atOrAbove: mirror.height, signal };
     const { value: order } = await queries.order(orderOf(id), at);
@@ -63,33 +57,32 @@ export function createMarketMemory({ chain, journal, onEnd, ...deps }: MemoryDep
     const end = await endOf(id, signal);
     if (!end) return waiting("chain", "the chain has this order open, and the mirror does not know it");
     await journal.relaxed("order end", ({ orders }) => orders.end(key, end));
-    told.delete(key);
-    onEnd(key);
+    reported.delete(key);
+    onNews(key);
     return done();
   }
 
   return {
-    /** Before the orders are looked at: what this block says of their ends. */
+    /** Called before the orders of this block are reconciled. */
     take({ events, height }: ChainBlock): void {
       for (const { event } of events) {
         if (event.kind === "LeaseCreated") {
           const { id, price } = event;
-          tell(id, { how: "leased", winner: id.provider, price: showDecCoin(price), height });
+          report(id, { how: "leased", winner: id.provider, price: showDecCoin(price), height });
         }
-        if (event.kind === "OrderClosed") tell(event.id, { how: "closed", height });
+        if (event.kind === "OrderClosed") report(event.id, { how: "closed", height });
       }
     },
     endOf,
-    /** The order is not open any more: its end is to be written down. */
+    /** Writes down how an order that is not open any more ended. */
     ended: (key: string) => void queue.add(key, "low"),
     queue,
   };
 }
 
-// How many bids each open order has, of everybody, by the blocks that we followed: the chain takes only so many.
-
 export type BidCounts = ReturnType<typeof createBidCounts>;
 
+/** How many bids of all providers each open order has, by the blocks that we followed: the chain limits them. */
 export function createBidCounts() {
   const counts = new Map<string, number>();
   return {
@@ -105,7 +98,7 @@ export function createBidCounts() {
           counts.delete(formatOrderId(orderOf(event.id)));
       }
     },
-    /** Undefined for an order that is older than our watching. */
+    /** Undefined for an order that is older than our start. */
     of: (key: string) => counts.get(key),
   };
 }
