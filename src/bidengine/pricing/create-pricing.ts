@@ -1,9 +1,8 @@
-/** Prices by the strategy that the settings name; made anew whenever they change. */
+/** Prices by the strategy in the settings, replaced when they change. */
 import type { Chain } from "../../chain/chain.ts";
 import { type Decimal, decimalFromAtto, toInteger } from "../../market/decimal.ts";
 import { totalOf } from "../../market/group-totals.ts";
-import type { Clock } from "../../runtime/clock.ts";
-import type { Log } from "../../runtime/log.ts";
+import type { RuntimeDeps } from "../../runtime/deps.ts";
 import type { Random } from "../../runtime/random.ts";
 import type { PriceSettings, Pricing, Strategy } from "./pricing.ts";
 import { createScale } from "./scale.ts";
@@ -11,7 +10,7 @@ import { createScript } from "./script.ts";
 import { createTable } from "./table.ts";
 import { createTokenPrice, type TokenPrice } from "./token-price.ts";
 
-/** The settings in force; whoever reads them anew keeps the last good ones. */
+/** The settings in force; after a faulty change the last good ones. */
 export interface PriceSettingsSource {
   readonly current: PriceSettings;
   readonly trouble?: string | undefined;
@@ -19,40 +18,37 @@ export interface PriceSettingsSource {
   close?(): void;
 }
 
-interface PricingDeps {
-  /** Asked only where its oracle says what the token is worth. */
+interface PricingDeps extends RuntimeDeps {
+  /** Used only where its oracle is the source of the token price. */
   readonly chain: Promise<Pick<Chain, "queries" | "mirror">>;
-  readonly clock: Clock;
-  readonly random: Random;
-  readonly log: Log;
 }
 
 export interface RunningPricing extends Pricing {
-  /** What one AKT is worth in dollars; undefined where that is not known, or not any more. */
+  /** Dollars per AKT; undefined while that is not known. */
   tokenPrice?(): Decimal | undefined;
-  /** Keeps what comes from outside up to date until the signal is aborted. */
+  /** Keeps the token price current until the signal is aborted. */
   run(signal: AbortSignal): Promise<void>;
 }
 
-export function createPricing(settings: PriceSettingsSource, deps: PricingDeps): RunningPricing {
-  const log = deps.log.with({ module: "pricing" });
-  // Where the token's price comes from stands in no file that is read again.
-  const tokenPrice = createTokenPrice(settings.current, { ...deps, log });
+export function createPricing(settings: PriceSettingsSource, options: PricingDeps): RunningPricing {
+  const deps = { ...options, log: options.log.with({ module: "pricing" }) };
+  // The source of the token price is not among the settings that are read again.
+  const tokenPrice = createTokenPrice(settings.current, deps);
   const listeners: (() => void)[] = [];
-  const tell = () => {
+  const notify = () => {
     for (const listener of listeners) listener();
   };
-  let strategy = strategyOf(settings.current, tokenPrice, { ...deps, log });
+  let strategy = strategyOf(settings.current, tokenPrice, deps);
 
   const needsToken = () => settings.current.bidPriceStrategy === "table";
-  const first = needsToken() ? tokenPrice.answer() : undefined;
-  if (first?.price === undefined && first) log.info("no bids on orders in uakt for now", { reason: first.why });
+  const first = tokenPrice.answer();
+  if (needsToken() && !first.price) deps.log.info("no bids on orders in uakt for now", { reason: first.why });
   settings.onChange?.(() => {
-    strategy = strategyOf(settings.current, tokenPrice, { ...deps, log });
-    tell();
+    strategy = strategyOf(settings.current, tokenPrice, deps);
+    notify();
   });
   tokenPrice.onChange(() => {
-    if (needsToken()) tell();
+    if (needsToken()) notify();
   });
 
   return {
@@ -60,8 +56,8 @@ export function createPricing(settings: PriceSettingsSource, deps: PricingDeps):
     onChange: (listener) => void listeners.push(listener),
     tokenPrice: () => tokenPrice.answer().price,
     get error() {
-      const troubles = [settings.trouble, strategy.trouble, needsToken() ? tokenPrice.trouble : undefined];
-      return troubles.filter((trouble) => trouble !== undefined).join("; ") || undefined;
+      const errors = [settings.trouble, strategy.error, needsToken() ? tokenPrice.error : undefined];
+      return errors.filter((error) => error !== undefined).join("; ") || undefined;
     },
     async run(signal) {
       await tokenPrice.run(signal);
@@ -70,20 +66,19 @@ export function createPricing(settings: PriceSettingsSource, deps: PricingDeps):
   };
 }
 
-function strategyOf(settings: PriceSettings, tokenPrice: TokenPrice, { clock, random, log }: PricingDeps): Strategy {
+function strategyOf(settings: PriceSettings, tokenPrice: TokenPrice, deps: PricingDeps): Strategy {
   switch (settings.bidPriceStrategy) {
     case "scale":
       return createScale(settings);
     case "table":
-      return createTable(settings, () => tokenPrice.answer());
+      return createTable(settings, tokenPrice.answer);
     case "randomRange":
-      return createRandomRange(random);
+      return createRandomRange(deps.random);
     case "shellScript":
-      return createScript(settings, { clock, log });
+      return createScript(settings, deps);
   }
 }
 
-/** A price by chance, between bounds that grow with the memory: for tests of whatever deals with many bids. */
 const gibi = 2n ** 30n;
 const leastPerGibi = 50n;
 const mostPerGibi = 2n ** 20n;
@@ -92,6 +87,7 @@ const steps = 10_000n;
 const attoPerStep = 10n ** 18n / steps;
 const hundredth = 100n;
 
+/** A random price, between bounds that grow with the memory: for tests with many bids. */
 export function createRandomRange(random: Random): Strategy {
   return {
     quote({ group, most }) {

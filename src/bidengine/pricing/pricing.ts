@@ -6,19 +6,17 @@ import type { Fits } from "../../market/fit.ts";
 import type { Attribute, GroupSpec } from "../../market/group-spec.ts";
 
 export interface Pricing {
-  /** At once where nobody outside is asked. Never rejects: whatever goes wrong is a no that says so. */
+  /** Synchronous where no process or server is called. Never rejects: an error is a no with its reason. */
   quote(request: PriceRequest, signal: AbortSignal): Quote | Promise<Quote>;
-  /** Told when prices changed: what was too dear may not be any more. */
+  /** Notified when prices changed. */
   onChange(listener: () => void): void;
-  /** What an operator should know: a price that is old, a file that cannot be read. */
+  /** Such as an outdated token price or an unreadable file. */
   readonly error: string | undefined;
 }
 
-export type Strategy = Pick<Pricing, "quote"> & {
-  readonly trouble?: string | undefined;
-};
+export type Strategy = Pick<Pricing, "quote"> & { readonly error?: string | undefined };
 
-export function no(reason: string, evidence: JsonObject = {}): NoPrice {
+export function no(reason: string, evidence: JsonObject = {}): Quote & { price: undefined } {
   return { price: undefined, reason, evidence };
 }
 
@@ -28,47 +26,37 @@ export interface PriceRequest {
   readonly offer: Fits["offer"];
   /** The most that the order pays per block for all of it. */
   readonly most: DecCoin;
-  /** Not a new order: those are priced first, and for this one a price that is up to a minute old will do. */
+  /** Not a new order: new ones are priced first, and for this one a price up to a minute old is enough. */
   readonly isRecheck?: boolean | undefined;
   /** Not the first offer of its order: the first offers of all orders are priced before it. */
   readonly isFurther?: boolean | undefined;
 }
 
-export type Quote = Price | NoPrice;
+export type Quote =
+  | { readonly price: DecCoin; readonly evidence: JsonObject }
+  | {
+      readonly price: undefined;
+      /** What it would have been, where the order only pays too little. */
+      readonly wanted?: DecCoin;
+      readonly reason: string;
+      readonly evidence: JsonObject;
+    };
 
-export interface Price {
-  readonly price: DecCoin;
-  readonly evidence: JsonObject;
-}
-
-export interface NoPrice {
-  readonly price: undefined;
-  /** What it would have been, where the order only pays too little. */
-  readonly wanted?: DecCoin;
-  readonly reason: string;
-  readonly evidence: JsonObject;
-}
-
-// The settings that prices come from, by the names that the configuration has for them.
-
-export interface PriceSettings extends ScaleSettings, TableSettings, ScriptSettings, TokenPriceSettings {
-  readonly bidPriceStrategy: "scale" | "table" | "shellScript" | "randomRange";
-}
-
-/** By name: a storage class, or a model of a gpu. */
+/** By name: a storage class, or a GPU model. */
 export type NamedPrices = ReadonlyMap<string, Decimal>;
 
-export interface ScaleSettings {
+/** The settings that prices come from, by their names in the configuration. */
+export interface PriceSettings {
+  readonly bidPriceStrategy: "scale" | "table" | "shellScript" | "randomRange";
+
   readonly bidPriceCpuScale: PerDenom<Decimal>;
   readonly bidPriceMemoryScale: PerDenom<Decimal>;
   readonly bidPriceStorageScale: PerDenom<NamedPrices>;
   readonly bidPriceGpuScale: PerDenom<NamedPrices>;
   readonly bidPriceEndpointScale: PerDenom<Decimal>;
   readonly bidPriceIpScale: PerDenom<Decimal>;
-}
 
-/** Dollars a month. */
-export interface TableSettings {
+  /** In dollars a month, as all of the table. */
   readonly priceTargetCpu: Decimal;
   readonly priceTargetMemory: Decimal;
   readonly priceTargetEphemeral: Decimal;
@@ -78,15 +66,11 @@ export interface TableSettings {
   readonly priceTargetEndpoint: Decimal;
   readonly priceTargetIp: Decimal;
   readonly priceTargetGpuMappings: NamedPrices;
-}
 
-export interface ScriptSettings {
   readonly bidPriceScriptPath: string | undefined;
   readonly bidPriceScriptProcessLimit: number;
   readonly bidPriceScriptTimeoutMs: number;
-}
 
-export interface TokenPriceSettings {
   readonly tokenPriceFile: string | undefined;
   readonly tokenPriceUrl: string | undefined;
   readonly tokenPriceOracle: boolean;
@@ -96,32 +80,30 @@ export interface TokenPriceSettings {
   readonly tokenPricePeriodMs: number;
 }
 
-// What a unit's gpu is called in lists of prices: model, model.memory, model.interface or all three.
-
-interface PricedCard {
+interface PricedGpu {
   readonly model: string;
   readonly ram?: string;
   readonly interface?: string;
 }
 
-/** As they are written, "vendor/nvidia/model/a100/ram/80Gi/interface/sxm"; of several of a vendor, the last. */
-export function gpusByVendor(attributes: readonly Attribute[]): Map<string, PricedCard> {
-  const cards = new Map<string, PricedCard>();
+/** From attributes like "vendor/nvidia/model/a100/ram/80Gi/interface/sxm"; of several of a vendor, the last. */
+export function gpusByVendor(attributes: readonly Attribute[]): Map<string, PricedGpu> {
+  const gpus = new Map<string, PricedGpu>();
   for (const { key } of attributes) {
     const parts = key.split("/");
     const named = (word: string) => parts.find((_, index) => index % 2 === 1 && parts[index - 1] === word);
     const [vendor, model, ram, connector] = ["vendor", "model", "ram", "interface"].map(named);
     if (vendor === undefined || model === undefined) continue;
-    cards.set(vendor, { model, ...(ram && { ram }), ...(connector && { interface: connector }) });
+    gpus.set(vendor, { model, ...(ram && { ram }), ...(connector && { interface: connector }) });
   }
-  return cards;
+  return gpus;
 }
 
-/** "a100.80Gi.sxm"; nothing where no card is named. */
+/** As in lists of prices: "a100.80Gi.sxm"; empty where no GPU is named. */
 export function gpuName(attributes: readonly Attribute[]): string {
-  const cards = gpusByVendor(attributes);
-  const card = cards.get("nvidia") ?? cards.get("amd");
-  return card ? [card.model, card.ram, card.interface].filter(Boolean).join(".") : "";
+  const gpus = gpusByVendor(attributes);
+  const gpu = gpus.get("nvidia") ?? gpus.get("amd");
+  return gpu ? [gpu.model, gpu.ram, gpu.interface].filter(Boolean).join(".") : "";
 }
 
 /** By the whole name, then without its last part, then by the model alone. */

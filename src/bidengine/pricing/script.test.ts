@@ -121,12 +121,12 @@ test("a script that is missing, not executable or a folder is a no and a trouble
   const script = scriptOf(path);
   const quote = () => script.quote(priceRequest(groupOf()), never);
   assert.match(reasonOf(await quote()), /cannot be started: .*ENOENT/);
-  assert.match(script.trouble ?? "", /the price script cannot be started: .*ENOENT.* \(.*price.sh\)/);
+  assert.match(script.error ?? "", /the price script cannot be started: .*ENOENT.* \(.*price.sh\)/);
   writeFileSync(path, "#!/bin/sh\necho 1\n");
   assert.match(reasonOf(await quote()), /cannot be started: .*EACCES/);
   chmodSync(path, 0o755);
   assert.ok((await quote()).price);
-  assert.equal(script.trouble, undefined);
+  assert.equal(script.error, undefined);
   assert.match(reasonOf(await scriptOf(folder).quote(priceRequest(groupOf()), never)), /cannot be started: .*EACCES/);
 });
 
@@ -134,19 +134,19 @@ test("one that turns orders down is sound; one that gives no answer is a trouble
   const folder = temporaryFolder(t);
   const clock = createVirtualClock();
   const script = scriptOf(join(folder, "price.sh"), { clock });
-  const troubleAfter = async (body: string, whileItRuns: () => Promise<void> = async () => undefined) => {
+  const errorAfter = async (body: string, whileItRuns: () => Promise<void> = async () => undefined) => {
     writeScript(folder, body);
     await Promise.all([script.quote(priceRequest(groupOf()), never), whileItRuns()]);
-    return script.trouble;
+    return script.error;
   };
-  const late = await troubleAfter(asleep, async () => {
+  const late = await errorAfter(asleep, async () => {
     await eventually("that it runs", () => processesWith(asleep) > 0);
     await clock.advance(timeoutMs);
   });
   assert.match(late ?? "", /gave no price within 60000 ms and was ended \(.*price.sh\)/);
-  assert.equal(await troubleAfter("echo requested rate is too low >&2; exit 1"), undefined);
-  assert.match((await troubleAfter("echo DEBUG; echo 1")) ?? "", /printed what is no price/);
-  assert.equal(await troubleAfter("echo 1"), undefined);
+  assert.equal(await errorAfter("echo requested rate is too low >&2; exit 1"), undefined);
+  assert.match((await errorAfter("echo DEBUG; echo 1")) ?? "", /printed what is no price/);
+  assert.equal(await errorAfter("echo 1"), undefined);
 });
 
 test("one that hangs is ended in time, and all that it has forked with it", async (t) => {
@@ -198,9 +198,9 @@ test("whoever no longer waits ends the script, or leaves the line before it bega
   await eventually("the first", () => existsSync(`${folder}/runs`) && readFileSync(`${folder}/runs`, "utf8") === "\n");
   const second = Promise.resolve(script.quote(priceRequest(groupOf()), waiting.signal));
   waiting.abort(new Error("the order is closed"));
-  assert.match(reasonOf(await second), /was not asked: the order is closed/);
+  assert.match(reasonOf(await second), /was not run: the order is closed/);
   running.abort();
-  assert.match(reasonOf(await first), /nobody waits for its price any more/);
+  assert.match(reasonOf(await first), /its price is not needed any more/);
   assert.equal(readFileSync(`${folder}/runs`, "utf8"), "\n");
   await eventually("that nothing is left", () => processesWith(asleep) === 0);
 });
@@ -265,7 +265,7 @@ test("new orders of one owner with the same input share a run under way, unless 
   const others = Array.from({ length: 3 }, async () => script.quote(priceRequest(groupOf()), never));
   await eventually("one run", () => runs() === 1);
   leaving.abort();
-  assert.match(reasonOf(await first), /nobody waits for its price any more/);
+  assert.match(reasonOf(await first), /its price is not needed any more/);
   await eventually("a second run", () => runs() === 2);
   writeFileSync(`${folder}/go`, "");
   assert.ok((await Promise.all(others)).every(({ price }) => price));

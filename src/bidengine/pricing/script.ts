@@ -1,4 +1,4 @@
-/** Asks a program of the operator's for a price. Whatever is not a price is a no, with what it printed. */
+/** Runs a program of the operator for a price. Any other output is a no, with what it printed. */
 import { resolve } from "node:path";
 import type { JsonObject } from "../../bus/topics.ts";
 import { type Decimal, formatDecimal, parseDecimal } from "../../market/decimal.ts";
@@ -6,125 +6,115 @@ import type { ResourceUnit, UnitResources } from "../../market/group-spec.ts";
 import { leasedAddressesOf, storageClassOf } from "../../market/group-totals.ts";
 import { shorten } from "../../market/printable.ts";
 import { type ProgramEnd, runProgram } from "../../runtime/child-process.ts";
-import type { Clock } from "../../runtime/clock.ts";
+import type { RuntimeDeps } from "../../runtime/deps.ts";
 import { endedBy } from "../../runtime/ended-by.ts";
 import { ProviderError, reasonOf } from "../../runtime/errors.ts";
-import type { Log } from "../../runtime/log.ts";
 import { createLruCache } from "../../runtime/lru-cache.ts";
 import { createSemaphore, type SemaphorePriority } from "../../runtime/semaphore.ts";
-import {
-  gpusByVendor,
-  type NoPrice,
-  no,
-  type PriceRequest,
-  type Quote,
-  type ScriptSettings,
-  type Strategy,
-} from "./pricing.ts";
+import { gpusByVendor, no, type PriceRequest, type PriceSettings, type Quote, type Strategy } from "./pricing.ts";
 
-/** What a price script may print, and again its errors: a price is a line, and somebody may let it tell what it does. */
+/** Output of a price script, and again its errors: a price is a line, and a script may log. */
 export const priceScriptBytes = 64 * 1024;
-/** What is shown of that: enough to see what went wrong. */
+/** Characters shown of that. */
 export const priceOutputChars = 500;
 
-/** For rechecks of orders with the same input, as bots post them by the hundred; a price that is older may have changed. */
-const rememberedMs = 60_000;
-const mostRemembered = 10_000;
+/** For rechecks of orders with the same input, as bots post them by the hundred. */
+const cachedMs = 60_000;
+const mostCached = 10_000;
 
-export function createScript(settings: ScriptSettings, { clock, log }: { clock: Clock; log: Log }): Strategy {
-  const { bidPriceScriptProcessLimit, bidPriceScriptTimeoutMs: limitMs } = settings;
+type ScriptSettings = Pick<
+  PriceSettings,
+  "bidPriceScriptPath" | "bidPriceScriptProcessLimit" | "bidPriceScriptTimeoutMs"
+>;
+
+export function createScript(settings: ScriptSettings, { clock, log }: Pick<RuntimeDeps, "clock" | "log">): Strategy {
+  const { bidPriceScriptProcessLimit: mostProcesses, bidPriceScriptTimeoutMs: limitMs } = settings;
   // Without a slash the system would look for it along PATH.
   const path = resolve(settings.bidPriceScriptPath ?? "");
   // Rechecks leave half of the processes to new orders.
-  const slots = createSemaphore(bidPriceScriptProcessLimit, Math.ceil(bidPriceScriptProcessLimit / 2));
-  const remembered = createLruCache<{ readonly answer: Quote; readonly atMs: number }>({ most: mostRemembered });
-  /** By priority, owner and input; undefined of one that was cancelled. */
-  const underWay = new Map<string, Promise<Quote | undefined>>();
-  let trouble: string | undefined;
-  let turns = Promise.resolve();
+  const processes = createSemaphore(mostProcesses, Math.ceil(mostProcesses / 2));
+  const cache = createLruCache<{ readonly answer: Quote; readonly atMs: number }>({ most: mostCached });
+  /** By priority, owner and input; undefined if cancelled. */
+  const running = new Map<string, Promise<Quote | undefined>>();
+  let error: string | undefined;
+  let lastStart = Promise.resolve();
 
-  /** Starting a process holds up everything else for some milliseconds, so only one starts in a turn of the event loop. */
-  function ownTurn(): Promise<void> {
-    turns = turns.then(() => clock.yield());
-    return turns;
+  /** Starting a process blocks for some milliseconds, so only one starts in a turn of the event loop. */
+  function nextTurn(): Promise<void> {
+    lastStart = lastStart.then(() => clock.yield());
+    return lastStart;
   }
 
-  /** Orders with the same input share a run under way; one whose asker has gone is begun anew for the others. */
+  /** Orders with the same input share a run; one that its caller cancelled is started again for the others. */
   async function quote(request: PriceRequest, signal: AbortSignal): Promise<Quote> {
     const input = scriptInput(request);
     const priority = request.isRecheck ? "low" : request.isFurther ? "later" : "normal";
     const key = `${priority} ${request.owner} ${input}`;
-    for (;;) {
-      const shared = underWay.get(key);
-      if (!shared) break;
-      const answer = await endedBy(shared, signal).catch(notAsked);
+    for (let shared = running.get(key); shared; shared = running.get(key)) {
+      const answer = await endedBy(shared, signal).catch(notRun);
       if (answer) return answer;
     }
-    const running = run(request, input, priority, signal);
-    const kept = running.then(
+    const own = run(request, input, priority, signal);
+    const shared = own.then(
       ({ answer, isCancelled }) => (isCancelled ? undefined : answer),
       () => undefined,
     );
-    underWay.set(key, kept);
-    const { answer } = await running.finally(() => underWay.delete(key));
+    running.set(key, shared);
+    const { answer } = await own.finally(() => running.delete(key));
     return answer;
   }
 
-  async function run(
-    { owner, most, isRecheck }: PriceRequest,
-    input: string,
-    priority: SemaphorePriority,
-    signal: AbortSignal,
-  ) {
-    let giveBack: () => void;
+  async function run(request: PriceRequest, input: string, priority: SemaphorePriority, signal: AbortSignal) {
+    const { owner, most, isRecheck } = request;
+    let release: () => void;
     try {
-      giveBack = await slots.acquire(signal, priority);
+      release = await processes.acquire(signal, priority);
     } catch (thrown) {
-      return { answer: notAsked(thrown), isCancelled: true };
+      return { answer: notRun(thrown), isCancelled: true };
     }
     try {
       const key = `${owner} ${input}`;
-      const before = isRecheck ? remembered.get(key) : undefined;
-      if (before && clock.monotonicMs() - before.atMs < rememberedMs) return { answer: before.answer };
-      await ownTurn();
+      const before = isRecheck ? cache.get(key) : undefined;
+      if (before && clock.monotonicMs() - before.atMs < cachedMs) return { answer: before.answer };
+      await nextTurn();
       const env = { AKASH_OWNER: owner, AKASH_DENOM: most.denom };
-      const begunMs = clock.monotonicMs();
+      const startedMs = clock.monotonicMs();
       const end = await runProgram({ path, env, input, limitMs, mostBytes: priceScriptBytes, clock, signal });
-      const tookMs = Math.round(clock.monotonicMs() - begunMs);
+      const tookMs = Math.round(clock.monotonicMs() - startedMs);
       const answer = quoteOf(end, most.denom, { limitMs, tookMs });
-      noteFault(end, answer);
-      if (end.how === "exited") remembered.set(key, { answer, atMs: clock.monotonicMs() });
+      noteError(end, answer);
+      if (end.how === "exited") cache.set(key, { answer, atMs: clock.monotonicMs() });
       return { answer, isCancelled: end.how === "cancelled" };
     } finally {
-      giveBack();
+      release();
     }
   }
 
-  /** An answer that is neither a price nor a non-zero exit, by which scripts decline, concerns every order. */
-  function noteFault({ how, code }: ProgramEnd, answer: Quote): void {
+  /** Neither a price nor a non-zero exit, by which scripts decline: it concerns every order. */
+  function noteError({ how, code }: ProgramEnd, answer: Quote): void {
     if (how === "cancelled") return;
     const isNo = how === "exited" && code !== 0;
-    const fault = answer.price || isNo ? undefined : `${answer.reason} (${path})`;
-    if (fault && !trouble) log.warn("failed to get a price from the script", { path, reason: fault });
-    trouble = fault;
+    const reason = answer.price || isNo ? undefined : `${answer.reason} (${path})`;
+    if (reason && !error) log.warn("failed to get a price from the script", { path, reason });
+    error = reason;
   }
 
   return {
     quote,
-    get trouble() {
-      return trouble;
+    get error() {
+      return error;
     },
   };
 }
 
-function notAsked(thrown: unknown): NoPrice {
-  return no(`the price script was not asked: ${reasonOf(thrown)}`, { strategy: "shellScript" });
+function notRun(thrown: unknown): Quote {
+  return no(`the price script was not run: ${reasonOf(thrown)}`, { strategy: "shellScript" });
 }
 
 function quoteOf(end: ProgramEnd, denom: string, { limitMs, tookMs }: { limitMs: number; tookMs: number }): Quote {
-  const [output, errors] = [told(end.stdout), told(end.stderr)];
+  const [output, errors] = [shown(end.stdout), shown(end.stderr)];
   const evidence: JsonObject = { strategy: "shellScript", tookMs, output, ...(errors && { errors }) };
-  const fail = (reason: string): NoPrice => no(`the price script ${reason}`, evidence);
+  const fail = (reason: string): Quote => no(`the price script ${reason}`, evidence);
   switch (end.how) {
     case "not started":
       return fail(`cannot be started: ${end.reason}`);
@@ -133,7 +123,7 @@ function quoteOf(end: ProgramEnd, denom: string, { limitMs, tookMs }: { limitMs:
     case "flooded":
       return fail(`printed more than ${priceScriptBytes} bytes and was ended: ${output || errors}`);
     case "cancelled":
-      return fail("was ended because nobody waits for its price any more");
+      return fail("was ended because its price is not needed any more");
     case "killed":
       return fail(`was ended by the signal ${end.reason}`);
     case "exited":
@@ -142,7 +132,7 @@ function quoteOf(end: ProgramEnd, denom: string, { limitMs, tookMs }: { limitMs:
   }
 }
 
-function priceOf(stdout: string, denom: string, evidence: JsonObject, fail: (reason: string) => NoPrice): Quote {
+function priceOf(stdout: string, denom: string, evidence: JsonObject, fail: (reason: string) => Quote): Quote {
   const text = stdout.trim();
   if (text === "") return fail("printed nothing");
   let amount: Decimal;
@@ -150,22 +140,21 @@ function priceOf(stdout: string, denom: string, evidence: JsonObject, fail: (rea
     amount = parseDecimal(text);
   } catch (thrown) {
     if (!(thrown instanceof ProviderError)) throw thrown;
-    return fail(`printed what is no price: ${JSON.stringify(told(text))}`);
+    return fail(`printed what is no price: ${JSON.stringify(shown(text))}`);
   }
   if (amount.atto === 0n) return fail("asks for a price of zero");
   if (amount.atto < 0n) return fail(`asks for a price below zero: ${text}`);
   return { price: { denom, amount }, evidence };
 }
 
-function told(text: string): string {
+function shown(text: string): string {
   return shorten(text.trim(), priceOutputChars);
 }
-
-// What a price script is told on its standard input: one line of JSON, field by field as the network's scripts read it.
 
 /** Digits after the point that a script should print. */
 const pricePrecision = 6;
 
+/** Standard input of a price script: one line of JSON, in the format of the network's scripts. */
 export function scriptInput({ group, offer, most }: PriceRequest): string {
   const resources = group.units.map((unit, index) => unitInput(unit, offer[index] ?? unit));
   const price = { denom: most.denom, amount: formatDecimal(most.amount) };
@@ -174,13 +163,13 @@ export function scriptInput({ group, offer, most }: PriceRequest): string {
 
 /** Amounts are far below 2⁵³: the network allows no order with more. */
 function unitInput({ count, endpoints }: ResourceUnit, { cpu, memory, gpu, storage }: UnitResources) {
-  const cards = [...gpusByVendor(gpu.attributes)].sort(([left], [right]) => (left < right ? -1 : 1));
+  const gpus = [...gpusByVendor(gpu.attributes)].sort(([left], [right]) => (left < right ? -1 : 1));
   return {
     memory: Number(memory.bytes),
     cpu: Number(cpu.milli),
     gpu: {
       units: Number(gpu.count),
-      attributes: cards.length > 0 ? { vendor: Object.fromEntries(cards) } : {},
+      attributes: gpus.length > 0 ? { vendor: Object.fromEntries(gpus) } : {},
     },
     storage: storage.map((volume) => ({ class: storageClassOf(volume), size: Number(volume.bytes) })),
     count,

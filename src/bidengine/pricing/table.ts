@@ -15,9 +15,9 @@ import {
   type NamedPrices,
   no,
   type PriceRequest,
+  type PriceSettings,
   type Quote,
   type Strategy,
-  type TableSettings,
 } from "./pricing.ts";
 import type { TokenPriceAnswer } from "./token-price.ts";
 
@@ -30,14 +30,14 @@ const milli = 1_000n;
 const gibi = 2n ** 30n;
 /** Sums of dollars are counted in these parts, of which thousandths, 2⁻³⁰ths and 10⁻¹⁸ths are all whole numbers. */
 const partsOfDollar = milli * gibi * one;
-/** What a gpu costs at least whose model has no price. */
+/** Least price of a GPU whose model has none. */
 const leastForUnknown = decimalOf(100n);
 
-export function createTable(settings: TableSettings, tokenPrice: () => TokenPriceAnswer): Strategy {
+export function createTable(settings: PriceSettings, tokenPrice: () => TokenPriceAnswer): Strategy {
   return { quote: (request) => quote(request, settings, tokenPrice) };
 }
 
-function quote(request: PriceRequest, settings: TableSettings, tokenPrice: () => TokenPriceAnswer): Quote {
+function quote(request: PriceRequest, settings: PriceSettings, tokenPrice: () => TokenPriceAnswer): Quote {
   const { most } = request;
   const { denom } = most;
   if (denom !== uakt && !isDollar(denom)) return no(`there are no prices in ${denom}`, { strategy: "table" });
@@ -54,7 +54,7 @@ function quote(request: PriceRequest, settings: TableSettings, tokenPrice: () =>
     rate: showDecCoin(price),
     ...(token && { dollarsPerToken: showDecimal(token.price), tokenPriceAgeMs: Math.floor(token.ageMs) }),
   };
-  // The script holds the rate against the offer before it rounds it where that is in uakt, and afterwards in dollars.
+  // The script compares before rounding in uakt, and after it in dollars.
   const tooLow = token ? over * one > most.amount.atto * under : compareDecimals(price.amount, most.amount) > 0;
   if (tooLow) return { ...no(tooLowReason(price, most), evidence), wanted: price };
   if (price.amount.atto === 0n) return no("the price would be zero", evidence);
@@ -66,32 +66,28 @@ function tooLowReason(price: DecCoin, most: DecCoin): string {
 }
 
 /** What a month of it costs, in parts of a dollar. */
-function monthly({ group: { units }, offer }: PriceRequest, settings: TableSettings): bigint {
+function monthly({ group: { units }, offer }: PriceRequest, settings: PriceSettings): bigint {
   const storage = storageOf(units);
-  // Once per unit, however many replicas it has: they share them.
-  const endpoints = BigInt(units.reduce((sum, unit) => sum + unit.endpoints.length, 0));
+  // Endpoints and addresses count once per unit: its replicas share them.
+  const endpoints = BigInt(units.flatMap((unit) => unit.endpoints).length);
   const ips = BigInt(units.reduce((sum, unit) => sum + leasedAddressesOf([unit]), 0));
-  const perGibi: [bigint, Decimal][] = [
+  const fallback = dearest(settings.priceTargetGpuMappings);
+  const gpus = units.map((unit, index): [bigint, Decimal] => {
+    const name = gpuName(offer[index]?.gpu.attributes ?? unit.gpu.attributes);
+    return [unit.gpu.count * BigInt(unit.count), gpuPrice(name, settings.priceTargetGpuMappings) ?? fallback];
+  });
+  const sum = (...pairs: readonly (readonly [bigint, Decimal])[]) =>
+    pairs.reduce((total, [amount, price]) => total + amount * price.atto, 0n);
+  const cpu = sum([totalOf(units, (unit) => unit.cpu.milli), settings.priceTargetCpu]);
+  const perGibi = sum(
     [totalOf(units, (unit) => unit.memory.bytes), settings.priceTargetMemory],
     [storage.get("ephemeral") ?? 0n, settings.priceTargetEphemeral],
     [storage.get("beta1") ?? 0n, settings.priceTargetHdd],
     [storage.get("beta2") ?? 0n, settings.priceTargetSsd],
     [storage.get("beta3") ?? 0n, settings.priceTargetNvme],
-  ];
-  const fallback = dearest(settings.priceTargetGpuMappings);
-  const perPiece: [bigint, Decimal][] = [
-    [endpoints, settings.priceTargetEndpoint],
-    [ips, settings.priceTargetIp],
-    ...units.map((unit, index): [bigint, Decimal] => {
-      const name = gpuName(offer[index]?.gpu.attributes ?? unit.gpu.attributes);
-      const price = gpuPrice(name, settings.priceTargetGpuMappings) ?? fallback;
-      return [unit.gpu.count * BigInt(unit.count), price];
-    }),
-  ];
-  const sum = (pairs: readonly (readonly [bigint, Decimal])[]) =>
-    pairs.reduce((total, [amount, price]) => total + amount * price.atto, 0n);
-  const cpu = totalOf(units, (unit) => unit.cpu.milli) * settings.priceTargetCpu.atto;
-  return cpu * gibi + sum(perGibi) * milli + sum(perPiece) * milli * gibi;
+  );
+  const perPiece = sum([endpoints, settings.priceTargetEndpoint], [ips, settings.priceTargetIp], ...gpus);
+  return cpu * gibi + perGibi * milli + perPiece * milli * gibi;
 }
 
 function dearest(prices: NamedPrices): Decimal {

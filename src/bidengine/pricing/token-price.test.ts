@@ -11,7 +11,7 @@ import { createVirtualClock, type VirtualClock } from "../../../test/virtual-clo
 import { showDecimal } from "../../market/decimal.ts";
 import { followedFileMs } from "../../runtime/limits.ts";
 import { silentLog } from "../../runtime/log.ts";
-import type { TokenPriceSettings } from "./pricing.ts";
+import type { PriceSettings } from "./pricing.ts";
 import {
   createTokenPrice,
   readTokenPrice,
@@ -25,7 +25,7 @@ const hour = 3_600_000;
 /** Nothing here comes from it. */
 const noChain = new Promise<never>(() => undefined);
 
-function follow(t: TestContext, settings: Partial<TokenPriceSettings>): { token: TokenPrice; clock: VirtualClock } {
+function follow(t: TestContext, settings: Partial<PriceSettings>): { token: TokenPrice; clock: VirtualClock } {
   const clock = createVirtualClock();
   const none = {
     tokenPriceFile: undefined,
@@ -96,7 +96,7 @@ test("where the JSON says of what time the price is, its age is counted from the
 test("without a source there is none, and it says what to set", (t) => {
   const { token } = follow(t, {});
   assert.match(shown(token), /no price of AKT; set token-price-file, token-price-url or token-price-oracle/);
-  assert.match(token.trouble ?? "", /no bids on orders in uakt/);
+  assert.match(token.error ?? "", /no bids on orders in uakt/);
 });
 
 test("a file is read when it changes, its age is that of its last change, and an old one is no price", async (t) => {
@@ -114,15 +114,15 @@ test("a file is read when it changes, its age is that of its last change, and an
   await clock.advance(2 * followedFileMs);
   const answer = token.answer();
   assert.ok(answer.price && Math.abs(answer.ageMs - 600_000) <= 2 * followedFileMs);
-  assert.equal(token.trouble, undefined);
+  assert.equal(token.error, undefined);
   write("nonsense");
   await clock.advance(followedFileMs);
   assert.equal(shown(token), "0.5", "the last good one holds while it is young");
-  assert.match(token.trouble ?? "", /"nonsense" is no price/);
+  assert.match(token.error ?? "", /"nonsense" is no price/);
   unlinkSync(path);
   await clock.advance(hour);
   assert.match(shown(token), /is of 2025-12-31T23:50.*may be 3600000 ms old at most; .*it is not there/);
-  assert.match(token.trouble ?? "", /no bids on orders in uakt/);
+  assert.match(token.error ?? "", /no bids on orders in uakt/);
   write("0.75");
   await clock.advance(followedFileMs);
   assert.equal(shown(token), "0.75");
@@ -130,7 +130,7 @@ test("a file is read when it changes, its age is that of its last change, and an
   write("0.9", -24 * hour);
   await clock.advance(followedFileMs);
   assert.equal(shown(token), "0.75", "one from tomorrow would never be too old");
-  assert.match(token.trouble ?? "", /it is of 2026-01-02T.*, which is yet to come/);
+  assert.match(token.error ?? "", /it is of 2026-01-02T.*, which is yet to come/);
 });
 
 test("a URL is asked at its period and no more often, and what it cannot give leaves the last good price", async (t) => {
@@ -168,10 +168,10 @@ test("a URL is asked at its period and no more often, and what it cannot give le
     answer = next;
     await eventually(String(expected), async () => {
       await clock.advance(tokenPriceAnswerMs);
-      return expected.test(token.trouble ?? "");
+      return expected.test(token.error ?? "");
     });
     assert.equal(shown(token), "0.6");
-    assert.doesNotMatch(token.trouble ?? "", /secret/);
+    assert.doesNotMatch(token.error ?? "", /secret/);
   }
   await clock.advance(hour);
   assert.match(shown(token), /the price of AKT is of .*no whole answer/);
