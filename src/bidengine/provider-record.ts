@@ -11,7 +11,7 @@ import { ProviderError } from "../runtime/errors.ts";
 import { jsonText } from "../runtime/json-text.ts";
 import { createWakeSignal } from "../runtime/wake-signal.ts";
 import { listed } from "./decision/bounded-text.ts";
-import type { MarketParams, ProviderRecord } from "./decision/inputs.ts";
+import type { BidParams, ProviderRecord } from "./decision/inputs.ts";
 
 /** Blocks report most changes; this is for the others, such as votes on parameters. */
 const recordReadEveryMs = 10 * minute;
@@ -27,7 +27,7 @@ interface ProviderRecordDeps extends RuntimeDeps {
 
 interface Reading {
   readonly record: ProviderRecord;
-  readonly params: MarketParams | undefined;
+  readonly params: BidParams | undefined;
 }
 
 const unread: Reading = { record: { state: "unknown", attributes: [], audited: new Map() }, params: undefined };
@@ -63,7 +63,7 @@ export function followProviderRecord(configured: readonly Attribute[], { chain, 
     get current(): ProviderRecord {
       return current.record;
     },
-    get params(): MarketParams | undefined {
+    get params(): BidParams | undefined {
       return current.params;
     },
     get ageMs(): number | undefined {

@@ -69,7 +69,7 @@ export interface BidContext {
   readonly record: ProviderRecord;
   /** Of provider.yaml; those on the chain may differ. */
   readonly configuredAttributes: readonly Attribute[];
-  readonly params: MarketParams | undefined;
+  readonly params: BidParams | undefined;
   /** Of our account, by denomination. */
   readonly balances: ReadonlyMap<string, bigint>;
   /** Deposits and fees of bids that are decided and not paid yet, by denomination. */
@@ -101,7 +101,7 @@ export interface ProviderRecord {
   readonly audited: AuditedAttributes;
 }
 
-export interface MarketParams {
+export interface BidParams {
   /** The smallest deposit, for each denomination that may be deposited at all. */
   readonly minDeposits: readonly Coin[];
   readonly orderMaxBids: number;
