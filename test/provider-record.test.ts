@@ -7,7 +7,6 @@ import { type FollowedProviderRecord, followProviderRecord } from "../src/bideng
 import type { Attribute } from "../src/market/group-spec.ts";
 import { realClock } from "../src/runtime/clock.ts";
 import { silentLog } from "../src/runtime/log.ts";
-import { createSeededRandom } from "../src/runtime/random.ts";
 import { eventually } from "./eventually.ts";
 import { startFaultProxy } from "./fault-proxy.ts";
 import {
@@ -20,6 +19,7 @@ import {
 } from "./market-chain.ts";
 import type { Message } from "./market-stage.ts";
 import { watch } from "./mirror-stage.ts";
+import { createSeededRandom } from "./seeded-random.ts";
 
 const lab: Attribute = { key: "region", value: "lab" };
 const fast: Attribute = { key: "tier", value: "fast" };

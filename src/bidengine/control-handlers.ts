@@ -3,11 +3,7 @@ import { z } from "zod";
 import { readSdl } from "../market/sdl/sdl.ts";
 import { parseControlParams } from "../runtime/control/control-socket.ts";
 import { endedBy } from "../runtime/ended-by.ts";
-<<<<<<< HEAD
-import type { ControlHandler } from "../runtime/lifecycle.ts";
-=======
-import type { Question } from "../runtime/lifecycle.ts";
->>>>>>> c8b26c21 (Make the bid engine one file with its service in front, and derive its types from what makes them)
+import type { ControlParams } from "../runtime/lifecycle.ts";
 import { ordersListed } from "../runtime/limits.ts";
 import type { BidEngine } from "./bidengine.ts";
 import { writeDecision } from "./decision/record.ts";
@@ -42,34 +38,18 @@ const pause = z.object({
 });
 const resume = z.object({ dryRun: z.boolean().default(false) });
 
-<<<<<<< HEAD
-export function bidControlHandlers(opened: Promise<BidEngine>): Readonly<Record<string, ControlHandler>> {
+export function bidControlHandlers(opened: Promise<BidEngine>) {
   return {
-    async orders(params, signal) {
+    async orders(params: ControlParams, signal: AbortSignal) {
       const { limit, follow } = parseControlParams(orders, params);
       const engine = await opened;
       return follow ? followOrders(engine, limit, signal) : engine.orders(limit);
     },
-    async why(params) {
-      const { id } = parseControlParams(why, params);
-      return (await opened).why(id);
+    async why(params: ControlParams) {
+      return (await opened).why(parseControlParams(why, params).id);
     },
-    async screen(params, signal): Promise<ScreenResponse> {
+    async screen(params: ControlParams, signal: AbortSignal) {
       const { sdl, owner } = parseControlParams(screen, params);
-=======
-export function bidControlHandlers(opened: Promise<BidEngine>) {
-  return {
-    async orders(request: Question, signal: AbortSignal) {
-      const { limit, follow } = parseQuestion(orders, request);
-      const engine = await opened;
-      return follow ? followOrders(engine, limit, signal) : engine.orders(limit);
-    },
-    async why(request: Question) {
-      return (await opened).why(parseQuestion(why, request).id);
-    },
-    async screen(request: Question, signal: AbortSignal) {
-      const { sdl, owner } = parseQuestion(screen, request);
->>>>>>> c8b26c21 (Make the bid engine one file with its service in front, and derive its types from what makes them)
       const engine = await opened;
       const { groups, reclamationWindowNs } = readSdl(sdl);
       const screened = groups.map(async (group) => ({
@@ -78,25 +58,15 @@ export function bidControlHandlers(opened: Promise<BidEngine>) {
       }));
       return { groups: await Promise.all(screened) };
     },
-<<<<<<< HEAD
-    async pause(params): Promise<PauseResponse> {
+    async pause(params: ControlParams) {
       const { reason, fromMs, dryRun } = parseControlParams(pause, params);
-=======
-    async pause(request: Question) {
-      const { reason, fromMs, dryRun } = parseQuestion(pause, request);
->>>>>>> c8b26c21 (Make the bid engine one file with its service in front, and derive its types from what makes them)
       const engine = await opened;
       const before = engine.paused;
       const after = dryRun ? engine.plannedPause(reason, fromMs) : await engine.pause(reason, fromMs);
       return { before, after, dryRun };
     },
-<<<<<<< HEAD
-    async resume(params): Promise<PauseResponse> {
+    async resume(params: ControlParams) {
       const { dryRun } = parseControlParams(resume, params);
-=======
-    async resume(request: Question) {
-      const { dryRun } = parseQuestion(resume, request);
->>>>>>> c8b26c21 (Make the bid engine one file with its service in front, and derive its types from what makes them)
       const engine = await opened;
       const before = engine.paused;
       if (!dryRun) await engine.resume();

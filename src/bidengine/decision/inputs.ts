@@ -22,15 +22,10 @@ export type GatheredInputs = ReturnType<typeof gatherInputs>;
 export function gatherInputs(inputs: Inputs) {
   const { group } = inputs.request;
   const { capacity } = inputs.context;
-<<<<<<< HEAD
-  const excess = exceededLimit(group);
-  const faults = excess === undefined ? faultsOfGroup(group) : [excess];
-=======
   /** Why the group exceeds provider limits; then no other check reads it, since that would take long. */
-  const excess = excessOf(group);
+  const excess = exceededLimit(group);
   const faults: readonly string[] = excess === undefined ? faultsOfGroup(group) : [excess];
   // A group with faults is not placed.
->>>>>>> c8b26c21 (Make the bid engine one file with its service in front, and derive its types from what makes them)
   if (faults.length > 0) return { ...inputs, excess, faults, fit: undefined, others: [], addresses: undefined };
   const [fit, others] = withinCaps(capacity.fit(group), inputs);
   return { ...inputs, excess, faults, fit, others, addresses: capacity.addressesFor(group) };
