@@ -18,22 +18,14 @@ export interface CertificateWishes {
   readonly untilMs: number;
 }
 
-export interface MadeCertificate {
-  /** In decimal digits, as the chain writes it. */
-  readonly serial: string;
-  readonly certificate: string;
-  /** Of PKCS#8, as PEM, not encrypted. */
-  readonly key: string;
-  /** With the label that the chain insists on: "EC PUBLIC KEY". */
-  readonly publicKey: string;
-}
+export type MadeCertificate = Readonly<ReturnType<typeof makeCertificate>>;
 
 /** Nanoseconds of the wall clock, as the network's tools number them; chance keeps two of one millisecond apart. */
 export function newSerial(clock: Pick<Clock, "now">, random: Pick<Random, "int">): bigint {
   return BigInt(Math.floor(clock.now())) * 1_000_000n + BigInt(random.int(1_000_000));
 }
 
-export function makeCertificate({ owner, serial, fromMs, untilMs, ...purpose }: CertificateWishes): MadeCertificate {
+export function makeCertificate({ owner, serial, fromMs, untilMs, ...purpose }: CertificateWishes) {
   const { privateKey, publicKey } = generateKeyPairSync("ec", { namedCurve: "P-256" });
   const spki = publicKey.export({ type: "spki", format: "der" });
   const name = nameOf(owner);
@@ -48,9 +40,12 @@ export function makeCertificate({ owner, serial, fromMs, untilMs, ...purpose }: 
     element(0xa3, sequence(...extensionsOf(purpose))),
   );
   return {
+    /** In decimal digits, as the chain writes it. */
     serial: serial.toString(),
     certificate: pem("CERTIFICATE", sequence(body, ecdsaWithSha256, bits(sign("sha256", body, privateKey)))),
+    /** Of PKCS#8, as PEM, not encrypted. */
     key: privateKey.export({ type: "pkcs8", format: "pem" }).toString(),
+    /** With the label that the chain insists on. */
     publicKey: pem("EC PUBLIC KEY", spki),
   };
 }
@@ -82,17 +77,9 @@ function extensionsOf({ hosts, isServer }: Pick<CertificateWishes, "hosts" | "is
   return extensions;
 }
 
-function extension(id: string, value: Buffer): Buffer {
-  return sequence(objectId(id), octets(value));
-}
-
-function critical(id: string, value: Buffer): Buffer {
-  return sequence(objectId(id), yes, octets(value));
-}
-
-function dnsName(host: string): Buffer {
-  return element(0x82, Buffer.from(host, "latin1"));
-}
+const extension = (id: string, value: Buffer) => sequence(objectId(id), octets(value));
+const critical = (id: string, value: Buffer) => sequence(objectId(id), yes, octets(value));
+const dnsName = (host: string) => element(0x82, Buffer.from(host, "latin1"));
 
 function ipAddress(host: string): Buffer {
   const { family, first } = readRange(host);
@@ -117,9 +104,7 @@ export function sequence(...parts: readonly Uint8Array[]): Buffer {
   return element(0x30, ...parts);
 }
 
-export function set(...parts: readonly Uint8Array[]): Buffer {
-  return element(0x31, ...parts);
-}
+export const set = (...parts: readonly Uint8Array[]) => element(0x31, ...parts);
 
 /** Of a number that is not negative: a byte of zeros keeps the sign where the first bit is taken. */
 export function integer(value: bigint): Buffer {
@@ -146,19 +131,10 @@ function base128(value: number): number[] {
 }
 
 /** Letters, digits and a few signs: what addresses and versions are made of. */
-export function printableString(text: string): Buffer {
-  return element(0x13, Buffer.from(text, "latin1"));
-}
-
-export function octets(content: Uint8Array): Buffer {
-  return element(0x04, content);
-}
-
+export const printableString = (text: string) => element(0x13, Buffer.from(text, "latin1"));
+export const octets = (content: Uint8Array) => element(0x04, content);
 /** `unused` bits at the end of the last byte mean nothing. */
-export function bits(content: Uint8Array, unused = 0): Buffer {
-  return element(0x03, Buffer.of(unused), content);
-}
-
+export const bits = (content: Uint8Array, unused = 0) => element(0x03, Buffer.of(unused), content);
 export const yes = element(0x01, Buffer.of(0xff));
 
 /** To the second. X.509 wants two digits of the year before 2050, and four from then on. */
@@ -169,9 +145,8 @@ export function time(ms: number): Buffer {
 }
 
 export function pem(label: string, der: Uint8Array): string {
-  const lines =
-    Buffer.from(der)
-      .toString("base64")
-      .match(/.{1,64}/g) ?? [];
-  return `-----BEGIN ${label}-----\n${lines.join("\n")}\n-----END ${label}-----\n`;
+  const text = Buffer.from(der)
+    .toString("base64")
+    .replace(/.{64}(?=.)/g, "$&\n");
+  return `-----BEGIN ${label}-----\n${text}\n-----END ${label}-----\n`;
 }

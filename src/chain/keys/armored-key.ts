@@ -10,25 +10,23 @@ import { type Passphrase, wrongPassphrase } from "./secret-file.ts";
 const privateKeyKind = "TENDERMINT PRIVATE KEY";
 const saltHex = /^[0-9A-Fa-f]{32}$/;
 
-type Decrypt = (encrypted: Uint8Array, passphrase: string, salt: Uint8Array) => Promise<Uint8Array | undefined>;
-
 /** By the name in the header `kdf`. Each way of making a key has its own cipher; both check what they decrypt. */
-const ciphers = new Map<string, Decrypt>([
+const ciphers = new Map([
   ["argon2", decryptArgon2],
   ["bcrypt", decryptBcrypt],
 ]);
 
 /** `path` is where the text was read; the pass-phrase is asked for once the rest makes sense. */
 export async function readArmoredKey(text: string, path: string, passphrase: () => Passphrase): Promise<Uint8Array> {
-  const refuse = (reason: string) => new ProviderError("AKP_KEY_FILE_MALFORMED", { path, reason });
+  const malformed = (reason: string) => new ProviderError("AKP_KEY_FILE_MALFORMED", { path, reason });
   const armor = readArmor(text);
-  if ("fault" in armor) throw refuse(armor.fault);
-  if (armor.kind !== privateKeyKind) throw refuse(`it says ${armor.kind}, not ${privateKeyKind}`);
+  if ("fault" in armor) throw malformed(armor.fault);
+  if (armor.kind !== privateKeyKind) throw malformed(`it says ${armor.kind}, not ${privateKeyKind}`);
   const kdf = armor.headers.get("kdf") ?? "none";
   const decrypt = ciphers.get(kdf);
-  if (!decrypt) throw refuse(`it is encrypted in a way that is not known here (kdf ${kdf})`);
+  if (!decrypt) throw malformed(`it is encrypted in a way that is not known here (kdf ${kdf})`);
   const salt = armor.headers.get("salt") ?? "";
-  if (!saltHex.test(salt)) throw refuse("its salt is not 32 hex digits");
+  if (!saltHex.test(salt)) throw malformed("its salt is not 32 hex digits");
 
   const given = await passphrase();
   const plain = await decrypt(armor.bytes, given.text, Buffer.from(salt, "hex"));
@@ -45,7 +43,11 @@ const chachaTagBytes = 16;
 /** Each export has a salt of its own and so a key of its own, which is why the format can do without a nonce. */
 const noNonce = Buffer.alloc(12);
 
-async function decryptArgon2(encrypted: Uint8Array, passphrase: string, salt: Uint8Array) {
+async function decryptArgon2(
+  encrypted: Uint8Array,
+  passphrase: string,
+  salt: Uint8Array,
+): Promise<Uint8Array | undefined> {
   const key = await deriveArgon2("argon2id", { message: passphrase, nonce: salt, ...argon2Cost });
   const cipher = createDecipheriv("chacha20-poly1305", key, noNonce, { authTagLength: chachaTagBytes });
   try {

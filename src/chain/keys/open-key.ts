@@ -4,22 +4,9 @@ import { type Address, parseAddress } from "../../market/address.ts";
 import { ProviderError } from "../../runtime/errors.ts";
 import { isArmored, readArmoredKey } from "./armored-key.ts";
 import { openKeyring } from "./keyring.ts";
-import {
-  checkMnemonic,
-  type Derivation,
-  keyOfMnemonic,
-  looksLikeMnemonic,
-  mnemonicWords,
-  usualDerivation,
-} from "./mnemonic.ts";
-import {
-  findPassphrase,
-  type KeyListener,
-  type Passphrase,
-  type PassphraseSettings,
-  readSecretFile,
-} from "./secret-file.ts";
-import { createSigner, isPrivateKey, type Signer } from "./signer.ts";
+import { checkMnemonic, type Derivation, keyOfMnemonic, looksLikeMnemonic, mnemonicWords } from "./mnemonic.ts";
+import { findPassphrase, type KeyListener, type PassphraseSettings, readSecretFile } from "./secret-file.ts";
+import { createSigner, isPrivateKey } from "./signer.ts";
 
 export interface KeySettings extends PassphraseSettings {
   /** --key-file: a mnemonic, a private key in hex or an armored export. Given, no keyring is looked at. */
@@ -33,22 +20,18 @@ export interface KeySettings extends PassphraseSettings {
   readonly keyringDir: string;
 }
 
-export interface OpenedKey {
-  readonly signer: Signer;
-  /** What works and should not stay as it is, such as a key that every user of the machine can read. */
-  readonly warnings: readonly string[];
-}
-
-/** Tells `onSecret` every secret that it comes across, before anything else is done with it. */
-export async function openKey(settings: KeySettings, onSecret: (value: string) => void): Promise<OpenedKey> {
+/**
+ * Calls `onSecret` with every secret before anything else is done with it. Warnings say what works and should not stay as it is,
+ * such as a key that every user of the machine can read.
+ */
+export async function openKey(settings: KeySettings, onSecret: (value: string) => void) {
   const warnings = new Set<string>();
   const listener: KeyListener = { onSecret, onWarning: (message) => warnings.add(message) };
   const address = addressIn(settings.from);
 
-  const { key, path } =
-    settings.keyFile === undefined
-      ? await fromKeyring(settings, address, listener)
-      : await fromFile(settings, settings.keyFile, listener);
+  const { key, path } = await (settings.keyFile === undefined
+    ? fromKeyring(settings, address, listener)
+    : fromFile(settings, settings.keyFile, listener));
   onSecret(Buffer.from(key).toString("hex"));
   if (!isPrivateKey(key)) {
     throw new ProviderError("AKP_KEY_UNUSABLE", { path, reason: "its number is not one that secp256k1 takes" });
@@ -60,13 +43,7 @@ export async function openKey(settings: KeySettings, onSecret: (value: string) =
   return { signer, warnings: [...warnings] };
 }
 
-async function fromFile(settings: KeySettings, path: string, listener: KeyListener) {
-  const passphrase = () => findPassphrase(settings, path, listener);
-  const key = await readKeyFile(path, settings.derivation ?? usualDerivation, passphrase, listener);
-  return { key, path };
-}
-
-/** The other back ends of the network's tools ask a desktop or a program; a provider runs where there is neither. */
+/** The other back ends need a desktop or another program. */
 const folders = new Map([
   ["test", "keyring-test"],
   ["file", "keyring-file"],
@@ -98,29 +75,28 @@ const hexDigits = 64;
 /** `{"` in base64. */
 const jweStart = "eyJ";
 
-export async function readKeyFile(
-  path: string,
-  derivation: Derivation,
-  passphrase: () => Passphrase,
-  listener: KeyListener,
-): Promise<Uint8Array> {
+async function fromFile(settings: KeySettings, path: string, listener: KeyListener) {
+  return { key: await readKeyFile(settings, path, listener), path };
+}
+
+async function readKeyFile(settings: KeySettings, path: string, listener: KeyListener): Promise<Uint8Array> {
   const text = (await readSecretFile(path, listener)).trim();
-  if (isArmored(text)) return readArmoredKey(text, path, passphrase);
-  const refuse = (reason: string) => new ProviderError("AKP_KEY_FILE_MALFORMED", { path, reason });
-  if (text === "") throw refuse("it is empty");
-  // Whatever it turns out to be, it was meant to be a secret.
+  if (isArmored(text)) return readArmoredKey(text, path, () => findPassphrase(settings, path, listener));
+  const malformed = (reason: string) => new ProviderError("AKP_KEY_FILE_MALFORMED", { path, reason });
+  if (text === "") throw malformed("it is empty");
+  // Whatever it is, it was meant to be a secret.
   listener.onSecret(text);
 
   const [, digits] = hexText.exec(text) ?? [];
   if (digits !== undefined) {
-    if (digits.length !== hexDigits) throw refuse(`it has ${digits.length} hex digits, and a key has ${hexDigits}`);
+    if (digits.length !== hexDigits) throw malformed(`it has ${digits.length} hex digits, and a key has ${hexDigits}`);
     return Buffer.from(digits, "hex");
   }
   const words = mnemonicWords(text);
   if (!looksLikeMnemonic(words)) {
-    throw refuse(text.startsWith(jweStart) ? "it is an entry of a keyring" : "it is something else");
+    throw malformed(text.startsWith(jweStart) ? "it is an entry of a keyring" : "it is something else");
   }
   const mnemonic = checkMnemonic(words, path);
   listener.onSecret(mnemonic.toString());
-  return keyOfMnemonic(mnemonic, derivation);
+  return keyOfMnemonic(mnemonic, settings.derivation);
 }

@@ -36,21 +36,19 @@ async function readBounded(path: string): Promise<{ bytes: Buffer; mode: number 
   const { mode } = await file.stat();
   const buffer = Buffer.alloc(keyFileBytes + 1);
   let length = 0;
-  while (length < buffer.length) {
-    const { bytesRead } = await file.read(buffer, length, buffer.length - length, null);
-    if (bytesRead === 0) break;
-    length += bytesRead;
+  for (let read = 1; read > 0 && length < buffer.length; length += read) {
+    ({ bytesRead: read } = await file.read(buffer, length, buffer.length - length, null));
   }
   return { bytes: buffer.subarray(0, length), mode };
 }
 
-// What opens an encrypted key. It comes from the environment or a file named there, never from the command line.
+// The pass-phrase of an encrypted key. It comes from the environment or a file named there, never from the command line.
 
 export interface Passphrase {
   readonly text: string;
   /** Where it was found, for the person whose pass-phrase turns out to be wrong. */
   readonly from: string;
-  /** Nobody chose it, so it cannot be wrong. */
+  /** Part of the format, so it cannot be wrong. */
   readonly isFixed?: true;
 }
 
@@ -59,9 +57,12 @@ export interface PassphraseSettings {
   readonly passphrase?: string | undefined;
 }
 
-/** `what` is the thing that it should open. Asked only when something is encrypted. */
-export function findPassphrase(settings: PassphraseSettings, what: string, listener: KeyListener): Passphrase {
-  const { passphrase: text } = settings;
+/** `what` is the thing that it should open. Called only when something is encrypted. */
+export function findPassphrase(
+  { passphrase: text }: PassphraseSettings,
+  what: string,
+  listener: KeyListener,
+): Passphrase {
   if (!text) throw new ProviderError("AKP_KEY_PASSPHRASE_MISSING", { what });
   listener.onSecret(text);
   return { text, from: "AP_KEY_PASSPHRASE" };
