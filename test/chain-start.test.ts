@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { rpcClockSkewMs } from "../src/chain/comet/block-times.ts";
 import { createCometChain } from "../src/chain/comet/comet-chain.ts";
-import type { Cursor } from "../src/chain/comet/cursor.ts";
+import type { Cursor } from "../src/chain/comet/follower.ts";
 import { createHttpTransports } from "../src/chain/comet/http-transport.ts";
 import { type Clock, realClock } from "../src/runtime/clock.ts";
 import { createLifecycle } from "../src/runtime/lifecycle.ts";

@@ -36,11 +36,9 @@ export interface Fetching {
 interface Ahead<T> {
   readonly number: bigint;
   readonly stop: AbortController;
-  readonly result: Promise<Settled<T>>;
+  readonly result: Promise<T>;
   bytes: number;
 }
-
-type Settled<T> = { readonly value: T } | { readonly error: unknown };
 
 /** Stops at the first that fails and throws its error; those that were fetched ahead of it are given up. */
 export async function* readAhead<T>(
@@ -57,14 +55,16 @@ export async function* readAhead<T>(
 
   function start(): void {
     const stop = new AbortController();
-    if (signal.aborted) stop.abort(signal.reason);
     const took = (bytes: number) => {
       if (stop.signal.aborted) return;
       mine.bytes += bytes;
       heldBytes += bytes;
       while (heldBytes > mostBytes && ahead.length > 1) giveUpLast();
     };
-    const mine = { number: next, stop, bytes: 0, result: settled(fetch(next, { signal: stop.signal, took })) };
+    const result = fetch(next, { signal: AbortSignal.any([signal, stop.signal]), took });
+    // A failure waits until its turn comes, and is no unhandled one meanwhile.
+    result.catch(() => undefined);
+    const mine = { number: next, stop, bytes: 0, result };
     ahead.push(mine);
     next += 1n;
   }
@@ -78,52 +78,25 @@ export async function* readAhead<T>(
     room = ahead.length;
   }
 
-  function giveUpAll(reason: unknown): void {
-    for (const { stop } of ahead) stop.abort(reason);
-  }
-
-  const onAbort = () => giveUpAll(signal.reason);
-  signal.addEventListener("abort", onAbort, { once: true });
   try {
     for (let due = from; due <= to; due += 1n) {
       while (ahead.length < room && next <= to && (heldBytes < mostBytes || next === due)) start();
       const [first] = ahead as [Ahead<T>];
-      const result = await first.result;
-      if ("error" in result) throw result.error;
-      yield result.value;
+      yield await first.result;
       ahead.shift();
       heldBytes -= first.bytes;
       room = Math.min(room + 1, width);
     }
   } finally {
-    signal.removeEventListener("abort", onAbort);
-    giveUpAll(new Error("no longer wanted"));
+    for (const { stop } of ahead) stop.abort(new Error("no longer wanted"));
   }
 }
 
-/** Its failure waits until its turn comes, and is no unhandled one meanwhile. */
-function settled<T>(work: Promise<T>): Promise<Settled<T>> {
-  return work.then(
-    (value) => ({ value }),
-    (error: unknown) => ({ error }),
-  );
-}
-
-interface BlockResults {
-  readonly height: bigint;
-  /** In the order in which they took effect: begin of the block, transactions, end of the block. */
-  readonly events: readonly { readonly source: EventSource; readonly event: AbciEvent }[];
-  readonly txs: readonly TxResult[];
-  readonly coinsMovedOf: ReadonlySet<string>;
-}
-
-interface BlockContent {
-  readonly timeNs: bigint;
-  readonly txs: readonly string[];
-}
+type BlockResults = ReturnType<typeof readBlockResults>;
+type BlockContent = ReturnType<typeof readBlockContent>;
 
 /** The answer to block_results. Of a transaction that failed, nothing took effect. */
-export function readBlockResults(node: string, height: bigint, result: unknown): BlockResults {
+export function readBlockResults(node: string, height: bigint, result: unknown) {
   return reading(node, "block_results", () => {
     if (!isRecord(result)) throw new TypeError("it is not an object");
     mustBe(height, readHeight(result["height"]));
@@ -131,32 +104,25 @@ export function readBlockResults(node: string, height: bigint, result: unknown):
     const isBegin = ({ attributes }: AbciEvent) =>
       attributes?.some(({ key, value }) => key === "mode" && value === "BeginBlock") ?? false;
     const txs = listIn(result["txs_results"]).map(readTxResult);
-    const ofTxs = txs.flatMap(({ code, events }, index) =>
-      code === 0 ? events.map((event) => ({ source: index, event })) : [],
-    );
-    const coinsMovedOf = new Set<string>();
-    noteAccounts(ofBlock, coinsMovedOf);
-    for (const { events } of txs) noteAccounts(events, coinsMovedOf);
-    return {
-      height,
-      txs,
-      coinsMovedOf,
-      events: [
-        ...ofBlock.filter(isBegin).map((event) => ({ source: "begin" as const, event })),
-        ...ofTxs,
-        ...ofBlock.filter((event) => !isBegin(event)).map((event) => ({ source: "end" as const, event })),
-      ],
-    };
+    const from = (source: EventSource, events: readonly AbciEvent[]) => events.map((event) => ({ source, event }));
+    const ofTxs = txs.flatMap(({ code, events }, index) => (code === 0 ? from(index, events) : []));
+    const coinsMovedOf = accountsIn([...ofBlock, ...txs.flatMap(({ events }) => events)]);
+    const atEnd = ofBlock.filter((event) => !isBegin(event));
+    // In the order in which they took effect.
+    const events = [...from("begin", ofBlock.filter(isBegin)), ...ofTxs, ...from("end", atEnd)];
+    return { height, txs, coinsMovedOf, events };
   });
 }
 
-/** The bank tells of both ends of every move under these names. */
-function noteAccounts(events: readonly AbciEvent[], accounts: Set<string>): void {
+/** Senders and receivers of coins, as the bank names them. */
+function accountsIn(events: readonly AbciEvent[]): ReadonlySet<string> {
+  const accounts = new Set<string>();
   for (const { type, attributes } of events) {
     const name = type === "coin_spent" ? "spender" : type === "coin_received" ? "receiver" : undefined;
     if (name === undefined) continue;
     for (const { key, value } of attributes ?? []) if (key === name) accounts.add(value);
   }
+  return accounts;
 }
 
 /** The answer to header: when the block was made. */
@@ -174,7 +140,7 @@ function headerTime(header: Record<string, unknown>, height: bigint, chainId: st
   return readTimeNs(header["time"]);
 }
 
-export function readBlockContent(node: string, height: bigint, chainId: string, result: unknown): BlockContent {
+export function readBlockContent(node: string, height: bigint, chainId: string, result: unknown) {
   return reading(node, "block", () => {
     const block = isRecord(result) ? result["block"] : undefined;
     const header = isRecord(block) ? block["header"] : undefined;
@@ -192,7 +158,10 @@ export function readBlockContent(node: string, height: bigint, chainId: string, 
 /** Both may come from different nodes. Yields to the event loop between slices of a large block. */
 export async function readBlock(results: BlockResults, content: BlockContent, clock: Clock): Promise<ChainBlock> {
   const { height, events, coinsMovedOf } = results;
-  if (content.txs.length !== results.txs.length) throw unlike(results, content);
+  if (content.txs.length !== results.txs.length) {
+    const reason = `block ${height} has ${content.txs.length} transactions and ${results.txs.length} results`;
+    throw new ProviderError("AKP_CHAIN_ANSWER_MALFORMED", { node: "a node", method: "block_results", reason });
+  }
   const known: SourcedEvent[] = [];
   const malformed: ProviderError[] = [];
   let otherEvents = 0;
@@ -214,11 +183,6 @@ export async function readBlock(results: BlockResults, content: BlockContent, cl
   return { height, timeNs: content.timeNs, txs, events: known, coinsMovedOf, certificatesOf, otherEvents, malformed };
 }
 
-function unlike({ height, txs }: BlockResults, content: BlockContent): ProviderError {
-  const reason = `block ${height} has ${content.txs.length} transactions and ${txs.length} results`;
-  return new ProviderError("AKP_CHAIN_ANSWER_MALFORMED", { node: "a node", method: "block_results", reason });
-}
-
 function mustBe(wanted: bigint, found: bigint): void {
   if (found !== wanted) throw new TypeError(`it is of height ${found} instead of ${wanted}`);
 }
@@ -237,7 +201,7 @@ export function readTxResult(result: unknown): TxResult {
   };
 }
 
-/** Hashed when somebody asks: most of the time nobody waits for any transaction. */
+/** Hashed on demand: most of the time no transaction is waited for. */
 function blockTx(base64: string, result: TxResult): BlockTx {
   let known: string | undefined;
   return {
@@ -274,9 +238,9 @@ function listIn(value: unknown): unknown[] {
   return value;
 }
 
-// * Whose certificates a block may have changed. The chain tells of these in no event of their own, and of a message that somebody
-// sends for somebody else in none at all. But however deep a message is wrapped, its name and its owner's address stand in
-// the bytes of its transaction as text. Accounts that are named beside them are taken along: to look once too often does no harm.
+// Whose certificates a block may have changed. The chain has no events for them. But however deep a message is wrapped, its name
+// and its owner's address stand in the bytes of its transaction as text. Other accounts named there are included: an additional
+// read does no harm.
 
 const messages = "/akash.cert.";
 const addresses = /akash1[02-9ac-hj-np-z]{38,}/gi;

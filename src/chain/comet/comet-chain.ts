@@ -3,18 +3,17 @@ import type { Address } from "../../market/address.ts";
 import { growingPauseMs } from "../../runtime/back-off.ts";
 import { largest } from "../../runtime/bigint.ts";
 import { exitCodes } from "../../runtime/catalogue.ts";
-import { type Clock, nsToMs, sleep } from "../../runtime/clock.ts";
+import { nsToMs, sleep } from "../../runtime/clock.ts";
+import type { RuntimeDeps } from "../../runtime/deps.ts";
 import { minute } from "../../runtime/durations.ts";
 import { ProviderError } from "../../runtime/errors.ts";
 import type { Scope } from "../../runtime/lifecycle.ts";
 import { rpcRetryFirstMs, rpcRetryMostMs } from "../../runtime/limits.ts";
-import type { Log } from "../../runtime/log.ts";
-import { jitter, type Random } from "../../runtime/random.ts";
+import { jitter } from "../../runtime/random.ts";
 import type { ChainBlock } from "../block.ts";
 import type { Chain, Gap, MirrorKey, Step, StepListener } from "../chain.ts";
 import { isOfChain } from "../chain-failure.ts";
-import type { Cursor } from "./cursor.ts";
-import { createFollower, type Follower, mustNotBeAhead } from "./follower.ts";
+import { type Cursor, createFollower, type Follower, mustNotBeAhead } from "./follower.ts";
 import { createMirror, type Mirror } from "./mirror/mirror.ts";
 import { createPool, type Pool, unlessAborted } from "./pool.ts";
 import { createQueries } from "./queries/queries.ts";
@@ -25,23 +24,20 @@ import { createWakeup } from "./wakeup.ts";
 /** How often the mirror is compared with the chain's lists. */
 export const rpcMirrorRelistMs = 10 * minute;
 
-interface CometChainOptions {
+interface CometChainOptions extends RuntimeDeps {
   readonly nodes: readonly RpcTransport[];
   readonly chainId?: string;
   readonly provider: Address;
   readonly cursor: Cursor;
-  readonly clock: Clock;
-  readonly random: Random;
-  readonly log: Log;
 }
 
 /** All of the chain but what sends. */
 export interface CometChain extends Omit<Chain, "outbox" | "broadcaster"> {
   /** Resolves when the mirror was built; waits for nodes that are away. */
   open(scope: Scope): Promise<void>;
-  /** Follows the blocks after the mirror from here on: whoever listens by now misses nothing. */
+  /** Follows the blocks after the mirror from here on: a listener added before misses nothing. */
   follow(scope: Scope): void;
-  /** For what else is asked of the nodes: simulating, sending and finding transactions. */
+  /** For other calls to the nodes: simulating, sending and finding transactions. */
   readonly pool: Pool;
   readonly counts: {
     readonly follower: Readonly<Follower["counts"]>;
@@ -55,8 +51,8 @@ export function createCometChain(options: CometChainOptions): CometChain {
   const queries = createQueries(pool);
   const mirror = createMirror({ queries, provider, log });
   const steps = createSteps(mirror);
-  const follower = createFollower({ pool, cursor, consumer: steps, clock, log });
-  const wakeup = createWakeup({ node: () => pool.preferred, wake: () => follower.wake(), clock, random, log });
+  const follower = createFollower({ ...options, pool, consumer: steps });
+  const wakeup = createWakeup({ ...options, node: () => pool.preferred, wake: () => follower.wake() });
   pool.onSwitch(wakeup.moveOn);
   let chainId: string | undefined;
   let resumedAt: bigint | undefined;
@@ -87,7 +83,7 @@ export function createCometChain(options: CometChainOptions): CometChain {
   }
 
   return {
-    /** Nodes that are away at our start come back; told once, and shown for as long as it lasts. */
+    /** Nodes that are away at our start come back; logged once, and in the status for as long as it lasts. */
     async open({ signal, onStop }) {
       onStop(() => pool.close());
       for (let tries = 1; ; tries += 1) {
@@ -135,7 +131,7 @@ export function createCometChain(options: CometChainOptions): CometChain {
   };
 }
 
-/** The nodes' troubles, and a journal that another program holds for an instant. */
+/** Errors of nodes, and a journal that another program holds for an instant. */
 function mayPass(thrown: unknown): boolean {
   return isOfChain(thrown) || ProviderError.is(thrown, "AKP_JOURNAL_BUSY");
 }

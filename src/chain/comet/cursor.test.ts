@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { ProviderError } from "../../runtime/errors.ts";
-import { createCursorWriter } from "./cursor.ts";
+import { createCursorWriter } from "./follower.ts";
 
 /** Keeps what it is given unless there is a reason not to. */
 function recordingCursor() {

@@ -1,22 +1,19 @@
 /** Follows the chain height by height without gaps. After a crash the last blocks come again: consumers must be idempotent. */
 import { growingPauseMs } from "../../runtime/back-off.ts";
 import { largest } from "../../runtime/bigint.ts";
-import type { Clock } from "../../runtime/clock.ts";
+import type { RuntimeDeps } from "../../runtime/deps.ts";
 import { second } from "../../runtime/durations.ts";
 import { ProviderError, reasonOf } from "../../runtime/errors.ts";
 import { rpcRetryFirstMs, rpcRetryMostMs } from "../../runtime/limits.ts";
-import type { Log } from "../../runtime/log.ts";
 import { createWakeSignal } from "../../runtime/wake-signal.ts";
 import type { ChainBlock } from "../block.ts";
 import type { Gap } from "../chain.ts";
 import { isOfChain } from "../chain-failure.ts";
 import { createBlockTime, createClockCheck } from "./block-times.ts";
 import { type Fetching, fetchBlock, readAhead } from "./blocks.ts";
-import { type Cursor, type CursorWriter, createCursorWriter } from "./cursor.ts";
 import { createGapJudge, hasRefusal } from "./gap.ts";
 import type { Pool, ReportedHead } from "./pool.ts";
-import type { RpcLimits } from "./rpc-call.ts";
-import { rpcCallMs } from "./rpc-call.ts";
+import { type RpcLimits, rpcCallMs } from "./rpc-call.ts";
 import { isNotYet, rpcLagBlocks } from "./rpc-node.ts";
 
 /** A call on the way to the next block is given up after a block time, but never sooner than this. */
@@ -33,6 +30,12 @@ const rpcPollMostMs = 2 * second;
 /** A block of which a node has told is waited for in silence this long: a full one takes seconds to run. */
 const rpcNotYetMs = 10 * second;
 
+export interface Cursor {
+  /** The last height that was processed; undefined on a chain never followed. */
+  load(chainId: string): bigint | undefined;
+  save(chainId: string, height: bigint): Promise<void>;
+}
+
 export interface BlockConsumer {
   /** `head` is how far the chain is. A failure of the chain's makes the block come again. */
   block(block: ChainBlock, head: bigint): Promise<unknown>;
@@ -40,12 +43,10 @@ export interface BlockConsumer {
   gap(gap: Gap): Promise<unknown>;
 }
 
-interface FollowerDeps {
+interface FollowerDeps extends Pick<RuntimeDeps, "clock" | "log"> {
   readonly pool: Pool;
   readonly cursor: Cursor;
   readonly consumer: BlockConsumer;
-  readonly clock: Clock;
-  readonly log: Log;
 }
 
 const aheadBounds = { width: rpcReadAheadBlocks, bytes: rpcReadAheadBytes };
@@ -237,8 +238,41 @@ export class Follower {
   }
 }
 
-export function createFollower(deps: FollowerDeps): Follower {
-  return new Follower(deps);
+export const createFollower = (deps: FollowerDeps) => new Follower(deps);
+
+type CursorWriter = ReturnType<typeof createCursorWriter>;
+
+/** Writes behind what was handed over, never ahead; after a power cut the last blocks come again. */
+export function createCursorWriter(cursor: Cursor, chainId: string) {
+  let moved = 0n;
+  let saving = Promise.resolve();
+  let failure: unknown;
+
+  function save(): void {
+    const setFailure = (thrown?: unknown) => {
+      failure = thrown;
+    };
+    saving = cursor.save(chainId, moved).then(() => setFailure(), setFailure);
+  }
+
+  /** Another program holds the journal for an instant: nothing was written, and the next move tries again. */
+  const isPassing = () => ProviderError.is(failure, "AKP_JOURNAL_BUSY");
+
+  return {
+    /** This height was handed over. Throws when an earlier move could not be written. */
+    moveTo(height: bigint): void {
+      if (failure && !isPassing()) throw failure;
+      moved = height;
+      save();
+    },
+    /** Resolves when all that was moved is written; throws when it could not be. */
+    async flush(): Promise<void> {
+      await saving;
+      if (isPassing()) save();
+      await saving;
+      if (failure) throw failure;
+    },
+  };
 }
 
 /** False when nodes answered that they do not have it; any other failure says nothing and is thrown on. */

@@ -262,9 +262,7 @@ export class Pool {
   }
 }
 
-export function createPool(options: PoolOptions): Pool {
-  return new Pool(options);
-}
+export const createPool = (options: PoolOptions) => new Pool(options);
 
 /** One that just failed comes after one that is slow or of which some method fails, and that after those that did well. */
 function rank(node: RpcNode): number {

@@ -33,16 +33,14 @@ export function createRpcCall(transport: RpcTransport, clock: Clock): RpcCall {
   return async (method, params, { timeoutMs = rpcCallMs, signal, onBytes } = {}) => {
     signal?.throwIfAborted();
     ids += 1;
-    const question = { node, method, id: ids };
-    const text = JSON.stringify({ jsonrpc: "2.0", id: question.id, method, params });
+    const request = { node, method, id: ids };
+    const text = JSON.stringify({ jsonrpc: "2.0", id: request.id, method, params });
     const ending = new AbortController();
     let bytes = 0;
     const timer = clock.timer(timeoutMs, () => {
       const reason = bytes > 0 ? `only ${bytes} bytes within ${timeoutMs} ms` : `no answer within ${timeoutMs} ms`;
       ending.abort(unreachable(node, reason));
     });
-    const onAbort = () => ending.abort(signal?.reason);
-    signal?.addEventListener("abort", onAbort, { once: true });
     const took = (more: number) => {
       bytes += more;
       onBytes?.(more);
@@ -51,27 +49,24 @@ export function createRpcCall(transport: RpcTransport, clock: Clock): RpcCall {
       ending.abort(new ProviderError("AKP_CHAIN_ANSWER_MALFORMED", { node, method, reason }));
     };
     try {
-      const answer = await transport.send({ method, text }, { signal: ending.signal, onBytes: took });
-      return await readAnswer(question, answer, clock);
+      const bounds = { signal: AbortSignal.any([ending.signal, ...(signal ? [signal] : [])]), onBytes: took };
+      const answer = await transport.send({ method, text }, bounds);
+      return await readAnswer(request, answer, clock);
     } finally {
       timer.cancel();
-      signal?.removeEventListener("abort", onAbort);
     }
   };
 }
 
-interface Question {
-  readonly node: string;
-  readonly method: string;
-  readonly id: number;
-}
-
-/** So much of a strange answer is shown: enough to recognise a proxy's error page. */
+/** Characters of a malformed answer in an error: enough to recognise a proxy's error page. */
 const shownChars = 80;
 
 /** The result of a JSON-RPC call; throws what else it may be. The event loop goes on while a large one is read. */
-async function readAnswer(question: Question, { status, body }: RawAnswer, clock: Clock): Promise<unknown> {
-  const { node, method, id } = question;
+async function readAnswer(
+  { node, method, id }: { readonly node: string; readonly method: string; readonly id: number },
+  { status, body }: RawAnswer,
+  clock: Clock,
+): Promise<unknown> {
   const strange = (reason: string) => new ProviderError("AKP_CHAIN_ANSWER_MALFORMED", { node, method, reason });
   const answer = await parse(body, clock);
   if (answer === undefined) throw strange(describe(status, body));

@@ -1,11 +1,10 @@
 /** Subscribes to new blocks, only to wake the follower early: a lost or wrong subscription costs a moment, never an event. */
-import type { Clock } from "../../runtime/clock.ts";
+import type { RuntimeDeps } from "../../runtime/deps.ts";
 import { second } from "../../runtime/durations.ts";
 import { ProviderError } from "../../runtime/errors.ts";
 import { isRecord } from "../../runtime/is-record.ts";
-import type { Log } from "../../runtime/log.ts";
 import { parseJson } from "../../runtime/parse-json.ts";
-import { jitter, type Random } from "../../runtime/random.ts";
+import { jitter } from "../../runtime/random.ts";
 import { createWakeSignal } from "../../runtime/wake-signal.ts";
 import { isOfChain } from "../chain-failure.ts";
 import type { RpcTransport } from "./transport.ts";
@@ -13,21 +12,14 @@ import type { RpcTransport } from "./transport.ts";
 export const rpcWakeReconnectFirstMs = 500;
 const rpcWakeReconnectMostMs = 30 * second;
 
-interface WakeupDeps {
-  /** The node to listen to; asked before every connection. */
+interface WakeupDeps extends RuntimeDeps {
+  /** The node to listen to; called before every connection. */
   readonly node: () => RpcTransport;
   readonly wake: () => void;
-  readonly clock: Clock;
-  readonly random: Random;
-  readonly log: Log;
 }
 
-const subscription = JSON.stringify({
-  jsonrpc: "2.0",
-  id: 1,
-  method: "subscribe",
-  params: { query: "tm.event='NewBlockHeader'" },
-});
+const params = { query: "tm.event='NewBlockHeader'" };
+const subscription = JSON.stringify({ jsonrpc: "2.0", id: 1, method: "subscribe", params });
 
 export function createWakeup({ node: preferred, wake, clock, random, log }: WakeupDeps) {
   const pause = createWakeSignal(clock);
@@ -41,21 +33,19 @@ export function createWakeup({ node: preferred, wake, clock, random, log }: Wake
     const end = () => ending.abort();
     /** The first message only says that the subscription stands; a block may have been made just before. */
     const hear = (message: string) => {
-      if (isRefusal(message)) return end();
+      if (isError(message)) return end();
       subscribed = true;
       wake();
     };
     current = { node, end };
-    signal.addEventListener("abort", end, { once: true });
     try {
-      await node.listen(subscription, hear, ending.signal);
+      await node.listen(subscription, hear, AbortSignal.any([signal, ending.signal]));
     } catch (thrown) {
       if (!isOfChain(thrown)) throw thrown;
       const isOurs = ProviderError.is(thrown, "AKP_CHAIN_TLS_FILE_UNREADABLE");
       log[isOurs ? "error" : "debug"]("cannot subscribe to new blocks", { error: thrown });
     } finally {
       current = undefined;
-      signal.removeEventListener("abort", end);
     }
     const worked = subscribed;
     subscribed = false;
@@ -71,7 +61,7 @@ export function createWakeup({ node: preferred, wake, clock, random, log }: Wake
         await pause.wait(jitter(random, pauseMs), signal);
       }
     },
-    // Another node may be the one to listen to now. The pause before the next connection stays: nodes that take turns must not be called at every turn.
+    // The pause before the next connection stays, for nodes that are preferred in turn.
     moveOn(): void {
       if (current && current.node !== preferred()) current.end();
     },
@@ -82,7 +72,7 @@ export function createWakeup({ node: preferred, wake, clock, random, log }: Wake
 }
 
 /** The node takes no more subscribers, or ends the subscription of one that reads too slowly. */
-function isRefusal(message: string): boolean {
+function isError(message: string): boolean {
   const answer = parseJson(message);
   return !isRecord(answer) || "error" in answer;
 }

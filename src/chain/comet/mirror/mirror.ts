@@ -20,13 +20,17 @@ import type { MirrorKey, MirrorView, Queries } from "../../chain.ts";
 import type { Bid, Lease } from "../../records.ts";
 import {
   type BlockReads,
+  changedBalances,
   changesOf,
+  differences,
+  isLive,
   type MirrorChanges,
   type MirrorLists,
+  type MirrorState,
   readChanges,
   readLists,
+  stateOf,
 } from "./mirror-changes.ts";
-import { changedBalances, differences, isLive, type MirrorState, stateOf } from "./mirror-state.ts";
 
 /** Blocks behind the head from which on the mirror is rebuilt instead of following every one. */
 export const rpcMirrorLagBlocks = 50n;
@@ -150,16 +154,14 @@ export class Mirror implements MirrorView {
   }
 }
 
-export function createMirror(deps: MirrorDeps): Mirror {
-  return new Mirror(deps);
-}
+export const createMirror = (deps: MirrorDeps) => new Mirror(deps);
 
 /** How something ended is not in the lists of what lives. */
 function keepEnded<T extends Bid | Lease>(from: Map<string, T>, to: Map<string, T>): void {
   for (const [key, record] of from) if (!isLive(record) && !to.has(key)) to.set(key, record);
 }
 
-/** Ended things stay in view for those who want to know how they ended, but not for ever. */
+/** Ended things stay in view, so that it is known how they ended, but not for ever. */
 function forgetEnded(state: MirrorState): void {
   for (const records of [state.bids, state.leases]) forgetOldest(records);
   const used = new Set([...state.leases.values()].filter(isLive).map(({ id }) => formatDeploymentId(id)));
