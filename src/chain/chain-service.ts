@@ -3,15 +3,13 @@ import { isPausing, pauseSwitch } from "../journal/deadlines.ts";
 import type { Intent } from "../journal/intents.ts";
 import type { Journal } from "../journal/journal.ts";
 import type { Boundary } from "../runtime/boundary.ts";
-import type { Clock } from "../runtime/clock.ts";
 import { condition } from "../runtime/condition.ts";
+import type { RuntimeDeps } from "../runtime/deps.ts";
 import { minute } from "../runtime/durations.ts";
 import type { ProviderError } from "../runtime/errors.ts";
 import type { ResourceService } from "../runtime/lifecycle.ts";
 import { viewEvents } from "../runtime/limits.ts";
-import type { Log } from "../runtime/log.ts";
 import type { Metrics } from "../runtime/metrics.ts";
-import type { Random } from "../runtime/random.ts";
 import type { Chain, Step } from "./chain.ts";
 import { type CometChain, createCometChain } from "./comet/comet-chain.ts";
 import { showEvent } from "./comet/events.ts";
@@ -25,43 +23,27 @@ import { createWonBids } from "./outbox/won-bids.ts";
 import type { Broadcaster } from "./tx/broadcaster.ts";
 import { createCometBroadcaster } from "./tx/comet-broadcaster.ts";
 
-/** A mirror that shows no newer block is worth a word: half a minute longer than the longest stand-still that passes by itself. */
+/** Age of the mirror from which on it is a condition: half a minute more than the longest stand-still that passes by itself. */
 const chainOldMs = 2 * minute;
 
 export interface ChainServiceOptions {
-  /** Asked at start, since the node of the demo knows its port only then. */
+  /** Called at start, since the node of the demo knows its port only then. */
   readonly nodes: () => readonly RpcTransport[];
   readonly chainId?: string;
   readonly signer: Signer;
   readonly settings: SendSettings;
 }
 
-interface ChainDeps {
+interface ChainDeps extends RuntimeDeps {
   readonly journal: Promise<Journal>;
   readonly boundary: Boundary;
   /** Why nothing may be sent now, if so: another provider may have our key. */
   readonly forbids?: (() => ProviderError | undefined) | undefined;
-  readonly clock: Clock;
-  readonly random: Random;
-  readonly log: Log;
 }
 
-export interface ChainServiceStatus {
-  readonly chainId: string;
-  /** The last block worked through, and how far the chain is (`ChainStatus`). */
-  readonly height: bigint;
-  readonly head: bigint | undefined;
-  readonly orders: number;
-  readonly bids: number;
-  readonly leases: number;
-  readonly owed: number;
-  readonly landed: number;
-  readonly failed: number;
-  readonly trouble: string | undefined;
-  readonly events: readonly string[];
-}
+export type ChainServiceStatus = ReturnType<typeof statusOf>;
 
-/** `beforeBlocks` is given the chain before any block is followed: whoever listens from there misses nothing. */
+/** `beforeBlocks` is called before any block is followed: a listener added there misses nothing. */
 export function createChainService(
   options: ChainServiceOptions,
   deps: ChainDeps,
@@ -81,24 +63,17 @@ export function createChainService(
     lastEvents.splice(0, lastEvents.length - viewEvents);
   }
 
-  const lookNow = () => chain && statusOf(chain, outbox, lastEvents);
+  const statusNow = () => chain && statusOf(chain, outbox, lastEvents);
 
   return {
     name: "chain",
     waitsForOthers: true,
     async start(scope) {
-      const { boundary, clock, random } = deps;
+      const { clock } = deps;
       const journal = await deps.journal;
       const log = deps.log.with({ module: "chain" });
       const wanted = { nodes: nodes(), ...(chainId !== undefined && { chainId }) };
-      const comet = createCometChain({
-        ...wanted,
-        provider: signer.address,
-        cursor: cursorIn(journal),
-        clock,
-        random,
-        log,
-      });
+      const comet = createCometChain({ ...deps, log, ...wanted, provider: signer.address, cursor: cursorIn(journal) });
       chain = comet;
       await comet.open(scope);
       const broadcaster = createCometBroadcaster(comet.pool, scope.signal);
@@ -107,7 +82,7 @@ export function createChainService(
       const bidsToClose = createWonBids(comet, comet.pool, scope.signal);
       const isPaused = () => isPausing(journal.read.switches.get(pauseSwitch), clock.now());
       const isHeld = ({ what }: Pick<Intent, "what">) => what === "createBid" && isPaused();
-      const own = createOutbox({ ...sending, journal, boundary, clock, log, bidsToClose, isHeld });
+      const own = createOutbox({ ...deps, log, journal, ...sending, bidsToClose, isHeld });
       outbox = own;
       const opened = Object.assign(comet, { outbox: own, broadcaster });
       const others = createForeignTransactions(signer.address, own.isOurs, comet.mirror.timeNs, clock, log);
@@ -119,9 +94,9 @@ export function createChainService(
       comet.follow(scope);
       scope.task("outbox", own.run);
       resolve(opened);
-      // Whoever asks after the end gets the last word; the journal is closed by then.
+      // After the end the last status is served; the journal is closed by then.
       scope.onStop(() => {
-        lastStatus = lookNow();
+        lastStatus = statusNow();
       });
     },
     opened: promise,
@@ -131,7 +106,7 @@ export function createChainService(
       const ours = outbox && troubleOf(outbox.state);
       return ours ?? trouble ?? `${chain.chainId}, block ${chain.height}, ${nodes.length} node(s)`;
     },
-    status: () => lastStatus ?? lookNow(),
+    status: () => lastStatus ?? statusNow(),
     *conditions() {
       const { trouble, mirrorAgeMs = 0 } = chain?.status ?? {};
       if (trouble !== undefined) yield condition("ChainTrouble", trouble);
@@ -153,7 +128,7 @@ export function createChainService(
   };
 }
 
-function statusOf(chain: CometChain, outbox: OutboxLoop | undefined, events: readonly string[]): ChainServiceStatus {
+function statusOf(chain: CometChain, outbox: OutboxLoop | undefined, events: readonly string[]) {
   const { chainId = "", head, trouble } = chain.status;
   const { owed = 0, done = 0, failed = 0 } = outbox?.counts ?? {};
   return {

@@ -35,7 +35,7 @@ export interface Chain {
   readonly queries: Queries;
   /** Messages of the provider, each sent exactly once. */
   readonly outbox: Outbox;
-  /** For transactions of somebody else than the provider. */
+  /** For transactions of other accounts than the provider's. */
   readonly broadcaster: Broadcaster;
   readonly height: bigint;
   /** The last block that an earlier run worked through; undefined if there was none. */
@@ -54,7 +54,7 @@ export interface MirrorView {
   readonly height: bigint;
   /** When the block of its height was made: the age of all that is in it. 0 until it was built. */
   readonly timeNs: bigint;
-  /** Resolves once it holds what happened up to this height; whoever did something there finds it done. */
+  /** Resolves once it holds what happened up to this height. */
   reached(height: bigint, signal: AbortSignal): Promise<void>;
   orders(): Iterable<Order>;
   order(id: OrderId): Order | undefined;
@@ -99,18 +99,14 @@ export interface Outbox {
   file(request: SendRequest): Promise<number>;
   /** Resolves when the intent is settled, at once when it already is. */
   wait(id: number): Promise<Settled>;
-  /** Told of every intent when it is settled; what it returns ends that. */
+  /** Called for every intent when it is settled; what it returns ends that. */
   onSettled(listener: (settled: Settled) => void): () => void;
   /** True when the intent had not left: now it never will. False when it is under way or settled. */
   cancel(id: number, why: string): Promise<boolean>;
   /** The request as the journal takes it, for a unit of one's own; `wake` afterwards. */
   intentOf(request: SendRequest): NewIntent;
   wake(): void;
-  readonly counts: {
-    readonly owed: number;
-    readonly inFlight: number;
-    readonly broadcasts: number;
-  };
+  readonly counts: { readonly owed: number; readonly inFlight: number; readonly broadcasts: number };
   readonly state: OutboxState;
 }
 
@@ -149,7 +145,7 @@ export interface SettledResult {
   readonly log?: string;
   /** Fees of all transactions that carried it, also failed ones, in equal shares: they add up to what was paid. */
   readonly fee?: string;
-  /** Who paid the last of it, if it was somebody else. */
+  /** Who paid the last of it, if it was another account. */
   readonly feePayer?: string;
   /** Shared in the same way. */
   readonly gasUsed?: string;
@@ -159,9 +155,9 @@ export interface SettledResult {
 }
 
 export interface ChainStatus {
-  /** Undefined until a node has told. */
+  /** Undefined until a node has answered. */
   readonly chainId: string | undefined;
-  readonly nodes: readonly ChainNodeState[];
+  readonly nodes: readonly { readonly name: string; readonly condition: string }[];
   /** The newest block that was followed, or that most nodes report if it is higher. It falls when nodes overstated it. */
   readonly head: bigint | undefined;
   readonly blockTimeMs: number;
@@ -170,20 +166,15 @@ export interface ChainStatus {
   readonly trouble: string | undefined;
 }
 
-export interface ChainNodeState {
-  readonly name: string;
-  readonly condition: string;
-}
-
-/** Everything that we ask the chain, by name. A single thing that is not there is undefined, at the height of the answer. */
+/** All queries, by name. A single thing that is not there is undefined, at the height of the answer. */
 export interface Queries {
   readonly account: One<Address, Account>;
   readonly balances: Many<Address, Coin>;
   readonly provider: One<Address, Provider>;
   readonly auditedAttributes: Many<Address, AuditedProvider>;
-  readonly certificates: Many<CertificateFilter, CertificateResponse>;
+  readonly certificates: Many<{ owner?: string; serial?: string; state?: "valid" | "revoked" }, CertificateResponse>;
   readonly deployment: One<DeploymentId, Deployment>;
-  readonly deployments: Many<DeploymentFilter, Deployment>;
+  readonly deployments: Many<Pick<MarketFilter<DeploymentState>, "state" | "owner" | "dseq">, Deployment>;
   readonly order: One<OrderId, Order>;
   readonly orders: Many<MarketFilter<OrderState>, Order>;
   readonly bid: One<BidId, Bid>;
@@ -209,7 +200,7 @@ export type Many<Filter, Value> = (filter: Filter, options?: QueryOptions) => Pr
 export interface QueryOptions {
   readonly timeoutMs?: number;
   readonly signal?: AbortSignal | undefined;
-  /** The answering node must have told just now that it is at this height or above. For what must not be stale. */
+  /** The answering node must have just reported this height or a higher one. For what must not be stale. */
   readonly atOrAbove?: bigint | undefined;
   /** The state after this block; nodes keep some of the last ones. Without it, the newest state. */
   readonly height?: bigint | undefined;
@@ -236,13 +227,7 @@ export interface Listed<T> {
   readonly node: string;
 }
 
-/** What is left out of a filter is not asked for. */
-export interface DeploymentFilter {
-  readonly state?: DeploymentState;
-  readonly owner?: string;
-  readonly dseq?: bigint;
-}
-
+/** What is left out is not filtered by. */
 export interface MarketFilter<State> {
   readonly state?: State;
   readonly owner?: string;
@@ -252,13 +237,7 @@ export interface MarketFilter<State> {
   readonly provider?: string;
 }
 
-export interface CertificateFilter {
-  readonly owner?: string;
-  readonly serial?: string;
-  readonly state?: "valid" | "revoked";
-}
-
-/** Why nothing may be judged by what the mirror has: until it was built, it is empty. */
+/** Why the mirror must not be relied on: until it was built, it is empty. */
 export function mirrorTrouble({ ready }: Pick<MirrorView, "ready">): string | undefined {
   return ready ? undefined : "the mirror has not been built yet";
 }

@@ -5,7 +5,7 @@ import { MsgCloseBid } from "@akashnetwork/chain-sdk/private-types/akash.v1beta5
 import { type Intent, type Intents, isUnderWay, type NewIntent } from "../journal/intents.ts";
 import type { Journal } from "../journal/journal.ts";
 import type { Unit } from "../journal/writer.ts";
-import { type BidId, formatLeaseId, type LeaseId } from "../market/ids.ts";
+import { type BidId, formatLeaseId } from "../market/ids.ts";
 import { nsToMs } from "../runtime/clock.ts";
 import { leaseCloseRetryMs } from "../runtime/limits.ts";
 import type { Chain } from "./chain.ts";
@@ -13,7 +13,7 @@ import { writeId } from "./codec/wire-messages.ts";
 import type { Lease, Reclamation } from "./records.ts";
 import { type PackedMessage, packMessage } from "./tx/messages.ts";
 
-/** The message that ends a lease, and the one that tells its tenant first. */
+/** The message that ends a lease, and the one that starts its reclamation. */
 export function isEnding({ what }: Pick<Intent, "what">): boolean {
   return what === "closeBid" || what === "startReclaim";
 }
@@ -27,9 +27,11 @@ export function endingPauseMs(leaseKey: string, intents: Pick<Intents, "about">,
   const last = lastEnding(leaseKey, intents);
   if (isUnderWay(last)) return undefined;
   const restedMs = nowMs - (last?.settledAtMs ?? Number.NEGATIVE_INFINITY);
-  // Below zero where somebody has set the clock back: then nobody knows.
+  // Below zero where the clock was set back.
   return restedMs < 0 ? 0 : Math.max(0, leaseCloseRetryMs - restedMs);
 }
+
+type EndingLease = Pick<Lease, "id" | "state" | "reclamation">;
 
 interface NewEnding {
   readonly lease: EndingLease;
@@ -51,7 +53,7 @@ export function endingOf({ lease, reason, why }: NewEnding, outbox: EndingDeps["
   return outbox.intentOf({ subject: formatLeaseId(lease.id), why, message, priority: "close" });
 }
 
-/** Whether it was filed: not where somebody ends the lease already. */
+/** Whether it was filed: not while the lease is being ended already. */
 export async function fileEnding(ending: NewEnding, { outbox, journal }: EndingDeps): Promise<boolean> {
   const intent = endingOf(ending, outbox);
   const { what, subject, why } = intent;
@@ -70,8 +72,6 @@ function lastEnding(leaseKey: string, intents: Pick<Intents, "about">): Intent |
   return intents.about(leaseKey).find(isEnding);
 }
 
-// How a provider ends what it has on the market: a bid that nobody took, or a lease.
-
 /** The chain's numbers for why a provider closes; tenants read them. */
 export const closeReasons = {
   unstable: LeaseClosedReason.lease_closed_reason_unstable,
@@ -83,7 +83,7 @@ export const closeReasons = {
 
 export type CloseReason = keyof typeof closeReasons;
 
-/** What the chain's number is called here; another program may have given one that we never do. */
+/** Undefined for a number that we never give; another program may have given it. */
 export function closeReasonOf(number: number): CloseReason | undefined {
   return (Object.keys(closeReasons) as CloseReason[]).find((name) => closeReasons[name] === number);
 }
@@ -93,15 +93,10 @@ export function closeBidMessage(id: BidId, reason: CloseReason = "unspecified"):
   return packMessage("closeBid", MsgCloseBid.fromPartial({ id: writeId(id), reason: closeReasons[reason] }));
 }
 
-/** Tells a tenant who agreed to it that the lease will end; only when its window has passed can it be closed. */
-function startReclaimMessage(id: LeaseId, reason: CloseReason): PackedMessage {
+/** A lease whose tenant agreed to reclamation is reclaimed first, and can be closed when its window has passed. */
+function endLeaseMessage({ id, state, reclamation }: EndingLease, reason: CloseReason): PackedMessage {
+  if (reclamation === undefined || state !== "active") return closeBidMessage(id, reason);
   return packMessage("startReclaim", { id: LeaseID.fromPartial(writeId(id)), reason: closeReasons[reason] });
-}
-
-/** A tenant who agreed to be told first is told, and the lease can be closed when that time has passed. */
-export function endLeaseMessage({ id, state, reclamation }: EndingLease, reason: CloseReason): PackedMessage {
-  const isToBeTold = reclamation !== undefined && state === "active";
-  return isToBeTold ? startReclaimMessage(id, reason) : closeBidMessage(id, reason);
 }
 
 /** How long the chain rejects either. Block time never runs back, so what the last block allows every later one does. */
@@ -110,9 +105,7 @@ export function endLeaseWaitMs({ state, reclamation }: EndingLease, chainTimeNs:
   return Math.max(0, reclaimedAtMs(reclamation) - nsToMs(chainTimeNs));
 }
 
-/** Of a reclamation that has started: when the tenant has had his time. */
+/** Of a reclamation that has started: when the lease can be closed. */
 export function reclaimedAtMs({ deadline }: Pick<Reclamation, "deadline">): number {
   return Number(deadline) * 1_000;
 }
-
-export type EndingLease = Pick<Lease, "id" | "state" | "reclamation">;

@@ -22,12 +22,8 @@ export interface NodeAddress {
   readonly tls?: TlsPaths;
 }
 
-interface HttpTransport extends RpcTransport {
-  readonly sockets: Readonly<SocketCounts>;
-}
-
 /** One for each address, under names that differ. */
-export function createHttpTransports(addresses: readonly NodeAddress[], clock: Clock): HttpTransport[] {
+export function createHttpTransports(addresses: readonly NodeAddress[], clock: Clock) {
   const names = new Set<string>();
   return addresses.map((address, index) => {
     const plain = nameOf(new URL(address.url));
@@ -41,7 +37,7 @@ export function createNodeTransport(
   { url: address, tls: paths = {} }: NodeAddress,
   clock: Clock,
   name = nameOf(new URL(address)),
-): HttpTransport {
+): RpcTransport & { readonly sockets: Readonly<SocketCounts> } {
   const url = new URL(address);
   const readTls = createTlsFiles(name, paths, clock);
   const sockets: SocketCounts = { connections: 0, pongs: 0, halfOpen: 0 };
@@ -116,16 +112,13 @@ function post({ url, name, agent, request: { method, text }, bounds }: Exchange)
     const headers = { "content-type": "application/json", "content-length": Buffer.byteLength(text) };
     const request = start(url, { method: "POST", agent, headers });
 
-    const end = (settle: () => void) => {
-      signal.removeEventListener("abort", onAbort);
-      settle();
-    };
     const fail = (error: unknown) => {
-      end(() => reject(error));
+      reject(error);
       request.destroy();
     };
     const onAbort = () => fail(signal.reason);
     signal.addEventListener("abort", onAbort, { once: true });
+    request.on("close", () => signal.removeEventListener("abort", onAbort));
 
     request.on("response", (response) => {
       answered = true;
@@ -138,9 +131,7 @@ function post({ url, name, agent, request: { method, text }, bounds }: Exchange)
         const reason = `an answer that breaks off after ${bytes} bytes`;
         fail(new ProviderError("AKP_CHAIN_ANSWER_MALFORMED", { node: name, method, reason }));
       });
-      response.on("end", () => {
-        end(() => resolve({ status: response.statusCode ?? 0, body: Buffer.concat(chunks).toString() }));
-      });
+      response.on("end", () => resolve({ status: response.statusCode ?? 0, body: Buffer.concat(chunks).toString() }));
     });
     request.on("error", (thrown) => {
       if (answered) return;
@@ -151,7 +142,7 @@ function post({ url, name, agent, request: { method, text }, bounds }: Exchange)
   });
 }
 
-/** What OpenSSL says about a certificate that it does not like begins with one of these. */
+/** OpenSSL's error codes for certificates that are not trusted. */
 const distrust = /^(CERT_|ERR_TLS_CERT|UNABLE_TO_|SELF_SIGNED|DEPTH_ZERO|HOSTNAME_MISMATCH|INVALID_CA|PATH_LENGTH)/;
 
 function connectionError(node: string, thrown: unknown): ProviderError {
@@ -215,9 +206,9 @@ function readTlsFile(path: string, node: string): Buffer {
   }
 }
 
-// A WebSocket to a node that stays open, and is noticed when it only seems to.
+// A WebSocket to a node, with a heartbeat.
 
-/** A subscription that is silent this long is asked whether it still lives. */
+/** A silent subscription is pinged this often. */
 export const rpcWakePingMs = 10 * second;
 /** A header is under 2 KB. */
 const rpcWakeMessageBytes = 1024 * 1024;
@@ -225,20 +216,13 @@ const rpcWakeMessageBytes = 1024 * 1024;
 interface SocketCounts {
   connections: number;
   pongs: number;
-  /** Connections that seemed to live and did not. */
+  /** Connections that did not answer a ping. */
   halfOpen: number;
 }
 
-interface SocketDeps {
-  readonly url: URL;
-  readonly tls: ClientOptions;
-  readonly clock: Clock;
-  readonly counts: SocketCounts;
-}
-
-/** As `listen` of a transport, but rejects with whatever the socket says. */
+/** As `listen` of a transport, but rejects with the socket's own error. */
 function listenOverSocket(
-  { url, tls, clock, counts }: SocketDeps,
+  { url, tls, clock, counts }: { url: URL; tls: ClientOptions; clock: Clock; counts: SocketCounts },
   text: string,
   heard: (message: string) => void,
   signal: AbortSignal,
@@ -268,7 +252,7 @@ function listenOverSocket(
   });
 }
 
-/** A peer that is gone without a word does not answer a ping; CometBFT answers, and so does every proxy. */
+/** A peer that vanished does not answer a ping; CometBFT does, and so does every proxy. */
 function createHeartbeat(socket: WebSocket, clock: Clock, counts: SocketCounts) {
   let timer: Timer | undefined;
   let isAlive = true;

@@ -4,10 +4,9 @@ import type { Journal } from "../../journal/journal.ts";
 import { largest, smallest } from "../../runtime/bigint.ts";
 import type { ProviderError } from "../../runtime/errors.ts";
 import { createLruCache } from "../../runtime/lru-cache.ts";
-import type { Head, Included, SenderAccount, TxRefusal } from "../tx/broadcaster.ts";
+import { fateOf, type Head, type Included, type SenderAccount, type TxRefusal } from "../tx/broadcaster.ts";
 import { isCostly } from "../tx/messages.ts";
 import { outboxProofBlocks } from "../tx/send.ts";
-import { fateOf } from "../tx/verdict.ts";
 import { accountOf } from "./intent.ts";
 
 /** Hashes of our transactions that are remembered: those of a day with one every ten seconds. */

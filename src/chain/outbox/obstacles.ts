@@ -4,8 +4,7 @@ import type { Clock } from "../../runtime/clock.ts";
 import { second } from "../../runtime/durations.ts";
 import { ProviderError } from "../../runtime/errors.ts";
 import type { Log } from "../../runtime/log.ts";
-import { type Head, rpcCodespace, type TxRefusal } from "../tx/broadcaster.ts";
-import { causeOf } from "../tx/verdict.ts";
+import { causeOf, type Head, rpcCodespace, type TxRefusal } from "../tx/broadcaster.ts";
 import type { Flight } from "./flights.ts";
 
 /** Transactions in a row that nodes take and no block holds before that is a condition: one may be bad luck. */

@@ -4,7 +4,7 @@ import { largest, smallest } from "../../runtime/bigint.ts";
 import { msToNs, nsToMs } from "../../runtime/clock.ts";
 import { minute } from "../../runtime/durations.ts";
 import { ProviderError } from "../../runtime/errors.ts";
-import type { Head, SenderAccount, Simulation } from "../tx/broadcaster.ts";
+import { causeOf, type Head, type SenderAccount, type Simulation } from "../tx/broadcaster.ts";
 import { isCostly, mayFit } from "../tx/messages.ts";
 import {
   adjustedGas,
@@ -15,7 +15,6 @@ import {
   unsignedTransaction,
   type Validity,
 } from "../tx/transaction.ts";
-import { causeOf } from "../tx/verdict.ts";
 import type { GasMemory } from "./gas-memory.ts";
 import { type OutboxDeps, packedMessageOf } from "./intent.ts";
 import { type Purse, type RefusedIntents, type Stall, stallOf } from "./obstacles.ts";

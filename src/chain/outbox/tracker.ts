@@ -2,8 +2,15 @@
 import { sleep } from "../../runtime/clock.ts";
 import { ProviderError } from "../../runtime/errors.ts";
 import type { Step } from "../chain.ts";
-import { eachApart, type Head, type Included, type SenderAccount } from "../tx/broadcaster.ts";
-import { causeOf, fateOf, includedAt } from "../tx/verdict.ts";
+import {
+  causeOf,
+  eachApart,
+  fateOf,
+  type Head,
+  type Included,
+  includedAt,
+  type SenderAccount,
+} from "../tx/broadcaster.ts";
 import { type Flight, nextAction } from "./flights.ts";
 import { logError } from "./obstacles.ts";
 import type { Sender, SenderDeps } from "./sender.ts";

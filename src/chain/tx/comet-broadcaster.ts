@@ -9,8 +9,7 @@ import { type Query, queryOne } from "../comet/queries/abci-query.ts";
 import { accountQuery } from "../comet/queries/queries.ts";
 import { readHeight, reading } from "../comet/rpc-call.ts";
 import { isAnswer, refusalReason } from "../comet/rpc-node.ts";
-import { type Broadcaster, type Included, type Receipt, rpcCodespace } from "./broadcaster.ts";
-import { includedAt } from "./verdict.ts";
+import { type Broadcaster, type Included, includedAt, type Receipt, rpcCodespace } from "./broadcaster.ts";
 
 /** Every call ends as soon as the signal is aborted. */
 export function createCometBroadcaster(pool: Pool, signal?: AbortSignal): Broadcaster {

@@ -4,7 +4,7 @@ import { minute } from "../../runtime/durations.ts";
 import { ProviderError, reasonOf } from "../../runtime/errors.ts";
 import type { Random } from "../../runtime/random.ts";
 import type { Signer } from "../keys/signer.ts";
-import { type Broadcaster, type Head, type Included, isSilence, type SenderAccount } from "./broadcaster.ts";
+import { type Broadcaster, causeOf, type Head, type Included, isSilence, type SenderAccount } from "./broadcaster.ts";
 import type { PackedMessage } from "./messages.ts";
 import {
   type Draft,
@@ -15,7 +15,6 @@ import {
   unsignedTransaction,
   type Validity,
 } from "./transaction.ts";
-import { causeOf } from "./verdict.ts";
 
 /** A person waits for it: twenty blocks is long enough for any node to include it. */
 export const sendValidMs = 2 * minute;

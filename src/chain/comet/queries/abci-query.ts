@@ -1,4 +1,4 @@
-/** A gRPC query by its path and protobuf bytes, asked over RPC: for one thing, or for a whole list. */
+/** A gRPC query by its path and protobuf bytes, over RPC: for one thing, or for a whole list. */
 import {
   type PageRequest,
   PageRequest as PageRequestCodec,
@@ -14,7 +14,7 @@ import { notYet } from "../rpc-node.ts";
 const rpcPageEntries = 1_000;
 /** Pages of a list: a million entries is a hundred times of what the network holds. */
 const rpcPages = 1_000;
-/** Times that "not found" is asked of a height: a node may have thrown that state away before it is asked. */
+/** Queries of one height for "not found": a node may prune that state before the query arrives. */
 const rpcProofTries = 4;
 
 export interface Query<Request, Value> {
@@ -22,7 +22,7 @@ export interface Query<Request, Value> {
   encode(request: Request): Uint8Array;
   /** The height is that of the state which the answer tells of. */
   decode(answer: Uint8Array, height: bigint): Value;
-  /** What an error says that is the chain's no to this request, where its code does not tell it from a node's trouble. */
+  /** Error text that is the chain's answer to this request, where its code does not tell it from an error of the node. */
   readonly refusal?: RegExp;
 }
 
@@ -34,16 +34,8 @@ export type ListQuery<Filter, T> = Query<
 /** The SDK's own errors; the first is what a gRPC NotFound turns into on the way through ABCI. */
 const sdkCodes = { keyNotFound: 22, invalidHeight: 26, notFound: 38, invalidRequest: 18 };
 
-/** The application says these of what was asked. All its other errors are a node in trouble: it panicked, or knows no such path. */
+/** Codes that are answers of the application. All its other errors are the node's: it panicked, or knows no such path. */
 const answeringCodes = [sdkCodes.keyNotFound, sdkCodes.notFound, sdkCodes.invalidRequest];
-
-interface Response<Value> {
-  /** Undefined unless the code is 0. */
-  readonly value: Value | undefined;
-  readonly code: number;
-  readonly height: bigint;
-  readonly refused: ProviderError | undefined;
-}
 
 /** Undefined when the chain says that there is no such thing; throws when it says anything else but yes. */
 export async function queryOne<Request, Value>(
@@ -52,36 +44,25 @@ export async function queryOne<Request, Value>(
   request: Request,
   options: QueryOptions = {},
 ): Promise<At<Value | undefined>> {
-  const found = await askOnce(pool, query, request, options);
+  const found = await queryOnce(pool, query, request, options);
   const { atOrAbove } = options;
   if (found.value !== undefined || atOrAbove === undefined || options.height !== undefined) return found;
-  return askByHeight(pool, query, request, { ...options, atOrAbove });
-}
-
-/**
- * "Not found" carries no height, and a lagging node behind the same name may have said it. Asked for a height, a node that
- * has not reached it says so; one that pruned it is asked for its newest.
- */
-async function askByHeight<Request, Value>(
-  pool: Pool,
-  query: Query<Request, Value>,
-  request: Request,
-  options: QueryOptions & { readonly atOrAbove: bigint },
-): Promise<At<Value | undefined>> {
-  let height = options.atOrAbove;
+  // "Not found" carries no height, and a lagging node behind the same name may have said it. Queried at a height, a node that
+  // has not reached it says so; one that pruned it is queried at its newest.
+  let height = atOrAbove;
   for (let left = rpcProofTries; ; left -= 1) {
     try {
-      return await askOnce(pool, query, request, { ...options, height });
+      return await queryOnce(pool, query, request, { ...options, height });
     } catch (thrown) {
       if (left <= 1 || !isStateGone(thrown)) throw thrown;
     }
-    const newest = await askOnce(pool, query, request, { ...options, atOrAbove: height + 1n });
+    const newest = await queryOnce(pool, query, request, { ...options, atOrAbove: height + 1n });
     if (newest.value !== undefined) return newest;
     height = newest.height;
   }
 }
 
-async function askOnce<Request, Value>(
+async function queryOnce<Request, Value>(
   pool: Pool,
   query: Query<Request, Value>,
   request: Request,
@@ -108,7 +89,7 @@ function isStateGone(thrown: unknown): boolean {
   return code === sdkCodes.invalidRequest && /height/.test(String(reason));
 }
 
-/** What is asked of a height that the node does not keep is asked again of the newest. */
+/** A query at a height that the node does not keep is repeated at the newest. */
 export async function unlessGone<T>(options: QueryOptions, read: (options: QueryOptions) => Promise<T>): Promise<T> {
   try {
     return await read(options);
@@ -118,13 +99,8 @@ export async function unlessGone<T>(options: QueryOptions, read: (options: Query
   }
 }
 
-/** Throws what is the node's failure and not the chain's answer, so that the others are asked. */
-function readResponse<Value>(
-  node: string,
-  query: Query<never, Value>,
-  result: unknown,
-  floor: bigint,
-): Response<Value> {
+/** Throws errors of the node that are no answer of the chain, so that the others are called. */
+function readResponse<Value>(node: string, query: Query<never, Value>, result: unknown, floor: bigint) {
   const { path, refusal } = query;
   return reading(node, `abci_query ${path}`, () => {
     const response = isRecord(result) ? result["response"] : undefined;
@@ -169,8 +145,8 @@ export async function queryList<Filter, T>(
     try {
       return await listFromOne(pool, query, filter, options);
     } catch (thrown) {
-      const failed = thrown instanceof ProviderError && thrown.code === "AKP_CHAIN_NO_ENDPOINT";
-      if (!failed || left <= 1 || options.node !== undefined) throw thrown;
+      const isFailed = ProviderError.is(thrown, "AKP_CHAIN_NO_ENDPOINT");
+      if (!isFailed || left <= 1 || options.node !== undefined) throw thrown;
     }
   }
 }
@@ -181,7 +157,12 @@ async function listFromOne<Filter, T>(
   filter: Filter,
   options: QueryOptions,
 ): Promise<Listed<T>> {
-  const first = await page(pool, query, filter, new Uint8Array(), options);
+  const page = async (key: Uint8Array, pageOptions: QueryOptions) => {
+    const pagination = PageRequestCodec.fromPartial({ key, limit: options.pageEntries ?? rpcPageEntries });
+    const { value = noPage, ...rest } = await queryOne(pool, query, { filter, pagination }, pageOptions);
+    return { value, ...rest };
+  };
+  const first = await page(new Uint8Array(), options);
   const { height, node } = first;
   const items = [...first.value.items];
   let { nextKey } = first.value;
@@ -189,32 +170,16 @@ async function listFromOne<Filter, T>(
   for (let pages = 1; nextKey.length > 0 && pages < (options.pages ?? Number.POSITIVE_INFINITY); pages += 1) {
     if (pages >= rpcPages) throw endless(query.path, node, `${pages} pages were read`);
     const here = { ...options, node };
-    let next: typeof first;
-    try {
-      next = await page(pool, query, filter, nextKey, steady ? { ...here, height } : here);
-    } catch (thrown) {
+    const next = await page(nextKey, steady ? { ...here, height } : here).catch((thrown: unknown) => {
       if (!steady || !isStateGone(thrown)) throw thrown;
       steady = false;
-      next = await page(pool, query, filter, nextKey, here);
-    }
+      return page(nextKey, here);
+    });
     if (Buffer.compare(next.value.nextKey, nextKey) === 0) throw endless(query.path, node, "a page leads to itself");
     items.push(...next.value.items);
     nextKey = next.value.nextKey;
   }
   return { items, height, steady, node };
-}
-
-async function page<Filter, T>(
-  pool: Pool,
-  query: ListQuery<Filter, T>,
-  filter: Filter,
-  key: Uint8Array,
-  options: QueryOptions,
-) {
-  const { pageEntries: limit = rpcPageEntries } = options;
-  const pagination = PageRequestCodec.fromPartial({ key, limit });
-  const { value = noPage, ...rest } = await queryOne(pool, query, { filter, pagination }, options);
-  return { value, ...rest };
 }
 
 /** Where nothing is found, some lists say that instead of being empty. */

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { readJsonRecording } from "../../../test/recordings.ts";
-import { causeOf, fateOf } from "./verdict.ts";
+import { causeOf, fateOf } from "./broadcaster.ts";
 
 const logs: readonly [string, string][] = [
   ["failed to execute message; message index: 3: order closed: bid not open", "message"],
