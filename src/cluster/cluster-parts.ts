@@ -8,11 +8,9 @@ import type { Address } from "../market/address.ts";
 import type { Overcommit } from "../market/fit.ts";
 import { formatLeaseId, type LeaseId } from "../market/ids.ts";
 import { leaseNamespace } from "../market/lease-namespace.ts";
-import type { Clock } from "../runtime/clock.ts";
+import type { RuntimeDeps } from "../runtime/deps.ts";
 import type { Scope } from "../runtime/lifecycle.ts";
-import type { Log } from "../runtime/log.ts";
 import { createQueue } from "../runtime/queue.ts";
-import type { Random } from "../runtime/random.ts";
 import type { IpOperatorClient } from "./capacity/addresses/ip-operator.ts";
 import { createCapacityKeeper } from "./capacity/capacity-keeper.ts";
 import type { InventoryFeed } from "./capacity/inventory/feed.ts";
@@ -37,16 +35,13 @@ export interface ClusterOptions {
   readonly leases?: Partial<LeaseOptions>;
 }
 
-export interface ClusterDeps {
+export interface ClusterDeps extends RuntimeDeps {
   /** Where snapshots of the inventory come from; this service runs it. */
   readonly inventory: InventoryFeed;
   /** Undefined where IP addresses are not leased. */
   readonly ipOperator: IpOperatorClient | undefined;
   /** How host names are doing; this service runs it. */
   readonly hostnameFeed?: HostnameFeed | undefined;
-  readonly clock: Clock;
-  readonly random: Random;
-  readonly log: Log;
 }
 
 interface OpenedDeps extends ClusterDeps {
@@ -75,18 +70,8 @@ export function createClusterParts({ overcommit, leases }: ClusterOptions, deps:
   });
   keeper.onChange(onChange);
   return {
-    ...{
-      keeper,
-      leaseKeeper,
-      reconciler,
-      health,
-      reclaimer,
-      occurrences,
-      inventory,
-      ipOperator,
-      hostnameFeed,
-      options,
-    },
+    ...{ keeper, leaseKeeper, reconciler, health, reclaimer, occurrences },
+    ...{ inventory, ipOperator, hostnameFeed, options },
     queues: [reservations, leaseKeeper.queue, health.queue, reclaimer.queue, ...occurrences.queues],
     hasHosts(): boolean {
       const hasHost = ([lease]: readonly [string, unknown]) => hostnames.hostsOf(lease).length > 0;

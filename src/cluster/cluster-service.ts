@@ -48,11 +48,7 @@ export function createClusterService(
       const [chain, journal, bus, kube] = await Promise.all([deps.chain, deps.journal, deps.bus, deps.kube]);
       const ready = { ...deps, chain, journal, kube, log };
       const parts = createClusterParts(options, ready, () => publisher.changed());
-      const publisher = createStatusPublisher({
-        read: () => clusterStatus(parts),
-        bus,
-        clock,
-      });
+      const publisher = createStatusPublisher(() => clusterStatus(parts), bus, clock);
       parts.health.onChange((lease, now, before) => {
         publisher.changed();
         if (now?.state === before?.state) return;

@@ -66,51 +66,30 @@ export function clusterStatus(parts: ClusterStatusParts): ClusterStatus {
   };
 }
 
-export function inventoryJson({ nodes, ageMs, trouble, resources, conditions }: ClusterStatus): JsonObject {
-  return {
-    nodes,
-    resources,
-    age_ms: ageMs === undefined ? null : Math.round(ageMs),
-    trouble: trouble ?? null,
-    conditions: conditions.map((each) => ({ ...each })),
-  };
-}
-
-export function statusJson(status: ClusterStatus): JsonObject {
-  const { leases, reservations, awaited, leaseStates, leaseHealth, trouble, conditions } = status;
-  return {
-    ...{ leases, reservations, awaited },
-    lease_states: leaseStates,
-    lease_health: leaseHealth,
-    trouble: trouble ?? null,
-    conditions: conditions.map((each) => ({ ...each })),
-  };
-}
-
 /** How often it is checked whether a snapshot has become too old, of which no event tells: two minutes are the bound. */
 export const clusterStatusLookMs = 10 * second;
 
-interface PublisherDeps {
-  readonly read: () => ClusterStatus;
-  readonly bus: Bus;
-  readonly clock: Clock;
-}
-
-export function createStatusPublisher({ read, bus, clock }: PublisherDeps) {
+/** Publishes on the bus what has changed of the status. */
+export function createStatusPublisher(read: () => ClusterStatus, bus: Bus, clock: Clock) {
   const topics = () => {
-    const status = read();
+    const { nodes, ageMs, resources, leases, reservations, awaited, leaseStates, leaseHealth, ...status } = read();
+    const { trouble = null, conditions } = status;
     return {
-      "akash.provider.inventory.status": inventoryJson(status),
-      "akash.provider.cluster.status": statusJson(status),
+      "akash.provider.inventory.status": {
+        ...{ nodes, resources, age_ms: ageMs === undefined ? null : Math.round(ageMs), trouble, conditions },
+      },
+      "akash.provider.cluster.status": {
+        ...{ leases, reservations, awaited, lease_states: leaseStates, lease_health: leaseHealth, trouble, conditions },
+      },
     };
   };
   const paced = changedStatuses(clock, topics, bus.publish, ["age_ms"]);
-  let lookOut = lookSoon();
+  let timer = checkLater();
 
-  function lookSoon(): Timer {
+  function checkLater(): Timer {
     return clock.timer(clusterStatusLookMs, () => {
       paced.ask();
-      lookOut = lookSoon();
+      timer = checkLater();
     });
   }
 
@@ -118,7 +97,7 @@ export function createStatusPublisher({ read, bus, clock }: PublisherDeps) {
     changed: paced.ask,
     stop(): void {
       paced.stop();
-      lookOut.cancel();
+      timer.cancel();
     },
   };
 }

@@ -1,12 +1,9 @@
-/** The cluster as strangers may see it: how much runs, what is promised, what is free. From memory alone, whoever is down. */
+/** The cluster as unauthenticated clients may see it: how much runs, what is promised, what is free. From memory alone. */
 
 import type { Address } from "../market/address.ts";
-import type { ClusterSummary, PromisedAmounts, StatusAmounts } from "../market/cluster-summary.ts";
+import type { ClusterSummary } from "../market/cluster-summary.ts";
 import { ephemeralClass, storageOf, totalOf } from "../market/group-totals.ts";
 import { bidOn, formatLeaseId, parseOrderId } from "../market/ids.ts";
-import { formatBytes, formatCount, formatCpuMilli } from "../market/quantity.ts";
-import { inventoryV1Cluster } from "../runtime/grpc/akash-proto.ts";
-import type { Decoded } from "../runtime/protobuf.ts";
 import type { CapacityKeeper } from "./capacity/capacity-keeper.ts";
 import type { Amount, ClusterSnapshot, SnapshotNode } from "./capacity/inventory/feed.ts";
 import { endless, nodeResources, type Room } from "./capacity/placement/room.ts";
@@ -27,14 +24,13 @@ export function createClusterView({ keeper, leaseKeeper, provider }: ViewDeps): 
   const { book } = keeper;
   const { states } = leaseKeeper;
   // What is promised to an order never changes, and there may be a thousand of them to add up several times a second.
-  const promised = new WeakMap<Reservation, PromisedAmounts>();
-  const leases = new WeakMap<Reservation, string>();
+  const known = new WeakMap<Reservation, { readonly lease: string; readonly promised: ReturnType<typeof sumOf> }>();
 
-  function isActive(reservation: Reservation): boolean {
-    const lease = leases.get(reservation) ?? formatLeaseId(bidOn(parseOrderId(reservation.orderId), provider));
-    leases.set(reservation, lease);
-    if (states.get(lease)?.state === "deployed") return true;
-    return reservation.replicas.some(({ onNode }) => onNode.carrier !== undefined);
+  function summed(reservation: Reservation) {
+    const lease = () => formatLeaseId(bidOn(parseOrderId(reservation.orderId), provider));
+    const sums = known.get(reservation) ?? { lease: lease(), promised: sumOf(reservation) };
+    known.set(reservation, sums);
+    return sums;
   }
 
   return {
@@ -46,44 +42,46 @@ export function createClusterView({ keeper, leaseKeeper, provider }: ViewDeps): 
     },
 
     /** Each is the same object for as long as it is promised. */
-    *reservations(): Iterable<{ readonly isActive: boolean; readonly promised: PromisedAmounts }> {
+    *reservations() {
       for (const reservation of book.all()) {
-        const sums = promised.get(reservation) ?? sumOf(reservation);
-        promised.set(reservation, sums);
-        yield { isActive: isActive(reservation), promised: sums };
+        const { lease, promised } = summed(reservation);
+        const isBound = reservation.replicas.some(({ onNode }) => onNode.carrier !== undefined);
+        yield { isActive: isBound || states.get(lease)?.state === "deployed", promised };
       }
     },
 
     /** By name. What is free is below zero where a node is overbooked. */
-    *nodes(): Iterable<{ readonly name: string; readonly allocatable: StatusAmounts; readonly free: StatusAmounts }> {
-      const { room } = book;
+    *nodes() {
       for (const node of book.snapshot?.nodes ?? []) {
-        yield { name: node.name, allocatable: allocatableOf(node), free: freeOf(room, node.name) };
+        yield { name: node.name, allocatable: allocatableOf(node), free: freeOf(book.room, node.name) };
       }
     },
 
     /** Free bytes of each class. */
-    *storage(): Iterable<{ readonly class: string; readonly free: bigint }> {
+    *storage() {
       for (const [name, free] of book.room.classes) yield { class: name, free };
     },
 
     /** All that is known of nodes and classes, in the network's words. */
     get inventoryMessage() {
-      return book.snapshot && inventoryMessage(book.snapshot);
+      const { snapshot } = book;
+      const message = snapshot && (messages.get(snapshot) ?? snapshot.network?.());
+      if (message) messages.set(snapshot, message);
+      return message;
     },
 
     get addresses() {
       return keeper.addresses;
     },
 
-    /** How far nodes and classes may be believed: by the picture, and by the pods that are not in it yet. */
+    /** How current nodes and classes are: by the snapshot, and by the pods that are not in it yet. */
     get inventory() {
       const { ageMs, error: trouble } = keeper.inventory;
       const podsAgeMs = keeper.pods.cache?.ageMs ?? 0;
       return { ageMs: ageMs === undefined ? undefined : Math.max(ageMs, podsAgeMs), trouble };
     },
 
-    /** How far what is told of leases may be. */
+    /** The same of leases. */
     get workloads() {
       const podsAgeMs = keeper.pods.cache?.ageMs;
       const ageMs = podsAgeMs === undefined ? undefined : Math.max(podsAgeMs, leaseKeeper.live.ageMs);
@@ -92,7 +90,7 @@ export function createClusterView({ keeper, leaseKeeper, provider }: ViewDeps): 
   };
 }
 
-function sumOf(reservation: Reservation): PromisedAmounts {
+function sumOf(reservation: Reservation) {
   const units = unitsOf(reservation);
   const storage = storageOf(units);
   const ephemeralBytes = storage.get(ephemeralClass) ?? 0n;
@@ -106,79 +104,23 @@ function sumOf(reservation: Reservation): PromisedAmounts {
   };
 }
 
-const allocatables = new WeakMap<SnapshotNode, StatusAmounts>();
+const messages = new WeakMap<ClusterSnapshot, Uint8Array>();
 
-/** Nodes stay the same objects from picture to picture while nothing happens to them. */
-function allocatableOf(node: SnapshotNode): StatusAmounts {
-  const known = allocatables.get(node) ?? {
-    cpuMilli: allocatable(node.cpuMilli),
-    gpus: allocatable(node.gpus),
-    memoryBytes: allocatable(node.memoryBytes),
-    ephemeralBytes: allocatable(node.ephemeralBytes),
+function allocatableOf({ cpuMilli, gpus, memoryBytes, ephemeralBytes }: SnapshotNode) {
+  return {
+    cpuMilli: allocatable(cpuMilli),
+    gpus: allocatable(gpus),
+    memoryBytes: allocatable(memoryBytes),
+    ephemeralBytes: allocatable(ephemeralBytes),
   };
-  allocatables.set(node, known);
-  return known;
 }
 
 function allocatable({ allocatable }: Amount): bigint {
   return allocatable === "unlimited" ? endless : allocatable;
 }
 
-const at = (name: (typeof nodeResources)[number]) => nodeResources.indexOf(name);
-const [cpuAt, memoryAt, ephemeralAt, gpuAt] = [at("cpu"), at("memory"), at("storage-ephemeral"), at("gpu")];
-
-function freeOf(room: Room, name: string): StatusAmounts {
-  const free = room.node(name)?.free ?? [];
-  return {
-    cpuMilli: free[cpuAt] ?? 0n,
-    gpus: free[gpuAt] ?? 0n,
-    memoryBytes: free[memoryAt] ?? 0n,
-    ephemeralBytes: free[ephemeralAt] ?? 0n,
-  };
-}
-
-/** The cluster's inventory as the network tells it: what the operator said, or what a picture of it holds where that is all there is. */
-type Node = Decoded<typeof inventoryV1Cluster>["nodes"][number];
-
-const known = new WeakMap<ClusterSnapshot, Uint8Array>();
-
-function inventoryMessage(picture: ClusterSnapshot): Uint8Array {
-  const message = known.get(picture) ?? picture.network?.() ?? ofPicture(picture);
-  known.set(picture, message);
-  return message;
-}
-
-function ofPicture({ nodes, storage }: ClusterSnapshot): Uint8Array {
-  return inventoryV1Cluster.encode({
-    nodes: nodes.map(nodeOf),
-    storage: storage.map(({ class: name, bytes }) => ({
-      quantity: pair(bytes, inBytes),
-      info: { class: name, iops: "" },
-    })),
-  });
-}
-
-function nodeOf({ name, cpuMilli, memoryBytes, gpus, ephemeralBytes, volumes, storageClasses }: SnapshotNode): Node {
-  return {
-    name,
-    resources: {
-      cpu: { quantity: pair(cpuMilli, formatCpuMilli), info: [] },
-      memory: { quantity: pair(memoryBytes, inBytes), info: [] },
-      gpu: { quantity: pair(gpus, formatCount), info: [] },
-      ephemeralStorage: pair(ephemeralBytes, inBytes),
-      volumesAttached: pair(volumes, formatCount),
-      volumesMounted: pair({ allocatable: 0n, allocated: 0n }, formatCount),
-    },
-    capabilities: { storageClasses: [...storageClasses] },
-  };
-}
-
-function inBytes(bytes: bigint): string {
-  return formatBytes(bytes, "DecimalSI");
-}
-
-/** Without an end is −1 there. How much there is in all is told nowhere else, so it is what may be given. */
-function pair({ allocatable, allocated }: Amount, show: (amount: bigint) => string) {
-  const there = { string: allocatable === "unlimited" ? "-1" : show(allocatable) };
-  return { allocatable: there, allocated: { string: show(allocated) }, attributes: [], capacity: there };
+function freeOf(room: Room, name: string) {
+  const { free } = room.node(name) ?? {};
+  const of = (resource: (typeof nodeResources)[number]) => free?.[nodeResources.indexOf(resource)] ?? 0n;
+  return { cpuMilli: of("cpu"), gpus: of("gpu"), memoryBytes: of("memory"), ephemeralBytes: of("storage-ephemeral") };
 }
