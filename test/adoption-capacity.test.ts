@@ -6,7 +6,7 @@ import type { Chain } from "../src/chain/chain.ts";
 import { createClusterSide } from "../src/cluster/cluster-parts.ts";
 import { kinds } from "../src/kube/kinds.ts";
 import { createManifestLoop } from "../src/manifest/manifest-loop.ts";
-import { createStandings } from "../src/manifest/manifest-status.ts";
+import { createManifestStates } from "../src/manifest/manifest-status.ts";
 import { formatDeploymentId, formatLeaseId } from "../src/market/ids.ts";
 import { leaseNamespace } from "../src/market/lease-namespace.ts";
 import { silentLog } from "../src/runtime/log.ts";
@@ -93,7 +93,7 @@ async function findManifests({ world, life, clock }: CapacityStage): Promise<voi
   const chain: Chain = chainOf(world).chain;
   const loop = createManifestLoop({
     ...{ chain, journal: life.journal, cluster: createClusterSide(life.leases), timeoutMs: 0 },
-    ...{ standings: createStandings(() => undefined), clock, log: silentLog },
+    ...{ states: createManifestStates(() => undefined), clock, log: silentLog },
     missed: { settle: async () => true, away: () => undefined },
     onRestored: (key) => life.leases.wake(key),
   });

@@ -14,7 +14,7 @@ import { managedSelector, namespaceLabel } from "../src/kube/objects/lease-label
 import { madeForLabel, templateLabel } from "../src/kube/objects/workload-object.ts";
 import { goProvider } from "../src/kube/owned-fields.ts";
 import { createManifestLoop } from "../src/manifest/manifest-loop.ts";
-import { createStandings } from "../src/manifest/manifest-status.ts";
+import { createManifestStates } from "../src/manifest/manifest-status.ts";
 import { noOvercommit } from "../src/market/fit.ts";
 import { formatDeploymentId, formatLeaseId, type LeaseId } from "../src/market/ids.ts";
 import { leaseNamespace } from "../src/market/lease-namespace.ts";
@@ -169,14 +169,14 @@ export async function startAdopting(
     journal: { ...journal, nowMs: () => journal.nowMs() + leaseAddressWaitMs },
     options: { ...adoptedOptions, overcommit },
   });
-  const standings = createStandings(() => undefined);
+  const states = createManifestStates(() => undefined);
   const loop = createManifestLoop({
     ...{
       chain,
       journal,
       cluster: createClusterSide(keeper),
       timeoutMs: 0,
-      standings,
+      states,
       clock: realClock,
       log: silentLog,
     },

@@ -28,7 +28,7 @@ import { kinds } from "../src/kube/kinds.ts";
 import type { Kube } from "../src/kube/kube.ts";
 import { createKubeService } from "../src/kube/kube-service.ts";
 import { readLeasedIp } from "../src/kube/objects/leased-ip.ts";
-import type { Manifests } from "../src/manifest/manifests.ts";
+import type { Manifests } from "../src/manifest/intake.ts";
 import { parseCoin, parseCoins, parseDecCoins } from "../src/market/coin.ts";
 import { parseDecimal } from "../src/market/decimal.ts";
 import { noOvercommit } from "../src/market/fit.ts";

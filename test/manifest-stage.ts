@@ -25,9 +25,10 @@ import {
 import { sendMessages } from "../src/chain/tx/send.ts";
 import type { Journal } from "../src/journal/journal.ts";
 import type { RecordedManifest } from "../src/kube/objects/read-manifest-resource.ts";
+import type { ClusterSide, OperatorRules, Ruling } from "../src/manifest/checks.ts";
+import type { Manifests } from "../src/manifest/intake.ts";
 import { createManifestService, type ManifestOptions } from "../src/manifest/manifest-service.ts";
 import type { ManifestStatus } from "../src/manifest/manifest-status.ts";
-import type { ClusterSide, Manifests, OperatorRules, Ruling } from "../src/manifest/manifests.ts";
 import { parseCoin, parseCoins, parseDecCoin, parseDecCoins } from "../src/market/coin.ts";
 import { parseDecimal } from "../src/market/decimal.ts";
 import type { GroupSpec } from "../src/market/group-spec.ts";

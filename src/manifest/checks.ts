@@ -1,6 +1,8 @@
 /** Whether we take a manifest: what is asked of it, in the order in which the network's own provider asks. */
 import type { Chain } from "../chain/chain.ts";
 import { type Deployment, runs } from "../chain/records.ts";
+import type { RecordedManifest } from "../kube/objects/read-manifest-resource.ts";
+import type { Address } from "../market/address.ts";
 import { type DeploymentId, formatDeploymentId, formatLeaseId, type LeaseId } from "../market/ids.ts";
 import { hostsIn, ingressHostsIn, isIngress, type ManifestGroup } from "../market/manifest.ts";
 import type { ReadManifest } from "../market/manifest-json.ts";
@@ -8,7 +10,34 @@ import { mismatchOf } from "../market/manifest-match.ts";
 import { faultOfManifest } from "../market/manifest-rules.ts";
 import { ProviderError } from "../runtime/errors.ts";
 import type { Log } from "../runtime/log.ts";
-import type { ClusterSide, OperatorRules, Ruling } from "./manifests.ts";
+
+/** What the manifest service needs of the cluster. */
+export interface ClusterSide {
+  /** Why this owner may not have one of these host names, in the network's words; undefined where he may have them all. */
+  hostRefusal(hosts: readonly string[], owner: Address): string | undefined;
+  /** Throws while it is unknown who has which host name. */
+  checkHostsKnown(): void;
+  /** Claims these for the owner until they are declared, for a moment. */
+  allowHosts(hosts: readonly string[], owner: Address): void;
+  /** What the cluster itself says was sent for a lease; undefined where it provably has nothing. Throws while the cluster is unknown. */
+  recorded(lease: LeaseId): Promise<Omit<RecordedManifest, "lease"> | undefined>;
+  /** Whether it has a namespace of the lease: then something was sent once, whatever else is lost. Throws while the cluster is unknown. */
+  hasNamespace(lease: LeaseId): boolean;
+}
+
+/** What it needs of the operator's policies. */
+export interface OperatorRules {
+  tenant(owner: Address): Ruling;
+  image(image: string): Ruling;
+  hostname(host: string): Ruling;
+}
+
+export interface Ruling {
+  readonly yes: boolean;
+  readonly reason: string;
+  /** The policy only logs. */
+  readonly dryRun: boolean;
+}
 
 interface CheckDeps {
   readonly chain: Pick<Chain, "mirror" | "queries" | "provider">;
@@ -30,16 +59,14 @@ export type Checks = ReturnType<typeof createChecks>;
 export function createChecks({ chain, cluster, rules, requireHost, log }: CheckDeps) {
   const { mirror, queries, provider } = chain;
 
-  /** Throws why not. A chain that cannot be asked throws as well, and that is no refusal. */
+  /** Throws why it is rejected, or why the chain cannot be asked. */
   async function accept(id: DeploymentId, read: ReadManifest, signal: AbortSignal | undefined): Promise<Accepted> {
     const { manifest, lacks } = read;
     const fault = faultOfManifest(manifest, lacks);
     if (fault !== undefined) throw new ProviderError("AKP_MANIFEST_INVALID", { reason: fault });
     const { deployment, version } = await currentDeployment(id, read, signal);
-    const mismatch = mismatchOf(
-      manifest,
-      deployment.groups.map(({ spec }) => spec),
-    );
+    const specs = deployment.groups.map(({ spec }) => spec);
+    const mismatch = mismatchOf(manifest, specs);
     if (mismatch !== undefined) throw new ProviderError("AKP_MANIFEST_INVALID", { reason: mismatch });
     const leases = await leasesOf(id, signal);
     const groups = new Map<string, ManifestGroup>();

@@ -2,7 +2,7 @@
 
 import { manifestDeadline } from "../journal/deadlines.ts";
 import type { Journal } from "../journal/journal.ts";
-import { groupIn, type ManifestRow, manifestBody } from "../journal/manifests.ts";
+import { groupIn, manifestBody } from "../journal/manifests.ts";
 import { type DeploymentId, formatDeploymentId, formatLeaseId, type LeaseId, parseLeaseId } from "../market/ids.ts";
 import { readManifest } from "../market/manifest-json.ts";
 import { ProviderError } from "../runtime/errors.ts";
@@ -11,8 +11,7 @@ import type { Log } from "../runtime/log.ts";
 import { createKeyedMutex } from "../runtime/semaphore.ts";
 import type { Accepted, Checks } from "./checks.ts";
 import { isTimeout, type ManifestLoop } from "./manifest-loop.ts";
-import type { Standings } from "./manifest-status.ts";
-import type { LeaseManifest, Manifests, Submitted } from "./manifests.ts";
+import type { ManifestStates } from "./manifest-status.ts";
 import type { MissedTime } from "./missed-time.ts";
 
 /** Requests about one deployment that wait for each other: a tool sends one, and again when it has waited too long. */
@@ -23,17 +22,29 @@ interface IntakeDeps {
   readonly checks: Checks;
   readonly loop: Pick<ManifestLoop, "reunite">;
   readonly missed: Pick<MissedTime, "away">;
-  readonly standings: Standings;
+  readonly states: ManifestStates;
   /** Called for each lease whose row has changed. */
   readonly onChange: (kind: "ManifestReceived" | "ManifestWithdrawn", leaseKey: string, version: string) => void;
   readonly log: Log;
 }
 
-export function createIntake(deps: IntakeDeps): Manifests {
-  const { journal, checks, loop, missed, standings, onChange, log } = deps;
+/** Keys of our leases of the deployment, and of these the ones for which the request changed something. */
+interface Submitted {
+  readonly leases: readonly string[];
+  readonly changed: readonly string[];
+}
+
+export type Manifests = ReturnType<typeof createIntake>;
+
+export function createIntake(deps: IntakeDeps) {
+  const { journal, checks, loop, missed, states, onChange, log } = deps;
   const { read } = journal;
   const inTurn = createKeyedMutex(manifestWaiting, (waiting) => new ProviderError("AKP_MANIFEST_BUSY", { waiting }));
 
+  /**
+   * Takes a manifest for all of our leases of a deployment; the caller has authenticated the owner. Resolves when it is in the
+   * journal; throws why it is rejected.
+   */
   async function submit(id: DeploymentId, body: string | Uint8Array, signal?: AbortSignal): Promise<Submitted> {
     const deployment = formatDeploymentId(id);
     try {
@@ -48,8 +59,8 @@ export function createIntake(deps: IntakeDeps): Manifests {
       const { code, entry } = ProviderError.from(thrown);
       const isRefusal = code.startsWith("AKP_MANIFEST") || code === "AKP_DEPLOYMENT_UNKNOWN" || entry.http < 500;
       if (code === "AKP_CLUSTER_UNKNOWN") missed.away();
-      standings.counts[isRefusal ? "refused" : "failed"] += 1;
-      // Only the code: the words may quote what the tenant sent.
+      states.counts[isRefusal ? "refused" : "failed"] += 1;
+      // Only the code: the message may quote what the tenant sent.
       log.info("manifest not accepted", { deployment, code });
       throw thrown;
     }
@@ -73,14 +84,15 @@ export function createIntake(deps: IntakeDeps): Manifests {
       return fresh.map(([leaseId]) => leaseId);
     });
     for (const leaseId of changed) {
-      standings.note(leaseId, "received");
+      states.note(leaseId, "received");
       onChange("ManifestReceived", leaseId, version);
     }
-    standings.counts[changed.length > 0 ? "accepted" : "replayed"] += 1;
+    states.counts[changed.length > 0 ? "accepted" : "replayed"] += 1;
     log.info("manifest accepted", { deployment, version, leases: groups.size, changed: changed.length });
     return { leases: [...groups.keys()], changed };
   }
 
+  /** The owner takes it back: workloads go, the lease and its volumes stay. Resolves when that is in the journal. */
   function withdraw(id: DeploymentId, signal?: AbortSignal): Promise<Submitted> {
     const deployment = formatDeploymentId(id);
     return inTurn(deployment, async () => {
@@ -91,7 +103,7 @@ export function createIntake(deps: IntakeDeps): Manifests {
       const changed = await journal.durable("manifest withdrawn", ({ manifests, deadlines, history }) => {
         const held = keys.filter((leaseId) => {
           const row = manifests.get(leaseId);
-          return row !== undefined && row.withdrawnAtMs === undefined;
+          return row && row.withdrawnAtMs === undefined;
         });
         for (const leaseId of held) {
           manifests.withdraw(leaseId);
@@ -101,10 +113,10 @@ export function createIntake(deps: IntakeDeps): Manifests {
         return held;
       });
       for (const leaseId of changed) {
-        standings.note(leaseId, "withdrawn");
+        states.note(leaseId, "withdrawn");
         onChange("ManifestWithdrawn", leaseId, read.manifests.get(leaseId)?.version ?? "");
       }
-      standings.counts.withdrawn += 1;
+      states.counts.withdrawn += 1;
       log.info("manifest withdrawn", { deployment, changed: changed.length });
       return { leases: keys, changed };
     });
@@ -113,24 +125,17 @@ export function createIntake(deps: IntakeDeps): Manifests {
   return {
     submit,
     withdraw,
-    manifestOf: (lease) => manifestIn(read.manifests.get(formatLeaseId(lease))),
+    manifestOf(lease: LeaseId) {
+      const row = read.manifests.get(formatLeaseId(lease));
+      return row && { ...row, group: groupIn(row.body) };
+    },
     get deployments() {
-      return standings.deployments;
+      return states.deployments;
     },
   };
 }
 
-function manifestIn(row: ManifestRow | undefined): LeaseManifest | undefined {
-  if (!row) return undefined;
-  const { version, body, receivedAtMs, withdrawnAtMs, refusal } = row;
-  return {
-    ...{ version, group: groupIn(body), receivedAtMs },
-    ...(withdrawnAtMs !== undefined && { withdrawnAtMs }),
-    ...(refusal !== undefined && { refusal }),
-  };
-}
-
 /** One that was withdrawn, or that the cluster refused, is taken up again when it is sent again. */
-function isTaken(row: ManifestRow | undefined, version: string): boolean {
+function isTaken(row: ReturnType<Journal["read"]["manifests"]["get"]>, version: string): boolean {
   return row?.version === version && row.withdrawnAtMs === undefined && row.refusal === undefined;
 }

@@ -23,8 +23,8 @@ import { ProviderError } from "../runtime/errors.ts";
 import { leaseCloseRetryMs } from "../runtime/limits.ts";
 import type { Log } from "../runtime/log.ts";
 import { done, type Outcome, recheck, stalled, waiting } from "../runtime/outcome.ts";
-import type { Standings } from "./manifest-status.ts";
-import type { ClusterSide } from "./manifests.ts";
+import type { ClusterSide } from "./checks.ts";
+import type { ManifestStates } from "./manifest-status.ts";
 import type { MissedTime } from "./missed-time.ts";
 
 /** How often the cluster's memory of a manifest is held against the journal's. It asks nobody for anything. */
@@ -37,7 +37,7 @@ interface LoopDeps {
   readonly missed: Pick<MissedTime, "settle" | "away">;
   /** 0 turns it off. */
   readonly timeoutMs: number;
-  readonly standings: Standings;
+  readonly states: ManifestStates;
   readonly onRestored: (key: string, version: string) => void;
   readonly log: Log;
 }
@@ -53,7 +53,7 @@ export function isTimeout(intent: Intent): boolean {
 export type ManifestLoop = ReturnType<typeof createManifestLoop>;
 
 export function createManifestLoop(deps: LoopDeps) {
-  const { chain, journal, cluster, missed, timeoutMs, standings, log } = deps;
+  const { chain, journal, cluster, missed, timeoutMs, states, log } = deps;
   const { mirror, queries, outbox } = chain;
   const { read } = journal;
   const reunite = (lease: Pick<Lease, "id">, key: string) => reuniteManifest(lease, key, deps);
@@ -82,12 +82,12 @@ export function createManifestLoop(deps: LoopDeps) {
 
   async function forget(key: string): Promise<Outcome> {
     await disarm(key);
-    standings.forget(key);
+    states.forget(key);
     return done();
   }
 
   async function settle(key: string, row: ManifestRow | undefined): Promise<Outcome> {
-    standings.note(key, row ? (row.withdrawnAtMs === undefined ? "received" : "withdrawn") : "waiting");
+    states.note(key, row ? (row.withdrawnAtMs === undefined ? "received" : "withdrawn") : "waiting");
     await disarm(key);
     // Somebody may restore or edit what the cluster has of it, and the lease's own loop then waits for us.
     return recheck(manifestRecheckMs);
@@ -101,7 +101,7 @@ export function createManifestLoop(deps: LoopDeps) {
   /** Its deadline is written down before anything is done about it. */
   async function watch(lease: Lease, key: string, signal: AbortSignal): Promise<Outcome> {
     const dueAtMs = read.deadlines.get(manifestDeadline, key)?.dueAtMs ?? (await arm(key));
-    standings.note(key, "waiting", dueAtMs);
+    states.note(key, "waiting", dueAtMs);
     const leftMs = dueAtMs - nsToMs(mirror.timeNs);
     if (leftMs <= 0) return end(lease, key, signal);
     // Time passes with blocks.
@@ -139,7 +139,7 @@ export function createManifestLoop(deps: LoopDeps) {
       { outbox, journal },
     );
     if (!isFiled) return done();
-    standings.counts.timedOut += 1;
+    states.counts.timedOut += 1;
     log.info("closing lease without manifest", { lease: key });
     return done();
   }
@@ -151,7 +151,7 @@ export function createManifestLoop(deps: LoopDeps) {
 async function reuniteManifest(
   { id }: Pick<Lease, "id">,
   key: string,
-  { chain: { mirror }, journal, cluster, standings, onRestored, log }: LoopDeps,
+  { chain: { mirror }, journal, cluster, states, onRestored, log }: LoopDeps,
 ): Promise<ManifestRow | undefined> {
   const { read } = journal;
   const before = read.manifests.get(key);
@@ -169,7 +169,7 @@ async function reuniteManifest(
     return true;
   });
   if (isRestored) {
-    standings.counts.restored += 1;
+    states.counts.restored += 1;
     log.info("restored manifest from cluster", { lease: key, version: found.version });
     onRestored(key, found.version);
   }

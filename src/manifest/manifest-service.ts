@@ -4,18 +4,15 @@ import type { Chain, Settled, Step } from "../chain/chain.ts";
 import { manifestDeadline } from "../journal/deadlines.ts";
 import type { Journal } from "../journal/journal.ts";
 import { formatLeaseId, isLeaseKey } from "../market/ids.ts";
-import type { Clock } from "../runtime/clock.ts";
 import { defineController } from "../runtime/controller.ts";
+import type { RuntimeDeps } from "../runtime/deps.ts";
 import type { ResourceService, Scope } from "../runtime/lifecycle.ts";
-import type { Log } from "../runtime/log.ts";
 import type { Queue } from "../runtime/queue.ts";
-import type { Random } from "../runtime/random.ts";
 import { changedStatuses } from "../runtime/throttle.ts";
-import { createChecks } from "./checks.ts";
-import { createIntake } from "./intake.ts";
+import { type ClusterSide, createChecks, type OperatorRules } from "./checks.ts";
+import { createIntake, type Manifests } from "./intake.ts";
 import { createManifestLoop } from "./manifest-loop.ts";
-import { createStandings, type ManifestStatus, measureManifests, type Standings } from "./manifest-status.ts";
-import type { ClusterSide, Manifests, OperatorRules } from "./manifests.ts";
+import { createManifestStates, type ManifestStates, type ManifestStatus, measureManifests } from "./manifest-status.ts";
 import { createMissedTime } from "./missed-time.ts";
 
 export interface ManifestOptions {
@@ -28,16 +25,13 @@ export interface ManifestOptions {
 /** Left of every deadline after an outage of at least that long: deployment tools retry within a minute. */
 export const resendGraceMs = 60_000;
 
-interface ManifestDeps {
+interface ManifestDeps extends RuntimeDeps {
   readonly chain: Promise<Chain>;
   readonly journal: Promise<Journal>;
   readonly bus: Promise<Bus>;
   readonly cluster: Promise<ClusterSide>;
   /** As they are in force at the moment of asking. */
   readonly rules: () => OperatorRules;
-  readonly clock: Clock;
-  readonly random: Random;
-  readonly log: Log;
 }
 
 export function createManifestService(
@@ -48,14 +42,14 @@ export function createManifestService(
   const log = deps.log.with({ module: "manifest" });
   const { promise: opened, resolve } = Promise.withResolvers<Manifests>();
   const queues: Queue[] = [];
-  let standings: Standings | undefined;
+  let states: ManifestStates | undefined;
 
   async function open(scope: Scope): Promise<Manifests> {
     const [chain, journal, bus, cluster] = await Promise.all([deps.chain, deps.journal, deps.bus, deps.cluster]);
     const { mirror, outbox } = chain;
     const status = changedStatuses(clock, () => ({ "akash.provider.manifest.status": own.status() }), bus.publish);
-    const own = createStandings(status.ask);
-    standings = own;
+    const own = createManifestStates(status.ask);
+    states = own;
     const onChange = (kind: "ManifestReceived" | "ManifestWithdrawn", lease: string, version: string) => {
       controller.add(lease, "high");
       bus.publish("akash.provider.event.manifest", { kind, lease, version });
@@ -67,11 +61,11 @@ export function createManifestService(
     const graceMs = Math.min(options.timeoutMs, resendGraceMs);
     const missed = createMissedTime({ chain, journal, graceMs });
     const loop = createManifestLoop({
-      ...{ chain, journal, cluster, missed, standings: own, log },
+      ...{ chain, journal, cluster, missed, states: own, log },
       timeoutMs: options.timeoutMs,
       onRestored: (key, version) => onChange("ManifestReceived", key, version),
     });
-    const intake = createIntake({ ...{ journal, checks, loop, missed, standings: own, log }, onChange });
+    const intake = createIntake({ ...{ journal, checks, loop, missed, states: own, log }, onChange });
     const controller = defineController({
       ...{ name: "manifests", reconcile: loop.look, clock, random, log },
       watch(add, onStop) {
@@ -106,14 +100,14 @@ export function createManifestService(
       resolve(await open(scope));
     },
     detail() {
-      if (!standings) return "";
-      const { leases, received, withdrawn, waiting } = standings.status();
+      if (!states) return "";
+      const { leases, received, withdrawn, waiting } = states.status();
       const taken = withdrawn > 0 ? `, ${withdrawn} withdrawn` : "";
       return `${leases} lease(s): ${received} with a manifest, ${waiting} without${taken}`;
     },
-    status: () => standings?.status(),
+    status: () => states?.status(),
     measure(metrics) {
-      if (standings) measureManifests(metrics, standings);
+      if (states) measureManifests(metrics, states);
     },
   };
 }

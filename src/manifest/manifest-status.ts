@@ -1,4 +1,4 @@
-/** How things are with the manifest of every lease, for status and metrics: what the journal would have to be read for. */
+/** The state of every lease's manifest in memory, for status and metrics. */
 import { deploymentOf, formatDeploymentId, parseLeaseId } from "../market/ids.ts";
 import { formatTime } from "../runtime/clock.ts";
 import type { Metrics } from "../runtime/metrics.ts";
@@ -6,31 +6,22 @@ import type { Metrics } from "../runtime/metrics.ts";
 /** Leases without a manifest that the status names. */
 const manifestWaitsTold = 20;
 
-type Standing = "received" | "withdrawn" | "waiting";
+type ManifestState = "received" | "withdrawn" | "waiting";
 
-export interface ManifestStatus {
-  /** With a lease of ours. */
-  readonly deployments: number;
-  readonly leases: number;
-  readonly received: number;
-  readonly withdrawn: number;
-  readonly waiting: number;
-  /** Those that wait for their manifest and until when, the most urgent first. */
-  readonly waits: readonly { readonly lease: string; readonly until: string | null }[];
-}
+export type ManifestStates = ReturnType<typeof createManifestStates>;
 
-export type Standings = ReturnType<typeof createStandings>;
+export type ManifestStatus = ReturnType<ManifestStates["status"]>;
 
-export function createStandings(onChange: () => void) {
-  const leases = new Map<string, { readonly standing: Standing; readonly dueAtMs: number | undefined }>();
-  const count = (wanted: Standing) => [...leases.values()].filter(({ standing }) => standing === wanted).length;
+export function createManifestStates(onChange: () => void) {
+  const leases = new Map<string, { readonly state: ManifestState; readonly dueAtMs: number | undefined }>();
+  const count = (wanted: ManifestState) => [...leases.values()].filter(({ state }) => state === wanted).length;
   const counts = { accepted: 0, replayed: 0, refused: 0, failed: 0, withdrawn: 0, restored: 0, timedOut: 0 };
   return {
     counts,
-    note(key: string, standing: Standing, dueAtMs?: number): void {
+    note(key: string, state: ManifestState, dueAtMs?: number): void {
       const before = leases.get(key);
-      leases.set(key, { standing, dueAtMs });
-      if (before?.standing !== standing || before.dueAtMs !== dueAtMs) onChange();
+      leases.set(key, { state, dueAtMs });
+      if (before?.state !== state || before.dueAtMs !== dueAtMs) onChange();
     },
     forget(key: string): void {
       if (leases.delete(key)) onChange();
@@ -42,16 +33,18 @@ export function createStandings(onChange: () => void) {
     get watched(): number {
       return [...leases.values()].filter(({ dueAtMs }) => dueAtMs !== undefined).length;
     },
-    status(): ManifestStatus {
-      const waits = [...leases].filter(([, { standing }]) => standing === "waiting");
+    status() {
+      const waits = [...leases].filter(([, { state }]) => state === "waiting");
       const dueOf = (dueAtMs: number | undefined) => dueAtMs ?? Number.POSITIVE_INFINITY;
       waits.sort(([, left], [, right]) => Math.sign(dueOf(left.dueAtMs) - dueOf(right.dueAtMs)) || 0);
       return {
+        /** With a lease of ours. */
         deployments: this.deployments,
         leases: leases.size,
         received: count("received"),
         withdrawn: count("withdrawn"),
         waiting: waits.length,
+        /** Those that wait for their manifest and until when, the most urgent first. */
         waits: waits.slice(0, manifestWaitsTold).map(([lease, { dueAtMs }]) => {
           return { lease, until: dueAtMs === undefined ? null : formatTime(dueAtMs) };
         }),
@@ -60,20 +53,18 @@ export function createStandings(onChange: () => void) {
   };
 }
 
-// The manifest service's metrics: the network's by their names, and what became of what was sent.
-
-export function measureManifests(metrics: Metrics, standings: Standings): void {
+export function measureManifests(metrics: Metrics, states: ManifestStates): void {
   metrics.readEach("gauge", "provider", [
-    ["manifest_manager", "Deployments with a lease of ours", () => standings.deployments],
-    ["order_watchdog", "Leases that are closed unless their manifest comes in time", () => standings.watched],
+    ["manifest_manager", "Deployments with a lease of ours", () => states.deployments],
+    ["order_watchdog", "Leases that are closed unless their manifest comes in time", () => states.watched],
   ]);
   metrics.readEach("counter", "akash_provider_manifest", [
-    ["restored", "Manifests restored from the cluster", () => standings.counts.restored],
-    ["timeouts", "Leases closed because no manifest came", () => standings.counts.timedOut],
+    ["restored", "Manifests restored from the cluster", () => states.counts.restored],
+    ["timeouts", "Leases closed because no manifest came", () => states.counts.timedOut],
   ]);
   const [name, help] = ["akash_provider_manifest_requests_total", "Manifests sent by tenants, by what came of them"];
   metrics.read({ name, help, kind: "counter", labels: ["result"] }, () => {
-    const { restored: _, timedOut: __, ...requests } = standings.counts;
+    const { restored: _, timedOut: __, ...requests } = states.counts;
     return Object.entries(requests).map(([result, count]) => [{ result }, count]);
   });
 }

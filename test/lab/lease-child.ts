@@ -17,7 +17,7 @@ import { createHttpKube } from "../../src/kube/http/http-kube.ts";
 import { type Kind, resourceOf } from "../../src/kube/kinds.ts";
 import type { Kube } from "../../src/kube/kube.ts";
 import { createKubeService } from "../../src/kube/kube-service.ts";
-import type { Manifests } from "../../src/manifest/manifests.ts";
+import type { Manifests } from "../../src/manifest/intake.ts";
 import { parseCoin, parseDecCoins } from "../../src/market/coin.ts";
 import { parseDecimal } from "../../src/market/decimal.ts";
 import { noOvercommit } from "../../src/market/fit.ts";

@@ -18,13 +18,13 @@ import { showDecCoin } from "../../market/coin.ts";
 import { bidOn, formatLeaseId, type LeaseId, parseLeaseId, parseOrderId } from "../../market/ids.ts";
 import { leaseNamespace } from "../../market/lease-namespace.ts";
 import type { ManifestService } from "../../market/manifest.ts";
-import { type Clock, formatTime, nsToMs } from "../../runtime/clock.ts";
+import { formatTime, nsToMs } from "../../runtime/clock.ts";
 import { defineController } from "../../runtime/controller.ts";
+import type { RuntimeDeps } from "../../runtime/deps.ts";
 import { ProviderError } from "../../runtime/errors.ts";
 import { invariant } from "../../runtime/invariant.ts";
 import type { Log } from "../../runtime/log.ts";
 import { done, type Outcome, waiting } from "../../runtime/outcome.ts";
-import type { Random } from "../../runtime/random.ts";
 
 export interface ClosingDeps {
   readonly chain: Pick<Chain, "mirror" | "queries" | "outbox" | "provider">;
@@ -137,13 +137,12 @@ function volumesOf({ name: service, resources, params }: ManifestService): Loses
 // The reclaimer closes leases whose tenants have had their notice: the chain does not do it by itself. All is read from
 // the mirror and the intents, so a restart forgets nothing. Time is that of the last block: closed too early fails.
 
-export function createReclaimer(deps: {
+interface ReclaimerDeps extends RuntimeDeps {
   readonly chain: Pick<Chain, "mirror" | "queries" | "outbox" | "onStep">;
   readonly journal: Pick<Journal, "read" | "durable" | "nowMs">;
-  readonly clock: Clock;
-  readonly random: Random;
-  readonly log: Log;
-}) {
+}
+
+export function createReclaimer(deps: ReclaimerDeps) {
   const { chain, journal, log } = deps;
   const { mirror, queries, outbox } = chain;
   const controller = defineController({

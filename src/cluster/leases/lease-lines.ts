@@ -51,14 +51,14 @@ export function leaseLines(
     const namespace = leaseNamespace(id);
     const rolling = Array.from(live.workloads(namespace), ({ name, isRolling }) => (isRolling ? [name] : [])).flat();
     const addresses = new Set(Array.from(live.services(namespace), leasedAddress).flat());
-    const told = {
+    const shown = {
       ...(addresses.size > 0 && { addresses: [...addresses].sort() }),
       ...(health && { health }),
       ...(unwell && { unwell }),
       ...(rolling.length > 0 && { rolling: rolling.sort() }),
       ...(hostTroubles.length > 0 && { hostTroubles: hostTroubles.slice(0, leaseMissingTold) }),
     };
-    const about = { ...state, hosts, ageMs: ageOf(id, chain), ...endOf(id, chain), ...told };
+    const about = { ...state, hosts, ageMs: ageOf(id, chain), ...endOf(id, chain), ...shown };
     return { lease, namespace, ...about };
   });
 }

@@ -7,15 +7,13 @@ import type { Kube } from "../../kube/kube.ts";
 import { leaseOfLabels } from "../../kube/objects/lease-labels.ts";
 import { formatLeaseId, parseLeaseId } from "../../market/ids.ts";
 import { leaseNamespace } from "../../market/lease-namespace.ts";
-import type { Clock } from "../../runtime/clock.ts";
+import type { RuntimeDeps } from "../../runtime/deps.ts";
 import { minute, second } from "../../runtime/durations.ts";
 import { endedBy } from "../../runtime/ended-by.ts";
 import type { Priority } from "../../runtime/lanes.ts";
 import type { Scope } from "../../runtime/lifecycle.ts";
-import type { Log } from "../../runtime/log.ts";
 import { type Outcome, recheck, waiting } from "../../runtime/outcome.ts";
 import { createQueue } from "../../runtime/queue.ts";
-import type { Random } from "../../runtime/random.ts";
 import { followTrouble } from "../watch-trouble.ts";
 import { createDeploy } from "./deploy.ts";
 import { createLeaseMoves } from "./lease-moves.ts";
@@ -33,14 +31,11 @@ export const leaseRecheckMs = 10 * minute;
 /** How often a lease without a manifest is looked at, in case the bus lost the message that one came. */
 export const awaitedManifestRecheckMs = 15 * second;
 
-interface LeaseKeeperDeps {
+interface LeaseKeeperDeps extends RuntimeDeps {
   readonly chain: Pick<Chain, "mirror" | "queries" | "provider" | "onStep" | "status">;
   readonly journal: Pick<Journal, "read" | "durable" | "nowMs">;
   readonly kube: Kube;
   readonly options: LeaseSettings;
-  readonly clock: Clock;
-  readonly random: Random;
-  readonly log: Log;
   readonly onChange: () => void;
 }
 

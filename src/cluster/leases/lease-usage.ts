@@ -7,17 +7,18 @@ import { kinds } from "../../kube/kinds.ts";
 import type { Kube, KubeObject } from "../../kube/kube.ts";
 import { managedSelector } from "../../kube/objects/lease-labels.ts";
 import { type CountedUnit, ramClass, storageOf, totalOf } from "../../market/group-totals.ts";
-import { type LeaseId, parseLeaseId } from "../../market/ids.ts";
+import { parseLeaseId } from "../../market/ids.ts";
 import { parseQuantity } from "../../market/quantity.ts";
 import type { Clock } from "../../runtime/clock.ts";
 import { second } from "../../runtime/durations.ts";
 import { ProviderError, reasonOf } from "../../runtime/errors.ts";
 import type { Log } from "../../runtime/log.ts";
+import { memoizeFor } from "../../runtime/memoize.ts";
 import { promisedUnits } from "../capacity/reservations/reservation.ts";
 
-/** Whoever asks for leases waits no longer than this for what they use: it is shown beside, the rest is what was asked for. */
+/** Deadline of the metrics API: usage is shown beside what was asked for, which does not wait longer. */
 export const usageAnswerMs = 2 * second;
-/** The metrics API measures every 15 seconds or less often: within this, who asks again gets the same answer. */
+/** How long a reading is shown again: the metrics API measures every 15 seconds or less often. */
 export const usageKeptMs = 5 * second;
 
 export interface Used {
@@ -41,8 +42,6 @@ interface UsageDeps {
 }
 
 export function createUsageReading({ kube, clock, log }: UsageDeps): () => Promise<UsageReading> {
-  let last: { readonly atMs: number; readonly reading: Promise<UsageReading> } | undefined;
-
   async function read(): Promise<UsageReading> {
     const asked = { labelSelector: managedSelector, deadlineMs: usageAnswerMs };
     try {
@@ -55,11 +54,7 @@ export function createUsageReading({ kube, clock, log }: UsageDeps): () => Promi
     }
   }
 
-  return () => {
-    const nowMs = clock.monotonicMs();
-    if (!last || nowMs - last.atMs >= usageKeptMs) last = { atMs: nowMs, reading: read() };
-    return last.reading;
-  };
+  return memoizeFor(usageKeptMs, clock, read);
 }
 
 function whyUnknown(thrown: unknown): Exclude<UsageUnknown, "not measured"> {
@@ -80,9 +75,7 @@ export function usedByNamespace(pods: Iterable<KubeObject>): Map<string, Used> {
       sums.set(namespace, sum);
     }
   }
-  const used = new Map<string, Used>();
-  for (const [namespace, sum] of sums) if (sum !== "unreadable") used.set(namespace, usedOf(sum));
-  return used;
+  return new Map([...sums].flatMap(([namespace, sum]) => (sum === "unreadable" ? [] : [[namespace, usedOf(sum)]])));
 }
 
 /** Of each container, which must have both; a pod has at least one. No server checks what a metrics API says, so it may be anything. */
@@ -130,18 +123,13 @@ export function usageOf(
   reading: UsageReading,
   mirror: Pick<MirrorView, "bid" | "deployment">,
 ): LeaseUsage {
-  const leased = leasedOf(parseLeaseId(lease.lease), mirror);
+  const units = promisedUnits(mirror, parseLeaseId(lease.lease));
   const usage =
     "unknown" in reading ? reading : (reading.used.get(lease.namespace) ?? { unknown: "not measured" as const });
-  return { ...(leased && { leased }), usage };
+  return { ...(units && { leased: leasedIn(units) }), usage };
 }
 
-function leasedOf(id: LeaseId, mirror: Pick<MirrorView, "bid" | "deployment">): Leased | undefined {
-  const units = promisedUnits(mirror, id);
-  return units && sumOf(units);
-}
-
-function sumOf(units: readonly CountedUnit[]): Leased {
+function leasedIn(units: readonly CountedUnit[]): Leased {
   const storage = storageOf(units);
   const ramBytes = storage.get(ramClass) ?? 0n;
   return {

@@ -37,26 +37,11 @@ export interface LiveObject {
   /** Of a workload: some of its pods are of an older template, or its controller has not looked yet. */
   readonly isRolling?: boolean;
   /** Of a workload: how many of its replicas are how far, as its controller counted them. */
-  readonly counts?: ReplicaCounts;
+  readonly counts?: ReturnType<typeof countsOf>;
   /** Of a Service of type NodePort. */
-  readonly nodePorts?: readonly NodePort[];
+  readonly nodePorts?: ReturnType<typeof nodePortsOf>;
   /** Of a Service that the IP operator made. */
   readonly leased?: LeasedService;
-}
-
-export interface ReplicaCounts {
-  readonly observedGeneration: number;
-  readonly replicas: number;
-  readonly updated: number;
-  readonly ready: number;
-  /** Of a stateful set those of its current revision, ready or not: so the network tells it. */
-  readonly available: number;
-}
-
-export interface NodePort {
-  readonly targetPort: number;
-  readonly nodePort: number;
-  readonly protocol: string;
 }
 
 export interface LiveNamespace extends LiveObject {
@@ -79,17 +64,14 @@ const contentKinds = [
 
 export const workloadKinds: readonly Kind[] = [kinds.deployment, kinds.statefulSet];
 
-interface LiveDeps {
-  readonly kube: Pick<Kube, "watch" | "fieldManager">;
-  /** Of the custom resources. */
-  readonly manifestNamespace: string;
-  /** Called with the namespace of the lease of which something has changed. */
-  readonly onChange: (namespace: string) => void;
-}
-
 export type LiveObjects = ReturnType<typeof watchLiveObjects>;
 
-export function watchLiveObjects({ kube, manifestNamespace, onChange }: LiveDeps) {
+/** `onChange` is called with the namespace of the lease of which something has changed. */
+export function watchLiveObjects(
+  kube: Pick<Kube, "watch" | "fieldManager">,
+  manifestNamespace: string,
+  onChange: (namespace: string) => void,
+) {
   const { fieldManager } = kube;
   const project = (kind: Kind) => (object: KubeObject) => projectLive(kind, object, fieldManager);
   const restoredListeners: (() => void)[] = [];
@@ -164,11 +146,11 @@ export function watchLiveObjects({ kube, manifestNamespace, onChange }: LiveDeps
       return watchTrouble(used.flatMap((kind) => caches.get(kind) ?? []));
     },
     kinds: [...caches.keys()] as readonly Kind[],
-    /** Since the one that was heard of longest ago was. */
+    /** Since the server was last heard of by the cache that has waited longest. */
     get ageMs(): number {
       return Math.max(...Array.from(caches.values(), ({ ageMs }) => ageMs));
     },
-    /** Told when a cache finds that the server has gone back to an earlier state, before it shows that state. */
+    /** Called when a cache finds that the server has gone back to an earlier state, before it shows that state. */
     onRestored: (listener: () => void) => void restoredListeners.push(listener),
     relist(reason: string): void {
       for (const cache of caches.values()) cache.relist(reason);
@@ -185,13 +167,13 @@ function projectLive(kind: Kind, object: KubeObject, fieldManager: string): Live
     ...{ kind, name, namespace, uid, labels },
     isOurs: managedFields.some(({ manager }) => manager === fieldManager || manager === goProvider),
     isFromBefore: goProviderEntry(object.metadata) !== undefined,
-    replicas: replicasOf(object),
+    replicas: numberIn(fieldsOf(object["spec"])["replicas"]),
     owned: ownedFields(object, fieldManager),
     deletingSinceMs: deletionTimestamp === undefined ? undefined : parseTime(deletionTimestamp),
     ...failureOf(object),
     ...(kind === kinds.statefulSet && awaitsOldPod(object) && { awaitsOldPod: true }),
     ...(workloadKinds.includes(kind) && workloadOf(kind, object)),
-    ...(kind === kinds.service && { ...nodePortsOf(object), ...leasedOf(object) }),
+    ...(kind === kinds.service && serviceOf(object)),
   };
 }
 
@@ -204,34 +186,32 @@ function workloadOf(kind: Kind, object: KubeObject): Pick<LiveObject, "counts" |
   return { counts, ...(isOwn && { runsAs: account }), ...(isRolling && { isRolling }) };
 }
 
-function countsOf(kind: Kind, object: KubeObject): ReplicaCounts {
+function countsOf(kind: Kind, object: KubeObject) {
   const status = fieldsOf(object["status"]);
   return {
     observedGeneration: numberOf(status["observedGeneration"]),
     replicas: numberOf(status["replicas"]),
     updated: numberOf(status["updatedReplicas"]),
     ready: numberOf(status["readyReplicas"]),
+    // Of a stateful set those of its current revision, ready or not: so the network shows it.
     available: numberOf(status[kind === kinds.statefulSet ? "currentReplicas" : "availableReplicas"]),
   };
 }
 
-function nodePortsOf(object: KubeObject): { nodePorts?: readonly NodePort[] } {
-  const spec = fieldsOf(object["spec"]);
-  // Services of type LoadBalancer may have node ports too; the tenant did not request those.
-  const ports = spec["type"] === "NodePort" ? recordsOf(spec["ports"]) : [];
-  if (ports.length === 0) return {};
-  return {
-    nodePorts: ports.map(({ port, targetPort, nodePort, protocol }) => ({
-      targetPort: numberOf(targetPort) || numberOf(port),
-      nodePort: numberOf(nodePort),
-      protocol: textOf(protocol) ?? "TCP",
-    })),
-  };
+function serviceOf(object: KubeObject): Pick<LiveObject, "nodePorts" | "leased"> {
+  const nodePorts = nodePortsOf(object);
+  const leased = readLeasedService(object);
+  return { ...(nodePorts.length > 0 && { nodePorts }), ...(leased && { leased }) };
 }
 
-function leasedOf(object: KubeObject): { leased?: LeasedService } {
-  const leased = readLeasedService(object);
-  return leased ? { leased } : {};
+function nodePortsOf(object: KubeObject) {
+  const { type, ports } = fieldsOf(object["spec"]);
+  // Services of type LoadBalancer may have node ports too; the tenant did not request those.
+  return (type === "NodePort" ? recordsOf(ports) : []).map(({ port, targetPort, nodePort, protocol }) => ({
+    targetPort: numberOf(targetPort) || numberOf(port),
+    nodePort: numberOf(nodePort),
+    protocol: textOf(protocol) ?? "TCP",
+  }));
 }
 
 /** Of a stateful set: some of its pods are of an older template, and some are not ready. */
@@ -242,9 +222,13 @@ export function awaitsOldPod({ metadata, status }: KubeObject): boolean {
   return isLess(updatedReplicas) && isLess(readyReplicas);
 }
 
+function numberIn(value: unknown): number | undefined {
+  return typeof value === "number" ? value : undefined;
+}
+
 /** The API leaves out what is zero. */
 function numberOf(value: unknown): number {
-  return typeof value === "number" ? value : 0;
+  return numberIn(value) ?? 0;
 }
 
 function failureOf(object: KubeObject): { failure?: string } {
@@ -252,11 +236,6 @@ function failureOf(object: KubeObject): { failure?: string } {
     ({ type, status }) => type === "ReplicaFailure" && status === "True",
   );
   return failures[0] ? { failure: (textOf(failures[0]["message"]) ?? "").slice(0, healthNameChars) } : {};
-}
-
-function replicasOf(object: KubeObject): number | undefined {
-  const { replicas } = fieldsOf(object["spec"]);
-  return typeof replicas === "number" ? replicas : undefined;
 }
 
 const holding = ["NamespaceContentRemaining", "NamespaceFinalizersRemaining", "NamespaceDeletionContentFailure"];

@@ -2,7 +2,7 @@
 
 import { type Chain, mirrorTrouble } from "../../chain/chain.ts";
 import { runs } from "../../chain/records.ts";
-import { type Kind, kinds } from "../../kube/kinds.ts";
+import { kinds } from "../../kube/kinds.ts";
 import type { KubeObject } from "../../kube/kube.ts";
 import { serviceLabel } from "../../kube/objects/lease-labels.ts";
 import { sharingKey } from "../../kube/objects/leased-ip.ts";
@@ -18,7 +18,6 @@ import type { HostHealth } from "./declarations/hostname-feed.ts";
 import { hostsWanted, type StaticHosts } from "./declarations/hostnames.ts";
 import type { LeaseKeeper } from "./lease-loop.ts";
 import type { LeaseStatus } from "./lease-states.ts";
-import type { LiveObject, NodePort, ReplicaCounts } from "./live-objects.ts";
 
 interface TenantLeasesDeps {
   readonly chain: Pick<Chain, "mirror">;
@@ -33,33 +32,15 @@ interface TenantLeasesDeps {
   readonly clock: Clock;
 }
 
-/** What is asked of a manifest time and again. */
-interface Wants {
-  /** What its services run as. */
-  readonly kinds: readonly Kind[];
-  /** With the service that each leads to, in order. */
-  readonly hosts: readonly { readonly host: string; readonly service: string }[];
-  readonly hasForwardedPorts: boolean;
-  /** Sharing keys of its leased addresses. */
-  readonly addressKeys: ReadonlySet<string>;
-}
-
-interface Workload {
-  readonly service: string;
-  readonly counts: ReplicaCounts;
-}
-
 export function createTenantLeases(deps: TenantLeasesDeps): TenantLeases {
   const { chain, leases, health, leasesAddresses, staticHosts, hostHealth, publicHost, clock } = deps;
   const { live, hostnames, states } = leases;
   /** An object of a cache is never changed, and goes when another takes its place. */
-  const wantsOf = new WeakMap<KubeObject, Wants>();
+  const known = new WeakMap<KubeObject, ReturnType<typeof readWants>>();
 
-  function wantsIn(resource: KubeObject, lease: LeaseId): Wants {
-    const known = wantsOf.get(resource);
-    if (known) return known;
-    const wants = readWants(resource, lease, staticHosts);
-    wantsOf.set(resource, wants);
+  function wantsIn(resource: KubeObject, lease: LeaseId) {
+    const wants = known.get(resource) ?? readWants(resource, lease, staticHosts);
+    known.set(resource, wants);
     return wants;
   }
 
@@ -131,22 +112,19 @@ export function createTenantLeases(deps: TenantLeasesDeps): TenantLeases {
 type Live = TenantLeasesDeps["leases"]["live"];
 
 /** In the order of their services. One of the other kind that is on its way out is not told. */
-function workloadsIn(live: Live, namespace: string): Workload[] {
-  const found: Workload[] = [];
-  for (const { labels, name, isOurs, deletingSinceMs, counts } of live.workloads(namespace)) {
-    if (isOurs && deletingSinceMs === undefined && counts)
-      found.push({ service: labels[serviceLabel] ?? name, counts });
-  }
+function workloadsIn(live: Live, namespace: string) {
+  const found = [...live.workloads(namespace)].flatMap(({ labels, name, isOurs, deletingSinceMs, counts }) =>
+    isOurs && deletingSinceMs === undefined && counts ? [{ service: labels[serviceLabel] ?? name, counts }] : [],
+  );
   return found.sort((a, b) => (a.service < b.service ? -1 : 1));
 }
 
 function forwardedPorts(live: Live, namespace: string, host: string) {
-  const portOf = (object: LiveObject, { targetPort, nodePort, protocol }: NodePort) => {
-    const service = object.labels[serviceLabel] ?? object.name.replace(/-np$/, "");
-    return { service, host, port: targetPort, externalPort: nodePort, protocol };
-  };
-  return [...live.services(namespace)].flatMap((object) => {
-    return (object.nodePorts ?? []).map((port) => portOf(object, port));
+  return [...live.services(namespace)].flatMap(({ labels, name, nodePorts = [] }) => {
+    const service = labels[serviceLabel] ?? name.replace(/-np$/, "");
+    return nodePorts.map(({ targetPort: port, nodePort: externalPort, protocol }) => {
+      return { service, host, port, externalPort, protocol };
+    });
   });
 }
 
@@ -167,11 +145,13 @@ function healthErrors(health: LeaseHealth | undefined, nowMs: number) {
   return alarming.map((trouble) => ({ service: trouble.service, text: troubleText(trouble) }));
 }
 
-function readWants(resource: KubeObject, lease: LeaseId, staticHosts: StaticHosts): Wants {
+/** What a tenant's manifest asks for, as far as its lease's status shows it. */
+function readWants(resource: KubeObject, lease: LeaseId, staticHosts: StaticHosts) {
   const group = readManifestResource(resource)?.group ?? { name: "", services: [] };
   const expose = group.services.flatMap((service) => service.expose);
   const hosts = hostsWanted({ lease, group }, staticHosts).map(({ host, service }) => ({ host, service }));
   return {
+    /** What its services run as. */
     kinds: [...new Set([...group.services.map(workloadKind), kinds.service])],
     hosts: hosts.sort((a, b) => (a.host < b.host ? -1 : 1)),
     // As the network asks it: a port 80 that is not said to be one from outside too counts, and has none.

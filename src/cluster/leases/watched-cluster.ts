@@ -30,7 +30,7 @@ type WatchedCluster = ReturnType<typeof watchCluster>;
 
 export function watchCluster({ kube, provider, options, clock, onChange }: WatchDeps) {
   const { manifestNamespace, hosts, clusterPublicHostname } = options;
-  const live = watchLiveObjects({ kube, manifestNamespace, onChange });
+  const live = watchLiveObjects(kube, manifestNamespace, onChange);
   const publicHost = clusterPublicHostname === "" ? undefined : clusterPublicHostname;
   const hostnames = createHostnames({ kube, provider, settings: { ...hosts, publicHost, manifestNamespace }, clock });
   const addresses = createLeasedAddresses({ kube, provider, manifestNamespace });

@@ -40,34 +40,25 @@ export function watchNetwork(
   const listeners: (() => void)[] = [];
   let isRead = false;
   let current: PolicySettings = { enabled, admitted, facts: factsOf(given, [], []) };
-  // Without policies nobody asks.
-  if (!enabled) {
-    const nothing = async (_?: AbortSignal): Promise<void> => undefined;
-    return {
-      policies: () => current,
-      onChange: (_: () => void) => undefined,
-      synced: nothing,
-      trouble: undefined,
-      close: nothing,
-    };
-  }
-
-  nodes.onChange(() => changes.ask());
-  const apiServer = kube.watch({
-    kind: kinds.endpointSlice,
-    namespace: "default",
-    labelSelector: "kubernetes.io/service-name=kubernetes",
-    project: apiServerAddresses,
-    handle: () => changes.ask(),
-  });
-  const caches: readonly WatchCache<unknown>[] = [nodes.cache, apiServer];
+  // Without policies nothing needs the address of the API server.
+  const apiServer = enabled
+    ? kube.watch({
+        kind: kinds.endpointSlice,
+        namespace: "default",
+        labelSelector: "kubernetes.io/service-name=kubernetes",
+        project: apiServerAddresses,
+        handle: () => changes.ask(),
+      })
+    : undefined;
+  if (apiServer) nodes.onChange(() => changes.ask());
+  const caches: readonly WatchCache<unknown>[] = apiServer ? [nodes.cache, apiServer] : [];
 
   // A cluster that starts has many nodes at once, and a change makes the policies of every lease anew.
   const changes = throttle(networkEveryMs, clock, look);
 
   function look(): void {
     // Half of the facts would close what should be open, or the other way.
-    if (!caches.every(({ ready }) => ready)) return;
+    if (!apiServer?.ready || !nodes.cache.ready) return;
     isRead = true;
     const facts = factsOf(
       given,
@@ -95,7 +86,7 @@ export function watchNetwork(
     },
     async close() {
       changes.stop();
-      await apiServer.close();
+      await apiServer?.close();
     },
   };
 }

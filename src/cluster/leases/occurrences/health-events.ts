@@ -8,12 +8,10 @@ import type { EventRecorder, EventToRecord, ObjectReference } from "../../../kub
 import { apiVersionOf } from "../../../kube/kinds.ts";
 import { readLeaseId } from "../../../kube/objects/lease-labels.ts";
 import { leaseNamespace } from "../../../market/lease-namespace.ts";
-import type { Clock } from "../../../runtime/clock.ts";
+import type { RuntimeDeps } from "../../../runtime/deps.ts";
 import { minute, second } from "../../../runtime/durations.ts";
-import type { Log } from "../../../runtime/log.ts";
 import { done, type Outcome, recheck } from "../../../runtime/outcome.ts";
 import { createQueue } from "../../../runtime/queue.ts";
-import type { Random } from "../../../runtime/random.ts";
 import { type HealthView, healthStartingMs, type Trouble } from "../../health/lease-health.ts";
 import type { LiveObjects } from "../live-objects.ts";
 import {
@@ -30,13 +28,10 @@ const troubleBegunMs = 15 * second;
 /** In a crash loop a container runs for a moment between two crashes. */
 export const troubleOverMs = 2 * minute;
 
-interface HealthEventDeps {
+interface HealthEventDeps extends RuntimeDeps {
   readonly journal: Pick<Journal, "read" | "relaxed">;
   readonly health: HealthView;
   readonly recordEvent: RecordEvent;
-  readonly clock: Clock;
-  readonly random: Random;
-  readonly log: Log;
   readonly onRow: (row: OccurrenceRow) => void;
 }
 

@@ -5,13 +5,11 @@ import type { Journal } from "../../../journal/journal.ts";
 import type { OccurrenceRow } from "../../../journal/occurrences.ts";
 import { createEventRecorder } from "../../../kube/event-recorder.ts";
 import type { Kube } from "../../../kube/kube.ts";
-import type { Clock } from "../../../runtime/clock.ts";
+import type { RuntimeDeps } from "../../../runtime/deps.ts";
 import { ProviderError } from "../../../runtime/errors.ts";
 import type { Scope } from "../../../runtime/lifecycle.ts";
 import { leaseHistoryMostLines } from "../../../runtime/limits.ts";
 import { createListeners } from "../../../runtime/listeners.ts";
-import type { Log } from "../../../runtime/log.ts";
-import type { Random } from "../../../runtime/random.ts";
 import type { HealthView } from "../../health/lease-health.ts";
 import type { LiveObjects } from "../live-objects.ts";
 import { createHealthEvents, eventsAbout } from "./health-events.ts";
@@ -28,7 +26,7 @@ import { createWatchedEvents } from "./watched-events.ts";
 /** Lines of the history that are published at once; the others with the next block. */
 const publishedLines = 100;
 
-interface OccurrenceKeeperDeps {
+interface OccurrenceKeeperDeps extends RuntimeDeps {
   readonly chain: Pick<Chain, "onStep">;
   readonly kube: Pick<Kube, "watch" | "apply" | "fieldManager">;
   readonly journal: Pick<Journal, "read" | "relaxed">;
@@ -38,9 +36,6 @@ interface OccurrenceKeeperDeps {
   readonly leaseIn: (namespace: string) => string | undefined;
   /** Why it is not known yet which namespaces are whose. */
   readonly trouble: () => string | undefined;
-  readonly clock: Clock;
-  readonly random: Random;
-  readonly log: Log;
 }
 
 export type OccurrenceKeeper = ReturnType<typeof createOccurrenceKeeper>;

@@ -4,11 +4,10 @@ import type { CommandRequest } from "../../../kube/tenant-access.ts";
 import type { LeaseId } from "../../../market/ids.ts";
 import { leaseNamespace } from "../../../market/lease-namespace.ts";
 import { growingPauseMs } from "../../../runtime/back-off.ts";
-import { type Clock, sleep, withDeadline } from "../../../runtime/clock.ts";
+import { sleep, withDeadline } from "../../../runtime/clock.ts";
+import type { RuntimeDeps } from "../../../runtime/deps.ts";
 import { minute, second } from "../../../runtime/durations.ts";
 import { ProviderError, reasonOf } from "../../../runtime/errors.ts";
-import type { Log } from "../../../runtime/log.ts";
-import type { Random } from "../../../runtime/random.ts";
 import { createFairSemaphore } from "../../../runtime/semaphore.ts";
 import type { LeasePods } from "../../capacity/reservations/lease-watches.ts";
 import { endHeld, shellError, startHeld } from "./held-command.ts";
@@ -21,12 +20,9 @@ const shellEndPauseMs = second;
 const shellEndPauseMostMs = 30 * second;
 export const shellCloseMs = 10 * second;
 
-interface LeaseShellDeps {
+interface LeaseShellDeps extends RuntimeDeps {
   readonly kube: Pick<Kube, "exec">;
   readonly pods: Pick<LeasePods, "in">;
-  readonly clock: Clock;
-  readonly random: Random;
-  readonly log: Log;
 }
 
 type PodAt = ObjectAt & { readonly namespace: string };
@@ -75,12 +71,6 @@ export function createLeaseShell({ kube, pods, clock, random, log }: LeaseShellD
     }
   }
 
-  /** What is left behind is ended, and that is waited for when we stop. */
-  function endLater(at: PodAt, left: Left): void {
-    const task = end(at, left).finally(() => ending.delete(task));
-    ending.add(task);
-  }
-
   return {
     async exec(lease: LeaseId, asked: CommandRequest): Promise<ExecSession> {
       const { service, podIndex: _, signal, ...options } = asked;
@@ -100,7 +90,10 @@ export function createLeaseShell({ kube, pods, clock, random, log }: LeaseShellD
       };
       const exit = session.exit.finally(over).catch((thrown: unknown) => {
         // Nobody has seen its end.
-        if (process !== undefined) endLater(at, { container: service, process });
+        if (process !== undefined) {
+          const task = end(at, { container: service, process }).finally(() => ending.delete(task));
+          ending.add(task);
+        }
         throw shellError(thrown);
       });
       // Who does not ask for the exit code need not hear that there is none.
