@@ -1,8 +1,8 @@
 /** What becomes of a lease's workload, from its manifest to its end. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { leaseMissingTold } from "../src/cluster/leases/deploy.ts";
 import { leaseRecheckMs } from "../src/cluster/leases/lease-loop.ts";
+import { leaseNamesListed } from "../src/cluster/leases/lease-states.ts";
 import { fieldsOf } from "../src/kube/json-fields.ts";
 import { kinds } from "../src/kube/kinds.ts";
 import type { Kube, KubeObject } from "../src/kube/kube.ts";
@@ -424,8 +424,8 @@ quickTest("of many names that another lease of its owner has, the first are told
   }
 
   const { withheld = [] } = life.keeper.states.get(formatLeaseId(second)) ?? {};
-  assert.equal(withheld.length, leaseMissingTold + 1);
-  assert.equal(withheld.at(-1), `and ${50 - leaseMissingTold} more`);
+  assert.equal(withheld.length, leaseNamesListed + 1);
+  assert.equal(withheld.at(-1), `and ${50 - leaseNamesListed} more`);
 });
 
 quickTest("a lease that is being reclaimed runs on", async (t) => {

@@ -12,19 +12,16 @@ import { second } from "../../runtime/durations.ts";
 import { reasonOf } from "../../runtime/errors.ts";
 import { inParallel } from "../../runtime/in-parallel.ts";
 import { done, type Outcome, recheck, stalled, waiting } from "../../runtime/outcome.ts";
-import { type AddressWanted, addressesSeen, addressesWanted } from "../capacity/addresses/lease-addresses.ts";
+import { addressesSeen, addressesWanted } from "../capacity/addresses/lease-addresses.ts";
 import { type Adopted, type Adoption, createAdoption, isWorkload, leaseWrites } from "./adoption/adoption.ts";
 import { hostsWanted } from "./declarations/hostnames.ts";
-import type { LeaseStatus } from "./lease-states.ts";
+import { type LeaseStatus, shortened } from "./lease-states.ts";
 import { leftAccounts, prune, removeManifestResource, removeStuckPods } from "./leftovers.ts";
 import { type ObservedLease, type WantedWorkload, wantedOf } from "./observed-lease.ts";
 import type { LeaseDeps } from "./watched-cluster.ts";
 
 /** How long a new manifest waits for its leased addresses, so that containers start with them in their environment: MetalLB gives one within a second or two. */
 export const leaseAddressWaitMs = 20 * second;
-/** What one lease does not have, or has and should not, that is told: enough to see what is wrong. */
-export const leaseMissingTold = 20;
-
 type DeployDeps = Omit<LeaseDeps, "chain" | "network"> & {
   readonly chain: Pick<LeaseDeps["chain"], "mirror">;
 };
@@ -134,8 +131,6 @@ function whyUnknown({ workload }: WantedWorkload, deps: DeployDeps): string | un
   return (needsHosts ? hostnames.trouble : undefined) ?? (needsAddresses ? addresses.trouble : undefined);
 }
 
-const noneWithheld = { withheld: [] };
-
 /**
  * Nothing comes before what it needs. An update is tried as a whole before any of it is written, so that one which is
  * rejected changes nothing; the namespace is the same for every manifest, and without it nothing can be tried. The first one
@@ -175,47 +170,38 @@ async function applyLease(
   await adoption.release(sorted.released, signal);
   for (const step of [manifest, policies, others, bindings]) await apply(step);
   // Without knowledge of the others a lease that needs none keeps what it had.
-  const ports = addresses.trouble ? noneWithheld : await addresses.declare(id, addressesNeeded, signal);
+  const ports = addresses.trouble ? [] : await addresses.declare(id, addressesNeeded, signal);
   const seen = addressesSeen(live, name, addressesNeeded);
   const known = addressesNeeded.length > 0 ? [leaseAddresses(id, seen)] : [];
   await apply(known);
   // By port: the others of its endpoint are still to get an address.
-  const isWithheld = ({ endpoint, protocol, externalPort }: AddressWanted) =>
-    ports.withheld.some(
-      (held) => held.endpoint === endpoint && held.protocol === protocol && held.externalPort === externalPort,
-    );
-  const missing = addressesNeeded.filter((each) => !seen.has(each.endpoint) && !isWithheld(each));
+  const withheldPorts = new Set(ports.map(({ wanted }) => wanted));
+  const missing = addressesNeeded.filter((each) => !seen.has(each.endpoint) && !withheldPorts.has(each));
   const afterMs = isNew && !isLeft && missing.length > 0 ? addressWaitMs(lease, deps) : 0;
   if (afterMs > 0) return { afterMs };
   for (const step of [sorted.ours, services]) await apply(step);
   await adoption.scale(sorted, signal);
   await removeStuckPods(deps, workloads, signal);
-  const hosts = hostnames.trouble ? noneWithheld : await hostnames.declare(id, hostsNeeded, signal);
+  const hosts = hostnames.trouble ? [] : await hostnames.declare(id, hostsNeeded, signal);
   // Of a manifest that never came to run as a whole.
   if (!note && recorded?.version === row?.version) await removeManifestResource(deps, name, signal);
   const wanted = [policies, credentials, known, workloads, services].flat();
   const foreign = await prune(deps, name, wanted, signal, (object) => isLeft && isWorkload(object));
   const withheld = [
-    ...hosts.withheld.map((each) => ({ ...each, what: each.host })),
-    ...ports.withheld.map((each) => ({ ...each, what: `${each.endpoint} ${each.protocol} ${each.externalPort}` })),
+    ...hosts.map(({ wanted: { host }, ...each }) => ({ ...each, what: host })),
+    ...ports.map(({ wanted: { endpoint, protocol, externalPort }, ...each }) => {
+      return { ...each, what: `${endpoint} ${protocol} ${externalPort}` };
+    }),
   ].map(({ what, reason, isOwners }) => ({ text: `${what}: ${reason}`, isOwners }));
-  return {
-    ...stateOf(lease),
-    ...listed(
-      "kept",
-      sorted.kept.map(({ desired }) => desired.object.metadata.name),
-    ),
-    ...listed(
-      "withheld",
-      withheld.map(({ text }) => text),
-    ),
-    ...listed(
-      "heldByOthers",
-      withheld.filter(({ isOwners }) => !isOwners).map(({ text }) => text),
-    ),
-    ...listed("addressless", [...new Set(missing.map(({ endpoint }) => endpoint))]),
-    ...listed("foreign", foreign),
+  const lists = {
+    kept: sorted.kept.map(({ desired }) => desired.object.metadata.name),
+    withheld: withheld.map(({ text }) => text),
+    heldByOthers: withheld.filter(({ isOwners }) => !isOwners).map(({ text }) => text),
+    addressless: [...new Set(missing.map(({ endpoint }) => endpoint))],
+    foreign,
   };
+  const shown = Object.entries(lists).filter(([, texts]) => texts.length > 0);
+  return { ...stateOf(lease), ...Object.fromEntries(shown.map(([what, texts]) => [what, shortened(texts)])) };
 }
 
 /** Within a step no object needs another. */
@@ -256,13 +242,6 @@ async function adopt(
 function stateOf({ row }: ObservedLease): LeaseStatus {
   if (row?.withdrawnAtMs !== undefined) return { state: "withdrawn" };
   return row?.refusal === undefined ? { state: "deployed" } : { state: "refused", why: row.refusal };
-}
-
-/** A tenant may want a thousand names that another lease of his has; a state is read by people. */
-function listed(what: keyof LeaseStatus, texts: readonly string[]): Partial<LeaseStatus> {
-  const more = texts.length - leaseMissingTold;
-  if (texts.length === 0) return {};
-  return { [what]: more > 0 ? [...texts.slice(0, leaseMissingTold), `and ${more} more`] : texts };
 }
 
 function isBinding({ kind }: DesiredObject): boolean {

@@ -12,9 +12,8 @@ import type { LeaseHealth } from "../health/lease-health.ts";
 import type { SeenUnhealthy } from "../health/monitoring.ts";
 import type { HostHealth } from "./declarations/hostname-feed.ts";
 import { hostsWanted } from "./declarations/hostnames.ts";
-import { leaseMissingTold } from "./deploy.ts";
 import type { LeaseKeeper } from "./lease-loop.ts";
-import type { LeaseStatus } from "./lease-states.ts";
+import { type LeaseStatus, leaseNamesListed } from "./lease-states.ts";
 import type { LeaseUsage } from "./lease-usage.ts";
 
 export interface LeaseLine extends LeaseStatus, Partial<LeaseUsage> {
@@ -56,7 +55,7 @@ export function leaseLines(
       ...(health && { health }),
       ...(unwell && { unwell }),
       ...(rolling.length > 0 && { rolling: rolling.sort() }),
-      ...(hostTroubles.length > 0 && { hostTroubles: hostTroubles.slice(0, leaseMissingTold) }),
+      ...(hostTroubles.length > 0 && { hostTroubles: hostTroubles.slice(0, leaseNamesListed) }),
     };
     const about = { ...state, hosts, ageMs: ageOf(id, chain), ...endOf(id, chain), ...shown };
     return { lease, namespace, ...about };

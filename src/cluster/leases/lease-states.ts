@@ -25,7 +25,15 @@ export interface LeaseStatus {
   readonly foreign?: readonly string[];
 }
 
-/** It is to be brought to the cluster, and something keeps it: the server forbids or fails, or is not ready for it. */
+/** Names and texts about one lease that a status lists: enough to see what is wrong. */
+export const leaseNamesListed = 20;
+
+export function shortened(texts: readonly string[]): readonly string[] {
+  const more = texts.length - leaseNamesListed;
+  return more > 0 ? [...texts.slice(0, leaseNamesListed), `and ${more} more`] : texts;
+}
+
+/** Its manifest is to be applied and cannot be: the server forbids or fails, or is not ready for it. */
 export function isFailing({ state, why = "" }: LeaseStatus): boolean {
   return state === "deploying" && why !== "";
 }

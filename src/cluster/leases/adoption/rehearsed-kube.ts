@@ -8,7 +8,7 @@ import { type Kind, objectText } from "../../../kube/kinds.ts";
 import type { Kube, KubeObject, ObjectAt, PatchOperation } from "../../../kube/kube.ts";
 import { isAppliedBy, ownedFields } from "../../../kube/owned-fields.ts";
 import { isRecord } from "../../../runtime/is-record.ts";
-import { leaseMissingTold } from "../deploy.ts";
+import { shortened } from "../lease-states.ts";
 
 export interface RehearsedWrite {
   readonly does: "make" | "change" | "remove";
@@ -83,13 +83,11 @@ function withField(object: unknown, [step = "", ...rest]: readonly string[], val
 }
 
 /** What an apply would change of an object, in short: names of fields, never what is in them. */
-function changedFields(desired: KubeObject, live: KubeObject, fieldManager: string): string[] {
+function changedFields(desired: KubeObject, live: KubeObject, fieldManager: string): readonly string[] {
   const { metadata, apiVersion: _, kind: __, ...rest } = desired;
   const { labels, annotations } = metadata;
   const wanted = { ...rest, metadata: { labels, annotations } };
-  const all = [...differing(wanted, live, ""), ...removed(wanted.metadata, live, fieldManager)];
-  const more = all.length - leaseMissingTold;
-  return more > 0 ? [...all.slice(0, leaseMissingTold), `and ${more} more`] : all;
+  return shortened([...differing(wanted, live, ""), ...removed(wanted.metadata, live, fieldManager)]);
 }
 
 /** Where the server has something else; what it has besides, it filled in. */

@@ -37,7 +37,7 @@ interface Holder {
   readonly lease: LeaseId | undefined;
 }
 
-export interface Withheld<Wanted> {
+interface Withheld<Wanted> {
   readonly wanted: Wanted;
   readonly reason: string;
   /** Another lease of the same owner has it, as after a move: nothing that an operator could mend. */
@@ -106,11 +106,7 @@ export function createDeclarations<Wanted>(deps: DeclarationDeps<Wanted>) {
   return {
     ...{ open: declared.open, holder: grants.holder, holders: grants.holders, settle: grants.settle },
     /** Writes what the lease wants and may have, and takes away what it no longer wants. */
-    async declare(
-      lease: LeaseId,
-      wanted: readonly Wanted[],
-      signal: AbortSignal,
-    ): Promise<readonly Withheld<Wanted>[]> {
+    async declare(lease: LeaseId, wanted: readonly Wanted[], signal: AbortSignal) {
       const leaseId = formatLeaseId(lease);
       await writeGranted(lease, grants.settle(lease, wanted), signal);
       await removeLeft(leaseId, signal);
@@ -134,6 +130,7 @@ export function createDeclarations<Wanted>(deps: DeclarationDeps<Wanted>) {
       await writeGranted(lease, wanted, signal);
     },
     subjectsOf: declared.subjectsOf,
+    has: (leaseId: string) => declared.subjectsOf(leaseId).length > 0,
     withheldFrom: grants.withheldFrom,
     /** A lease is to be looked at: what it has is not as it was, or what it lacks may be free. */
     onChange: (listener: (leaseId: string) => void) => void listeners.push(listener),

@@ -84,7 +84,7 @@ test("a name of another lease of the same owner is withheld, and had as soon as 
     "b.example.com": formatLeaseId(annToo),
   });
   const [withheld] = stage.hostnames.withheldFrom(formatLeaseId(annToo));
-  assert.equal(withheld?.host, "a.example.com");
+  assert.equal(withheld?.wanted.host, "a.example.com");
   assert.match(withheld?.reason ?? "", /held by lease .*\/1\/1\/1\/.* of the same owner/);
   stage.want(ann, undefined);
   await stage.settled();
@@ -105,9 +105,11 @@ test("another owner's name is refused in the network's words, and nothing of his
   stage.want(ben, hosts("a.example.com"));
   await stage.settled();
   assert.deepEqual(stage.objects(kinds.providerHost), before);
-  assert.deepEqual(stage.hostnames.withheldFrom(formatLeaseId(ben)), [
-    { host: "a.example.com", reason: "held by another owner", isOwners: false },
-  ]);
+  const withheld = stage.hostnames.withheldFrom(formatLeaseId(ben));
+  assert.deepEqual(
+    withheld.map(({ wanted: { host }, reason, isOwners }) => [host, reason, isOwners]),
+    [["a.example.com", "held by another owner", false]],
+  );
 });
 
 test("of two tenants who send the same name at once one gets it, and the other is told at once", async (t) => {

@@ -19,7 +19,7 @@ import { isIngress } from "../../../market/manifest.ts";
 import type { Clock } from "../../../runtime/clock.ts";
 import { minute } from "../../../runtime/durations.ts";
 import { ProviderError } from "../../../runtime/errors.ts";
-import { createDeclarations, type DeclarationDeps, type Withheld } from "./declarations.ts";
+import { createDeclarations, type DeclarationDeps } from "./declarations.ts";
 
 /** How long a name is kept for whom it was allowed: a manifest reaches the cluster in seconds, or waits for more than us. */
 const hostAllowedMs = minute;
@@ -35,8 +35,6 @@ interface HostnameDeps extends Pick<DeclarationDeps<never>, "kube" | "provider">
   readonly clock: Pick<Clock, "monotonicMs">;
 }
 
-type WithheldHost = Pick<HostWanted, "host"> & Omit<Withheld<never>, "wanted">;
-
 export type Hostnames = ReturnType<typeof createHostnames>;
 
 export function createHostnames({ kube, provider, settings, clock }: HostnameDeps) {
@@ -51,20 +49,20 @@ export function createHostnames({ kube, provider, settings, clock }: HostnameDep
     concerns: hostsOverlap,
   });
   const claims = createClaims(declarations, { provider, settings, clock });
+  const { open, release, onChange, settle, declare, has, withheldFrom, subjectsOf } = declarations;
 
   function refusalOf(host: string, owner: string): string | undefined {
     const blocked = blockedText(host, settings);
     if (blocked !== undefined) return blocked;
-    // One that the owner has by us is of a service of his; another lease of his still does not get it.
-    const isHis = declarations.holder(host)?.lease?.owner === owner;
-    if (isReserved(host, settings) && !isHis) return `domain ${JSON.stringify(host)} is blocked by this provider`;
+    // One that we gave to the owner is of a service of theirs; another of their leases still does not get it.
+    const isOwn = declarations.holder(host)?.lease?.owner === owner;
+    if (isReserved(host, settings) && !isOwn) return `domain ${JSON.stringify(host)} is blocked by this provider`;
     return claims.isOthers(host, owner) ? inUse(host) : undefined;
   }
 
   return {
-    ...{ open: declarations.open, release: declarations.release, onChange: declarations.onChange },
-    allow: claims.allow,
-    /** Why an owner may not have one of these, in the network's words; undefined where he may have them all. */
+    ...{ open, release, onChange, settle, declare, has, withheldFrom, hostsOf: subjectsOf, allow: claims.allow },
+    /** Why an owner may not have one of these, in the network's words; undefined where all are allowed. */
     refusal(given: readonly string[], owner: string): string | undefined {
       const hosts = given.map((host) => host.toLowerCase());
       for (const host of hosts) {
@@ -73,25 +71,11 @@ export function createHostnames({ kube, provider, settings, clock }: HostnameDep
       }
       return undefined;
     },
-    /** Decides at once who gets what; `declare` then writes it. For one who has a long way to go until there. */
-    settle: (lease: LeaseId, wanted: readonly HostWanted[]) => void declarations.settle(lease, wanted),
-    async declare(
-      lease: LeaseId,
-      wanted: readonly HostWanted[],
-      signal: AbortSignal,
-    ): Promise<{ readonly withheld: readonly WithheldHost[] }> {
-      return { withheld: (await declarations.declare(lease, wanted, signal)).map(hostOf) };
-    },
     /**
      * Gives a lease names that another one of its owner has. All of them, or none;
      * of those that a crash cuts short, the rest moves when it is asked for again.
      */
-    async transfer(
-      hosts: readonly string[],
-      lease: LeaseId,
-      wanted: readonly HostWanted[],
-      signal: AbortSignal,
-    ): Promise<void> {
+    async transfer(hosts: readonly string[], lease: LeaseId, wanted: readonly HostWanted[], signal: AbortSignal) {
       const moved = hosts.map((host) => {
         const found = wanted.find((each) => each.host === host);
         if (!found) throw new ProviderError("AKP_HOSTNAME_UNUSED", { host: goQuote(host) });
@@ -104,9 +88,6 @@ export function createHostnames({ kube, provider, settings, clock }: HostnameDep
       }
       await declarations.take(lease, moved, signal);
     },
-    has: (leaseId: string) => declarations.subjectsOf(leaseId).length > 0,
-    hostsOf: declarations.subjectsOf,
-    withheldFrom: (leaseId: string): WithheldHost[] => declarations.withheldFrom(leaseId).map(hostOf),
     get trouble(): string | undefined {
       return declarations.trouble;
     },
@@ -170,10 +151,6 @@ function read(object: KubeObject): { readonly lease: LeaseId; readonly subject: 
 
 function inUse(host: string): string {
   return `host ${JSON.stringify(host)} in use`;
-}
-
-function hostOf({ wanted: { host }, reason, isOwners }: Withheld<HostWanted>): WithheldHost {
-  return { host, reason, isOwners };
 }
 
 // Which host names a workload is to be reached by, and what each leads to.

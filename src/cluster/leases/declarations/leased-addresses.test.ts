@@ -118,7 +118,7 @@ test("a port that another lease of the owner has is withheld, and had when that 
   stage.want(annToo, groupOf(blue, { ...blue, externalPort: 81 }));
   await stage.settled();
   assert.deepEqual(of(ann), ["blue TCP 80 → web:8080 of 1", "blue TCP 81 → web:8080 of 2"]);
-  const [withheld] = withheldFrom(annToo);
+  const withheld = withheldFrom(annToo)[0]?.wanted;
   assert.deepEqual([withheld?.endpoint, withheld?.externalPort, withheld?.protocol], ["blue", 80, "TCP"]);
   stage.want(ann, undefined);
   await stage.settled();

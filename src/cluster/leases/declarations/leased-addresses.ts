@@ -1,25 +1,21 @@
 /** Which port of which leased address belongs to which lease. Addresses themselves are the IP operator's business. */
 import { kinds } from "../../../kube/kinds.ts";
 import type { KubeObject } from "../../../kube/kube.ts";
-import { type IpDeclaration, leasedIp, leasedIpName, readLeasedIp } from "../../../kube/objects/leased-ip.ts";
+import { leasedIp, leasedIpName, readLeasedIp } from "../../../kube/objects/leased-ip.ts";
 import { goQuote } from "../../../market/go-json.ts";
 import type { LeaseId } from "../../../market/ids.ts";
 import { ProviderError } from "../../../runtime/errors.ts";
 import type { AddressWanted } from "../../capacity/addresses/lease-addresses.ts";
-import { createDeclarations, type DeclarationDeps, type Withheld } from "./declarations.ts";
+import { createDeclarations, type DeclarationDeps } from "./declarations.ts";
 
 interface LeasedAddressDeps extends Pick<DeclarationDeps<never>, "kube" | "provider"> {
   readonly manifestNamespace: string;
 }
 
-type WithheldAddress = Pick<AddressWanted, "endpoint" | "externalPort" | "protocol"> & Omit<Withheld<never>, "wanted">;
-
-type Port = Omit<IpDeclaration, "lease">;
-
 export type LeasedAddresses = ReturnType<typeof createLeasedAddresses>;
 
 export function createLeasedAddresses({ kube, provider, manifestNamespace }: LeasedAddressDeps) {
-  const declarations = createDeclarations<Port & { readonly endpoint?: string }>({
+  const declarations = createDeclarations<AddressWanted>({
     kube,
     kind: kinds.providerLeasedIp,
     namespace: manifestNamespace,
@@ -34,22 +30,17 @@ export function createLeasedAddresses({ kube, provider, manifestNamespace }: Lea
   });
 
   /** In one step with what follows it. */
-  function refuseForeign(lease: LeaseId, port: Port): void {
+  function rejectForeign(lease: LeaseId, port: AddressWanted): void {
     const holder = declarations.holder(leasedIpName(port));
     const isOwners = holder?.lease?.owner === lease.owner && holder.lease.provider === lease.provider;
     if (holder && !isOwners) throw new ProviderError("AKP_ADDRESS_IN_USE", { name: leasedIpName(port) });
   }
 
+  const { open, release, onChange, declare, has, withheldFrom } = declarations;
   return {
-    ...{ open: declarations.open, release: declarations.release, onChange: declarations.onChange },
+    ...{ open, release, onChange, has, withheldFrom },
     /** The network's DeclareIP without overwrite: a port that another lease has is withheld. */
-    async declare(
-      lease: LeaseId,
-      wanted: readonly AddressWanted[],
-      signal: AbortSignal,
-    ): Promise<{ readonly withheld: readonly WithheldAddress[] }> {
-      return { withheld: (await declarations.declare(lease, wanted, signal)).map(portOf) };
-    },
+    declare,
     /**
      * DeclareIP with overwrite: the lease gets the ports of these endpoints also where another lease of its owner has them.
      * All of them, or none; after a crash in between, the same request moves the rest.
@@ -63,11 +54,9 @@ export function createLeasedAddresses({ kube, provider, manifestNamespace }: Lea
       const unknown = endpoints.find((name) => !wanted.some(({ endpoint }) => endpoint === name));
       if (unknown !== undefined) throw new ProviderError("AKP_ENDPOINT_UNUSED", { endpoint: goQuote(unknown) });
       const moved = wanted.filter(({ endpoint }) => endpoints.includes(endpoint));
-      for (const each of moved) refuseForeign(lease, each);
+      for (const each of moved) rejectForeign(lease, each);
       await declarations.take(lease, moved, signal);
     },
-    has: (leaseId: string) => declarations.subjectsOf(leaseId).length > 0,
-    withheldFrom: (leaseId: string): WithheldAddress[] => declarations.withheldFrom(leaseId).map(portOf),
     get trouble(): string | undefined {
       return declarations.trouble;
     },
@@ -77,9 +66,4 @@ export function createLeasedAddresses({ kube, provider, manifestNamespace }: Lea
 function read(object: KubeObject): { readonly lease: LeaseId; readonly subject: string } | undefined {
   const found = readLeasedIp(object);
   return found && { lease: found.lease, subject: object.metadata.name };
-}
-
-function portOf({ wanted, reason, isOwners }: Withheld<Port & { readonly endpoint?: string }>): WithheldAddress {
-  const { endpoint = "", externalPort, protocol } = wanted;
-  return { endpoint, externalPort, protocol, reason, isOwners };
 }
