@@ -35,8 +35,8 @@ async function readersStage(t: TestContext) {
   let state = "bare";
   const events = () => {
     const { journal, listeners } = life;
-    return createLeaseEvents({
-      occurrences: {
+    return createLeaseEvents(
+      {
         of: (lease) => historyOf(journal.read, lease, leaseHistoryMostLines, isForTenant),
         onOccurrence(_, listener) {
           const heard = (row: Parameters<typeof occurrenceOf>[0]) => listener(occurrenceOf(row));
@@ -44,9 +44,9 @@ async function readersStage(t: TestContext) {
           return () => void listeners.delete(heard);
         },
       },
-      leases: { find: (() => ({ state })) as unknown as TenantLeases["find"] },
-      live: { workloads: () => [] },
-    });
+      { find: (() => ({ state })) as unknown as TenantLeases["find"] },
+      { workloads: () => [] },
+    );
   };
 
   function read({ follow = true, services }: { follow?: boolean; services?: string[] } = {}) {

@@ -97,7 +97,7 @@ export function createCluster(parts: ClusterParts, deps: OpenedDeps) {
   const { live, hostnames } = leaseKeeper;
   const hostHealth = (host: string) => hostnameFeed?.of(host);
   const closing = { ...deps, hostsOf: hostnames.hostsOf };
-  const readUsage = createUsageReading(deps);
+  const readUsage = createUsageReading(deps.kube, deps);
   const lines = () => leaseLines(leaseKeeper, health, chain, hostHealth);
   const tenants = createTenantLeases({
     ...{ ...deps, leases: leaseKeeper, health: health.view, hostHealth },
@@ -110,11 +110,11 @@ export function createCluster(parts: ClusterParts, deps: OpenedDeps) {
     capacity: keeper.capacity,
     side: createClusterSide(leaseKeeper),
     health: health.view,
-    view: createClusterView({ keeper, leaseKeeper, provider: chain.provider }),
+    view: createClusterView(keeper, leaseKeeper, chain.provider),
     tenants,
     pods: {
-      events: createLeaseEvents({ occurrences, leases: tenants, live }),
-      ...createLeaseLogs({ ...deps, pods, news: createPodNews(pods) }),
+      events: createLeaseEvents(occurrences, tenants, live),
+      ...createLeaseLogs(deps.kube, pods, createPodNews(pods)),
       ...createLeaseShell({ ...deps, pods }),
     },
     leases: lines,

@@ -14,13 +14,7 @@ import type { LeaseStatus } from "./leases/lease-states.ts";
 /** In which something of a lease is in the cluster, or on its way there. */
 const atWork: ReadonlySet<LeaseStatus["state"]> = new Set(["deploying", "deployed", "refused", "closing", "frozen"]);
 
-interface ViewDeps {
-  readonly keeper: Pick<CapacityKeeper, "addresses" | "book" | "inventory" | "pods">;
-  readonly leaseKeeper: Pick<LeaseKeeper, "live" | "states" | "trouble">;
-  readonly provider: Address;
-}
-
-export function createClusterView({ keeper, leaseKeeper, provider }: ViewDeps): ClusterSummary {
+export function createClusterView(keeper: CapacityKeeper, leaseKeeper: LeaseKeeper, provider: Address): ClusterSummary {
   const { book } = keeper;
   const { states } = leaseKeeper;
   // What is promised to an order never changes, and there may be a thousand of them to add up several times a second.

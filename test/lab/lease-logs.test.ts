@@ -39,7 +39,7 @@ async function stage(t: TestContext) {
   );
   const kube = openKube(t, kubeconfig);
   const pods = createLeasePods(kube);
-  const logs = createLeaseLogs({ kube, pods, news: createPodNews(pods) });
+  const logs = createLeaseLogs(kube, pods, createPodNews(pods));
   const stop = new AbortController();
   await pods.open({ signal: stop.signal, onStop: () => undefined });
 

@@ -51,7 +51,8 @@ export function createLeaseKeeper(deps: LeaseKeeperDeps) {
   const lookedListeners: ((key: string) => void)[] = [];
   const cluster = watchCluster({ ...deps, provider, onChange: wakeNamespace });
   const { live, hostnames, addresses, nodes, network } = cluster;
-  const look = createLeaseLoop({ ...deps, ...cluster, states, refreshes });
+  const leaseDeps = { ...deps, ...cluster, states, refreshes };
+  const look = createLeaseLoop(leaseDeps);
   const queue = createQueue({ ...deps, name: "leases", work, concurrency: leaseRuns, pauseMostMs: leasePauseMostMs });
 
   async function work(key: string, signal: AbortSignal): Promise<Outcome> {
@@ -96,7 +97,7 @@ export function createLeaseKeeper(deps: LeaseKeeperDeps) {
 
   return {
     ...{ queue, states, live, hostnames, addresses, nodes, wake },
-    moves: createLeaseMoves({ ...deps, ...cluster }),
+    moves: createLeaseMoves(leaseDeps),
     /** Resolves when its workloads have our newest pod templates; they roll after that. */
     async refresh(key: string, signal: AbortSignal): Promise<void> {
       if (!journal.read.manifests.get(key)) return;

@@ -1,41 +1,26 @@
 /** Moves host names and endpoints between leases of an owner. It is settled at once; the new lease's loop ends what fails. */
-import { type Chain, mirrorTrouble } from "../../chain/chain.ts";
+import { mirrorTrouble } from "../../chain/chain.ts";
 import { runs } from "../../chain/records.ts";
-import type { Journal } from "../../journal/journal.ts";
 import { kinds } from "../../kube/kinds.ts";
 import type { LeaseWorkload } from "../../kube/objects/lease-workload.ts";
 import type { PermitService } from "../../kube/tenant-access.ts";
 import { formatLeaseId, type LeaseId } from "../../market/ids.ts";
-import { type Clock, withDeadline } from "../../runtime/clock.ts";
+import { withDeadline } from "../../runtime/clock.ts";
 import { second } from "../../runtime/durations.ts";
 import { ProviderError } from "../../runtime/errors.ts";
-import type { Log } from "../../runtime/log.ts";
 import { createKeyedMutex } from "../../runtime/semaphore.ts";
 import { addressesWanted } from "../capacity/addresses/lease-addresses.ts";
 import { checkKnown } from "../watch-trouble.ts";
-import { type Hostnames, hostsWanted } from "./declarations/hostnames.ts";
-import type { LeasedAddresses } from "./declarations/leased-addresses.ts";
-import type { LiveObjects } from "./live-objects.ts";
+import { hostsWanted } from "./declarations/hostnames.ts";
 import { isBehindCluster, observeLease, wantedOf } from "./observed-lease.ts";
-import type { LeaseSettings } from "./watched-cluster.ts";
+import type { LeaseDeps } from "./watched-cluster.ts";
 
 /** Requests of one owner that wait for each other, so that what one moves back and forth keeps no other waiting. */
 export const migrationsWaiting = 8;
 /** A thousand writes of 10 ms each; an API server that takes longer is away, and goes on with it when it is back. */
 export const migrationMs = 15 * second;
 
-interface MoveDeps {
-  readonly chain: Pick<Chain, "mirror">;
-  readonly journal: Pick<Journal, "read">;
-  readonly live: LiveObjects;
-  readonly hostnames: Pick<Hostnames, "transfer" | "trouble">;
-  readonly addresses: Pick<LeasedAddresses, "transfer" | "trouble">;
-  readonly options: Pick<LeaseSettings, "addressSharing">;
-  readonly clock: Clock;
-  readonly log: Log;
-}
-
-export function createLeaseMoves(deps: MoveDeps) {
+export function createLeaseMoves(deps: LeaseDeps) {
   const { chain, hostnames, addresses, options, live, clock, log } = deps;
   const inTurn = createKeyedMutex(migrationsWaiting, (waiting) => new ProviderError("AKP_MIGRATION_BUSY", { waiting }));
 
@@ -50,7 +35,7 @@ export function createLeaseMoves(deps: MoveDeps) {
     return wanted.workload;
   }
 
-  /** Whoever asked is told in time. The work goes on, and where it fails that of the lease that gets it. */
+  /** The client is answered in time. The move goes on, and where it fails the loop of the new lease ends it. */
   function inTime(moving: Promise<void>): Promise<void> {
     return withDeadline(clock, migrationMs, moving, () => {
       const reason = `it has not answered for ${migrationMs / 1_000} s`;

@@ -38,7 +38,7 @@ test("a namespace of which a figure makes no sense, or is missing, is left out a
 function stage(owner: Owner, metrics: boolean) {
   const clock = createVirtualClock();
   const cluster = simulateKube(owner, { clock, ...(metrics && { metrics: { afterMs: 0 } }) });
-  const read = createUsageReading({ kube: cluster.connect("akash-provider"), clock, log: silentLog });
+  const read = createUsageReading(cluster.connect("akash-provider"), { clock, log: silentLog });
   /** While time passes; with how long it took. */
   async function told() {
     const fromMs = clock.now();

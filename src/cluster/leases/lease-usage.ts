@@ -9,10 +9,9 @@ import { managedSelector } from "../../kube/objects/lease-labels.ts";
 import { type CountedUnit, ramClass, storageOf, totalOf } from "../../market/group-totals.ts";
 import { parseLeaseId } from "../../market/ids.ts";
 import { parseQuantity } from "../../market/quantity.ts";
-import type { Clock } from "../../runtime/clock.ts";
+import type { RuntimeDeps } from "../../runtime/deps.ts";
 import { second } from "../../runtime/durations.ts";
 import { ProviderError, reasonOf } from "../../runtime/errors.ts";
-import type { Log } from "../../runtime/log.ts";
 import { memoizeFor } from "../../runtime/memoize.ts";
 import { promisedUnits } from "../capacity/reservations/reservation.ts";
 
@@ -35,13 +34,10 @@ type UsageReading =
   | { readonly used: ReadonlyMap<string, Used> }
   | { readonly unknown: Exclude<UsageUnknown, "not measured"> };
 
-interface UsageDeps {
-  readonly kube: Pick<Kube, "list">;
-  readonly clock: Clock;
-  readonly log: Log;
-}
-
-export function createUsageReading({ kube, clock, log }: UsageDeps): () => Promise<UsageReading> {
+export function createUsageReading(
+  kube: Pick<Kube, "list">,
+  { clock, log }: Pick<RuntimeDeps, "clock" | "log">,
+): () => Promise<UsageReading> {
   async function read(): Promise<UsageReading> {
     const asked = { labelSelector: managedSelector, deadlineMs: usageAnswerMs };
     try {

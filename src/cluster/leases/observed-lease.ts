@@ -1,7 +1,6 @@
 /** What chain, journal and cluster say of one lease at one moment, and what should run by that. */
 import type { Chain } from "../../chain/chain.ts";
 import type { Lease } from "../../chain/records.ts";
-import type { Journal } from "../../journal/journal.ts";
 import { groupIn, type ManifestRow } from "../../journal/manifests.ts";
 import type { LeaseWorkload } from "../../kube/objects/lease-workload.ts";
 import type { ManifestNote } from "../../kube/objects/manifest-resource.ts";
@@ -12,7 +11,8 @@ import type { ManifestGroup } from "../../market/manifest.ts";
 import { isNewerInCluster } from "../../market/manifest.ts";
 import { invariant } from "../../runtime/invariant.ts";
 import { promisedUnits } from "../capacity/reservations/reservation.ts";
-import type { LiveNamespace, LiveObjects } from "./live-objects.ts";
+import type { LiveNamespace } from "./live-objects.ts";
+import type { LeaseDeps } from "./watched-cluster.ts";
 
 export interface ObservedLease {
   readonly key: string;
@@ -27,13 +27,10 @@ export interface ObservedLease {
   readonly recorded: RecordedManifest | undefined;
 }
 
-interface ObserveDeps {
-  readonly chain: Pick<Chain, "mirror">;
-  readonly journal: Pick<Journal, "read">;
-  readonly live: LiveObjects;
-}
-
-export function observeLease(key: string, { chain, journal, live }: ObserveDeps): ObservedLease {
+export function observeLease(
+  key: string,
+  { chain, journal, live }: Pick<LeaseDeps, "chain" | "journal" | "live">,
+): ObservedLease {
   const id = parseLeaseId(key);
   const name = leaseNamespace(id);
   const resource = live.manifest(name);

@@ -10,7 +10,7 @@ import { withDeadline } from "../../runtime/clock.ts";
 import { minute, second } from "../../runtime/durations.ts";
 import { ProviderError, reasonOf } from "../../runtime/errors.ts";
 import { done, type Outcome, recheck, stalled, waiting } from "../../runtime/outcome.ts";
-import { removeManifestResource } from "./leftovers.ts";
+import { removeManifestResource } from "./deploy.ts";
 import type { LiveNamespace } from "./live-objects.ts";
 import type { ObservedLease } from "./observed-lease.ts";
 import type { LeaseDeps } from "./watched-cluster.ts";

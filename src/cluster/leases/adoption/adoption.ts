@@ -5,7 +5,7 @@
 import { groupIn } from "../../../journal/manifests.ts";
 import { pointerTo } from "../../../kube/json-fields.ts";
 import { type Kind, kinds } from "../../../kube/kinds.ts";
-import type { Kube, KubeObject, PatchOperation } from "../../../kube/kube.ts";
+import type { KubeObject, PatchOperation } from "../../../kube/kube.ts";
 import { namespaceLabel } from "../../../kube/objects/lease-labels.ts";
 import type { DesiredObject } from "../../../kube/objects/lease-workload.ts";
 import { manifestAnnotations } from "../../../kube/objects/manifest-resource.ts";
@@ -21,15 +21,10 @@ import type { ManifestGroup, ManifestService } from "../../../market/manifest.ts
 import { inParallel } from "../../../runtime/in-parallel.ts";
 import { type LiveObject, type LiveObjects, liveText, workloadKinds } from "../live-objects.ts";
 import type { ObservedLease } from "../observed-lease.ts";
+import type { LeaseDeps } from "../watched-cluster.ts";
 
 /** Objects of one step of one lease that are written at once: they do not need each other. */
 export const leaseWrites = 4;
-
-interface AdoptionDeps {
-  readonly kube: Pick<Kube, "get" | "patch" | "fieldManager">;
-  readonly live: LiveObjects;
-  readonly manifestNamespace: string;
-}
 
 export interface Adopted {
   /** By workload (`liveText`): what its labels say of how it was made. */
@@ -63,8 +58,8 @@ export function isWorkload({ kind }: { readonly kind: Kind }): boolean {
 
 export type Adoption = ReturnType<typeof createAdoption>;
 
-export function createAdoption(deps: AdoptionDeps) {
-  const { kube, live, manifestNamespace } = deps;
+export function createAdoption({ kube, live, options }: Pick<LeaseDeps, "kube" | "live" | "options">) {
+  const { manifestNamespace } = options;
 
   /** Before anything else is written: what made a workload is told by the Manifest resource, and that only until it is written over. */
   async function take(lease: ObservedLease, wanted: readonly DesiredObject[], signal: AbortSignal): Promise<Adopted> {

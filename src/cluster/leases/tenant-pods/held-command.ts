@@ -5,7 +5,7 @@
  * can end it.
  */
 import type { Readable } from "node:stream";
-import type { ExecOptions, ExecSession, Kube, ObjectAt } from "../../../kube/kube.ts";
+import type { ExecOptions, Kube, ObjectAt } from "../../../kube/kube.ts";
 import { type Clock, withDeadline } from "../../../runtime/clock.ts";
 import { second } from "../../../runtime/durations.ts";
 import { ProviderError } from "../../../runtime/errors.ts";
@@ -41,20 +41,13 @@ sleep ${shellHangUpMs / 1_000}
 kill -KILL -$1
 exit 0`;
 
-interface HeldCommand {
-  readonly session: ExecSession;
-  readonly process: string | undefined;
-}
-
-interface StartDeps {
+interface ExecDeps {
   readonly kube: Pick<Kube, "exec">;
   readonly clock: Clock;
-  /** Not seen before, and by nobody else. */
-  readonly mark: string;
 }
 
-export async function startHeld(at: ObjectAt, options: ExecOptions, deps: StartDeps): Promise<HeldCommand> {
-  const { kube, clock, mark } = deps;
+/** `mark`: random, so that no other output begins with it. */
+export async function startHeld(at: ObjectAt, options: ExecOptions, mark: string, { kube, clock }: ExecDeps) {
   const command = [...shell, startScript, "sh", mark, ...options.command];
   const session = await kube.exec(at, { ...options, command });
   const told = await withDeadline(clock, kubeCallMs, firstWords(session.stdout, mark), () => "late");
@@ -103,14 +96,11 @@ function notStarted(): ProviderError {
   return new ProviderError("AKP_SHELL_NOT_STARTED", {});
 }
 
-interface EndDeps extends Pick<StartDeps, "kube" | "clock"> {
-  readonly signal: AbortSignal;
-}
-
 export async function endHeld(
   at: ObjectAt,
   { container, process }: { readonly container: string; readonly process: string },
-  { kube, clock, signal }: EndDeps,
+  { kube, clock }: ExecDeps,
+  signal: AbortSignal,
 ): Promise<void> {
   const session = await kube.exec(at, { container, command: [...shell, endScript, "sh", process], signal });
   for (const output of [session.stdout, session.stderr]) output.resume();

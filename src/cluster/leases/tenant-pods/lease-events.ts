@@ -14,13 +14,11 @@ import type { OccurrenceKeeper } from "../occurrences/occurrence-keeper.ts";
 /** Events that a reader of a lease's has not taken yet: more than the whole history of most leases. */
 export const eventsWaiting = 1_000;
 
-interface LeaseEventsDeps {
-  readonly occurrences: Pick<OccurrenceKeeper, "of" | "onOccurrence">;
-  readonly leases: Pick<TenantLeases, "find">;
-  readonly live: Pick<LiveObjects, "workloads">;
-}
-
-export function createLeaseEvents({ occurrences, leases, live }: LeaseEventsDeps) {
+export function createLeaseEvents(
+  occurrences: Pick<OccurrenceKeeper, "of" | "onOccurrence">,
+  leases: Pick<TenantLeases, "find">,
+  live: Pick<LiveObjects, "workloads">,
+) {
   const known = new WeakMap<LeaseOccurrence, TenantEvent>();
 
   return async function* events(lease: LeaseId, { services, follow, signal }: EventsRequest) {

@@ -27,7 +27,7 @@ async function stage(owner: Owner, behaviour: Behaviours) {
   cluster.server.create(kinds.namespace, { metadata: { name: namespace } }, "test");
   const kube = cluster.connect("akash-provider");
   const pods = createLeasePods(kube);
-  const logs = createLeaseLogs({ kube, pods, news: createPodNews(pods) });
+  const logs = createLeaseLogs(kube, pods, createPodNews(pods));
   const stopping = new AbortController();
   owner.after(() => stopping.abort());
   const opening = pods.open({

@@ -8,13 +8,11 @@ import { createListeners } from "../../../runtime/listeners.ts";
 import { createMerge } from "../../../runtime/merge.ts";
 import type { LeasePod, LeasePods } from "../../capacity/reservations/lease-watches.ts";
 
-interface LeaseLogsDeps {
-  readonly kube: Pick<Kube, "logs">;
-  readonly pods: Pick<LeasePods, "in" | "cache">;
-  readonly news: PodNews;
-}
-
-export function createLeaseLogs({ kube, pods, news }: LeaseLogsDeps) {
+export function createLeaseLogs(
+  kube: Pick<Kube, "logs">,
+  pods: Pick<LeasePods, "in" | "cache">,
+  news: ReturnType<typeof createPodNews>,
+) {
   /** Resolves with true when its container was started once more than it is known to be, with false when it is over. */
   function followContainers({ namespace, name, uid, runs }: LeasePod) {
     let known = runs;
@@ -105,8 +103,6 @@ function isAbsent(thrown: unknown): boolean {
 function byName(a: LeasePod, b: LeasePod): number {
   return a.name < b.name ? -1 : 1;
 }
-
-type PodNews = ReturnType<typeof createPodNews>;
 
 export function createPodNews(pods: Pick<LeasePods, "onChange">) {
   const { of, on } = createListeners<() => void>();

@@ -57,7 +57,7 @@ export function createLeaseShell({ kube, pods, clock, random, log }: LeaseShellD
     const untilMs = clock.monotonicMs() + shellEndMs;
     for (let failures = 1; ; failures += 1) {
       try {
-        await inTurn(at.namespace, () => endHeld(at, left, { kube, clock, signal: givingUp.signal }));
+        await inTurn(at.namespace, () => endHeld(at, left, { kube, clock }, givingUp.signal));
         return;
       } catch (thrown) {
         if (shellError(thrown).code.startsWith("AKP_SHELL_")) return;
@@ -78,7 +78,7 @@ export function createLeaseShell({ kube, pods, clock, random, log }: LeaseShellD
       signal.throwIfAborted();
       const mark = Buffer.from(random.bytes(8)).toString("hex");
       // The signal does not end its start: one that has begun must be known, to be ended.
-      const { session, process } = await startHeld(at, { ...options, container: service }, { kube, clock, mark }).catch(
+      const { session, process } = await startHeld(at, { ...options, container: service }, mark, { kube, clock }).catch(
         (thrown: unknown) => {
           throw shellError(thrown);
         },

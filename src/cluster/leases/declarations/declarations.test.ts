@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { leaseOf } from "../../../../test/declaration-stage.ts";
 import type { KubeObject } from "../../../kube/kube.ts";
-import { createUnseenWrites } from "./unseen-writes.ts";
+import { createUnseenWrites } from "./declarations.ts";
 
 const [ann, annToo] = [leaseOf(1, 1), leaseOf(1, 2)];
 const never = new AbortController().signal;
@@ -12,11 +12,11 @@ const object: KubeObject = { metadata: { name: "a", resourceVersion: "7" } };
 function open({ found }: { found?: KubeObject } = {}) {
   const shown = Promise.withResolvers<void>();
   const seenSubjects: string[] = [];
-  const writes = createUnseenWrites({
-    ask: async () => found,
-    seen: () => shown.promise,
-    onSeen: (subject) => seenSubjects.push(subject),
-  });
+  const writes = createUnseenWrites(
+    async () => found,
+    () => shown.promise,
+    (subject) => seenSubjects.push(subject),
+  );
   return { writes, shown, seenSubjects };
 }
 
