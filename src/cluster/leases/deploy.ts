@@ -18,7 +18,7 @@ import { done, type Outcome, recheck, stalled, waiting } from "../../runtime/out
 import { addressesSeen, addressesWanted } from "../capacity/addresses/lease-addresses.ts";
 import { type Adopted, type Adoption, createAdoption, isWorkload, leaseWrites } from "./adoption/adoption.ts";
 import { hostsWanted } from "./declarations/hostnames.ts";
-import { type LeaseStatus, shortened } from "./lease-states.ts";
+import { type LeaseStatus, shortList } from "./lease-states.ts";
 import { awaitsOldPod, type LiveObject, liveText } from "./live-objects.ts";
 import { type ObservedLease, type WantedWorkload, wantedOf } from "./observed-lease.ts";
 import type { LeaseDeps } from "./watched-cluster.ts";
@@ -204,7 +204,7 @@ async function applyLease(
     foreign,
   };
   const shown = Object.entries(lists).filter(([, texts]) => texts.length > 0);
-  return { ...stateOf(lease), ...Object.fromEntries(shown.map(([what, texts]) => [what, shortened(texts)])) };
+  return { ...stateOf(lease), ...Object.fromEntries(shown.map(([what, texts]) => [what, shortList(texts)])) };
 }
 
 /** Within a step no object needs another. */

@@ -28,7 +28,7 @@ export interface LeaseStatus {
 /** Names and texts about one lease that a status lists: enough to see what is wrong. */
 export const leaseNamesListed = 20;
 
-export function shortened(texts: readonly string[]): readonly string[] {
+export function shortList(texts: readonly string[]): readonly string[] {
   const more = texts.length - leaseNamesListed;
   return more > 0 ? [...texts.slice(0, leaseNamesListed), `and ${more} more`] : texts;
 }

@@ -8,7 +8,7 @@ import { type Kind, objectText } from "../../../kube/kinds.ts";
 import type { Kube, KubeObject, ObjectAt, PatchOperation } from "../../../kube/kube.ts";
 import { isAppliedBy, ownedFields } from "../../../kube/owned-fields.ts";
 import { isRecord } from "../../../runtime/is-record.ts";
-import { shortened } from "../lease-states.ts";
+import { shortList } from "../lease-states.ts";
 
 export interface RehearsedWrite {
   readonly does: "make" | "change" | "remove";
@@ -87,7 +87,7 @@ function changedFields(desired: KubeObject, live: KubeObject, fieldManager: stri
   const { metadata, apiVersion: _, kind: __, ...rest } = desired;
   const { labels, annotations } = metadata;
   const wanted = { ...rest, metadata: { labels, annotations } };
-  return shortened([...differing(wanted, live, ""), ...removed(wanted.metadata, live, fieldManager)]);
+  return shortList([...differing(wanted, live, ""), ...removed(wanted.metadata, live, fieldManager)]);
 }
 
 /** Where the server has something else; what it has besides, it filled in. */
