@@ -5,7 +5,7 @@ import { createEscrowDues } from "./escrow-dues.ts";
 
 const dues = (entries: Record<string, readonly [atMs: number, spentAt?: bigint]>) => {
   const created = createEscrowDues(1_000);
-  for (const [key, [atMs, spentAt]] of Object.entries(entries)) created.set(key, { atMs, spentAt });
+  for (const [key, [atMs, spentAt]] of Object.entries(entries)) created.plan(key, { atMs, spentAt });
   return created;
 };
 
@@ -39,12 +39,12 @@ test("a clock that was set back puts nothing off", () => {
 test("many that fall due at different times are soon read together, so that the chain's lists are read once an interval", () => {
   const intervalMs = 1_000;
   const created = createEscrowDues(intervalMs);
-  for (let each = 0; each < 500; each += 1) created.set(`${each}`, { atMs: 2 * each, spentAt: undefined });
+  for (let each = 0; each < 500; each += 1) created.plan(`${each}`, { atMs: 2 * each });
   let lists = 0;
   for (let nowMs = 0; nowMs < 10 * intervalMs; nowMs = Math.max(nowMs + 1, created.nextMs())) {
     const due = created.dueBy(nowMs, 0n);
     if (due.length > rpcMirrorSingles) lists += 1;
-    for (const key of due) created.set(key, { atMs: nowMs + intervalMs, spentAt: undefined });
+    for (const key of due) created.begin(key, nowMs);
   }
   assert.ok(lists <= 10, `${lists}`);
 });

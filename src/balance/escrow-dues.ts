@@ -1,4 +1,4 @@
-/** When each escrow is to be looked at next, and when it runs out. */
+/** When each escrow is read next, and when it runs out. */
 import type { Bus } from "../bus/bus.ts";
 import { hour } from "../runtime/durations.ts";
 import { rpcMirrorSingles } from "../runtime/limits.ts";
@@ -6,26 +6,24 @@ import type { EscrowsWatched } from "./balance-status.ts";
 
 interface Due {
   readonly atMs: number;
-  /** The height at which it runs out, while that is still to come. */
-  readonly spentAt: bigint | undefined;
+  /** The height at which it runs out, while that is to come. */
+  readonly spentAt?: bigint | undefined;
 }
 
-/** At the latest after this interval. */
 export function createEscrowDues(intervalMs: number) {
   const dues = new Map<string, Due>();
+  const earliest = (deployment: string, atMs: number) => Math.min(atMs, dues.get(deployment)?.atMs ?? atMs);
   return {
     has: (deployment: string) => dues.has(deployment),
-    keys: () => dues.keys(),
-    set: (deployment: string, due: Due) => void dues.set(deployment, due),
-    /** Never later than it was due before. */
-    hasten(deployment: string, atMs: number): void {
-      const due = dues.get(deployment);
-      if (!due || due.atMs > atMs) dues.set(deployment, { spentAt: due?.spentAt, atMs });
-    },
+    keys: () => [...dues.keys()],
+    /** It is being read; what comes meanwhile hastens the next time. */
+    begin: (deployment: string, nowMs: number) => void dues.set(deployment, { atMs: nowMs + intervalMs }),
+    plan: (deployment: string, { atMs, spentAt }: Due) =>
+      void dues.set(deployment, { atMs: earliest(deployment, atMs), spentAt }),
+    hasten: (deployment: string, atMs: number) =>
+      void dues.set(deployment, { ...dues.get(deployment), atMs: earliest(deployment, atMs) }),
     forget: (deployment: string) => void dues.delete(deployment),
-    /**
-     * Due ones in order, with those due soon, to save reads. Beyond what is read singly, all: the chain's lists show them anyway.
-     */
+    /** In order, with those due soon. Beyond `rpcMirrorSingles` all: the chain's lists have them anyway. */
     dueBy(nowMs: number, height: bigint): string[] {
       const isDue = ({ atMs, spentAt }: Due) =>
         // Later than the interval allows: the clock was set back.
@@ -38,60 +36,48 @@ export function createEscrowDues(intervalMs: number) {
     },
     /** Infinity where nothing is. */
     nextMs: () => [...dues.values()].reduce((least, { atMs }) => Math.min(least, atMs), Number.POSITIVE_INFINITY),
-    isReachedBy: (height: bigint) =>
-      [...dues.values()].some(({ spentAt }) => spentAt !== undefined && spentAt <= height),
+    isReachedBy: (height: bigint) => dues.values().some(({ spentAt }) => spentAt !== undefined && spentAt <= height),
   };
 }
 
-/** An escrow that runs out within this time is announced. */
 const escrowAnnouncedMs = 24 * hour;
 
 interface EscrowRunOut {
   readonly deployment: string;
-  /** Ours that it pays. */
+  /** Ours. */
   readonly leases: readonly string[];
   readonly spentAt: bigint | undefined;
   readonly runsOutMs: number;
   readonly isSpent: boolean;
 }
 
-/** Announced on the bus when that is near, and when it has come. */
+/** Published when it is near, and when it has come. */
 export function createRunOuts(bus: Pick<Bus, "publish">) {
   const escrows = new Map<string, EscrowRunOut>();
-  const announced = new Map<string, "soon" | "spent">();
-
-  function announce({ deployment, leases, spentAt, runsOutMs, isSpent }: EscrowRunOut, timeMs: number): void {
-    const soon = runsOutMs - timeMs <= escrowAnnouncedMs ? "soon" : undefined;
-    const state = isSpent ? "spent" : soon;
-    const before = announced.get(deployment);
-    if (state === before) return;
-    if (state === undefined) announced.delete(deployment);
-    else announced.set(deployment, state);
-    if (state === undefined || spentAt === undefined) return;
-    bus.publish("akash.provider.balance.escrow", { deployment, leases: [...leases], state, height: `${spentAt}` });
-  }
-
+  const announced = new Map<string, "soon" | "spent" | undefined>();
   return {
-    /** As it is by a block of this time. */
+    /** As of a block of this time. */
     set(escrow: EscrowRunOut, timeMs: number): void {
-      escrows.set(escrow.deployment, escrow);
-      announce(escrow, timeMs);
+      const { deployment, leases, spentAt, runsOutMs, isSpent } = escrow;
+      escrows.set(deployment, escrow);
+      const soon = runsOutMs - timeMs <= escrowAnnouncedMs ? "soon" : undefined;
+      const state = isSpent ? "spent" : soon;
+      const before = announced.get(deployment);
+      announced.set(deployment, state);
+      if (state === before || state === undefined || spentAt === undefined) return;
+      bus.publish("akash.provider.balance.escrow", { deployment, leases: [...leases], state, height: `${spentAt}` });
     },
     forget(deployment: string): void {
       escrows.delete(deployment);
       announced.delete(deployment);
     },
     get state(): Pick<EscrowsWatched, "spent" | "next"> {
-      let spent = 0;
-      let next: EscrowRunOut | undefined;
-      for (const escrow of escrows.values()) {
-        if (escrow.isSpent) spent += escrow.leases.length;
-        else if (escrow.spentAt !== undefined && escrow.runsOutMs < (next?.runsOutMs ?? Number.POSITIVE_INFINITY))
-          next = escrow;
-      }
-      const [lease] = next?.leases ?? [];
-      if (!next || next.spentAt === undefined || lease === undefined) return { spent, next: undefined };
-      return { spent, next: { lease, height: next.spentAt, atMs: next.runsOutMs } };
+      const all = [...escrows.values()];
+      const spent = all.filter(({ isSpent }) => isSpent).reduce((sum, { leases }) => sum + leases.length, 0);
+      const lasting = all.filter(({ isSpent, spentAt }) => !isSpent && spentAt !== undefined);
+      const [next] = lasting.sort((left, right) => left.runsOutMs - right.runsOutMs);
+      const { leases: [lease] = [], spentAt: height, runsOutMs: atMs = 0 } = next ?? {};
+      return { spent, next: lease === undefined || height === undefined ? undefined : { lease, height, atMs } };
     },
   };
 }

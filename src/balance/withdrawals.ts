@@ -1,12 +1,11 @@
-/** Our withdrawals: those that are under way, and what became of those that landed. */
-
+/** Our withdrawals: those in flight and what became of them, what they cost, when one is filed, and filing it. */
 import { MsgWithdrawLease } from "@akashnetwork/chain-sdk/private-types/akash.v1beta5";
 import type { Bus } from "../bus/bus.ts";
 import type { Chain, Settled, SettledResult } from "../chain/chain.ts";
 import { writeId } from "../chain/codec/wire-messages.ts";
 import { accountOf, isWithdrawal, priorities } from "../chain/outbox/intent.ts";
 import { runs } from "../chain/records.ts";
-import { type PackedMessage, packMessage } from "../chain/tx/messages.ts";
+import { packMessage } from "../chain/tx/messages.ts";
 import type { Intent } from "../journal/intents.ts";
 import type { Journal } from "../journal/journal.ts";
 import type { Tables } from "../journal/tables.ts";
@@ -20,7 +19,7 @@ import { outboxIntents, withdrawalGas } from "../runtime/limits.ts";
 import type { Log } from "../runtime/log.ts";
 
 interface WithdrawalsDeps {
-  /** About what one costs; undefined where somebody else pays. */
+  /** The estimated fee; undefined with a fee grant. */
   readonly fee: Coin | undefined;
   readonly chain: Pick<Chain, "mirror" | "outbox">;
   readonly journal: Pick<Journal, "read">;
@@ -28,9 +27,9 @@ interface WithdrawalsDeps {
   readonly log: Log;
 }
 
-interface Waiting {
+interface InFlight {
   readonly lease: LeaseId;
-  /** How many the same escrow pays, ours or not. */
+  /** How many leases the same escrow pays, ours or not. */
   readonly leases: number;
 }
 
@@ -38,32 +37,33 @@ export function createWithdrawals({ fee, chain, journal, bus, log }: Withdrawals
   const { mirror, outbox } = chain;
   const { intents } = journal.read;
   const fees = createWithdrawalFees(fee);
-  const waiting = new Map<number, Waiting>();
+  const waiting = new Map<number, InFlight>();
   const counts = { done: 0, failed: 0 };
   let landedAt = 0n;
 
-  function announce(
-    lease: string,
-    state: "done" | "failed",
-    { received, fee, height, log: reason }: SettledResult,
-  ): void {
-    const told = { received, fee, height, ...(state === "failed" && { reason }) };
-    const known = Object.fromEntries(Object.entries(told).flatMap(([name, value]) => (value ? [[name, value]] : [])));
+  function announce(lease: string, state: "done" | "failed", result: SettledResult): void {
+    const { received, fee, height, log: reason } = result;
+    const known = {
+      ...(received && { received }),
+      ...(fee && { fee }),
+      ...(height && { height }),
+      ...(state === "failed" && reason && { reason }),
+    };
     bus.publish("akash.provider.balance.withdrawal", { lease, state, ...known });
     log.info("withdrawal settled", { lease, state, ...known });
   }
 
   return {
-    /** Those that were filed before the start. */
+    /** Those filed before the start. */
     resume(): void {
       for (const intent of intents.unsettled(intents.owed())) {
         if (isWithdrawal(intent)) waiting.set(intent.id, { lease: parseLeaseId(intent.subject), leases: 1 });
       }
     },
-    filed(id: number, one: Waiting): void {
+    filed(id: number, one: InFlight): void {
       if (intents.get(id)?.settledAtMs === undefined) waiting.set(id, one);
     },
-    /** The lease that it was about; undefined where it is no withdrawal that was settled. */
+    /** The lease of a settled withdrawal. */
     settled({ id, state, result }: Settled): LeaseId | undefined {
       const intent = intents.get(id);
       if (!intent || !isWithdrawal(intent)) return undefined;
@@ -71,14 +71,14 @@ export function createWithdrawals({ fee, chain, journal, bus, log }: Withdrawals
       waiting.delete(id);
       if (state === "done" || state === "failed") {
         counts[state] += 1;
-        // One that ends leases has the chain do more, and costs what it costs.
+        // Ending leases costs more gas.
         if (intent.priority !== priorities.close) fees.note(result, leases);
         announce(intent.subject, state, result);
       }
       if (result.height !== undefined) landedAt = largest(landedAt, BigInt(result.height));
       return parseLeaseId(intent.subject);
     },
-    /** The chain pays out what it closes, and refuses to pay it a second time. */
+    /** The chain pays out what it closes, and rejects a second withdrawal. */
     async cancelEnded(): Promise<void> {
       for (const [id, { lease }] of [...waiting]) {
         if (runs(mirror.lease(lease)) || intents.get(id)?.state !== "filed") continue;
@@ -86,7 +86,7 @@ export function createWithdrawals({ fee, chain, journal, bus, log }: Withdrawals
       }
     },
     feeFor: fees.feeFor,
-    /** The height of the last that landed. */
+    /** The height of the last landed withdrawal. */
     get landedAt() {
       return landedAt;
     },
@@ -96,30 +96,25 @@ export function createWithdrawals({ fee, chain, journal, bus, log }: Withdrawals
   };
 }
 
-// What a withdrawal is taken to cost: what was reckoned before any had landed, or more where one of the last cost more.
-// It settles its whole escrow, so it costs the more gas the more leases that pays, ours or not.
-
-/** And of each further lease that the same escrow pays: all of them are written anew. */
+/** Gas of each further lease that the same escrow pays: the chain settles all of them. */
 const withdrawalGasEach = 30_000n;
-/** Settled withdrawals whose cost says what the next one may cost. */
+/** Settled withdrawals whose fee counts for the next estimate. */
 const withdrawalFeesKept = 16;
 
-/** What is reckoned is for an escrow that pays one lease. */
-function createWithdrawalFees(reckoned: Coin | undefined) {
+/** Estimates the fee: as configured for an escrow that pays one lease, or more where one of the last cost more. */
+function createWithdrawalFees(configured: Coin | undefined) {
   /** As if their escrows had paid one lease. */
   const paid: bigint[] = [];
   return {
-    /** Of an escrow that paid so many. */
     note({ fee = "" }: SettledResult, leases: number): void {
-      if (!reckoned || fee === "") return;
-      paid.push(divide(amountOf(parseCoins(fee), reckoned.denom) * gasFor(1), gasFor(leases), "up"));
+      if (!configured || fee === "") return;
+      paid.push(divide(amountOf(parseCoins(fee), configured.denom) * gasFor(1), gasFor(leases), "up"));
       if (paid.length > withdrawalFeesKept) paid.shift();
     },
-    /** Undefined where somebody else pays. */
     feeFor(leases: number): Coin | undefined {
-      if (!reckoned) return undefined;
-      const amount = divide(largest(reckoned.amount, ...paid) * gasFor(leases), gasFor(1), "up");
-      return { ...reckoned, amount };
+      if (!configured) return undefined;
+      const amount = divide(largest(configured.amount, ...paid) * gasFor(leases), gasFor(1), "up");
+      return { ...configured, amount };
     },
   };
 }
@@ -128,101 +123,84 @@ function gasFor(leases: number): bigint {
   return withdrawalGas + withdrawalGasEach * BigInt(Math.max(0, leases - 1));
 }
 
-// Files the withdrawals that a round decided on, in the order in which they fell due, and never two of one escrow.
-
-/** Withdrawals that one round files, about ten transactions full of them; the others wait for the next one. */
-export const withdrawalsOfRound = 500;
-
-export interface Decided {
-  readonly deployment: string;
-  readonly height: bigint;
+interface Decided {
+  readonly key: string;
+  readonly escrow: { readonly height: bigint };
   readonly leases: readonly LeaseId[];
-  readonly verdict: Exclude<WithdrawalVerdict, { kind: "wait" }>;
+  readonly verdict: WithdrawalVerdict;
 }
 
 export type Filing =
   | { readonly kind: "filed"; readonly id: number; readonly lease: LeaseId; readonly why: string }
-  /** Something that settles the same escrow is under way, or has landed since the reading: it may be empty now. */
-  | { readonly kind: "busy" }
-  /** The last ones came to nothing. */
-  | { readonly kind: "paused"; readonly pauseMs: number }
-  /** Enough for one round, or more than the outbox takes. */
-  | { readonly kind: "full" };
+  /** "busy": another one of the escrow is in flight, or has landed since the reading. "paused": the last ones failed. */
+  | { readonly kind: "none" | "busy" | "paused" | "full"; readonly retryMs?: number };
 
-/** In a unit of the journal: looks once more, for what was filed since the reading. By deployment, what came of it. */
-export function fileWithdrawals(
+/** In a unit of the journal, in the order in which they fell due, and never two of one escrow. */
+export function fileWithdrawals<T extends Decided>(
   { intents }: Pick<Tables, "intents">,
-  decided: readonly Decided[],
+  decided: readonly T[],
   outbox: Pick<Chain["outbox"], "intentOf">,
   nowMs: number,
-): Map<string, Filing> {
+): (T & { readonly filing: Filing })[] {
   const busy = new Set(intents.unsettled(intents.owed()).map(accountOf));
-  let filed = 0;
 
-  function file({ deployment, height, leases, verdict }: Decided): Filing {
-    if (busy.has(deployment)) return { kind: "busy" };
-    const before = leases.flatMap((id) => withdrawalsOf(intents, id)).sort((a, b) => b.id - a.id);
-    if (before.some((intent) => landedAt(intent) > height)) return { kind: "busy" };
-    const untilMs = pausedUntilMs(before, verdict.mostPauseMs, nowMs);
-    if (untilMs !== undefined) return { kind: "paused", pauseMs: untilMs - nowMs };
-    const { why } = verdict;
-    const lease = parseLeaseId(verdict.lease);
-    const priority = verdict.kind === "settle" ? "close" : "withdraw";
-    const message = withdrawLeaseMessage(lease);
-    const intent = outbox.intentOf({ subject: verdict.lease, why, message, priority });
-    const isFull = filed >= withdrawalsOfRound || intents.owed(intent.priority) >= outboxIntents;
-    if (isFull) return { kind: "full" };
-    filed += 1;
+  function file({ key, escrow: { height }, leases, verdict }: T): Filing {
+    if (verdict.kind === "wait") return { kind: "none" };
+    const { lease: subject, why } = verdict;
+    const before = leases.flatMap((id) => intents.about(formatLeaseId(id)).filter(isWithdrawal));
+    if (busy.has(key) || before.some((intent) => landedAt(intent) > height)) return { kind: "busy" };
+    const newestFirst = before.sort((a, b) => b.id - a.id);
+    const untilMs = pausedUntilMs(newestFirst, verdict.mostPauseMs, nowMs);
+    if (untilMs !== undefined) return { kind: "paused", retryMs: untilMs - nowMs };
+    const lease = parseLeaseId(subject);
+    const message = packMessage("withdrawLease", MsgWithdrawLease.fromPartial({ id: writeId(lease) }));
+    const intent = outbox.intentOf({
+      subject,
+      why,
+      message,
+      priority: verdict.kind === "settle" ? "close" : "withdraw",
+    });
+    if (intents.owed(intent.priority) >= outboxIntents) return { kind: "full", retryMs: minute };
     return { kind: "filed", id: intents.file(intent), lease, why };
   }
 
-  return new Map(decided.toSorted(byUrgency).map((each) => [each.deployment, file(each)]));
+  return decided.toSorted(byUrgency).map((each) => ({ ...each, filing: file(each) }));
 }
 
-/** Who works for nothing comes before who only waits for money; then what fell due first. */
+const urgency = ["settle", "withdraw", "wait"];
+
 function byUrgency({ verdict: left }: Decided, { verdict: right }: Decided): number {
-  if (left.kind !== right.kind) return left.kind === "settle" ? -1 : 1;
-  return left.fellDueMs - right.fellDueMs;
-}
-
-function withdrawalsOf(intents: Pick<Tables["intents"], "about">, lease: LeaseId): Intent[] {
-  return intents.about(formatLeaseId(lease)).filter(isWithdrawal);
+  if (left.kind !== right.kind) return urgency.indexOf(left.kind) - urgency.indexOf(right.kind);
+  return left.kind === "wait" || right.kind === "wait" ? 0 : left.fellDueMs - right.fellDueMs;
 }
 
 function landedAt({ result }: Pick<Intent, "result">): bigint {
   return BigInt((result as SettledResult | undefined)?.height ?? 0);
 }
 
-/** The message that brings in what a lease has earned, and settles all of its escrow on the way. */
-function withdrawLeaseMessage(id: LeaseId): PackedMessage {
-  return packMessage("withdrawLease", MsgWithdrawLease.fromPartial({ id: writeId(id) }));
-}
-
-// Whether to withdraw from an escrow now: because it is spent, or because it is worth the fee. Pure: all is gathered first.
-
-/** Earnings worth so many times the fee come home at once: no more than a hundredth of them is spent on that. */
+/** Earnings worth this many fees are withdrawn at once: at most a hundredth of them is spent on fees. */
 export const withdrawalWorth = 100n;
-/** After a withdrawal that came to nothing, the next one waits this long, and twice as long each time. */
+/** Pause after a failed withdrawal; it doubles with each. */
 const withdrawalPauseFirstMs = 10 * minute;
 const withdrawalPauseMostMs = 24 * hour;
-/** Of one that is sure to end a lease: whoever made others come to nothing gets no more than this for nothing. */
+/** Of one that is sure to end a lease. */
 export const settlingPauseMostMs = hour;
 
 export interface Terms {
   readonly periodMs: number;
   readonly threshold: readonly Coin[];
-  /** What a withdrawal from this escrow costs; undefined where somebody else pays. */
+  /** Of a withdrawal from this escrow; undefined with a fee grant. */
   readonly fee: Coin | undefined;
   readonly tokenPrice: Decimal | undefined;
   readonly blockTimeMs: number;
 }
 
 export interface EscrowQuestion {
-  /** Of which all of it is true, and the time of that block. */
+  /** And the time of that block. */
   readonly height: bigint;
   readonly timeMs: number;
   readonly spentAt: bigint | undefined;
-  /** The account lacks what it should have paid already: no settlement ends it while others pay in its place. */
+  /** Overdrawn: no settlement ends its leases while other funds pay. */
   readonly owes: boolean;
   readonly leases: readonly OwedLease[];
 }
@@ -238,13 +216,12 @@ export interface OwedLease {
 
 export type WithdrawalVerdict =
   | {
-      /** A settling withdrawal ends the leases of a spent escrow; any other brings money home. */
+      /** "settle" ends the leases of a spent escrow. */
       readonly kind: "settle" | "withdraw";
       readonly lease: string;
       readonly why: string;
-      /** Since when there was reason to. */
       readonly fellDueMs: number;
-      /** How long the next one waits at most after others that came to nothing. */
+      /** Longest pause after failed ones. */
       readonly mostPauseMs: number;
     }
   | { readonly kind: "wait"; readonly untilMs: number };
@@ -256,7 +233,7 @@ export function decideOnEscrow(question: EscrowQuestion, terms: Terms): Withdraw
   const [richest] = leases.toSorted((left, right) => (left.owed < right.owed ? 1 : -1));
   if (spentAt !== undefined && height >= spentAt && richest) {
     const why = `the escrow is spent since height ${spentAt}: settling it ends the lease`;
-    // Unless it owes, only a tenant who pays at the last moment, again and again, lets a settlement come to nothing.
+    // Unless it owes, only a tenant who repeatedly pays at the last moment makes a settlement fail.
     const mostPauseMs = owes ? withdrawalPauseMostMs : settlingPauseMostMs;
     return { kind: "settle", lease: richest.lease, why, fellDueMs, mostPauseMs };
   }
@@ -267,7 +244,7 @@ export function decideOnEscrow(question: EscrowQuestion, terms: Terms): Withdraw
   return { kind: "withdraw", lease, why, fellDueMs: dueMs, mostPauseMs: withdrawalPauseMostMs };
 }
 
-/** The last time that can be written. */
+/** The largest Date. */
 const lastMs = 8.64e15;
 
 export function timeAt(
@@ -284,7 +261,7 @@ interface Reason {
   readonly why: string;
 }
 
-/** Of a denomination that the settings do not name: a tenth of a token, since those of the market have six decimals. */
+/** Of denominations that the settings do not name: a tenth of a token with six decimals. */
 const defaultThreshold = 100_000n;
 
 function reasonsFor(lease: OwedLease, timeMs: number, terms: Terms): Reason[] {
@@ -299,16 +276,11 @@ function reasonsFor(lease: OwedLease, timeMs: number, terms: Terms): Reason[] {
     const dueMs = Math.max(lastMs + periodMs, reachedMs(least));
     return [reason(dueMs, `${brings} reaches the threshold of ${formatCoin({ denom: rate.denom, amount: least })}`)];
   }
-  const worth = reason(
-    reachedMs(costs.times(withdrawalWorth)),
-    `${brings} is worth ${withdrawalWorth} times the fee of ${formatCoin(fee)}`,
-  );
+  const ofFee = `the fee of ${formatCoin(fee)}`;
+  const worth = reason(reachedMs(costs(withdrawalWorth)), `${brings} is worth ${withdrawalWorth} times ${ofFee}`);
   if (periodMs === 0) return [worth];
-  const dueMs = Math.max(lastMs + periodMs, reachedMs(costs.times(1n) + 1n));
-  return [
-    worth,
-    reason(dueMs, `the withdrawal period has passed, and ${brings} is worth the fee of ${formatCoin(fee)}`),
-  ];
+  const dueMs = Math.max(lastMs + periodMs, reachedMs(costs(1n) + 1n));
+  return [worth, reason(dueMs, `the withdrawal period has passed, and ${brings} is worth ${ofFee}`)];
 }
 
 /** Negative where it was reached in the past. */
@@ -318,12 +290,12 @@ function blocksUntil({ owed, rate }: OwedLease, amount: bigint): number {
   return Number(divide(missing, rate.amount.atto, "up"));
 }
 
-/** How much of a denomination is worth so many times the fee; undefined where nobody knows what either is worth. */
+/** How much of a denomination is worth so many fees; undefined without a price. */
 function worthOf(fee: Coin, denom: string, tokenPrice: Decimal | undefined) {
   if (fee.amount === 0n) return undefined;
   const [each, feeEach] = denom === fee.denom ? [1n, 1n] : [dollars(denom, tokenPrice), dollars(fee.denom, tokenPrice)];
   if (!each || !feeEach) return undefined;
-  return { times: (count: bigint) => divide(count * fee.amount * feeEach, each, "up") };
+  return (count: bigint) => divide(count * fee.amount * feeEach, each, "up");
 }
 
 /** What one micro-unit is worth, in 10⁻¹⁸ths of a micro-dollar. */
@@ -336,10 +308,10 @@ function dollars(denom: string, tokenPrice: Decimal | undefined): bigint | undef
 export function pausedUntilMs(withdrawals: readonly Intent[], mostMs: number, nowMs: number): number | undefined {
   const landed = withdrawals.filter(({ state }) => state === "done" || state === "failed");
   const successes = landed.findIndex(({ state, priority }) => state === "done" && priority !== priorities.close);
-  const vain = successes === -1 ? landed : landed.slice(0, successes);
-  const [last] = vain;
-  // One of the future: the clock was set back.
+  const failures = successes === -1 ? landed : landed.slice(0, successes);
+  const [last] = failures;
+  // In the future: the clock was set back.
   if (last?.settledAtMs === undefined || last.settledAtMs > nowMs) return undefined;
-  const untilMs = last.settledAtMs + growingPauseMs(withdrawalPauseFirstMs, mostMs, vain.length);
+  const untilMs = last.settledAtMs + growingPauseMs(withdrawalPauseFirstMs, mostMs, failures.length);
   return untilMs > nowMs ? untilMs : undefined;
 }
