@@ -1,61 +1,61 @@
-/** The loop of one address: all ports of a sharing key together, from the resources that request them to Services. */
+/** The reconcile loop of one address: all ports of a sharing key together, from the resources that request them to Services. */
 import { kinds, objectText } from "../../kube/kinds.ts";
 import { formatLeaseId, type LeaseId } from "../../market/ids.ts";
-import type { Clock } from "../../runtime/clock.ts";
 import { type Condition, condition } from "../../runtime/condition.ts";
 import { minute } from "../../runtime/durations.ts";
 import { ProviderError } from "../../runtime/errors.ts";
 import { done, failed, type Outcome, recheck, stalled, waiting } from "../../runtime/outcome.ts";
 import type { IgnoreList } from "../ignore-list.ts";
 import type { WriteTurn } from "../write-pace.ts";
-import { BalancerWrites, type BalancerWritesDeps, type Failure, type Written } from "./balancer-writes.ts";
+import { BalancerWrites, type Failure, type Written } from "./balancer-writes.ts";
 import type { AddressPort, OwnBalancer } from "./objects.ts";
 import type { OwnRange } from "./own-range.ts";
 import { type AddressPlan, isOfPort, type ObservedAddress, type PlannedBalancer, planAddress } from "./plan.ts";
 import { type AddressShortage, exhausted, type Supply } from "./supply.ts";
+import type { IpDeps } from "./view.ts";
 
-/** How long obsolete Services may take to go before a person is told, as the network documents it. */
+/** How long obsolete Services may take to go before a condition is reported, as the network documents it. */
 export const addressCleanUpMs = 5 * minute;
 
-interface AddressLoopDeps extends BalancerWritesDeps {
+interface AddressLoopDeps extends IpDeps {
   readonly retryDelayMs: number;
   readonly range: OwnRange;
-  readonly supply: Pick<Supply, "poolFor" | "shortage">;
+  readonly supply: Supply;
   readonly ignored: IgnoreList;
-  readonly report: (key: string, looked: AddressReport) => void;
-  readonly clock: Clock;
+  readonly report: (key: string, report: AddressReport) => void;
 }
 
 export interface AddressReport {
   readonly conditions: readonly Condition[];
   readonly ports: readonly AddressPort[];
+  /** Ports that have an address now and had none when this process saw them before. */
   readonly assigned: readonly AddressPort[];
 }
 
-interface Look extends WriteTurn {
+interface Run extends WriteTurn {
   readonly key: string;
   readonly note: (type: string, message: string) => void;
 }
 
-interface Standing {
-  readonly truth: ObservedAddress;
+interface AddressState {
+  readonly observed: ObservedAddress;
   readonly plan: AddressPlan;
   /** Without an address, though nothing of their leases failed. */
   readonly pending: readonly AddressPort[];
-  readonly short: AddressShortage | undefined;
+  readonly shortage: AddressShortage | undefined;
 }
 
 export class AddressLoop {
   readonly #deps: AddressLoopDeps;
   readonly #writes: BalancerWrites;
-  /** Since when obsolete Services of a key are to go. */
+  /** By key, since when obsolete Services are to go. */
   readonly #cleaning = new Map<string, number>();
-  /** Keys without an address because there was none; they may go on when one comes free. */
+  /** Keys without an address because none was free. */
   readonly withoutAddress = new Set<string>();
-  /** Keys that MetalLB is to give any free address: woken when the last one goes to another. */
+  /** Keys that wait for any free address of MetalLB: woken when the last one goes to another. */
   readonly awaitingAssignment = new Set<string>();
-  /** The resources of a key that were last seen without an address. */
-  readonly #unassigned = new Map<string, ReadonlySet<string>>();
+  /** By key, the resources that were last seen without an address. */
+  readonly #unassigned = new Map<string, readonly string[]>();
 
   constructor(deps: AddressLoopDeps) {
     this.#deps = deps;
@@ -68,58 +68,48 @@ export class AddressLoop {
   }
 
   readonly reconcile = async (key: string, signal: AbortSignal): Promise<Outcome> => {
-    const { view, ignored, report: tell } = this.#deps;
-    const trouble = view.unavailableReason;
-    if (trouble !== undefined) return waiting("cluster", trouble);
+    const { view, ignored } = this.#deps;
+    const reason = view.unavailableReason;
+    if (reason !== undefined) return waiting("cluster", reason);
     const conditions = this.#rejections(key);
     const { ports, balancers } = view.observe(key);
     // A lease that requests nothing any more may have a Service that cannot be deleted.
     const left = balancers.flatMap(({ deleting, ours }) => (deleting ? [] : ours.lease));
     ignored.forget(key, [...leasesOf(ports), ...left]);
-    this.#noteUnassigned(key, ports);
-    const note: Look["note"] = (type, message) => void conditions.push(condition(type, message, { subject: key }));
+    const unassigned = () => ports.filter((port) => view.addressOf(port) === undefined).map(({ resource }) => resource);
+    const before = [...(this.#unassigned.get(key) ?? []), ...unassigned()];
+    const note: Run["note"] = (type, message) => void conditions.push(condition(type, message, { subject: key }));
     let pauseMs = 0;
     const contested: WriteTurn["contested"] = (message, forMs) => {
       note("Contested", message);
       pauseMs = Math.max(pauseMs, forMs);
     };
-    const look = { key, note, signal, contested };
+    const run = { key, note, signal, contested };
     try {
-      const outcome = await this.#settle(look);
+      const outcome = await this.#settle(run);
       return pauseMs > 0 && outcome.kind !== "failed" ? recheck(pauseMs) : outcome;
     } catch (thrown) {
       signal.throwIfAborted();
       const error = ProviderError.from(thrown);
       const failures = Array.from(leasesOf(ports), (lease) => ({ lease, error }));
-      return this.#afterFailure(look, error, failures);
+      return this.#afterFailure(run, error, failures);
     } finally {
-      tell(key, { conditions, ports, assigned: this.#newlyAssigned(key, ports) });
+      const now = unassigned();
+      if (now.length > 0) this.#unassigned.set(key, now);
+      else this.#unassigned.delete(key);
+      const assigned = ports.filter(({ resource }) => before.includes(resource) && !now.includes(resource));
+      this.#deps.report(key, { conditions, ports, assigned });
     }
   };
 
-  /** Those that have an address now and had none when this process saw them before. */
-  #newlyAssigned(key: string, ports: readonly AddressPort[]): AddressPort[] {
-    const before = this.#unassigned.get(key);
-    const assigned = ports.filter((port) => before?.has(port.resource) && this.#deps.view.addressOf(port));
-    this.#unassigned.delete(key);
-    this.#noteUnassigned(key, ports);
-    return assigned;
-  }
-
-  #noteUnassigned(key: string, ports: readonly AddressPort[]): void {
-    const { view } = this.#deps;
-    const without = ports.filter((port) => view.addressOf(port) === undefined).map(({ resource }) => resource);
-    if (without.length > 0) this.#unassigned.set(key, new Set([...(this.#unassigned.get(key) ?? []), ...without]));
-  }
-
-  #afterFailure({ key, note }: Look, error: ProviderError, failures: readonly Failure[]): Outcome {
+  #afterFailure({ key, note }: Run, error: ProviderError, failures: readonly Failure[]): Outcome {
     const { view, ignored, retryDelayMs, log } = this.#deps;
     const messages = [error, ...failures.map((each) => each.error)].map(({ message }) => message);
     for (const message of new Set(messages)) note("Failed", message);
-    // Where nothing is requested, or all have failed often enough, the pauses grow.
+    // Where nothing is requested, or all have failed repeatedly, the retries back off.
     const isListed = failures.every(({ lease }) => ignored.isFlagged(lease));
     const isOver = view.portsOf(key).ports.length === 0;
-    // Once a look, however many ports it has.
+    // Once a run, for any number of ports.
     const byLease = new Map(failures.map((each) => [formatLeaseId(each.lease), each]));
     for (const each of byLease.values()) ignored.failed(each.lease, each.error, key);
     if (isListed || isOver) return failed(error);
@@ -127,54 +117,54 @@ export class AddressLoop {
     return recheck(retryDelayMs);
   }
 
-  async #settle(look: Look): Promise<Outcome> {
-    const { key, note, signal } = look;
+  async #settle(run: Run): Promise<Outcome> {
+    const { key, note, signal } = run;
     const pool = this.#deps.view.ownPoolOf(key);
     const isPoolGoing = pool?.deleting === true;
     if (isPoolGoing) note("PoolDeleting", `${objectText(kinds.ipAddressPool, pool)} is being deleted`);
     // A new pool of the same name would go with the one that is being deleted.
-    const lack = isPoolGoing ? undefined : await this.#provide(look);
-    const truth = this.#truthOf(key);
-    if (truth.ports.length === 0 && truth.balancers.length === 0) return this.#over(key, signal);
-    const plan = planAddress(truth);
-    const isLate = this.#isCleanUpLate(key, truth, plan);
-    if (isLate) note("CleanUpFailed", cleanUpText(truth, plan));
-    noteDiffering(plan, look);
-    const { applied, failures } = await this.#write(truth, plan, lack === undefined && !isPoolGoing, look);
-    // Nothing that could take the address over has come.
-    const removed = isLate ? [...plan.removed, ...plan.kept] : plan.removed.filter(isReplaced(truth, applied));
+    const shortage = isPoolGoing ? undefined : await this.#provide(run);
+    const observed = this.#observe(key);
+    if (observed.ports.length === 0 && observed.balancers.length === 0) return this.#over(key, signal);
+    const plan = planAddress(observed);
+    const isLate = this.#isCleanUpLate(key, observed, plan);
+    if (isLate) note("CleanUpFailed", cleanUpText(observed, plan));
+    noteDiffering(plan, run);
+    const { applied, failures } = await this.#write(observed, plan, shortage === undefined && !isPoolGoing, run);
+    // No successor has come that could hold the address.
+    const removed = isLate ? [...plan.removed, ...plan.kept] : plan.removed.filter(isReplaced(observed, applied));
     const unremoved = await this.#writes.remove(key, removed, applied, signal);
     const failedSoFar = [...failures, ...unremoved];
-    const standing = this.#standingOf(key, lack, isPoolGoing, failedSoFar);
-    const undropped = await this.#dropPending(key, standing, signal);
-    const outcome = this.#outcomeOf(look, standing, isLate);
+    const state = this.#stateOf(key, shortage, isPoolGoing, failedSoFar);
+    const undropped = await this.#dropPending(key, state, signal);
+    const outcome = this.#outcomeOf(run, state, isLate);
     const all = [...failedSoFar, ...undropped];
-    return all[0] ? this.#afterFailure(look, all[0].error, all) : outcome;
+    return all[0] ? this.#afterFailure(run, all[0].error, all) : outcome;
   }
 
-  #truthOf(key: string): ObservedAddress {
+  #observe(key: string): ObservedAddress {
     const { view, range } = this.#deps;
-    const truth = view.observe(key);
+    const observed = view.observe(key);
     return {
-      ...truth,
-      isTaken: (at) => this.#writes.isTaken(at, key) || truth.isTaken(at),
-      canHave: (address) => truth.canHave(address) || range.canHave(key, address),
+      ...observed,
+      isTaken: (at) => this.#writes.isTaken(at, key) || observed.isTaken(at),
+      canHave: (address) => observed.canHave(address) || range.canHave(key, address),
     };
   }
 
   /** An address for a key that has none: of our own range, or at least the prospect of one. */
-  async #provide(look: Look): Promise<AddressShortage | undefined> {
+  async #provide(run: Run): Promise<AddressShortage | undefined> {
     const { range, supply } = this.#deps;
-    const truth = this.#truthOf(look.key);
-    if (truth.ports.length === 0) return undefined;
-    const plan = planAddress(truth);
-    const isGiven = plan.address !== undefined && truth.poolAddress === undefined && !range.isInRange(plan.address);
+    const observed = this.#observe(run.key);
+    if (observed.ports.length === 0) return undefined;
+    const plan = planAddress(observed);
+    const isGiven = plan.address !== undefined && observed.poolAddress === undefined && !range.isInRange(plan.address);
     if (range.ranges.length === 0 || isGiven)
       return plan.address === undefined && plan.wanted.length === 0 ? supply.shortage() : undefined;
-    const lack = truth.poolAddress === undefined ? supply.shortage() : undefined;
-    // The one that its Services request is theirs, however few are left.
-    if (lack && !(lack.type === "PoolExhausted" && plan.address !== undefined)) return lack;
-    const address = await range.ensure(look.key, truth, look);
+    const shortage = observed.poolAddress === undefined ? supply.shortage() : undefined;
+    // The address that its Services request is theirs even where no other is free.
+    if (shortage && !(shortage.type === "PoolExhausted" && plan.address !== undefined)) return shortage;
+    const address = await range.ensure(run.key, observed, run);
     return address === undefined ? exhausted() : undefined;
   }
 
@@ -186,8 +176,8 @@ export class AddressLoop {
     return done();
   }
 
-  async #write(truth: ObservedAddress, plan: AddressPlan, mayCome: boolean, turn: WriteTurn): Promise<Written> {
-    const poolOf = truth.poolAddress === undefined ? this.#deps.supply.poolFor : () => undefined;
+  async #write(observed: ObservedAddress, plan: AddressPlan, mayCome: boolean, turn: WriteTurn): Promise<Written> {
+    const poolOf = observed.poolAddress === undefined ? this.#deps.supply.poolFor : () => undefined;
     // Without an address to be had, existing Services are still kept up to date.
     const wanted = mayCome ? plan.wanted : plan.wanted.filter(({ live }) => live !== undefined);
     const written = await this.#writes.apply(wanted, poolOf, turn);
@@ -195,17 +185,17 @@ export class AddressLoop {
     return { applied: [...written.applied, ...first.applied], failures: [...written.failures, ...first.failures] };
   }
 
-  /** MetalLB would give them the next free address, which may be one that its tenant gives up for an instant. */
-  #dropPending(key: string, { truth, plan, short }: Standing, signal: AbortSignal): Promise<Failure[]> {
-    const isFull = short?.type === "PoolExhausted" && plan.address === undefined;
+  /** MetalLB would give them the next free address, which another tenant may be moving. */
+  #dropPending(key: string, { observed, plan, shortage }: AddressState, signal: AbortSignal): Promise<Failure[]> {
+    const isFull = shortage?.type === "PoolExhausted" && plan.address === undefined;
     const isPending = ({ deleting, addresses, ours }: OwnBalancer) =>
       !deleting && addresses.length === 0 && ours.pin === "";
-    return this.#writes.dropPending(key, isFull ? truth.balancers.filter(isPending) : [], signal);
+    return this.#writes.dropPending(key, isFull ? observed.balancers.filter(isPending) : [], signal);
   }
 
-  #isCleanUpLate(key: string, truth: ObservedAddress, plan: AddressPlan): boolean {
+  #isCleanUpLate(key: string, observed: ObservedAddress, plan: AddressPlan): boolean {
     const { clock } = this.#deps;
-    if (isClean(truth, plan)) this.#cleaning.delete(key);
+    if (isClean(observed, plan)) this.#cleaning.delete(key);
     else this.#cleaning.set(key, this.#cleaning.get(key) ?? clock.monotonicMs());
     return clock.monotonicMs() - (this.#cleaning.get(key) ?? clock.monotonicMs()) > addressCleanUpMs;
   }
@@ -222,43 +212,45 @@ export class AddressLoop {
     return [...rejected, ...double];
   }
 
-  /** As it is by now: what was written may have its address already. */
-  #standingOf(
+  /** After the writes: a new Service may have its address already. */
+  #stateOf(
     key: string,
-    lack: AddressShortage | undefined,
+    known: AddressShortage | undefined,
     isPoolGoing: boolean,
     failures: readonly Failure[],
-  ): Standing {
+  ): AddressState {
     const { supply, ignored } = this.#deps;
-    const truth = this.#truthOf(key);
-    const plan = planAddress(truth);
+    const observed = this.#observe(key);
+    const plan = planAddress(observed);
     const addressed = plan.wanted.flatMap(({ port, live }) => (live && live.addresses.length > 0 ? port : []));
     const failing = new Set(failures.map(({ lease }) => formatLeaseId(lease)));
-    const pending = truth.ports.filter((port) => !addressed.includes(port) && !failing.has(formatLeaseId(port.lease)));
+    const pending = observed.ports.filter(
+      (port) => !addressed.includes(port) && !failing.has(formatLeaseId(port.lease)),
+    );
     const isLacking = pending.length > 0 && plan.address === undefined && !isPoolGoing;
     for (const { lease } of addressed) if (!failing.has(formatLeaseId(lease))) ignored.succeeded(lease, key);
-    return { truth, plan, pending, short: lack ?? (isLacking ? supply.shortage() : undefined) };
+    return { observed, plan, pending, shortage: known ?? (isLacking ? supply.shortage() : undefined) };
   }
 
-  #outcomeOf({ key, note }: Look, { truth, plan, pending, short }: Standing, isLate: boolean): Outcome {
+  #outcomeOf({ key, note }: Run, { observed, plan, pending, shortage }: AddressState, isLate: boolean): Outcome {
     const { ignored, log } = this.#deps;
     this.awaitingAssignment.delete(key);
-    if (short && truth.ports.length > 0) {
-      const { message } = short.error;
+    if (shortage && observed.ports.length > 0) {
+      const { message } = shortage.error;
       this.withoutAddress.add(key);
-      note(short.type, message);
-      for (const lease of leasesOf(pending)) ignored.failed(lease, short.error, key);
+      note(shortage.type, message);
+      for (const lease of leasesOf(pending)) ignored.failed(lease, shortage.error, key);
       log.info("no address available", { key, reason: message });
       return waiting("address", message);
     }
     this.withoutAddress.delete(key);
-    if (isLate) return stalled("what nothing asks for any more does not go");
+    if (isLate) return stalled("what is not requested any more does not go");
     const isPending = pending.length > 0;
-    if (!isPending && isClean(truth, plan)) return done();
+    if (!isPending && isClean(observed, plan)) return done();
     if (isPending && plan.address === undefined) this.awaitingAssignment.add(key);
     if (isPending) note("AddressPending", `MetalLB has not given ${plan.address ?? "an address"} yet`);
-    // Whatever happens next to these Services wakes it.
-    return waiting("MetalLB", isPending ? "the address was not given yet" : "what is not asked for goes");
+    // The next change of these Services wakes it.
+    return waiting("MetalLB", isPending ? "the address was not given yet" : "what is not requested goes");
   }
 }
 
@@ -278,8 +270,8 @@ function isReplaced({ ports }: ObservedAddress, applied: readonly PlannedBalance
     applied.some(({ port }) => isOfPort(each, port));
 }
 
-/** As the network's operator does: putting it right would take an address from a tenant. */
-function noteDiffering({ wanted }: AddressPlan, { note }: Look): void {
+/** Not repaired, as by the network's operator: it would take an address from a tenant. */
+function noteDiffering({ wanted }: AddressPlan, { note }: Run): void {
   const addresses = new Set(wanted.flatMap(({ live }) => live?.addresses ?? []));
   if (addresses.size > 1) note("AddressesDiffer", `its ports are on ${[...addresses].join(" and ")}`);
 }

@@ -1,26 +1,15 @@
 /** Writes and deletes the Services of addresses, each by itself: a failure holds up no other. */
 import { kinds } from "../../kube/kinds.ts";
-import type { DeleteOptions, Kube, ObjectAt } from "../../kube/kube.ts";
+import type { DeleteOptions, ObjectAt } from "../../kube/kube.ts";
 import { leasedIpName } from "../../kube/objects/leased-ip.ts";
-import type { Address } from "../../market/address.ts";
 import type { LeaseId } from "../../market/ids.ts";
 import { ProviderError } from "../../runtime/errors.ts";
-import type { Log } from "../../runtime/log.ts";
-import type { PacedApply, WriteTurn } from "../write-pace.ts";
+import type { WriteTurn } from "../write-pace.ts";
 import { desiredBalancer, isForPort, type OwnBalancer, pathOf, readDeclaredPort } from "./objects.ts";
 import { untilShown } from "./own-range.ts";
 import type { PlannedBalancer } from "./plan.ts";
 import type { Supply } from "./supply.ts";
-import type { IpView } from "./view.ts";
-
-export interface BalancerWritesDeps {
-  readonly provider: Address;
-  readonly manifestNamespace: string;
-  readonly kube: Pick<Kube, "get" | "delete">;
-  readonly apply: PacedApply;
-  readonly view: IpView;
-  readonly log: Log;
-}
+import type { IpDeps } from "./view.ts";
 
 export interface Failure {
   readonly lease: LeaseId;
@@ -34,11 +23,11 @@ export interface Written {
 }
 
 export class BalancerWrites {
-  readonly #deps: BalancerWritesDeps;
+  readonly #deps: IpDeps;
   /** Names of Services that are being written, and for which key: the cache does not show them yet. */
   readonly #writing = new Map<string, string>();
 
-  constructor(deps: BalancerWritesDeps) {
+  constructor(deps: IpDeps) {
     this.#deps = deps;
   }
 
@@ -80,7 +69,7 @@ export class BalancerWrites {
     const { apply, view, log } = this.#deps;
     // One that has an address keeps its pool: another one would take the address away.
     const pool = live && live.addresses.length > 0 ? live.ours.pool || undefined : poolOf(pin);
-    const desired = desiredBalancer({ port, name, pin, pool });
+    const desired = desiredBalancer(name, port, pin, pool);
     const done = await apply(kinds.service, desired, live?.ours.fields ?? null, turn);
     if (done?.written)
       log.info("leased port written", { service: pathOf(desired.metadata), key: port.sharingKey, pin });
@@ -104,10 +93,10 @@ export class BalancerWrites {
     });
   }
 
-  /** Those that MetalLB would give the next address to come free, whosever it is. */
+  /** Those to which MetalLB would give the next free address. */
   dropPending(key: string, pending: readonly OwnBalancer[], signal: AbortSignal): Promise<Failure[]> {
     return deleteEach(pending, signal, async (balancer) => {
-      // As it was looked at: one that was given an address since is no longer one of them.
+      // One that was given an address since then stays.
       const { resourceVersion } = balancer.ours.fields;
       try {
         await this.#delete(balancer, { ...(resourceVersion !== undefined && { resourceVersion }), signal });

@@ -1,5 +1,4 @@
-/** What an operator should know of leased addresses that no look at a single one tells. */
-
+/** Conditions of all leased addresses together, and Events about single ones. */
 import type { EventRecorder, EventToRecord } from "../../kube/event-recorder.ts";
 import { apiVersionOf, kinds } from "../../kube/kinds.ts";
 import { type Condition, condition } from "../../runtime/condition.ts";
@@ -7,16 +6,14 @@ import type { AddressReport } from "./address-loop.ts";
 import type { CountsCheck } from "./metallb-counts.ts";
 import type { OwnRange } from "./own-range.ts";
 import type { Supply } from "./supply.ts";
-import type { IpView } from "./view.ts";
+import type { IpDeps, IpView } from "./view.ts";
 
-interface Overall {
-  readonly view: IpView;
-  readonly range: OwnRange;
-  readonly supply: Supply;
-  readonly check: CountsCheck | undefined;
-}
-
-export function* overallConditions({ view, range, supply, check }: Overall): Iterable<Condition> {
+export function* overallConditions(
+  view: IpView,
+  range: OwnRange,
+  supply: Supply,
+  check: CountsCheck | undefined,
+): Iterable<Condition> {
   const stale = view.unavailableReason ?? view.controllerUnknown;
   if (stale !== undefined) yield condition("Stale", stale);
   const short = supply.shortage();
@@ -35,7 +32,7 @@ function* outsideRange(view: IpView, range: OwnRange): Iterable<Condition> {
   }
 }
 
-/** Whose it was cannot be known: had it Services still, it would have been put right. */
+/** Its key is unknown: with Services left, the pool would have been repaired. */
 function* unmarked(view: IpView): Iterable<Condition> {
   for (const { name, own } of view.pools.list()) {
     if (!own || own.key !== undefined) continue;
@@ -58,15 +55,10 @@ function* acrossOwners(view: IpView): Iterable<Condition> {
   }
 }
 
-interface ConditionEventsDeps {
-  readonly recorder: Pick<EventRecorder, "record">;
-  readonly view: Pick<IpView, "declared" | "addressOf">;
-  readonly manifestNamespace: string;
-}
-
 export function recordEvents(
   { conditions, ports, assigned }: AddressReport,
-  { recorder, view, manifestNamespace: namespace }: ConditionEventsDeps,
+  recorder: Pick<EventRecorder, "record">,
+  { view, manifestNamespace: namespace }: Pick<IpDeps, "view" | "manifestNamespace">,
 ): void {
   const { providerLeasedIp: kind } = kinds;
   function record(name: string, occurrence: Pick<EventToRecord, "type" | "reason" | "note">): void {
@@ -78,7 +70,7 @@ export function recordEvents(
   for (const { type, subject, message } of conditions) {
     // What lasts longer becomes a shortage.
     if (type === "AddressPending") continue;
-    // A refusal is about one resource; all else is about the key, and told of the first that asks for it.
+    // A rejection is about one resource; all else is about the key, and recorded for its first resource.
     const name = type === "Refused" ? subject : ports[0]?.resource;
     if (name !== undefined) record(name, { type: "Warning", reason: type, note: message });
   }

@@ -1,5 +1,4 @@
-/** What a ProviderLeasedIP asks for, once it is known to be something that may be asked for. */
-
+/** Reads ProviderLeasedIPs, Services and MetalLB's objects, and builds the desired ones. */
 import { createHash } from "node:crypto";
 import { fieldsOf, recordsOf, textOf } from "../../kube/json-fields.ts";
 import type { KubeObject, ObjectAt } from "../../kube/kube.ts";
@@ -26,11 +25,11 @@ export interface AddressPort extends IpDeclaration {
   readonly changedAtMs: number;
 }
 
-/** A resource as it is in the cluster: what it asks for, or why that is refused. */
+/** A ProviderLeasedIP of the cluster: the port it requests, or why that is rejected. */
 export interface DeclaredPort {
   readonly resource: string;
   readonly uid: string | undefined;
-  /** What its loop is called: the sharing key, of a refused one its name; undefined where it is none of our business. */
+  /** The key of its loop: the sharing key, or its name where it is rejected; undefined where it is not ours. */
   readonly key: string | undefined;
   readonly port: AddressPort | undefined;
   readonly rejection: string | undefined;
@@ -47,13 +46,13 @@ export function readDeclaredPort(object: KubeObject, provider: Address): Declare
   const read = readLeasedIp(object, provider);
   if (!read) return { ...nothing, key: resource, rejection: "it does not say whose it is, or which port" };
   if (read.lease.provider !== provider) return nothing;
-  const refused = refusalOf(read, fieldsOf(object["spec"])["protocol"]);
+  const refused = rejectionOf(read, fieldsOf(object["spec"])["protocol"]);
   if (refused !== undefined) return { ...nothing, key: resource, rejection: refused };
   const port = { ...read, resource, namespace: leaseNamespace(read.lease), changedAtMs: changedAt(object) };
   return { ...nothing, key: read.sharingKey, port };
 }
 
-function refusalOf(
+function rejectionOf(
   { lease, service, port, externalPort, sharingKey }: IpDeclaration,
   protocol: unknown,
 ): string | undefined {
@@ -64,7 +63,7 @@ function refusalOf(
     if (!Number.isInteger(number) || number < 1 || number > mostPort) return `${number} is no port`;
   }
   if (service === "") return "it names no service";
-  // By it MetalLB puts Services on one address: with another owner's, a part of that one's would be had.
+  // MetalLB puts Services with one key on one address: another owner's key would share that owner's address.
   if (sharingKey !== lease.owner && !sharingKey.startsWith(`${lease.owner}-`))
     return `the sharing key ${JSON.stringify(sharingKey)} is not its owner's`;
   return undefined;
@@ -84,23 +83,15 @@ export type Balancer = ReturnType<typeof readBalancer>;
 export type OwnBalancer = Balancer & { readonly ours: NonNullable<Balancer["ours"]> };
 
 export function readBalancer(object: KubeObject, provider: Address, fieldManager: string) {
-  const {
-    namespace = "",
-    name,
-    uid,
-    creationTimestamp = "",
-    deletionTimestamp,
-    managedFields = [],
-    labels,
-  } = object.metadata;
+  const { namespace = "", name, uid, labels, managedFields = [], ...metadata } = object.metadata;
   const { type, clusterIP } = fieldsOf(object["spec"]);
   const isBalancer = type === "LoadBalancer";
   return {
     namespace,
     name,
     uid,
-    createdAt: creationTimestamp,
-    deleting: deletionTimestamp !== undefined,
+    createdAt: metadata.creationTimestamp ?? "",
+    deleting: metadata.deletionTimestamp !== undefined,
     /** Of its cluster IP. */
     family: readIpAddress(textOf(clusterIP) ?? "")?.family,
     addresses: isBalancer ? assignedAddresses(object) : [],
@@ -143,11 +134,7 @@ export function isForPort({ namespace, ours }: Balancer, port: AddressPort): boo
 }
 
 /** As the network's operator calls it. */
-export function networkName({
-  service,
-  externalPort,
-  protocol,
-}: Pick<AddressPort, "service" | "externalPort" | "protocol">): string {
+export function networkName({ service, externalPort, protocol }: AddressPort): string {
   return `${service}-ip-${externalPort}-${protocol}`.toLowerCase();
 }
 
@@ -166,16 +153,9 @@ export function otherName({ service, externalPort, protocol, sharingKey }: Addre
   return `ip-${externalPort}-${protocol}-${base32Hex(digest)}`.toLowerCase();
 }
 
-interface Wanted {
-  readonly port: AddressPort;
-  readonly name: string;
-  readonly pin: string | undefined;
-  /** The pool that must be named; without, MetalLB takes one by itself. */
-  readonly pool: string | undefined;
-}
-
-export function desiredBalancer({ port, name, pin, pool }: Wanted): KubeObject {
-  const { lease, namespace, service, port: targetPort, externalPort, protocol, sharingKey } = port;
+/** Without a pool, MetalLB takes one by itself. */
+export function desiredBalancer(name: string, requested: AddressPort, pin?: string, pool?: string): KubeObject {
+  const { lease, namespace, service, port: targetPort, externalPort, protocol, sharingKey } = requested;
   return {
     metadata: {
       name,
@@ -253,28 +233,21 @@ function ownLabels(provider: Address): Readonly<Record<string, string>> {
   return { "akash.network": "true", ...targetLabels, [providerLabel]: provider };
 }
 
-interface DesiredPool {
-  /** The first ProviderLeasedIP of the key: the pool is named after it, and keeps that name. */
-  readonly name: string;
-  readonly key: string;
-  readonly address: string;
-  readonly provider: Address;
-}
-
+/** After the first ProviderLeasedIP of the key; the pool keeps that name. */
 export function poolName(resource: string): string {
   return `akash-ip-${resource}`;
 }
 
-export function desiredPool({ name, key, address, provider }: DesiredPool): KubeObject {
+export function desiredPool(name: string, key: string, address: string, provider: Address): KubeObject {
   const bits = address.includes(":") ? 128 : 32;
   return {
     metadata: metadataOf(name, key, provider),
-    // Whoever does not name it gets nothing of it.
+    // Only Services that name it get the address.
     spec: { addresses: [`${address}/${bits}`], autoAssign: false },
   };
 }
 
-export function desiredAdvertisement({ name, key, provider }: Omit<DesiredPool, "address">): KubeObject {
+export function desiredAdvertisement(name: string, key: string, provider: Address): KubeObject {
   return { metadata: metadataOf(name, key, provider), spec: { ipAddressPools: [name] } };
 }
 

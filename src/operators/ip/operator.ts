@@ -51,7 +51,6 @@ export function startIpOperator(options: IpOperatorOptions, deps: IpOperatorDeps
     for (const key of view.keys()) queue.add(key, priority);
   }
 
-  /** What nothing woke is looked at now and then all the same. */
   async function sweep(signal: AbortSignal): Promise<void> {
     for (;;) {
       await sleep(deps.clock, options.pruneIntervalMs, signal);
@@ -60,7 +59,6 @@ export function startIpOperator(options: IpOperatorOptions, deps: IpOperatorDeps
     }
   }
 
-  /** Nothing is decided before all of it was read. */
   async function begin(signal: AbortSignal): Promise<void> {
     const needed = [view.declared, view.balancers, view.pools, view.advertisements];
     await Promise.all(needed.map((each) => each.synced(signal)));
@@ -68,7 +66,6 @@ export function startIpOperator(options: IpOperatorOptions, deps: IpOperatorDeps
     await untilAborted(signal);
   }
 
-  /** What is known of the keys ends with each term as leader. */
   async function lead(leading: AbortSignal): Promise<void> {
     addAll();
     try {
@@ -97,7 +94,7 @@ export function startIpOperator(options: IpOperatorOptions, deps: IpOperatorDeps
       return supply.shortage();
     },
     get conditions(): readonly (Condition & { readonly subject: string })[] {
-      const all = [...overallConditions({ view, range, supply, check }), ...[...conditions.values()].flat()];
+      const all = [...overallConditions(view, range, supply, check), ...[...conditions.values()].flat()];
       return all.map((each) => ({ subject: "", ...each }));
     },
     get leading(): boolean {
@@ -119,38 +116,38 @@ function assemble(options: IpOperatorOptions, deps: IpOperatorDeps, scope: Scope
   const events = createEventRecorder({ controller: "akash.network/operator-ip", instance: options.instance }, deps);
   /** By key, of those that have some. */
   const conditions = new Map<string, readonly Condition[]>();
-  /** Why no address could be had when that was last looked at. */
-  let lacked: string | undefined;
+  /** Why no address was available at the last check. */
+  let shortage: string | undefined;
 
   const view = new IpView({ ...options, kube, wake: (key) => void queue.add(key), onAddresses }, scope);
-  const apply = createPacedApply(kube, clock);
-  const range = new OwnRange(ranges, { view, kube, apply, provider });
-  const supply = new Supply(pool, { view, range, kube, clock });
-  const loop = new AddressLoop({ ...options, kube, apply, view, range, supply, ignored, report: tell, clock, log });
+  const ipDeps = { ...deps, provider, manifestNamespace, view, apply: createPacedApply(kube, clock) };
+  const range = new OwnRange(ranges, ipDeps);
+  const supply = new Supply(pool, { ...ipDeps, range });
+  const loop = new AddressLoop({ ...ipDeps, retryDelayMs: options.retryDelayMs, range, supply, ignored, report });
   const check = options.metalLb && createCountsCheck(options.metalLb, { clock, log });
 
   function onAddresses(): void {
     supply.changed();
     change.notify();
-    const [waiting, hopeful] = [[...loop.withoutAddress], [...loop.awaitingAssignment]];
+    const [waiting, awaiting] = [[...loop.withoutAddress], [...loop.awaitingAssignment]];
     // Counted only if a key depends on it: a thousand Services may change one after the other.
-    const now = waiting.length + hopeful.length > 0 ? supply.shortage()?.error.message : undefined;
-    const isOther = now !== lacked;
-    lacked = now;
+    const now = waiting.length + awaiting.length > 0 ? supply.shortage()?.error.message : undefined;
+    const isOther = now !== shortage;
+    shortage = now;
     if (now === undefined || isOther) for (const key of waiting) queue.add(key);
-    if (now !== undefined && isOther) for (const key of hopeful) queue.add(key);
+    if (now !== undefined && isOther) for (const key of awaiting) queue.add(key);
   }
 
-  function tell(key: string, looked: AddressReport): void {
-    if (looked.conditions.length === 0) conditions.delete(key);
-    else conditions.set(key, looked.conditions);
+  function report(key: string, found: AddressReport): void {
+    if (found.conditions.length === 0) conditions.delete(key);
+    else conditions.set(key, found.conditions);
     change.notify();
-    recordEvents(looked, { recorder: events, view, manifestNamespace });
+    recordEvents(found, events, ipDeps);
   }
 
   async function count(signal: AbortSignal): Promise<void> {
     for (;;) {
-      await supply.lookForOtherVersions(signal);
+      await supply.checkOtherVersions(signal);
       await check?.fetch(supply.poolNames, signal);
       onAddresses();
       const difference = check && ranges.length === 0 ? check.compare(supply.totals) : undefined;

@@ -1,8 +1,7 @@
 /** A range that is ours alone: an address and a pool per sharing key. Pools and pending writes say what is taken. */
 import { kinds } from "../../kube/kinds.ts";
-import type { Kube, KubeObject, WatchCache } from "../../kube/kube.ts";
+import type { KubeObject, WatchCache } from "../../kube/kube.ts";
 import { metalLbNamespace } from "../../kube/objects/metallb.ts";
-import type { Address } from "../../market/address.ts";
 import {
   type AddressRange,
   addressRangeText,
@@ -11,26 +10,19 @@ import {
   isWithin,
   readIpAddress,
 } from "../../market/ip-range.ts";
-import type { PacedApply, WriteTurn } from "../write-pace.ts";
+import type { WriteTurn } from "../write-pace.ts";
 import { desiredAdvertisement, desiredPool, type OwnBalancer, poolName, type WatchedPool } from "./objects.ts";
 import type { ObservedAddress } from "./plan.ts";
-import type { IpView } from "./view.ts";
-
-interface OwnRangeDeps {
-  readonly view: IpView;
-  readonly kube: Pick<Kube, "delete">;
-  readonly apply: PacedApply;
-  readonly provider: Address;
-}
+import type { IpDeps } from "./view.ts";
 
 export class OwnRange {
   readonly ranges: readonly AddressRange[];
   readonly text: string;
-  readonly #deps: OwnRangeDeps;
+  readonly #deps: IpDeps;
   /** Addresses that are being written into a pool: taken until the cache shows it. */
   readonly #claims = new Map<string, string>();
 
-  constructor(ranges: readonly AddressRange[], deps: OwnRangeDeps) {
+  constructor(ranges: readonly AddressRange[], deps: IpDeps) {
     this.ranges = ranges;
     this.text = ranges.map(addressRangeText).join(",");
     this.#deps = deps;
@@ -68,7 +60,7 @@ export class OwnRange {
     // MetalLB takes no second pool of the same address.
     const pool = marked ?? this.#unmarked(address);
     const name = pool?.name ?? poolName(first.resource);
-    const desired = desiredPool({ name, key, address, provider });
+    const desired = desiredPool(name, key, address, provider);
     const done = await apply(kinds.ipAddressPool, desired, pool?.own?.fields ?? null, turn);
     await untilShown(view.pools, done?.object, turn.signal);
     this.#claims.delete(key);
@@ -146,7 +138,7 @@ export class OwnRange {
   async #announce(key: string, name: string, turn: WriteTurn): Promise<void> {
     const { view, apply, provider } = this.#deps;
     const live = view.advertisements.get({ namespace: metalLbNamespace, name })?.fields ?? null;
-    const done = await apply(kinds.l2Advertisement, desiredAdvertisement({ name, key, provider }), live, turn);
+    const done = await apply(kinds.l2Advertisement, desiredAdvertisement(name, key, provider), live, turn);
     await untilShown(view.advertisements, done?.object, turn.signal);
   }
 }

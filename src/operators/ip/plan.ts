@@ -1,18 +1,18 @@
-/** What is to be done about one address: a decision on what is known, without doing anything. */
+/** The plan for one address: pure. */
 
 import { invariant } from "../../runtime/invariant.ts";
 import { type AddressPort, type Balancer, namesFor, type OwnBalancer, pathOf } from "./objects.ts";
 
 export interface ObservedAddress {
-  /** Those that are asked for, each port of a protocol once, in the order of their names. */
+  /** Requested ports, each of a protocol once, in the order of their names. */
   readonly ports: readonly AddressPort[];
   /** The Services of this address, the oldest first. */
   readonly balancers: readonly OwnBalancer[];
   /** Of the pool that was made for it, where there is one. */
   readonly poolAddress: string | undefined;
-  /** Whether a Service of that name is there, or to come, and not for this address. */
+  /** Whether a Service of that name exists or is planned, and is not for this address. */
   readonly isTaken: (at: { readonly namespace: string; readonly name: string }) => boolean;
-  /** Whether an address is in a pool and nobody else has it. */
+  /** Whether an address is in a pool and not in use by another key. */
   readonly canHave: (address: string) => boolean;
 }
 
@@ -27,26 +27,26 @@ export interface AddressPlan {
   readonly address: string | undefined;
   /** To be as they are here. Other ports wait until the address is known, or until an old Service of their name is gone. */
   readonly wanted: readonly PlannedBalancer[];
-  /** Any one of these, to get an address: the first that can be written, as one lease's trouble is not another's. */
+  /** Any one of these, to get an address: the first that can be written, as leases fail independently. */
   readonly firsts: readonly PlannedBalancer[];
-  /** Nothing asks for them any more. */
+  /** No longer requested. */
   readonly removed: readonly OwnBalancer[];
-  /** Nor for these, but they hold the address until another does. */
+  /** No longer requested, but they hold the address until another Service does. */
   readonly kept: readonly OwnBalancer[];
 }
 
-export function planAddress(truth: ObservedAddress): AddressPlan {
-  const { ports, balancers, poolAddress, canHave } = truth;
-  const address = poolAddress ?? addressOf(truth);
+export function planAddress(observed: ObservedAddress): AddressPlan {
+  const { ports, balancers, poolAddress } = observed;
+  const address = poolAddress ?? addressOf(observed);
   const there = new Map(balancers.map((each) => [pathOf(each), each]));
   const planned = ports.map((port): PlannedBalancer => {
-    const name = nameFor(port, truth, there);
+    const name = nameFor(port, observed, there);
     const live = there.get(pathOf({ namespace: port.namespace, name }));
-    return { port, name, live, pin: pinFor(live, { address, isFixed: poolAddress !== undefined, canHave }) };
+    return { port, name, live, pin: pinFor(live, address, observed) };
   });
   const existing = planned.filter(({ live }) => live !== undefined && !live.deleting);
   const missing = planned.filter(({ live }) => live === undefined);
-  // The first gets an address, whichever; then the others ask for that one.
+  // The first one gets any address; then the others request that one.
   const isKnown = address !== undefined;
   const wanted = isKnown ? [...existing, ...missing] : existing;
   const firsts = isKnown || existing.length > 0 ? [] : missing;
@@ -70,7 +70,7 @@ export function isOfPort({ ours }: OwnBalancer, { protocol, externalPort }: Addr
   return ours.protocol === protocol && ours.externalPort === externalPort;
 }
 
-/** The one that its Services have, or ask for; of one that goes too: it has it until it is gone. */
+/** The one that its Services have, or request; a Service that is being deleted still has it. */
 function addressOf({ balancers, ports, canHave }: ObservedAddress): string | undefined {
   const isWanted = (each: Balancer) => ports.some(({ namespace }) => namespace === each.namespace);
   const inOrder = [
@@ -79,26 +79,19 @@ function addressOf({ balancers, ports, canHave }: ObservedAddress): string | und
     ...balancers.filter((each) => each.deleting),
   ];
   const had = inOrder.flatMap(({ addresses }) => addresses);
-  const asked = inOrder.flatMap(({ ours: { pin } }) => pin || []);
-  return [...had, ...asked].find(canHave);
-}
-
-interface PinRules {
-  readonly address: string | undefined;
-  /** It follows from a pool of ours, and not from what MetalLB chose. */
-  readonly isFixed: boolean;
-  readonly canHave: (address: string) => boolean;
+  const requested = inOrder.flatMap(({ ours: { pin } }) => pin || []);
+  return [...had, ...requested].find(canHave);
 }
 
 /** One that MetalLB gave stays as it is written, pinned or not: a write without need is one too many. */
-function pinFor(live: OwnBalancer | undefined, { address, isFixed, canHave }: PinRules): string | undefined {
-  if (isFixed || !live) return address;
+function pinFor(live: OwnBalancer | undefined, address: string | undefined, { poolAddress, canHave }: ObservedAddress) {
+  if (poolAddress !== undefined || !live) return address;
   if (live.addresses.length > 0) return live.ours.pin || undefined;
-  // What it asks for is another's by now, or in no pool: any other is better than none.
+  // The requested one is in use by another key, or in no pool: any other is better than none.
   return canHave(live.ours.pin) ? live.ours.pin : address;
 }
 
-/** Names among which one that it has is looked for; nobody takes so many but to see what happens. */
+/** Names among which an existing Service is looked for. */
 const namesKept = 4;
 
 function nameFor(port: AddressPort, { isTaken }: ObservedAddress, there: ReadonlyMap<string, OwnBalancer>): string {
@@ -109,6 +102,6 @@ function nameFor(port: AddressPort, { isTaken }: ObservedAddress, there: Readonl
     .filter(({ deleting, isTenants }) => !deleting && !isTenants)
     .sort((a, b) => b.addresses.length - a.addresses.length);
   const name = kept?.name ?? namesFor(port).find((each) => !isTaken({ namespace, name: each }));
-  invariant(name !== undefined, "there are names without end");
+  invariant(name !== undefined, "there are endless names");
   return name;
 }

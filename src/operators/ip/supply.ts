@@ -1,20 +1,15 @@
-/** What addresses there are to give: how many, of which pool, and why none can be had. */
+/** The addresses that can be assigned: how many, of which pool, and why there are none. */
 import { apiVersionOf, kinds } from "../../kube/kinds.ts";
-import type { Kube } from "../../kube/kube.ts";
 import { type MetalLbPool, poolHas, poolSize } from "../../kube/objects/metallb.ts";
 import { readIpAddress } from "../../market/ip-range.ts";
-import type { Clock } from "../../runtime/clock.ts";
 import { ProviderError } from "../../runtime/errors.ts";
 import { invariant } from "../../runtime/invariant.ts";
 import type { OwnBalancer, WatchedPool } from "./objects.ts";
 import type { OwnRange } from "./own-range.ts";
-import type { IpView } from "./view.ts";
+import type { IpDeps } from "./view.ts";
 
-interface SupplyDeps {
-  readonly view: IpView;
+interface SupplyDeps extends IpDeps {
   readonly range: OwnRange;
-  readonly kube: Pick<Kube, "serves">;
-  readonly clock: Clock;
 }
 
 export interface AddressShortage {
@@ -28,7 +23,7 @@ const anyPool = "default";
 /** MetalLB assigns within a second or two; while its controller is replaced, within a few more. */
 export const controllerSilentMs = 30_000;
 
-/** So long nothing is sold after a lease that waited in vain has ended; then the next one tries MetalLB again. */
+/** Nothing is sold for this long after a lease without an address has ended; then the next one tries MetalLB again. */
 export const silenceKeptMs = 600_000;
 
 /** Of MetalLB's pools, or of the range where there is one. */
@@ -37,7 +32,7 @@ export class Supply {
   readonly #deps: SupplyDeps;
   #otherVersion: string | undefined;
   #usage: AddressCounts | undefined;
-  /** Services of ours that had no address at the last look. */
+  /** Services of ours that had no address at the last check. */
   #waiting: readonly OwnBalancer[] = [];
   #silentUntilMs = 0;
 
@@ -64,10 +59,9 @@ export class Supply {
     return sumOf(pools.flatMap((pool) => [familyUsage(pool, 4, given), familyUsage(pool, 6, given)]));
   }
 
-  /** What is counted may have changed. */
   changed(): void {
     this.#usage = undefined;
-    this.#lookForSilence();
+    this.#checkSilence();
   }
 
   /** The pool that a Service must name; undefined where MetalLB takes the right one, or the pin is of another pool. */
@@ -95,7 +89,7 @@ export class Supply {
     return shortageOf("MetalLbSilent", `MetalLB has not assigned a free address for more than ${seconds} s`);
   }
 
-  async lookForOtherVersions(signal: AbortSignal): Promise<void> {
+  async checkOtherVersions(signal: AbortSignal): Promise<void> {
     const { view, kube } = this.#deps;
     this.#otherVersion = view.metalLbMissing === undefined ? undefined : await findOtherVersion(kube, signal);
   }
@@ -132,17 +126,17 @@ export class Supply {
   }
 
   #isSilent(): boolean {
-    this.#lookForSilence();
+    this.#checkSilence();
     return this.#deps.clock.monotonicMs() < this.#silentUntilMs;
   }
 
   /** By the Services alone, so that every copy says the same, also one that just started. */
-  #lookForSilence(): void {
+  #checkSilence(): void {
     const { view, clock } = this.#deps;
     const now = (each: OwnBalancer) => view.balancers.get(each);
     const ended = this.#waiting.filter((each) => now(each)?.deleting ?? true);
     if (this.#waiting.some((each) => now(each)?.addresses.length)) this.#silentUntilMs = 0;
-    this.#waiting = view.without();
+    this.#waiting = view.unassigned();
     const isLate = [...this.#waiting, ...ended].some((each) => this.#isLate(each));
     if (isLate && this.#missing() === undefined && view.unavailableReason === undefined && this.#counted().free > 0n)
       this.#silentUntilMs = clock.monotonicMs() + silenceKeptMs;

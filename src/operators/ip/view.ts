@@ -13,6 +13,8 @@ import type { Address } from "../../market/address.ts";
 import { readIpAddress } from "../../market/ip-range.ts";
 import { ProviderError } from "../../runtime/errors.ts";
 import type { Scope } from "../../runtime/lifecycle.ts";
+import type { OperatorDeps } from "../operator-service.ts";
+import type { PacedApply } from "../write-pace.ts";
 import {
   type AddressPort,
   type Balancer,
@@ -35,15 +37,22 @@ interface ViewDeps {
   /** Where the custom resources of all leases are kept. */
   readonly manifestNamespace: string;
   readonly kube: Pick<Kube, "watch" | "fieldManager">;
-  /** Something of the address with this key changed. */
   readonly wake: (key: string) => void;
   /** Addresses may be free that were not, or the other way round. */
   readonly onAddresses: () => void;
 }
 
+/** What the parts of the operator share. */
+export interface IpDeps extends OperatorDeps {
+  readonly provider: Address;
+  readonly manifestNamespace: string;
+  readonly view: IpView;
+  readonly apply: PacedApply;
+}
+
 export class IpView {
   readonly declared: WatchCache<DeclaredPort, "key" | "place">;
-  readonly balancers: WatchCache<Balancer, "key" | "address" | "lease" | "without">;
+  readonly balancers: WatchCache<Balancer, "key" | "address" | "lease" | "unassigned">;
   readonly pools: WatchCache<WatchedPool, "key">;
   readonly advertisements: WatchCache<WatchedAdvertisement, "key">;
   readonly #pods: WatchCache<boolean>;
@@ -65,15 +74,15 @@ export class IpView {
       indexes: { key: ({ key }: DeclaredPort) => key, place: ({ port }: DeclaredPort) => port && plainPlace(port) },
       handle: wakeBoth(({ key }) => key),
     });
-    this.balancers = kube.watch<Balancer, "key" | "address" | "lease" | "without">({
+    this.balancers = kube.watch<Balancer, "key" | "address" | "lease" | "unassigned">({
       ...{ kind: kinds.service, withManagedFields: true },
       project: (object) => readBalancer(object, provider, fieldManager),
       indexes: {
         key: ({ ours }: Balancer) => ours?.key,
         address: ({ addresses: [first] }: Balancer) => first,
         lease: ({ ours, namespace }: Balancer) => ours && namespace,
-        without: ({ ours, deleting, addresses }: Balancer) =>
-          ours && !deleting && addresses.length === 0 ? "address" : undefined,
+        unassigned: ({ ours, deleting, addresses }: Balancer) =>
+          ours && !deleting && addresses.length === 0 ? "" : undefined,
       },
       handle: wakeBoth(({ ours }) => ours?.key, onAddresses),
     });
@@ -98,19 +107,15 @@ export class IpView {
     scope.onStop(async () => void (await Promise.all(all.map((cache) => cache.close()))));
   }
 
-  /** Each port of a protocol once: of two resources that want one, the one that is called after it. */
+  /** Each port of a protocol once: of two resources that request one, the one that is named after it. */
   portsOf(key: string): { readonly ports: AddressPort[]; readonly double: AddressPort[] } {
     const found = [...this.declared.by("key", key)]
       .flatMap(({ port }) => port ?? [])
       .sort((a, b) => (a.resource < b.resource ? -1 : 1));
-    const canonical = (port: AddressPort) => (leasedIpName(port) === port.resource ? 0 : 1);
-    const chosen = new Map<string, AddressPort>();
-    for (const port of found.toSorted((a, b) => canonical(a) - canonical(b))) {
-      const what = `${port.protocol}/${port.externalPort}`;
-      if (!chosen.has(what)) chosen.set(what, port);
-    }
-    const ports = new Set(chosen.values());
-    return { ports: found.filter((port) => ports.has(port)), double: found.filter((port) => !ports.has(port)) };
+    const byPort = Map.groupBy(found, ({ protocol, externalPort }) => `${protocol}/${externalPort}`);
+    const isNamedAfterIt = (port: AddressPort) => leasedIpName(port) === port.resource;
+    const chosen = new Set(Array.from(byPort.values(), (same) => same.find(isNamedAfterIt) ?? same[0]));
+    return { ports: found.filter((port) => chosen.has(port)), double: found.filter((port) => !chosen.has(port)) };
   }
 
   addressOf(port: AddressPort): string | undefined {
@@ -156,8 +161,8 @@ export class IpView {
   }
 
   /** Services of ours to which MetalLB has not given an address. */
-  without(): OwnBalancer[] {
-    return [...this.balancers.by("without", "address")].filter(isOwn);
+  unassigned(): OwnBalancer[] {
+    return [...this.balancers.by("unassigned", "")].filter(isOwn);
   }
 
   /** The addresses that any Service has, and those that ours request: MetalLB is about to give them. */
@@ -175,13 +180,13 @@ export class IpView {
     return new Set(keys.flatMap((key) => key ?? []));
   }
 
-  /** Why nothing may be decided by this view. A MetalLB that is not there has no pools that one could miss. */
+  /** Why nothing may be decided by this view. A missing MetalLB has no pools to wait for. */
   get unavailableReason(): string | undefined {
     const ofMetalLb = this.metalLbMissing === undefined ? [this.pools, this.advertisements] : [];
     return firstCacheProblem([this.declared, this.balancers, ...ofMetalLb]);
   }
 
-  /** Why it is not known yet what leases have. */
+  /** Why the addresses of leases are not known yet. */
   get waitingFor(): string | undefined {
     const needed = [this.declared, this.balancers];
     return needed.every(({ ready }) => ready) ? undefined : firstCacheProblem(needed);
@@ -199,7 +204,7 @@ export class IpView {
     return isMissing ? `no controller pod in ${metalLbNamespace} is ready` : undefined;
   }
 
-  /** Why the controller is taken for ready without a look: an older Role does not allow it. */
+  /** Why the controller is assumed to be ready: an older Role does not allow to read its pods. */
   get controllerUnknown(): string | undefined {
     return this.#isForbidden ? cacheProblem(this.#pods) : undefined;
   }
