@@ -200,17 +200,10 @@ export function createProvider(options: ProviderOptions): Provider {
   const running = createProcess({ services, metrics, clock, log, ...(shutdownMs !== undefined && { shutdownMs }) });
   return {
     ...running,
-    status: () => ({
-      ...running.status(),
-      bus: bus.status?.(),
-      conditions: conditions.status?.(),
-      chain: chain.status?.(),
-      cluster: market?.cluster.status?.(),
-      manifest: market?.manifest.status?.(),
-      bidengine: market?.bidengine.status?.(),
-      balance: balance?.status?.(),
-      gateway: gateway?.status?.(),
-    }),
+    status() {
+      const status = running.status();
+      return { ...status, ...status.statuses } as ProviderStatus;
+    },
   };
 }
 

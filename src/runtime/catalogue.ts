@@ -27,24 +27,13 @@ export const areas = [
   { title: "Values", errors: valueErrors },
 ] as const;
 
-export const catalogue = {
-  ...settingErrors,
-  ...storageErrors,
-  ...runningErrors,
-  ...busErrors,
-  ...keyErrors,
-  ...chainErrors,
-  ...transactionErrors,
-  ...kubeErrors,
-  ...inventoryErrors,
-  ...addressErrors,
-  ...pricingErrors,
-  ...manifestErrors,
-  ...leaseErrors,
-  ...gatewayErrors,
-  ...boxErrors,
-  ...tenantErrors,
-  ...valueErrors,
-};
+/** The intersection of a union's members. */
+type Merged<Table> = (Table extends unknown ? (table: Table) => void : never) extends (all: infer All) => void
+  ? All
+  : never;
+
+export const catalogue = Object.assign({}, ...areas.map(({ errors }) => errors)) as Merged<
+  (typeof areas)[number]["errors"]
+>;
 
 export type ErrorCode = keyof typeof catalogue;

@@ -9,48 +9,48 @@ import type { Log } from "./log.ts";
 import type { Metrics } from "./metrics.ts";
 import type { Queue } from "./queue.ts";
 
-/** A service that is not ready by then will not be; say so instead of hanging at start. */
+/** Limit of a service's start. */
 const serviceStartMs = 2 * minute;
 
 export type ServiceState = "init" | "running" | "shutdown" | "done";
 
-/** All that a service tells of itself stands beside its start; `process.ts` gathers it. */
+/** A service and the views of its status; `process.ts` gathers them. */
 export interface Service<Status = unknown> {
   readonly name: string;
-  /** Its start waits for something outside of us, for as long as it takes, and shows that it does. */
+  /** Its start waits for an external system without a limit, and says so in `detail`. */
   readonly waitsForOthers?: boolean;
-  /** Resolves when the service is ready. What it leaves running it hands to the scope. */
+  /** Resolves when the service is ready. Background work goes to the scope. */
   start(scope: Scope): Promise<void> | void;
-  /** The line that tells a person what it is doing. Asked at any time, also before the start and after the end. */
+  /** One line about what it is doing. Called at any time, also before the start and after the end. */
   detail?(): string;
-  /** Its status, from what it holds already; undefined until there is one. Asked as `detail` is. */
+  /** Its status from memory; undefined until there is one. Called at any time. */
   status?(): Status | undefined;
-  /** What an operator should know of it now. Asked as `detail` is. */
+  /** Called at any time. */
   conditions?(): Iterable<Condition>;
-  /** Its queues; those that are there only once it has started come then. */
+  /** May be empty before it has started. */
   readonly queues?: readonly Queue[];
-  /** Says how its metrics are read. Called once, when it has started. */
+  /** Registers its metrics. Called once, when it has started. */
   measure?(metrics: Metrics): void;
   /** Handlers of control requests, by name. */
   readonly controlHandlers?: Readonly<Record<string, ControlHandler>>;
 }
 
-/** Called only while its service runs, with unvalidated JSON. It returns plain JSON, or an async iterable of values. */
+/** Called only while its service runs, with unvalidated JSON. Returns plain JSON, or an async iterable of it. */
 export type ControlHandler = (question: ControlParams, signal: AbortSignal) => unknown;
 export type ControlParams = Readonly<Record<string, unknown>>;
 
-/** A service that others stand on. */
+/** A service that opens something which later services use. */
 export interface ResourceService<Thing, Status = unknown> extends Service<Status> {
-  /** What it opens, once it has started. */
+  /** Resolves once it has started. */
   readonly opened: Promise<Thing>;
 }
 
 export interface Scope {
-  /** Aborted when the service is asked to stop. */
+  /** Aborted when the service is to stop. */
   readonly signal: AbortSignal;
-  /** Background work. It goes on until the signal is aborted; ending earlier or throwing is the service's death. */
+  /** Background work until the signal is aborted; the service has failed when it ends earlier or throws. */
   task(name: string, work: (signal: AbortSignal) => Promise<void>): void;
-  /** Cleaning up, once the tasks have ended; what was registered last runs first. */
+  /** Runs once the tasks have ended, in reverse order of registration. */
   onStop(cleanup: () => Promise<void> | void): void;
 }
 
@@ -61,22 +61,15 @@ export interface ServiceStatus {
   readonly error?: ProviderError;
 }
 
-export interface LifecycleOptions {
+interface LifecycleOptions {
   readonly services: readonly Service[];
   readonly clock: Clock;
   readonly log: Log;
   readonly startMs?: number;
-  readonly shutdownMs?: number;
+  readonly shutdownMs?: number | undefined;
 }
 
-export interface Lifecycle {
-  /** Runs until the signal is aborted (resolves) or a service fails (rejects); either way all of them are done then. */
-  run(signal: AbortSignal): Promise<void>;
-  readonly services: readonly ServiceStatus[];
-  onChange(listener: (status: ServiceStatus) => void): void;
-}
-
-export function createLifecycle(options: LifecycleOptions): Lifecycle {
+export function createLifecycle(options: LifecycleOptions) {
   const { clock, log, startMs = serviceStartMs, shutdownMs = shutdownLimitMs } = options;
   const listeners: ((status: ServiceStatus) => void)[] = [];
   const runners = options.services.map((service) =>
@@ -88,6 +81,7 @@ export function createLifecycle(options: LifecycleOptions): Lifecycle {
   );
   let ran = false;
 
+  /** Runs until the signal is aborted (resolves) or a service fails (rejects); either way all of them are done then. */
   async function run(signal: AbortSignal): Promise<void> {
     invariant(!ran, "a lifecycle runs once");
     ran = true;
@@ -98,13 +92,13 @@ export function createLifecycle(options: LifecycleOptions): Lifecycle {
       for (const runner of runners) {
         if (signal.aborted) break;
         started.push(runner);
-        // Also the deaths of those before it: a start that waits for one of them would wait in vain.
-        await Promise.race([startOne(runner), ...started.map(({ died }) => died), stopRequested]);
+        // A start may wait for a service before it, which may fail meanwhile.
+        await Promise.race([startOne(runner), ...started.map(({ failed }) => failed), stopRequested]);
       }
-      if (!signal.aborted) await Promise.race([stopRequested, ...runners.map((runner) => runner.died)]);
+      if (!signal.aborted) await Promise.race([stopRequested, ...runners.map(({ failed }) => failed)]);
     } catch (thrown) {
       failure = thrown;
-      // Whoever runs the lifecycle is given the error itself and tells it in full.
+      // The caller gets the error itself and prints it in full.
       log.error("stopping because a service failed", { code: ProviderError.from(thrown).code });
     }
     const late = await stopAll(started.reverse());
@@ -115,77 +109,59 @@ export function createLifecycle(options: LifecycleOptions): Lifecycle {
   }
 
   async function startOne(runner: ServiceRunner): Promise<void> {
-    const { name } = runner.status;
     if (runner.waitsForOthers) return runner.start();
     await withDeadline(clock, startMs, runner.start(), () => {
       const reason = `not ready within ${startMs} ms`;
-      throw new ProviderError("AKP_SERVICE_START_FAILED", { service: name, reason });
+      throw new ProviderError("AKP_SERVICE_START_FAILED", { service: runner.status.name, reason });
     });
   }
 
-  /** Stops one after the other within one deadline. One that hangs gets half of the rest, so that the journal still ends properly. */
+  /** Stops one after the other within one deadline. Each gets half of the rest, so that the journal always has time to close. */
   async function stopAll(inOrder: ServiceRunner[]): Promise<string[]> {
     const deadlineMs = clock.monotonicMs() + shutdownMs;
     const late: string[] = [];
     for (const [index, runner] of inOrder.entries()) {
       const leftMs = deadlineMs - clock.monotonicMs();
-      const patienceMs = index === inOrder.length - 1 ? leftMs : leftMs / 2;
-      const ended = await withDeadline(
-        clock,
-        patienceMs,
-        runner.stop().then(() => true),
-        () => false,
-      );
-      if (!ended) late.push(runner.status.name);
+      const limitMs = index === inOrder.length - 1 ? leftMs : leftMs / 2;
+      await withDeadline(clock, limitMs, runner.stop(), () => late.push(runner.status.name));
     }
     return late;
   }
 
   return {
     run,
-    get services() {
+    get services(): readonly ServiceStatus[] {
       return runners.map((runner) => runner.status);
     },
-    onChange: (listener) => void listeners.push(listener),
+    onChange: (listener: (status: ServiceStatus) => void) => void listeners.push(listener),
   };
 }
 
-/** What the lifecycle keeps around one service. */
-interface ServiceRunner {
-  readonly status: ServiceStatus;
-  readonly waitsForOthers: boolean;
-  /** Rejects when a task of the service ends before it was asked to; never resolves. */
-  readonly died: Promise<never>;
-  start(): Promise<void>;
-  stop(): Promise<void>;
-}
+type ServiceRunner = ReturnType<typeof createServiceRunner>;
 
-function createServiceRunner(service: Service, clock: Clock, changed: (status: ServiceStatus) => void): ServiceRunner {
+function createServiceRunner(service: Service, clock: Clock, changed: (status: ServiceStatus) => void) {
   const { name } = service;
   const abort = new AbortController();
   const tasks: Promise<void>[] = [];
   const cleanups: (() => Promise<void> | void)[] = [];
   let status: ServiceStatus = { name, state: "init", sinceMs: clock.now() };
   let starting: Promise<void> = Promise.resolve();
-  let reportDeath: (error: ProviderError) => void;
-  const died = new Promise<never>((_, reject) => {
-    reportDeath = reject;
-  });
-  // Whoever watches gets the rejection; a death during shutdown has no watcher and is in the status already.
-  died.catch(() => undefined);
+  const { promise: failed, reject } = Promise.withResolvers<never>();
+  // A failure during the shutdown has no listener and is in the status.
+  failed.catch(() => undefined);
 
   function become(state: ServiceState, error = status.error): void {
     status = { name, state, sinceMs: clock.now(), ...(error ? { error } : {}) };
     changed(status);
   }
 
-  function die(thrown: unknown): void {
+  function fail(thrown: unknown): void {
     const error =
       thrown instanceof ProviderError
         ? thrown
         : new ProviderError("AKP_SERVICE_DIED", { service: name, reason: reasonOf(thrown) }, { cause: thrown });
     status = { ...status, error };
-    reportDeath(error);
+    reject(error);
   }
 
   const scope: Scope = {
@@ -193,10 +169,10 @@ function createServiceRunner(service: Service, clock: Clock, changed: (status: S
     task(taskName, work) {
       const running = work(abort.signal).then(
         () => {
-          if (!abort.signal.aborted) die(new Error(`its task ${taskName} ended`));
+          if (!abort.signal.aborted) fail(new Error(`its task ${taskName} ended`));
         },
         (thrown) => {
-          if (!abort.signal.aborted || thrown !== abort.signal.reason) die(thrown);
+          if (!abort.signal.aborted || thrown !== abort.signal.reason) fail(thrown);
         },
       );
       tasks.push(running);
@@ -218,25 +194,26 @@ function createServiceRunner(service: Service, clock: Clock, changed: (status: S
   async function stop(): Promise<void> {
     become("shutdown");
     abort.abort();
-    // A start that is still under way may yet register tasks and cleanups; its failure is the caller's to report.
+    // A start in progress may still register tasks and cleanups; its failure is reported by the caller.
     await starting.catch(() => undefined);
     for (let index = 0; index < tasks.length; index++) await tasks[index];
     for (const cleanup of cleanups.reverse()) {
       try {
         await cleanup();
       } catch (thrown) {
-        die(thrown);
+        fail(thrown);
       }
     }
     become("done");
   }
 
   return {
-    waitsForOthers: service.waitsForOthers ?? false,
+    waitsForOthers: service.waitsForOthers === true,
     get status() {
       return status;
     },
-    died,
+    /** Rejects when a task of the service fails or ends before the stop; never resolves. */
+    failed,
     start() {
       starting = begin();
       return starting;

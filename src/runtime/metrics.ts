@@ -6,9 +6,9 @@ import { readdirSync } from "node:fs";
 import { monitorEventLoopDelay } from "node:perf_hooks";
 import { invariant } from "./invariant.ts";
 
-/** Series of one metric; every label here is a short list of ours, so more means somebody put an id into a label. */
+/** Series of one metric; labels are short lists of ours, so more means that one is an id. */
 export const metricSeries = 200;
-/** A longer label value is not a name of ours, and keys, tokens and phrases are longer. */
+/** Keys, tokens and phrases are longer. */
 export const metricLabelChars = 48;
 /** Series of one metric about nodes: 1,000 nodes with eight amounts each, and room for some more. */
 export const metricClusterSeries = 10_000;
@@ -28,12 +28,12 @@ interface Reading<Label extends string = never> {
 /** One number, or one for each combination of labels. */
 type Values<Label extends string> = number | readonly (readonly [Readonly<Record<Label, string>>, number])[];
 
-type Row = readonly [name: string, help: string, values: () => Values<never>];
+type Row = readonly [name: string, help: string, values: () => Values<string>, labels?: readonly string[]];
 
 export interface Metrics {
   /** Calls `values` whenever the metrics are asked for. */
   read<Label extends string = never>(reading: Reading<Label>, values: () => Values<Label>): void;
-  /** Several of one kind and without labels, whose names begin alike; behind those of counters comes "_total". */
+  /** Several of one kind, with a common prefix of their names; "_total" is appended to those of counters. */
   readEach(kind: Reading["kind"], prefix: string, rows: readonly Row[]): void;
   /** The same of how often something took how long. */
   readHistogram(reading: Pick<Reading, "name" | "help">, histogram: Histogram): void;
@@ -66,46 +66,29 @@ export function createMetrics(): Metrics {
     sources.push({ reading, lines, dropped: 0, failed: 0 });
   }
 
-  readProcess(read);
-  read(
-    {
-      name: "akash_provider_event_loop_delay_seconds",
-      help: "Delay of the event loop since the last scrape",
-      kind: "gauge",
-      labels: ["quantile"],
-    },
-    () => eventLoop.take(),
-  );
-  // These two tell what went wrong the time before: every source is read once, in the order of registration.
+  function readEach(kind: Reading["kind"], prefix: string, rows: readonly Row[]): void {
+    const suffix = kind === "counter" ? "_total" : "";
+    for (const [name, help, values, labels] of rows)
+      read({ name: `${prefix}_${name}${suffix}`, help, kind, ...(labels && { labels }) }, values);
+  }
+
+  readProcess(readEach);
+  const delayHelp = "Delay of the event loop since the last scrape";
+  readEach("gauge", "akash_provider", [["event_loop_delay_seconds", delayHelp, eventLoop.take, ["quantile"]]]);
+  // Counts up to the scrape before: sources are read in the order of registration.
   const faultsOf = (count: "dropped" | "failed") => () =>
     sources
       .filter((source) => source[count] > 0)
       .map((source) => [{ metric: source.reading.name }, source[count]] as const);
-  read(
-    {
-      name: "akash_provider_metric_series_dropped_total",
-      help: "Series left out because a metric had too many or a label was too long",
-      kind: "counter",
-      labels: ["metric"],
-    },
-    faultsOf("dropped"),
-  );
-  read(
-    {
-      name: "akash_provider_metric_read_failures_total",
-      help: "Metrics left out because reading them failed",
-      kind: "counter",
-      labels: ["metric"],
-    },
-    faultsOf("failed"),
-  );
+  const droppedHelp = "Series left out because a metric had too many or a label was too long";
+  readEach("counter", "akash_provider_metric", [
+    ["series_dropped", droppedHelp, faultsOf("dropped"), ["metric"]],
+    ["read_failures", "Metrics left out because reading them failed", faultsOf("failed"), ["metric"]],
+  ]);
 
   return {
     read,
-    readEach(kind, prefix, rows) {
-      const suffix = kind === "counter" ? "_total" : "";
-      for (const [name, help, values] of rows) read({ name: `${prefix}_${name}${suffix}`, help, kind }, values);
-    },
+    readEach,
     readHistogram: (reading, histogram) => add({ ...reading, kind: "histogram" }, () => histogramLines(histogram)),
     text: async (only) =>
       (only ? sources.filter(({ reading }) => only.has(reading.name)) : sources).map(render).join("\n"),
@@ -127,7 +110,7 @@ function checkReading({ name, kind, labels = [] }: Source["reading"]): void {
 const ownBounds = { most: metricSeries, chars: metricLabelChars };
 const clusterBounds = { most: metricClusterSeries, chars: metricClusterNameChars };
 
-/** In Prometheus' text format. One that cannot be read, or has nothing to tell, is its name and help alone. */
+/** In Prometheus' text format. One whose reading fails has its name and help only. */
 function render(source: Source): string {
   const { name, help, kind } = source.reading;
   const lines = [`# HELP ${name} ${escaped(help)}`, `# TYPE ${name} ${kind}`];
@@ -154,20 +137,20 @@ function histogramLines({ bounds, counts, sum }: Histogram): string[] {
   return [...lines, `_sum ${sum}`, `_count ${total}`];
 }
 
-/** What is told of the same labels twice is one series, and the sum of it. */
+/** Samples with the same labels are summed up. */
 function seriesOf(source: Source, values: Values<string>): ReadonlyMap<string, number> {
   const { reading } = source;
   const { most, chars } = reading.clusterNames ? clusterBounds : ownBounds;
-  const told = typeof values === "number" ? ([[{}, values]] as const) : values;
+  const samples = typeof values === "number" ? ([[{}, values]] as const) : values;
   const series = new Map<string, number>();
   let shown = 0;
-  for (const [labels, value] of told) {
+  for (const [labels, value] of samples) {
     const text = shown < most ? labelsText(labels, reading, chars) : undefined;
     if (text === undefined) continue;
     shown += 1;
     series.set(text, (series.get(text) ?? 0) + checkedValue(value, reading));
   }
-  source.dropped += told.length - shown;
+  source.dropped += samples.length - shown;
   return series;
 }
 
@@ -220,33 +203,24 @@ function watchEventLoop() {
 /** The usual metrics of a Node process under their usual names, so that existing dashboards work. */
 const seconds = (microseconds: number) => microseconds / 1e6;
 
-const counters = [
-  ["process_cpu_user_seconds_total", "User CPU time spent", () => seconds(process.cpuUsage().user)],
-  ["process_cpu_system_seconds_total", "System CPU time spent", () => seconds(process.cpuUsage().system)],
-  ["process_cpu_seconds_total", "CPU time spent", cpuSeconds],
-] as const;
-
-const gauges = [
-  ["process_start_time_seconds", "When the process started, since the epoch", () => performance.timeOrigin / 1e3],
-  ["process_resident_memory_bytes", "Resident memory", () => process.memoryUsage.rss()],
-  ["process_open_fds", "Open file descriptors", openFiles],
-  ["nodejs_heap_size_total_bytes", "Heap reserved by V8", () => process.memoryUsage().heapTotal],
-  ["nodejs_heap_size_used_bytes", "Heap in use", () => process.memoryUsage().heapUsed],
-  [
-    "nodejs_external_memory_bytes",
-    "Memory of buffers and the like, outside the heap",
-    () => process.memoryUsage().external,
-  ],
-] as const;
-
-function readProcess(read: Metrics["read"]): void {
-  for (const [name, help, value] of counters) read({ name, help, kind: "counter" }, value);
-  for (const [name, help, value] of gauges) read({ name, help, kind: "gauge" }, value);
-  const activeHelp = "What keeps the event loop alive";
-  read({ name: "nodejs_active_resources", help: activeHelp, kind: "gauge", labels: ["type"] }, activeResources);
-  const versionHelp = "The version of Node";
-  read({ name: "nodejs_version_info", help: versionHelp, kind: "gauge", labels: ["version"] }, () => [
-    [{ version: process.version }, 1],
+function readProcess(readEach: Metrics["readEach"]): void {
+  readEach("counter", "process_cpu", [
+    ["user_seconds", "User CPU time spent", () => seconds(process.cpuUsage().user)],
+    ["system_seconds", "System CPU time spent", () => seconds(process.cpuUsage().system)],
+    ["seconds", "CPU time spent", cpuSeconds],
+  ]);
+  readEach("gauge", "process", [
+    ["start_time_seconds", "When the process started, since the epoch", () => performance.timeOrigin / 1e3],
+    ["resident_memory_bytes", "Resident memory", () => process.memoryUsage.rss()],
+    ["open_fds", "Open file descriptors", openFiles],
+  ]);
+  const externalHelp = "Memory of buffers and the like, outside the heap";
+  readEach("gauge", "nodejs", [
+    ["heap_size_total_bytes", "Heap reserved by V8", () => process.memoryUsage().heapTotal],
+    ["heap_size_used_bytes", "Heap in use", () => process.memoryUsage().heapUsed],
+    ["external_memory_bytes", externalHelp, () => process.memoryUsage().external],
+    ["active_resources", "What keeps the event loop alive", activeResources, ["type"]],
+    ["version_info", "The version of Node", () => [[{ version: process.version }, 1]], ["version"]],
   ]);
 }
 
@@ -261,9 +235,7 @@ function openFiles() {
 }
 
 function activeResources() {
-  const counts = new Map<string, number>();
-  for (const type of process.getActiveResourcesInfo()) counts.set(type, (counts.get(type) ?? 0) + 1);
-  return [...counts].map(([type, count]) => [{ type }, count] as const);
+  return process.getActiveResourcesInfo().map((type) => [{ type }, 1] as const);
 }
 
 /** How often something took how long: counts by upper bound, as Prometheus wants them. */

@@ -14,7 +14,7 @@ interface Field<T> {
   readonly wireType: WireType;
   /** What a message without it holds. */
   absent(): T;
-  write(writer: BinaryWriter, value: T): void;
+  write(writer: BinaryWriter, value: T): unknown;
   read(reader: BinaryReader, before: T): T;
 }
 
@@ -136,49 +136,44 @@ export function repeated<T>(number: number, codec: Codec<T>): Field<T[]> {
   };
 }
 
-export function int64(number: number): Field<bigint> {
-  return {
+/** A number or a boolean, which is left out when it is zero or false. */
+function varint<T>(
+  absent: T,
+  write: (writer: BinaryWriter, value: T) => void,
+  read: (reader: BinaryReader) => T,
+): (number: number) => Field<T> {
+  return (number) => ({
     number,
     wireType: WireType.Varint,
-    absent: () => 0n,
-    write(writer, value) {
-      if (value !== 0n) writer.tag(number, WireType.Varint).int64(value);
-    },
-    read: (reader) => BigInt(reader.int64()),
-  };
+    absent: () => absent,
+    write: (writer, value) => value !== absent && write(writer.tag(number, WireType.Varint), value),
+    read,
+  });
 }
 
-export function uint64(number: number): Field<bigint> {
-  return {
-    ...int64(number),
-    write(writer, value) {
-      if (value !== 0n) writer.tag(number, WireType.Varint).uint64(value);
-    },
-    read: (reader) => BigInt(reader.uint64()),
-  };
-}
+const bigint = (method: "int64" | "uint64") =>
+  varint(
+    0n,
+    (writer, value) => writer[method](value),
+    (reader) => BigInt(reader[method]()),
+  );
+const number = (method: "int32" | "uint32") =>
+  varint(
+    0,
+    (writer, value) => writer[method](value),
+    (reader) => reader[method](),
+  );
 
-export function uint32(number: number): Field<number> {
-  return {
-    ...int32(number),
-    write(writer, value) {
-      if (value !== 0) writer.tag(number, WireType.Varint).uint32(value);
-    },
-    read: (reader) => reader.uint32(),
-  };
-}
-
-export function bool(number: number): Field<boolean> {
-  return {
-    number,
-    wireType: WireType.Varint,
-    absent: () => false,
-    write(writer, value) {
-      if (value) writer.tag(number, WireType.Varint).bool(value);
-    },
-    read: (reader) => reader.bool(),
-  };
-}
+export const int64 = bigint("int64");
+export const uint64 = bigint("uint64");
+export const uint32 = number("uint32");
+/** Enums too. */
+export const int32 = number("int32");
+export const bool = varint(
+  false,
+  (writer, value) => writer.bool(value),
+  (reader) => reader.bool(),
+);
 
 /** By name, in the order of the map. */
 export function mapOf<T>(number: number, codec: Codec<T>): Field<ReadonlyMap<string, T>> {
@@ -195,19 +190,6 @@ export function mapOf<T>(number: number, codec: Codec<T>): Field<ReadonlyMap<str
       const [{ key, value } = { key: "", value: undefined }] = entries.read(reader, []);
       return new Map([...before, [key, value ?? codec.decode(new Uint8Array())]]);
     },
-  };
-}
-
-/** Whole numbers of 32 bits, enums among them. */
-export function int32(number: number): Field<number> {
-  return {
-    number,
-    wireType: WireType.Varint,
-    absent: () => 0,
-    write(writer, value) {
-      if (value !== 0) writer.tag(number, WireType.Varint).int32(value);
-    },
-    read: (reader) => reader.int32(),
   };
 }
 
