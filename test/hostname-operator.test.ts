@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { kinds } from "../src/kube/kinds.ts";
 import type { Kube, KubeObject } from "../src/kube/kube.ts";
-import { createLeadership } from "../src/kube/leadership.ts";
+import { Leadership } from "../src/kube/leadership.ts";
 import { providerHostName } from "../src/kube/objects/provider-host.ts";
 import { leaseNamespace } from "../src/market/lease-namespace.ts";
 import { middleware, serversTransport } from "../src/operators/hostname/backends/backend.ts";
@@ -661,7 +661,7 @@ test("of two copies one leads; when it dies the other takes over within seconds"
   const copies = ["one", "two"].map((identity) => {
     const { operator, kube, stop } = stage.start({ leads: false });
     const at = { namespace: "akash-services", name: "operator-hostname", identity };
-    const leadership = createLeadership(at, { kube, clock, log: silentLog });
+    const leadership = new Leadership(at, { kube, clock, log: silentLog });
     const ending = new AbortController();
     const running = leadership.run(ending.signal, operator.lead);
     return { kube, leadership, stop, end: () => ending.abort(), running };

@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { metalLbDefinitions } from "../src/box/metallb/definitions.ts";
 import { kinds } from "../src/kube/kinds.ts";
 import type { KubeObject } from "../src/kube/kube.ts";
-import { createLeadership } from "../src/kube/leadership.ts";
+import { Leadership } from "../src/kube/leadership.ts";
 import { leasedIp } from "../src/kube/objects/leased-ip.ts";
 import { condition } from "../src/runtime/condition.ts";
 import { silentLog } from "../src/runtime/log.ts";
@@ -316,11 +316,13 @@ test("a second copy waits until the first is gone", async (t) => {
   stage.cluster.server.create(kinds.namespace, { metadata: { name: "akash-services" } }, "test");
   await stage.life.stop();
   const copy = (identity: string) =>
-    stage.startOperator(undefined, (kube) =>
-      createLeadership(
-        { namespace: "akash-services", name: "operator-ip", identity },
-        { kube, clock: stage.clock, log: silentLog },
-      ),
+    stage.startOperator(
+      undefined,
+      (kube) =>
+        new Leadership(
+          { namespace: "akash-services", name: "operator-ip", identity },
+          { kube, clock: stage.clock, log: silentLog },
+        ),
     );
   const first = copy("one");
   await stage.settled();

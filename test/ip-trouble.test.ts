@@ -4,7 +4,7 @@ import { test } from "node:test";
 import { fieldsOf } from "../src/kube/json-fields.ts";
 import { type Kind, kinds } from "../src/kube/kinds.ts";
 import type { KubeObject } from "../src/kube/kube.ts";
-import { createLeadership } from "../src/kube/leadership.ts";
+import { Leadership } from "../src/kube/leadership.ts";
 import { leasedIp } from "../src/kube/objects/leased-ip.ts";
 import { leaseNamespace } from "../src/market/lease-namespace.ts";
 import { contestedWrites } from "../src/operators/write-pace.ts";
@@ -188,8 +188,9 @@ test("who leads again looks at everything again", async (t) => {
   await stage.life.stop();
   const options = { namespace: "akash-services", name: "operator-ip", identity: "one" };
   stage.cluster.server.create(kinds.lease, { metadata: { name: options.name, namespace: options.namespace } }, "test");
-  const life = stage.startOperator(undefined, (kube) =>
-    createLeadership(options, { kube, clock: stage.clock, log: silentLog }),
+  const life = stage.startOperator(
+    undefined,
+    (kube) => new Leadership(options, { kube, clock: stage.clock, log: silentLog }),
   );
   t.after(() => life.stop());
   stage.declare(ann, { sharingKey: `${ben.owner}-ip-blue` });

@@ -1,43 +1,30 @@
-/** The definitions of the network's custom resources, which come with the program: deploy/crds. */
+/** The definitions of the network's custom resources, in deploy/crds. */
 import { readdirSync, readFileSync } from "node:fs";
 import { parse } from "yaml";
 import { type Clock, sleep } from "../runtime/clock.ts";
 import { second } from "../runtime/durations.ts";
 import { ProviderError } from "../runtime/errors.ts";
 import { type Kind, kinds } from "./kinds.ts";
-import type { CallOptions, Kube, KubeObject } from "./kube.ts";
+import type { CallOptions, Kube, KubeObject, WriteOptions } from "./kube.ts";
 
-/** From a definition of a custom resource to its first list: a server that is not overwhelmed takes a second. */
+/** From a definition of a custom resource to its first list; usually a second. */
 const kubeDefinitionMs = 30 * second;
 const kubeDefinitionPollMs = 200;
 
 const folder = new URL("../../deploy/crds/", import.meta.url);
-
-interface InstallOptions extends CallOptions {
-  /** The server is asked what it would do, and does nothing. */
-  readonly dryRun?: boolean;
-}
-
-interface Installed {
-  readonly name: string;
-  /** False where it was so already. */
-  readonly written: boolean;
-  /** What the server said besides. */
-  readonly warnings: readonly string[];
-}
 
 export function readDefinitions(): KubeObject[] {
   const names = readdirSync(folder).filter((name) => name.endsWith(".yaml"));
   return names.sort().map((name) => parse(readFileSync(new URL(name, folder), "utf8")) as KubeObject);
 }
 
-/** Resolves when the server serves what they define. Ours go before those that a chart brought. */
+/** Resolves when the server serves the kinds. Definitions of a Helm chart are overwritten. */
 export async function installDefinitions(
   kube: Pick<Kube, "apply" | "list">,
   clock: Clock,
-  { dryRun = false, ...call }: InstallOptions = {},
-): Promise<Installed[]> {
-  const installed: Installed[] = [];
+  { dryRun = false, ...call }: WriteOptions = {},
+) {
+  const installed: { readonly name: string; readonly written: boolean; readonly warnings: readonly string[] }[] = [];
   for (const definition of readDefinitions()) {
     const options = { ...call, force: true, dryRun };
     const { written, warnings } = await kube.apply(kinds.customResourceDefinition, definition, options);
@@ -48,7 +35,7 @@ export async function installDefinitions(
   return installed;
 }
 
-/** A server accepts a definition some moments before it serves what is defined. */
+/** A server accepts a definition some moments before it serves the kind. */
 async function untilServed(kube: Pick<Kube, "list">, kind: Kind, clock: Clock, call: CallOptions): Promise<void> {
   const giveUpAtMs = clock.monotonicMs() + kubeDefinitionMs;
   for (;;) {

@@ -3,24 +3,24 @@
  * them. events.k8s.io/v1, where repetition is a series of its own and the server validates.
  */
 import { createHash } from "node:crypto";
-import { type Clock, formatTime } from "../runtime/clock.ts";
-import { minute } from "../runtime/durations.ts";
+import type { RuntimeDeps } from "../runtime/deps.ts";
+import { minute, second } from "../runtime/durations.ts";
 import { ProviderError } from "../runtime/errors.ts";
-import type { Log } from "../runtime/log.ts";
 import { done, type Outcome, recheck } from "../runtime/outcome.ts";
-import { createQueue, type Queue } from "../runtime/queue.ts";
-import type { Random } from "../runtime/random.ts";
+import { createQueue } from "../runtime/queue.ts";
+import { createTokenBucket } from "../runtime/throttle.ts";
+import { microTime } from "./json-fields.ts";
 import { kinds } from "./kinds.ts";
 import type { Kube, KubeObject } from "./kube.ts";
 import { type OwnedFields, ownedFields } from "./owned-fields.ts";
 
-/** Events written a minute, by one process: a thousand nodes in trouble are told within twenty minutes. */
+/** Events written a minute by one process: those of a thousand nodes are written within twenty minutes. */
 export const eventsPerMinute = 60;
-/** Objects and reasons of which it is known that an Event tells of them; a kilobyte each. */
+/** Series kept in memory; a kilobyte each. */
 export const eventsKept = 1_000;
-/** How soon an Event may be followed by another of the same object and reason, with other words. */
+/** Least time between Events of the same object and reason with different notes. */
 const eventRestMs = 5 * minute;
-/** How often an Event is told to go on. The API server forgets it after an hour. */
+/** Interval of updates of a series. The API server deletes Events after an hour. */
 const eventRepeatMs = 10 * minute;
 
 export interface ObjectReference {
@@ -35,67 +35,53 @@ export interface ObjectReference {
 export interface EventToRecord {
   readonly regarding: ObjectReference;
   readonly type: "Normal" | "Warning";
-  /** A word for programs: "DiscoveryMissing". */
+  /** In CamelCase: "DiscoveryMissing". */
   readonly reason: string;
-  /** What we were doing: "Look". */
+  /** What the controller did: "Look". */
   readonly action: string;
-  /** For people. */
+  /** A sentence for kubectl. */
   readonly note: string;
-}
-
-export interface EventRecorder {
-  /** What lasts is said again and again, as often as one likes. */
-  record(occurrence: EventToRecord): void;
-  run(signal: AbortSignal): Promise<void>;
-  readonly queue: Queue;
-  readonly counts: Readonly<EventCounts>;
-}
-
-interface EventCounts {
-  written: number;
-  /** Could not be written; said again, they are tried again. */
-  failed: number;
 }
 
 interface EventRecorderOptions {
   /** "akash.network/operator-inventory" */
   readonly controller: string;
-  /** Which of its processes; the name of its pod. */
+  /** The name of the pod. */
   readonly instance: string;
 }
 
-interface EventRecorderDeps {
+interface EventRecorderDeps extends RuntimeDeps {
   readonly kube: Pick<Kube, "apply" | "fieldManager">;
-  readonly clock: Clock;
-  readonly random: Random;
-  readonly log: Log;
 }
 
-/** One Event, and what of it was told. */
+export type EventRecorder = ReturnType<typeof createEventRecorder>;
+
+/** One Event, and when it was last written. */
 interface Series {
   readonly occurrence: EventToRecord;
   readonly firstMs: number;
   lastMs: number;
   count: number;
-  toldMs: number | undefined;
+  writtenMs: number | undefined;
   live: OwnedFields | null;
 }
 
-export function createEventRecorder(options: EventRecorderOptions, deps: EventRecorderDeps): EventRecorder {
+export function createEventRecorder(options: EventRecorderOptions, deps: EventRecorderDeps) {
   const { kube, clock, log } = deps;
-  const pace = createPace(clock);
-  /** By object and reason, the longest unheard first. */
+  const mayWrite = createTokenBucket({ atOnce: eventsPerMinute, perS: eventsPerMinute / 60 }, clock);
+  /** By object and reason, the least recently recorded first. */
   const all = new Map<string, Series>();
   const counts = { written: 0, failed: 0 };
-  let complained = "";
+  let lastError = "";
   const queue = createQueue({ name: "events", work, concurrency: 1, maxKeys: eventsKept, ...deps });
 
+  /** A lasting state is recorded again and again, as often as the caller likes. */
   function record(occurrence: EventToRecord): void {
     const key = keyOf(occurrence);
     const nowMs = clock.now();
     const before = all.get(key);
     const isNew = before?.occurrence.note !== occurrence.note;
-    // A note that changes all the time, like a number in it, would otherwise be an Event each time.
+    // A note with a changing number would otherwise be an Event each time.
     if (before && isNew && nowMs - before.firstMs < eventRestMs) return;
     const series = isNew || !before ? begin(occurrence, nowMs) : before;
     series.count += 1;
@@ -104,36 +90,34 @@ export function createEventRecorder(options: EventRecorderOptions, deps: EventRe
     const [oldest] = all.keys();
     if (all.size >= eventsKept && oldest !== undefined) all.delete(oldest);
     all.set(key, series);
-    if (series.toldMs === undefined || nowMs - series.toldMs >= eventRepeatMs) queue.add(key);
+    if (series.writtenMs === undefined || nowMs - series.writtenMs >= eventRepeatMs) queue.add(key);
   }
 
   async function work(key: string, signal: AbortSignal): Promise<Outcome> {
     const series = all.get(key);
     if (!series) return done();
-    const waitMs = pace.waitMs();
-    if (waitMs > 0) return recheck(waitMs);
-    pace.take();
+    if (!mayWrite()) return recheck(second);
     try {
       const { live } = series;
       const { object } = await kube.apply(kinds.event, eventOf(series, options), { live, force: true, signal });
       series.live = object ? ownedFields(object, kube.fieldManager) : series.live;
-      series.toldMs = clock.now();
+      series.writtenMs = clock.now();
       counts.written += 1;
     } catch (thrown) {
       const error = ProviderError.from(thrown);
       counts.failed += 1;
-      if (error.message !== complained)
+      if (error.message !== lastError)
         log.info("failed to write an Event", { code: error.code, reason: error.message });
-      complained = error.message;
+      lastError = error.message;
     }
     return done();
   }
 
-  return { record, run: (signal) => queue.run(signal), queue, counts };
+  return { record, run: (signal: AbortSignal) => queue.run(signal), queue, counts };
 }
 
 function begin(occurrence: EventToRecord, nowMs: number): Series {
-  return { occurrence, firstMs: nowMs, lastMs: nowMs, count: 0, toldMs: undefined, live: null };
+  return { occurrence, firstMs: nowMs, lastMs: nowMs, count: 0, writtenMs: undefined, live: null };
 }
 
 function keyOf({ regarding: { kind, namespace = "", name }, reason }: EventToRecord): string {
@@ -148,7 +132,7 @@ function eventOf({ occurrence, firstMs, lastMs, count }: Series, options: EventR
   return {
     metadata: {
       name: `${regarding.name.slice(0, longestName)}.${digest.slice(0, 16)}`,
-      // Where Events about objects without a namespace have to be.
+      // Events about cluster-scoped objects have to be in this namespace.
       namespace: regarding.namespace ?? "default",
     },
     regarding,
@@ -163,37 +147,18 @@ function eventOf({ occurrence, firstMs, lastMs, count }: Series, options: EventR
   };
 }
 
-/** What the API server takes: of a name with a dot and 16 digits after it, of a note, of an instance. */
+/** Limits of the API server: of a name before a dot and 16 digits, of a note, of an instance. */
 const longestName = 236;
 const longestNoteBytes = 1_024;
 const longestInstance = 128;
-const minuteMs = 60_000;
 
 function cutToBytes(text: string, mostBytes: number): string {
   const bytes = Buffer.from(text);
   if (bytes.length <= mostBytes) return text;
   const room = mostBytes - Buffer.byteLength("…");
-  // A letter that was cut in two reads as a replacement character.
+  // A character that was cut in two becomes a replacement character.
   return `${bytes
     .subarray(0, room)
     .toString()
     .replace(/\uFFFD+$/, "")}…`;
-}
-
-/** With exactly six digits after the second. */
-function microTime(ms: number): string {
-  return formatTime(ms).replace("Z", "000Z");
-}
-
-/** So many a minute, and as many at once after a rest. */
-function createPace(clock: Clock) {
-  const everyMs = minuteMs / eventsPerMinute;
-  /** Up to when the writes so far have used the pace up. */
-  let usedMs = Number.NEGATIVE_INFINITY;
-  return {
-    waitMs: () => Math.max(0, usedMs + everyMs - minuteMs - clock.monotonicMs()),
-    take() {
-      usedMs = Math.max(usedMs, clock.monotonicMs()) + everyMs;
-    },
-  };
 }

@@ -1,4 +1,6 @@
-/** Reads API objects without trusting their shape, so that one odd object harms neither its watch nor the sums of others. */
+/** Reads API objects without trusting their shape, so that one malformed object does not break its watch. */
+import { formatTime } from "../runtime/clock.ts";
+
 export function fieldsOf(value: unknown): Readonly<Record<string, unknown>> {
   return typeof value === "object" && value !== null ? (value as Record<string, unknown>) : {};
 }
@@ -7,7 +9,7 @@ export function listOf(value: unknown): readonly unknown[] {
   return Array.isArray(value) ? value : [];
 }
 
-/** The elements of a list, each read so. */
+/** The elements of a list as records. */
 export function recordsOf(value: unknown): readonly Readonly<Record<string, unknown>>[] {
   return listOf(value).map(fieldsOf);
 }
@@ -21,13 +23,18 @@ export function conditionHolds(conditions: unknown, type: string): boolean {
   return recordsOf(conditions).some((condition) => condition["type"] === type && condition["status"] === "True");
 }
 
-/** How JSON patches name a place in an object (RFC 6901): "/metadata/labels/akash.network~1kept". */
+/** A JSON pointer (RFC 6901): "/metadata/labels/akash.network~1kept". */
 export function pointerTo(...steps: readonly string[]): string {
   return steps.map((step) => `/${step.replaceAll("~", "~0").replaceAll("/", "~1")}`).join("");
 }
 
-/** The names that it leads through; none for the whole. */
+/** The field names of a JSON pointer. */
 export function stepsOf(pointer: string): string[] {
   const steps = pointer.split("/").slice(1);
   return steps.map((step) => step.replaceAll("~1", "/").replaceAll("~0", "~"));
+}
+
+/** A Kubernetes MicroTime: "2026-11-15T08:55:00.123000Z". */
+export function microTime(ms: number): string {
+  return formatTime(ms).replace("Z", "000Z");
 }

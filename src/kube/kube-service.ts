@@ -20,58 +20,50 @@ export function createKubeService(connect: () => Kube): ResourceService<Kube> {
   };
 }
 
-export function measureKube(metrics: Metrics, kube: Kube): void {
-  const counters = [
-    ["requests", "Requests to the API server"],
-    ["retries", "Requests retried"],
-    ["applied", "Objects written by server-side apply"],
-    ["unchanged", "Applies that had nothing to write"],
-    ["warnings", "Warnings of the API server"],
-  ] as const;
-  for (const [count, help] of counters) {
-    metrics.read({ name: `akash_provider_kube_${count}_total`, help, kind: "counter" }, () => kube.counts[count]);
-  }
-  measureWatches(metrics, kube);
-}
+const callCounters = [
+  ["requests", "Requests to the API server"],
+  ["retries", "Requests retried"],
+  ["applied", "Objects written by server-side apply"],
+  ["unchanged", "Applies that had nothing to write"],
+  ["warnings", "Warnings of the API server"],
+] as const;
 
-function measureWatches(metrics: Metrics, kube: Kube): void {
-  const name = "akash_provider_kube_watch";
-  const labels = ["resource"] as const;
-  const ageHelp = "Time since the API server was last heard of; of several watches, the longest";
-  metrics.read({ name: `${name}_age_seconds`, help: ageHelp, kind: "gauge", labels }, () =>
-    perResource(kube, ({ ageMs }) => ageMs / 1_000, Math.max),
-  );
-  const objectsHelp = "Objects in the cache";
-  metrics.read({ name: `${name}_objects`, help: objectsHelp, kind: "gauge", labels }, () =>
-    perResource(kube, ({ size }) => size, add),
-  );
-  const counters = [
-    ["events", "events", "Changes received"],
-    ["relists", "relists", "Lists after the first one of each watch"],
-    ["silences", "silences", "Connections given up because nothing came"],
-    ["errors", "errors", "Failed lists and watches"],
-    ["handler_errors", "handlerErrors", "Changes whose handling failed"],
-  ] as const;
-  for (const [counter, count, help] of counters) {
-    metrics.read({ name: `${name}_${counter}_total`, help, kind: "counter", labels }, () =>
-      perResource(kube, ({ counts }) => counts[count], add),
-    );
-  }
-}
+const sum = (a: number, b: number) => a + b;
 
-function perResource(
-  { watches }: Kube,
+/** Of several watches of a resource the values are added, of ages the longest counts. */
+const watchMetrics = [
+  [
+    "age_seconds",
+    "gauge",
+    "Time since the API server was last heard of; of several watches, the longest",
+    ({ ageMs }) => ageMs / 1_000,
+    Math.max,
+  ],
+  ["objects", "gauge", "Objects in the cache", ({ size }) => size, sum],
+  ["events_total", "counter", "Changes received", ({ counts }) => counts.events, sum],
+  ["relists_total", "counter", "Lists after the first one of each watch", ({ counts }) => counts.relists, sum],
+  ["silences_total", "counter", "Connections given up because nothing came", ({ counts }) => counts.silences, sum],
+  ["errors_total", "counter", "Failed lists and watches", ({ counts }) => counts.errors, sum],
+  ["handler_errors_total", "counter", "Changes whose handling failed", ({ counts }) => counts.handlerErrors, sum],
+] as const satisfies readonly (readonly [
+  name: string,
+  kind: "gauge" | "counter",
+  help: string,
   read: (cache: WatchCache<unknown>) => number,
-  together: (a: number, b: number) => number,
-) {
-  const values = new Map<string, number>();
-  for (const cache of watches) {
-    const { resource } = cache;
-    values.set(resource, together(values.get(resource) ?? 0, read(cache)));
-  }
-  return [...values].map(([resource, value]) => [{ resource }, value] as const);
-}
+  join: (a: number, b: number) => number,
+])[];
 
-function add(a: number, b: number): number {
-  return a + b;
+export function measureKube(metrics: Metrics, { counts, watches }: Kube): void {
+  for (const [count, help] of callCounters) {
+    metrics.read({ name: `akash_provider_kube_${count}_total`, help, kind: "counter" }, () => counts[count]);
+  }
+  for (const [name, kind, help, read, join] of watchMetrics) {
+    const spec = { name: `akash_provider_kube_watch_${name}`, help, kind, labels: ["resource"] } as const;
+    metrics.read(spec, () => {
+      const byResource = Map.groupBy(watches, ({ resource }) => resource);
+      return [...byResource].map(
+        ([resource, caches]) => [{ resource }, caches.map(read).reduce((a, b) => join(a, b))] as const,
+      );
+    });
+  }
 }

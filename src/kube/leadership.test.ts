@@ -9,7 +9,7 @@ import type { Clock } from "../runtime/clock.ts";
 import { untilAborted } from "../runtime/lifecycle.ts";
 import { silentLog } from "../runtime/log.ts";
 import { kinds } from "./kinds.ts";
-import { createLeadership, leaderDurationMs, leaderGiveUpMs, leaderRenewMs, leaderRetryMs } from "./leadership.ts";
+import { Leadership, leaderDurationMs, leaderGiveUpMs, leaderRenewMs, leaderRetryMs } from "./leadership.ts";
 
 const at = { namespace: "akash-services", name: "operator-ip" };
 
@@ -26,7 +26,7 @@ function openStage(t: Owner) {
 
   function start(identity: string, clock: Clock = stageClock) {
     const kube = cluster.connect(identity);
-    const leadership = createLeadership({ ...at, identity }, { kube, clock, log: silentLog });
+    const leadership = new Leadership({ ...at, identity }, { kube, clock, log: silentLog });
     const stopping = new AbortController();
     const running = leadership.run(stopping.signal, async (signal) => {
       leaders.add(identity);

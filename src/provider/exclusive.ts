@@ -2,7 +2,7 @@
 
 import { fieldsOf, textOf } from "../kube/json-fields.ts";
 import type { Kube, KubeObject } from "../kube/kube.ts";
-import { createLeadership, type Leadership } from "../kube/leadership.ts";
+import { Leadership } from "../kube/leadership.ts";
 import type { Address } from "../market/address.ts";
 import type { Clock } from "../runtime/clock.ts";
 import { condition } from "../runtime/condition.ts";
@@ -70,7 +70,7 @@ export function createExclusiveService({ namespace, identity }: ExclusiveOptions
     waitsForOthers: true,
     async start(scope) {
       const kube = watched(await deps.kube);
-      const own = createLeadership({ namespace, name, identity }, { kube, clock, log });
+      const own = new Leadership({ namespace, name, identity }, { kube, clock, log });
       leadership = own;
       const lead = (until: AbortSignal) => {
         begin();

@@ -1,5 +1,4 @@
-/** What a watch has seen: one small value per object, and the changes that the next one of it means. */
-
+/** The objects of a watch as small values, and the changes between them. */
 import { sleep, withDeadline } from "../../runtime/clock.ts";
 import { second } from "../../runtime/durations.ts";
 import { endedBy } from "../../runtime/ended-by.ts";
@@ -8,7 +7,7 @@ import type { Change, ObjectAt, WatchOptions } from "../kube.ts";
 import { backOffMs } from "./api-errors.ts";
 import type { WatchDeps } from "./watch-stream.ts";
 
-/** One object as it was seen, already made small. */
+/** An object after projection. */
 export interface CachedObject<T> extends ObjectAt {
   readonly uid: string | undefined;
   readonly version: string | undefined;
@@ -17,22 +16,10 @@ export interface CachedObject<T> extends ObjectAt {
   readonly keys: readonly (string | undefined)[];
 }
 
-type CachedObjects<T> = ReadonlyMap<string, CachedObject<T>>;
+export type Cache<T> = ReturnType<typeof createCache<T>>;
 
-export interface Cache<T> {
-  get(at: ObjectAt): CachedObject<T> | undefined;
-  values(): Iterable<T>;
-  /** Those that have this key in an index. */
-  by(index: number, key: string): Iterable<T>;
-  readonly size: number;
-  /** Each change is made in the cache just before it is yielded, so its handler sees the cache as of that change. */
-  seen(object: CachedObject<T>): Generator<Change<T>>;
-  gone(at: ObjectAt): Iterable<Change<T>>;
-  /** Replaces the whole cache at once, and yields the changes, deletions first, so that sums over them never count double. */
-  replaced(objects: readonly CachedObject<T>[], otherPast: boolean): Iterable<Change<T>>;
-}
-
-export function createCache<T>(): Cache<T> {
+/** Each change is made in the cache just before it is yielded, so its handler sees the cache as of that change. */
+export function createCache<T>({ uncached = false } = {}) {
   let entries = new Map<string, CachedObject<T>>();
   const index = createIndex<T>();
 
@@ -42,60 +29,53 @@ export function createCache<T>(): Cache<T> {
     if (before && before.uid !== object.uid) yield* gone(before);
     else if (before && before.version === object.version) return;
     const live = entries.get(key);
-    entries.set(key, object);
-    index.put(object, before);
+    if (!uncached) {
+      entries.set(key, object);
+      if (before) index.drop(before);
+      index.add(object);
+    }
     yield live ? modified(live, object) : change("added", object);
   }
 
   function* gone(at: ObjectAt): Generator<Change<T>> {
     const before = entries.get(keyOf(at));
+    if (!before) return;
     entries.delete(keyOf(at));
-    if (before) index.drop(before);
-    if (before) yield change("deleted", before);
+    index.drop(before);
+    yield change("deleted", before);
+  }
+
+  /** Replaces the whole cache at once. Deletions come first, so that sums over the changes never count double. */
+  function replaced(objects: readonly CachedObject<T>[], serverRestored: boolean): Iterable<Change<T>> {
+    if (uncached) return objects.map((object) => change("added", object));
+    const before = entries;
+    entries = new Map(objects.map((object) => [keyOf(object), object]));
+    index.clear();
+    for (const object of entries.values()) index.add(object);
+    return changesBetween(before, entries, serverRestored);
   }
 
   return {
-    get: (at) => entries.get(keyOf(at)),
-    *values() {
+    get: (at: ObjectAt) => entries.get(keyOf(at)),
+    *values(): Generator<T> {
       for (const { value } of entries.values()) yield value;
     },
     by: index.by,
-    get size() {
+    get size(): number {
       return entries.size;
     },
     seen,
     gone,
-    replaced(objects, otherPast) {
-      const before = entries;
-      entries = new Map(objects.map((object) => [keyOf(object), object]));
-      index.replace(entries.values());
-      return changesBetween(before, entries, otherPast);
-    },
+    replaced,
   };
 }
 
-/** Of a watch that keeps nothing. */
-export function createUncached<T>(): Cache<T> {
-  const added = (object: CachedObject<T>) => change("added", object);
-  return {
-    get: () => undefined,
-    values: () => [],
-    by: () => [],
-    size: 0,
-    *seen(object) {
-      yield added(object);
-    },
-    gone: () => [],
-    *replaced(objects) {
-      for (const object of objects) yield added(object);
-    },
-  };
-}
+type CachedObjects<T> = ReadonlyMap<string, CachedObject<T>>;
 
 function* changesBetween<T>(
   before: CachedObjects<T>,
   after: CachedObjects<T>,
-  otherPast: boolean,
+  serverRestored: boolean,
 ): Generator<Change<T>> {
   for (const [key, was] of before) {
     const now = after.get(key);
@@ -104,7 +84,7 @@ function* changesBetween<T>(
   for (const [key, now] of after) {
     const was = before.get(key);
     if (!was || was.uid !== now.uid) yield change("added", now);
-    else if (otherPast || was.version !== now.version) yield modified(was, now);
+    else if (serverRestored || was.version !== now.version) yield modified(was, now);
   }
 }
 
@@ -120,91 +100,74 @@ function keyOf({ namespace, name }: ObjectAt): string {
   return `${namespace ?? ""}/${name}`;
 }
 
-/** Which objects of a cache have which key, in each of its indexes: looked up, not looked for. */
+/** The objects of each key in each index. */
 function createIndex<T>() {
-  /** One per index, made when the first object has a key there. */
-  let tables: Map<string, Set<CachedObject<T>>>[] = [];
+  const tables = new Map<string, Set<CachedObject<T>>>();
 
-  function add(object: CachedObject<T>): void {
-    object.keys.forEach((key, index) => {
-      if (key === undefined) return;
-      tables[index] ??= new Map();
-      const found = tables[index].get(key);
-      if (found) found.add(object);
-      else tables[index].set(key, new Set([object]));
-    });
-  }
-
-  function drop(object: CachedObject<T>): void {
-    object.keys.forEach((key, index) => {
-      const found = key === undefined ? undefined : tables[index]?.get(key);
-      if (key === undefined || !found) return;
-      found.delete(object);
-      if (found.size === 0) tables[index]?.delete(key);
-    });
+  function* tableKeys({ keys }: CachedObject<T>): Generator<string> {
+    for (const [index, key] of keys.entries()) if (key !== undefined) yield `${index}/${key}`;
   }
 
   return {
-    drop,
-    put(object: CachedObject<T>, before: CachedObject<T> | undefined): void {
-      if (before) drop(before);
-      add(object);
+    add(object: CachedObject<T>): void {
+      for (const key of tableKeys(object)) {
+        const objects = tables.get(key);
+        if (objects) objects.add(object);
+        else tables.set(key, new Set([object]));
+      }
     },
-    replace(objects: Iterable<CachedObject<T>>): void {
-      tables = [];
-      for (const object of objects) add(object);
+    drop(object: CachedObject<T>): void {
+      for (const key of tableKeys(object)) {
+        tables.get(key)?.delete(object);
+        if (tables.get(key)?.size === 0) tables.delete(key);
+      }
     },
-    *by(index: number, key: string): Iterable<T> {
-      for (const { value } of tables[index]?.get(key) ?? []) yield value;
+    clear: () => tables.clear(),
+    *by(index: number, key: string): Generator<T> {
+      for (const { value } of tables.get(`${index}/${key}`) ?? []) yield value;
     },
   };
 }
 
-/** Events handed over between two breaths of the event loop. */
+/** Changes handed over between two yields to the event loop. */
 const kubeSliceEvents = 128;
-/** An event whose handler fails is handed over so often; then it is left to the next look at its key. */
+/** Tries of a handler that fails; then the change is left to the periodic recheck of its key. */
 const kubeHandlerTries = 3;
-/** A handler puts a key into a queue; one that waits for something must not make the cache old (kubeStaleMs). */
+/** A handler only adds a key to a queue; one that waits longer would make the cache stale (kubeStaleMs). */
 export const kubeHandlerMs = 20 * second;
 
 class TooLate extends Error {}
 
-function tooLate(): never {
-  throw new TooLate(`its handler did not end within ${kubeHandlerMs} ms`);
-}
-
-/** Hands changes to subscribers one after the other, and again where that failed. */
+/** Hands changes to the handler one after the other, with retries. */
 export function createHandOver<T>(
   handle: WatchOptions<T>["handle"],
   onFailure: () => void,
   { clock, random, log, signal }: WatchDeps,
 ) {
   let handedOver = 0;
+  const late = () => {
+    throw new TooLate(`its handler did not end within ${kubeHandlerMs} ms`);
+  };
 
   async function one(change: Change<T>): Promise<void> {
     for (let tries = 1; handle && !signal.aborted; tries += 1) {
       try {
         const handling = handle(change);
-        // Most are done by now, and a timer for each would be most of the work.
-        if (handling instanceof Promise) await inTime(handling);
+        // Most handlers are synchronous, and a timer for each would be most of the work.
+        if (handling instanceof Promise) await endedBy(withDeadline(clock, kubeHandlerMs, handling, late), signal);
         return;
       } catch (thrown) {
         signal.throwIfAborted();
         onFailure();
         const { type, name, namespace } = change;
         log.error("failed to handle a change", { type, name, namespace, tries, error: ProviderError.from(thrown) });
-        // One that still runs is not called a second time for the same change.
+        // A handler that still runs is not called again for the same change.
         if (thrown instanceof TooLate || tries >= kubeHandlerTries) return;
         await sleep(clock, backOffMs(random, tries), signal);
       }
     }
   }
 
-  function inTime(handling: Promise<void>): Promise<void> {
-    return endedBy(withDeadline(clock, kubeHandlerMs, handling, tooLate), signal);
-  }
-
-  /** A flood is interrupted now and then, for those who share the event loop. */
   return async (changes: Iterable<Change<T>>): Promise<void> => {
     for (const change of changes) {
       await one(change);

@@ -1,12 +1,10 @@
-/** What the services need of Kubernetes, made of requests to an API server. */
+/** The Kubernetes client over a transport. */
 import { type Boundary, openBoundary } from "../../runtime/boundary.ts";
-import type { Clock } from "../../runtime/clock.ts";
+import type { RuntimeDeps } from "../../runtime/deps.ts";
 import { ProviderError } from "../../runtime/errors.ts";
-import type { Log } from "../../runtime/log.ts";
-import type { Random } from "../../runtime/random.ts";
 import { type Kind, kinds, objectText } from "../kinds.ts";
 import type { Kube, KubeObject, KubeVersion, ObjectAt, WatchCache } from "../kube.ts";
-import { createListWatch } from "./list-watch.ts";
+import { ListWatch } from "./list-watch.ts";
 import { followLogs } from "./logs.ts";
 import { listAll } from "./pages.ts";
 import { createRequests, kubeAnswerBytes, type RequestLimits } from "./requests.ts";
@@ -18,10 +16,7 @@ import { createApply, createLastWrites, createWrites } from "./writes.ts";
 /** Objects whose last apply is remembered: 2,000 leases of ten objects. */
 const kubeAppliedObjects = 20_000;
 
-export interface KubeDeps {
-  readonly clock: Clock;
-  readonly random: Random;
-  readonly log: Log;
+export interface KubeDeps extends RuntimeDeps {
   readonly boundary?: Boundary;
 }
 
@@ -40,18 +35,20 @@ export function createKubeClient(transport: Transport, fieldManager: string, dep
     return absentAsUndefined(requests.json({ ...asked, path: objectPath(kind, at) }));
   }
 
+  const writeDeps = { requests, fieldManager, boundary, lastWrites, get };
+
   return {
     fieldManager,
     watch(wanted) {
-      const cache = createListWatch(wanted, { requests, served, clock, random, log }, () => watches.delete(cache));
+      const cache = new ListWatch(wanted, { requests, served, clock, random, log }, () => watches.delete(cache));
       watches.add(cache);
       return cache;
     },
     serves: served.serves,
     get: (kind, at, options = {}) => get(kind, at, requests.begin(options)),
     list: (kind, options = {}) => listAll(requests, kind, { ...options, ...requests.begin(options) }),
-    ...createWrites({ requests, fieldManager, boundary, lastWrites }),
-    apply: createApply({ requests, fieldManager, boundary, lastWrites, get }),
+    ...createWrites(writeDeps),
+    apply: createApply(writeDeps),
     logs: (at, options = {}) => followLogs(at, options, { requests, clock, random, closing }),
     exec: (at, options) => transport.exec(at, options),
     forwardPort: (at, port, options = {}) => transport.forwardPort(at, port, options),

@@ -1,34 +1,33 @@
-/** Lines of a container. A stream that breaks is resumed from the second of its last line, without the lines that come twice. */
-import { type Clock, sleep } from "../../runtime/clock.ts";
+/** Lines of a container. A broken stream is resumed from the second of its last line, without repeating lines. */
+import { sleep } from "../../runtime/clock.ts";
+import type { RuntimeDeps } from "../../runtime/deps.ts";
 import { minute } from "../../runtime/durations.ts";
 import { ProviderError } from "../../runtime/errors.ts";
 import { kubeCallMs } from "../../runtime/limits.ts";
 import { ownText } from "../../runtime/own-copy.ts";
-import type { Random } from "../../runtime/random.ts";
 import { fieldsOf, recordsOf } from "../json-fields.ts";
 import { kinds, objectText } from "../kinds.ts";
 import type { LogLine, ObjectAt, PodLogOptions } from "../kube.ts";
-import { backOffMs, connectionError, isPassing } from "./api-errors.ts";
+import { backOffMs, connectionError, isTransient } from "./api-errors.ts";
 import { type Lines, linesOf, Silence } from "./lines.ts";
 import type { Requests } from "./requests.ts";
 import { objectPath, withQuery } from "./transport.ts";
 
-/** A log that is silent this long is asked for anew, in case its connection died without a word. */
+/** A log that is silent for so long is requested again, in case its connection is dead. */
 const kubeLogSilenceMs = 2 * minute;
-/** A longer line of a log is cut into several: container runtimes cut at 16 KiB. */
+/** A longer line is split: container runtimes split at 16 KiB. */
 const kubeLogLineBytes = 256 * 1024;
 
-interface LogDeps {
+interface LogDeps extends Pick<RuntimeDeps, "clock" | "random"> {
   readonly requests: Requests;
-  readonly clock: Clock;
-  readonly random: Random;
   /** Aborted when the client is closed. */
   readonly closing: AbortSignal;
 }
 
-/** A piece of a log, as one request asks for it. */
+/** Parameters of one log request. */
 interface Reading {
   readonly follow?: boolean | undefined;
+  /** Of the container before this one; messages of the kubelet itself are dropped then. */
   readonly previous?: boolean | undefined;
   readonly tailLines?: number | undefined;
   readonly sinceTime?: string | undefined;
@@ -41,21 +40,21 @@ export async function* followLogs(
 ): AsyncGenerator<readonly LogLine[]> {
   const { clock, random, closing } = deps;
   const { follow, previous } = asked;
-  // The container before this one has ended: whatever runs now, its log does not go on.
+  // The previous container has ended, so its log does not go on.
   const goesOn = follow && !previous;
-  // Closing is a good end for what has no other. What is read to its end breaks off with an error instead.
+  // Closing the client ends a followed log normally, and any other with an error.
   const endings = goesOn ? [asked.signal, closing] : [asked.signal];
   const signal = AbortSignal.any(endings.filter((each) => each !== undefined));
   const options = { ...asked, signal };
   const log = createLogReader((reading: Reading) => oneStream(at, options, reading, deps));
   let { tailLines } = asked;
 
-  async function* fromThePlace(isAgain: boolean): AsyncGenerator<readonly LogLine[]> {
+  async function* resumed(isAgain: boolean): AsyncGenerator<readonly LogLine[]> {
     if (goesOn && tailLines === 0) {
       await log.skip({ tailLines: 1 });
       tailLines = undefined;
     }
-    // What is there now may be the next container, of which nobody has told yet.
+    // A restart may have made the container that we read the previous one.
     if (isAgain && log.since !== undefined) yield* unlessAbsent(log.read({ previous: true, sinceTime: log.since }));
     const begin = log.since === undefined ? { tailLines } : { sinceTime: log.since };
     yield* log.read({ follow, previous, ...begin });
@@ -64,37 +63,37 @@ export async function* followLogs(
   for (let [failures, tries] = [0, 0]; ; tries += 1) {
     let failure: unknown;
     try {
-      yield* fromThePlace(tries > 0);
+      yield* resumed(tries > 0);
     } catch (thrown) {
       if (signal.aborted) return;
-      if (!goesOn || !mayGoOn(thrown, options)) throw thrown;
+      if (!goesOn || !isRetryable(thrown, options)) throw thrown;
       failure = thrown;
     }
     if (!goesOn || signal.aborted) return;
-    // An API server that stops ends the stream as politely as a container does.
+    // A stopping API server ends the stream like a container that ended.
     const mayHaveEnded = failure === undefined || isAbsent(failure);
     if (mayHaveEnded && !(await isRunning(at, options, deps))) {
-      // Both may have: whether that was all, another look tells.
+      // Both may have happened: read once more for the rest.
       if (log.news > 0) continue;
       const rest = log.unended();
       if (rest.length > 0) yield rest;
-      if (!(await isFollowed(options))) return;
+      if (!(await nextBegins(options))) return;
       tailLines = undefined;
       failures = 0;
     } else if (failure instanceof Silence) failures = 0;
     else failures = log.news > 0 ? 1 : failures + 1;
-    // The signal ends the pause too, and is looked at next.
+    // The signal aborts the pause too, and is checked next.
     if (failures > 0) await sleep(clock, backOffMs(random, failures, failure), signal).catch(() => undefined);
     if (signal.aborted) return;
   }
 }
 
-/** Whether the failure is one that passes, or says that there is nothing yet to be read. */
-function mayGoOn(thrown: unknown, { next }: PodLogOptions): boolean {
-  return thrown instanceof Silence || isPassing(thrown) || (next !== undefined && isAbsent(thrown));
+/** Transient, or nothing to read yet. */
+function isRetryable(thrown: unknown, { next }: PodLogOptions): boolean {
+  return thrown instanceof Silence || isTransient(thrown) || (next !== undefined && isAbsent(thrown));
 }
 
-/** By the kubelet: no container has begun, or none before this one; or it was just started itself and knows of no pod yet. */
+/** The kubelet's response when there is no such container (yet), or when it has just restarted. */
 function isAbsent(thrown: unknown): boolean {
   return ProviderError.is(thrown, "AKP_KUBE_REFUSED") || ProviderError.is(thrown, "AKP_KUBE_NOT_FOUND");
 }
@@ -107,8 +106,8 @@ async function* unlessAbsent<T>(lines: AsyncIterable<T>): AsyncGenerator<T> {
   }
 }
 
-/** Whether another container has begun where one has ended; waits for it. */
-async function isFollowed({ next, signal }: PodLogOptions & { readonly signal: AbortSignal }): Promise<boolean> {
+/** Waits until the next container begins; false where none does. */
+async function nextBegins({ next, signal }: PodLogOptions & { readonly signal: AbortSignal }): Promise<boolean> {
   try {
     return (await next?.(signal)) ?? false;
   } catch (thrown) {
@@ -125,7 +124,7 @@ async function* oneStream(at: ObjectAt, options: PodLogOptions, reading: Reading
   const wanted = { container, follow, previous, timestamps: true, tailLines, sinceTime };
   const path = withQuery(`${objectPath(kinds.pod, at)}/log`, wanted);
   const { body, peer } = await requests.stream({ ...asked, ...requests.begin({ signal, deadlineMs }), path });
-  // What is not followed is there already, and a node that has it does not stop in the middle.
+  // A log that is not followed is complete already, so silence is a failure.
   const silenceMs = follow ? kubeLogSilenceMs : kubeCallMs;
   try {
     yield* linesOf(body, { clock, mostBytes: kubeLogLineBytes, tooLong: "cut", silenceMs });
@@ -134,54 +133,47 @@ async function* oneStream(at: ObjectAt, options: PodLogOptions, reading: Reading
   }
 }
 
-/** Whether more lines may come; where nobody can tell, they may. */
+/** Whether more lines may come; also where the API server is unavailable. */
 async function isRunning(at: ObjectAt, { container, signal }: PodLogOptions, { requests }: LogDeps): Promise<boolean> {
   try {
     const asked = { verb: "get", resource: objectText(kinds.pod, at) };
     const pod = await requests.json({ ...asked, path: objectPath(kinds.pod, at), signal });
     const status = fieldsOf(fieldsOf(pod)["status"]);
-    // Without a name the one ordinary container is meant, whatever runs beside it.
+    // Without a name the one ordinary container is meant.
     const ofAll = ["containerStatuses", "initContainerStatuses", "ephemeralContainerStatuses"];
     return (container ? ofAll : ofAll.slice(0, 1))
       .flatMap((list) => recordsOf(status[list]))
       .some(({ name, state }) => (!container || name === container) && fieldsOf(state)["running"]);
   } catch (thrown) {
     if (signal?.aborted || ProviderError.is(thrown, "AKP_KUBE_NOT_FOUND")) return false;
-    if (isPassing(thrown)) return true;
+    if (isTransient(thrown)) return true;
     throw thrown;
   }
 }
 
-/** Reads a log piece after piece and gives each line once. */
-interface Asked {
-  readonly follow?: boolean | undefined;
-  /** Of the container before this one, of which the kubelet's own words say nothing that anybody wants to know. */
-  readonly previous?: boolean | undefined;
-}
-
-/** `open` asks for a piece of it, every line with its time. */
-function createLogReader<Reading extends Asked>(open: (reading: Reading) => AsyncIterable<Lines>) {
+/** Reads a log by several requests and gives each line once. */
+function createLogReader(open: (reading: Reading) => AsyncIterable<Lines>) {
   const memory = createLogMemory();
   let time = "";
-  /** By a kubelet itself, last. */
-  let said = "";
+  /** The last message of the kubelet itself. */
+  let kubeletMessage = "";
   let news = 0;
-  /** In the middle of which the last piece ended. */
+  /** The line within which the last stream ended. */
   let broken: Lines | undefined;
 
-  function newOf({ texts, isRest }: Lines, withWords = true): LogLine[] {
+  function newOf({ texts, isRest }: Lines, withMessages = true): LogLine[] {
     const lines: LogLine[] = [];
     for (const [index, text] of texts.entries()) {
       const goesOn = isRest && index === 0;
       const own = goesOn ? time : timeOf(text);
       if (own === undefined) {
-        if (withWords && text !== said) lines.push({ time, text });
-        if (withWords) said = text;
+        if (withMessages && text !== kubeletMessage) lines.push({ time, text });
+        if (withMessages) kubeletMessage = text;
         continue;
       }
       time = own;
       if (!memory.isNew(own)) continue;
-      // A kubelet that fails says so every time anew; only a line of the container is news.
+      // A failing kubelet repeats its message, so only lines of the container count.
       news += 1;
       lines.push({ time, text: goesOn ? text : text.slice(own.length + 1) });
     }
@@ -189,21 +181,20 @@ function createLogReader<Reading extends Asked>(open: (reading: Reading) => Asyn
   }
 
   return {
-    /** From where the next piece of it is wanted; undefined before any line. */
+    /** Where to resume; undefined before any line. */
     get since(): string | undefined {
       return memory.since;
     },
-    /** Lines of the container in the last piece. */
+    /** Lines of the container in the last stream. */
     get news(): number {
       return news;
     },
 
     async *read(reading: Reading): AsyncGenerator<readonly LogLine[]> {
       [news, broken] = [0, undefined];
-      // Even of the next container: its lines are later than all that was read, unless it is the same one after all.
       memory.expectAgain();
       for await (const lines of open(reading)) {
-        // Where the container goes on, it comes again as a whole.
+        // A followed log repeats the whole line when it is resumed.
         const isHeld = lines.isBroken && reading.follow;
         if (isHeld) broken = lines;
         const batch = isHeld ? [] : newOf(lines, !reading.previous);
@@ -211,36 +202,26 @@ function createLogReader<Reading extends Asked>(open: (reading: Reading) => Asyn
       }
     },
 
-    /** Goes to the end of a piece, and gives nothing of it. */
+    /** Reads a stream without yielding its lines. */
     async skip(reading: Reading): Promise<void> {
       for await (const lines of open(reading)) newOf(lines);
     },
 
-    /** The container has ended, and with it the line that it was in. */
+    /** The unfinished last line of a container that ended. */
     unended(): readonly LogLine[] {
       return broken ? newOf(broken) : [];
     },
   };
 }
 
-/** How far a log was read. Resuming is by the second, so the lines of that second come again, in the same order. */
-interface LogMemory {
-  /** Where to take it up again; undefined before any line. */
-  readonly since: string | undefined;
-  /** Of a line of this time, or of a piece of it. */
-  isNew(time: string): boolean;
-  /** What was read since then comes once more now. */
-  expectAgain(): void;
-}
-
-/** Nodes write the time of their own zone. */
+/** Nodes write times in their own zone. */
 const timePattern = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[+-]\d\d:\d\d)$/;
 const zonePattern = /(?:Z|[+-]\d\d:\d\d)$/;
 const secondChars = "2026-01-01T00:00:00".length;
 /** With nanoseconds and a zone. */
 const mostTimeChars = 40;
 
-/** The time that a line begins with. What a kubelet says itself has none. */
+/** The timestamp of a line. Messages of the kubelet itself have none. */
 function timeOf(line: string): string | undefined {
   const end = line.indexOf(" ");
   if (end < 0 && line.length > mostTimeChars) return undefined;
@@ -248,10 +229,11 @@ function timeOf(line: string): string | undefined {
   return timePattern.test(time) ? time : undefined;
 }
 
-export function createLogMemory(): LogMemory {
+/** How far a log was read. It is resumed by the second, so the lines of that second come again, in the same order. */
+export function createLogMemory() {
   let second = "";
   let zone = "";
-  /** Of that second. */
+  /** Lines of that second. */
   let count = 0;
   let oldest = "";
   let newest = "";
@@ -270,14 +252,16 @@ export function createLogMemory(): LogMemory {
   }
 
   return {
-    get since() {
+    /** Where to resume; undefined before any line. */
+    get since(): string | undefined {
       return second === "" ? undefined : `${second}${zone}`;
     },
-    isNew(time) {
+    /** Of a line of this time, or of a part of it. */
+    isNew(time: string): boolean {
       if (expected > 0) {
-        // From before what was asked for, or before the place where we began to read.
+        // From before `since`, or from before our first line.
         if (time < second || isLater(oldest, time)) return false;
-        // A later one: the others were rotated away meanwhile.
+        // A later line: the expected ones were rotated away.
         if (isLater(time, newest)) expected = 0;
         else {
           expected -= 1;
@@ -287,13 +271,14 @@ export function createLogMemory(): LogMemory {
       remember(time);
       return true;
     },
-    expectAgain() {
+    /** The lines of the last second come once more now. */
+    expectAgain(): void {
       expected = count;
     },
   };
 }
 
-/** Of one log: where the zone changes between two lines, the time did not go back. */
+/** Within one log, so with another zone it is always later. */
 function isLater(time: string, than: string): boolean {
   if (time.length === than.length) return time > than;
   const [zone, other] = [zonePattern.exec(time)?.[0] ?? "", zonePattern.exec(than)?.[0] ?? ""];

@@ -1,14 +1,17 @@
 /** A list in pages, all of them of one moment. */
 import { ProviderError } from "../../runtime/errors.ts";
+import { isRecord } from "../../runtime/is-record.ts";
 import { apiVersionOf, type Kind, resourceOf } from "../kinds.ts";
 import type { KubeObject, Selection } from "../kube.ts";
 import { malformedAnswer } from "./api-errors.ts";
 import type { RequestLimits, Requests } from "./requests.ts";
 import { collectionPath, selectionQuery, withQuery } from "./transport.ts";
 
-/** So much fewer are asked for where a page is larger than an answer may be: two tries, and the largest objects fit. */
+/** A page is parsed as a whole, which takes several times its size. The largest objects have 9 MiB. */
+const kubePageBytes = 16 * 1024 * 1024;
+/** A page above that is requested again with so many times fewer objects. */
 const kubePageShrink = 10;
-/** Objects of a page: what every other client asks for. They are taken one by one, so a page costs no memory. */
+/** Objects of a page, as in other clients. */
 export const kubePageObjects = 500;
 /** Pages of a list: a million objects are ten times what a cluster can hold. */
 const kubePages = 2_000;
@@ -17,33 +20,21 @@ interface ListOptions extends Selection, RequestLimits {
   readonly once?: boolean;
 }
 
-export interface Listing<T> {
-  /** Reads to the end. A page that failed is thrown, and the next call goes on with that page. */
-  read(): Promise<Listed<T>>;
-  /** Pages that were read. */
-  readonly pages: number;
-}
+export type Listing<T> = ReturnType<typeof createListing<T>>;
 
-interface Listed<T> {
-  /** Lists that cannot be watched have none. */
-  readonly version: string | undefined;
-  readonly found: readonly T[];
-}
-
-/** Keeps what is made of each object, unless that is undefined; or hands it to whoever takes a page at a time. */
+/** Keeps what is made of each object unless it is undefined, or hands it over page by page. */
 export function createListing<T>(
   requests: Requests,
   kind: Kind,
   options: ListOptions,
   make: (object: KubeObject) => T | undefined,
   takePage?: (made: readonly T[]) => Promise<void>,
-): Listing<T> {
+) {
   const found: T[] = [];
   let next: string | undefined;
   let pages = 0;
   let limit: number = kubePageObjects;
 
-  /** A page that is larger than any answer may be is asked for in smaller ones; those after it grow again. */
   async function readNext() {
     for (;;) {
       try {
@@ -58,10 +49,12 @@ export function createListing<T>(
   }
 
   return {
-    get pages() {
+    /** Pages read so far. */
+    get pages(): number {
       return pages;
     },
-    async read() {
+    /** Reads to the end. A page that failed is thrown, and the next call goes on with that page. A metrics list has no version. */
+    async read(): Promise<{ readonly version: string | undefined; readonly found: readonly T[] }> {
       for (;;) {
         const { made, metadata } = await readNext();
         const page = made.filter((each) => each !== undefined);
@@ -77,7 +70,7 @@ export function createListing<T>(
   };
 }
 
-/** The version at which the server is now, for the price of one object. */
+/** The present version of the server, at the cost of one object. */
 export async function presentVersion(
   requests: Requests,
   kind: Kind,
@@ -87,7 +80,7 @@ export async function presentVersion(
   return metadata.resourceVersion;
 }
 
-/** The whole list. One whose later pages are gone by the time we want them is begun anew, once. */
+/** The whole list. Where later pages have expired it is begun anew, once. */
 export async function listAll(requests: Requests, kind: Kind, options: ListOptions): Promise<KubeObject[]> {
   const attempt = async () => [...(await createListing(requests, kind, options, (object) => object).read()).found];
   try {
@@ -107,11 +100,11 @@ async function readPage<T>(requests: Requests, kind: Kind, options: PageOptions,
   const { namespace, signal, untilMs, once = false, token, limit = kubePageObjects } = options;
   const asked = askedOf(kind);
   const path = withQuery(collectionPath(kind, namespace), { ...selectionQuery(options), limit, continue: token });
-  // Elements of a list do not say what they are.
-  const whole = (item: unknown) => make({ apiVersion: apiVersionOf(kind), kind: kind.kind, ...(item as KubeObject) });
-  const { made, rest } = await requests.items({ ...asked, path, signal, untilMs, once }, whole);
-  if (!isPage(rest)) throw malformedAnswer("not a list", asked, await requests.peer());
-  return { made, metadata: rest.metadata };
+  const page = await requests.json({ ...asked, path, signal, untilMs, once, mostBytes: kubePageBytes });
+  if (!isPage(page)) throw malformedAnswer("not a list of objects", asked, await requests.peer());
+  // Items of a list lack their kind.
+  const whole = { apiVersion: apiVersionOf(kind), kind: kind.kind };
+  return { made: (page.items ?? []).map((item) => make({ ...whole, ...item })), metadata: page.metadata };
 }
 
 function askedOf(kind: Kind) {
@@ -120,11 +113,12 @@ function askedOf(kind: Kind) {
 
 interface Page {
   readonly metadata: { readonly resourceVersion?: string; readonly continue?: string };
+  /** Go writes no items as null. */
+  readonly items: readonly KubeObject[] | null;
 }
 
-/** Null is how Go writes that there are no items. */
-function isPage(rest: unknown): rest is Page {
-  if (typeof rest !== "object" || rest === null || !("metadata" in rest) || !("items" in rest)) return false;
-  const { metadata, items } = rest;
-  return typeof metadata === "object" && metadata !== null && (items === null || Array.isArray(items));
+function isPage(page: unknown): page is Page {
+  if (!isRecord(page) || !isRecord(page["metadata"]) || !("items" in page)) return false;
+  const { items } = page;
+  return items === null || (Array.isArray(items) && items.every(isRecord));
 }

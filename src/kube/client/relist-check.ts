@@ -1,44 +1,43 @@
-/** When to relist although the watch works: a server restored from a backup accepts a version that it has not reached, silently. */
+/** When to relist although the watch works: a server restored from a backup silently accepts a version that it has not reached. */
 import { hour } from "../../runtime/durations.ts";
 import { endedBy } from "../../runtime/ended-by.ts";
 import { jitter } from "../../runtime/random.ts";
 import type { Kind } from "../kinds.ts";
-import type { Selection } from "../kube.ts";
-import { isLaterVersion } from "../kube.ts";
+import { isLaterVersion, type Selection } from "../kube.ts";
 import { presentVersion } from "./pages.ts";
 import { kubeWatchOpenMs, type WatchDeps } from "./watch-stream.ts";
 
-/** How long a list and its watch are trusted, ±20 %: a restored server that is past our version looks unchanged. */
+/** Interval of relists, ±20 %: a restored server that has passed our version looks unchanged. */
 export const kubeBelievedMs = hour;
 
 export interface RelistReason {
-  /** For people. */
   readonly reason: string;
-  /** The server has another past than ours: even where versions are equal, objects need not be. */
+  /** Equal versions need not be equal objects. */
   readonly serverRestored: boolean;
 }
 
 export function createRelistCheck(kind: Kind, selection: Selection, { requests, clock, random, signal }: WatchDeps) {
+  /** Of the server that was listed. */
   let home: string | undefined;
-  let believedUntilMs = 0;
+  let relistAtMs = 0;
 
   async function address(): Promise<string> {
     return (await endedBy(requests.peer(), signal)).server.href;
   }
 
   return {
-    /** Before a list is read: what it shows is believed for a while. */
+    /** Called before a list is read. */
     async listBegins(): Promise<void> {
       home = await address();
-      believedUntilMs = clock.monotonicMs() + jitter(random, kubeBelievedMs);
+      relistAtMs = clock.monotonicMs() + jitter(random, kubeBelievedMs);
     },
-    /** Why to begin a list, rather than to go on with the one at hand or from this version, if there is a reason. */
-    async reason(version: string | undefined, watchToldNothing: boolean): Promise<RelistReason | undefined> {
+    /** Why to begin a new list rather than to watch from this version, if there is a reason. */
+    async reason(version: string | undefined, wasEmpty: boolean): Promise<RelistReason | undefined> {
       if (home === undefined) return undefined;
       if ((await address()) !== home) return { reason: "the server is at another address", serverRestored: true };
       if (version === undefined) return undefined;
-      if (clock.monotonicMs() >= believedUntilMs) return { reason: "the last list is long ago", serverRestored: false };
-      if (!watchToldNothing) return undefined;
+      if (clock.monotonicMs() >= relistAtMs) return { reason: "the last list is long ago", serverRestored: false };
+      if (!wasEmpty) return undefined;
       const untilMs = clock.monotonicMs() + kubeWatchOpenMs;
       const present = await presentVersion(requests, kind, { ...selection, signal, untilMs, once: true });
       const isBack = present !== undefined && isLaterVersion(version, present);
@@ -47,7 +46,7 @@ export function createRelistCheck(kind: Kind, selection: Selection, { requests, 
   };
 }
 
-/** Up to which version of the server a cache shows what happened, and who waits until it shows more. */
+/** The version that a cache shows, and those who wait for a later one. */
 export function createShownVersion() {
   const waiting = new Map<PromiseWithResolvers<void>, string>();
   let now: string | undefined;
@@ -60,10 +59,10 @@ export function createShownVersion() {
     get now() {
       return now;
     },
-    /** The versions of another past, for which somebody may wait still, never come; what the server has now is there. */
-    set(version: string | undefined, otherPast = false): void {
+    /** After a restore the versions waited for never come, so all waiters resolve. */
+    set(version: string | undefined, serverRestored = false): void {
       now = version;
-      for (const [waiter, wanted] of waiting) if (otherPast || shows(wanted)) waiter.resolve();
+      for (const [waiter, wanted] of waiting) if (serverRestored || shows(wanted)) waiter.resolve();
     },
     async until(version: string, signal: AbortSignal): Promise<void> {
       if (shows(version)) return;

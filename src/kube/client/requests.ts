@@ -1,13 +1,12 @@
-/** Calls to the API server: bounded answers, what refusals mean, and a second try where that is safe. */
-
+/** Calls to the API server: bounded responses, typed errors, and retries where that is safe. */
 import { goJson } from "../../market/sorted-json.ts";
 import { type Clock, sleep, withDeadline } from "../../runtime/clock.ts";
+import type { RuntimeDeps } from "../../runtime/deps.ts";
 import { minute } from "../../runtime/durations.ts";
 import { endedBy } from "../../runtime/ended-by.ts";
 import { ProviderError, reasonOf } from "../../runtime/errors.ts";
 import { kubeCallMs, redactorSecretLeastChars } from "../../runtime/limits.ts";
 import type { Log } from "../../runtime/log.ts";
-import type { Random } from "../../runtime/random.ts";
 import { redacted } from "../../runtime/redact.ts";
 import { fieldsOf, listOf } from "../json-fields.ts";
 import type { CallOptions, KubeCounts, ProxyAnswer } from "../kube.ts";
@@ -20,22 +19,20 @@ import {
   kubeReasonChars,
   malformedAnswer,
   type Operation,
-  type Peer,
 } from "./api-errors.ts";
-import { createListItems } from "./list-items.ts";
 import type { KubeAnswer, Lane, SentRequest, Transport } from "./transport.ts";
 
-/** A call with all its tries, unless its caller says otherwise: a rolling restart of an API server is over by then. */
+/** Default limit of a call with its retries: a rolling restart of an API server is over by then. */
 const kubeWholeCallMs = 2 * minute;
-/** An answer: 500 objects of 100 KB; most are a tenth of that. */
+/** Size limit of a response. */
 export const kubeAnswerBytes = 64 * 1024 * 1024;
-/** Tries of a call that may be repeated: a rolling restart of an API server is over within them. */
+/** Tries of a call that may be repeated. */
 const kubeTries = 5;
 
-/** A call that has begun; it may take several requests. */
+/** Limits of a call with all its requests. */
 export interface RequestLimits {
   readonly signal?: AbortSignal | undefined;
-  /** By the monotonic clock: then it is over, whatever it has come to. */
+  /** Deadline by the monotonic clock. */
   readonly untilMs?: number | undefined;
 }
 
@@ -45,66 +42,40 @@ interface Request extends Operation, RequestLimits {
   readonly path: string;
   readonly body?: unknown;
   readonly contentType?: string;
-  /** One try only: the caller has its own way of trying again. */
+  /** Not retried: the caller retries itself. */
   readonly once?: boolean;
-  /** How long the server may take to begin its answer. */
+  /** How long the server may take to begin its response. */
   readonly answerMs?: number;
-  /** Carried out twice it would do more than once: after a try that may have been, there is no other. */
+  /** A larger response is an error. */
+  readonly mostBytes?: number;
+  /** Not idempotent: not retried where a try may have been carried out. */
   readonly neverTwice?: boolean;
   readonly onWarnings?: (texts: readonly string[]) => void;
-  /** Told before another try, when the one before it may have been carried out and its answer was lost. */
+  /** Called before a retry when the try before may have been carried out. */
   readonly onLost?: () => void;
 }
 
-/** What a pod or a service is asked for. */
-interface ProxiedRequest extends Operation, RequestLimits {
-  readonly path: string;
-  /** A longer answer is refused. */
-  readonly mostBytes: number;
-}
-
+type Bounded = Operation & Pick<Request, "mostBytes">;
 type Trying = Pick<Request, "method" | "signal" | "untilMs" | "once" | "neverTwice" | "onLost">;
 
-export interface Requests {
-  /** From now on its time is running. */
-  begin(options: CallOptions): RequestLimits;
-  /** The answer as JSON; throws what a refusal means. */
-  json(request: Request): Promise<unknown>;
-  /** Of a list: each item as soon as it is there, and at last what the list says besides. */
-  items<T>(request: Request, make: (item: unknown) => T): Promise<ItemsAnswer<T>>;
-  /** The answer while it comes, once the server has accepted. The caller watches for silence and destroys it. */
-  stream(request: Request): Promise<KubeAnswer>;
-  /** Whatever the answer is, refusals too; never sent twice. */
-  proxied(request: ProxiedRequest): Promise<ProxyAnswer>;
-  peer(): Promise<Peer>;
-  readonly counts: KubeCounts;
-}
-
-interface ItemsAnswer<T> {
-  readonly made: T[];
-  /** With an empty list in the place of the items. */
-  readonly rest: unknown;
-}
-
-interface RequestDeps {
+interface RequestDeps extends RuntimeDeps {
   readonly transport: Transport;
-  readonly clock: Clock;
-  readonly random: Random;
-  /** Aborted when the client is closed: then nothing is tried again. */
+  /** Aborted when the client is closed: then nothing is retried. */
   readonly closing: AbortSignal;
-  readonly log: Log;
 }
 
-export function createRequests({ transport, clock, random, closing, log }: RequestDeps): Requests {
+export type Requests = ReturnType<typeof createRequests>;
+
+export function createRequests({ transport, clock, random, closing, log }: RequestDeps) {
   const counts: KubeCounts = { requests: 0, retries: 0, applied: 0, unchanged: 0, warnings: 0 };
   const warningsOf = createWarnings(log, counts);
-  const { bodyOf, eachChunk } = createBodyReader(clock);
 
   function leftMs(untilMs: number): number {
     return Math.max(0, Math.ceil(untilMs - clock.monotonicMs()));
   }
 
-  function begin({ signal, deadlineMs = kubeWholeCallMs }: CallOptions) {
+  /** Starts the deadline of a call. */
+  function begin({ signal, deadlineMs = kubeWholeCallMs }: CallOptions): RequestLimits & { readonly untilMs: number } {
     return { signal, untilMs: clock.monotonicMs() + deadlineMs };
   }
 
@@ -118,7 +89,7 @@ export function createRequests({ transport, clock, random, closing, log }: Reque
     try {
       return await endedBy(sent, request.signal);
     } catch (thrown) {
-      // An answer that still comes is wanted by nobody.
+      // A response that still comes must not stay open.
       if (request.signal?.aborted) sent.then(({ body }) => body.destroy()).catch(() => undefined);
       throw thrown;
     }
@@ -131,7 +102,7 @@ export function createRequests({ transport, clock, random, closing, log }: Reque
     const warnings = warningsOf({ headers, peer, hide }, request);
     if (warnings.length > 0) request.onWarnings?.(warnings);
     if (status >= 200 && status < 300) return answer;
-    const body = await bodyOf(answer, request, kubeAnswerBytes, leftMs(untilMs));
+    const body = await readBody(clock, answer, request, leftMs(untilMs));
     if (status === 401) transport.rejected();
     throw apiError({ status, headers, body: body.toString(), hide }, request, peer);
   }
@@ -146,7 +117,7 @@ export function createRequests({ transport, clock, random, closing, log }: Reque
         const isLast = request.once || closing.aborted || tries >= kubeTries;
         if (isLast || !mayTryAgain(request, thrown, tries)) throw thrown;
         const pauseMs = backOffMs(random, tries, thrown);
-        // What went wrong says more than that the time ran out while we waited.
+        // The error says more than that the deadline passed during the pause.
         if (clock.monotonicMs() + pauseMs >= untilMs) throw thrown;
         if (mayHaveHappened(thrown)) request.onLost?.();
         counts.retries += 1;
@@ -162,83 +133,69 @@ export function createRequests({ transport, clock, random, closing, log }: Reque
 
   return {
     begin,
-    json: (request) =>
+    /** Throws an error for a status other than 2xx. */
+    json: (request: Request): Promise<unknown> =>
       tried(request, async (untilMs) => {
         const answer = await accepted(request, "calls", untilMs);
-        const body = await bodyOf(answer, request, kubeAnswerBytes, leftMs(untilMs));
-        return parsed(() => JSON.parse(body.toString()), request, answer.peer);
+        const body = await readBody(clock, answer, request, leftMs(untilMs));
+        try {
+          return JSON.parse(body.toString());
+        } catch (thrown) {
+          throw malformedAnswer(reasonOf(thrown), request, answer.peer);
+        }
       }),
-    items: (request, make) =>
-      tried(request, async (untilMs) => {
-        const answer = await accepted(request, "calls", untilMs);
-        const made: ReturnType<typeof make>[] = [];
-        const list = createListItems((item) => made.push(make(item)));
-        const write = (chunk: Buffer) => parsed(() => list.write(chunk), request, answer.peer);
-        await eachChunk(answer, request, kubeAnswerBytes, leftMs(untilMs), write);
-        return { made, rest: parsed(list.end, request, answer.peer) };
-      }),
-    stream: (request) => tried(request, (untilMs) => accepted(request, "streams", untilMs)),
-    proxied: (request) =>
+    /** Resolves with the head of the response. The caller watches for silence and destroys the body. */
+    stream: (request: Request): Promise<KubeAnswer> =>
+      tried(request, (untilMs) => accepted(request, "streams", untilMs)),
+    /** A response of any status; never sent twice. */
+    proxied: (request: Request): Promise<ProxyAnswer> =>
       tried({ ...request, once: true }, async (untilMs) => {
-        const asked = { ...request, method: "GET", headers: {}, body: undefined };
-        const answer = await send({ ...asked, lane: "proxied", neverTwice: true }, untilMs);
+        const sent = { ...request, method: "GET", headers: {}, body: undefined };
+        const answer = await send({ ...sent, lane: "proxied", neverTwice: true }, untilMs);
         const { status, headers } = answer;
-        return { status, headers, body: await bodyOf(answer, request, request.mostBytes, leftMs(untilMs)) };
+        return { status, headers, body: await readBody(clock, answer, request, leftMs(untilMs)) };
       }),
     peer: () => transport.peer(),
     counts,
   };
 }
 
-/** Reads bodies up to a size and within a time. */
-function createBodyReader(clock: Clock) {
-  async function bodyOf(answer: KubeAnswer, request: Operation, most: number, leftMs: number): Promise<Buffer> {
+/** Bounded in size and time. */
+async function readBody(clock: Clock, { body, peer }: KubeAnswer, request: Bounded, leftMs: number): Promise<Buffer> {
+  const { mostBytes = kubeAnswerBytes } = request;
+  const limitMs = Math.min(kubeCallMs, leftMs);
+  const readAll = async () => {
     const chunks: Buffer[] = [];
-    await eachChunk(answer, request, most, leftMs, (chunk) => chunks.push(chunk));
-    return Buffer.concat(chunks);
-  }
-
-  async function eachChunk(
-    { body, peer }: KubeAnswer,
-    request: Operation,
-    most: number,
-    leftMs: number,
-    take: (chunk: Buffer) => void,
-  ): Promise<void> {
-    const limitMs = Math.min(kubeCallMs, leftMs);
-    const readAll = async () => {
-      let bytes = 0;
-      for await (const chunk of body as AsyncIterable<Buffer>) {
-        bytes += chunk.length;
-        if (bytes > most) throw answerTooLarge(most, request, peer);
-        take(chunk);
-      }
-    };
-    const late = () => {
-      throw new Error(`the answer did not end within ${limitMs} ms`);
-    };
-    try {
-      await withDeadline(clock, limitMs, readAll(), late);
-    } catch (thrown) {
-      throw connectionError(thrown, request, peer);
-    } finally {
-      body.destroy();
+    let bytes = 0;
+    for await (const chunk of body as AsyncIterable<Buffer>) {
+      bytes += chunk.length;
+      if (bytes > mostBytes) throw answerTooLarge(mostBytes, request, peer);
+      chunks.push(chunk);
     }
+    return Buffer.concat(chunks);
+  };
+  const late = () => {
+    throw new Error(`the answer did not end within ${limitMs} ms`);
+  };
+  try {
+    return await withDeadline(clock, limitMs, readAll(), late);
+  } catch (thrown) {
+    throw connectionError(thrown, request, peer);
+  } finally {
+    body.destroy();
   }
-
-  return { bodyOf, eachChunk };
 }
 
-/** A create or a patch that may have happened must not happen twice; all else says what should be, however often. */
+/** A create or a patch that may have happened must not happen twice; all else is idempotent. */
 function mayTryAgain({ method = "GET", neverTwice = false }: Trying, thrown: unknown, tries: number): boolean {
-  // The token may just have been renewed: what it was is forgotten by now, so once more.
+  // Once, since a rejected token was dropped and is read anew.
   if (ProviderError.is(thrown, "AKP_KUBE_UNAUTHORIZED")) return tries === 1;
   if (ProviderError.is(thrown, "AKP_KUBE_BUSY")) return true;
   if (method === "POST" || neverTwice) return false;
   return mayHaveHappened(thrown);
 }
 
-/** The answer was lost on its way, or somebody else answered who does not know: a balancer, a server that stops. */
+/** The response was lost, or a load balancer or a stopping server answered. */
 function mayHaveHappened(thrown: unknown): boolean {
   return ProviderError.is(thrown, "AKP_KUBE_UNREACHABLE") || ProviderError.is(thrown, "AKP_KUBE_FAILED");
 }
@@ -248,46 +205,33 @@ function sentOf({ method = "GET", body, contentType = "application/json", ...res
   const text = body === undefined ? undefined : JSON.stringify(body);
   const content = text === undefined ? {} : { "content-type": contentType };
   const headers = { accept: "application/json", ...content };
-  // What was deleted by a request that is sent again in silence would look as if it had never been there.
+  // A delete that is silently sent again would look as if the object had never been there.
   const neverTwice = method === "DELETE" || (rest.neverTwice ?? false);
   return { verb, resource, path, signal, method, headers, body: text, neverTwice, ...(answerMs && { answerMs }) };
 }
 
-function parsed<T>(parse: () => T, asked: Operation, peer: Peer): T {
-  try {
-    return parse();
-  } catch (thrown) {
-    throw thrown instanceof SyntaxError ? malformedAnswer(reasonOf(thrown), asked, peer) : thrown;
-  }
-}
-
-/** Texts of warnings that are remembered, so that each is logged once: a cluster has a few dozen. */
+/** Warnings remembered, so that each is logged once: a cluster has a few dozen. */
 export const kubeWarnings = 256;
 
-interface Warned extends Pick<KubeAnswer, "headers" | "peer"> {
-  /** Takes out of a text what we sent in confidence. */
-  readonly hide: (text: string) => string;
-}
+type Warned = Pick<KubeAnswer, "headers" | "peer"> & { readonly hide: (text: string) => string };
 
 /** Reads the warnings of an answer; each text is logged once. */
 export function createWarnings(log: Log, counts: KubeCounts) {
-  const told = new Set<string>();
+  const logged = new Set<string>();
   return ({ headers, peer, hide }: Warned, { verb, resource }: Operation): readonly string[] => {
     const { warning } = headers;
-    if (warning === undefined) return none;
+    if (warning === undefined) return [];
     const texts = readWarnings(warning).map((text) => hide(peer.mask?.(text) ?? text));
     counts.warnings += texts.length;
     for (const text of texts) {
-      if (told.has(text)) continue;
-      if (told.size >= kubeWarnings) told.clear();
-      told.add(text);
+      if (logged.has(text)) continue;
+      if (logged.size >= kubeWarnings) logged.clear();
+      logged.add(text);
       log.info("API server warning", { verb, resource, warning: text });
     }
     return texts;
   };
 }
-
-const none: readonly string[] = [];
 
 /** `299 - "text", 299 - "another"`, in which a backslash stands before quotes and backslashes. */
 export function readWarnings(header: string | readonly string[]): string[] {
@@ -299,54 +243,45 @@ export function readWarnings(header: string | readonly string[]): string[] {
 export function hideSent(body: unknown): (text: string) => string {
   let forms: readonly string[] | undefined;
   return (text) => {
-    forms ??= [...new Set([...secretsIn(body)].flatMap(formsOf))].sort(longestFirst);
+    // The longest first: one may be the beginning of another.
+    forms ??= [...new Set([...secretsIn(body)].flatMap(formsOf))].sort((a, b) => b.length - a.length);
     return forms.reduce(hide, text);
   };
 }
 
-/** So that of two that begin alike the whole of the longer one is hidden. */
-function longestFirst(a: string, b: string): number {
-  return b.length - a.length;
-}
-
-/** What a tenant gives a container to know: its environment and its arguments. And what secrets and credentials hold. */
+/** Environment, commands and arguments of containers, and the data of Secrets and credentials. */
 function* secretsIn(value: unknown): Iterable<string> {
   if (typeof value !== "object" || value === null) return;
   for (const [name, part] of Object.entries(value)) {
     if (name === "env") yield* listOf(part).map(variableValue);
-    else if (name === "command" || name === "args") yield* textsIn(listOf(part));
-    else if (name === "data" || name === "credentials") yield* textsIn(Object.values(fieldsOf(part)));
+    else if (name === "command" || name === "args") yield* listOf(part).filter(isText);
+    else if (name === "data" || name === "credentials") yield* Object.values(fieldsOf(part)).filter(isText);
     else yield* secretsIn(part);
   }
 }
 
-/** Of a container's variable, or of one as a manifest has it. What has no value may be one with its name forgotten. */
+/** Of a container's variable, or of "NAME=value" as a manifest has it. Without a value the name may be the secret. */
 function variableValue(variable: unknown): string {
   if (typeof variable !== "string") return `${fieldsOf(variable)["value"] ?? fieldsOf(variable)["name"] ?? ""}`;
   return variable.slice(variable.indexOf("=") + 1);
 }
 
-function textsIn(values: readonly unknown[]): string[] {
-  return values.filter((value) => typeof value === "string");
-}
+const isText = (value: unknown) => typeof value === "string";
 
-/** As it stands in a text, in the JSON of an answer, and quoted in that; Go escapes some more signs there. */
+/** As it stands in a text, in JSON, and quoted in that; Go's JSON escapes more characters. */
 function formsOf(secret: string): string[] {
   if (secret.length < redactorSecretLeastChars) return [];
   const json = inside(JSON.stringify(secret));
   return [secret, json, inside(JSON.stringify(json)), inside(goJson(secret)), inside(goJson(json))];
 }
 
-/** Of a text in quotes. */
-function inside(quoted: string): string {
-  return quoted.slice(1, -1);
-}
+const inside = (quoted: string) => quoted.slice(1, -1);
 
-/** Beyond this a value is known by its beginning: whoever repeats a long one may cut it off. */
-const tellingChars = 64;
+/** A longer value is found by its beginning: a message may truncate it. */
+const prefixChars = 64;
 
 function hide(text: string, form: string): string {
-  const beginning = form.slice(0, tellingChars);
+  const beginning = form.slice(0, prefixChars);
   let [shown, from] = ["", 0];
   for (let at = text.indexOf(beginning); at !== -1; at = text.indexOf(beginning, from)) {
     let chars = beginning.length;

@@ -1,4 +1,4 @@
-/** How requests get to an API server and answers come back: over sockets, or within the process. */
+/** Sends requests to an API server, over sockets or within the process. */
 import type { Duplex, Readable } from "node:stream";
 import { ProviderError } from "../../runtime/errors.ts";
 import { invariant } from "../../runtime/invariant.ts";
@@ -7,18 +7,18 @@ import type { CallOptions, ExecOptions, ExecSession, ObjectAt, Selection } from 
 import type { Operation, Peer } from "./api-errors.ts";
 
 export interface Transport {
-  /** Sends it and resolves with the head of the answer, whatever its status. */
+  /** Resolves with the head of a response of any status. */
   send(request: SentRequest): Promise<KubeAnswer>;
   exec(at: ObjectAt, options: ExecOptions): Promise<ExecSession>;
   forwardPort(at: ObjectAt, port: number, options: CallOptions): Promise<Duplex>;
-  /** With whom we speak, for messages. */
+  /** The server, for messages. */
   peer(): Promise<Peer>;
-  /** The server said 401: the credentials are looked at again. */
+  /** The server responded 401: credentials are read again. */
   rejected(): void;
   close(): void;
 }
 
-/** Lanes never wait for each other: calls; streams, which go on; and requests proxied to pods, which may be slow. */
+/** Separate connection pools: calls, long-lived streams, and requests proxied to pods, which may be slow. */
 export type Lane = "calls" | "streams" | "proxied";
 
 export interface SentRequest extends Operation {
@@ -27,12 +27,12 @@ export interface SentRequest extends Operation {
   readonly path: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: string | Uint8Array | undefined;
-  /** Ends the answer too, also while it comes. */
+  /** Ends the response too. */
   readonly signal?: AbortSignal | undefined;
-  /** How long the server may take to begin its answer. */
+  /** How long the server may take to begin its response. */
   readonly answerMs?: number;
   readonly lane?: Lane;
-  /** Without it, what a kept connection swallowed because the server let go of it just then may be sent anew. */
+  /** Without it, a request on a kept-alive connection that the server just closed is sent again. */
   readonly neverTwice?: boolean;
 }
 
@@ -43,7 +43,6 @@ export interface KubeAnswer {
   readonly peer: Peer;
 }
 
-/** Where the API keeps things. */
 type Query = Readonly<Record<string, string | number | boolean | undefined>>;
 
 export function groupPath(kind: Kind): string {
@@ -55,7 +54,7 @@ export function collectionPath(kind: Kind, namespace?: string | undefined): stri
   return `${groupPath(kind)}${scope}/${kind.plural}`;
 }
 
-/** Empty names and dots would lead to other objects. Names can come from an edited custom resource, so they are rejected as the server does. */
+/** Empty names and dots would lead to other objects. Names can come from custom resources, so they are rejected as the server does. */
 export function objectPath(kind: Kind, { namespace, name }: ObjectAt): string {
   if (name === "" || name === "." || name === "..") {
     const resource = objectText(kind, { namespace, name });
@@ -66,12 +65,12 @@ export function objectPath(kind: Kind, { namespace, name }: ObjectAt): string {
   return `${collectionPath(kind, namespace)}/${encodeURIComponent(name)}`;
 }
 
-/** The object's, or that of its status alone. */
+/** Of an object or its subresource. */
 export function requestPath(kind: Kind, at: ObjectAt, subresource: "status" | undefined): string {
   return subresource ? `${objectPath(kind, at)}/${subresource}` : objectPath(kind, at);
 }
 
-/** What is undefined is left out. */
+/** Undefined values are left out. */
 export function withQuery(path: string, query: Query): string {
   const given = Object.entries(query).filter(([, value]) => value !== undefined);
   if (given.length === 0) return path;

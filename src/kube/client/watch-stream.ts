@@ -1,18 +1,15 @@
-/** One watch as the API writes it: a line for every event. */
-import type { Clock } from "../../runtime/clock.ts";
+/** One watch request: each line of the response is an event. */
+import type { RuntimeDeps } from "../../runtime/deps.ts";
 import { second } from "../../runtime/durations.ts";
 import { isRecord } from "../../runtime/is-record.ts";
-import type { Log } from "../../runtime/log.ts";
 import { parseJson } from "../../runtime/parse-json.ts";
-import type { Random } from "../../runtime/random.ts";
 import { type Kind, resourceOf } from "../kinds.ts";
 import type { KubeObject, Selection } from "../kube.ts";
 import type { Requests } from "./requests.ts";
 import type { ServedGroups } from "./served-groups.ts";
-import type { KubeAnswer } from "./transport.ts";
-import { collectionPath, selectionQuery, withQuery } from "./transport.ts";
+import { collectionPath, type KubeAnswer, selectionQuery, withQuery } from "./transport.ts";
 
-/** Time-out of a watch, random in between. Servers send a bookmark once a minute and before the end; no watch may be blind longer. */
+/** Timeout of a watch, random in between. Servers send a bookmark once a minute and before the end of a watch. */
 export const kubeWatchLeastMs = 25 * second;
 export const kubeWatchMostMs = 35 * second;
 /** A server accepts a watch at once, or after the three seconds that it may need to catch up. */
@@ -23,13 +20,9 @@ export interface WatchEvent {
   readonly object: KubeObject;
 }
 
-/** What every part of a watch works with. */
-export interface WatchDeps {
+export interface WatchDeps extends RuntimeDeps {
   readonly requests: Requests;
   readonly served: ServedGroups;
-  readonly clock: Clock;
-  readonly random: Random;
-  readonly log: Log;
   /** Aborted when the watch is closed. */
   readonly signal: AbortSignal;
 }
@@ -52,7 +45,7 @@ export function openWatch(
   return requests.stream({ ...asked, path, signal, once: true, answerMs: kubeWatchOpenMs });
 }
 
-/** Undefined when it is none. */
+/** Undefined where the line is no event. */
 export function parseEvent(line: string): WatchEvent | undefined {
   const event = parseJson(line);
   return isRecord(event) && "type" in event && "object" in event ? (event as unknown as WatchEvent) : undefined;

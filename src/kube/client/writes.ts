@@ -1,15 +1,15 @@
-/** Every way to write but apply: new objects, whole ones in the place of those that were read, patches, deletions. */
-
+/** Writes to the API server: create, replace, patch, delete, and server-side apply. */
 import { createHash } from "node:crypto";
 import type { Boundary } from "../../runtime/boundary.ts";
 import { ProviderError } from "../../runtime/errors.ts";
 import { invariant } from "../../runtime/invariant.ts";
+import { createLruCache } from "../../runtime/lru-cache.ts";
 import { asSent, isAsDesired } from "../as-desired.ts";
 import { apiVersionOf, type Kind, kinds, objectText } from "../kinds.ts";
 import type { CallOptions, DeleteOptions, Kube, KubeObject, ObjectAt, SubresourceOptions } from "../kube.ts";
 import { isLaterVersion } from "../kube.ts";
 import { type OwnedFields, ownedFields } from "../owned-fields.ts";
-import { cannotBeTried } from "./api-errors.ts";
+import { isDryRunUnsupported } from "./api-errors.ts";
 import type { RequestLimits, Requests } from "./requests.ts";
 import { collectionPath, dryRunQuery, objectPath, requestPath, withQuery } from "./transport.ts";
 
@@ -18,12 +18,13 @@ interface WriteDeps {
   readonly fieldManager: string;
   readonly boundary: Boundary;
   readonly lastWrites: LastWrites;
+  readonly get: (kind: Kind, at: ObjectAt, call: RequestLimits) => Promise<KubeObject | undefined>;
 }
 
 type Writes = Pick<Kube, "create" | "replace" | "patch" | "delete">;
 
 export function createWrites({ requests, fieldManager, boundary, lastWrites }: WriteDeps): Writes {
-  /** A write that a crash test may end the program before or after. What is only tried is none. */
+  /** Crash tests end the program before or after a write. A dry run is none. */
   async function write<T>(point: string, dryRun: boolean, work: () => Promise<T>): Promise<T> {
     if (dryRun) return work();
     boundary.cross("kube", `${point}:before`);
@@ -32,7 +33,7 @@ export function createWrites({ requests, fieldManager, boundary, lastWrites }: W
     return result;
   }
 
-  /** What a cache shows of the object from before is not believed any more. */
+  /** A cache that shows the object from before is not used for the next apply. */
   async function change(
     point: "replace" | "patch",
     path: string,
@@ -47,7 +48,7 @@ export function createWrites({ requests, fieldManager, boundary, lastWrites }: W
     });
   }
 
-  function ask(verb: string, kind: Kind, at: ObjectAt, options: CallOptions) {
+  function operation(verb: string, kind: Kind, at: ObjectAt, options: CallOptions) {
     return { verb, resource: objectText(kind, at), ...requests.begin(options) };
   }
 
@@ -59,27 +60,32 @@ export function createWrites({ requests, fieldManager, boundary, lastWrites }: W
     create(kind, object, options = {}) {
       const { dryRun = false } = options;
       const path = withQuery(collectionPath(kind, object.metadata.namespace), { fieldManager, ...dryRunQuery(dryRun) });
-      const asked = { ...ask("create", kind, object.metadata, options), method: "POST", path } as const;
+      const asked = { ...operation("create", kind, object.metadata, options), method: "POST", path } as const;
       const body = whole(kind, object);
       return write("create", dryRun, () => requests.json({ ...asked, body }) as Promise<KubeObject>);
     },
     replace(kind, object, options = {}) {
       const { metadata } = object;
       const { dryRun = false } = options;
-      // Without one it would undo in silence what others did meanwhile.
+      // Without one it would silently undo the writes of others.
       invariant(metadata.resourceVersion, "an object is replaced at a version", {
         kind: kind.kind,
         name: metadata.name,
       });
       const path = addressed(kind, metadata, options);
-      const asked = { ...ask("replace", kind, metadata, options), method: "PUT", path } as const;
+      const asked = { ...operation("replace", kind, metadata, options), method: "PUT", path } as const;
       const body = whole(kind, object);
       return change("replace", objectPath(kind, metadata), dryRun, () => requests.json({ ...asked, body }));
     },
     patch(kind, at, operations, options = {}) {
       const { dryRun = false } = options;
       const path = addressed(kind, at, options);
-      const asked = { ...ask("patch", kind, at, options), method: "PATCH", path, contentType: jsonPatch } as const;
+      const asked = {
+        ...operation("patch", kind, at, options),
+        method: "PATCH",
+        path,
+        contentType: jsonPatch,
+      } as const;
       const request = { ...asked, body: operations, neverTwice: true };
       return change("patch", objectPath(kind, at), dryRun, () => requests.json(request));
     },
@@ -97,10 +103,10 @@ function whole(kind: Kind, object: KubeObject): KubeObject {
   return { ...object, apiVersion: apiVersionOf(kind), kind: kind.kind };
 }
 
-/** Takes one object away. What became of a try whose answer was lost is seen in what the next one is told. */
+/** The outcome of a try whose response was lost is seen from the response to the next one. */
 async function deleteObject(requests: Requests, kind: Kind, at: ObjectAt, options: DeleteOptions): Promise<boolean> {
   const { uid } = options;
-  // By its name alone, a second try could take along the namespace of somebody who came after.
+  // By its name alone, a retry could delete a later namespace of that name.
   invariant(kind !== kinds.namespace || uid, "a namespace is deleted by its uid", { name: at.name });
   const asked = { verb: "delete", resource: objectText(kind, at), ...requests.begin(options) };
   let lost = false;
@@ -113,7 +119,7 @@ async function deleteObject(requests: Requests, kind: Kind, at: ObjectAt, option
     return true;
   } catch (thrown) {
     if (ProviderError.is(thrown, "AKP_KUBE_NOT_FOUND")) return lost;
-    // Another one has the name by now: the one that was meant is gone.
+    // Another object has the name by now.
     if (lost && ProviderError.is(thrown, "AKP_KUBE_OTHER_UID")) return true;
     throw thrown;
   }
@@ -136,28 +142,20 @@ function deleteBody({
   };
 }
 
-/** Server-side apply, which writes only what is not yet so. */
-interface ApplyDeps {
-  readonly requests: Requests;
-  readonly fieldManager: string;
-  readonly boundary: Boundary;
-  readonly lastWrites: LastWrites;
-  readonly get: (kind: Kind, at: ObjectAt, call: RequestLimits) => Promise<KubeObject | undefined>;
-}
-
-export function createApply({ requests, fieldManager, boundary, lastWrites, get }: ApplyDeps): Kube["apply"] {
-  /** What it is now, and no cache from before our last write may say. */
-  async function ask(kind: Kind, at: ObjectAt, path: string, call: RequestLimits): Promise<KubeObject | undefined> {
+/** Server-side apply, skipped where it would change nothing. */
+export function createApply({ requests, fieldManager, boundary, lastWrites, get }: WriteDeps): Kube["apply"] {
+  /** The present object, which a cache from before our last write cannot show. */
+  async function read(kind: Kind, at: ObjectAt, path: string, call: RequestLimits): Promise<KubeObject | undefined> {
     const object = await get(kind, at, call);
     const last = lastWrites.get(path);
-    // Also when its versions went back: what the server has now is what a cache must show from here on.
+    // Also when versions went back: a cache must show at least this version from here on.
     if (last && object) lastWrites.note(path, { ...last, version: object.metadata.resourceVersion });
     return object;
   }
 
   function isFulfilled(kind: Kind, desired: KubeObject, live: OwnedFields, path: string): boolean {
     const { resourceVersion, uid = live.uid } = desired.metadata;
-    // Preconditions are for the server to answer, so it is always asked.
+    // Preconditions are checked by the server.
     if (resourceVersion !== undefined || uid !== live.uid) return false;
     if (isAsDesired(kind, desired, live)) return true;
     const odd = lastWrites.get(path)?.odd;
@@ -176,10 +174,10 @@ export function createApply({ requests, fieldManager, boundary, lastWrites, get 
     const desired = asSent(kind, given);
     const { name, namespace } = desired.metadata;
     const at = { name, namespace };
-    // The status has owners of its own, and who wrote only that believes of the rest what he did before.
+    // The status has field owners of its own, so its last write is kept apart.
     const path = requestPath(kind, at, subresource);
     const isBelieved = live !== undefined && lastWrites.isShownBy(path, live);
-    const object = isBelieved ? undefined : await ask(kind, at, path, call);
+    const object = isBelieved ? undefined : await read(kind, at, path, call);
     const known = isBelieved ? live : object && ownedFields(object, fieldManager, subresource);
     if (known && isFulfilled(kind, desired, known, path)) {
       requests.counts.unchanged += 1;
@@ -198,8 +196,7 @@ export function createApply({ requests, fieldManager, boundary, lastWrites, get 
         warnings = texts;
       },
     } as const;
-    // What changes nothing is no write to end a program at, nor one that a cache must show.
-    if (dryRun) return { written: true, object: await tried(requests.json(request)), warnings };
+    if (dryRun) return { written: true, object: await dryRunResult(requests.json(request)), warnings };
     boundary.cross("kube", "apply:before");
     lastWrites.begin(path);
     const written = (await requests.json(request)) as KubeObject;
@@ -210,12 +207,12 @@ export function createApply({ requests, fieldManager, boundary, lastWrites, get 
   };
 }
 
-/** Undefined where only the write itself can tell. */
-async function tried(answer: Promise<unknown>): Promise<KubeObject | undefined> {
+/** Undefined where an admission webhook does not support dry runs. */
+async function dryRunResult(answer: Promise<unknown>): Promise<KubeObject | undefined> {
   try {
     return (await answer) as KubeObject;
   } catch (thrown) {
-    if (cannotBeTried(thrown)) return undefined;
+    if (isDryRunUnsupported(thrown)) return undefined;
     throw thrown;
   }
 }
@@ -224,38 +221,25 @@ function digest(value: unknown): string {
   return createHash("sha256").update(JSON.stringify(value)).digest("base64");
 }
 
-/** Our last write to each object: a cache that lags must not be taken for the state after it. */
 interface LastWrite {
-  /** Of the object, as we left it or saw it since; undefined while only the server knows what it has. */
+  /** As we left it or read it since; undefined while the outcome of a write is unknown. */
   readonly version: string | undefined;
-  /** An object that the server answered in words we do not know: what was desired, and what became of it. */
+  /** An object that the server writes differently from what was applied: digests of both. */
   readonly odd?: { readonly desired: string; readonly became: string };
 }
 
-interface LastWrites {
-  /** From now on until its outcome is noted only the server knows: the answer may be lost, and a delete may take long. */
-  begin(path: string): void;
-  note(path: string, write: LastWrite): void;
-  get(path: string): LastWrite | undefined;
-  /** Whether this view of an object (null: none) shows our last write or what came after it. */
-  isShownBy(path: string, live: OwnedFields | null): boolean;
-}
+type LastWrites = ReturnType<typeof createLastWrites>;
 
-export function createLastWrites(most: number): LastWrites {
-  const writes = new Map<string, LastWrite>();
-
-  function note(path: string, write: LastWrite): void {
-    writes.delete(path);
-    writes.set(path, write);
-    const [oldest] = writes.keys();
-    if (writes.size > most && oldest !== undefined) writes.delete(oldest);
-  }
-
+/** Our last write to each object: a cache that lags must not be taken for the state after it. */
+export function createLastWrites(most: number) {
+  const writes = createLruCache<LastWrite>({ most });
   return {
-    begin: (path) => note(path, { version: undefined }),
-    note,
-    get: (path) => writes.get(path),
-    isShownBy(path, live) {
+    /** Until the outcome is noted it is unknown: the response may be lost, and a delete may take long. */
+    begin: (path: string) => writes.set(path, { version: undefined }),
+    note: (path: string, write: LastWrite) => writes.set(path, write),
+    get: (path: string) => writes.get(path),
+    /** Whether this view of an object (null: no object) shows our last write or a later state. */
+    isShownBy(path: string, live: OwnedFields | null): boolean {
       const last = writes.get(path);
       if (!last) return true;
       if (last.version === undefined || live?.resourceVersion === undefined) return false;

@@ -1,5 +1,5 @@
 /** The hostname operator as a service: listeners, status and metrics, and the lead among its copies. */
-import { createLeadership, type LeadershipOptions } from "../../kube/leadership.ts";
+import { Leadership, type LeadershipOptions } from "../../kube/leadership.ts";
 import { sleep } from "../../runtime/clock.ts";
 import { operatorHostnameV1ServiceFile } from "../../runtime/grpc/akash-proto.ts";
 import type { Scope } from "../../runtime/lifecycle.ts";
@@ -49,7 +49,7 @@ export async function startHostnames(
   const { clock, log } = deps;
   const operator = createHostnameOperator(options, deps);
   operator.start(scope);
-  const leader = leadership && createLeadership(leadership, deps);
+  const leader = leadership && new Leadership(leadership, deps);
   scope.task("lead", (signal) => (leader ? leader.run(signal, operator.lead) : operator.lead(signal)));
   const leading = () => leader?.leading ?? true;
   const waitingFor = () => operator.waitingFor;

@@ -1,5 +1,5 @@
 /** The IP operator as a service: its listeners, status and metrics. */
-import { createLeadership, type LeadershipOptions } from "../../kube/leadership.ts";
+import { Leadership, type LeadershipOptions } from "../../kube/leadership.ts";
 import { countByType } from "../../runtime/condition.ts";
 import type { Scope } from "../../runtime/lifecycle.ts";
 import type { Metrics } from "../../runtime/metrics.ts";
@@ -42,7 +42,7 @@ export function createIpService(settle: SettleOptions<IpServiceOptions>, deps: O
 async function startIp(options: IpServiceOptions, { metrics, ...deps }: Opened<OperatorServiceDeps>, scope: Scope) {
   const { host, version, refreshMs } = options;
   const { clock, log } = deps;
-  const leadership = createLeadership(options.leadership, deps);
+  const leadership = new Leadership(options.leadership, deps);
   const operator = startIpOperator(options, { ...deps, leadership }, scope);
   const listen = { host, clock, log };
   const restOptions = { ...listen, port: options.restPort, version, refreshMs, metrics };
