@@ -1,26 +1,27 @@
 /** Settings from environment variables: AP_<NAME>, then AKASH_<NAME>, as existing providers have them. */
 import { type Findings, type Given, givenAt, nearest, type ReadFile, readFileAt } from "./problem.ts";
-import { settingsByFlag, variableOf } from "./table.ts";
+import type { Setting } from "./setting.ts";
+import { type FlaggedSetting, settingsByFlag, variableOf } from "./table.ts";
 
 export type Environment = Readonly<Record<string, string | undefined>>;
 
 /** In the order in which they are looked up. */
 const prefixes = ["AP_", "AKASH_"] as const;
 
-/** A variable that the charts set by a wrong name; they mean this setting. */
-const misnomers: ReadonlyMap<string, string> = new Map([["GATEWAY_IMPLEMENTATION", "gateway-provider"]]);
+/** The charts set this variable and mean this setting. */
+const [misnomer, misnamed] = ["GATEWAY_IMPLEMENTATION", "gateway-provider"] as const;
 
 /** Set by the chart without a prefix, so it has never had an effect. */
 const unprefixed = "DEPLOYMENT_NETWORK_POLICIES_ENABLED";
 
 /** Every variable that can hold a setting, the stronger ones of a setting first. */
-const variables: ReadonlyMap<string, { readonly flag: string; readonly isFile: boolean }> = new Map(
+const variables: ReadonlyMap<string, { readonly setting: FlaggedSetting; readonly isFile: boolean }> = new Map(
   [...settingsByFlag.values()].flatMap((setting) => {
     const names = prefixes.map((prefix) => `${prefix}${variableOf(setting.flag)}`);
     const isSecret = setting.type === "live" && setting.format.isSecret;
     const candidates = isSecret ? names.flatMap((name) => [name, `${name}_FILE`]) : names;
     if (setting.type === "live" && setting.alsoVariable) candidates.push(setting.alsoVariable);
-    return candidates.map((name) => [name, { flag: setting.flag, isFile: !names.includes(name) && isSecret === true }]);
+    return candidates.map((name) => [name, { setting, isFile: !names.includes(name) && isSecret === true }]);
   }),
 );
 
@@ -32,7 +33,7 @@ export const secretVariables: readonly string[] = [...settingsByFlag.values()]
 /** What the environment gives, by flag. A secret may be in a file, as Kubernetes and Docker hand them out. */
 export function readEnvironment(
   environment: Environment,
-  isUsed: (flag: string) => boolean,
+  isUsed: (setting: Setting) => boolean,
   readFile: ReadFile,
   findings: Findings,
 ): Map<string, Given> {
@@ -41,9 +42,10 @@ export function readEnvironment(
     if (value && !isServiceLink(name, value)) set.set(name, value);
   }
   const given = new Map<string, Given>();
-  for (const [variable, { flag, isFile }] of variables) {
+  for (const [variable, { setting, isFile }] of variables) {
+    const { flag } = setting;
     const value = set.get(variable);
-    if (value === undefined || given.has(flag) || !isUsed(flag)) continue;
+    if (value === undefined || given.has(flag) || !isUsed(setting)) continue;
     const source = `environment ${variable}`;
     const text = isFile ? readFileAt(source, value, readFile, findings)?.replace(/\r?\n$/, "") : value;
     if (text !== undefined) given.set(flag, givenAt(source, flag, text));
@@ -61,16 +63,15 @@ function judge(variable: string, value: string, given: Map<string, Given>, { war
   const prefix = prefixes.find((each) => variable.startsWith(each));
   if (prefix === undefined || variables.has(variable)) return;
   const name = variable.slice(prefix.length);
-  const meant = misnomers.get(name);
-  if (meant !== undefined) {
-    if (!given.has(meant)) given.set(meant, givenAt(`environment ${variable}`, meant, value));
-    warnings.push(`${variable} is the wrong name for ${prefix}${variableOf(meant)}; it was taken for that.`);
+  if (name === misnomer) {
+    if (!given.has(misnamed)) given.set(misnamed, givenAt(`environment ${variable}`, misnamed, value));
+    warnings.push(`${variable} is the wrong name for ${prefix}${variableOf(misnamed)}; it was taken for that.`);
     return;
   }
-  const why = whyIneffective(name);
+  const why = ineffective.get(name);
   if (why !== undefined) {
     warnings.push(`${variable} has no effect: ${why}.`);
-  } else if (!isFamiliar(prefix, name) && !isOfTheNode(name)) {
+  } else if (!isFamiliar(prefix, name) && !nodeSections.test(name)) {
     const names = [...variables.keys()].filter((each) => each.startsWith(prefix));
     const similar = nearest(variable, names);
     const hint = similar === undefined ? "" : ` Did you mean ${similar}?`;
@@ -114,17 +115,9 @@ const ofTenants: ReadonlySet<string> = new Set(
 const nodeSections =
   /^(API|CONSENSUS|FASTSYNC|GRPC|GRPC_WEB|HALT|IAVL|INSTRUMENTATION|MEMPOOL|P2P|PRIV_VALIDATOR|PROF|PRUNING|ROSETTA|RPC|STATESYNC|STATE_SYNC|STORAGE|STORE|TELEMETRY|TX_INDEX)_/;
 
-function whyIneffective(name: string): string | undefined {
-  return ineffective.get(name);
-}
-
 /** With the prefix AKASH_; and one of them the chart sets with AP_. Tenants may use either. */
 function isFamiliar(prefix: string, name: string): boolean {
   return ofTenants.has(name) || (familiar.has(name) && (prefix === "AKASH_" || name === "MINIMUM_GAS_PRICES"));
-}
-
-function isOfTheNode(name: string): boolean {
-  return nodeSections.test(name);
 }
 
 /** Kubernetes sets AKASH_PROVIDER_SERVICE_HOST, AKASH_PROVIDER_PORT=tcp://… and the like for a Service akash-provider. */

@@ -43,14 +43,7 @@ export interface LoadedConfig extends Resolved {
 export function loadConfig({ flags, env, readFile, program }: Inputs): LoadedConfig {
   const findings: Findings = { problems: [], warnings: [] };
   const isUsed = ({ usedBy }: Setting) => program === undefined || usedBy.includes(program);
-  const isUsedFlag = (flag: string) => {
-    const setting = settingsByFlag.get(flag);
-    return setting !== undefined && isUsed(setting);
-  };
-  const byFlag = new Map([
-    ...readEnvironment(env, isUsedFlag, readFile, findings),
-    ...readFlags(flags, isUsed, findings),
-  ]);
+  const byFlag = new Map([...readEnvironment(env, isUsed, readFile, findings), ...readFlags(flags, isUsed, findings)]);
   const userHome = env["HOME"] ?? "";
   const byKey = readFileOf(byFlag.get("provider-config"), userHome, readFile, findings);
   judgeInert(byFlag, findings);
@@ -110,23 +103,14 @@ function judgeInert(byFlag: ReadonlyMap<string, Given>, { problems, warnings }: 
 
 /** All the ways to write true, or false, are the same. */
 function isSame(raw: unknown, expected: string | undefined): boolean {
-  return (
-    raw === expected || (expected !== undefined && switchOf(raw) !== undefined && switchOf(raw) === switchOf(expected))
-  );
-}
-
-function switchOf(raw: unknown): boolean | undefined {
   const value = onOff.read(String(raw));
-  return value instanceof BadValue ? undefined : value;
+  return raw === expected || (!(value instanceof BadValue) && value === onOff.read(String(expected)));
 }
 
 /** Every setting, its value and where that came from. Secrets are only said to be set. */
 export function printConfig(loaded: LoadedConfig): string {
-  const rows = rowsOf(loaded).map(({ setting, value, source }) => [
-    setting,
-    value === "" ? "(none)" : (value ?? "(not set)"),
-    source,
-  ]);
+  const shown = (value: string | undefined) => (value === "" ? "(none)" : (value ?? "(not set)"));
+  const rows = rowsOf(loaded).map(({ setting, value, source }) => [setting, shown(value), source]);
   const lines = align([["SETTING", "VALUE", "SOURCE"], ...rows]);
   const warnings = loaded.warnings.map((warning) => `warning: ${warning}`);
   return [...lines, ...(warnings.length > 0 ? ["", ...warnings] : []), ""].join("\n");
@@ -153,12 +137,8 @@ function align(rows: readonly (readonly string[])[]): string[] {
   const widths = [0, 1].map((column) =>
     Math.min(widestColumn, Math.max(...rows.map((row) => row[column]?.length ?? 0))),
   );
-  return rows.map((row) =>
-    row
-      .map((cell, column) => cell.padEnd(widths[column] ?? 0))
-      .join("  ")
-      .trimEnd(),
-  );
+  const pad = (cell: string, column: number) => cell.padEnd(widths[column] ?? 0);
+  return rows.map((row) => row.map(pad).join("  ").trimEnd());
 }
 
 /** The settings with provider.yaml as it is now, for what may change while we run: prices. The last good ones are kept. */

@@ -87,21 +87,20 @@ export function hideCredentials(text: string): string {
 
 /** Edits (insert, delete, replace, swap of neighbours) that turn one word into the other. */
 export function editDistance(from: string, to: string): number {
-  let beforeLast: number[] = [];
-  let last = Array.from({ length: to.length + 1 }, (_, column) => column);
+  const rows = [Array.from({ length: to.length + 1 }, (_, column) => column)];
+  const at = (row: number, column: number) => rows[row]?.[column] ?? 0;
   for (let row = 1; row <= from.length; row++) {
     const current = [row];
+    rows.push(current);
     for (let column = 1; column <= to.length; column++) {
       const same = from[row - 1] === to[column - 1];
-      let least = Math.min(at(last, column) + 1, at(current, column - 1) + 1, at(last, column - 1) + (same ? 0 : 1));
       const swapped = row > 1 && column > 1 && from[row - 1] === to[column - 2] && from[row - 2] === to[column - 1];
-      if (swapped) least = Math.min(least, at(beforeLast, column - 2) + 1);
-      current.push(least);
+      const replaced = at(row - 1, column - 1) + (same ? 0 : 1);
+      const least = Math.min(at(row - 1, column) + 1, at(row, column - 1) + 1, replaced);
+      current.push(swapped ? Math.min(least, at(row - 2, column - 2) + 1) : least);
     }
-    beforeLast = last;
-    last = current;
   }
-  return at(last, to.length);
+  return at(from.length, to.length);
 }
 
 /** The candidate closest to `word`, if it is close enough to be worth a suggestion: at most every third letter differs. */
@@ -126,8 +125,4 @@ const longestWord = 100;
 
 function plainOf(name: string): string {
   return name.toLowerCase().replace(/[-_.]/g, "");
-}
-
-function at(row: readonly number[], column: number): number {
-  return row[column] ?? 0;
 }

@@ -110,22 +110,34 @@ function partOf(raw: unknown, path: readonly PropertyKey[]): unknown {
 }
 
 function applyRules(resolved: Resolved, wrong: ReadonlySet<SettingName>, findings: Findings): void {
+  const values = new Proxy(resolved.values, {
+    get(target, name) {
+      if (wrong.has(name as SettingName)) throw skipped;
+      return Reflect.get(target, name);
+    },
+  });
   for (const rule of rules) {
-    // A rule that looks at a setting which is itself wrong would only add to the confusion.
-    if ([rule.blames, ...rule.reads].some((name) => wrong.has(name))) continue;
-    const problem = problemOfRule(rule, resolved);
-    if (problem) findings.problems.push(problem);
+    try {
+      const problem = problemOfRule(rule, { ...resolved, values });
+      if (problem) findings.problems.push(problem);
+    } catch (thrown) {
+      if (thrown !== skipped) throw thrown;
+    }
   }
   if (wrong.size > 0) return;
   findings.warnings.push(...remarks.map((remark) => remark(resolved.values)).filter((text) => text !== false));
 }
 
-function problemOfRule(rule: Rule, { values, sources }: Resolved): ProviderError | undefined {
-  const { blames, hint } = rule;
-  if (!rule.isBroken(values, (name) => sources[name] !== "default")) return undefined;
+/** Thrown where a rule reads a setting that is itself wrong: its problem is reported already. */
+const skipped = new Error("the rule does not apply");
+
+function problemOfRule({ blames, broken, hint }: Rule, { values, sources }: Resolved): ProviderError | undefined {
+  const value = values[blames];
+  const reason = broken(values, (name) => sources[name] !== "default");
+  if (reason === false) return undefined;
   const { flag, key, format } = settingOf(blames);
-  const value = quote(format.show(values[blames] ?? ""));
-  return invalidSetting(sources[blames], { name: flag ?? key ?? blames, value, reason: rule.reason(values), hint });
+  const shown = quote(format.show(value ?? ""));
+  return invalidSetting(sources[blames], { name: flag ?? key ?? blames, value: shown, reason, hint });
 }
 
 /** Throws if the provider would bid nothing for everything. Whoever is about to bid asks this. */
@@ -147,14 +159,11 @@ export function expandHome(path: string, userHome: string): string {
   return path.replace(/^~(?=\/|$)/, () => userHome).replace(/\$(?:HOME\b|\{HOME\})/g, () => userHome);
 }
 
-/** What must hold between settings. Each rule names the setting it blames, and what to do about it. */
+/** A constraint between settings. */
 interface Rule {
   readonly blames: SettingName;
-  /** What else the rule looks at: it says nothing while one of these is itself wrong. */
-  readonly reads: readonly SettingName[];
-  isBroken(config: Config, isGiven: (name: SettingName) => boolean): boolean;
   /** Completes "withdrawal-period cannot be 5m: …". */
-  reason(config: Config): string;
+  broken(config: Config, isGiven: (name: SettingName) => boolean): string | false;
   readonly hint: string;
 }
 
@@ -162,117 +171,107 @@ const rules: readonly Rule[] = [
   ...(["nodeCertFiles", "nodeKeyFiles", "nodeCaFiles"] as const).map(onePathPerNode),
   {
     blames: "nodeCertFiles",
-    reads: ["nodeKeyFiles"],
-    isBroken: ({ nodeCertFiles = [], nodeKeyFiles = [] }) => nodeCertFiles.length !== nodeKeyFiles.length,
-    reason: ({ nodeCertFiles = [], nodeKeyFiles = [] }) =>
-      `there are ${nodeCertFiles.length} of them and ${nodeKeyFiles.length} keys`,
+    broken: ({ nodeCertFiles: certs = [], nodeKeyFiles: keys = [] }) =>
+      certs.length !== keys.length && `there are ${certs.length} of them and ${keys.length} keys`,
     hint: "Give --node-cert and --node-key together, one key for each certificate.",
   },
   {
     blames: "withdrawalPeriodMs",
-    reads: ["leaseFundsMonitorIntervalMs"],
-    isBroken: ({ withdrawalPeriodMs, leaseFundsMonitorIntervalMs }) =>
-      withdrawalPeriodMs !== 0 && withdrawalPeriodMs < leaseFundsMonitorIntervalMs,
-    reason: ({ leaseFundsMonitorIntervalMs }) =>
-      `it is shorter than lease-funds-monitor-interval, which is ${formatDuration(leaseFundsMonitorIntervalMs)}`,
+    broken: ({ withdrawalPeriodMs, leaseFundsMonitorIntervalMs: intervalMs }) =>
+      withdrawalPeriodMs !== 0 &&
+      withdrawalPeriodMs < intervalMs &&
+      `it is shorter than lease-funds-monitor-interval, which is ${formatDuration(intervalMs)}`,
     hint: "Make it at least as long, or 0 to turn it off.",
   },
   {
     blames: "deploymentIngressStaticHosts",
-    reads: ["deploymentIngressDomain"],
-    isBroken: ({ deploymentIngressStaticHosts, deploymentIngressDomain }) =>
-      deploymentIngressStaticHosts && deploymentIngressDomain === undefined,
-    reason: () => "there is no domain for those host names",
+    broken: ({ deploymentIngressStaticHosts, deploymentIngressDomain }) =>
+      deploymentIngressStaticHosts &&
+      deploymentIngressDomain === undefined &&
+      "there is no domain for those host names",
     hint: "Give one with --deployment-ingress-domain, like ingress.example.com.",
   },
   {
     blames: "bidPriceStrategy",
-    reads: ["bidPriceScriptPath"],
-    isBroken: ({ bidPriceStrategy, bidPriceScriptPath }) =>
-      bidPriceStrategy === "shellScript" && bidPriceScriptPath === undefined,
-    reason: () => "there is no script to ask",
+    broken: ({ bidPriceStrategy, bidPriceScriptPath }) =>
+      bidPriceStrategy === "shellScript" && bidPriceScriptPath === undefined && "there is no script to ask",
     hint: "Give its path with --bid-price-script-path.",
   },
   {
     blames: "tokenPriceUrl",
-    reads: ["tokenPriceFile"],
-    isBroken: ({ tokenPriceUrl, tokenPriceFile }) => tokenPriceUrl !== undefined && tokenPriceFile !== undefined,
-    reason: () => "the price of the token comes from one place",
+    broken: ({ tokenPriceUrl, tokenPriceFile }) =>
+      tokenPriceUrl !== undefined && tokenPriceFile !== undefined && onePrice,
     hint: "Give either --token-price-url or --token-price-file.",
   },
   {
     blames: "tokenPriceOracle",
-    reads: ["tokenPriceFile", "tokenPriceUrl"],
-    isBroken: ({ tokenPriceOracle, tokenPriceFile, tokenPriceUrl }) =>
-      tokenPriceOracle && (tokenPriceFile !== undefined || tokenPriceUrl !== undefined),
-    reason: () => "the price of the token comes from one place",
+    broken: ({ tokenPriceOracle, tokenPriceFile, tokenPriceUrl }) =>
+      tokenPriceOracle && (tokenPriceFile ?? tokenPriceUrl) !== undefined && onePrice,
     hint: "Give --token-price-oracle without --token-price-file and --token-price-url.",
   },
   {
     blames: "fees",
-    reads: ["gasPrices"],
-    isBroken: ({ fees }, isGiven) => fees !== undefined && isGiven("gasPrices"),
-    reason: () => "a fixed fee and a price of gas exclude each other",
+    broken: ({ fees }, isGiven) =>
+      fees !== undefined && isGiven("gasPrices") && "a fixed fee and a price of gas exclude each other",
     hint: "Give either --fees or --gas-prices.",
   },
   {
     blames: "gatewayTlsCert",
-    reads: ["gatewayTlsKey"],
-    isBroken: ({ gatewayTlsCert, gatewayTlsKey }) => gatewayTlsCert !== undefined && gatewayTlsKey === undefined,
-    reason: () => "a certificate needs its key",
+    broken: ({ gatewayTlsCert, gatewayTlsKey }) =>
+      gatewayTlsCert !== undefined && gatewayTlsKey === undefined && "a certificate needs its key",
     hint: "Give the key's file with --gateway-tls-key.",
   },
   {
     blames: "gatewayTlsKey",
-    reads: ["gatewayTlsCert"],
-    isBroken: ({ gatewayTlsCert, gatewayTlsKey }) => gatewayTlsKey !== undefined && gatewayTlsCert === undefined,
-    reason: () => "a key needs its certificate",
+    broken: ({ gatewayTlsCert, gatewayTlsKey }) =>
+      gatewayTlsKey !== undefined && gatewayTlsCert === undefined && "a key needs its certificate",
     hint: "Give the certificate's file with --gateway-tls-cert.",
   },
   {
     blames: "certIssuerEnabled",
-    reads: ["certIssuerEmail", "clusterPublicHostname"],
-    isBroken: ({ certIssuerEnabled, certIssuerEmail, clusterPublicHostname }) =>
-      certIssuerEnabled && (certIssuerEmail === undefined || clusterPublicHostname === undefined),
-    reason: () => "a certificate is issued to somebody and for a name",
+    broken: ({ certIssuerEnabled, certIssuerEmail, clusterPublicHostname }) =>
+      certIssuerEnabled &&
+      (certIssuerEmail === undefined || clusterPublicHostname === undefined) &&
+      "a certificate is issued to somebody and for a name",
     hint: "Give both --cert-issuer-email and --cluster-public-hostname.",
   },
   {
     blames: "certIssuerEnabled",
-    reads: ["clusterPublicHostname"],
-    isBroken: ({ certIssuerEnabled, clusterPublicHostname }) =>
-      certIssuerEnabled && clusterPublicHostname !== undefined && isIP(clusterPublicHostname) !== 0,
-    reason: () => "cluster-public-hostname is an address, and a certificate is issued for a name",
+    broken: ({ certIssuerEnabled, clusterPublicHostname = "" }) =>
+      certIssuerEnabled &&
+      isIP(clusterPublicHostname) !== 0 &&
+      "cluster-public-hostname is an address, and a certificate is issued for a name",
     hint: "Give --cluster-public-hostname a name that leads to this machine.",
   },
   {
     blames: "certIssuerDnsProviders",
-    reads: ["certIssuerEnabled", "certIssuerHttpChallengePort", "certIssuerTlsChallengePort"],
-    isBroken: ({ certIssuerEnabled, certIssuerDnsProviders, ...ports }) =>
-      certIssuerEnabled &&
-      certIssuerDnsProviders.length > 0 &&
-      ports.certIssuerHttpChallengePort === 0 &&
-      ports.certIssuerTlsChallengePort === 0,
-    reason: () => "this provider does not answer dns-01 challenges, and the other kinds are turned off",
+    broken: (config) =>
+      config.certIssuerEnabled &&
+      config.certIssuerDnsProviders.length > 0 &&
+      hasNoChallenge(config) &&
+      "this provider does not answer dns-01 challenges, and the other kinds are turned off",
     hint: "Set --cert-issuer-http-challenge-port or --cert-issuer-tls-challenge-port; or have the certificate issued by another program and give it with --gateway-tls-cert.",
   },
   {
     blames: "certIssuerKid",
-    reads: ["certIssuerEnabled", "certIssuerHmac"],
-    isBroken: ({ certIssuerEnabled, certIssuerKid, certIssuerHmac }) =>
-      certIssuerEnabled && (certIssuerKid === undefined) !== (certIssuerHmac === undefined),
-    reason: () => "a key id and its key belong together",
+    broken: ({ certIssuerEnabled, certIssuerKid, certIssuerHmac }) =>
+      certIssuerEnabled &&
+      (certIssuerKid === undefined) !== (certIssuerHmac === undefined) &&
+      "a key id and its key belong together",
     hint: "Give both --cert-issuer-kid and AP_CERT_ISSUER_HMAC, or neither.",
   },
   {
     blames: "bus",
-    reads: ["redisUrl", "redisSentinels"],
-    isBroken: ({ bus, redisUrl, redisSentinels }) =>
-      bus === "redis" && redisUrl === undefined && !redisSentinels?.length,
-    reason: () => "it is not said where Redis is",
+    broken: ({ bus, redisUrl, redisSentinels }) =>
+      bus === "redis" && redisUrl === undefined && !redisSentinels?.length && "it is not said where Redis is",
     hint: "Give --redis-url or --redis-sentinels.",
   },
 ];
+
+const onePrice = "the price of the token comes from one place";
+
+const hasNoChallenge = ({ certIssuerHttpChallengePort, certIssuerTlsChallengePort }: Config) =>
+  certIssuerHttpChallengePort + certIssuerTlsChallengePort === 0;
 
 /** Settings that are right and yet do nothing, because of another one. */
 const remarks: readonly ((config: Config) => string | false)[] = [
@@ -288,39 +287,31 @@ const remarks: readonly ((config: Config) => string | false)[] = [
     certIssuerEnabled &&
     certIssuerDnsProviders.length > 0 &&
     "--cert-issuer-dns-providers has no effect: this provider answers http-01 and tls-alpn-01 challenges.",
-  ({ certIssuerEnabled, certIssuerHttpChallengePort, certIssuerTlsChallengePort, certIssuerDnsProviders }) =>
-    certIssuerEnabled &&
-    certIssuerHttpChallengePort === 0 &&
-    certIssuerTlsChallengePort === 0 &&
-    certIssuerDnsProviders.length === 0 &&
+  (config) =>
+    config.certIssuerEnabled &&
+    hasNoChallenge(config) &&
+    config.certIssuerDnsProviders.length === 0 &&
     "No certificate can be issued: every kind of challenge is turned off. Set --cert-issuer-http-challenge-port.",
 ];
 
-/** Only a provider that bids has to know its prices, so this one is asked for by `checkPricing`. */
+/** Checked by `checkPricing`: only a provider that bids needs prices. */
 const somePriceIsSet: Rule = {
   blames: "bidPriceStrategy",
-  reads: [
-    ...(["bidPriceCpuScale", "bidPriceMemoryScale", "bidPriceStorageScale", "bidPriceGpuScale"] as const),
-    ...(["bidPriceEndpointScale", "bidPriceIpScale"] as const),
-  ],
-  isBroken({ bidPriceStrategy, bidPriceStorageScale, bidPriceGpuScale, ...config }) {
+  broken({ bidPriceStrategy, bidPriceStorageScale, bidPriceGpuScale, ...config }) {
     const { bidPriceCpuScale, bidPriceMemoryScale, bidPriceEndpointScale, bidPriceIpScale } = config;
     const plain = [bidPriceCpuScale, bidPriceMemoryScale, bidPriceEndpointScale, bidPriceIpScale].flatMap(everyPrice);
-    const named = [bidPriceStorageScale, bidPriceGpuScale]
-      .flatMap(everyPrice)
-      .flatMap((prices) => [...prices.values()]);
-    return bidPriceStrategy === "scale" && [...plain, ...named].every(({ atto }) => atto === 0n);
+    const byName = [bidPriceStorageScale, bidPriceGpuScale].flatMap(everyPrice);
+    const all = [...plain, ...byName.flatMap((prices) => [...prices.values()])];
+    return bidPriceStrategy === "scale" && all.every(({ atto }) => atto === 0n) && "all its prices are zero";
   },
-  reason: () => "all its prices are zero",
   hint: "Set at least one price, like --bid-price-cpu-scale 0.004.",
 };
 
 function onePathPerNode(name: "nodeCertFiles" | "nodeKeyFiles" | "nodeCaFiles"): Rule {
   return {
     blames: name,
-    reads: ["nodes"],
-    isBroken: ({ nodes, [name]: paths = [] }) => paths.length > 1 && paths.length !== nodes.length,
-    reason: ({ nodes, [name]: paths = [] }) => `it names ${paths.length} files for ${nodes.length} nodes`,
+    broken: ({ nodes, [name]: paths = [] }) =>
+      paths.length > 1 && paths.length !== nodes.length && `it names ${paths.length} files for ${nodes.length} nodes`,
     hint: "Name one for all nodes, or one for each in the order of --node, with - where there is none.",
   };
 }

@@ -1,4 +1,5 @@
 /** Every setting there is. The type of the configuration, the flags, the variables and the docs come from here. */
+import type { Intersection } from "../runtime/intersection.ts";
 import { invariant } from "../runtime/invariant.ts";
 import type { LiveSetting, Setting, SettingGroup } from "./setting.ts";
 import { chainGroup, moneyGroup } from "./settings/chain.ts";
@@ -9,7 +10,7 @@ import { operatorsGroup } from "./settings/operators.ts";
 import { policiesGroup, pricingGroup } from "./settings/pricing.ts";
 import { busGroup, processGroup } from "./settings/process.ts";
 
-export const groups: readonly SettingGroup[] = [
+const allGroups = [
   processGroup,
   busGroup,
   chainGroup,
@@ -21,19 +22,11 @@ export const groups: readonly SettingGroup[] = [
   ingressGroup,
   gatewayGroup,
   operatorsGroup,
-];
+] as const;
 
-type Table = typeof processGroup.settings &
-  typeof busGroup.settings &
-  typeof chainGroup.settings &
-  typeof moneyGroup.settings &
-  typeof pricingGroup.settings &
-  typeof policiesGroup.settings &
-  typeof publishedGroup.settings &
-  typeof clusterGroup.settings &
-  typeof ingressGroup.settings &
-  typeof gatewayGroup.settings &
-  typeof operatorsGroup.settings;
+export const groups: readonly SettingGroup[] = allGroups;
+
+type Table = Intersection<(typeof allGroups)[number]["settings"]>;
 
 /** The settings that do something, resolved. Times are in milliseconds, money is exact. */
 export type Config = { readonly [Name in keyof Table]: Table[Name] extends LiveSetting<infer T> ? T : never };
@@ -51,13 +44,13 @@ export function settingOf(name: SettingName): LiveSetting<unknown> {
   return setting;
 }
 
-type Flagged = Setting & { readonly flag: string };
+export type FlaggedSetting = Setting & { readonly flag: string };
 
 /** Every setting that has a flag, inert ones too, by that flag. */
-export const settingsByFlag: ReadonlyMap<string, Flagged> = new Map(
+export const settingsByFlag: ReadonlyMap<string, FlaggedSetting> = new Map(
   groups
     .flatMap(({ settings, inert }) => [...Object.values(settings), ...inert])
-    .filter((setting): setting is Flagged => setting.flag !== undefined)
+    .filter((setting): setting is FlaggedSetting => setting.flag !== undefined)
     .map((setting) => [setting.flag, setting]),
 );
 

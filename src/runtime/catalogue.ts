@@ -3,6 +3,7 @@ import { boxErrors, chainErrors, keyErrors, transactionErrors } from "./catalogu
 import { addressErrors, inventoryErrors, kubeErrors, leaseErrors } from "./catalogue/cluster-errors.ts";
 import { busErrors, runningErrors, settingErrors, storageErrors, valueErrors } from "./catalogue/program-errors.ts";
 import { gatewayErrors, manifestErrors, pricingErrors, tenantErrors } from "./catalogue/tenant-errors.ts";
+import type { Intersection } from "./intersection.ts";
 
 export { type ErrorEntry, exitCodes } from "./catalogue/entry.ts";
 
@@ -27,12 +28,7 @@ export const areas = [
   { title: "Values", errors: valueErrors },
 ] as const;
 
-/** The intersection of a union's members. */
-type Merged<Table> = (Table extends unknown ? (table: Table) => void : never) extends (all: infer All) => void
-  ? All
-  : never;
-
-export const catalogue = Object.assign({}, ...areas.map(({ errors }) => errors)) as Merged<
+export const catalogue = Object.assign({}, ...areas.map(({ errors }) => errors)) as Intersection<
   (typeof areas)[number]["errors"]
 >;
 
