@@ -183,7 +183,9 @@ async function healthMetrics(t: TestContext): Promise<string> {
   for (const number of [21, 22, 23]) await life.send(stage.won(number, cell(), person(number)), cell().manifest);
   const metrics = createMetrics();
   if (life.health) measureHealth(metrics, life.health);
-  await stage.until("the brake", async () => /^akash_provider_lease_closing_held 1$/m.test(await metrics.text()));
+  await stage.until("the circuit breaker", async () =>
+    /^akash_provider_lease_closing_held 1$/m.test(await metrics.text()),
+  );
   return metrics.text();
 }
 

@@ -25,7 +25,7 @@ const monitor = { maxRetries: 4, retryPeriodMs: 10_000, retryJitterMs: 10_000 };
 const limitMs = unhealthyLimitMs(monitor);
 const closings = ({ journal }: Life, lease: LeaseId) =>
   journal.read.intents.about(formatLeaseId(lease)).map(({ what, why }) => `${what}: ${why}`);
-const observedMs = ({ health }: Life, lease: LeaseId) => health?.unwell(formatLeaseId(lease))?.observedMs ?? 0;
+const observedMs = ({ health }: Life, lease: LeaseId) => health?.unhealthy(formatLeaseId(lease))?.observedMs ?? 0;
 const stateOf = ({ health }: Life, lease: LeaseId) => health?.get(formatLeaseId(lease))?.state;
 
 /** A lease with a page and a store, whose container does what `store` says. */
@@ -147,7 +147,7 @@ test("a crash loop in a lease taken over counts from the take-over, and by defau
   await stage.clock.advance(hour / 2);
   assert.deepEqual(closings(life, lease), []);
   assert.ok(observedMs(life, lease) > 0 && observedMs(life, lease) <= hour / 2);
-  assert.equal(life.health?.unwell(key)?.limitMs, 24 * hour);
+  assert.equal(life.health?.unhealthy(key)?.limitMs, 24 * hour);
 });
 
 test("a lease whose first manifest the API server rejects is closed, and has all the time again after the next manifest", async (t) => {
@@ -245,14 +245,14 @@ async function owners(owner: Owner, all: number, crashing: number) {
 }
 
 test("while leases of three of six owners are unhealthy at once none is closed; of two, each is", async (t) => {
-  for (const [crashing, isBraked] of [
+  for (const [crashing, isHeld] of [
     [3, true],
     [2, false],
   ] as const) {
     const { stage, life, leases } = await owners(t, 6, crashing);
     await stage.clock.advance(400_000);
     const closed = leases.filter((lease) => closings(life, lease).length > 0).length;
-    assert.deepEqual([closed, life.health?.brake() !== undefined], [isBraked ? 0 : crashing, isBraked]);
+    assert.deepEqual([closed, life.health?.circuitBreaker() !== undefined], [isHeld ? 0 : crashing, isHeld]);
   }
 });
 
@@ -262,16 +262,19 @@ test("leases whose time was counted until there were too many unhealthy ones are
   const [one, , third] = leases;
   assert.ok(one && third);
   await life.send(third, shop({ persistent: false, host: "s2.example.com", page: "sick:1" }).manifest);
-  await stage.until("the brake", () => life.health?.brake() !== undefined);
-  assert.match(life.health?.unwell(formatLeaseId(one))?.heldBy ?? "", /leases of 3 of 6 owners are unhealthy at once/);
+  await stage.until("the circuit breaker", () => life.health?.circuitBreaker() !== undefined);
+  assert.match(
+    life.health?.unhealthy(formatLeaseId(one))?.heldBy ?? "",
+    /leases of 3 of 6 owners are unhealthy at once/,
+  );
 });
 
 test("what is still unhealthy when the cause has gone is not closed for the time before", async (t) => {
   const { stage, life, leases, mend } = await owners(t, 6, 3);
   await stage.clock.advance(400_000);
-  assert.match(life.health?.brake() ?? "", /leases of 3 of 6 owners are unhealthy at once/);
+  assert.match(life.health?.circuitBreaker() ?? "", /leases of 3 of 6 owners are unhealthy at once/);
   mend();
-  await stage.until("the brake is off", () => life.health?.brake() === undefined, hour);
+  await stage.until("the circuit breaker is closed", () => life.health?.circuitBreaker() === undefined, hour);
   assert.ok(leases.every((lease) => observedMs(life, lease) < limitMs / 2));
   assert.deepEqual(
     leases.flatMap((lease) => closings(life, lease)),

@@ -119,7 +119,7 @@ test("a lease whose image is not there is closed on chain as unstable and torn d
     await starves.takeBid();
     await starves.sendManifest(missing);
     const key = formatLeaseId(starves.lease);
-    await stage.until("it is seen unwell", () => (journal.read.unhealth.get(key)?.observedMs ?? 0) > 0);
+    await stage.until("its unhealthy time", () => (journal.read.unhealth.get(key)?.observedMs ?? 0) > 0);
     const { conditions = [], leaseHealth } = life.status().cluster ?? {};
     assert.deepEqual(leaseHealth, { healthy: 1, unhealthy: 1, unknown: 0 });
     assert.match(

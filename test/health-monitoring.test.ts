@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Behaviour } from "../src/box/cluster/components/kubelet/behaviour.ts";
-import { healthLookMs } from "../src/cluster/health/brake.ts";
+import { healthCheckMs } from "../src/cluster/health/circuit-breaker.ts";
 import { healthMirrorMs } from "../src/cluster/health/health-keeper.ts";
 import { healthConfirmMs, healthSaveMs, steadyMs, unhealthyLimitMs } from "../src/cluster/health/monitoring.ts";
 import { leaseDefaults } from "../src/cluster/leases/lease-options.ts";
@@ -98,10 +98,10 @@ quickTest("once it has worked for a while, all is forgotten", async (t) => {
   // It comes up when it is next pulled, and goes down again some time later.
   ills.page = { exitAfterMs: 30_000, exitCode: 1 };
   await stage.until("it is well", () => stateOf(life) === "healthy", 400_000);
-  await pass(steadyMs(monitor) + healthLookMs);
+  await pass(steadyMs(monitor) + healthCheckMs);
   assert.equal(life.journal.read.unhealth.get(key), undefined);
-  await stage.until("it is unwell again", () => stateOf(life) === "unhealthy");
-  assert.ok((life.health?.unwell(key)?.observedMs ?? limitMs) <= 1_000);
+  await stage.until("it is unhealthy again", () => stateOf(life) === "unhealthy");
+  assert.ok((life.health?.unhealthy(key)?.observedMs ?? limitMs) <= 1_000);
 });
 
 quickTest("what is up for a second between two crashes does not work, and is closed", async (t) => {
@@ -156,12 +156,12 @@ quickTest(
     const { life, stage, key, pass, endings, reasons } = await start(t);
     const { faults, nodes } = stage.cluster;
     await pass(limitMs / 2);
-    const seenMs = () => life.health?.unwell(key)?.observedMs ?? Number.NaN;
+    const seenMs = () => life.health?.unhealthy(key)?.observedMs ?? Number.NaN;
     async function without(what: string, begin: () => void, end: () => void): Promise<void> {
       const before = seenMs();
       begin();
       await pass(longMs);
-      assert.ok(seenMs() - before <= healthLookMs, `${what}: ${seenMs() - before} ms`);
+      assert.ok(seenMs() - before <= healthCheckMs, `${what}: ${seenMs() - before} ms`);
       end();
       await pass(5_000);
       assert.deepEqual(endings(life), [], what);
@@ -187,7 +187,7 @@ quickTest(
     const next = await stage.start({ monitor });
     await pass(10_000);
     assert.deepEqual(reasons(next), ["page ImageError"]);
-    const afterMs = (next.health?.unwell(key)?.observedMs ?? 0) - before;
+    const afterMs = (next.health?.unhealthy(key)?.observedMs ?? 0) - before;
     assert.ok(afterMs > 0 && afterMs <= 10_000, `${afterMs} ms`);
   },
 );
@@ -195,11 +195,11 @@ quickTest(
 quickTest("watches that turn out to be dead take back what was counted by them", async (t) => {
   const { life, stage, key, pass } = await start(t);
   await pass(60_000);
-  const before = life.health?.unwell(key)?.observedMs ?? 0;
+  const before = life.health?.unhealthy(key)?.observedMs ?? 0;
   stage.cluster.faults.silenceWatches();
   stage.cluster.faults.refuse({ status: 503, times: Number.POSITIVE_INFINITY });
   await pass(longMs);
-  assert.ok((life.health?.unwell(key)?.observedMs ?? 0) - before <= healthLookMs);
+  assert.ok((life.health?.unhealthy(key)?.observedMs ?? 0) - before <= healthCheckMs);
 });
 
 quickTest(

@@ -285,7 +285,7 @@ export async function openStage(
       return clusterStatus({
         keeper,
         leaseKeeper,
-        health: { all: () => [], alarms: () => [], brake: () => undefined },
+        health: { all: () => [], alarms: () => [], circuitBreaker: () => undefined },
         reconciler,
         ...{ ipOperator: undefined, hostnameFeed: undefined, hasHosts: () => false },
       });

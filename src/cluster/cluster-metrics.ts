@@ -162,7 +162,7 @@ export function measureHealth(metrics: Metrics, health: HealthKeeper): void {
     Object.entries(countHealth(health)),
   );
   const held = "1 while no unhealthy lease is closed, because leases of many owners are unhealthy at once";
-  metrics.readEach("gauge", name, [["closing_held", held, () => (health.brake() === undefined ? 0 : 1)]]);
+  metrics.readEach("gauge", name, [["closing_held", held, () => (health.circuitBreaker() === undefined ? 0 : 1)]]);
   const reasons = [`${name}_troubles`, "Replicas of leases that are not ready, by reason", "reason"] as const;
   measureTable(metrics, "gauge", reasons, () => {
     const counts = countEach(troubleReasons, [], () => "NotReady");

@@ -65,7 +65,7 @@ test("one tenant's many unhealthy leases hide nobody else's either", () => {
   };
   const many = Array.from({ length: listedLeases }, (_, at) => leaseOf(mallory, at + 1));
   const alarms = () => [...many, leaseOf(ann, 1)].map((key) => [key, [trouble]] as const);
-  const told = healthConditions({ alarms, brake: () => undefined });
+  const told = healthConditions({ alarms, circuitBreaker: () => undefined });
   assert.ok(told.some(({ subject }) => subject === leaseOf(ann, 1)));
   assert.equal(told.at(-1)?.message, "1 more leases: see akash-provider leases");
 });

@@ -8,7 +8,7 @@ import type { CapacityKeeper } from "./capacity/capacity-keeper.ts";
 import type { ClusterSnapshot } from "./capacity/inventory/feed.ts";
 import { conditionsOf } from "./capacity/reservations/upkeep.ts";
 import type { HealthKeeper } from "./health/health-keeper.ts";
-import { leaseTroublesTold } from "./health/lease-health.ts";
+import { leaseTroublesNamed } from "./health/lease-health.ts";
 import type { HostnameFeed } from "./leases/declarations/hostname-feed.ts";
 import type { LeaseKeeper } from "./leases/lease-loop.ts";
 import { isFailing, type LeaseStatus } from "./leases/lease-states.ts";
@@ -24,7 +24,7 @@ const reconcileConditions = 20;
 export interface ClusterStatusParts {
   readonly keeper: Pick<CapacityKeeper, "book" | "leases" | "inventory" | "pool">;
   readonly leaseKeeper: Pick<LeaseKeeper, "states" | "trouble">;
-  readonly health: Pick<HealthKeeper, "all" | "alarms" | "brake">;
+  readonly health: Pick<HealthKeeper, "all" | "alarms" | "circuitBreaker">;
   readonly reconciler: Pick<Reconciler, "lasting" | "skipped">;
   /** Undefined where IP addresses are not leased. */
   readonly ipOperator: unknown;
@@ -79,12 +79,15 @@ export function leaseConditions({ states, trouble }: Pick<LeaseKeeper, "states" 
   return [...(trouble === undefined ? [] : [condition("ClusterUnknown", unseen)]), ...listed(found, leaseHint)];
 }
 
-export function healthConditions({ alarms, brake }: Pick<HealthKeeper, "alarms" | "brake">): Condition[] {
+export function healthConditions({
+  alarms,
+  circuitBreaker,
+}: Pick<HealthKeeper, "alarms" | "circuitBreaker">): Condition[] {
   const found = Array.from(alarms(), ([subject, troubles]) => {
-    const texts = troubles.slice(0, leaseTroublesTold).map(({ service, message }) => `${service}: ${message}`);
+    const texts = troubles.slice(0, leaseTroublesNamed).map(({ service, message }) => `${service}: ${message}`);
     return ofLease("LeaseUnhealthy", subject, texts.join("; "), troubles[0]?.reason);
   });
-  const cause = brake();
+  const cause = circuitBreaker();
   const many = condition("ManyLeasesUnhealthy", `${cause}: no unhealthy lease is closed meanwhile`);
   return [...(cause === undefined ? [] : [many]), ...listed(found, leaseHint)];
 }

@@ -1,7 +1,4 @@
-/**
- * Closes a lease that does not get well, on the word of chain and cluster themselves: what caches and mirror say was enough
- * to get here, and is not enough for this.
- */
+/** Closes an unhealthy lease, by fresh reads of chain and cluster: caches and mirror do not suffice for that. */
 import type { Chain } from "../../chain/chain.ts";
 import { endingPauseMs, fileEnding } from "../../chain/closing.ts";
 import type { Journal } from "../../journal/journal.ts";
@@ -13,7 +10,7 @@ import { parseLeaseId } from "../../market/ids.ts";
 import { leaseNamespace } from "../../market/lease-namespace.ts";
 import { ProviderError } from "../../runtime/errors.ts";
 import type { Log } from "../../runtime/log.ts";
-import { type LeaseHealth, leaseTroublesTold } from "./lease-health.ts";
+import { type LeaseHealth, leaseTroublesNamed } from "./lease-health.ts";
 import type { CloseResult } from "./monitoring.ts";
 import { type PodFacts, podFacts } from "./pod-health.ts";
 
@@ -34,16 +31,16 @@ export function createCloseUnhealthy({ chain, journal, kube, judge, log }: Close
     const id = parseLeaseId(key);
     const manifest = versionWanted(key, journal.read.manifests);
     const { value: lease } = await queries.lease(id, { atOrAbove: mirror.height, signal });
-    // One that is being reclaimed is closed by whoever waits for its deadline.
+    // One that is being reclaimed is closed at its deadline.
     if (lease?.state !== "active") return "later";
     const namespace = leaseNamespace(id);
     const pods = await kube.list(kinds.pod, { namespace, labelSelector: managedSelector, signal });
     const health = judge(key, pods.map(podFacts));
-    if (health?.state === "healthy") return "well";
+    if (health?.state === "healthy") return "healthy";
     if (!health?.isTenantsFault) return "later";
     const why = `unhealthy for ${Math.round(observedMs / 1_000)} s`;
     const ending = { lease, reason: "unstable", why, details: troublesText(health) } as const;
-    // What came meanwhile may put it right.
+    // A newer manifest may fix it.
     const isFiled = await fileEnding(
       { ...ending, unless: ({ manifests }) => versionWanted(key, manifests) !== manifest },
       { outbox, journal },
@@ -58,18 +55,18 @@ function versionWanted(key: string, manifests: Pick<ManifestRows, "get">): strin
 }
 
 function troublesText({ troubles }: LeaseHealth): string {
-  const told = troubles.slice(0, leaseTroublesTold);
-  return told.map(({ service, reason, message }) => `${service}: ${reason}: ${message}`).join("; ");
+  const first = troubles.slice(0, leaseTroublesNamed);
+  return first.map(({ service, reason, message }) => `${service}: ${reason}: ${message}`).join("; ");
 }
 
 /**
- * Tries to make a namespace that is there. Nothing comes of it, but the server has to ask its store to write: where that is
- * full, read-only or has lost its quorum, the answer is another one than that it is there.
+ * Creates a namespace that exists: "already exists" comes from etcd itself, which answers otherwise where it is full,
+ * read-only or without a quorum.
  */
-export function createWriteTrial(kube: Pick<Kube, "create">, namespaceThatIsThere: string) {
+export function createWriteTrial(kube: Pick<Kube, "create">, existingNamespace: string) {
   return async function tryToWrite(signal: AbortSignal): Promise<void> {
     try {
-      await kube.create(kinds.namespace, { metadata: { name: namespaceThatIsThere } }, { signal });
+      await kube.create(kinds.namespace, { metadata: { name: existingNamespace } }, { signal });
     } catch (thrown) {
       if (!ProviderError.is(thrown, "AKP_KUBE_EXISTS")) throw thrown;
     }

@@ -1,4 +1,4 @@
-/** Keeps how every lease is doing. What runs is watched, not polled: a lease is looked at anew when something of it changes. */
+/** Keeps the health of every lease. A lease is judged again when something of it changes; nothing is polled. */
 
 import { type Chain, mirrorTrouble } from "../../chain/chain.ts";
 import { runs } from "../../chain/records.ts";
@@ -20,14 +20,14 @@ import type { LeaseClaims, LeasePods } from "../capacity/reservations/lease-watc
 import type { LeaseKeeper } from "../leases/lease-loop.ts";
 import type { LeaseOptions } from "../leases/lease-options.ts";
 import { followTrouble, watchTrouble } from "../watch-trouble.ts";
-import { createBrake, healthLookMs } from "./brake.ts";
+import { createCircuitBreaker, healthCheckMs } from "./circuit-breaker.ts";
 import { createCloseUnhealthy, createWriteTrial } from "./close-unhealthy.ts";
 import { type HealthFacts, judge, type WantedService, type WorkloadFacts, webhookIn } from "./judge.ts";
 import { type HealthView, healthStartingMs, type LeaseHealth, type Trouble } from "./lease-health.ts";
 import { createMonitoring, type SeenReplica, type SeenUnhealthy, steadyMs, unhealthyLimitMs } from "./monitoring.ts";
 import type { PodFacts } from "./pod-health.ts";
 
-/** What is further behind may not show yet that a lease is over, or a tenant's newest word. */
+/** An older mirror may not show yet that a lease is over. */
 export const healthMirrorMs = minute;
 
 interface HealthDeps {
@@ -46,7 +46,6 @@ interface HealthDeps {
 export type HealthKeeper = ReturnType<typeof createHealthKeeper>;
 type Listener = Parameters<HealthView["onChange"]>[0];
 
-/** While this is so, what was last judged says nothing. */
 const unknown: LeaseHealth = { state: "unknown", services: [], troubles: [] };
 
 export function createHealthKeeper(deps: HealthDeps) {
@@ -54,8 +53,8 @@ export function createHealthKeeper(deps: HealthDeps) {
   const { trouble, factsOf, wantedOf, replicasOf } = createLookUp(deps);
   const healths = createHealths();
   const { get, onChange, all } = healths;
-  /** What was starting then may have started since: that is no alarm. */
-  let blindSinceMs: number | undefined;
+  /** What was starting then may have started since. */
+  let staleSinceMs: number | undefined;
   const monitoring = createMonitoring({
     ...{ journal, clock, counts, replicasOf },
     manifestOf: (key) => manifestWanted(journal.read.manifests.get(key))?.version,
@@ -63,14 +62,14 @@ export function createHealthKeeper(deps: HealthDeps) {
     steadyMs: steadyMs(options.monitor),
     silentMs: () => Math.max(pods.cache?.ageMs ?? 0, leases.nodes.cache.ageMs),
     tryToWrite: createWriteTrial(deps.kube, options.manifestNamespace),
-    close: createCloseUnhealthy({ ...deps, judge: look }),
+    close: createCloseUnhealthy({ ...deps, judge: judgeNow }),
   });
-  const alarms = () => healths.alarms((blindSinceMs ?? clock.now()) - healthStartingMs);
-  const brake = createBrake({
+  const alarms = () => healths.alarms((staleSinceMs ?? clock.now()) - healthStartingMs);
+  const circuitBreaker = createCircuitBreaker({
     ...{ pods, claims, clock, alarms, factsOf },
     leaseIn: leases.leaseIn,
     judged: healths.judgedKeys,
-    // Also one that works between two crashes: its time is kept until it has worked for a while.
+    // Also those between two crashes.
     counted: monitoring.keys,
   });
   const controller = defineController({
@@ -91,41 +90,38 @@ export function createHealthKeeper(deps: HealthDeps) {
     for (const key of new Set(keys)) controller.add(key, "low");
   }
 
-  /** As it is now, by the caches or by these pods. */
-  function look(key: string, podsNow?: readonly PodFacts[]): LeaseHealth | undefined {
+  /** By the caches, or by these pods instead of those of the cache. */
+  function judgeNow(key: string, podsNow?: readonly PodFacts[]): LeaseHealth | undefined {
     const { state } = leases.states.get(key) ?? {};
     if (trouble() !== undefined || state === "unknown") return unknown;
     const services = wantedOf(key);
-    // Its loop, which knows what it uses, has not looked yet.
+    // Its loop has not looked yet.
     if (services && state === undefined) return unknown;
     return services && judge(factsOf(key, services, podsNow), healths.judged(key));
   }
 
-  /**
-   * What its tenant sent is there as a whole or rejected by the API server's own rules, the chain's newest word is that it runs,
-   * and it is not one of many.
-   */
+  /** Its manifest is deployed or rejected by the API server's own rules, its lease is active, and the breaker is closed. */
   function counts(key: string): boolean {
     const { state, why } = leases.states.get(key) ?? {};
     const { refusal } = journal.read.manifests.get(key) ?? {};
-    // With another reason, the server rejects what it accepted before and what runs.
+    // With another reason, the server rejects what it accepted before.
     const isTenants = state === "refused" && why === refusal && webhookIn(refusal ?? "") === undefined;
     const isApplied = state === "deployed" || isTenants;
     const isMirrorFresh = (chain.status.mirrorAgeMs ?? Number.POSITIVE_INFINITY) <= healthMirrorMs;
     const isActive = chain.mirror.lease(parseLeaseId(key))?.state === "active";
-    return isApplied && isMirrorFresh && isActive && brake() === undefined;
+    return isApplied && isMirrorFresh && isActive && circuitBreaker() === undefined;
   }
 
   async function work(key: string, signal: AbortSignal): Promise<Outcome> {
-    const now = look(key);
+    const now = judgeNow(key);
     healths.note(key, now);
     await monitoring.observe(key, now, signal);
-    return now?.state === "unhealthy" || monitoring.has(key) ? recheck(healthLookMs) : done();
+    return now?.state === "unhealthy" || monitoring.has(key) ? recheck(healthCheckMs) : done();
   }
 
   function onTrouble(now: string | undefined, before: string | undefined): void {
     if (now !== undefined) monitoring.interrupt();
-    blindSinceMs = now === undefined ? undefined : (blindSinceMs ?? clock.now());
+    staleSinceMs = now === undefined ? undefined : (staleSinceMs ?? clock.now());
     if ((now === undefined) !== (before === undefined)) wakeAll();
   }
 
@@ -134,11 +130,10 @@ export function createHealthKeeper(deps: HealthDeps) {
   leases.onLooked((key) => void controller.add(key));
 
   return {
-    ...{ get, onChange, all, alarms, brake, queue: controller.queue },
+    ...{ get, onChange, all, alarms, circuitBreaker, queue: controller.queue },
     view: { get, onChange } satisfies HealthView,
-    /** How long it was seen not to work so far. */
-    unwell(key: string): SeenUnhealthy | undefined {
-      const [seen, heldBy] = [monitoring.seen(key), brake()];
+    unhealthy(key: string): SeenUnhealthy | undefined {
+      const [seen, heldBy] = [monitoring.seen(key), circuitBreaker()];
       return seen && { ...seen, ...(heldBy !== undefined && { heldBy }) };
     },
     open(scope: Scope): void {
@@ -148,10 +143,9 @@ export function createHealthKeeper(deps: HealthDeps) {
   };
 }
 
-/** The health of every lease, as it is and as it was last known. */
 function createHealths() {
   const healths = new Map<string, LeaseHealth>();
-  /** A trouble keeps its beginning while the cluster cannot be read. */
+  /** Without "unknown": a problem keeps its beginning while the cluster cannot be read. */
   const judged = new Map<string, LeaseHealth>();
   const listeners: Listener[] = [];
   return {
@@ -170,7 +164,7 @@ function createHealths() {
       if (JSON.stringify(before) === JSON.stringify(now)) return;
       for (const listener of listeners) listener(key, now, before);
     },
-    /** Without what merely starts, which began after this time. */
+    /** Without what is starting since this time. */
     *alarms(longAgoMs: number): Iterable<readonly [string, readonly Trouble[]]> {
       for (const [key, { troubles }] of judged) {
         const alarming = troubles.filter(({ reason, sinceMs }) => reason !== "NotReady" || sinceMs <= longAgoMs);
@@ -180,7 +174,7 @@ function createHealths() {
   };
 }
 
-/** Nodes report every few minutes; only a change of their readiness concerns the leases with pods there. */
+/** Nodes report every few minutes; only a change of readiness concerns the leases with pods there. */
 function onReadiness({ leases: { nodes }, pods }: HealthDeps, wakeNamespace: (namespace: string) => void): void {
   const readiness = new Map<string, boolean>();
   nodes.onChange((name) => {
@@ -192,11 +186,10 @@ function onReadiness({ leases: { nodes }, pods }: HealthDeps, wakeNamespace: (na
   });
 }
 
-/** What mirror, journal and caches say of a lease now. */
 function createLookUp({ chain, journal, leases, pods, claims, clock }: HealthDeps) {
   const { live, nodes } = leases;
   return {
-    /** Why nothing may be judged by what is known now. */
+    /** Why mirror or caches are not up to date. */
     trouble(): string | undefined {
       const caches = [pods.cache, claims.cache, nodes.cache].filter((cache) => cache !== undefined);
       return mirrorTrouble(chain.mirror) ?? watchTrouble(caches);
@@ -225,7 +218,7 @@ function createLookUp({ chain, journal, leases, pods, claims, clock }: HealthDep
         workloads,
         claims: [...claims.in(namespace)],
         rejection: manifestToRun(row) ? undefined : row?.refusal,
-        isHeardOf: nodes.isReady,
+        isNodeReady: nodes.isReady,
         takesPods: nodes.takesPods,
         nowMs: clock.now(),
       };

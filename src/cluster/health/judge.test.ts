@@ -16,7 +16,7 @@ function health(given: Partial<HealthFacts>, before?: LeaseHealth): LeaseHealth 
   const services = [{ name: "web", count: 2 }];
   const workloads = new Map([["web", { isSet: false, failure: undefined }]]);
   return judge(
-    { services, pods: [], workloads, claims: [], isHeardOf: () => true, takesPods: () => true, nowMs, ...given },
+    { services, pods: [], workloads, claims: [], isNodeReady: () => true, takesPods: () => true, nowMs, ...given },
     before,
   );
 }
@@ -73,13 +73,13 @@ test("a volume that is not there yet is what its pod waits for", () => {
 });
 
 test("what is on a node that is not heard of is lost, also one that said it was ready, or is held there", () => {
-  const isHeardOf = (node: string) => node !== "gone";
+  const isNodeReady = (node: string) => node !== "gone";
   const lost = { on: "gone" } as const;
-  assert.equal(brief(health({ isHeardOf, pods: pods({}, lost) })), "1/2 unhealthy NodeLost ×1");
+  assert.equal(brief(health({ isNodeReady, pods: pods({}, lost) })), "1/2 unhealthy NodeLost ×1");
   const leaving = { ...lost, state: "leaving" } as const;
-  assert.equal(brief(health({ isHeardOf, pods: pods({}, leaving) })), "1/2 unhealthy NodeLost ×1");
+  assert.equal(brief(health({ isNodeReady, pods: pods({}, leaving) })), "1/2 unhealthy NodeLost ×1");
   const replaced = pods({}, leaving, { state: "unready", trouble: crash });
-  assert.equal(brief(health({ isHeardOf, pods: replaced })), "1/2 unhealthy CrashLoop ×1");
+  assert.equal(brief(health({ isNodeReady, pods: replaced })), "1/2 unhealthy CrashLoop ×1");
 });
 
 test("a pod with a volume that no node takes while nodes are closed waits for the one that has it", () => {

@@ -9,8 +9,8 @@ import {
 } from "./lease-health.ts";
 import { nodeLost, type PodFacts, type PodTrouble, volumeElsewhere } from "./pod-health.ts";
 
-/** How long ago something may have ended that explains why its successor is not ready. */
-const healthEndedToldMs = hour;
+/** An older end does not explain why its successor is not ready. */
+const healthEndedRecentMs = hour;
 
 export interface WantedService {
   readonly name: string;
@@ -20,7 +20,7 @@ export interface WantedService {
 export interface WorkloadFacts {
   /** A stateful set; else a deployment. */
   readonly isSet: boolean;
-  /** Why its pods cannot be made, in the server's words. */
+  /** Why its pods cannot be created, in the API server's words. */
   readonly failure: string | undefined;
 }
 
@@ -34,23 +34,23 @@ export interface ClaimFacts {
 export interface HealthFacts {
   readonly services: readonly WantedService[];
   readonly pods: readonly PodFacts[];
-  /** Those that are not on their way out, by service. */
+  /** Those that are not being deleted, by service. */
   readonly workloads: ReadonlyMap<string, WorkloadFacts>;
   readonly claims: readonly ClaimFacts[];
-  /** Why the server rejects the manifest, in its words, where nothing ran before. */
+  /** Why the API server rejects the manifest, where nothing ran before. */
   readonly rejection?: string | undefined;
-  readonly isHeardOf: (node: string) => boolean;
-  /** It is heard of, and neither cordoned nor tainted. */
+  readonly isNodeReady: (node: string) => boolean;
+  /** Ready, and neither cordoned nor tainted. */
   readonly takesPods: (node: string) => boolean;
   readonly nowMs: number;
 }
 
-/** How it was before says since when what is still so. */
+/** `before` has the beginnings of what still holds. */
 export function judge(facts: HealthFacts, before: LeaseHealth | undefined): LeaseHealth {
   const judged = facts.services.map((service) => judgeService(service, facts, before));
   const services = judged.map(({ health }) => health);
   const isHealthy = services.every(({ ready, wanted }) => ready >= wanted);
-  const troubles = judged.flatMap(({ health, troubles }) => toldOf(health.name, troubles, before, facts.nowMs));
+  const troubles = judged.flatMap(({ health, troubles }) => merged(health.name, troubles, before, facts.nowMs));
   const evidence = judged.flatMap((each) => each.evidence);
   const isTenantsFault = evidence.length > 0 && evidence.every(isTenants) && facts.pods.every(isOnSoundNode(facts));
   return { state: isHealthy ? "healthy" : "unhealthy", services, troubles, isTenantsFault };
@@ -60,19 +60,16 @@ function isTenants({ isTenantsFault = false }: PodTrouble): boolean {
   return isTenantsFault;
 }
 
-/**
- * Also said of a pod that works or is being deleted: what crashes may need what is on a node that is being emptied, and pods of a
- * node that is away stay until it is back.
- */
+/** Also of a pod that works or is being deleted: one that crashes may need what is on a node that is being drained. */
 function isOnSoundNode({ takesPods }: HealthFacts) {
   return ({ state, on }: PodFacts) => state === "ended" || on === undefined || takesPods(on);
 }
 
 interface JudgedService {
   readonly health: ServiceHealth;
-  /** Why it is not ready, as far as anything says so; also of replicas beyond those that it wants, as in an update. */
+  /** Why it is not ready; also of surplus replicas, as in an update. */
   readonly evidence: readonly PodTrouble[];
-  /** One for each replica that is missing, and what ended others lately. */
+  /** One per missing replica, and what ended others recently. */
   readonly troubles: readonly PodTrouble[];
 }
 
@@ -81,19 +78,17 @@ function judgeService(
   facts: HealthFacts,
   before: LeaseHealth | undefined,
 ): JudgedService {
-  const { pods, workloads, isHeardOf } = facts;
+  const { pods, workloads, isNodeReady } = facts;
   const workload = workloads.get(name);
-  // What its predecessor of the other kind left is on its way out.
+  // Pods of a predecessor of the other kind are being deleted.
   const own = pods.filter(({ service, ofSet }) => service === name && (!workload || ofSet === workload.isSet));
-  const isAway = ({ on }: PodFacts) => on !== undefined && !isHeardOf(on);
+  const isAway = ({ on }: PodFacts) => on !== undefined && !isNodeReady(on);
   const ready = own.filter((pod) => pod.state === "ready" && !isAway(pod)).length;
-  if (ready >= count) {
-    return { health: { name, wanted: count, ready, unobserved: 0 }, evidence: [], troubles: [] };
-  }
+  if (ready >= count) return { health: { name, wanted: count, ready, unobserved: 0 }, evidence: [], troubles: [] };
   const living = own.filter((pod) => pod.state === "unready" || (pod.state === "ready" && isAway(pod)));
   const missing = count - ready;
   const found = living.map((pod) => (isAway(pod) ? nodeLost : remembered(troubleOf(pod, facts), name, before)));
-  // A stateful set makes no successor while nobody knows whether the one before still runs.
+  // A stateful set creates no successor while its predecessor's end is unknown.
   const stuck = own.filter((pod) => pod.state === "leaving" && isAway(pod)).length;
   for (let at = 0; at < stuck && found.length < missing; at++) found.push(nodeLost);
   const rejection = rejectionOf(workload?.failure, facts);
@@ -108,7 +103,7 @@ function judgeService(
   };
 }
 
-/** A pull that is tried again forgets why the last one failed. */
+/** A retried pull no longer shows why the last one failed. */
 function remembered(trouble: PodTrouble, service: string, before: LeaseHealth | undefined): PodTrouble {
   const known = knownTrouble(before, service, trouble.reason);
   if (!known?.message.startsWith(trouble.message)) return trouble;
@@ -123,11 +118,8 @@ function troubleOf(pod: PodFacts, { claims, nowMs }: HealthFacts): PodTrouble {
   const unbound = own.find(({ phase }) => phase !== "Bound");
   if (unbound && on === undefined) return { reason: "VolumeNotBound", message: claimText(unbound) };
   if (nowMs - createdAtMs < healthStartingMs) return { reason: "NotReady", message: "it is starting" };
-  const message =
-    own.length > 0
-      ? "it has not become ready yet; its volume may still be in use on another machine"
-      : "it has not become ready yet";
-  return { reason: "NotReady", message };
+  const hint = own.length > 0 ? "; its volume may still be in use on another machine" : "";
+  return { reason: "NotReady", message: `it has not become ready yet${hint}` };
 }
 
 function claimText({ storageClass, phase }: ClaimFacts): string {
@@ -135,22 +127,21 @@ function claimText({ storageClass, phase }: ClaimFacts): string {
   return phase === "Lost" ? `${what} is lost` : `it waits for ${what}, which has not been made yet`;
 }
 
-/** Whether the cluster should have made a pod that is not there. Of a stateful set, only Events say why it makes none. */
+/** Whether a pod is missing that the cluster should have created. Of a stateful set, only Events say why it does not. */
 function isUnmade(own: readonly PodFacts[], count: number, isSet = false): boolean {
   const there = own.filter(({ state }) => state !== "ended");
   if (!isSet) return there.length < count;
   const made = new Set(there.map(({ ordinal }) => ordinal));
   const next = Array.from({ length: count }, (_, ordinal) => ordinal).find((ordinal) => !made.has(ordinal));
-  // A stateful set makes a pod when all before it are ready.
+  // A stateful set creates a pod when all before it are ready.
   return next !== undefined && !there.some(({ ordinal = 0, state }) => state !== "ready" && ordinal < next);
 }
 
 function notThere(workload: WorkloadFacts | undefined): PodTrouble {
-  const message = workload ? "its replica has not been made yet" : "it is being deployed";
-  return { reason: "NotReady", message };
+  return { reason: "NotReady", message: workload ? "its replica has not been made yet" : "it is being deployed" };
 }
 
-/** Why the server makes no pods of it: it rejects them, or the whole manifest. Webhooks and quotas are not the tenant's. */
+/** The server rejects its pods or the whole manifest. Webhooks and quotas are not the tenant's fault. */
 function rejectionOf(failure: string | undefined, { rejection }: HealthFacts): PodTrouble | undefined {
   if (failure === undefined && rejection === undefined) return undefined;
   const why = /quota|limitrange/i.test(failure ?? "") ? "more than it may have here" : "rejected by the cluster";
@@ -158,7 +149,7 @@ function rejectionOf(failure: string | undefined, { rejection }: HealthFacts): P
   return { reason: "NotCreated", message: `its replica cannot be made: ${why}`, isTenantsFault };
 }
 
-/** The webhook or policy that rejects an object or does not answer, by the server's words. */
+/** The webhook or policy that rejects an object or does not respond, by the server's words. */
 export function webhookIn(words: string): string | undefined {
   return /(?:admission|calling) webhook "([^"]{1,253})"|ValidatingAdmissionPolicy '([^']{1,253})'/
     .exec(words)
@@ -166,25 +157,23 @@ export function webhookIn(words: string): string | undefined {
     .find((name) => name !== undefined);
 }
 
-/** Those of longer ago say nothing about why it is not well now, and are kept by the cluster all the same. */
 function isRecent({ state, endedAtMs, createdAtMs }: PodFacts, nowMs: number): boolean {
-  return state === "ended" && nowMs - (endedAtMs ?? createdAtMs) < healthEndedToldMs;
+  return state === "ended" && nowMs - (endedAtMs ?? createdAtMs) < healthEndedRecentMs;
 }
 
-/** Alike ones as one, the gravest first. */
-function toldOf(
+/** Merged by reason, the gravest first. */
+function merged(
   service: string,
   troubles: readonly PodTrouble[],
   before: LeaseHealth | undefined,
   nowMs: number,
 ): Trouble[] {
   return [...Map.groupBy(troubles, ({ reason }) => reason)]
-    .map(([reason, alike]) => {
+    .map(([reason, same]) => {
       const known = knownTrouble(before, service, reason);
-      // The longest says most.
-      const { message, isTenantsFault } = alike.reduce((a, b) => (b.message.length > a.message.length ? b : a));
+      const { message, isTenantsFault } = same.reduce((a, b) => (b.message.length > a.message.length ? b : a));
       const sinceMs = known?.sinceMs ?? nowMs;
-      return { service, reason, message, replicas: alike.length, sinceMs, ...(isTenantsFault && { isTenantsFault }) };
+      return { service, reason, message, replicas: same.length, sinceMs, ...(isTenantsFault && { isTenantsFault }) };
     })
     .sort((a, b) => troubleReasons.indexOf(a.reason) - troubleReasons.indexOf(b.reason));
 }

@@ -1,13 +1,12 @@
-/** How what a lease runs is doing, in words that its tenant can read. */
-
+/** The health of what a lease runs, with messages for its tenant. */
 import { minute } from "../../runtime/durations.ts";
 
-/** Troubles of one lease that a condition names; `akash-provider leases` has them all. */
-export const leaseTroublesTold = 3;
-/** Most images are there and started within this; what takes longer is told in other words. */
+/** Problems of a lease that a condition names; `akash-provider leases` shows all. */
+export const leaseTroublesNamed = 3;
+/** Most images are pulled and started within this. */
 export const healthStartingMs = 5 * minute;
 
-/** The gravest first: where a service has several, that is the order in which they are told. */
+/** The gravest first. */
 export const troubleReasons = [
   "NotCreated",
   "ImageError",
@@ -26,12 +25,12 @@ export type TroubleReason = (typeof troubleReasons)[number];
 export interface Trouble {
   readonly service: string;
   readonly reason: TroubleReason;
-  /** For the tenant: nothing of the provider's own that is not his business. */
+  /** For the tenant: nothing about the provider's machines. */
   readonly message: string;
   /** How many of the service's replicas have it. */
   readonly replicas: number;
   readonly sinceMs: number;
-  /** What its tenant sent is the cause, beyond doubt. */
+  /** What the tenant sent is the cause beyond doubt. */
   readonly isTenantsFault?: boolean;
 }
 
@@ -40,23 +39,21 @@ export interface ServiceHealth {
   /** How many replicas the tenant wants. */
   readonly wanted: number;
   readonly ready: number;
-  /** Of those that are not: how many for a reason that is not the tenant's fault. */
+  /** Not ready for a reason that is not the tenant's fault. */
   readonly unobserved: number;
 }
 
 export interface LeaseHealth {
-  /** "unknown": nothing may be judged by what is known of the cluster now. */
+  /** "unknown" while caches or mirror are not up to date. */
   readonly state: "healthy" | "unhealthy" | "unknown";
   readonly services: readonly ServiceHealth[];
   readonly troubles: readonly Trouble[];
-  /** It is unhealthy, and every reason for that is the tenant's fault: only then time counts towards closing the lease. */
+  /** Every reason is the tenant's fault: only then time counts towards closing the lease. */
   readonly isTenantsFault?: boolean;
 }
 
-/** What others may ask of leases' health. */
 export interface HealthView {
   /** Undefined for a lease that has nothing to run. */
   get(leaseKey: string): LeaseHealth | undefined;
-  /** Told after every change, with how it was before. */
   onChange(listener: (leaseKey: string, now: LeaseHealth | undefined, before: LeaseHealth | undefined) => void): void;
 }

@@ -1,9 +1,7 @@
 /**
- * Adds up how long leases are unhealthy by their tenants' fault, over all our runs, and has those closed that never work. Only
- * what was observed counts: while chain or cluster are out of reach, and while we do not run, nothing is added. It is reset once
- * the lease works for as long as there is between two checks of the network's provider: what crashes a second after its start is
- * ready for a second, and does not work. It also begins anew where its tenant sends another manifest, and with every replica
- * that comes to work: they start one by one.
+ * Adds up how long leases are unhealthy by their tenants' fault, over all runs, and closes those that never work. Only
+ * observed time counts. It is reset once the lease works for as long as the network's provider pauses between two checks,
+ * by another manifest, and by every replica that comes to work: they start one by one.
  */
 import type { Journal } from "../../journal/journal.ts";
 import type { UnhealthRow } from "../../journal/tables.ts";
@@ -11,11 +9,11 @@ import type { Clock } from "../../runtime/clock.ts";
 import { second } from "../../runtime/durations.ts";
 import type { LeaseHealth } from "./lease-health.ts";
 
-/** How often that time is written down: a crash loses no more of it. */
+/** A crash loses no more of that time. */
 export const healthSaveMs = 15 * second;
-/** Two looks at a lease that are further apart than this: we slept, and what was between them was not seen. */
+/** After a longer gap between two checks the process slept, and the time between is not counted. */
 const healthGapMs = 30 * second;
-/** A lease is closed no sooner after a cluster is known to take writes again: by then kubelets have told how things are. */
+/** A lease is closed no sooner after the API server takes writes again: by then kubelets have reported. */
 export const healthConfirmMs = 30 * second;
 
 export interface MonitorOptions {
@@ -24,42 +22,42 @@ export interface MonitorOptions {
   readonly retryJitterMs: number;
 }
 
-/** With none, no lease is closed: what starts or is updated is unhealthy for a moment. */
+/** Without retries no lease is closed. */
 export function unhealthyLimitMs(options: MonitorOptions): number {
   return options.maxRetries === 0 ? Number.POSITIVE_INFINITY : options.maxRetries * steadyMs(options);
 }
 
-/** The average pause between two looks of the network's provider. */
+/** The average pause between two checks of the network's provider. */
 export function steadyMs({ retryPeriodMs, retryJitterMs }: MonitorOptions): number {
   return retryPeriodMs + retryJitterMs / 2;
 }
 
-/** What came of it when a lease was to be closed. "well": by what the server itself says, it is not so. */
-export type CloseResult = "filed" | "later" | "well";
+/** "healthy": by a list from the API server itself. */
+export type CloseResult = "filed" | "later" | "healthy";
 
 interface MonitoringDeps {
   readonly journal: Pick<Journal, "read" | "relaxed">;
   readonly limitMs: number;
-  /** How long a lease has to work until all is forgotten. */
+  /** How long a lease has to work until its time is reset. */
   readonly steadyMs: number;
-  /** How long ago the cluster was last heard of: what was so then is sure. */
+  /** Age of the caches: what was observed before is certain. */
   readonly silentMs: () => number;
-  /** Whether what is seen of this lease may be held against it now. */
+  /** Whether time of this lease counts now. */
   readonly counts: (leaseKey: string) => boolean;
-  /** The version of the manifest that it is to run. */
+  /** The version of its wanted manifest. */
   readonly manifestOf: (leaseKey: string) => string | undefined;
   readonly replicasOf: (leaseKey: string) => Iterable<SeenReplica>;
-  /** Throws while the cluster takes no writes: then it is not the lease that does not work. */
+  /** Throws while the API server takes no writes. */
   readonly tryToWrite: (signal: AbortSignal) => Promise<void>;
   readonly close: (leaseKey: string, observedMs: number, signal: AbortSignal) => Promise<CloseResult>;
   readonly clock: Clock;
 }
 
-/** How long a lease was seen not to work, and when it is closed for that; without a limit it never is. */
+/** Without a limit it is never closed. */
 export interface SeenUnhealthy {
   readonly observedMs: number;
   readonly limitMs?: number;
-  /** Why nothing is counted now, for any lease. */
+  /** Why no time counts now, for any lease. */
   readonly heldBy?: string;
 }
 
@@ -69,25 +67,23 @@ export interface SeenReplica {
   readonly isReady: boolean;
 }
 
-/** Of one lease that does not work, or did not a moment ago. */
+/** Of one lease that does not work, or did not a moment ago. All but `sinceMs` is on the monotonic clock. */
 interface Watched {
   readonly sinceMs: number;
   observedMs: number;
-  /** What of that is sure: the rest is taken back when it turns out that nothing could be heard. */
+  /** The certain part of that: the rest is taken back when the caches turn out to be stale. */
   sureMs: number;
   savedAtMs: number;
-  /** When it was last looked at and added up; undefined while it is not. */
-  lookedAtMs: number | undefined;
-  /** It works now, and perhaps not for long. */
-  worksSinceMs: number | undefined;
-  /** How much was observed when the cluster last was known to take writes, since when nothing went wrong. */
-  observedAtWriteMs: number | undefined;
-  /** When the server may next be asked whether it takes writes. */
+  /** The last check that was added up; undefined while time does not count. */
+  checkedAtMs?: number | undefined;
+  worksSinceMs?: number | undefined;
+  /** `observedMs` when the API server last took a write; undefined after something went wrong. */
+  observedAtWriteMs?: number | undefined;
   nextTryMs: number;
-  /** What it was to run then; undefined where nobody has looked since our start. */
-  manifest: string | undefined;
-  /** Since when each replica works, by the uid of its pod; 0 for those that are no news any more. */
-  readySinceMs: ReadonlyMap<string, number> | undefined;
+  /** The version of its manifest; undefined until the first check after a start. */
+  manifest?: string | undefined;
+  /** Since when each replica works, by the uid of its pod; 0 for those that were ready at the first check, or counted. */
+  readySinceMs?: ReadonlyMap<string, number>;
 }
 
 export function createMonitoring(deps: MonitoringDeps) {
@@ -96,7 +92,9 @@ export function createMonitoring(deps: MonitoringDeps) {
   const all = new Map(journal.read.unhealth.all().map((row) => [row.leaseId, fromRow(row)]));
 
   async function observe(key: string, health: LeaseHealth | undefined, signal: AbortSignal): Promise<void> {
-    if (!health || isOfBefore(key)) await forget(key);
+    const { manifest } = all.get(key) ?? {};
+    // The tenant has sent another manifest since.
+    if (!health || (manifest !== undefined && manifest !== manifestOf(key))) await forget(key);
     if (!health) return;
     const known = all.get(key);
     if (health.state === "healthy") return known && works(key, known);
@@ -108,31 +106,21 @@ export function createMonitoring(deps: MonitoringDeps) {
     all.set(key, watched);
     const nowMs = clock.monotonicMs();
     add(watched, nowMs, silentMs());
-    const hasNewReplica = noteReplicas(watched, replicasOf(key), nowMs, steadyMs);
+    const isReset = noteReplicas(watched, replicasOf(key), nowMs, steadyMs);
     const isDue = nowMs - watched.savedAtMs >= healthSaveMs;
-    if (!known || isDue || hasNewReplica) await save(key, watched);
+    if (!known || isDue || isReset) await save(key, watched);
     if (watched.observedMs >= limitMs - confirmMs) await end(key, watched, signal);
   }
 
   async function works(key: string, watched: Watched): Promise<void> {
     const nowMs = clock.monotonicMs();
     stopCounting(watched);
-    // What works now has been heard of.
     watched.sureMs = watched.observedMs;
     watched.worksSinceMs ??= nowMs;
     if (nowMs - watched.worksSinceMs >= steadyMs) await forget(key);
   }
 
-  /** Its tenant has sent something else since. */
-  function isOfBefore(key: string): boolean {
-    const { manifest } = all.get(key) ?? {};
-    return manifest !== undefined && manifest !== manifestOf(key);
-  }
-
-  /**
-   * A cluster that takes no writes still answers, and what it shows stands still. So it is tried twice, and in between
-   * everything has the time to report.
-   */
+  /** An API server that takes no writes still answers, with a state that stands still: so a write is tried twice. */
   async function end(key: string, watched: Watched, signal: AbortSignal): Promise<void> {
     const { observedMs, observedAtWriteMs } = watched;
     const nowMs = clock.monotonicMs();
@@ -144,7 +132,7 @@ export function createMonitoring(deps: MonitoringDeps) {
     watched.observedAtWriteMs = undefined;
     await deps.tryToWrite(signal);
     watched.observedAtWriteMs = observedAtWriteMs ?? observedMs;
-    if (isConfirmed && (await deps.close(key, observedMs, signal)) === "well") stopCounting(watched);
+    if (isConfirmed && (await deps.close(key, observedMs, signal)) === "healthy") stopCounting(watched);
   }
 
   function save(leaseId: string, watched: Watched): Promise<void> {
@@ -168,7 +156,7 @@ export function createMonitoring(deps: MonitoringDeps) {
       if (observedMs === undefined) return undefined;
       return { observedMs, ...(limitMs !== Number.POSITIVE_INFINITY && { limitMs }) };
     },
-    /** Between now and the next look something went wrong: nobody knows how it was. */
+    /** Something went wrong since the last check. */
     interrupt(): void {
       for (const watched of all.values()) takeBack(watched);
     },
@@ -179,27 +167,22 @@ export function createMonitoring(deps: MonitoringDeps) {
 }
 
 function begin(sinceMs: number): Watched {
-  return {
-    ...{ sinceMs, observedMs: 0, sureMs: 0, savedAtMs: 0, nextTryMs: 0 },
-    ...{ lookedAtMs: undefined, worksSinceMs: undefined, observedAtWriteMs: undefined },
-    ...{ manifest: undefined, readySinceMs: undefined },
-  };
+  return { sinceMs, observedMs: 0, sureMs: 0, savedAtMs: 0, nextTryMs: 0 };
 }
 
 function fromRow({ sinceMs, observedMs }: UnhealthRow): Watched {
   return { ...begin(sinceMs), observedMs, sureMs: observedMs };
 }
 
-/** Where nothing has been in the way since the last look. */
 function add(watched: Watched, nowMs: number, silentMs: number): void {
   // The process slept.
-  if (nowMs - (watched.lookedAtMs ?? nowMs) > healthGapMs) takeBack(watched);
-  watched.observedMs += nowMs - (watched.lookedAtMs ?? nowMs);
+  if (nowMs - (watched.checkedAtMs ?? nowMs) > healthGapMs) takeBack(watched);
+  watched.observedMs += nowMs - (watched.checkedAtMs ?? nowMs);
   watched.sureMs = Math.max(watched.sureMs, watched.observedMs - silentMs);
-  watched.lookedAtMs = nowMs;
+  watched.checkedAtMs = nowMs;
 }
 
-/** Nobody knows how it was since the cluster was last heard of. */
+/** What was observed since the caches were last up to date is unknown. */
 function takeBack(watched: Watched): void {
   stopCounting(watched);
   watched.observedMs = watched.sureMs;
@@ -207,32 +190,29 @@ function takeBack(watched: Watched): void {
 }
 
 function stopCounting(watched: Watched): void {
-  watched.lookedAtMs = undefined;
+  watched.checkedAtMs = undefined;
   watched.observedAtWriteMs = undefined;
 }
 
-/**
- * Whether a replica has come to work that never did before, for as long as one has to; then what was before that is forgotten.
- * Each is news once, however often it crashes.
- */
+/** Whether a replica works for the first time, and for long enough: then the time before that is reset, once per replica. */
 function noteReplicas(watched: Watched, replicas: Iterable<SeenReplica>, nowMs: number, steadyMs: number): boolean {
   const before = watched.readySinceMs;
   const since = new Map<string, number>();
-  let isNews = false;
+  let hasNewReplica = false;
   for (const { uid, isReady } of replicas) {
     const isOld = before ? before.get(uid) === 0 : isReady;
     const sinceMs = isOld ? 0 : (before?.get(uid) ?? nowMs);
     const isSteady = isReady && !isOld && nowMs - sinceMs >= steadyMs;
     if (isSteady) {
-      isNews = true;
+      hasNewReplica = true;
       watched.observedMs = Math.min(watched.observedMs, nowMs - sinceMs);
     }
     if (isReady || isOld) since.set(uid, isSteady ? 0 : sinceMs);
   }
   watched.readySinceMs = since;
-  if (isNews) {
+  if (hasNewReplica) {
     watched.sureMs = Math.min(watched.sureMs, watched.observedMs);
     watched.observedAtWriteMs = undefined;
   }
-  return isNews;
+  return hasNewReplica;
 }

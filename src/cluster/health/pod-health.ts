@@ -1,4 +1,4 @@
-/** What health needs to know of a pod. Little is kept of one that is well: there are thousands of them. */
+/** What health keeps of a pod: little of a ready one, since there are thousands. */
 import { conditionHolds, fieldsOf, recordsOf, textOf } from "../../kube/json-fields.ts";
 import type { KubeObject } from "../../kube/kube.ts";
 import { serviceLabel } from "../../kube/objects/lease-labels.ts";
@@ -6,20 +6,19 @@ import { parseTime } from "../../runtime/clock.ts";
 import type { TroubleReason } from "./lease-health.ts";
 
 export interface PodFacts {
-  /** Of the manifest; empty where it does not say. */
+  /** Of the manifest; empty without its label. */
   readonly service: string;
   /** Made by a stateful set; else by a deployment. */
   readonly ofSet: boolean;
   /** Of a stateful set: which of its replicas it is. */
   readonly ordinal?: number;
   readonly createdAtMs: number;
-  /** "leaving": on its way out. "ended": all its containers have, and none is started again. */
+  /** "leaving": being deleted. "ended": succeeded or failed. */
   readonly state: "ready" | "unready" | "leaving" | "ended";
   /** The node that it is or was on. */
   readonly on: string | undefined;
-  /** What keeps it from being ready, or ended it; undefined for one that merely starts. */
+  /** Why it is not ready, or ended; undefined for one that is starting. */
   readonly trouble: PodTrouble | undefined;
-  /** When it ended, as far as that is told. */
   readonly endedAtMs: number | undefined;
 }
 
@@ -55,42 +54,39 @@ function lastChangeMs(pod: KubeObject): number | undefined {
   return times.length > 0 ? Math.max(...times) : undefined;
 }
 
-// Why a pod is not ready, in words for its tenant: what to do about it, and nothing about our machines, addresses and paths.
-// What scheduler and kubelet wrote is matched and never quoted.
-
 /** Of a tenant's own names in a message: an image with its registry and digest is shorter. */
 export const healthNameChars = 200;
+
+// Messages are for the tenant, without our machines, addresses and paths: texts of scheduler and kubelet are never quoted.
 
 export interface PodTrouble {
   readonly reason: TroubleReason;
   readonly message: string;
-  /** What its tenant sent is the cause, beyond doubt; whatever is not recognised is the cluster's. */
+  /** What the tenant sent is the cause beyond doubt; whatever is not recognised is the cluster's fault. */
   readonly isTenantsFault?: boolean;
-  /** Nodes are closed or away that may have been the ones for it. */
+  /** Nodes are cordoned, tainted or away that may have been the ones for it. */
   readonly nodesAway?: boolean;
 }
 
-/** Of one that lives and is not ready; undefined while it merely starts. */
+/** Of a living pod that is not ready; undefined while it is starting. */
 function podTrouble(pod: KubeObject): PodTrouble | undefined {
-  return notPlaced(pod) ?? first(containersOf(pod), notRunning);
+  return notPlaced(pod) ?? containerTroubleOf(pod);
 }
 
-/** Of one whose containers are not started again. */
+const nodeEnds = ["Preempting", "NodeShutdown", "Terminated", "Shutdown"];
+
 function endedPodTrouble(pod: KubeObject): PodTrouble | undefined {
   const status = fieldsOf(pod["status"]);
   const why = textOf(status["reason"]) ?? "";
+  if (why === "") return containerTroubleOf(pod);
   if (why === "Evicted") return { reason: "Evicted", message: evicted(textOf(status["message"]) ?? "") };
-  if (why === "Preempting" || why === "NodeShutdown" || why === "Terminated" || why === "Shutdown") {
+  if (nodeEnds.includes(why))
     return { reason: "Evicted", message: "it was stopped because its machine was needed or shut down" };
-  }
   if (why === "NodeLost") return nodeLost;
-  // A kubelet turned it away although the scheduler had found room: OutOfcpu, NodeAffinity, UnexpectedAdmissionError …
-  if (why !== "")
-    return { reason: "Unschedulable", message: "the machine it was given to could not take it after all" };
-  return first(containersOf(pod), notRunning);
+  // Rejected by the kubelet although the scheduler had found room: OutOfcpu, NodeAffinity, UnexpectedAdmissionError …
+  return { reason: "Unschedulable", message: "the machine it was given to could not take it after all" };
 }
 
-/** Nobody knows how it is doing. */
 export const nodeLost: PodTrouble = {
   reason: "NodeLost",
   message: "the machine it runs on does not answer; it goes on there or is started on another one",
@@ -102,14 +98,16 @@ export const volumeElsewhere: PodTrouble = {
 };
 
 interface ContainerState {
-  /** The tenant's; else one that the cluster has put beside it. */
+  /** The tenant's, or a sidecar that the cluster injected. */
   readonly isTenants: boolean;
   readonly image: string;
   readonly restarts: number;
-  readonly waiting: Readonly<Record<string, unknown>>;
-  readonly terminated: Readonly<Record<string, unknown>>;
-  readonly lastEnd: Readonly<Record<string, unknown>>;
+  readonly waiting: Fields;
+  readonly terminated: Fields;
+  readonly lastEnd: Fields;
 }
+
+type Fields = Readonly<Record<string, unknown>>;
 
 function containersOf(pod: KubeObject): ContainerState[] {
   const { initContainerStatuses, containerStatuses } = fieldsOf(pod["status"]);
@@ -130,10 +128,10 @@ function containersOf(pod: KubeObject): ContainerState[] {
   });
 }
 
-function first<T>(all: readonly T[], troubleOf: (one: T) => PodTrouble | undefined): PodTrouble | undefined {
-  for (const one of all) {
-    const trouble = troubleOf(one);
-    if (trouble) return trouble;
+function containerTroubleOf(pod: KubeObject): PodTrouble | undefined {
+  for (const container of containersOf(pod)) {
+    const trouble = containerTrouble(container);
+    if (trouble) return { ...trouble, isTenantsFault: container.isTenants && trouble.isTenantsFault === true };
   }
   return undefined;
 }
@@ -157,11 +155,6 @@ const startErrors = new Set([
   "CreatePodSandboxError",
 ]);
 
-function notRunning(container: ContainerState): PodTrouble | undefined {
-  const found = containerTrouble(container);
-  return found && { ...found, isTenantsFault: container.isTenants && found.isTenantsFault === true };
-}
-
 function containerTrouble({ image, restarts, waiting, terminated, lastEnd }: ContainerState): PodTrouble | undefined {
   const why = textOf(waiting["reason"]) ?? "";
   const words = textOf(waiting["message"]) ?? "";
@@ -171,10 +164,10 @@ function containerTrouble({ image, restarts, waiting, terminated, lastEnd }: Con
   return terminated["exitCode"] === undefined ? undefined : crashed(terminated, restarts);
 }
 
-/** Reasons of containers whose end was not observed: the node or the runtime went down. */
+/** The end was not observed: the node or the runtime went down. */
 const unseenEnds = new Set(["ContainerStatusUnknown", "Unknown"]);
 
-function crashed(end: Readonly<Record<string, unknown>>, restarts: number): PodTrouble {
+function crashed(end: Fields, restarts: number): PodTrouble {
   const why = textOf(end["reason"]) ?? "";
   const again = restarts > 0 ? `, started again ${restarts === 1 ? "once" : `${restarts} times`}` : "";
   if (why === "OOMKilled") {
@@ -190,92 +183,60 @@ function crashed(end: Readonly<Record<string, unknown>>, restarts: number): PodT
   return { reason: "CrashLoop", message, isTenantsFault: code > 0 && !unseenEnds.has(why) };
 }
 
-/** The words by which a cause is known, and what its tenant reads. */
-interface Cause {
-  readonly words: RegExp;
-  readonly message: string;
-  readonly isTenantsFault?: true;
-}
+/** By the words of kubelet and runtime, the message for the tenant. The first match counts. */
+type Cause = readonly [words: RegExp, message: string, isTenantsFault?: true];
 
-/**
- * The first that fits. What the cluster may be to blame for comes first: an image's name and digest are among the words, and
- * may have 404 in them.
- */
+const otherArchitecture = "it is not made for the processors of our machines";
+const accessDenied =
+  "its registry does not let us have it; a private image needs credentials, and a name may be misspelt";
+const network =
+  /no such host|server misbehaving|timeout|timed out|connection refused|unreachable|reset by peer|EOF|TLS|x509/i;
+
+/** The cluster's own faults come first: the words contain the image's name and digest, which may have 404 in them. */
 const pullCauses: readonly Cause[] = [
-  {
-    words: /no match for platform|no matching manifest|exec format/i,
-    message: "it is not made for the processors of our machines",
-    isTenantsFault: true,
-  },
-  { words: /no space left/i, message: "there is no room for it on the disk" },
-  // containerd says "not found" of layers, too, that a node has lost.
-  { words: /extract layer|content digest|content store|snapshot/i, message: "its machine could not unpack it" },
-  {
-    words:
-      /no such host|server misbehaving|timeout|timed out|connection refused|unreachable|reset by peer|EOF|TLS|x509/i,
-    message: "its registry does not answer",
-  },
-  {
-    words: /too ?many ?requests|rate limit|\b429\b/i,
-    message: "its registry has a limit, which is reached; credentials may raise it",
-  },
-  {
-    words: /unauthorized|authentication|denied|forbidden|authorization|\b401\b|\b403\b/i,
-    message: "its registry does not let us have it; a private image needs credentials, and a name may be misspelt",
-    isTenantsFault: true,
-  },
-  {
-    words: /not found|manifest unknown|does not exist|\b404\b/i,
-    message: "there is no such image or tag",
-    isTenantsFault: true,
-  },
+  [/no match for platform|no matching manifest|exec format/i, otherArchitecture, true],
+  [/no space left/i, "there is no room for it on the disk"],
+  // containerd says "not found" also of layers that a node has lost.
+  [/extract layer|content digest|content store|snapshot/i, "its machine could not unpack it"],
+  [network, "its registry does not answer"],
+  [/too ?many ?requests|rate limit|\b429\b/i, "its registry has a limit, which is reached; credentials may raise it"],
+  [/unauthorized|authentication|denied|forbidden|authorization|\b401\b|\b403\b/i, accessDenied, true],
+  [/not found|manifest unknown|does not exist|\b404\b/i, "there is no such image or tag", true],
 ];
+
+function causeOf(causes: readonly Cause[], words: string) {
+  const [, message, isTenantsFault = false] = causes.find(([pattern]) => pattern.test(words)) ?? [];
+  return { message, isTenantsFault };
+}
 
 function imageError(image: string, why: string, words: string): PodTrouble {
   const what = `image ${quoted(image)}`;
   const reason = "ImageError";
   if (why === "InvalidImageName") return { reason, message: `${what} is not a name of an image`, isTenantsFault: true };
-  // Its name is in references and addresses, and may hold words like "tls" and "timeout".
+  // Words with its name, references and addresses, may contain "tls" or "timeout".
   const [name = ""] = (image.split("/").at(-1) ?? "").split(/[:@]/);
   const others = words.split(" ").filter((word) => name === "" || !word.includes(name));
-  const { message, isTenantsFault = false } = pullCauses.find((cause) => cause.words.test(others.join(" "))) ?? {};
+  const { message, isTenantsFault } = causeOf(pullCauses, others.join(" "));
   return { reason, message: `${what} cannot be pulled${message === undefined ? "" : `: ${message}`}`, isTenantsFault };
 }
 
 const otherStartCause = "look at its command, its arguments and its mounts";
 const startCauses: readonly Cause[] = [
-  // Runtimes write "no such file" and "permission denied" of a mount that fails, too, and of a program of their own.
-  { words: /\bmount(ing|ed)?\b|OCI runtime error/i, message: otherStartCause },
-  {
-    // Only of what it executes: hooks, drivers and profiles of a node lack files as well.
-    words: /(?<!\/)\bexec(utable)?\b.{0,512}(not found|no such file or directory)/is,
-    message: "the command is not in the image",
-    isTenantsFault: true,
-  },
-  {
-    words: /exec format error/i,
-    message: "the program is not made for the processors of our machines",
-    isTenantsFault: true,
-  },
-  {
-    words: /(?<!\/)\bexec(utable)?\b.{0,512}permission denied/is,
-    message: "the command may not be executed",
-    isTenantsFault: true,
-  },
-  {
-    words: /runAsNonRoot|non-numeric user|unable to find user/i,
-    message: "the image does not have the user that it is to run as",
-  },
+  // Runtimes write "no such file" and "permission denied" also of a failed mount, and of their own programs.
+  [/\bmount(ing|ed)?\b|OCI runtime error/i, otherStartCause],
+  // Only of what it executes: hooks, drivers and profiles of a node may lack files as well.
+  [/(?<!\/)\bexec(utable)?\b.{0,512}(not found|no such file or directory)/is, "the command is not in the image", true],
+  [/exec format error/i, "the program is not made for the processors of our machines", true],
+  [/(?<!\/)\bexec(utable)?\b.{0,512}permission denied/is, "the command may not be executed", true],
+  [/runAsNonRoot|non-numeric user|unable to find user/i, "the image does not have the user that it is to run as"],
 ];
 
 function cannotStart(words: string): PodTrouble {
-  const { message, isTenantsFault = false } = startCauses.find((cause) => cause.words.test(words)) ?? {
-    message: otherStartCause,
-  };
+  const { message = otherStartCause, isTenantsFault } = causeOf(startCauses, words);
   return { reason: "CannotStart", message: `its container cannot be started: ${message}`, isTenantsFault };
 }
 
-/** Undefined where it has a node, or nobody has looked for one yet. */
+/** Undefined once it has a node, and before the scheduler tried. */
 function notPlaced(pod: KubeObject): PodTrouble | undefined {
   if (textOf(fieldsOf(pod["spec"])["nodeName"])) return undefined;
   const conditions = recordsOf(fieldsOf(pod["status"])["conditions"]);
@@ -307,7 +268,6 @@ function evicted(words: string): string {
   return "it was stopped to make room on its machine";
 }
 
-/** A tenant's own text, as much of it as one reads. */
 function quoted(text: string): string {
   return JSON.stringify(text.length > healthNameChars ? `${text.slice(0, healthNameChars)}…` : text);
 }

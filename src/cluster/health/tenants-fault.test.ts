@@ -67,7 +67,7 @@ interface Given extends Partial<Omit<HealthFacts, "pods">> {
 
 function health({ pods = [], ...given }: Given, before?: LeaseHealth): LeaseHealth {
   const workloads = new Map([["web", { isSet: false, failure: undefined }]]);
-  const facts = { services: [{ name: "web", count: 1 }], claims: [], isHeardOf: () => true, takesPods: () => true };
+  const facts = { services: [{ name: "web", count: 1 }], claims: [], isNodeReady: () => true, takesPods: () => true };
   const nowMs = Date.UTC(2026, 0, 2);
   return judge({ ...facts, workloads, nowMs, ...given, pods: pods.map((each) => podFacts(podOf(each))) }, before);
 }
@@ -85,7 +85,7 @@ const both = [
   { name: "store", count: 1 },
 ];
 const claims = [{ service: "store", storageClass: "beta3", phase: "Bound" }];
-const gone = { isHeardOf: (node: string) => node !== "gone", takesPods: (node: string) => node !== "gone" };
+const gone = { isNodeReady: (node: string) => node !== "gone", takesPods: (node: string) => node !== "gone" };
 const closed = { takesPods: (node: string) => node !== "closed" };
 const calling = 'Internal error occurred: failed calling webhook "validate.kyverno.svc-fail": connection refused';
 

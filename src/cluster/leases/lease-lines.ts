@@ -37,7 +37,7 @@ export interface LeaseLine extends LeaseStatus, Partial<LeaseUsage> {
 
 export function leaseLines(
   { states, live, hostnames }: Pick<LeaseKeeper, "states" | "live" | "hostnames">,
-  { get: healthOf, unwell: unwellOf }: Pick<HealthKeeper, "get" | "unwell">,
+  { get: healthOf, unhealthy: unhealthyOf }: Pick<HealthKeeper, "get" | "unhealthy">,
   chain: Pick<Chain, "mirror" | "status">,
   hostHealth: (host: string) => HostHealth | undefined = () => undefined,
 ): LeaseLine[] {
@@ -45,7 +45,7 @@ export function leaseLines(
   return keys.map(([lease, state]) => {
     const id = parseLeaseId(lease);
     const hosts = hostnames.trouble === undefined ? hostnames.hostsOf(lease).sort() : [];
-    const [health, unwell] = [healthOf(lease), unwellOf(lease)];
+    const [health, unwell] = [healthOf(lease), unhealthyOf(lease)];
     const hostTroubles = hosts.flatMap((host) => troubleOf(hostHealth(host)));
     const namespace = leaseNamespace(id);
     const rolling = Array.from(live.workloads(namespace), ({ name, isRolling }) => (isRolling ? [name] : [])).flat();

@@ -20,7 +20,7 @@ import {
   reachOperator,
   serviceNamed,
 } from "../../capacity/operator-connection.ts";
-import { healthStartingMs, leaseTroublesTold } from "../../health/lease-health.ts";
+import { healthStartingMs, leaseTroublesNamed } from "../../health/lease-health.ts";
 
 /** Host names that are known of: ten times what a large provider serves. */
 const hostnamesKnown = 50_000;
@@ -213,7 +213,7 @@ function healthOf({ hostname, leaseId, state, health, conditions }: StreamedStat
     lease: leaseId ? formatLeaseId(leaseId as Parameters<typeof formatLeaseId>[0]) : "",
     health: hostHealthWords.find((each) => each === word) ?? "unknown",
     why: conditions
-      .slice(0, leaseTroublesTold)
+      .slice(0, leaseTroublesNamed)
       .map(({ type, message }) => `${type}: ${message}`)
       .join("; "),
   };

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { commonCause, type SharedUse, type UnhealthyLease } from "./brake.ts";
+import { commonCause, type SharedUse, type UnhealthyLease } from "./circuit-breaker.ts";
 import type { TroubleReason } from "./lease-health.ts";
 import type { PodFacts } from "./pod-health.ts";
 
@@ -29,7 +29,7 @@ function leases({
   const pods = [{ service, state: "unready", on } as PodFacts];
   const claims = storageClass === undefined ? [] : [{ service, storageClass, phase: "Bound" }];
   const workloads = new Map([[service, { isSet: false, failure }]]);
-  const facts = { pods, claims, workloads, rejection, isHeardOf: () => true };
+  const facts = { pods, claims, workloads, rejection, isNodeReady: () => true };
   return owners.map((owner) => ({ owner, troubles: [trouble], facts: () => facts }));
 }
 
