@@ -204,7 +204,7 @@ async function ipMetrics(t: TestContext, leads: boolean): Promise<string> {
 function hostnameMetrics(t: TestContext, leads: boolean): Promise<string> {
   const { operator } = openHostnameStage(t).start({ leads });
   const metrics = createMetrics();
-  measureHostnameOperator(metrics, { operator, leading: () => leads, grpc: { streams: 0 } });
+  measureHostnameOperator(metrics, operator, () => leads, { streams: 0 });
   return metrics.text();
 }
 

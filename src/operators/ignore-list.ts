@@ -7,18 +7,18 @@ import { type Clock, formatGoTime } from "../runtime/clock.ts";
 import { ProviderError } from "../runtime/errors.ts";
 
 export interface IgnoreListOptions {
-  /** How many failures running put a lease on the list. */
+  /** Failures without a success in between that put a lease on the list. */
   readonly failureLimit: number;
   readonly entryLimit: number;
-  /** How old a failure is let go of first, once there are too many. */
+  /** Entries older than this are removed first, once there are too many. */
   readonly ageLimitMs: number;
 }
 
 interface Entry {
   readonly lease: LeaseId;
-  count: number;
-  failedAtMs: number;
-  last: ProviderError;
+  readonly count: number;
+  readonly failedAtMs: number;
+  readonly last: ProviderError;
   /** What failed of it: host names, or sharing keys. */
   readonly subjects: Set<string>;
 }
@@ -31,15 +31,13 @@ export function createIgnoreList({ failureLimit, entryLimit, ageLimitMs }: Ignor
   return {
     failed(lease: LeaseId, thrown: unknown, subject: string): void {
       const id = formatLeaseId(lease);
-      const last = ProviderError.from(thrown);
-      const entry = entries.get(id) ?? { lease, count: 0, failedAtMs: 0, last, subjects: new Set<string>() };
-      entry.count += 1;
-      entry.failedAtMs = clock.now();
-      entry.last = last;
-      entry.subjects.add(subject);
-      // At the end of the list, which thereby is one by age.
+      const { count, subjects } = entries.get(id) ?? { count: 0, subjects: [] };
+      // Moved to the end, so that entries stay in the order of their age.
       entries.delete(id);
-      entries.set(id, entry);
+      entries.set(id, {
+        ...{ lease, count: count + 1, subjects: new Set([...subjects, subject]) },
+        ...{ failedAtMs: clock.now(), last: ProviderError.from(thrown) },
+      });
     },
     /** A lease with nothing left that fails is forgotten. */
     succeeded(lease: LeaseId, subject: string): void {
@@ -48,9 +46,9 @@ export function createIgnoreList({ failureLimit, entryLimit, ageLimitMs }: Ignor
       entry?.subjects.delete(subject);
       if (entry?.subjects.size === 0) entries.delete(id);
     },
-    /** Of the subject nothing can fail any more but for these leases. */
-    forget(subject: string, but: Iterable<LeaseId>): void {
-      const kept = new Set(Array.from(but, formatLeaseId));
+    /** Removes the subject from all leases but these. */
+    forget(subject: string, except: Iterable<LeaseId>): void {
+      const kept = new Set(Array.from(except, formatLeaseId));
       for (const [id, { lease, subjects }] of entries) {
         if (subjects.has(subject) && !kept.has(id)) this.succeeded(lease, subject);
       }

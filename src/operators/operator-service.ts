@@ -1,21 +1,16 @@
 /** What the operators have in common: dependencies, options, and the service around an operator with its listeners. */
 import type { Kube } from "../kube/kube.ts";
-import type { Clock } from "../runtime/clock.ts";
+import type { RuntimeDeps } from "../runtime/deps.ts";
 import type { ResourceService, Scope } from "../runtime/lifecycle.ts";
-import type { Log } from "../runtime/log.ts";
 import type { Metrics } from "../runtime/metrics.ts";
 import type { Queue } from "../runtime/queue.ts";
-import type { Random } from "../runtime/random.ts";
 
-export interface OperatorDeps {
+export interface OperatorDeps extends RuntimeDeps {
   readonly kube: Kube;
-  readonly clock: Clock;
-  readonly random: Random;
-  readonly log: Log;
 }
 
 /** The same while the services below may not have started yet, and the page of metrics. */
-export interface OperatorServiceDeps extends Omit<OperatorDeps, "kube"> {
+export interface OperatorServiceDeps extends RuntimeDeps {
   readonly kube: Promise<Kube>;
   readonly metrics: Pick<Metrics, "text" | "contentType">;
 }

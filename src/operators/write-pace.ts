@@ -23,7 +23,6 @@ export function createWritePace(clock: Pick<Clock, "monotonicMs">) {
     return (written.get(object) ?? []).filter((atMs) => atMs > sinceMs);
   };
 
-  /** Of what is left alone nothing is kept. */
   function forget(): void {
     for (const object of written.keys()) {
       if (recent(object).length > 0) return;
@@ -38,7 +37,7 @@ export function createWritePace(clock: Pick<Clock, "monotonicMs">) {
       written.set(object, times);
       forget();
     },
-    /** How long it is to be left as it is; 0 where it may be written. */
+    /** How long it may not be written; 0 where it may. */
     pauseMs(object: string): number {
       const [oldest = 0, ...others] = recent(object).slice(-contestedWrites);
       const isContested = others.length + 1 >= contestedWrites;
@@ -56,7 +55,7 @@ export function createWritePace(clock: Pick<Clock, "monotonicMs">) {
 
 export interface WriteTurn {
   readonly signal: AbortSignal;
-  /** Something of it is left as it is for so long. */
+  /** Reports an object that is not written for this long. */
   readonly contested: (message: string, pauseMs: number) => void;
 }
 
@@ -65,7 +64,7 @@ export type PacedApply = ReturnType<typeof createPacedApply>;
 export function createPacedApply(kube: Pick<Kube, "apply">, clock: Clock) {
   const pace = createWritePace(clock);
 
-  /** Undefined where it was left as it is. */
+  /** Undefined where it was not written because of a pause. */
   return async (
     kind: Kind,
     desired: KubeObject,
@@ -73,16 +72,16 @@ export function createPacedApply(kube: Pick<Kube, "apply">, clock: Clock) {
     { signal, contested }: WriteTurn,
   ): Promise<Applied | undefined> => {
     const object = objectText(kind, desired.metadata);
-    const tell = () => {
+    const isPaused = () => {
       const pauseMs = pace.pauseMs(object);
       if (pauseMs > 0) contested(`${object} was written ${contestedWrites} times within a minute`, pauseMs);
       return pauseMs > 0;
     };
-    if (tell()) return undefined;
+    if (isPaused()) return undefined;
     const applied = await kube.apply(kind, desired, { live, force: true, signal });
     if (applied.written) {
       pace.wrote(object);
-      tell();
+      isPaused();
     }
     return applied;
   };

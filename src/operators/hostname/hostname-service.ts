@@ -11,7 +11,7 @@ import {
   type OperatorServiceOptions,
   type SettleOptions,
 } from "../operator-service.ts";
-import { startOperatorGrpc } from "../serving/grpc.ts";
+import { type GrpcListener, startOperatorGrpc } from "../serving/grpc.ts";
 import { startOperatorRest } from "../serving/rest.ts";
 import { type HostState, hostConditionTypes } from "./host-states.ts";
 import { createHostnameOperator, type HostnameOperator, type HostnameOperatorOptions } from "./operator.ts";
@@ -33,7 +33,7 @@ export function createHostnameService(settle: SettleOptions<HostnameServiceOptio
       summary: ({ operator }) => `${operator.states.size} host names by ${operator.backend}, `,
       status: (parts) =>
         parts && { hostnames: parts.operator.states.size, waitingFor: parts.operator.waitingFor ?? null },
-      measure: measureHostnameOperator,
+      measure: (metrics, { operator, leading, grpc }) => measureHostnameOperator(metrics, operator, leading, grpc),
     },
     settle,
     deps,
@@ -79,20 +79,19 @@ export async function startHostnames(
   return { host, operator, leading, rest, grpc };
 }
 
-interface MeasuredHostnames {
-  readonly operator: Pick<HostnameOperator, "states" | "ageMs" | "counts" | "ignored">;
-  readonly leading: () => boolean;
-  readonly grpc: { readonly streams: number };
-}
-
 const prefix = "akash_provider_hostname";
 
-export function measureHostnameOperator(metrics: Metrics, { operator, leading, grpc }: MeasuredHostnames): void {
+export function measureHostnameOperator(
+  metrics: Metrics,
+  operator: Pick<HostnameOperator, "states" | "ageMs" | "counts" | "ignored">,
+  leading: () => boolean,
+  grpc: Pick<GrpcListener, "streams">,
+): void {
   const { states, counts } = operator;
   metrics.readEach("gauge", prefix, [
     ["age_seconds", "Time since the API server was last heard of", () => operator.ageMs / 1_000],
     ["leading", "1 while this copy writes", () => (leading() ? 1 : 0)],
-    ["ignored_leases", "Leases with host names that wait for something", () => operator.ignored.size],
+    ["ignored_leases", "Leases with repeated failures of host names", () => operator.ignored.size],
     ["streams", "gRPC streams that receive each change", () => grpc.streams],
     ["longest_gap_seconds", "Longest time without a route in a transfer", () => counts.longestGapMs / 1_000],
   ]);

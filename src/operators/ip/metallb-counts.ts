@@ -1,4 +1,4 @@
-/** MetalLB's own counts, from the metrics of its controller, where it is told where they are: to be compared with ours. */
+/** Compares MetalLB's own counts, from its controller's metrics, with ours. */
 import type { Clock } from "../../runtime/clock.ts";
 import { type Condition, condition } from "../../runtime/condition.ts";
 import { second } from "../../runtime/durations.ts";
@@ -8,7 +8,7 @@ import { httpUrl } from "../../runtime/listener.ts";
 import type { Log } from "../../runtime/log.ts";
 import type { PoolCounts } from "./supply.ts";
 
-/** MetalLB's page of metrics, and how long it may take: a few lines for each pool beside those of its runtime. */
+/** The page has a few lines for each pool beside those of Go's runtime. */
 const metalLbMetricsBytes = 4 * 1024 * 1024;
 const metalLbMetricsMs = 10 * second;
 
@@ -17,13 +17,13 @@ export interface MetalLbEndpoint {
   readonly port: number;
 }
 
-/** As the page has them: numbers with a fraction's precision. */
+/** Floats, as on the page. */
 interface Counts {
   readonly total: number;
   readonly inUse: number;
 }
 
-/** Of a range with so many MetalLB says the largest number that it knows, as it never runs out. */
+/** MetalLB counts larger ranges as the largest int64. */
 const endless = 2 ** 62;
 
 export type CountsCheck = ReturnType<typeof createCountsCheck>;
@@ -32,7 +32,7 @@ export function createCountsCheck(endpoint: MetalLbEndpoint, { clock, log }: { c
   const url = `${httpUrl(endpoint)}/metrics`;
   let counts: Counts | undefined;
   let unreadable: string | undefined;
-  /** Two rounds running: MetalLB counts a moment after it gives. */
+  /** Reported at the second round in a row: MetalLB counts a moment after it assigns. */
   let differed: string | undefined;
   let lasting: string | undefined;
 
@@ -44,7 +44,7 @@ export function createCountsCheck(endpoint: MetalLbEndpoint, { clock, log }: { c
   }
 
   return {
-    /** Whatever goes wrong is told, and nothing depends on it. */
+    /** Failures become a condition; nothing depends on these counts. */
     async fetch(pools: readonly string[], signal: AbortSignal): Promise<void> {
       try {
         const limitMs = metalLbMetricsMs;
@@ -58,7 +58,7 @@ export function createCountsCheck(endpoint: MetalLbEndpoint, { clock, log }: { c
         unreadable = reason;
       }
     },
-    /** In what they differ, for the second time running. */
+    /** The difference, when it is the same for the second time in a row. */
     compare({ total, inUse }: PoolCounts): string | undefined {
       const isSame = !counts || (isAsMany(counts.total, total) && isAsMany(counts.inUse, inUse));
       const now = isSame ? undefined : `MetalLB counts ${counts?.inUse} of ${counts?.total}, we ${inUse} of ${total}`;
@@ -75,25 +75,22 @@ export function createCountsCheck(endpoint: MetalLbEndpoint, { clock, log }: { c
   };
 }
 
-/** As far as a number on that page can tell. One with an endless range and another is negative there: it runs over. */
+/** A float loses digits, and the sum with an endless range overflows to a negative number. */
 function isAsMany(theirs: number, ours: bigint): boolean {
   const isEndless = theirs >= endless || theirs < 0;
   return theirs === Number(ours) || (isEndless && Number(ours) >= endless);
 }
 
-/** A pool that is not among them has none, as the network's operator reads it. */
+/** A missing pool counts as 0, as the network's operator reads it. */
 function readCounts(text: string, pools: readonly string[]): Counts {
   const lines = text.split("\n");
-  const read = (name: string) => {
-    const starts = pools.map((pool) => `${name}{pool=${JSON.stringify(pool)}}`);
-    const values = starts.map(
-      (start) =>
-        lines
-          .find((line) => line.startsWith(start))
-          ?.split(" ")
-          .at(-1) ?? 0,
+  const countOf = (start: string) =>
+    Number(
+      lines
+        .find((line) => line.startsWith(start))
+        ?.split(" ")
+        .at(-1) ?? 0,
     );
-    return values.reduce<number>((sum, value) => sum + Number(value), 0);
-  };
+  const read = (name: string) => pools.reduce((sum, pool) => sum + countOf(`${name}{pool=${JSON.stringify(pool)}}`), 0);
   return { total: read("metallb_allocator_addresses_total"), inUse: read("metallb_allocator_addresses_in_use_total") };
 }

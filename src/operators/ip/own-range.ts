@@ -1,7 +1,7 @@
 /** A range that is ours alone: an address and a pool per sharing key. Pools and pending writes say what is taken. */
 import { kinds } from "../../kube/kinds.ts";
 import type { KubeObject, WatchCache } from "../../kube/kube.ts";
-import { metalLbNamespace } from "../../kube/objects/metallb.ts";
+import { type MetalLbPool, metalLbNamespace } from "../../kube/objects/metallb.ts";
 import {
   type AddressRange,
   addressRangeText,
@@ -18,6 +18,7 @@ import type { IpDeps } from "./view.ts";
 export class OwnRange {
   readonly ranges: readonly AddressRange[];
   readonly text: string;
+  readonly asPool: Pick<MetalLbPool, "name" | "ranges" | "avoidsBuggy">;
   readonly #deps: IpDeps;
   /** Addresses that are being written into a pool: taken until the cache shows it. */
   readonly #claims = new Map<string, string>();
@@ -25,6 +26,7 @@ export class OwnRange {
   constructor(ranges: readonly AddressRange[], deps: IpDeps) {
     this.ranges = ranges;
     this.text = ranges.map(addressRangeText).join(",");
+    this.asPool = { name: this.text, ranges, avoidsBuggy: false };
     this.#deps = deps;
   }
 
@@ -103,14 +105,14 @@ export class OwnRange {
     return new Set([...pools, ...services, ...claimed]);
   }
 
-  /** Not one that is another's: the pool was edited, and MetalLB takes no pools that overlap. */
+  /** Not one in use by another key: the pool was edited, and MetalLB takes no pools that overlap. */
   #keptAddress(key: string, pool: WatchedPool | undefined, balancers: readonly OwnBalancer[]): string | undefined {
     const address = pool?.own?.address;
     if (address === undefined || balancers.some(({ addresses }) => addresses.includes(address))) return address;
     return this.#taken(key).has(address) || !this.#isOfFamily(address) ? undefined : address;
   }
 
-  /** In one step with the claim. The one that its Services had or request, before any other. */
+  /** Chosen and claimed in one step: the address that its Services had or request, before any other. */
   #claim(key: string, balancers: readonly OwnBalancer[]): string | undefined {
     const used = this.#taken(key);
     const isFree = (each: string) => this.isInRange(each) && this.#isOfFamily(each) && !used.has(each);

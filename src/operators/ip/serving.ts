@@ -1,4 +1,4 @@
-/** REST in the network's words, and akash.operator.ip.v1 over gRPC, which is ours. */
+/** REST in the Go operator's fields, and our akash.operator.ip.v1 over gRPC. */
 import { findAddress } from "../../market/address.ts";
 import { formatLeaseId } from "../../market/ids.ts";
 import { leaseNamespace } from "../../market/lease-namespace.ts";
@@ -15,6 +15,7 @@ import { type GrpcListener, type OperatorGrpcOptions, startOperatorGrpc, unary }
 import { leaseFields, type OperatorRestOptions, type PathAnswer, startOperatorRest } from "../serving/rest.ts";
 import type { AddressPort, Balancer } from "./objects.ts";
 import type { RunningIpOperator } from "./operator.ts";
+import type { PoolCounts } from "./supply.ts";
 
 type GrpcOptions = Pick<OperatorGrpcOptions, "host" | "port" | "clock" | "log">;
 
@@ -34,7 +35,7 @@ function ipMethods(operator: RunningIpOperator): [path: string, method: GrpcMeth
     kind: "stream",
     async *answers(_, { signal }) {
       for (let sent: Uint8Array | undefined; ; ) {
-        // Encoded again before it waits: a change while the last one was sent has woken nothing.
+        // Encoded again before it waits, as a change may have come while the last message was sent.
         const message = stateMessage(operator);
         if (sent && Buffer.compare(sent, message) === 0) await operator.changed(signal);
         else yield message;
@@ -51,33 +52,31 @@ function ipMethods(operator: RunningIpOperator): [path: string, method: GrpcMeth
   ];
 }
 
-function usageOf({ usage: { total, inUse, free, pools } }: Pick<RunningIpOperator, "usage">) {
-  const byPool = pools.map((pool) => ({ ...pool, ...bounded({ ...pool, free: pool.total - pool.inUse }) }));
-  return { ...bounded({ total, inUse, free }), pools: byPool };
-}
-
 /** A pool of IPv6 may have more addresses than fit into the message's 64 bits. */
 const mostAddresses = 2n ** 64n - 1n;
 
-function bounded({ total, inUse, free }: Readonly<Record<"total" | "inUse" | "free", bigint>>) {
-  const bound = (count: bigint) => (count < mostAddresses ? count : mostAddresses);
-  return { total: bound(total), inUse: bound(inUse), free: bound(free) };
+function usageOf({ usage }: RunningIpOperator) {
+  const bounded = (count: bigint) => (count < mostAddresses ? count : mostAddresses);
+  const countsOf = ({ total, inUse }: PoolCounts) => ({
+    ...{ total: bounded(total), inUse: bounded(inUse), free: bounded(total - inUse) },
+  });
+  return { ...countsOf(usage), pools: usage.pools.map((pool) => ({ name: pool.name, ...countsOf(pool) })) };
 }
 
 function stateMessage(operator: RunningIpOperator): Uint8Array {
-  const ports = leasedPorts(operator).map(({ port: { resource: _, changedAtMs: __, ...port }, address = "" }) => ({
-    ...port,
-    lease: formatLeaseId(port.lease),
-    address,
-  }));
+  const ports = leasedPorts(operator).map(
+    ({ port: { resource: _, changedAtMs: __, lease, ...port }, address = "" }) => {
+      return { ...port, lease: formatLeaseId(lease), address };
+    },
+  );
   return operatorIpV1State.encode({ ports, conditions: [...operator.conditions] });
 }
 
 function statusMessage(operator: RunningIpOperator): Uint8Array {
+  const { leading, waitingFor = "" } = operator;
   const { ports, pending } = portCounts(operator);
   return operatorIpV1Status.encode({
-    leading: operator.leading,
-    waitingFor: operator.waitingFor ?? "",
+    ...{ leading, waitingFor },
     usage: usageOf(operator),
     ports: BigInt(ports),
     pendingPorts: BigInt(pending),
@@ -98,29 +97,23 @@ export function startIpRest(operator: RunningIpOperator, provider: string, optio
       "/ignored-leases": () => operator.ignored.view(),
       "/conditions": () => operator.conditions,
     },
-    // A bid by it must not promise an address that is gone.
+    // A bid must not promise an address that is taken.
     fresh: ["/usage"],
     matchPath: (path) => leaseStatus(operator, provider, path),
-    // Nor one that was free when the cluster was last seen.
     waitingFor: (path) => operator.waitingFor ?? (path === "/usage" ? operator.view.unavailableReason : undefined),
   });
 }
 
 /** What the network calls available is the total; clients subtract what is in use. */
-function networkUsage({ usage, shortage }: Pick<RunningIpOperator, "usage" | "shortage">, provider: string): object {
-  const { total, inUse, free, pools } = usage;
-  const byPool = pools.map(
-    (pool) => [pool.name, { Available: pool.total, InUse: pool.inUse, Free: pool.total - pool.inUse }] as const,
-  );
+function networkUsage({ usage, shortage }: RunningIpOperator, provider: string): object {
+  const countsOf = ({ total, inUse }: PoolCounts) => ({ Available: total, InUse: inUse, Free: total - inUse });
+  const pools = Object.fromEntries(usage.pools.map((pool) => [pool.name, countsOf(pool)]));
   const why = shortage && { reason: shortage.type, message: shortage.error.message };
-  const counts = { Available: total, InUse: inUse, Free: free };
-  return { ...counts, Pools: Object.fromEntries(byPool), Provider: provider, ...(why && { Shortage: why }) };
+  return { ...countsOf(usage), Pools: pools, Provider: provider, ...(why && { Shortage: why }) };
 }
 
-type Viewed = Pick<RunningIpOperator, "view">;
-
 /** All that is requested and not rejected, by lease and name; without an address while it has none. */
-function leasedPorts({ view }: Viewed) {
+function leasedPorts({ view }: RunningIpOperator) {
   const keys = new Set([...view.declared.list()].flatMap(({ key, port }) => (port && key !== undefined ? [key] : [])));
   const found = [...keys].flatMap((key) =>
     view.portsOf(key).ports.map((port) => ({ port, address: view.addressOf(port) })),
@@ -129,13 +122,13 @@ function leasedPorts({ view }: Viewed) {
   return found.sort((a, b) => (order(a) < order(b) ? -1 : 1));
 }
 
-export function portCounts(operator: Viewed) {
+export function portCounts(operator: RunningIpOperator) {
   const ports = leasedPorts(operator);
   return { ports: ports.length, pending: ports.filter(({ address }) => address === undefined).length };
 }
 
 /** In the network's fields, and with the protocol: one port may be had with both. */
-function networkState(operator: Viewed): object | undefined {
+function networkState(operator: RunningIpOperator): object | undefined {
   const found = leasedPorts(operator);
   if (found.length === 0) return undefined;
   const byLease = Map.groupBy(found, ({ port }) => formatLeaseId(port.lease));
@@ -158,7 +151,7 @@ function entryOf({ lease, namespace, changedAtMs, service, port, externalPort, p
 const leasePath = /^\/ip-lease-status\/([^/]+)\/([^/]+)\/([^/]+)\/([^/]+)$/;
 
 /** The addresses of one lease, of the ports that have one. */
-function leaseStatus({ view }: Viewed, provider: string, path: string): PathAnswer | undefined {
+function leaseStatus({ view }: RunningIpOperator, provider: string, path: string): PathAnswer | undefined {
   const [, owner = "", ...numbers] = leasePath.exec(path) ?? [];
   if (numbers.length === 0) return undefined;
   const [dseq, gseq, oseq] = numbers.map((text) => (/^\d{1,40}$/.test(text) ? BigInt(text) : 2n ** 64n));

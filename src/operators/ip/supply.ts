@@ -41,10 +41,10 @@ export class Supply {
     this.#deps = deps;
   }
 
+  /** Addresses that cannot be assigned are no capacity. */
   get usage(): AddressCounts {
-    // What cannot be assigned is no capacity.
     const isUsable = this.#missing() === undefined && this.#deps.range.overlap() === undefined && !this.#isSilent();
-    return isUsable ? this.#counted() : noUsage;
+    return isUsable ? this.#counted() : { total: 0n, inUse: 0n, free: 0n, pools: [] };
   }
 
   /** The pools that leases get addresses from. */
@@ -113,11 +113,15 @@ export class Supply {
 
   #count(): AddressCounts {
     const { view, range } = this.#deps;
-    const pools = this.#foreignPools();
-    if (range.ranges.length === 0) return countAddresses(this.#leasedPools().pools, pools, view.given(), view.family);
     const own = [...view.pools.list()].flatMap((pool) => pool.own?.address ?? []);
-    const whole = { name: range.text, ranges: range.ranges, avoidsBuggy: false };
-    return countAddresses([whole], [whole, ...pools], new Set([...view.given(), ...own]), view.family);
+    const given = new Set([...view.given(), ...own]);
+    const ranges: Countable[] = range.ranges.length === 0 ? [] : [range.asPool];
+    const leased = ranges.length === 0 ? this.#leasedPools().pools : ranges;
+    const { total, inUse } = sumOf(leased.map((pool) => familyUsage(pool, view.family, given)));
+    const pools = [...ranges, ...this.#foreignPools()].map((pool) => {
+      return { name: pool.name, ...familyUsage(pool, view.family, given) };
+    });
+    return { total, inUse, free: total - inUse, pools };
   }
 
   #missing(): string | undefined {
@@ -130,7 +134,7 @@ export class Supply {
     return this.#deps.clock.monotonicMs() < this.#silentUntilMs;
   }
 
-  /** By the Services alone, so that every copy says the same, also one that just started. */
+  /** By the Services alone, so that every copy reports the same, also one that just started. */
   #checkSilence(): void {
     const { view, clock } = this.#deps;
     const now = (each: OwnBalancer) => view.balancers.get(each);
@@ -151,7 +155,7 @@ export class Supply {
 
   #poolMissing(): string | undefined {
     const { view, range } = this.#deps;
-    const { ranges, text } = range;
+    const { ranges } = range;
     const { isAny, pools } = this.#leasedPools();
     if (ranges.length === 0 && pools.length === 0) {
       if (this.#foreignPools().some(({ name }) => name === this.#pool))
@@ -159,7 +163,7 @@ export class Supply {
       const names = Array.from(view.pools.list(), ({ name }) => name).join(", ") || "none";
       return `MetalLB has no IPAddressPool ${this.#pool}${isAny ? ", and none that assigns by itself" : ""}: there are ${names}`;
     }
-    const sources = ranges.length === 0 ? pools : [{ name: text, ranges, avoidsBuggy: false }];
+    const sources = ranges.length === 0 ? pools : [range.asPool];
     if (sources.some((source) => poolSize(source, view.family) > 0n)) return undefined;
     const names = sources.map(({ name }) => name).join(", ");
     return `${names} has no IPv${view.family} addresses, the family of this cluster's Services`;
@@ -204,7 +208,7 @@ export interface PoolCounts {
 
 interface AddressCounts extends PoolCounts {
   readonly free: bigint;
-  /** Of each, the leased one among them. */
+  /** Of each pool, including the leased one. */
   readonly pools: readonly (PoolCounts & { readonly name: string })[];
 }
 
@@ -228,17 +232,3 @@ function sumOf(counts: readonly PoolCounts[]): PoolCounts {
   const sum = (field: keyof PoolCounts) => counts.reduce((total, each) => total + each[field], 0n);
   return { total: sum("total"), inUse: sum("inUse") };
 }
-
-/** Of the family that the cluster's Services have; `leased` are the pools that leases get addresses from. */
-function countAddresses(
-  leased: readonly Countable[],
-  pools: readonly Countable[],
-  given: ReadonlySet<string>,
-  family: 4 | 6,
-): AddressCounts {
-  const { total, inUse } = sumOf(leased.map((pool) => familyUsage(pool, family, given)));
-  const all = pools.map((pool) => ({ name: pool.name, ...familyUsage(pool, family, given) }));
-  return { total, inUse, free: total - inUse, pools: all };
-}
-
-const noUsage: AddressCounts = { total: 0n, inUse: 0n, free: 0n, pools: [] };

@@ -1,4 +1,4 @@
-/** What an operator answers over gRPC: a service of its own, with health and reflection beside it. */
+/** gRPC of an operator: its own service, health and reflection. */
 import type { Clock } from "../../runtime/clock.ts";
 import { endedBy } from "../../runtime/ended-by.ts";
 import { grpcHealthV1HealthFile } from "../../runtime/grpc/akash-proto.ts";
@@ -9,12 +9,10 @@ import { healthMethods, reflectionMethods } from "../../runtime/grpc/reflection.
 import type { ListenAddress } from "../../runtime/listener.ts";
 import type { Log } from "../../runtime/log.ts";
 
-/** Streams of changes at once: a provider, its standby, and whoever looks on. */
+/** Concurrent streams of changes: a provider, its standby and observers. */
 const operatorStreams = 64;
 /** Connections to one of the two listeners. */
 export const operatorConnections = 256;
-/** Calls at once on one gRPC connection. */
-const operatorCalls = 100;
 /** Requests are empty, or name a service. */
 export const operatorRequestBytes = 4_096;
 
@@ -23,7 +21,7 @@ export interface OperatorGrpcOptions extends ListenAddress {
   readonly methods: Iterable<readonly [path: string, method: GrpcMethod]>;
   readonly file: ProtoFile;
   readonly serving: () => boolean;
-  /** Resolves when that may have changed; rejects when the signal is aborted. */
+  /** Resolves when `serving` may have changed; rejects when the signal is aborted. */
   readonly changed: (signal: AbortSignal) => Promise<void>;
   readonly clock: Clock;
   readonly log: Log;
@@ -45,7 +43,7 @@ export async function startOperatorGrpc(options: OperatorGrpcOptions): Promise<G
     ),
     bounds: {
       connections: operatorConnections,
-      calls: operatorCalls,
+      calls: 100,
       streams: operatorStreams,
       requestBytes: operatorRequestBytes,
     },

@@ -1,4 +1,4 @@
-/** REST of the hostname and IP operators, in the Go operators' words, with probes and Prometheus. It never waits. */
+/** REST of the hostname and IP operators in the Go operators' fields, with probes and Prometheus. */
 import { createServer, type IncomingMessage, type OutgoingHttpHeaders, type Server } from "node:http";
 import type { Socket } from "node:net";
 import type { LeaseId } from "../../market/ids.ts";
@@ -12,18 +12,18 @@ import type { Metrics } from "../../runtime/metrics.ts";
 import { operatorConnections } from "./grpc.ts";
 
 export interface OperatorRestOptions extends ListenAddress {
-  /** Who cannot listen where the port is taken: "the hostname operator over REST". */
+  /** For the error where the port is in use: "the hostname operator over REST". */
   readonly what: string;
   readonly version: string;
   readonly metrics: Pick<Metrics, "text" | "contentType">;
   readonly refreshMs: number;
-  /** What is told at each path, as JSON; undefined while there is nothing to tell. */
+  /** The content of each path, as JSON; undefined is 204. */
   readonly routes: Readonly<Record<string, () => unknown>>;
-  /** Those of them that are told anew at each question: they cost nothing, and nobody must believe an old one. */
+  /** Those of them that are never cached. */
   readonly fresh?: readonly string[];
-  /** Of paths that name what they ask for; undefined where it is no such path. */
+  /** For paths with parameters; undefined where the path does not match. */
   readonly matchPath?: (path: string) => PathAnswer | undefined;
-  /** Why nothing can be told yet, or nothing at this path. */
+  /** Why there is nothing to serve yet, or nothing at this path. */
   readonly waitingFor: (path?: string) => string | undefined;
   readonly http2?: HttpServerOptions["http2"];
   readonly clock: Clock;
@@ -41,13 +41,13 @@ function textAnswer(status: number, body: string, headers: OutgoingHttpHeaders =
 }
 
 export function startOperatorRest(options: OperatorRestOptions): Promise<Listener> {
-  const { matchPath: asked, waitingFor, metrics, log } = options;
+  const { matchPath, waitingFor, metrics, log } = options;
   const version = jsonAnswer(200, versionDocument(options.version));
-  /** What the network's operators have. */
+  /** As in the network's operators. */
   const pages = new Map<string, () => HttpAnswer>([
     ["/health", () => textAnswer(200, "OK")],
     ["/version", () => version],
-    ...Object.entries(options.routes).map(([path, tell]) => [path, kept(path, tell, options)] as const),
+    ...Object.entries(options.routes).map(([path, read]) => [path, cached(path, read, options)] as const),
   ]);
 
   async function answer({ method = "", url = "/" }: IncomingMessage): Promise<HttpAnswer> {
@@ -56,15 +56,15 @@ export function startOperatorRest(options: OperatorRestOptions): Promise<Listene
     if (clean !== path) return { status: 301, headers: { location: [clean, ...query].join("?") } };
     const own = ownPages[path];
     if (own) return method === "GET" || method === "HEAD" ? own() : { status: 405, headers: { allow: "GET, HEAD" } };
-    const page = pages.get(path) ?? askedPage(path);
+    const page = pages.get(path) ?? pageWithParameters(path);
     if (!page) return textAnswer(404, "404 page not found\n", { "x-content-type-options": "nosniff" });
     // As the network's operators do: their provider waits until this is over.
     if (waitingFor(path) !== undefined) return { status: 503 };
     return method === "GET" || path === "/health" ? page() : { status: 405 };
   }
 
-  function askedPage(path: string): (() => HttpAnswer) | undefined {
-    const found = asked?.(path);
+  function pageWithParameters(path: string): (() => HttpAnswer) | undefined {
+    const found = matchPath?.(path);
     return found && (() => jsonAnswer(found.status, found.body));
   }
 
@@ -75,36 +75,33 @@ export function startOperatorRest(options: OperatorRestOptions): Promise<Listene
     "/metrics": async () => textAnswer(200, await metrics.text(), { "content-type": metrics.contentType }),
   };
 
-  const settled = (request: IncomingMessage) =>
+  const answerOrError = (request: IncomingMessage) =>
     answer(request).catch((thrown): HttpAnswer => {
       const error = ProviderError.from(thrown);
       log.error("failed to answer a request", { error });
       return jsonAnswer(error.entry.http, { Error: error.message, Code: -1 });
     });
-  return serveHttp(settled, options);
+  return serveHttp(answerOrError, options);
 }
 
-/** Made when it is asked for, and good for a while: what changes all the time is not written out for every question. */
-function kept(path: string, tell: () => unknown, options: OperatorRestOptions): () => HttpAnswer {
+function cached(path: string, read: () => unknown, options: OperatorRestOptions): () => HttpAnswer {
   const { clock, fresh = [] } = options;
   const refreshMs = fresh.includes(path) ? 0 : options.refreshMs;
+  const cacheControl = { "cache-control": "no-cache, max-age=0" };
   let last: { readonly answer: HttpAnswer; readonly untilMs: number } | undefined;
   return () => {
     if (last && clock.monotonicMs() < last.untilMs) return last.answer;
-    const answer = toldAnswer(tell(), clock.now());
-    // Of nothing there is no age: what comes first is told at once.
-    last = answer.status === 204 ? undefined : { answer, untilMs: clock.monotonicMs() + refreshMs };
-    return answer;
+    const value = read();
+    // Not cached: the first content is served at once.
+    if (value === undefined) return { status: 204, headers: cacheControl };
+    const json = jsonAnswer(200, value);
+    const headers = { ...cacheControl, "last-modified": formatHttpTime(clock.now()), ...json.headers };
+    last = { answer: { ...json, headers }, untilMs: clock.monotonicMs() + refreshMs };
+    return last.answer;
   };
 }
 
-function toldAnswer(value: unknown, nowMs: number): HttpAnswer {
-  const { status, headers, body = [] } = jsonAnswer(value === undefined ? 204 : 200, value);
-  const modified = status === 200 && { "last-modified": formatHttpTime(nowMs) };
-  return { status, headers: { "cache-control": "no-cache, max-age=0", ...modified, ...headers }, body };
-}
-
-/** A deployment's number is a number here, however large it is. */
+/** A 64-bit dseq is written as a number. */
 function jsonAnswer(status: number, value: unknown): HttpAnswer {
   return value === undefined ? { status } : textAnswer(status, `${jsonWithNumbers(value)}\n`);
 }
@@ -122,7 +119,7 @@ function versionDocument(version: string) {
   };
 }
 
-/** Without empty parts and dots, as the network's servers want it; a slash at the end stays. */
+/** Without empty parts and dots, as in Go's ServeMux; a slash at the end stays. */
 function cleanPath(path: string): string {
   const parts: string[] = [];
   for (const part of path.split("/")) {
@@ -132,7 +129,6 @@ function cleanPath(path: string): string {
   return `/${parts.join("/")}${path.endsWith("/") && parts.length > 0 ? "/" : ""}`;
 }
 
-/** A request over HTTP is one line and a few headers. */
 const operatorRequestMs = 5 * second;
 /** A connection on which nothing moves for so long is closed. */
 const operatorIdleMs = 30 * second;
@@ -148,7 +144,7 @@ interface HttpServerOptions extends Omit<ListenOptions, "connections" | "setting
   readonly http2?: ((socket: Socket) => void) | undefined;
 }
 
-/** `answer` never rejects: it has an answer for its own troubles too. */
+/** `answer` never rejects. */
 export function serveHttp(
   answer: (request: IncomingMessage) => Promise<HttpAnswer>,
   { http2, ...options }: HttpServerOptions,
@@ -163,7 +159,6 @@ export function serveHttp(
   server.on("request", async (request, response) => {
     const { status, headers, body = [] } = await answer(request);
     const length = body.reduce((sum, part) => sum + Buffer.byteLength(part), 0);
-    // A status that never has a body has no length of it either.
     response.writeHead(status, { ...(status !== 204 && { "content-length": length }), ...headers });
     for (const part of body) response.write(part);
     response.end();
