@@ -14,7 +14,7 @@ import { applicationId } from "./migrations.ts";
 /** The schema version, 0 for a new file. Throws AKP_JOURNAL_TOO_NEW, or AKP_JOURNAL_CORRUPT for an unusable file. */
 export function examine(path: string, known: number): number {
   if (!existsSync(path) || statSync(path).size === 0) {
-    // SQLite would throw such a log away; it may be all that is left of a journal whose setting aside was cut short.
+    // SQLite would delete such a log; it may be all that is left of a journal whose setting aside was cut short.
     if (existsSync(`${path}-wal`)) throw corrupt(path, "its log is there but the file itself is missing");
     return 0;
   }
@@ -95,21 +95,26 @@ function verdictOn(path: string): string {
   }
 }
 
-/** Takes a minute or more for gigabytes: in a process of its own, so that probes are answered, and since a thread could not be ended. */
+/** Takes a minute or more for gigabytes: in a process of its own, so that probes are answered, and since a thread cannot be ended. */
 async function verdictOfProcess(path: string, signal: AbortSignal | undefined): Promise<string> {
   const script = fileURLToPath(import.meta.url);
   const { stdout } = await promisify(execFile)(process.execPath, [script, path], { signal, killSignal: "SIGKILL" });
-  const answer = JSON.parse(stdout) as ProcessAnswer;
-  if ("verdict" in answer) return answer.verdict;
+  const { verdict, message, errcode } = JSON.parse(stdout) as CheckResult;
+  if (verdict !== undefined) return verdict;
   // Its code does not survive the way between processes.
-  throw Object.assign(new Error(answer.message), { code: "ERR_SQLITE_ERROR", errcode: answer.errcode });
+  throw Object.assign(new Error(message), { code: "ERR_SQLITE_ERROR", errcode });
 }
 
-type ProcessAnswer = { readonly verdict: string } | { readonly message: string; readonly errcode: number };
+/** The verdict, or SQLite's error. */
+interface CheckResult {
+  readonly verdict?: string;
+  readonly message?: string;
+  readonly errcode?: number;
+}
 
-if (import.meta.main) process.stdout.write(JSON.stringify(answerOn(process.argv[2] ?? "")));
+if (import.meta.main) process.stdout.write(JSON.stringify(resultOf(process.argv[2] ?? "")));
 
-function answerOn(path: string): ProcessAnswer {
+function resultOf(path: string): CheckResult {
   try {
     return { verdict: verdictOn(path) };
   } catch (thrown) {
@@ -121,7 +126,7 @@ function answerOn(path: string): ProcessAnswer {
 
 const noteOf = (path: string) => `${path}-closed`;
 
-function stampOf(path: string): string {
+function fingerprintOf(path: string): string {
   const { size, mtimeNs } = statSync(path, { bigint: true });
   return `${size} ${mtimeNs}`;
 }
@@ -131,7 +136,7 @@ export function noteCleanStop(path: string, log: Log): void {
   const { size = 0 } = statSync(path, { throwIfNoEntry: false }) ?? {};
   if (size <= smallBytes) return;
   try {
-    writeFileSync(noteOf(path), stampOf(path), { mode: 0o600 });
+    writeFileSync(noteOf(path), fingerprintOf(path), { mode: 0o600 });
   } catch (thrown) {
     // The next start checks the file, and that is all.
     log.info("cannot note the clean stop of the journal", { reason: reasonOf(thrown) });
@@ -142,7 +147,7 @@ export function noteCleanStop(path: string, log: Log): void {
 export function takeCleanStop(path: string): boolean {
   const note = noteOf(path);
   if (!existsSync(note)) return false;
-  const isClean = existsSync(path) && readFileSync(note, "utf8") === stampOf(path) && !existsSync(`${path}-wal`);
+  const isClean = existsSync(path) && readFileSync(note, "utf8") === fingerprintOf(path) && !existsSync(`${path}-wal`);
   rmSync(note);
   return isClean;
 }

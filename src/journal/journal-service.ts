@@ -1,26 +1,13 @@
 /** The journal as a service: opened first, closed last, and the process ends when its storage dies. */
-import type { Boundary } from "../runtime/boundary.ts";
-import type { Clock } from "../runtime/clock.ts";
 import { type ResourceService, untilAborted } from "../runtime/lifecycle.ts";
-import type { Log } from "../runtime/log.ts";
 import type { Metrics } from "../runtime/metrics.ts";
 import type { Journal } from "./journal.ts";
-import { openJournal } from "./open.ts";
+import { type JournalDeps, openJournal } from "./open.ts";
 import type { Keep } from "./retention.ts";
 
-interface JournalServiceDeps {
-  readonly boundary: Boundary;
-  readonly clock: Clock;
-  /** The time of the newest block, undefined until one is known. */
-  readonly chainNowMs: () => number | undefined;
-  readonly log: Log;
-}
+type JournalServiceDeps = Pick<Required<JournalDeps>, "boundary" | "clock" | "chainNowMs" | "log">;
 
-export function createJournalService(
-  dir: string,
-  { boundary, clock, chainNowMs, log }: JournalServiceDeps,
-  keep: Keep = {},
-): ResourceService<Journal> {
+export function createJournalService(dir: string, deps: JournalServiceDeps, keep: Keep = {}): ResourceService<Journal> {
   const { promise: opened, resolve } = Promise.withResolvers<Journal>();
   let journal: Journal | undefined;
   return {
@@ -28,17 +15,13 @@ export function createJournalService(
     // A large file that was not closed is checked first, page by page.
     waitsForOthers: true,
     async start(scope) {
-      const { journal: own } = await openJournal({
-        dir,
-        boundary,
-        clock,
-        chainNowMs,
-        log: log.with({ module: "journal" }),
-        keep,
-        signal: scope.signal,
-      });
+      const log = deps.log.with({ module: "journal" });
+      const { journal: own } = await openJournal({ ...deps, dir, log, keep, signal: scope.signal });
       scope.onStop(() => own.close());
-      scope.task("storage", (signal) => Promise.race([untilAborted(signal), rejectWith(own.died)]));
+      const death = own.died.then((error): never => {
+        throw error;
+      });
+      scope.task("storage", (signal) => Promise.race([untilAborted(signal), death]));
       journal = own;
       resolve(own);
     },
@@ -46,10 +29,6 @@ export function createJournalService(
     detail: () => (journal ? `${dir}, ${journal.counts.commits} commits` : dir),
     measure: (metrics) => journal && measureJournal(metrics, journal),
   };
-}
-
-async function rejectWith(died: Promise<Error>): Promise<never> {
-  throw await died;
 }
 
 function measureJournal(metrics: Metrics, journal: Journal): void {

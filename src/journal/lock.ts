@@ -25,17 +25,13 @@ import { type Clock, formatTime } from "../runtime/clock.ts";
 import { ProviderError } from "../runtime/errors.ts";
 import { storageError } from "./faults.ts";
 
-/** A predecessor that is just exiting is waited for; after that a person had better hear of it. */
+/** Waits for a predecessor that is just exiting. */
 const journalLockWaitMs = 500;
 
-interface Lock {
-  release(): void;
-}
-
-export function takeLock(dir: string, clock: Clock): Lock {
+export function takeLock(dir: string, clock: Clock) {
   const path = join(dir, "lock.db");
   const holderPath = join(dir, "lock.json");
-  const database = hold(path, () => inUse(dir, holderPath));
+  const database = hold(path, () => inUseError(dir, holderPath));
   try {
     chmodSync(path, 0o600);
     writeHolder(holderPath, { pid: process.pid, host: hostname(), since: formatTime(clock.now()) });
@@ -44,7 +40,7 @@ export function takeLock(dir: string, clock: Clock): Lock {
     throw storageError(path, error) ?? error;
   }
   return {
-    release() {
+    release(): void {
       if (!database.isOpen) return;
       rmSync(holderPath, { force: true });
       database.close();
@@ -52,7 +48,7 @@ export function takeLock(dir: string, clock: Clock): Lock {
   };
 }
 
-function hold(path: string, refusal: () => ProviderError): DatabaseSync {
+function hold(path: string, inUse: () => ProviderError): DatabaseSync {
   let database: DatabaseSync | undefined;
   try {
     database = new DatabaseSync(path, { timeout: journalLockWaitMs });
@@ -62,11 +58,11 @@ function hold(path: string, refusal: () => ProviderError): DatabaseSync {
   } catch (thrown) {
     database?.close();
     const error = storageError(path, thrown);
-    if (error?.code === "AKP_JOURNAL_BUSY") throw refusal();
+    if (error?.code === "AKP_JOURNAL_BUSY") throw inUse();
     if (error?.code !== "AKP_JOURNAL_CORRUPT") throw error ?? thrown;
     // What the file holds does not matter, only who locks it. Emptied in place: a new file would be a second lock.
     truncateSync(path);
-    return hold(path, refusal);
+    return hold(path, inUse);
   }
 }
 
@@ -76,21 +72,19 @@ interface Holder {
   since: string;
 }
 
-/** Renamed into place, so that the one who is refused never reads half of it. */
+/** Renamed into place, so that the next process never reads half of it. */
 function writeHolder(path: string, holder: Holder): void {
   writeFileSync(`${path}.new`, JSON.stringify(holder), { mode: 0o600 });
   renameSync(`${path}.new`, path);
 }
 
-function inUse(dir: string, holderPath: string): ProviderError {
-  let holder = "it has not said who it is";
+function inUseError(dir: string, holderPath: string): ProviderError {
   try {
     const { pid, host, since } = JSON.parse(readFileSync(holderPath, "utf8")) as Holder;
-    holder = `process ${pid} on ${host}, since ${since}`;
-  } catch (error) {
-    return new ProviderError("AKP_DATA_DIR_IN_USE", { path: dir, holder }, { cause: error });
+    return new ProviderError("AKP_DATA_DIR_IN_USE", { path: dir, holder: `process ${pid} on ${host}, since ${since}` });
+  } catch (cause) {
+    return new ProviderError("AKP_DATA_DIR_IN_USE", { path: dir, holder: "it has not said who it is" }, { cause });
   }
-  return new ProviderError("AKP_DATA_DIR_IN_USE", { path: dir, holder });
 }
 
 /** The data directory: ours alone when we make it, and known to be writable before anything opens a file in it. */

@@ -5,6 +5,7 @@ import { type Boundary, openBoundary } from "../runtime/boundary.ts";
 import { type Clock, formatTime } from "../runtime/clock.ts";
 import { ProviderError } from "../runtime/errors.ts";
 import type { Log } from "../runtime/log.ts";
+import { once } from "../runtime/memoize.ts";
 import { type Connection, connect, type Sql } from "./connection.ts";
 import { checkPages, examine, noteCleanStop, takeCleanStop } from "./examine.ts";
 import { corrupt, sqliteCodeOf, storageError } from "./faults.ts";
@@ -15,7 +16,7 @@ import { createRetention, type Keep, policiesKeeping } from "./retention.ts";
 import { createTables, type TableName, type Tables } from "./tables.ts";
 import { createWriter, type Writer } from "./writer.ts";
 
-interface JournalDeps {
+export interface JournalDeps {
   /** The data directory; made when it is missing. */
   readonly dir: string;
   readonly clock: Clock;
@@ -28,21 +29,14 @@ interface JournalDeps {
   readonly signal?: AbortSignal;
 }
 
-interface OpeningReport {
-  /** There was no journal, or none that could be used. */
-  readonly created: boolean;
-  /** The older schema that was brought up to date. */
-  readonly migratedFrom?: number;
-  /** A damaged journal was moved away, and where to. What it held is built again from chain and cluster. */
-  readonly setAside?: Loss;
-}
-
+/** A damaged journal was moved away, and where to. What it held is built again from chain and cluster. */
 interface Loss {
   readonly reason: string;
   readonly kept: string;
 }
 
-export async function openJournal(deps: JournalDeps): Promise<{ journal: Journal; report: OpeningReport }> {
+/** The report says whether the journal is new, which older schema was migrated, and what damaged journal was set aside. */
+export async function openJournal(deps: JournalDeps) {
   const { dir, clock, chainNowMs, log, boundary = openBoundary, keep = {} } = deps;
   const path = join(dir, "journal.db");
   prepareFolder(dir, boundary);
@@ -54,22 +48,16 @@ export async function openJournal(deps: JournalDeps): Promise<{ journal: Journal
     const { tables, ...opened } = await openSound(path, { ...deps, nowMs }, boundary);
     connection = opened.connection;
     const writer = createWriter({ connection, tables, path, clock, boundary });
-    const retention = createRetention({
-      sql: connection,
-      writer,
-      clock,
-      chainNowMs,
-      log,
-      policies: policiesKeeping(keep),
-    });
-    const setAside = await tellLoss({ dir, log, tables, writer }, opened.loss);
+    const policies = policiesKeeping(keep);
+    const retention = createRetention({ sql: connection, writer, clock, chainNowMs, log, policies });
+    const setAside = await reportLoss({ dir, log, tables, writer }, opened.loss);
     retention.start();
     const { durable, relaxed, died, counts } = writer;
     let isSound = true;
     void died.then(() => {
       isSound = false;
     });
-    const close = once(async () => {
+    const close = once(async (): Promise<void> => {
       await Promise.all([retention.stop(), writer.drain()]);
       try {
         boundary.cross("journal", "close:before");
@@ -81,21 +69,14 @@ export async function openJournal(deps: JournalDeps): Promise<{ journal: Journal
       boundary.cross("journal", "close:after");
     });
     const rows = createRowCount(connection, tables);
-    const journal = { durable, relaxed, read: tables, died, counts, nowMs, rows, bytes: () => bytesOf(path), close };
+    const opening = { durable, relaxed, died, counts, nowMs, rows, close };
+    const journal: Journal = { ...opening, read: tables, bytes: () => bytesOf(path) };
     return { journal, report: { ...opened.found, ...(setAside && { setAside }) } };
   } catch (error) {
     connection?.close();
     lock.release();
     throw storageError(path, error) ?? error;
   }
-}
-
-function once(work: () => Promise<void>): () => Promise<void> {
-  let done: Promise<void> | undefined;
-  return () => {
-    done ??= work();
-    return done;
-  };
 }
 
 function createRowCount(sql: Sql, tables: Tables): Journal["rows"] {
@@ -112,32 +93,23 @@ function bytesOf(path: string): number {
   return sizeOf(path) + sizeOf(`${path}-wal`);
 }
 
-interface OpenedFile {
-  readonly connection: Connection;
-  readonly tables: Tables;
-  readonly found: Pick<OpeningReport, "created" | "migratedFrom">;
-  readonly loss?: Loss;
-}
-
 interface FileDeps extends JournalDeps {
   /** The time that rows are given. */
   readonly nowMs: () => number;
 }
 
 /** Opens the file that is there or, when that one is damaged, a new one in its place. */
-async function openSound(path: string, deps: FileDeps, boundary: Boundary): Promise<OpenedFile> {
-  const { clock } = deps;
+async function openSound(path: string, deps: FileDeps, boundary: Boundary) {
   try {
-    return await openFile(path, deps, boundary);
+    return { ...(await openFile(path, deps, boundary)), loss: undefined };
   } catch (error) {
     if (!ProviderError.is(error, "AKP_JOURNAL_CORRUPT")) throw error;
-    const loss = { reason: String(error.details["reason"]), kept: setAside(path, clock, boundary) };
+    const loss = { reason: String(error.details["reason"]), kept: setAside(path, deps.clock, boundary) };
     return { ...(await openFile(path, deps, boundary)), loss };
   }
 }
 
-async function openFile(path: string, deps: FileDeps, boundary: Boundary): Promise<OpenedFile> {
-  const { clock, nowMs, log, signal } = deps;
+async function openFile(path: string, { clock, nowMs, log, signal }: FileDeps, boundary: Boundary) {
   const isClean = takeCleanStop(path);
   const version = examine(path, migrations.length);
   if (version > 0) await checkPages(path, isClean, log, signal);
@@ -173,31 +145,25 @@ function schemaFault(path: string, error: unknown): ProviderError | undefined {
   return corrupt(path, `its tables are not ours: ${(error as Error).message}`, error);
 }
 
-interface Losing {
-  readonly dir: string;
-  readonly log: Log;
-  readonly tables: Tables;
-  readonly writer: Writer;
-}
-
 /** Reports every journal set aside that the history lacks, also of a start that ended before it could report. */
-async function tellLoss({ dir, log, tables, writer }: Losing, loss: Loss | undefined): Promise<Loss | undefined> {
-  const untold = listSetAside(dir).filter((kept) => tables.history.about(kept, 1).length === 0);
-  const latest = untold.at(-1);
+async function reportLoss(
+  { dir, log, tables, writer }: { dir: string; log: Log; tables: Tables; writer: Writer },
+  loss: Loss | undefined,
+): Promise<Loss | undefined> {
+  const unreported = listSetAside(dir).filter((kept) => tables.history.about(kept, 1).length === 0);
+  const latest = unreported.at(-1);
   if (latest === undefined) return undefined;
-  const told = loss ?? { reason: "found by a start that did not finish", kept: latest };
-  const error = new ProviderError("AKP_JOURNAL_DAMAGED", { path: join(dir, "journal.db"), ...told });
+  const reported = loss ?? { reason: "found by a start that did not finish", kept: latest };
+  const error = new ProviderError("AKP_JOURNAL_DAMAGED", { path: join(dir, "journal.db"), ...reported });
   log.error("damaged journal set aside", { code: error.code, reason: error.message, advice: error.advice });
   await writer.durable("tell loss", ({ history }) => {
-    for (const kept of untold) {
-      const line = kept === told.kept ? error.message : `an older journal lies set aside as ${kept}`;
+    for (const kept of unreported) {
+      const line = kept === reported.kept ? error.message : `an older journal lies set aside as ${kept}`;
       history.add({ kind: "journal", subject: kept, line });
     }
   });
-  return told;
+  return reported;
 }
-
-// A damaged journal is kept for those who want to look into it, out of the way of the new one.
 
 /** Journals that were set aside: enough to look into a series of faults, not enough to fill the disk. */
 export const journalSetAsideKept = 3;
@@ -218,7 +184,11 @@ function setAside(path: string, clock: Clock, boundary: Boundary): string {
   syncFolder(dirname(path));
   // A clock that was set back would make the latest one look the oldest.
   const others = listSetAside(dirname(path)).filter((other) => other !== kept);
-  drop(others.slice(0, Math.max(0, others.length + 1 - journalSetAsideKept)), boundary);
+  for (const other of others.slice(0, Math.max(0, others.length + 1 - journalSetAsideKept))) {
+    boundary.cross("journal", "drop set aside:before");
+    for (const suffix of ["", ...companions]) rmSync(other + suffix, { force: true });
+    boundary.cross("journal", "drop set aside:after");
+  }
   return kept;
 }
 
@@ -233,12 +203,4 @@ function freeName(dir: string, atMs: number): string {
 function listSetAside(dir: string): string[] {
   const names = readdirSync(dir).flatMap((name) => /^journal\.damaged-.*?\.db/.exec(name)?.[0] ?? []);
   return [...new Set(names)].sort().map((name) => join(dir, name));
-}
-
-function drop(paths: string[], boundary: Boundary): void {
-  for (const path of paths) {
-    boundary.cross("journal", "drop set aside:before");
-    for (const suffix of ["", ...companions]) rmSync(path + suffix, { force: true });
-    boundary.cross("journal", "drop set aside:after");
-  }
 }

@@ -1,9 +1,9 @@
 /** Everything has an end: old rows go, in slices, and never one that is still owed or alive. */
-import type { Clock, Timer } from "../runtime/clock.ts";
+import type { Timer } from "../runtime/clock.ts";
+import type { RuntimeDeps } from "../runtime/deps.ts";
 import { day, minute } from "../runtime/durations.ts";
 import { ProviderError } from "../runtime/errors.ts";
 import { journalLedgerKeepMs, journalOrdersKeepMs } from "../runtime/limits.ts";
-import type { Log } from "../runtime/log.ts";
 import type { Sql } from "./connection.ts";
 import type { TableName } from "./tables.ts";
 import type { Writer } from "./writer.ts";
@@ -12,26 +12,6 @@ import type { Writer } from "./writer.ts";
 export const journalRetentionEveryMs = 10 * minute;
 /** Rows deleted in one go, for the same reason as journalGroupWrites. */
 const journalRetentionRows = 2_000;
-/** Settled intents are kept long enough to answer a dispute about last month's bill. */
-const journalIntentsKeepMs = 45 * day;
-/** Rows bound the file where age alone would not: fifteen intents a minute for 45 days, about 1 GB. */
-const journalIntentsKeepRows = 1_000_000;
-/** Decisions answer "why did you not bid?", which is asked within days. */
-const journalDecisionsKeepMs = 14 * day;
-const journalDecisionsKeepRows = 500_000;
-export const journalHistoryKeepMs = 90 * day;
-const journalHistoryKeepRows = 200_000;
-/** Tenants and operators ask about the last days; a lease in a crash loop has a handful, each counted. */
-const journalOccurrencesKeepMs = 30 * day;
-/** A thousand leases with as many as one may have, or ten times as many with a handful; under 200 MB. */
-const journalOccurrencesKeepRows = 200_000;
-/** 2,000 leases, each with what it earned, a withdrawal and its fee every day of that time: about 1 GB. */
-const journalLedgerKeepRows = 3_300_000;
-/** Leases that ended: three hundred a day for that time. */
-const journalPaymentsKeepRows = 165_000;
-/** Three thousand orders a day for that time, about 300 MB. */
-const journalOrdersKeepRows = 270_000;
-
 export interface RetentionPolicy {
   readonly table: TableName;
   /** When the row was over and done with; empty while it is not, and then it stays. */
@@ -43,30 +23,33 @@ export interface RetentionPolicy {
   readonly counted?: boolean;
 }
 
+export const journalHistoryKeepMs = 90 * day;
+
 /** Tables that are not here have rows of living things only, and go with them. */
 export const policies: readonly RetentionPolicy[] = [
-  policy("intents", "settled_at", journalIntentsKeepMs, journalIntentsKeepRows),
-  policy("decisions", "at", journalDecisionsKeepMs, journalDecisionsKeepRows),
-  policy("ledger", "at", journalLedgerKeepMs, journalLedgerKeepRows),
-  policy("payments", "ended_at", journalLedgerKeepMs, journalPaymentsKeepRows),
-  { ...policy("history", "at", journalHistoryKeepMs, journalHistoryKeepRows), counted: true },
-  policy("orders", "ended_at", journalOrdersKeepMs, journalOrdersKeepRows),
-  {
-    ...policy("occurrences", "last_at", journalOccurrencesKeepMs, journalOccurrencesKeepRows),
-    counted: true,
-  },
+  // Long enough for a dispute about last month's bill; fifteen a minute for that time, about 1 GB.
+  { table: "intents", endedAt: "settled_at", keepMs: 45 * day, keepRows: 1_000_000 },
+  // "Why did you not bid?" is asked within days.
+  { table: "decisions", endedAt: "at", keepMs: 14 * day, keepRows: 500_000 },
+  // 2,000 leases, each with what it earned, a withdrawal and its fee every day of that time: about 1 GB.
+  { table: "ledger", endedAt: "at", keepMs: journalLedgerKeepMs, keepRows: 3_300_000 },
+  // Leases that ended: three hundred a day for that time.
+  { table: "payments", endedAt: "ended_at", keepMs: journalLedgerKeepMs, keepRows: 165_000 },
+  { table: "history", endedAt: "at", keepMs: journalHistoryKeepMs, keepRows: 200_000, counted: true },
+  // Three thousand a day for that time, about 300 MB.
+  { table: "orders", endedAt: "ended_at", keepMs: journalOrdersKeepMs, keepRows: 270_000 },
+  // Tenants and operators ask about the last days. As many as a thousand leases may have; under 200 MB.
+  { table: "occurrences", endedAt: "last_at", keepMs: 30 * day, keepRows: 200_000, counted: true },
 ];
 
-/** How long an operator wants to keep what is his to say. */
+/** How long an operator wants to keep the orders that were seen, and the books. */
 export interface Keep {
-  /** The orders that were seen. */
   readonly ordersMs?: number;
-  /** The books. */
   readonly ledgerMs?: number;
 }
 
 export function policiesKeeping({ ordersMs, ledgerMs }: Keep): readonly RetentionPolicy[] {
-  const kept: Partial<Record<TableName, number | undefined>> = {
+  const kept: { [Table in TableName]?: number | undefined } = {
     orders: ordersMs,
     ledger: ledgerMs,
     payments: ledgerMs,
@@ -74,17 +57,11 @@ export function policiesKeeping({ ordersMs, ledgerMs }: Keep): readonly Retentio
   return policies.map((each) => ({ ...each, keepMs: kept[each.table] ?? each.keepMs }));
 }
 
-function policy(table: TableName, endedAt: string, keepMs: number, keepRows: number): RetentionPolicy {
-  return { table, endedAt, keepMs, keepRows };
-}
-
-interface RetentionDeps {
+interface RetentionDeps extends Pick<RuntimeDeps, "clock" | "log"> {
   readonly sql: Sql;
   readonly writer: Pick<Writer, "durable">;
-  readonly clock: Clock;
   /** The time of the newest block; undefined until one is known. Without it the local clock is used. */
   readonly chainNowMs?: (() => number | undefined) | undefined;
-  readonly log: Log;
   readonly policies?: readonly RetentionPolicy[];
   readonly sliceRows?: number;
 }
@@ -130,7 +107,7 @@ export function createRetention(deps: RetentionDeps) {
     try {
       await sweep();
     } catch (thrown) {
-      // What storage has to say, the journal itself says; the next sweep tries again if there is one.
+      // Errors of storage are reported by the journal itself; the next sweep tries again if there is one.
       log.warn("old journal rows were not removed", { reason: ProviderError.from(thrown).message });
     }
     if (!stopped) startIn(journalRetentionEveryMs);

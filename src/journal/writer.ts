@@ -20,7 +20,7 @@ export interface WriterCounts {
   commits: number;
   /** Units that were acknowledged. */
   units: number;
-  /** Units that were refused or failed. */
+  /** Units that were rejected or failed. */
   failed: number;
   /** Units waiting for their commit. */
   waiting: number;
@@ -48,11 +48,8 @@ interface WriterDeps {
 }
 
 export class Writer {
+  readonly #deps: WriterDeps;
   readonly #connection: Connection;
-  readonly #tables: Tables;
-  readonly #path: string;
-  readonly #clock: Clock;
-  readonly #boundary: Boundary;
   readonly #counts: WriterCounts = { commits: 0, units: 0, failed: 0, waiting: 0, syncLastMs: 0, syncMostMs: 0 };
   readonly #died = Promise.withResolvers<ProviderError>();
   #waiting: FiledUnit[] = [];
@@ -62,13 +59,10 @@ export class Writer {
   #awake = false;
   #flushing = Promise.resolve();
 
-  constructor({ connection, tables, path, clock, boundary }: WriterDeps) {
-    this.#connection = connection;
-    this.#tables = tables;
-    this.#path = path;
-    this.#clock = clock;
-    this.#boundary = boundary;
-    connection.onStorageError((error) => {
+  constructor(deps: WriterDeps) {
+    this.#deps = deps;
+    this.#connection = deps.connection;
+    deps.connection.onStorageError((error) => {
       if (error.code !== "AKP_JOURNAL_BUSY") this.#die(error);
     });
   }
@@ -97,24 +91,24 @@ export class Writer {
 
   #file<T>(label: string, durable: boolean, run: Unit<T>): Promise<T> {
     return new Promise((resolve, reject) => {
-      const refusal = this.#refuse();
-      if (refusal) {
+      const rejection = this.#rejection();
+      if (rejection) {
         this.#counts.failed += 1;
-        reject(refusal);
+        reject(rejection);
         return;
       }
       this.#waiting.push({ label, run, durable, resolve, reject, value: undefined, failure: undefined });
       this.#counts.waiting = this.#waiting.length;
       if (durable || this.#waiting.length >= journalGroupWrites) this.#wake();
-      else this.#batching ??= this.#clock.timer(journalRelaxedFlushMs, () => this.#wake());
+      else this.#batching ??= this.#deps.clock.timer(journalRelaxedFlushMs, () => this.#wake());
     });
   }
 
-  #refuse(): ProviderError | undefined {
+  #rejection(): ProviderError | undefined {
     if (this.#closedFor !== undefined) return new ProviderError("AKP_JOURNAL_CLOSED", { reason: this.#closedFor });
     if (this.#waiting.length < journalWaitingUnits) return undefined;
     return new ProviderError("AKP_JOURNAL_BUSY", {
-      path: this.#path,
+      path: this.#deps.path,
       reason: `${this.#waiting.length} units of work wait already`,
     });
   }
@@ -127,7 +121,7 @@ export class Writer {
 
   async #flush(): Promise<void> {
     while (this.#waiting.length > 0) {
-      await this.#clock.yield();
+      await this.#deps.clock.yield();
       this.#batching?.cancel();
       this.#batching = undefined;
       const group = this.#waiting.slice(0, journalGroupWrites);
@@ -144,11 +138,14 @@ export class Writer {
       this.#connection.setSynchronous(durable ? "FULL" : "NORMAL");
       if (!this.#runTogether(group)) this.#runApart(group);
       const label = [...new Set(group.map((unit) => unit.label))].join(", ");
-      this.#boundary.cross("journal", `${label} commit:before`);
-      const startedMs = this.#clock.monotonicMs();
+      this.#deps.boundary.cross("journal", `${label} commit:before`);
+      const startedMs = this.#deps.clock.monotonicMs();
       this.#connection.exec("COMMIT");
-      if (durable) this.#timeSync(this.#clock.monotonicMs() - startedMs);
-      this.#boundary.cross("journal", `${label} commit:after`);
+      if (durable) {
+        this.#counts.syncLastMs = this.#deps.clock.monotonicMs() - startedMs;
+        this.#counts.syncMostMs = Math.max(this.#counts.syncMostMs, this.#counts.syncLastMs);
+      }
+      this.#deps.boundary.cross("journal", `${label} commit:after`);
       this.#counts.commits += 1;
     } catch (error) {
       for (const unit of group) unit.failure = { error };
@@ -189,7 +186,7 @@ export class Writer {
   }
 
   #run(unit: FiledUnit): unknown {
-    const value = unit.run(this.#tables);
+    const value = unit.run(this.#deps.tables);
     invariant(!(value instanceof Promise), `the unit "${unit.label}" waits, but its transaction cannot`);
     // A unit that swallowed such an error must not be acknowledged, nor must its neighbours.
     if (this.#dead) throw this.#dead;
@@ -215,11 +212,6 @@ export class Writer {
     }
   }
 
-  #timeSync(ms: number): void {
-    this.#counts.syncLastMs = ms;
-    this.#counts.syncMostMs = Math.max(this.#counts.syncMostMs, ms);
-  }
-
   #die(thrown: unknown): void {
     if (this.#dead) return;
     const error = ProviderError.from(thrown);
@@ -234,6 +226,4 @@ export class Writer {
   }
 }
 
-export function createWriter(deps: WriterDeps): Writer {
-  return new Writer(deps);
-}
+export const createWriter = (deps: WriterDeps) => new Writer(deps);
