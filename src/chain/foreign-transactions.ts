@@ -7,7 +7,7 @@ import type { Clock } from "../runtime/clock.ts";
 import type { Log } from "../runtime/log.ts";
 import type { AbciEvent, BlockTx } from "./block.ts";
 import type { Step } from "./chain.ts";
-import { attribute } from "./outbox/bill.ts";
+import { attribute } from "./outbox/settlement.ts";
 
 /** How long the last one is reported: two providers rarely send less than once an hour. */
 const reportedMs = 3_600_000;

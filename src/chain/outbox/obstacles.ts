@@ -1,4 +1,4 @@
-/** What keeps intents from leaving: a stall holds all, a short wallet the costly ones, a node's refusal a single one. */
+/** What keeps intents from leaving: a stall holds all, a short wallet the costly ones, a node's error a single one. */
 import type { Intent } from "../../journal/intents.ts";
 import type { Clock } from "../../runtime/clock.ts";
 import { second } from "../../runtime/durations.ts";
@@ -38,7 +38,7 @@ export function createStall(clock: Clock, log: Log) {
       return stalled;
     },
     /** Stalled, and the next attempt is not due yet. */
-    get rests(): boolean {
+    get rests() {
       return stalled !== undefined && clock.monotonicMs() < retryAtMs;
     },
     begin: (error: ProviderError) => begin(error, outboxStalledMs),
@@ -66,19 +66,12 @@ export function createStall(clock: Clock, log: Log) {
 export function stallOf(refusal: TxRefusal, address: string, fee: string): ProviderError | undefined {
   if (refusal.codespace === rpcCodespace) return undefined;
   const reason = refusal.log;
-  switch (causeOf(reason).kind) {
-    case "funds":
-      return new ProviderError("AKP_WALLET_SHORT", { address, what: fee, reason });
-    case "price":
-      return new ProviderError("AKP_FEE_TOO_LOW", { fee, reason });
-    case "account":
-      return new ProviderError("AKP_WALLET_UNKNOWN", { address });
-    case "stale":
-    case "unordered":
-      return undefined;
-    default:
-      return new ProviderError("AKP_TX_FAILED", { reason, code: refusal.code, codespace: refusal.codespace });
-  }
+  const { kind } = causeOf(reason);
+  if (kind === "stale" || kind === "unordered") return undefined;
+  if (kind === "funds") return new ProviderError("AKP_WALLET_SHORT", { address, what: fee, reason });
+  if (kind === "price") return new ProviderError("AKP_FEE_TOO_LOW", { fee, reason });
+  if (kind === "account") return new ProviderError("AKP_WALLET_UNKNOWN", { address });
+  return new ProviderError("AKP_TX_FAILED", { reason, code: refusal.code, codespace: refusal.codespace });
 }
 
 export type Purse = ReturnType<typeof createPurse>;
@@ -87,15 +80,15 @@ export type Purse = ReturnType<typeof createPurse>;
 export function createPurse(address: string, clock: Clock, log: Log) {
   let short: ProviderError | undefined;
   let retryAtMs = 0;
-  /** Once it was short: what is under way is not seen by a simulation, so one transaction at a time until all have left. */
+  /** Since it was short: simulations do not see pending transactions, so one at a time until all have left. */
   let careful = false;
 
   return {
-    /** Why what costs something waits, while that is so. */
-    get short(): ProviderError | undefined {
+    /** Why costly messages wait, while they do. */
+    get short() {
       return short;
     },
-    get careful(): boolean {
+    get careful() {
       return careful;
     },
     /** How many transactions with costly messages may leave now, when so many are under way. */
@@ -125,20 +118,12 @@ export function createPurse(address: string, clock: Clock, log: Log) {
   };
 }
 
-interface RefusedIntent {
-  /** Where the node first said that it cannot be done. */
-  readonly refusedAt?: bigint | undefined;
-  /** The last head at which it is left alone. */
-  readonly until: bigint;
-  readonly named: boolean;
-  readonly delays: number;
-}
-
 export type RefusedIntents = ReturnType<typeof createRefusedIntents>;
 
-/** Intents that a node would not run. It may be confused, or not know the newest order yet: they are tried again. */
+/** Intents that a node would not run. It may be wrong, or not know the newest order yet: they are tried again. */
 export function createRefusedIntents() {
-  const known = new Map<number, RefusedIntent>();
+  /** `refusedAt`: where the node first said that it cannot be done. `until`: the last head at which it is left alone. */
+  const known = new Map<number, { refusedAt?: bigint; until: bigint; named: boolean; delays: number }>();
   return {
     /** The node says that it cannot be done. True when that is to be believed: a second no, at a later height. */
     refused({ id }: Intent, { height }: Head, named: boolean): boolean {
@@ -151,13 +136,12 @@ export function createRefusedIntents() {
       const before = known.get(id);
       const delays = (before?.delays ?? 0) + 1;
       // After one block, then ever later.
-      const until = height + 2n ** BigInt(delays - 1) - 1n;
-      known.set(id, { refusedAt: before?.refusedAt, until, named: true, delays });
+      known.set(id, { ...before, until: height + 2n ** BigInt(delays - 1) - 1n, named: true, delays });
       return delays > outboxDelays;
     },
     /** Whether it waits for a block after this head. */
     waits: ({ id }: Intent, { height }: Head) => (known.get(id)?.until ?? -1n) >= height,
-    /** Whether it must travel alone: nobody said which message of its group was wrong. */
+    /** Whether it must travel alone: it is not known which message of its group was wrong. */
     nameless: ({ id }: Intent) => known.get(id)?.named === false,
     knows: ({ id }: Intent) => known.has(id),
     /** The node ran it, or it is settled. */

@@ -38,7 +38,7 @@ export interface OutboxOptions extends OutboxDeps {
 export interface OutboxLoop extends Outbox {
   /** Settles what the step's block holds. The cursor may move only after this resolves, so no node index is needed. */
   onStep(step: Pick<Step, "block" | "gap">): Promise<void>;
-  /** Works until the signal is aborted. Rejects when the journal died or an invariant broke. */
+  /** Works until the signal is aborted. Rejects when the journal failed or an invariant broke. */
   run(signal: AbortSignal): Promise<void>;
   /** Whether it sent the transaction; of one that failed before this process began, it may have forgotten that. */
   isOurs(hash: string): boolean;
@@ -75,7 +75,7 @@ function createParts(options: OutboxOptions) {
 export function createOutbox(options: OutboxOptions): OutboxLoop {
   const { chainId, signer, chain, journal, clock, log } = options;
   const owner: Owner = { chainId, sender: signer.address };
-  refuseOtherOwners(journal, owner);
+  rejectOtherOwners(journal, owner);
   const pause = createWakeSignal(clock);
   const { stall, purse, settlement, flights, preparation, sender, tracker } = createParts(options);
   let announced: Head | undefined;
@@ -85,7 +85,7 @@ export function createOutbox(options: OutboxOptions): OutboxLoop {
   let ending: AbortSignal | undefined;
 
   /** Bids of one moment belong into one transaction: wait a little for more. */
-  function ringSoon(): void {
+  function wakeSoon(): void {
     batching ??= clock.timer(outboxBatchMs, () => {
       batching = undefined;
       pause.notify();
@@ -142,7 +142,7 @@ export function createOutbox(options: OutboxOptions): OutboxLoop {
       const owed = journal.read.intents.owed(intent.priority);
       if (owed >= outboxIntents) throw new ProviderError("AKP_OUTBOX_FULL", { owed });
       const id = await journal.durable("file intent", ({ intents }) => intents.file(intent));
-      ringSoon();
+      wakeSoon();
       return id;
     },
     wait: settlement.wait,
@@ -156,7 +156,7 @@ export function createOutbox(options: OutboxOptions): OutboxLoop {
       pause.notify();
     },
     intentOf: (request) => intentOf(request, owner),
-    wake: ringSoon,
+    wake: wakeSoon,
     isOurs: flights.isOurs,
     run,
     get state() {
@@ -188,20 +188,19 @@ async function worthSending(
   if (expired.length > 0) await settlement.expired(expired);
   for (const intent of waiting)
     if (bidsToClose.judge(intent) === "won") await settlement.cancel(intent.id, "the bid was won");
-  const mayLeave = waiting.filter((intent) => !isExpired(intent) && !isHeld(intent));
-  return mayLeave.filter((intent) => bidsToClose.judge(intent) === "open");
+  return waiting.filter((intent) => !isExpired(intent) && !isHeld(intent) && bidsToClose.judge(intent) === "open");
 }
 
 /** Each priority has its own room. */
 const mostWaiting = outboxIntents * Object.keys(priorities).length;
 
-/** Nobody answered, or another program holds the journal for an instant: nothing is lost, try again. */
+/** No node answered, or another program holds the journal for an instant: nothing is lost, try again. */
 function isPassing(thrown: unknown): thrown is Error {
   return isSilence(thrown) || ProviderError.is(thrown, "AKP_JOURNAL_BUSY");
 }
 
 /** What an earlier run decided for one key and chain is never signed with another. */
-function refuseOtherOwners({ read: { transactions, intents } }: Journal, { chainId, sender }: Owner): void {
+function rejectOtherOwners({ read: { transactions, intents } }: Journal, { chainId, sender }: Owner): void {
   const left = [
     ...transactions.all().map((tx) => ({ what: `the transaction ${tx.hash}`, owner: tx })),
     ...intents.unsettled(intents.owed()).map((intent) => ({ what: `the intent ${intent.id}`, owner: bodyOf(intent) })),

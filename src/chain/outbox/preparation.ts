@@ -44,7 +44,7 @@ export interface SendSettings extends FeeSettings {
 
 export interface PreparationDeps extends OutboxDeps {
   readonly settings: SendSettings;
-  readonly stamps: Stamps;
+  readonly stamps: ReturnType<typeof createStamps>;
   readonly settlement: Settlement;
   readonly stall: Stall;
   readonly purse: Purse;
@@ -180,14 +180,12 @@ function nextValidity(
   { head, account, ordering }: SendPoint,
   { chainId, signer, clock, stamps, stall }: PreparationDeps,
 ): Validity | undefined {
-  const expiries = intents.flatMap(({ expiresAtMs }) => expiresAtMs ?? []);
-  const latestMs = expiries.length > 0 ? Math.min(...expiries) : undefined;
+  const latestMs = Math.min(...intents.map(({ expiresAtMs }) => expiresAtMs ?? Number.POSITIVE_INFINITY));
   if (ordering === "ordered") {
     const timeoutHeight = head.height + BigInt(blocksUntil(latestMs, head));
     return { kind: "ordered", sequence: account.sequence, timeoutHeight };
   }
-  const latestNs = latestMs === undefined ? undefined : msToNs(latestMs);
-  const stampNs = stamps.next(head, clock.now(), latestNs);
+  const stampNs = stamps.next(head, clock.now(), Number.isFinite(latestMs) ? msToNs(latestMs) : undefined);
   if (stampNs !== undefined) return { kind: "unordered", stampNs };
   stall.begin(new ProviderError("AKP_STAMPS_AHEAD", { chainId, address: signer.address }));
   return undefined;
@@ -231,8 +229,7 @@ function cut(intents: readonly Intent[]): Prepared {
 }
 
 /** A height knows no time; blocks are reckoned to take as long as the life of a stamp allows them. */
-function blocksUntil(latestMs: number | undefined, { timeNs }: Head): number {
-  if (latestMs === undefined) return outboxTimeoutBlocks;
+function blocksUntil(latestMs: number, { timeNs }: Head): number {
   const perBlockMs = outboxStampMs / outboxTimeoutBlocks;
   const blocks = Math.floor((latestMs - nsToMs(timeNs)) / perBlockMs);
   return Math.min(Math.max(blocks, 1), outboxTimeoutBlocks);
@@ -241,8 +238,6 @@ function blocksUntil(latestMs: number | undefined, { timeNs }: Head): number {
 function sum(intents: readonly Intent[], of: (intent: Intent) => bigint): bigint {
   return intents.reduce((total, intent) => total + of(intent), 0n);
 }
-
-type Stamps = ReturnType<typeof createStamps>;
 
 /**
  * Time-out stamps for unordered transactions, never used twice. They increase; the journal keeps the highest. One bounded by

@@ -1,13 +1,13 @@
 /** Writes down what became of intents, and tells those who wait for it. */
-import type { Intent, Refiling, SettledState } from "../../journal/intents.ts";
+import type { Billed, Intent, Refiling, SettledState } from "../../journal/intents.ts";
 import type { Journal } from "../../journal/journal.ts";
 import type { Tables } from "../../journal/tables.ts";
-import { formatCoins } from "../../market/coin.ts";
+import { type Coin, formatCoins, parseCoin, sumCoins } from "../../market/coin.ts";
 import { nsToMs } from "../../runtime/clock.ts";
 import { ProviderError } from "../../runtime/errors.ts";
+import type { AbciEvent } from "../block.ts";
 import type { Settled, SettledResult } from "../chain.ts";
 import { causeOf, fateOf, type Included, type TxRefusal } from "../tx/broadcaster.ts";
-import { type Bill, billedSoFar, billOf, bookFee, type PaidFee, type Place } from "./bill.ts";
 import type { Flight } from "./flights.ts";
 import type { GasMemory } from "./gas-memory.ts";
 import type { OutboxDeps } from "./intent.ts";
@@ -15,7 +15,7 @@ import type { RefusedIntents } from "./obstacles.ts";
 
 /** Times a message may fail without being named: enough to halve fifty down to one, and two more. */
 const outboxFailures = 8;
-/** Of what the chain said about a message that failed: the beginning says it all. */
+/** Characters that are kept of the chain's log of a failed message. */
 const outboxLogChars = 1_000;
 
 type Verdict =
@@ -103,11 +103,8 @@ export function createSettlement({ journal, signer, log, refused, gasMemory }: S
     },
     async expired(intents: readonly Intent[]): Promise<void> {
       const settle = (intent: Intent): Verdict => ({ kind: "settle", state: "expired", result: feesOf(intent) });
-      report(
-        await journal.durable("expire intents", (tables) =>
-          intents.map((intent) => apply(tables, intent, settle(intent))),
-        ),
-      );
+      const unit = (tables: Tables) => intents.map((intent) => apply(tables, intent, settle(intent)));
+      report(await journal.durable("expire intents", unit));
     },
     /** False when it is under way or settled: then it is too late. */
     async cancel(id: number, why: string): Promise<boolean> {
@@ -178,9 +175,10 @@ function verdictOf(place: Place, { hash }: Flight, included: Included, bill: Bil
   return count === 1 ? fail : retry({});
 }
 
-function movedBy({ moves }: Bill, index: number): SettledResult {
-  const { received = [], spent = [] } = moves.get(index) ?? {};
-  return { received: formatCoins(received), spent: formatCoins(spent) };
+export function movedBy({ moves: { received, spent } }: Bill, index: number): SettledResult {
+  const coinsOf = (events: readonly AbciEvent[] = []) =>
+    formatCoins(sumCoins(events.flatMap((event) => coinsIn(event, "amount"))));
+  return { received: coinsOf(received.get(index)), spent: coinsOf(spent.get(index)) };
 }
 
 function feesOf({ billed }: Pick<Intent, "billed">): SettledResult {
@@ -200,7 +198,95 @@ function gasShare(gasUsed: bigint, count: number): bigint {
   return (gasUsed * 3n) / (2n * BigInt(count)) + 1n;
 }
 
-/** The chain's logs can be long; whoever reads an intent needs the beginning. */
+/** The chain's logs can be long; the beginning says it all. */
 function shortLog(log: string): string {
   return log.slice(0, outboxLogChars);
+}
+
+// What a transaction cost and moved, message by message, and the lines of the ledger about it.
+
+/** What a transaction cost and moved per message. Fee and gas are shared equally, odd units first, so shares add up. */
+type Bill = ReturnType<typeof billOf>;
+
+interface Place {
+  readonly intent: Intent;
+  readonly index: number;
+  readonly count: number;
+}
+
+export function billOf({ gasUsed, events }: Included, account: string) {
+  const paid = events.find((event) => event.type === "tx" && attribute(event, "fee") !== undefined);
+  return {
+    fee: paid ? coinsIn(paid, "fee") : [],
+    feePayer: (paid && attribute(paid, "fee_payer")) ?? account,
+    gasUsed,
+    /** What each message brought to our account and took from it, by its index. The fee is not in it. */
+    moves: movesOf(events, account),
+  };
+}
+
+/** What the message at this place has cost by now, with all that it cost in earlier transactions. */
+function billedSoFar({ intent, index, count }: Place, { fee, gasUsed }: Bill): Billed {
+  const { billed } = intent;
+  const share = fee.map(({ denom, amount }) => ({ denom, amount: shareOf(amount, index, count) }));
+  return {
+    fee: formatCoins(sumCoins([...readCoins(billed?.fee ?? ""), ...share])),
+    gasUsed: (billed?.gasUsed ?? 0n) + shareOf(gasUsed, index, count),
+  };
+}
+
+export function shareOf(total: bigint, index: number, count: number): bigint {
+  const [each, odd] = [total / BigInt(count), total % BigInt(count)];
+  return BigInt(index) < odd ? each + 1n : each;
+}
+
+interface PaidFee {
+  readonly fee: readonly Coin[];
+  readonly account: string;
+  readonly height: bigint;
+  readonly atMs: number;
+}
+
+/** A line for the share of every message, also of those that were in vain. Where nothing is known of them, one for all. */
+function bookFee(
+  { ledger }: Pick<Tables, "ledger">,
+  carried: readonly Intent[],
+  { fee, account, height, atMs }: PaidFee,
+): void {
+  const subjects = carried.length > 0 ? carried.map(({ subject }) => subject) : [account];
+  for (const { denom, amount: total } of fee) {
+    for (const [index, subject] of subjects.entries()) {
+      const amount = shareOf(total, index, subjects.length);
+      if (amount > 0n) ledger.add({ kind: "fee", subject, denom, amount, height, atMs });
+    }
+  }
+}
+
+/** What the checks before the messages moved, the fee, bears no number of a message. */
+function movesOf(events: readonly AbciEvent[], account: string) {
+  const moved = (type: string, owner: string) => {
+    const ours = events.filter((event) => event.type === type && attribute(event, owner) === account);
+    return Map.groupBy(ours, (event) => Number(attribute(event, "msg_index") ?? -1));
+  };
+  return { received: moved("coin_received", "receiver"), spent: moved("coin_spent", "spender") };
+}
+
+export function attribute({ attributes }: AbciEvent, name: string): string | undefined {
+  return attributes?.find(({ key }) => key === name)?.value;
+}
+
+function coinsIn(event: AbciEvent, name: string): Coin[] {
+  return readCoins(attribute(event, name) ?? "");
+}
+
+/** As the chain writes them; what is no coin moved none. */
+const coinText = /^\d{1,77}[a-zA-Z][a-zA-Z0-9/:._-]{2,127}$/;
+
+function readCoins(text: string): Coin[] {
+  return sumCoins(
+    text
+      .split(",")
+      .filter((part) => coinText.test(part))
+      .map(parseCoin),
+  );
 }

@@ -6,14 +6,11 @@ import type { Chain } from "../chain.ts";
 import type { Pool } from "../comet/pool.ts";
 import { outboxAtOnce } from "../tx/broadcaster.ts";
 
-/** "unknown" while the mirror is behind the head that nodes agree on. */
-export type BidToClose = "open" | "won" | "unknown";
-
 type Closing = Pick<Intent, "what" | "subject">;
 
 export interface WonBids {
-  /** By what was followed and reported so far. */
-  judge(intent: Closing): BidToClose;
+  /** By what was followed and reported so far; unknown while the mirror is behind the head that nodes agree on. */
+  judge(intent: Closing): "open" | "won" | "unknown";
   /** Whether none of these would end a lease: asks the chain too, since the last reports of nodes may lack the newest block. */
   mayLeave(intents: readonly Closing[]): Promise<boolean>;
 }
@@ -30,7 +27,7 @@ export function createWonBids(
   const closesBid = ({ what, subject }: Closing) => what === "closeBid" && isOrderKey(subject);
   const bidOf = ({ subject }: Closing) => bidOn(parseOrderId(subject), provider);
 
-  function judge(intent: Closing): BidToClose {
+  function judge(intent: Closing) {
     if (!closesBid(intent)) return "open";
     const head = pool.agreed?.height;
     if (!mirror.ready || head === undefined || head > mirror.height) return "unknown";
@@ -46,12 +43,10 @@ export function createWonBids(
       await pool.probe({ signal });
       const atOrAbove = pool.agreed?.height;
       if (atOrAbove === undefined) return false;
-      let won = 0;
-      await inParallel(closes, outboxAtOnce, async (intent) => {
-        const { value } = await queries.bid(bidOf(intent), { atOrAbove, signal });
-        if (value?.state === "active") won += 1;
-      });
-      return won === 0;
+      const bids = await inParallel(closes, outboxAtOnce, (intent) =>
+        queries.bid(bidOf(intent), { atOrAbove, signal }),
+      );
+      return bids.every(({ value }) => value?.state !== "active");
     },
   };
 }
