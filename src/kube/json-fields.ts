@@ -1,5 +1,6 @@
 /** Reads API objects without trusting their shape, so that one malformed object does not break its watch. */
 import { formatTime } from "../runtime/clock.ts";
+import type { KubeObject } from "./kube.ts";
 
 export function fieldsOf(value: unknown): Readonly<Record<string, unknown>> {
   return typeof value === "object" && value !== null ? (value as Record<string, unknown>) : {};
@@ -37,4 +38,21 @@ export function stepsOf(pointer: string): string[] {
 /** A Kubernetes MicroTime: "2026-11-15T08:55:00.123000Z". */
 export function microTime(ms: number): string {
   return formatTime(ms).replace("Z", "000Z");
+}
+
+export interface ServiceAddress {
+  readonly host: string;
+  readonly port: number;
+}
+
+/** Of a port of a Service, inside the cluster; undefined without a port of this name. */
+export function serviceAddress(
+  { metadata, ...service }: KubeObject,
+  portName: string,
+  clusterDomain: string,
+): ServiceAddress | undefined {
+  const ports = recordsOf(fieldsOf(service["spec"])["ports"]);
+  const port = ports.find(({ name }) => name === portName)?.["port"];
+  if (typeof port !== "number") return undefined;
+  return { host: `${metadata.name}.${metadata.namespace}.svc.${clusterDomain}`, port };
 }

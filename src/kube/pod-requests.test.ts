@@ -1,7 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { readAllAmounts, wholeAmount } from "./exact-amounts.ts";
-import { podRequests } from "./pod-requests.ts";
+import { podRequests, readAllAmounts, wholeAmount } from "./pod-requests.ts";
 
 const mi = 1024n * 1024n;
 

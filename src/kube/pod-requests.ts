@@ -1,14 +1,49 @@
-/** Requests of a pod exactly as the scheduler of Kubernetes v1.34 counts them, and its limits. An emptyDir in memory is no request. */
-import { add, type ExactAmounts, type ReadAmounts, raise } from "./exact-amounts.ts";
+/** Requests and limits of a pod exactly as the scheduler of Kubernetes v1.34 counts them. An emptyDir in memory is no request. */
+import { parseQuantity } from "../market/quantity.ts";
+import { invariant } from "../runtime/invariant.ts";
 import { fieldsOf, listOf, recordsOf, textOf } from "./json-fields.ts";
 import type { KubeObject } from "./kube.ts";
 
-/** Whatever the shape of the pod, only `read` may throw. */
+/** In 10⁻⁹ths: Kubernetes sums exactly and rounds up once. */
+export type ExactAmounts = ReadonlyMap<string, bigint>;
+
+/** Reads a list of quantities; `what` names it in errors. */
+export type ReadAmounts = (list: unknown, what: string) => ExactAmounts;
+
+/** Every resource. Throws for an invalid quantity, which the API server does not accept. */
+export const readAllAmounts: ReadAmounts = (list, what) => {
+  const amounts = new Map<string, bigint>();
+  for (const [name, value] of Object.entries(fieldsOf(list))) {
+    const { nano } = parseQuantity(String(value));
+    invariant(nano >= 0n, "a quantity is negative", { what, resource: name, value: String(value) });
+    amounts.set(name, nano);
+  }
+  return amounts;
+};
+
+export function add(total: Map<string, bigint>, amounts: ExactAmounts): void {
+  for (const [name, amount] of amounts) total.set(name, (total.get(name) ?? 0n) + amount);
+}
+
+/** To the maximum of both by resource. */
+export function raise(total: Map<string, bigint>, least: ExactAmounts): void {
+  for (const [name, amount] of least) if (amount > (total.get(name) ?? 0n)) total.set(name, amount);
+}
+
+const nanoPerMilli = 10n ** 6n;
+const nanoPerOne = 10n ** 9n;
+
+/** In thousandths of cpu, and in bytes or pieces of other resources, rounded up. */
+export function wholeAmount(name: string, nano: bigint): bigint {
+  const nanoPerUnit = name === "cpu" ? nanoPerMilli : nanoPerOne;
+  return (nano + nanoPerUnit - 1n) / nanoPerUnit;
+}
+
 export function podRequests(pod: KubeObject, read: ReadAmounts): ExactAmounts {
   return podAmounts(pod, "requests", read);
 }
 
-/** The limit of the pod's cgroup. Without it every container and each moment of the start must have one. */
+/** The limit of the pod, or the sum of its containers where all have one. */
 export function podMemoryLimit(pod: KubeObject, read: ReadAmounts): bigint | undefined {
   const { resources, containers, initContainers } = fieldsOf(pod["spec"]);
   const limits = [...listOf(containers), ...listOf(initContainers)].map((each) => fieldsOf(each)["resources"]);
@@ -29,10 +64,10 @@ function podAmounts(pod: KubeObject, side: Side, read: ReadAmounts): ExactAmount
   return amounts;
 }
 
-/** What is said of the pod says nothing about disk or gpus; those stay the sum of the containers. */
+/** Resources that pod-level requests replace; others stay the sum of the containers. */
 const podLevel: ReadonlySet<string> = new Set(["cpu", "memory"]);
 
-/** The greater of what runs at the end and what the hungriest moment of the start needs. */
+/** The maximum of the running containers and of each step of the initialisation. */
 function containerAmounts(pod: KubeObject, side: Side, read: ReadAmounts): Map<string, bigint> {
   const { containers, initContainers } = fieldsOf(pod["spec"]);
   const statuses = statusesByName(pod);
@@ -45,14 +80,14 @@ function containerAmounts(pod: KubeObject, side: Side, read: ReadAmounts): Map<s
   const starting = new Map<string, bigint>();
   for (const container of recordsOf(initContainers)) {
     if (isSidecar(container)) {
-      // A sidecar goes on running: it adds to everything that starts after it, and to the pod itself.
+      // A sidecar keeps running, so it adds to all that starts after it, and to the pod.
       const held = heldBy(container);
       add(running, held);
       add(sidecars, held);
       raise(starting, sidecars);
     } else {
       const moment = new Map(sidecars);
-      add(moment, askedAmounts(container, side, read));
+      add(moment, specAmounts(container, side, read));
       raise(starting, moment);
     }
   }
@@ -62,12 +97,11 @@ function containerAmounts(pod: KubeObject, side: Side, read: ReadAmounts): Map<s
 
 type Fields = Readonly<Record<string, unknown>>;
 
-/** Of an init container. */
 function isSidecar({ restartPolicy }: { readonly restartPolicy?: unknown }): boolean {
   return restartPolicy === "Always";
 }
 
-function askedAmounts({ name, resources }: Fields, side: Side, read: ReadAmounts): ExactAmounts {
+function specAmounts({ name, resources }: Fields, side: Side, read: ReadAmounts): ExactAmounts {
   return read(fieldsOf(resources)[side], `${side} of container ${name}`);
 }
 
@@ -79,13 +113,13 @@ function heldAmounts(
   infeasible: boolean,
   read: ReadAmounts,
 ): ExactAmounts {
-  const asked = askedAmounts(container, side, read);
+  const spec = specAmounts(container, side, read);
   const name = textOf(container["name"]) ?? "";
   const { resources, allocatedResources } = statuses.get(name) ?? {};
-  if (resources === undefined || resources === null) return asked;
+  if (resources === undefined || resources === null) return spec;
   const held = new Map(read(fieldsOf(resources)[side], `${side} in the status of container ${name}`));
   if (side === "requests") raise(held, read(allocatedResources, `allocatedResources of container ${name}`));
-  if (!infeasible) raise(held, asked);
+  if (!infeasible) raise(held, spec);
   return held;
 }
 

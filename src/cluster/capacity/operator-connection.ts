@@ -1,8 +1,7 @@
 /** Where an operator beside the provider is: at the address in the settings, at its Service, or behind the API server. */
-import { conditionHolds, fieldsOf, recordsOf } from "../../kube/json-fields.ts";
+import { conditionHolds, fieldsOf, recordsOf, type ServiceAddress, serviceAddress } from "../../kube/json-fields.ts";
 import { kinds } from "../../kube/kinds.ts";
 import type { Kube, KubeObject } from "../../kube/kube.ts";
-import { type ServiceAddress, serviceAddress } from "../../kube/service-address.ts";
 import type { Clock } from "../../runtime/clock.ts";
 import { ProviderError } from "../../runtime/errors.ts";
 import { connectGrpc, type GrpcClient, type GrpcTarget } from "../../runtime/grpc/grpc-client.ts";

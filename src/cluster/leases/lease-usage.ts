@@ -1,11 +1,11 @@
 /** What leases use right now, where the cluster has a metrics API, and what of it is leased. Asked only on request. */
 
 import type { MirrorView } from "../../chain/chain.ts";
-import { add, type ExactAmounts, wholeAmount } from "../../kube/exact-amounts.ts";
 import { fieldsOf, recordsOf } from "../../kube/json-fields.ts";
 import { kinds } from "../../kube/kinds.ts";
 import type { Kube, KubeObject } from "../../kube/kube.ts";
 import { managedSelector } from "../../kube/objects/lease-labels.ts";
+import { add, type ExactAmounts, wholeAmount } from "../../kube/pod-requests.ts";
 import { type CountedUnit, ramClass, storageOf, totalOf } from "../../market/group-totals.ts";
 import { parseLeaseId } from "../../market/ids.ts";
 import { parseQuantity } from "../../market/quantity.ts";

@@ -1,5 +1,4 @@
-/** Connections that are kept, some for each lane, so that none ever waits for another. */
-
+/** Pools of kept-alive connections, one for each lane, so that none waits for another. */
 import type { ClientRequestArgs, IncomingMessage } from "node:http";
 import * as http from "node:http";
 import * as https from "node:https";
@@ -13,29 +12,26 @@ import { kubePieceBytes } from "../client/lines.ts";
 import type { Lane } from "../client/transport.ts";
 import type { Access } from "./credentials.ts";
 
-/** Connections for calls; watches and what is passed on to pods have their own, so none waits for another. */
+/** Connections for calls. */
 export const kubeSockets = 16;
-/** For what is passed on to pods: a few per node of a large cluster that fell silent, and each is given up in time. */
+/** For requests proxied to pods, of which many may be slow at once. */
 const kubeProxySockets = 64;
 /** Idle connections close before load balancers cut them (a minute), and before a list would have to wait on a dead one. */
 const kubeIdleMs = 30 * second;
-/** A peer that is gone without a word is noticed by the kernel so much later, and ten seconds of probes. */
+/** TCP keep-alive: the kernel notices a dead peer after this and ten seconds of probes. */
 export const kubeKeepAliveMs = 15 * second;
 
 type Agents = Readonly<Record<Lane, http.Agent>>;
 
-export interface AgentPool {
-  at(access: Access): Agents;
-  close(): void;
-}
+export type AgentPool = ReturnType<typeof createAgentPool>;
 
-export function createAgentPool(): AgentPool {
+export function createAgentPool() {
   let current: { readonly agents: Agents; readonly mark: string } | undefined;
-  /** Those with a certificate that was replaced since: what they carry may end by itself. */
+  /** With a replaced certificate: their requests may end by themselves. */
   let retired: http.Agent[] = [];
 
   return {
-    at(access) {
+    at(access: Access): Agents {
       if (current?.mark === access.tlsMark) return current.agents;
       if (current) retired = [...retired, ...Object.values(current.agents)].filter(isInUse);
       const agents = {
@@ -46,7 +42,7 @@ export function createAgentPool(): AgentPool {
       current = { agents, mark: access.tlsMark };
       return agents;
     },
-    close() {
+    close(): void {
       for (const agent of [...retired, ...Object.values(current?.agents ?? {})]) agent.destroy();
     },
   };
@@ -62,7 +58,7 @@ function makeAgent({ server, tls, path }: Access, bounds: http.AgentOptions, mad
   const options = { keepAlive: true, keepAliveMsecs: kubeKeepAliveMs, timeout: kubeIdleMs, ...bounds };
   if (server.protocol !== "https:") return new made.Plain(options);
   try {
-    // Else it would come to light only while connecting, looking like a failure of the server.
+    // Invalid material would otherwise look like a failure of the server.
     createSecureContext(tls);
     return new made.Secure({ ...options, ...tls });
   } catch (thrown) {
@@ -71,10 +67,10 @@ function makeAgent({ server, tls, path }: Access, bounds: http.AgentOptions, mad
   }
 }
 
-/** What Node takes from a connection at once. More would be held of each that is paused, and of what is longer than a piece. */
+/** Read from a connection at once, and so the most that is held of one that is paused. */
 const kubeReadBytes = 8 * 1024;
 
-/** What has just arrived: Node reads one connection after the other, so that all of them can have the same place. */
+/** Shared by all connections: Node reads one after the other. */
 const arrived = Buffer.allocUnsafeSlow(kubeReadBytes);
 
 /** Small records share buffers: Node's own overhead of 100 bytes each made fifty logs take 300 MB. A paused connection is not read. */
@@ -100,17 +96,11 @@ function gathering(connect: (more: object) => Connection): Connection {
   return connection;
 }
 
-type Give = (bytes: Buffer) => void;
-
-/** Of one answer at a time, for the same reason. */
-const place = Buffer.allocUnsafeSlow(kubePieceBytes);
-let filled = 0;
-let goesTo: Give | undefined;
-let isDue = false;
-
-/** The same answer in few pieces, none of which is waited for. */
+/** The same response in few chunks, without waiting for more of any. */
 export function gathered(response: IncomingMessage): Readable {
   const { socket } = response;
+  let parts: Buffer[] = [];
+  let partBytes = 0;
   const body = new Readable({
     highWaterMark: kubePieceBytes,
     read() {
@@ -121,22 +111,31 @@ export function gathered(response: IncomingMessage): Readable {
       done(error);
     },
   });
-  // Who reads it looks for its error; nobody does before he began.
+  // The reader gets the error; without a reader it must not end the process.
   body.on("error", () => undefined);
   const pause = () => {
     if (body.readableLength >= kubePieceBytes && !response.complete) socket.pause();
   };
-  const give = (bytes: Buffer) => {
-    // Later, but before more is read: what HTTP took in just now makes it go on a tick from here, whoever has told it to pause.
+  const handOver = () => {
+    if (parts.length === 0) return;
+    const bytes = copyOf(Buffer.concat(parts));
+    [parts, partBytes] = [[], 0];
+    // Later, but before more is read: HTTP resumes the socket a tick after the data that it has just parsed.
     if (!body.destroyed && !body.push(bytes)) queueMicrotask(pause);
   };
-  response.on("data", (part: Buffer) => gather(give, part));
+  response.on("data", (part: Buffer) => {
+    if (partBytes + part.length > kubePieceBytes) handOver();
+    // All that has arrived is read by then; sockets live in real time.
+    if (parts.length === 0) void realClock.yield().then(handOver);
+    parts.push(part);
+    partBytes += part.length;
+  });
   response.on("end", () => {
-    handOver(give);
+    handOver();
     body.push(null);
   });
   response.on("error", (error) => {
-    handOver(give);
+    handOver();
     body.destroy(error);
   });
   response.on("close", () => {
@@ -145,31 +144,7 @@ export function gathered(response: IncomingMessage): Readable {
   return body;
 }
 
-function gather(give: Give, part: Buffer): void {
-  if (goesTo !== give || filled + part.length > place.length) handOver();
-  if (part.length > place.length) {
-    give(copyOf(part));
-    return;
-  }
-  goesTo = give;
-  filled += part.copy(place, filled);
-  if (isDue) return;
-  isDue = true;
-  // By then all was read that is there; of sockets, whose time is the real one.
-  void realClock.yield().then(() => {
-    isDue = false;
-    handOver();
-  });
-}
-
-function handOver(to = goesTo): void {
-  if (!to || goesTo !== to) return;
-  const bytes = copyOf(place.subarray(0, filled));
-  [goesTo, filled] = [undefined, 0];
-  to(bytes);
-}
-
-/** A few lines share their memory with others; what is more may be held for long, and would keep all of that. */
+/** Smaller copies come from Node's shared pool; a larger one, held for long, would keep all of the pool's buffer. */
 const smallBytes = 4_096;
 
 function copyOf(bytes: Buffer): Buffer {

@@ -1,10 +1,9 @@
-/** Credentials of a connection. Tokens, certificates and the kubeconfig are reread now and then, and when the server rejects them. */
-
+/** Credentials of a connection. Tokens, certificates and the kubeconfig are reread at an interval, and when the server rejects them. */
 import { execFile } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { promisify } from "node:util";
 import { z } from "zod";
-import { type Clock, formatTime, withDeadline } from "../../runtime/clock.ts";
+import { type Clock, parseTime, withDeadline } from "../../runtime/clock.ts";
 import { minute, second } from "../../runtime/durations.ts";
 import { endedBy } from "../../runtime/ended-by.ts";
 import { ProviderError, reasonOf } from "../../runtime/errors.ts";
@@ -13,68 +12,64 @@ import { createRedactor } from "../../runtime/redact.ts";
 import type { Peer } from "../client/api-errors.ts";
 import type { KubeIdentity, Material, Plugin } from "./kubeconfig.ts";
 
-/** How often the kubeconfig, tokens and certificates are looked at: what client-go does. */
+/** Interval of rereading, as in client-go. */
 export const kubeIdentityMs = minute;
-
-interface TlsMaterial {
-  readonly ca?: string | undefined;
-  readonly cert?: string | undefined;
-  readonly key?: string | undefined;
-  readonly servername?: string | undefined;
-  readonly rejectUnauthorized: boolean;
-}
 
 export interface Access extends Peer {
   readonly authorization: string | undefined;
-  readonly tls: TlsMaterial;
+  readonly tls: {
+    readonly ca?: string | undefined;
+    readonly cert?: string | undefined;
+    readonly key?: string | undefined;
+    readonly servername?: string | undefined;
+    readonly rejectUnauthorized: boolean;
+  };
   /** Changes when connections must be made anew. */
   readonly tlsMark: string;
 }
 
-/** How long somebody waits for them. */
 interface WaitOptions {
   readonly signal?: AbortSignal | undefined;
   readonly answerMs?: number | undefined;
 }
 
-export interface KubeCredentials {
-  current(patience?: WaitOptions): Promise<Access>;
-  /** The server said 401. */
-  rejected(): void;
-  /** Nobody needs them any more. */
-  close(): void;
-}
+export type KubeCredentials = ReturnType<typeof createCredentials>;
 
-/** `read` is asked anew each time, so a kubeconfig that was replaced is seen. */
-export function createCredentials(read: () => KubeIdentity, clock: Clock): KubeCredentials {
+/** `read` is called at each interval, so a replaced kubeconfig is used. */
+export function createCredentials(read: () => KubeIdentity, clock: Clock) {
   let access: Promise<Access> | undefined;
-  let lookAgainMs = 0;
+  let rereadAtMs = 0;
   const ending = new AbortController();
-  let plugin: { readonly of: string; readonly identity: KubeIdentity; readonly runs: CredentialPlugin } | undefined;
+  let plugin:
+    | (ReturnType<typeof createCredentialPlugin> & { readonly key: string; readonly command: string })
+    | undefined;
+  let path = "";
 
-  function pluginOf(identity: KubeIdentity): CredentialPlugin | undefined {
+  function pluginOf(identity: KubeIdentity) {
     if (!identity.plugin) return undefined;
-    // What it says is for one cluster: at another address it is asked anew, and told of that one.
-    const of = JSON.stringify([identity.plugin, identity.server]);
-    if (plugin?.of !== of)
-      plugin = { of, identity, runs: createCredentialPlugin(identity, identity.plugin, clock, ending.signal) };
-    return plugin.runs;
+    // A credential is for one cluster, so another address has a plugin of its own.
+    const key = JSON.stringify([identity.plugin, identity.server]);
+    if (plugin?.key === key) return plugin;
+    const { command } = identity.plugin;
+    plugin = { key, command, ...createCredentialPlugin(identity, identity.plugin, clock, ending.signal) };
+    path = identity.path;
+    return plugin;
   }
 
   function latest(): Promise<Access> {
     const nowMs = clock.monotonicMs();
-    if (access && nowMs < lookAgainMs) return access;
-    lookAgainMs = nowMs + kubeIdentityMs;
-    const looking = look();
-    access = looking;
-    // A failure is not kept: whoever asks next looks again.
-    looking.catch(() => {
-      if (access === looking) access = undefined;
+    if (access && nowMs < rereadAtMs) return access;
+    rereadAtMs = nowMs + kubeIdentityMs;
+    const reading = readAccess();
+    access = reading;
+    // A failure is not cached.
+    reading.catch(() => {
+      if (access === reading) access = undefined;
     });
-    return looking;
+    return reading;
   }
 
-  async function look(): Promise<Access> {
+  async function readAccess(): Promise<Access> {
     const identity = read();
     const fromPlugin = await pluginOf(identity)?.credential();
     const text = (material: Material | undefined) => readMaterial(material, identity.path);
@@ -82,8 +77,8 @@ export function createCredentials(read: () => KubeIdentity, clock: Clock): KubeC
     const tls = {
       rejectUnauthorized: !identity.skipVerify,
       ca: text(identity.ca),
-      cert: fromPlugin?.cert ?? text(identity.cert),
-      key: fromPlugin?.key ?? text(identity.key),
+      cert: fromPlugin?.clientCertificateData ?? text(identity.cert),
+      key: fromPlugin?.clientKeyData ?? text(identity.key),
       servername: identity.serverName,
     };
     return {
@@ -97,20 +92,20 @@ export function createCredentials(read: () => KubeIdentity, clock: Clock): KubeC
   }
 
   return {
-    current({ signal, answerMs = kubePluginMs } = {}) {
-      // Only a plugin takes its time; it goes on for whoever waits longer.
+    current({ signal, answerMs = kubePluginMs }: WaitOptions = {}): Promise<Access> {
+      // Only a plugin takes time; it goes on for callers that wait longer.
       const late = () => {
-        const { path = "", plugin: used } = plugin?.identity ?? {};
         const reason = `no answer within ${answerMs} ms`;
-        throw new ProviderError("AKP_KUBE_PLUGIN_FAILED", { command: used?.command ?? "", path, reason });
+        throw new ProviderError("AKP_KUBE_PLUGIN_FAILED", { command: plugin?.command ?? "", path, reason });
       };
       return endedBy(withDeadline(clock, answerMs, latest(), late), signal);
     },
-    rejected() {
-      plugin?.runs.forget();
+    /** The server responded 401. */
+    rejected(): void {
+      plugin?.forget();
       access = undefined;
     },
-    close: () => ending.abort(new Error("the connection is closed")),
+    close: (): void => ending.abort(new Error("the connection is closed")),
   };
 }
 
@@ -138,20 +133,8 @@ function basic({ basic: login }: KubeIdentity): string | undefined {
 /** A credential plugin may open a browser or ask a cloud. */
 export const kubePluginMs = minute;
 const kubePluginBytes = 1024 * 1024;
-/** A token is renewed so long before it expires. */
+/** Time before its expiry at which a token is renewed. */
 const kubeTokenMarginMs = 30 * second;
-
-interface PluginCredential {
-  readonly token: string | undefined;
-  readonly cert: string | undefined;
-  readonly key: string | undefined;
-}
-
-interface CredentialPlugin {
-  credential(): Promise<PluginCredential>;
-  /** The server did not like it: ask the command anew. */
-  forget(): void;
-}
 
 const answerShape = z.object({
   kind: z.literal("ExecCredential"),
@@ -163,56 +146,43 @@ const answerShape = z.object({
   }),
 });
 
-/** The signal ends a command that is under way, and with it whoever waits for its answer. */
-export function createCredentialPlugin(
-  identity: KubeIdentity,
-  plugin: Plugin,
-  clock: Clock,
-  signal: AbortSignal,
-): CredentialPlugin {
-  let asking: Promise<PluginCredential> | undefined;
-  let kept: { readonly credential: PluginCredential; readonly expires: Expiry } | undefined;
+type PluginStatus = z.infer<typeof answerShape>["status"];
 
-  async function ask(): Promise<PluginCredential> {
+/** The signal kills a running command, and rejects those who wait for it. */
+export function createCredentialPlugin(identity: KubeIdentity, plugin: Plugin, clock: Clock, signal: AbortSignal) {
+  let running: Promise<PluginStatus> | undefined;
+  let kept: PluginStatus | undefined;
+
+  async function runCommand(): Promise<PluginStatus> {
     try {
-      const { status } = answerShape.parse(JSON.parse(await run(identity, plugin, clock, signal)));
-      const credential = { token: status.token, cert: status.clientCertificateData, key: status.clientKeyData };
-      kept = { credential, expires: status.expirationTimestamp };
-      return credential;
+      kept = answerShape.parse(JSON.parse(await run(identity, plugin, clock, signal))).status;
+      return kept;
     } catch (thrown) {
-      const told = thrown instanceof z.ZodError || thrown instanceof SyntaxError;
-      const reason = told ? "it printed no ExecCredential" : reasonOf(thrown);
+      const isOutput = thrown instanceof z.ZodError || thrown instanceof SyntaxError;
+      const reason = isOutput ? "it printed no ExecCredential" : reasonOf(thrown);
       throw new ProviderError("AKP_KUBE_PLUGIN_FAILED", { command: plugin.command, path: identity.path, reason });
     }
   }
 
   return {
-    async credential() {
-      if (kept && !isPast(kept.expires, clock.now() + kubeTokenMarginMs)) return kept.credential;
-      // Whoever comes meanwhile waits for the same answer: a second command would ask a person to log in twice.
-      asking ??= ask().finally(() => {
-        asking = undefined;
+    async credential(): Promise<PluginStatus> {
+      // Without an expiry it is kept until the server rejects it.
+      const expiresAtMs = parseTime(kept?.expirationTimestamp ?? "9999-12-31T23:59:59Z");
+      if (kept && clock.now() + kubeTokenMarginMs < expiresAtMs) return kept;
+      // Shared: a second command could ask a person to log in twice.
+      running ??= runCommand().finally(() => {
+        running = undefined;
       });
-      return asking;
+      return running;
     },
-    forget() {
+    /** The server rejected the credential. */
+    forget(): void {
       kept = undefined;
     },
   };
 }
 
-/** Without one it stays good until the server refuses it. */
-type Expiry = z.infer<typeof answerShape>["status"]["expirationTimestamp"];
-
-/** The present is written in the zone of the expiry, down to the second; then texts compare as times do. */
-function isPast(expires: Expiry, nowMs: number): boolean {
-  if (!expires) return false;
-  const [, sign, hours, minutes] = /([+-])(\d\d):(\d\d)$/.exec(expires) ?? [];
-  const aheadMs = (Number(hours ?? 0) * 60 + Number(minutes ?? 0)) * 60_000 * (sign === "-" ? -1 : 1);
-  return formatTime(nowMs + aheadMs).slice(0, 19) >= expires.slice(0, 19);
-}
-
-/** What the command prints. */
+/** Returns what the command prints. */
 async function run(identity: KubeIdentity, plugin: Plugin, clock: Clock, signal: AbortSignal): Promise<string> {
   const { apiVersion, command, args, env } = plugin;
   const spec = { interactive: false, ...(plugin.provideClusterInfo ? { cluster: clusterInfo(identity) } : {}) };
@@ -230,7 +200,7 @@ async function run(identity: KubeIdentity, plugin: Plugin, clock: Clock, signal:
   stdin?.end();
   const giveUp = () => late.abort(new Error(`no answer within ${kubePluginMs} ms`));
   const timer = clock.timer(kubePluginMs, giveUp);
-  // What it started itself may live on and hold its pipes: once the command has ended, the signal alone ends nothing.
+  // A child of the command may outlive it and hold its pipes open, which the signal does not end.
   ending.addEventListener("abort", () => [stdout, stderr].map((pipe) => pipe?.destroy()), { once: true });
   try {
     const { stdout: printed } = await running;

@@ -1,4 +1,4 @@
-/** Requests over HTTP: kept connections, credentials, and a time limit for the head of an answer. */
+/** Kubernetes over HTTP: kept-alive connections, credentials, and a deadline for the head of a response. */
 import * as http from "node:http";
 import * as https from "node:https";
 import type { Clock } from "../../runtime/clock.ts";
@@ -13,18 +13,14 @@ import { type Access, createCredentials, type KubeCredentials } from "./credenti
 import { type IdentityOptions, readIdentity } from "./kubeconfig.ts";
 import { exec, forwardPort } from "./pod-socket.ts";
 
-interface HttpTransportDeps {
-  readonly credentials: KubeCredentials;
-  readonly clock: Clock;
-}
-
 const userAgent = "akash-provider";
 
-export function createKubeTransport({ credentials, clock }: HttpTransportDeps): Transport {
+export function createKubeTransport({ credentials, clock }: { credentials: KubeCredentials; clock: Clock }): Transport {
   const agents = createAgentPool();
-  /** Aborted when the transport is closed: ends requests, answers that still come, and commands. */
+  /** Aborted when the transport is closed. */
   const ending = new AbortController();
   const { signal: closing } = ending;
+  const deps = { credentials, agents, clock, closing };
   return {
     async send(request) {
       const { answerMs = kubeCallMs } = request;
@@ -40,8 +36,8 @@ export function createKubeTransport({ credentials, clock }: HttpTransportDeps): 
       const body = lane === "streams" ? gathered(response) : response;
       return { status: response.statusCode ?? 0, headers: response.headers, body, peer: access };
     },
-    exec: (at, options) => exec(at, options, { credentials, agents, clock, closing }),
-    forwardPort: (at, port, options) => forwardPort(at, port, options, { credentials, agents, clock, closing }),
+    exec: (at, options) => exec(at, options, deps),
+    forwardPort: (at, port, options) => forwardPort(at, port, options, deps),
     peer: () => credentials.current(),
     rejected: () => credentials.rejected(),
     close() {
@@ -54,7 +50,7 @@ export function createKubeTransport({ credentials, clock }: HttpTransportDeps): 
 
 interface Exchange {
   readonly request: SentRequest & { readonly answerMs: number };
-  /** By the monotonic clock: then there must be an answer. */
+  /** Deadline of the response by the monotonic clock. */
   readonly untilMs: number;
   readonly access: Access;
   readonly agent: http.Agent;
@@ -62,7 +58,7 @@ interface Exchange {
   readonly closing: AbortSignal;
 }
 
-/** Resolves with the head of the answer. The signal ends the body too. */
+/** Resolves with the head of the response. The signal ends the body too. */
 function start(exchange: Exchange, again = false): Promise<http.IncomingMessage> {
   const { request, untilMs, access, agent, clock, closing } = exchange;
   const { method, headers, body, signal, answerMs } = request;
@@ -93,7 +89,7 @@ function start(exchange: Exchange, again = false): Promise<http.IncomingMessage>
     });
     outgoing.on("error", (thrown) => {
       if (signal?.aborted) return reject(signal.reason);
-      if (!again && !answered && outgoing.reusedSocket && wasLetGo(thrown) && mayRepeat(request)) {
+      if (!again && !answered && outgoing.reusedSocket && isConnectionClosed(thrown) && mayRepeat(request)) {
         return resolve(start(exchange, true));
       }
       return reject(connectionError(thrown, request, access));
@@ -102,8 +98,8 @@ function start(exchange: Exchange, again = false): Promise<http.IncomingMessage>
   });
 }
 
-/** A kept connection that the server closed just when we took it; ends of our own have no system code. */
-function wasLetGo(thrown: unknown): boolean {
+/** The server closed a kept-alive connection just when it was reused. */
+function isConnectionClosed(thrown: unknown): boolean {
   return ["ECONNRESET", "EPIPE"].includes(systemCodeOf(thrown) ?? "");
 }
 
@@ -116,7 +112,6 @@ function urlOf(server: URL, path: string): URL {
   return new URL(`${server.href.replace(/\/$/, "")}${path}`);
 }
 
-/** Kubernetes over its HTTP API. */
 interface HttpKubeOptions extends IdentityOptions {
   /** The name our writes carry: "akash-provider", "akash-operator-hostname" and so on. */
   readonly fieldManager: string;

@@ -70,9 +70,9 @@ test("what is wrong with a kubeconfig is told with its path", (t) => {
   with_(config({ users: [{ name: "u", user: { "auth-provider": { name: "gcp" } } }] }));
   refuses(() => readIdentity({ kubeconfig }), "AKP_KUBECONFIG_UNUSABLE", /auth-provider/);
   with_(config({ users: [{ name: "u", user: { token: "t", as: "somebody" } }] }));
-  refuses(() => readIdentity({ kubeconfig }), "AKP_KUBECONFIG_UNUSABLE", /user u acts as somebody else \(as\)/);
+  refuses(() => readIdentity({ kubeconfig }), "AKP_KUBECONFIG_UNUSABLE", /user u impersonates another user \(as\)/);
   with_(config({ users: [{ name: "u", user: { token: "t", "as-groups": ["system:masters"] } }] }));
-  refuses(() => readIdentity({ kubeconfig }), "AKP_KUBECONFIG_UNUSABLE", /acts as somebody else \(as-groups\)/);
+  refuses(() => readIdentity({ kubeconfig }), "AKP_KUBECONFIG_UNUSABLE", /impersonates another user \(as-groups\)/);
   with_(config({ clusters: [{ name: "c", cluster: { server: "nowhere" } }] }));
   refuses(() => readIdentity({ kubeconfig }), "AKP_KUBECONFIG_UNUSABLE", /cluster c\.server/);
 });

@@ -1,4 +1,4 @@
-/** Reads kubeconfig files as kubectl does, or the pod's service account. What is not supported, as impersonation, is rejected. */
+/** Reads kubeconfig files as kubectl does, or the pod's service account. Unsupported features, such as impersonation, are rejected. */
 import { existsSync, readFileSync } from "node:fs";
 import { homedir } from "node:os";
 import { delimiter, dirname, join, resolve } from "node:path";
@@ -6,11 +6,11 @@ import { parse } from "yaml";
 import { z } from "zod";
 import { ProviderError, reasonOf, systemCodeOf } from "../../runtime/errors.ts";
 
-/** A file, or the text that stands in the kubeconfig itself. */
+/** A file, or text embedded in the kubeconfig. */
 export type Material = { readonly file: string } | { readonly text: string };
 
 export interface KubeIdentity {
-  /** Where it was read, for messages. */
+  /** For messages. */
   readonly path: string;
   readonly server: URL;
   readonly serverName?: string | undefined;
@@ -115,14 +115,14 @@ function podIdentity(host: string, port: string, folder: string): KubeIdentity {
 function fileIdentity(path: string): KubeIdentity {
   const files = readFiles(path).map(({ file, content }) => {
     const { clusters, users, ...rest } = check(path, fileShape, content, "the file");
-    // What they name is relative to the file that names it, as kubectl has it.
+    // Paths are relative to the file that contains them.
     const from = <T extends object>(entries: readonly T[]) =>
       entries.map((entry) => ({ ...entry, folder: dirname(file) }));
     return { ...rest, clusters: from(clusters), users: from(users) };
   });
   const wanted = files.find((each) => each["current-context"])?.["current-context"];
   if (!wanted) throw unusable(path, "it names no current-context");
-  // The first file that has a context, a cluster or a user of this name tells all of it; none adds to it.
+  // The first file that has an entry of this name counts; entries are not merged.
   const named = <T extends { name: string }>(what: string, name: string, entries: readonly T[]): T => {
     const found = entries.find((entry) => entry.name === name);
     if (!found) throw unusable(path, `it has no ${what} ${name}`);
@@ -157,9 +157,9 @@ function readUser(path: string, given: unknown, { name, folder }: EntryAt) {
   const user = check(path, userShape, given, `user ${name}`);
   if (user["auth-provider"]) throw unusable(path, `user ${name} has an auth-provider, which kubectl dropped; use exec`);
   const impersonation = (["as", "as-uid", "as-groups", "as-user-extra"] as const).find((field) => user[field]);
-  // Left out in silence, we would act with the rights of the one who may impersonate, which are more.
+  // Ignoring it would use the greater rights of the impersonating user.
   if (impersonation)
-    throw unusable(path, `user ${name} acts as somebody else (${impersonation}), which is not supported`);
+    throw unusable(path, `user ${name} impersonates another user (${impersonation}), which is not supported`);
   return {
     cert: material(folder, user["client-certificate-data"], user["client-certificate"]),
     key: material(folder, user["client-key-data"], user["client-key"]),
@@ -186,18 +186,17 @@ function unusable(path: string, reason: string, cause?: unknown): ProviderError 
   return new ProviderError("AKP_KUBECONFIG_UNUSABLE", { path, reason }, { cause });
 }
 
-/** Of several, those that are not there do not matter, as long as one is. */
+/** Missing files are skipped, as long as one exists. */
 function readFiles(path: string): { readonly file: string; readonly content: unknown }[] {
   const files = path.split(delimiter).flatMap((file) => {
     const source = file === "" ? undefined : readFile(file);
     return source === undefined ? [] : [{ file, content: readYaml(file, source) }];
   });
-  // Said in full already: a stack below it, once for every watch, would only hide it.
   if (files.length === 0) throw new ProviderError("AKP_KUBECONFIG_MISSING", { path, reason: "no such file" });
   return files;
 }
 
-/** Undefined when it is not there. */
+/** Undefined where it does not exist. */
 function readFile(path: string): string | undefined {
   try {
     return readFileSync(path, "utf8");
@@ -209,10 +208,10 @@ function readFile(path: string): string | undefined {
 
 function readYaml(path: string, source: string): unknown {
   try {
-    // To Go, and so to kubectl, what is null is not there.
+    // kubectl treats null as absent.
     return parse(source, (_, value) => value ?? undefined) ?? {};
   } catch {
-    // The parser's own words quote the lines around the fault, and those may hold a key.
+    // The parser's message quotes lines of the file, which may hold a key.
     throw unusable(path, "it is not YAML");
   }
 }

@@ -13,7 +13,7 @@ import type { CallOptions, ExecOptions, ExecSession, ObjectAt } from "../kube.ts
 import type { AgentPool } from "./agents.ts";
 import type { Access, KubeCredentials } from "./credentials.ts";
 
-/** Of one message from the server, which sends output in pieces of 32 KiB. */
+/** Largest message of the server, which sends output in chunks of 32 KiB. */
 const messageBytes = 1024 * 1024;
 /** The size of the server's buffers for input. */
 const pieceBytes = 32 * 1024;
@@ -53,7 +53,7 @@ export async function openPodSocket<T>(
   const authorization = access.authorization === undefined ? {} : { authorization: access.authorization };
   const root = access.server.href.replace(/^http/, "ws").replace(/\/$/, "");
   const socket = new WebSocket(`${root}${objectPath(kinds.pod, at)}/${path}`, [...protocols], {
-    // Of a connection that is paused nothing more is read: Node would else take 64 KB ahead of every slow reader.
+    // These agents read nothing from a paused connection; Node would buffer 64 KB for every slow reader.
     agent: agents.at(access).streams,
     headers: authorization,
     maxPayload: messageBytes,
@@ -77,7 +77,7 @@ export async function openPodSocket<T>(
   return used;
 }
 
-/** Cut into pieces that servers accept; `done` is called after the last. */
+/** In chunks that servers accept; `done` is called after the last. */
 export function sendPieces(
   socket: WebSocket,
   channel: number,
@@ -113,23 +113,23 @@ function opened(socket: WebSocket, asked: Operation, access: Access, credentials
   });
 }
 
-/** A peer that is gone without a word does not answer a ping. */
+/** Ends the connection of a peer that does not answer a ping. */
 function keepAlive(socket: WebSocket, clock: Clock): void {
-  let heard = true;
+  let isAlive = true;
   let timer: Timer | undefined;
   socket.on("pong", () => {
-    heard = true;
+    isAlive = true;
   });
   socket.on("message", () => {
-    heard = true;
+    isAlive = true;
   });
   function beat(): void {
-    if (!heard) {
+    if (!isAlive) {
       socket.terminate();
       return;
     }
-    // While we do not read, an answer cannot be heard either.
-    heard = socket.isPaused;
+    // A paused connection does not read the pong.
+    isAlive = socket.isPaused;
     socket.ping();
     timer = clock.timer(pingMs, beat);
   }
@@ -140,10 +140,10 @@ function keepAlive(socket: WebSocket, clock: Clock): void {
 /** Runs a command in a container over a WebSocket (v5.channel.k8s.io): one byte for the channel, then its bytes. */
 const shellChannels = { stdin: 0, stdout: 1, stderr: 2, status: 3, resize: 4, close: 255 } as const;
 
-/** The fifth version can end the input alone; with the fourth the command is never told that no more comes. */
+/** Only version 5 can close stdin. */
 const protocols = ["v5.channel.k8s.io", "v4.channel.k8s.io"];
 
-/** Of each output, held for its reader: a reader of one alone still learns that the other has ended after a few words. */
+/** Buffered for the reader of each output. */
 const aheadBytes = 16 * 1024;
 
 export function exec(at: ObjectAt, options: ExecOptions, deps: PodSocketDeps): Promise<ExecSession> {
@@ -161,10 +161,10 @@ function execQuery({ command, container, stdin = false, tty = false }: ExecOptio
   return query;
 }
 
-/** Everything is listened to from the start: the first output may come with the very first packet. */
+/** Listeners are attached at once: the first output may come with the very first packet. */
 function createSession(socket: WebSocket, asked: Operation, access: Access): ExecSession {
   const exit = Promise.withResolvers<number>();
-  // Who does not ask for the exit code need not hear that there is none.
+  // A caller may not read the exit code.
   exit.promise.catch(() => undefined);
   const stdout = output(socket);
   const stderr = output(socket);
@@ -195,7 +195,7 @@ function createSession(socket: WebSocket, asked: Operation, access: Access): Exe
   };
 }
 
-/** How a command ended, as the API tells it. */
+/** A metav1.Status. */
 interface ExecStatus {
   readonly status?: string;
   readonly reason?: string;
@@ -212,7 +212,7 @@ async function exitCodeOf(bytes: Buffer, asked: Operation, peer: Peer): Promise<
   throw apiError({ status: status.code ?? 500, body: bytes.toString() }, asked, peer);
 }
 
-/** A reader that is slow slows the command down, as a pipe would. Both outputs come one after the other, so one that is not read holds up the other. */
+/** A slow reader slows the command down, as a pipe would. Both outputs share the connection, so one that is not read blocks the other. */
 function output(socket: WebSocket): Readable {
   return new Readable({ highWaterMark: aheadBytes, read: () => socket.resume() });
 }
@@ -233,8 +233,7 @@ function input(socket: WebSocket): Writable {
       return socket.send(Buffer.of(shellChannels.close, shellChannels.stdin), (error) => done(error ?? null));
     },
   });
-  // A command may end before it has read everything, as `head` does. Its exit tells what matters; nobody else need
-  // listen, and without a listener the error would end the program.
+  // A command may end before it has read everything, as `head` does; an unhandled error would end the process.
   stdin.on("error", () => undefined);
   return stdin;
 }
@@ -243,7 +242,7 @@ function frame(channel: number, bytes: Buffer): Buffer {
   return Buffer.concat([Buffer.of(channel), bytes]);
 }
 
-/** A connection to a port of a pod, over a WebSocket (v4.channel.k8s.io): channel 0 has its bytes, channel 1 says why it failed. */
+/** A connection to a port of a pod, over a WebSocket (v4.channel.k8s.io): channel 0 has its bytes, channel 1 its error. */
 const portChannels = { data: 0, error: 1 } as const;
 /** The first message of each channel is the number of the port. */
 const portBytes = 2;
@@ -261,7 +260,7 @@ function duplexOf(socket: WebSocket, asked: Operation, access: Access): Duplex {
       if (socket.readyState !== WebSocket.OPEN) return done(failed("the connection has ended"));
       return sendPieces(socket, portChannels.data, chunk, done);
     },
-    // A single direction cannot be ended.
+    // Half-closing is not supported.
     final(done) {
       socket.close(1_000);
       done();

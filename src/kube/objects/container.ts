@@ -6,16 +6,16 @@ import { committed, diskBytesOf } from "../../market/fit.ts";
 import { type GpuDemand, readGpuDemands } from "../../market/gpu-attributes.ts";
 import type { Attribute } from "../../market/group-spec.ts";
 import type { ManifestService } from "../../market/manifest.ts";
-import { addressVariables } from "./lease-addresses.ts";
 import type { ServiceWorkload } from "./lease-workload.ts";
+import { addressVariables } from "./leased-ip.ts";
 import type { PolicySettings } from "./network-policies.ts";
 
-/** What the operator's settings say of every lease's objects. */
+/** Settings that affect the objects of every lease. */
 export interface ObjectSettings {
   readonly overcommit: Overcommit;
-  /** Told to workloads; empty where the cluster has none. */
+  /** Value of AKASH_CLUSTER_PUBLIC_HOSTNAME; may be empty. */
   readonly clusterPublicHostname: string;
-  /** The name of the pull secret of workloads that bring none. */
+  /** The pull secret of workloads without credentials. */
   readonly pullSecret?: string | undefined;
   /** The sandbox of every workload that has no NVIDIA card: those need the runtime of their vendor. */
   readonly runtimeClass?: string | undefined;
@@ -42,24 +42,24 @@ export function container(workload: ServiceWorkload, settings: ObjectSettings): 
   };
 }
 
-/** A port that is exposed in several ways is still one. */
+/** Each port and protocol once. */
 function containerPorts({ service }: ServiceWorkload): object[] {
   const ports = service.expose.map(({ port, proto }) => [`${port} ${proto}`, { containerPort: port, protocol: proto }]);
   return Object.values(Object.fromEntries(ports));
 }
 
-/** Limits are what was paid for; requests are less by overcommit. Memory volumes count to the limit of their container. */
+/** Limits are what was leased; requests are less by overcommit. Memory volumes count to the limit of their container. */
 function resources(workload: ServiceWorkload, { overcommit }: ObjectSettings): object {
   const { service } = workload;
   const { cpu, memory } = service.resources;
   const cpuMilli = BigInt(cpu.units.val);
   const memoryBytes = BigInt(memory.size.val);
-  const disk = diskBytesOf(diskBytes(service), overcommit);
+  const disk = diskBytesOf(volumeBytes(service, "disk"), overcommit);
   const gpus = gpuResources(workload);
   return {
     limits: {
       cpu: `${cpuMilli}m`,
-      memory: `${memoryBytes + memoryVolumeBytes(service)}`,
+      memory: `${memoryBytes + volumeBytes(service, "memory")}`,
       "ephemeral-storage": `${disk}`,
       ...gpus,
     },
@@ -72,20 +72,15 @@ function resources(workload: ServiceWorkload, { overcommit }: ObjectSettings): o
   };
 }
 
-/** The GPUs of a replica: how many, whose, and which cards will do. */
-function gpuCount({ service }: ServiceWorkload): bigint {
-  return BigInt(service.resources.gpu.units.val);
-}
-
-/** The GPU that we offered. Without a known offer, those that the tenant accepts: one of them is under the running workload. */
+/** The GPU that we offered; without a known offer, those that the tenant accepts. */
 export function workloadGpus(workload: ServiceWorkload): readonly GpuDemand[] {
-  if (gpuCount(workload) === 0n) return [];
   const { service, offer } = workload;
+  if (BigInt(service.resources.gpu.units.val) === 0n) return [];
   const offered = readable(offer?.gpu.attributes ?? []);
   return offered.length > 0 ? offered : readable(service.resources.gpu.attributes ?? []);
 }
 
-/** Nobody bids on what nobody can read. */
+/** Empty for invalid attributes, on which we never bid. */
 function readable(attributes: readonly Attribute[]): readonly GpuDemand[] {
   const cards = readGpuDemands(attributes);
   return typeof cards === "string" ? [] : cards;
@@ -95,13 +90,12 @@ export function gpuVendor(workload: ServiceWorkload): string | undefined {
   return workloadGpus(workload)[0]?.vendor;
 }
 
-/** What the device plugin of the vendor calls its cards. */
+/** The resource name of the vendor's device plugin. */
 function gpuResources(workload: ServiceWorkload): Readonly<Record<string, string>> {
   const vendor = gpuVendor(workload);
-  return vendor === undefined ? {} : { [`${vendor}.com/gpu`]: `${gpuCount(workload)}` };
+  return vendor === undefined ? {} : { [`${vendor}.com/gpu`]: `${BigInt(workload.service.resources.gpu.units.val)}` };
 }
 
-/** What a container finds in its environment: what the tenant says, and who it is on the market where he does not. */
 interface Variable {
   readonly name: string;
   readonly value?: string;
@@ -132,7 +126,7 @@ function variable(name: string, value: string): Variable {
   return value === "" ? { name } : { name, value };
 }
 
-/** The last value of a name counts, with references to the one before it, as Kubernetes has each name once. Unknown names stay. */
+/** The last value of a name counts, and may refer to the value before it. References to unknown names stay. */
 function settled(variables: readonly Variable[]): readonly Variable[] {
   const values = new Map<string, string>();
   let room = mostResolvedChars;
@@ -149,10 +143,10 @@ function settled(variables: readonly Variable[]): readonly Variable[] {
   return [...values].map(([name, value]) => variable(name, value));
 }
 
-/** What references may add in all: self-references could fill any memory, and no object is larger than this. */
+/** Characters that references may add: self-references grow exponentially, and no object is larger than this. */
 const mostResolvedChars = 1024 * 1024;
 
-/** The volumes of a service: claims that outlive its pods, memory, and the node's own disk. */
+/** Claims, memory, or the node's disk. */
 interface ServiceVolume {
   readonly name: string;
   readonly bytes: bigint;
@@ -168,26 +162,14 @@ function volumesOf({ name: service, resources }: ManifestService): ServiceVolume
   });
 }
 
-function bytesOf(service: ManifestService, is: ServiceVolume["is"]): bigint {
+function volumeBytes(service: ManifestService, is: ServiceVolume["is"]): bigint {
   return volumesOf(service).reduce((sum, volume) => (volume.is === is ? sum + volume.bytes : sum), 0n);
-}
-
-/** A container may fill this besides the memory that it has for itself. */
-function memoryVolumeBytes(service: ManifestService): bigint {
-  return bytesOf(service, "memory");
-}
-
-/** All of them together: where several are asked for, each is paid for. */
-function diskBytes(service: ManifestService): bigint {
-  return bytesOf(service, "disk");
 }
 
 /** In the order in which the manifest names them. */
 export function persistentClasses(service: ManifestService): string[] {
-  const named = volumesOf(service).flatMap(({ is, storageClass }) =>
-    is === "persistent" && storageClass !== undefined ? [storageClass] : [],
-  );
-  return [...new Set(named)];
+  const volumes = volumesOf(service).filter(({ is }) => is === "persistent");
+  return [...new Set(volumes.flatMap(({ storageClass }) => storageClass ?? []))];
 }
 
 export function claimTemplates(service: ManifestService): object[] {
@@ -205,7 +187,7 @@ export function claimTemplates(service: ManifestService): object[] {
     }));
 }
 
-/** Those that go with the pod. What lies on the node's disk needs one only where the tenant wants it at a place of its own. */
+/** Volumes of the pod itself. Disk needs one only where it is mounted. */
 export function podVolumes(service: ManifestService): object[] {
   const mounted = new Set(mountsOf(service).map(({ name }) => name));
   return volumesOf(service)

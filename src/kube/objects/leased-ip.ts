@@ -2,11 +2,12 @@
 import { createHash } from "node:crypto";
 import type { Address } from "../../market/address.ts";
 import type { LeaseId } from "../../market/ids.ts";
-import { base32Hex } from "../../market/lease-namespace.ts";
+import { base32Hex, leaseNamespace } from "../../market/lease-namespace.ts";
+import type { ManifestService } from "../../market/manifest.ts";
 import { fieldsOf, recordsOf, textOf } from "../json-fields.ts";
 import { kinds } from "../kinds.ts";
 import type { KubeObject } from "../kube.ts";
-import { idLabels, leaseOfLabels, serviceLabel } from "./lease-labels.ts";
+import { idLabels, leaseOfLabels, memberLabels, serviceLabel } from "./lease-labels.ts";
 import type { DesiredObject } from "./lease-workload.ts";
 import { writeLeaseId } from "./manifest-resource.ts";
 import { assignedAddresses, metalLbWord } from "./metallb.ts";
@@ -120,5 +121,40 @@ export function readLeasedIp({ metadata, ...object }: KubeObject, ours?: Address
     externalPort,
     protocol: textOf(spec["protocol"])?.toUpperCase() === "UDP" ? "UDP" : "TCP",
     sharingKey: textOf(spec["sharing_key"] ?? spec["sharingKey"]) ?? lease.owner,
+  };
+}
+
+/** The ConfigMap of leased addresses. Pods read it as environment variables, so a changed address does not restart them. */
+const addressesName = "akash-addresses";
+
+interface AddressVariable {
+  readonly name: string;
+  readonly valueFrom: {
+    readonly configMapKeyRef: { readonly name: string; readonly key: string; readonly optional: true };
+  };
+}
+
+/** AKASH_IP_<ENDPOINT> for each endpoint that the service is exposed on; of two that are written alike, the first. */
+export function addressVariables({ expose }: Pick<ManifestService, "expose">): AddressVariable[] {
+  const variables = new Map<string, AddressVariable>();
+  for (const { global, ip } of expose) {
+    if (!global || ip === "") continue;
+    const variable = `AKASH_IP_${ip.toUpperCase().replace(/[^A-Z0-9]/g, "_")}`;
+    if (variables.has(variable)) continue;
+    // Optional: a pod does not wait for an address that may never come.
+    variables.set(variable, {
+      name: variable,
+      valueFrom: { configMapKeyRef: { name: addressesName, key: endpointKey(ip), optional: true } },
+    });
+  }
+  return [...variables.values()];
+}
+
+/** By endpoint, those that are known. */
+export function leaseAddresses(lease: LeaseId, addresses: ReadonlyMap<string, string>): DesiredObject {
+  const data = Object.fromEntries([...addresses].map(([endpoint, address]) => [endpointKey(endpoint), address]));
+  return {
+    kind: kinds.configMap,
+    object: { metadata: { name: addressesName, namespace: leaseNamespace(lease), labels: memberLabels(lease) }, data },
   };
 }

@@ -1,5 +1,4 @@
-/** What a lease runs, in the network's form: its hostname operator reads it, and lost journals are rebuilt from it. */
-
+/** The Manifest resource of a lease: the network's hostname operator reads it, and lost journals are rebuilt from it. */
 import { readGpuDemands } from "../../market/gpu-attributes.ts";
 import type { UnitResources } from "../../market/group-spec.ts";
 import type { LeaseId } from "../../market/ids.ts";
@@ -10,12 +9,12 @@ import { kinds } from "../kinds.ts";
 import { leaseLabels } from "./lease-labels.ts";
 import type { DesiredObject, LeaseWorkload } from "./lease-workload.ts";
 
-/** What the object says besides the workload, in annotations. */
+/** Stored in annotations. */
 export interface ManifestNote {
   /** The hash of the whole manifest in hex. */
   readonly version: string;
   readonly receivedAtMs: number;
-  /** When the owner took it back; then it holds no services. */
+  /** When the owner withdrew it; then it has no services. */
   readonly withdrawnAtMs?: number | undefined;
 }
 
@@ -50,7 +49,7 @@ export function manifestResource(
   };
 }
 
-/** As custom resources of the network name a lease; its largest number would not survive as a number. */
+/** A lease id in custom resources; dseq is text since it may exceed a double. */
 export function writeLeaseId({ owner, dseq, gseq, oseq, provider }: LeaseId) {
   return { owner, dseq: `${dseq}`, gseq, oseq, provider };
 }
@@ -84,36 +83,23 @@ function writeResources({ id, cpu, gpu, memory, storage }: ManifestService["reso
   };
 }
 
-function writeExpose(expose: ManifestExpose) {
-  const { port, externalPort, proto, service, global, hosts, httpOptions, ip, endpointSequenceNumber } = expose;
-  const { maxBodySize, readTimeout, sendTimeout, nextTries, nextTimeout, nextCases, proxyBufferSize } = httpOptions;
-  return {
+function writeExpose({ port, proto, endpointSequenceNumber, httpOptions, ...rest }: ManifestExpose) {
+  return snakeCased({
     port,
-    ...given({ external_port: externalPort }),
     proto,
-    ...given({ service, global, hosts }),
-    http_options: given({
-      max_body_size: maxBodySize,
-      read_timeout: readTimeout,
-      send_timeout: sendTimeout,
-      next_tries: nextTries,
-      next_timeout: nextTimeout,
-      next_cases: nextCases,
-      // Of our own definition; the network's drops it.
-      proxy_buffer_size: proxyBufferSize,
-    }),
-    ...given({ ip }),
-    endpoint_sequence_number: endpointSequenceNumber,
-  };
+    endpointSequenceNumber,
+    ...given(rest),
+    httpOptions: snakeCased(given(httpOptions)),
+  });
 }
 
 function writeParams({ storage, permissions, tee }: NonNullable<ManifestService["params"]>) {
-  // Only what may be read: else one that was read and is written again would be another.
+  // Only `read`, so that writing what was read changes nothing.
   const { read = [] } = permissions ?? {};
   return given({ storage, permissions: read.length > 0 ? { read } : undefined, tee });
 }
 
-/** Which card a GPU is. Memory and interface are empty in the network's own; the chain has them, in our bid. */
+/** The GPU model. Interface and memory are empty, as the Go provider writes them; our bid on chain has them. */
 function schedulerParams({ resources }: ManifestService, offer: readonly UnitResources[]) {
   if (resources.gpu.units.val === "0") return undefined;
   const offered = readGpuDemands(offer.find(({ id }) => id === resources.id)?.gpu.attributes ?? []);
@@ -126,8 +112,16 @@ function schedulerParams({ resources }: ManifestService, offer: readonly UnitRes
 
 type Given<T> = { [K in keyof T]?: Exclude<T[K], null | undefined> };
 
-/** Without what is nothing: null, empty, 0, false. */
+/** Without null, empty, 0 and false. */
 function given<T extends object>(fields: T): Given<T> {
   const isSomething = ([, value]: [string, unknown]) => (Array.isArray(value) ? value.length > 0 : Boolean(value));
   return Object.fromEntries(Object.entries(fields).filter(isSomething)) as Given<T>;
+}
+
+function snakeCased(fields: object): object {
+  return Object.fromEntries(Object.entries(fields).map(([name, value]) => [snakeCase(name), value]));
+}
+
+export function snakeCase(name: string): string {
+  return name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
 }

@@ -1,9 +1,8 @@
-/** Reads what a lease was told to run out of its custom resource, whichever provider wrote it. */
+/** Reads the Manifest resource of a lease, whichever provider wrote it. */
 import type { Address } from "../../market/address.ts";
 import type { Attribute } from "../../market/group-spec.ts";
 import type { LeaseId } from "../../market/ids.ts";
 import type {
-  HttpOptions,
   ImageCredentials,
   ManifestExpose,
   ManifestGroup,
@@ -15,11 +14,11 @@ import { fieldsOf, listOf, recordsOf, textOf } from "../json-fields.ts";
 import type { KubeObject } from "../kube.ts";
 import { goProviderEntry } from "../owned-fields.ts";
 import { leaseOfLabels, readLeaseId } from "./lease-labels.ts";
-import { type ManifestNote, manifestAnnotations } from "./manifest-resource.ts";
+import { type ManifestNote, manifestAnnotations, snakeCase } from "./manifest-resource.ts";
 
 type Fields = Readonly<Record<string, unknown>>;
 
-/** What the cluster itself says was sent for a lease. */
+/** The manifest of a lease as the cluster has it. */
 export interface RecordedManifest extends RecordedNote {
   readonly group: ManifestGroup;
 }
@@ -35,7 +34,7 @@ export function readManifestResource(object: KubeObject): RecordedManifest | und
   return { ...note, group: { name: text(group["name"]), services: recordsOf(group["services"]).map(readService) } };
 }
 
-/** Without the group; undefined without a lease. Our notes on an object that the Go provider wrote since say nothing. */
+/** Without the group; undefined without a lease. Annotations are outdated where the Go provider wrote the spec since. */
 export function readManifestNote({ metadata, ...object }: KubeObject): RecordedNote | undefined {
   const spec = fieldsOf(object["spec"]);
   const lease = leaseIn(spec["lease_id"]) ?? leaseOfLabels(metadata.labels);
@@ -50,7 +49,7 @@ export function readManifestNote({ metadata, ...object }: KubeObject): RecordedN
   return { lease, version, receivedAtMs, ...(withdrawnAtMs !== undefined && { withdrawnAtMs }) };
 }
 
-/** A lease as custom resources of the network name it; of one that names no provider, this one's. */
+/** The lease id in a custom resource; without a provider in it, ours. */
 export function leaseIn(value: unknown, ours?: Address): LeaseId | undefined {
   const { owner, dseq, gseq, oseq, provider = ours } = fieldsOf(value);
   return readLeaseId([owner, dseq, gseq, oseq, provider].map((part) => `${part ?? ""}`));
@@ -87,65 +86,57 @@ function readResources(fields: Fields): ManifestService["resources"] {
       })),
     }),
     gpu: { units: amount(gpu["units"]), ...attributesOf(gpu) },
-    // Not kept: the group on chain has them, and no object depends on them.
+    // No object depends on them; the group on chain has them.
     endpoints: [],
   };
 }
 
 function readExpose(fields: Fields): ManifestExpose {
+  const { next_cases, proxy_buffer_size, ...httpOptions } = fieldsOf(fields["http_options"]);
+  const [nextCases, proxyBufferSize] = [texts(next_cases), number(proxy_buffer_size)];
   return {
-    port: number(fields["port"]),
-    externalPort: number(fields["external_port"]),
+    ...readLike({ port: 0, externalPort: 0, service: "", global: false, ip: "", endpointSequenceNumber: 0 }, fields),
     proto: fields["proto"] === "UDP" ? "UDP" : "TCP",
-    service: text(fields["service"]),
-    global: fields["global"] === true,
     hosts: texts(fields["hosts"]),
-    httpOptions: readHttpOptions(fieldsOf(fields["http_options"])),
-    ip: text(fields["ip"]),
-    endpointSequenceNumber: number(fields["endpoint_sequence_number"]),
-  };
-}
-
-function readHttpOptions(fields: Fields): HttpOptions {
-  const nextCases = texts(fields["next_cases"]);
-  const proxyBufferSize = number(fields["proxy_buffer_size"]);
-  return {
-    maxBodySize: number(fields["max_body_size"]),
-    readTimeout: number(fields["read_timeout"]),
-    sendTimeout: number(fields["send_timeout"]),
-    nextTries: number(fields["next_tries"]),
-    nextTimeout: number(fields["next_timeout"]),
-    ...(nextCases && { nextCases }),
-    ...(proxyBufferSize !== 0 && { proxyBufferSize }),
+    httpOptions: {
+      ...readLike({ maxBodySize: 0, readTimeout: 0, sendTimeout: 0, nextTries: 0, nextTimeout: 0 }, httpOptions),
+      ...(nextCases && { nextCases }),
+      ...(proxyBufferSize !== 0 && { proxyBufferSize }),
+    },
   };
 }
 
 function readParams(fields: Fields): ServiceParams {
-  const storage = recordsOf(fields["storage"]);
+  const storage = recordsOf(fields["storage"]).map((each) => readLike({ name: "", mount: "", readOnly: false }, each));
   const read = texts(fieldsOf(fields["permissions"])["read"]);
-  const { type, attestation } = fieldsOf(fields["tee"]);
+  const tee = fieldsOf(fields["tee"]);
   return {
-    storage:
-      storage.length === 0
-        ? null
-        : storage.map(({ name, mount, readOnly }) => ({
-            name: text(name),
-            mount: text(mount),
-            readOnly: readOnly === true,
-          })),
+    storage: storage.length === 0 ? null : storage,
     ...(read && { permissions: { read } }),
-    ...(type !== undefined && { tee: { type: text(type), attestation: attestation === true } }),
+    ...(tee["type"] !== undefined && { tee: readLike({ type: "", attestation: false }, tee) }),
   };
 }
 
 function readCredentials(value: unknown): ImageCredentials | null {
   if (value === undefined || value === null) return null;
-  const { host, email, username, password } = fieldsOf(value);
-  return { host: text(host), email: text(email), username: text(username), password: text(password) };
+  return readLike({ host: "", email: "", username: "", password: "" }, fieldsOf(value));
 }
 
+/** The fields of the defaults, in snake case or as they are; the default where one is missing or of another type. */
+function readLike<T extends Readonly<Record<string, string | number | boolean>>>(defaults: T, fields: Fields) {
+  const read = ([name, byDefault]: [string, unknown]) => {
+    const value = fields[name] ?? fields[snakeCase(name)];
+    return [name, typeof value === typeof byDefault ? value : byDefault];
+  };
+  return Object.fromEntries(Object.entries(defaults).map(read)) as Widened<T>;
+}
+
+type Widened<T> = {
+  [K in keyof T]: T[K] extends string ? string : T[K] extends number ? number : boolean;
+};
+
 function attributesOf(fields: Fields): { attributes?: readonly Attribute[] } {
-  const attributes = recordsOf(fields["attributes"]).map(({ key, value }) => ({ key: text(key), value: text(value) }));
+  const attributes = recordsOf(fields["attributes"]).map((each) => readLike({ key: "", value: "" }, each));
   return attributes.length > 0 ? { attributes } : {};
 }
 
@@ -153,7 +144,7 @@ function text(value: unknown): string {
   return textOf(value) ?? "";
 }
 
-/** Null where there are none, as in a manifest that names none. */
+/** Null where there are none, as in a manifest. */
 function texts(value: unknown): readonly string[] | null {
   const list = listOf(value).map(text);
   return list.length > 0 ? list : null;
@@ -172,7 +163,7 @@ function timeOf(value: string | undefined): number | undefined {
   return Number.isNaN(atMs) ? undefined : atMs;
 }
 
-/** Owners are noted by whole seconds; what we wrote before in that second is not newer. */
+/** managedFields has whole seconds; our writes within that second are not newer. */
 function endOfSecond(time: string | undefined): number | undefined {
   const atMs = timeOf(time);
   return atMs === undefined ? undefined : atMs + 999;

@@ -1,6 +1,6 @@
 /** Asks the IP operator, ours or the network's: how many addresses its pool has, and which a lease got. */
 import { z } from "zod";
-import type { ServiceAddress } from "../../../kube/service-address.ts";
+import type { ServiceAddress } from "../../../kube/json-fields.ts";
 import { formatOrderId, parseOrderId } from "../../../market/ids.ts";
 import type { Clock } from "../../../runtime/clock.ts";
 import { second } from "../../../runtime/durations.ts";

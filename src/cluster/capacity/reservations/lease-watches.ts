@@ -1,10 +1,9 @@
 /** Pods and volume claims of our leases, each watched once for the reservations, for health and for tenants. */
-import { type ReadAmounts, wholeAmount } from "../../../kube/exact-amounts.ts";
 import { fieldsOf, recordsOf, textOf } from "../../../kube/json-fields.ts";
 import { type Kind, kinds } from "../../../kube/kinds.ts";
 import type { Change, Kube, KubeObject, WatchCache } from "../../../kube/kube.ts";
 import { managedSelector, serviceLabel } from "../../../kube/objects/lease-labels.ts";
-import { podRequests } from "../../../kube/pod-requests.ts";
+import { podRequests, type ReadAmounts, wholeAmount } from "../../../kube/pod-requests.ts";
 import { parseBytes, parseQuantity } from "../../../market/quantity.ts";
 import { parseTime } from "../../../runtime/clock.ts";
 import { ProviderError } from "../../../runtime/errors.ts";

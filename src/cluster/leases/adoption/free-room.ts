@@ -2,11 +2,10 @@
  * What the nodes have free by their own word and their pods' requests: cpu, memory and ephemeral storage. That can be read of any
  * cluster; cards and storage classes are known to the inventory operator, and are left out here.
  */
-import { type ExactAmounts, readAllAmounts, wholeAmount } from "../../../kube/exact-amounts.ts";
 import { conditionHolds, fieldsOf, recordsOf } from "../../../kube/json-fields.ts";
 import type { KubeObject } from "../../../kube/kube.ts";
 import { serviceLabel } from "../../../kube/objects/lease-labels.ts";
-import { podRequests } from "../../../kube/pod-requests.ts";
+import { type ExactAmounts, podRequests, readAllAmounts, wholeAmount } from "../../../kube/pod-requests.ts";
 import { volumeKind } from "../../../market/attributes.ts";
 import type { Overcommit } from "../../../market/fit.ts";
 import type { ResourceUnit } from "../../../market/group-spec.ts";

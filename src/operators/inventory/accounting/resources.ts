@@ -1,6 +1,7 @@
 /** The resources that are sold: read from Kubernetes' lists of quantities, and rounded as it does. */
-import { type ExactAmounts, wholeAmount } from "../../../kube/exact-amounts.ts";
+
 import { fieldsOf } from "../../../kube/json-fields.ts";
+import { type ExactAmounts, wholeAmount } from "../../../kube/pod-requests.ts";
 import { parseQuantity } from "../../../market/quantity.ts";
 import { ProviderError } from "../../../runtime/errors.ts";
 

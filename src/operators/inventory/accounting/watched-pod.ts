@@ -1,8 +1,7 @@
 /** What is kept of a pod. A cluster has ten thousand of them, so it is little: who it is, where it is, what it takes. */
-import type { ReadAmounts } from "../../../kube/exact-amounts.ts";
 import { fieldsOf, listOf, textOf } from "../../../kube/json-fields.ts";
 import type { Change, KubeObject } from "../../../kube/kube.ts";
-import { podMemoryLimit, podRequests } from "../../../kube/pod-requests.ts";
+import { podMemoryLimit, podRequests, type ReadAmounts } from "../../../kube/pod-requests.ts";
 import { gtSelectedKeys } from "../labels/wanted-labels.ts";
 import { nothing, readAmounts, type SoldResources, wholeResources } from "./resources.ts";
 

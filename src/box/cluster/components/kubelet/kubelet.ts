@@ -1,9 +1,9 @@
 /** The kubelets of all nodes: they run the pods that were given to their node and tell how they are. */
 import { createHash } from "node:crypto";
 import { isDeepStrictEqual } from "node:util";
-import { add } from "../../../../kube/exact-amounts.ts";
 import { kinds } from "../../../../kube/kinds.ts";
 import type { ObjectAt } from "../../../../kube/kube.ts";
+import { add } from "../../../../kube/pod-requests.ts";
 import { invariant } from "../../../../runtime/invariant.ts";
 import type { ServerEvent } from "../../api-server/in-process.ts";
 import type { Component, ComponentDeps, Wake } from "../component.ts";

@@ -1,8 +1,8 @@
 /** What one can do with a container that runs: read its log, run a command in it, speak to its port. */
 
 import type { Duplex } from "node:stream";
-import { readAllAmounts, wholeAmount } from "../../../../kube/exact-amounts.ts";
 import type { KubeObject, ProxyAnswer } from "../../../../kube/kube.ts";
+import { readAllAmounts, wholeAmount } from "../../../../kube/pod-requests.ts";
 import { type Clock, sleep } from "../../../../runtime/clock.ts";
 import { endedBy } from "../../../../runtime/ended-by.ts";
 import { Refused } from "../../api-server/objects/refused.ts";

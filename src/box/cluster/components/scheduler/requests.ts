@@ -1,6 +1,5 @@
 /** What a node has and what a pod asks of it, in the units in which the scheduler compares them. */
-import { type ExactAmounts, readAllAmounts, wholeAmount } from "../../../../kube/exact-amounts.ts";
-import { podRequests } from "../../../../kube/pod-requests.ts";
+import { type ExactAmounts, podRequests, readAllAmounts, wholeAmount } from "../../../../kube/pod-requests.ts";
 import type { Pod, ResourceList } from "../shapes/pod.ts";
 
 /** By resource: thousandths for cpu, bytes or pieces for all else. */
