@@ -1,4 +1,4 @@
-/** What a route answers. The network has three ways to say that something failed; clients print the body as it is. */
+/** Responses of routes. The Go provider has three forms of errors; clients print the body as it is. */
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import { type Clock, formatHttpTime } from "../../runtime/clock.ts";
@@ -7,7 +7,7 @@ import { countHeaders, firstHeader } from "./request-head.ts";
 
 export interface RestAnswer {
   readonly status: number;
-  /** In the order in which they are sent. Date, length and connection are added. */
+  /** In the order in which they are sent. Date, Content-Length and Connection are added. */
   readonly headers: readonly (readonly [name: string, value: string])[];
   readonly body: string | Uint8Array;
 }
@@ -19,12 +19,12 @@ export const textHeaders = [
   ["X-Content-Type-Options", "nosniff"],
 ] as const;
 
-/** `text` is JSON already, without a line end. */
+/** `text` is JSON, without a line end. */
 export function json(text: string | Uint8Array, status = 200): RestAnswer {
   return { status, headers: jsonHeaders, body: text };
 }
 
-/** The migrations answer without a charset, and so do refusals of auth. */
+/** Without a charset, as for migrations and authentication errors. */
 export function plainJson(text: string, status = 200): RestAnswer {
   return { status, headers: plainJsonHeaders, body: text };
 }
@@ -45,12 +45,12 @@ export function messageAnswer(status: number, message: string): RestAnswer {
   return plainJson(JSON.stringify({ message }), status);
 }
 
-/** Of a body that nobody reads: less is read and thrown away, so that the connection can stay. */
+/** A shorter unread body is discarded to keep the connection; a longer one closes it. */
 const gatewayUnreadBytes = 256 * 1024;
-/** How long a refusal has to arrive before the connection is cut. */
+/** How long a client has to read the last response before the connection is destroyed. */
 const gatewayFarewellMs = second / 2;
 
-/** HTTP's words for it, which change once a second. */
+/** The Date header, cached for a second. */
 export function createDateText(clock: Clock): () => string {
   let [second, text] = [-1, ""];
   return () => {
@@ -66,43 +66,40 @@ export function sendAnswer(
   { status, headers, body }: RestAnswer,
   date: string,
 ): void {
-  const flat: string[] = [];
-  for (const [name, value] of headers) flat.push(name, value);
-  flat.push("Date", date);
+  const flat = [...headers.flat(), "Date", date];
   const isHead = request.method === "HEAD";
   const length = typeof body === "string" ? Buffer.byteLength(body) : body.length;
   if (!isHead || length > 0) flat.push("Content-Length", `${length}`);
-  // What is left of a large body is not waited for.
   const isLeftUnread = !request.complete && restOf(request) > gatewayUnreadBytes;
   if (isLeftUnread) response.shouldKeepAlive = false;
   if (!response.shouldKeepAlive && request.httpVersionMinor === 1) flat.push("Connection", "close");
-  // Node would add both of these where it pleases.
+  // Node would add both in another order.
   response.sendDate = false;
   response.removeHeader("Connection");
   if (isLeftUnread) response.once("finish", () => request.socket.destroySoon());
   response.writeHead(status, flat).end(isHead ? undefined : body);
 }
 
-/** Infinity where only the last chunk says how long it is. */
+/** Length of the body; Infinity where it is chunked. */
 export function restOf(request: IncomingMessage): number {
   const isChunked = countHeaders(request, "transfer-encoding") > 0;
   return isChunked ? Number.POSITIVE_INFINITY : Number(firstHeader(request, "content-length") ?? 0);
 }
 
-/** To what is no request. It goes by itself, and takes the connection with it. */
+/** Response to a malformed request; closes the connection. */
 export function sendError(socket: Socket, statusText: string, clock: Clock): void {
   const head = `HTTP/1.1 ${statusText}\r\nContent-Type: text/plain; charset=utf-8\r\nConnection: close\r\n\r\n`;
   sendAndClose(socket, `${head}${statusText}`, clock);
 }
 
-/** The last that is said on a connection, which ends whether the other side leaves or not. */
-export function sendAndClose(socket: Socket, words: string | Uint8Array, clock: Clock): void {
+/** Writes the last bytes of a connection, and destroys it if the client does not close it. */
+export function sendAndClose(socket: Socket, bytes: string | Uint8Array, clock: Clock): void {
   if (!socket.writable) {
     socket.destroy();
     return;
   }
-  socket.end(words);
-  // Ended at once, with bytes of the client's on the way, it could take our words with it.
+  socket.end(bytes);
+  // Destroyed at once, with unread bytes of the client, the kernel would drop what was written.
   socket.resume();
   const timer = clock.timer(gatewayFarewellMs, () => socket.destroy());
   socket.once("close", () => timer.cancel());

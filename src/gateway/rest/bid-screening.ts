@@ -1,4 +1,4 @@
-/** What a tenant may try out before there is an order: whether a group is one that the network allows, and whether we would bid. */
+/** Screening before there is an order: whether a group is valid, and whether the provider would bid on it. */
 import { formatDecimal } from "../../market/decimal.ts";
 import { type GoJson, isList, readFirstValue } from "../../market/go-json.ts";
 import { foldName } from "../../market/go-shape.ts";
@@ -11,14 +11,14 @@ import { ScreeningBusy } from "../screening/screener.ts";
 import { failure, json, type RestAnswer, withHeader } from "./answer.ts";
 import type { OwnerRequest, RestRequest, Route } from "./route.ts";
 
-/** The body of a group that is tried out: a thousand attributes of a hundred characters, and more than all that anybody means. */
+/** Body of a group: a thousand attributes of a hundred characters. */
 const screeningBytes = 256 * 1024;
 
 const body = { types: ["application/json"], mostBytes: screeningBytes };
-/** A group of 250 units, more than anybody could mean, has some ten thousand values. */
+/** A group of 250 units has some ten thousand values. */
 const bounds = { mostDepth: 32, mostValues: 20_000 };
 
-/** Without what decides on orders, groups are only checked. */
+/** Without `deps` groups are only validated. */
 export function screeningRoutes(deps: ScreeningDeps | undefined): Route[] {
   async function screen({ body: asked, owner, signal }: OwnerRequest): Promise<RestAnswer> {
     if (!deps) return failure(503, "the provider does not bid");
@@ -30,8 +30,8 @@ export function screeningRoutes(deps: ScreeningDeps | undefined): Route[] {
   return [
     {
       ...{ method: "GET", path: "/validate", access: "public", body },
-      about: "Whether a group is one that the network allows.",
-      answers: { 200: "It is; the group as it was read.", 422: "What is wrong with it." },
+      about: "Whether a group is valid on the network.",
+      answers: { 200: "It is valid; the group as it was read.", 422: "What is wrong with it." },
       handle({ body: asked }: RestRequest) {
         const spec = read(asked, readGroupJson);
         if (spec instanceof SyntaxError) return failure(422, spec.message);
@@ -42,13 +42,13 @@ export function screeningRoutes(deps: ScreeningDeps | undefined): Route[] {
     },
     {
       ...{ method: "POST", path: "/v1/bid-screening", access: "owner", body },
-      about: "Whether we would bid on such a group now, and at which price. Nothing is reserved.",
+      about: "Whether the provider would bid on the group now, and at which price. Nothing is reserved.",
       answers: {
         200: "Whether it passed; if so with offer and price, if not with reasons.",
         400: "The body cannot be read.",
-        401: "The credentials are not good for it.",
-        429: "Too many ask, or orders come first: again in `Retry-After` seconds.",
-        503: "What must be known is not known now.",
+        401: "The credentials do not permit it.",
+        429: "Too many requests, or orders are pending: retry after `Retry-After` seconds.",
+        503: "The state of the chain or the cluster is unknown.",
       },
       handle: (request: OwnerRequest) => screen(request).catch(busy),
     },
@@ -90,7 +90,7 @@ function readRequest(json: GoJson): { readonly group: GroupSpec | undefined; rea
   return { group: spec ? readGroupJson(spec).group : undefined, hosts };
 }
 
-/** The last of that name, as Go takes it. */
+/** The last field of that name, as in Go. */
 function fieldOf(json: GoJson, name: string): GoJson | undefined {
   if (json === null) return undefined;
   if (typeof json !== "object" || !("fields" in json))

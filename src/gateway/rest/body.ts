@@ -1,4 +1,4 @@
-/** Reads what comes with a request, up to a bound. How long that may take is the server's to say. */
+/** Reads request bodies, up to a limit. The server limits the time. */
 import type { IncomingMessage } from "node:http";
 import type { ByteHolding, RequestBudget } from "../../runtime/byte-budget.ts";
 import { ProviderError } from "../../runtime/errors.ts";
@@ -7,16 +7,13 @@ import { firstHeader } from "./request-head.ts";
 
 export const noBody = new Uint8Array();
 
-/** Resolves with what `use` makes of the body; until then the budget holds its bytes. */
-type BodyReader = <T>(
-  request: IncomingMessage,
-  bounds: { readonly mostBytes: number; readonly account: string | undefined },
-  use: (body: Uint8Array) => T | Promise<T>,
-) => Promise<T>;
-
-export function createBodyReader({ anonymous, accounts }: RequestBudget): BodyReader {
-  return async (request, { mostBytes, account }, use) => {
-    // Before the first byte: most who send too much say so.
+export function createBodyReader({ anonymous, accounts }: RequestBudget) {
+  /** Resolves with the result of `use`; until then the budget holds the bytes of the body. */
+  return async <T>(
+    request: IncomingMessage,
+    { mostBytes, account }: { readonly mostBytes: number; readonly account: string | undefined },
+    use: (body: Uint8Array) => T | Promise<T>,
+  ): Promise<T> => {
     if (Number(firstHeader(request, "content-length") ?? 0) > mostBytes) throw tooLarge(mostBytes);
     const holding = account === undefined ? anonymous.open(rateLimitKeyOf(request.socket)) : accounts.open(account);
     try {
@@ -33,9 +30,9 @@ function readBody(request: IncomingMessage, mostBytes: number, holding: ByteHold
 
   function take(chunk: Buffer): void {
     const wanted = size + chunk.length;
-    if (wanted > mostBytes) refuse(tooLarge(mostBytes));
-    else if (wanted > bytes.length && !grow(wanted)) refuse(new ProviderError("AKP_GATEWAY_BODIES_TOO_MANY", {}));
-    // Kept as it came, a body in chunks of one byte each would take two hundred times its size.
+    if (wanted > mostBytes) fail(tooLarge(mostBytes));
+    else if (wanted > bytes.length && !grow(wanted)) fail(new ProviderError("AKP_GATEWAY_BODIES_TOO_MANY", {}));
+    // Copied, as a list of chunks of one byte each would take two hundred times its size.
     else size += chunk.copy(bytes, size);
   }
 
@@ -46,16 +43,16 @@ function readBody(request: IncomingMessage, mostBytes: number, holding: ByteHold
     return true;
   }
 
-  function refuse(why: ProviderError): void {
+  function fail(error: ProviderError): void {
     request.off("data", take);
-    // The rest is thrown away, until the connection ends or the next request comes.
+    // The rest is discarded.
     request.resume();
-    reject(why);
+    reject(error);
   }
 
   request.on("data", take);
   request.once("end", () => resolve(bytes.subarray(0, size)));
-  // The client is gone, so this answers no request.
+  // The client is gone, so nothing is sent.
   request.once("close", () => reject(new ProviderError("AKP_GATEWAY_CLIENT_GONE", {})));
   return promise;
 }

@@ -1,4 +1,4 @@
-/** The open connections of a listener: bounded in number and in the bytes of their requests, in all and for each client. */
+/** Open connections of a listener: limited in number and in the bytes of their requests, in total and per client. */
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import type { TLSSocket } from "node:tls";
@@ -8,26 +8,26 @@ import { second } from "../../runtime/durations.ts";
 import { restOf, sendError } from "./answer.ts";
 import { rateLimitKeyOf } from "./rate-limit-key.ts";
 
-/** As the network's own gateway gives for headers. */
+/** As the Go provider gives for headers. */
 export const gatewayHeaderMs = 3 * second;
-/** A connection without a request: longer than Console's pause between two looks. */
+/** A connection without a request: longer than Console's polling interval. */
 export const gatewayIdleMs = 120 * second;
-/** A client that takes nothing of its answer for so long has gone. */
+/** A client that reads nothing of its response for so long is gone. */
 export const gatewayStalledMs = 30 * second;
-/** Between two looks at connections: how much later than allowed a slow one ends. */
+/** Interval of the check for slow connections. */
 export const gatewayCheckMs = second / 2;
-/** Requests of one connection that have no answer yet. No client that we know sends a second before the first is answered. */
+/** Pending requests per connection. Known clients do not pipeline. */
 export const gatewayPipelined = 16;
 
 export type ConnectionRejection = "address" | "bytes" | "full" | "handshakes" | "pipelined" | "stalled";
 
-/** Of a body that is not read yet, Node reads so much ahead. */
+/** Node reads so much of a body ahead. */
 const readAheadBytes = 64 * 1024;
 
-/** Over REST and gRPC together. */
+/** For REST and gRPC together. */
 export function createRequestBudget(): RequestBudget {
   return {
-    // Headers, what is read ahead, and bodies where anyone may send one. Assured: the start of a manifest with its token.
+    // Headers, read-ahead, and bodies of public routes. Assured: the start of a manifest with its token.
     anonymous: new ByteBudget({ perClient: 4 * 2 ** 20, total: 8 * 2 ** 20, assured: readAheadBytes + 32 * 1024 }),
     // Per account: its largest manifests or a large gRPC message.
     accounts: new ByteBudget({ perClient: 6 * 2 ** 20, total: 32 * 2 ** 20, assured: 32 * 1024 }),
@@ -35,17 +35,17 @@ export function createRequestBudget(): RequestBudget {
 }
 
 export const connectionLimits = {
-  /** Each costs some 70 KB with its TLS, over gRPC 80 KB: together 90 MB. Streams have one each; gRPC has many calls on one. */
+  /** Each costs some 70 KB with its TLS, over gRPC 80 KB: together 90 MB. */
   secured: { rest: 896, grpc: 384 },
-  /** From one address: proxies and load balancers stand for many, and still leave room for others. */
+  /** Per address; proxies have many clients, and still leave room for others. */
   perAddress: 768,
-  /** Each may cost some milliseconds of signing, so more would be a second of nothing else. */
+  /** Each may cost some milliseconds of signing. */
   handshakes: 512,
-  /** Of these from one address, so that one which begins them and goes no further keeps no other client out. */
+  /** Per address, so that unfinished handshakes keep no other client out. */
   handshakesPerAddress: 128,
 };
 
-/** What a listener takes: those through their handshake, those in it, and as many that were ended for others and are not closed yet. */
+/** Limit of the listener: established ones, those in their handshake, and as many that are not closed yet. */
 export function listenerConnections(protocol: Protocol): number {
   return connectionLimits.secured[protocol] + 2 * connectionLimits.handshakes;
 }
@@ -57,39 +57,38 @@ interface ConnectionsDeps {
   readonly budget: RequestBudget;
   readonly clock: Clock;
   readonly onRejection: (reason: ConnectionRejection) => void;
-  /** Ends a connection that has had no request for `gatewayIdleMs`, where HTTP itself does not. */
+  /** Ends a connection that had no request for `gatewayIdleMs`, where Node does not. */
   readonly onIdle?: (socket: Socket) => void;
 }
 
 interface Pending {
-  readonly place: string;
-  readonly sinceMs: number;
+  /** Rate limit key of the client. */
+  readonly key: string;
+  sinceMs: number;
 }
 
-interface Held {
-  readonly place: string;
-  /** Requests without an answer, and their bytes. */
+/** `sinceMs` is when it last became idle; Infinity once it is being ended for that. */
+interface Held extends Pending {
+  /** Pending requests, and their bytes. */
   open: number;
   bytes: number;
   answer: ServerResponse | undefined;
   answered: number;
   isHandedOver: boolean;
-  /** When it last had no request; Infinity once it is being ended for that. */
-  sinceMs: number;
-  /** Since when bytes have waited for the client, and what had been answered then. */
+  /** Since when bytes have waited for the client, and the number of responses then. */
   waiting: { readonly sinceMs: number; readonly answered: number } | undefined;
 }
 
 export type Connections = ReturnType<typeof createConnections>;
 
 export function createConnections({ protocol, budget: { anonymous }, clock, onRejection, onIdle }: ConnectionsDeps) {
-  const pending = new Phase<Pending>({ most: connectionLimits.handshakes, reason: "handshakes", rank: () => 0 });
-  const held = new Phase<Held>({ most: connectionLimits.secured[protocol], reason: "full", rank: heldRank });
+  const pending = new Phase<Pending>(connectionLimits.handshakes, "handshakes", () => 0);
+  const held = new Phase<Held>(connectionLimits.secured[protocol], "full", heldRank);
   let timer: Timer | undefined;
 
-  /** A client that reads slowly keeps bytes of ours for as long as it likes; one that reads at all is answered in between. */
-  function look(): void {
-    timer = clock.timer(gatewayCheckMs, look);
+  /** Ends stalled and idle connections. A client that reads slowly completes responses in between. */
+  function check(): void {
+    timer = clock.timer(gatewayCheckMs, check);
     const nowMs = clock.monotonicMs();
     for (const [socket, state] of held.all) {
       const { waiting, answered } = state;
@@ -103,22 +102,22 @@ export function createConnections({ protocol, budget: { anonymous }, clock, onRe
     }
   }
 
-  /** False where no other connection may end for one of this client. */
-  function makeRoom(phase: Phase<Pending> | Phase<Held>, place: string): boolean {
+  /** False where no other connection may be ended for this client. */
+  function makeRoom(phase: Phase<Pending> | Phase<Held>, key: string): boolean {
     if (phase.all.size < phase.most) return true;
-    const socket = phase.replaceable(place, clock.monotonicMs());
+    const socket = phase.replaceable(key, clock.monotonicMs());
     if (!socket) return false;
     drop(socket);
     end(socket, phase.reason);
     return true;
   }
 
-  /** Once, although its socket closes only later where we end it. */
+  /** At once where the gateway ends it, although its socket closes later. */
   function drop(socket: Socket): void {
     pending.delete(socket);
     const state = held.delete(socket);
-    // Node does not close the responses that wait behind another one.
-    if (state) anonymous.release(state.place, state.bytes);
+    // Node does not close pipelined responses.
+    if (state) anonymous.release(state.key, state.bytes);
   }
 
   function end(socket: Socket, reason: ConnectionRejection): void {
@@ -132,30 +131,30 @@ export function createConnections({ protocol, budget: { anonymous }, clock, onRe
     get count(): number {
       return pending.all.size + held.all.size;
     },
-    /** Whether a new one may stay. When there are too many, another one or this one ends. */
+    /** Whether a new one may stay. Where there are too many, another one or this one is ended. */
     admit(socket: Socket): boolean {
-      const place = rateLimitKeyOf(socket);
-      const inHandshake = pending.ofClient(place);
-      if (inHandshake + held.ofClient(place) >= connectionLimits.perAddress) end(socket, "address");
-      else if (inHandshake >= connectionLimits.handshakesPerAddress || !makeRoom(pending, place))
+      const key = rateLimitKeyOf(socket);
+      const inHandshake = pending.ofClient(key);
+      if (inHandshake + held.ofClient(key) >= connectionLimits.perAddress) end(socket, "address");
+      else if (inHandshake >= connectionLimits.handshakesPerAddress || !makeRoom(pending, key))
         end(socket, "handshakes");
       else {
-        pending.add(socket, { place, sinceMs: clock.monotonicMs() });
+        pending.add(socket, { key, sinceMs: clock.monotonicMs() });
         socket.once("close", () => drop(socket));
         return true;
       }
       return false;
     },
-    /** It is through its handshake; `below` is the socket that was admitted. When there are too many, another one or this one ends. */
+    /** After its handshake; `below` is the admitted socket. Where there are too many, another one or this one is ended. */
     hold(socket: TLSSocket, below: Socket | undefined): void {
-      const place = rateLimitKeyOf(socket);
+      const key = rateLimitKeyOf(socket);
       if (below) pending.delete(below);
-      if (!makeRoom(held, place)) {
+      if (!makeRoom(held, key)) {
         end(socket, "full");
         return;
       }
       held.add(socket, {
-        ...{ place, open: 0, bytes: 0, answer: undefined, answered: 0, isHandedOver: false, waiting: undefined },
+        ...{ key, open: 0, bytes: 0, answer: undefined, answered: 0, isHandedOver: false, waiting: undefined },
         sinceMs: clock.monotonicMs(),
       });
       socket.once("close", () => drop(socket));
@@ -164,35 +163,33 @@ export function createConnections({ protocol, budget: { anonymous }, clock, onRe
     get handedOver(): number {
       return [...held.all.values()].filter(({ isHandedOver }) => isHandedOver).length;
     },
-    /** It speaks no HTTP any more; how long it may stand still is up to whoever has it now. */
+    /** It has become a WebSocket, which has timeouts of its own. */
     handOver(socket: Socket): void {
       const state = held.all.get(socket);
       if (state) state.isHandedOver = true;
     },
-    /** The last unfinished answer of each connection; a set of thousands per second would keep dead entries alive. */
+    /** The last pending response of each connection. */
     answering: () => [...held.all.values()].flatMap(({ answer }) => answer ?? []),
-    watch(): void {
-      look();
-    },
+    watch: check,
     close(): void {
       timer?.cancel();
     },
   };
 }
 
-/** Counts the requests of each connection, and their bytes until they are answered. */
+/** Counts pending requests of each connection, and their bytes. */
 function createRequestCounts(
   held: ReadonlyMap<Socket, Held>,
   { anonymous, clock, onRejection, end }: RequestCountDeps,
 ) {
-  /** Requests whose answer is waited for, and whether they are over, as when their client has left. */
+  /** Requests whose handler runs, and whether their response was closed, as when the client has left. */
   const working = new Map<IncomingMessage, { isOver: boolean }>();
 
-  /** False where the client holds too much; then the connection is left to the caller. */
+  /** False where the client holds too much. */
   function beginCall(socket: Socket, bytes: number): boolean {
     const state = held.get(socket);
     if (!state) return false;
-    if (!anonymous.reserve(state.place, bytes)) {
+    if (!anonymous.reserve(state.key, bytes)) {
       onRejection("bytes");
       return false;
     }
@@ -201,7 +198,7 @@ function createRequestCounts(
     return true;
   }
 
-  /** Of a connection that has ended everything is released already. */
+  /** Does nothing for a closed connection, whose bytes are released already. */
   function endCall(socket: Socket, bytes: number): void {
     const state = held.get(socket);
     if (!state) return;
@@ -209,11 +206,11 @@ function createRequestCounts(
     state.answered += 1;
     if (state.open === 0) state.sinceMs = clock.monotonicMs();
     state.bytes -= bytes;
-    anonymous.release(state.place, bytes);
+    anonymous.release(state.key, bytes);
   }
 
-  /** One for all of them: what is made anew for each request costs more than the rest of this. */
-  function leave(this: ServerResponse): void {
+  /** One listener for all responses, as a closure for each would be costly. */
+  function onClose(this: ServerResponse): void {
     const work = working.get(this.req);
     if (work) work.isOver = true;
     endCall(this.req.socket, work ? 0 : bytesOf(this.req));
@@ -235,10 +232,10 @@ function createRequestCounts(
         return false;
       }
       state.answer = response;
-      response.on("close", leave);
+      response.on("close", onClose);
       return true;
     },
-    /** What waits for its answer has its request in memory until then, also where its client has left. */
+    /** A running handler keeps its request in memory, also after the client has left. */
     keepUntil(request: IncomingMessage, answered: Promise<void> | undefined): void {
       const { socket } = request;
       const state = held.get(socket);
@@ -248,17 +245,17 @@ function createRequestCounts(
       working.set(request, work);
       void answered.then(() => {
         working.delete(request);
-        if (work.isOver || !held.has(socket)) anonymous.release(state.place, bytes);
+        if (work.isOver || !held.has(socket)) anonymous.release(state.key, bytes);
         else state.bytes += bytes;
       });
     },
-    /** A call over gRPC. Its bytes count until it is over, also where its connection ended before. */
+    /** A gRPC call. Its bytes count until it ends, also after its connection has closed. */
     beginCall(socket: Socket, bytes: number): (() => void) | undefined {
       const state = held.get(socket);
       if (!state || !beginCall(socket, bytes)) return undefined;
       state.bytes -= bytes;
       return () => {
-        anonymous.release(state.place, bytes);
+        anonymous.release(state.key, bytes);
         endCall(socket, 0);
       };
     },
@@ -270,54 +267,48 @@ interface RequestCountDeps extends Pick<ConnectionsDeps, "clock" | "onRejection"
   readonly end: (socket: Socket, reason: ConnectionRejection) => void;
 }
 
-/** A client that has just connected is about to send its request: it is not idle yet. */
+/** A client that has just connected is not idle yet. */
 function heldRank(state: Held, nowMs: number): number {
   if (state.isHandedOver) return 2;
   return isIdle(state) && nowMs - state.sinceMs > gatewayHeaderMs ? 0 : 1;
 }
 
-interface PhaseOptions<S> {
-  readonly most: number;
-  readonly reason: ConnectionRejection;
-  /** Which end first when another client needs room: 0 before 1. */
-  readonly rank: (state: S, nowMs: number) => number;
-}
-
-/** The connections that are in their handshake, or through it. */
-class Phase<S extends Pick<Pending, "place" | "sinceMs">> {
+/** Connections in their handshake, or after it. */
+class Phase<S extends Pending> {
   readonly all = new Map<Socket, S>();
   readonly most: number;
   readonly reason: ConnectionRejection;
+  /** Lower ones are ended first for another client. */
   readonly #rank: (state: S, nowMs: number) => number;
   readonly #ofClients = createCounts();
 
-  constructor({ most, reason, rank }: PhaseOptions<S>) {
+  constructor(most: number, reason: ConnectionRejection, rank: (state: S, nowMs: number) => number) {
     this.most = most;
     this.reason = reason;
     this.#rank = rank;
   }
 
-  ofClient(place: string): number {
-    return this.#ofClients.of(place);
+  ofClient(key: string): number {
+    return this.#ofClients.of(key);
   }
 
   add(socket: Socket, state: S): void {
     this.all.set(socket, state);
-    this.#ofClients.add(state.place, 1);
+    this.#ofClients.add(state.key, 1);
   }
 
   delete(socket: Socket): S | undefined {
     const state = this.all.get(socket);
-    if (state && this.all.delete(socket)) this.#ofClients.add(state.place, -1);
+    if (state && this.all.delete(socket)) this.#ofClients.add(state.key, -1);
     return state;
   }
 
-  /** Of the lowest rank, of the client that has most, the oldest; none of a client that has fewer than this one. */
-  replaceable(place: string, nowMs: number): Socket | undefined {
-    const own = this.ofClient(place) + 1;
+  /** The oldest of the lowest rank, of the client that has most; none of a client that has fewer than this one. */
+  replaceable(key: string, nowMs: number): Socket | undefined {
+    const own = this.ofClient(key) + 1;
     let found: { socket: Socket; weight: number; sinceMs: number } | undefined;
     for (const [socket, state] of this.all) {
-      const [rank, ofClient] = [this.#rank(state, nowMs), this.ofClient(state.place)];
+      const [rank, ofClient] = [this.#rank(state, nowMs), this.ofClient(state.key)];
       if (ofClient < own || (rank > 0 && ofClient === own)) continue;
       const weight = ofClient - rank * connectionLimits.perAddress;
       const { sinceMs } = state;

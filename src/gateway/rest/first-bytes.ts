@@ -1,25 +1,25 @@
-/** The first bytes of a connection: Node cannot ask for client certificates by server name, so the name is read before TLS is. */
-
-import type { Socket } from "node:net";
-import { isIP } from "node:net";
+/** Reads the server name of a ClientHello before TLS: Node cannot request client certificates by server name. */
+import { isIP, type Socket } from "node:net";
 import type { Clock } from "../../runtime/clock.ts";
 import { second } from "../../runtime/durations.ts";
 
-export type FirstBytes =
-  | { readonly kind: "hello"; readonly serverName: string | undefined }
-  | { readonly kind: "unfinished" }
-  | { readonly kind: "plain" }
-  | { readonly kind: "garbage" };
+/** Unfinished: more bytes are needed. */
+type Incomplete = { readonly kind: "unfinished" | "garbage" };
+type ClientHello = { readonly kind: "hello"; readonly serverName: string | undefined };
+/** Without an address the connection is the proxy's own, as for a health check. */
+type ProxyHeader = { readonly kind: "header"; readonly length: number; readonly address: string | undefined };
+
+export type FirstBytes = ClientHello | { readonly kind: "plain" };
 
 const [unfinished, garbage] = [{ kind: "unfinished" }, { kind: "garbage" }] as const;
 const [handshakeRecord, clientHello, serverNameExtension, hostName] = [22, 1, 0, 0];
-/** What plain HTTP begins with, as the network's gateway knows it. */
+/** Beginnings of plain HTTP, as in Go's TLS server. */
 const plainBeginnings = ["GET /", "HEAD ", "POST ", "PUT /", "OPTIO"];
 
-export function readClientHello(bytes: Buffer): FirstBytes {
+export function readClientHello(bytes: Buffer): FirstBytes | Incomplete {
   if (bytes.length === 0) return unfinished;
   if (bytes[0] !== handshakeRecord) return readPlain(bytes);
-  // The greeting may come in several records.
+  // It may come in several records.
   const parts: Buffer[] = [];
   let size = 0;
   for (let at = 0; at < bytes.length; ) {
@@ -40,13 +40,13 @@ export function readClientHello(bytes: Buffer): FirstBytes {
   return message.length < end ? unfinished : readHello(message.subarray(4, end));
 }
 
-function readPlain(bytes: Buffer): FirstBytes {
+function readPlain(bytes: Buffer): FirstBytes | Incomplete {
   const start = bytes.toString("latin1", 0, 5);
   if (plainBeginnings.includes(start)) return { kind: "plain" };
   return plainBeginnings.some((beginning) => beginning.startsWith(start)) ? unfinished : garbage;
 }
 
-function readHello(hello: Buffer): FirstBytes {
+function readHello(hello: Buffer): ClientHello | Incomplete {
   const cursor = createCursor(hello);
   try {
     cursor.skip(2 + 32);
@@ -61,7 +61,7 @@ function readHello(hello: Buffer): FirstBytes {
   }
 }
 
-function readServerName(extensions: Cursor): string | undefined {
+function readServerName(extensions: ReturnType<typeof createCursor>): string | undefined {
   while (!extensions.isAtEnd) {
     const kind = extensions.pair();
     const value = createCursor(extensions.take(extensions.pair()));
@@ -76,9 +76,7 @@ function readServerName(extensions: Cursor): string | undefined {
   return undefined;
 }
 
-type Cursor = ReturnType<typeof createCursor>;
-
-/** Throws RangeError behind the end. */
+/** Throws RangeError beyond the end. */
 function createCursor(bytes: Buffer) {
   let at = 0;
   const cursor = {
@@ -99,23 +97,17 @@ function createCursor(bytes: Buffer) {
 
 // PROXY protocol, version 1 (text) and 2 (binary): https://www.haproxy.org/download/3.0/doc/proxy-protocol.txt
 
-type ProxyHeader =
-  /** Without an address the connection is the proxy's own, as one of its health checks. */
-  | { readonly kind: "header"; readonly length: number; readonly address: string | undefined }
-  | { readonly kind: "unfinished" }
-  | { readonly kind: "garbage" };
-
 const signature = Buffer.from("\r\n\r\n\0\r\nQUIT\n", "latin1");
 const textStart = Buffer.from("PROXY ");
 const textBytes = 107;
 const fixedBytes = 16;
 const [local, proxied] = [0, 1];
-/** Of the families that have addresses, how long the two are with their ports. */
+/** Length of both addresses with their ports, by family. */
 const addressBytes: Readonly<Record<number, number>> = { 1: 12, 2: 36 };
-/** An address of version 4 in one of version 6. */
+/** Prefix of an IPv4-mapped IPv6 address. */
 const mapped = Buffer.from("00000000000000000000ffff", "hex");
 
-export function readProxyHeader(bytes: Buffer): ProxyHeader {
+export function readProxyHeader(bytes: Buffer): ProxyHeader | Incomplete {
   if (beginsAs(bytes, signature)) return bytes.length < fixedBytes ? unfinished : readBinary(bytes);
   return beginsAs(bytes, textStart) ? readText(bytes) : garbage;
 }
@@ -125,7 +117,7 @@ function beginsAs(bytes: Buffer, beginning: Buffer): boolean {
   return bytes.compare(beginning, 0, length, 0, length) === 0;
 }
 
-function readText(bytes: Buffer): ProxyHeader {
+function readText(bytes: Buffer): ProxyHeader | Incomplete {
   const end = bytes.subarray(0, textBytes).indexOf("\r\n");
   if (end < 0) return bytes.length < textBytes ? unfinished : garbage;
   const [, family, address = ""] = bytes.toString("latin1", 0, end).split(" ");
@@ -135,14 +127,14 @@ function readText(bytes: Buffer): ProxyHeader {
   return version !== undefined && isIP(address) === version ? { kind: "header", length, address } : garbage;
 }
 
-function readBinary(bytes: Buffer): ProxyHeader {
+function readBinary(bytes: Buffer): ProxyHeader | Incomplete {
   const [version, command] = [bytes.readUInt8(12) >> 4, bytes.readUInt8(12) & 15];
   if (version !== 2 || (command !== local && command !== proxied)) return garbage;
   const length = fixedBytes + bytes.readUInt16BE(14);
   const family = bytes.readUInt8(13) >> 4;
   const least = command === proxied ? addressBytes[family] : undefined;
   if (least !== undefined && length < fixedBytes + least) return garbage;
-  // What stands behind the addresses says nothing that is of use here.
+  // TLVs behind the addresses are ignored.
   if (bytes.length < length) return unfinished;
   return { kind: "header", length, address: least === undefined ? undefined : addressIn(bytes, family) };
 }
@@ -154,44 +146,40 @@ function addressIn(bytes: Buffer, family: number): string {
   return (address.toString("hex").match(/.{4}/g) ?? []).join(":");
 }
 
-/** From the first packet to the end of the handshake: a slow phone takes one. */
+/** From the first packet to the end of the handshake: a slow phone takes one second. */
 export const gatewayHandshakeMs = 5 * second;
-/** A greeting with every extension there is has some 3 KB. */
+/** A ClientHello with every extension has some 3 KB. */
 export const gatewayHelloBytes = 16 * 1024;
 
-interface Read {
-  readonly kind: string;
-}
-
-interface Outcome<T> {
-  whole(first: T, bytes: Buffer): void;
+interface FirstBytesListener<T> {
+  read(bytes: Buffer): T | Incomplete;
+  complete(first: T, bytes: Buffer): void;
   failed(reason: "garbage" | "timeout"): void;
 }
 
-/** A connection that the other side ends before that is closed without a word. */
-export function readFirstBytes<T extends Read>(
+/** A connection that the client ends before is closed. */
+export function readFirstBytes<T extends FirstBytes | ProxyHeader>(
   socket: Socket,
   clock: Clock,
-  read: (bytes: Buffer) => T | { readonly kind: "unfinished" } | { readonly kind: "garbage" },
-  outcome: Outcome<Exclude<T, { readonly kind: "unfinished" | "garbage" }>>,
+  { read, complete, failed }: FirstBytesListener<T>,
 ): void {
   const chunks: Buffer[] = [];
   let size = 0;
   const fail = (reason: "garbage" | "timeout") => {
     stop();
-    outcome.failed(reason);
+    failed(reason);
     socket.destroy();
   };
   const timer = clock.timer(gatewayHandshakeMs, () => fail("timeout"));
   const stop = () => {
     timer.cancel();
-    socket.off("readable", look).off("end", leave).off("close", stop);
+    socket.off("readable", onReadable).off("end", leave).off("close", stop);
   };
   const leave = () => {
     stop();
     socket.destroy();
   };
-  function look(): void {
+  function onReadable(): void {
     for (let chunk = socket.read() as Buffer | null; chunk; chunk = socket.read() as Buffer | null) {
       chunks.push(chunk);
       size += chunk.length;
@@ -202,8 +190,8 @@ export function readFirstBytes<T extends Read>(
     if (first.kind === "unfinished" || first.kind === "garbage") fail("garbage");
     else {
       stop();
-      outcome.whole(first as Exclude<T, { readonly kind: "unfinished" | "garbage" }>, bytes);
+      complete(first as T, bytes);
     }
   }
-  socket.on("readable", look).once("end", leave).once("close", stop);
+  socket.on("readable", onReadable).once("end", leave).once("close", stop);
 }

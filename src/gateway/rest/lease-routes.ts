@@ -1,4 +1,4 @@
-/** What a tenant's tool asks of a lease that runs. */
+/** Status of leases and their services. */
 
 import type {
   ForwardedPort,
@@ -26,7 +26,7 @@ type Shown = ReadonlySet<string> | undefined;
 const scope = "status";
 const about = { 401: "Not the lease's owner, or not for this.", 503: "The cluster cannot be asked now, and why." };
 
-/** The network's words for it. */
+/** In the words of the Go provider. */
 export const absence = {
   unknown: "kube: lease not found",
   bare: "kube: no manifest for lease",
@@ -41,7 +41,7 @@ export function leaseRoutes({ provider, leases }: LeaseRoutesDeps): Route[] {
   function leaseStatus(request: LeaseRequest): RestAnswer {
     const lease = find(request);
     if (lease.state === "running") return json(statusText(lease, request.identity.servicesOf(request, scope)));
-    // The network says nothing where there is no manifest; where there is a reason, we do.
+    // The Go provider sends no body where there is no manifest; this one gives the reason, if any.
     if (lease.state !== "idle" && lease.why === undefined) return empty(404);
     return failure(404, withReason(absence.idle, lease.why));
   }
@@ -72,46 +72,28 @@ export function leaseRoutes({ provider, leases }: LeaseRoutesDeps): Route[] {
   ];
 }
 
-function statusText(
-  { services, forwardedPorts, addresses, hostHealth = [], errors }: RunningLease,
-  shown: Shown,
-): string {
-  const hosts = hostHealth.filter(({ service }) => isShown(service, shown));
-  const texts = errors.filter(({ service }) => service === undefined || isShown(service, shown));
+function statusText(lease: RunningLease, shown: Shown): string {
+  const { services, forwardedPorts, addresses, hostHealth = [], errors } = lease;
+  const visible = <T extends { readonly service: string | undefined }>(items: readonly T[]) =>
+    items.filter(({ service }) => service === undefined || isShown(service, shown));
+  const byService = <T extends { readonly service: string }>(items: readonly T[], write: (item: T) => object) =>
+    sorted([...Map.groupBy(visible(items), ({ service }) => service)].map(([name, own]) => [name, own.map(write)]));
+  const [hosts, texts] = [visible(hostHealth), visible(errors)];
   return goJson({
-    services: byService(
-      services.filter(({ name }) => isShown(name, shown)),
-      ({ name }) => name,
-      ([service]) => service && serviceOf(service),
+    services: sorted(
+      services.filter(({ name }) => isShown(name, shown)).map((service) => [service.name, serviceOf(service)]),
     ),
-    forwarded_ports: forwardedPorts ? portsByService(forwardedPorts, shown, forwardedPortOf) : null,
-    ips: addresses ? portsByService(addresses, shown, leasedAddressOf) : null,
-    // Beyond what the network tells: its clients leave alone what they do not know.
+    forwarded_ports: forwardedPorts ? byService(forwardedPorts, forwardedPortOf) : null,
+    ips: addresses ? byService(addresses, leasedAddressOf) : null,
+    // Not fields of the Go provider; clients ignore unknown ones.
     ...(hosts.length > 0 && { hostnames: hosts.map(hostnameOf) }),
     ...(texts.length > 0 && { errors: texts.map(({ text }) => text) }),
   });
 }
 
-function portsByService<Port extends { readonly service: string }>(
-  ports: readonly Port[],
-  shown: Shown,
-  write: (port: Port) => object,
-) {
-  return byService(
-    ports.filter(({ service }) => isShown(service, shown)),
-    ({ service }) => service,
-    (own) => own.map(write),
-  );
-}
-
-/** In the order of their names, as Go writes a map. A name is a tenant's own word: the object has no other names before. */
-function byService<T>(
-  items: readonly T[],
-  nameOf: (item: T) => string,
-  write: (own: readonly T[]) => unknown,
-): Record<string, unknown> {
-  const groups = [...Map.groupBy(items, nameOf)].sort(([a], [b]) => (a < b ? -1 : 1));
-  return Object.fromEntries(groups.map(([name, own]) => [name, write(own)]));
+/** By name, as Go writes a map. */
+function sorted(entries: (readonly [name: string, value: unknown])[]): Record<string, unknown> {
+  return Object.fromEntries(entries.sort(([a], [b]) => (a < b ? -1 : 1)));
 }
 
 function serviceOf(service: TenantService) {

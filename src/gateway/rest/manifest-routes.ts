@@ -1,4 +1,4 @@
-/** How a tenant sends what is to run, reads it back and takes it back. */
+/** Submitting, reading and withdrawing manifests. */
 
 import type { TenantLeases } from "../../kube/tenant-access.ts";
 import type { Address } from "../../market/address.ts";
@@ -27,14 +27,14 @@ interface ManifestRoutesDeps {
   readonly manifests: TenantManifests;
 }
 
-/** Of an SDL; whatever else is said to be sent is read as JSON, as the network does. */
+/** Of an SDL; all other types are read as JSON, as by the Go provider. */
 const yamlTypes: readonly (string | undefined)[] = ["application/yaml", "application/x-yaml", "text/yaml"];
 
 export function manifestRoutes({ provider, leases, manifests }: ManifestRoutesDeps): Route[] {
   async function send({ owner, dseq, header, body, signal }: DeploymentRequest): Promise<RestAnswer> {
     const [type] = (header("content-type") ?? "").toLowerCase().split(";");
     const manifest = yamlTypes.includes(type?.trim()) ? manifestOfSdl(body) : body;
-    return taken(manifests.submit({ owner, dseq }, manifest, signal), signal);
+    return completed(manifests.submit({ owner, dseq }, manifest, signal), signal);
   }
 
   async function withdraw({ owner, dseq, identity, signal }: DeploymentRequest): Promise<RestAnswer> {
@@ -43,7 +43,7 @@ export function manifestRoutes({ provider, leases, manifests }: ManifestRoutesDe
       const { services = [] } = manifests.manifestOf(lease)?.group ?? {};
       checkAllowed(services.every(({ name }) => allowed?.has(name) ?? true));
     }
-    return taken(manifests.withdraw({ owner, dseq }, signal), signal);
+    return completed(manifests.withdraw({ owner, dseq }, signal), signal);
   }
 
   function read({ owner, dseq, gseq, oseq, identity }: LeaseRequest): RestAnswer {
@@ -90,9 +90,9 @@ export function manifestRoutes({ provider, leases, manifests }: ManifestRoutesDe
   ];
 }
 
-async function taken(working: Promise<unknown>, signal: AbortSignal): Promise<RestAnswer> {
+async function completed(work: Promise<unknown>, signal: AbortSignal): Promise<RestAnswer> {
   try {
-    await working;
+    await work;
     return empty(200);
   } catch (thrown) {
     throw signal.aborted ? new ProviderError("AKP_GATEWAY_CLIENT_GONE", {}) : thrown;
@@ -110,7 +110,7 @@ function manifestOfSdl(body: Uint8Array): string {
   }
 }
 
-/** What a token is not given for may hold secrets. */
+/** Services that the token does not permit may hold secrets. */
 function shownOf(group: ManifestGroup, shown: ReadonlySet<string> | undefined): ManifestGroup {
-  return shown ? { ...group, services: group.services.filter(({ name }) => shown.has(name)) } : group;
+  return { ...group, services: group.services.filter(({ name }) => shown?.has(name) ?? true) };
 }

@@ -1,5 +1,4 @@
 /** Moving host names and endpoints between leases of one owner. */
-
 import type { TenantLeases } from "../../kube/tenant-access.ts";
 import { type GoJson, isList, readFirstValue, readUint } from "../../market/go-json.ts";
 import { foldName } from "../../market/go-shape.ts";
@@ -9,18 +8,10 @@ import { checkAllowed, type TokenScope } from "../auth/identity.ts";
 import { empty, plainJson, type RestAnswer } from "./answer.ts";
 import type { OwnerRequest, Route } from "./route.ts";
 
-/** As many names of 253 characters, each with its quotes, and some room. */
+/** Enough for 1,000 quoted names of 253 characters. */
 export const migrationBytes = 512 * 1024;
 
-type MigrateDeps = Pick<TenantLeases, "leaseOf" | "moveHosts" | "moveEndpoints">;
-
-interface Kind {
-  readonly field: string;
-  readonly scope: TokenScope;
-  readonly move: TenantLeases["moveHosts"];
-}
-
-const asked = {
+const common = {
   body: { types: ["application/json"], mostBytes: migrationBytes },
   answers: {
     200: "They are there now, also those that were before.",
@@ -32,58 +23,49 @@ const asked = {
   },
 } as const;
 
-export function migrateRoutes(leases: MigrateDeps): Route[] {
-  async function migrate(
-    { identity, owner, body, signal }: OwnerRequest,
-    { field, scope, move }: Kind,
-  ): Promise<RestAnswer> {
-    const migration = readMigration(body, field);
-    if (!migration) return empty(422);
-    const { names, dseq, gseq } = migration;
-    checkAllowed(identity.mayUseDeployment(dseq, scope));
-    if (names.length === 0) return empty(400);
-    const to = leases.leaseOf(owner, dseq, gseq);
-    if (!to) throw new ProviderError("AKP_DESTINATION_UNKNOWN", {});
-    checkAllowed(identity.mayUseLease(to, scope));
-    const services = identity.servicesOf(to, scope);
-    await move(names, to, (service) => checkAllowed(services?.has(service) !== false), signal);
-    return plainJson(goJson({ transferred: names }));
-  }
+export function migrateRoutes(leases: Pick<TenantLeases, "leaseOf" | "moveHosts" | "moveEndpoints">): Route[] {
+  const migrate =
+    (namesField: string, scope: TokenScope, move: TenantLeases["moveHosts"]) =>
+    async ({ identity, owner, body, signal }: OwnerRequest): Promise<RestAnswer> => {
+      const migration = readMigration(body, namesField);
+      if (!migration) return empty(422);
+      const { names, dseq, gseq } = migration;
+      checkAllowed(identity.mayUseDeployment(dseq, scope));
+      if (names.length === 0) return empty(400);
+      const to = leases.leaseOf(owner, dseq, gseq);
+      if (!to) throw new ProviderError("AKP_DESTINATION_UNKNOWN", {});
+      checkAllowed(identity.mayUseLease(to, scope));
+      const services = identity.servicesOf(to, scope);
+      await move(names, to, (service) => checkAllowed(services?.has(service) !== false), signal);
+      return plainJson(goJson({ transferred: names }));
+    };
 
-  const hosts: Kind = { field: "hostnames_to_migrate", scope: "hostname-migrate", move: leases.moveHosts };
-  const endpoints: Kind = { field: "endpoints_to_migrate", scope: "ip-migrate", move: leases.moveEndpoints };
   return [
     {
-      ...{ method: "POST", path: "/hostname/migrate", access: "owner", ...asked },
+      ...{ method: "POST", path: "/hostname/migrate", access: "owner", ...common },
       about: "Moves host names from other deployments of the owner to this one.",
-      handle: (request: OwnerRequest) => migrate(request, hosts),
+      handle: migrate("hostnames_to_migrate", "hostname-migrate", leases.moveHosts),
     },
     {
-      ...{ method: "POST", path: "/endpoint/migrate", access: "owner", ...asked },
+      ...{ method: "POST", path: "/endpoint/migrate", access: "owner", ...common },
       about: "Moves endpoints of leased addresses from other deployments of the owner to this one.",
-      handle: (request: OwnerRequest) => migrate(request, endpoints),
+      handle: migrate("endpoints_to_migrate", "ip-migrate", leases.moveEndpoints),
     },
   ];
 }
 
-// What is to be moved where, as a tenant's tool says it and Go reads it: names in any case, the first value counts.
+// Request bodies are read as Go reads them: names in any case.
 
-/** Host names or endpoints that one request moves: a manifest names no more. */
+/** Host names or endpoints in one request: a manifest has no more. */
 export const migrationNames = 1_000;
 
-interface Migration {
-  readonly names: readonly string[];
-  readonly dseq: bigint;
-  readonly gseq: number;
-}
-
-/** It is two levels deep; fields that nobody knows may be deeper. */
+/** Of two levels; unknown fields may have more. */
 const bounds = { mostDepth: 16, mostValues: 2 * migrationNames };
-// Neither may a mark at the beginning be swallowed, nor a byte that is no text be an end.
+// Go keeps a byte order mark, and does not end at invalid bytes.
 const utf8 = new TextDecoder("utf-8", { ignoreBOM: true });
 
-/** Undefined where it is none. What was not given is empty. */
-export function readMigration(body: Uint8Array, namesField: string): Migration | undefined {
+/** Undefined where it is invalid. Missing fields are empty. */
+export function readMigration(body: Uint8Array, namesField: string) {
   try {
     return decode(readFirstValue(utf8.decode(body), bounds), namesField);
   } catch (thrown) {
@@ -92,36 +74,31 @@ export function readMigration(body: Uint8Array, namesField: string): Migration |
   }
 }
 
-function decode(json: GoJson, namesField: string): Migration {
+function decode(json: GoJson, namesField: string) {
   if (json !== null && (typeof json !== "object" || !("fields" in json))) throw new SyntaxError("it is no object");
   let [names, dseq, gseq]: [readonly string[], bigint, bigint] = [[], 0n, 0n];
   for (const [name, value] of json?.fields ?? []) {
     const field = foldName(name);
-    // Go sets a list that is null, and leaves a number as it is.
-    if (field === foldName(namesField)) names = value === null ? [] : textsOf(value);
+    // For null, Go empties a list and leaves a number as it is.
+    if (field === foldName(namesField)) names = value === null ? [] : stringsOf(value);
     else if (value === null) continue;
-    else if (field === destinationDseq) dseq = wholeOf(value, 64);
-    else if (field === destinationGseq) gseq = wholeOf(value, 32);
+    else if (field === foldName("destination_dseq")) dseq = uintOf(value, 64);
+    else if (field === foldName("destination_gseq")) gseq = uintOf(value, 32);
   }
   return { names, dseq, gseq: Number(gseq) };
 }
 
-const destinationDseq = foldName("destination_dseq");
-const destinationGseq = foldName("destination_gseq");
-
-function textsOf(json: GoJson): string[] {
-  if (!isList(json)) throw new SyntaxError("it is no list");
-  if (json.length > migrationNames) {
-    throw new ProviderError("AKP_MIGRATION_TOO_LONG", { most: migrationNames });
-  }
+function stringsOf(json: GoJson): string[] {
+  if (!isList(json)) throw new SyntaxError("not a list");
+  if (json.length > migrationNames) throw new ProviderError("AKP_MIGRATION_TOO_LONG", { most: migrationNames });
   return json.map((item) => {
-    if (item !== null && typeof item !== "string") throw new SyntaxError("it is no text");
+    if (item !== null && typeof item !== "string") throw new SyntaxError("not a string");
     return item ?? "";
   });
 }
 
-function wholeOf(json: GoJson, bits: number): bigint {
+function uintOf(json: GoJson, bits: number): bigint {
   const value = readUint(json, bits);
-  if (value === undefined) throw new SyntaxError("it is no whole number, or too large");
+  if (value === undefined) throw new SyntaxError("not an unsigned integer, or too large");
   return value;
 }

@@ -3,10 +3,12 @@ import type { Address } from "../../market/address.ts";
 import { json } from "./answer.ts";
 import type { Route } from "./route.ts";
 
-export function withOpenapi(
-  routes: readonly Route[],
-  about: { readonly version: string; readonly provider: Address },
-): Route[] {
+interface About {
+  readonly version: string;
+  readonly provider: Address;
+}
+
+export function withOpenapi(routes: readonly Route[], about: About): Route[] {
   const own: Route = {
     ...{ method: "GET", path: "/openapi.json", access: "public" },
     about: "This document.",
@@ -18,10 +20,7 @@ export function withOpenapi(
   return all;
 }
 
-function openapiOf(
-  routes: readonly Route[],
-  { version, provider }: { readonly version: string; readonly provider: Address },
-) {
+function openapiOf(routes: readonly Route[], { version, provider }: About) {
   const paths: Record<string, Record<string, unknown>> = {};
   for (const route of routes) {
     paths[route.path] = { ...paths[route.path], [route.method.toLowerCase()]: operationOf(route) };
@@ -31,9 +30,9 @@ function openapiOf(
     info: {
       title: "Akash Provider",
       version,
-      summary: `What tenants and their tools ask the provider ${provider}.`,
+      summary: `Requests of tenants and their tools to the provider ${provider}.`,
       description:
-        "Credentials are a token that the owner of a lease has signed, or a client certificate that is on the chain. Those that are not good are refused on every route, on those for everybody too.",
+        "Credentials are a token signed by the owner of a lease, or a client certificate that is on the chain. Invalid ones are rejected on every route, public ones included.",
     },
     paths,
     components: {
@@ -43,11 +42,7 @@ function openapiOf(
         operator: { type: "http", scheme: "bearer", description: "The token of --gateway-metrics-token-file." },
       },
       schemas: {
-        Refusal: {
-          type: "object",
-          required: ["message"],
-          properties: { message: { type: "string" } },
-        },
+        Refusal: { type: "object", required: ["message"], properties: { message: { type: "string" } } },
       },
     },
   };
@@ -55,11 +50,11 @@ function openapiOf(
 
 function operationOf(route: Route) {
   const names = [...route.path.matchAll(/\{(\w+)\}/g)].map(([, name = ""]) => name);
-  const answers: Record<string, unknown> = {};
-  for (const [status, description] of Object.entries(route.answers)) answers[status] = { description };
+  const entries = Object.entries(route.answers).map(([status, description]) => [status, { description }]);
+  const answers: Record<string, unknown> = Object.fromEntries(entries);
   if (!("readsAuthorization" in route)) {
-    answers["400"] ??= refusalOf("What was sent cannot be read, or credentials contradict each other.");
-    answers["401"] ??= refusalOf("The credentials are not good, or not for this.");
+    answers["400"] ??= errorOf("The request cannot be read, or it has two kinds of credentials.");
+    answers["401"] ??= errorOf("The credentials are invalid, or do not permit this.");
   }
   const scope = "scope" in route ? ` Tokens with scopes need \`${route.scope}\`.` : "";
   return {
@@ -75,7 +70,7 @@ function operationOf(route: Route) {
   };
 }
 
-function refusalOf(description: string) {
+function errorOf(description: string) {
   return { description, content: { "application/json": { schema: { $ref: "#/components/schemas/Refusal" } } } };
 }
 

@@ -1,7 +1,6 @@
-/** Routes for anybody: address, version, health, status and metrics. */
-
-import { createHash, timingSafeEqual } from "node:crypto";
-import type { Kube, KubeVersion } from "../../kube/kube.ts";
+/** Public routes: address, version, health, status and metrics. */
+import { hash, timingSafeEqual } from "node:crypto";
+import type { Kube } from "../../kube/kube.ts";
 import type { Address } from "../../market/address.ts";
 import type { Clock } from "../../runtime/clock.ts";
 import { second } from "../../runtime/durations.ts";
@@ -26,93 +25,84 @@ export function addressRoutes(provider: Address): Route[] {
   ];
 }
 
-/** The API server's version is asked for again when somebody wants to know it: it changes by an upgrade. */
+/** How long the API server's version is cached. */
 export const gatewayVersionAgeMs = 60 * second;
 export const gatewayVersionMs = 3 * second;
 
-/** The network's provider that we answer like: Console asks for at least 0.5.0. Ours is in the build tags. */
-const answersLike = "v0.16.0";
-/** What that version is built on; Console's indexer stores it. */
+/** The version of the Go provider that this one is compatible with: Console requires at least 0.5.0. */
+const compatibleVersion = "v0.16.0";
+/** Of that version; Console's indexer stores it. */
 const cosmosSdkVersion = "v0.53.6";
 
-interface VersionDeps {
-  readonly kube: Kube | undefined;
-  readonly version: string;
-  readonly clock: Clock;
-}
-
-export function versionRoutes({ kube, version, clock }: VersionDeps): Route[] {
+export function versionRoutes({
+  kube,
+  version,
+  clock,
+}: {
+  kube: Kube | undefined;
+  version: string;
+  clock: Clock;
+}): Route[] {
   const akash = {
     name: "provider-services",
     server_name: "provider-services",
-    version: answersLike,
+    version: compatibleVersion,
     commit: "",
     build_tags: `akash-provider/${version}`,
     go: `node ${process.version} ${process.platform}/${process.arch}`,
     build_deps: [],
     cosmos_sdk_version: cosmosSdkVersion,
   };
-  const answerOf = (seen: KubeVersion) => json(JSON.stringify({ akash, kube: seen }));
   let last: { readonly answer: RestAnswer; readonly atMs: number } | undefined;
-  let asking: Promise<RestAnswer> | undefined;
+  let pending: Promise<RestAnswer> | undefined;
 
-  /** Once for all who ask meanwhile. */
-  function look(from: Kube): Promise<RestAnswer> {
-    asking ??= from
-      .version({ deadlineMs: gatewayVersionMs })
-      .then((seen) => {
-        const answer = answerOf(seen);
-        last = { answer, atMs: clock.monotonicMs() };
-        return answer;
-      })
-      .finally(() => {
-        asking = undefined;
-      });
-    return asking;
+  async function read(from: Kube): Promise<RestAnswer> {
+    try {
+      const answer = json(JSON.stringify({ akash, kube: await from.version({ deadlineMs: gatewayVersionMs }) }));
+      last = { answer, atMs: clock.monotonicMs() };
+      return answer;
+    } finally {
+      pending = undefined;
+    }
   }
 
   return [
     {
       ...{ method: "GET", path: "/version", access: "public" },
-      about:
-        "The version of the network's provider that this one answers like, and the one of the cluster's API server.",
-      answers: { 200: "Both versions.", 503: "The API server was never seen, and why." },
+      about: "The version of the Go provider that this one is compatible with, and that of the cluster's API server.",
+      answers: { 200: "Both versions.", 503: "Why the API server has not responded." },
       handle() {
         if (!kube) throw new ProviderError("AKP_GATEWAY_NO_CLUSTER", {});
-        if (!last) return look(kube);
-        // What was seen last is told at once; an API server that is away keeps its version.
-        if (clock.monotonicMs() - last.atMs > gatewayVersionAgeMs) look(kube).catch(() => undefined);
+        if (last && clock.monotonicMs() - last.atMs <= gatewayVersionAgeMs) return last.answer;
+        pending ??= read(kube);
+        if (!last) return pending;
+        // Refreshed in the background: the last version counts while the API server is away.
+        pending.catch(() => undefined);
         return last.answer;
       },
     },
   ];
 }
 
-interface Dependency {
-  readonly name: string;
-  readonly error: string | undefined;
-}
-
 const alive: RestAnswer = { status: 200, headers: textHeaders, body: "ok\n" };
 
-export function healthRoutes(dependencies: () => readonly Dependency[]): Route[] {
+export function healthRoutes(dependencies: () => readonly { name: string; error: string | undefined }[]): Route[] {
   return [
     {
       ...{ method: "GET", path: "/healthz", access: "public" },
-      about:
-        "Whether the process lives. Whoever starts it again when this fails helps it; for what it waits for that is no help.",
-      answers: { 200: "It does." },
+      about: "Liveness probe: fails where a restart helps, and not while a dependency is down.",
+      answers: { 200: "The process is alive." },
       handle: () => alive,
     },
     {
       ...{ method: "GET", path: "/readyz", access: "public" },
-      about: "Whether all that the provider needs can be used, each with the reason where it cannot.",
-      answers: { 200: "All of it can.", 503: "Something cannot." },
+      about: "Readiness probe: each dependency of the provider, with the reason where it is not ready.",
+      answers: { 200: "All are ready.", 503: "At least one is not ready." },
       handle() {
         const all = dependencies();
-        const isReady = all.every(({ error }) => error === undefined);
-        const shown = all.map(({ name, error }) => [name, error ?? "ok"]);
-        return json(JSON.stringify({ ready: isReady, dependencies: Object.fromEntries(shown) }), isReady ? 200 : 503);
+        const ready = all.every(({ error }) => error === undefined);
+        const states = Object.fromEntries(all.map(({ name, error }) => [name, error ?? "ok"]));
+        return json(JSON.stringify({ ready, dependencies: states }), ready ? 200 : 503);
       },
     },
   ];
@@ -124,8 +114,8 @@ export function statusRoutes(snapshot: () => Snapshot): Route[] {
   return [
     {
       ...{ method: "GET", path: "/status", access: "public" },
-      about: "What runs here, what is promised and what is free, as it was `Age` seconds ago at the worst.",
-      answers: { 200: "The status; `stale` names what could not be read lately, since when and why." },
+      about: "Leases, reservations and free resources, at most `Age` seconds old.",
+      answers: { 200: "The status; `stale` lists parts that could not be read lately, since when and why." },
       handle() {
         const newest = snapshot();
         if (newest !== shown) answer = withHeader(json(newest.body), "Age", `${newest.ageS}`);
@@ -136,8 +126,7 @@ export function statusRoutes(snapshot: () => Snapshot): Route[] {
   ];
 }
 
-// `/metrics`: a few for everybody, as the network's dashboards read them, and all for who has the operator's token.
-
+/** For anonymous clients, as the network's dashboards read them; with the operator's token all are served. */
 const open: ReadonlySet<string> = new Set([
   "provider_order_manager",
   "provider_deployment_manager",
@@ -151,8 +140,8 @@ export function metricsRoutes(
 ): Route[] {
   const route: PublicRoute = {
     ...{ method: "GET", path: "/metrics", access: "public", readsAuthorization: true },
-    about: "Metrics for Prometheus: four of them, and all with the bearer token of --gateway-metrics-token-file.",
-    answers: { 200: "The metrics.", 401: "The token is another one." },
+    about: "Metrics for Prometheus: four of them, or all with the bearer token of --gateway-metrics-token-file.",
+    answers: { 200: "The metrics.", 401: "The token is wrong." },
     async handle({ header }): Promise<RestAnswer> {
       const authorization = header("authorization");
       if (authorization !== undefined && !opens(authorization, token()))
@@ -166,16 +155,12 @@ export function metricsRoutes(
 
 function opens(authorization: string, token: string | undefined): boolean {
   if (token === undefined) return false;
-  // Of their hashes: how long the comparison takes says nothing of either, their lengths included.
-  const [given, wanted] = [authorization.replace(/^bearer +/i, ""), token].map((text) =>
-    createHash("sha256").update(text),
-  );
-  return given !== undefined && wanted !== undefined && timingSafeEqual(given.digest(), wanted.digest());
+  const digest = (text: string) => hash("sha256", text, "buffer");
+  // Hashes have the same length, as a comparison in constant time requires.
+  return timingSafeEqual(digest(authorization.replace(/^bearer +/i, "")), digest(token));
 }
 
-// The token that opens all metrics, out of a file that its operator may change at any time.
-
-/** Less is guessed. */
+/** Shorter tokens could be guessed. */
 const leastChars = 16;
 
 export function followToken(
@@ -192,6 +177,6 @@ export function followToken(
   };
   const file = followFile({ path, read, what: "metrics token file" }, deps);
   scope.onStop(file.close);
-  // One that was taken away, or is none any more, opens nothing.
+  // A removed or invalid file permits nothing.
   return () => (file.trouble === undefined ? file.current : undefined);
 }

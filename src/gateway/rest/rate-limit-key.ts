@@ -1,10 +1,8 @@
-/** Finds out which client a connection belongs to, also behind proxies. */
-
-import type { X509Certificate } from "node:crypto";
+/** Rate limit keys of clients, also behind proxies, and the certificates that they present. */
 import { BlockList, isIPv6, type Socket } from "node:net";
 import type { TLSSocket } from "node:tls";
 
-/** Where somebody comes from, as far as he cannot choose it: who has an address of version 6 has some 2⁶⁴ of them. */
+/** The IPv4 address, or the /64 of an IPv6 address, within which a client can choose freely. */
 export function rateLimitKeyOfAddress(address: string): string {
   if (!address.includes(":")) return address;
   const mapped = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(address)?.[1];
@@ -14,53 +12,45 @@ export function rateLimitKeyOfAddress(address: string): string {
   return [...head, ...zeros, ...tail].slice(0, 4).join(":");
 }
 
-const ownPlace = Symbol("place");
+/** A property, so that it is found through the proxy object that HTTP/2 gives for its socket. */
+const keyProperty = Symbol("rate limit key");
 
-interface Placed {
-  [ownPlace]?: string;
-}
+type Keyed = Socket & { [keyProperty]?: string };
 
-/** Where the client of a connection comes from. Also through the object that HTTP/2 gives for its socket. */
 export function rateLimitKeyOf(socket: Socket | undefined): string {
-  return (socket as Placed | undefined)?.[ownPlace] ?? rateLimitKeyOfAddress(socket?.remoteAddress ?? "");
-}
-
-/** Where its address alone does not say it, as behind a proxy. */
-function setPlace(socket: Socket, place: string): void {
-  (socket as Placed)[ownPlace] = place;
+  return (socket as Keyed | undefined)?.[keyProperty] ?? rateLimitKeyOfAddress(socket?.remoteAddress ?? "");
 }
 
 export interface ProxyOptions {
-  /** Ranges from which every connection begins with a header of the PROXY protocol. */
+  /** CIDR ranges from which connections begin with a PROXY protocol header. */
   readonly proxyProtocolFrom?: readonly string[];
-  /** Ranges of which each address stands for many clients: of theirs, every connection counts as a client of its own. */
+  /** CIDR ranges of proxies in front of many clients: each of their connections has a key of its own. */
   readonly trustedProxies?: readonly string[];
 }
 
 export function createRateLimitKeys({ proxyProtocolFrom = [], trustedProxies = [] }: ProxyOptions) {
-  const [speaking, shared] = [listOf(proxyProtocolFrom), listOf(trustedProxies)];
+  const [withHeader, shared] = [listOf(proxyProtocolFrom), listOf(trustedProxies)];
   const sockets = new Map<string, Socket>();
   return {
-    sendsHeader: ({ remoteAddress = "" }: Socket) => isIn(speaking, remoteAddress),
-    /** Of a new connection, from the address that its proxy names or from its own. */
-    place(socket: Socket, named?: string): void {
-      const address = named ?? socket.remoteAddress ?? "";
-      const key = otherEnd(socket);
-      setPlace(socket, isIn(shared, address) ? key : rateLimitKeyOfAddress(address));
-      sockets.set(key, socket);
-      socket.once("close", () => sockets.delete(key));
+    sendsHeader: ({ remoteAddress = "" }: Socket) => isIn(withHeader, remoteAddress),
+    /** For a new connection; `address` is the client's as given by its proxy. */
+    assign(socket: Socket, address = socket.remoteAddress ?? ""): void {
+      const id = connectionId(socket);
+      (socket as Keyed)[keyProperty] = isIn(shared, address) ? id : rateLimitKeyOfAddress(address);
+      sockets.set(id, socket);
+      socket.once("close", () => sockets.delete(id));
     },
-    /** The same after the handshake, whose socket is another object; the one below it. */
-    placeSecured(socket: TLSSocket): Socket | undefined {
-      const below = sockets.get(otherEnd(socket));
-      if (below) setPlace(socket, rateLimitKeyOf(below));
+    /** After the TLS handshake, whose socket is another object; returns the TCP socket. */
+    assignSecured(socket: TLSSocket): Socket | undefined {
+      const below = sockets.get(connectionId(socket));
+      if (below) (socket as Keyed)[keyProperty] = rateLimitKeyOf(below);
       return below;
     },
   };
 }
 
-/** The port alone is not enough: one of ours may be reached at several addresses. */
-function otherEnd({ remoteAddress, remotePort, localAddress }: Socket): string {
+/** With the local address, as the listener may be reached at several. */
+function connectionId({ remoteAddress, remotePort, localAddress }: Socket): string {
   return `${remoteAddress}#${remotePort}>${localAddress}`;
 }
 
@@ -77,27 +67,14 @@ function isIn(list: BlockList, address: string): boolean {
   return list.rules.length > 0 && list.check(address, isIPv6(address) ? "ipv6" : "ipv4");
 }
 
-/** One is good and more are refused, so there is no need to count on. */
-const most = 3;
-const none: readonly Uint8Array[] = [];
-const known = new WeakMap<TLSSocket, readonly Uint8Array[]>();
+const presented = new WeakMap<TLSSocket, readonly Uint8Array[]>();
 
+/** Two at most: more than one is an error. */
 export function presentedCertificates(socket: TLSSocket): readonly Uint8Array[] {
-  const before = known.get(socket);
-  if (before) return before;
-  const read = readCertificates(socket);
-  known.set(socket, read);
-  return read;
-}
-
-function readCertificates(socket: TLSSocket): readonly Uint8Array[] {
-  const first = socket.getPeerX509Certificate();
-  if (!first) return none;
-  const presented: Uint8Array[] = [];
-  let next: X509Certificate | undefined = first;
-  while (next && presented.length < most) {
-    presented.push(next.raw);
-    next = next.issuerCertificate;
-  }
-  return presented;
+  const known = presented.get(socket);
+  if (known) return known;
+  const leaf = socket.getPeerX509Certificate();
+  const certificates = [leaf, leaf?.issuerCertificate].flatMap((each) => each?.raw ?? []);
+  presented.set(socket, certificates);
+  return certificates;
 }

@@ -1,5 +1,4 @@
-/** What a request asks for, as the network's router reads it: escapes undone, and a path that is not clean sent elsewhere. */
-
+/** Reads path and headers of a request as the Go provider's router does: unescaped, and redirected where not clean. */
 import type { IncomingMessage } from "node:http";
 import { goQuote } from "../../market/go-json.ts";
 
@@ -8,7 +7,7 @@ type RequestPath =
   | { readonly kind: "unclean"; readonly location: string }
   | { readonly kind: "malformed" };
 
-/** A scheme and who is asked, where a client names them as if we were a proxy. */
+/** Scheme and host, of a request as to a proxy. */
 const absoluteForm = /^https?:\/\/[^/?]*/i;
 
 export function readPath(target: string): RequestPath {
@@ -24,7 +23,7 @@ export function readPath(target: string): RequestPath {
   return { kind: "unclean", location: `${origin}${escaped(clean)}${questionMark < 0 ? "" : `?${query}`}` };
 }
 
-/** Not beginning with a slash, or having two of them in a row, or a piece that begins with a dot. */
+/** Not beginning with a slash, two of them in a row, or a segment that begins with a dot. */
 const mayBeUnclean = /^(?!\/)|\/[/.]/;
 
 function cleaned(path: string): string {
@@ -56,11 +55,9 @@ function digit(byte = 0): number {
   return byte <= 0x39 ? byte & 15 : (byte & 7) + 9;
 }
 
-/** Go's choice of what stays as it is in a path; byte by byte, since a path may be as long as all headers may. */
+/** Escapes a path as Go does. */
 function escaped(path: string): string {
-  const pieces: string[] = [];
-  for (const byte of Buffer.from(path)) pieces.push(escapes[byte] ?? "");
-  return pieces.join("");
+  return Array.from(Buffer.from(path), (byte) => escapes[byte]).join("");
 }
 
 const escapes = Array.from({ length: 256 }, (_, byte) => {
@@ -73,7 +70,7 @@ export class NotANumber extends Error {
   override readonly name = "NotANumber";
 }
 
-/** No chain has more digits; reading a million of them would take long. */
+/** A 64-bit number has no more digits. */
 const mostDigits = 20;
 
 export function parsePathDseq(text: string): bigint {
@@ -85,20 +82,20 @@ export function parsePathSeq(text: string): number {
 }
 
 function parseUint(text: string, most: bigint): bigint {
-  if (!/^[0-9]+$/.test(text)) throw new NotANumber(refusal(text, "invalid syntax"));
+  if (!/^[0-9]+$/.test(text)) throw new NotANumber(parseError(text, "invalid syntax"));
   const digits = text.replace(/^0+(?=.)/, "");
   const value = digits.length > mostDigits ? most + 1n : BigInt(digits);
-  if (value > most) throw new NotANumber(refusal(text, "value out of range"));
+  if (value > most) throw new NotANumber(parseError(text, "value out of range"));
   return value;
 }
 
-function refusal(text: string, reason: string): string {
+function parseError(text: string, reason: string): string {
   return `strconv.ParseUint: parsing ${goQuote(text)}: ${reason}`;
 }
 
-// Headers as they came. Node's own reading of them, which makes an object of all, costs a quarter of a whole answer.
+// Raw headers: Node's parsed ones cost a quarter of a whole response.
 
-/** Of several the first, as it was sent; `name` is in lower case. */
+/** The first of that name, which is in lower case. */
 export function firstHeader({ rawHeaders }: IncomingMessage, name: string): string | undefined {
   for (let at = 0; at < rawHeaders.length; at += 2) if (isNamed(rawHeaders[at], name)) return rawHeaders[at + 1];
   return undefined;

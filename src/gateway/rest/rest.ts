@@ -1,4 +1,4 @@
-/** From a request to its answer: path, route, credentials, permission, handler. Where all is known already, nothing waits. */
+/** From a request to its response: path, route, credentials, authorization, handler. Synchronous where everything is cached. */
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { TLSSocket } from "node:tls";
 import type { Address } from "../../market/address.ts";
@@ -23,9 +23,9 @@ import { createDateText, empty, failure, messageAnswer, type RestAnswer, sendAns
 import { createBodyReader } from "./body.ts";
 import { presentedCertificates, rateLimitKeyOf } from "./rate-limit-key.ts";
 import { countHeaders, firstHeader, NotANumber, parsePathDseq, parsePathSeq, readPath } from "./request-head.ts";
-import { createRouter, type Route, RouteRequest, type StreamRoute } from "./route.ts";
+import { createRouter, type Names, type Route, RouteRequest, type StreamRoute } from "./route.ts";
 
-/** The network's own gateway gives a manifest two minutes; nothing else takes a tenth of it. */
+/** As the Go provider gives a manifest; nothing else takes a tenth of it. */
 export const gatewayAnswerMs = 120 * second;
 
 interface RestDeps {
@@ -35,24 +35,19 @@ interface RestDeps {
   readonly budget: RequestBudget;
   readonly clock: Clock;
   readonly log: Log;
-  /** Told of every answer; without a route where there is none. */
+  /** Called for every response; without a route for an unknown path. */
   readonly onAnswer?: (route: Route | undefined, status: number, tookMs: number) => void;
 }
 
-export interface Rest {
-  /** Resolves when it is answered, where that is not at once. */
-  (request: IncomingMessage, response: ServerResponse, how?: How): Promise<void> | undefined;
-  /** Whether it is one that may become a WebSocket: then it comes with its connection. */
-  mayUpgrade(request: IncomingMessage): boolean;
-}
+export type Rest = ReturnType<typeof createRest>;
 
-interface How {
-  /** The client sends its body only once it is told to. */
+interface RequestOptions {
+  /** The client waits for a 100 Continue before it sends the body. */
   readonly awaitsContinue?: boolean;
   readonly upgrade?: Upgrade;
 }
 
-type MaybeLater = RestAnswer | Promise<RestAnswer>;
+type MaybePromise = RestAnswer | Promise<RestAnswer>;
 
 interface Exchange {
   readonly request: IncomingMessage;
@@ -63,19 +58,19 @@ interface Exchange {
   route: Route | undefined;
 }
 
-/** It has become a WebSocket: nothing is sent any more. */
+/** It has become a WebSocket: no response is sent. */
 const upgraded: RestAnswer = { status: 101, headers: [], body: "" };
 
 const pageNotFound = failure(404, "404 page not found");
 
-export function createRest(deps: RestDeps): Rest {
+export function createRest(deps: RestDeps) {
   const { routes, authenticator, streams, clock, log, onAnswer = () => undefined } = deps;
   const find = createRouter(routes);
   const date = createDateText(clock);
   const readBody = createBodyReader(deps.budget);
 
-  /** Credentials come first, then the numbers of the path, then what they are good for, and the body last. */
-  function answerTo(exchange: Exchange, path: string): MaybeLater {
+  /** Credentials first, then the numbers of the path, authorization, and the body last. */
+  function answerTo(exchange: Exchange, path: string): MaybePromise {
     const { request } = exchange;
     const found = find(request.method ?? "", path);
     if (found.kind !== "route") return found.kind === "unknown" ? pageNotFound : empty(405);
@@ -87,74 +82,65 @@ export function createRest(deps: RestDeps): Rest {
     return identity.then((known) => handle(exchange, route, names, known));
   }
 
-  function handle(
-    exchange: Exchange,
-    route: Route,
-    names: Readonly<Record<string, string>>,
-    identity: CallerIdentity,
-  ): MaybeLater {
+  function handle(exchange: Exchange, route: Route, names: Names, identity: CallerIdentity): MaybePromise {
     const { request, response } = exchange;
-    const numbers = permit(route, names, identity);
-    const asked = new RouteRequest(exchange, identity, numbers, names);
-    if (route.access === "stream") return openStream(exchange, route, asked, streams);
-    if (!route.body) return bounded(route.handle(asked), asked, clock);
+    const routed = new RouteRequest(exchange, identity, permit(route, names, identity), names);
+    if (route.access === "stream") return openStream(exchange, route, routed, streams);
+    if (!route.body) return bounded(route.handle(routed), routed, clock);
     if (exchange.awaitsContinue) response.writeContinue();
     exchange.awaitsContinue = false;
     const { mostBytes } = route.body;
     return readBody(request, { mostBytes, account: identity.owner }, (body) => {
-      asked.body = body;
-      return bounded(route.handle(asked), asked, clock);
+      routed.body = body;
+      return bounded(route.handle(routed), routed, clock);
     });
   }
 
-  function answerSafely(
-    exchange: Exchange,
-    path: string,
-    send: (answer: RestAnswer) => void,
-  ): Promise<void> | undefined {
+  function answerSafely(exchange: Exchange, path: string): MaybePromise {
     try {
       const answer = answerTo(exchange, path);
-      if (!(answer instanceof Promise)) send(answer);
-      else
-        return answer
-          .catch((thrown: unknown) => failed(thrown, exchange, log))
-          .then(send)
-          .catch((error: unknown) => log.debug("answer not sent", { error }));
+      return answer instanceof Promise ? answer.catch((thrown) => failed(thrown, exchange, log)) : answer;
     } catch (thrown) {
-      send(failed(thrown, exchange, log));
+      return failed(thrown, exchange, log);
     }
-    return undefined;
   }
 
-  function answer(request: IncomingMessage, response: ServerResponse, how: How = {}): Promise<void> | undefined {
+  /** Returns a promise where the response is not sent at once. */
+  function answer(
+    request: IncomingMessage,
+    response: ServerResponse,
+    { awaitsContinue = false, upgrade }: RequestOptions = {},
+  ): Promise<void> | undefined {
     const startedMs = clock.monotonicMs();
     const target = readPath(request.url ?? "/");
     const query = target.kind === "path" ? target.query : "";
-    const { awaitsContinue = false, upgrade } = how;
     const exchange: Exchange = { request, response, awaitsContinue, upgrade, query, route: undefined };
-    const told = (status: number) => onAnswer(exchange.route, status, clock.monotonicMs() - startedMs);
+    const report = (status: number) => onAnswer(exchange.route, status, clock.monotonicMs() - startedMs);
     const send = (answer: RestAnswer) => {
-      told(answer.status);
+      report(answer.status);
       if (answer === upgraded) return;
-      // Whether its body comes all the same, nobody knows.
+      // The body may come all the same.
       if (exchange.awaitsContinue) response.shouldKeepAlive = false;
       if (!response.destroyed) sendAnswer(request, response, answer, date());
     };
     const malformed = target.kind === "malformed" ? "400 Bad Request" : malformedHost(request);
     if (malformed !== undefined) {
-      told(400);
+      report(400);
       sendError(request.socket, malformed, clock);
     } else if (request.url === "*" && request.method === "OPTIONS") {
       send(empty(200));
     } else if (target.kind === "unclean") {
       send({ status: 301, headers: [["Location", target.location]], body: "" });
     } else if (target.kind === "path") {
-      return answerSafely(exchange, target.path, send);
+      const answer = answerSafely(exchange, target.path);
+      if (!(answer instanceof Promise)) send(answer);
+      else return answer.then(send).catch((error: unknown) => log.debug("response not sent", { error }));
     }
     return undefined;
   }
 
   return Object.assign(answer, {
+    /** Whether the request may become a WebSocket: then Node hands its connection over. */
     mayUpgrade(request: IncomingMessage): boolean {
       const target = readPath(request.url ?? "/");
       if (target.kind !== "path" || malformedHost(request) !== undefined) return false;
@@ -164,30 +150,30 @@ export function createRest(deps: RestDeps): Rest {
   });
 }
 
-/** What is asked comes before what it is good for, and whether it is a WebSocket at all comes last. */
+/** The query is read first, then authorization is checked, then whether it is a WebSocket. */
 function openStream(
   { request, upgrade }: Exchange,
   route: StreamRoute,
-  asked: RouteRequest,
+  routed: RouteRequest,
   streams: RestDeps["streams"],
 ): RestAnswer {
-  const prepared = route.prepare(asked);
+  const prepared = route.prepare(routed);
   if (typeof prepared !== "function") return prepared;
-  checkAllowed(asked.identity.mayUseLease(asked, route.scope));
+  checkAllowed(routed.identity.mayUseLease(routed, route.scope));
   const refused = upgradeRefusal(request);
   if (refused) return refused;
   invariant(upgrade && streams, "what may be upgraded comes with its connection");
-  const lease = bidOn(asked, streams.provider);
-  const { identity } = asked;
+  const lease = bidOn(routed, streams.provider);
+  const { identity } = routed;
   streams.upgrades.accept(request, upgrade, { credentials: credentialsOf(request), identity, lease }, prepared);
   return upgraded;
 }
 
-function bounded(answer: MaybeLater, asked: RouteRequest, clock: Clock): MaybeLater {
+function bounded(answer: MaybePromise, routed: RouteRequest, clock: Clock): MaybePromise {
   if (!(answer instanceof Promise)) return answer;
   return withDeadline(clock, gatewayAnswerMs, answer, () => {
-    asked.end();
-    // 504 would say it better, and tools know this one.
+    routed.end();
+    // As the Go provider; 504 would be better.
     return failure(500, "context deadline exceeded");
   });
 }
@@ -200,8 +186,8 @@ function credentialsOf(request: IncomingMessage): CallerCredentials {
   };
 }
 
-/** What the numbers of a path are, where its owner may have that. */
-function permit(route: Route, names: Readonly<Record<string, string>>, identity: CallerIdentity): LeaseNumbers {
+/** The numbers of the path, once the caller is authorized for them. */
+function permit(route: Route, names: Names, identity: CallerIdentity): LeaseNumbers {
   const { access } = route;
   if (access === "public") return noNumbers;
   checkAllowed(identity.mayUseProvider && identity.owner !== undefined);
@@ -218,7 +204,7 @@ function permit(route: Route, names: Readonly<Record<string, string>>, identity:
 
 const noNumbers: LeaseNumbers = { dseq: 0n, gseq: 0, oseq: 0 };
 
-/** Whoever speaks HTTP/1.1 names exactly one. */
+/** HTTP/1.1 requires exactly one. */
 function malformedHost(request: IncomingMessage): string | undefined {
   const hosts = countHeaders(request, "host");
   if (hosts > 1) return "400 Bad Request";
@@ -230,9 +216,9 @@ function failed(thrown: unknown, { response }: Exchange, log: Log): RestAnswer {
   if (thrown instanceof NotANumber) return failure(400, thrown.message);
   const error = ProviderError.from(thrown);
   if (error.code !== "AKP_INTERNAL") return failure(error.entry.http, error.message);
-  // A client that left takes down what was under way for it.
+  // The handlers of a client that left are aborted.
   if (response.destroyed) log.debug("request failed after its client had left", { error });
   else log.error("request failed", { error });
-  // An unforeseen error may contain anything, so its message is not sent.
+  // The message may contain secrets.
   return failure(500, "internal error");
 }

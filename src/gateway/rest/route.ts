@@ -1,5 +1,4 @@
-/** One row of the route table: what is asked, who may, and who answers. The OpenAPI document is made from the same rows. */
-
+/** Rows of the route table. The OpenAPI document is made from the same rows. */
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Address } from "../../market/address.ts";
 import type { CallerIdentity, LeaseNumbers, TokenScope } from "../auth/identity.ts";
@@ -8,12 +7,12 @@ import type { RestAnswer } from "./answer.ts";
 import { noBody } from "./body.ts";
 import { firstHeader } from "./request-head.ts";
 
-interface Asked {
+interface RouteInfo {
   readonly method: "GET" | "PUT" | "POST" | "DELETE";
   /** Like /lease/{dseq}/{gseq}/{oseq}/status. */
   readonly path: string;
   readonly about: string;
-  /** What the body may be; others are not read. Without it no body is read. */
+  /** Without it no body is read. */
   readonly body?: { readonly types: readonly string[]; readonly mostBytes: number };
   readonly answers: Readonly<Record<number, string>>;
 }
@@ -23,7 +22,7 @@ export interface RestRequest {
   readonly query: URLSearchParams;
   header(name: string): string | undefined;
   readonly body: Uint8Array;
-  /** Aborted when the client goes away or the time is over. */
+  /** Aborted when the client leaves or the request times out. */
   readonly signal: AbortSignal;
 }
 
@@ -39,7 +38,7 @@ export interface LeaseRequest extends OwnerRequest, LeaseNumbers {
   readonly names: Readonly<Record<string, string>>;
 }
 
-interface Row<Access extends string, Request> extends Asked {
+interface Row<Access extends string, Request> extends RouteInfo {
   readonly access: Access;
   readonly handle: (request: Request) => RestAnswer | Promise<RestAnswer>;
 }
@@ -48,91 +47,68 @@ interface Scoped {
   readonly scope: TokenScope;
 }
 
-/** Anybody, but with credentials that are good if there are any. */
+/** Anonymous clients are permitted, invalid credentials are not. */
 export interface PublicRoute extends Row<"public", RestRequest> {
-  /** Its handler looks at the header itself: what is in there is no tenant's. */
+  /** Its handler reads the header itself, which holds an operator's token. */
   readonly readsAuthorization?: boolean;
 }
 
 export type DeploymentRoute = Row<"deployment", DeploymentRequest> & Scoped;
 export type LeaseRoute = Row<"lease", LeaseRequest> & Scoped;
 
-/** A lease's too, and answered over a WebSocket. */
-export interface StreamRoute extends Asked, Scoped {
+/** Of a lease, over a WebSocket. */
+export interface StreamRoute extends RouteInfo, Scoped {
   readonly access: "stream";
-  /** Reads what is asked: an answer where it makes no sense. */
+  /** Reads the query: a response where it is invalid. */
   readonly prepare: (request: LeaseRequest) => RestAnswer | StreamHandler;
 }
 
-/** An owner's route is for any account; its handler allows what the body names. */
+/** An owner's route is for any account; its handler authorizes what the body names. */
 export type Route = PublicRoute | Row<"owner", OwnerRequest> | DeploymentRoute | LeaseRoute | StreamRoute;
 
+export type Names = Readonly<Record<string, string>>;
+
 type Found =
-  | { readonly kind: "route"; readonly route: Route; readonly names: Readonly<Record<string, string>> }
-  | { readonly kind: "unknown" }
-  | { readonly kind: "otherVerb" };
+  | { readonly kind: "route"; readonly route: Route; readonly names: Names }
+  | { readonly kind: "unknown" | "otherVerb" };
 
-interface Pattern {
-  readonly pieces: readonly string[];
-  readonly routes: Map<string, Route>;
-}
-
-const [unknown, otherVerb] = [{ kind: "unknown" }, { kind: "otherVerb" }] as const;
-const noNames: Readonly<Record<string, string>> = {};
+const noNames: Names = {};
 
 export function createRouter(routes: readonly Route[]): (method: string, path: string) => Found {
-  const plain = new Map<string, Map<string, Route>>();
-  const patterns = new Map<string, Pattern>();
-  for (const route of routes) {
-    const { path, method } = route;
-    if (!path.includes("{")) {
-      const verbs = plain.get(path) ?? new Map<string, Route>();
-      plain.set(path, verbs.set(method, route));
-    } else {
-      const pattern = patterns.get(path) ?? { pieces: path.split("/"), routes: new Map() };
-      pattern.routes.set(method, route);
-      patterns.set(path, pattern);
-    }
+  const byPath = Map.groupBy(routes, ({ path }) => path);
+  const patterns = [...byPath.keys()]
+    .filter((path) => path.includes("{"))
+    .map((path) => ({ path, pieces: path.split("/") }));
+
+  function find(method: string, path: string, pattern: string, names: Names): Found {
+    const route = byPath.get(pattern)?.find((each) => each.method === method);
+    if (route) return { kind: "route", route, names };
+    return { kind: path.startsWith("/lease/") ? "unknown" : "otherVerb" };
   }
-  const compiled = [...patterns.values()];
 
   return (method, path) => {
-    const verbs = plain.get(path);
-    if (verbs) return found(verbs.get(method), noNames, path);
+    if (byPath.has(path) && !path.includes("{")) return find(method, path, path, noNames);
     const pieces = path.split("/");
-    for (const pattern of compiled) {
-      if (matches(pattern.pieces, pieces)) {
-        return found(pattern.routes.get(method), namesIn(pattern.pieces, pieces), path);
-      }
+    for (const pattern of patterns) {
+      const names = namesIn(pattern.pieces, pieces);
+      if (names) return find(method, path, pattern.path, names);
     }
-    return unknown;
+    return { kind: "unknown" };
   };
 }
 
-function found(route: Route | undefined, names: Readonly<Record<string, string>>, path: string): Found {
-  if (route) return { kind: "route", route, names };
-  return path.startsWith("/lease/") ? unknown : otherVerb;
-}
-
-function matches(wanted: readonly string[], pieces: readonly string[]): boolean {
-  if (wanted.length !== pieces.length) return false;
-  for (const [index, want] of wanted.entries()) {
-    const piece = pieces[index];
-    if (isName(want) ? piece === "" : want !== piece) return false;
-  }
-  return true;
-}
-
-function namesIn(wanted: readonly string[], pieces: readonly string[]): Record<string, string> {
+/** Undefined where the path does not match. */
+function namesIn(pattern: readonly string[], pieces: readonly string[]): Names | undefined {
+  if (pattern.length !== pieces.length) return undefined;
   const names: Record<string, string> = {};
-  for (const [index, want] of wanted.entries()) {
-    if (isName(want)) names[want.slice(1, -1)] = pieces[index] ?? "";
+  for (const [index, wanted] of pattern.entries()) {
+    const piece = pieces[index] ?? "";
+    if (!wanted.startsWith("{")) {
+      if (wanted !== piece) return undefined;
+    } else if (piece === "") return undefined;
+    else names[wanted.slice(1, -1)] = piece;
   }
   return names;
-}
-
-function isName(piece: string): boolean {
-  return piece.startsWith("{");
 }
 
 interface Received {
@@ -141,27 +117,22 @@ interface Received {
   readonly query: string;
 }
 
-/** A class, since a literal with getters has a shape of its own each time: each of them then costs more than the whole answer. */
+/** A class: object literals with getters have a hidden class each, which costs more than the whole response. */
 export class RouteRequest implements LeaseRequest {
   readonly identity: CallerIdentity;
-  /** A route that needs one is not asked without. */
+  /** Set for all routes but public ones. */
   readonly owner: Address;
   readonly dseq: bigint;
   readonly gseq: number;
   readonly oseq: number;
-  readonly names: Readonly<Record<string, string>>;
+  readonly names: Names;
   body: Uint8Array = noBody;
-  /** Handlers take it by itself. */
+  /** Handlers destructure it. */
   readonly header = (name: string): string | undefined => firstHeader(this.#received.request, name);
   readonly #received: Received;
   #gone: AbortController | undefined = undefined;
 
-  constructor(
-    received: Received,
-    identity: CallerIdentity,
-    { dseq, gseq, oseq }: LeaseNumbers,
-    names: Readonly<Record<string, string>>,
-  ) {
+  constructor(received: Received, identity: CallerIdentity, { dseq, gseq, oseq }: LeaseNumbers, names: Names) {
     this.#received = received;
     this.identity = identity;
     this.owner = identity.owner as Address;

@@ -1,4 +1,4 @@
-/** The server that tenants reach: TLS in front, HTTP/1.1 behind it, and a bound on everything that a stranger can make us hold. */
+/** The HTTPS server for tenants, with a limit on everything that an unauthenticated client can make it hold. */
 import { createServer, type IncomingMessage, type Server, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import type { RequestBudget } from "../../runtime/byte-budget.ts";
@@ -21,17 +21,17 @@ import type { ProxyOptions } from "./rate-limit-key.ts";
 import type { Rest } from "./rest.ts";
 import { createTlsFront, type HandshakeFailure } from "./tls-front.ts";
 
-/** Until all of a request has come: the largest manifest over a slow line. */
+/** Until a request is received: the largest manifest over a slow line. */
 const gatewayRequestMs = 60 * second;
-/** What runs when we stop may still finish; a manifest that is on its way into the journal takes milliseconds. */
+/** How long running requests may take to finish when the server stops. */
 export const gatewayDrainMs = 5 * second;
 
 /**
- * Of the request line and all headers: a token has at most half of it. Node holds them where nothing counts them until they are
- * whole, so this times the number of connections is a bound, 32 MiB from one address. The network's gateway takes 1 MiB.
+ * Of the request line and all headers: a token has at most half of it. Node holds incomplete ones outside of the budget, so the
+ * limit is this times the number of connections, 32 MiB per address. The Go provider accepts 1 MiB.
  */
 export const headerBytes = 32 * 1024;
-/** Each costs tens of bytes beside its own; browsers behind proxies send some thirty. */
+/** Each costs tens of bytes besides its own; browsers behind proxies send some thirty. */
 const headerCount = 256;
 
 /** What the REST and the gRPC server have in common. */
@@ -65,7 +65,7 @@ export async function startRestServer(deps: RestServerDeps) {
     requestTimeout: gatewayRequestMs,
     keepAliveTimeout: gatewayIdleMs,
     connectionsCheckingInterval: gatewayCheckMs,
-    // We say it in other words.
+    // Checked in rest.ts, with the response of the Go provider.
     requireHostHeader: false,
     shouldUpgradeCallback: rest.mayUpgrade,
     noDelay: true,
@@ -81,7 +81,7 @@ export async function startRestServer(deps: RestServerDeps) {
     onFailure: deps.onHandshakeFailure,
     onSecure(socket, below) {
       connections.hold(socket, below);
-      // Node listens for it, but not to one that is being upgraded.
+      // Node has a listener, but not while a socket is upgraded.
       socket.on("error", onFailure);
       secured(socket);
     },
@@ -97,7 +97,7 @@ export async function startRestServer(deps: RestServerDeps) {
 
   function upgrade(request: IncomingMessage, socket: Socket, head: Buffer): void {
     const response = new ServerResponse(request);
-    // Behind an answer that is not through, a WebSocket cannot begin.
+    // A WebSocket cannot begin behind a pending response.
     if (!connections.begin(request, response, 1)) return;
     const take = attach(response, socket, () => {
       if (head.length > 0) socket.unshift(head);
@@ -116,7 +116,7 @@ export async function startRestServer(deps: RestServerDeps) {
   });
   server.on("request", (request, response) => answer(request, response));
   server.on("checkContinue", (request, response) => answer(request, response, { awaitsContinue: true }));
-  // Node would answer these by itself, without a bound on how many wait.
+  // Node's default handler does not limit how many wait.
   server.on("checkExpectation", (request, response) => {
     if (begin(request, response)) response.writeHead(417).end();
   });
@@ -135,7 +135,7 @@ export async function startRestServer(deps: RestServerDeps) {
     get connections() {
       return connections.count;
     },
-    /** Takes nothing new, lets what runs finish for a while, and ends the rest. */
+    /** Stops listening, drains running requests, and ends the rest. */
     async close(): Promise<void> {
       isClosing = true;
       for (const response of connections.answering()) response.shouldKeepAlive = false;
@@ -143,17 +143,16 @@ export async function startRestServer(deps: RestServerDeps) {
         server.closeIdleConnections();
         const deadlineMs = clock.monotonicMs() + gatewayDrainMs;
         const areBusy = () => connections.answering().length + connections.handedOver > 0;
-        while (areBusy() && clock.monotonicMs() < deadlineMs) await sleep(clock, lookMs);
+        while (areBusy() && clock.monotonicMs() < deadlineMs) await sleep(clock, drainCheckMs);
       });
       connections.close();
     },
   };
 }
 
-/** Between two looks whether the last request is through. */
-const lookMs = 20;
+const drainCheckMs = 20;
 
-/** It listens, since its clocks for slow headers run only then, but is given a connection after the TLS handshake. */
+/** The server must listen, as its timers for slow headers run only then, but gets connections after the TLS handshake. */
 function takeConnections(server: Server): (socket: Socket) => void {
   const listeners = server.listeners("connection");
   server.removeAllListeners("connection");
@@ -162,7 +161,7 @@ function takeConnections(server: Server): (socket: Socket) => void {
   };
 }
 
-/** Node has let go of the connection: an answer is written to it, and then it is handed back. Returns what detaches it before. */
+/** Writes a response to a connection that Node has released for an upgrade, then hands it back. Returns a function to detach it early. */
 function attach(response: ServerResponse, socket: Socket, handBack: () => void): () => void {
   const detach = () => {
     response.detachSocket(socket);
@@ -175,7 +174,7 @@ function attach(response: ServerResponse, socket: Socket, handBack: () => void):
       socket.destroySoon();
       return;
     }
-    // Node's own, which it leaves behind and makes anew.
+    // Node leaves its own behind and adds them again.
     for (const event of ["pause", "resume"]) socket.removeAllListeners(event);
     handBack();
   });
@@ -190,7 +189,7 @@ function rejectMalformed(error: Error, socket: Socket, deps: Pick<RestServerDeps
     socket.destroy();
     return;
   }
-  // It was told already, and its parser goes on.
+  // An error was sent already, and the parser continues.
   if (socket.writableEnded) return;
   deps.onRejection(isTooLarge ? "headers_too_large" : "malformed");
   sendError(socket, isTooLarge ? "431 Request Header Fields Too Large" : "400 Bad Request", deps.clock);

@@ -1,4 +1,4 @@
-/** Hands a connection to the TLS server with the public certificate, or to the one with our own, which asks for the client's. */
+/** Passes a connection to the TLS server with the public certificate, or to the one with the provider's, which requests the client's. */
 import { constants } from "node:crypto";
 import type { Socket } from "node:net";
 import { createServer, type Server, type TLSSocket } from "node:tls";
@@ -20,28 +20,28 @@ import { createRateLimitKeys, type ProxyOptions } from "./rate-limit-key.ts";
 interface FrontDeps extends ProxyOptions {
   readonly own: CertificateSource;
   readonly public: CertificateSource;
-  /** Only this very name, in this very spelling, is answered with the public certificate. */
+  /** Compared case-sensitively. */
   readonly publicHost: string | undefined;
-  /** What is spoken inside, where it is agreed on in the handshake. */
+  /** ALPN. */
   readonly protocols?: string[];
   readonly connections: Pick<Connections, "admit">;
   readonly clock: Clock;
   readonly log: Log;
-  /** `below` is the socket that the connection came with. */
+  /** `below` is the TCP socket. */
   onSecure(socket: TLSSocket, below: Socket | undefined): void;
   onFailure(reason: HandshakeFailure): void;
 }
 
 export type HandshakeFailure = "garbage" | "plain" | "name" | "no_certificate" | "timeout" | "refused" | "proxy";
 
-/** As the network's gateway has them: TLS 1.3 alone, AES-128 before AES-256, and ChaCha20 for those who put it first. */
+/** As in the Go provider: TLS 1.3 only, AES-128 before AES-256, and ChaCha20 for clients that prefer it. */
 export const tlsSettings = {
   minVersion: "TLSv1.3",
   ciphers: "TLS_AES_128_GCM_SHA256:TLS_AES_256_GCM_SHA384:TLS_CHACHA20_POLY1305_SHA256",
   honorCipherOrder: true,
   secureOptions: constants.SSL_OP_PRIORITIZE_CHACHA,
   ecdhCurve: "X25519MLKEM768:X25519:P-256:P-384:P-521",
-  // No authority is asked about a client's certificate: the chain is. The default would load all that browsers know.
+  // Client certificates are verified by the chain; the default would load all root certificates.
   ca: [] as string[],
 } as const;
 
@@ -50,17 +50,17 @@ const [decodeError, internalError] = [50, 80];
 
 export function createTlsFront(deps: FrontDeps): (socket: Socket) => void {
   const { publicHost, clock, log, connections, onFailure } = deps;
-  const places = createRateLimitKeys(deps);
+  const keys = createRateLimitKeys(deps);
   const own = createTlsServer(deps.own, true, "own");
   const open = createTlsServer(deps.public, false, "public");
 
   function createTlsServer(source: CertificateSource, requestCert: boolean, name: string) {
-    // Tickets of one server are nothing to the other: each has keys of its own.
+    // Session tickets of one server are not valid for the other.
     const asking = { requestCert, rejectUnauthorized: false, sessionIdContext: name };
     const agreed = deps.protocols && { ALPNProtocols: deps.protocols };
     const server = createServer({ ...tlsSettings, ...asking, ...agreed, handshakeTimeout: gatewayHandshakeMs });
     server.on("secureConnection", (socket) => {
-      deps.onSecure(socket, places.placeSecured(socket));
+      deps.onSecure(socket, keys.assignSecured(socket));
     });
     server.on("tlsClientError", (error: Error & { code?: string }) => {
       onFailure(error.code === "ERR_TLS_HANDSHAKE_TIMEOUT" ? "timeout" : "refused");
@@ -69,15 +69,11 @@ export function createTlsFront(deps: FrontDeps): (socket: Socket) => void {
     let isReady = false;
     const swap = () => {
       const { current } = source;
-      if (!current) {
-        isReady = false;
-        return;
-      }
       try {
-        server.setSecureContext({ ...tlsSettings, cert: current.certificate, key: current.key });
-        isReady = true;
+        if (current) server.setSecureContext({ ...tlsSettings, cert: current.certificate, key: current.key });
+        isReady = current !== undefined;
       } catch (thrown) {
-        // What was served before stays.
+        // The previous one stays in use.
         log.error("certificate cannot be served", { certificate: name, reason: reasonOf(thrown) });
       }
     };
@@ -99,7 +95,7 @@ export function createTlsFront(deps: FrontDeps): (socket: Socket) => void {
     return undefined;
   }
 
-  function hand(socket: Socket, first: Exclude<FirstBytes, { kind: "unfinished" | "garbage" }>, bytes: Buffer): void {
+  function pass(socket: Socket, first: FirstBytes, bytes: Buffer): void {
     if (first.kind === "plain") {
       onFailure("plain");
       sendAndClose(socket, plainAnswer, clock);
@@ -107,30 +103,32 @@ export function createTlsFront(deps: FrontDeps): (socket: Socket) => void {
     }
     const server = route(socket, first.serverName);
     if (!server) return;
-    // An HTTP server lets its clients stop speaking and listen on; one that stops in its handshake is gone.
+    // HTTP servers allow half-open connections; a client that half-closes in its handshake is gone.
     socket.allowHalfOpen = false;
-    // It reads the greeting anew.
+    // The server reads the ClientHello again.
     socket.unshift(bytes);
     server.emit("connection", socket);
   }
 
   function begin(socket: Socket): void {
     if (!connections.admit(socket)) return;
-    readFirstBytes(socket, clock, readClientHello, {
-      whole: (first, bytes) => hand(socket, first, bytes),
+    readFirstBytes<FirstBytes>(socket, clock, {
+      read: readClientHello,
+      complete: (first, bytes) => pass(socket, first, bytes),
       failed: onFailure,
     });
   }
 
   return (socket) => {
-    if (!places.sendsHeader(socket)) {
-      places.place(socket);
+    if (!keys.sendsHeader(socket)) {
+      keys.assign(socket);
       begin(socket);
       return;
     }
-    readFirstBytes(socket, clock, readProxyHeader, {
-      whole({ address, length }, bytes) {
-        places.place(socket, address);
+    readFirstBytes(socket, clock, {
+      read: readProxyHeader,
+      complete({ address, length }, bytes) {
+        keys.assign(socket, address);
         if (bytes.length > length) socket.unshift(bytes.subarray(length));
         begin(socket);
       },
@@ -139,7 +137,7 @@ export function createTlsFront(deps: FrontDeps): (socket: Socket) => void {
   };
 }
 
-/** One that ends the connection, as TLS has it before anything is encrypted. */
+/** A fatal TLS alert, unencrypted. */
 function alert(description: number): Buffer {
   return Buffer.of(21, 3, 3, 0, 2, 2, description);
 }
