@@ -163,7 +163,7 @@ const [noCode, noCloseFrame] = [1005, 1006];
 const meanings: Readonly<Record<number, string>> = {
   [closeCodes.goingAway]: "it stops",
   [noCloseFrame]: "the connection ended without a word",
-  [closeCodes.refused]: "it does not let us in any more",
+  [closeCodes.policyViolation]: "it does not let us in any more",
   [closeCodes.internal]: "something failed there",
   [closeCodes.notFound]: "there is no such lease, or nothing of it runs",
   [closeCodes.clusterAway]: "its cluster does not answer",

@@ -18,7 +18,7 @@ import {
   checkAllowed,
   type LeaseNumbers,
 } from "../auth/identity.ts";
-import { type Upgrade, type Upgrades, upgradeRefusal } from "../streams/upgrade.ts";
+import { type Upgrade, type Upgrades, upgradeError } from "../streams/upgrade.ts";
 import { createDateText, empty, failure, messageAnswer, type RestAnswer, sendAnswer, sendError } from "./answer.ts";
 import { createBodyReader } from "./body.ts";
 import { presentedCertificates, rateLimitKeyOf } from "./rate-limit-key.ts";
@@ -145,7 +145,7 @@ export function createRest(deps: RestDeps) {
       const target = readPath(request.url ?? "/");
       if (target.kind !== "path" || malformedHost(request) !== undefined) return false;
       const found = find(request.method ?? "", target.path);
-      return found.kind === "route" && found.route.access === "stream" && upgradeRefusal(request) === undefined;
+      return found.kind === "route" && found.route.access === "stream" && upgradeError(request) === undefined;
     },
   });
 }
@@ -160,8 +160,8 @@ function openStream(
   const prepared = route.prepare(routed);
   if (typeof prepared !== "function") return prepared;
   checkAllowed(routed.identity.mayUseLease(routed, route.scope));
-  const refused = upgradeRefusal(request);
-  if (refused) return refused;
+  const error = upgradeError(request);
+  if (error) return error;
   invariant(upgrade && streams, "what may be upgraded comes with its connection");
   const lease = bidOn(routed, streams.provider);
   const { identity } = routed;

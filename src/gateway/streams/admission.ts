@@ -1,7 +1,6 @@
 /**
- * Which streams there may be, and until when: a stream outlives the request that began it, so what let it in is looked at again
- * with every step of the chain. It ends when its token or certificate does, when its lease does, and when we stop. What is merely
- * unknown ends nothing: while the chain is away, tenants go on reading.
+ * Limits streams, and ends them with their credentials or their lease, which are checked again with every step of the chain. While
+ * the chain does not answer, streams continue.
  */
 import type { Chain } from "../../chain/chain.ts";
 import { runs } from "../../chain/records.ts";
@@ -14,11 +13,11 @@ import { ProviderError } from "../../runtime/errors.ts";
 import { AuthError, type Authenticator, type CallerCredentials, type CallerIdentity } from "../auth/identity.ts";
 import { rateLimitKeyOfAddress } from "../rest/rate-limit-key.ts";
 
-/** Open streams, fewer than connections: each costs up to 280 KB with its TLS, its buffers and its way into the cluster. */
+/** In total, fewer than connections: each costs up to 280 KB with its TLS, its buffers and its connection to the cluster. */
 const streamsAtOnce = 768;
-/** Of one tenant: a console that shows the logs of each of his services in a tab of its own. */
+/** Per tenant: a console may show the logs of each service in a tab of its own. */
 export const streamsPerTenant = 128;
-/** How often the end of long-lived credentials is looked for: a timer has 24 days at most, and wall clocks are set. */
+/** How often the expiry of long-lived credentials is checked: timers have 24 days at most, and wall clocks are set. */
 export const streamExpiryCheckMs = hour;
 
 export interface AdmissionRequest {
@@ -38,6 +37,7 @@ interface AdmissionDeps {
 }
 
 interface Admitted extends AdmissionRequest {
+  readonly tenant: string;
   readonly ending: AbortController;
   timer: Timer | undefined;
 }
@@ -45,20 +45,26 @@ interface Admitted extends AdmissionRequest {
 export function createAdmission({ chain, leases, authenticator, clock }: AdmissionDeps) {
   const streams = new Set<Admitted>();
   const ofTenants = createCounts();
-  const leaving = new Map<Admitted, { readonly tenant: string; readonly cut: () => void }>();
+  const leaving = new Map<Admitted, () => void>();
   const endings = new Map<string, number>();
   let isStopping = false;
 
-  /** Also where it had been closed before: while it is torn down, there is something to be read, and nobody would end that. */
+  /** Also where it was closed before: while it is torn down, its logs could be followed for ever. */
   const isClosed = (lease: LeaseId | undefined) => lease !== undefined && !runs(chain.mirror.lease(lease));
 
-  function take(stream: Admitted, tenant: string): void {
-    if (streams.size >= streamsAtOnce) throw new ProviderError("AKP_STREAMS_TOO_MANY", { whose: "of all tenants" });
-    if (ofTenants.of(tenant) >= streamsPerTenant)
-      throw new ProviderError("AKP_STREAMS_TOO_MANY", { whose: "of this tenant" });
+  function add(stream: Admitted): void {
+    const isTotal = streams.size >= streamsAtOnce;
+    if (isTotal || ofTenants.of(stream.tenant) >= streamsPerTenant)
+      throw new ProviderError("AKP_STREAMS_TOO_MANY", { whose: isTotal ? "of all tenants" : "of this tenant" });
     streams.add(stream);
-    ofTenants.add(tenant, 1);
+    ofTenants.add(stream.tenant, 1);
     watchExpiry(stream);
+  }
+
+  function remove(stream: Admitted): void {
+    if (!streams.delete(stream)) return;
+    ofTenants.add(stream.tenant, -1);
+    stream.timer?.cancel();
   }
 
   function end({ ending }: Admitted, why: ProviderError): void {
@@ -67,7 +73,6 @@ export function createAdmission({ chain, leases, authenticator, clock }: Admissi
     ending.abort(why);
   }
 
-  /** Timers are short beside what certificates are good for. */
   function watchExpiry(stream: Admitted): void {
     const { untilMs } = stream.identity;
     if (untilMs === undefined) return;
@@ -76,11 +81,8 @@ export function createAdmission({ chain, leases, authenticator, clock }: Admissi
     else stream.timer = clock.timer(Math.min(leftMs, streamExpiryCheckMs), () => watchExpiry(stream));
   }
 
-  async function look(stream: Admitted): Promise<void> {
-    if (isClosed(stream.lease)) {
-      end(stream, new ProviderError("AKP_STREAM_LEASE_CLOSED", {}));
-      return;
-    }
+  async function check(stream: Admitted): Promise<void> {
+    if (isClosed(stream.lease)) end(stream, new ProviderError("AKP_STREAM_LEASE_CLOSED", {}));
     try {
       await authenticator.identify(stream.credentials);
     } catch (thrown) {
@@ -89,48 +91,43 @@ export function createAdmission({ chain, leases, authenticator, clock }: Admissi
   }
 
   chain.onStep(() => {
-    // Not waited for: the chain may have to be asked, and its next step comes only after this one.
-    for (const stream of streams) void look(stream);
+    // Not awaited: a check may query the chain, which delivers no step until this one returns.
+    for (const stream of streams) void check(stream);
   });
 
   return {
     /** Throws AKP_STREAMS_TOO_MANY. */
-    admit(asked: AdmissionRequest) {
-      const tenant = asked.identity.owner ?? rateLimitKeyOfAddress(asked.credentials.source);
+    admit(request: AdmissionRequest) {
+      const tenant = request.identity.owner ?? rateLimitKeyOfAddress(request.credentials.source);
       if (isStopping) throw new ProviderError("AKP_STREAM_STOPPING", {});
       const ending = new AbortController();
-      const stream: Admitted = { ...asked, ending, timer: undefined };
-      if (!isMissing(asked.lease, leases)) take(stream, tenant);
-      const free = () => {
-        if (!streams.delete(stream)) return;
-        ofTenants.add(tenant, -1);
-        stream.timer?.cancel();
-      };
+      const stream: Admitted = { ...request, tenant, ending, timer: undefined };
+      if (!isMissing(request.lease, leases)) add(stream);
       return {
-        /** Aborted with a ProviderError when it may not go on, or `end` was called. */
+        /** Aborted with a ProviderError when the stream has to end. */
         signal: ending.signal,
-        /** The account that it counts for; without one its address. */
+        /** The account, or else the rate limit key, that it counts for. */
         tenant,
         end: (why: ProviderError) => end(stream, why),
-        /** It counts no longer, though its client has not answered the close; of too many of a tenant the oldest is cut. */
+        /** It counts no longer, though its client has not confirmed the close; the oldest of too many is cut. */
         leave(cut: () => void): void {
-          leaving.set(stream, { tenant, cut });
-          free();
-          const theirs = [...leaving.values()].filter((each) => each.tenant === tenant);
-          if (theirs.length > streamsPerTenant) theirs[0]?.cut();
+          leaving.set(stream, cut);
+          remove(stream);
+          const ofTenant = [...leaving].filter(([each]) => each.tenant === tenant);
+          if (ofTenant.length > streamsPerTenant) ofTenant[0]?.[1]();
         },
         release(): void {
           leaving.delete(stream);
-          free();
+          remove(stream);
         },
       };
     },
-    /** How often streams were ended by what; those that came to their own end are not among them. */
+    /** Streams that ended early, by error code. */
     endings: endings as ReadonlyMap<string, number>,
     get count() {
       return streams.size;
     },
-    /** Of those that wait for their clients' answer. */
+    /** Those whose client has not confirmed the close. */
     get leaving() {
       return leaving.size;
     },
@@ -145,7 +142,7 @@ function credentialsOver(reason: string): ProviderError {
   return new ProviderError("AKP_STREAM_CREDENTIALS_OVER", { reason });
 }
 
-/** Its handler ends at once, so it takes no slot. */
+/** The handler ends such a stream at once, so it is not counted. */
 function isMissing(lease: LeaseId | undefined, leases: AdmissionDeps["leases"]): boolean {
   try {
     return lease !== undefined && leases?.find(lease).state === "unknown";

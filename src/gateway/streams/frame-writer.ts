@@ -1,7 +1,8 @@
-/** Frames that are sent together are written in one buffer of their own: Node's pool would be kept alive by a slow reader. */
+/** Writes frames in batches, in buffers of their own: a slow reader would keep Node's buffer pool alive. */
 import type { Socket } from "node:net";
 import type { Clock } from "../../runtime/clock.ts";
-/** Of frames that are written together: a TLS record, and what waits for each of many slow readers, twice with its encryption. */
+
+/** Size of a batch: a TLS record. So much waits for each slow reader, twice with its encryption. */
 export const streamChunkBytes = 16 * 1024;
 
 /** Text as text, bytes as binary. */
@@ -11,9 +12,9 @@ const [text, binary] = [0x81, 0x82];
 
 export function createFrameWriter(socket: Socket, clock: Clock) {
   let frames: Frame[] = [];
-  let begunBytes = 0;
-  /** Given to the socket, and not taken yet. */
-  let sentBytes = 0;
+  let batchBytes = 0;
+  /** Written to the socket, and not flushed yet. */
+  let pendingBytes = 0;
   let waiting: (PromiseWithResolvers<void> & { readonly sinceMs: number }) | undefined;
 
   function release(): void {
@@ -24,14 +25,14 @@ export function createFrameWriter(socket: Socket, clock: Clock) {
   function flush(): void {
     if (!socket.writable) frames = [];
     if (frames.length === 0) return;
-    const piece = Buffer.allocUnsafeSlow(begunBytes);
+    const batch = Buffer.allocUnsafeSlow(batchBytes);
     let at = 0;
-    for (const frame of frames) at = put(frame, piece, at);
-    [frames, begunBytes] = [[], 0];
-    sentBytes += piece.length;
-    socket.write(piece, () => {
-      sentBytes -= piece.length;
-      if (sentBytes === 0) release();
+    for (const frame of frames) at = put(frame, batch, at);
+    [frames, batchBytes] = [[], 0];
+    pendingBytes += batch.length;
+    socket.write(batch, () => {
+      pendingBytes -= batch.length;
+      if (pendingBytes === 0) release();
     });
   }
 
@@ -40,20 +41,18 @@ export function createFrameWriter(socket: Socket, clock: Clock) {
       if (frames.length === 0) process.nextTick(flush);
       frames.push(frame);
       const size = Buffer.byteLength(frame);
-      begunBytes += headBytes(size) + size;
-      if (begunBytes >= streamChunkBytes) flush();
+      batchBytes += headBytes(size) + size;
+      if (batchBytes >= streamChunkBytes) flush();
     },
-    /** What was written and is not on its way yet goes now. */
     flush,
-    /** Undefined: there is room for more; else wait for it before the next frame. */
+    /** To be awaited before the next frame; undefined where there is room. */
     room(): Promise<void> | undefined {
-      if (sentBytes < streamChunkBytes) return undefined;
+      if (pendingBytes < streamChunkBytes) return undefined;
       waiting ??= { ...Promise.withResolvers<void>(), sinceMs: clock.monotonicMs() };
       return waiting.promise;
     },
-    /** Nobody waits for room any more. */
     release,
-    /** For how long the same bytes have waited to be taken. */
+    /** For how long bytes have waited to be flushed. */
     waitedMs: () => (waiting ? clock.monotonicMs() - waiting.sinceMs : 0),
   };
 }

@@ -1,4 +1,4 @@
-/** The frames of a shell: all of them binary, the first byte says what the others are. */
+/** Binary frames of a shell; the first byte is the type. */
 import { goJson } from "../../market/sorted-json.ts";
 
 export const shellCodes = {
@@ -13,45 +13,37 @@ export interface ShellSize {
   readonly rows: number;
 }
 
-/** How a command ended: by itself, or, with a message, not as it should have; the code says nothing then. */
+/** How a command ended: with an exit code, or with an error message. */
 export interface ShellResult {
   readonly exitCode: number;
   readonly message?: string | undefined;
 }
 
+/** End of input is an empty frame, which the Go provider ignores. After an unknown one nothing is read. */
 export type ShellInput =
   | { readonly kind: "stdin"; readonly bytes: Buffer }
-  /** No more input comes, while the output still does. Elsewhere in the network such a frame is nothing. */
-  | { readonly kind: "endOfInput" }
   | { readonly kind: "resize"; readonly size: ShellSize }
-  | { readonly kind: "nothing" }
-  /** Nothing that follows it is read. */
-  | { readonly kind: "unknown" };
-
-const [nothing, unknown, endOfInput] = [{ kind: "nothing" }, { kind: "unknown" }, { kind: "endOfInput" }] as const;
+  | { readonly kind: "endOfInput" | "nothing" | "unknown" };
 
 export function readShellInput(frame: Buffer, isBinary: boolean): ShellInput {
-  if (!isBinary || frame.length === 0) return nothing;
+  if (!isBinary || frame.length === 0) return { kind: "nothing" };
   const bytes = frame.subarray(1);
-  if (frame[0] === shellCodes.stdin) return bytes.length > 0 ? { kind: "stdin", bytes } : endOfInput;
-  if (frame[0] !== shellCodes.resize || bytes.length < 4) return unknown;
+  if (frame[0] === shellCodes.stdin) return bytes.length > 0 ? { kind: "stdin", bytes } : { kind: "endOfInput" };
+  if (frame[0] !== shellCodes.resize || bytes.length < 4) return { kind: "unknown" };
   return { kind: "resize", size: { columns: bytes.readUInt16BE(0), rows: bytes.readUInt16BE(2) } };
 }
 
 export function shellFrame(code: number, bytes: Uint8Array): Buffer {
-  const frame = Buffer.allocUnsafe(1 + bytes.length);
-  frame[0] = code;
-  frame.set(bytes, 1);
-  return frame;
+  return Buffer.concat([Buffer.of(code), bytes]);
 }
 
-/** Nothing follows it. */
+/** The last frame. */
 export function resultFrame({ exitCode: exit_code, message }: ShellResult): Buffer {
   const text = goJson({ exit_code, ...(message !== undefined && { message }) });
   return shellFrame(shellCodes.result, Buffer.from(`${text}\n`));
 }
 
-/** Nothing follows it, and nothing is said of why. */
+/** The last frame, without a reason. */
 export const failureFrame = Buffer.of(shellCodes.failure);
 
 export function resizeFrame({ columns, rows }: ShellSize): Buffer {

@@ -1,4 +1,4 @@
-/** A command in a tenant's container: what it reads and writes travels as frames, and it ends with the stream. */
+/** Runs a command in a tenant's container over a WebSocket; it ends with the stream. */
 import type { Readable } from "node:stream";
 import type { ExecSession } from "../../kube/kube.ts";
 import type { TenantLeases, TenantPods } from "../../kube/tenant-access.ts";
@@ -11,18 +11,10 @@ import { checkAllowed } from "../auth/identity.ts";
 import { empty } from "../rest/answer.ts";
 import { absence, withReason } from "../rest/lease-routes.ts";
 import type { StreamRoute } from "../rest/route.ts";
-import {
-  failureFrame,
-  readShellInput,
-  resultFrame,
-  type ShellInput,
-  type ShellResult,
-  shellCodes,
-  shellFrame,
-} from "./shell-frames.ts";
+import { failureFrame, readShellInput, resultFrame, type ShellInput, shellCodes, shellFrame } from "./shell-frames.ts";
 import { closeCodes, type TenantStream } from "./tenant-stream.ts";
 
-/** Of a command's output in one frame. Nodes send up to 32 KB at a time, which waits for a slow reader in halves. */
+/** Output in one frame. Kubelets send up to 32 KB at a time. */
 const shellFrameBytes = 16 * 1024;
 
 interface ShellRouteDeps {
@@ -37,8 +29,8 @@ const scope = "shell";
 const endOfTransmission = Buffer.of(4);
 
 export function shellRoute({ provider, leases, pods, log }: ShellRouteDeps): StreamRoute {
-  /** Why the service has nothing to run a command in, in the network's words. */
-  function refusalOf(lease: LeaseId, service: string): string | undefined {
+  /** Why no command can run in the service, in the words of the Go provider. */
+  function missingPod(lease: LeaseId, service: string): string | undefined {
     const found = leases.find(lease);
     if (found.state !== "running") return withReason(absence[found.state], found.why);
     const counts = found.services.find(({ name }) => name === service);
@@ -46,25 +38,25 @@ export function shellRoute({ provider, leases, pods, log }: ShellRouteDeps): Str
     return counts.readyReplicas === 0 ? "no active replicase for service" : undefined;
   }
 
-  async function run(lease: LeaseId, asked: ShellRequest, stream: TenantStream): Promise<ShellResult> {
+  async function run(lease: LeaseId, request: ShellRequest, stream: TenantStream): Promise<Buffer> {
     const started = Promise.withResolvers<ExecSession | undefined>();
-    if (asked.stdin || asked.tty) takeInput(stream, asked, started.promise);
+    if (request.stdin || request.tty) takeInput(stream, request, started.promise);
     try {
-      const message = refusalOf(lease, asked.service);
-      if (message !== undefined) return { exitCode: 0, message };
-      const session = await pods.exec(lease, { ...asked, signal: stream.signal });
+      const message = missingPod(lease, request.service);
+      if (message !== undefined) return resultFrame({ exitCode: 0, message });
+      const session = await pods.exec(lease, { ...request, signal: stream.signal });
       started.resolve(session);
       await Promise.all([
         pass(session.stdout, shellCodes.stdout, stream),
         pass(session.stderr, shellCodes.stderr, stream),
       ]);
-      return { exitCode: await session.exit };
+      return resultFrame({ exitCode: await session.exit });
     } finally {
       started.resolve(undefined);
     }
   }
 
-  /** What the network's tools make of an error: its words, or that there was one. */
+  /** Tools show the message of a result; a failure has none. */
   function lastFrame(thrown: unknown, lease: LeaseId): Buffer {
     const error = ProviderError.from(thrown);
     if (error.code === "AKP_CLUSTER_UNKNOWN") return resultFrame({ exitCode: 0, message: error.message });
@@ -77,17 +69,17 @@ export function shellRoute({ provider, leases, pods, log }: ShellRouteDeps): Str
   return {
     ...{ method: "GET", path: "/lease/{dseq}/{gseq}/{oseq}/shell", access: "stream", scope },
     about: "Runs a command in a container of a service, with its input and output, over a WebSocket.",
-    answers: { 101: "The stream.", 400: "The query makes no sense.", 401: "Not the lease's owner, or not for this." },
+    answers: { 101: "The stream.", 400: "The query is invalid.", 401: "Not the lease's owner, or not permitted." },
     prepare(request) {
-      // Unlike those of the other streams, its query is read only for who may have one.
+      // Unlike for other streams, authorization comes before the query.
       checkAllowed(request.identity.mayUseLease(request, scope));
-      const asked = readShellRequest(request.query);
-      if (!asked) return empty(400);
-      checkAllowed(request.identity.servicesOf(request, scope)?.has(asked.service) ?? true);
+      const shell = readShellRequest(request.query);
+      if (!shell) return empty(400);
+      checkAllowed(request.identity.servicesOf(request, scope)?.has(shell.service) ?? true);
       const lease = bidOn(request, provider);
       return async (stream) => {
-        const last = await run(lease, asked, stream).then(resultFrame, (thrown) => {
-          // Where it may not go on, the command is killed, and who still listens is told why.
+        const last = await run(lease, shell, stream).catch((thrown) => {
+          // A command that has to end is killed, and the client gets the reason.
           const { aborted, reason } = stream.signal;
           return aborted ? resultFrame({ exitCode: 137, message: reasonOf(reason) }) : lastFrame(thrown, lease);
         });
@@ -98,23 +90,27 @@ export function shellRoute({ provider, leases, pods, log }: ShellRouteDeps): Str
   };
 }
 
-/** No more is sent than is read, so that a slow reader slows the command down. */
+/** With back-pressure: a slow client slows the command down. */
 function pass(output: Readable, code: number, stream: TenantStream): Promise<void> {
   return forEachChunk(chunksOf(output, shellFrameBytes), (bytes) => stream.send(shellFrame(code, bytes)));
 }
 
-/** And no more is read than the command takes. */
-function takeInput(stream: TenantStream, asked: ShellRequest, started: Promise<ExecSession | undefined>): void {
+/** With back-pressure: a slow command slows the client down. */
+function takeInput(
+  stream: TenantStream,
+  { stdin, tty }: ShellRequest,
+  started: Promise<ExecSession | undefined>,
+): void {
   let isOver = false;
 
   async function take(input: ShellInput): Promise<void> {
     const session = await started;
     if (!session) return;
-    if (input.kind === "resize" && asked.tty) session.resize(input.size);
-    if (!asked.stdin) return;
+    if (input.kind === "resize" && tty) session.resize(input.size);
+    if (!stdin) return;
     if (input.kind === "stdin") await write(session, input.bytes);
-    if (input.kind === "endOfInput" && asked.tty) await write(session, endOfTransmission);
-    if (input.kind === "endOfInput" && !asked.tty) session.stdin.end();
+    if (input.kind === "endOfInput" && tty) await write(session, endOfTransmission);
+    if (input.kind === "endOfInput" && !tty) session.stdin.end();
   }
 
   stream.onFrame((frame, isBinary) => {
@@ -125,21 +121,15 @@ function takeInput(stream: TenantStream, asked: ShellRequest, started: Promise<E
   });
 }
 
-/** What a command that has ended does not take is lost, as in a pipe. */
+/** Input of an ended command is lost, as in a pipe. */
 function write({ stdin }: ExecSession, bytes: Buffer): Promise<void> {
   return new Promise((resolve) => void stdin.write(bytes, () => resolve()));
 }
 
-/** What a shell is asked to run, read from its query as the network reads it. */
-interface ShellRequest {
-  readonly command: readonly string[];
-  readonly tty: boolean;
-  readonly service: string;
-  readonly stdin: boolean;
-  readonly podIndex: number;
-}
+type ShellRequest = NonNullable<ReturnType<typeof readShellRequest>>;
 
-export function readShellRequest(query: URLSearchParams): ShellRequest | undefined {
+/** As the Go provider reads it; undefined where it is invalid. */
+export function readShellRequest(query: URLSearchParams) {
   const command = commandIn(query);
   const [tty, service, stdin] = [query.get("tty"), query.get("service"), query.get("stdin")];
   const podIndex = parsePodIndex(query.get("podIndex") ?? "");
@@ -147,9 +137,9 @@ export function readShellRequest(query: URLSearchParams): ShellRequest | undefin
   return { command, tty: tty === "1", service, stdin: stdin === "1", podIndex };
 }
 
-/** cmd0, cmd1 and so on, up to the first that is missing. An empty word is a word. */
+/** cmd0, cmd1 and so on, up to the first that is missing. */
 function commandIn(query: URLSearchParams): string[] {
-  // Of several with one name the first counts. A query looks through all it has for each that it is asked for.
+  // The first of several counts. A Map, as URLSearchParams searches linearly.
   const given = new Map([...query].reverse());
   const words: string[] = [];
   for (;;) {
@@ -159,19 +149,18 @@ function commandIn(query: URLSearchParams): string[] {
   }
 }
 
-/** By what a number begins with: its base. */
-const forms: readonly (readonly [base: number, form: RegExp])[] = [
+/** Integers as in Go, with prefix and underscores. */
+const forms = [
   [16, /^0x((?:_?[0-9a-f])+)$/i],
   [2, /^0b((?:_?[01])+)$/i],
   [8, /^0o?((?:_?[0-7])+)$/i],
   [10, /^(0|[1-9](?:_?[0-9])*)$/],
-];
+] as const;
 
-/** No index has more, whatever is written before it. */
-const mostChars = 64;
+const mostDigits = 64;
 
 function parsePodIndex(text: string): number | undefined {
-  if (text.length > mostChars) return undefined;
+  if (text.length > mostDigits) return undefined;
   for (const [base, form] of forms) {
     const digits = form.exec(text)?.[1]?.replaceAll("_", "");
     if (digits === undefined) continue;

@@ -1,4 +1,4 @@
-/** What a tenant sends on a WebSocket: read little further than it is taken, but enough to notice that the tenant left. */
+/** Reads frames of a client at the pace of the handler, with a small read-ahead to notice that the client has left. */
 import type { Socket } from "node:net";
 import type { RawData, WebSocket } from "ws";
 import type { ByteHolding } from "../../runtime/byte-budget.ts";
@@ -7,14 +7,14 @@ import { ProviderError } from "../../runtime/errors.ts";
 import { createTokenBucket } from "../../runtime/throttle.ts";
 import type { TenantStream } from "./tenant-stream.ts";
 
-/** Of what a tenant sends to a shell, in one frame: tools send 4 KB, a browser what somebody pastes. */
+/** Largest frame: tools send 4 KB, a browser what is pasted. */
 export const streamFrameBytes = 2 ** 20;
 
-/** Read before the previous frame is taken: 64 KiB as the network's CLI sends them. */
+/** Read ahead of the handler. */
 const [framesAhead, bytesAhead] = [16, 64 * 1024];
-/** Of one message that is not whole: the largest one, and as much again for the pieces that it comes in. */
+/** Of an incomplete message: the largest one, and as much again for its fragments. */
 const unfinishedBytes = 2 * streamFrameBytes;
-/** Control frames and small ones that no command takes: clients ping a few times a minute. */
+/** Limit of control frames and ignored small frames: clients ping a few times a minute. */
 const smallFrames = { atOnce: 1_000, perS: 20 };
 
 interface StreamInputDeps {
@@ -22,8 +22,7 @@ interface StreamInputDeps {
   readonly socket: Socket;
   readonly holding: ByteHolding;
   readonly clock: Clock;
-  /** More came than is kept or looked at. */
-  readonly onExcess: (why: ProviderError) => void;
+  readonly onExcess: (error: ProviderError) => void;
   readonly onFailure: (thrown: unknown) => void;
 }
 
@@ -100,7 +99,7 @@ export function readInput({ webSocket, socket, holding, clock, onExcess, onFailu
     handTo(listener: Take): void {
       take = listener;
     },
-    /** Throws away what is there and what comes. */
+    /** Discards pending and future frames. */
     discard(): void {
       take = undefined;
       [waiting.length, waitingBytes] = [0, 0];
@@ -109,9 +108,9 @@ export function readInput({ webSocket, socket, holding, clock, onExcess, onFailu
   };
 }
 
-// Follows the frames beside `ws`, which does not say what it keeps: every TLS record and fragment of a message that is not whole.
+// Parses the frames again, as `ws` does not report how much it holds of an incomplete message.
 
-/** What V8 keeps of a buffer beside its bytes. */
+/** V8's overhead of a buffer. */
 const bufferBytes = 256;
 const smallBytes = 128;
 
@@ -156,14 +155,14 @@ function createFrameMeter(onSmallFrame: (isControl: boolean) => void) {
       const isWhole = !isWithinMessage && headLength === 0 && payloadLeft === 0;
       keptBytes = isWhole ? 0 : keptBytes + chunk.length + bufferBytes;
     },
-    /** Of the message that is not whole. */
+    /** Of an incomplete message. */
     get keptBytes(): number {
       return keptBytes;
     },
   };
 }
 
-/** With its mask, without which a client's frame is an error. Longer than what is there while the size is still to come. */
+/** With the mask, which clients must send. */
 function headSize(head: Buffer): number {
   const length = (head[1] ?? 0) & 0x7f;
   return 6 + (length === 127 ? 8 : length === 126 ? 2 : 0);

@@ -1,6 +1,13 @@
-/** What the containers of a lease print: a frame for each line, with the pod that it is from. */
+/** Streams of logs and events of a lease, a frame for each line or event. */
 
-import type { LogsRequest, PodLine, TenantEvent, TenantLeases, TenantPods } from "../../kube/tenant-access.ts";
+import type {
+  LogsRequest,
+  PodLine,
+  TenantEvent,
+  TenantLease,
+  TenantLeases,
+  TenantPods,
+} from "../../kube/tenant-access.ts";
 import type { Address } from "../../market/address.ts";
 import { goQuote } from "../../market/go-json.ts";
 import { bidOn } from "../../market/ids.ts";
@@ -18,23 +25,22 @@ interface LogsRouteDeps {
   readonly pods: Pick<TenantPods, "logs">;
 }
 
-const logsScope = "logs";
 const noPods = { code: closeCodes.internal, reason: "no running pods" };
 
 export function logsRoute({ provider, leases, pods }: LogsRouteDeps): StreamRoute {
   return {
-    ...{ method: "GET", path: "/lease/{dseq}/{gseq}/{oseq}/logs", access: "stream", scope: logsScope },
-    about: "What the containers of a lease print, line by line, over a WebSocket.",
-    answers: { 101: "The stream.", 400: "The query makes no sense.", 401: "Not the lease's owner, or not for this." },
+    ...{ method: "GET", path: "/lease/{dseq}/{gseq}/{oseq}/logs", access: "stream", scope: "logs" },
+    about: "Output of a lease's containers, line by line, over a WebSocket.",
+    answers: { 101: "The stream.", 400: "The query is invalid.", 401: "Not the lease's owner, or not permitted." },
     prepare(request): ReturnType<StreamRoute["prepare"]> {
-      const asked = readStreamParameters(request.query);
-      if ("status" in asked) return asked;
-      const services = permittedServices(asked.services, request.identity.servicesOf(request, logsScope));
+      const parameters = readStreamParameters(request.query);
+      if ("status" in parameters) return parameters;
+      const services = permittedServices(parameters.services, request.identity.servicesOf(request, "logs"));
       const lease = bidOn(request, provider);
       const stream: StreamHandler = async ({ send, signal }) => {
-        const options = { ...asked, services, signal };
-        const refused = refusalOf(leases.find(lease), options);
-        if (refused) return refused;
+        const options = { ...parameters, services, signal };
+        const missing = missingPods(leases.find(lease), options);
+        if (missing) return missing;
         for await (const lines of pods.logs(lease, options)) {
           for (const line of lines) {
             const room = send(frameOf(line));
@@ -49,28 +55,20 @@ export function logsRoute({ provider, leases, pods }: LogsRouteDeps): StreamRout
   };
 }
 
-/** Where there is nothing to be read; what is followed may come yet. */
-function refusalOf(lease: ReturnType<TenantLeases["find"]>, { services, follow }: LogsRequest): Close | undefined {
+/** Where there is nothing to read; pods that are followed may come later. */
+function missingPods(lease: TenantLease, { services, follow }: LogsRequest): Close | undefined {
   if (lease.state !== "running") return { code: closeCodes.notFound };
-  const asked = lease.services.filter(({ name }) => services?.has(name) ?? true);
-  const canBe = follow ? asked.length > 0 : asked.some(({ replicas }) => replicas > 0);
-  return canBe ? undefined : noPods;
+  const selected = lease.services.filter(({ name }) => services?.has(name) ?? true);
+  return selected.some(({ replicas }) => follow || replicas > 0) ? undefined : noPods;
 }
-
-/** Go writes so what is no UTF-8. */
-const replacement = /\ufffd/g;
 
 function frameOf({ pod, text }: PodLine): string {
-  const json = goJson(text);
-  const message = json.includes("\ufffd") ? json.replace(replacement, "\\ufffd") : json;
-  // The name of a pod has nothing in it that would have to be escaped.
-  return `{"name":"${pod}","message":${message}}\n`;
+  // Go escapes what is not UTF-8. Names of pods need no escapes.
+  return `{"name":"${pod}","message":${goJson(text).replaceAll("\ufffd", "\\ufffd")}}\n`;
 }
 
-// What happened to a lease and what happens to it, each in a frame of its own.
-
-/** Of these to one reader before others have their turn: about a millisecond. */
-const eventsToldAtOnce = 64;
+/** Events sent to one client before others have their turn: about a millisecond. */
+const eventsAtOnce = 64;
 
 interface EventsRouteDeps {
   readonly provider: Address;
@@ -78,29 +76,31 @@ interface EventsRouteDeps {
   readonly clock: Pick<Clock, "yield">;
 }
 
-const eventsScope = "events";
-
 export function eventsRoute({ provider, pods, clock }: EventsRouteDeps): StreamRoute {
-  /** What happens to one lease is told to all who follow it in one moment: others need not wait until all are told. */
+  /** Many clients may follow one lease; those of other leases need not wait for all of them. */
   const inTurn = createFairSemaphore(1);
   const frames = new WeakMap<TenantEvent, string>();
 
-  function frameOf(event: TenantEvent): string {
+  function eventFrame(event: TenantEvent): string {
     const frame = frames.get(event) ?? frameText(event);
     frames.set(event, frame);
     return frame;
   }
 
-  async function tell(batch: readonly TenantEvent[], { send, signal }: TenantStream, owner: Address): Promise<void> {
+  async function sendBatch(
+    batch: readonly TenantEvent[],
+    { send, signal }: TenantStream,
+    owner: Address,
+  ): Promise<void> {
     const rest = batch.values();
     for (let isOver = false; !isOver && !signal.aborted; ) {
       let room: Promise<void> | undefined;
       await inTurn(owner, () => {
-        for (let sent = 0; sent < eventsToldAtOnce && !room; sent += 1) {
+        for (let sent = 0; sent < eventsAtOnce && !room; sent += 1) {
           const { value, done } = rest.next();
           isOver = done === true;
           if (!value) break;
-          room = send(frameOf(value));
+          room = send(eventFrame(value));
         }
         return clock.yield();
       });
@@ -109,30 +109,30 @@ export function eventsRoute({ provider, pods, clock }: EventsRouteDeps): StreamR
   }
 
   return {
-    ...{ method: "GET", path: "/lease/{dseq}/{gseq}/{oseq}/kubeevents", access: "stream", scope: eventsScope },
-    about:
-      "What happened to the pods of a lease and what is done for it; with `follow`, also what happens from then on.",
+    ...{ method: "GET", path: "/lease/{dseq}/{gseq}/{oseq}/kubeevents", access: "stream", scope: "events" },
+    about: "Past events of a lease and its pods; with `follow`, also new ones.",
     answers: {
       101: "A WebSocket with one event in each frame.",
-      400: "The parameters make no sense, or it is no WebSocket.",
-      401: "Not the lease's owner, or not for this.",
+      400: "The query is invalid, or it is not a WebSocket.",
+      401: "Not the lease's owner, or not permitted.",
     },
     prepare({ query, identity, owner, dseq, gseq, oseq }) {
-      const asked = readStreamParameters(query);
-      if ("status" in asked) return asked;
+      const parameters = readStreamParameters(query);
+      if ("status" in parameters) return parameters;
+      const { follow } = parameters;
       const lease = bidOn({ owner, dseq, gseq, oseq }, provider);
-      const services = permittedServices(asked.services, identity.servicesOf(lease, eventsScope));
+      const services = permittedServices(parameters.services, identity.servicesOf(lease, "events"));
       return async (stream) => {
         const { signal } = stream;
-        for await (const batch of pods.events(lease, { services, follow: asked.follow, signal }))
-          await tell(batch, stream, owner);
+        for await (const batch of pods.events(lease, { services, follow, signal }))
+          await sendBatch(batch, stream, owner);
         return { code: closeCodes.done };
       };
     },
   };
 }
 
-/** As Go writes it; who did not give its name has none. */
+/** With the fields and the order of the Go provider. */
 function frameText({ type, reportingController, reportingInstance, reason, note, object }: TenantEvent): string {
   const { kind, namespace, name } = object;
   const text = goJson({
@@ -144,37 +144,32 @@ function frameText({ type, reportingController, reportingInstance, reason, note,
   return `${text}\n`;
 }
 
-// What is asked of logs and events, read from the query as the network reads it and refused in its words.
+// Queries are read as the Go provider does, with its error messages.
 
-export interface StreamParameters {
-  readonly services: ReadonlySet<string> | undefined;
-  readonly follow: boolean;
-  /** So many of the last lines; undefined: all. */
-  readonly tail: number | undefined;
-}
+export type StreamParameters = Pick<LogsRequest, "services" | "follow" | "tail">;
 
-/** An answer where it makes no sense. What is empty is as if it were not there. */
+/** A response where the query is invalid. Empty parameters are as if absent. */
 export function readStreamParameters(query: URLSearchParams): StreamParameters | RestAnswer {
-  // The network's CLI says the one, all others the other.
+  // The network's CLI sends the first, other clients the second.
   const named = query.get("service") || query.get("services") || "";
   if (named.endsWith(",")) return failure(400, 'parameter "service" must not contain trailing comma');
   const followText = query.get("follow") || "false";
   const follow = bools.get(followText);
-  if (follow === undefined) return failure(400, refusal("ParseBool", followText, "invalid syntax"));
+  if (follow === undefined) return failure(400, parseError("ParseBool", followText, "invalid syntax"));
   const tail = readTail(query.get("tail") || "-1");
   if (typeof tail === "object") return tail;
   const names = named.split(",").map((name) => name.trim());
   return { services: named === "" ? undefined : new Set(names), follow, tail: tail < 0 ? undefined : tail };
 }
 
-/** Those of them that the credentials are good for; who asks for one by name that they are not good for is refused. */
+/** Throws for a named service that the credentials do not permit. */
 export function permittedServices(
-  asked: ReadonlySet<string> | undefined,
+  named: ReadonlySet<string> | undefined,
   given: ReadonlySet<string> | undefined,
 ): ReadonlySet<string> | undefined {
-  if (!asked || !given) return asked ?? given;
-  checkAllowed([...asked].every((name) => given.has(name)));
-  return asked;
+  if (!named || !given) return named ?? given;
+  checkAllowed(named.isSubsetOf(given));
+  return named;
 }
 
 const bools = new Map<string, boolean>([
@@ -183,12 +178,12 @@ const bools = new Map<string, boolean>([
 ]);
 
 function readTail(text: string): number | RestAnswer {
-  if (!/^[+-]?[0-9]+$/.test(text)) return failure(400, refusal("ParseInt", text, "invalid syntax"));
+  if (!/^[+-]?[0-9]+$/.test(text)) return failure(400, parseError("ParseInt", text, "invalid syntax"));
   const value = Number(text);
-  if (value < -(2 ** 31) || value >= 2 ** 31) return failure(400, refusal("ParseInt", text, "value out of range"));
+  if (value < -(2 ** 31) || value >= 2 ** 31) return failure(400, parseError("ParseInt", text, "value out of range"));
   return value < -1 ? failure(400, 'parameter "tail" contains invalid value') : value;
 }
 
-function refusal(reader: string, text: string, reason: string): string {
+function parseError(reader: string, text: string, reason: string): string {
   return `strconv.${reader}: parsing ${goQuote(text)}: ${reason}`;
 }

@@ -1,35 +1,33 @@
-/** A WebSocket with a tenant at its other end, as logs, events and shell see it. */
+/** A WebSocket of a tenant, as logs, events and shell use it. */
 import { ProviderError } from "../../runtime/errors.ts";
 import { AuthError } from "../auth/identity.ts";
 
 export interface TenantStream {
-  /** Text as text, bytes as binary. Wait for what it returns before the next frame; too slow a reader is cut off. */
+  /** Await the result before the next frame. Clients that read too slowly are cut off. */
   send(frame: string | Uint8Array): Promise<void> | undefined;
-  /** No more is read until the answer resolves. To be called before the first wait: what comes before is thrown away. */
+  /** No more is read until the result resolves. To be called synchronously: earlier frames are discarded. */
   onFrame(listener: (bytes: Buffer, isBinary: boolean) => Promise<void> | undefined): void;
   /**
-   * Aborted when nobody reads any more: the tenant left or is too slow, its credentials or its lease ended, or we stop. The
-   * reason is a ProviderError, which decides on the close code. Where the tenant is still there, what is sent at once still
+   * Aborted when the stream has to end; the reason is a ProviderError, which determines the close code. What is sent at once still
    * arrives before the close frame.
    */
   readonly signal: AbortSignal;
 }
 
-/** How a stream ends: told in its close frame. */
+/** Content of the close frame. */
 export interface Close {
   readonly code: number;
   readonly reason?: string;
 }
 
-/** Answers how it ended. What it throws becomes a close code of its own. */
+/** What it throws is converted by `closeFor`. */
 export type StreamHandler = (stream: TenantStream) => Promise<Close>;
 
-// With which code a stream ends that could not go on. The network's clients know three of their own; the rest are WebSocket's.
-
+/** The network defines the codes from 4000 on; the others are WebSocket's. */
 export const closeCodes = {
   done: 1000,
   goingAway: 1001,
-  refused: 1008,
+  policyViolation: 1008,
   internal: 4000,
   notFound: 4001,
   clusterAway: 4002,
@@ -39,7 +37,7 @@ export const closeCodes = {
 const reasonBytes = 123;
 
 export function closeFor(thrown: unknown): Close {
-  if (thrown instanceof AuthError) return closeWith(closeCodes.refused, thrown.message);
+  if (thrown instanceof AuthError) return closeWith(closeCodes.policyViolation, thrown.message);
   const error = ProviderError.from(thrown);
   switch (error.code) {
     case "AKP_STREAM_LEASE_CLOSED":
@@ -47,22 +45,14 @@ export function closeFor(thrown: unknown): Close {
     case "AKP_STREAM_STOPPING":
       return closeWith(closeCodes.goingAway, error.message);
     case "AKP_STREAM_CREDENTIALS_OVER":
-      return closeWith(closeCodes.refused, error.message);
-    default:
-      return { code: codeOf(error.entry.http) };
+      return closeWith(closeCodes.policyViolation, error.message);
   }
-}
-
-/** The same table as for REST's answers. */
-function codeOf(http: number): number {
-  if (http === 503) return closeCodes.clusterAway;
-  return http === 404 ? closeCodes.notFound : closeCodes.internal;
+  if (error.entry.http === 503) return { code: closeCodes.clusterAway };
+  return { code: error.entry.http === 404 ? closeCodes.notFound : closeCodes.internal };
 }
 
 function closeWith(code: number, reason: string): Close {
-  // Cut in the middle of a character, it would be no text any more: WebSocket wants one.
-  return {
-    code,
-    reason: new TextDecoder().decode(Buffer.from(reason).subarray(0, reasonBytes)).replace(/\ufffd+$/, ""),
-  };
+  // Without half a character at the end: it must be UTF-8.
+  const text = new TextDecoder().decode(Buffer.from(reason).subarray(0, reasonBytes));
+  return { code, reason: text.replace(/\ufffd+$/, "") };
 }

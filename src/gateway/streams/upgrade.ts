@@ -1,10 +1,9 @@
-/** From a request to a WebSocket: what the network's gateway asks of one that wants to become it, and how it becomes one. */
+/** Upgrades a request to a WebSocket, with the checks of the Go provider. */
 import type { IncomingMessage } from "node:http";
 import type { Socket } from "node:net";
 import { WebSocketServer } from "ws";
 import { ByteBudget } from "../../runtime/byte-budget.ts";
-import type { Clock } from "../../runtime/clock.ts";
-import type { Log } from "../../runtime/log.ts";
+import type { RuntimeDeps } from "../../runtime/deps.ts";
 import { type RestAnswer, textHeaders } from "../rest/answer.ts";
 import { firstHeader, headerValues } from "../rest/request-head.ts";
 import type { Admission, AdmissionRequest } from "./admission.ts";
@@ -19,13 +18,11 @@ export interface Upgrade {
 
 export type Upgrades = ReturnType<typeof createUpgrades>;
 
-interface UpgradesDeps {
+interface UpgradesDeps extends Pick<RuntimeDeps, "clock" | "log"> {
   readonly admission: Admission;
-  readonly clock: Clock;
-  readonly log: Log;
 }
 
-/** Input: per client as many commands as one may have open, each with a frame of 64 KB and as much behind it. */
+/** Input of all streams: per client as many commands as it may have open, each with two frames of 64 KB. */
 const inputBytes = { perClient: 24 * 2 ** 20, total: 64 * 2 ** 20, assured: 0 };
 
 export function createUpgrades({ admission, clock, log }: UpgradesDeps) {
@@ -35,11 +32,16 @@ export function createUpgrades({ admission, clock, log }: UpgradesDeps) {
   });
   const budget = new ByteBudget(inputBytes);
   return {
-    /** Throws where there may be no more streams, and then nothing was answered. */
-    accept(request: IncomingMessage, upgrade: Upgrade, asked: AdmissionRequest, handler: StreamHandler): void {
-      const admitted = admission.admit(asked);
+    /** Throws AKP_STREAMS_TOO_MANY before anything is sent. */
+    accept(
+      request: IncomingMessage,
+      upgrade: Upgrade,
+      admissionRequest: AdmissionRequest,
+      handler: StreamHandler,
+    ): void {
+      const admitted = admission.admit(admissionRequest);
       const socket = upgrade.take();
-      // Among others it may be all that a client can do; and no protocol is chosen, whatever is offered.
+      // `ws` expects the header without alternatives, and would choose an offered subprotocol.
       request.headers.upgrade = "websocket";
       delete request.headers["sec-websocket-protocol"];
       let isOpen = false;
@@ -53,13 +55,13 @@ export function createUpgrades({ admission, clock, log }: UpgradesDeps) {
   };
 }
 
-const badRequest = refusedUpgrade(400, "Bad Request");
-const otherVerb = refusedUpgrade(405, "Method Not Allowed");
-const forbidden = refusedUpgrade(403, "Forbidden");
-const upgradeRequired = refusedUpgrade(426, "Upgrade Required", [["Upgrade", "websocket"]]);
+const badRequest = upgradeFailure(400, "Bad Request");
+const otherVerb = upgradeFailure(405, "Method Not Allowed");
+const forbidden = upgradeFailure(403, "Forbidden");
+const upgradeRequired = upgradeFailure(426, "Upgrade Required", [["Upgrade", "websocket"]]);
 
-/** Undefined where it may become a WebSocket, as far as it is up to the request. */
-export function upgradeRefusal(request: IncomingMessage): RestAnswer | undefined {
+/** The error response to an invalid upgrade request. */
+export function upgradeError(request: IncomingMessage): RestAnswer | undefined {
   if (!hasToken(request, "connection", "upgrade")) return badRequest;
   if (!hasToken(request, "upgrade", "websocket")) return upgradeRequired;
   if (request.method !== "GET") return otherVerb;
@@ -68,7 +70,7 @@ export function upgradeRefusal(request: IncomingMessage): RestAnswer | undefined
   return key.test(firstHeader(request, "sec-websocket-key") ?? "") ? undefined : badRequest;
 }
 
-/** Sixteen bytes in base64. */
+/** 16 bytes in base64. */
 const key = /^[+/0-9A-Za-z]{22}==$/;
 
 function hasToken(request: IncomingMessage, name: string, token: string): boolean {
@@ -77,7 +79,7 @@ function hasToken(request: IncomingMessage, name: string, token: string): boolea
   );
 }
 
-/** A page of another host may not have its visitors' browsers ask us. Who is no browser names none. */
+/** Pages of other hosts may not connect; other clients send no Origin. */
 function isOwnOrigin(request: IncomingMessage): boolean {
   const origin = firstHeader(request, "origin");
   if (origin === undefined) return true;
@@ -85,7 +87,7 @@ function isOwnOrigin(request: IncomingMessage): boolean {
   return host.toLowerCase() === firstHeader(request, "host")?.toLowerCase();
 }
 
-function refusedUpgrade(status: number, text: string, more: RestAnswer["headers"] = []): RestAnswer {
+function upgradeFailure(status: number, text: string, more: RestAnswer["headers"] = []): RestAnswer {
   const [type, noSniff] = textHeaders;
   return { status, headers: [type, ["Sec-Websocket-Version", "13"], ...more, noSniff], body: `${text}\n` };
 }

@@ -1,31 +1,29 @@
-/** A stream over a WebSocket: pinged, held back by a slow reader, and cut off where nothing is taken for long. */
+/** Serves a stream over a WebSocket, with pings, back-pressure, and a limit for clients that do not read. */
 import type { Socket } from "node:net";
 import { WebSocket } from "ws";
 import type { ByteHolding } from "../../runtime/byte-budget.ts";
-import type { Clock } from "../../runtime/clock.ts";
+import type { RuntimeDeps } from "../../runtime/deps.ts";
 import { minute, second } from "../../runtime/durations.ts";
 import { ProviderError } from "../../runtime/errors.ts";
 import { streamFarewellMs } from "../../runtime/limits.ts";
-import type { Log } from "../../runtime/log.ts";
 import type { AdmittedStream } from "./admission.ts";
 import { createFrameWriter } from "./frame-writer.ts";
 import { readInput } from "./stream-input.ts";
 import { type Close, closeFor, type StreamHandler, type TenantStream } from "./tenant-stream.ts";
 
-/** The network's CLI leaves who has not pinged it for 15 s. */
+/** The network's CLI disconnects after 15 s without a ping. */
 export const streamPingMs = 10 * second;
-/** And who has left while a command takes none of his input is known to be gone after two of these. */
+/** Clients that are not read from are detected as gone after two of these. */
 export const streamProbeMs = second;
 /**
- * A client to which nothing could be written for so long is cut off, and so is one that has not read a stream's end by then. It
- * may read all the time: the kernel takes more when a third of its buffer is free, of up to 4 MB. This long, it is one with less
- * than 3 KB/s. What waits for it meanwhile is little; until the end it counts among its tenant's streams.
+ * A client is cut off when nothing could be written to it for so long, or it has not read the end of the stream. The kernel takes
+ * more once a third of its buffer of up to 4 MB is free, so such a client reads less than 3 KB/s.
  */
 export const streamStalledMs = 10 * minute;
 
-/** Echoes a close frame with its code alone, as the network's gateway does, and says that it was sent one. */
+/** Echoes a close frame with its code only, as the Go provider does, and reports it. */
 export class StreamSocket extends WebSocket {
-  /** No frame may come after the one that closes. */
+  /** No frame may follow the close frame. */
   beforeClose: () => void = () => undefined;
   onLeave: () => void = () => undefined;
 
@@ -41,13 +39,11 @@ export class StreamSocket extends WebSocket {
   }
 }
 
-interface StreamDeps {
+interface StreamDeps extends Pick<RuntimeDeps, "clock" | "log"> {
   readonly webSocket: StreamSocket;
   readonly socket: Socket;
   readonly admitted: AdmittedStream;
   readonly holding: ByteHolding;
-  readonly clock: Clock;
-  readonly log: Log;
 }
 
 export function serveStream(handler: StreamHandler, deps: StreamDeps): void {
@@ -55,12 +51,11 @@ export function serveStream(handler: StreamHandler, deps: StreamDeps): void {
   const { signal } = admitted;
   const isOpen = () => webSocket.readyState === WebSocket.OPEN;
   const writes = createFrameWriter(socket, clock);
-  let beats = 0;
-  let nextBeat = clock.timer(streamProbeMs, beat);
+  let probes = 0;
+  let nextProbe = clock.timer(streamProbeMs, probe);
   let farewell: { cancel(): void } | undefined;
   let isOver = false;
-  /** As an answer to our close frame, or first. */
-  let hasSaidClose = false;
+  let hasSentClose = false;
   const input = readInput({
     ...deps,
     onExcess: cutOff,
@@ -70,12 +65,12 @@ export function serveStream(handler: StreamHandler, deps: StreamDeps): void {
     },
   });
 
-  function beat(): void {
-    nextBeat = clock.timer(streamProbeMs, beat);
-    beats += 1;
-    // Also behind what waits already: who is behind reads it in his time, and counts on one in every ten seconds.
-    const isDue = (beats * streamProbeMs) % streamPingMs === 0;
-    // That somebody has left of whom nothing is read comes to light only by writing. Where something waits, that does it.
+  function probe(): void {
+    nextProbe = clock.timer(streamProbeMs, probe);
+    probes += 1;
+    // Also behind pending frames: a slow reader counts on one in every ten seconds.
+    const isDue = (probes * streamProbeMs) % streamPingMs === 0;
+    // Without reading, a closed connection is detected only by writing.
     const isProbe = !writes.room() && webSocket.isPaused;
     if (writes.waitedMs() > streamStalledMs) cutOff(new ProviderError("AKP_STREAM_TOO_SLOW", {}));
     else if (isOpen() && (isDue || isProbe)) webSocket.ping();
@@ -94,11 +89,11 @@ export function serveStream(handler: StreamHandler, deps: StreamDeps): void {
     leaveLater(clock.monotonicMs() + streamStalledMs);
   }
 
-  /** Only our half is ended: the kernel drops megabytes for a slow reader when something comes for a closed connection. */
+  /** Half-closes first: on a fully closed connection the kernel would drop megabytes that a slow reader has not read. */
   function leaveLater(deadlineMs: number): void {
     if (webSocket.readyState === WebSocket.CLOSED) return;
     farewell = clock.timer(streamFarewellMs, () => {
-      const isRead = hasSaidClose && socket.writableLength === 0;
+      const isRead = hasSentClose && socket.writableLength === 0;
       if (isRead || clock.monotonicMs() > deadlineMs) webSocket.terminate();
       else {
         socket.end();
@@ -121,12 +116,15 @@ export function serveStream(handler: StreamHandler, deps: StreamDeps): void {
     if (!isOver) admitted.end(new ProviderError("AKP_STREAM_CLIENT_GONE", {}));
   };
   webSocket.onLeave = () => {
-    hasSaidClose = true;
+    hasSentClose = true;
     gone();
   };
   webSocket.beforeClose = writes.flush;
   webSocket.on("error", (error) => log.debug("stream failed", { reason: error.message }));
-  answerPings(webSocket, socket);
+  // Pings of a client that does not read are ignored, so that no pongs pile up.
+  webSocket.on("ping", (data) => {
+    if (isOpen() && !socket.writableNeedDrain) webSocket.pong(data);
+  });
   signal.addEventListener("abort", () => {
     writes.release();
     farewell ??= clock.timer(streamFarewellMs, () => finish(closeFor(signal.reason)));
@@ -140,19 +138,11 @@ export function serveStream(handler: StreamHandler, deps: StreamDeps): void {
     },
     onFrame: input.handTo,
   });
-  // Its close frame is sent by then.
   void running.then(() => admitted.leave(() => webSocket.terminate()));
   webSocket.once("close", () => {
     gone();
-    nextBeat.cancel();
+    nextProbe.cancel();
     farewell?.cancel();
     void running.then(admitted.release);
-  });
-}
-
-/** Those of a client that does not read are not answered, so that it makes us hold nothing. */
-function answerPings(webSocket: StreamSocket, socket: Socket): void {
-  webSocket.on("ping", (data) => {
-    if (webSocket.readyState === WebSocket.OPEN && !socket.writableNeedDrain) webSocket.pong(data);
   });
 }
