@@ -2,8 +2,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { driftConditions } from "../src/cluster/conditions.ts";
-import type { Report } from "../src/cluster/leases/reconcile/drift.ts";
 import { reconcileUnderWayMs } from "../src/cluster/leases/reconcile/drift.ts";
+import type { Report } from "../src/cluster/leases/reconcile/reconciler.ts";
 import { reconcileConfirmMs, reconcileEveryMs } from "../src/cluster/leases/reconcile/reconciler.ts";
 import { reconcileListMs } from "../src/cluster/leases/reconcile/snapshot.ts";
 import { kinds } from "../src/kube/kinds.ts";

@@ -1,8 +1,8 @@
 /** Chain, cluster and journal compared by a whole provider: what is found, who is woken, what is left alone. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { Report } from "../src/cluster/leases/reconcile/drift.ts";
 import { reconcileUnderWayMs } from "../src/cluster/leases/reconcile/drift.ts";
+import type { Report } from "../src/cluster/leases/reconcile/reconciler.ts";
 import { reconcileEveryMs } from "../src/cluster/leases/reconcile/reconciler.ts";
 import { kinds } from "../src/kube/kinds.ts";
 import { leaseLabels } from "../src/kube/objects/lease-labels.ts";

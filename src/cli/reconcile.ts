@@ -1,7 +1,7 @@
 /** `akash-provider reconcile`: whether chain, cluster and journal agree about our leases, and in what they do not. */
 import type { Command } from "commander";
 import type { JsonOf } from "../bidengine/control-handlers.ts";
-import type { Report } from "../cluster/leases/reconcile/drift.ts";
+import type { Report } from "../cluster/leases/reconcile/reconciler.ts";
 import { findingExitCode } from "../runtime/catalogue/entry.ts";
 import { aligned } from "./answer-text.ts";
 import { controlCommand, type OutputOptions, openControlClient, print, printError, printJson } from "./control.ts";

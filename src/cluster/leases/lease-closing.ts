@@ -1,4 +1,4 @@
-/** An operator ends or reclaims a lease: what that would cost is told, the chain is asked again, and then it is an intent. */
+/** An operator ends or reclaims a lease: what that costs is shown, the chain is asked again, and then it is an intent. */
 import type { Chain } from "../../chain/chain.ts";
 import {
   type CloseReason,
@@ -33,27 +33,8 @@ export interface ClosingDeps {
   readonly log: Log;
 }
 
-export interface Closing {
-  readonly lease: string;
-  /** "closeBid" closes it; "startReclaim" tells its tenant that it will be, once the agreed time has passed. */
-  readonly message: string;
-  /** Of "startReclaim": about when it is closed, by itself. */
-  readonly closesAtMs?: number;
-  readonly reason: CloseReason;
-  readonly dryRun: boolean;
-  /** Somebody ends it already, and nothing more was filed. */
-  readonly underWay: boolean;
-  readonly loses: Loses;
-}
-
-interface Loses {
-  readonly price: string;
-  readonly namespace: string;
-  readonly hosts: readonly string[];
-  readonly services: readonly { readonly name: string; readonly count: number }[];
-  /** What tenants have written there is gone for good. */
-  readonly volumes: readonly { readonly service: string; readonly name: string; readonly bytes: string }[];
-}
+/** What ending a lease does and costs. */
+export type Closing = Awaited<ReturnType<typeof end>>;
 
 export interface CloseRequest {
   /** Of the lease, or of the order that it came from: as people have it at hand. */
@@ -62,14 +43,14 @@ export interface CloseRequest {
   readonly dryRun: boolean;
 }
 
-/** Its tenant is told first where he agreed to that, and the lease is closed later by itself. */
+/** Its tenant is notified first where that was agreed, and the lease is closed later by itself. */
 export async function closeLease(request: CloseRequest, deps: ClosingDeps, signal: AbortSignal): Promise<Closing> {
   const lease = await runningLease(request.id, deps.chain, signal);
   if (endLeaseWaitMs(lease, deps.chain.mirror.timeNs) > 0) throw reclaimedLater(lease);
   return end(lease, request, deps);
 }
 
-/** The same for a lease that has such an agreement, and no other: who asks for this does not want to end one at once. */
+/** The same for a lease with such an agreement only: it ends none at once. */
 export async function reclaimLease(request: CloseRequest, deps: ClosingDeps, signal: AbortSignal): Promise<Closing> {
   const lease = await runningLease(request.id, deps.chain, signal);
   if (!lease.reclamation) throw new ProviderError("AKP_LEASE_NOT_RECLAIMABLE", { lease: formatLeaseId(lease.id) });
@@ -77,14 +58,17 @@ export async function reclaimLease(request: CloseRequest, deps: ClosingDeps, sig
   return end(lease, request, deps);
 }
 
-async function end(lease: Lease, { reason, dryRun }: CloseRequest, deps: ClosingDeps): Promise<Closing> {
+async function end(lease: Lease, { reason, dryRun }: CloseRequest, deps: ClosingDeps) {
   const { chain, journal, log } = deps;
   const key = formatLeaseId(lease.id);
   const ending = { lease, reason, why: `closed by the operator, reason ${reason}` };
   const { what } = endingOf(ending, chain.outbox);
   const noticeNs = what === "startReclaim" ? lease.reclamation?.windowNs : undefined;
-  const closes = noticeNs === undefined ? {} : { closesAtMs: nsToMs(chain.mirror.timeNs + noticeNs) };
+  /** Of "startReclaim": about when it is closed, by itself. */
+  const closes: { readonly closesAtMs?: number } =
+    noticeNs === undefined ? {} : { closesAtMs: nsToMs(chain.mirror.timeNs + noticeNs) };
   const about = { lease: key, message: what, ...closes, reason, dryRun, loses: losesOf(lease, deps) };
+  // Under way: it is being ended already, and nothing more is filed.
   if (dryRun) return { ...about, underWay: isBeingEnded(key, journal.read.intents) };
   const isFiled = await fileEnding(ending, { outbox: chain.outbox, journal });
   if (isFiled) log.info("operator closes a lease", { lease: key, message: what, reason });
@@ -114,7 +98,7 @@ function reclaimedLater({ id, reclamation }: Lease): ProviderError {
   return new ProviderError("AKP_LEASE_RECLAIMED_LATER", { lease: formatLeaseId(id), from });
 }
 
-function losesOf({ id, price }: Lease, { journal, hostsOf }: ClosingDeps): Loses {
+function losesOf({ id, price }: Lease, { journal, hostsOf }: ClosingDeps) {
   const key = formatLeaseId(id);
   const row = journal.read.manifests.get(key);
   const services = row && row.withdrawnAtMs === undefined ? groupIn(row.body).services : [];
@@ -123,11 +107,12 @@ function losesOf({ id, price }: Lease, { journal, hostsOf }: ClosingDeps): Loses
     namespace: leaseNamespace(id),
     hosts: hostsOf(key),
     services: services.map(({ name, count }) => ({ name, count })),
+    /** What tenants have written there is gone for good. */
     volumes: services.flatMap(volumesOf),
   };
 }
 
-function volumesOf({ name: service, resources, params }: ManifestService): Loses["volumes"] {
+function volumesOf({ name: service, resources, params }: ManifestService) {
   const mounted = new Set(params?.storage?.map(({ name }) => name));
   return (resources.storage ?? [])
     .filter((volume) => volumeKind(volume).persistent && mounted.has(volume.name))

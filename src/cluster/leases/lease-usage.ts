@@ -20,12 +20,7 @@ export const usageAnswerMs = 2 * second;
 /** How long a reading is shown again: the metrics API measures every 15 seconds or less often. */
 export const usageKeptMs = 5 * second;
 
-export interface Used {
-  readonly cpuNano: bigint;
-  readonly memoryBytes: bigint;
-  /** Most metrics APIs do not know it. */
-  readonly storageBytes?: bigint;
-}
+export type Used = ReturnType<typeof usedOf>;
 
 /** "not measured": nothing of the lease runs, or it began to only just now. */
 type UsageUnknown = "not measured" | "no metrics API" | "forbidden" | "no answer";
@@ -91,41 +86,34 @@ function isWhole(amounts: ExactAmounts): boolean {
   return amounts.has("cpu") && amounts.has("memory") && [...amounts.values()].every((nano) => nano >= 0n);
 }
 
-function usedOf(sum: ExactAmounts): Used {
+function usedOf(sum: ExactAmounts) {
   const disk = sum.get("ephemeral-storage");
   return {
     cpuNano: sum.get("cpu") ?? 0n,
     memoryBytes: wholeAmount("memory", sum.get("memory") ?? 0n),
+    // Most metrics APIs do not know it.
     ...(disk !== undefined && { storageBytes: wholeAmount("ephemeral-storage", disk) }),
   };
 }
 
-/** By the chain: what the tenant pays for, whatever of it the manifest makes use of. */
-export interface Leased {
-  readonly cpuMilli: bigint;
-  /** With the volumes that are memory: what is in them counts as memory of the pod. */
-  readonly memoryBytes: bigint;
-  readonly storageBytes: bigint;
-}
+export type LeaseUsage = ReturnType<typeof usageOf>;
 
-export interface LeaseUsage {
-  /** Undefined where the mirror does not know the lease any more. */
-  readonly leased?: Leased;
-  readonly usage: Used | { readonly unknown: UsageUnknown };
-}
-
+/** `leased` is absent where the mirror does not know the lease any more. */
 export function usageOf(
   lease: { readonly lease: string; readonly namespace: string },
   reading: UsageReading,
   mirror: Pick<MirrorView, "bid" | "deployment">,
-): LeaseUsage {
+) {
   const units = promisedUnits(mirror, parseLeaseId(lease.lease));
   const usage =
     "unknown" in reading ? reading : (reading.used.get(lease.namespace) ?? { unknown: "not measured" as const });
   return { ...(units && { leased: leasedIn(units) }), usage };
 }
 
-function leasedIn(units: readonly CountedUnit[]): Leased {
+export type Leased = ReturnType<typeof leasedIn>;
+
+/** What the tenant pays for by the chain. Memory includes the volumes in it, which count as memory of the pod. */
+function leasedIn(units: readonly CountedUnit[]) {
   const storage = storageOf(units);
   const ramBytes = storage.get(ramClass) ?? 0n;
   return {

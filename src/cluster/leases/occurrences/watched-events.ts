@@ -7,10 +7,10 @@ import type { OccurrenceRow } from "../../../journal/occurrences.ts";
 import { fieldsOf, textOf } from "../../../kube/json-fields.ts";
 import { kinds } from "../../../kube/kinds.ts";
 import type { Kube, KubeObject, WatchCache } from "../../../kube/kube.ts";
-import { type Clock, parseTime, sleep } from "../../../runtime/clock.ts";
+import { parseTime, sleep } from "../../../runtime/clock.ts";
+import type { RuntimeDeps } from "../../../runtime/deps.ts";
 import { day, minute, second } from "../../../runtime/durations.ts";
 import { ProviderError } from "../../../runtime/errors.ts";
-import type { Log } from "../../../runtime/log.ts";
 import { leaseTroubleLookMs } from "../../watch-trouble.ts";
 import {
   keyOf,
@@ -29,11 +29,9 @@ const eventRetryMs = second;
 const clockAheadMs = minute;
 const clockBehindMs = day;
 
-interface WatchedEventsDeps {
+interface WatchedEventsDeps extends Pick<RuntimeDeps, "clock" | "log"> {
   readonly kube: Pick<Kube, "watch">;
   readonly journal: Pick<Journal, "read" | "relaxed">;
-  readonly clock: Clock;
-  readonly log: Log;
   /** Whose namespace it is; undefined where it is none of our leases'. */
   readonly leaseIn: (namespace: string) => string | undefined;
   /** Why it is not known yet which namespaces are whose. */

@@ -62,25 +62,6 @@ export interface Drift {
   readonly evidence: string;
 }
 
-export interface ReportedDrift extends Drift {
-  readonly remedy: string;
-  readonly sinceMs: number;
-}
-
-export interface Report {
-  readonly atMs: number;
-  /** Of the chain's own list of our leases. */
-  readonly height: bigint;
-  readonly dryRun: boolean;
-  /** How many there were of what was compared. */
-  readonly compared: Readonly<Record<"leases" | "namespaces" | "resources" | "manifests" | "reservations", number>>;
-  readonly drifts: readonly ReportedDrift[];
-  /** Beyond those that are named. */
-  readonly more: number;
-  /** Leases that the chain was not asked about: too many are left at once. */
-  readonly unasked: number;
-}
-
 /** Identifies a drift from one check to the next. */
 export function driftKey({ kind, subject }: Drift): string {
   return `${kind} ${subject}`;

@@ -11,16 +11,7 @@ import type { Log } from "../../../runtime/log.ts";
 import { createWakeSignal } from "../../../runtime/wake-signal.ts";
 import type { CapacityKeeper } from "../../capacity/capacity-keeper.ts";
 import type { LeaseKeeper } from "../lease-loop.ts";
-import {
-  compare,
-  type Drift,
-  driftKey,
-  driftKinds,
-  type Report,
-  type ReportedDrift,
-  reconcileUnderWayMs,
-  type Waker,
-} from "./drift.ts";
+import { compare, type Drift, driftKey, driftKinds, reconcileUnderWayMs, type Waker } from "./drift.ts";
 import { type ReconcileSnapshot, readSnapshot, type SnapshotDeps } from "./snapshot.ts";
 
 /** Events report most changes at once; this finds those that none reported. */
@@ -49,7 +40,14 @@ interface ReconcileRequest {
   readonly dryRun: boolean;
 }
 
+export interface ReportedDrift extends Drift {
+  readonly remedy: string;
+  readonly sinceMs: number;
+}
+
 type Drifts = ReadonlyMap<string, ReportedDrift>;
+
+export type Report = Awaited<ReturnType<Reconciler["reconcile"]>>;
 
 export type Reconciler = ReturnType<typeof createReconciler>;
 
@@ -58,7 +56,7 @@ export function createReconciler(deps: ReconcilerDeps) {
   const pause = createWakeSignal(clock);
   const restoration = watchRestoration(leases.live, clock, pause.notify);
   let known: Drifts = new Map();
-  let last: Report | undefined;
+  let last: { readonly atMs: number; readonly drifts: readonly ReportedDrift[] } | undefined;
   let checkMs = 0;
   let skipped: { readonly why: string } | undefined;
   let turn: Promise<unknown> = Promise.resolve();
@@ -82,7 +80,7 @@ export function createReconciler(deps: ReconcilerDeps) {
     return { ...second, drifts: second.drifts.filter((drift) => before.has(driftKey(drift))) };
   }
 
-  async function makeReport({ dryRun }: ReconcileRequest, signal: AbortSignal): Promise<Report> {
+  async function makeReport({ dryRun }: ReconcileRequest, signal: AbortSignal) {
     const isRestored = restoration.isToReport();
     const { drifts: found, ...about } = await checkTwice(isRestored, signal);
     const atMs = clock.now();
@@ -105,7 +103,7 @@ export function createReconciler(deps: ReconcilerDeps) {
   }
 
   /** One after the other, except dry runs, which change nothing. */
-  function reconcile(request: ReconcileRequest, signal: AbortSignal): Promise<Report> {
+  function reconcile(request: ReconcileRequest, signal: AbortSignal): ReturnType<typeof makeReport> {
     if (request.dryRun) return makeReport(request, signal);
     const mine = turn.then(() => makeReport(request, signal));
     turn = mine.catch(() => undefined);
@@ -170,7 +168,8 @@ function watchRestoration(live: LeaseKeeper["live"], clock: Clock, onFirst: () =
   };
 }
 
-function countsOf(snapshot: ReconcileSnapshot): Report["compared"] {
+/** How many there were of what was compared. */
+function countsOf(snapshot: ReconcileSnapshot) {
   const { running, namespaces, resources, manifests, reservations } = snapshot;
   return {
     ...{ leases: running.size, manifests: manifests.size, reservations: reservations.size },
