@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { addressesWanted } from "../src/cluster/capacity/addresses/lease-addresses.ts";
-import { type RehearsedLease, rehearse } from "../src/cluster/leases/adoption/rehearsal.ts";
+import { type DryRunLease, dryRunAdoption } from "../src/cluster/leases/adoption/dry-run.ts";
 import { hostsWanted } from "../src/cluster/leases/declarations/hostnames.ts";
 import { asSent, isAsDesired } from "../src/kube/as-desired.ts";
 import { installDefinitions } from "../src/kube/definitions.ts";
@@ -96,16 +96,16 @@ async function takeOver(
 ): Promise<void> {
   await using owner = createOwner();
   const planted = await Promise.all(batch.map((recorded) => plantWatched(theirs, recorded, hasPods)));
-  const rehearsed = await rehearseOn(batch, connect(owner));
+  const expected = await dryRunOn(batch, connect(owner));
   for (const { lease, before, told } of planted) {
-    assert.deepEqual(versions(await objectsOfLease(theirs, lease)), versions(before), told("a rehearsal writes"));
+    assert.deepEqual(versions(await objectsOfLease(theirs, lease)), versions(before), told("a dry run writes"));
   }
   const first = await startAdopting(owner, () => connect(owner), batch);
   const taken = await Promise.all(
     planted.map(async (each) => {
       await first.atRest(each.lease);
       const after = await objectsOfLease(theirs, each.lease);
-      await checkTaken(each, after, rehearsed.get(formatLeaseId(each.lease)));
+      await checkTaken(each, after, expected.get(formatLeaseId(each.lease)));
       return { ...each, after };
     }),
   );
@@ -133,7 +133,7 @@ async function plantWatched(theirs: Kube, recorded: RecordedLease, hasPods: bool
 async function checkTaken(
   { before, pods, told }: Planted,
   after: ReadonlyMap<string, KubeObject>,
-  rehearsed: RehearsedLease | undefined,
+  expected: DryRunLease | undefined,
 ): Promise<void> {
   checkUntouched(before, after, told("taken over"));
   await pods.areThose(told("taken over"));
@@ -146,14 +146,14 @@ async function checkTaken(
     (text) => before.get(text)?.metadata.resourceVersion !== after.get(text)?.metadata.resourceVersion,
   );
   assert.deepEqual(
-    rehearsed?.changes.map(({ object }) => object.replace(/^(namespaces) .*/, "$1").replace(/\.\S+/, "")).sort(),
+    expected?.changes.map(({ object }) => object.replace(/^(namespaces) .*/, "$1").replace(/\.\S+/, "")).sort(),
     changed.filter((text) => !isWorkload(text)).sort(),
-    told("rehearsed"),
+    told("expected"),
   );
   assert.deepEqual(
-    rehearsed?.kept.map(({ workload }) => workload.replace(/\.\S+/, "")).sort(),
+    expected?.kept.map(({ workload }) => workload.replace(/\.\S+/, "")).sort(),
     [...before.keys()].filter(isWorkload).sort(),
-    told("rehearsed"),
+    told("expected"),
   );
 }
 
@@ -226,11 +226,11 @@ async function podsWatched(kube: Kube, { workload }: RecordedLease, hasPods: boo
 }
 
 /** By lease. */
-async function rehearseOn(batch: readonly RecordedLease[], kube: Kube): Promise<Map<string, RehearsedLease>> {
+async function dryRunOn(batch: readonly RecordedLease[], kube: Kube): Promise<Map<string, DryRunLease>> {
   const [{ workload, settings }] = batch as readonly [RecordedLease];
   const options = { ...adoptedOptions, overcommit: settings.overcommit };
   const deps = { queries: queriesWith(batch), provider: workload.lease.provider, kube, options, clock: realClock };
-  const { leases } = await rehearse(deps, new AbortController().signal);
+  const { leases } = await dryRunAdoption(deps, new AbortController().signal);
   return new Map(leases.map((each) => [each.lease, each]));
 }
 

@@ -1,7 +1,7 @@
 /** What can go wrong when a cluster is taken over, each by itself. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { rehearse } from "../src/cluster/leases/adoption/rehearsal.ts";
+import { dryRunAdoption } from "../src/cluster/leases/adoption/dry-run.ts";
 import { installDefinitions } from "../src/kube/definitions.ts";
 import { pointerTo } from "../src/kube/json-fields.ts";
 import { kinds } from "../src/kube/kinds.ts";
@@ -288,7 +288,7 @@ test("an update that the network's provider wrote down and did not get to bring 
   assert.deepEqual(generations(await objects()).slice(1), before.slice(1), "store is as it was");
 });
 
-test("a rehearsal reads only, and tells what has no place", async (t) => {
+test("a dry run reads only, and reports what has no place", async (t) => {
   const { cluster, theirs, lease, leases, at } = await open(t);
   const face = await startHttpFace(t, cluster);
   const { createHttpKube } = await import("../src/kube/http/http-kube.ts");
@@ -308,12 +308,12 @@ test("a rehearsal reads only, and tells what has no place", async (t) => {
   });
   const queries = queriesWith([...leases, nowhere]);
   const options = { ...adoptedOptions, overcommit: plainSettings.overcommit };
-  const told = await rehearse(
+  const told = await dryRunAdoption(
     { queries, provider: lease.provider, kube, options, clock },
     new AbortController().signal,
   );
   const won = { value: { id: over.workload.lease, state: "active" }, height: 10n, node: "test" };
-  const later = await rehearse(
+  const later = await dryRunAdoption(
     {
       ...{ provider: lease.provider, kube, options, clock },
       queries: { ...queries, lease: async () => won as never },

@@ -1,8 +1,8 @@
 /** What a tenant is told of what happens to a lease, from the cluster's Events through the journal to whoever reads. */
 import assert from "node:assert/strict";
 import { type TestContext, test } from "node:test";
-import { historyOf, isForTenant, occurrenceOf } from "../src/cluster/leases/occurrences/lease-history.ts";
-import { eventsUnderWay } from "../src/cluster/leases/occurrences/watched-events.ts";
+import { historyOf, isForTenant, toLeaseEvent } from "../src/cluster/leases/events/lease-history.ts";
+import { eventsUnderWay } from "../src/cluster/leases/events/watched-events.ts";
 import {
   createLeaseEvents,
   eventsWaiting,
@@ -14,7 +14,7 @@ import type { TenantLeases } from "../src/kube/tenant-access.ts";
 import { formatLeaseId, parseLeaseId } from "../src/market/ids.ts";
 import { leaseNamespace } from "../src/market/lease-namespace.ts";
 import { leaseHistoryMostLines } from "../src/runtime/limits.ts";
-import { occurrenceStage } from "./occurrence-stage.ts";
+import { leaseEventStage } from "./lease-event-stage.ts";
 import { runs } from "./runs.ts";
 import { createSeededRandom } from "./seeded-random.ts";
 
@@ -30,7 +30,7 @@ function leaseIn(name: string): string | undefined {
 
 /** A lease of which nothing but Events is there, and readers of them. */
 async function readersStage(t: TestContext) {
-  const stage = occurrenceStage(t, leaseIn);
+  const stage = leaseEventStage(t, leaseIn);
   let life = await stage.start();
   let state = "bare";
   const events = () => {
@@ -38,8 +38,8 @@ async function readersStage(t: TestContext) {
     return createLeaseEvents(
       {
         of: (lease) => historyOf(journal.read, lease, leaseHistoryMostLines, isForTenant),
-        onOccurrence(_, listener) {
-          const heard = (row: Parameters<typeof occurrenceOf>[0]) => listener(occurrenceOf(row));
+        onEvent(_, listener) {
+          const heard = (row: Parameters<typeof toLeaseEvent>[0]) => listener(toLeaseEvent(row));
           listeners.add(heard);
           return () => void listeners.delete(heard);
         },

@@ -1,7 +1,7 @@
 /** `akash-provider adopt`: what taking over a cluster from the network's own provider would keep and change. */
 import { Command } from "commander";
 import { openKey } from "../chain/keys/open-key.ts";
-import { type Rehearsal, type RehearsedLease, rehearse } from "../cluster/leases/adoption/rehearsal.ts";
+import { type AdoptionDryRun, type DryRunLease, dryRunAdoption } from "../cluster/leases/adoption/dry-run.ts";
 import { addSettingOptions } from "../config/options.ts";
 import { createHttpKube } from "../kube/http/http-kube.ts";
 import { findingExitCode } from "../runtime/catalogue/entry.ts";
@@ -38,7 +38,7 @@ export function adoptCommand(): Command {
       );
       return;
     }
-    const rehearsal = await withNodes(given, async ({ config, queries, log }) => {
+    const result = await withNodes(given, async ({ config, queries, log }) => {
       const { values, redactor } = config;
       const { signer } = await openKey(keySettings(values), redactor.register);
       const deps = { clock: realClock, random: realRandom, log };
@@ -48,25 +48,28 @@ export function adoptCommand(): Command {
       );
       try {
         const options = { ...leasesOf(values), overcommit: overcommitOf(values) };
-        return await rehearse({ queries, provider: signer.address, kube, options, clock: realClock }, abortOnSignals());
+        return await dryRunAdoption(
+          { queries, provider: signer.address, kube, options, clock: realClock },
+          abortOnSignals(),
+        );
       } finally {
         await kube.close();
       }
     });
     if (json) {
-      for (const lease of rehearsal.leases) printJson(lease);
-      printJson({ height: rehearsal.height, strays: rehearsal.strays });
-    } else print(rehearsalLines(rehearsal));
-    if (isUnplaced(rehearsal)) process.exitCode = findingExitCode;
+      for (const lease of result.leases) printJson(lease);
+      printJson({ height: result.height, strays: result.strays });
+    } else print(dryRunLines(result));
+    if (isUnplaced(result)) process.exitCode = findingExitCode;
   });
 }
 
-function isUnplaced({ leases, strays }: Rehearsal): boolean {
+function isUnplaced({ leases, strays }: AdoptionDryRun): boolean {
   return strays.length > 0 || leases.some(({ unplaced }) => unplaced.length > 0);
 }
 
-function rehearsalLines({ height, leases, strays }: Rehearsal): string[] {
-  const sum = (of: (lease: RehearsedLease) => number) => leases.reduce((total, lease) => total + of(lease), 0);
+function dryRunLines({ height, leases, strays }: AdoptionDryRun): string[] {
+  const sum = (of: (lease: DryRunLease) => number) => leases.reduce((total, lease) => total + of(lease), 0);
   const pods = sum(({ kept }) => kept.reduce((total, each) => total + each.pods, 0));
   const workloads = sum(({ kept }) => kept.length);
   return [
@@ -78,7 +81,7 @@ function rehearsalLines({ height, leases, strays }: Rehearsal): string[] {
   ];
 }
 
-function leaseLines({ lease, namespace, kept, changes, unplaced }: RehearsedLease): string[] {
+function leaseLines({ lease, namespace, kept, changes, unplaced }: DryRunLease): string[] {
   return [
     `${lease}  ${namespace}`,
     ...kept.map(({ workload, replicas, pods }) => `  keep    ${workload}  ${pods}/${replicas} pods`),

@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { give } from "../../test/asked-provider.ts";
 import { temporaryFolder } from "../../test/folder.ts";
 import { createVirtualClock } from "../../test/virtual-clock.ts";
-import { historyOf, isForTenant } from "../cluster/leases/occurrences/lease-history.ts";
+import { historyOf, isForTenant } from "../cluster/leases/events/lease-history.ts";
 import { openJournal } from "../journal/open.ts";
 import { parseTime } from "../runtime/clock.ts";
 import { silentLog } from "../runtime/log.ts";

@@ -2,8 +2,8 @@
 import { Command, Option } from "commander";
 import type { JsonOf } from "../bidengine/control-handlers.ts";
 import type { CloseReason } from "../chain/closing.ts";
+import { historyOf, type LeaseEvent, leaseNamed } from "../cluster/leases/events/lease-history.ts";
 import type { Closing } from "../cluster/leases/lease-closing.ts";
-import { historyOf, type LeaseOccurrence, leaseNamed } from "../cluster/leases/occurrences/lease-history.ts";
 import { formatBytes } from "../market/quantity.ts";
 import { formatTime } from "../runtime/clock.ts";
 import { leaseHistoryMostLines } from "../runtime/limits.ts";
@@ -117,7 +117,7 @@ function leaseHistoryCommand(): Command {
   });
 }
 
-function historyRows(history: readonly JsonOf<LeaseOccurrence>[]): string[] {
+function historyRows(history: readonly JsonOf<LeaseEvent>[]): string[] {
   const heading = ["LAST", "FIRST", "COUNT", "TYPE", "REASON", "ABOUT", "WHAT"];
   const rows = history.map(({ atMs, firstAtMs, count, type, reason, object, note }) => [
     showTime(atMs),

@@ -120,7 +120,7 @@ function reservationSums(book: Book): Sample[] {
   ];
 }
 
-function measureLeases(metrics: Metrics, { leaseKeeper, reclaimer, occurrences: { counts, recorded } }: Parts): void {
+function measureLeases(metrics: Metrics, { leaseKeeper, reclaimer, leaseEvents: { counts, recorded } }: Parts): void {
   const { states } = leaseKeeper;
   const count = (of: (state: LeaseStatus) => unknown) => () =>
     [...states.lastKnown()].filter(([, state]) => of(state)).length;

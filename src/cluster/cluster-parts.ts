@@ -17,12 +17,12 @@ import type { InventoryFeed } from "./capacity/inventory/feed.ts";
 import { createClusterView } from "./cluster-view.ts";
 import { createHealthKeeper } from "./health/health-keeper.ts";
 import type { HostnameFeed } from "./leases/declarations/hostname-feed.ts";
+import { createLeaseEventKeeper } from "./leases/events/lease-event-keeper.ts";
 import { type CloseRequest, closeLease, createReclaimer, reclaimLease, runningLease } from "./leases/lease-closing.ts";
 import { leaseLines } from "./leases/lease-lines.ts";
 import { createLeaseKeeper, type LeaseKeeper } from "./leases/lease-loop.ts";
 import { type LeaseOptions, leaseDefaults } from "./leases/lease-options.ts";
 import { createUsageReading, usageOf } from "./leases/lease-usage.ts";
-import { createOccurrenceKeeper } from "./leases/occurrences/occurrence-keeper.ts";
 import { createReconciler } from "./leases/reconcile/reconciler.ts";
 import { createTenantLeases } from "./leases/tenant-leases.ts";
 import { createLeaseEvents } from "./leases/tenant-pods/lease-events.ts";
@@ -64,15 +64,15 @@ export function createClusterParts({ overcommit, leases }: ClusterOptions, deps:
   const { pods, claims } = keeper;
   const health = createHealthKeeper({ ...deps, options, leases: leaseKeeper, pods, claims });
   const reclaimer = createReclaimer(deps);
-  const occurrences = createOccurrenceKeeper({
+  const leaseEvents = createLeaseEventKeeper({
     ...{ ...deps, live, leaseIn, health },
     trouble: () => mirrorTrouble(chain.mirror) ?? leaseKeeper.trouble,
   });
   keeper.onChange(onChange);
   return {
-    ...{ keeper, leaseKeeper, reconciler, health, reclaimer, occurrences },
+    ...{ keeper, leaseKeeper, reconciler, health, reclaimer, leaseEvents },
     ...{ inventory, ipOperator, hostnameFeed, options },
-    queues: [reservations, leaseKeeper.queue, health.queue, reclaimer.queue, ...occurrences.queues],
+    queues: [reservations, leaseKeeper.queue, health.queue, reclaimer.queue, ...leaseEvents.queues],
     hasHosts(): boolean {
       const hasHost = ([lease]: readonly [string, unknown]) => hostnames.hostsOf(lease).length > 0;
       return hostnames.trouble === undefined && [...leaseKeeper.states.all()].some(hasHost);
@@ -83,7 +83,7 @@ export function createClusterParts({ overcommit, leases }: ClusterOptions, deps:
       for (const part of [leaseKeeper, health, reclaimer]) part.open(scope);
       scope.task("reconcile", reconciler.run);
       if (hostnameFeed) scope.task("hostname operator", hostnameFeed.run);
-      occurrences.open(scope);
+      leaseEvents.open(scope);
     },
   };
 }
@@ -92,7 +92,7 @@ export function createClusterParts({ overcommit, leases }: ClusterOptions, deps:
 export type Cluster = ReturnType<typeof createCluster>;
 
 export function createCluster(parts: ClusterParts, deps: OpenedDeps) {
-  const { keeper, leaseKeeper, health, reconciler, occurrences, ipOperator, hostnameFeed, options } = parts;
+  const { keeper, leaseKeeper, health, reconciler, leaseEvents, ipOperator, hostnameFeed, options } = parts;
   const { chain } = deps;
   const { live, hostnames } = leaseKeeper;
   const hostHealth = (host: string) => hostnameFeed?.of(host);
@@ -113,7 +113,7 @@ export function createCluster(parts: ClusterParts, deps: OpenedDeps) {
     view: createClusterView(keeper, leaseKeeper, chain.provider),
     tenants,
     pods: {
-      events: createLeaseEvents(occurrences, tenants, live),
+      events: createLeaseEvents(leaseEvents, tenants, live),
       ...createLeaseLogs(deps.kube, pods, createPodNews(pods)),
       ...createLeaseShell({ ...deps, pods }),
     },
@@ -132,7 +132,7 @@ export function createCluster(parts: ClusterParts, deps: OpenedDeps) {
     },
     reconcile: reconciler.reconcile,
     /** What a tenant may know of what happened to a lease, the newest last; also of one that is gone, for a while. */
-    occurrencesOf: occurrences.of,
+    eventsOf: leaseEvents.of,
   };
 }
 

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
 import type { JsonOf } from "../../src/bidengine/control-handlers.ts";
-import type { LeaseOccurrence } from "../../src/cluster/leases/occurrences/lease-history.ts";
+import type { LeaseEvent } from "../../src/cluster/leases/events/lease-history.ts";
 import type { LeaseId } from "../../src/market/ids.ts";
 import { leaseNamespace } from "../../src/market/lease-namespace.ts";
 import { readSdl } from "../../src/market/sdl/sdl.ts";
@@ -70,7 +70,7 @@ describe("the history of a lease in the lab", { skip: labIsMissing }, () => {
       ["ours", "ImageError", "service ghost"],
       ["journal", "Deployed", ""],
     ] as const;
-    let told: readonly JsonOf<LeaseOccurrence>[] = [];
+    let told: readonly JsonOf<LeaseEvent>[] = [];
     const isTold = ([origin, reason, object]: (typeof awaited)[number]) =>
       told.some((each) => each.origin === origin && each.reason === reason && each.object.startsWith(object));
     const areTold = async () => {
@@ -130,7 +130,7 @@ describe("the history of a lease in the lab", { skip: labIsMissing }, () => {
     );
   }
 
-  async function historyOf(dir: string, of: LeaseId): Promise<JsonOf<LeaseOccurrence>[]> {
+  async function historyOf(dir: string, of: LeaseId): Promise<JsonOf<LeaseEvent>[]> {
     const program = startProgram(owner, ["lease", "history", keyOf(of), "--json", "--data-dir", dir]);
     assert.equal(await program.ended(), 0, program.said);
     return program.said

@@ -7,34 +7,34 @@ import type { EventsRequest, TenantEvent, TenantLeases } from "../../../kube/ten
 import { formatLeaseId, type LeaseId } from "../../../market/ids.ts";
 import { leaseNamespace } from "../../../market/lease-namespace.ts";
 import { ProviderError } from "../../../runtime/errors.ts";
+import type { LeaseEventKeeper } from "../events/lease-event-keeper.ts";
+import type { LeaseEvent } from "../events/lease-history.ts";
 import type { LiveObjects } from "../live-objects.ts";
-import type { LeaseOccurrence } from "../occurrences/lease-history.ts";
-import type { OccurrenceKeeper } from "../occurrences/occurrence-keeper.ts";
 
 /** Events that a reader of a lease's has not taken yet: more than the whole history of most leases. */
 export const eventsWaiting = 1_000;
 
 export function createLeaseEvents(
-  occurrences: Pick<OccurrenceKeeper, "of" | "onOccurrence">,
+  keeper: Pick<LeaseEventKeeper, "of" | "onEvent">,
   leases: Pick<TenantLeases, "find">,
   live: Pick<LiveObjects, "workloads">,
 ) {
-  const known = new WeakMap<LeaseOccurrence, TenantEvent>();
+  const known = new WeakMap<LeaseEvent, TenantEvent>();
 
   return async function* events(lease: LeaseId, { services, follow, signal }: EventsRequest) {
     if (leases.find(lease).state === "unknown")
       throw new ProviderError("AKP_LEASE_NOT_IN_CLUSTER", { lease: formatLeaseId(lease) });
     const key = formatLeaseId(lease);
     const namespace = leaseNamespace(lease);
-    const isAsked = (each: LeaseOccurrence) => isOf(each, services, workloadNames());
-    const shown = (batch: readonly LeaseOccurrence[]) => batch.filter(isAsked).map(eventOf);
+    const isAsked = (each: LeaseEvent) => isOf(each, services, workloadNames());
+    const shown = (batch: readonly LeaseEvent[]) => batch.filter(isAsked).map(eventOf);
     const waiting = createWaiting(signal);
     // Heard from before it is read, so that nothing falls between; what is in both is told once.
-    const unhear = follow ? occurrences.onOccurrence(key, waiting.add) : () => undefined;
+    const unhear = follow ? keeper.onEvent(key, waiting.add) : () => undefined;
     try {
-      const happened = occurrences.of(key);
+      const happened = keeper.of(key);
       const told = new Map(happened.map(({ key, count, atMs }) => [key, { count, atMs }]));
-      const isNew = ({ key, count, atMs }: LeaseOccurrence) => {
+      const isNew = ({ key, count, atMs }: LeaseEvent) => {
         const before = told.get(key);
         // What was forgotten since then counts from one.
         return !before || count > before.count || atMs > before.atMs;
@@ -53,9 +53,9 @@ export function createLeaseEvents(
       return services ? [...live.workloads(namespace)].map(({ name }) => name) : [];
     }
 
-    function eventOf(occurrence: LeaseOccurrence) {
-      const event = known.get(occurrence) ?? newEvent(occurrence, objectOf(occurrence.object));
-      known.set(occurrence, event);
+    function eventOf(each: LeaseEvent) {
+      const event = known.get(each) ?? newEvent(each, objectOf(each.object));
+      known.set(each, event);
       return event;
     }
 
@@ -72,24 +72,24 @@ export function createLeaseEvents(
 }
 
 function newEvent(
-  { type, reason, note, reportingController, reportingInstance }: LeaseOccurrence,
+  { type, reason, note, reportingController, reportingInstance }: LeaseEvent,
   object: TenantEvent["object"],
 ): TenantEvent {
   return { type, reportingController, reportingInstance, reason, note, object };
 }
 
 function createWaiting(signal: AbortSignal) {
-  let waiting: LeaseOccurrence[] = [];
+  let waiting: LeaseEvent[] = [];
   let arrived = Promise.withResolvers<void>();
   const wake = () => arrived.resolve();
   signal.addEventListener("abort", wake);
   return {
-    add(occurrence: LeaseOccurrence): void {
-      if (waiting.length <= eventsWaiting) waiting.push(occurrence);
+    add(event: LeaseEvent): void {
+      if (waiting.length <= eventsWaiting) waiting.push(event);
       wake();
     },
     /** Empty where there is nobody any more to whom it could be told. */
-    async take(): Promise<readonly LeaseOccurrence[]> {
+    async take(): Promise<readonly LeaseEvent[]> {
       if (waiting.length === 0 && !signal.aborted) await arrived.promise;
       if (waiting.length > eventsWaiting) throw new ProviderError("AKP_STREAM_TOO_SLOW", {});
       arrived = Promise.withResolvers();
@@ -102,7 +102,7 @@ function createWaiting(signal: AbortSignal) {
 }
 
 /** By what it is about: Events carry no label of the service. */
-function isOf({ object }: LeaseOccurrence, services: ReadonlySet<string> | undefined, known: readonly string[]) {
+function isOf({ object }: LeaseEvent, services: ReadonlySet<string> | undefined, known: readonly string[]) {
   if (!services) return true;
   const service = serviceOfObject(object, (name) => services.has(name) || known.includes(name));
   return service !== undefined && services.has(service);

@@ -13,11 +13,11 @@ import { day, minute, second } from "../../../runtime/durations.ts";
 import { ProviderError } from "../../../runtime/errors.ts";
 import { leaseTroubleLookMs } from "../../watch-trouble.ts";
 import {
+  eventNameChars,
+  eventNoteChars,
+  eventReasonChars,
+  eventRowsOfLease,
   keyOf,
-  occurrenceNameChars,
-  occurrenceNoteChars,
-  occurrenceReasonChars,
-  occurrencesOfLease,
   printableText,
 } from "./lease-history.ts";
 
@@ -68,7 +68,7 @@ export function createWatchedEvents(deps: WatchedEventsDeps) {
       const row = await journal.relaxed("occurrences", ({ occurrences }) => {
         const now = updated(occurrences.get(leaseId, key), seen);
         if (now) occurrences.record(now);
-        if (now) occurrences.trim(leaseId, "cluster", occurrencesOfLease);
+        if (now) occurrences.trim(leaseId, "cluster", eventRowsOfLease);
         return now;
       });
       if (!row) return;
@@ -116,7 +116,7 @@ function updated(before: OccurrenceRow | undefined, seen: OccurrenceRow): Occurr
 export function readObservedEvent(leaseId: string, event: KubeObject, nowMs: number): OccurrenceRow {
   const regarding = fieldsOf(event["regarding"]);
   const series = fieldsOf(event["series"]);
-  const text = (value: unknown, mostChars = occurrenceReasonChars) => printableText(textOf(value) ?? "", mostChars);
+  const text = (value: unknown, mostChars = eventReasonChars) => printableText(textOf(value) ?? "", mostChars);
   const { eventTime, deprecatedFirstTimestamp, deprecatedLastTimestamp } = event;
   const latestMs = nowMs + clockAheadMs;
   const [madeMs = nowMs] = timesIn([event.metadata.creationTimestamp], Number.NEGATIVE_INFINITY, latestMs);
@@ -129,8 +129,8 @@ export function readObservedEvent(leaseId: string, event: KubeObject, nowMs: num
     key: keyOf(leaseId, event.metadata.name),
     type: event["type"] === "Normal" ? "Normal" : "Warning",
     reason: text(event["reason"]),
-    note: text(event["note"], occurrenceNoteChars),
-    object: `${text(regarding["kind"])} ${text(regarding["name"], occurrenceNameChars)}`,
+    note: text(event["note"], eventNoteChars),
+    object: `${text(regarding["kind"])} ${text(regarding["name"], eventNameChars)}`,
     reportingController: text(event["reportingController"]),
     reportingInstance: text(event["reportingInstance"]),
     count: Math.max(wholeNumber(series["count"]), wholeNumber(event["deprecatedCount"]), 1),

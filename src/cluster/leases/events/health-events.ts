@@ -14,14 +14,7 @@ import { done, type Outcome, recheck } from "../../../runtime/outcome.ts";
 import { createQueue } from "../../../runtime/queue.ts";
 import { type HealthView, healthStartingMs, type Trouble } from "../../health/lease-health.ts";
 import type { LiveObjects } from "../live-objects.ts";
-import {
-  keyOf,
-  occurrenceNameChars,
-  occurrenceNoteChars,
-  occurrencesOfLease,
-  ourselves,
-  printableText,
-} from "./lease-history.ts";
+import { eventNameChars, eventNoteChars, eventRowsOfLease, keyOf, ourselves, printableText } from "./lease-history.ts";
 
 /** What is over sooner is not reported: a pod that waits for its node or its volume. */
 const troubleBegunMs = 15 * second;
@@ -94,7 +87,7 @@ export function createHealthEvents({ journal, health, recordEvent, onRow, ...dep
         if (stillRuns) changes.push(recovered(row, occurrences.get(leaseId, recoveredKey(row)), nowMs));
       }
       for (const row of changes) occurrences.record(row);
-      occurrences.trim(leaseId, "ours", occurrencesOfLease);
+      occurrences.trim(leaseId, "ours", eventRowsOfLease);
       return changes;
     });
     for (const row of rows) {
@@ -133,8 +126,8 @@ function begin(leaseId: string, trouble: Trouble, before: OccurrenceRow | undefi
   const many = replicas > 1 ? ` (${replicas} replicas)` : "";
   return {
     ...{ leaseId, key: troubleKey(trouble), origin: "ours", type: "Warning", reason },
-    object: printableText(`${serviceObject}${service}`, occurrenceNameChars),
-    note: `${printableText(message, occurrenceNoteChars)}${many}`,
+    object: printableText(`${serviceObject}${service}`, eventNameChars),
+    note: `${printableText(message, eventNoteChars)}${many}`,
     count: (before?.count ?? 0) + 1,
     firstAtMs: before?.firstAtMs ?? Math.floor(Math.min(sinceMs, nowMs)),
     lastAtMs: nowMs,

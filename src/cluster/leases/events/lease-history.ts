@@ -6,15 +6,15 @@ import type { TableReads } from "../../../journal/tables.ts";
 import { createRedactor } from "../../../runtime/redact.ts";
 
 /** Rows of one lease and one origin; the oldest go, so that no lease crowds out another. */
-export const occurrencesOfLease = 200;
+export const eventRowsOfLease = 200;
 /** Of what an Event says; the API server takes 1,024 bytes. */
-export const occurrenceNoteChars = 1_024;
+export const eventNoteChars = 1_024;
 /** Of an object's name, and of a reason: the longest that Kubernetes takes. */
-export const occurrenceNameChars = 253;
-export const occurrenceReasonChars = 128;
+export const eventNameChars = 253;
+export const eventReasonChars = 128;
 
 /** Its key makes it the same as one before, within a lease: seen again, its count is higher. */
-export interface LeaseOccurrence extends Omit<OccurrenceRow, "leaseId" | "counted" | "lastAtMs" | "origin"> {
+export interface LeaseEvent extends Omit<OccurrenceRow, "leaseId" | "counted" | "lastAtMs" | "origin"> {
   /** When it happened last. */
   readonly atMs: number;
   /** Our own history, our judgement, or a component of the cluster. */
@@ -35,10 +35,10 @@ export function historyOf(
   leaseId: string,
   limit: number,
   isShown: (line: HistoryLine) => boolean = () => true,
-): LeaseOccurrence[] {
+): LeaseEvent[] {
   const lines = history.about(leaseId, limit).filter(isShown).map(historyEvent);
   // Stable: what is of one moment stays in the order in which it was written down.
-  const all = [...occurrences.about(leaseId, limit).map(occurrenceOf), ...lines].reverse();
+  const all = [...occurrences.about(leaseId, limit).map(toLeaseEvent), ...lines].reverse();
   return all.sort((a, b) => a.atMs - b.atMs).slice(-limit);
 }
 
@@ -59,14 +59,14 @@ const lineReasons: readonly (readonly [beginning: string, reason: string, type?:
   ["drift is gone", "DriftIsGone"],
 ];
 
-export function historyEvent({ id, line, atMs }: HistoryLine): LeaseOccurrence {
+export function historyEvent({ id, line, atMs }: HistoryLine): LeaseEvent {
   const [, reason, type = "Normal"] = lineReasons.find(([beginning]) => line.startsWith(beginning)) ?? ["", "Noted"];
-  const note = printableText(line, occurrenceNoteChars);
+  const note = printableText(line, eventNoteChars);
   const once = { count: 1, firstAtMs: atMs, atMs };
   return { key: `line ${id}`, origin: "journal", type, reason, object: "", note, ...ourselves, ...once };
 }
 
-export function occurrenceOf(row: OccurrenceRow): LeaseOccurrence {
+export function toLeaseEvent(row: OccurrenceRow): LeaseEvent {
   const { leaseId: _, counted: __, lastAtMs: atMs, ...told } = row;
   return { ...told, atMs };
 }

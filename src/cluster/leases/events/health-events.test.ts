@@ -7,7 +7,7 @@ import { openJournal } from "../../../journal/open.ts";
 import { silentLog } from "../../../runtime/log.ts";
 import { type HealthView, healthStartingMs, type LeaseHealth, type TroubleReason } from "../../health/lease-health.ts";
 import { createHealthEvents, troubleOverMs } from "./health-events.ts";
-import { occurrencesOfLease } from "./lease-history.ts";
+import { eventRowsOfLease } from "./lease-history.ts";
 
 const lease = "lease-1";
 const second = 1_000;
@@ -96,7 +96,7 @@ test("a trouble that lasts is told once, and that it is over once that lasts too
 test("of more services in trouble than a lease has rows, each is told once, and that it is over too", async (t) => {
   const { clock, start, becomes, told } = healthEventStage(t);
   const life = await start();
-  const services = occurrencesOfLease + 50;
+  const services = eventRowsOfLease + 50;
   const sinceMs = clock.now();
   const troubles = Array.from({ length: services }, (_, at) => {
     return { service: `web-${at}`, reason: "CrashLoop" as const, message: "it ends", replicas: 1, sinceMs };
@@ -109,7 +109,7 @@ test("of more services in trouble than a lease has rows, each is told once, and 
   becomes(well);
   await clock.advance(10 * minute);
   assert.equal(told.length, 2 * services);
-  assert.equal(life.rows().length, occurrencesOfLease);
+  assert.equal(life.rows().length, eventRowsOfLease);
   await life.stop();
 });
 

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { assertCost } from "../../../../test/cost.ts";
 import type { KubeObject } from "../../../kube/kube.ts";
-import { occurrenceNoteChars, printableText } from "./lease-history.ts";
+import { eventNoteChars, printableText } from "./lease-history.ts";
 import { readObservedEvent } from "./watched-events.ts";
 
 const nowMs = Date.parse("2026-11-16T12:00:00Z");
@@ -58,7 +58,7 @@ test("an Event keeps its key when it is deleted and made again, and another one 
 });
 
 test("what a tenant has a say in is one short line without secrets, whatever is in it", () => {
-  const most = occurrenceNoteChars;
+  const most = eventNoteChars;
   assert.equal(printableText("a\u001b[2J\nb\u202ec\u0000", most), "a [2J b c");
   assert.equal(printableText("x".repeat(10 * most), most).length, most);
   assert.equal(printableText(`${"x".repeat(most - 2)}🙂🙂`, most).isWellFormed(), true);
@@ -72,7 +72,7 @@ test("what a tenant has a say in is one short line without secrets, whatever is 
 test("a note of a million characters costs no more than one that is just too long", async () => {
   const notes = (chars: number) =>
     ["a", "1", "-", "https://", "-b", "?"].map((sign) => sign.repeat(chars / sign.length));
-  const [huge, long] = [notes(1_000_000), notes(8 * occurrenceNoteChars)];
+  const [huge, long] = [notes(1_000_000), notes(8 * eventNoteChars)];
   const readAll = (notes: readonly string[]) => () => notes.map((note) => read({ note }));
   await assertCost(readAll(huge), { times: 4, of: readAll(long) });
 });

@@ -1,6 +1,6 @@
 /**
- * What taking over a cluster would do, before it is done: every lease that the chain has is looked at by the same code, on a
- * cluster that is only read. It needs neither a provider that runs nor its journal.
+ * What adopting a cluster would do: the lease loop's own code runs for every lease that the chain has, on a cluster that is
+ * only read. It needs neither a running provider nor its journal.
  */
 import type { Chain, MirrorView, Queries } from "../../../chain/chain.ts";
 import { type Lease, runs } from "../../../chain/records.ts";
@@ -25,16 +25,16 @@ import { createLeaseStates } from "../lease-states.ts";
 import { type LiveObject, type LiveObjects, liveText } from "../live-objects.ts";
 import { type LeaseSettings, watchCluster } from "../watched-cluster.ts";
 import { isWorkload } from "./adoption.ts";
+import { createDryRunKube, type DryRunWrite } from "./dry-run-kube.ts";
 import { freeRoom, podsOnNodes, takeRoom } from "./free-room.ts";
-import { type RehearsedWrite, rehearseOn } from "./rehearsed-kube.ts";
 
-/** Leases that the chain is asked about at once when taking over is rehearsed: a node answers hundreds a second. */
-const rehearsalQueries = 8;
-/** Until the cluster has told all that it has of leases; thousands of them take seconds. */
-const rehearsalPatienceMs = minute;
-const rehearsalLookMs = 50;
+/** Leases that the chain is asked about at once: a node answers hundreds a second. */
+const dryRunQueries = 8;
+/** Deadline for the caches: thousands of leases take seconds. */
+const cachesSyncMs = minute;
+const cachesCheckMs = 50;
 
-interface RehearsalDeps {
+interface DryRunDeps {
   readonly queries: Pick<Queries, "leases" | "lease" | "deployment" | "bid">;
   readonly provider: Address;
   readonly kube: Pick<Kube, "get" | "watch" | "list" | "fieldManager">;
@@ -42,23 +42,19 @@ interface RehearsalDeps {
   readonly clock: Clock;
 }
 
-export interface Rehearsal {
+export interface AdoptionDryRun {
   /** Of the chain's list of leases. */
   readonly height: bigint;
-  readonly leases: readonly RehearsedLease[];
+  readonly leases: readonly DryRunLease[];
   /** What belongs to no lease that runs, and what becomes of it. */
   readonly strays: readonly string[];
 }
 
-export interface RehearsedLease {
+export interface DryRunLease {
   readonly lease: string;
   readonly namespace: string;
   readonly kept: readonly KeptWorkload[];
-  readonly changes: readonly {
-    readonly does: RehearsedWrite["does"];
-    readonly object: string;
-    readonly fields: readonly string[];
-  }[];
+  readonly changes: readonly (Pick<DryRunWrite, "does" | "fields"> & { readonly object: string })[];
   /** What nobody can say what to do with, and what it would not get. */
   readonly unplaced: readonly string[];
 }
@@ -70,11 +66,10 @@ interface KeptWorkload {
   readonly pods: number;
 }
 
-export async function rehearse(deps: RehearsalDeps, signal: AbortSignal): Promise<Rehearsal> {
+export async function dryRunAdoption(deps: DryRunDeps, signal: AbortSignal): Promise<AdoptionDryRun> {
   const { queries, provider, options, clock } = deps;
-  const { manifestNamespace } = options;
-  let writes: RehearsedWrite[] = [];
-  const { kube, shown } = rehearseOn(deps.kube, (write) => writes.push(write));
+  let writes: DryRunWrite[] = [];
+  const { kube, shown } = createDryRunKube(deps.kube, (write) => writes.push(write));
   const closing: (() => Promise<void> | void)[] = [];
   const scope = {
     signal,
@@ -98,7 +93,7 @@ export async function rehearse(deps: RehearsalDeps, signal: AbortSignal): Promis
     const room = freeRoom(await kube.list(kinds.node, { signal }), allPods);
     const pods = podsOnNodes(allPods);
 
-    async function lookAt({ id }: Lease): Promise<RehearsedLease> {
+    async function lookAt({ id }: Lease): Promise<DryRunLease> {
       writes = [];
       const key = formatLeaseId(id);
       const name = leaseNamespace(id);
@@ -149,13 +144,13 @@ export async function rehearse(deps: RehearsalDeps, signal: AbortSignal): Promis
       return [{ workload: liveText(object), replicas: object.replicas ?? 1, pods: pods.get(service) ?? 0 }];
     }
 
-    const leases: RehearsedLease[] = [];
+    const leases: DryRunLease[] = [];
     // One after the other: what one of them is granted, another is not.
     for (const [, lease] of [...running].sort(([a], [b]) => (a < b ? -1 : 1))) leases.push(await lookAt(lease));
     return {
       height: listed.height,
       leases,
-      strays: await straysOf(await findAll(live, manifestNamespace, deps, signal), running, deps, signal),
+      strays: await findStrays(live, running, deps, signal),
     };
   } finally {
     for (const close of closing) await close();
@@ -164,13 +159,13 @@ export async function rehearse(deps: RehearsalDeps, signal: AbortSignal): Promis
 
 /** What the chain promised for each lease: the offer of our bid, or else what was ordered. */
 async function readMirror(
-  queries: RehearsalDeps["queries"],
+  queries: DryRunDeps["queries"],
   leases: readonly Lease[],
   signal: AbortSignal,
 ): Promise<Chain["mirror"]> {
   const bids = new Map<string, Awaited<ReturnType<Queries["bid"]>>["value"]>();
   const deployments = new Map<string, Awaited<ReturnType<Queries["deployment"]>>["value"]>();
-  await inParallel(leases, rehearsalQueries, async ({ id }) => {
+  await inParallel(leases, dryRunQueries, async ({ id }) => {
     bids.set(formatLeaseId(id), (await queries.bid(id, { signal })).value);
     const deployment = deploymentOf(id);
     deployments.set(formatDeploymentId(deployment), (await queries.deployment(deployment, { signal })).value);
@@ -188,55 +183,40 @@ const nothingWritten = {
 } as unknown as Parameters<typeof createDeploy>[0]["journal"];
 
 async function untilKnown(trouble: () => string | undefined, clock: Clock, signal: AbortSignal): Promise<void> {
-  const endMs = clock.monotonicMs() + rehearsalPatienceMs;
+  const endMs = clock.monotonicMs() + cachesSyncMs;
   for (let reason = trouble(); reason !== undefined; reason = trouble()) {
     if (clock.monotonicMs() > endMs) throw new ProviderError("AKP_CLUSTER_UNKNOWN", { reason });
-    await sleep(clock, rehearsalLookMs, signal);
+    await sleep(clock, cachesCheckMs, signal);
   }
 }
 
 /** The labels by which a workload is kept say nothing new of it. */
-function isMark({ kind, fields }: RehearsedWrite): boolean {
+function isMark({ kind, fields }: DryRunWrite): boolean {
   const marks = [madeForLabel, templateLabel, keptForLabel];
   return (
     isWorkload({ kind }) && fields.length > 0 && fields.every((field) => marks.some((label) => field.endsWith(label)))
   );
 }
 
-function changeOf({ does, kind, at, fields }: RehearsedWrite): RehearsedLease["changes"][number] {
+function changeOf({ does, kind, at, fields }: DryRunWrite): DryRunLease["changes"][number] {
   return { does, object: liveText({ kind, name: at.name }), fields };
 }
 
-/** Every object that says or seems to be of a lease, by what it is. */
-async function findAll(
+/** Objects that say or seem to be of a lease, and belong to none that runs. */
+async function findStrays(
   live: LiveObjects,
-  manifestNamespace: string,
-  { kube }: Pick<RehearsalDeps, "kube">,
-  signal: AbortSignal,
-): Promise<ReadonlyMap<string, LeaseId | undefined>> {
-  const found = new Map<string, LeaseId | undefined>();
-  for (const { name, labels } of live.namespaces()) found.set(`namespace ${name}`, leaseOfLabels(labels));
-  for (const resource of live.manifests()) {
-    found.set(`Manifest resource ${resource.metadata.name}`, readManifestResource(resource)?.lease);
-  }
-  for (const kind of [kinds.providerHost, kinds.providerLeasedIp]) {
-    for (const { metadata } of await kube.list(kind, {
-      namespace: manifestNamespace,
-      labelSelector: managedSelector,
-      signal,
-    })) {
-      found.set(`${kind.kind} ${metadata.name}`, leaseOfLabels(metadata.labels));
-    }
-  }
-  return found;
-}
-
-async function straysOf(
-  found: ReadonlyMap<string, LeaseId | undefined>,
   running: ReadonlyMap<string, Lease>,
-  { queries, provider }: RehearsalDeps,
+  { kube, queries, provider, options }: DryRunDeps,
   signal: AbortSignal,
 ): Promise<string[]> {
+  const found = new Map<string, LeaseId | undefined>();
+  for (const { name, labels } of live.namespaces()) found.set(`namespace ${name}`, leaseOfLabels(labels));
+  for (const resource of live.manifests())
+    found.set(`Manifest resource ${resource.metadata.name}`, readManifestResource(resource)?.lease);
+  const selection = { namespace: options.manifestNamespace, labelSelector: managedSelector, signal };
+  for (const kind of [kinds.providerHost, kinds.providerLeasedIp])
+    for (const { metadata } of await kube.list(kind, selection))
+      found.set(`${kind.kind} ${metadata.name}`, leaseOfLabels(metadata.labels));
   const strays: string[] = [];
   for (const [what, lease] of found) {
     if (!lease) strays.push(`${what} names no lease: left alone`);

@@ -1,7 +1,4 @@
-/**
- * A cluster that is only read: what is written to it is noted, and shown as if it had been. So a rehearsal runs the very code
- * that would do it, and says what that would do.
- */
+/** A Kubernetes client that only reads: writes are noted, and reads return objects as if they had been made. */
 import { asSent, isAsDesired } from "../../../kube/as-desired.ts";
 import { fieldsOf, stepsOf } from "../../../kube/json-fields.ts";
 import { type Kind, objectText } from "../../../kube/kinds.ts";
@@ -10,7 +7,7 @@ import { isAppliedBy, ownedFields } from "../../../kube/owned-fields.ts";
 import { isRecord } from "../../../runtime/is-record.ts";
 import { shortList } from "../lease-states.ts";
 
-export interface RehearsedWrite {
+export interface DryRunWrite {
   readonly does: "make" | "change" | "remove";
   readonly kind: Kind;
   readonly at: ObjectAt;
@@ -18,17 +15,17 @@ export interface RehearsedWrite {
   readonly fields: readonly string[];
 }
 
-type ReadingKube = Pick<Kube, "get" | "watch" | "list" | "fieldManager">;
-type RehearsedKube = ReadingKube & Pick<Kube, "apply" | "patch" | "delete">;
-
-export function rehearseOn(kube: ReadingKube, note: (write: RehearsedWrite) => void) {
+export function createDryRunKube(
+  kube: Pick<Kube, "get" | "watch" | "list" | "fieldManager">,
+  note: (write: DryRunWrite) => void,
+) {
   const { fieldManager } = kube;
   const patched = new Map<string, KubeObject>();
   const shown = (kind: Kind, at: ObjectAt) => patched.get(objectText(kind, at));
 
   const get: Kube["get"] = async (kind, at, options) => shown(kind, at) ?? kube.get(kind, at, options);
 
-  const rehearsed: RehearsedKube = {
+  const dryRun: Pick<Kube, "get" | "watch" | "list" | "fieldManager" | "apply" | "patch" | "delete"> = {
     fieldManager,
     watch: (options) => kube.watch(options),
     list: (kind, options) => kube.list(kind, options),
@@ -60,7 +57,7 @@ export function rehearseOn(kube: ReadingKube, note: (write: RehearsedWrite) => v
       return true;
     },
   };
-  return { kube: rehearsed, shown };
+  return { kube: dryRun, shown };
 }
 
 function isOwners(path: string): boolean {

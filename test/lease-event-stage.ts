@@ -1,8 +1,8 @@
 /** A cluster whose Events a test writes, and processes that keep them. */
 import type { TestContext } from "node:test";
 import { createSimulatedCluster } from "../src/box/cluster/simulated-kube.ts";
-import { ourselves } from "../src/cluster/leases/occurrences/lease-history.ts";
-import { createWatchedEvents } from "../src/cluster/leases/occurrences/watched-events.ts";
+import { ourselves } from "../src/cluster/leases/events/lease-history.ts";
+import { createWatchedEvents } from "../src/cluster/leases/events/watched-events.ts";
 import type { Journal } from "../src/journal/journal.ts";
 import type { OccurrenceRow } from "../src/journal/occurrences.ts";
 import { openJournal } from "../src/journal/open.ts";
@@ -16,7 +16,7 @@ import { createSeededRandom } from "./seeded-random.ts";
 import { createVirtualClock } from "./virtual-clock.ts";
 
 /** Of the namespaces "lease-…", unless told which lease a namespace is. */
-export function occurrenceStage(t: TestContext, leaseIn = leaseByName) {
+export function leaseEventStage(t: TestContext, leaseIn = leaseByName) {
   const owner = createOwner();
   t.after(() => owner[Symbol.asyncDispose]());
   const clock = createVirtualClock(Date.parse("2026-11-16T12:00:00Z"));

@@ -1,7 +1,7 @@
 /** What happens to leases in the cluster, from its Events to the history that outlives them. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { occurrenceNoteChars, occurrencesOfLease, ourselves } from "../src/cluster/leases/occurrences/lease-history.ts";
+import { eventNoteChars, eventRowsOfLease, ourselves } from "../src/cluster/leases/events/lease-history.ts";
 import { kinds } from "../src/kube/kinds.ts";
 import type { KubeObject } from "../src/kube/kube.ts";
 import { formatLeaseId } from "../src/market/ids.ts";
@@ -9,10 +9,10 @@ import { openBoundary } from "../src/runtime/boundary.ts";
 import { ProviderError } from "../src/runtime/errors.ts";
 import { createCountingBoundary } from "./counting-boundary.ts";
 import { memoryFolder } from "./folder.ts";
+import { leaseEventStage } from "./lease-event-stage.ts";
 import { shop } from "./lease-sdl.ts";
 import { onLeaseStage } from "./lease-stage.ts";
 import { createTenant } from "./lease-tenant.ts";
-import { occurrenceStage } from "./occurrence-stage.ts";
 import { runs } from "./runs.ts";
 
 const { reportingController: controller } = ourselves;
@@ -20,7 +20,7 @@ const { reportingController: controller } = ourselves;
 const shown = (rows: readonly { reason: string; count: number }[]) => rows.map(({ reason, count }) => [reason, count]);
 
 test("a crash loop of a pod is one row with its count, through restarts and new lists", async (t) => {
-  const { clock, cluster, happens, start } = occurrenceStage(t);
+  const { clock, cluster, happens, start } = leaseEventStage(t);
   const say = (pod = "web-5d9c7bf6c8-x2kqz") => happens("lease-1", pod, `Back-off restarting container in pod ${pod}`);
   for (let time = 0; time < 5; time += 1) say();
   let life = await start();
@@ -56,7 +56,7 @@ test("a crash loop of a pod is one row with its count, through restarts and new 
 });
 
 test("a cluster that is restored from a while ago is counted on from what was counted", async (t) => {
-  const { clock, cluster, happens, start } = occurrenceStage(t);
+  const { clock, cluster, happens, start } = leaseEventStage(t);
   const say = () => happens("lease-1", "web-0", "Back-off restarting failed container");
   const life = await start();
   for (let crash = 0; crash < 6; crash += 1) say();
@@ -74,7 +74,7 @@ test("a cluster that is restored from a while ago is counted on from what was co
 });
 
 test("what is said of others' namespaces, and by ourselves, is not written down", async (t) => {
-  const { happens, start } = occurrenceStage(t);
+  const { happens, start } = leaseEventStage(t);
   happens("kube-system", "web-0", "not ours");
   happens("lease-1", "web-0", "said by us", { reportingController: controller });
   happens("lease-1", "web-0", "said by a kubelet");
@@ -89,7 +89,7 @@ test("what is said of others' namespaces, and by ourselves, is not written down"
 
 test("a process that ends at any write of the journal counts nothing twice, and loses nothing that the cluster still has", async (t) => {
   for (let at = 1; ; at += 1) {
-    const { clock, happens, start } = occurrenceStage(t);
+    const { clock, happens, start } = leaseEventStage(t);
     const boundary = createCountingBoundary(at);
     let isOpen = false;
     let life = await start({ cross: (kind, point) => isOpen && boundary.cross(kind, point) });
@@ -115,7 +115,7 @@ test("a process that ends at any write of the journal counts nothing twice, and 
 });
 
 test("Events that cannot be written down end nobody: those of a busy journal wait, and the next ones are written", async (t) => {
-  const { clock, happens, start } = occurrenceStage(t);
+  const { clock, happens, start } = leaseEventStage(t);
   const faults: Error[] = [];
   const life = await start(openBoundary, (sound) => ({
     ...sound,
@@ -142,7 +142,7 @@ test("Events that cannot be written down end nobody: those of a busy journal wai
 });
 
 test("a tenant whose pods fail in a thousand ways has the newest rows of his own lease, and nobody else has fewer", async (t) => {
-  const { clock, happens, start } = occurrenceStage(t);
+  const { clock, happens, start } = leaseEventStage(t);
   const leases = runs(20, 1_000);
   const ways = runs(300, 3_000);
   for (let lease = 0; lease < leases; lease += 1) happens(`lease-${lease}`, "web-0", "Back-off restarting");
@@ -155,16 +155,16 @@ test("a tenant whose pods fail in a thousand ways has the newest rows of his own
   }
   await clock.advance(10_000);
   const rows = life.about("lease-0");
-  assert.equal(rows.length, occurrencesOfLease);
-  assert.ok(rows.every(({ note }) => note.length <= occurrenceNoteChars));
+  assert.equal(rows.length, eventRowsOfLease);
+  assert.ok(rows.every(({ note }) => note.length <= eventNoteChars));
   assert.ok(rows[0]?.note.startsWith(`way of ${word(ways - 1)} `));
   for (let lease = 1; lease < leases; lease += 1) assert.equal(life.about(`lease-${lease}`).length, 1);
-  assert.equal(life.journal.rows().occurrences, leases - 1 + occurrencesOfLease);
+  assert.equal(life.journal.rows().occurrences, leases - 1 + eventRowsOfLease);
   await life.stop();
 });
 
 test("a cluster full of Events is read in slices, whatever they are about, and known again at the next start", async (t) => {
-  const { clock, happens, start } = occurrenceStage(t);
+  const { clock, happens, start } = leaseEventStage(t);
   const leases = runs(20, 1_000);
   const [pods, words] = [
     ["web-5d9c7bf6c8-x2kqz", "web-5d9c7bf6c8-4vwxz", "store-0"],
@@ -197,7 +197,7 @@ test("of a lease that cannot run, what the kubelet says and what we say is told 
     await tenant.post(sdl);
     await tenant.takeBid();
     const lease = formatLeaseId(tenant.lease);
-    const told = () => services.cluster.occurrencesOf(lease);
+    const told = () => services.cluster.eventsOf(lease);
     const lines = () => told().map(({ origin, reason }) => `${origin} ${reason}`);
     await tenant.sendManifest(sdl);
     const awaited = ["cluster BackOff", "cluster Failed", "ours CrashLoop", "ours ImageError", "journal Deployed"];

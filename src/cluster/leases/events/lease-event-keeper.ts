@@ -13,20 +13,13 @@ import { createListeners } from "../../../runtime/listeners.ts";
 import type { HealthView } from "../../health/lease-health.ts";
 import type { LiveObjects } from "../live-objects.ts";
 import { createHealthEvents, eventsAbout } from "./health-events.ts";
-import {
-  historyEvent,
-  historyOf,
-  isForTenant,
-  type LeaseOccurrence,
-  occurrenceOf,
-  ourselves,
-} from "./lease-history.ts";
+import { historyEvent, historyOf, isForTenant, type LeaseEvent, ourselves, toLeaseEvent } from "./lease-history.ts";
 import { createWatchedEvents } from "./watched-events.ts";
 
 /** Lines of the history that are published at once; the others with the next block. */
 const publishedLines = 100;
 
-interface OccurrenceKeeperDeps extends RuntimeDeps {
+interface LeaseEventKeeperDeps extends RuntimeDeps {
   readonly chain: Pick<Chain, "onStep">;
   readonly kube: Pick<Kube, "watch" | "apply" | "fieldManager">;
   readonly journal: Pick<Journal, "read" | "relaxed">;
@@ -38,23 +31,23 @@ interface OccurrenceKeeperDeps extends RuntimeDeps {
   readonly trouble: () => string | undefined;
 }
 
-export type OccurrenceKeeper = ReturnType<typeof createOccurrenceKeeper>;
+export type LeaseEventKeeper = ReturnType<typeof createLeaseEventKeeper>;
 
-export function createOccurrenceKeeper(deps: OccurrenceKeeperDeps) {
+export function createLeaseEventKeeper(deps: LeaseEventKeeperDeps) {
   const { chain, journal, live, log } = deps;
   const { history } = journal.read;
   /** By lease. */
-  const listeners = createListeners<(occurrence: LeaseOccurrence) => void>();
-  const publish = (lease: string, occurrence: LeaseOccurrence) => {
+  const listeners = createListeners<(event: LeaseEvent) => void>();
+  const publish = (lease: string, event: LeaseEvent) => {
     for (const listener of listeners.of(lease)) {
       try {
-        listener(occurrence);
+        listener(event);
       } catch (thrown) {
-        log.error("failed to tell of an occurrence", { lease, error: ProviderError.from(thrown) });
+        log.error("failed to notify a listener of a lease event", { lease, error: ProviderError.from(thrown) });
       }
     }
   };
-  const onRow = (row: OccurrenceRow) => publish(row.leaseId, occurrenceOf(row));
+  const onRow = (row: OccurrenceRow) => publish(row.leaseId, toLeaseEvent(row));
   const { reportingController: controller } = ourselves;
   const recorder = createEventRecorder({ controller, instance: hostname() }, deps);
   const recordEvent = eventsAbout(live, recorder);
@@ -80,9 +73,9 @@ export function createOccurrenceKeeper(deps: OccurrenceKeeperDeps) {
     recorded: recorder.counts,
     queues: [recorder.queue, healthEvents.queue],
     /** What its tenant may read, the newest last. */
-    of: (leaseKey: string): LeaseOccurrence[] => historyOf(journal.read, leaseKey, leaseHistoryMostLines, isForTenant),
+    of: (leaseKey: string): LeaseEvent[] => historyOf(journal.read, leaseKey, leaseHistoryMostLines, isForTenant),
     /** Called with every change of this lease, also of a count; the answer ends it. */
-    onOccurrence: listeners.on,
+    onEvent: listeners.on,
     open(scope: Scope): void {
       // Every part of us writes into the history; a block comes every few seconds.
       chain.onStep(publishHistory);
