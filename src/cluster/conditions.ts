@@ -1,6 +1,6 @@
 /**
- * What an operator should know of inventory, addresses, leases and host names. Of each sort a bounded number is listed, tenants
- * taking turns, so that one with many hides nobody else's; the rest is counted.
+ * Conditions of inventory, addresses, leases and host names. Of each type a bounded number is listed, tenants in turn, so that
+ * one with many hides no other's; the rest is counted.
  */
 import { type Condition, condition } from "../runtime/condition.ts";
 import type { AddressPool } from "./capacity/addresses/address-pool.ts";
@@ -123,7 +123,6 @@ export function* hostnameConditions(
 }
 
 interface Found {
-  /** Whose turn it takes. */
   readonly owner: string;
   readonly is: Condition;
 }
@@ -131,7 +130,7 @@ interface Found {
 const leaseHint = " leases: see akash-provider leases";
 
 function listed(found: readonly Found[], hint: string, most: number = listedLeases): Condition[] {
-  const inTurns = takeTurns(found, ({ owner }) => owner).map(({ is }) => is);
+  const inTurns = takeTurns(found);
   const left = Map.groupBy(inTurns.slice(most), ({ type }) => type);
   const counts = Array.from(left, ([type, all]) => condition(type, `${all.length} more${hint}`));
   return [...inTurns.slice(0, most), ...counts];
@@ -156,13 +155,9 @@ function* conditionsOfLease(lease: LeaseStatus): Iterable<[type: string, message
   if (foreign) yield ["ForeignObjects", `objects that we did not make: ${foreign.join(", ")}`];
 }
 
-/** The first of each, then the second of each: where only so many are told, one with many hides nobody else's. */
-function takeTurns<T>(all: readonly T[], whose: (each: T) => string): T[] {
-  const turns = new Map<string, number>();
-  const numbered = all.map((each) => {
-    const turn = turns.get(whose(each)) ?? 0;
-    turns.set(whose(each), turn + 1);
-    return { each, turn };
-  });
-  return numbered.sort((a, b) => a.turn - b.turn).map(({ each }) => each);
+/** Round robin over owners: the first of each, then the second of each. */
+function takeTurns(found: readonly Found[]): Condition[] {
+  const owners = [...Map.groupBy(found, ({ owner }) => owner).values()];
+  const rounds = Math.max(0, ...owners.map(({ length }) => length));
+  return Array.from({ length: rounds }, (_, round) => owners.flatMap((own) => own[round]?.is ?? [])).flat();
 }

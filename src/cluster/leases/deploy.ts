@@ -16,7 +16,14 @@ import { reasonOf } from "../../runtime/errors.ts";
 import { inParallel } from "../../runtime/in-parallel.ts";
 import { done, type Outcome, recheck, stalled, waiting } from "../../runtime/outcome.ts";
 import { addressesSeen, addressesWanted } from "../capacity/addresses/lease-addresses.ts";
-import { type Adopted, type Adoption, createAdoption, isWorkload, leaseWrites } from "./adoption/adoption.ts";
+import {
+  type Adopted,
+  type Adoption,
+  createAdoption,
+  isWorkload,
+  leaseWrites,
+  sortWorkloads,
+} from "./adoption/adoption.ts";
 import { hostsWanted } from "./declarations/hostnames.ts";
 import { type LeaseStatus, shortList } from "./lease-states.ts";
 import { awaitsOldPod, type LiveObject, liveText } from "./live-objects.ts";
@@ -163,7 +170,7 @@ async function applyLease(
   const bindings = credentials.filter(isBinding);
   const others = credentials.filter((object) => !isBinding(object));
   const adopted = await adopt(lease, [policies, credentials, workloads, services].flat(), deps, signal);
-  const sorted = adoption.sort(workloads, workload.group, adopted, { isLeft, isRefresh });
+  const sorted = sortWorkloads(live, workloads, workload.group, adopted, { isLeft, isRefresh });
   const apply = (step: readonly DesiredObject[], dryRun = false) => applyStep(step, deps, { signal, dryRun });
   await apply([namespace]);
   if ((isNew && row?.deployed) || isRefresh) {

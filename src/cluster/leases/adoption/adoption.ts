@@ -42,16 +42,6 @@ interface MadeAs {
   readonly template: string | undefined;
 }
 
-/** What is brought to the cluster of a manifest's workloads. */
-interface WorkloadSteps {
-  /** Run on as they are. */
-  readonly kept: readonly { readonly desired: DesiredObject; readonly count: number }[];
-  /** Were kept until now; ours come in their place. */
-  readonly released: readonly DesiredObject[];
-  /** All that are to be as we want them, the released ones too. */
-  readonly ours: readonly DesiredObject[];
-}
-
 export function isWorkload({ kind }: { readonly kind: Kind }): boolean {
   return workloadKinds.includes(kind);
 }
@@ -116,7 +106,7 @@ export function createAdoption({ kube, live, options }: Pick<LeaseDeps, "kube" |
   }
 
   /** A kept workload is scaled as its tenant wants: that replaces none of its pods. */
-  async function scale({ kept }: WorkloadSteps, signal: AbortSignal): Promise<void> {
+  async function scale({ kept }: Pick<ReturnType<typeof sortWorkloads>, "kept">, signal: AbortSignal): Promise<void> {
     for (const { desired, count } of kept) {
       const { kind, object } = desired;
       const before = live.get(kind, object.metadata)?.replicas;
@@ -129,37 +119,41 @@ export function createAdoption({ kube, live, options }: Pick<LeaseDeps, "kube" |
     }
   }
 
-  /**
-   * `isLeft`: the tenant has sent nothing since we took over, so what is missing may be what an unplaced workload stands for.
-   * `isRefresh`: the operator wants our newest template on all of them.
-   */
-  function sort(
-    workloads: readonly DesiredObject[],
-    group: ManifestGroup,
-    { made, unplaced }: Adopted,
-    { isLeft, isRefresh }: { readonly isLeft: boolean; readonly isRefresh: boolean },
-  ): WorkloadSteps {
-    const kept: { desired: DesiredObject; count: number }[] = [];
-    const released: DesiredObject[] = [];
-    const ours: DesiredObject[] = [];
-    for (const desired of workloads) {
-      const { kind, object } = desired;
-      const { name, labels = {} } = object.metadata;
-      const marked = made.get(liveText({ kind, name }));
-      const count = group.services.find((each) => each.name === name)?.count;
-      const isOther = marked?.service === labels[madeForLabel] && marked?.template !== labels[templateLabel];
-      if (isOther && count !== undefined && !isRefresh) {
-        kept.push({ desired, count });
-        continue;
-      }
-      if (marked && marked.template === undefined) released.push(desired);
-      const isMissing = !live.get(kind, object.metadata);
-      if (!(isLeft && isMissing && unplaced.length > 0)) ours.push(desired);
-    }
-    return { kept, released, ours };
-  }
+  return { take, takeManifest, release, scale };
+}
 
-  return { take, takeManifest, release, scale, sort };
+/**
+ * `isLeft`: the tenant has sent nothing since we took over, so what is missing may be what an unplaced workload stands for.
+ * `isRefresh`: the operator wants our newest template on all of them.
+ */
+export function sortWorkloads(
+  live: LiveObjects,
+  workloads: readonly DesiredObject[],
+  group: ManifestGroup,
+  { made, unplaced }: Adopted,
+  { isLeft, isRefresh }: { readonly isLeft: boolean; readonly isRefresh: boolean },
+) {
+  /** Run on as they are. */
+  const kept: { readonly desired: DesiredObject; readonly count: number }[] = [];
+  /** Were kept until now; ours come in their place. */
+  const released: DesiredObject[] = [];
+  /** All that are to be as we want them, the released ones too. */
+  const ours: DesiredObject[] = [];
+  for (const desired of workloads) {
+    const { kind, object } = desired;
+    const { name, labels = {} } = object.metadata;
+    const marked = made.get(liveText({ kind, name }));
+    const count = group.services.find((each) => each.name === name)?.count;
+    const isOther = marked?.service === labels[madeForLabel] && marked?.template !== labels[templateLabel];
+    if (isOther && count !== undefined && !isRefresh) {
+      kept.push({ desired, count });
+      continue;
+    }
+    if (marked && marked.template === undefined) released.push(desired);
+    const isMissing = !live.get(kind, object.metadata);
+    if (!(isLeft && isMissing && unplaced.length > 0)) ours.push(desired);
+  }
+  return { kept, released, ours };
 }
 
 /** What becomes of each object of a lease. */
@@ -207,13 +201,12 @@ function madeAs({ labels = {} }: Pick<LiveObject, "labels"> | KubeObject["metada
 }
 
 /** `digest`: of the service that it was made for, undefined if that is unknown. Its template is none that we know. */
-function marksOf({ metadata: { labels } }: KubeObject, digest: string | undefined): PatchOperation[] {
-  const gone = [templateLabel, keptForLabel, ...(digest === undefined ? [madeForLabel] : [])];
+function marksOf({ metadata: { labels = {} } }: KubeObject, digest: string | undefined): PatchOperation[] {
+  const gone = [templateLabel, keptForLabel, madeForLabel].filter((label) => labels[label] !== undefined);
+  const path = labelPath(madeForLabel);
   return [
-    ...gone.flatMap((label) =>
-      labels?.[label] === undefined ? [] : [{ op: "remove", path: labelPath(label) } as const],
-    ),
-    ...(digest === undefined ? [] : [{ op: "add", path: labelPath(madeForLabel), value: digest } as const]),
+    ...gone.map((label) => ({ op: "remove", path: labelPath(label) }) as const),
+    ...(digest === undefined ? [] : [{ op: "add", path, value: digest } as const]),
   ];
 }
 

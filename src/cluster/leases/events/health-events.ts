@@ -55,17 +55,12 @@ export function createHealthEvents({ journal, health, recordEvent, onRow, ...dep
         // What is not to run any more need not be waited for.
         return { row, since, leftMs: now ? sinceMs + troubleOverMs - nowMs : 0 };
       });
-    const isDue = ({ leftMs }: { readonly leftMs: number }) => leftMs <= 0;
-    const ended = over.filter(isDue);
-    const begins = begun.filter(isDue).map(({ trouble }) => trouble);
-    await writeDown(
-      leaseId,
-      begins,
-      ended.map(({ row }) => row),
-      now !== undefined,
-    );
+    const ended = over.filter(({ leftMs }) => leftMs <= 0);
+    const begins = begun.filter(({ leftMs }) => leftMs <= 0).map(({ trouble }) => trouble);
+    const ends = ended.map(({ row }) => row);
+    await writeDown(leaseId, begins, ends, now !== undefined);
     for (const { since } of ended) unseenSince.delete(since);
-    const nextMs = Math.min(...[...begun, ...over].filter((each) => !isDue(each)).map(({ leftMs }) => leftMs));
+    const nextMs = Math.min(...[...begun, ...over].map(({ leftMs }) => leftMs).filter((leftMs) => leftMs > 0));
     return nextMs === Number.POSITIVE_INFINITY ? done() : recheck(nextMs);
   }
 
@@ -125,28 +120,25 @@ function begin(leaseId: string, trouble: Trouble, before: OccurrenceRow | undefi
   const { service, reason, message, replicas, sinceMs } = trouble;
   const many = replicas > 1 ? ` (${replicas} replicas)` : "";
   return {
-    ...{ leaseId, key: troubleKey(trouble), origin: "ours", type: "Warning", reason },
+    ...{ leaseId, key: troubleKey(trouble), type: "Warning", reason, counted: stillSo },
     object: printableText(`${serviceObject}${service}`, eventNameChars),
     note: `${printableText(message, eventNoteChars)}${many}`,
-    count: (before?.count ?? 0) + 1,
-    firstAtMs: before?.firstAtMs ?? Math.floor(Math.min(sinceMs, nowMs)),
-    lastAtMs: nowMs,
-    counted: stillSo,
-    ...ourselves,
+    ...again(before, Math.floor(Math.min(sinceMs, nowMs)), nowMs),
   };
 }
 
 function recovered(row: OccurrenceRow, before: OccurrenceRow | undefined, nowMs: number): OccurrenceRow {
   const { leaseId, object, reason } = row;
   return {
-    ...{ leaseId, key: recoveredKey(row), origin: "ours", type: "Normal", reason: "Recovered", object },
+    ...{ leaseId, key: recoveredKey(row), type: "Normal", reason: "Recovered", object, counted: "" },
     note: `${reason} is over`,
-    count: (before?.count ?? 0) + 1,
-    firstAtMs: before?.firstAtMs ?? nowMs,
-    lastAtMs: nowMs,
-    counted: "",
-    ...ourselves,
+    ...again(before, nowMs, nowMs),
   };
+}
+
+function again(before: OccurrenceRow | undefined, firstAtMs: number, lastAtMs: number) {
+  const times = { count: (before?.count ?? 0) + 1, firstAtMs: before?.firstAtMs ?? firstAtMs, lastAtMs };
+  return { origin: "ours" as const, ...times, ...ourselves };
 }
 
 /** Writes an Event about a service's workload, or without one about the lease as a whole. */

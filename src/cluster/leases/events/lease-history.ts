@@ -42,27 +42,21 @@ export function historyOf(
   return all.sort((a, b) => a.atMs - b.atMs).slice(-limit);
 }
 
-/** The reason of each kind of line, by how it begins: the first that fits. */
-const lineReasons: readonly (readonly [beginning: string, reason: string, type?: "Warning"])[] = [
-  ["manifest received", "ManifestReceived"],
-  ["manifest withdrawn by its owner", "ManifestWithdrawnByItsOwner"],
-  ["manifest restored from the cluster", "ManifestRestoredFromTheCluster"],
-  ["deployed", "Deployed"],
-  ["updated", "Updated"],
-  ["refreshed", "Refreshed"],
-  ["taken over", "TakenOver"],
-  ["torn down", "TornDown"],
-  ["refused", "Refused", "Warning"],
-  ["closeBid filed", "CloseBidFiled", "Warning"],
-  ["startReclaim filed", "StartReclaimFiled", "Warning"],
-  ["drift found", "DriftFound"],
-  ["drift is gone", "DriftIsGone"],
+/** Beginnings of lines: the text before the colon, in CamelCase, is the reason of the event. */
+const reasons = [
+  ...["manifest received", "manifest withdrawn by its owner", "manifest restored from the cluster"],
+  ...["deployed", "updated", "refreshed", "taken over", "torn down", "drift found", "drift is gone"],
 ];
+/** Those by which the tenant loses something. */
+const losses = ["refused", "closeBid filed", "startReclaim filed"];
 
 export function historyEvent({ id, line, atMs }: HistoryLine): LeaseEvent {
-  const [, reason, type = "Normal"] = lineReasons.find(([beginning]) => line.startsWith(beginning)) ?? ["", "Noted"];
+  const isLoss = losses.some((each) => line.startsWith(each));
+  const beginning = [...losses, ...reasons].find((each) => line.startsWith(each)) ?? "noted";
+  const reason = beginning.replace(/(?:^| )(.)/g, (_, first: string) => first.toUpperCase());
   const note = printableText(line, eventNoteChars);
   const once = { count: 1, firstAtMs: atMs, atMs };
+  const type = isLoss ? "Warning" : "Normal";
   return { key: `line ${id}`, origin: "journal", type, reason, object: "", note, ...ourselves, ...once };
 }
 
