@@ -13,20 +13,17 @@ export interface Drawn {
   readonly rates: readonly DecCoin[];
 }
 
-interface Settlement {
-  /** What each payment gets, in the order of the rates. */
-  readonly paid: readonly bigint[];
-  /** The account does not pay all that is due: it ends, and what it pays for ends with it. */
-  readonly overdrawn: boolean;
-}
-
 const one = 10n ** 18n;
 
 /** The chain counts its blocks in 64 bits. */
 const lastHeight = 2n ** 63n - 1n;
 
-export function settleAt({ funds, settledAt, rates }: Drawn, height: bigint): Settlement {
-  // An account that owes already pays nobody, however much of another denomination is in it.
+/**
+ * What each payment gets, in the order of the rates. An overdrawn account, which does not pay all that is due, ends with
+ * what it pays for.
+ */
+export function settleAt({ funds, settledAt, rates }: Drawn, height: bigint) {
+  // An account in debt pays nothing, even with funds of another denomination.
   if (isInDebt(funds)) return { paid: rates.map(() => 0n), overdrawn: true };
   const blocks = height > settledAt ? height - settledAt : 0n;
   const left = new Map(funds.map(({ denom, amount }) => [denom, wholeOf(amount)]));
@@ -59,7 +56,7 @@ function isInDebt([first]: Drawn["funds"]): boolean {
   return first !== undefined && first.amount.atto < 0n;
 }
 
-/** What is below zero cannot pay, and neither can a fraction: what is due is whole. */
+/** Only whole coins are paid. */
 function wholeOf({ atto }: Decimal): bigint {
   return atto < 0n ? 0n : atto / one;
 }

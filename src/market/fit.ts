@@ -5,18 +5,12 @@ export type Fit = Fits | PlacementFailure;
 
 export interface Fits {
   readonly fits: true;
-  /** One entry per replica. */
-  readonly replicas: readonly PlacedReplica[];
+  /** One entry per replica, with the id of its unit. */
+  readonly replicas: readonly { readonly unit: number; readonly node: string }[];
   /** What is offered for each unit, in their order: as asked for, with the attributes of a GPU narrowed to one model. */
   readonly offer: readonly UnitResources[];
   /** The same group with other GPU models, where units accept several. */
   readonly others?: readonly Fits[];
-}
-
-interface PlacedReplica {
-  /** The id of its unit. */
-  readonly unit: number;
-  readonly node: string;
 }
 
 export interface PlacementFailure {

@@ -48,7 +48,7 @@ export function domainOf(host: string): string | undefined {
   return isWildcard(host) ? host.slice(star.length) : undefined;
 }
 
-/** Which host names tenants may not have, whoever asks. The words are the network's: tenants' tools look for them. */
+/** Host names that no tenant may have. The messages are the network's: tenants' tools look for them. */
 export interface HostRules {
   /** "www.example.com" is that name, ".example.com" the whole domain, "*.co.uk" that wildcard alone. */
   readonly blockedHosts: readonly string[];
@@ -74,11 +74,8 @@ function isOverSuffix(host: string): boolean {
 export function blockedText(host: string, rules: HostRules): string | undefined {
   const quoted = JSON.stringify(host);
   if (isOverSuffix(host)) return `${quoted} is blocked by this provider`;
-  const pattern = [...rules.blockedHosts, ...(rules.publicHost === undefined ? [] : [rules.publicHost])].find((each) =>
-    isInPattern(host, each),
-  );
+  const patterns = [...rules.blockedHosts, rules.publicHost ?? []].flat();
+  const pattern = patterns.find((each) => isInPattern(host, each));
   if (pattern === undefined) return undefined;
-  return pattern.startsWith(".")
-    ? `domain ${quoted} is blocked by this provider`
-    : `${quoted} is blocked by this provider`;
+  return `${pattern.startsWith(".") ? "domain " : ""}${quoted} is blocked by this provider`;
 }

@@ -86,7 +86,7 @@ function takeService({ resources, count, expose }: ManifestService, left: UnitLe
   return undefined;
 }
 
-/** The first resource that is another than on chain; volumes are as many, in the same order. */
+/** The first resource that differs from the chain's; volumes are in the same order. */
 function otherResource(given: ManifestResources, { cpu, gpu, memory, storage }: ResourceUnit): string | undefined {
   if (given.cpu.units.val !== `${cpu.milli}` || !sameAttributes(given.cpu, cpu)) return "CPU";
   if (given.gpu.units.val !== `${gpu.count}` || !sameAttributes(given.gpu, gpu)) return "GPU";
@@ -99,15 +99,12 @@ function otherResource(given: ManifestResources, { cpu, gpu, memory, storage }: 
   return isSame && volumes.length === storage.length ? undefined : "Storage";
 }
 
-interface Attributed {
-  readonly attributes?: readonly Attribute[];
-}
+type Attributed = Readonly<{ attributes?: readonly Attribute[] }>;
 
 function sameAttributes({ attributes: left = [] }: Attributed, { attributes: right = [] }: Attributed): boolean {
-  return (
-    left.length === right.length &&
-    left.every(({ key, value }, index) => key === right[index]?.key && value === right[index]?.value)
-  );
+  const isSame = ({ key, value }: Attribute, index: number) =>
+    key === right[index]?.key && value === right[index]?.value;
+  return left.length === right.length && left.every(isSame);
 }
 
 function restOf(left: ReadonlyMap<number, UnitLeft>): string | undefined {

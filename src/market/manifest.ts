@@ -71,16 +71,10 @@ export interface HttpOptions {
 }
 
 export interface ServiceParams {
-  readonly storage: readonly StorageParams[] | null;
+  readonly storage: readonly { readonly name: string; readonly mount: string; readonly readOnly: boolean }[] | null;
   readonly credentials?: ImageCredentials;
   readonly permissions?: { readonly read?: readonly string[] };
   readonly tee?: { readonly type: string; readonly attestation: boolean };
-}
-
-interface StorageParams {
-  readonly name: string;
-  readonly mount: string;
-  readonly readOnly: boolean;
 }
 
 export interface ImageCredentials {
@@ -90,7 +84,7 @@ export interface ImageCredentials {
   readonly password: string;
 }
 
-/** What stands on chain for a manifest: whoever changes a byte of it changes this. */
+/** The manifest's hash on chain. */
 export function manifestHash(manifest: Manifest): Uint8Array {
   return createHash("sha256").update(sortedJson(manifest)).digest();
 }
@@ -116,7 +110,7 @@ export function hostsIn({ services }: ManifestGroup): string[] {
   return services.flatMap(({ expose }) => expose.flatMap(({ hosts }) => hosts ?? []));
 }
 
-/** Those of them that will lead somewhere: on other ports a name is words. */
+/** Host names of ports that the ingress serves; on other ports a host name has no effect. */
 export function ingressHostsIn({ services }: ManifestGroup): string[] {
   return services.flatMap(({ expose }) => expose.filter(isIngress).flatMap(({ hosts }) => hosts ?? []));
 }
@@ -135,7 +129,7 @@ function given({ attributes }: { attributes: readonly Attribute[] }): { attribut
   return attributes.length > 0 ? { attributes } : {};
 }
 
-/** Which of two memories of a lease's manifest is to be believed: the journal's, or the one that the cluster keeps. */
+/** A lease's manifest, in the journal or in the cluster. */
 interface Remembered {
   /** The hash of the manifest. */
   readonly version: string;

@@ -11,7 +11,7 @@ export interface Quantity {
 
 const nanoPerMilli = 10n ** 6n;
 const nanoPerOne = 10n ** 9n;
-/** Kubernetes counts in 64 bits. It caps some larger values and lets others overflow; both lie, so we refuse. */
+/** Kubernetes counts in 64 bits. It caps some larger values and lets others overflow; both are wrong, so they are rejected. */
 const most = 2n ** 63n - 1n;
 const mostNano = most * nanoPerOne;
 /** The largest value has 19 digits, the smallest 9 after the point; the rest is room for zeros on both sides. */
@@ -77,13 +77,9 @@ function parseAmount(text: string, expected: string, nanoPerUnit: bigint): bigin
   return ceilDivide(nano, nanoPerUnit);
 }
 
-interface Suffix {
-  readonly format: QuantityFormat;
-  readonly factor: bigint;
-  readonly power: number;
-}
-
-function readSuffix(suffix: string): Suffix | undefined {
+function readSuffix(
+  suffix: string,
+): { readonly format: QuantityFormat; readonly factor: bigint; readonly power: number } | undefined {
   const decimal = decimalSuffixes.indexOf(suffix);
   if (decimal >= 0) return { format: "DecimalSI", factor: 1n, power: smallestDecimalPower + 3 * decimal };
   const binary = binarySuffixes.indexOf(suffix);

@@ -8,14 +8,13 @@ import {
   isIngress,
   type Manifest,
   type ManifestExpose,
-  type ManifestGroup,
   type ManifestService,
   manifestResources,
   type ServiceParams,
 } from "../manifest.ts";
 import { byPlace, faultsOfManifest } from "../manifest-rules.ts";
 import { printable } from "../printable.ts";
-import { type Compute, persistenceOf, readCompute } from "./compute.ts";
+import { persistenceOf, readCompute } from "./compute.ts";
 import {
   at,
   compareBytes,
@@ -36,34 +35,18 @@ import { readYaml } from "./yaml.ts";
 export interface Sdl {
   readonly groups: readonly GroupSpec[];
   readonly manifest: Manifest;
-  /** How long before a reclamation the tenant wants to be told. */
+  /** How long before a reclamation the tenant wants to be notified. */
   readonly reclamationWindowNs: bigint | undefined;
 }
 
-export type SdlVersion = "2.0" | "2.1";
+type SdlVersion = "2.0" | "2.1";
 
-/** A service in a placement: what `deployment` says, with what the names in it stand for. */
-export interface PlacedService {
-  readonly field: SdlField;
-  readonly name: string;
-  readonly service: SdlService;
-  readonly placement: Placement;
-  readonly profile: string;
-  readonly compute: Compute;
-  readonly price: DecCoin;
-  readonly count: number;
-}
-
-export interface Placement {
-  readonly name: string;
-  readonly attributes: readonly Attribute[];
-  readonly allOf: readonly string[];
-  readonly anyOf: readonly string[];
-}
+/** A service in a placement: an entry of `deployment`, with its names resolved. */
+type PlacedService = ReturnType<typeof readDeployment>[number];
 
 const parts = ["version", "include", "services", "profiles", "deployment", "endpoints", "reclamation"];
 
-/** `name` is what the refusal calls it. */
+/** `name` is for the error. */
 export function readSdl(text: string, name = "the SDL"): Sdl {
   const refuse = (faults: readonly string[]) =>
     new ProviderError("AKP_SDL_REFUSED", { path: name, list: faults.map((one) => `  - ${printable(one)}`).join("\n") });
@@ -99,7 +82,7 @@ function readVersion(field: SdlField): SdlVersion {
   return "2.1";
 }
 
-function readDeployment(root: SdlField): PlacedService[] {
+function readDeployment(root: SdlField) {
   const profiles = at(root, "profiles");
   const services = new Map(entriesOf(at(root, "services")).map(([name, field]) => [name, readService(field)]));
   const computes = new Map(entriesOf(at(profiles, "compute")).map(([name, field]) => [name, readCompute(field)]));
@@ -107,7 +90,7 @@ function readDeployment(root: SdlField): PlacedService[] {
   const deployment = at(root, "deployment");
   if (entriesOf(deployment).length === 0) fault(deployment, "names no service");
   return entriesOf(deployment).flatMap(([name, placedIn]) =>
-    entriesOf(placedIn).flatMap(([placementName, field]): PlacedService[] => {
+    entriesOf(placedIn).flatMap(([placementName, field]) => {
       const profile = fieldText(at(field, "profile"));
       const [service, compute, placement] = [services.get(name), computes.get(profile), placements.get(placementName)];
       if (!service) fault(field, `there is no service named ${name}`);
@@ -119,14 +102,12 @@ function readDeployment(root: SdlField): PlacedService[] {
       const price = isEmpty(pricing) ? { denom: "", amount: zero } : readPrice(pricing);
       const count = fieldInteger(at(field, "count"));
       if (count === 0) fault(at(field, "count"), "must be 1 or more");
-      return [
-        { field, name, service, placement: readPlacement(placementName, placement), profile, compute, price, count },
-      ];
+      return { name, service, placement: readPlacement(placementName, placement), profile, compute, price, count };
     }),
   );
 }
 
-function readPlacement(name: string, placement: SdlField): Placement {
+function readPlacement(name: string, placement: SdlField) {
   const signedBy = at(placement, "signedBy");
   const attributes = entriesOf(at(placement, "attributes")).map(([key, value]) => ({ key, value: fieldText(value) }));
   return { name, attributes, allOf: textsOf(at(signedBy, "allOf")) ?? [], anyOf: textsOf(at(signedBy, "anyOf")) ?? [] };
@@ -222,22 +203,13 @@ function checkTee(placed: readonly PlacedService[]): void {
   }
 }
 
-/** Puts what an SDL says together: groups for the chain, and the manifest for who wins them. */
-interface Built {
-  readonly groups: readonly GroupSpec[];
-  readonly manifest: readonly ManifestGroup[];
-}
-
-export function build(version: SdlVersion, placed: readonly PlacedService[]): Built {
+/** Groups for the chain, and the manifest for the providers that win them. */
+function build(version: SdlVersion, placed: readonly PlacedService[]) {
   const sequenceNumbers = numberEndpoints(placed);
-  const names = [...new Set(placed.map(({ placement }) => placement.name))].sort(compareBytes);
-  const built = names.map((name) =>
-    buildGroup(
-      version,
-      placed.filter(({ placement }) => placement.name === name),
-      sequenceNumbers,
-    ),
-  );
+  const byPlacement = [...Map.groupBy(placed, ({ placement }) => placement.name)];
+  const built = byPlacement
+    .sort(([left], [right]) => compareBytes(left, right))
+    .map(([, services]) => buildGroup(version, services, sequenceNumbers));
   return { groups: built.map(({ group }) => group), manifest: built.map(({ manifest }) => manifest) };
 }
 

@@ -1,8 +1,7 @@
-/** Services as an SDL writes them, before anything is known of where they run. */
+/** Services as an SDL writes them. */
 import {
   type HttpOptions,
   type ImageCredentials,
-  type ManifestExpose,
   mostBodyBytes,
   mostProxyBufferBytes,
   mostTimeoutMs,
@@ -21,50 +20,12 @@ import {
   textsOf,
 } from "./fields.ts";
 
-export interface SdlService {
-  readonly field: SdlField;
-  readonly image: string;
-  readonly command: readonly string[] | null;
-  readonly args: readonly string[] | null;
-  readonly env: readonly string[] | null;
-  readonly exposes: readonly Expose[];
-  readonly params: SdlParams | undefined;
-  readonly credentials: ImageCredentials | null;
-}
-
-/** One port towards everyone whom it is open to. */
-interface Expose extends Pick<ManifestExpose, "port" | "externalPort" | "proto" | "hosts" | "httpOptions"> {
-  readonly field: SdlField;
-  /** As it was written: two ways to write tcp count as two protocols where addresses are shared. */
-  readonly writtenProto: string;
-  readonly to: readonly Target[];
-}
-
-export interface Target {
-  readonly field: SdlField;
-  readonly service: string;
-  readonly global: boolean;
-  /** Name of an endpoint with a leased address, or "". */
-  readonly ip: string;
-}
-
-export interface SdlParams {
-  /** By name of the volume. */
-  readonly storage: readonly MountedVolume[];
-  readonly permissions: { readonly read?: readonly string[] } | undefined;
-  readonly tee: string;
-}
-
-interface MountedVolume {
-  readonly field: SdlField;
-  readonly name: string;
-  readonly mount: string;
-  readonly readOnly: boolean;
-}
+export type SdlService = ReturnType<typeof readService>;
+export type SdlParams = NonNullable<ReturnType<typeof readParams>>;
 
 const mostPort = 65_535;
 
-export function readService(field: SdlField): SdlService {
+export function readService(field: SdlField) {
   const list = (name: string) => textsOf(at(field, name)) ?? null;
   return {
     field,
@@ -78,7 +39,7 @@ export function readService(field: SdlField): SdlService {
   };
 }
 
-function readExpose(field: SdlField): Expose {
+function readExpose(field: SdlField) {
   const proto = at(field, "proto");
   const upper = fieldText(proto).toUpperCase() || "TCP";
   if (upper !== "TCP" && upper !== "UDP") fault(proto, "must be tcp or udp");
@@ -91,7 +52,8 @@ function readExpose(field: SdlField): Expose {
     field,
     port,
     externalPort: fieldInteger(at(field, "as"), mostPort),
-    proto: upper === "UDP" ? "UDP" : "TCP",
+    proto: upper === "UDP" ? ("UDP" as const) : ("TCP" as const),
+    /** Two spellings of tcp count as two protocols where addresses are shared. */
     writtenProto: fieldText(proto),
     hosts: textsOf(at(field, "accept")) ?? null,
     httpOptions: readHttpOptions(at(field, "http_options")),
@@ -99,11 +61,12 @@ function readExpose(field: SdlField): Expose {
   };
 }
 
-function readTarget(field: SdlField): Target {
+function readTarget(field: SdlField) {
   return {
     field,
     service: fieldText(at(field, "service")),
     global: flagOf(at(field, "global")),
+    /** Name of an endpoint with a leased address, or "". */
     ip: fieldText(at(field, "ip")),
   };
 }
@@ -135,7 +98,7 @@ function readNextCases(field: SdlField): readonly string[] {
   return cases.length > 0 ? cases : ["error", "timeout"];
 }
 
-function readParams(params: SdlField): SdlParams | undefined {
+function readParams(params: SdlField) {
   if (isEmpty(params)) return undefined;
   const permissions = at(params, "permissions");
   const tee = at(params, "tee");

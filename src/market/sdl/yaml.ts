@@ -1,31 +1,18 @@
 /** YAML as a tree of texts: meaning depends on the field, and `image: 1.10` names version 1.10. */
 import { isAlias, isMap, isScalar, isSeq, Lexer, type Node, parseAllDocuments, type YAMLMap } from "yaml";
 
-export type YamlNode = YamlText | YamlMap | YamlList;
-
-interface YamlText {
-  readonly kind: "text";
-  readonly text: string;
-  /** Written without quotes, so that it may be a number, a flag or null. */
-  readonly plain: boolean;
-}
-
-interface YamlMap {
-  readonly kind: "map";
-  readonly entries: ReadonlyMap<string, YamlNode>;
-}
-
-interface YamlList {
-  readonly kind: "list";
-  readonly items: readonly YamlNode[];
-}
+/** Plain: written without quotes, so that it may be a number, a boolean or null. */
+export type YamlNode =
+  | { readonly kind: "text"; readonly text: string; readonly plain: boolean }
+  | { readonly kind: "map"; readonly entries: ReadonlyMap<string, YamlNode> }
+  | { readonly kind: "list"; readonly items: readonly YamlNode[] };
 
 /** Real ones have a few thousand characters. */
 const longestText = 256 * 1024;
 /** Some five to a line. What is made of many tokens takes the library seconds, and of strange ones minutes. */
 const mostTokens = 30_000;
 
-/** Each has the whole text read again. */
+/** Each makes the lexer read the whole text again. */
 const mostOutdented = 20;
 
 /** Throws an Error that says what is wrong where. */
@@ -39,7 +26,7 @@ export function readYaml(written: string): YamlNode {
     if (count > mostOutdented) throw new Error(`more than ${mostOutdented} quoted texts go on without indentation`);
     text = indented;
   }
-  // Keys that stand twice are looked for below: the library compares each with each.
+  // Repeated keys are found below: the library compares each with each.
   const documents = parseAllDocuments(text, { schema: "failsafe", uniqueKeys: false, prettyErrors: false });
   const [document, ...others] = "empty" in documents ? [] : documents;
   const fault = document?.errors[0];
