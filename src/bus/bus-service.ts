@@ -2,22 +2,22 @@
 import { z } from "zod";
 import { condition } from "../runtime/condition.ts";
 import { parseControlParams } from "../runtime/control/control-socket.ts";
+import type { RuntimeDeps } from "../runtime/deps.ts";
 import { createHandoff } from "../runtime/handoff.ts";
 import type { ResourceService } from "../runtime/lifecycle.ts";
 import type { Metrics } from "../runtime/metrics.ts";
 import { type Bus, busCounts, type Message, type TopicCounts } from "./bus.ts";
 import { createMemoryBus } from "./memory.ts";
-import type { RedisBusOptions, RedisOptions } from "./redis.ts";
+import type { RedisOptions } from "./redis.ts";
 import { type Topic, type TopicPattern, topics, topicsMatching } from "./topics.ts";
 
 export type TopicStatus = Pick<TopicCounts, "published" | "delivered" | "dropped"> & { topic: Topic; retained: string };
 type BusService = ResourceService<Bus, readonly TopicStatus[]>;
-type BusDeps = Pick<RedisBusOptions, "clock" | "random" | "log">;
 
 const pattern = z.string().refine((text) => topicsMatching(text).length > 0, "no topic matches it");
 const watch = z.object({ topics: z.array(pattern).default(["*"]) });
 
-export function createBusService(redis: RedisOptions | undefined, deps: BusDeps): BusService {
+export function createBusService(redis: RedisOptions | undefined, deps: RuntimeDeps): BusService {
   const { promise: opened, resolve } = Promise.withResolvers<Bus>();
   let bus: Bus | undefined;
   return {
@@ -41,7 +41,10 @@ export function createBusService(redis: RedisOptions | undefined, deps: BusDeps)
   };
 }
 
-export async function openBus(redis: RedisOptions | undefined, { clock, random, log: base }: BusDeps): Promise<Bus> {
+export async function openBus(
+  redis: RedisOptions | undefined,
+  { clock, random, log: base }: RuntimeDeps,
+): Promise<Bus> {
   const log = base.with({ module: "bus" });
   if (!redis) return createMemoryBus({ clock, log });
   // The client takes memory, which a process without Redis does not spend.
@@ -54,12 +57,12 @@ const mark = (topic: Topic) => (topics[topic].retained ? "yes" : "");
 function measureBus(metrics: Metrics, bus: Bus): void {
   const samples = (count: keyof TopicCounts) => () =>
     Array.from(bus.counts, ([topic, counts]) => [{ topic }, counts[count]] as const);
-  for (const [count, help] of Object.entries(busCounts)) {
-    const about = { name: `akash_provider_bus_${count}_total`, help, kind: "counter", labels: ["topic"] } as const;
-    metrics.read(about, samples(count as keyof TopicCounts));
-  }
-  const help = "1 while the bus is connected";
-  metrics.read({ name: "akash_provider_bus_connected", help, kind: "gauge" }, () => (bus.state.connected ? 1 : 0));
+  const rows = Object.entries(busCounts).map(
+    ([count, help]) => [count, help, samples(count as keyof TopicCounts), ["topic"]] as const,
+  );
+  metrics.readEach("counter", "akash_provider_bus", rows);
+  const connected = () => (bus.state.connected ? 1 : 0);
+  metrics.readEach("gauge", "akash_provider_bus", [["connected", "1 while the bus is connected", connected]]);
 }
 
 /** `missed` are those dropped before this one, because they were not read fast enough. */

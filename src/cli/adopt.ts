@@ -1,8 +1,8 @@
 /** `akash-provider adopt`: what taking over a cluster from the network's own provider would keep and change. */
-import { Command } from "commander";
+import { type Command, Option } from "commander";
 import { openKey } from "../chain/keys/open-key.ts";
 import { type AdoptionDryRun, type DryRunLease, dryRunAdoption } from "../cluster/leases/adoption/dry-run.ts";
-import { addSettingOptions } from "../config/options.ts";
+import { settingsCommand } from "../config/options.ts";
 import { createHttpKube } from "../kube/http/http-kube.ts";
 import { findingExitCode } from "../runtime/catalogue/entry.ts";
 import { realClock } from "../runtime/clock.ts";
@@ -19,9 +19,9 @@ interface AdoptOptions {
 }
 
 export function adoptCommand(): Command {
-  const command = new Command("adopt")
-    .description("say what taking over a cluster from the network's own provider would keep and change")
-    .option("--dry-run", "read chain and cluster, and tell; nothing is written", false)
+  const description = "say what taking over a cluster from the network's own provider would keep and change";
+  const dryRun = new Option("--dry-run", "read chain and cluster, and report; nothing is written").default(false);
+  const command = settingsCommand("run", "adopt", description, [dryRun])
     .option("--json", "print JSON, one value a line", false)
     .addHelpText(
       "after",
@@ -30,7 +30,6 @@ export function adoptCommand(): Command {
         "\nephemeral storage alone), a name or port that somebody else has, an object that no manifest or no lease wants." +
         "\nTaking over itself is what `akash-provider run` does when it starts: nothing has to be given here.",
     );
-  addSettingOptions(command, "run");
   return command.action(async ({ dryRun, json }: AdoptOptions, given: Command) => {
     if (!dryRun) {
       printError(

@@ -1,12 +1,14 @@
 /** `akash-provider chain`: an Akash chain on this machine, for trying things: real wire, real rules, made-up money. */
 import { existsSync, mkdirSync, writeFileSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
-import { Command, InvalidArgumentError } from "commander";
+import { Command } from "commander";
 import { createEmbeddedNode } from "../box/chain/embedded-node.ts";
 import type { Node } from "../box/chain/node/node.ts";
 import { createNodeService } from "../box/node-service.ts";
 import { openKey } from "../chain/keys/open-key.ts";
-import { parseDuration } from "../config/formats/plain.ts";
+import { portOrZero } from "../config/formats/addresses.ts";
+import { duration } from "../config/formats/plain.ts";
+import { argumentOf } from "../config/options.ts";
 import { parseAddress } from "../market/address.ts";
 import { type Coin, parseCoins } from "../market/coin.ts";
 import { realClock } from "../runtime/clock.ts";
@@ -33,8 +35,8 @@ interface Account {
 }
 
 /** A million of each token: enough for any number of deposits. */
-const purse = parseCoins("1000000000000uact,1000000000000uakt");
-const people = ["provider", "tenant"];
+const initialCoins = parseCoins("1000000000000uact,1000000000000uakt");
+const keyNames = ["provider", "tenant"];
 
 export function chainCommand(): Command {
   return new Command("chain")
@@ -46,19 +48,19 @@ export function chainCommand(): Command {
     .option("--block-time <time>", "time between blocks", parseTime, 1_000)
     .option("--file <path>", "keep the chain in this file, so that it survives a restart")
     .option("--keys <folder>", "where the keys of the provider and the tenant are, or are put", "akash-box")
-    .option("--fund <address=coins>", "give somebody else money too; may be repeated", collectAccount, [])
+    .option("--fund <address=coins>", "fund another account too; may be repeated", collectAccount, [])
     .option("--close-dry-leases", "end leases that can no longer be paid at the end of a block", false)
     .action((options: ChainOptions) => runChain(options));
 }
 
 async function runChain(options: ChainOptions): Promise<void> {
   const { chainId, host, rpcPort, grpcPort, blockTime: blockMs, file, fund } = options;
-  const keys = await Promise.all(people.map(async (name) => ({ name, ...(await keyOf(options.keys, name)) })));
+  const keys = await Promise.all(keyNames.map(async (name) => ({ name, ...(await keyOf(options.keys, name)) })));
   const log = createLog({ timestamp: "rfc3339" });
   if (file !== undefined) mkdirSync(dirname(resolve(file)), { recursive: true });
   const node = createEmbeddedNode({
     chainId,
-    accounts: [...keys.map(({ address }) => ({ address, coins: purse })), ...fund],
+    accounts: [...keys.map(({ address }) => ({ address, coins: initialCoins })), ...fund],
     closeDryLeasesInEndBlock: options.closeDryLeases,
     clock: realClock,
     log,
@@ -100,17 +102,8 @@ Try in another terminal:
 `;
 }
 
-function parsePort(text: string): number {
-  const port = Number(text);
-  if (!Number.isInteger(port) || port < 0 || port > 65_535) throw new InvalidArgumentError("It must be a port number.");
-  return port;
-}
-
-function parseTime(text: string): number {
-  const ms = parseDuration(text);
-  if (typeof ms !== "number" || ms <= 0) throw new InvalidArgumentError("It must be a time like 1s or 500ms.");
-  return ms;
-}
+const parsePort = argumentOf(portOrZero);
+const parseTime = argumentOf(duration({ zero: "refused" }));
 
 function collectAccount(text: string, before: readonly Account[]): readonly Account[] {
   const [address = "", coins = ""] = text.split("=");

@@ -1,9 +1,9 @@
 /** Shared by the commands that send control requests to the running provider: its client and the output. */
-import { Command, InvalidArgumentError } from "commander";
+import type { Command } from "commander";
 import type { JsonOf } from "../bidengine/control-handlers.ts";
 import type { HeldCondition } from "../conditions/held-conditions.ts";
-import { addSettingOptions } from "../config/options.ts";
-import type { Config } from "../config/table.ts";
+import { whole } from "../config/formats/plain.ts";
+import { argumentOf, settingsCommand } from "../config/options.ts";
 import { openToRead } from "../journal/read-only.ts";
 import type { TableReads } from "../journal/tables.ts";
 import { printable, printableJson } from "../market/printable.ts";
@@ -16,14 +16,7 @@ import { aligned } from "./answer-text.ts";
 import { showAge } from "./order-text.ts";
 import { takeSettings } from "./settings.ts";
 
-export interface ControlClient {
-  readonly settings: Pick<Config, "dataDir" | "policyFile">;
-  request<T>(name: string, params?: ControlParams): Promise<JsonOf<T>>;
-  stream<T>(name: string, params: ControlParams, signal: AbortSignal): AsyncGenerator<JsonOf<T>>;
-  /** From the provider or, when it cannot respond, its journal, in the same shape. */
-  requestOrRead<T>(name: string, params: ControlParams, fromJournal: (read: TableReads) => T): Promise<JsonOf<T>>;
-  readJournal<T>(work: (read: TableReads) => T): JsonOf<T>;
-}
+export type ControlClient = ReturnType<typeof openControlClient>;
 
 export interface OutputOptions {
   readonly json: boolean;
@@ -31,17 +24,13 @@ export interface OutputOptions {
 
 /** A command with the settings that say where the provider is. */
 export function controlCommand(usage: string, description: string): Command {
-  const [name = "", ...args] = usage.split(" ");
-  const command = new Command(name).description(description);
-  for (const argument of args) command.argument(argument);
-  command.option("--json", "print JSON, one value a line", false);
-  return addSettingOptions(command, "ask");
+  return settingsCommand("ask", usage, description).option("--json", "print JSON, one value a line", false);
 }
 
 /** Errors after which the journal is read instead. */
 const unavailable = ["AKP_PROVIDER_NOT_RUNNING", "AKP_NOT_RUNNING_YET", "AKP_QUESTION_UNKNOWN"] as const;
 
-export function openControlClient(command: Command): ControlClient {
+export function openControlClient(command: Command) {
   const { values, warnings } = takeSettings(command, "ask");
   const { dataDir } = values;
   for (const warning of warnings) printError(`warning: ${warning}`);
@@ -58,11 +47,12 @@ export function openControlClient(command: Command): ControlClient {
   }
 
   return {
-    settings: values,
+    settings: { policyFile: values.policyFile },
     request: async <T>(name: string, params: ControlParams = {}) =>
       (await requestControl(requestOf(name, params))) as JsonOf<T>,
     stream: <T>(name: string, params: ControlParams, signal: AbortSignal) =>
       streamControl({ ...requestOf(name, params), signal }) as AsyncGenerator<JsonOf<T>>,
+    /** From the provider or, when it cannot respond, its journal, in the same shape. */
     async requestOrRead<T>(name: string, params: ControlParams, fromJournal: (read: TableReads) => T) {
       try {
         return (await requestControl(requestOf(name, params))) as JsonOf<T>;
@@ -90,13 +80,7 @@ export function printError(line: string): void {
   process.stderr.write(`${printable(line)}\n`);
 }
 
-export function wholeNumber(most: number): (text: string) => number {
-  return (text) => {
-    const number = Number(text);
-    if (/^\d+$/.test(text) && number >= 1 && number <= most) return number;
-    throw new InvalidArgumentError(`It must be a whole number from 1 to ${most}.`);
-  };
-}
+export const wholeNumber = (most: number) => argumentOf(whole(1, most));
 
 /** `akash-provider conditions`: what an operator should know now. */
 export function conditionsCommand(): Command {

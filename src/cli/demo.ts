@@ -3,13 +3,15 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { ReadStream, WriteStream } from "node:tty";
-import { Command, InvalidArgumentError } from "commander";
+import { Command } from "commander";
 import { createDemo, type Demo, type DemoStatus } from "../box/demo.ts";
 import { storyLine } from "../box/market-view.ts";
 import { moneyText } from "../box/money-view.ts";
 import { endsText } from "../box/tenants-service.ts";
 import { renderView } from "../box/view.ts";
 import { visitorCommands } from "../box/visitor-service.ts";
+import { whole } from "../config/formats/plain.ts";
+import { argumentOf } from "../config/options.ts";
 import { realClock, sleep } from "../runtime/clock.ts";
 import { createLog } from "../runtime/log.ts";
 import { realRandom } from "../runtime/random.ts";
@@ -27,10 +29,12 @@ const frameMs = 250;
 /** More than the largest terminal shows. */
 const logLinesKept = 200;
 
+const storyCount = { ...whole(1, Number.MAX_SAFE_INTEGER), expects: "a whole number above 0" };
+
 export function demoCommand(): Command {
   return new Command("demo")
     .description("show everything at work in one process, with a chain in a box; needs no settings")
-    .option("--stories <number>", "end after this many deployments have gone all the way", parseCount)
+    .option("--stories <number>", "end after this many deployments have gone all the way", argumentOf(storyCount))
     .option("--no-live", "print lines instead of drawing a live view")
     .action(async (options: DemoOptions) => {
       const dataDir = mkdtempSync(join(tmpdir(), "akash-provider-demo-"));
@@ -161,21 +165,6 @@ function keepLine(lines: string[], line: string): void {
   if (lines.length > logLinesKept) lines.shift();
 }
 
-function parseCount(text: string): number {
-  const count = Number(text);
-  if (!Number.isInteger(count) || count < 1) throw new InvalidArgumentError("It must be a whole number above 0.");
-  return count;
-}
-
-/** Draws frames on a terminal in place and puts everything back when it is closed. */
-interface Terminal {
-  readonly columns: number;
-  readonly rows: number;
-  readonly color: boolean;
-  draw(lines: readonly string[]): void;
-  close(): void;
-}
-
 const command = "\u001b[";
 const otherScreen = `${command}?1049h`;
 const firstScreen = `${command}?1049l`;
@@ -185,7 +174,8 @@ const home = `${command}H`;
 const eraseLine = `${command}K`;
 const eraseBelow = `${command}J`;
 
-function openTerminal(input: ReadStream, output: WriteStream, onQuit: () => void): Terminal {
+/** Draws frames on a terminal in place and restores it when closed. */
+function openTerminal(input: ReadStream, output: WriteStream, onQuit: () => void) {
   output.write(otherScreen + hideCursor);
   const onKey = (key: Buffer) => {
     // In raw mode Ctrl-C and Ctrl-D arrive as bytes 3 and 4 instead of a signal.
@@ -204,10 +194,10 @@ function openTerminal(input: ReadStream, output: WriteStream, onQuit: () => void
       return output.rows;
     },
     color: output.hasColors(),
-    draw(lines) {
+    draw(lines: readonly string[]): void {
       output.write(home + lines.map((line) => `${line}${eraseLine}`).join("\r\n") + eraseBelow);
     },
-    close() {
+    close(): void {
       if (keys) {
         input.off("data", onKey);
         input.setRawMode(false);

@@ -1,9 +1,9 @@
 /** `akash-provider events`: what happens on the market of any node, block by block, in words. */
-import { Command, InvalidArgumentError } from "commander";
+import { type Command, InvalidArgumentError } from "commander";
 import { showBlock } from "../chain/comet/events.ts";
 import { createFollower } from "../chain/comet/follower.ts";
 import { createWakeup } from "../chain/comet/wakeup.ts";
-import { addSettingOptions } from "../config/options.ts";
+import { settingsCommand } from "../config/options.ts";
 import { realClock } from "../runtime/clock.ts";
 import { realRandom } from "../runtime/random.ts";
 import { withNodes } from "./client.ts";
@@ -15,11 +15,9 @@ interface EventsOptions {
 }
 
 export function eventsCommand(): Command {
-  const command = new Command("events")
-    .description("print what happens on the market of a node, until you end it")
+  const command = settingsCommand("client", "events", "print what happens on the market of a node, until you end it")
     .option("--from-height <height>", "begin with this block instead of the next one", parseHeight)
     .option("--blocks", "name the blocks in which nothing happens too", false);
-  addSettingOptions(command, "client");
   return command.action((options: EventsOptions, given: Command) =>
     withNodes(given, async ({ pool, log }) => {
       const signal = abortOnSignals();

@@ -7,8 +7,7 @@ import { createGet, createIpOperator } from "../cluster/capacity/addresses/ip-op
 import { createGrpcFeed, locateInventory } from "../cluster/capacity/inventory/grpc-feed.ts";
 import { createHostnameFeed, locateHostnameOperator } from "../cluster/leases/declarations/hostname-feed.ts";
 import type { LeaseOptions } from "../cluster/leases/lease-options.ts";
-import type { NetworkSettings } from "../cluster/leases/watched-network.ts";
-import { admittedControllers } from "../cluster/leases/watched-network.ts";
+import { admittedControllers, type NetworkSettings } from "../cluster/leases/watched-network.ts";
 import type { Config } from "../config/table.ts";
 import { createHttpKube } from "../kube/http/http-kube.ts";
 import type { Kube } from "../kube/kube.ts";
@@ -17,22 +16,17 @@ import type { Coin } from "../market/coin.ts";
 import { decimalOf, mulDecimals, toInteger } from "../market/decimal.ts";
 import type { Overcommit } from "../market/fit.ts";
 import type { MarketOptions, ServiceDeps } from "../provider/provider.ts";
-import type { Clock } from "../runtime/clock.ts";
+import type { RuntimeDeps } from "../runtime/deps.ts";
 import { invariant } from "../runtime/invariant.ts";
 import type { ResourceService } from "../runtime/lifecycle.ts";
 import { withdrawalGas } from "../runtime/limits.ts";
-import type { Log } from "../runtime/log.ts";
-import type { Random } from "../runtime/random.ts";
 import { blockedHostsOf } from "./settings.ts";
 
 /** Gas of one bid, with a margin: what the wallet must have for its fee. */
 const bidGas = 400_000n;
 
-interface MarketDeps {
+interface MarketDeps extends RuntimeDeps {
   readonly environment: Readonly<Record<string, string | undefined>>;
-  readonly clock: Clock;
-  readonly random: Random;
-  readonly log: Log;
 }
 
 /** `prices` are the settings as they change. Without a kubeconfig, the service account of the pod we run in, or kubectl's own file. */

@@ -1,7 +1,7 @@
 /** `akash-provider operator`: the processes that run beside the provider, each with a Deployment of its own. */
 
 import { Command } from "commander";
-import { addSettingOptions } from "../config/options.ts";
+import { settingsCommand } from "../config/options.ts";
 import type { SettingName } from "../config/table.ts";
 import { parseAddress } from "../market/address.ts";
 import { realClock } from "../runtime/clock.ts";
@@ -20,11 +20,10 @@ export function operatorCommand(): Command {
 }
 
 function inventoryCommand(): Command {
-  const command = new Command("inventory")
-    .description("tell what the cluster's nodes and storage have, and label the nodes with it")
-    .addCommand(discoverCommand());
-  addSettingOptions(command, "inventory");
-  return command.action((_, given: Command) => runInventory(given));
+  const description = "publish what the cluster's nodes and storage have, and label the nodes with it";
+  return settingsCommand("inventory", "inventory", description)
+    .addCommand(discoverCommand())
+    .action((_, given: Command) => runInventory(given));
 }
 
 async function runInventory(given: Command): Promise<void> {
@@ -46,9 +45,8 @@ async function runInventory(given: Command): Promise<void> {
 }
 
 function hostnameCommand(): Command {
-  const command = new Command("hostname").description("turn the host names of leases into routes to their workloads");
-  addSettingOptions(command, "hostname");
-  return command.action((_, given: Command) => runHostname(given));
+  const description = "turn the host names of leases into routes to their workloads";
+  return settingsCommand("hostname", "hostname", description).action((_, given: Command) => runHostname(given));
 }
 
 async function runHostname(given: Command): Promise<void> {
@@ -78,9 +76,8 @@ async function runHostname(given: Command): Promise<void> {
 }
 
 function ipCommand(): Command {
-  const command = new Command("ip").description("give leases addresses of their own, through MetalLB");
-  addSettingOptions(command, "ip");
-  return command.action((_, given: Command) => runIp(given));
+  const description = "give leases addresses of their own, through MetalLB";
+  return settingsCommand("ip", "ip", description).action((_, given: Command) => runIp(given));
 }
 
 async function runIp(given: Command): Promise<void> {
@@ -147,11 +144,8 @@ function defaulted<Name extends SettingName>({ values, sources }: Prepared, name
 }
 
 function discoverCommand(): Command {
-  const command = new Command("discover").description(
-    "tell what this node has, for the inventory operator, which starts it on every node",
-  );
-  addSettingOptions(command, "discovery");
-  return command.action(async (_, given: Command) => {
+  const description = "serve what this node has to the inventory operator, which starts it on every node";
+  return settingsCommand("discovery", "discover", description).action(async (_, given: Command) => {
     const { values, log } = prepare(given);
     const { runDiscovery } = await import("./discovery.ts");
     const { discoveryRoot: root, discoveryApiPort: port, shutdownTimeoutMs: shutdownMs } = values;

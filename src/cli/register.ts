@@ -1,7 +1,7 @@
 /** `akash-provider register`: puts what provider.yaml says about the provider on the chain. */
 import { Command } from "commander";
 import { packMessage } from "../chain/tx/messages.ts";
-import { addSettingOptions } from "../config/options.ts";
+import { settingsCommand } from "../config/options.ts";
 import { installDefinitions } from "../kube/definitions.ts";
 import { createHttpKube } from "../kube/http/http-kube.ts";
 import { kinds } from "../kube/kinds.ts";
@@ -13,11 +13,8 @@ import { openWallet, printSent, withNodes } from "./client.ts";
 import { kubeconfigOf, takeSettings } from "./settings.ts";
 
 export function registerCommand(): Command {
-  const command = new Command("register").description(
-    "register the provider on the chain, or bring its entry up to date, as provider.yaml says",
-  );
-  addSettingOptions(command, "client");
-  return command.action((_, given: Command) =>
+  const description = "register the provider on the chain, or bring its entry up to date, as provider.yaml says";
+  return settingsCommand("client", "register", description).action((_, given: Command) =>
     withNodes(given, async (connection) => {
       const { hostUri: host, attributes, info } = connection.config.values;
       if (host === undefined) {
@@ -59,11 +56,10 @@ function isSame(known: Entry, wanted: Entry): boolean {
 
 /** `akash-provider install`: puts into a cluster what must be there before a provider runs in it. */
 export function installCommand(): Command {
-  const crds = new Command("crds")
-    .description("define the network's custom resources in the cluster, and make the namespace that they live in")
-    .option("--dry-run", "ask the cluster what would be written, and write nothing");
-  addSettingOptions(crds, "install");
-  crds.action((options: { readonly dryRun?: boolean }, given: Command) => installCrds(given, options.dryRun === true));
+  const description = "define the network's custom resources in the cluster, and make the namespace that they live in";
+  const crds = settingsCommand("install", "crds", description)
+    .option("--dry-run", "ask the cluster what would be written, and write nothing")
+    .action((options: { readonly dryRun?: boolean }, given: Command) => installCrds(given, options.dryRun === true));
   return new Command("install").description("put into a cluster what a provider needs there").addCommand(crds);
 }
 

@@ -1,9 +1,9 @@
 /** `akash-provider run`: the provider itself, until a signal or a failure ends it. */
 import { hostname } from "node:os";
 import { join } from "node:path";
-import { Command } from "commander";
+import type { Command } from "commander";
 import type { ChainServiceOptions } from "../chain/chain-service.ts";
-import { addSettingOptions } from "../config/options.ts";
+import { settingsCommand } from "../config/options.ts";
 import type { Config } from "../config/table.ts";
 import type { CertificateOptions } from "../gateway/certificate/certificate-service.ts";
 import type { TenantGatewayOptions } from "../gateway/gateway-service.ts";
@@ -21,9 +21,7 @@ import { abortOnSignals } from "./signals.ts";
 import { version } from "./version.ts";
 
 export function runCommand(): Command {
-  const command = new Command("run").description("run the provider with your settings");
-  addSettingOptions(command, "run");
-  return command.action(async (_, given: Command) => {
+  return settingsCommand("run", "run", "run the provider with your settings").action(async (_, given: Command) => {
     const { values, sources, log, redactor, follow } = prepare(given, "run");
     const { dataDir, metricsListener, notifyUrl, shutdownTimeoutMs } = values;
     if (notifyUrl !== undefined) redactor.register(notifyUrl);

@@ -1,11 +1,9 @@
 /** The flags that the commands of a tenant have in common, as the network's CLI has them; each may be a variable too. */
-import { Command, InvalidArgumentError, Option } from "commander";
-import { BadValue } from "../config/formats/format.ts";
-import { onOff } from "../config/formats/plain.ts";
-import { addSettingOptions } from "../config/options.ts";
+import { type Command, InvalidArgumentError, Option } from "commander";
+import { onOff, whole } from "../config/formats/plain.ts";
+import { argumentOf, settingsCommand } from "../config/options.ts";
 import { variableOf } from "../config/table.ts";
-import type { Address } from "../market/address.ts";
-import { parseAddress } from "../market/address.ts";
+import { type Address, parseAddress } from "../market/address.ts";
 import { parseDseq, parseSeq } from "../market/ids.ts";
 import { ProviderError } from "../runtime/errors.ts";
 
@@ -31,13 +29,9 @@ export interface LeaseFlags extends GroupFlags {
   readonly oseq: number;
 }
 
-/** A command with arguments as in "send-manifest <sdl>", and with all the settings that act on a chain. */
+/** With all the settings that act on a chain. */
 export function providerCommand(usage: string, description: string, options: readonly Option[]): Command {
-  const [name = "", ...args] = usage.split(" ");
-  const command = new Command(name).description(description);
-  for (const argument of args) command.argument(argument);
-  for (const option of options) command.addOption(option);
-  return addSettingOptions(command, "client");
+  return settingsCommand("client", usage, description, options);
 }
 
 /** Variables are looked up as those of settings are: AP_ before AKASH_. */
@@ -56,8 +50,9 @@ export const gseqFlag = () => flag("--gseq <number>", "number of the group", par
 export const oseqFlag = () => flag("--oseq <number>", "number of the order", parseSeq).default(1);
 export const serviceFlag = () => flag("--service <name>", "name of the service").makeOptionMandatory();
 export const servicesFlag = () => flag("--service <names>", "of these services alone, with commas between them");
-export const replicaFlag = () => flag("--replica-index <number>", "which of its replicas", parseIndex).default(0);
-export const tailFlag = (what: string) => flag("-t, --tail <number>", what, parseTail).default(-1);
+export const replicaFlag = () =>
+  flag("--replica-index <number>", "which of its replicas", argumentOf(replicaIndex)).default(0);
+export const tailFlag = (what: string) => flag("-t, --tail <number>", what, argumentOf(lineCount)).default(-1);
 /** `--tty web` is no value of it, as in the network's CLI. */
 export const plainSwitch = (name: string, what: string) =>
   new Option(`--${name}`, what).default(
@@ -66,7 +61,7 @@ export const plainSwitch = (name: string, what: string) =>
     ),
   );
 export const switchFlag = (flags: string, what: string) =>
-  flag(`${flags} [true|false]`, what, parseSwitch).default(false).preset("true");
+  flag(`${flags} [true|false]`, what, argumentOf(onOff)).default(false).preset("true");
 
 export const whereFlags = () => [
   flag("--provider-url <url>", "where the provider is, instead of what the chain has: https://host:8443"),
@@ -92,24 +87,8 @@ export function outputFlag<Format extends string>(first: Format, ...others: read
     .default(first);
 }
 
-function parseSwitch(text: string): boolean {
-  const value = onOff.read(text);
-  if (value instanceof BadValue) throw new InvalidArgumentError("It must be true or false.");
-  return value;
-}
-
-function parseTail(text: string): number {
-  const lines = Number(text);
-  if (!/^-?\d+$/.test(text) || lines < -1 || lines >= 2 ** 31) {
-    throw new InvalidArgumentError("It must be a number of lines, or -1 for all.");
-  }
-  return lines;
-}
-
-function parseIndex(text: string): number {
-  if (!/^\d{1,9}$/.test(text)) throw new InvalidArgumentError("It must be a number; the first has 0.");
-  return Number(text);
-}
+const lineCount = { ...whole(-1, 2 ** 31 - 1), expects: "a number of lines, or -1 for all" };
+const replicaIndex = { ...whole(0, 999_999_999), expects: "a number; the first has 0" };
 
 /** Market's refusals, in the way commander tells them. */
 export function parsed<T>(parse: (text: string) => T): (text: string) => T {

@@ -2,10 +2,11 @@
 import { Command } from "commander";
 import type { Queries } from "../chain/chain.ts";
 import type { Bid } from "../chain/records.ts";
-import { addSettingOptions } from "../config/options.ts";
+import type { PackedMessage } from "../chain/tx/messages.ts";
+import { settingsCommand } from "../config/options.ts";
 import { type Coin, coinOf, parseCoin, showDecCoin } from "../market/coin.ts";
 import { compareDecimals } from "../market/decimal.ts";
-import { formatDeploymentId, formatOrderId, type OrderId } from "../market/ids.ts";
+import { type DeploymentId, formatDeploymentId, formatOrderId, type OrderId } from "../market/ids.ts";
 import { manifestHash } from "../market/manifest.ts";
 import { realClock, sleep } from "../runtime/clock.ts";
 import { minute, second } from "../runtime/durations.ts";
@@ -20,6 +21,8 @@ const bidWaitMs = minute;
 /** Ten times what the chain asks for at least, in millionths. */
 const usualDeposit = 5_000_000n;
 
+type Messages = typeof import("../chain/tx/messages.ts");
+
 interface DeploymentOptions {
   readonly dseq: bigint;
 }
@@ -28,7 +31,7 @@ export function tenantCommand(): Command {
   return new Command("tenant")
     .description("act as a tenant on any chain: create, fund, lease, update and close deployments")
     .addCommand(
-      chainAction("create <sdl>", "post the deployment of an SDL file")
+      settingsCommand("client", "create <sdl>", "post the deployment of an SDL file")
         .addOption(dseqFlag("its number; the current height if not given"))
         .option("--deposit <coin>", "what its leases are paid from; 5 AKT or ACT if not given", parsed(parseCoin))
         .action(create),
@@ -59,21 +62,14 @@ async function create(path: string, options: { dseq?: bigint; deposit?: Coin }, 
   });
 }
 
-async function update(path: string, { dseq }: DeploymentOptions, command: Command): Promise<void> {
-  await withWallet(command, async ({ signer, send }) => {
-    const { updateDeployment } = await messages();
-    const id = { owner: signer.address, dseq };
-    const hash = manifestHash(readSdlFile(path).manifest);
-    printSent(`updated ${formatDeploymentId(id)}`, await send(updateDeployment(id, hash)));
-  });
+function update(path: string, { dseq }: DeploymentOptions, command: Command): Promise<void> {
+  return act(command, dseq, "updated", ({ updateDeployment }, id) =>
+    updateDeployment(id, manifestHash(readSdlFile(path).manifest)),
+  );
 }
 
-async function deposit(coin: string, { dseq }: DeploymentOptions, command: Command): Promise<void> {
-  await withWallet(command, async ({ signer, send }) => {
-    const { fundDeployment } = await messages();
-    const id = { owner: signer.address, dseq };
-    printSent(`added ${coin} to ${formatDeploymentId(id)}`, await send(fundDeployment(id, parseCoin(coin))));
-  });
+function deposit(coin: string, { dseq }: DeploymentOptions, command: Command): Promise<void> {
+  return act(command, dseq, `added ${coin} to`, ({ fundDeployment }, id) => fundDeployment(id, parseCoin(coin)));
 }
 
 type LeaseOptions = DeploymentOptions & Pick<OrderId, "gseq" | "oseq"> & { readonly provider?: string };
@@ -91,22 +87,33 @@ async function lease({ dseq, gseq, oseq, provider }: LeaseOptions, command: Comm
 async function cheapestBid(queries: Queries, order: OrderId, provider: string | undefined): Promise<Bid> {
   for (const endMs = realClock.monotonicMs() + bidWaitMs; ; await sleep(realClock, second)) {
     const { items } = await queries.bids({ ...order, state: "open" });
-    const [bid] = items.filter(({ id }) => provider === undefined || id.provider === provider).sort(byPrice);
+    const [bid] = items
+      .filter(({ id }) => provider === undefined || id.provider === provider)
+      .sort((left, right) => compareDecimals(left.price.amount, right.price.amount));
     if (bid) return bid;
     if (realClock.monotonicMs() > endMs) throw new ProviderError("AKP_NO_OPEN_BID", { order: formatOrderId(order) });
   }
 }
 
-async function close({ dseq }: DeploymentOptions, command: Command): Promise<void> {
-  await withWallet(command, async ({ signer, send }) => {
-    const { closeDeployment } = await messages();
-    const id = { owner: signer.address, dseq };
-    printSent(`closed ${formatDeploymentId(id)}`, await send(closeDeployment(id)));
-  });
+function close({ dseq }: DeploymentOptions, command: Command): Promise<void> {
+  return act(command, dseq, "closed", ({ closeDeployment }, id) => closeDeployment(id));
 }
 
-/** The network's codecs are large; who only asks for help does not wait for them. */
+/** Loaded late: the network's codecs are large, and `--help` does not need them. */
 const messages = () => import("../chain/tx/messages.ts");
+
+/** Sends one message about a deployment. */
+async function act(
+  command: Command,
+  dseq: bigint,
+  done: string,
+  message: (messages: Messages, id: DeploymentId) => PackedMessage,
+): Promise<void> {
+  await withWallet(command, async ({ signer, send }) => {
+    const id = { owner: signer.address, dseq };
+    printSent(`${done} ${formatDeploymentId(id)}`, await send(message(await messages(), id)));
+  });
+}
 
 function withWallet(
   command: Command,
@@ -115,17 +122,6 @@ function withWallet(
   return withNodes(command, async (connection) => work(await openWallet(connection), connection));
 }
 
-function byPrice(left: Bid, right: Bid): number {
-  return compareDecimals(left.price.amount, right.price.amount);
-}
-
-function chainAction(usage: string, description: string): Command {
-  const [name = "", argument] = usage.split(" ");
-  const command = new Command(name).description(description);
-  if (argument) command.argument(argument);
-  return addSettingOptions(command, "client");
-}
-
 function onDeployment(usage: string, description: string): Command {
-  return chainAction(usage, description).addOption(dseqFlag().makeOptionMandatory());
+  return settingsCommand("client", usage, description, [dseqFlag().makeOptionMandatory()]);
 }

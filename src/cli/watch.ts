@@ -1,8 +1,8 @@
 /** `akash-provider watch`: what is published on the bus, of the running provider or straight from Redis. */
-import { Command } from "commander";
+import type { Command } from "commander";
 import { openBus, type WatchedMessage, watchTopics } from "../bus/bus-service.ts";
 import { topicNames, topicsMatching } from "../bus/topics.ts";
-import { addSettingOptions } from "../config/options.ts";
+import { settingsCommand } from "../config/options.ts";
 import { formatTime, realClock } from "../runtime/clock.ts";
 import { streamControl } from "../runtime/control/control-client.ts";
 import { createLog } from "../runtime/log.ts";
@@ -12,12 +12,11 @@ import { redisOf, type TakenSettings, takeSettings } from "./settings.ts";
 import { abortOnSignals } from "./signals.ts";
 
 export function watchCommand(): Command {
-  const command = new Command("watch")
-    .description("follow the bus: retained values, then what is published, until you end it")
+  const description = "follow the bus: retained values, then what is published, until you end it";
+  const command = settingsCommand("watch", "watch", description)
     .argument("[topic...]", 'topics, or beginnings of topics followed by "*"; all where none is given')
     .option("--json", "print JSON, one value a line", false)
     .addHelpText("after", `\nTopics: ${topicNames.join(", ")}\nWith settings of Redis it needs no running provider.`);
-  addSettingOptions(command, "watch");
   return command.action(async (given: string[], { json }: OutputOptions) => {
     const unknown = given.find((topic) => topicsMatching(topic).length === 0);
     if (unknown !== undefined) command.error(`error: no topic of the bus matches ${unknown}; see --help`);

@@ -1,15 +1,14 @@
 /** Gathers the conditions of all services every few seconds, keeps since when each holds, and notifies of the current state. */
 import type { Journal } from "../journal/journal.ts";
-import { type Clock, sleep } from "../runtime/clock.ts";
+import { sleep } from "../runtime/clock.ts";
 import { countByType } from "../runtime/condition.ts";
 import { defineController } from "../runtime/controller.ts";
+import type { RuntimeDeps } from "../runtime/deps.ts";
 import { second } from "../runtime/durations.ts";
 import { ProviderError, reasonOf } from "../runtime/errors.ts";
 import type { Service } from "../runtime/lifecycle.ts";
-import type { Log } from "../runtime/log.ts";
 import { done, type Outcome } from "../runtime/outcome.ts";
 import type { Process } from "../runtime/process.ts";
-import type { Random } from "../runtime/random.ts";
 import {
   createHeldConditions,
   type HeldCondition,
@@ -22,15 +21,12 @@ import {
 /** How often services are asked what is wrong: an operator is told within seconds, and each answers from what it holds. */
 export const conditionsLookMs = 5 * second;
 
-interface ConditionsDeps {
+interface ConditionsDeps extends RuntimeDeps {
   readonly gather: Process["conditions"];
   /** Whose conditions they are. */
   readonly provider: string;
   readonly receiver: Receiver | undefined;
   readonly journal: Promise<Pick<Journal, "read" | "relaxed">>;
-  readonly clock: Clock;
-  readonly random: Random;
-  readonly log: Log;
 }
 
 export function createConditionsService(deps: ConditionsDeps): Service<readonly HeldCondition[]> {
@@ -119,8 +115,9 @@ export function createConditionsService(deps: ConditionsDeps): Service<readonly 
     controlHandlers: { conditions: () => held?.held() ?? [] },
     measure(metrics) {
       const help = "Conditions that hold now, by type; akash-provider conditions has the words";
-      const gauge = { name: "akash_provider_conditions", help, kind: "gauge", labels: ["type"] } as const;
-      metrics.read(gauge, () => countByType(held?.held() ?? []));
+      metrics.readEach("gauge", "akash_provider", [
+        ["conditions", help, () => countByType(held?.held() ?? []), ["type"]],
+      ]);
     },
   };
 }

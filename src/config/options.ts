@@ -1,11 +1,35 @@
 /** The table of settings as options of a commander command, and back to what was given. */
-import { type Command, Option } from "commander";
+import { Command, InvalidArgumentError, Option } from "commander";
+import { BadValue, type TextFormat } from "./formats/format.ts";
 import type { Flags } from "./load.ts";
 import type { LiveSetting, Program, Setting } from "./setting.ts";
 import { groups, variableOf } from "./table.ts";
 
 /** The options that stand for settings, among all that a command has. */
 const settingOptions = new WeakSet<Option>();
+
+/** A command from a usage like "send-manifest <sdl>", with options of its own and the settings of a program. */
+export function settingsCommand(
+  program: Program | "all",
+  usage: string,
+  description: string,
+  options: readonly Option[] = [],
+): Command {
+  const [name, ...args] = usage.split(" ");
+  const command = new Command(name).description(description);
+  for (const arg of args) command.argument(arg);
+  for (const option of options) command.addOption(option);
+  return addSettingOptions(command, program);
+}
+
+/** Reads the value of an option as a setting's. */
+export function argumentOf<T>(format: Pick<TextFormat<T>, "read" | "expects">): (text: string) => T {
+  return (text) => {
+    const value = format.read(text);
+    if (value instanceof BadValue) throw new InvalidArgumentError(`It must be ${format.expects}.`);
+    return value;
+  };
+}
 
 /** Adds the settings of a program, or of all, to a command. An option that the command already has stays its own. */
 export function addSettingOptions(command: Command, program: Program | "all"): Command {

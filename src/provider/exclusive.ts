@@ -4,12 +4,11 @@ import { fieldsOf, textOf } from "../kube/json-fields.ts";
 import type { Kube, KubeObject } from "../kube/kube.ts";
 import { Leadership } from "../kube/leadership.ts";
 import type { Address } from "../market/address.ts";
-import type { Clock } from "../runtime/clock.ts";
 import { condition } from "../runtime/condition.ts";
+import type { RuntimeDeps } from "../runtime/deps.ts";
 import { endedBy } from "../runtime/ended-by.ts";
 import { ProviderError } from "../runtime/errors.ts";
 import { type Service, untilAborted } from "../runtime/lifecycle.ts";
-import type { Log } from "../runtime/log.ts";
 
 export interface ExclusiveOptions {
   /** Where the Lease is. */
@@ -18,11 +17,9 @@ export interface ExclusiveOptions {
   readonly identity: string;
 }
 
-interface ExclusiveDeps {
+interface ExclusiveDeps extends RuntimeDeps {
   readonly address: Address;
   readonly kube: Promise<Kube>;
-  readonly clock: Clock;
-  readonly log: Log;
 }
 
 export function createExclusiveService({ namespace, identity }: ExclusiveOptions, deps: ExclusiveDeps) {

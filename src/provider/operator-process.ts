@@ -7,16 +7,16 @@ import { createHttpKube } from "../kube/http/http-kube.ts";
 import { createKubeService } from "../kube/kube-service.ts";
 import type { LeadershipOptions } from "../kube/leadership.ts";
 import type { OperatorServiceDeps } from "../operators/operator-service.ts";
+import type { RuntimeDeps } from "../runtime/deps.ts";
 import type { Service } from "../runtime/lifecycle.ts";
 import type { ListenAddress } from "../runtime/listener.ts";
 import { createMetrics } from "../runtime/metrics.ts";
 import { createMetricsListener } from "../runtime/metrics-listener.ts";
 import { createProcess, type Process } from "../runtime/process.ts";
-import type { Random } from "../runtime/random.ts";
 import type { OwnPodOptions, PortOptions } from "./own-pod.ts";
 
 /** What every operator's process is told. */
-export interface OperatorProcessOptions extends PortOptions, OwnPodOptions {
+export interface OperatorProcessOptions extends PortOptions, OwnPodOptions, RuntimeDeps {
   /** Without it, the service account of the pod we run in, or kubectl's own file. */
   readonly kubeconfig: string | undefined;
   readonly environment: Readonly<Record<string, string | undefined>>;
@@ -25,11 +25,6 @@ export interface OperatorProcessOptions extends PortOptions, OwnPodOptions {
   readonly host: string;
   readonly version: string;
   readonly shutdownMs: number;
-  readonly random: Random;
-}
-
-interface OperatorProcessDeps extends OperatorServiceDeps {
-  readonly bus: Promise<Bus>;
 }
 
 type OperatorName = "inventory" | "hostname" | "ip";
@@ -37,7 +32,7 @@ type OperatorName = "inventory" | "hostname" | "ip";
 export function createOperatorProcess(
   name: OperatorName,
   options: OperatorProcessOptions,
-  operator: (deps: OperatorProcessDeps) => Service,
+  operator: (deps: OperatorServiceDeps & { readonly bus: Promise<Bus> }) => Service,
 ): Process {
   const { kubeconfig, environment, redis, metricsListener, clock, random, log, shutdownMs } = options;
   const metrics = createMetrics();
