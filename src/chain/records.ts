@@ -1,19 +1,8 @@
 /** Things on the chain with our ids and exact money, as read from what the codecs decode. What the chain would never write is a fault of the node. */
-import type {
-  BidID,
-  DeploymentID,
-  GroupID,
-  OrderID,
-  Types_Account as WireAccount,
-  Types_Payment as WirePayment,
-} from "@akashnetwork/chain-sdk/private-types/akash.v1";
+import type * as akash from "@akashnetwork/chain-sdk/private-types/akash.v1";
 import type { Group as WireGroup } from "@akashnetwork/chain-sdk/private-types/akash.v1beta4";
 import { PubKey } from "@akashnetwork/chain-sdk/private-types/cosmos.secp256k1";
-import type {
-  BaseAccount,
-  Coin as WireCoin,
-  DecCoin as WireDecCoin,
-} from "@akashnetwork/chain-sdk/private-types/cosmos.v1beta1";
+import type * as cosmos from "@akashnetwork/chain-sdk/private-types/cosmos.v1beta1";
 import { parseAddress } from "../market/address.ts";
 import { type Coin, coinOf, type DecCoin, decCoinOf } from "../market/coin.ts";
 import { type Decimal, parseDecimal } from "../market/decimal.ts";
@@ -66,7 +55,7 @@ export function readOrder(wire: WireOrder | undefined) {
 
 export type Account = Readonly<ReturnType<typeof readAccount>>;
 
-export function readAccount(wire: BaseAccount | undefined) {
+export function readAccount(wire: cosmos.BaseAccount | undefined) {
   const { address, accountNumber, sequence, pubKey } = present(wire, "an account");
   return {
     address: parseAddress(address),
@@ -82,7 +71,7 @@ const secp256k1Bytes = 33;
 export type PublicKey = Readonly<ReturnType<typeof readPublicKey>>;
 
 /** `secp256k1` is compressed; undefined for a key of another kind, as that of several who sign together. */
-function readPublicKey({ typeUrl, value }: NonNullable<BaseAccount["pubKey"]>) {
+function readPublicKey({ typeUrl, value }: NonNullable<cosmos.BaseAccount["pubKey"]>) {
   if (typeUrl !== "/cosmos.crypto.secp256k1.PubKey") return { type: typeUrl, secp256k1: undefined };
   const { key } = PubKey.decode(value);
   if (key.length !== secp256k1Bytes) throw strange(`a secp256k1 key of ${key.length} bytes`);
@@ -162,7 +151,7 @@ function accountKey(id: { scope: number; xid: string } | undefined): string {
 
 export type EscrowAccount = Readonly<ReturnType<typeof readEscrowAccount>>;
 
-export function readEscrowAccount({ id, state }: WireAccount, height: bigint) {
+export function readEscrowAccount({ id, state }: akash.Types_Account, height: bigint) {
   if (!state) throw strange("an escrow account without a state");
   return {
     /** "deployment/owner/dseq" or "bid/owner/dseq/gseq/oseq/provider". */
@@ -188,7 +177,7 @@ export function openingOf({ opening, funds }: Pick<EscrowAccount, "opening" | "f
 
 export type EscrowPayment = Readonly<ReturnType<typeof readEscrowPayment>>;
 
-export function readEscrowPayment({ id, state }: WirePayment, height: bigint) {
+export function readEscrowPayment({ id, state }: akash.Types_Payment, height: bigint) {
   if (!state) throw strange("an escrow payment without a state");
   return {
     /** "deployment/owner/dseq/gseq/oseq/provider". */
@@ -205,31 +194,31 @@ export function readEscrowPayment({ id, state }: WirePayment, height: bigint) {
   };
 }
 
-function readPrice(wire: WireDecCoin | undefined): DecCoin {
+function readPrice(wire: cosmos.DecCoin | undefined): DecCoin {
   if (!wire) throw strange("an amount that is missing");
   return decCoinOf(parseDecimal(wire.amount || "0"), wire.denom);
 }
 
-export function readCoin(wire: WireCoin | undefined): Coin {
+export function readCoin(wire: cosmos.Coin | undefined): Coin {
   if (!wire || !/^\d+$/.test(wire.amount)) throw strange("an amount that is no whole number");
   return coinOf(BigInt(wire.amount), wire.denom);
 }
 
-function readDeploymentId(wire: DeploymentID | undefined): DeploymentId {
+function readDeploymentId(wire: akash.DeploymentID | undefined): DeploymentId {
   const { owner, dseq } = present(wire, "an id");
   return { owner: parseAddress(owner), dseq: readUint64(dseq) };
 }
 
-function readGroupId(wire: GroupID | undefined): GroupId {
+function readGroupId(wire: akash.GroupID | undefined): GroupId {
   return { ...readDeploymentId(wire), gseq: present(wire, "an id").gseq };
 }
 
-function readOrderId(wire: OrderID | undefined): OrderId {
+function readOrderId(wire: akash.OrderID | undefined): OrderId {
   return { ...readGroupId(wire), oseq: present(wire, "an id").oseq };
 }
 
 /** Also a lease's. */
-function readBidId(wire: BidID | undefined): BidId {
+function readBidId(wire: akash.BidID | undefined): BidId {
   const { provider, bseq } = present(wire, "an id");
   return { ...readOrderId(wire), provider: parseAddress(provider), bseq };
 }

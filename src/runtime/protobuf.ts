@@ -20,7 +20,7 @@ interface Field<T> {
 
 type Fields<T> = { readonly [K in keyof T]-?: Field<T[K]> };
 
-interface GeneratedCodec<T> {
+export interface GeneratedCodec<T> {
   encode(message: T): { finish(): Uint8Array };
   decode(bytes: Uint8Array): T;
 }

@@ -1,10 +1,6 @@
 /** A group as it travels. */
 import type { Attribute } from "@akashnetwork/chain-sdk/private-types/akash.v1";
-import type {
-  GroupSpec as WireGroupSpec,
-  Resources as WireResources,
-  ResourceUnit as WireResourceUnit,
-} from "@akashnetwork/chain-sdk/private-types/akash.v1beta4";
+import type * as beta4 from "@akashnetwork/chain-sdk/private-types/akash.v1beta4";
 import { parseDecimal, showDecimal, zero } from "../../market/decimal.ts";
 import {
   type EndpointKind,
@@ -16,7 +12,7 @@ import {
 import { malformed } from "../../market/value-errors.ts";
 import { invariant } from "../../runtime/invariant.ts";
 
-export function writeGroupSpec({ name, requirements, units }: GroupSpec): WireGroupSpec {
+export function writeGroupSpec({ name, requirements, units }: GroupSpec): beta4.GroupSpec {
   const { allOf, anyOf, attributes } = requirements;
   return {
     name,
@@ -29,7 +25,7 @@ export function writeGroupSpec({ name, requirements, units }: GroupSpec): WireGr
   };
 }
 
-export function writeUnitResources({ id, cpu, memory, gpu, storage, endpoints }: UnitResources): WireResources {
+export function writeUnitResources({ id, cpu, memory, gpu, storage, endpoints }: UnitResources): beta4.Resources {
   return {
     id,
     cpu: { units: digits(cpu.milli), attributes: copied(cpu.attributes) },
@@ -45,7 +41,7 @@ export function writeUnitResources({ id, cpu, memory, gpu, storage, endpoints }:
 }
 
 /** What is missing is zero or empty: the rules say what is wrong with that, here it is only read. */
-export function decodeGroupSpec(wire: WireGroupSpec | undefined): GroupSpec {
+export function decodeGroupSpec(wire: beta4.GroupSpec | undefined): GroupSpec {
   const { allOf = [], anyOf = [] } = wire?.requirements?.signedBy ?? {};
   return {
     name: wire?.name ?? "",
@@ -54,7 +50,7 @@ export function decodeGroupSpec(wire: WireGroupSpec | undefined): GroupSpec {
   };
 }
 
-function readUnit({ resource, count, price }: WireResourceUnit): ResourceUnit {
+function readUnit({ resource, count, price }: beta4.ResourceUnit): ResourceUnit {
   return {
     id: resource?.id ?? 0,
     cpu: { milli: amountOf(resource?.cpu?.units), attributes: copied(resource?.cpu?.attributes ?? []) },

@@ -1,23 +1,8 @@
 /** Messages with the reclamation fields that the npm package lacks, the query answers that hold them, and 64-bit numbers. */
 
-import {
-  Deployment as DeploymentCodec,
-  type DeploymentID,
-  Types_Account as EscrowAccount,
-  Types_Payment as EscrowPayment,
-  Lease as LeaseCodec,
-  LeaseID,
-} from "@akashnetwork/chain-sdk/private-types/akash.v1";
-import {
-  Group,
-  MsgCreateDeployment as MsgCreateDeploymentCodec,
-} from "@akashnetwork/chain-sdk/private-types/akash.v1beta4";
-import {
-  Bid as BidCodec,
-  MsgCreateBid as MsgCreateBidCodec,
-  Order as OrderCodec,
-  Params,
-} from "@akashnetwork/chain-sdk/private-types/akash.v1beta5";
+import * as akash from "@akashnetwork/chain-sdk/private-types/akash.v1";
+import * as beta4 from "@akashnetwork/chain-sdk/private-types/akash.v1beta4";
+import * as beta5 from "@akashnetwork/chain-sdk/private-types/akash.v1beta5";
 import { PageResponse } from "@akashnetwork/chain-sdk/private-types/cosmos.v1beta1";
 import type { DeploymentId } from "../../market/ids.ts";
 import {
@@ -38,7 +23,7 @@ export const leaseReclaiming = 4;
 
 export const msgLeaseStartReclaimType = "/akash.market.v1beta5.MsgLeaseStartReclaim";
 
-export const msgLeaseStartReclaim = messageOf({ id: optional(1, generated(LeaseID)), reason: int32(2) });
+export const msgLeaseStartReclaim = messageOf({ id: optional(1, generated(akash.LeaseID)), reason: int32(2) });
 
 /** How long a tenant wants to be told before a provider takes the resources back. */
 const deploymentReclamation = messageOf({ minWindowNs: required(1, nanoseconds, 0n) });
@@ -46,19 +31,19 @@ export type DeploymentReclamation = Decoded<typeof deploymentReclamation>;
 
 const demand = { reclamation: optional(5, deploymentReclamation) };
 
-export const deployment = extended(DeploymentCodec, demand);
+export const deployment = extended(akash.Deployment, demand);
 export type WireDeployment = Decoded<typeof deployment>;
 
-export const msgCreateDeployment = extended(MsgCreateDeploymentCodec, demand);
+export const msgCreateDeployment = extended(beta4.MsgCreateDeployment, demand);
 export type MsgCreateDeployment = Decoded<typeof msgCreateDeployment>;
 
-export const order = extended(OrderCodec, demand);
+export const order = extended(beta5.Order, demand);
 export type WireOrder = Decoded<typeof order>;
 
-export const bid = extended(BidCodec, { reclamationWindowNs: optional(6, nanoseconds) });
+export const bid = extended(beta5.Bid, { reclamationWindowNs: optional(6, nanoseconds) });
 export type WireBid = Decoded<typeof bid>;
 
-export const msgCreateBid = extended(MsgCreateBidCodec, { reclamationWindowNs: optional(5, nanoseconds) });
+export const msgCreateBid = extended(beta5.MsgCreateBid, { reclamationWindowNs: optional(5, nanoseconds) });
 export type MsgCreateBid = Decoded<typeof msgCreateBid>;
 
 /** `startedAt` is a height and `deadline` in seconds since the epoch; both are 0 until it has started. */
@@ -70,10 +55,10 @@ const leaseReclamation = messageOf({
 });
 export type LeaseReclamation = Decoded<typeof leaseReclamation>;
 
-export const lease = extended(LeaseCodec, { reclamation: optional(7, leaseReclamation) });
+export const lease = extended(akash.Lease, { reclamation: optional(7, leaseReclamation) });
 export type WireLease = Decoded<typeof lease>;
 
-export const marketParams = extended(Params, {
+export const marketParams = extended(beta5.Params, {
   minReclamationWindowNs: required(4, nanoseconds, 0n),
   maxReclamationWindowNs: required(5, nanoseconds, 0n),
 });
@@ -85,8 +70,8 @@ const pagination = optional(2, generated(PageResponse));
 
 export const queryDeploymentResponse = messageOf({
   deployment: optional(1, deployment),
-  groups: repeated(2, generated(Group)),
-  escrowAccount: optional(3, generated(EscrowAccount)),
+  groups: repeated(2, generated(beta4.Group)),
+  escrowAccount: optional(3, generated(akash.Types_Account)),
 });
 export type QueryDeploymentResponse = Decoded<typeof queryDeploymentResponse>;
 
@@ -98,7 +83,7 @@ export const queryOrdersResponse = messageOf({ orders: repeated(1, order), pagin
 
 export const queryBidResponse = messageOf({
   bid: optional(1, bid),
-  escrowAccount: optional(2, generated(EscrowAccount)),
+  escrowAccount: optional(2, generated(akash.Types_Account)),
 });
 export type QueryBidResponse = Decoded<typeof queryBidResponse>;
 
@@ -106,7 +91,7 @@ export const queryBidsResponse = messageOf({ bids: repeated(1, queryBidResponse)
 
 export const queryLeaseResponse = messageOf({
   lease: optional(1, lease),
-  escrowPayment: optional(2, generated(EscrowPayment)),
+  escrowPayment: optional(2, generated(akash.Types_Payment)),
 });
 export type QueryLeaseResponse = Decoded<typeof queryLeaseResponse>;
 
@@ -116,7 +101,7 @@ export const queryMarketParamsResponse = messageOf({ params: optional(1, marketP
 
 // 64-bit numbers between the npm codecs and us, and the ids that hold one.
 
-export type Wire64 = DeploymentID["dseq"];
+export type Wire64 = akash.DeploymentID["dseq"];
 
 export function readUint64(wire: Wire64 | undefined): bigint {
   return wire ? BigInt.asUintN(64, wire.toBigInt()) : 0n;

@@ -1,34 +1,13 @@
 /** Every message that a provider or a tenant sends, with the name by which the chain knows it. */
-import {
-  BidID,
-  DeploymentID,
-  MsgAccountDeposit,
-  MsgCreateCertificate,
-  MsgRevokeCertificate,
-  Scope,
-  Source,
-} from "@akashnetwork/chain-sdk/private-types/akash.v1";
-import {
-  MsgCloseDeployment,
-  MsgCloseGroup,
-  MsgCreateProvider,
-  MsgPauseGroup,
-  MsgStartGroup,
-  MsgUpdateDeployment,
-  MsgUpdateProvider,
-} from "@akashnetwork/chain-sdk/private-types/akash.v1beta4";
-import {
-  MsgCloseBid,
-  MsgCloseLease,
-  MsgCreateLease,
-  MsgWithdrawLease,
-} from "@akashnetwork/chain-sdk/private-types/akash.v1beta5";
+import * as akash from "@akashnetwork/chain-sdk/private-types/akash.v1";
+import * as beta4 from "@akashnetwork/chain-sdk/private-types/akash.v1beta4";
+import * as beta5 from "@akashnetwork/chain-sdk/private-types/akash.v1beta5";
 import { MsgSend } from "@akashnetwork/chain-sdk/private-types/cosmos.v1beta1";
 import type { Address } from "../../market/address.ts";
 import { amountOf, type Coin } from "../../market/coin.ts";
 import type { GroupSpec } from "../../market/group-spec.ts";
 import { type BidId, type DeploymentId, formatDeploymentId } from "../../market/ids.ts";
-import { type Codec, generated } from "../../runtime/protobuf.ts";
+import { type Codec, type GeneratedCodec, generated } from "../../runtime/protobuf.ts";
 import { writeGroupSpec } from "../codec/group-spec.ts";
 import { msgCreateBid, msgCreateDeployment, msgLeaseStartReclaim, writeId } from "../codec/wire-messages.ts";
 
@@ -39,23 +18,23 @@ export interface PackedMessage {
 
 const messages = {
   createBid: message("/akash.market.v1beta5.MsgCreateBid", msgCreateBid),
-  closeBid: message("/akash.market.v1beta5.MsgCloseBid", generated(MsgCloseBid)),
-  createLease: message("/akash.market.v1beta5.MsgCreateLease", generated(MsgCreateLease)),
-  closeLease: message("/akash.market.v1beta5.MsgCloseLease", generated(MsgCloseLease)),
-  withdrawLease: message("/akash.market.v1beta5.MsgWithdrawLease", generated(MsgWithdrawLease)),
+  closeBid: known(beta5.MsgCloseBid),
+  createLease: known(beta5.MsgCreateLease),
+  closeLease: known(beta5.MsgCloseLease),
+  withdrawLease: known(beta5.MsgWithdrawLease),
   startReclaim: message("/akash.market.v1beta5.MsgLeaseStartReclaim", msgLeaseStartReclaim),
   createDeployment: message("/akash.deployment.v1beta4.MsgCreateDeployment", msgCreateDeployment),
-  updateDeployment: message("/akash.deployment.v1beta4.MsgUpdateDeployment", generated(MsgUpdateDeployment)),
-  closeDeployment: message("/akash.deployment.v1beta4.MsgCloseDeployment", generated(MsgCloseDeployment)),
-  startGroup: message("/akash.deployment.v1beta4.MsgStartGroup", generated(MsgStartGroup)),
-  pauseGroup: message("/akash.deployment.v1beta4.MsgPauseGroup", generated(MsgPauseGroup)),
-  closeGroup: message("/akash.deployment.v1beta4.MsgCloseGroup", generated(MsgCloseGroup)),
-  deposit: message("/akash.escrow.v1.MsgAccountDeposit", generated(MsgAccountDeposit)),
-  createProvider: message("/akash.provider.v1beta4.MsgCreateProvider", generated(MsgCreateProvider)),
-  updateProvider: message("/akash.provider.v1beta4.MsgUpdateProvider", generated(MsgUpdateProvider)),
-  createCertificate: message("/akash.cert.v1.MsgCreateCertificate", generated(MsgCreateCertificate)),
-  revokeCertificate: message("/akash.cert.v1.MsgRevokeCertificate", generated(MsgRevokeCertificate)),
-  send: message("/cosmos.bank.v1beta1.MsgSend", generated(MsgSend)),
+  updateDeployment: known(beta4.MsgUpdateDeployment),
+  closeDeployment: known(beta4.MsgCloseDeployment),
+  startGroup: known(beta4.MsgStartGroup),
+  pauseGroup: known(beta4.MsgPauseGroup),
+  closeGroup: known(beta4.MsgCloseGroup),
+  deposit: known(akash.MsgAccountDeposit),
+  createProvider: known(beta4.MsgCreateProvider),
+  updateProvider: known(beta4.MsgUpdateProvider),
+  createCertificate: known(akash.MsgCreateCertificate),
+  revokeCertificate: known(akash.MsgRevokeCertificate),
+  send: known(MsgSend),
 };
 
 type Messages = typeof messages;
@@ -69,6 +48,10 @@ interface Entry<Value> {
 
 function message<Value>(typeUrl: string, codec: Codec<Value>): Entry<Value> {
   return { typeUrl, codec };
+}
+
+function known<Value>(codec: GeneratedCodec<Value> & { readonly $type: string }): Entry<Value> {
+  return message(`/${codec.$type}`, generated(codec));
 }
 
 export function packMessage<Kind extends MessageKind>(kind: Kind, value: MessageValue<Kind>): PackedMessage {
@@ -159,7 +142,7 @@ export interface NewDeployment {
 
 export function createDeployment({ id, groups, hash, deposit, reclamationWindowNs }: NewDeployment): PackedMessage {
   return packMessage("createDeployment", {
-    id: DeploymentID.fromPartial(writeId(id)),
+    id: akash.DeploymentID.fromPartial(writeId(id)),
     groups: groups.map(writeGroupSpec),
     hash,
     deposit: depositOf(deposit),
@@ -168,26 +151,26 @@ export function createDeployment({ id, groups, hash, deposit, reclamationWindowN
 }
 
 export function updateDeployment(id: DeploymentId, hash: Uint8Array): PackedMessage {
-  return packMessage("updateDeployment", { id: DeploymentID.fromPartial(writeId(id)), hash });
+  return packMessage("updateDeployment", { id: akash.DeploymentID.fromPartial(writeId(id)), hash });
 }
 
 export function closeDeployment(id: DeploymentId): PackedMessage {
-  return packMessage("closeDeployment", { id: DeploymentID.fromPartial(writeId(id)) });
+  return packMessage("closeDeployment", { id: akash.DeploymentID.fromPartial(writeId(id)) });
 }
 
 export function createLease(bid: BidId): PackedMessage {
-  return packMessage("createLease", { bidId: BidID.fromPartial(writeId(bid)) });
+  return packMessage("createLease", { bidId: akash.BidID.fromPartial(writeId(bid)) });
 }
 
 /** Adds to what a deployment pays its leases from. */
 export function fundDeployment(id: DeploymentId, deposit: Coin): PackedMessage {
   return packMessage("deposit", {
     signer: id.owner,
-    id: { scope: Scope.deployment, xid: formatDeploymentId(id) },
+    id: { scope: akash.Scope.deployment, xid: formatDeploymentId(id) },
     deposit: depositOf(deposit),
   });
 }
 
 function depositOf({ denom, amount }: Coin) {
-  return { amount: { denom, amount: amount.toString() }, sources: [Source.balance] };
+  return { amount: { denom, amount: amount.toString() }, sources: [akash.Source.balance] };
 }

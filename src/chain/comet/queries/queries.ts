@@ -1,34 +1,8 @@
 /** Everything that we ask the chain, over RPC: where each question goes, and how it and its answer are written. */
-import {
-  QueryAccountsRequest,
-  QueryAccountsResponse,
-  QueryCertificatesRequest,
-  QueryCertificatesResponse,
-  QueryPaymentsRequest,
-  QueryPaymentsResponse,
-  QueryProviderAttributesRequest,
-  QueryProvidersResponse,
-} from "@akashnetwork/chain-sdk/private-types/akash.v1";
-import {
-  QueryDeploymentRequest,
-  QueryDeploymentsRequest,
-  QueryProviderRequest,
-  QueryProviderResponse,
-} from "@akashnetwork/chain-sdk/private-types/akash.v1beta4";
-import {
-  QueryBidRequest,
-  QueryBidsRequest,
-  QueryLeaseRequest,
-  QueryLeasesRequest,
-  QueryOrderRequest,
-  QueryOrdersRequest,
-} from "@akashnetwork/chain-sdk/private-types/akash.v1beta5";
-import {
-  QueryAccountInfoRequest,
-  QueryAccountInfoResponse,
-  QueryAllBalancesRequest,
-  QueryAllBalancesResponse,
-} from "@akashnetwork/chain-sdk/private-types/cosmos.v1beta1";
+import * as akash from "@akashnetwork/chain-sdk/private-types/akash.v1";
+import * as beta4 from "@akashnetwork/chain-sdk/private-types/akash.v1beta4";
+import * as beta5 from "@akashnetwork/chain-sdk/private-types/akash.v1beta5";
+import * as cosmos from "@akashnetwork/chain-sdk/private-types/cosmos.v1beta1";
 import { deploymentAccount } from "../../../market/escrow-arithmetic.ts";
 import type { Many, MarketFilter, One, Queries } from "../../chain.ts";
 import * as answers from "../../codec/wire-messages.ts";
@@ -102,49 +76,49 @@ const same = <T>(item: T) => item;
 /** Not Query/Account: this one answers alike for accounts of every kind, vesting ones included. */
 export const accountQuery: OneNamed<"account"> = {
   path: "/cosmos.auth.v1beta1.Query/AccountInfo",
-  encode: (address) => QueryAccountInfoRequest.encode({ address }).finish(),
-  decode: (bytes) => readAccount(QueryAccountInfoResponse.decode(bytes).info),
+  encode: (address) => cosmos.QueryAccountInfoRequest.encode({ address }).finish(),
+  decode: (bytes) => readAccount(cosmos.QueryAccountInfoResponse.decode(bytes).info),
 };
 
 const balancesQuery: ManyNamed<"balances"> = list(
   "/cosmos.bank.v1beta1.Query/AllBalances",
-  ({ filter: address, pagination }) => encode(QueryAllBalancesRequest, { address, pagination }),
-  QueryAllBalancesResponse,
+  ({ filter: address, pagination }) => encode(cosmos.QueryAllBalancesRequest, { address, pagination }),
+  cosmos.QueryAllBalancesResponse,
   "balances",
   readCoin,
 );
 
 const providerQuery: OneNamed<"provider"> = {
   path: "/akash.provider.v1beta4.Query/Provider",
-  encode: (owner) => QueryProviderRequest.encode({ owner }).finish(),
-  decode: (bytes) => present(QueryProviderResponse.decode(bytes).provider, "a provider"),
+  encode: (owner) => beta4.QueryProviderRequest.encode({ owner }).finish(),
+  decode: (bytes) => present(beta4.QueryProviderResponse.decode(bytes).provider, "a provider"),
 };
 
 export const auditedAttributesQuery: ManyNamed<"auditedAttributes"> = list(
   "/akash.audit.v1.Query/ProviderAttributes",
-  ({ filter: owner, pagination }) => encode(QueryProviderAttributesRequest, { owner, pagination }),
-  QueryProvidersResponse,
+  ({ filter: owner, pagination }) => encode(akash.QueryProviderAttributesRequest, { owner, pagination }),
+  akash.QueryProvidersResponse,
   "providers",
   same,
 );
 
 export const certificatesQuery: ManyNamed<"certificates"> = list(
   "/akash.cert.v1.Query/Certificates",
-  (request) => encode(QueryCertificatesRequest, request),
-  QueryCertificatesResponse,
+  (request) => encode(akash.QueryCertificatesRequest, request),
+  akash.QueryCertificatesResponse,
   "certificates",
   same,
 );
 
 const deploymentQuery: OneNamed<"deployment"> = {
   path: `${deployment}/Deployment`,
-  encode: (id) => encode(QueryDeploymentRequest, { id: writeId(id) }),
+  encode: (id) => encode(beta4.QueryDeploymentRequest, { id: writeId(id) }),
   decode: (bytes, height) => readDeployment(answers.queryDeploymentResponse.decode(bytes), height),
 };
 
 export const deploymentsQuery: ManyNamed<"deployments"> = list(
   `${deployment}/Deployments`,
-  filtered(QueryDeploymentsRequest),
+  filtered(beta4.QueryDeploymentsRequest),
   answers.queryDeploymentsResponse,
   "deployments",
   readDeployment,
@@ -152,13 +126,13 @@ export const deploymentsQuery: ManyNamed<"deployments"> = list(
 
 const orderQuery: OneNamed<"order"> = {
   path: `${market}/Order`,
-  encode: (id) => encode(QueryOrderRequest, { id: writeId(id) }),
+  encode: (id) => encode(beta5.QueryOrderRequest, { id: writeId(id) }),
   decode: (bytes) => readOrder(answers.queryOrderResponse.decode(bytes).order),
 };
 
 export const ordersQuery: ManyNamed<"orders"> = list(
   `${market}/Orders`,
-  filtered(QueryOrdersRequest),
+  filtered(beta5.QueryOrdersRequest),
   answers.queryOrdersResponse,
   "orders",
   readOrder,
@@ -166,13 +140,13 @@ export const ordersQuery: ManyNamed<"orders"> = list(
 
 const bidQuery: OneNamed<"bid"> = {
   path: `${market}/Bid`,
-  encode: (id) => encode(QueryBidRequest, { id: writeId(id) }),
+  encode: (id) => encode(beta5.QueryBidRequest, { id: writeId(id) }),
   decode: (bytes, height) => readBid(answers.queryBidResponse.decode(bytes), height),
 };
 
 export const bidsQuery: ManyNamed<"bids"> = list(
   `${market}/Bids`,
-  filtered(QueryBidsRequest),
+  filtered(beta5.QueryBidsRequest),
   answers.queryBidsResponse,
   "bids",
   readBid,
@@ -180,13 +154,13 @@ export const bidsQuery: ManyNamed<"bids"> = list(
 
 const leaseQuery: OneNamed<"lease"> = {
   path: `${market}/Lease`,
-  encode: (id) => encode(QueryLeaseRequest, { id: writeId(id) }),
+  encode: (id) => encode(beta5.QueryLeaseRequest, { id: writeId(id) }),
   decode: (bytes, height) => readLease(answers.queryLeaseResponse.decode(bytes), height),
 };
 
 export const leasesQuery: ManyNamed<"leases"> = list(
   `${market}/Leases`,
-  filtered(QueryLeasesRequest),
+  filtered(beta5.QueryLeasesRequest),
   answers.queryLeasesResponse,
   "leases",
   readLease,
@@ -209,16 +183,16 @@ const openOfDeployments: EscrowFilter = { xid: "deployment/", state: "open" };
 
 export const escrowAccountsQuery: ListQuery<EscrowFilter, EscrowAccount> = list(
   "/akash.escrow.v1.Query/Accounts",
-  ({ filter, pagination }) => encode(QueryAccountsRequest, { ...filter, pagination }),
-  QueryAccountsResponse,
+  ({ filter, pagination }) => encode(akash.QueryAccountsRequest, { ...filter, pagination }),
+  akash.QueryAccountsResponse,
   "accounts",
   readEscrowAccount,
 );
 
 export const escrowPaymentsQuery: ListQuery<EscrowFilter, EscrowPayment> = list(
   "/akash.escrow.v1.Query/Payments",
-  ({ filter, pagination }) => encode(QueryPaymentsRequest, { ...filter, pagination }),
-  QueryPaymentsResponse,
+  ({ filter, pagination }) => encode(akash.QueryPaymentsRequest, { ...filter, pagination }),
+  akash.QueryPaymentsResponse,
   "payments",
   readEscrowPayment,
 );
