@@ -4,8 +4,8 @@
  * that are cancelled.
  */
 import assert from "node:assert/strict";
-import type { AbciEvent } from "../src/chain/block.ts";
 import type { SendRequest } from "../src/chain/chain.ts";
+import type { AbciEvent } from "../src/chain/comet/events.ts";
 import type { TableReads } from "../src/journal/tables.ts";
 import { addressOf } from "../src/market/address.ts";
 import { parseCoins } from "../src/market/coin.ts";

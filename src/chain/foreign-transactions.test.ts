@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { createVirtualClock } from "../../test/virtual-clock.ts";
 import { msToNs } from "../runtime/clock.ts";
 import { silentLog } from "../runtime/log.ts";
-import type { AbciEvent } from "./block.ts";
+import type { AbciEvent } from "./comet/events.ts";
 import { createForeignTransactions } from "./foreign-transactions.ts";
 
 const [us, tenant] = ["akash1us", "akash1tenant"] as const;

@@ -5,8 +5,9 @@
 import type { Address } from "../market/address.ts";
 import type { Clock } from "../runtime/clock.ts";
 import type { Log } from "../runtime/log.ts";
-import type { AbciEvent, BlockTx } from "./block.ts";
+import type { BlockTx } from "./block.ts";
 import type { Step } from "./chain.ts";
+import type { AbciEvent } from "./comet/events.ts";
 import { attribute } from "./outbox/settlement.ts";
 
 /** How long the last one is reported: two providers rarely send less than once an hour. */

@@ -3,8 +3,8 @@ import { hash } from "node:crypto";
 import type { Clock } from "../../runtime/clock.ts";
 import { ProviderError, reasonOf } from "../../runtime/errors.ts";
 import { isRecord } from "../../runtime/is-record.ts";
-import type { AbciAttribute, AbciEvent, BlockTx, ChainBlock, EventSource, SourcedEvent, TxResult } from "../block.ts";
-import { readEvent } from "./events.ts";
+import type { BlockTx, ChainBlock, TxResult } from "../block.ts";
+import { type AbciAttribute, type AbciEvent, type EventSource, readEvent, type SourcedEvent } from "./events.ts";
 import type { Pool } from "./pool.ts";
 import { type RpcLimits, readGas, readHeight, reading, readTimeNs, rpcSliceChars } from "./rpc-call.ts";
 

@@ -10,9 +10,8 @@ import { decimalFromAtto, formatDecimal } from "../../market/decimal.ts";
 import { formatBidId, formatOrderId } from "../../market/ids.ts";
 import { realClock } from "../../runtime/clock.ts";
 import { ProviderError } from "../../runtime/errors.ts";
-import type { AbciEvent } from "../block.ts";
 import { readBlock, readBlockContent, readBlockResults } from "./blocks.ts";
-import { readEvent, showBlock } from "./events.ts";
+import { type AbciEvent, readEvent, showBlock } from "./events.ts";
 
 const [owner, provider] = [person(1), person(11)];
 const bidId = { owner, dseq: 7n, gseq: 1, oseq: 1, provider, bseq: 0 };

@@ -18,18 +18,28 @@ import { malformed } from "../../market/value-errors.ts";
 import { formatTime, nsToMs } from "../../runtime/clock.ts";
 import { isRecord } from "../../runtime/is-record.ts";
 import { parseJson } from "../../runtime/parse-json.ts";
-import type { AbciEvent, ChainBlock, EventSource, MarketEvent } from "../block.ts";
 import { shownValue } from "./rpc-call.ts";
 
-type Kind = MarketEvent["kind"];
 type Fields = ReadonlyMap<string, string>;
 
-/** What an event of this kind holds beside its name. */
-type ContentOf<K extends Kind, Event = MarketEvent> = Event extends { readonly kind: infer Kinds }
-  ? K extends Kinds
-    ? Omit<Event, "kind">
-    : never
-  : never;
+export interface SourcedEvent {
+  readonly source: EventSource;
+  readonly event: MarketEvent;
+}
+
+/** The number of the transaction in its block, or where the chain itself did it. */
+export type EventSource = number | "begin" | "end";
+
+/** An event as nodes write it, of whatever module. */
+export interface AbciEvent {
+  readonly type: string;
+  readonly attributes?: readonly AbciAttribute[] | null;
+}
+
+export interface AbciAttribute {
+  readonly key: string;
+  readonly value: string;
+}
 
 const typePattern = /^akash\.(\w+)\.\w+\.Event(\w+)$/;
 
@@ -43,7 +53,7 @@ const provider = (fields: Fields) => ({ owner: address(fields, "owner") });
 const audit = (fields: Fields) => ({ ...provider(fields), auditor: address(fields, "auditor") });
 
 /** The module that tells of each kind, and how it is read. */
-const readers: { readonly [K in Kind]: readonly [module: string, read: (fields: Fields) => ContentOf<K>] } = {
+const readers = {
   DeploymentCreated: ["deployment", version],
   DeploymentUpdated: ["deployment", version],
   DeploymentClosed: ["deployment", (fields) => ({ id: deploymentId(record(fields, "id")) })],
@@ -62,7 +72,11 @@ const readers: { readonly [K in Kind]: readonly [module: string, read: (fields: 
   ProviderDeleted: ["provider", provider],
   TrustedAuditorCreated: ["audit", audit],
   TrustedAuditorDeleted: ["audit", audit],
-};
+} as const satisfies Record<string, readonly [module: string, read: (fields: Fields) => object]>;
+
+type Kind = keyof typeof readers;
+
+export type MarketEvent = { [K in Kind]: { readonly kind: K } & ReturnType<(typeof readers)[K][1]> }[Kind];
 
 /** Undefined for an event that is none of the market's; throws when it is one and cannot be read. */
 export function readEvent({ type, attributes }: AbciEvent): MarketEvent | undefined {
@@ -75,27 +89,27 @@ export function readEvent({ type, attributes }: AbciEvent): MarketEvent | undefi
   return { kind, ...read(fields) } as MarketEvent;
 }
 
-function refuse(name: string, found: unknown, expected: string): Error {
+function unreadable(name: string, found: unknown, expected: string): Error {
   return malformed(shownValue(found), expected, `the field ${name} does not hold one`, "the chain's own events");
 }
 
 function json(fields: Fields, name: string): unknown {
   const text = fields.get(name);
-  if (text === undefined) throw refuse(name, undefined, "a field of an event");
+  if (text === undefined) throw unreadable(name, undefined, "a field of an event");
   const value = parseJson(text);
-  if (value === undefined) throw refuse(name, text, "JSON");
+  if (value === undefined) throw unreadable(name, text, "JSON");
   return value;
 }
 
 function text(fields: Fields, name: string): string {
   const value = json(fields, name);
-  if (typeof value !== "string") throw refuse(name, value, "a text");
+  if (typeof value !== "string") throw unreadable(name, value, "a text");
   return value;
 }
 
 function record(fields: Fields, name: string): Record<string, unknown> {
   const value = json(fields, name);
-  if (!isRecord(value)) throw refuse(name, value, "an object");
+  if (!isRecord(value)) throw unreadable(name, value, "an object");
   return value;
 }
 
@@ -111,19 +125,19 @@ function bytes(fields: Fields, name: string): Uint8Array {
 function reason(fields: Fields): string {
   const value = json(fields, "reason");
   if (typeof value === "number") return String(value);
-  if (typeof value !== "string") throw refuse("reason", value, "a reason");
+  if (typeof value !== "string") throw unreadable("reason", value, "a reason");
   return value.replace(/^lease_closed_(reason_)?/, "");
 }
 
 function unixSeconds(fields: Fields, name: string): bigint {
   const value = json(fields, name);
   const isNumber = typeof value === "string" || typeof value === "number";
-  if (!isNumber || !/^\d{1,19}$/.test(String(value))) throw refuse(name, value, "a time in seconds");
+  if (!isNumber || !/^\d{1,19}$/.test(String(value))) throw unreadable(name, value, "a time in seconds");
   return BigInt(value);
 }
 
 function price({ denom, amount }: Record<string, unknown>): DecCoin {
-  if (typeof denom !== "string" || typeof amount !== "string") throw refuse("price", amount, "a price");
+  if (typeof denom !== "string" || typeof amount !== "string") throw unreadable("price", amount, "a price");
   return decCoinOf(parseDecimal(amount), denom);
 }
 
@@ -132,12 +146,12 @@ function digits(id: Record<string, unknown>, name: string): string {
   const value = id[name];
   if (typeof value === "string") return value;
   if (typeof value === "number") return String(value);
-  throw refuse(name, value, "a whole number");
+  throw unreadable(name, value, "a whole number");
 }
 
 function account(id: Record<string, unknown>, name: string): Address {
   const value = id[name];
-  if (typeof value !== "string") throw refuse(name, value, "an address");
+  if (typeof value !== "string") throw unreadable(name, value, "an address");
   return parseAddress(value);
 }
 
@@ -155,7 +169,7 @@ function orderId(id: Record<string, unknown>): OrderId {
 
 function bidId(id: Record<string, unknown>): BidId {
   const { bseq = 0 } = id;
-  if (typeof bseq !== "number" || !Number.isInteger(bseq) || bseq < 0) throw refuse("bseq", bseq, "a whole number");
+  if (typeof bseq !== "number" || !Number.isInteger(bseq) || bseq < 0) throw unreadable("bseq", bseq, "a whole number");
   return { ...orderId(id), provider: account(id, "provider"), bseq };
 }
 
@@ -186,7 +200,15 @@ function idText(id: DeploymentId | GroupId | OrderId | BidId): string {
 }
 
 /** "337 2026-11-15T08:22:38.000Z tx 0" in front of each event of a block. */
-export function showBlock({ height, timeNs, events }: ChainBlock): string[] {
+export function showBlock({
+  height,
+  timeNs,
+  events,
+}: {
+  height: bigint;
+  timeNs: bigint;
+  events: readonly SourcedEvent[];
+}): string[] {
   const time = formatTime(nsToMs(timeNs));
   return events.map(({ source, event }) => `${height} ${time} ${sourceText(source).padEnd(5)} ${showEvent(event)}`);
 }

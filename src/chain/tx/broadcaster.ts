@@ -1,7 +1,7 @@
 /** What sending needs of the chain. */
 import { ProviderError } from "../../runtime/errors.ts";
 import { inParallel } from "../../runtime/in-parallel.ts";
-import type { AbciEvent, TxResult } from "../block.ts";
+import type { TxResult } from "../block.ts";
 import { isOfChain } from "../chain-failure.ts";
 
 export const outboxAtOnce = 8;
@@ -60,7 +60,7 @@ export interface TxRefusal {
 export interface Included extends TxRefusal {
   readonly height: bigint;
   readonly gasUsed: bigint;
-  readonly events: readonly AbciEvent[];
+  readonly events: TxResult["events"];
   /** Passed the checks before its messages, so stamp or sequence are used up. If not, the same bytes may still succeed later. */
   readonly admitted: boolean;
 }

@@ -14,11 +14,12 @@ import {
 } from "../../../market/ids.ts";
 import { inParallel } from "../../../runtime/in-parallel.ts";
 import { rpcMirrorQueries, rpcMirrorSingles, rpcMirrorTries } from "../../../runtime/limits.ts";
-import type { ChainBlock, MarketEvent } from "../../block.ts";
+import type { ChainBlock } from "../../block.ts";
 import type { At, Listed, MirrorKey, Queries, QueryOptions } from "../../chain.ts";
 import { isOfChain } from "../../chain-failure.ts";
 import type { Balance, Bid, Deployment, Lease, Order } from "../../records.ts";
 import { listReclaimingLeases } from "../../running-leases.ts";
+import type { MarketEvent } from "../events.ts";
 import { unlessGone } from "../queries/abci-query.ts";
 
 export interface MirrorChanges {
