@@ -130,7 +130,7 @@ function standingFeed(shown: ClusterSnapshot): InventoryFeed {
     error: undefined,
     counts: { pictures: 1, proofs: 0, reconnects: 0, errors: 0 },
     lastError: undefined,
-    onSnapshot: (listener) => listener(shown),
+    onSnapshot: (listener) => void listener(shown),
     run: untilAborted,
     ask: () => undefined,
     wake: () => undefined,

@@ -223,7 +223,7 @@ test("an operator that has no picture yet says what it waits for", async (t) => 
       { endStream: true },
     );
   await until("the reason", () => feed.lastError);
-  assert.match(feed.error ?? "", /^no picture of the cluster has come for \d+ s: it waits for nodes!$/);
+  assert.match(feed.error ?? "", /^no inventory snapshot has come for \d+ s: it waits for nodes!$/);
 });
 
 test("a stream that the operator ends in order is opened again", async (t) => {
@@ -336,7 +336,7 @@ test("an operator that is asked where it is in vain is looked for again", async 
     await running;
   });
   await clock.settle();
-  assert.equal(feed.error, "no picture of the cluster has come for 0 s: no Service has the labels");
+  assert.equal(feed.error, "no inventory snapshot has come for 0 s: no Service has the labels");
   known = true;
   await clock.advance(feedRetryMostMs);
   await eventually("the picture", () => feed.snapshot);

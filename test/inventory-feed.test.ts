@@ -83,7 +83,7 @@ test("a feed whose operator never starts can be stopped all the same", async () 
   const running = feed.run(stopping.signal);
   stopping.abort();
   await running;
-  assert.match(feed.error ?? "", /^no picture of the cluster has come/);
+  assert.match(feed.error ?? "", /^no inventory snapshot has come/);
 });
 
 test("a pod whose binding a picture is said to include is counted in it, over the wire and without", async (t) => {

@@ -61,8 +61,8 @@ function* inventoryConditions(
   yield condition("InventoryInvalid", text, { reason: invalid[0]?.type ?? "" });
 }
 
-function* addressConditions({ usage, free, trouble }: Pick<AddressPool, "usage" | "free" | "trouble">) {
-  if (trouble !== undefined) yield condition("AddressesUnknown", trouble, { reason: usage ? "Silent" : "NeverSeen" });
+function* addressConditions({ usage, free, error }: Pick<AddressPool, "usage" | "free" | "error">) {
+  if (error !== undefined) yield condition("AddressesUnknown", error, { reason: usage ? "Silent" : "NeverSeen" });
   if (!usage || free > 0n) return;
   const isEmpty = usage.total === 0n;
   const counted = isEmpty ? "the IP operator has no address to lease" : `all ${usage.total} IP addresses are in use`;

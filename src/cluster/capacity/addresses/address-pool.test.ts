@@ -50,10 +50,10 @@ async function stage(t: Owner, total?: number) {
 
 test("what is free is told at once, with its age, and asked for again after a pause", async (t) => {
   const { operator, clock, pool, next, stop } = await stage(t, 4);
-  assert.equal(pool.trouble, "the IP operator has not told how many addresses are free yet");
+  assert.equal(pool.error, "the IP operator has not reported how many addresses are free yet");
   assert.deepEqual([pool.usage, pool.free, pool.ageMs], [undefined, 0n, undefined]);
   await eventually("the first answer", () => pool.usage);
-  assert.deepEqual([pool.usage, pool.free, pool.trouble], [{ total: 4n, inUse: 0n }, 4n, undefined]);
+  assert.deepEqual([pool.usage, pool.free, pool.error], [{ total: 4n, inUse: 0n }, 4n, undefined]);
   await clock.advance(addressesPollMs - 1);
   assert.equal(pool.ageMs, addressesPollMs - 1);
   assert.deepEqual(operator.asked, ["/usage"]);
@@ -77,13 +77,13 @@ test("an operator that fails keeps its last answer for two minutes, and then not
   operator.fault = () => ({ status: 503, body: "" });
   await next();
   assert.equal(pool.lastError, "/usage was answered with HTTP 503");
-  assert.equal(pool.trouble, undefined);
+  assert.equal(pool.error, undefined);
   while ((pool.ageMs ?? 0) <= addressesOldMs) await next();
-  assert.equal(pool.trouble, "the IP operator has been silent for 125 s: /usage was answered with HTTP 503");
+  assert.equal(pool.error, "the IP operator has been silent for 125 s: /usage was answered with HTTP 503");
   assert.deepEqual(pool.usage, { total: 4n, inUse: 0n });
   operator.fault = () => undefined;
   await next();
-  assert.deepEqual([pool.trouble, pool.lastError], [undefined, undefined]);
+  assert.deepEqual([pool.error, pool.lastError], [undefined, undefined]);
   assert.equal(clock.pendingTimers, 2);
 });
 
@@ -128,12 +128,12 @@ test("no address is promised by an IP operator that serves another provider", as
   await eventually("the first answer", () => pool.lastError);
   await next();
   assert.equal(
-    pool.trouble,
-    `the IP operator has not told how many addresses are free yet: it serves ${other}, not ${owner}: correct its AP_PROVIDER`,
+    pool.error,
+    `the IP operator has not reported how many addresses are free yet: it serves ${other}, not ${owner}: correct its AP_PROVIDER`,
   );
   operator.fault = usage(owner);
   await next();
-  assert.deepEqual([pool.trouble, pool.free], [undefined, 4n]);
+  assert.deepEqual([pool.error, pool.free], [undefined, 4n]);
 });
 
 test("an operator that hangs is left after a while", async (t) => {
@@ -184,7 +184,7 @@ test("a lease that cannot be told of holds up neither the others nor what is fre
 test("where addresses are not leased it says so, and nothing is asked", async () => {
   const deps = { leased: () => [], provider: owner, clock: createVirtualClock(), log: silentLog };
   const pool = createAddressPool({ ...deps, operator: undefined });
-  assert.match(pool.trouble ?? "", /--ip-operator is off/);
+  assert.match(pool.error ?? "", /--ip-operator is off/);
   assert.equal(pool.free, 0n);
 });
 

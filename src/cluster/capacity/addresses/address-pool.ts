@@ -1,30 +1,28 @@
-/** The IP addresses that can be leased, as the IP operator tells of them. */
+/** The IP addresses that can be leased, polled from the IP operator. */
 import type { Address } from "../../../market/address.ts";
-import { type Clock, sleep } from "../../../runtime/clock.ts";
+import { sleep } from "../../../runtime/clock.ts";
+import type { RuntimeDeps } from "../../../runtime/deps.ts";
 import { minute, second } from "../../../runtime/durations.ts";
 import { reasonOf } from "../../../runtime/errors.ts";
 import { inParallel } from "../../../runtime/in-parallel.ts";
 import { untilAborted } from "../../../runtime/lifecycle.ts";
-import type { Log } from "../../../runtime/log.ts";
 import type { Metrics } from "../../../runtime/metrics.ts";
 import type { IpOperatorClient, PoolUsage } from "./ip-operator.ts";
 
-/** Pause after the IP operator has answered: it counts anew as often itself. */
+/** The IP operator counts as often itself. */
 export const addressesPollMs = 5 * second;
-/** What was told longer ago promises nothing. */
+/** An older answer promises nothing. */
 export const addressesOldMs = 2 * minute;
-/** Leases that are asked about at once; each is a question to the API server for the operator. */
+/** Leases queried at once; each is a request of the operator to the API server. */
 const addressesLeasesAtOnce = 4;
 
-interface AddressPoolDeps {
+interface AddressPoolDeps extends Pick<RuntimeDeps, "clock" | "log"> {
   /** Undefined where addresses are not leased. */
   readonly operator: IpOperatorClient | undefined;
   /** The orders whose leases should have their addresses by now. */
   readonly leased: () => Iterable<string>;
   /** Ours, whose leases the operator must serve. */
   readonly provider: Address;
-  readonly clock: Clock;
-  readonly log: Log;
 }
 
 export type AddressPool = ReturnType<typeof createAddressPool>;
@@ -32,16 +30,16 @@ export type AddressPool = ReturnType<typeof createAddressPool>;
 export function createAddressPool({ operator, leased, provider, clock, log }: AddressPoolDeps) {
   const listeners: (() => void)[] = [];
   const counts = { answers: 0, errors: 0, leaseErrors: 0 };
-  let usage: PoolUsage | undefined;
+  let usage: Omit<PoolUsage, "provider"> | undefined;
   let answeredAtMs = 0;
   let lastError: string | undefined;
   let confirmed = new Map<string, bigint>();
 
-  function tell(): void {
+  function notify(): void {
     for (const listener of listeners) listener();
   }
 
-  async function askUsage(from: IpOperatorClient, signal: AbortSignal): Promise<void> {
+  async function pollUsage(from: IpOperatorClient, signal: AbortSignal): Promise<void> {
     try {
       const { provider: served, ...counted } = await from.usage(signal);
       if (served !== undefined && served !== provider)
@@ -51,20 +49,19 @@ export function createAddressPool({ operator, leased, provider, clock, log }: Ad
       signal.throwIfAborted();
       const reason = reasonOf(thrown);
       counts.errors += 1;
-      if (lastError !== reason) log.info("IP operator gave no answer", { reason });
+      if (lastError !== reason) log.info("IP operator request failed", { reason });
       lastError = reason;
       return;
     }
     counts.answers += 1;
     answeredAtMs = clock.monotonicMs();
-    if (lastError !== undefined) log.info("IP operator answers again");
+    if (lastError !== undefined) log.info("IP operator request succeeded again");
     lastError = undefined;
-    tell();
+    notify();
   }
 
-  async function askLeases(from: IpOperatorClient, signal: AbortSignal): Promise<void> {
+  async function pollLeases(from: IpOperatorClient, signal: AbortSignal): Promise<void> {
     const orders = new Set(leased());
-    // What is no longer leased is forgotten.
     confirmed = new Map([...confirmed].filter(([order]) => orders.has(order)));
     await inParallel([...orders], addressesLeasesAtOnce, async (order) => {
       try {
@@ -72,41 +69,41 @@ export function createAddressPool({ operator, leased, provider, clock, log }: Ad
         confirmed.set(order, BigInt(new Set(ports.map(({ address }) => address)).size));
       } catch (thrown) {
         signal.throwIfAborted();
-        // One lease that fails delays none of the others, and is asked for again.
         counts.leaseErrors += 1;
-        log.debug("addresses of a lease are not known", { order, reason: reasonOf(thrown) });
+        log.debug("failed to read the addresses of a lease", { order, reason: reasonOf(thrown) });
       }
     });
-    if (orders.size > 0) tell();
+    if (orders.size > 0) notify();
   }
 
-  async function again(ask: typeof askUsage, from: IpOperatorClient, signal: AbortSignal): Promise<never> {
+  async function repeat(poll: typeof pollUsage, from: IpOperatorClient, signal: AbortSignal): Promise<never> {
     for (;;) {
-      await ask(from, signal);
+      await poll(from, signal);
       await sleep(clock, addressesPollMs, signal);
     }
   }
 
+  const ageMs = () => usage && clock.monotonicMs() - answeredAtMs;
   return {
-    /** The last answer, whatever happens to the operator; undefined until there is one. */
+    /** The last answer, however old. */
     get usage() {
       return usage;
     },
-    /** By that answer, before anything that was promised since; a pool that was made smaller may have more in use than it has. */
+    /** By that answer; a pool that was made smaller may have more in use than it has. */
     get free(): bigint {
       return usage && usage.total > usage.inUse ? usage.total - usage.inUse : 0n;
     },
     get ageMs() {
-      return usage && clock.monotonicMs() - answeredAtMs;
+      return ageMs();
     },
     /** Why no address may be promised: leasing is off, there is no answer yet, or the last is too old. */
-    get trouble(): string | undefined {
+    get error(): string | undefined {
       if (!operator) return "IP addresses are not leased here: --ip-operator is off";
       const because = lastError === undefined ? "" : `: ${lastError}`;
-      if (!usage) return `the IP operator has not told how many addresses are free yet${because}`;
-      const ageMs = clock.monotonicMs() - answeredAtMs;
-      if (ageMs <= addressesOldMs) return undefined;
-      return `the IP operator has been silent for ${Math.floor(ageMs / 1_000)} s${because}`;
+      const age = ageMs();
+      if (age === undefined) return `the IP operator has not reported how many addresses are free yet${because}`;
+      if (age <= addressesOldMs) return undefined;
+      return `the IP operator has been silent for ${Math.floor(age / 1_000)} s${because}`;
     },
     /** How many addresses the order's lease has; undefined where that is not known. */
     confirmed: (order: string): bigint | undefined => confirmed.get(order),
@@ -114,13 +111,14 @@ export function createAddressPool({ operator, leased, provider, clock, log }: Ad
     get lastError() {
       return lastError;
     },
-    /** When more may be known than before. */
+    /** Notified after every answer. */
     onAnswer: (listener: () => void) => void listeners.push(listener),
-    /** Asks until the signal is aborted. */
+    /** Polls until the signal is aborted. */
     async run(signal: AbortSignal): Promise<void> {
       if (!operator) return untilAborted(signal);
-      // Side by side: a lease that takes its time must not make what is free look old.
-      await Promise.all([again(askUsage, operator, signal), again(askLeases, operator, signal)]).catch((thrown) => {
+      // In parallel: a slow lease must not make what is free look old.
+      const polling = [repeat(pollUsage, operator, signal), repeat(pollLeases, operator, signal)];
+      await Promise.all(polling).catch((thrown) => {
         if (!signal.aborted) throw thrown;
       });
     },
@@ -138,6 +136,6 @@ export function measureAddresses(metrics: Metrics, pool: Pick<AddressPool, "usag
   metrics.readEach("counter", name, [
     ["answers", "Answers of the IP operator", () => pool.counts.answers],
     ["errors", "Requests to the IP operator that failed", () => pool.counts.errors],
-    ["lease_errors", "Leases whose addresses the IP operator did not tell", () => pool.counts.leaseErrors],
+    ["lease_errors", "Requests for the addresses of a lease that failed", () => pool.counts.leaseErrors],
   ]);
 }

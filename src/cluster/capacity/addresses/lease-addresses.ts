@@ -1,16 +1,16 @@
-/** Which ports of a workload are to be reached on an address of its own. */
+/** Which ports of a workload get a leased IP address. */
 import type { LeaseWorkload } from "../../../kube/objects/lease-workload.ts";
 import { type IpDeclaration, type LeasedService, leasedIpName, sharingKey } from "../../../kube/objects/leased-ip.ts";
 
 export interface AddressWanted extends Omit<IpDeclaration, "lease"> {
-  /** What the tenant calls the address. */
+  /** The tenant's name of the address. */
   readonly endpoint: string;
 }
 
-/** Which ports are on one address: those of one endpoint, or all of an owner, as the network's first documents have it. */
+/** Which ports share an address: those of one endpoint, or all of an owner, as in the first version of the Go provider. */
 export type AddressSharing = "endpoint" | "owner";
 
-/** Each port of an address once; of one that several services want, the first: they would take it from each other without end. */
+/** Each port of an address once; of one that several services want, the first: two would overwrite each other for ever. */
 export function addressesWanted(
   { lease: { owner }, group }: Pick<LeaseWorkload, "lease" | "group">,
   sharing: AddressSharing = "endpoint",
@@ -40,31 +40,26 @@ export function leasedAddress({ leased, deletingSinceMs }: SeenService): string[
 }
 
 /**
- * By endpoint; those that have none yet are not there. By what a Service is for, not by its name: two endpoints may want the
- * same port of a service, and one that is renamed finds the old one's Service for a while.
+ * By endpoint; those without an address are missing. Matched by the purpose of a Service, not by its name: two endpoints may
+ * want the same port of a service, and a renamed one has the old Service for a while.
  */
 export function addressesSeen(
   live: { services(namespace: string): Iterable<SeenService> },
   namespace: string,
   wanted: readonly AddressWanted[],
 ): Map<string, string> {
-  const given = new Map<string, string>();
-  for (const service of live.services(namespace)) {
-    const [address] = leasedAddress(service);
-    if (service.leased && address !== undefined) given.set(whatFor(service.leased), address);
-  }
+  type Purpose = Pick<LeasedService, "sharingKey" | "protocol" | "externalPort">;
+  const purposeOf = ({ sharingKey, protocol, externalPort }: Purpose) => `${sharingKey} ${protocol} ${externalPort}`;
+  const services = [...live.services(namespace)];
+  const given = new Map(
+    services.flatMap((service) =>
+      leasedAddress(service).map((address) => [service.leased && purposeOf(service.leased), address]),
+    ),
+  );
   const seen = new Map<string, string>();
   for (const each of wanted) {
-    const address = given.get(whatFor(each));
+    const address = given.get(purposeOf(each));
     if (address !== undefined && !seen.has(each.endpoint)) seen.set(each.endpoint, address);
   }
   return seen;
-}
-
-function whatFor({
-  sharingKey,
-  protocol,
-  externalPort,
-}: Pick<LeasedService, "sharingKey" | "protocol" | "externalPort">): string {
-  return `${sharingKey} ${protocol} ${externalPort}`;
 }

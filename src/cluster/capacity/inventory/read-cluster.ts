@@ -1,6 +1,6 @@
 /**
- * Reads akash.inventory.v1.Cluster in exact numbers. A thousand nodes come with every pod that starts, so nodes that stayed
- * as they were are taken over from the message before. What is invalid is left out, with a condition.
+ * Reads akash.inventory.v1.Cluster in exact numbers. A thousand nodes come with every pod that starts, so unchanged nodes are
+ * reused from the message before. Invalid entries are left out, with a condition.
  */
 import {
   type GPUInfo,
@@ -21,88 +21,69 @@ import type { Amount, ClusterSnapshot, SnapshotNode, SnapshotStorageClass } from
 const clusterParts = messageOf({ nodes: repeated(1, bytes), storage: repeated(2, bytes) });
 const nameOnly = messageOf({ name: plain(1, text, "") });
 
-export type Read<T> = { readonly is: T } | { readonly nonsense: string };
-/** All of a picture but when it came and what is in it. */
-type PictureContent = Pick<ClusterSnapshot, "nodes" | "storage" | "conditions">;
-
-interface KnownNode extends Named<SnapshotNode> {
-  readonly bytes: Uint8Array;
+interface Named<T> {
+  /** Undefined where it cannot be read either. */
+  readonly name: string | undefined;
+  readonly read: { readonly value: T } | { readonly invalid: string };
 }
 
-/** Reads one message after the other. Throws where one is no message at all. */
-export function createClusterReader(): (message: Uint8Array) => PictureContent {
-  let known: readonly KnownNode[] = [];
+/** Reads one message after the other. Throws where one cannot be decoded. */
+export function createClusterReader() {
+  let known: readonly (Named<SnapshotNode> & { readonly bytes: Uint8Array })[] = [];
 
-  return (message) => {
+  return (message: Uint8Array): Pick<ClusterSnapshot, "nodes" | "storage" | "conditions"> => {
     const { nodes, storage } = clusterParts.decode(message);
     const byName = once(() => new Map(known.map((node) => [node.name, node])));
+    const isSame = (before: (typeof known)[number] | undefined, bytes: Uint8Array) =>
+      before !== undefined && Buffer.compare(before.bytes, bytes) === 0;
     known = nodes.map((bytes, at) => {
-      // Most stand where they stood; after one that came or went, all others are found by their names.
-      const before = sameBytes(known[at], bytes) ?? sameBytes(byName().get(nameOnly.decode(bytes).name), bytes);
-      // With the bytes of this message, or every message that ever brought a node would be kept.
-      return before ? { ...before, bytes } : { ...readNew(bytes), bytes };
+      // Most have the same index as before; after a node came or went, the others are found by name.
+      const sameIndex = known[at];
+      const before = isSame(sameIndex, bytes) ? sameIndex : byName().get(nameOnly.decode(bytes).name);
+      // With the bytes of this message, or every message that ever held a node would be kept in memory.
+      if (before && isSame(before, bytes)) return { ...before, bytes };
+      return { name: nameOnly.decode(bytes).name, read: attempt(() => readNode(Node.decode(bytes))), bytes };
     });
-    return contentOf(
-      known,
-      storage.map((bytes) => attempt(() => readClass(Storage.decode(bytes)))),
-    );
+    const classes = storage.map((bytes) => {
+      const read = attempt(() => readClass(Storage.decode(bytes)));
+      return { name: "value" in read ? read.value.class : undefined, read };
+    });
+    const conditions: Condition[] = [];
+    return {
+      nodes: validOf("Node", "node", known, conditions),
+      storage: validOf("Class", "storage class", classes, conditions),
+      conditions,
+    };
   };
 }
 
-/** The message without what our operator adds to it for us alone. */
+/** The message without the fields that our operator adds. */
 export function clusterIn(message: Uint8Array): Uint8Array {
   return clusterParts.encode(clusterParts.decode(message));
 }
 
-function sameBytes(known: KnownNode | undefined, bytes: Uint8Array): KnownNode | undefined {
-  return known && Buffer.compare(known.bytes, bytes) === 0 ? known : undefined;
-}
-
-function readNew(bytes: Uint8Array): Omit<KnownNode, "bytes"> {
-  return { name: nameOnly.decode(bytes).name, read: attempt(() => readNode(Node.decode(bytes))) };
-}
-
-export function attempt<T>(read: () => T): Read<T> {
+function attempt<T>(read: () => T): Named<T>["read"] {
   try {
-    return { is: read() };
+    return { value: read() };
   } catch (thrown) {
-    return { nonsense: reasonOf(thrown) };
+    return { invalid: reasonOf(thrown) };
   }
 }
 
-export function contentOf(
-  nodes: readonly Named<SnapshotNode>[],
-  storage: readonly Read<SnapshotStorageClass>[],
-): PictureContent {
-  const conditions: Condition[] = [];
-  const classes = storage.map((read) => ({ name: "is" in read ? read.is.class : undefined, read }));
-  return {
-    nodes: validOf("Node", "node", nodes, conditions),
-    storage: validOf("Class", "storage class", classes, conditions),
-    conditions,
-  };
-}
-
-interface Named<T> {
-  /** Undefined where it cannot be read either. */
-  readonly name: string | undefined;
-  readonly read: Read<T>;
-}
-
-/** By name. Of two with one name nobody knows which is right, and both together would be sold twice. */
+/** Sorted by name. Entries that share a name are all left out: together they would be sold twice. */
 function validOf<T>(type: "Node" | "Class", what: string, all: readonly Named<T>[], conditions: Condition[]): T[] {
   const byName = Map.groupBy(all, ({ name }) => name);
-  const valid: { readonly name: string; readonly is: T }[] = [];
+  const valid: { readonly name: string; readonly value: T }[] = [];
   const leaveOut = (kind: "Unreadable" | "Twice", subject: string, why: string) =>
     conditions.push(condition(`${type}${kind}`, `${subject} is left out: ${why}`));
   for (const { name, read } of all) {
-    if ("nonsense" in read)
-      leaveOut("Unreadable", name === undefined ? `a ${what}` : `${what} ${JSON.stringify(name)}`, read.nonsense);
+    if ("invalid" in read)
+      leaveOut("Unreadable", name === undefined ? `a ${what}` : `${what} ${JSON.stringify(name)}`, read.invalid);
     else if (!name) leaveOut("Unreadable", `a ${what}`, "it has no name");
     else if (byName.get(name)?.length !== 1) leaveOut("Twice", `${what} ${name}`, "it is there more than once");
-    else valid.push({ name, is: read.is });
+    else valid.push({ name, value: read.value });
   }
-  return valid.sort((a, b) => (a.name < b.name ? -1 : Number(a.name > b.name))).map(({ is }) => is);
+  return valid.sort((a, b) => (a.name < b.name ? -1 : Number(a.name > b.name))).map(({ value }) => value);
 }
 
 const nanoPerMilli = 10n ** 6n;
@@ -118,13 +99,13 @@ export function readNode({ name, resources, capabilities }: Node): SnapshotNode 
     ephemeralBytes: amount("ephemeral storage", ephemeralStorage, nanoPerOne),
     gpus: amount("gpus", gpu?.quantity, nanoPerOne),
     cards: countCards(gpu?.info ?? []),
-    // Zero is what an operator says that does not know it; nobody's driver takes none.
+    // Operators report zero where they do not know the limit.
     volumes: volumes.allocatable === 0n ? { ...volumes, allocatable: "unlimited" } : volumes,
     storageClasses: capabilities?.storageClasses ?? [],
   };
 }
 
-export function readClass({ quantity, info }: Storage): SnapshotStorageClass {
+function readClass({ quantity, info }: Storage): SnapshotStorageClass {
   return { class: info?.class ?? "", bytes: amount("storage", quantity, nanoPerOne) };
 }
 
@@ -141,7 +122,7 @@ function countCards(told: readonly GPUInfo[]): GpuCount[] {
   return [...alike.values()];
 }
 
-/** A part of a unit is nothing that could be given, but it is taken. */
+/** Whole units: what is allocatable rounded down, what is allocated rounded up. */
 function amount(what: string, pair: ResourcePair | undefined, nanoPerUnit: bigint): Amount {
   const there = nanoOf(pair?.allocatable?.string);
   const taken = nanoOf(pair?.allocated?.string);
@@ -152,7 +133,6 @@ function amount(what: string, pair: ResourcePair | undefined, nanoPerUnit: bigin
   return { allocatable: there / nanoPerUnit, allocated };
 }
 
-/** An amount that is not in the message is zero, as in every message of this kind. */
 function nanoOf(text: string | undefined): bigint {
   return text ? parseQuantity(text).nano : 0n;
 }

@@ -155,7 +155,7 @@ export type AddressBook = ReturnType<typeof createAddressBook>;
 
 interface AddressBookDeps {
   readonly book: Book;
-  readonly pool: () => Pick<AddressPool, "usage" | "free" | "ageMs" | "trouble" | "confirmed">;
+  readonly pool: () => Pick<AddressPool, "usage" | "free" | "ageMs" | "error" | "confirmed">;
   readonly sharing: AddressSharing;
   /** Whether the order's lease runs, so that it may have its addresses. */
   readonly isLeased: (orderId: string) => boolean;
@@ -212,8 +212,8 @@ export function createAddressBook({ book, pool, sharing, isLeased, monotonicMs }
     },
     answerFor(addresses: number) {
       if (addresses === 0) return { yes: true, reason: "it asks for no address" };
-      const { trouble } = pool();
-      if (trouble !== undefined) return { yes: false, reason: trouble };
+      const { error } = pool();
+      if (error !== undefined) return { yes: false, reason: error };
       const count = needed(addresses);
       const asked = `${count} IP ${count === 1n ? "address" : "addresses"}`;
       return { yes: left() >= count, reason: `it asks for ${asked}, and ${left()} are free` };

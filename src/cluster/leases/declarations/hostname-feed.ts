@@ -10,8 +10,8 @@ import {
 } from "../../../runtime/grpc/akash-proto.ts";
 import type { GrpcTarget } from "../../../runtime/grpc/grpc-client.ts";
 import { hostnameSightMs } from "../../../runtime/limits.ts";
+import { feedProofMs } from "../../capacity/inventory/feed.ts";
 import { feedAnswerMs } from "../../capacity/inventory/grpc-feed.ts";
-import { feedProofMs } from "../../capacity/inventory/memory-feed.ts";
 import {
   followOperator,
   type OperatorConnection,
