@@ -147,7 +147,7 @@ function picture(count: number): ClusterSnapshot {
     memoryBytes: amount(256n * gi, 100n * gi + BigInt(n) * gi),
     ephemeralBytes: amount(1_000n * gi, 500n * gi),
     gpus: amount(0n, 0n),
-    cards: [],
+    gpuCounts: [],
     storageClasses: [],
     volumes: { allocatable: "unlimited" as const, allocated: 0n },
   }));

@@ -101,7 +101,7 @@ for (const [name, first, second] of [
 
 /** These GPUs, with the attributes that sell them. */
 function sellsOf(...here: GpuCount[]): Pick<ProviderParts, "cards" | "options"> {
-  const attributes = here.map(({ card }) => ({
+  const attributes = here.map(({ gpu: card }) => ({
     key: `capabilities/gpu/vendor/nvidia/model/${card.model}`,
     value: "true",
   }));

@@ -1,10 +1,5 @@
 /** Small clusters and groups for tests of placement: what is not named is ample, or nothing. */
-import {
-  type ClusterRoom,
-  type GpuCount,
-  type NodeRoom,
-  unknownCards,
-} from "../src/cluster/capacity/placement/room.ts";
+import { type ClusterRoom, type GpuCount, type NodeRoom, unknownGpus } from "../src/cluster/capacity/placement/room.ts";
 import { decCoinOf } from "../src/market/coin.ts";
 import { decimalOf } from "../src/market/decimal.ts";
 import { type Gpu, gpuOf } from "../src/market/gpu-attributes.ts";
@@ -29,7 +24,7 @@ export function sampleNode(name: string, some: Partial<NodeRoom> & { takenCards?
     ephemeralBytes: 1024n * gi,
     gpus,
     gpuCounts: cards,
-    unknownGpus: unknownCards(listed, listed, gpus),
+    unknownGpus: unknownGpus(listed, listed, gpus),
     volumes: undefined,
     storageClasses: [],
     ...given,
@@ -41,7 +36,7 @@ export function cluster(nodes: readonly NodeRoom[], classes: Record<string, bigi
 }
 
 export function cards(model: string, count: bigint, memorySize?: string, kind?: string): GpuCount {
-  return { card: sampleCard(model, memorySize, kind), count };
+  return { gpu: sampleCard(model, memorySize, kind), count };
 }
 
 export interface SampleUnit {

@@ -82,7 +82,7 @@ export function pictureNode(name: string, size: NodeSize = {}, taken: Partial<Ta
       cards.reduce((sum, { count }) => sum + count, 0n),
       all.gpus,
     ),
-    cards,
+    gpuCounts: cards,
     volumes: { allocatable: "unlimited", allocated: 0n },
     storageClasses,
   };

@@ -238,7 +238,7 @@ function labFeed() {
     memoryBytes: plenty(2n ** 38n),
     ephemeralBytes: plenty(2n ** 40n),
     gpus: plenty(0n),
-    cards: [],
+    gpuCounts: [],
     volumes: { allocatable: "unlimited", allocated: 0n },
     storageClasses: ["beta2"],
   };

@@ -1,5 +1,5 @@
-/** Keeps what is promised together with what there is: the book, and all that changes it. */
-import type { Chain, MirrorKey } from "../../chain/chain.ts";
+/** Capacity of the cluster: the book of reservations, and everything that changes it. */
+import type { Chain } from "../../chain/chain.ts";
 import { runs } from "../../chain/records.ts";
 import type { Journal } from "../../journal/journal.ts";
 import type { Kube, WatchCache } from "../../kube/kube.ts";
@@ -8,10 +8,10 @@ import type { ResourceUnit } from "../../market/group-spec.ts";
 import { bidOn, formatOrderId, orderOf, parseBidId, parseOrderId } from "../../market/ids.ts";
 import { leaseNamespace } from "../../market/lease-namespace.ts";
 import { type Clock, sleep } from "../../runtime/clock.ts";
+import type { RuntimeDeps } from "../../runtime/deps.ts";
 import { minute } from "../../runtime/durations.ts";
 import { reasonOf } from "../../runtime/errors.ts";
 import type { Scope } from "../../runtime/lifecycle.ts";
-import type { Log } from "../../runtime/log.ts";
 import type { Queue } from "../../runtime/queue.ts";
 import { type AddressPool, createAddressPool } from "./addresses/address-pool.ts";
 import type { IpOperatorClient } from "./addresses/ip-operator.ts";
@@ -19,22 +19,16 @@ import type { AddressSharing } from "./addresses/lease-addresses.ts";
 import { feedOldMs, type InventoryFeed } from "./inventory/feed.ts";
 import { place } from "./placement/place.ts";
 import { reservationSettleMs } from "./reservations/accounting.ts";
-import { type Book, createBook } from "./reservations/book.ts";
-import {
-  createLeaseClaims,
-  createLeasePods,
-  type LeaseClaims,
-  type LeasePod,
-  type LeasePods,
-} from "./reservations/lease-watches.ts";
+import { createBook } from "./reservations/book.ts";
+import { createLeaseClaims, createLeasePods, type LeasePod } from "./reservations/lease-watches.ts";
 import { readBody } from "./reservations/reservation.ts";
 import { createAddressBook, createReservations } from "./reservations/reservations.ts";
 import { createUpkeep, resettle } from "./reservations/upkeep.ts";
 
-/** A pod bound this long ago, by the cluster's clock, is in every picture; no clock that works is off by more. */
+/** A pod bound this long ago, by the cluster's clock, is in every snapshot, also if our clock is off by less. */
 export const reservationLongBoundMs = 2 * minute;
 
-interface KeeperDeps {
+interface KeeperDeps extends Pick<RuntimeDeps, "clock" | "log"> {
   readonly chain: Pick<Chain, "mirror" | "queries" | "provider" | "onStep">;
   readonly journal: Pick<Journal, "read" | "durable" | "relaxed">;
   readonly kube: Pick<Kube, "watch">;
@@ -42,14 +36,12 @@ interface KeeperDeps {
   readonly ipOperator: IpOperatorClient | undefined;
   readonly addressSharing?: AddressSharing | undefined;
   readonly overcommit: Overcommit;
-  readonly clock: Clock;
-  readonly log: Log;
 }
 
 export type CapacityKeeper = ReturnType<typeof createCapacityKeeper>;
 
 export function createCapacityKeeper(deps: KeeperDeps) {
-  const { chain, kube, inventory, clock } = deps;
+  const { chain, kube, inventory: feed, clock } = deps;
   const idOf = (orderId: string) => bidOn(parseOrderId(orderId), chain.provider);
   const book = createBook((orderId) => leaseNamespace(idOf(orderId)));
   const addresses = createAddressBook({
@@ -65,51 +57,82 @@ export function createCapacityKeeper(deps: KeeperDeps) {
   const pods = createLeasePods(kube);
   const claims = createLeaseClaims(kube);
   let queue: Queue | undefined;
-  const usable: Pick<InventoryFeed, "ageMs" | "error"> = {
+  const inventory = {
     get ageMs() {
-      return inventory.ageMs;
+      return feed.ageMs;
     },
     get error() {
-      return inventory.error ?? unheardOf("pods", pods.cache) ?? unheardOf("volume claims", claims.cache);
+      return feed.error ?? silenceOf("pods", pods.cache) ?? silenceOf("volume claims", claims.cache);
     },
   };
   const onReserved = (orderId: string) => void queue?.add(orderId, "low");
-  const reservations = createReservations({ ...deps, book, addresses, place: placeNow, inventory: usable, onReserved });
+  const reservations = createReservations({ ...deps, book, addresses, place: placeNow, inventory, onReserved });
   const upkeep = createUpkeep({ ...deps, book, reservations, settle });
 
-  /** Moves what it can from where it cannot stay; where to is written down. */
+  /** Moves replicas from nodes where they cannot stay. */
   function settle(): void {
     if (!book.snapshot) return;
     const { moved, hasMore } = resettle(book, placeNow);
     for (const { orderId } of moved) wake(orderId);
-    // In their own turn, and as long as that helps any.
+    // In another turn of the event loop.
     if (hasMore && moved.length > 0) clock.timer(0, settle);
   }
 
-  /** Has the reservation of an order looked at and, where there is one, written down again. */
+  /** Reconciles the reservation of an order and writes it down. */
   function wake(orderId: string): void {
     upkeep.unsaved.add(orderId);
     queue?.add(orderId);
   }
 
-  // Before all who would sell it.
-  reservations.capacity.onRoom(settle);
-  const listing = followObjects(pods, claims, clock, book, { settle, changed: reservations.changed });
-
-  function showPicture(): void {
-    const { snapshot: newest, ageMs = 0, volumesAgeMs = 0 } = inventory;
-    if (!newest) return;
+  function showSnapshot(): void {
+    const { snapshot, ageMs = 0, volumesAgeMs = 0 } = feed;
+    if (!snapshot) return;
     const nowMs = clock.monotonicMs();
-    book.show({ snapshot: newest, trueAtMs: { pod: nowMs - ageMs, volume: nowMs - volumesAgeMs } });
+    book.show({ snapshot, trueAtMs: { pod: nowMs - ageMs, volume: nowMs - volumesAgeMs } });
     reservations.room();
   }
 
+  /** A snapshot in which nothing else changed is not notified, and stays current for longer than when it arrived. */
+  async function pollForAwaited(signal: AbortSignal): Promise<never> {
+    for (;;) {
+      await sleep(clock, reservationSettleMs, signal);
+      if (book.awaited === 0) continue;
+      feed.ask();
+      showSnapshot();
+    }
+  }
+
+  /** A row that is invalid is made again from the chain, where that has the bid or lease. */
+  function readReservations(): void {
+    for (const { orderId, body } of deps.journal.read.reservations.all()) {
+      const reservation = readBody(orderId, body);
+      if (reservation) book.add(reservation);
+      else deps.log.error("unreadable reservation left out", { order: orderId });
+    }
+  }
+
+  // First: room goes to displaced replicas before new ones.
+  reservations.capacity.onRoom(settle);
+  const listing = { isOver: false };
+  pods.onChange(({ type, value }) => {
+    if (type === "deleted") book.podGone(value);
+    else book.pod(value, boundAtMs(value, listing.isOver, clock));
+    // It may leave a node that is not for sale, which no snapshot reports.
+    settle();
+    reservations.changed();
+  });
+  claims.onChange(({ type, value }) => {
+    if (type === "deleted") book.claimGone(value);
+    else book.claim(value, clock.monotonicMs());
+    reservations.changed();
+  });
+
   return {
-    ...{ capacity: reservations.capacity, inventory: usable, book, addresses, pool, pods, claims, reservations },
+    ...{ capacity: reservations.capacity, inventory, book, addresses, pool, pods, claims, reservations },
     look: upkeep.look,
     wake,
     onChange: reservations.onChange,
-    /** Leases of ours that run. */
+    /** The number of our running leases. */
     get leases(): number {
       return Array.from(chain.mirror.leases()).filter(runs).length;
     },
@@ -117,21 +140,23 @@ export function createCapacityKeeper(deps: KeeperDeps) {
     /** Reads what is there, and follows what changes it. */
     async open(scope: Scope, keys: Queue): Promise<void> {
       queue = keys;
-      readReservations(deps, book);
-      // Until it is known what runs, all of it would be counted twice.
+      readReservations();
+      // Before the pods are known, all of them would be counted twice.
       await Promise.all([pods.open(scope), claims.open(scope)]);
-      listing.end();
-      inventory.onSnapshot(showPicture);
-      showPicture();
-      scope.task("inventory", inventory.run);
-      scope.task("awaited pictures", (signal) => askForCounted(deps, book, showPicture, signal));
+      listing.isOver = true;
+      feed.onSnapshot(showSnapshot);
+      showSnapshot();
+      scope.task("inventory", feed.run);
+      scope.task("awaited snapshots", pollForAwaited);
       pool.onAnswer(() => {
         addresses.confirm();
         reservations.room();
       });
       scope.task("addresses", pool.run);
       chain.onStep(({ changed }) => {
-        for (const key of changed) if (isOurs(key)) keys.add(formatOrderId(orderOf(parseBidId(key.key))));
+        // The mirror holds only our bids and leases.
+        const ours = changed.filter(({ kind }) => kind === "bid" || kind === "lease");
+        for (const { key } of ours) keys.add(formatOrderId(orderOf(parseBidId(key))));
       });
       upkeep.adoptBids();
       for (const { id } of chain.mirror.leases()) keys.add(formatOrderId(id));
@@ -140,80 +165,18 @@ export function createCapacityKeeper(deps: KeeperDeps) {
   };
 }
 
-/** A pod that went unseen is in no snapshot any more, and what it stood for would be sold again. */
-function unheardOf(what: string, { ageMs = 0, error: trouble }: Partial<WatchCache<unknown>> = {}): string | undefined {
+/** Why the cache is outdated: a pod that went unseen is in no snapshot any more, and would be sold again. */
+function silenceOf(what: string, { ageMs = 0, error }: Partial<WatchCache<unknown>> = {}): string | undefined {
   if (ageMs <= feedOldMs) return undefined;
-  const because = trouble ? `: ${reasonOf(trouble)}` : "";
+  const because = error ? `: ${reasonOf(error)}` : "";
   return `the ${what} of our leases have not been heard of for ${Math.floor(ageMs / 1_000)} s${because}`;
 }
 
-/** A row that makes no sense is made again from the chain, where that has what it was for. */
-function readReservations({ journal, log }: Pick<KeeperDeps, "journal" | "log">, book: Book): void {
-  for (const { orderId, body } of journal.read.reservations.all()) {
-    const reservation = readBody(orderId, body);
-    if (reservation) book.add(reservation);
-    else log.error("unreadable reservation left out", { order: orderId });
-  }
-}
-
-/** Keeps the book informed of pods and volumes of leases. */
-function followObjects(
-  pods: LeasePods,
-  claims: LeaseClaims,
-  clock: Clock,
-  book: Book,
-  { settle, changed }: Record<"settle" | "changed", () => void>,
-) {
-  let isListing = true;
-
-  /**
-   * When its binding was news. At a start most were bound long ago, and every snapshot has those. Later it is news when it
-   * is heard of, whatever our machine has for the time of day.
-   */
-  function newsAtMs({ boundAtMs = clock.now() }: LeasePod): number {
-    const agoMs = isListing ? clock.now() - boundAtMs : 0;
-    return clock.monotonicMs() - (agoMs > reservationLongBoundMs ? agoMs : 0);
-  }
-
-  pods.onChange(({ type, value }) => {
-    if (type === "deleted") book.podGone(value);
-    else book.pod(value, newsAtMs(value));
-    // What it leaves may be a node that is not for sale, as one that is drained, and no snapshot tells of that.
-    settle();
-    changed();
-  });
-  claims.onChange(({ type, value }) => {
-    if (type === "deleted") book.claimGone(value);
-    else book.claim(value, clock.monotonicMs());
-    changed();
-  });
-  return {
-    /** All that was there is known. */
-    end(): void {
-      isListing = false;
-    },
-  };
-}
-
 /**
- * What came where as much went leaves the snapshot as it was, and nobody is told of it; and one that nothing has changed is
- * true for longer than when it came.
+ * The binding of a pod by the monotonic clock: now, whatever our wall clock says. Only of pods listed at the start that were
+ * bound long ago, which every snapshot has, it is earlier.
  */
-async function askForCounted(
-  { clock, inventory }: Pick<KeeperDeps, "clock" | "inventory">,
-  book: Book,
-  showPicture: () => void,
-  signal: AbortSignal,
-): Promise<never> {
-  for (;;) {
-    await sleep(clock, reservationSettleMs, signal);
-    if (book.awaited === 0) continue;
-    inventory.ask();
-    showPicture();
-  }
-}
-
-/** The mirror holds no bids and leases but ours. */
-function isOurs({ kind }: MirrorKey): boolean {
-  return kind === "bid" || kind === "lease";
+function boundAtMs({ boundAtMs = 0 }: LeasePod, isAfterStart: boolean, clock: Clock): number {
+  const agoMs = isAfterStart || boundAtMs === 0 ? 0 : clock.now() - boundAtMs;
+  return clock.monotonicMs() - (agoMs > reservationLongBoundMs ? agoMs : 0);
 }

@@ -5,7 +5,7 @@ import type { Condition } from "../../../runtime/condition.ts";
 import { minute } from "../../../runtime/durations.ts";
 import type { Log } from "../../../runtime/log.ts";
 import type { Metrics } from "../../../runtime/metrics.ts";
-import { type ClusterRoom, endless, type GpuCount, type NodeRoom, unknownCards } from "../placement/room.ts";
+import { type ClusterRoom, endless, type GpuCount, type NodeRoom, unknownGpus } from "../placement/room.ts";
 
 export interface InventoryFeed extends Omit<ReturnType<typeof createNewestSnapshot>, "show" | "failed"> {
   /** Requests the newest snapshot, which may look the same but be newer. */
@@ -46,7 +46,7 @@ export interface SnapshotNode {
   readonly ephemeralBytes: Amount;
   readonly gpus: Amount;
   /** GPUs with a name in the market, allocated or not. */
-  readonly cards: readonly GpuCount[];
+  readonly gpuCounts: readonly GpuCount[];
   /** Volumes attached to it. */
   readonly volumes: Amount;
   readonly storageClasses: readonly string[];
@@ -161,7 +161,7 @@ export function roomOf({ nodes, storage, defaultClass }: ClusterSnapshot): Clust
 }
 
 function nodeRoom(node: SnapshotNode): NodeRoom {
-  const { name, cards, gpus, storageClasses } = node;
+  const { name, gpuCounts: cards, gpus, storageClasses } = node;
   const listed = cards.reduce((sum, { count }) => sum + count, 0n);
   const allocatable = gpus.allocatable === "unlimited" ? listed : gpus.allocatable;
   return {
@@ -171,7 +171,7 @@ function nodeRoom(node: SnapshotNode): NodeRoom {
     ephemeralBytes: free(node.ephemeralBytes),
     gpus: free(gpus),
     gpuCounts: cards,
-    unknownGpus: unknownCards(listed, allocatable, allocatable - gpus.allocated),
+    unknownGpus: unknownGpus(listed, allocatable, allocatable - gpus.allocated),
     volumes: limited(node.volumes),
     storageClasses,
   };

@@ -198,5 +198,5 @@ test("what the network's operator told of real and pretended nodes is understood
   assert.deepEqual(room.get("gpu-fake")?.gpuCounts, [
     { card: { vendor: "nvidia", model: "a100", memoryGi: 80n, interface: "sxm" }, count: 8n },
   ]);
-  assert.equal(room.get("gpu-amd")?.gpuCounts[0]?.card.vendor, "amd");
+  assert.equal(room.get("gpu-amd")?.gpuCounts[0]?.gpu.vendor, "amd");
 });

@@ -98,7 +98,7 @@ export function readNode({ name, resources, capabilities }: Node): SnapshotNode 
     memoryBytes: amount("memory", memory?.quantity, nanoPerOne),
     ephemeralBytes: amount("ephemeral storage", ephemeralStorage, nanoPerOne),
     gpus: amount("gpus", gpu?.quantity, nanoPerOne),
-    cards: countCards(gpu?.info ?? []),
+    gpuCounts: countCards(gpu?.info ?? []),
     // Operators report zero where they do not know the limit.
     volumes: volumes.allocatable === 0n ? { ...volumes, allocatable: "unlimited" } : volumes,
     storageClasses: capabilities?.storageClasses ?? [],
@@ -111,13 +111,13 @@ function readClass({ quantity, info }: Storage): SnapshotStorageClass {
 
 /** How many there are of each kind. */
 function countCards(told: readonly GPUInfo[]): GpuCount[] {
-  const alike = new Map<string, { card: Gpu; count: bigint }>();
+  const alike = new Map<string, { gpu: Gpu; count: bigint }>();
   for (const each of told) {
     // Told apart by what is told of them, so that eight cards of a kind are read once.
     const words = `${each.vendor}/${each.name}/${each.interface}/${each.memorySize}`;
     const known = alike.get(words);
     if (known) known.count += 1n;
-    else alike.set(words, { card: gpuOf(each), count: 1n });
+    else alike.set(words, { gpu: gpuOf(each), count: 1n });
   }
   return [...alike.values()];
 }

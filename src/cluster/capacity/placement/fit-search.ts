@@ -1,12 +1,12 @@
 /** The two searches: the quick one, largest replicas first, and the exact one for groups of few replicas. */
 import { gpusLeft, type Kinds, kindsFor, nodeResources, type Room, type RoomNode, takeGpus } from "./room.ts";
 import {
-  type AskedAmounts,
-  cardSteps,
+  gpuSteps,
   gpusOf,
   howMany,
   type Option,
   occupy,
+  type RequestedAmounts,
   type Search,
   type Spot,
   type Task,
@@ -26,9 +26,9 @@ export function bestFit(tasks: readonly Task[], room: Search): Spot[] | undefine
   return firstFit(largestFirst(tasks, shareOf(room)), room, tightest);
 }
 
-/** All that is tried where the exact search would take too long: it finds what first-fit-decreasing does, and more. */
+/** For groups too large for the exact search: finds at least what first-fit-decreasing finds. */
 export function anyFit(tasks: readonly Task[], room: Search): Spot[] | undefined {
-  const sizes = [shareOf(room), ...nodeResources.map((_, at) => (task: Task) => task.asked[at] ?? 0)];
+  const sizes = [shareOf(room), ...nodeResources.map((_, at) => (task: Task) => task.requested[at] ?? 0)];
   const sorted = new Map<Option, Iterable<number>>();
   for (const option of tasks.flatMap(({ options }) => options)) {
     sorted.set(option, Uint32Array.from(option.places).sort());
@@ -49,7 +49,7 @@ export function anyFit(tasks: readonly Task[], room: Search): Spot[] | undefined
 /** The largest share of what is free of a resource in the whole cluster. It only ranks, so it need not be exact. */
 function shareOf({ spare }: Room): (task: Task) => number {
   const free = spare.map((column) => column.reduce((sum, each) => sum + Math.max(each, 0), 0));
-  return ({ asked }) => Math.max(...asked.map((amount, at) => amount / Math.max(free[at] ?? 0, 1)));
+  return ({ requested }) => Math.max(...requested.map((amount, at) => amount / Math.max(free[at] ?? 0, 1)));
 }
 
 function largestFirst(tasks: readonly Task[], size: (task: Task) => number): Task[] {
@@ -74,7 +74,7 @@ function placeUnit(task: Task, room: Search, order: Order, spots: Spot[]): boole
   for (const option of order.options(task)) {
     let missing = task.count;
     for (const place of order.places(option)) {
-      const count = howMany(room, place, task.asked, option.cards, missing);
+      const count = howMany(room, place, task.requested, option.gpus, missing);
       if (count === 0) continue;
       const spot = { task, option, place, count };
       occupy(room, spot, 1);
@@ -188,13 +188,13 @@ function housed(
   at: number,
   taken: ReadonlyMap<number, number>,
   homesOf: (part: Part) => readonly Home[],
-  asked: Set<number>,
+  visited: Set<number>,
 ): ReadonlyMap<number, number> | undefined {
   for (const { place } of homesOf(parts[at] ?? [])) {
-    if (asked.has(place)) continue;
-    asked.add(place);
+    if (visited.has(place)) continue;
+    visited.add(place);
     const other = taken.get(place);
-    const moved = other === undefined ? taken : housed(parts, other, taken, homesOf, asked);
+    const moved = other === undefined ? taken : housed(parts, other, taken, homesOf, visited);
     if (moved) return new Map(moved).set(place, at);
   }
   return undefined;
@@ -203,9 +203,12 @@ function housed(
 function findHomes(tasks: readonly Task[], room: Search, part: Part, ways: readonly Way[], enough: number): Home[] {
   const members = tasks.flatMap((task, at): Member[] => {
     const [count, way] = [part[at] ?? 0, ways[at]];
-    return count > 0 && way ? [{ at, way, asked: task.asked.map((amount) => amount * count) }] : [];
+    return count > 0 && way ? [{ at, way, requested: task.requested.map((amount) => amount * count) }] : [];
   });
-  const sum = members.reduce<number[]>((all, { asked }) => asked.map((amount, at) => amount + (all[at] ?? 0)), []);
+  const sum = members.reduce<number[]>(
+    (all, { requested }) => requested.map((amount, at) => amount + (all[at] ?? 0)),
+    [],
+  );
   const [fewest, ...others] = members.map(({ way }) => way.places).sort((left, right) => left.size - right.size);
   const homes: Home[] = [];
   for (const place of fewest ?? []) {
@@ -223,29 +226,29 @@ function findHomes(tasks: readonly Task[], room: Search, part: Part, ways: reado
 interface Member {
   readonly at: number;
   /** Of all its replicas in the part. */
-  readonly asked: AskedAmounts;
+  readonly requested: RequestedAmounts;
   readonly way: Way;
 }
 
-/** A model for each of them, by their places, such that the node has cards for all. */
+/** A model for each of them, by their places, such that the node has GPUs for all. */
 function chooseModels(room: Search, node: RoomNode, members: readonly Member[]): Home["options"] | undefined {
   const [member, ...others] = members;
   if (!member) return new Map();
-  const gpus = gpusOf(member.asked);
-  const tried = new Set<Kinds | undefined>();
+  const gpus = gpusOf(member.requested);
+  const tried = new Set<Kinds>();
   for (const option of member.way.options) {
-    if (option.cards) room.spend(2 * cardSteps(node));
-    const kinds = option.cards && gpus > 0 ? kindsFor(node.cards, option.cards) : undefined;
-    if (tried.has(kinds) || (kinds !== undefined && gpusLeft(node.cards, kinds) < gpus)) continue;
+    if (option.gpus) room.spend(2 * gpuSteps(node));
+    const kinds = option.gpus && gpus > 0 ? kindsFor(node.gpus, option.gpus) : 0;
+    const taken = kinds === 0 && !option.gpus ? 0 : gpus;
+    if (tried.has(kinds) || (taken > 0 && gpusLeft(node.gpus, kinds) < taken)) continue;
     tried.add(kinds);
-    if (kinds !== undefined) takeGpus(node.cards, kinds, gpus);
-    let rest: Home["options"] | undefined;
+    takeGpus(node.gpus, kinds, taken);
     try {
-      rest = chooseModels(room, node, others);
+      const rest = chooseModels(room, node, others);
+      if (rest) return new Map(rest).set(member.at, option);
     } finally {
-      if (kinds !== undefined) takeGpus(node.cards, kinds, -gpus);
+      takeGpus(node.gpus, kinds, -taken);
     }
-    if (rest) return new Map(rest).set(member.at, option);
   }
   return undefined;
 }

@@ -166,7 +166,7 @@ test("of what a picture counts as taken, the cards of our own are known", () => 
   assert.equal(place(room, h100).fits, true, "two of the three are of the other model");
   room.recognise(claim);
   room.recognise(claim);
-  assert.equal(room.nodes[0]?.cards.takings.get(1), 3, "no more is known than is taken");
+  assert.equal(room.nodes[0]?.gpus.takings.get(1), 3, "no more is known than is taken");
 });
 
 test("an order that names each card in four ways is refused as quickly as one that names it once", async () => {

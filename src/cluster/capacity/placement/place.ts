@@ -8,7 +8,8 @@ import { anyFit, bestFit, exactFit } from "./fit-search.ts";
 import { beyondCluster, inPieces, placementFailure, togetherTooMuch, unplaceable } from "./placement-failure.ts";
 import type { Room } from "./room.ts";
 import {
-  demandOf,
+  demandsOf,
+  InvalidDemand,
   type Option,
   openSearch,
   type Search,
@@ -21,7 +22,7 @@ import {
 
 /** Replicas up to which a group is placed exactly: 203 ways to share out six of them, 877 with seven. */
 const placementExactReplicas = 6;
-/** Units of one group that are placed: each is looked for on every node, and a manifest that long is nobody's. */
+/** Units of one group that are placed: each is searched for on every node. */
 export const placementUnits = 300;
 /** Replicas of one group that are placed: each is an entry in a reservation, and Kubernetes ends at 5,000 nodes. */
 const placementReplicas = 10_000;
@@ -29,18 +30,18 @@ const placementReplicas = 10_000;
 /** Offers with different GPU models: each is priced, by a process where prices come from a script. */
 const mostOffers = 32;
 
-export interface PlaceOptions {
+interface PlaceOptions {
   readonly overcommit?: Overcommit;
-  /** How much work may be spent on it; see search.ts. */
+  /** Limit of the search; see `openSearch`. */
   readonly steps?: number;
 }
 
 export function place(room: Room, units: readonly ResourceUnit[], options: PlaceOptions = {}): Fit {
   const { overcommit = exactRequests, steps = searchSteps } = options;
-  const search = openSearch(room, steps);
   try {
-    return placeIn(search, units, overcommit);
+    return placeIn(openSearch(room, steps), units, overcommit);
   } catch (thrown) {
+    if (thrown instanceof InvalidDemand) return placementFailure(thrown.message);
     if (!(thrown instanceof SearchLimit)) throw thrown;
     return { ...placementFailure(`search limit reached: no placement found in ${steps} steps`), isLimited: true };
   }
@@ -53,10 +54,9 @@ function placeIn(room: Search, units: readonly ResourceUnit[], overcommit: Overc
   }
   if (new Set(units.map(({ id }) => id)).size < units.length)
     return placementFailure("two units of the group have the same id");
-  const demands = demandOf(units, overcommit);
-  if (!Array.isArray(demands)) return placementFailure(`unit ${demands.unit} ${demands.fault}`);
-  const misfit = beyondCluster(room, demands);
-  if (misfit) return misfit;
+  const demands = demandsOf(units, overcommit);
+  const failure = beyondCluster(room, demands);
+  if (failure) return failure;
   // The chain takes a unit of count 0 beside others, and wants it in the bid.
   const tasks = demands.filter(({ count }) => count > 0n).map((unit) => taskOf(unit, room));
   if (tasks.length === 0) return placementFailure("the group has no replicas");
@@ -69,11 +69,7 @@ function placeIn(room: Search, units: readonly ResourceUnit[], overcommit: Overc
   const tooMuch = togetherTooMuch(room, tasks);
   if (tooMuch) return tooMuch;
   const spots = anyOf(tasks, room);
-  if (spots)
-    return withOthers(fitsOf(room, units, spots), units, otherModels(tasks, room), (each) => {
-      const found = anyOf(each, room);
-      return found && fitsOf(room, units, found);
-    });
+  if (spots) return withOthers(room, units, spots, tasks);
   return inPieces(room, tasks, (eased) => Boolean(bestFit(eased, room) ?? (isFew(eased) && exactFit(eased, room))));
 }
 
@@ -103,23 +99,25 @@ function* otherModels(tasks: readonly Task[], room: Search): Generator<Task[]> {
   }
 }
 
-function modelOf({ cards }: Option): string {
-  return cards ? gpuAttribute(cards).key : "";
+function modelOf({ gpus }: Option): string {
+  return gpus ? gpuAttribute(gpus).key : "";
 }
 
-/** The first fit is valid whether or not steps are left to look for others. */
+/** With offers of other GPU models, as long as steps are left. */
 function withOthers(
-  first: Fits,
+  room: Search,
   units: readonly ResourceUnit[],
-  models: Iterable<Task[]>,
-  find: (tasks: Task[]) => Fits | undefined,
+  spots: readonly Spot[],
+  tasks: readonly Task[],
 ): Fits {
   const keyOf = offerKeys(units);
+  const first = fitsOf(room, units, spots);
   const fits = new Map([[keyOf(first), first]]);
   try {
-    for (const tasks of models) {
-      const found = find(tasks);
-      if (found) fits.set(keyOf(found), fits.get(keyOf(found)) ?? found);
+    for (const each of otherModels(tasks, room)) {
+      const others = anyOf(each, room);
+      const found = others && fitsOf(room, units, others);
+      if (found && !fits.has(keyOf(found))) fits.set(keyOf(found), found);
       if (fits.size === mostOffers) break;
     }
   } catch (thrown) {
@@ -129,7 +127,7 @@ function withOthers(
   return others.length > 0 ? { ...first, others } : first;
 }
 
-/** The same for offers in which units that are alike only swap their GPU models: their price is the same. */
+/** Equal where units that are alike only swap their GPU models: their price is the same. */
 function offerKeys(units: readonly ResourceUnit[]): (fit: Fits) => string {
   const texts = units.map(({ id: _id, price: _price, ...unit }) => jsonText(unit));
   const kinds = texts.map((text) => texts.indexOf(text));
@@ -140,7 +138,7 @@ function offerKeys(units: readonly ResourceUnit[]): (fit: Fits) => string {
       .join();
 }
 
-/** Few enough for the exact search. For more, no way is found that first-fit-decreasing does not find, or a better one. */
+/** Few enough for the exact search; more are placed by first-fit-decreasing alone. */
 function isFew(tasks: readonly Task[]): boolean {
   return tasks.reduce((sum, { count }) => sum + count, 0) <= placementExactReplicas;
 }
@@ -156,8 +154,8 @@ function fitsOf(room: Room, units: readonly ResourceUnit[], spots: readonly Spot
   return { fits: true, replicas, offer };
 }
 
-/** As it was asked for, with one model for its gpus. */
+/** As requested, with one model for its GPUs. */
 function offered({ count: _count, price: _price, ...unit }: ResourceUnit, spot: Spot | undefined): UnitResources {
-  const cards = spot?.option.cards;
-  return cards ? { ...unit, gpu: { count: unit.gpu.count, attributes: [gpuAttribute(cards)] } } : unit;
+  const gpus = spot?.option.gpus;
+  return gpus ? { ...unit, gpu: { count: unit.gpu.count, attributes: [gpuAttribute(gpus)] } } : unit;
 }

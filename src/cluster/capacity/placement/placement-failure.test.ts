@@ -201,7 +201,7 @@ test("groups that nobody could have meant are refused at little more than what a
     [
       "a key that is none",
       [sampleUnit({ gpus: 1n, models: ["nvidia/model/a100/ram/999999999Ei/x"] })],
-      /nobody can read/,
+      /unreadable attributes/,
     ],
     ["no model", [sampleUnit({ gpus: 1n })], /does not say of which vendor/],
   ];

@@ -1,20 +1,21 @@
-/** Why a group does not fit. Named is what would have to be there for it to fit, and not what is merely scarce. */
+/** Why a group does not fit: the resources of which more would help, not those that are merely scarce. */
 import type { PlacementFailure, Shortage } from "../../../market/fit.ts";
 import { describeGpu, type GpuDemand } from "../../../market/gpu-attributes.ts";
 import { showResource } from "../../../market/quantity.ts";
+import { smallest } from "../../../runtime/bigint.ts";
 import {
-  askedOf,
   countOf,
   gpuAt,
-  gpusLeft,
   kindsFor,
   type NodeAmounts,
   nodeResources,
   type Room,
   type RoomNode,
+  requestedOf,
 } from "./room.ts";
 import {
-  cardSteps,
+  freeGpus,
+  gpuSteps,
   howMany,
   isSuited,
   modelsOf,
@@ -29,7 +30,7 @@ export function placementFailure(reason: string, shortages: readonly Shortage[] 
   return { fits: false, reason, shortages };
 }
 
-/** What no placement can help: a storage class that has not so much. */
+/** Storage classes without enough room, wherever the replicas are placed. */
 export function beyondCluster(room: Room, demands: readonly UnitDemand[]): PlacementFailure | undefined {
   const shortages: Shortage[] = [];
   const reasons: string[] = [];
@@ -53,25 +54,18 @@ function classesThere({ classes }: Room): string {
 
 /** Units that would not fit even if they were alone. */
 export function unplaceable(room: Search, tasks: readonly Task[]): PlacementFailure {
-  const found = tasks.slice(0, misfitListed).map(({ unit }) => ofUnit(room, unit));
+  const found = tasks.slice(0, failuresListed).map(({ unit }) => ({ id: unit.id, ...ofUnit(room, unit) }));
   const more = tasks.length > found.length ? `; and so with ${tasks.length - found.length} more units` : "";
-  const reasons = found.map(({ reason }, at) => `unit ${tasks[at]?.unit.id}: ${reason}`);
-  return placementFailure(
-    `${reasons.join("; ")}${more}`,
-    found.flatMap(({ shortages }) => shortages),
-  );
+  const reasons = found.map(({ id, reason }) => `unit ${id}: ${reason}`).join("; ");
+  const shortages = found.flatMap(({ shortages }) => shortages);
+  return placementFailure(`${reasons}${more}`, shortages);
 }
 
-interface Found {
-  readonly reason: string;
-  readonly shortages: readonly Shortage[];
-}
-
-function ofUnit(room: Search, unit: UnitDemand): Found {
+function ofUnit(room: Search, unit: UnitDemand): PlacementFailure {
   const models = modelsOf(unit, room);
   const suited = room.nodes.filter((node) => {
-    room.spend(models.length * cardSteps(node));
-    return models.some((cards) => isSuited(node, unit, cards));
+    room.spend(models.length * gpuSteps(node));
+    return models.some((gpus) => isSuited(node, unit, gpus));
   });
   if (suited.length === 0) return nowhereSuited(room, unit);
   const one = { ...unit, count: 1n };
@@ -79,27 +73,27 @@ function ofUnit(room: Search, unit: UnitDemand): Found {
   return tooMany(room, unit, suited);
 }
 
-/** No node mounts the class, or has such cards at all. */
-function nowhereSuited(room: Search, unit: UnitDemand): Found {
+/** No node mounts the class, or has such GPUs at all. */
+function nowhereSuited(room: Search, unit: UnitDemand): PlacementFailure {
   const { id, classes } = unit;
   const nodes = room.nodes.length;
-  if (nodes === 0) return { reason: "no node is offered", shortages: [] };
+  if (nodes === 0) return placementFailure("no node is offered");
   const unmounted = [...classes.keys()].filter((name) => !room.nodes.some((node) => node.classes.has(name)));
-  const cards = unit.cards.length > 0 ? cardShortage(room, unit) : undefined;
-  const wanted = `${unit.amounts[gpuAt]} × ${cardsName(unit)}`;
+  const gpus = unit.gpus.length > 0 ? gpuShortage(room, unit) : undefined;
+  const wanted = `${unit.amounts[gpuAt]} × ${gpuNames(unit)}`;
   const shortages = unmounted.map((name): Shortage => {
     return { unit: id, resource: `nodes with storage-${name}`, wanted: 1n, available: 0n, where: "cluster", nodes };
   });
   const reasons = unmounted.map((name) => `no node can mount volumes of the class ${name}`);
-  if (cards) reasons.push(`no node has ${wanted}; ${cardsThere(room)}`);
-  if (reasons.length > 0) return { reason: joined(reasons), shortages: cards ? [...shortages, cards] : shortages };
+  if (gpus) reasons.push(`no node has ${wanted}; ${existingGpus(room)}`);
+  if (reasons.length > 0) return placementFailure(joined(reasons), gpus ? [...shortages, gpus] : shortages);
   const all = [...classes.keys()].map((name) => `volumes of the class ${name}`);
-  if (unit.cards.length > 0) all.push(wanted);
-  return { reason: `no node has at once ${all.join(" and ")}`, shortages };
+  if (unit.gpus.length > 0) all.push(wanted);
+  return placementFailure(`no node has at once ${all.join(" and ")}`, shortages);
 }
 
 /** One replica is larger than what any node has left. */
-function tooLarge(room: Search, unit: UnitDemand, suited: readonly RoomNode[]): Found {
+function tooLarge(room: Search, unit: UnitDemand, suited: readonly RoomNode[]): PlacementFailure {
   const short = helpful(unit, (amounts) => taskOf(unit, room, amounts).options.length > 0);
   const shortages = (short.length > 0 ? short : lackedByNearest(room, suited, unit)).map((at) =>
     shortageOf(room, unit, at, suited),
@@ -108,19 +102,20 @@ function tooLarge(room: Search, unit: UnitDemand, suited: readonly RoomNode[]): 
   const show = ({ resource, wanted }: Shortage) => `${showResource(resource, wanted)} of ${resource}`;
   const [only] = shortages;
   if (only && shortages.length === 1 && only.nodes === suited.length) {
-    const most =
-      only.available > 0n ? `; the most is ${showResource(only.resource, only.available)}, on ${only.where}` : "";
-    return { reason: `${nodes} has ${show(only)} free${most}`, shortages };
+    const { resource, available, where } = only;
+    const most = available > 0n ? `; the most is ${showResource(resource, available)}, on ${where}` : "";
+    return placementFailure(`${nodes} has ${show(only)} free${most}`, shortages);
   }
-  const counts = shortages.map(({ resource, nodes: lacking }) => `${lacking} short of ${resource}`);
-  return { reason: `${nodes} has ${shortages.map(show).join(" and ")} free at once: ${counts.join(", ")}`, shortages };
+  const counts = shortages.map(({ resource, nodes: lacking }) => `${lacking} short of ${resource}`).join(", ");
+  const wanted = shortages.map(show).join(" and ");
+  return placementFailure(`${nodes} has ${wanted} free at once: ${counts}`, shortages);
 }
 
 /** One replica fits, all of them do not. */
-function tooMany(room: Search, unit: UnitDemand, suited: readonly RoomNode[]): Found {
-  const asked = unit.amounts.map(askedOf);
-  const counts = modelsOf(unit, room).map((cards) =>
-    suited.reduce((sum, node) => sum + howMany(room, node.at, asked, cards, Number(unit.count)), 0),
+function tooMany(room: Search, unit: UnitDemand, suited: readonly RoomNode[]): PlacementFailure {
+  const requested = unit.amounts.map(requestedOf);
+  const counts = modelsOf(unit, room).map((gpus) =>
+    suited.reduce((sum, node) => sum + howMany(room, node.at, requested, gpus, Number(unit.count)), 0),
   );
   const isMet = (amounts: NodeAmounts) => taskOf(unit, room, amounts).options.length > 0;
   const wanted = nodeResources.flatMap((_, at) => ((unit.amounts[at] ?? 0n) > 0n ? [at] : []));
@@ -129,10 +124,11 @@ function tooMany(room: Search, unit: UnitDemand, suited: readonly RoomNode[]): F
   const scarce = wanted.filter((at) => !isMet(unit.amounts.map((amount, other) => (other === at ? amount : 0n))));
   const named = helps.length > 0 ? helps : scarce.length > 0 ? scarce : wanted;
   const names = named.map((at) => resourceName(unit, at)).join(helps.length > 0 ? " or " : " and ");
-  return {
-    reason: `${Math.max(...counts)} of its ${unit.count} replicas fit; it takes more ${names}`,
-    shortages: named.map((at) => shortageOf(room, unit, at, suited)),
-  };
+  const shortages = named.map((at) => shortageOf(room, unit, at, suited));
+  return placementFailure(
+    `${Math.max(...counts)} of its ${unit.count} replicas fit; it takes more ${names}`,
+    shortages,
+  );
 }
 
 /** Each unit would fit, were it alone, but all of them together want more than there is on the nodes that would do. */
@@ -142,11 +138,9 @@ export function togetherTooMuch(room: Room, tasks: readonly Task[]): PlacementFa
   const units = tasks.map(({ unit }) => unit);
   const shortages = nodeResources.flatMap((resource, at): Shortage[] => {
     let spare = 0;
-    room.spare[at]?.forEach((amount, node) => {
-      if (isOpen[node] && amount > 0) spare += amount;
-    });
-    // The sum of many numbers is near enough to see that there is plenty, and that is most often so.
-    if (tasks.reduce((sum, { asked, count }) => sum + (asked[at] ?? 0) * count, 0) <= spare) return [];
+    for (const [node, amount] of room.spare[at]?.entries() ?? []) if (isOpen[node] && amount > 0) spare += amount;
+    // Inexact, but enough to see that there is plenty.
+    if (tasks.reduce((sum, { requested: asked, count }) => sum + (asked[at] ?? 0) * count, 0) <= spare) return [];
     const wanted = units.reduce((sum, { amounts, count }) => sum + (amounts[at] ?? 0n) * count, 0n);
     const available = room.nodes.reduce((sum, { free: { [at]: free = 0n } }, node) => {
       return isOpen[node] && free > 0n ? sum + free : sum;
@@ -165,14 +159,16 @@ export function togetherTooMuch(room: Room, tasks: readonly Task[]): PlacementFa
   return placementFailure(`each unit fits alone, all together do not: ${joined(told)}`, shortages);
 }
 
-/** There is enough of everything, in pieces that are too small. The search tells of what: with that endless, it finds a way. */
+/** There is enough of everything, but fragmented. A resource is the reason where the search succeeds without it. */
 export function inPieces(
   room: Search,
   tasks: readonly Task[],
   canPlace: (tasks: readonly Task[]) => boolean,
 ): PlacementFailure {
   const shortages = nodeResources.flatMap((name, at) => {
-    const { unit } = tasks.reduce((most, task) => ((task.asked[at] ?? 0) > (most.asked[at] ?? 0) ? task : most));
+    const { unit } = tasks.reduce((most, task) =>
+      (task.requested[at] ?? 0) > (most.requested[at] ?? 0) ? task : most,
+    );
     if ((unit.amounts[at] ?? 0n) === 0n) return [];
     const eased = tasks.map((task) => taskOf(task.unit, room, without(task.unit, at)));
     return canPlace(eased) ? [{ ...shortageOf(room, unit, at, room.nodes), resource: name }] : [];
@@ -207,7 +203,7 @@ function heaviest(units: readonly UnitDemand[], amount: (unit: UnitDemand) => bi
 }
 
 /** Models, classes or shortages that one sentence about a misfit lists. */
-const misfitListed = 5;
+const failuresListed = 5;
 
 type Models = ReturnType<typeof modelsOf>;
 
@@ -223,7 +219,7 @@ function shortageOf(
   const models = modelsOf(unit, room);
   let [available, where, short] = [0n, "cluster", 0];
   for (const node of nodes) {
-    room.spend(models.length * cardSteps(node));
+    room.spend(models.length * gpuSteps(node));
     const amount = has(node, models);
     if (amount > available) [available, where] = [amount, node.name];
     if (amount < wanted) short += 1;
@@ -232,38 +228,41 @@ function shortageOf(
 }
 
 /** Of GPUs, taken or not; undefined where a node has enough of them. */
-function cardShortage(room: Search, unit: UnitDemand): Shortage | undefined {
-  const shortage = shortageOf(room, unit, gpuAt, room.nodes, ({ cards }, models) =>
-    mostOf(models, (model) => countOf(cards, kindsFor(cards, model))),
+function gpuShortage(room: Search, unit: UnitDemand): Shortage | undefined {
+  const shortage = shortageOf(room, unit, gpuAt, room.nodes, ({ gpus }, models) =>
+    mostOf(models, (model) => countOf(gpus, kindsFor(gpus, model))),
   );
   return shortage.available < shortage.wanted ? shortage : undefined;
 }
 
-/** Of gpus, only those that will do. */
+/** Of GPUs, only those that satisfy the demand. */
 function freeFor(node: RoomNode, models: Models, at: number): bigint {
   const free = node.free[at] ?? 0n;
-  if (at !== gpuAt) return free;
-  const left = mostOf(models, (cards) => gpusLeft(node.cards, kindsFor(node.cards, cards)));
-  return left < free ? left : free;
+  return at === gpuAt
+    ? smallest(
+        free,
+        mostOf(models, (model) => freeGpus(node, model)),
+      )
+    : free;
 }
 
-function mostOf(models: Models, count: (cards: GpuDemand) => number): bigint {
-  return BigInt(models.reduce((most, cards) => (cards ? Math.max(most, count(cards)) : most), 0));
+function mostOf(models: Models, count: (model: GpuDemand) => number): bigint {
+  return BigInt(Math.max(0, ...models.map((model) => (model ? count(model) : 0))));
 }
 
 function resourceName(unit: UnitDemand, at: number): string {
-  return at === gpuAt && unit.cards.length > 0 ? `gpu ${cardsName(unit)}` : (nodeResources[at] ?? "");
+  return at === gpuAt && unit.gpus.length > 0 ? `gpu ${gpuNames(unit)}` : (nodeResources[at] ?? "");
 }
 
-function cardsName({ cards }: UnitDemand): string {
-  return joined(cards.map(describeGpu), " or ");
+function gpuNames({ gpus }: UnitDemand): string {
+  return joined(gpus.map(describeGpu), " or ");
 }
 
 /** "there are 4 × nvidia/a100 with 80Gi, pcie" */
-function cardsThere({ nodes }: Room): string {
+function existingGpus({ nodes }: Room): string {
   const counts = new Map<string, number>();
-  for (const { card, count } of nodes.flatMap(({ cards }) => cards.kinds)) {
-    const name = describeGpu(card);
+  for (const { gpu, count } of nodes.flatMap(({ gpus }) => gpus.kinds)) {
+    const name = describeGpu(gpu);
     counts.set(name, (counts.get(name) ?? 0) + count);
   }
   const names = [...counts.keys()].sort().map((name) => `${counts.get(name)} × ${name}`);
@@ -271,7 +270,7 @@ function cardsThere({ nodes }: Room): string {
 }
 
 function joined(texts: readonly string[], between = "; "): string {
-  const more = texts.length - misfitListed;
-  const told = texts.slice(0, misfitListed).join(between);
-  return more > 0 ? `${told}${between}and ${more} more` : told;
+  const more = texts.length - failuresListed;
+  const listed = texts.slice(0, failuresListed).join(between);
+  return more > 0 ? `${listed}${between}and ${more} more` : listed;
 }

@@ -19,7 +19,7 @@ import { counts } from "../../../../test/thorough.ts";
 import type { Fit } from "../../../market/fit.ts";
 import { exactRequests } from "../../../market/fit.ts";
 import type { Random } from "../../../runtime/random.ts";
-import { type PlaceOptions, place } from "./place.ts";
+import { place } from "./place.ts";
 import { type ClusterRoom, type NodeRoom, openRoom } from "./room.ts";
 import { claimsOf, searchSteps } from "./task.ts";
 
@@ -161,7 +161,7 @@ test("the search limit loses at most one in a thousand of the groups that a sear
   );
 });
 
-function placeOf(sample: Case, options: PlaceOptions = {}): Fit {
+function placeOf(sample: Case, options: Parameters<typeof place>[2] = {}): Fit {
   return place(openRoom(sample.picture), unitsOf(sample), options);
 }
 
@@ -306,7 +306,9 @@ function holds(node: NodeRoom, placed: readonly Placed[]): boolean {
   if (placed.some(({ plan }) => plan.classes.some(([name]) => !node.storageClasses.includes(name)))) return false;
   const withGpus = placed.filter(({ plan }) => plan.gpus > 0);
   if (withGpus.reduce((all, { plan }) => all + plan.gpus, 0) > Number(node.gpus)) return false;
-  const there = new Map(node.gpuCounts.map(({ card, count }) => [`${card.model}/${card.memoryGi}`, Number(count)]));
+  const there = new Map(
+    node.gpuCounts.map(({ gpu: card, count }) => [`${card.model}/${card.memoryGi}`, Number(count)]),
+  );
   const here = (choice: readonly string[]) => choice.filter((card) => there.has(card));
   // Whoever may have got one of the cards that I count on is reckoned to have got it.
   return withGpus.every(({ choice }) => {

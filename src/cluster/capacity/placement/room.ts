@@ -1,117 +1,113 @@
 /**
- * What is free in the cluster: a snapshot says it of one moment, and a room follows what is taken and given back since.
- * Which GPUs are taken by whom is not known: each taking is counted against every kind that it may have hit, and what is
- * left of a kind is what is left in the worst case.
+ * Free capacity of the cluster: one snapshot, and what is taken and released since. Which GPUs of a node are taken is not known:
+ * each taking counts against every kind that it may have hit, and what is left of a kind is what is left in the worst case.
  */
 import { describeGpu, type Gpu, type GpuDemand, gpuAttribute, gpuSatisfies } from "../../../market/gpu-attributes.ts";
 import { invariant } from "../../../runtime/invariant.ts";
 
-/** Kinds of gpus on one node: a set of them is bits of a number, and no machine has more slots. */
-const nodeCardKinds = 30;
+/** Kinds of GPUs on one node: a set of them is bits of a number, and no machine has more slots. */
+const nodeGpuKinds = 30;
 
 export interface GpuCount {
-  readonly card: Gpu;
+  readonly gpu: Gpu;
   readonly count: bigint;
 }
 
-/** A set of kinds, as bits by their place in the list. */
+/** A set of kinds, as bits by their index in the list. */
 export type Kinds = number;
 
-interface NodeCards {
-  readonly kinds: readonly { readonly card: Gpu; readonly count: number }[];
+interface NodeGpus {
+  readonly kinds: readonly { readonly gpu: Gpu; readonly count: number }[];
   /** How many were taken that are of one of these kinds. */
   readonly takings: Map<Kinds, number>;
 }
 
-/** What there is, and how many of them are taken, of unknown kinds. */
-function nodeCards(counts: readonly GpuCount[], unknown: bigint): NodeCards {
-  const kinds = counts.slice(0, nodeCardKinds).map(({ card, count }) => ({ card, count: Number(count) }));
+function nodeGpus({ gpuCounts, unknownGpus }: NodeRoom): NodeGpus {
+  const kinds = gpuCounts.slice(0, nodeGpuKinds).map(({ gpu, count }) => ({ gpu, count: Number(count) }));
   const takings = new Map<Kinds, number>();
-  if (unknown > 0n && kinds.length > 0) takings.set(allOf({ kinds }), Number(unknown));
+  if (unknownGpus > 0n && kinds.length > 0) takings.set(allOf({ kinds }), Number(unknownGpus));
   return { kinds, takings };
 }
 
-/** Those that will do. */
-export function kindsFor({ kinds }: NodeCards, demand: GpuDemand): Kinds {
-  return kinds.reduce((set, { card }, at) => (gpuSatisfies(card, demand) ? set | (1 << at) : set), 0);
+export function kindsFor({ kinds }: NodeGpus, demand: GpuDemand): Kinds {
+  return kinds.reduce((set, { gpu }, at) => (gpuSatisfies(gpu, demand) ? set | (1 << at) : set), 0);
 }
 
 /** How many are there, taken or not. */
-export function countOf({ kinds }: NodeCards, set: Kinds): number {
+export function countOf({ kinds }: NodeGpus, set: Kinds): number {
   return kinds.reduce((sum, { count }, at) => ((set >> at) & 1 ? sum + count : sum), 0);
 }
 
 /** How many more of these can be promised without breaking what was promised before. */
-export function gpusLeft(cards: NodeCards, wanted: Kinds): number {
+export function gpusLeft(gpus: NodeGpus, wanted: Kinds): number {
   if (wanted === 0) return 0;
-  let least = leftOf(cards, wanted);
-  for (const taken of cards.takings.keys()) {
+  let least = leftOf(gpus, wanted);
+  for (const taken of gpus.takings.keys()) {
     if ((taken & wanted) === 0 || taken === wanted) continue;
-    const left = leftOf(cards, taken);
+    const left = leftOf(gpus, taken);
     if (left < least) least = left;
   }
   return Math.max(least, 0);
 }
 
-/** A negative count gives back. */
-export function takeGpus({ takings }: NodeCards, set: Kinds, count: number): void {
+/** A negative count releases. */
+export function takeGpus({ takings }: NodeGpus, set: Kinds, count: number): void {
   const taken = (takings.get(set) ?? 0) + count;
   if (taken === 0) takings.delete(set);
   else takings.set(set, taken);
 }
 
 /** So many of those whose kind was unknown are of these kinds. */
-function recogniseCards(cards: NodeCards, set: Kinds, count: number): void {
-  const known = Math.min(count, cards.takings.get(allOf(cards)) ?? 0);
+function recogniseGpus(gpus: NodeGpus, set: Kinds, count: number): void {
+  const known = Math.min(count, gpus.takings.get(allOf(gpus)) ?? 0);
   if (set === 0 || known <= 0) return;
-  takeGpus(cards, allOf(cards), -known);
-  takeGpus(cards, set, known);
+  takeGpus(gpus, allOf(gpus), -known);
+  takeGpus(gpus, set, known);
 }
 
-function allOf({ kinds }: Pick<NodeCards, "kinds">): Kinds {
+function allOf({ kinds }: Pick<NodeGpus, "kinds">): Kinds {
   return (1 << kinds.length) - 1;
 }
 
-function leftOf(cards: NodeCards, set: Kinds): number {
-  let left = countOf(cards, set);
-  for (const [taken, count] of cards.takings) if ((taken & set) !== 0) left -= count;
+function leftOf(gpus: NodeGpus, set: Kinds): number {
+  let left = countOf(gpus, set);
+  for (const [taken, count] of gpus.takings) if ((taken & set) !== 0) left -= count;
   return left;
 }
 
 /** What one snapshot has for sale. */
 export interface ClusterRoom {
-  /** Only those that are offered. */
   readonly nodes: readonly NodeRoom[];
-  /** Free bytes of each storage class; undefined where it has no end. */
+  /** Free bytes of each storage class; undefined where it is unlimited. */
   readonly classes: ReadonlyMap<string, bigint | undefined>;
   /** The class that volumes of the class "default" get, where that is known. */
   readonly defaultClass?: string | undefined;
 }
 
-/** What is free of one node. Below zero where it is overbooked: that much has to go before anything fits again. */
+/** What is free of one node; below zero where it is overbooked. */
 export interface NodeRoom {
   readonly name: string;
   readonly cpuMilli: bigint;
   readonly memoryBytes: bigint;
   readonly ephemeralBytes: bigint;
   readonly gpus: bigint;
-  /** Those that are for sale by name, taken or not, without those that are known to be taken. */
+  /** GPUs for sale by name, taken or not, without those that are known to be taken. */
   readonly gpuCounts: readonly GpuCount[];
-  /** How many of the cards are taken, held back or gone, and nobody knows which; see `unknownGpus`. */
+  /** GPUs that are taken, held back or gone, of unknown kind. */
   readonly unknownGpus: bigint;
-  /** How many more volumes can be attached; undefined where nobody limits it. */
+  /** How many more volumes can be attached; undefined where that is unlimited. */
   readonly volumes: bigint | undefined;
   /** The classes whose volumes it can mount. */
   readonly storageClasses: readonly string[];
 }
 
-/** What a node runs out of, in the order of its amounts. */
+/** The order of a node's amounts. */
 export const nodeResources = ["cpu", "memory", "storage-ephemeral", "gpu", "volumes"] as const;
 export type NodeAmounts = readonly bigint[];
 export const gpuAt = nodeResources.indexOf("gpu");
 export const volumesAt = nodeResources.indexOf("volumes");
 
-/** More than anybody can ask for. */
+/** Stands for unlimited. */
 export const endless = 2n ** 100n;
 const mostExact = BigInt(Number.MAX_SAFE_INTEGER);
 
@@ -126,119 +122,108 @@ export interface ReplicaDemand {
 /** What one replica has on its node, for as long as it is promised. */
 export interface ReplicaClaim extends ReplicaDemand {
   readonly node: string;
-  readonly cards: GpuDemand | undefined;
+  readonly gpus: GpuDemand | undefined;
 }
 
 export interface RoomNode {
   readonly name: string;
-  /** Its place among all, by name. */
+  /** Its index among all, by name. */
   readonly at: number;
   /** In the order of `nodeResources`. */
   readonly free: bigint[];
-  readonly cards: NodeCards;
+  readonly gpus: NodeGpus;
   readonly classes: ReadonlySet<string>;
 }
 
-/** By resource, then by the place of the node: columns of plain numbers take a twentieth of the time of bigints. */
+/** By resource, then by the index of the node: columns of plain numbers take a twentieth of the time of bigints. */
 type Spare = readonly Float64Array[];
 
-export interface Room {
-  /** By name. */
-  readonly nodes: readonly RoomNode[];
-  readonly classes: ReadonlyMap<string, bigint>;
-  /** The class that volumes of this one take room of: another one for "default". */
-  classOf(name: string): string;
-  /** What is free, for the search to reckon with: a column for each resource, in which each node has its place. */
-  readonly spare: Spare;
-  /** By class, and by the place of the node: 1 where it can mount it. */
-  readonly mounts: ReadonlyMap<string, Float64Array>;
-  /** Every kind of card that there is, once. */
-  readonly cards: readonly Gpu[];
-  node(name: string): RoomNode | undefined;
-  /** By the place of the node: which of its kinds of cards will do. */
-  kindsFor(demand: GpuDemand): Uint32Array;
-  /** Those with gpus last, so that nobody who needs none is in the way; then by what is free, the least first. Places by name. */
-  tightest(): Uint32Array;
-  /** Without a look at whether it fits: what is promised is promised, also when a newer picture has less. */
-  take(claim: ReplicaClaim): void;
-  /** Exactly what was taken from this very room. */
-  giveBack(claim: ReplicaClaim): void;
-  /** The snapshot counts this claim already: of the GPUs that it counts as taken, these are of a known kind. */
-  recognise(claim: ReplicaClaim): void;
-}
+export type Room = ReturnType<typeof openRoom>;
 
-export function openRoom(picture: ClusterRoom): Room {
-  const nodes = picture.nodes.toSorted((left, right) => (left.name < right.name ? -1 : 1)).map(stateOf);
+export function openRoom(snapshot: ClusterRoom) {
+  const nodes: readonly RoomNode[] = snapshot.nodes
+    .toSorted((left, right) => (left.name < right.name ? -1 : 1))
+    .map(roomNode);
   const byName = new Map(nodes.map((node) => [node.name, node]));
   invariant(byName.size === nodes.length, "two nodes have one name");
-  const classes = new Map(Array.from(picture.classes, ([name, bytes]) => [name, bytes ?? endless]));
-  const { defaultClass = "default" } = picture;
-  const classOf = (name: string) => (name === "default" ? defaultClass : name);
-  // No volume gets a class that is only named so.
+  const classes = new Map(Array.from(snapshot.classes, ([name, bytes]) => [name, bytes ?? endless]));
+  const { defaultClass = "default" } = snapshot;
+  // No volume gets a class that is only named "default".
   if (defaultClass !== "default") classes.delete("default");
-  const cards = new Map(picture.nodes.flatMap((node) => node.gpuCounts.map(({ card }) => [describeGpu(card), card])));
-  const spare = nodeResources.map((_, at) => Float64Array.from(nodes, ({ free }) => spareOf(free[at] ?? 0n)));
-  const mountable = new Set(picture.nodes.flatMap(({ storageClasses }) => storageClasses));
-  const mounts = new Map(
-    Array.from(mountable, (name) => [name, Float64Array.from(nodes, (node) => Number(node.classes.has(name)))]),
-  );
+  const kinds = new Map(snapshot.nodes.flatMap(({ gpuCounts }) => gpuCounts.map(({ gpu }) => [describeGpu(gpu), gpu])));
+  const spare: Spare = nodeResources.map((_, at) => Float64Array.from(nodes, ({ free }) => spareOf(free[at] ?? 0n)));
+  const mountable = new Set(snapshot.nodes.flatMap(({ storageClasses }) => storageClasses));
+  const mountColumn = (name: string) => Float64Array.from(nodes, (node) => Number(node.classes.has(name)));
   const compare = byTightness(nodes, spare);
-  const kinds = new Map<string, Uint32Array>();
+  const kindsByDemand = new Map<string, Uint32Array>();
   const tight = Uint32Array.from(nodes.keys());
   let isSorted = false;
-  const change = (claim: ReplicaClaim, sign: 1n | -1n) => {
+
+  const classOf = (name: string) => (name === "default" ? defaultClass : name);
+  function change(claim: ReplicaClaim, sign: 1n | -1n): void {
+    // Undefined for a node that is no longer in the snapshot.
     const node = byName.get(claim.node);
-    // A node that is no longer in the picture has nothing to take from, and got nothing taken.
     if (node) takeFrom(node, spare, claim, sign);
     isSorted = false;
-    for (const [asked, bytes] of claim.classes) {
-      const name = classOf(asked);
+    for (const [requested, bytes] of claim.classes) {
+      const name = classOf(requested);
       const left = classes.get(name);
       if (left !== undefined) classes.set(name, left - sign * bytes);
     }
-  };
+  }
   return {
+    /** By name. */
     nodes,
-    classes,
+    /** Free bytes. */
+    classes: classes as ReadonlyMap<string, bigint>,
+    /** The class whose room volumes of this one take: another one for "default". */
+    classOf,
+    /** What is free: a column for each resource, with each node at its index. */
     spare,
-    mounts,
-    cards: [...cards.values()],
-    tightest() {
-      // Little has changed since the last time, which makes sorting again cheap.
+    /** By class, and by the index of the node: 1 where it can mount it. */
+    mounts: new Map(Array.from(mountable, (name) => [name, mountColumn(name)])) as ReadonlyMap<string, Float64Array>,
+    /** Every kind of GPU that there is, once. */
+    gpus: [...kinds.values()] as readonly Gpu[],
+    node: (name: string): RoomNode | undefined => byName.get(name),
+    /** By the index of the node: which of its kinds of GPUs satisfy the demand. */
+    kindsFor(demand: GpuDemand): Uint32Array {
+      const { key } = gpuAttribute(demand);
+      const known = kindsByDemand.get(key) ?? Uint32Array.from(nodes, (node) => kindsFor(node.gpus, demand));
+      kindsByDemand.set(key, known);
+      return known;
+    },
+    /** Indexes of the nodes: those with GPUs last, so that they stay free for groups that need them; then by what is free, the least first. */
+    tightest(): Uint32Array {
+      // Sorting again is cheap: little has changed.
       if (!isSorted) tight.sort(compare);
       isSorted = true;
       return tight;
     },
-    classOf,
-    node: (name) => byName.get(name),
-    kindsFor(demand) {
-      const { key } = gpuAttribute(demand);
-      const known = kinds.get(key) ?? Uint32Array.from(nodes, (node) => kindsFor(node.cards, demand));
-      kinds.set(key, known);
-      return known;
-    },
-    take: (claim) => change(claim, 1n),
-    giveBack: (claim) => change(claim, -1n),
-    recognise({ node, cards, amounts }) {
+    /** Also where it does not fit: a promise holds when a newer snapshot has less. */
+    take: (claim: ReplicaClaim) => change(claim, 1n),
+    /** Exactly what was taken from this very room. */
+    giveBack: (claim: ReplicaClaim) => change(claim, -1n),
+    /** The snapshot counts this claim already: of the GPUs that it counts as taken, these are of a known kind. */
+    recognise({ node, gpus, amounts }: ReplicaClaim): void {
       const state = byName.get(node);
-      if (state && cards) recogniseCards(state.cards, kindsFor(state.cards, cards), Number(amounts[gpuAt] ?? 0n));
+      if (state && gpus) recogniseGpus(state.gpus, kindsFor(state.gpus, gpus), Number(amounts[gpuAt] ?? 0n));
     },
   };
 }
 
-/** How many cards are not free, of which it is not known which: the list may be longer or shorter than what can be given. */
-export function unknownCards(listed: bigint, allocatable: bigint, free: bigint): bigint {
+/** How many GPUs are not free, of unknown kind: the list may be longer or shorter than what is allocatable. */
+export function unknownGpus(listed: bigint, allocatable: bigint, free: bigint): bigint {
   return (listed > allocatable ? listed : allocatable) - free;
 }
 
-function takeFrom(node: RoomNode, spare: Spare, { amounts, cards }: ReplicaClaim, sign: 1n | -1n): void {
+function takeFrom(node: RoomNode, spare: Spare, { amounts, gpus }: ReplicaClaim, sign: 1n | -1n): void {
   for (let at = 0; at < amounts.length; at += 1) {
     const left = (node.free[at] ?? 0n) - sign * (amounts[at] ?? 0n);
     node.free[at] = left;
     const column = spare[at];
     if (column) column[node.at] = spareOf(left);
   }
-  if (cards) takeGpus(node.cards, kindsFor(node.cards, cards), Number(sign * (amounts[gpuAt] ?? 0n)));
+  if (gpus) takeGpus(node.gpus, kindsFor(node.gpus, gpus), Number(sign * (amounts[gpuAt] ?? 0n)));
 }
 
 /** What is free of a resource on all nodes together. */
@@ -246,39 +231,31 @@ export function freeInAll({ nodes }: Pick<Room, "nodes">, at: number): bigint {
   return nodes.reduce((sum, { free: { [at]: free = 0n } }) => (free > 0n ? sum + free : sum), 0n);
 }
 
-function byTightness(
-  nodes: readonly RoomNode[],
-  [cpu, memory, , gpus]: Spare,
-): (left: number, right: number) => number {
-  const hasGpus = Uint8Array.from(nodes, ({ cards }) => Math.min(cards.kinds.length, 1));
-  const difference = (column: ArrayLike<number> | undefined, left: number, right: number) =>
-    (column?.[left] ?? 0) - (column?.[right] ?? 0);
-  return (left, right) =>
-    difference(hasGpus, left, right) ||
-    difference(gpus, left, right) ||
-    difference(cpu, left, right) ||
-    difference(memory, left, right) ||
-    left - right;
+function byTightness(nodes: readonly RoomNode[], [cpu, memory, , gpus]: Spare) {
+  const hasGpus = Uint8Array.from(nodes, ({ gpus: { kinds } }) => Math.min(kinds.length, 1));
+  const columns = [hasGpus, gpus, cpu, memory];
+  return (left: number, right: number): number => {
+    for (const column of columns) {
+      const difference = (column?.[left] ?? 0) - (column?.[right] ?? 0);
+      if (difference !== 0) return difference;
+    }
+    return left - right;
+  };
 }
 
-/** A number that is exact: of what is more than nine peta, nine peta are offered, and less than nothing is less than nothing. */
+/** A safe integer: more than that is cut off, and less than nothing is -1. */
 function spareOf(free: bigint): number {
   if (free < 0n) return -1;
   return free > mostExact ? Number.MAX_SAFE_INTEGER : Number(free);
 }
 
-/** What a search takes for an amount that is asked for: more than any spare where it is more than a number can say. */
-export function askedOf(amount: bigint): number {
+/** A requested amount for the search: more than any spare where it is no safe integer. */
+export function requestedOf(amount: bigint): number {
   return amount > mostExact ? Number.POSITIVE_INFINITY : Number(amount);
 }
 
-function stateOf(node: NodeRoom, at: number): RoomNode {
-  const { name, cpuMilli, memoryBytes, ephemeralBytes, gpus, volumes = endless } = node;
-  return {
-    name,
-    at,
-    free: [cpuMilli, memoryBytes, ephemeralBytes, gpus, volumes],
-    cards: nodeCards(node.gpuCounts, node.unknownGpus),
-    classes: new Set(node.storageClasses),
-  };
+function roomNode(node: NodeRoom, at: number): RoomNode {
+  const { name, cpuMilli, memoryBytes, ephemeralBytes, gpus, volumes = endless, storageClasses } = node;
+  const free = [cpuMilli, memoryBytes, ephemeralBytes, gpus, volumes];
+  return { name, at, free, gpus: nodeGpus(node), classes: new Set(storageClasses) };
 }

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { gi, sampleUnit, volume } from "../../../../test/placement-samples.ts";
 import { noOvercommit } from "../../../market/fit.ts";
-import { demandOf, volumesOf } from "./task.ts";
+import { demandsOf, volumesOf } from "./task.ts";
 
 test("gpus and persistent volumes are never overcommitted, everything on a node is", () => {
   const unit = sampleUnit({
@@ -15,7 +15,7 @@ test("gpus and persistent volumes are never overcommitted, everything on a node 
     volumes: [volume("ram", gi, false), volume("beta3", 4n * gi), volume("beta3", gi)],
   });
   const overcommit = { ...noOvercommit, cpuPercent: 50, memoryPercent: 100, storagePercent: 100 };
-  const demands = demandOf([unit], overcommit);
+  const demands = demandsOf([unit], overcommit);
   assert.ok(Array.isArray(demands));
   assert.deepEqual(demands[0]?.amounts, [600n, gi, gi / 2n, 2n, 2n]);
   assert.deepEqual(demands[0]?.classes, new Map([["beta3", 5n * gi]]));
@@ -27,7 +27,7 @@ test("a replica that asks for no disk of its node has the default set aside, as 
   const none = { ...unit, storage: unit.storage.slice(1) };
   const overcommit = { ...noOvercommit, storagePercent: 100, defaultDiskBytes: 4n * gi };
   const amountsOf = (given: typeof noOvercommit) => {
-    const demands = demandOf([none], given);
+    const demands = demandsOf([none], given);
     return Array.isArray(demands) && demands[0]?.amounts;
   };
   assert.deepEqual(amountsOf(noOvercommit), [7n, 11n, gi, 0n, 1n]);
@@ -35,6 +35,6 @@ test("a replica that asks for no disk of its node has the default set aside, as 
 });
 
 test("a demand without overcommit is what was asked for", () => {
-  const demands = demandOf([sampleUnit({ cpuMilli: 7n, memoryBytes: 11n, ephemeralBytes: 13n })], noOvercommit);
+  const demands = demandsOf([sampleUnit({ cpuMilli: 7n, memoryBytes: 11n, ephemeralBytes: 13n })], noOvercommit);
   assert.deepEqual(Array.isArray(demands) && demands[0]?.amounts, [7n, 11n, 13n, 0n, 0n]);
 });

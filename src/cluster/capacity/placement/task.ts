@@ -1,4 +1,4 @@
-/** What has to be placed: what each unit takes, and the nodes on which one of its replicas could go. */
+/** What is to be placed: what each unit takes, and the nodes on which one of its replicas fits. */
 
 import { volumeKind } from "../../../market/attributes.ts";
 import type { Fits } from "../../../market/fit.ts";
@@ -7,7 +7,6 @@ import { type GpuDemand, modelsFor, readGpuDemands } from "../../../market/gpu-a
 import type { ResourceUnit, UnitResources } from "../../../market/group-spec.ts";
 import { addTo } from "../../../market/group-totals.ts";
 import {
-  askedOf,
   countOf,
   gpuAt,
   gpusLeft,
@@ -17,38 +16,35 @@ import {
   type ReplicaDemand,
   type Room,
   type RoomNode,
+  requestedOf,
   takeGpus,
 } from "./room.ts";
 
 export interface UnitDemand extends ReplicaDemand {
   readonly id: number;
   readonly count: bigint;
-  /** Any of these will do; empty where it asks for no gpu. */
-  readonly cards: readonly GpuDemand[];
+  /** Any of these is accepted; empty where it requests no GPU. */
+  readonly gpus: readonly GpuDemand[];
 }
 
-/** In the order of the units. A sentence says what nobody can give. */
-export function demandOf(units: readonly ResourceUnit[], overcommit: Overcommit): UnitDemand[] | Unreadable {
-  const demands: UnitDemand[] = [];
-  for (const unit of units) {
-    if (!Number.isSafeInteger(unit.count) || unit.count < 0) {
-      return { unit: unit.id, fault: `asks for ${unit.count} replicas` };
-    }
+/** A demand that no cluster can satisfy. */
+export class InvalidDemand extends Error {
+  override readonly name = "InvalidDemand";
+}
+
+/** In the order of the units. Throws InvalidDemand. */
+export function demandsOf(units: readonly ResourceUnit[], overcommit: Overcommit): UnitDemand[] {
+  return units.map((unit) => {
+    const { id, count, gpu } = unit;
+    const invalid = (reason: string) => new InvalidDemand(`unit ${id} ${reason}`);
+    if (!Number.isSafeInteger(count) || count < 0) throw invalid(`asks for ${count} replicas`);
     const demand = replicaDemand(unit, overcommit);
-    if (typeof demand === "string") return { unit: unit.id, fault: demand };
-    const cards = unit.gpu.count > 0n ? readGpuDemands(unit.gpu.attributes) : [];
-    if (typeof cards === "string") return { unit: unit.id, fault: `asks for a gpu that nobody can read: ${cards}` };
-    if (unit.gpu.count > 0n && cards.length === 0) {
-      return { unit: unit.id, fault: "asks for a gpu and does not say of which vendor and model" };
-    }
-    demands.push({ id: unit.id, count: BigInt(unit.count), cards, ...demand });
-  }
-  return demands;
-}
-
-export interface Unreadable {
-  readonly unit: number;
-  readonly fault: string;
+    if (typeof demand === "string") throw invalid(demand);
+    const gpus = gpu.count > 0n ? readGpuDemands(gpu.attributes) : [];
+    if (typeof gpus === "string") throw invalid(`asks for a gpu with unreadable attributes: ${gpus}`);
+    if (gpu.count > 0n && gpus.length === 0) throw invalid("asks for a gpu and does not say of which vendor and model");
+    return { id, count: BigInt(count), gpus, ...demand };
+  });
 }
 
 /** The claims of all replicas, in their order: what a reservation takes from a room. */
@@ -56,24 +52,25 @@ export function claimsOf(
   { replicas, offer }: Pick<Fits, "replicas" | "offer">,
   overcommit: Overcommit,
 ): ReplicaClaim[] {
-  const byUnit = new Map(offer.map((unit) => [unit.id, claimOf(unit, overcommit)]));
+  const byUnit = new Map(
+    offer.map((unit) => {
+      const demand = replicaDemand(unit, overcommit);
+      const gpus = unit.gpu.count > 0n ? readGpuDemands(unit.gpu.attributes) : [];
+      const claim = { gpus: typeof gpus === "string" ? undefined : gpus[0] };
+      return [unit.id, typeof demand === "string" ? undefined : { ...demand, ...claim }];
+    }),
+  );
   return replicas.flatMap(({ unit, node }) => {
     const claim = byUnit.get(unit);
     return claim ? [{ ...claim, node }] : [];
   });
 }
 
-function claimOf(unit: UnitResources, overcommit: Overcommit): Omit<ReplicaClaim, "node"> | undefined {
-  const demand = replicaDemand(unit, overcommit);
-  if (typeof demand === "string") return undefined;
-  const cards = unit.gpu.count > 0n ? readGpuDemands(unit.gpu.attributes) : [];
-  return { ...demand, cards: typeof cards === "string" ? undefined : cards[0] };
-}
-
+/** A reason where it is invalid. */
 function replicaDemand(unit: UnitResources, overcommit: Overcommit) {
   const { cpuPercent, memoryPercent, storagePercent } = overcommit;
-  const asked = [unit.cpu.milli, unit.memory.bytes, unit.gpu.count, ...unit.storage.map(({ bytes }) => bytes)];
-  if (asked.some((amount) => amount < 0n)) return "asks for less than nothing";
+  const requested = [unit.cpu.milli, unit.memory.bytes, unit.gpu.count, ...unit.storage.map(({ bytes }) => bytes)];
+  if (requested.some((amount) => amount < 0n)) return "asks for less than nothing";
   let memoryBytes = unit.memory.bytes;
   let ephemeralBytes = 0n;
   let volumes = 0n;
@@ -111,12 +108,6 @@ export function volumesOf(
   return volumes;
 }
 
-/** A room with a bound on the work of one decision, in steps, so that the same group always gets the same answer. */
-export interface Search extends Room {
-  /** Throws SearchLimit when no steps are left. */
-  spend(steps: number): void;
-}
-
 /** 50 ms at 11 to 28 ns per step on 2 cores; twenty services on 10,000 nearly full nodes spend a quarter. */
 export const searchSteps = 2_500_000;
 
@@ -124,11 +115,15 @@ export class SearchLimit extends Error {
   override readonly name = "SearchLimit";
 }
 
-export function openSearch(room: Room, most: number): Search {
+export type Search = ReturnType<typeof openSearch>;
+
+/** A room with a limit on the steps of one search, so that the same group always gets the same answer. */
+export function openSearch(room: Room, most: number) {
   let spent = 0;
   return {
     ...room,
-    spend(steps) {
+    /** Throws SearchLimit when no steps are left. */
+    spend(steps: number): void {
       spent += steps;
       if (spent > most) throw new SearchLimit("search limit reached");
     },
@@ -136,26 +131,31 @@ export function openSearch(room: Room, most: number): Search {
 }
 
 /** In steps: GPUs of a node are counted once for each set of kinds that was taken. */
-export function cardSteps({ cards: { kinds, takings } }: RoomNode): number {
+export function gpuSteps({ gpus: { kinds, takings } }: RoomNode): number {
   return 1 + kinds.length * (1 + takings.size);
 }
 
+/** GPUs of a node that are free for this demand. */
+export function freeGpus({ gpus }: RoomNode, demand: GpuDemand): number {
+  return gpusLeft(gpus, kindsFor(gpus, demand));
+}
+
 /** In the order of `nodeResources`, as numbers that can be compared with what a node has to spare. */
-export type AskedAmounts = readonly number[];
+export type RequestedAmounts = readonly number[];
 
 export interface Task {
   readonly unit: UnitDemand;
   readonly count: number;
-  /** What one replica asks for; less of it where the search is asked whether that would help. */
-  readonly asked: AskedAmounts;
-  /** Each would do for all replicas, were the cluster its own; by name of the model, and one where no gpu is asked for. */
+  /** By one replica; less than the unit's to find out which resource is short. */
+  readonly requested: RequestedAmounts;
+  /** Each fits all replicas in a cluster of its own; by name of the model, and one where no GPU is requested. */
   readonly options: readonly Option[];
 }
 
 /** One model for all replicas of a unit. */
 export interface Option {
-  readonly cards: GpuDemand | undefined;
-  /** The nodes on which at least one replica fits, by their places, the tightest first. */
+  readonly gpus: GpuDemand | undefined;
+  /** The nodes on which at least one replica fits, by their indexes, the tightest first. */
   readonly places: readonly number[];
 }
 
@@ -167,46 +167,42 @@ export interface Spot {
   readonly count: number;
 }
 
-/** Nodes that could ever take a replica, by what they are rather than by what is free of them. */
-export function isSuited(node: RoomNode, unit: UnitDemand, cards: GpuDemand | undefined): boolean {
-  for (const name of unit.classes.keys()) if (!node.classes.has(name)) return false;
-  return cards === undefined || countOf(node.cards, kindsFor(node.cards, cards)) >= (unit.amounts[gpuAt] ?? 0n);
+/** Nodes that could ever take a replica, whatever is free of them. */
+export function isSuited(node: RoomNode, unit: UnitDemand, gpus: GpuDemand | undefined): boolean {
+  if (!unit.classes.keys().every((name) => node.classes.has(name))) return false;
+  return gpus === undefined || countOf(node.gpus, kindsFor(node.gpus, gpus)) >= (unit.amounts[gpuAt] ?? 0n);
 }
 
-/** The models of real cards that a unit could get; one that is undefined where it asks for no gpu. */
-export function modelsOf({ cards }: UnitDemand, room: Search): (GpuDemand | undefined)[] {
-  room.spend(1 + room.cards.length * (cards.length + room.cards.length));
-  return cards.length > 0 ? modelsFor(cards, room.cards) : [undefined];
+/** The models of existing GPUs that a unit could get; one that is undefined where it requests no GPU. */
+export function modelsOf({ gpus }: UnitDemand, room: Search): (GpuDemand | undefined)[] {
+  room.spend(1 + room.gpus.length * (gpus.length + room.gpus.length));
+  return gpus.length > 0 ? modelsFor(gpus, room.gpus) : [undefined];
 }
 
 export function taskOf(unit: UnitDemand, room: Search, amounts: NodeAmounts = unit.amounts): Task {
-  const asked = amounts.map(askedOf);
+  const requested = amounts.map(requestedOf);
   const count = Number(unit.count);
-  const roomy = roomyPlaces(room, unit, asked);
-  const options = modelsOf(unit, room).flatMap((cards) => {
-    const places = cards ? placesWithCards(room, roomy, unit, asked, cards) : roomy;
+  const roomy = roomyPlaces(room, unit, requested);
+  const options = modelsOf(unit, room).flatMap((gpus) => {
+    const places = gpus ? placesWithGpus(room, roomy, unit, requested, gpus) : roomy;
     let missing = count;
     for (const place of places) {
-      missing -= missing > 1 ? howMany(room, place, asked, cards, missing) : 1;
-      if (missing <= 0) return [{ cards, places }];
+      missing -= missing > 1 ? howMany(room, place, requested, gpus, missing) : 1;
+      if (missing <= 0) return [{ gpus, places }];
     }
     return [];
   });
-  return { unit, count, asked, options };
+  return { unit, count, requested, options };
 }
 
-/** Places with enough of everything but cards. Columns are gone through quickly, and nodes looked at one by one are not. */
-function roomyPlaces(room: Search, { classes }: UnitDemand, asked: AskedAmounts): number[] {
+/** Nodes with enough of everything but GPUs, by columns: reading the nodes one by one takes longer. */
+function roomyPlaces(room: Search, { classes }: UnitDemand, requested: RequestedAmounts): number[] {
   room.spend(room.nodes.length);
   const isShort = new Uint8Array(room.nodes.length);
-  for (const [at, amount] of asked.entries()) if (amount > 0) markShort(isShort, room.spare[at], amount);
+  for (const [at, amount] of requested.entries()) if (amount > 0) markShort(isShort, room.spare[at], amount);
   for (const name of classes.keys()) markShort(isShort, room.mounts.get(name), 1);
   const places: number[] = [];
-  const tightest = room.tightest();
-  for (let rank = 0; rank < tightest.length; rank += 1) {
-    const place = tightest[rank] ?? 0;
-    if (isShort[place] === 0) places.push(place);
-  }
+  for (const place of room.tightest()) if (isShort[place] === 0) places.push(place);
   return places;
 }
 
@@ -215,59 +211,56 @@ function markShort(isShort: Uint8Array, column: Float64Array | undefined, amount
   else for (let place = 0; place < column.length; place += 1) if ((column[place] ?? 0) < amount) isShort[place] = 1;
 }
 
-/** Few nodes have any of a model, and most are passed over without a look at them. */
-function placesWithCards(
+function placesWithGpus(
   room: Search,
   roomy: number[],
   unit: UnitDemand,
-  asked: AskedAmounts,
-  cards: GpuDemand,
+  requested: RequestedAmounts,
+  demand: GpuDemand,
 ): number[] {
-  const kinds = room.kindsFor(cards);
+  // Few nodes have any of a model.
+  const kinds = room.kindsFor(demand);
   room.spend(roomy.length / 4);
-  return roomy.filter((place) => kinds[place] !== 0 && hasCards(room, place, unit, asked, cards));
-}
-
-function hasCards(room: Search, place: number, unit: UnitDemand, asked: AskedAmounts, cards: GpuDemand): boolean {
-  const node = room.nodes[place];
-  if (!node) return false;
-  room.spend(2 * cardSteps(node));
-  if (!isSuited(node, unit, cards)) return false;
-  const gpus = gpusOf(asked);
-  return gpus === 0 || gpusLeft(node.cards, kindsFor(node.cards, cards)) >= gpus;
+  const gpus = gpusOf(requested);
+  return roomy.filter((place) => {
+    const node = room.nodes[place];
+    if (kinds[place] === 0 || !node) return false;
+    room.spend(2 * gpuSteps(node));
+    return isSuited(node, unit, demand) && (gpus === 0 || freeGpus(node, demand) >= gpus);
+  });
 }
 
 /** How many replicas a node still takes, up to a most. */
 export function howMany(
   room: Search,
   place: number,
-  asked: AskedAmounts,
-  cards: GpuDemand | undefined,
+  requested: RequestedAmounts,
+  demand: GpuDemand | undefined,
   most: number,
 ): number {
   room.spend(1);
   let count = most;
-  for (let at = 0; at < asked.length; at += 1) {
-    const amount = asked[at] ?? 0;
+  for (let at = 0; at < requested.length; at += 1) {
+    const amount = requested[at] ?? 0;
     if (amount === 0) continue;
     const there = room.spare[at]?.[place] ?? 0;
     if (there < amount) return 0;
     if (there < amount * count) count = Math.floor(there / amount);
   }
-  const [gpus, node] = [gpusOf(asked), room.nodes[place]];
-  if (!cards || !node || gpus === 0) return count;
-  room.spend(cardSteps(node));
-  return Math.min(count, Math.floor(gpusLeft(node.cards, kindsFor(node.cards, cards)) / gpus));
+  const [gpus, node] = [gpusOf(requested), room.nodes[place]];
+  if (!demand || !node || gpus === 0) return count;
+  room.spend(gpuSteps(node));
+  return Math.min(count, Math.floor(freeGpus(node, demand) / gpus));
 }
 
-/** Takes it from the node; minus one gives it back. */
-export function occupy(room: Room, { task: { asked }, option: { cards }, place, count }: Spot, sign: 1 | -1): void {
+/** Takes it from the node; minus one releases it. */
+export function occupy(room: Room, { task: { requested }, option, place, count }: Spot, sign: 1 | -1): void {
   const times = count * sign;
-  for (const [at, column] of room.spare.entries()) column[place] = (column[place] ?? 0) - (asked[at] ?? 0) * times;
-  const [gpus, node] = [gpusOf(asked), room.nodes[place]];
-  if (cards && node && gpus > 0) takeGpus(node.cards, kindsFor(node.cards, cards), gpus * times);
+  for (const [at, column] of room.spare.entries()) column[place] = (column[place] ?? 0) - (requested[at] ?? 0) * times;
+  const [gpus, node] = [gpusOf(requested), room.nodes[place]];
+  if (option.gpus && node && gpus > 0) takeGpus(node.gpus, kindsFor(node.gpus, option.gpus), gpus * times);
 }
 
-export function gpusOf(asked: AskedAmounts): number {
-  return asked[gpuAt] ?? 0;
+export function gpusOf(requested: RequestedAmounts): number {
+  return requested[gpuAt] ?? 0;
 }

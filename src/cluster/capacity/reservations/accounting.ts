@@ -15,41 +15,41 @@ export const reservationSettleMs = 15 * second;
 export interface CapacityHolding {
   claim: ReplicaClaim;
   carrier: Carrier | undefined;
-  /** The snapshot counts its carrier, so we do not. */
+  /** The snapshot counts its carrier. */
   inSnapshot: boolean;
 }
 
-/** An object of the cluster that takes what was promised: a bound pod, or a claim that has its volume. */
+/** An object of the cluster that takes what was promised: a bound pod, or a bound volume claim. */
 export interface Carrier {
   readonly kind: "pod" | "volume";
   readonly uid: string;
   readonly version: string;
-  /** When it became known that it is bound, by the clock that only grows; below zero if before our start. */
+  /** When its binding was seen, by the monotonic clock; below zero if before our start. */
   readonly seenAtMs: number;
 }
 
-/** A snapshot, and until when at least the cluster had these pods and volumes, by the clock that only grows. */
+/** A snapshot, and until when at least its pods and volumes were current, by the monotonic clock. */
 export interface ShownSnapshot {
   readonly snapshot: ClusterSnapshot;
   readonly trueAtMs: Readonly<Record<Carrier["kind"], number>>;
 }
 
-/** The node of what has none. */
+/** The name of no node. */
 export const nowhere = "";
 
 export function holding(claim: Partial<ReplicaClaim>, carrier?: Carrier): CapacityHolding {
-  const nothing = { node: nowhere, amounts: [], cards: undefined, classes: new Map() };
+  const nothing = { node: nowhere, amounts: [], gpus: undefined, classes: new Map() };
   return { claim: { ...nothing, ...claim }, carrier, inSnapshot: false };
 }
 
 export type Accounting = ReturnType<typeof createAccounting>;
 
 export function createAccounting() {
-  /** Every one that a promise or an object of the cluster stands behind. */
+  /** All that are promised, or taken by an object of the cluster. */
   const holdings = new Set<CapacityHolding>();
   /** Of these, what is taken from the room. */
   const held = new Set<CapacityHolding>();
-  /** Whose promise is over while their pod or volume is there. */
+  /** No longer promised, while their pod or volume is there. */
   const ending = new Set<CapacityHolding>();
   let room: Room = openRoom({ nodes: [], classes: new Map() });
   let shown: ShownSnapshot | undefined;
@@ -66,17 +66,17 @@ export function createAccounting() {
 
   const isCounted = (carrier: Carrier) => shown !== undefined && counts(shown, carrier);
 
-  /** By us or by the snapshot, never by both. */
+  /** Counts it in the room or leaves it to the snapshot, never both. */
   function count(holding: CapacityHolding): void {
     const { claim, carrier } = holding;
     holding.inSnapshot = carrier !== undefined && isCounted(carrier);
     if (!holding.inSnapshot) take(holding);
     else giveBack(holding);
-    // What the snapshot counts of ours looks like others'; which GPUs of a node it has only we can tell.
+    // The snapshot does not say which GPUs of a node it has.
     if (holding.inSnapshot) room.recognise(claim);
   }
 
-  /** Takes what it takes now, which may be on another node or of another size. */
+  /** Moves it to another node or resizes it. */
   function change(holding: CapacityHolding, claim: ReplicaClaim): void {
     const isHeld = held.has(holding);
     if (isHeld) room.giveBack(holding.claim);
@@ -100,13 +100,13 @@ export function createAccounting() {
       count(holding);
     },
 
-    /** The promise is over; a pod or volume that no snapshot counts yet takes its room all the same. */
+    /** The promise is over; a pod or volume that no snapshot counts yet keeps its room. */
     remove(holding: CapacityHolding): void {
       if (holding.carrier && !holding.inSnapshot) ending.add(holding);
       else if (holdings.delete(holding)) giveBack(holding);
     },
 
-    /** Another object stands for it, or none any more. */
+    /** Sets the object that takes it. */
     carry(holding: CapacityHolding, carrier: Carrier | undefined): void {
       holding.carrier = carrier;
       count(holding);
@@ -122,11 +122,11 @@ export function createAccounting() {
       }
     },
 
-    /** What `look` finds while this is not taken. */
-    without<T>(holding: CapacityHolding, look: () => T): T {
+    /** The result of `find` while this is not taken. */
+    without<T>(holding: CapacityHolding, find: () => T): T {
       giveBack(holding);
       try {
-        return look();
+        return find();
       } finally {
         take(holding);
       }
@@ -140,7 +140,7 @@ export function createAccounting() {
 }
 
 function counts({ snapshot: picture, trueAtMs }: ShownSnapshot, { kind, version, seenAtMs }: Carrier): boolean {
-  // Enough for an operator that does not tell how new its snapshot is, as the network's; it is never this far behind.
+  // For operators that do not report how new their snapshot is, such as the Go provider's.
   if (trueAtMs[kind] >= seenAtMs + reservationSettleMs) return true;
   const upTo = kind === "pod" ? picture.podsVersion : picture.volumesVersion;
   return upTo !== undefined && (upTo === version || isLaterVersion(upTo, version));

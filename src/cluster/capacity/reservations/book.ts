@@ -95,19 +95,19 @@ export function createBook(namespaceOf: (orderId: string) => string) {
   };
 }
 
-/** What is kept of a claim that has a volume. */
+/** A volume claim that is bound. */
 interface SeenClaim extends Carrier {
   readonly storageClass: string;
   readonly bytes: bigint;
 }
 
-/** Volumes outlive the pods that use them, so they are counted lease by lease, by the claims that are there. */
+/** Volumes outlive the pods that use them, so they are counted by lease, by its volume claims. */
 function createLeaseVolumes(accounting: Accounting, byNamespace: ReadonlyMap<string, Reservation>) {
   /** By namespace and uid. */
   const claims = new Map<string, Map<string, SeenClaim>>();
   const claimsIn = (namespace: string) => [...(claims.get(namespace)?.values() ?? [])];
 
-  /** Holds, of the volumes that a lease is promised, those that are not there, or that no snapshot counts. */
+  /** Holds the promised volumes of a lease that no snapshot counts yet. */
   function count(namespace: string): void {
     const reservation = byNamespace.get(namespace);
     if (!reservation) return;
@@ -142,7 +142,7 @@ function createLeaseVolumes(accounting: Accounting, byNamespace: ReadonlyMap<str
       claims.set(namespace, made.set(uid, { kind: "volume", uid, version, seenAtMs, storageClass, bytes }));
       count(namespace);
     },
-    /** The reservation is gone, and its volumes may be there for a while. */
+    /** The reservation is gone, and its volumes may exist for a while. */
     leave(namespace: string): void {
       const reservation = byNamespace.get(namespace);
       if (reservation) accounting.remove(reservation.volumes);
@@ -152,7 +152,7 @@ function createLeaseVolumes(accounting: Accounting, byNamespace: ReadonlyMap<str
         accounting.remove(volume);
       }
     },
-    /** What leases have of storage classes beyond what they were promised: volumes of replicas that they no longer have. */
+    /** Bytes beyond what was promised: volumes of replicas that the lease no longer has. */
     *spare(): Iterable<{ readonly orderId: string; readonly storageClass: string; readonly bytes: bigint }> {
       for (const namespace of claims.keys()) {
         const reservation = byNamespace.get(namespace);
@@ -163,13 +163,13 @@ function createLeaseVolumes(accounting: Accounting, byNamespace: ReadonlyMap<str
       }
     },
     get awaited(): number {
-      const waiting = (namespace: string) => claimsIn(namespace).filter((claim) => !accounting.isCounted(claim)).length;
-      return Array.from(claims.keys()).reduce((sum, each) => (byNamespace.has(each) ? sum + waiting(each) : sum), 0);
+      const promised = [...claims.keys()].filter((namespace) => byNamespace.has(namespace));
+      return promised.flatMap(claimsIn).filter((claim) => !accounting.isCounted(claim)).length;
     },
   };
 }
 
-/** Promised bytes by class, less those of claims; below zero where there is more than was promised. */
+/** Promised bytes by class, less those of claims; below zero where a lease has more than was promised. */
 function volumesLeft(reservation: Reservation, claims: Iterable<SeenClaim>): Map<string, bigint> {
   const bytes = promisedVolumes(reservation);
   for (const claim of claims) addTo(bytes, claim.storageClass, -claim.bytes);

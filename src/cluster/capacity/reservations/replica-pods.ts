@@ -1,9 +1,9 @@
-/** Which pod of a lease stands for which replica that was promised. */
+/** Matches the pods of a lease with its reserved replicas. */
 import type { Accounting, CapacityHolding, Carrier } from "./accounting.ts";
 import type { LeasePod, PodRequests } from "./lease-watches.ts";
 import type { Replica, Reservation } from "./reservation.ts";
 
-/** What is kept of a pod that is bound. */
+/** A pod that is bound and alive. */
 interface SeenPod extends Carrier {
   readonly node: string;
   readonly requests: PodRequests;
@@ -13,41 +13,42 @@ export function createReplicaPods(
   accounting: Pick<Accounting, "carry" | "change">,
   reservationIn: (namespace: string) => Reservation | undefined,
 ) {
+  /** By the uid of the pod. */
   const carried = new Map<string, Replica>();
-  /** Bound and alive, by namespace; some have no replica: they came before their reservation, or there are too many. */
+  /** By namespace; some have no replica: they came before their reservation, or there are too many. */
   const pods = new Map<string, Map<string, SeenPod>>();
 
-  /** Finds the replicas of all pods of a namespace that have none yet, or one of another unit: their own may be free now. */
+  /** Matches the pods of a namespace that have no replica, or one of another unit: their own may be free now. */
   function match(namespace: string): void {
     const reservation = reservationIn(namespace);
     if (!reservation) return;
     const seen = [...(pods.get(namespace)?.values() ?? [])];
     for (const { uid, requests } of seen) {
       const replica = carried.get(uid);
-      if (replica && !asksAlike(replica.requests, requests)) putDown(uid, replica);
+      if (replica && !isSameUnit(replica.requests, requests)) unmatch(uid, replica);
     }
     const free = reservation.replicas.filter(({ onNode }) => onNode.carrier === undefined);
     const spare = free.length > 0 ? seen.filter(({ uid }) => !carried.has(uid)) : [];
     for (const { pod, replica } of pairs(spare, free)) {
       const { onNode } = replica;
       carried.set(pod.uid, replica);
-      // Kubernetes has decided; what was planned elsewhere is free there from now on.
+      // The scheduler decides; a node planned before is free again.
       accounting.change(onNode, { ...onNode.claim, node: pod.node });
       accounting.carry(onNode, pod);
     }
   }
 
-  /** A pod is gone or on its way out, and its replica needs room for the next one. */
+  /** A pod is gone or terminating, and its replica needs room for the next one. */
   function gone({ uid, namespace }: Pick<LeasePod, "uid" | "namespace">): void {
     const seen = pods.get(namespace);
     if (seen?.delete(uid) && seen.size === 0) pods.delete(namespace);
     const replica = carried.get(uid);
     if (!replica) return;
-    putDown(uid, replica);
+    unmatch(uid, replica);
     match(namespace);
   }
 
-  function putDown(uid: string, { onNode }: Replica): void {
+  function unmatch(uid: string, { onNode }: Replica): void {
     carried.delete(uid);
     accounting.carry(onNode, undefined);
   }
@@ -74,12 +75,12 @@ export function createReplicaPods(
   };
 }
 
-/** Each pod with a replica: first those that ask for the same, best where it was meant to be, then the closest. */
+/** Each pod with a replica: first those with the same requests, preferably on the planned node, then the closest. */
 function* pairs(spare: readonly SeenPod[], free: readonly Replica[]) {
   const left = new Set(free);
   const others: SeenPod[] = [];
   for (const pod of spare) {
-    const alike = [...left].filter(({ requests }) => asksAlike(requests, pod.requests));
+    const alike = [...left].filter(({ requests }) => isSameUnit(requests, pod.requests));
     const replica = alike.find(({ onNode }) => onNode.claim.node === pod.node) ?? alike[0];
     if (replica && left.delete(replica)) yield { pod, replica };
     else others.push(pod);
@@ -92,11 +93,11 @@ function* pairs(spare: readonly SeenPod[], free: readonly Replica[]) {
 
 const requested = ["gpus", "cpuMilli", "memoryBytes", "volumes"] as const;
 
-function asksAlike(one: PodRequests, other: PodRequests): boolean {
+function isSameUnit(one: PodRequests, other: PodRequests): boolean {
   return requested.every((resource) => one[resource] === other[resource]);
 }
 
-/** The largest that asks for no more than the pod, else the smallest: what is let go of must not be more than the pod takes. */
+/** The largest that requests no more than the pod, else the smallest: not more is released than the pod takes. */
 function closest(pod: SeenPod, replicas: Iterable<Replica>): Replica | undefined {
   const bySize = [...replicas].sort((one, other) => compareSize(one.requests, other.requests));
   const isCovered = ({ requests }: Replica) => requested.every((each) => requests[each] <= pod.requests[each]);

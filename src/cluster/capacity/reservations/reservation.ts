@@ -1,4 +1,4 @@
-/** What is promised to one order: by a bid at first, by the lease when it is won, under the same key all the time. */
+/** What is promised to one order: first for the bid, then for the lease, under the same key. */
 
 import { z } from "zod";
 import type { JsonObject } from "../../../bus/topics.ts";
@@ -20,39 +20,36 @@ export interface Reservation {
   readonly orderId: string;
   readonly offer: Fits["offer"];
   readonly replicas: readonly Replica[];
-  /** Of its persistent volumes, all of them together, what no picture counts yet. */
+  /** Of all its persistent volumes, what no snapshot counts yet. */
   readonly volumes: CapacityHolding;
   /** How many IP addresses it leases. */
   readonly addresses: number;
-  /** When whoever reserved must have come back to it, at the latest. */
+  /** Renewed by the holder before this time. */
   expiresAtMs: number;
 }
 
-/** One replica takes of a node and, where it has persistent volumes, of the cluster: these outlive the pods that use them. */
+/** A replica takes from a node and, for its persistent volumes, which outlive its pods, from the cluster. */
 export interface Replica {
   /** The id of its unit. */
   readonly unit: number;
-  /** By these its pod is known. */
+  /** Its pod is recognised by these. */
   readonly requests: PodRequests;
   readonly onNode: CapacityHolding;
   /** Bytes of its persistent volumes, by storage class. */
   readonly classes: ReadonlyMap<string, bigint>;
 }
 
-type Placed = Pick<Fits, "replicas" | "offer">;
-
 export function reservationOf(
   orderId: string,
-  { replicas, offer }: Placed,
+  { replicas, offer }: Pick<Fits, "replicas" | "offer">,
   overcommit: Overcommit,
   expiresAtMs: number,
 ): Reservation {
   const units = new Map(offer.map((unit) => [unit.id, unit]));
-  const claims = claimsOf({ replicas, offer }, overcommit);
   return {
     orderId,
     offer,
-    replicas: claims.map((claim, at) => {
+    replicas: claimsOf({ replicas, offer }, overcommit).map((claim, at) => {
       const unit = replicas[at]?.unit ?? 0;
       return replicaOf(unit, claim, requestsOf(units.get(unit), overcommit));
     }),
@@ -71,7 +68,7 @@ function replicaOf(unit: number, claim: ReplicaClaim, requests: Omit<PodRequests
   };
 }
 
-/** RAM volumes are in no request of a pod, so this is less than what the replica takes. */
+/** RAM volumes are not in the requests of a pod, so this is less than what the replica takes. */
 function requestsOf(unit: UnitResources | undefined, { cpuPercent, memoryPercent }: Overcommit) {
   return {
     cpuMilli: committed(unit?.cpu.milli ?? 0n, cpuPercent),
@@ -80,7 +77,7 @@ function requestsOf(unit: UnitResources | undefined, { cpuPercent, memoryPercent
   };
 }
 
-/** What is offered, each unit as often as it is wanted. */
+/** What is offered, each unit with its number of replicas. */
 export function unitsOf({ offer, replicas }: Reservation): CountedUnit[] {
   return offer.map((unit) => ({ ...unit, count: replicas.filter(({ unit: id }) => id === unit.id).length }));
 }
@@ -92,7 +89,7 @@ export function promisedVolumes({ replicas }: Pick<Reservation, "replicas">): Ma
   return volumes;
 }
 
-/** Of the row in the journal, which has what was set aside, whatever the settings say later. */
+/** Of the journal's row, which keeps what was set aside even if the settings change. */
 const version = 1;
 
 const amount = z
@@ -100,37 +97,32 @@ const amount = z
   .regex(/^\d{1,78}$/)
   .transform((text) => BigInt(text));
 const attributes = z.array(z.strictObject({ key: z.string(), value: z.string() }));
-
+const endpoint = z.strictObject({
+  kind: z.enum(["shared-http", "random-port", "leased-ip", "unknown"]),
+  sequenceNumber: z.int(),
+});
 const unit = z.strictObject({
   id: z.int(),
   cpu: z.strictObject({ milli: amount, attributes }),
   memory: z.strictObject({ bytes: amount, attributes }),
   gpu: z.strictObject({ count: amount, attributes }),
   storage: z.array(z.strictObject({ name: z.string(), bytes: amount, attributes })),
-  endpoints: z.array(
-    z.strictObject({
-      kind: z.enum(["shared-http", "random-port", "leased-ip", "unknown"]),
-      sequenceNumber: z.int(),
-    }),
-  ),
+  endpoints: z.array(endpoint),
 });
-
-const cards = z.strictObject({
+const gpuDemand = z.strictObject({
   vendor: z.string(),
   model: z.string(),
   memoryGi: z.exactOptional(amount),
   interface: z.exactOptional(z.string()),
 });
-
 const replica = z.strictObject({
   unit: z.int(),
   node: z.string(),
   amounts: z.array(amount),
   classes: z.array(z.tuple([z.string(), amount])),
-  cards: cards.optional(),
+  cards: gpuDemand.optional(),
   requests: z.strictObject({ cpuMilli: amount, memoryBytes: amount, gpus: amount }),
 });
-
 const body = z.strictObject({
   version: z.literal(version),
   expiresAtMs: z.number(),
@@ -140,30 +132,27 @@ const body = z.strictObject({
 });
 
 export function reservationBody({ expiresAtMs, addresses, offer, replicas }: Reservation): JsonObject {
-  const rows = replicas.map(({ unit, requests: { volumes: _counted, ...requests }, onNode, classes: volumes }) => {
-    const { node, amounts, cards } = onNode.claim;
-    const classes = [...volumes];
-    return { unit, node, amounts, classes, ...(cards && { cards }), requests };
+  const rows = replicas.map(({ unit, requests: { volumes: _volumes, ...requests }, onNode, classes }) => {
+    const { node, amounts, gpus } = onNode.claim;
+    return { unit, node, amounts, classes: [...classes], ...(gpus && { cards: gpus }), requests };
   });
   return JSON.parse(jsonText({ version, expiresAtMs, addresses, offer, replicas: rows }));
 }
 
-/** Undefined where it makes no sense. */
+/** Undefined where it is invalid. */
 export function readBody(orderId: string, json: unknown): Reservation | undefined {
   const read = body.safeParse(json).data;
   if (!read) return undefined;
   const { version: _, replicas, ...rest } = read;
   return {
-    orderId,
-    ...rest,
-    replicas: replicas.map(({ unit, requests, classes, cards, ...claim }) =>
-      replicaOf(unit, { ...claim, classes: new Map(classes), cards }, requests),
+    ...{ orderId, ...rest, volumes: holding({}) },
+    replicas: replicas.map(({ unit, requests, classes, cards: gpus, ...claim }) =>
+      replicaOf(unit, { ...claim, classes: new Map(classes), gpus }, requests),
     ),
-    volumes: holding({}),
   };
 }
 
-/** What the chain says we promised: the offer of the bid, in which GPUs have their model; else what the tenant asked for. */
+/** By the chain: the offer of the bid, in which GPUs have their model; otherwise the group of the deployment. */
 export function promisedUnits(
   mirror: Pick<MirrorView, "bid" | "deployment">,
   id: BidId,

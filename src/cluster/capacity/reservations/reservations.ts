@@ -1,36 +1,34 @@
-/** What others may do with the book of reservations: ask whether a group fits, take what it needs, give it back. */
+/** Reserves capacity for groups and releases it. */
 import { isDeepStrictEqual } from "node:util";
 import type { Journal } from "../../../journal/journal.ts";
 import type { Tables } from "../../../journal/tables.ts";
-import type { Fit, Fits, Overcommit, PlacementFailure } from "../../../market/fit.ts";
+import type { Fit, Fits, Overcommit } from "../../../market/fit.ts";
 import type { GroupSpec, ResourceUnit } from "../../../market/group-spec.ts";
 import { leasedAddressesOf } from "../../../market/group-totals.ts";
-import type { Clock } from "../../../runtime/clock.ts";
-import type { Log } from "../../../runtime/log.ts";
+import { largest } from "../../../runtime/bigint.ts";
+import type { RuntimeDeps } from "../../../runtime/deps.ts";
 import { createHistogram, networkDurationBounds } from "../../../runtime/metrics.ts";
 import type { AddressPool } from "../addresses/address-pool.ts";
 import type { AddressSharing } from "../addresses/lease-addresses.ts";
 import type { InventoryFeed } from "../inventory/feed.ts";
+import { placementFailure } from "../placement/placement-failure.ts";
 import { reservationSettleMs } from "./accounting.ts";
 import type { Book } from "./book.ts";
 import { type Reservation, reservationBody, reservationOf } from "./reservation.ts";
 
-/** The seeds' `has` is `fit`: the same placement, and nothing is taken. Each service declares what it needs of it. */
 export type ClusterCapacity = Reservations["capacity"];
 
 type ReserveRequest = Pick<Reservation, "orderId" | "offer" | "expiresAtMs"> & { readonly group: GroupSpec };
 
-interface ReservationsDeps {
+interface ReservationsDeps extends Pick<RuntimeDeps, "clock" | "log"> {
   readonly book: Book;
   readonly addresses: AddressBook;
   readonly place: (units: readonly ResourceUnit[]) => Fit;
   readonly overcommit: Overcommit;
   readonly inventory: Pick<InventoryFeed, "ageMs" | "error">;
   readonly journal: Pick<Journal, "durable">;
-  /** There is one now, whose time will come. */
+  /** Called with the order of a new reservation, which will expire. */
   readonly onReserved: (orderId: string) => void;
-  readonly clock: Clock;
-  readonly log: Log;
 }
 
 export type Reservations = ReturnType<typeof createReservations>;
@@ -44,16 +42,16 @@ export function createReservations(deps: ReservationsDeps) {
   const durations = createHistogram(networkDurationBounds);
 
   function changed(): void {
-    for (const tell of changeListeners) tell();
+    for (const listener of changeListeners) listener();
   }
 
   function room(): void {
-    for (const tell of roomListeners) tell();
+    for (const listener of roomListeners) listener();
     changed();
   }
 
   function fit(group: GroupSpec): Fit {
-    const found = inventory.error === undefined ? place(group.units) : misfit(inventory.error);
+    const found = inventory.error === undefined ? place(group.units) : placementFailure(inventory.error);
     counts[found.fits ? "fitting" : "misfitting"] += 1;
     return found;
   }
@@ -68,7 +66,8 @@ export function createReservations(deps: ReservationsDeps) {
 
   function take({ orderId, group, offer, expiresAtMs }: ReserveRequest) {
     const before = book.get(orderId);
-    if (before && (isDeepStrictEqual(before.offer, offer) || isCarried(before))) {
+    const hasPods = before?.replicas.some(({ onNode }) => onNode.carrier !== undefined);
+    if (before && (hasPods || isDeepStrictEqual(before.offer, offer))) {
       before.expiresAtMs = expiresAtMs;
       return reservedOf(before, book);
     }
@@ -86,15 +85,14 @@ export function createReservations(deps: ReservationsDeps) {
   }
 
   async function release(orderId: string, why: string): Promise<void> {
-    const reservation = book.remove(orderId);
-    if (!reservation) {
+    if (!book.remove(orderId)) {
       counts.releasedNothing += 1;
       return;
     }
     counts.released += 1;
     log.debug("reservation released", { order: orderId, why });
     room();
-    // In the order of the units: one that was to write it down before this is undone by it.
+    // Units are written in order, so this also undoes a pending write of the reservation.
     await journal.durable("release", ({ reservations }) => reservations.remove(orderId));
   }
 
@@ -110,13 +108,13 @@ export function createReservations(deps: ReservationsDeps) {
       onRoom: (listener: () => void) => void roomListeners.push(listener),
       onExpired: (listener: (orderId: string) => void) => void expiredListeners.push(listener),
     },
-    /** Told of whatever changes what is free. */
+    /** Notified of whatever changes what is free. */
     onChange: (listener: () => void) => void changeListeners.push(listener),
     changed,
     /** More may fit than before. */
     room,
     expired(orderId: string): void {
-      for (const tell of expiredListeners) tell(orderId);
+      for (const listener of expiredListeners) listener(orderId);
     },
     counts: counts as Readonly<typeof counts>,
     durations,
@@ -124,10 +122,9 @@ export function createReservations(deps: ReservationsDeps) {
 }
 
 function findFor({ inventory, addresses, place }: ReservationsDeps, group: GroupSpec, offer: Fits["offer"]): Fit {
-  if (inventory.error !== undefined) return misfit(inventory.error);
-  const answer = addresses.answerFor(leasedAddressesOf(offer));
-  if (!answer.yes) return misfit(answer.reason);
-  return place(group.units.map((unit, at) => ({ ...unit, ...offer[at] })));
+  if (inventory.error !== undefined) return placementFailure(inventory.error);
+  const { yes, reason } = addresses.answerFor(leasedAddressesOf(offer));
+  return yes ? place(group.units.map((unit, at) => ({ ...unit, ...offer[at] }))) : placementFailure(reason);
 }
 
 function reservedOf({ orderId, offer, replicas }: Reservation, book: Book) {
@@ -135,20 +132,12 @@ function reservedOf({ orderId, offer, replicas }: Reservation, book: Book) {
     fits: true as const,
     offer,
     replicas: replicas.map(({ unit, onNode }) => ({ unit, node: onNode.claim.node })),
-    /** Writes what became of it meanwhile: it may be on another node, or released. */
+    /** Writes its current state: it may be on another node by now, or released. */
     write({ reservations }: Tables): void {
       const now = book.get(orderId);
       if (now) reservations.put({ orderId, body: reservationBody(now) });
     },
   };
-}
-
-function isCarried({ replicas }: Reservation): boolean {
-  return replicas.some(({ onNode }) => onNode.carrier !== undefined);
-}
-
-function misfit(reason: string): PlacementFailure {
-  return { fits: false, reason, shortages: [] };
 }
 
 export type AddressBook = ReturnType<typeof createAddressBook>;
@@ -157,7 +146,7 @@ interface AddressBookDeps {
   readonly book: Book;
   readonly pool: () => Pick<AddressPool, "usage" | "free" | "ageMs" | "error" | "confirmed">;
   readonly sharing: AddressSharing;
-  /** Whether the order's lease runs, so that it may have its addresses. */
+  /** Whether the order's lease runs. */
   readonly isLeased: (orderId: string) => boolean;
   readonly monotonicMs: () => number;
 }
@@ -166,28 +155,22 @@ export function createAddressBook({ book, pool, sharing, isLeased, monotonicMs }
   /** Since when a lease is known to have its addresses. */
   const confirmedAtMs = new WeakMap<Reservation, number>();
 
-  /** By then the operator's count has them too: it is renewed with what happens in the cluster, and a little late. */
+  /** The operator's count includes them: it follows the cluster with a short delay. */
   function isInCount(reservation: Reservation): boolean {
     const atMs = confirmedAtMs.get(reservation);
     const { ageMs } = pool();
     return atMs !== undefined && ageMs !== undefined && monotonicMs() - ageMs >= atMs + reservationSettleMs;
   }
 
-  /** All endpoints of an owner may be on one. */
+  /** With "owner", all endpoints of an owner share one. */
   function needed(addresses: number): bigint {
     return sharing === "owner" && addresses > 1 ? 1n : BigInt(addresses);
   }
 
-  function promised(): bigint {
-    let sum = 0n;
-    for (const reservation of book.withAddresses) if (!isInCount(reservation)) sum += needed(reservation.addresses);
-    return sum;
-  }
+  const promised = () =>
+    [...book.withAddresses].reduce((sum, each) => (isInCount(each) ? sum : sum + needed(each.addresses)), 0n);
 
-  function left(): bigint {
-    const free = pool().free - promised();
-    return free > 0n ? free : 0n;
-  }
+  const left = () => largest(pool().free - promised(), 0n);
 
   return {
     /** Of the pool. */
@@ -201,7 +184,7 @@ export function createAddressBook({ book, pool, sharing, isLeased, monotonicMs }
     *leased(): Iterable<string> {
       for (const { orderId } of book.withAddresses) if (isLeased(orderId)) yield orderId;
     },
-    /** The operator has answered. What a lease has lost again, as when somebody deletes its Service, is promised to it still. */
+    /** After an answer of the operator. An address lost again, as by deletion of its Service, is promised again. */
     confirm(): void {
       for (const reservation of book.withAddresses) {
         const confirmed = pool().confirmed(reservation.orderId);
@@ -215,8 +198,8 @@ export function createAddressBook({ book, pool, sharing, isLeased, monotonicMs }
       const { error } = pool();
       if (error !== undefined) return { yes: false, reason: error };
       const count = needed(addresses);
-      const asked = `${count} IP ${count === 1n ? "address" : "addresses"}`;
-      return { yes: left() >= count, reason: `it asks for ${asked}, and ${left()} are free` };
+      const wanted = `${count} IP ${count === 1n ? "address" : "addresses"}`;
+      return { yes: left() >= count, reason: `it asks for ${wanted}, and ${left()} are free` };
     },
   };
 }
