@@ -19,7 +19,7 @@ import type { AddressSharing } from "./addresses/lease-addresses.ts";
 import { feedOldMs, type InventoryFeed } from "./inventory/feed.ts";
 import { place } from "./placement/place.ts";
 import { reservationSettleMs } from "./reservations/accounting.ts";
-import { createBook } from "./reservations/book.ts";
+import { type Book, createBook } from "./reservations/book.ts";
 import { createLeaseClaims, createLeasePods, type LeasePod } from "./reservations/lease-watches.ts";
 import { readBody } from "./reservations/reservation.ts";
 import { createAddressBook, createReservations } from "./reservations/reservations.ts";
@@ -92,40 +92,9 @@ export function createCapacityKeeper(deps: KeeperDeps) {
     reservations.room();
   }
 
-  /** A snapshot in which nothing else changed is not notified, and stays current for longer than when it arrived. */
-  async function pollForAwaited(signal: AbortSignal): Promise<never> {
-    for (;;) {
-      await sleep(clock, reservationSettleMs, signal);
-      if (book.awaited === 0) continue;
-      feed.ask();
-      showSnapshot();
-    }
-  }
-
-  /** A row that is invalid is made again from the chain, where that has the bid or lease. */
-  function readReservations(): void {
-    for (const { orderId, body } of deps.journal.read.reservations.all()) {
-      const reservation = readBody(orderId, body);
-      if (reservation) book.add(reservation);
-      else deps.log.error("unreadable reservation left out", { order: orderId });
-    }
-  }
-
   // First: room goes to displaced replicas before new ones.
   reservations.capacity.onRoom(settle);
-  const listing = { isOver: false };
-  pods.onChange(({ type, value }) => {
-    if (type === "deleted") book.podGone(value);
-    else book.pod(value, boundAtMs(value, listing.isOver, clock));
-    // It may leave a node that is not for sale, which no snapshot reports.
-    settle();
-    reservations.changed();
-  });
-  claims.onChange(({ type, value }) => {
-    if (type === "deleted") book.claimGone(value);
-    else book.claim(value, clock.monotonicMs());
-    reservations.changed();
-  });
+  const listing = followObjects({ pods, claims, book, clock, settle, changed: reservations.changed });
 
   return {
     ...{ capacity: reservations.capacity, inventory, book, addresses, pool, pods, claims, reservations },
@@ -140,14 +109,14 @@ export function createCapacityKeeper(deps: KeeperDeps) {
     /** Reads what is there, and follows what changes it. */
     async open(scope: Scope, keys: Queue): Promise<void> {
       queue = keys;
-      readReservations();
+      readReservations(deps, book);
       // Before the pods are known, all of them would be counted twice.
       await Promise.all([pods.open(scope), claims.open(scope)]);
-      listing.isOver = true;
+      listing.end();
       feed.onSnapshot(showSnapshot);
       showSnapshot();
       scope.task("inventory", feed.run);
-      scope.task("awaited snapshots", pollForAwaited);
+      scope.task("awaited snapshots", (signal) => pollForAwaited(deps, book, showSnapshot, signal));
       pool.onAnswer(() => {
         addresses.confirm();
         reservations.room();
@@ -172,11 +141,67 @@ function silenceOf(what: string, { ageMs = 0, error }: Partial<WatchCache<unknow
   return `the ${what} of our leases have not been heard of for ${Math.floor(ageMs / 1_000)} s${because}`;
 }
 
-/**
- * The binding of a pod by the monotonic clock: now, whatever our wall clock says. Only of pods listed at the start that were
- * bound long ago, which every snapshot has, it is earlier.
- */
-function boundAtMs({ boundAtMs = 0 }: LeasePod, isAfterStart: boolean, clock: Clock): number {
-  const agoMs = isAfterStart || boundAtMs === 0 ? 0 : clock.now() - boundAtMs;
-  return clock.monotonicMs() - (agoMs > reservationLongBoundMs ? agoMs : 0);
+/** A row that is invalid is made again from the chain, where that has the bid or lease. */
+function readReservations({ journal, log }: Pick<KeeperDeps, "journal" | "log">, book: Book): void {
+  for (const { orderId, body } of journal.read.reservations.all()) {
+    const reservation = readBody(orderId, body);
+    if (reservation) book.add(reservation);
+    else log.error("unreadable reservation left out", { order: orderId });
+  }
+}
+
+/** A snapshot in which nothing else changed is not notified, and stays current for longer than when it arrived. */
+async function pollForAwaited(
+  { clock, inventory }: Pick<KeeperDeps, "clock" | "inventory">,
+  book: Book,
+  showSnapshot: () => void,
+  signal: AbortSignal,
+): Promise<never> {
+  for (;;) {
+    await sleep(clock, reservationSettleMs, signal);
+    if (book.awaited === 0) continue;
+    inventory.ask();
+    showSnapshot();
+  }
+}
+
+interface FollowedObjects {
+  readonly pods: ReturnType<typeof createLeasePods>;
+  readonly claims: ReturnType<typeof createLeaseClaims>;
+  readonly book: Book;
+  readonly clock: Clock;
+  readonly settle: () => void;
+  readonly changed: () => void;
+}
+
+/** Keeps the book informed of pods and volume claims. */
+function followObjects({ pods, claims, book, clock, settle, changed }: FollowedObjects) {
+  let isListing = true;
+
+  /**
+   * The binding of a pod by the monotonic clock: now, whatever our wall clock says. Only of pods listed at the start that were
+   * bound long ago, which every snapshot has, it is earlier.
+   */
+  function seenAtMs({ boundAtMs = clock.now() }: LeasePod): number {
+    const agoMs = isListing ? clock.now() - boundAtMs : 0;
+    return clock.monotonicMs() - (agoMs > reservationLongBoundMs ? agoMs : 0);
+  }
+
+  pods.onChange(({ type, value }) => {
+    if (type === "deleted") book.podGone(value);
+    else book.pod(value, seenAtMs(value));
+    // It may leave a node that is not for sale, which no snapshot reports.
+    settle();
+    changed();
+  });
+  claims.onChange(({ type, value }) => {
+    if (type === "deleted") book.claimGone(value);
+    else book.claim(value, clock.monotonicMs());
+    changed();
+  });
+  return {
+    end(): void {
+      isListing = false;
+    },
+  };
 }

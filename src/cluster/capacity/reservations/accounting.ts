@@ -139,9 +139,9 @@ export function createAccounting() {
   };
 }
 
-function counts({ snapshot: picture, trueAtMs }: ShownSnapshot, { kind, version, seenAtMs }: Carrier): boolean {
+function counts({ snapshot, trueAtMs }: ShownSnapshot, { kind, version, seenAtMs }: Carrier): boolean {
   // For operators that do not report how new their snapshot is, such as the Go provider's.
   if (trueAtMs[kind] >= seenAtMs + reservationSettleMs) return true;
-  const upTo = kind === "pod" ? picture.podsVersion : picture.volumesVersion;
+  const upTo = kind === "pod" ? snapshot.podsVersion : snapshot.volumesVersion;
   return upTo !== undefined && (upTo === version || isLaterVersion(upTo, version));
 }
