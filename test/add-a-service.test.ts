@@ -1,35 +1,37 @@
-/** The recipe "Add a service" of docs/map.md, followed: one front file's worth of code and a line in the list. */
+/** Adding a service with its status, condition and metric, and adding a bid check: one file and one line in a list each. */
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import { test } from "node:test";
+import { bidChecks, decide } from "../src/bidengine/decision/decide.ts";
+import { type BidQuestion, fail, pass, refusals } from "../src/bidengine/decision/decision.ts";
 import type { Chain } from "../src/chain/chain.ts";
 import { createHttpTransports } from "../src/chain/comet/http-transport.ts";
 import { createSigner } from "../src/chain/keys/signer.ts";
 import { createProvider } from "../src/provider/provider.ts";
-import { type Clock, realClock } from "../src/runtime/clock.ts";
+import { realClock } from "../src/runtime/clock.ts";
 import { condition } from "../src/runtime/condition.ts";
+import type { RuntimeDeps } from "../src/runtime/deps.ts";
 import type { Service } from "../src/runtime/lifecycle.ts";
-import { type Log, silentLog } from "../src/runtime/log.ts";
+import { silentLog } from "../src/runtime/log.ts";
 import { done, type Outcome } from "../src/runtime/outcome.ts";
 import { createQueue } from "../src/runtime/queue.ts";
-import { type Random, realRandom } from "../src/runtime/random.ts";
+import { realRandom } from "../src/runtime/random.ts";
+import { someInputs } from "./a-decision.ts";
 import { eventually } from "./eventually.ts";
+import { cheap } from "./failing-orders.ts";
 import { temporaryFolder } from "./folder.ts";
 import { providerKey, startMarketChain } from "./market-chain.ts";
 import { sendSettings } from "./outbox-run.ts";
 
-interface BlockCounterDeps {
+interface BlockCounterDeps extends RuntimeDeps {
   readonly chain: Promise<Pick<Chain, "onStep">>;
-  readonly clock: Clock;
-  readonly random: Random;
-  readonly log: Log;
 }
 
 interface BlockCounterStatus {
   readonly counted: number;
 }
 
-/** Counts blocks, as a service would look at orders: the chain's step adds a key, the queue works on it. */
+/** Counts blocks: each step of the chain adds a key to the queue, whose work counts it. */
 function createBlockCounter(unit: string, deps: BlockCounterDeps): Service<BlockCounterStatus> {
   const { clock, random, log } = deps;
   let counted = 0;
@@ -53,13 +55,12 @@ function createBlockCounter(unit: string, deps: BlockCounterDeps): Service<Block
     conditions: () => (counted > 0 ? [condition("BlocksCounted", `${counted} ${unit}`)] : []),
     queues: [queue],
     measure(metrics) {
-      const help = "Blocks counted";
-      metrics.read({ name: "akash_provider_counted_blocks_total", help, kind: "counter" }, () => counted);
+      metrics.readEach("counter", "akash_provider", [["counted_blocks", "Blocks counted", () => counted]]);
     },
   };
 }
 
-test("a service that is added to the list has its line, its status, its answer, its condition, its queue and its metric", async (t) => {
+test("a service added to the list → its detail, status, control handler, condition, queue and metrics are served", async (t) => {
   const market = await startMarketChain(t);
   const signer = createSigner(providerKey.secret);
   const provider = createProvider({
@@ -102,4 +103,12 @@ test("a service that is added to the list has its line, its status, its answer, 
     provider.status().services.map(({ name, state }) => [name, state]),
     ["metrics", "journal", "bus", "conditions", "chain", "block-counter"].map((name) => [name, "done"]),
   );
+});
+
+test("a bid check added to the list → it is in every decision and can reject an order", async () => {
+  const fewReplicas: BidQuestion = ({ request: { group } }) =>
+    group.units.every(({ count }) => count < 2) ? pass("few replicas") : fail("never", "too many replicas");
+  const decision = await decide(someInputs(), cheap, new AbortController().signal, { ...bidChecks, fewReplicas });
+  assert.deepEqual(refusals(decision), [{ ...fail("never", "too many replicas"), name: "fewReplicas" }]);
+  assert.equal(decision.verdict, "no");
 });

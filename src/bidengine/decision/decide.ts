@@ -61,7 +61,7 @@ const addressesAvailable: BidQuestion = ({ addresses }) => {
 const decisionReasonChars = 600;
 
 /** Checks without cost, in the order an operator would ask. All run, also after a no. */
-const questions = {
+export const bidChecks = {
   biddingIsOn, // not paused
   settingsComplete, // and we could serve a lease at all
   mirrorIsFresh, // we know what the chain knows
@@ -86,12 +86,17 @@ const questions = {
 /** These cost a process or a call, and run only where all others passed. */
 const priceChecks = ["priceGiven", "priceWithinMax"] as const;
 
-export const checkNames: readonly string[] = [...Object.keys(questions), ...priceChecks];
+export const checkNames: readonly string[] = [...Object.keys(bidChecks), ...priceChecks];
 
-export async function decide(inputs: Inputs, pricing: Pick<Pricing, "quote">, signal: AbortSignal): Promise<Decision> {
+export async function decide(
+  inputs: Inputs,
+  pricing: Pick<Pricing, "quote">,
+  signal: AbortSignal,
+  list: Readonly<Record<string, BidQuestion>> = bidChecks,
+): Promise<Decision> {
   const gathered = gatherInputs(inputs);
   const { fit, others } = gathered;
-  const checks = freeChecks(gathered);
+  const checks = freeChecks(gathered, list);
   if (!fit?.fits || checks.some(({ verdict }) => verdict === "fail")) {
     const unpriced = priceChecks.map((name) => named(name, notAsked("another check said no")));
     const [offer, isLimited] = fit?.fits ? [fit.offer, false] : [undefined, fit?.isLimited === true];
@@ -108,7 +113,7 @@ export async function decide(inputs: Inputs, pricing: Pick<Pricing, "quote">, si
   return {
     verdict: within.verdict === "pass" ? "bid" : "no",
     checks: [
-      ...(chosen === fit ? checks : freeChecks({ ...gathered, fit: chosen })),
+      ...(chosen === fit ? checks : freeChecks({ ...gathered, fit: chosen }, list)),
       named("priceGiven", priceGiven(quote)),
       named("priceWithinMax", within),
     ],
@@ -117,8 +122,8 @@ export async function decide(inputs: Inputs, pricing: Pick<Pricing, "quote">, si
   };
 }
 
-function freeChecks(gathered: GatheredInputs): Check[] {
-  return Object.entries(questions).map(([name, question]) => named(name, question(gathered)));
+function freeChecks(gathered: GatheredInputs, list: Readonly<Record<string, BidQuestion>>): Check[] {
+  return Object.entries(list).map(([name, question]) => named(name, question(gathered)));
 }
 
 interface Quoted {
