@@ -90,7 +90,7 @@ async function playMarket(
   return seen;
 }
 
-test("a tenant leases from whoever bids, closes without a bid, and every deposit comes home", async (t) => {
+test("a tenant leases from any bidder, closes without a bid, and every deposit is refunded", async (t) => {
   const wishes = readWishes().filter(({ name }) => ["web", "premium"].includes(name));
   const { told, openBids, openOrders } = await playMarket(memoryFolder(t), wishes, 6);
   const { stories, ended } = told;
@@ -106,7 +106,7 @@ test("a tenant leases from whoever bids, closes without a bid, and every deposit
   );
 });
 
-test("the wishes are orders of many kinds, and say what they ask for in a few words", () => {
+test("the demo's orders are of many kinds, each with a short summary", () => {
   const wishes = readWishes();
   const asked = Object.fromEntries(wishes.map(({ name, groups: [group] }) => [name, group && groupSummary(group)]));
   assert.equal(asked["web"], "2 × 500m cpu 512Mi");

@@ -208,7 +208,7 @@ test("the REST port of the hostname operator answers gRPC too, as the Go provide
   assert.equal((await client.call("/grpc.health.v1.Health/Check")).status, grpcCodes.OK);
 });
 
-test("every difference that is meant was seen", () => {
+test("every intended difference occurred", () => {
   assert.deepEqual(
     intended.filter(({ why }) => !used.has(why)),
     [],

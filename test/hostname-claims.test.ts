@@ -56,7 +56,7 @@ test("an operator that looks for declarations in a namespace that has none takes
   assert.equal(stage.routes().length, names.length);
 });
 
-test("an orphan goes once anything of its provider is declared", async (t) => {
+test("an orphaned route is removed once its provider has a declaration", async (t) => {
   const stage = openHostnameStage(t);
   const { server } = stage.cluster;
   stage.lease(ann, hosts(host));
@@ -74,7 +74,7 @@ test("an orphan goes once anything of its provider is declared", async (t) => {
   assert.deepEqual(stage.all(), []);
 });
 
-test("a wildcard that nobody has proven keeps no name below it from who has proven it", async (t) => {
+test("an unproven wildcard does not block a proven name below it", async (t) => {
   const stage = openHostnameStage(t);
   stage.lease(ben, hosts(wildcard));
   stage.lease(ann, hosts(host));
@@ -89,7 +89,7 @@ test("a wildcard that nobody has proven keeps no name below it from who has prov
   assert.equal(stateText(operator.states.get(host)), "served healthy");
 });
 
-test("with proofs an exact name and another owner's wildcard are both served, each once it is proven", async (t) => {
+test("with proofs, an exact name and another owner's wildcard are both served once proven", async (t) => {
   const stage = openHostnameStage(t);
   stage.lease(ben, hosts(wildcard));
   stage.lease(ann, hosts(host));
@@ -112,7 +112,7 @@ test("with proofs an exact name and another owner's wildcard are both served, ea
   assert.deepEqual(states(), ["served healthy", "served healthy"]);
 });
 
-test("with proofs a wildcard within another owner's wildcard is in use", async (t) => {
+test("with proofs, a wildcard within another owner's wildcard is rejected as in use", async (t) => {
   const stage = openHostnameStage(t);
   const inner = "*.a.example.com";
   stage.lease(ben, hosts(wildcard));
@@ -129,7 +129,7 @@ test("with proofs a wildcard within another owner's wildcard is in use", async (
   assert.equal(stateText(operator.states.get(inner)), "refused unknown: HostnameInUse");
 });
 
-test("a wildcard that is refused itself keeps nobody out, in whichever order they are looked at", async (t) => {
+test("a rejected wildcard blocks no other name, in any order of reconciles", async (t) => {
   const stage = openHostnameStage(t);
   const names = [
     ["x.example.com", carol],
@@ -153,7 +153,7 @@ test("a wildcard that is refused itself keeps nobody out, in whichever order the
   }
 });
 
-test("a name that was proven once gets its route back though the record is gone, and another owner does not", async (t) => {
+test("a proven name gets its route back without its TXT record, but not for another owner", async (t) => {
   const stage = openHostnameStage(t);
   let records = [[ann.owner as string]];
   for (const each of [ann, ben]) stage.lease(each, hosts(host));
@@ -171,7 +171,7 @@ test("a name that was proven once gets its route back though the record is gone,
   assert.equal(stateText(operator.states.get(host)), "refused unknown: ProofMissing");
 });
 
-test("the declaration of a wildcard that somebody edits costs no request for ever", async (t) => {
+test("editing the declaration of a wildcard does not cause endless requests", async (t) => {
   const stage = openHostnameStage(t);
   stage.lease(ann, hosts(wildcard));
   stage.declare(wildcard, ann);
@@ -204,7 +204,7 @@ function accept(stage: HostnameStage): void {
   }
 }
 
-test("--migrations-enabled=false keeps the routes of the other mode also where their name moves to another lease", async (t) => {
+test("--migrations-enabled=false keeps routes of the other mode when their name moves to another lease", async (t) => {
   const stage = openHostnameStage(t);
   for (const each of [ann, annToo]) stage.lease(each, hosts(host));
   stage.declare(host, ann);
@@ -225,7 +225,7 @@ test("--migrations-enabled=false keeps the routes of the other mode also where t
   assert.match(stateText(operator.states.get(host)), /^served healthy: .*OldRouteKept$/);
 });
 
-test("who has a name that is blocked by now keeps it though somebody writes another owner into its declaration", async (t) => {
+test("rewriting the owner in the declaration of a blocked name does not remove the served route", async (t) => {
   const stage = openHostnameStage(t);
   for (const each of [ann, ben]) stage.lease(each, hosts(host));
   stage.declare(host, ann);
@@ -240,7 +240,7 @@ test("who has a name that is blocked by now keeps it though somebody writes anot
   assert.equal(stateText(operator.states.get(host)), "refused unknown: OwnerChanged");
 });
 
-test("a route of a name that moved on goes though somebody wrote another host name into it, or none", async (t) => {
+test("the old route of a moved name is removed even if its host name was edited", async (t) => {
   const stage = openHostnameStage(t);
   stage.define(...controllerKinds.gateway);
   for (const each of [ann, ben]) stage.lease(each, hosts(host));

@@ -85,7 +85,7 @@ function watchOwners(stage: HostnameStage) {
   return { wrong };
 }
 
-test("after a crash of the operator at any write the next one brings all to the same end", async (t) => {
+test("a crash of the operator at any write ends in the same state after a restart", async (t) => {
   await playCrashes(t, "hostname-crash", {
     seeds: seeds(counts(1, 1, 5)),
     sample: { every: 2 },

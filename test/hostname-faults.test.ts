@@ -57,7 +57,7 @@ for (const [what, next] of [
   });
 }
 
-test("where a new route is refused for somebody else's, the old one stays", async (t) => {
+test("the old route stays where the controller rejects the new one for a third route", async (t) => {
   const stage = openHostnameStage(t);
   const through = (kube: Kube): Kube => ({
     ...kube,
@@ -78,7 +78,7 @@ test("where a new route is refused for somebody else's, the old one stays", asyn
   assert.deepEqual(namespacesOf(stage.routes()), [leaseNamespace(ann)]);
 });
 
-test("a declaration that somebody writes another host name into is one of the old name no longer", async (t) => {
+test("a declaration with an edited host name no longer declares the old name", async (t) => {
   const stage = openHostnameStage(t);
   const { operator } = stage.start();
   const { server } = stage.cluster;
@@ -101,7 +101,7 @@ test("a declaration that somebody writes another host name into is one of the ol
   assert.equal(stateText(operator.states.get(host)), "served healthy");
 });
 
-test("a lease whose waiting name goes to another lease is ignored no longer", async (t) => {
+test("a lease leaves the ignore list when its waiting name moves to another lease", async (t) => {
   const stage = openHostnameStage(t);
   const { operator } = stage.start();
   stage.lease(ann, hosts(host), { manifest: false });
@@ -115,7 +115,7 @@ test("a lease whose waiting name goes to another lease is ignored no longer", as
   assert.equal(operator.ignored.size, 0);
 });
 
-test("what a manifest asks for does not get into the configuration of the controller as it stands", async (t) => {
+test("options of a manifest are validated before they reach the controller's configuration", async (t) => {
   const stage = openHostnameStage(t);
   const { operator } = stage.start();
   const usual = { maxBodySize: 1_048_576, readTimeout: 60_000, sendTimeout: 60_000, nextTries: 3, nextTimeout: 0 };
@@ -144,7 +144,7 @@ function hide(stage: HostnameStage, kind: Kind): void {
   faults.cutWatches();
 }
 
-test("workloads that cannot be counted any more are not called healthy, and no transfer goes by them", async (t) => {
+test("unknown endpoints make health unknown and hold up transfers", async (t) => {
   const stage = openHostnameStage(t);
   const { operator } = stage.start();
   for (const each of [ann, annToo]) stage.lease(each, hosts(host));
@@ -162,7 +162,7 @@ test("workloads that cannot be counted any more are not called healthy, and no t
   assert.equal(stateText(operator.states.get(host)), "served unhealthy: TransferPending, EndpointsMissing");
 });
 
-test("host names of a cluster that is not seen any more are not called healthy, until it is again", async (t) => {
+test("health of host names is unknown while the cluster cannot be read", async (t) => {
   const stage = openHostnameStage(t);
   const { operator } = stage.start();
   stage.lease(ann, hosts(host));
@@ -176,7 +176,7 @@ test("host names of a cluster that is not seen any more are not called healthy, 
   assert.equal(stateText(operator.states.get(host)), "served healthy");
 });
 
-test("a kind that no route is made of may be kept from us, and routes are made all the same", async (t) => {
+test("routes are made without permission to read an unused kind", async (t) => {
   const stage = openHostnameStage(t);
   stage.define(...controllerKinds.traefik, ...controllerKinds.gateway);
   for (const kind of [...controllerKinds.traefik, ...controllerKinds.gateway]) hide(stage, kind);
@@ -188,7 +188,7 @@ test("a kind that no route is made of may be kept from us, and routes are made a
   assert.equal(stateText(operator.states.get(host)), "served healthy");
 });
 
-test("name servers that never answer hold up the names of their owner and of nobody else", async (t) => {
+test("name servers that never answer delay only their owner's names", async (t) => {
   const stage = openHostnameStage(t);
   const resolveTxt = (name: string) =>
     name.endsWith("dead.example") ? new Promise<never>(() => undefined) : Promise.resolve([[ben.owner]]);
@@ -225,7 +225,7 @@ for (const [what, next, ingressMode] of [
   });
 }
 
-test("a name that was given up and is somebody else's now leads to no lease of the one before", async (t) => {
+test("a name released and declared by another owner no longer leads to the first lease", async (t) => {
   const stage = openHostnameStage(t);
   for (const each of [ann, annToo]) stage.lease(each, hosts("*.example.com"));
   stage.lease(ben, hosts(host));
@@ -243,7 +243,7 @@ test("a name that was given up and is somebody else's now leads to no lease of t
   assert.deepEqual(namespacesOf(stage.routes()), [leaseNamespace(ben)]);
 });
 
-test("a wildcard that is blocked keeps no name below it from another owner", async (t) => {
+test("a blocked wildcard does not block names of another owner below it", async (t) => {
   const stage = openHostnameStage(t);
   stage.lease(ann, hosts("*.example.com"));
   stage.lease(ben, hosts(host));
@@ -256,7 +256,7 @@ test("a wildcard that is blocked keeps no name below it from another owner", asy
   assert.equal(stateText(operator.states.get(host)), "served healthy");
 });
 
-test("Traefik: the Service of the lease before keeps its time-out for as long as a route leads to it", async (t) => {
+test("Traefik: the Service of the previous lease keeps its timeout while a route leads to it", async (t) => {
   const stage = openHostnameStage(t);
   stage.define(...controllerKinds.traefik);
   for (const each of [ann, annToo]) stage.lease(each, hosts(host));
@@ -279,7 +279,7 @@ test("Traefik: the Service of the lease before keeps its time-out for as long as
   assert.equal(stage.routes(serversTransport).length, 1);
 });
 
-test("a copy that gets the lead in the middle of a move leaves the old route until the new one is in force", async (t) => {
+test("a new leader in the middle of a move keeps the old route until the new one is in force", async (t) => {
   const stage = openHostnameStage(t);
   stage.define(...controllerKinds.traefik);
   for (const lease of [ann, annToo]) stage.lease(lease, hosts(host));

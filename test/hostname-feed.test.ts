@@ -126,7 +126,7 @@ function follow(t: TestContext, clock: Clock, at: () => { readonly port: number 
 
 const hostsOf = (healths: Iterable<{ readonly host: string }>) => Array.from(healths, ({ host }) => host);
 
-test("names are known as the operator tells them, those that stay unwell are told after a while, and none when it is away", async (t) => {
+test("states follow the operator; names that stay unhealthy are reported, and none while it is away", async (t) => {
   const clock = createVirtualClock();
   const operator = await startPlayed(t);
   const feed = follow(t, clock, () => operator);
@@ -156,7 +156,7 @@ test("names are known as the operator tells them, those that stay unwell are tol
   assert.deepEqual([feed.of("b.example.com"), feed.unwell(), [...feed.all()]], [undefined, [], []]);
 });
 
-test("an operator that sees the cluster no more ends no alarm, and the provider says what it waits for", async (t) => {
+test("an operator that loses the cluster clears no condition, and its reason is shown", async (t) => {
   const clock = createVirtualClock();
   const operator = await startPlayed(t);
   const feed = follow(t, clock, () => operator);
@@ -183,7 +183,7 @@ test("an operator that sees the cluster no more ends no alarm, and the provider 
   await until("it sees again", clock, () => feed.trouble === undefined);
 });
 
-test("names whose routes no controller reports on are unserved after a while, unless the operator does not see the cluster", async (t) => {
+test("names without a report of their controller count as unserved after a while, unless the operator lost the cluster", async (t) => {
   const clock = createVirtualClock();
   const operator = await startPlayed(t);
   const feed = follow(t, clock, () => operator);
@@ -200,7 +200,7 @@ test("names whose routes no controller reports on are unserved after a while, un
   await eventually("a controller has reported", () => feed.unserved().length === 0);
 });
 
-test("an operator that was never found is missing after a while, but not the Go provider's, which cannot be followed", async () => {
+test("an operator that was never found is reported as missing, unless it is the Go provider's", async () => {
   for (const isOther of [false, true]) {
     const clock = createVirtualClock();
     const reason = "there is no Service operator-hostname";
@@ -224,7 +224,7 @@ test("an operator that was never found is missing after a while, but not the Go 
   }
 });
 
-test("one moment without sight of the cluster is no trouble", async (t) => {
+test("a short loss of the cluster is not reported", async (t) => {
   const clock = createVirtualClock();
   const operator = await startPlayed(t);
   const feed = follow(t, clock, () => operator);
@@ -239,7 +239,7 @@ test("one moment without sight of the cluster is no trouble", async (t) => {
   });
 });
 
-test("an operator that starts again and has not read the cluster yet is no word that all is well", async (t) => {
+test("a restarted operator that has not read the cluster clears no condition", async (t) => {
   const clock = createVirtualClock();
   const [host, gone] = ["b.example.com", "gone.example.com"];
   let operator = await startPlayed(t);
@@ -270,7 +270,7 @@ test("an operator that starts again and has not read the cluster yet is no word 
   assert.equal(feed.trouble, undefined);
 });
 
-test("an operator that has never seen the cluster is given the time to start", async (t) => {
+test("an operator that has not read the cluster yet has time to start", async (t) => {
   const clock = createVirtualClock();
   const operator = await startPlayed(t, "the cluster has not been read yet");
   const feed = follow(t, clock, () => operator);
@@ -281,7 +281,7 @@ test("an operator that has never seen the cluster is given the time to start", a
   assert.match(feed.trouble ?? "", /does not see the cluster/);
 });
 
-test("an operator that is there and cannot be followed is missed after a while, and one that is not there never", async (t) => {
+test("an operator without a stream is reported after a while, an absent one never", async (t) => {
   const clock = createVirtualClock();
   const troubleWith = async (at: () => { readonly port: number }) => {
     const feed = follow(t, clock, at);
@@ -323,7 +323,7 @@ test("the operator is found by the setting, or in the cluster at its Service wit
   await assert.rejects(find(undefined, false), /there is no Service operator-hostname/);
 });
 
-test("lease status says how its host names are doing, beside what the network tells, and only of services that are shown", async () => {
+test("lease status shows the state of host names of visible services beside the network's fields", async () => {
   const hostHealth = [
     { host: "a.example.com", service: "web", health: "healthy", why: "" },
     { host: "b.example.com", service: "api", health: "unhealthy", why: "NoEndpoints: 0 of 1" },

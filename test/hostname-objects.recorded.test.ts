@@ -83,7 +83,7 @@ test("every recorded declaration becomes the recorded route", async (t) => {
   assert.ok(count > 80, `only ${count} routes were recorded`);
 });
 
-test("what the network's operator made is taken over without a write, whoever owns its fields", async (t) => {
+test("routes of the network's operator are adopted without a write", async (t) => {
   for (const lease of recordedLeases().filter(({ from }) =>
     /\/(host|gateway)-(options|options-off|two)\//.test(from),
   )) {

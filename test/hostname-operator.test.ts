@@ -41,7 +41,7 @@ function answerRoutes(stage: HostnameStage, status: "True" | "False", message = 
   }
 }
 
-test("a host name that is declared gets its Ingress, and loses it with its declaration", async (t) => {
+test("a declared host name gets its Ingress, and loses it with its declaration", async (t) => {
   const stage = openHostnameStage(t);
   const { operator } = stage.start();
   stage.lease(ann, hosts(host));
@@ -70,7 +70,7 @@ test("a restart with nothing to do writes nothing", async (t) => {
   assert.deepEqual(stage.routes(), before);
 });
 
-test("at rest host names cost no requests: watches are taken up again, as without any", async (t) => {
+test("idle host names cost no requests beyond resumed watches", async (t) => {
   const restOf = async (count: number) => {
     const stage = openHostnameStage(t);
     stage.lease(ann, hosts());
@@ -107,7 +107,7 @@ for (const name of [host, "*.example.com"]) {
   });
 }
 
-test("a route of ours whose host name nobody declares is swept, and what is not ours stays", async (t) => {
+test("our route without a declaration is removed, and foreign objects stay", async (t) => {
   const stage = openHostnameStage(t);
   stage.lease(ann, hosts(host));
   stage.declare(host, ann);
@@ -136,7 +136,7 @@ test("a route of ours whose host name nobody declares is swept, and what is not 
   );
 });
 
-test("whatever comes late is waited for, said so, and makes no ban: manifest, Service, port", async (t) => {
+test("a late manifest, Service or port is waited for with a condition", async (t) => {
   const stage = openHostnameStage(t);
   const { operator } = stage.start();
   const look = () => stateText(operator.states.get(host));
@@ -162,7 +162,7 @@ test("whatever comes late is waited for, said so, and makes no ban: manifest, Se
   assert.equal(operator.ignored.view(), undefined);
 });
 
-test("a namespace that is on its way out is waited for, and other names are served meanwhile", async (t) => {
+test("a terminating namespace is waited for while other names are served", async (t) => {
   const stage = openHostnameStage(t);
   const { operator } = stage.start();
   stage.lease(ann, hosts(host));
@@ -178,7 +178,7 @@ test("a namespace that is on its way out is waited for, and other names are serv
   assert.equal(stateText(operator.states.get(host)), "served healthy");
 });
 
-test("a transfer makes the new route first, and the old one goes when the new one has a workload that answers", async (t) => {
+test("a transfer makes the new route first, and removes the old one when the new one has a ready workload", async (t) => {
   const stage = openHostnameStage(t);
   const { operator } = stage.start();
   stage.lease(ann, hosts(host));
@@ -205,7 +205,7 @@ test("a transfer makes the new route first, and the old one goes when the new on
   assert.deepEqual([operator.counts.transfers, operator.counts.gaps], [2, 0]);
 });
 
-test("where the controller takes no second route for a name, the old one goes first, and the gap is told", async (t) => {
+test("where the controller takes no second route for a name, the old one goes first, and the gap is reported", async (t) => {
   const stage = openHostnameStage(t);
   // Ingress-NGINX's admission webhook.
   let failures = 0;
@@ -237,7 +237,7 @@ test("where the controller takes no second route for a name, the old one goes fi
   assert.equal(stateText(operator.states.get(host)), "served healthy");
 });
 
-test("trouble with one name stops no other, and none that is unreadable stops all", async (t) => {
+test("failures of one name stop no other, also of an unreadable one", async (t) => {
   const stage = openHostnameStage(t);
   const through = (kube: Kube): Kube => ({
     ...kube,
@@ -257,7 +257,7 @@ test("trouble with one name stops no other, and none that is unreadable stops al
   assert.equal(stateText(operator.states.get("odd")), "refused unknown: HostnameInvalid");
 });
 
-test("what cannot be seen is not judged: while declarations are not followed, no route goes", async (t) => {
+test("no route is removed while declarations cannot be watched", async (t) => {
   const stage = openHostnameStage(t);
   stage.start();
   stage.lease(ann, hosts(host));
@@ -286,7 +286,7 @@ function leastRoutes(stage: HostnameStage) {
   return least;
 }
 
-test("a name that another owner gets later leads to him at once, and never to the one before", async (t) => {
+test("a name declared later by another owner leads to that owner at once", async (t) => {
   const stage = openHostnameStage(t);
   stage.lease(ann, hosts(host));
   stage.lease(ben, hosts(host), { manifest: false });
@@ -305,7 +305,7 @@ test("a name that another owner gets later leads to him at once, and never to th
   assert.deepEqual(namespacesOf(stage.routes()), [leaseNamespace(ben)]);
 });
 
-test("a declaration that changes hands between owners without being given up is refused", async (t) => {
+test("a declaration whose owner is rewritten is rejected", async (t) => {
   const stage = openHostnameStage(t);
   stage.lease(ann, hosts(host));
   stage.lease(ben, hosts(host));
@@ -320,7 +320,7 @@ test("a declaration that changes hands between owners without being given up is 
   assert.equal(stateText(operator.states.get(host)), "refused unknown: OwnerChanged");
 });
 
-test("nor does the one before lose his route where a wildcard of his is older", async (t) => {
+test("the first owner keeps the route under an older wildcard when the declaration's owner is rewritten", async (t) => {
   const stage = openHostnameStage(t);
   for (const lease of [ann, ben]) stage.lease(lease, hosts());
   const { operator } = stage.start();
@@ -334,7 +334,7 @@ test("nor does the one before lose his route where a wildcard of his is older", 
   assert.equal(stateText(operator.states.get(host)), "refused unknown: OwnerChanged");
 });
 
-test("between owners a wildcard and a name below it are the one's who was first; one owner may have both", async (t) => {
+test("between owners the first of a wildcard and a name below it wins; one owner may have both", async (t) => {
   const stage = openHostnameStage(t);
   const { operator } = stage.start();
   for (const lease of [ann, annToo, ben]) stage.lease(lease, hosts());
@@ -359,7 +359,7 @@ test("between owners a wildcard and a name below it are the one's who was first;
   assert.equal(wildcard, undefined);
 });
 
-test("hostile host names are refused in the network's words, and make nothing", async (t) => {
+test("hostile host names are rejected in the network's words", async (t) => {
   const stage = openHostnameStage(t);
   const { operator } = stage.start({
     blockedHosts: ["www.foo.com", ".bar.com", ".cluster.local"],
@@ -397,7 +397,7 @@ test("hostile host names are refused in the network's words, and make nothing", 
   assert.deepEqual(stage.all(), []);
 });
 
-test("an object that claims the name of another is no declaration of it", async (t) => {
+test("an object that claims another object's host name is invalid", async (t) => {
   const stage = openHostnameStage(t);
   const { operator } = stage.start();
   stage.lease(ann, hosts(host));
@@ -595,7 +595,7 @@ test("certificates: a Secret of the lease's namespace, the controller's default,
   assert.deepEqual(await tlsOf({}), [undefined, undefined]);
 });
 
-test("a foreign domain is served once its owner has proven in the DNS that it is his", async (t) => {
+test("a foreign domain is served once its owner has proven it in the DNS", async (t) => {
   const stage = openHostnameStage(t);
   const records = new Map<string, string>();
   const resolveTxt = async (name: string) => {
@@ -616,7 +616,7 @@ test("a foreign domain is served once its owner has proven in the DNS that it is
   assert.equal(stateText(operator.states.get("*.example.com")), "served healthy");
 });
 
-test("a copy that does not lead writes nothing and tells how all stands; when it leads, it takes up the work", async (t) => {
+test("a copy without the lead writes nothing and reports states; with the lead it writes", async (t) => {
   const stage = openHostnameStage(t);
   stage.lease(ann, hosts(host));
   stage.declare(host, ann);

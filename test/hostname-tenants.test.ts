@@ -22,7 +22,7 @@ const [ann, ben] = [leaseOf(1, 1), leaseOf(2, 1)];
 const host = "a.example.com";
 const usual = { maxBodySize: 1_048_576, readTimeout: 60_000, sendTimeout: 60_000, nextTries: 3, nextTimeout: 0 };
 
-test("what a tenant says tens of thousands of times is told once", async (t) => {
+test("a repeated option is reported once", async (t) => {
   const stage = openHostnameStage(t);
   stage.define(...controllerKinds.traefik);
   const nextCases = Array.from({ length: 49_000 }, () => "502");
@@ -37,7 +37,7 @@ test("what a tenant says tens of thousands of times is told once", async (t) => 
   );
 });
 
-test("sizes, time-outs and tries without end are bounded for a controller that all share, and that is told", async (t) => {
+test("unlimited sizes, timeouts and tries are bounded and reported", async (t) => {
   const most = 4_294_967_295;
   const httpOptions = { maxBodySize: most, readTimeout: most, sendTimeout: most, nextTries: most, nextTimeout: 0 };
   for (const ingressProvider of ["nginx", "traefik"] as const) {
@@ -62,7 +62,7 @@ test("sizes, time-outs and tries without end are bounded for a controller that a
   }
 });
 
-test("what a controller says of a route is told as far as it fits", async (t) => {
+test("a long message of a controller is truncated", async (t) => {
   const stage = openHostnameStage(t);
   stage.lease(ann, groupOf({}));
   stage.declare(host, ann);
@@ -75,7 +75,7 @@ test("what a controller says of a route is told as far as it fits", async (t) =>
   assert.equal(failed?.message.length, conditionChars + 1);
 });
 
-test("a declaration of a port that there is not keeps no other name from being told", async (t) => {
+test("a declaration with an invalid port does not break the stream of other names", async (t) => {
   const stage = openHostnameStage(t);
   stage.lease(ann, groupOf({}));
   stage.declare(host, ann);
@@ -95,7 +95,7 @@ test("a declaration of a port that there is not keeps no other name from being t
   );
 });
 
-test("a declaration of a name with thousands of labels takes no memory to speak of", async (t) => {
+test("a declared name with thousands of labels takes little memory", async (t) => {
   const stage = openHostnameStage(t);
   const long = `${"a.".repeat(6_000)}com`;
   stage.declare(long, ann);
@@ -107,7 +107,7 @@ test("a declaration of a name with thousands of labels takes no memory to speak 
   assert.ok(bytes < 10_000_000, `${bytes} bytes`);
 });
 
-test("names with much to tell come in more messages, each of which a client takes", async () => {
+test("names with many conditions are split into messages within the client's limit", async () => {
   const states = createHostStates();
   const conditions = Array.from({ length: 10 }, () => condition("OptionNotHonoured", "m".repeat(500)));
   const rest = { lease: ann, namespace: "ns", service: "web", externalPort: 80, endpoints: undefined, conditions };
@@ -128,7 +128,7 @@ test("names with much to tell come in more messages, each of which a client take
   assert.equal(seen.size, 2_000);
 });
 
-test("names that hang keep nobody else's from being probed every minute", async (t) => {
+test("hanging names of one owner do not delay probes of another", async (t) => {
   const clock = createVirtualClock();
   const hung = Array.from({ length: 1_000 }, (_, at) => ({ host: `h${at}.example.org`, owner: ben.owner }));
   let [underWay, most] = [0, 0];

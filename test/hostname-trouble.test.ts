@@ -22,7 +22,7 @@ function namespacesOf(routes: readonly KubeObject[]): string[] {
   return routes.map(({ metadata }) => metadata.namespace ?? "");
 }
 
-test("where the controller refuses a moved name's route once the old one is gone, the old one is put back and stays", async (t) => {
+test("the old route is restored where the controller rejects the new one after its removal", async (t) => {
   const stage = openHostnameStage(t);
   for (const each of [ann, annToo]) stage.lease(each, hosts(host));
   stage.declare(host, ann);
@@ -79,7 +79,7 @@ test("where the controller refuses a moved name's route once the old one is gone
   assert.equal(stage.routes()[0]?.metadata.annotations?.[putBackAnnotation], undefined);
 });
 
-test("a name whose declaration cannot be asked for in a move is told as it is now", async (t) => {
+test("a name whose declaration cannot be read during a move is reported as it is", async (t) => {
   const stage = openHostnameStage(t);
   const { faults } = stage.cluster;
   for (const each of [ann, annToo]) stage.lease(each, hosts(host));
@@ -101,7 +101,7 @@ test("a name whose declaration cannot be asked for in a move is told as it is no
   assert.deepEqual(namespacesOf(stage.routes()), [leaseNamespace(annToo)]);
 });
 
-test("an old route that cannot be removed keeps the new owner from nothing, and is told", async (t) => {
+test("an old route that cannot be removed is reported and does not block the new owner", async (t) => {
   const stage = openHostnameStage(t);
   for (const each of [ann, ben]) stage.lease(each, hosts(host));
   stage.declare(host, ann);
@@ -126,7 +126,7 @@ test("an old route that cannot be removed keeps the new owner from nothing, and 
   assert.equal(operator.states.size, 0);
 });
 
-test("what can be removed of a name goes though something else of it cannot", async (t) => {
+test("objects of a name are removed although another one cannot be", async (t) => {
   const stage = openHostnameStage(t);
   stage.define(...controllerKinds.traefik, ...controllerKinds.gateway);
   stage.lease(ann, groupOf({ hosts: [host], httpOptions: { ...usual, nextCases: ["error"] } }));
@@ -148,7 +148,7 @@ test("what can be removed of a name goes though something else of it cannot", as
   assert.match(stateText(operator.states.get(host)), /RouteFailed/);
 });
 
-test("an Ingress of a class that nobody has brought is not called healthy, until somebody does", async (t) => {
+test("an Ingress is unhealthy while its IngressClass is missing", async (t) => {
   const stage = openHostnameStage(t, { classes: [] });
   stage.lease(ann, hosts(host));
   stage.declare(host, ann);
@@ -180,7 +180,7 @@ test("the health of an Ingress is unknown until a controller has written its sta
   assert.equal(stateText(operator.states.get(host)), "served healthy");
 });
 
-test("without the right to see classes routes are made all the same, and health is not known", async (t) => {
+test("without permission to read classes, routes are made and their health is unknown", async (t) => {
   const stage = openHostnameStage(t);
   stage.cluster.faults.forbid("list", kinds.ingressClass);
   stage.lease(ann, hosts(host));
@@ -194,7 +194,7 @@ test("without the right to see classes routes are made all the same, and health 
   assert.equal(stateText(operator.states.get(host)), "served healthy");
 });
 
-test("a route of the Gateway API that no controller says a word of is not accepted after a while", async (t) => {
+test("a route of the Gateway API without a status is not accepted after a while", async (t) => {
   const stage = openHostnameStage(t);
   stage.define(...controllerKinds.gateway, ...controllerKinds.fabric);
   stage.lease(ann, hosts(host));
@@ -207,7 +207,7 @@ test("a route of the Gateway API that no controller says a word of is not accept
   assert.equal(operator.states.get(host)?.conditions[0]?.message, "no controller has answered");
 });
 
-test("a route whose Service is gone, or has not its port, is not called healthy", async (t) => {
+test("a route without its Service or port is unhealthy", async (t) => {
   const stage = openHostnameStage(t);
   const { server } = stage.cluster;
   stage.lease(ann, hosts(host));
@@ -230,7 +230,7 @@ test("a route whose Service is gone, or has not its port, is not called healthy"
   assert.equal(stateText(operator.states.get(host)), "served healthy");
 });
 
-test("against somebody who writes the same field again and again a route is written a few times a minute, and that is told", async (t) => {
+test("a route contested by another writer is written a few times a minute, and reported", async (t) => {
   const stage = openHostnameStage(t);
   const { server } = stage.cluster;
   stage.lease(ann, hosts(host));
@@ -267,7 +267,7 @@ test("against somebody who writes the same field again and again a route is writ
   assert.notEqual(stage.routes()[0]?.metadata.annotations?.[size], "7");
 });
 
-test("no tries at all are tries without end to NGINX, and bounded like any other number", async (t) => {
+test("0 tries are unlimited in NGINX, and bounded", async (t) => {
   const stage = openHostnameStage(t);
   stage.lease(ann, groupOf({ hosts: [host], httpOptions: { ...usual, nextTries: 0, nextCases: ["error"] } }));
   stage.declare(host, ann);
@@ -280,7 +280,7 @@ test("no tries at all are tries without end to NGINX, and bounded like any other
   ]);
 });
 
-test("Traefik: a time-out that cannot be written is told of the names of its Service", async (t) => {
+test("Traefik: a failed write of a timeout is reported for all names of its Service", async (t) => {
   const stage = openHostnameStage(t);
   const forbid = (kind: Kind) => stage.cluster.faults.forbid("patch", kind);
   stage.define(...controllerKinds.traefik);

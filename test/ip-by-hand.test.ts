@@ -9,7 +9,7 @@ import { leaseOf, openIpStage } from "./ip-stage.ts";
 
 const [ann, ben] = [leaseOf(1, 1), leaseOf(2, 3)];
 
-test("an address that a person pinned in another spelling is counted once", async (t) => {
+test("an address pinned in another spelling is counted once", async (t) => {
   const stage = await openIpStage(t, { pool: "2001:db8::1/128", clusterIp: "fd00::1" });
   stage.declare(ann);
   await stage.settled();
@@ -56,7 +56,7 @@ test("of two Services for one port, the one with the address stays", async (t) =
   assert.deepEqual(stage.shown(), before);
 });
 
-test("a Service whose labels somebody took away is put right, and keeps its address", async (t) => {
+test("a Service with removed labels is repaired and keeps its address", async (t) => {
   const stage = await openIpStage(t);
   stage.declare(ben);
   stage.declare(ann);
@@ -70,7 +70,7 @@ test("a Service whose labels somebody took away is put right, and keeps its addr
   assert.deepEqual(stage.shown(), before.slice(0, 1));
 });
 
-test("a Service that somebody made one without a load balancer is one again", async (t) => {
+test("a Service whose type was changed becomes a LoadBalancer again", async (t) => {
   const stage = await openIpStage(t);
   stage.declare(ann);
   await stage.settled();
@@ -81,7 +81,7 @@ test("a Service that somebody made one without a load balancer is one again", as
   assert.deepEqual(stage.shown(), before);
 });
 
-test("a pool that gives nothing by itself is named", async (t) => {
+test("a pool without autoAssign is named in Services", async (t) => {
   const stage = await openIpStage(t, { pool: "" });
   stage.setPool("default", ["172.30.0.200/30"], { autoAssign: false });
   stage.declare(ann);
@@ -93,7 +93,7 @@ test("a pool that gives nothing by itself is named", async (t) => {
   ]);
 });
 
-test("no address comes from a pool that is not leased, and one that did stays where it is", async (t) => {
+test("no address is assigned from another pool, and an existing one stays", async (t) => {
   const stage = await openIpStage(t);
   stage.declare(ann);
   await stage.settled();
@@ -118,7 +118,7 @@ test("no address comes from a pool that is not leased, and one that did stays wh
   assert.deepEqual([versions(), stage.life.kube.counts.applied], [written, 0]);
 });
 
-test("a pool of one address that somebody gave another tenant's is put back, and nobody is held up", async (t) => {
+test("a pool edited to another tenant's address is repaired without blocking others", async (t) => {
   const stage = await openIpStage(t, { pool: "", ranges: ["203.0.113.8-203.0.113.11"] });
   stage.declare(ann);
   stage.declare(ben);

@@ -15,7 +15,7 @@ function told({ operator }: IpStage): string[] {
   return operator.conditions.map(({ type, subject, message }) => `${type} ${nameless(subject)}: ${nameless(message)}`);
 }
 
-test("ports of one endpoint on two addresses are told of, and left where they are", async (t) => {
+test("ports of one endpoint on two addresses are reported and left", async (t) => {
   const stage = await openIpStage(t);
   stage.declare(ann);
   stage.declare(ann, { externalPort: 81 });
@@ -29,7 +29,7 @@ test("ports of one endpoint on two addresses are told of, and left where they ar
   assert.equal(stage.operator.usage.inUse, 2n);
 });
 
-test("an address that two owners have is told of", async (t) => {
+test("an address shared by two owners is reported", async (t) => {
   const stage = await openIpStage(t);
   stage.declare(ann);
   stage.declare(ben);
@@ -45,7 +45,7 @@ test("an address that two owners have is told of", async (t) => {
   assert.equal(stage.operator.usage.inUse, 1n);
 });
 
-test("an address that is no longer in the range stays its tenant's, and is told of", async (t) => {
+test("an address outside a changed range stays assigned, and is reported", async (t) => {
   const stage = await openIpStage(t, { pool: "", ranges: ["203.0.113.8-203.0.113.9"] });
   stage.declare(ann);
   await stage.settled();
@@ -70,7 +70,7 @@ test("an address that is no longer in the range stays its tenant's, and is told 
   assert.equal(stage.cluster.server.list(kinds.ipAddressPool).length, 1);
 });
 
-test("a service whose name leaves no room for a Service's has one all the same, and it goes with its port", async (t) => {
+test("a service with a long name gets a Service with a hashed name", async (t) => {
   const stage = await openIpStage(t);
   const service = "w".repeat(63);
   stage.declare(ann, { service });
@@ -84,7 +84,7 @@ test("a service whose name leaves no room for a Service's has one all the same, 
   assert.deepEqual([stage.shown(), told(stage)], [[], []]);
 });
 
-test("from a pool to a range and back, nobody loses an address, and none is left behind", async (t) => {
+test("switching from a pool to a range and back loses and leaks no address", async (t) => {
   const stage = await openIpStage(t);
   stage.declare(ann);
   await stage.settled();

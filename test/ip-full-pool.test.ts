@@ -42,7 +42,7 @@ for (const seed of [1, 2, 3]) {
   });
 }
 
-test("who waits for an address does not get one that goes to another lease of its owner", async (t) => {
+test("a waiting lease does not get an address that moves to another lease of its owner", async (t) => {
   const stage = await openIpStage(t, { pool });
   const { owner } = await withTwoAtOnce(stage);
   stage.declare({ ...ann, owner, dseq: 77n });
@@ -50,7 +50,7 @@ test("who waits for an address does not get one that goes to another lease of it
   assert.deepEqual(stage.shown(), ["blue TCP 80 → web:8080 of 77 at 172.30.0.200"]);
 });
 
-test("who has lost the address because the pool shrank does not take another's", async (t) => {
+test("a lease that lost its address to a smaller pool does not take another lease's", async (t) => {
   const stage = await openIpStage(t, { pool: "172.30.0.200-172.30.0.201" });
   for (const lease of [ann, ben]) {
     stage.declare(lease);
@@ -78,7 +78,7 @@ test("who has lost the address because the pool shrank does not take another's",
   ]);
 });
 
-test("those who wait come and go once for an address that is free, and rest while none is", async (t) => {
+test("waiting keys are retried once per free address, and not while none is free", async (t) => {
   const stage = await openIpStage(t, { pool });
   stage.declare(ann);
   await stage.settled();
@@ -98,7 +98,7 @@ test("those who wait come and go once for an address that is free, and rest whil
   assert.equal(stage.shown().filter((each) => !each.endsWith(" none")).length, 4);
 });
 
-test("who waits gets the address whenever it comes free, also at the moment in which it is told that there is none", async (t) => {
+test("a waiting key gets an address freed at any moment", async (t) => {
   for (let ms = 0; ms < 40; ms += 5) {
     const stage = await openIpStage(t, { pool });
     stage.declare(ann);
@@ -120,7 +120,7 @@ test("who waits gets the address whenever it comes free, also at the moment in w
   }
 });
 
-test("of those whose Services wait for MetalLB, who gets none leaves none behind once the last address is given", async (t) => {
+test("Services without an address are removed once the last address is assigned", async (t) => {
   const stage = await openIpStage(t, { pool: "172.30.0.200-172.30.0.201" });
   await stage.removeMetalLb();
   for (const owner of [1, 2, 3, 4]) stage.declare(leaseOf(owner));
@@ -149,7 +149,7 @@ test("a port that moves to a lease whose Service cannot be written yet keeps its
   assert.deepEqual(stage.shown(), ["blue TCP 80 → web:8080 of 2 at 172.30.0.200"]);
 });
 
-test("a service that is renamed keeps its address while the new Service is refused, but not for ever", async (t) => {
+test("a renamed service keeps its address while the new Service is rejected, up to the clean-up limit", async (t) => {
   const stage = await openIpStage(t, { pool });
   for (const lease of [ann, ben]) {
     stage.declare(lease);
@@ -170,7 +170,7 @@ test("a service that is renamed keeps its address while the new Service is refus
   assert.deepEqual(stage.shown(), ["blue TCP 80 → web:8080 of 3 at 172.30.0.200"]);
 });
 
-test("a lease whose Services cannot be written keeps no other lease of the endpoint without an address", async (t) => {
+test("a lease whose Services cannot be written does not block other leases of the endpoint", async (t) => {
   const stage = await openIpStage(t);
   stage.declare(annToo, { externalPort: 443 });
   stage.cluster.server.delete(kinds.namespace, { name: leaseNamespace(annToo) });

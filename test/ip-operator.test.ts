@@ -11,7 +11,7 @@ import { declarationOf, leaseOf, manifestNamespace, openIpStage } from "./ip-sta
 
 const [ann, annToo, ben] = [leaseOf(1, 1), leaseOf(1, 2), leaseOf(2, 3)];
 
-test("a port that is asked for gets a Service, and MetalLB gives it an address", async (t) => {
+test("a requested port gets a Service, and MetalLB assigns an address", async (t) => {
   const stage = await openIpStage(t);
   stage.declare(ann);
   await stage.settled();
@@ -21,7 +21,7 @@ test("a port that is asked for gets a Service, and MetalLB gives it an address",
   assert.deepEqual(stage.operator.conditions, []);
 });
 
-test("all ports of an endpoint are on one address, whoever asks first", async (t) => {
+test("all ports of an endpoint are on one address in any order of requests", async (t) => {
   const stage = await openIpStage(t);
   stage.declare(ben, { endpoint: "green" });
   await stage.settled();
@@ -56,7 +56,7 @@ test("a changed container port is followed in the same Service, at the same addr
   assert.equal(stage.services()[0]?.metadata.uid, before?.metadata.uid);
 });
 
-test("an external port that changed leaves the old one served no longer, and the address stays", async (t) => {
+test("a changed external port replaces the old one at the same address", async (t) => {
   const stage = await openIpStage(t);
   stage.declare(ben, { endpoint: "first" });
   await stage.settled();
@@ -69,7 +69,7 @@ test("an external port that changed leaves the old one served no longer, and the
   assert.deepEqual(stage.shown(), ["blue TCP 81 → web:8080 of 1 at 172.30.0.201"]);
 });
 
-test("a purge removes what was asked for and nothing else", async (t) => {
+test("a purge removes only the requested ports", async (t) => {
   const stage = await openIpStage(t);
   stage.declare(ann);
   stage.declare(ann, { endpoint: "old", externalPort: 9100 });
@@ -94,7 +94,7 @@ test("a purge removes what was asked for and nothing else", async (t) => {
   assert.equal(stage.operator.usage.inUse, 3n);
 });
 
-test("a port goes from one lease of an owner to another with its address, though others wait for one", async (t) => {
+test("a port moves to another lease of its owner with its address while others wait", async (t) => {
   const stage = await openIpStage(t, { pool: "172.30.0.200-172.30.0.201" });
   stage.declare(ann);
   stage.declare(leaseOf(4));
@@ -118,7 +118,7 @@ test("a port goes from one lease of an owner to another with its address, though
   assert.equal(gaps.filter((count) => count === "0").length <= 1, true, gaps.join());
 });
 
-test("a full pool is told in the network's words, stops nobody else, and is recovered from by itself", async (t) => {
+test("a full pool is reported in the network's words, blocks no other key, and recovers", async (t) => {
   const stage = await openIpStage(t, { pool: "172.30.0.200/32" });
   stage.declare(ann);
   await stage.settled();
@@ -148,7 +148,7 @@ test("a full pool is told in the network's words, stops nobody else, and is reco
 
 const full = condition("PoolExhausted", "no IP addresses available in pool", { subject: "" });
 
-test("MetalLB that is not there is waited for, and found when it comes", async (t) => {
+test("a missing MetalLB is waited for", async (t) => {
   const stage = await openIpStage(t, { metalLb: false });
   stage.declare(ann);
   await stage.settled(120_000);
@@ -172,7 +172,7 @@ test("MetalLB that is not there is waited for, and found when it comes", async (
   assert.deepEqual(stage.operator.conditions, []);
 });
 
-test("a MetalLB of another version is told of as such", async (t) => {
+test("a MetalLB of another version is reported", async (t) => {
   const stage = await openIpStage(t, { metalLb: false });
   for (const each of metalLbDefinitions("v1beta2"))
     stage.cluster.server.create(kinds.customResourceDefinition, each, "test");
@@ -184,7 +184,7 @@ test("a MetalLB of another version is told of as such", async (t) => {
   );
 });
 
-test("a resource is refused whose sharing key is another owner's, or whose port or protocol is none", async (t) => {
+test("a resource with another owner's sharing key, or an invalid port or protocol, is rejected", async (t) => {
   const stage = await openIpStage(t);
   stage.declare(ann);
   stage.declare(ben, { sharingKey: `${ann.owner}-ip-blue`, externalPort: 81 });
@@ -231,7 +231,7 @@ test("two endpoints of a lease with the same port and service have a Service eac
   assert.deepEqual(stage.shown(), shown.slice(1));
 });
 
-test("trouble with one lease stops no other, and is over by itself", async (t) => {
+test("failures of one lease stop no other and recover", async (t) => {
   const stage = await openIpStage(t);
   const { object } = leasedIp(declarationOf(ben), { manifestNamespace });
   stage.cluster.server.create(kinds.providerLeasedIp, object, "provider");
@@ -260,7 +260,7 @@ test("a restart with nothing to do writes nothing", async (t) => {
   assert.deepEqual(versions(), before);
 });
 
-test("what was left behind while it was away is swept, by its labels", async (t) => {
+test("leftovers from before a restart are removed by their labels", async (t) => {
   const stage = await openIpStage(t);
   stage.declare(ann);
   stage.declare(ben);
@@ -282,7 +282,7 @@ test("what was left behind while it was away is swept, by its labels", async (t)
   assert.match(stage.shown().join(), /of 3 at/);
 });
 
-test("a clean-up that does not come to an end is told after five minutes, and holds up nobody", async (t) => {
+test("a hanging clean-up is reported after five minutes and blocks no other key", async (t) => {
   const stage = await openIpStage(t);
   stage.declare(ann);
   await stage.settled();

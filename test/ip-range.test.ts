@@ -40,7 +40,7 @@ test("each sharing key has a pool of one address, an advertisement, and Services
   assert.deepEqual([total, inUse, free], [2n, 2n, 0n]);
 });
 
-test("an address goes back into the range when nothing has it any more, and who waits gets it", async (t) => {
+test("a released address returns to the range, and a waiting key gets it", async (t) => {
   const stage = await openIpStage(t, { pool: "", ranges });
   for (const lease of [ann, ben, cat]) {
     stage.declare(lease);
@@ -71,7 +71,7 @@ test("a port goes to another lease of its owner with its address", async (t) => 
   assert.deepEqual(stage.shown(), [before?.replace("of 1", "of 2")]);
 });
 
-test("a range that overlaps with an administrator's pool is refused until it does not", async (t) => {
+test("a range that overlaps with a foreign pool assigns nothing until the overlap ends", async (t) => {
   const stage = await openIpStage(t, { pool: "203.0.113.0/28", ranges });
   stage.declare(ann);
   await stage.settled();
@@ -86,7 +86,7 @@ test("a range that overlaps with an administrator's pool is refused until it doe
   assert.deepEqual(stage.shown(), ["blue TCP 80 → web:8080 of 1 at 203.0.113.8"]);
 });
 
-test("a pool that MetalLB's webhook refuses is told of, and tried again", async (t) => {
+test("a pool rejected by MetalLB's webhook is reported and retried", async (t) => {
   const stage = await openIpStage(t, { pool: "", ranges });
   stage.cluster.faults.refuse({ status: 403, kind: kinds.ipAddressPool, verb: "patch", times: 20 });
   stage.declare(ann);
@@ -101,7 +101,7 @@ test("a pool that MetalLB's webhook refuses is told of, and tried again", async 
   );
 });
 
-test("a pool that somebody deleted is made again, with the address that the Services ask for", async (t) => {
+test("a deleted pool is created again with the address that the Services request", async (t) => {
   const stage = await openIpStage(t, { pool: "", ranges });
   stage.declare(ben);
   stage.declare(ann);

@@ -8,7 +8,7 @@ import { leaseOf, openIpStage } from "./ip-stage.ts";
 
 const ann = leaseOf(1, 1);
 
-test("a tenant's own service that is called as the Service of a port is left to its lease", async (t) => {
+test("a tenant's service with the name of a port's Service is left alone", async (t) => {
   const stage = await openIpStage(t);
   stage.declare(ann);
   await stage.settled();

@@ -33,7 +33,7 @@ async function openServed(t: Owner, options: IpStageOptions = {}) {
 
 const shortage = { reason: "PoolExhausted", message: "no IP addresses available in pool" };
 
-test("one pending address wedges nothing: the provider reads the others, and what is free", async (t) => {
+test("one pending address does not hide other addresses and usage", async (t) => {
   const { stage, client } = await openServed(t, { pool: "172.30.0.200/32" });
   stage.declare(ann);
   await stage.settled();
@@ -49,7 +49,7 @@ test("one pending address wedges nothing: the provider reads the others, and wha
   assert.deepEqual(await client.usage(never), { total: 1n, inUse: 1n, provider, shortage });
 });
 
-test("a blind operator tells no usage, and what leases have as it was last seen", async (t) => {
+test("an operator that lost the cluster serves no usage, and the last known addresses of leases", async (t) => {
   const { stage, client } = await openServed(t);
   stage.declare(ann);
   await stage.settled();
@@ -61,7 +61,7 @@ test("a blind operator tells no usage, and what leases have as it was last seen"
   assert.equal((await client.portsOf(formatOrderId(ann), never)).length, 1);
 });
 
-test("what is in use is told at once, not after a while: the next bid must not promise it", async (t) => {
+test("usage is never cached, as a bid must not promise an address in use", async (t) => {
   const { stage, client } = await openServed(t, { pool: "172.30.0.200-172.30.0.201" });
   assert.deepEqual(await client.usage(never), { total: 2n, inUse: 0n, provider });
   stage.declare(ann);
@@ -77,7 +77,7 @@ test("what is in use is told at once, not after a while: the next bid must not p
   assert.deepEqual(await client.usage(never), { total: 16n, inUse: 1n, provider });
 });
 
-test("of two that want the last address at once one gets it, and the other when it is free again", async (t) => {
+test("of two keys that request the last address, one waits until it is free again", async (t) => {
   const { stage, client } = await openServed(t, { pool: "172.30.0.200/32" });
   stage.declare(ann);
   stage.declare(ben);
@@ -95,7 +95,7 @@ test("of two that want the last address at once one gets it, and the other when 
   assert.equal(stage.operator.ignored.isFlagged(loser), false);
 });
 
-test("over gRPC it tells status, state and usage, and a stream goes on with each change", async (t) => {
+test("gRPC serves status, state and usage, and a stream of changes", async (t) => {
   const stage = await openIpStage(t);
   const grpc = await startIpGrpc(stage.operator, { host: "127.0.0.1", port: 0, clock: realClock, log: silentLog });
   t.after(() => grpc.close());
@@ -157,7 +157,7 @@ test("MetalLB's own counts are compared once a minute, and nothing depends on th
   assert.equal(operator.usage.inUse, 2n);
 });
 
-test("a pool of IPv6 has more addresses than a message has room for, and is told of all the same", async (t) => {
+test("a count of addresses that exceeds 64 bits is bounded in messages", async (t) => {
   const { stage, client } = await openServed(t, { pool: "2001:db8::/56", clusterIp: "fd00::1" });
   await stage.settled();
   assert.equal(stage.operator.usage.total, 2n ** 72n);

@@ -50,7 +50,7 @@ test("services of a tenant that are called as the operator's would be are never 
   assert.match(stage.shown()[0] ?? "", /at 172\.30\.0\.200$/);
 });
 
-test("of a full range whose pool is lost, its tenant has his address again, and not who waits for one", async (t) => {
+test("a lost pool of a full range is restored before waiting keys get an address", async (t) => {
   const stage = await openIpStage(t, { pool: "", ranges: ["10.9.0.0/31"] });
   for (const lease of [ann, ben, cai]) {
     stage.declare(lease);
@@ -102,7 +102,7 @@ test("nothing of a range is free while MetalLB is away or has another pool with 
   assert.deepEqual(away.operator.usage.free, 3n);
 });
 
-test("a port that cannot be written keeps no withdrawn one of its address served, and blames nobody else", async (t) => {
+test("a port that cannot be written does not keep a withdrawn port, and only its lease is listed", async (t) => {
   const stage = await openIpStage(t);
   stage.declare(ann);
   stage.declare(ann, { externalPort: 82 });
@@ -137,7 +137,7 @@ test("a resource that is edited in place leaves neither its old port served nor 
   assert.deepEqual([stage.shown().length, stage.operator.usage.inUse], [1, 1n]);
 });
 
-test("a lease that is over, or that another copy looks after now, is no longer told as one that fails", async (t) => {
+test("a closed lease, or one of another leader, leaves the ignore list", async (t) => {
   const stage = await openIpStage(t, { pool: "172.30.0.200/32" });
   stage.declare(ann);
   await stage.settled();
@@ -162,7 +162,7 @@ test("a lease that is over, or that another copy looks after now, is no longer t
   assert.deepEqual([types(), second.operator.ignored.size], [[], 0]);
 });
 
-test("an address asked for while the pool from before is being deleted is one of the range all the same", async (t) => {
+test("an address requested while an earlier pool is being deleted comes from the range", async (t) => {
   const stage = await openIpStage(t, { pool: "172.30.0.200/30", ranges: ["10.9.0.0/30"] });
   stage.declare(ann);
   await stage.settled();

@@ -55,7 +55,7 @@ for (const [what, kind, options] of undeletable) {
   });
 }
 
-test("a Service that cannot be deleted keeps no other's withdrawn port served, and its own lease is blamed", async (t) => {
+test("a Service that cannot be deleted does not block removal of others, and only its lease is listed", async (t) => {
   const stage = await openIpStage(t);
   stage.declare(ann, { externalPort: 80 });
   await stage.settled();
@@ -76,7 +76,7 @@ test("a Service that cannot be deleted keeps no other's withdrawn port served, a
   assert.deepEqual([stage.shown().length, stage.operator.conditions, stage.operator.ignored.size], [1, [], 0]);
 });
 
-test("a lease that works again leaves the list while another one of its endpoint still fails", async (t) => {
+test("a recovered lease leaves the ignore list while another lease of its endpoint fails", async (t) => {
   const stage = await openIpStage(t);
   stage.declare(ann, { externalPort: 80 });
   stage.declare(annToo, { externalPort: 443 });
@@ -101,7 +101,7 @@ function onlyPool({ cluster }: IpStage): KubeObject {
   return pool;
 }
 
-test("while a pool of ours hangs in deletion that is told, what was withdrawn goes, and changes are followed", async (t) => {
+test("while a pool hangs in deletion, it is reported, and ports are still removed and changed", async (t) => {
   const stage = await openIpStage(t, ofRange);
   stage.declare(ann);
   stage.declare(ann, { externalPort: 443 });
@@ -126,7 +126,7 @@ test("while a pool of ours hangs in deletion that is told, what was withdrawn go
   assert.deepEqual([stage.operator.conditions, onlyPool(stage).metadata.deletionTimestamp], [[], undefined]);
 });
 
-test("a pool that hangs in deletion after its lease is told of until it is gone", async (t) => {
+test("a pool that hangs in deletion is reported until it is gone", async (t) => {
   const stage = await openIpStage(t, ofRange);
   stage.declare(ann);
   await stage.settled();
@@ -182,7 +182,7 @@ for (const [what, strip] of Object.entries(stripped)) {
   }
 }
 
-test("who leads again looks at everything again", async (t) => {
+test("a new term as leader reconciles everything", async (t) => {
   const stage = await openIpStage(t);
   stage.cluster.server.create(kinds.namespace, { metadata: { name: "akash-services" } }, "test");
   await stage.life.stop();
@@ -260,7 +260,7 @@ function isBalancer(spec: unknown): boolean {
   return fieldsOf(spec)["type"] === "LoadBalancer";
 }
 
-test("the Event of a resource that is refused is its own, not that of the one that has the port", async (t) => {
+test("the Event of a rejected resource is recorded on that resource", async (t) => {
   const stage = await openIpStage(t);
   stage.declare(ann);
   await stage.settled();

@@ -152,7 +152,7 @@ function goTo(stage: MarketStage, height: bigint): void {
   stage.passBlocks(height - stage.context.height);
 }
 
-test("the lab's five deployments end in the bytes that the real node answered to every query", () => {
+test("the lab's five deployments end in the recorded answers to every query", () => {
   const stage = recordedStage();
   for (const { height, message } of recordedSteps()) {
     goTo(stage, height);

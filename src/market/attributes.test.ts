@@ -11,7 +11,7 @@ const own = [
   { key: "capabilities/gpu/vendor/nvidia/model/a100", value: "true" },
 ];
 
-test("a key that is asked for is a pattern, and its value must be the same", () => {
+test("a required key is a pattern, and its value must be equal", () => {
   const cases: [key: string, value: string, isThere: boolean][] = [
     ["region", "us-west", true],
     ["region", "us-east", false],
@@ -30,13 +30,13 @@ test("a key that is asked for is a pattern, and its value must be the same", () 
   }
 });
 
-test("nothing is asked for in vain: what is missing is given back in its order", () => {
+test("missing attributes are returned in the required order", () => {
   const asked = [{ key: "b", value: "1" }, own[0] ?? { key: "", value: "" }, { key: "a", value: "2" }];
   assert.deepEqual(unsatisfied(asked, own), [asked[0], asked[2]]);
   assert.deepEqual(unsatisfied([], []), []);
 });
 
-test("it is the same as trying each with each", () => {
+test("the result equals a comparison of all pairs", () => {
   const key = fc.string({
     unit: fc.constantFrom("a", "b", "/", "*", "?", "[", "]", "\\", "^", "é", "😀"),
     maxLength: 6,

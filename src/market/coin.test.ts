@@ -40,7 +40,7 @@ test("a price is a decimal amount with its denom", () => {
   assert.equal(showDecCoin(parseDecCoin("0.0250uakt")), "0.025uakt");
 });
 
-test("what is not a coin is refused with the reason and an example", () => {
+test("what is not a coin is rejected with the reason and an example", () => {
   for (const text of [
     "",
     "uakt",
@@ -63,7 +63,7 @@ test("what is not a coin is refused with the reason and an example", () => {
   assert.throws(() => coinOf(1n, "u"), { code: "AKP_VALUE_MALFORMED", advice: "Write it like uakt." });
 });
 
-test("an amount below zero or above 256 bits is refused", () => {
+test("an amount below zero or above 256 bits is rejected", () => {
   const refused = { code: "AKP_VALUE_OUT_OF_RANGE" };
   assert.throws(() => parseCoin(`${2n ** 256n}uakt`), refused);
   assert.throws(() => parseDecCoin(`${2n ** 256n}uakt`), refused);
@@ -85,7 +85,7 @@ test("a list comes out sorted by denom, without zeros", () => {
   assert.deepEqual(parseDecCoins(""), []);
 });
 
-test("a list with a denom twice or with an empty place is refused", () => {
+test("a list with a denom twice or with an empty place is rejected", () => {
   assert.throws(() => parseCoins("1uakt,2uact,0uakt"), {
     code: "AKP_VALUE_MALFORMED",
     message: /uakt stands in it twice/,

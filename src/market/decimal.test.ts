@@ -59,7 +59,7 @@ test("a decimal is read to the last of its 18 digits", () => {
   for (const [text, expected] of cases) assert.equal(parseDecimal(text).atto, expected, text);
 });
 
-test("what the chain does not read as a decimal is refused with the reason and an example", () => {
+test("what the chain does not read as a decimal is rejected with the reason and an example", () => {
   for (const text of [
     "",
     "-",
@@ -86,7 +86,7 @@ test("what the chain does not read as a decimal is refused with the reason and a
   assert.throws(() => parseDecimal("9".repeat(1_000_000)), { code: "AKP_VALUE_MALFORMED" });
 });
 
-test("a decimal beyond the chain's range is refused, whether read or computed", () => {
+test("a decimal beyond the chain's range is rejected", () => {
   const largest = decimalFromAtto(most);
   const smallest = decimalFromAtto(1n);
   const refused = { code: "AKP_VALUE_OUT_OF_RANGE", advice: "It must lie between -2^256 and 2^256." };
@@ -100,7 +100,7 @@ test("a decimal beyond the chain's range is refused, whether read or computed", 
   assert.equal(toInteger(largest, "truncate"), 2n ** 256n - 1n);
 });
 
-test("the chain writes all 18 digits, people see the ones that say something", () => {
+test("the chain's form has all 18 digits, the short form no trailing zeros", () => {
   const cases: [Decimal, string, string][] = [
     [parseDecimal("0.025"), "0.025000000000000000", "0.025"],
     [decimalOf(100n), "100.000000000000000000", "100"],

@@ -69,7 +69,7 @@ test("a settlement at any height pays and overdraws as the chain's own does", ()
   );
 });
 
-test("the chain overdraws an account at the height that was foretold, and at none before", () => {
+test("the predicted height is the first at which the chain overdraws the account", () => {
   fc.assert(
     fc.property(cases, (each) => {
       const height = spentAt(drawn(each));
@@ -93,7 +93,7 @@ test("money that is used up to the last coin is not overdrawn; the next coin is"
   assert.equal(settleAt(account("1000", uact("10")), 200n).overdrawn, false);
 });
 
-test("what another provider draws lets an account end sooner, and the last in order gets less", () => {
+test("payments to another provider end an account sooner, and the last in order gets less", () => {
   const shared = account("1000", uact("10"), uact("90"));
   assert.equal(spentAt(shared), 111n);
   assert.deepEqual(settleAt(shared, 115n), { paid: [150n, 850n], overdrawn: true });
@@ -113,7 +113,7 @@ test("an account that owes already is spent and pays nothing; where nothing draw
   assert.equal(spentAt(account("5", uact("0"))), undefined);
 });
 
-test("the least rate is reckoned exactly; what would last longer than the chain can count its blocks is never spent", () => {
+test("the lowest rate is computed exactly; an account that outlasts the chain's heights is never spent", () => {
   const least = uact("0.000000000000000001");
   assert.equal(spentAt(account("5", least)), 100n + 6n * 10n ** 18n);
   assert.equal(spentAt(account("9", least)), undefined);

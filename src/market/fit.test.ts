@@ -4,7 +4,7 @@ import fc from "fast-check";
 import { runs } from "../../test/runs.ts";
 import { committed } from "./fit.ts";
 
-test("what is set aside is rounded to the nearest, half upwards, and is never nothing", () => {
+test("committed amounts are rounded half up, and never to zero", () => {
   const cases: [bigint, number, bigint][] = [
     [1_000n, 0, 1_000n],
     [1_000n, 100, 500n],
@@ -21,7 +21,7 @@ test("what is set aside is rounded to the nearest, half upwards, and is never no
   for (const [asked, percent, expected] of cases) assert.equal(committed(asked, percent), expected);
 });
 
-test("what is set aside is within half a unit of what the overcommit allows, or the least there is", () => {
+test("committed amounts are within half a unit of what the overcommit allows", () => {
   fc.assert(
     fc.property(fc.bigInt({ min: 1n, max: 2n ** 60n }), fc.nat(10_000), (asked, percent) => {
       const sold = 100n + BigInt(percent);

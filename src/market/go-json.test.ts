@@ -42,11 +42,11 @@ const faults: readonly (readonly [string, string])[] = [
   [`[${"0,".repeat(10_000)}0]`, "it has more than 10000 values"],
 ];
 
-test("what is no JSON is told in Go's words", () => {
+test("invalid JSON is rejected in Go's words", () => {
   for (const [text, message] of faults) assert.throws(() => read(text), { name: "SyntaxError", message }, text);
 });
 
-test("the first value counts, and nothing behind it", () => {
+test("only the first value is read", () => {
   assert.deepEqual(read("[1] trailing"), [1]);
   assert.deepEqual(read(' {"a":[]}{'), Object.assign(Object.create(null), { a: [] }));
   assert.equal(read("12 x"), 12);
@@ -56,7 +56,7 @@ test("a text is well-formed whatever its escapes say", () => {
   assert.equal(read('"\\ud83d\\ude00 \\ud800 \\b\\/"'), "😀 \ufffd \b/");
 });
 
-test("names that a prototype would have are names like others", () => {
+test("names of Object.prototype are ordinary names", () => {
   const plain = read('{"__proto__":{"a":1},"constructor":2,"a":3,"a":4}') as Record<string, unknown>;
   assert.deepEqual(Object.keys(plain), ["__proto__", "constructor", "a"]);
   assert.equal(plain["a"], 4);
@@ -74,7 +74,7 @@ test("all that JSON.parse reads is read the same", () => {
   );
 });
 
-test("of a text with some signs changed, what JSON.parse reads is read, and what is refused here it refuses", () => {
+test("of a mutated text, everything that JSON.parse reads is read the same", () => {
   const text = JSON.stringify([{ name: 'a\\"\u00e9', list: [1, -2.5e3, true, null], deep: { x: {} } }]);
   const change = fc.tuple(fc.nat(text.length - 1), fc.constantFrom(...'{}[],:"\\0-1.eEtfn u\u0001é'));
   fc.assert(

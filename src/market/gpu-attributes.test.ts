@@ -26,7 +26,7 @@ test("an attribute says vendor and model, and perhaps memory and interface in an
   );
 });
 
-test("what nobody can read is refused with the part that is wrong", () => {
+test("an unreadable attribute is rejected with the wrong part", () => {
   const wrong: [string, RegExp][] = [
     ["", /is not vendor/],
     ["vendor/nvidia", /is not vendor/],
@@ -47,7 +47,7 @@ test("what nobody can read is refused with the part that is wrong", () => {
   }
 });
 
-test("a card is known by the market's words for it", () => {
+test("a GPU is read from the inventory's fields", () => {
   assert.deepEqual(gpuOf({ vendor: "NVIDIA", name: "h100", interface: "SXM5", memorySize: "80Gi" }), {
     vendor: "nvidia",
     model: "h100",
@@ -62,7 +62,7 @@ test("a card is known by the market's words for it", () => {
   });
 });
 
-test("a wildcard stands for every model that is not named, and a named one is asked for what its name says", () => {
+test("a wildcard stands for every model that is not named", () => {
   const small = gpuOf({ vendor: "nvidia", name: "a100", memorySize: "40Gi", interface: "PCIe" });
   const large = gpuOf({ vendor: "nvidia", name: "a100", memorySize: "80Gi", interface: "SXM4" });
   const t4 = gpuOf({ vendor: "nvidia", name: "t4", memorySize: "16Gi", interface: "PCIe" });
@@ -84,7 +84,7 @@ test("two demands on one model are two ways to meet it", () => {
   );
 });
 
-test("an attribute that was read is written the same, and a card that satisfies it is what it says", () => {
+test("an attribute survives reading and writing, and a GPU that satisfies it matches it", () => {
   const demand = fc.record(
     {
       vendor: fc.constantFrom("nvidia", "amd"),
@@ -106,7 +106,7 @@ test("an attribute that was read is written the same, and a card that satisfies 
   );
 });
 
-test("a card is described so that a person can read it", () => {
+test("a GPU has a readable description", () => {
   assert.equal(
     describeGpu({ vendor: "nvidia", model: "a100", memoryGi: 80n, interface: "sxm" }),
     "nvidia/a100 with 80Gi, sxm",

@@ -4,7 +4,7 @@ import { spec } from "../../test/market-messages.ts";
 import { decodeGroupSpec } from "../chain/codec/group-spec.ts";
 import { groupFromJson, groupToJson } from "./group-json.ts";
 
-test("a group comes back from JSON as it went", () => {
+test("a group survives JSON", () => {
   const group = decodeGroupSpec(spec());
   assert.deepEqual(groupFromJson(JSON.parse(JSON.stringify(groupToJson(group)))), group);
 });

@@ -79,7 +79,7 @@ test("a unit of count 0 is allowed beside one that has replicas", () => {
   assert.deepEqual(faultsOfGroup(aGroup({ units: [aUnit(), aUnit({ id: 2, count: 0 })] })), []);
 });
 
-test("ids, names and denominations are one of a kind", () => {
+test("ids and names are unique, and denominations equal", () => {
   assert.deepEqual(faultsOfGroup(aGroup({ units: [aUnit(), aUnit()] })), ["two units have the id 1"]);
   assert.deepEqual(faultsOfGroup(aGroup({ name: "" })), ["it has no name"]);
   const [west, other] = [aGroup(), aGroup({ units: [aUnit({ price: parseDecCoin("1uact") })] })];
@@ -90,7 +90,7 @@ test("ids, names and denominations are one of a kind", () => {
   assert.deepEqual(faultsOfGroups([]), ["there is no group"]);
 });
 
-test("of ten thousand faults some are told, and the rest is not read", () => {
+test("of ten thousand faults, only the first are collected", () => {
   let reads = 0;
   const keys = Array.from({ length: 1_000 }, (_, at) => ({
     value: "",
@@ -106,7 +106,7 @@ test("of ten thousand faults some are told, and the rest is not read", () => {
   assert.ok(faults.every((fault) => fault.length < 200));
 });
 
-test("a group pays for every unit as often as it is wanted", () => {
+test("a group's price counts every replica", () => {
   const units = [
     aUnit({ count: 3, price: parseDecCoin("0.5uakt") }),
     aUnit({ count: 1, price: parseDecCoin("2uakt") }),

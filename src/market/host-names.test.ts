@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { hostsOverlap, isInPattern, wildcardsOver } from "./host-names.ts";
 
-test("two host names overlap where one request could be meant for both, whichever is asked about first", () => {
+test("host names overlap symmetrically where one request could match both", () => {
   const cases: [string, string, boolean][] = [
     ["a.com", "a.com", true],
     ["a.com", "b.com", false],

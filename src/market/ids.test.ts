@@ -64,7 +64,7 @@ test("a lease leads to its order, group and deployment", () => {
   assert.deepEqual(deploymentOf(lease), { owner, dseq: 1794730923148n });
 });
 
-test("a text that is no id is refused with the reason and an example", () => {
+test("an invalid id is rejected with the reason and an example", () => {
   assert.throws(() => parseOrderId(`${owner}/1/1`), {
     code: "AKP_VALUE_MALFORMED",
     message: /is not an order id: it has 3 parts instead of owner\/dseq\/gseq\/oseq/,

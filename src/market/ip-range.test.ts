@@ -18,7 +18,7 @@ test("a range is read and written in one form", () => {
   for (const [given, written] of canonical) assert.equal(rangeText(readRange(given)), written, given);
 });
 
-test("what is no range is refused", () => {
+test("an invalid range is rejected", () => {
   for (const wrong of [
     "",
     "10.0.0.0/33",

@@ -11,7 +11,7 @@ import { faultsOfManifest } from "./manifest-rules.ts";
 
 const mostBytes = manifestBytes;
 
-test("a body full of nothing is refused before each of it becomes a service with every field", () => {
+test("a body of many empty services is rejected before they are expanded", () => {
   const nothing = Array<null>(20_000).fill(null);
   for (const services of [nothing, nothing.map(() => ({}))]) {
     const thrown = catchOf(() => readManifest(JSON.stringify([{ services }]), mostBytes));
@@ -19,7 +19,7 @@ test("a body full of nothing is refused before each of it becomes a service with
   }
 });
 
-test("what a stranger wrote is told in a sentence, however long it is", () => {
+test("long input is shortened in errors", () => {
   const long = "7".repeat(100_000);
   const number = catchOf(() => readManifest(`[{"services":[{"count":${long}}]}]`, mostBytes));
   assert.match(number.message, /^json: cannot unmarshal number 7{64} into Go struct field/);
@@ -29,21 +29,21 @@ test("what a stranger wrote is told in a sentence, however long it is", () => {
   assert.ok((faultsOf({ image: ` ${long}` })[0] ?? "").length < 1_000);
 });
 
-test("what would be too large as the cluster keeps it is refused, though it came in fewer bytes", () => {
+test("a manifest that is too large in the cluster's form is rejected", () => {
   const versionOf = (sign: string) =>
     readManifest(JSON.stringify([{ services: [{ env: [sign.repeat(mostBytes / 2)] }] }]), mostBytes).version();
   assert.match(versionOf("a"), /^[0-9a-f]{64}$/);
   assert.equal(catchOf(() => versionOf("<")).code, "AKP_MANIFEST_TOO_LARGE");
 });
 
-test("no hash of unknown fields stands for two workloads", () => {
+test("a hash over unknown fields is never ambiguous", () => {
   const rawVersion = (fields: string) => readManifest(`[{"services":[{${fields},"new":1}]}]`, mostBytes).rawVersion();
   assert.notEqual(rawVersion('"image":"a"'), undefined);
   for (const fields of ['"image":"a","IMAGE":"b"', '"IMAGE":"b","image":"a"', '"image":"a","image":null', '"x":1e400'])
     assert.equal(rawVersion(fields), undefined, fields);
 });
 
-test("what Kubernetes would refuse is refused in words", () => {
+test("what Kubernetes would reject is rejected with a message", () => {
   const cases: [Partial<ManifestService>, string][] = [
     [
       { expose: [{ ...sampleExpose, externalPort: 65_536 }] },
@@ -60,7 +60,7 @@ test("what Kubernetes would refuse is refused in words", () => {
   assert.deepEqual(faultsOf({ image: "ghcr.io:443/a_b/c--d:1.0@sha256:0123" }), []);
 });
 
-test("variables that refer to each other until no memory holds them are refused before a node reads them", () => {
+test("exponential references between variables are rejected", () => {
   const doubling = ["V0=eight by", ...Array.from({ length: 40 }, (_, n) => `V${n + 1}=$(V${n})$(V${n})`)];
   const fault = 'invalid manifest: service "web": references to env. vars. make too much of it';
   assert.deepEqual(faultsOf({ env: doubling }), [fault]);
@@ -71,7 +71,7 @@ test("variables that refer to each other until no memory holds them are refused 
   assert.deepEqual(faultsOf({ env: large, args: ["$(A)".repeat(10), "$(B)".repeat(1_000)] }), []);
 });
 
-test("no manifest has more host names than a cluster can be asked for", () => {
+test("the number of host names of a manifest is limited", () => {
   const hosts = Array.from({ length: 1_000 }, (_, n) => `h${n}.example.com`);
   assert.deepEqual(faultsOf({ expose: [{ ...sampleExpose, hosts }] }), []);
   const [fault] = faultsOf({ expose: [{ ...sampleExpose, hosts: [...hosts, "one.example.com"] }] });

@@ -69,7 +69,7 @@ const mismatches: readonly (readonly [string, string])[] = [
   [inValue(`"${"9".repeat(100_000)}"`), "integer out of range"],
 ];
 
-test("what has another type is told in Go's words", () => {
+test("a wrong type is reported in Go's words", () => {
   for (const [body, message] of mismatches) assert.equal(refusal(body), message, body.slice(0, 200));
 });
 
@@ -119,13 +119,13 @@ test("what is not given is not the same as what is given empty", () => {
   assert.equal(new Set(omitted).size, 1, "but where Go leaves it out");
 });
 
-test("services that lack a part are told with it", () => {
+test("services that lack a part are reported with it", () => {
   const { manifest, lacks } = readManifest('[{"services":[{"resources":{"id":1}},{}]}]', mostBytes);
   const told = manifest[0]?.services.map((service) => lacks.get(service));
   assert.deepEqual(told, ["CPU must not be nil", "resources ID must be > 0"]);
 });
 
-test("ten megabytes that are no JSON are refused for their size, before they are read", () => {
+test("an oversized body is rejected before it is parsed", () => {
   for (const body of ["[".repeat(10_000_000), new Uint8Array(10_000_000)]) {
     assert.throws(() => readManifest(body, mostBytes), {
       code: "AKP_MANIFEST_TOO_LARGE",
@@ -134,7 +134,7 @@ test("ten megabytes that are no JSON are refused for their size, before they are
   }
 });
 
-test("whatever a stranger sends is read or refused in words", () => {
+test("any input is read or rejected with a message", () => {
   const shapes = [
     "[{",
     '"services":',
@@ -170,7 +170,7 @@ test("whatever a stranger sends is read or refused in words", () => {
   );
 });
 
-test("the worst that fits is refused for what is wrong with it, and costs little more than a large manifest", async () => {
+test("the worst input within the limits costs little more than a large manifest", async () => {
   const fill = (part: string, open = "[", close = "]") =>
     `${open}${Array(Math.floor(900_000 / (part.length + 1)))
       .fill(part)

@@ -60,7 +60,7 @@ const lies: readonly (readonly [string, readonly ManifestGroup[], string])[] = [
   ["no port", withService({ expose: [] }), crossed("resources ID (1): under-utilized (1) HTTP endpoints")],
 ];
 
-test("a manifest that asks for something else than its groups on chain is told where, in the network's words", () => {
+test("a manifest that differs from its groups on chain is rejected in the network's words", () => {
   assert.equal(mismatchOf(manifest, groups), undefined);
   for (const [name, lie, words] of lies) assert.equal(mismatchOf(lie, groups), words, name);
 });

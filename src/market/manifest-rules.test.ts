@@ -119,7 +119,7 @@ const refused: readonly (readonly [string, readonly ManifestGroup[], string])[] 
   ],
 ];
 
-test("names that would escape and numbers that nobody means are refused in words", () => {
+test("unsafe names and absurd numbers are rejected with a message", () => {
   for (const [name, manifest, words] of refused) assert.equal(faultOfManifest(manifest), words, name);
 });
 
@@ -141,7 +141,7 @@ test("what is within bounds passes: wildcard hosts, long names, ports in order, 
   for (const manifest of fine) assert.deepEqual(faultsOfManifest(manifest), []);
 });
 
-test("whoever writes one is told all that is wrong at once", () => {
+test("all faults are reported at once", () => {
   assert.deepEqual(faultsOfManifest(withService({ name: "A", image: "", expose: [] })), [
     'invalid manifest: service "A" name is invalid',
     'invalid manifest: service "A" has empty image name',

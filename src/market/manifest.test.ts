@@ -5,7 +5,7 @@ import { isNewerInCluster } from "./manifest.ts";
 const first = { version: "aa", receivedAtMs: 1_000 };
 const second = { version: "bb", receivedAtMs: 2_000 };
 
-test("what the cluster keeps is believed where the journal has nothing, or something older", () => {
+test("the cluster's record wins where the journal has none or an older one", () => {
   assert.equal(isNewerInCluster(first, undefined, undefined), true);
   assert.equal(isNewerInCluster(second, first, undefined), true);
   assert.equal(isNewerInCluster(second, first, Buffer.from("bb", "hex")), true);
@@ -14,10 +14,10 @@ test("what the cluster keeps is believed where the journal has nothing, or somet
   assert.equal(isNewerInCluster(first, first, Buffer.from("aa", "hex")), false);
 });
 
-test("a manifest that was just taken is kept while the chain as we know it still names the one before", () => {
+test("a manifest that was just accepted is kept while our view of the chain has the previous hash", () => {
   assert.equal(isNewerInCluster(first, second, Buffer.from("aa", "hex")), false);
 });
 
-test("what the chain names is kept, even if the clock went back before it came", () => {
+test("the manifest with the chain's hash is kept even after the clock went back", () => {
   assert.equal(isNewerInCluster(second, { ...first, receivedAtMs: 500 }, Buffer.from("aa", "hex")), false);
 });

@@ -82,7 +82,7 @@ test("a quantity may be negative, an amount of something may not", () => {
   }
 });
 
-test("what is no quantity is refused with the reason and an example", () => {
+test("an invalid quantity is rejected with the reason and an example", () => {
   const wrong = [
     "",
     ".",
@@ -118,7 +118,7 @@ test("what is no quantity is refused with the reason and an example", () => {
   });
 });
 
-test("a quantity beyond 64 bits is refused instead of capped or wrapped", () => {
+test("a quantity beyond 64 bits is rejected instead of capped or wrapped", () => {
   assert.equal(parseBytes("9223372036854775807"), 2n ** 63n - 1n);
   for (const text of [
     "9223372036854775808",
@@ -133,7 +133,7 @@ test("a quantity beyond 64 bits is refused instead of capped or wrapped", () => 
   }
 });
 
-test("a text made to take long is refused or read at once", () => {
+test("an expensive text is rejected or read quickly", () => {
   assert.throws(() => parseQuantity("9".repeat(1_000_000)), { code: "AKP_VALUE_MALFORMED" });
   assert.equal(parseQuantity("1e-99999999999999999999").nano, 1n);
   assert.equal(parseQuantity("0e99999999999999999999").nano, 0n);
@@ -218,7 +218,7 @@ test("any notation is rounded up to the next whole unit, and only then", () => {
   );
 });
 
-test("whoever asks for more never gets less", () => {
+test("rounding is monotonic", () => {
   fc.assert(
     fc.property(written, written, (a, b) => {
       fc.pre(a.numerator < 2n ** 62n * a.denominator && b.numerator < 2n ** 62n * b.denominator);

@@ -9,7 +9,7 @@ import { createIgnoreList } from "./ignore-list.ts";
 const options = { failureLimit: 3, entryLimit: 100, ageLimitMs: 1_000 };
 const lease = leaseOf(1, 1);
 
-test("a lease is flagged at its third failure, and has its way back", () => {
+test("a lease is flagged at its third failure, and cleared by successes", () => {
   const list = createIgnoreList(options, createVirtualClock(Date.UTC(2026, 10, 15, 8)));
   assert.equal(list.view(), undefined);
   for (const flagged of [false, false, true]) {
@@ -34,7 +34,7 @@ test("a lease is flagged at its third failure, and has its way back", () => {
   assert.equal(list.view(), undefined);
 });
 
-test("of too many, old ones go first, and then as many as are too many", async () => {
+test("pruning removes old entries first, then down to the limit", async () => {
   const clock = createVirtualClock();
   const list = createIgnoreList(options, clock);
   for (let at = 1; at <= 20; at += 1) list.failed(leaseOf(1, at), new Error("old"), "a");

@@ -6,7 +6,7 @@ import { contestedWithinMs, contestedWrites, createWritePace } from "./write-pac
 const most = contestedWrites;
 const withinMs = contestedWithinMs;
 
-test("an object that is written again and again is left until the first of these writes is long ago", async () => {
+test("a contested object is paused until the first of its writes is a minute old", async () => {
   const clock = createVirtualClock();
   const pace = createWritePace(clock);
   for (let turn = 1; turn < most; turn += 1) {
@@ -24,7 +24,7 @@ test("an object that is written again and again is left until the first of these
   assert.equal(pace.pauseMs("it"), 10);
 });
 
-test("an object that is written now and then is never left", async () => {
+test("an object that is written rarely is never paused", async () => {
   const clock = createVirtualClock();
   const pace = createWritePace(clock);
   for (let turn = 0; turn < 5 * most; turn += 1) {
@@ -34,7 +34,7 @@ test("an object that is written now and then is never left", async () => {
   }
 });
 
-test("nothing is kept of objects that are written no more", async () => {
+test("objects that are not written any more are forgotten", async () => {
   const clock = createVirtualClock();
   const pace = createWritePace(clock);
   for (let at = 0; at < 100; at += 1) pace.wrote(`object ${at}`);

@@ -89,7 +89,7 @@ test("amounts are cut off where the network cuts them off", () => {
   ]);
 });
 
-test("texts are taken as they were written, whatever they look like", () => {
+test("strings are taken as they were written", () => {
   const sdl = sdlWith({ "services.web.args": "ARGS" }).replace("ARGS", "[1.10, true, null, 0x1F, '~', 2026-01-01]");
   const [web] = readSdl(sdl).manifest[0]?.services ?? [];
   assert.deepEqual(web?.args, ["1.10", "true", "", "0x1F", "~", "2026-01-01"]);
@@ -188,7 +188,7 @@ test("persistence may be said in YAML's old words, and its class is chosen befor
   assert.deepEqual(attributes({}), [{ key: "persistent", value: "false" }]);
 });
 
-test("cards are named by model, memory in whole Gi and interface, in the order of their names", () => {
+test("GPUs are named by model, memory in whole Gi and interface, sorted", () => {
   const keys = (nvidia: unknown) =>
     webOf({ [`${resources}.gpu`]: { units: 1, attributes: { vendor: { nvidia } } } }).resources.gpu.attributes?.map(
       ({ key }) => key.replace("vendor/nvidia/model/", ""),
@@ -220,7 +220,7 @@ test("options of 0 have their usual values, and the size of buffers is left out 
   assert.equal(options({ proxy_buffer_size: 4096 })?.proxyBufferSize, 4096);
 });
 
-test("a confidential service asks for a provider that can keep it so", () => {
+test("a confidential service requires a provider with a TEE", () => {
   const { groups, manifest } = readSdl(sdlWith({ version: "2.1", "services.web.params": { tee: "cpu" } }));
   assert.deepEqual(groups[0]?.requirements.attributes, [{ key: "tee/type", value: "cpu" }]);
   assert.deepEqual(manifest[0]?.services[0]?.params, { storage: null, tee: { type: "cpu", attestation: true } });
@@ -349,14 +349,14 @@ for (const [what, changes, reason] of refused) {
   });
 }
 
-test("all that is wrong is said at once", () => {
+test("all faults of an SDL are reported at once", () => {
   const faulty = sdlWith({ "deployment.web.akash.profile": "huge", [`${resources}.cpu.units`]: "many", more: 1 });
   assert.throws(() => readSdl(faulty, "deploy.yaml"), {
     message: /^deploy\.yaml is not .*\n {2}- more: .*\n {2}- .*cpu\.units: .*\n {2}- deployment\.web\.akash: .*huge$/,
   });
 });
 
-test("texts that no one could have meant are refused in words", () => {
+test("absurd texts are rejected with a message", () => {
   const bomb = ["a: &a0 [x]", ...Array.from({ length: 30 }, (_, n) => `a${n}: &a${n + 1} [*a${n}, *a${n}]`)].join("\n");
   const many = `${sdlWith()}\nx: &many {${Array.from({ length: 900 }, (_, n) => `v${n}: {k: v}`)}}`;
   const texts: [string, RegExp][] = [
@@ -383,7 +383,7 @@ test("texts that no one could have meant are refused in words", () => {
   }
 });
 
-test("aliases that make a short text endless are refused", () => {
+test("exponential aliases are rejected", () => {
   const aliased = (name: string, of: string, times: number) =>
     `${name}: &${name} {${Array.from({ length: times }, (_, n) => `k${n}: *${of}`)}}`;
   const text = [

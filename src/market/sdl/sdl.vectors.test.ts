@@ -33,7 +33,7 @@ vectorTest("SDLs become the recorded manifests and groups, byte for byte", () =>
   }
 });
 
-vectorTest("SDLs that the network's tools refuse are refused", () => {
+vectorTest("SDLs that the network's tools reject are rejected", () => {
   const cases = listVectors("sdl/invalid").filter((path) => path.endsWith(".yaml"));
   assert.ok(cases.length >= 10);
   for (const path of cases) {

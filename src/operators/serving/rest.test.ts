@@ -44,7 +44,7 @@ async function openStage(t: Owner) {
   return { clock, world, ask };
 }
 
-test("what is told is kept for a while, and of nothing the answer is empty", async (t) => {
+test("pages are cached, and an empty one is answered with 204", async (t) => {
   const { clock, world, ask } = await openStage(t);
   assert.equal((await ask("/state")).status, 204);
   world.state = { dseq: 2n ** 60n };
@@ -86,7 +86,7 @@ test("verbs and paths are answered as the network's operators do", async (t) => 
   }
 });
 
-test("while it knows nothing yet all that the network's operators have is closed, and probes are told why", async (t) => {
+test("before the first read, the network's paths answer 503, and probes show the reason", async (t) => {
   const { world, ask } = await openStage(t);
   world.waitingFor = "the cluster has not answered yet";
   const answers = await Promise.all(

@@ -31,7 +31,7 @@ test("NGINX counts in whole seconds, rounded up, and names statuses its own way"
   assert.equal(annotationsOf({ proxyBufferSize: 32_768 })?.[`${prefix}buffer-size`], "32768");
 });
 
-test("what nobody asked for is missed by nobody, whichever the controller", () => {
+test("default options cause no conditions with any controller", () => {
   const backends = [
     createNginxBackend({ ingressClass: "c", tls }),
     createTraefikBackend({ ingressClass: "c", tls }),
@@ -41,7 +41,7 @@ test("what nobody asked for is missed by nobody, whichever the controller", () =
   for (const backend of backends) assert.deepEqual(backend.build(directive(), () => true).unhonoured, [], backend.name);
 });
 
-test("Traefik tries again, and holds answers back to limit requests, only where that was asked for", () => {
+test("Traefik gets retry and buffering Middlewares only for requested options", () => {
   const kindsOf = (options: Partial<Directive["options"]>) =>
     createTraefikBackend({ ingressClass: "c", tls })
       .build(directive(options), () => true)
@@ -52,7 +52,7 @@ test("Traefik tries again, and holds answers back to limit requests, only where 
   assert.deepEqual(kindsOf({ maxBodySize: 5_000 }), ["buffering", "retry"]);
 });
 
-test("a wildcard has a name that Kubernetes takes, and stays itself in the route", () => {
+test("a wildcard gets a valid object name and stays in the route", () => {
   const { route, parts } = createTraefikBackend({ ingressClass: "c", tls }).build(
     directive({}, "*.example.com"),
     () => true,
@@ -62,7 +62,7 @@ test("a wildcard has a name that Kubernetes takes, and stays itself in the route
   assert.match(parts[0]?.object.metadata.name ?? "", /^akash-[0-9a-v]{24}-retry$/);
 });
 
-test("Traefik lets a wildcard come after every name below it, and before what is for all names", () => {
+test("Traefik's priority puts a wildcard after exact names and before catch-all rules", () => {
   const priorityOf = (host: string) =>
     createTraefikBackend({ ingressClass: "c", tls }).build(directive({}, host), () => true).route.object.metadata
       .annotations?.["traefik.ingress.kubernetes.io/router.priority"];
