@@ -52,6 +52,7 @@ import { untilAborted } from "../src/runtime/lifecycle.ts";
 import { silentLog } from "../src/runtime/log.ts";
 import { memoryFolder } from "./folder.ts";
 import { cell } from "./lease-sdl.ts";
+import { networkNode, networkPicture } from "./raw-operator.ts";
 import { pictureNode } from "./reservation-stage.ts";
 import { createSeededRandom } from "./seeded-random.ts";
 import { createVirtualClock } from "./virtual-clock.ts";
@@ -462,7 +463,8 @@ export function pictureFeed(
     const sizes = { cpuMilli: milli, memoryBytes: 2n ** 44n, ephemeralBytes: 2n ** 46n, cards, storageClasses };
     const nodes = isCordoned ? [] : [pictureNode("one", sizes)];
     const storage = storageClasses.map((name) => ({ class: name, bytes: { allocatable: 2n ** 46n, allocated: 0n } }));
-    newest.show({ nodes, storage, podsVersion: undefined, conditions, cameAtMs: clock.monotonicMs() });
+    const network = () => networkPicture(nodes.map(({ name }) => networkNode(name)));
+    newest.show({ nodes, storage, network, podsVersion: undefined, conditions, cameAtMs: clock.monotonicMs() });
   };
   return Object.assign(newest, {
     draw,

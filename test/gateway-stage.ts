@@ -170,7 +170,7 @@ export async function startGatewayStage(owner: Owner, options: GatewayStageOptio
         inventory() {
           const feed = pictureFeed(clock, machine.cpuMilli, [], ["beta3"]);
           const { inventoryTrouble: get } = options;
-          return get ? Object.defineProperty(feed, "trouble", { get }) : feed;
+          return get ? Object.defineProperty(feed, "error", { get }) : feed;
         },
         ipOperator: () => declaredAddresses(cluster),
         pricing: () => ({ ...fixedPricing(), run: untilAborted }),

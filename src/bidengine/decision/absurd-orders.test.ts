@@ -92,9 +92,9 @@ const absurd: Readonly<Record<string, [GroupSpec, RegExp]>> = {
     aGroup({ requirements: { ...requirements, attributes: [{ key: "*".repeat(100_000), value: "x" }] } }),
     /a text of 100000 characters/,
   ],
-  "an endpoint of a kind that nobody knows": [
+  "an endpoint of an unknown kind": [
     aGroup({ units: [aUnit({ endpoints: [{ kind: "unknown", sequenceNumber: 0 }] })] }),
-    /a kind that nobody knows/,
+    /an unknown kind/,
   ],
   "a price in no denomination": [
     aGroup({ units: [aUnit({ price: { denom: "", amount: { atto: 1n } } })] }),

@@ -78,8 +78,8 @@ export function watchLiveObjects(
   const selection = {
     labelSelector: managedSelector,
     withManagedFields: true,
-    onOtherPast() {
-      for (const tell of restoredListeners) tell();
+    onServerRestored() {
+      for (const listener of restoredListeners) listener();
     },
   };
 
