@@ -231,8 +231,10 @@ function labelNames(pairs: string): string {
   return [...pairs.matchAll(/(\w+)="(?:[^"\\]|\\.)*"/g)].map(([, label]) => label).join(", ") || "–";
 }
 
+const pagePath = join(import.meta.dirname, "../docs/metrics.md");
+
 function rowsOfPage(): Record<string, Row> {
-  const page = readFileSync(join(import.meta.dirname, "../docs/metrics.md"), "utf8");
+  const page = readFileSync(pagePath, "utf8");
   const rows = page.matchAll(/^\| `((?:akash_)?provider_\w+)` \| (.+) \| (\w+) \| (\w+) \| (.*) \|$/gm);
   return Object.fromEntries(
     [...rows].map(([, name = "", labels = "", kind = "", by = "", help = ""]) => [name, { labels, kind, by, help }]),
@@ -254,7 +256,13 @@ test("every metric of the page is served as it says, and every one that is serve
     const labels = seen.labels ?? page[name]?.labels ?? "";
     rows[name] = { labels, kind, by, help };
   }
-  assert.deepEqual(page, rows);
+  if (process.env["UPDATE_DOCS"]) {
+    const updated = readFileSync(pagePath, "utf8").replace(/^\| `(\w+)` .*\|$/gm, (line, name: string) => {
+      const { labels, kind, by, help } = rows[name] ?? {};
+      return help === undefined ? line : `| \`${name}\` | ${labels} | ${kind} | ${by} | ${help} |`;
+    });
+    writeFileSync(pagePath, updated);
+  } else assert.deepEqual(page, rows, "UPDATE_DOCS=1 writes what is served to rows that are there");
 });
 
 test("what operators are told to look at elsewhere in the docs is on the page", () => {
