@@ -43,7 +43,7 @@ export function checkLabelWriter({ name, skip, open }: LabelContract): void {
       await settled();
       const looks = () => writer.queue.counts.outcomes.done;
       const [before, { requests }] = [looks(), { ...stage.kube.counts }];
-      writer.look(stage.node);
+      writer.add(stage.node);
       await eventually("it to be looked at", () => looks() > before);
       assert.deepEqual([writer.counts.written, stage.kube.counts.requests], [1, requests]);
     });
@@ -67,7 +67,7 @@ export function checkLabelWriter({ name, skip, open }: LabelContract): void {
       const { writer, carries } = start(t, stage, () => wish);
       await stage.edit("hand", { "example.com/rack": "7" });
       for (wish of [wanted, { [ofUs]: "true" }, {}]) {
-        writer.look(stage.node);
+        writer.add(stage.node);
         await carries(wish);
       }
       assert.equal(writer.counts.seized, 0);
@@ -98,7 +98,7 @@ export function checkLabelWriter({ name, skip, open }: LabelContract): void {
       const { writer, carries } = start(t, stage, () => wish);
       await carries(wanted);
       wish = {};
-      writer.look(stage.node);
+      writer.add(stage.node);
       await carries({});
     });
 
@@ -109,11 +109,11 @@ export function checkLabelWriter({ name, skip, open }: LabelContract): void {
       const { writer, carries, live, settled } = start(t, stage, () => wish);
       await carries(wanted);
       wish = {};
-      writer.look(stage.node);
+      writer.add(stage.node);
       await carries({ [present]: "true" });
       await settled();
       const { written } = writer.counts;
-      writer.look(stage.node);
+      writer.add(stage.node);
       await settled();
       assert.equal((await live())[present], "true");
       assert.equal(writer.counts.written, written);
@@ -123,7 +123,7 @@ export function checkLabelWriter({ name, skip, open }: LabelContract): void {
       const stage = await open(t);
       await stage.edit(networkOperator, { [model]: "true" });
       const { writer, settled, live } = start(t, stage, () => undefined);
-      writer.look(stage.node);
+      writer.add(stage.node);
       await settled();
       assert.deepEqual([(await live())[model], writer.counts.written], ["true", 0]);
     });
@@ -155,7 +155,7 @@ export function start(owner: Owner, stage: LabelStage, wish: () => NodeLabels | 
     kind: kinds.node,
     fieldSelector: `metadata.name=${node}`,
     project: projectNode,
-    handle: ({ name }) => writer.look(name),
+    handle: ({ name }) => writer.add(name),
   });
   const writer = createLabelWriter({
     kube,

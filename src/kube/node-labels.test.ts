@@ -2,7 +2,8 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
 import { runs } from "../../test/runs.ts";
-import { builtInRegistry, interfaceKind } from "../operators/inventory/gpu-names/registry.ts";
+import { builtInRegistry } from "../operators/inventory/gpu-names/parse-registry.ts";
+import { interfaceKind } from "../operators/inventory/gpu-names/registry.ts";
 import { isCapabilityLabel, isGpuLabel, labelKeys } from "./node-labels.ts";
 
 test("the keys are those of the seeds and of the network", () => {

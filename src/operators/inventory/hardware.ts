@@ -1,55 +1,50 @@
-/**
- * What discovery finds on a node, as JSON. It is validated: the pod may be of another version, and its size is bounded.
- */
+/** What discovery finds on a node, as JSON. It is validated, since the pod may have another version. */
 import { z } from "zod";
 import { ProviderError } from "../../runtime/errors.ts";
-
 import { discoveryNameChars, discoveryParts, discoveryProblemChars, discoveryProblems } from "./discovery/tree.ts";
 
-const whole = z.number().int().nonnegative();
+const integer = z.number().int().nonnegative();
 /** The wire has 32 bits for a number of cores. */
-const cores = whole.max(2 ** 32 - 1);
+const cores = integer.max(2 ** 32 - 1);
 const word = z.string().max(discoveryNameChars);
 const parts = <T extends z.ZodType>(part: T) => z.array(part).max(discoveryParts);
 
-/** A GPU as the node's PCI bus and driver show it, before any registry gives it a name. */
+/** Before the registry names it. */
 const discoveredGpu = z.object({
   address: word,
   vendorId: word,
   deviceId: word,
   driver: word.optional(),
   driverVersion: word.optional(),
-  /** What the driver calls it, "NVIDIA L40S": from this an unknown GPU's line for the registry is made. */
+  /** "NVIDIA L40S" */
   driverModel: word.optional(),
   cudaVersion: word.optional(),
   computeCapability: word.optional(),
   uuid: word.optional(),
-  memoryBytes: whole.optional(),
-  /** How many parts MIG has split it into; absent where it is whole. */
-  migInstances: whole.optional(),
-  /** Absent where the driver does not tell. */
+  memoryBytes: integer.optional(),
+  /** Absent where it is not split by MIG. */
+  migInstances: integer.optional(),
   health: z.object({ healthy: z.boolean(), reason: word.optional() }).optional(),
 });
 
 const disk = z.object({
   name: word,
   type: z.enum(["nvme", "ssd", "hdd"]),
-  sizeBytes: whole,
+  sizeBytes: integer,
   model: word.optional(),
 });
 
-/** The speed is absent where the kernel does not know it, as of virtual ones. */
-const networkInterface = z.object({ name: word, up: z.boolean(), speedMbps: whole.optional() });
+const networkInterface = z.object({ name: word, up: z.boolean(), speedMbps: integer.optional() });
 
 const hardware = z.object({
   architecture: word,
   /** By physical package. */
   cpus: parts(z.object({ id: word, vendor: word, model: word, vcores: cores })),
-  memory: z.object({ totalBytes: whole }),
+  memory: z.object({ totalBytes: integer }),
   gpus: parts(discoveredGpu),
   disks: parts(disk),
   interfaces: parts(networkInterface),
-  /** What could not be read, and why; the rest still holds. The last one may say how many more there are. */
+  /** What could not be read, and why; the last one may be the count of further ones. */
   problems: z.array(z.string().max(discoveryProblemChars)).max(discoveryProblems + 1),
 });
 

@@ -10,7 +10,7 @@ test("amounts within what there is are sound, up to the last unit", () => {
 
 test("more taken than there is needs a condition that says so", () => {
   const over = [amounts(5n, 6n)];
-  assert.throws(() => assertSound("a", over, [condition("UnknownGpu", "")]), /more is taken than there is/);
+  assert.throws(() => assertSound("a", over, [condition("UnknownGpu", "")]), /more is allocated than allocatable/);
   for (const type of ["Overbooked", "StorageUnreadable"]) assertSound("a", over, [condition(type, "")]);
 });
 

@@ -1,14 +1,13 @@
-/** What the cluster has and what is allocated of it, as the parts of the inventory operator see it. */
-
+/** What the cluster has and what is allocated of it. */
 import type { Condition } from "../../runtime/condition.ts";
 import { invariant } from "../../runtime/invariant.ts";
 import type { DiscoveredGpu, Hardware } from "./hardware.ts";
 
-/** Whole numbers of one unit: thousandths of a cpu, bytes, or pieces. Never negative. */
+/** Millicores, bytes or pieces; never negative. */
 export interface ResourceAmounts {
   readonly capacity: bigint;
   readonly allocatable: bigint;
-  /** May exceed what is allocatable when the cluster really is overbooked; a condition then says by what. */
+  /** Exceeds `allocatable` where the cluster is overbooked; a condition then names the pods. */
   readonly allocated: bigint;
 }
 
@@ -22,19 +21,17 @@ export interface MarketName {
   readonly memorySize?: string;
 }
 
-/** Without a name, the registry does not know it. */
+/** Without a name where the registry does not have it. */
 export interface NamedGpu extends DiscoveredGpu, Partial<MarketName> {
   /** "nvidia", "amd" */
   readonly vendor: string;
   /** Why it is not sold. */
   readonly notSold?: string;
-  /** For an unknown GPU: what to add to the registry. */
+  /** What to add to the registry for an unknown GPU. */
   readonly registryLine?: string;
 }
 
-/** Why a node is not sold: what decides by it, and the words for people. */
 export interface NotOffered {
-  /** Excluded nodes are not ours; cordoned or not ready ones will be back, and a full one when a pod ends. */
   readonly type: "NotReady" | "Trouble" | "Cordoned" | "Tainted" | "BeingDeleted" | "Excluded" | "Full";
   /** "not ready", "cordoned", "full: it has 110 pods and takes 110", "excluded by the configuration (^gpu-)" */
   readonly message: string;
@@ -48,12 +45,12 @@ export interface NodeInventory {
   readonly memoryBytes: ResourceAmounts;
   readonly ephemeralBytes: ResourceAmounts;
   readonly gpus: ResourceAmounts;
-  /** The vendors whose device plugin has GPUs here, unhealthy ones included: "nvidia", "amd". */
+  /** Vendors whose device plugin counts GPUs here, unhealthy ones included. */
   readonly pluginVendors: readonly string[];
-  /** Volumes attached to the node, and how many it takes where its drivers tell. */
+  /** Attached volumes, and how many it takes where its drivers have a limit. */
   readonly volumes: ResourceAmounts;
   readonly storageClasses: readonly string[];
-  /** Absent until discovery has answered once; afterwards the last good answer. */
+  /** The last good answer of discovery. */
   readonly hardware?: Hardware;
   readonly hardwareAtMs?: number;
   readonly namedGpus: readonly NamedGpu[];
@@ -78,9 +75,8 @@ export interface Inventory {
   /** By class. */
   readonly storage: readonly StorageInventory[];
   readonly atMs: number;
-  /** Every pod's change up to this version of the API server is in it. */
+  /** The resource versions up to which changes of pods and of persistent volumes are included. */
   readonly podsVersion?: string;
-  /** The same of persistent volumes. */
   readonly volumesVersion?: string;
   /** The storage class of claims that name none. */
   readonly defaultClass?: string;
@@ -90,12 +86,11 @@ export interface Inventory {
 /** Why GPUs of several models of a vendor are not sold, where a pod may get any of them. */
 export const mixedReason = "its device plugin offers other kinds under the same name";
 
-/** A GPU that is sick, or not sold as a GPU, cannot be given. */
 export function isForSale({ health, notSold }: NamedGpu): boolean {
   return health?.healthy !== false && notSold === undefined;
 }
 
-/** Of conditions: these have the evidence of what is missing, or say that nobody knows what there is. */
+/** Conditions that explain why more is allocated than allocatable. */
 const explaining = new Set(["Overbooked", "StorageUnreadable"]);
 
 /** No amount is negative, and where more is allocated than allocatable, a condition explains it. */
@@ -109,6 +104,6 @@ export function assertSound(
     invariant(capacity >= 0n && allocatable >= 0n && allocated >= 0n, "an amount is negative", details);
     if (allocated <= allocatable) continue;
     const isExplained = conditions.some(({ type }) => explaining.has(type));
-    invariant(isExplained, "more is taken than there is, and no condition says so", details);
+    invariant(isExplained, "more is allocated than allocatable, without a condition", details);
   }
 }

@@ -126,7 +126,7 @@ function assembleParts(options: InventoryOperatorOptions, { onInventory, ...deps
     const before = gtSelected;
     gtSelected = gtMemory(assembly.gtSelected());
     const isSame = before.size === gtSelected.size && [...before].every((key) => gtSelected.has(key));
-    for (const name of isSame ? changed : Array.from(assembly.nodes.list(), (node) => node.name)) labels.look(name);
+    for (const name of isSame ? changed : Array.from(assembly.nodes.list(), (node) => node.name)) labels.add(name);
   }
 
   /** A node that is not ready keeps its pod: it may be back in a moment, and the pod with it. */

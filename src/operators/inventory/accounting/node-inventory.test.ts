@@ -98,10 +98,10 @@ test("a gpu that becomes unhealthy under a workload leaves the node overbooked, 
     node.conditions.map(({ type }) => type),
     ["Overbooked", "UnhealthyGpu"],
   );
-  assert.match(node.conditions[1]?.message ?? "", /holds 1 of 4 back/);
+  assert.match(node.conditions[1]?.message ?? "", /reports 1 of 4 unhealthy/);
 });
 
-test("a card that discovery holds for unhealthy is shown, and the device plugin's count stays", () => {
+test("a GPU that discovery holds for unhealthy is shown, and the device plugin's count stays", () => {
   const node = fold({
     namedGpus: [
       card,
@@ -114,13 +114,13 @@ test("a card that discovery holds for unhealthy is shown, and the device plugin'
   assert.deepEqual(only(node.conditions), condition("UnhealthyGpu", "h200 at 0000:00:07.0: off the bus"));
 });
 
-test("cards without a name are shown once per kind, with the line that would name them", () => {
+test("GPUs without a name are shown once per kind, with the line that would name them", () => {
   const { name: _, ...unnamed } = { ...card, deviceId: "ffff", registryLine: '"ffff": {}' };
   const message = only(fold({ namedGpus: [unnamed, unnamed, unnamed, unnamed] }).conditions).message;
-  assert.match(message, /nvidia card 10de:ffff; .*: "ffff": \{\}$/);
+  assert.match(message, /nvidia GPU 10de:ffff; .*: "ffff": \{\}$/);
 });
 
-test("graphics of AMD without a name are a condition only where AMD's device plugin counts cards", () => {
+test("graphics of AMD without a name are a condition only where AMD's device plugin counts GPUs", () => {
   const { name: _, ...bare } = card;
   const integrated = { ...bare, vendorId: "1002", deviceId: "164e", vendor: "amd" };
   assert.deepEqual(fold({ namedGpus: [integrated] }).conditions, []);

@@ -1,6 +1,6 @@
-/** One node's inventory, a pure function of what is known of it. What does not add up becomes a condition. */
-
+/** One node's inventory, a pure function. What does not add up becomes a condition. */
 import { formatBytes, formatCount, formatCpuMilli } from "../../../market/quantity.ts";
+import { largest } from "../../../runtime/bigint.ts";
 import { type Condition, condition } from "../../../runtime/condition.ts";
 import { excludedBy, type InventoryConfig } from "../configuration/inventory-config.ts";
 import type { Hardware } from "../hardware.ts";
@@ -10,8 +10,8 @@ import { gpuText, soldGpus } from "./sold-gpus.ts";
 import { noAttachedVolumes, type ProjectedNode, type VolumesByDriver, volumeAmounts } from "./watched-node.ts";
 import type { NodeAllocation, WatchedPod } from "./watched-pod.ts";
 
-/** Pods named in the evidence of an overbooked node: the largest ones explain it. */
-const inventoryPodsTold = 3;
+/** The largest pods of an overbooked node. */
+const inventoryPodsNamed = 3;
 
 export interface NodeInputs {
   readonly node: ProjectedNode;
@@ -63,9 +63,9 @@ export function nodeInventory(inputs: NodeInputs): NodeInventory {
     ...amounts,
     pluginVendors,
     storageClasses: lasting.length === 0 ? inputs.storageClasses : [],
+    namedGpus: gpus,
     ...(hardware && { hardware }),
     ...(hardwareAtMs !== undefined && { hardwareAtMs }),
-    namedGpus: gpus,
     ...(usage && { usage }),
     conditions,
   };
@@ -76,7 +76,6 @@ function excluded({ name }: ProjectedNode, config: InventoryConfig): NotOffered[
   return pattern === undefined ? [] : [{ type: "Excluded", message: `excluded by the configuration (${pattern})` }];
 }
 
-/** Where no further pod fits, nothing can run, however much is left of the rest. */
 function fullOfPods({ podLimit }: ProjectedNode, pods: number): NotOffered[] {
   if (podLimit === undefined || pods < podLimit) return [];
   return [{ type: "Full", message: `full: it has ${pods} pods and takes ${podLimit}` }];
@@ -91,19 +90,16 @@ export interface DiskUse {
  * Pods and local-path volumes share a node's disk, and the scheduler ignores the volumes: what is free is divided
  * between pods and classes. `debt` is the evidence where both together hold more than there is.
  */
-export function sharedDisk(
-  whole: ResourceAmounts,
-  { volumesBytes, classes }: DiskUse,
-): { readonly amounts: ResourceAmounts; readonly debt?: string } {
+export function sharedDisk(whole: ResourceAmounts, { volumesBytes, classes }: DiskUse) {
   const { capacity, allocatable, allocated } = whole;
   const left = allocatable - allocated - volumesBytes;
   if (left >= 0n) return { amounts: { capacity, allocatable: allocated + left / BigInt(1 + classes), allocated } };
-  // Without volumes it is the pods that hold too much, which their sum shows.
+  // The pods alone hold too much, which their sum shows.
   if (volumesBytes === 0n) return { amounts: whole };
-  const besideVolumes = allocatable > volumesBytes ? allocatable - volumesBytes : 0n;
+  const [pods, volumes, disk] = [allocated, volumesBytes, allocatable].map((bytes) => formatBytes(bytes));
   return {
-    amounts: { capacity, allocatable: besideVolumes, allocated },
-    debt: `disk: pods hold ${formatBytes(allocated)} and local-path volumes ${formatBytes(volumesBytes)} of its ${formatBytes(allocatable)}`,
+    amounts: { capacity, allocatable: largest(0n, allocatable - volumesBytes), allocated },
+    debt: `disk: pods hold ${pods} and local-path volumes ${volumes} of its ${disk}`,
   };
 }
 
@@ -114,7 +110,6 @@ const shown = {
   gpus: { word: "gpus", format: formatCount },
 } as const satisfies Record<keyof SoldResources, unknown>;
 
-/** The evidence when more of the node is taken than it has: how much, and by which pods. */
 function overbooked(
   amounts: Readonly<Record<keyof SoldResources | "volumes", ResourceAmounts>>,
   pods: readonly WatchedPod[],
@@ -143,7 +138,7 @@ function sumText(
   const takers = pods
     .filter((pod) => pod[name] > 0n)
     .sort((a, b) => Number(b[name] - a[name]) || (a.name < b.name ? -1 : 1));
-  const named = takers.slice(0, inventoryPodsTold).map((pod) => `${pod.name} ${format(pod[name])}`);
+  const named = takers.slice(0, inventoryPodsNamed).map((pod) => `${pod.name} ${format(pod[name])}`);
   const rest = takers.length - named.length;
   const list = rest > 0 ? [...named, `and ${rest} more`] : named;
   const noun = takers.length === 1 ? "pod" : "pods";
@@ -152,28 +147,29 @@ function sumText(
 
 function missingStatus({ hasStatus }: ProjectedNode): Condition[] {
   if (hasStatus) return [];
-  return [condition("StatusMissing", "the node does not say what it has; nothing of it is offered")];
+  return [condition("StatusMissing", "the node has no status; nothing of it is offered")];
 }
 
 function unreadable(node: ProjectedNode, { pods }: NodeAllocation): Condition[] {
   const [pod, ...others] = pods.filter(({ problem }) => problem !== undefined);
   const more = others.length > 0 ? `, and of ${others.length} more pods` : "";
-  const faults = [node.problem, pod && `of pod ${pod.name}, ${pod.problem}${more}`];
-  return faults
-    .filter((fault) => fault !== undefined)
-    .map((fault) => condition("QuantityMalformed", `counted as nothing: ${fault}`));
+  const problems = [node.problem, pod && `of pod ${pod.name}, ${pod.problem}${more}`];
+  return problems.flatMap((problem) =>
+    problem === undefined ? [] : condition("QuantityMalformed", `counted as nothing: ${problem}`),
+  );
 }
 
-/** The device plugin's count already excludes unhealthy GPUs; discovery's health only removes the market name. */
+/** The device plugin's count already excludes unhealthy GPUs. */
 function unhealthyGpus({ capacity, allocatable }: ResourceAmounts, gpus: readonly NamedGpu[]): Condition[] {
   const evidence = gpus
     .filter(({ health }) => health?.healthy === false)
     .map((gpu) => `${gpuText(gpu)}: ${gpu.health?.reason ?? "unhealthy"}`);
-  if (capacity > allocatable) evidence.unshift(`the device plugin holds ${capacity - allocatable} of ${capacity} back`);
+  if (capacity > allocatable)
+    evidence.unshift(`the device plugin reports ${capacity - allocatable} of ${capacity} unhealthy`);
   return evidence.length === 0 ? [] : [condition("UnhealthyGpu", evidence.join("; "))];
 }
 
-/** AMD processors have unsold graphics: an unnamed AMD GPU without a device plugin is taken for one. */
+/** An unnamed AMD GPU without a device plugin is taken for the graphics of a processor. */
 function unknownGpus(pluginVendors: readonly string[], gpus: readonly NamedGpu[]): Condition[] {
   const unknown = gpus.filter(
     ({ name, vendor, notSold }) =>
@@ -181,7 +177,7 @@ function unknownGpus(pluginVendors: readonly string[], gpus: readonly NamedGpu[]
   );
   const kinds = new Map(unknown.map((gpu) => [`${gpu.vendorId}:${gpu.deviceId}`, gpu]));
   return [...kinds].map(([ids, { vendor, registryLine }]) => {
-    const remedy = `this line would give it one: ${registryLine}`;
-    return condition("UnknownGpu", `the registry has no name for the ${vendor} card ${ids}; ${remedy}`);
+    const remedy = `this line would add it: ${registryLine}`;
+    return condition("UnknownGpu", `the registry has no name for the ${vendor} GPU ${ids}; ${remedy}`);
   });
 }

@@ -17,7 +17,7 @@ function look(allocatable: Devices, cards: readonly NamedGpu[], capacity = alloc
   return { sold: seen.filter(({ notSold }) => notSold === undefined).map(({ address }) => address), conditions };
 }
 
-test("one device for each card is a card, also where some are held back or a processor has graphics of its own", () => {
+test("one device for each GPU is a GPU, also where some are held back or a processor has graphics of its own", () => {
   const cases: [Record<string, string>, NamedGpu[]][] = [
     [{ "nvidia.com/gpu": "2" }, [h100, second]],
     [{ "nvidia.com/gpu": "1" }, [h100, second]],
@@ -31,25 +31,25 @@ test("one device for each card is a card, also where some are held back or a pro
   }
 });
 
-test("more devices than cards are parts of cards, and none of that vendor is sold as a card", () => {
+test("more devices than GPUs are parts of GPUs, and none of that vendor is sold as a card", () => {
   const { sold, conditions } = look({ "nvidia.com/gpu": "8", "amd.com/gpu": "1" }, [h100, second, mi300]);
   assert.deepEqual(sold, [mi300.address]);
   assert.deepEqual(conditions, [
     condition(
       "GpuShared",
-      "the nvidia device plugin counts 8 devices on 2 whole cards, so a device is a part of a card (time slicing, MPS " +
-        "or partitions) and none is sold; let it count one device for each card",
+      "the nvidia device plugin counts 8 devices on 2 whole GPUs, so a device is a part of a GPU (time slicing, MPS " +
+        "or partitions) and none is sold; let it count one device for each GPU",
     ),
   ]);
 });
 
-test("slices of cards are no cards, also when so many are held back that no more are left than there are cards", () => {
+test("slices of GPUs are no GPUs, also when so many are held back that no more are left than there are GPUs", () => {
   const { sold, conditions } = look({ "nvidia.com/gpu": "2" }, [h100, second], { "nvidia.com/gpu": "4" });
   assert.deepEqual(sold, []);
-  assert.match(conditions[0]?.message ?? "", /counts 4 devices on 2 whole cards/);
+  assert.match(conditions[0]?.message ?? "", /counts 4 devices on 2 whole GPUs/);
 });
 
-test("a card that fell off the bus takes no other card with it", () => {
+test("a GPU that fell off the bus takes no other GPU with it", () => {
   for (const [counted, left, cards] of [
     ["2", "1", [h100]],
     ["3", "2", [h100, second]],
@@ -59,28 +59,28 @@ test("a card that fell off the bus takes no other card with it", () => {
   }
 });
 
-test("where discovery saw no card of a vendor, nothing is said of its devices", () => {
+test("where discovery saw no GPU of a vendor, nothing is said of its devices", () => {
   assert.deepEqual(look({ "nvidia.com/gpu": "8" }, [mi300]), { sold: [mi300.address], conditions: [] });
 });
 
-test("a card with MIG instances is not sold, and the others are", () => {
+test("a GPU with MIG instances is not sold, and the others are", () => {
   const split = { ...second, migInstances: 7 };
   const { sold, conditions } = look({ "nvidia.com/gpu": "1", "nvidia.com/mig-1g.10gb": "7" }, [h100, split]);
   assert.deepEqual(sold, [h100.address]);
   assert.deepEqual(conditions, [
     condition(
       "GpuShared",
-      "h100 at 0000:02:00.0 has 7 MIG instances, so it is not sold; nvidia-smi -mig 0 makes it one card again",
+      "h100 at 0000:02:00.0 has 7 MIG instances, so it is not sold; nvidia-smi -mig 0 makes it one GPU again",
     ),
   ]);
 });
 
-test("where every card is one MIG instance, as many devices as cards are still not cards", () => {
+test("where every GPU is one MIG instance, as many devices as GPUs are still not GPUs", () => {
   const split = [h100, second].map((card) => ({ ...card, migInstances: 1 }));
   assert.deepEqual(look({ "nvidia.com/gpu": "2" }, split).sold, []);
 });
 
-test("parts of cards under names of their own are not sold, and where one cannot see of which, no card is", () => {
+test("parts of GPUs under names of their own are not sold, and where one cannot see of which, no GPU is", () => {
   const names = ["nvidia.com/mig-1g.10gb", "nvidia.com/gpu.shared", "nvidia.com/mig-2g.20gb.shared"];
   for (const name of names) {
     const { sold, conditions } = look({ "nvidia.com/gpu": "1", [name]: "7" }, [h100, second, mi300]);
@@ -92,7 +92,7 @@ test("parts of cards under names of their own are not sold, and where one cannot
   assert.deepEqual(look({ "nvidia.com/mig-1g.10gb": "0" }, [h100]).conditions, []);
 });
 
-test("a card that virtual machines have is not sold", () => {
+test("a GPU that virtual machines have is not sold", () => {
   const { sold, conditions } = look({ "nvidia.com/gpu": "1" }, [h100, { ...second, driver: "vfio-pci" }]);
   assert.deepEqual(sold, [h100.address]);
   assert.deepEqual(conditions, [
@@ -107,7 +107,7 @@ test("a card that virtual machines have is not sold", () => {
 const t4: NamedGpu = { ...h100, address: "0000:03:00.0", deviceId: "1eb8", name: "t4" };
 const unnamed: NamedGpu = { address: "0000:04:00.0", vendorId: "10de", deviceId: "1cb1", vendor: "nvidia" };
 
-test("cards of two models under one resource name are not sold, and the models are reported", () => {
+test("GPUs of two models under one resource name are not sold, and the models are reported", () => {
   const { sold, conditions } = look({ "nvidia.com/gpu": "2", "amd.com/gpu": "1" }, [h100, t4, mi300]);
   assert.deepEqual(sold, [mi300.address]);
   assert.deepEqual(conditions, [
@@ -120,7 +120,7 @@ test("cards of two models under one resource name are not sold, and the models a
   assert.match(look({ "nvidia.com/gpu": "2" }, [h100, unnamed]).conditions[0]?.message ?? "", /h100 and 10de:1cb1/);
 });
 
-test("cards of another model do no harm where the device plugin does not count them as the same", () => {
+test("GPUs of another model do no harm where the device plugin does not count them as the same", () => {
   const cases: [Devices, readonly NamedGpu[], readonly NamedGpu[]][] = [
     [{ "nvidia.com/gpu": "1", "nvidia.com/tesla-t4": "1" }, [h100, t4], [h100]],
     [{ "nvidia.com/gpu": "2", "nvidia.com/t4": "1" }, [h100, second, t4], [h100, second]],

@@ -1,16 +1,10 @@
-/**
- * Which of a node's GPUs are sold: not those split into parts, nor those passed to virtual machines. The plugin's count
- * of devices stays as it is: a GPU without a market name cannot be requested.
- */
+/** Which of a node's GPUs are sold: not those split into parts, nor those passed through to virtual machines. */
 import { type Condition, condition } from "../../../runtime/condition.ts";
 import { mixedReason, type NamedGpu } from "../inventory.ts";
 import { type GpuVendor, gpuVendors, pluginResources } from "./resources.ts";
 import type { ProjectedNode } from "./watched-node.ts";
 
-export function soldGpus(
-  node: ProjectedNode,
-  gpus: readonly NamedGpu[],
-): { readonly gpus: readonly NamedGpu[]; readonly conditions: readonly Condition[] } {
+export function soldGpus(node: ProjectedNode, gpus: readonly NamedGpu[]) {
   const reasons = new Map<NamedGpu, string>();
   const conditions: Condition[] = [];
   for (const gpu of gpus) {
@@ -28,24 +22,23 @@ export function soldGpus(
     const message = sharedDevices(vendor, node, gpus);
     if (message === undefined) continue;
     conditions.push(condition("GpuShared", message));
-    for (const gpu of gpus) if (gpu.vendor === vendor) reasons.set(gpu, "its devices are parts of cards");
+    for (const gpu of gpus) if (gpu.vendor === vendor) reasons.set(gpu, "its devices are parts of GPUs");
   }
-  if (reasons.size === 0) return { gpus, conditions };
-  const marked = gpus.map((gpu) => {
+  const marked = gpus.map((gpu): NamedGpu => {
     const notSold = reasons.get(gpu);
     return notSold === undefined ? gpu : { ...gpu, notSold };
   });
-  return { gpus: marked, conditions };
+  return { gpus: reasons.size === 0 ? gpus : marked, conditions };
 }
 
-/** Kubernetes gives a pod any device of a name, so with several kinds under one name it may get any of them. */
+/** With several models under one resource name, a pod may get any of them. */
 function mixedModels(vendor: GpuVendor, node: ProjectedNode, gpus: readonly NamedGpu[]) {
   const whole = gpus.filter((gpu) => gpu.vendor === vendor && ownReason(gpu) === undefined);
   const none: readonly NamedGpu[] = [];
   if (kindsOf(vendor, node, whole).length < 2) return { renamed: none, unclear: none };
-  // Pods of tenants request the plugin's usual name, so renamed ones cannot be had.
+  // Tenants' pods request the plugin's usual name.
   let renamed = [...new Set(node.gpuRenamed[vendor].flatMap((name) => meantBy(plainWord(name), whole)))];
-  // One of these names means less than it seems to.
+  // The names are ambiguous.
   if (renamed.length === whole.length && node.gpuDevicesCounted[vendor] > 0n) renamed = [];
   const unclear = whole.filter((gpu) => !renamed.includes(gpu));
   const kinds = kindsOf(vendor, node, unclear);
@@ -57,7 +50,7 @@ function mixedModels(vendor: GpuVendor, node: ProjectedNode, gpus: readonly Name
   return { renamed, unclear, message };
 }
 
-/** The GPUs of the longest model that the resource name contains: "l40s" means no l4. Of its kinds, those that it names, too. */
+/** The GPUs of the longest model in the resource name ("l40s" is not l4), by memory and interface if it has them. */
 function meantBy(resource: string, gpus: readonly NamedGpu[]): readonly NamedGpu[] {
   const named = (text = "") => text !== "" && resource.includes(plainWord(text));
   const lengthOf = ({ name = "" }: NamedGpu) => plainWord(name).length;
@@ -71,11 +64,11 @@ function meantBy(resource: string, gpus: readonly NamedGpu[]): readonly NamedGpu
   return ofInterface.length > 0 ? ofInterface : either;
 }
 
-/** A tenant may ask for a size of memory and an interface, too. */
+/** By model, memory and interface: a tenant may require each. */
 function kindsOf(vendor: GpuVendor, node: ProjectedNode, gpus: readonly NamedGpu[]): string[] {
   const named = gpus.filter(({ name }) => name !== undefined);
   if (named.length === 0) return [];
-  // Unnamed ones may be graphics of the processor or the board, which the plugin does not count.
+  // Unnamed ones may be on-board graphics, which the plugin does not count.
   const counted = node.gpuDevicesCounted[vendor] > BigInt(named.length) ? gpus : named;
   return [...new Set(counted.map(kindText))];
 }
@@ -90,23 +83,17 @@ function plainWord(text: string): string {
 }
 
 function ownReason({ driver = "", migInstances = 0 }: NamedGpu) {
-  // Some GPUs have a variant of vfio-pci of their own, with underscores.
+  // Some GPUs have a vfio-pci variant with underscores.
   if (/vfio[-_]pci/.test(driver)) {
-    return {
-      type: "GpuPassedThrough",
-      reason: `is bound to ${driver}, which hands it to virtual machines`,
-      remedy: "bind it to the driver of its vendor",
-    };
+    const reason = `is bound to ${driver}, which hands it to virtual machines`;
+    return { type: "GpuPassedThrough", reason, remedy: "bind it to the driver of its vendor" };
   }
   if (migInstances === 0) return undefined;
-  return {
-    type: "GpuShared",
-    reason: `has ${migInstances} MIG instances`,
-    remedy: "nvidia-smi -mig 0 makes it one card again",
-  };
+  const reason = `has ${migInstances} MIG instances`;
+  return { type: "GpuShared", reason, remedy: "nvidia-smi -mig 0 makes it one GPU again" };
 }
 
-/** What only the plugin's count of devices tells. Where discovery saw no GPU, it knows nothing of them. */
+/** By the plugin's count of devices, where discovery found GPUs. */
 function sharedDevices(
   vendor: GpuVendor,
   { gpuDevicesCounted, gpuDevices, gpuParts }: ProjectedNode,
@@ -120,25 +107,25 @@ function sharedDevices(
   const isMore = devices > BigInt(whole);
   if ((isMore || areSlices(counted, devices, BigInt(own.length))) && split < own.length) {
     return (
-      `the ${vendor} device plugin counts ${isMore ? devices : counted} devices on ${whole} whole cards, so a device is a part of a card ` +
-      "(time slicing, MPS or partitions) and none is sold; let it count one device for each card"
+      `the ${vendor} device plugin counts ${isMore ? devices : counted} devices on ${whole} whole GPUs, so a device is a part of a GPU ` +
+      "(time slicing, MPS or partitions) and none is sold; let it count one device for each GPU"
     );
   }
   const parts = gpuParts[vendor];
   if (parts.length === 0 || split > 0) return undefined;
   return (
-    `the ${vendor} device plugin offers parts of cards (${parts.join(", ")}), and of which cards cannot be seen, so none ` +
-    "is sold; let it count one device for each card"
+    `the ${vendor} device plugin offers parts of GPUs (${parts.join(", ")}), and of which GPUs cannot be seen, so none ` +
+    "is sold; let it count one device for each GPU"
   );
 }
 
-/** Whether devices are equal slices of GPUs. Of GPUs that fell off the bus the plugin still counts one device each. */
+/** Whether devices are equal slices; the plugin still counts GPUs that fell off the bus. */
 function areSlices(counted: bigint, left: bigint, gpus: bigint): boolean {
   const slices = counted / gpus;
   return slices > 1n && counted % gpus === 0n && left % slices === 0n;
 }
 
-/** "h200 at 0000:00:07.0": one GPU, for messages. */
+/** "h200 at 0000:00:07.0" */
 export function gpuText({ name, deviceId, address }: NamedGpu): string {
   return `${name ?? deviceId} at ${address}`;
 }

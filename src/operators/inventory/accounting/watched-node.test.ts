@@ -39,7 +39,7 @@ test("a node has what its kubelet says, with the gpus of all device plugins", ()
   assert.deepEqual([allocatable.cpuMilli, allocatable.gpus, problem], [7_800n, 7n, undefined]);
 });
 
-test("a device plugin counts for its vendor as long as it has a card, be it a sick one", () => {
+test("a device plugin counts for its vendor as long as it has a GPU, be it a sick one", () => {
   const vendors = (capacity: unknown) => fold(node({ capacity, allocatable: { "amd.com/gpu": "0" } })).pluginVendors;
   assert.deepEqual(vendors({ "nvidia.com/gpu": "0", "amd.com/gpu": "1" }), ["amd"]);
   assert.deepEqual(vendors(amounts), []);

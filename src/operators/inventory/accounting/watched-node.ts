@@ -1,4 +1,4 @@
-/** What is kept of a node object: what it has, why it may not be sold, and those of its labels that are ours to write. */
+/** What is kept of a node: its resources, why it may not be sold, and those of its labels that are ours to write. */
 import { conditionHolds, fieldsOf, listOf, recordsOf, textOf } from "../../../kube/json-fields.ts";
 import type { KubeObject } from "../../../kube/kube.ts";
 import { isCapabilityLabel } from "../../../kube/node-labels.ts";
@@ -20,7 +20,7 @@ export function projectNode(node: KubeObject) {
     uid,
     capacity: wholeResources(capacity),
     allocatable: wholeResources(allocatable),
-    /** By vendor: devices that its plugin counts and has to give, and such that are parts of cards by their name. */
+    /** By vendor: counted and allocatable devices of its plugin, and resources that are parts of GPUs. */
     gpuDevicesCounted: devicesIn(capacity),
     gpuDevices: devicesIn(allocatable),
     gpuParts: partsIn(status["capacity"]),
@@ -29,7 +29,7 @@ export function projectNode(node: KubeObject) {
     hasStatus,
     notOffered: notOffered(node, hasStatus),
     attached: attachedVolumes(status["volumesAttached"]),
-    /** Of the families that we write, whoever wrote them. */
+    /** Of the families that we write, by any writer. */
     labels: Object.fromEntries(Object.entries(labels).filter(([key]) => isCapabilityLabel(key))),
     problem: problems[0],
   };
@@ -38,22 +38,22 @@ export function projectNode(node: KubeObject) {
 const notReady: NotOffered = { type: "NotReady", message: "not ready" };
 const cordoned: NotOffered = { type: "Cordoned", message: "cordoned" };
 
-/** Conditions that stand in the way while they are true. */
-const troubles = {
+/** Node conditions that keep a node from being offered. */
+const pressures = {
   MemoryPressure: { type: "Trouble", message: "under memory pressure" },
   DiskPressure: { type: "Trouble", message: "under disk pressure" },
   PIDPressure: { type: "Trouble", message: "under PID pressure" },
   NetworkUnavailable: { type: "Trouble", message: "without network" },
 } as const satisfies Record<string, NotOffered>;
 
-/** Taints that Kubernetes writes for what it has also said otherwise; they come and go a moment later. */
+/** Taints that Kubernetes derives from node conditions, a moment later. */
 const ownTaints: Readonly<Record<string, NotOffered>> = {
   "node.kubernetes.io/not-ready": notReady,
   "node.kubernetes.io/unreachable": notReady,
-  "node.kubernetes.io/memory-pressure": troubles.MemoryPressure,
-  "node.kubernetes.io/disk-pressure": troubles.DiskPressure,
-  "node.kubernetes.io/pid-pressure": troubles.PIDPressure,
-  "node.kubernetes.io/network-unavailable": troubles.NetworkUnavailable,
+  "node.kubernetes.io/memory-pressure": pressures.MemoryPressure,
+  "node.kubernetes.io/disk-pressure": pressures.DiskPressure,
+  "node.kubernetes.io/pid-pressure": pressures.PIDPressure,
+  "node.kubernetes.io/network-unavailable": pressures.NetworkUnavailable,
   "node.kubernetes.io/unschedulable": cordoned,
 };
 
@@ -63,14 +63,14 @@ function notOffered(node: KubeObject, hasStatus: boolean): NotOffered[] {
   const found = new Set<NotOffered>();
   if (!hasStatus) found.add({ type: "Trouble", message: "without a status" });
   if (!is("Ready")) found.add(notReady);
-  for (const [type, trouble] of Object.entries(troubles)) if (is(type)) found.add(trouble);
+  for (const [type, reason] of Object.entries(pressures)) if (is(type)) found.add(reason);
   if (unschedulable === true) found.add(cordoned);
   for (const reason of recordsOf(taints).flatMap(taintReason)) found.add(reason);
   if (node.metadata.deletionTimestamp !== undefined) found.add({ type: "BeingDeleted", message: "being deleted" });
   return [...found];
 }
 
-/** Workloads of tenants tolerate nothing: whatever keeps pods away keeps them away. */
+/** Tenants' workloads tolerate no taint. */
 function taintReason({ key, value, effect }: Readonly<Record<string, unknown>>): NotOffered[] {
   if (effect !== "NoSchedule" && effect !== "NoExecute") return [];
   const name = textOf(key) ?? "";
@@ -79,12 +79,12 @@ function taintReason({ key, value, effect }: Readonly<Record<string, unknown>>):
   return [ownTaints[name] ?? { type: "Tainted", message }];
 }
 
-/** Volumes of a node by the driver that attaches them. */
+/** By CSI driver. */
 export type VolumesByDriver = ReadonlyMap<string, bigint>;
 
 export const noAttachedVolumes: VolumesByDriver = new Map();
 
-/** How many volumes each driver takes on a node, from its CSINode. A driver that names no number is not in it. */
+/** From a CSINode; drivers without a limit are not in it. */
 export function volumeLimits(csiNode: KubeObject): VolumesByDriver {
   const limits = new Map<string, bigint>();
   for (const driver of recordsOf(fieldsOf(csiNode["spec"])["drivers"])) {
@@ -109,14 +109,9 @@ export function attachedVolumes(volumesAttached: unknown): VolumesByDriver {
   return attached;
 }
 
-/** A driver that names no limit promises nothing more than what it already holds, so it is full and never overbooked. */
+/** A driver without a limit counts as full. */
 export function volumeAmounts(attached: VolumesByDriver, limits: VolumesByDriver): ResourceAmounts {
-  let capacity = 0n;
-  let allocated = 0n;
-  for (const limit of limits.values()) capacity += limit;
-  for (const [driver, count] of attached) {
-    allocated += count;
-    if (!limits.has(driver)) capacity += count;
-  }
-  return { capacity, allocatable: capacity, allocated };
+  const sum = (counts: Iterable<bigint>) => Iterator.from(counts).reduce((total, count) => total + count, 0n);
+  const capacity = sum(new Map([...attached, ...limits]).values());
+  return { capacity, allocatable: capacity, allocated: sum(attached.values()) };
 }

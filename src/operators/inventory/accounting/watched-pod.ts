@@ -1,7 +1,8 @@
-/** What is kept of a pod. A cluster has ten thousand of them, so it is little: who it is, where it is, what it takes. */
+/** What is kept of a pod: little, since a cluster has ten thousand. */
 import { fieldsOf, listOf, textOf } from "../../../kube/json-fields.ts";
 import type { Change, KubeObject } from "../../../kube/kube.ts";
 import { podMemoryLimit, podRequests, type ReadAmounts } from "../../../kube/pod-requests.ts";
+import { largest, smallest } from "../../../runtime/bigint.ts";
 import { gtSelectedKeys } from "../labels/wanted-labels.ts";
 import { nothing, readAmounts, type SoldResources, wholeResources } from "./resources.ts";
 
@@ -9,14 +10,14 @@ export interface WatchedPod extends SoldResources {
   readonly uid: string;
   /** "lease-namespace/web-0" */
   readonly name: string;
-  /** Where it counts. Undefined: nowhere, because it has no node yet or has finished. */
+  /** Undefined before it has a node, and once it has finished. */
   readonly node: string | undefined;
-  /** The storage class labels that it selects with `Gt`, which read a value other than a number as no. */
+  /** The storage class labels that it selects with `Gt`, which only matches numbers. */
   readonly gtSelected: readonly string[];
   readonly problem: string | undefined;
 }
 
-/** For the watch of pods. A pod that is being deleted counts until it is gone: until then it holds what it has. */
+/** A pod that is being deleted counts until it is gone. */
 export function projectPod(pod: KubeObject): WatchedPod {
   const { name, namespace = "", uid } = pod.metadata;
   const fullName = `${namespace}/${name}`;
@@ -27,7 +28,7 @@ export function projectPod(pod: KubeObject): WatchedPod {
   return watchedPod(identity, node, node === undefined ? nothing : soldRequests(pod), gtSelectedKeys(pod["spec"]));
 }
 
-/** Every pod has the same fields in the same order: such objects are the smallest and the quickest. */
+/** One hidden class for all pods saves memory. */
 function watchedPod(
   { uid, name }: Pick<WatchedPod, "uid" | "name">,
   node: string | undefined,
@@ -37,26 +38,22 @@ function watchedPod(
   return { uid, name, node, cpuMilli, memoryBytes, ephemeralBytes, gpus, gtSelected, problem };
 }
 
-interface SoldRequests extends SoldResources {
-  readonly problem?: string;
-}
+type SoldRequests = SoldResources & Partial<Pick<WatchedPod, "problem">>;
 
 export function soldRequests(pod: KubeObject): SoldRequests {
   const problems: string[] = [];
-  const onProblem = (problem: string) => void problems.push(problem);
-  const read: ReadAmounts = (list, what) => readAmounts(list, what, onProblem);
+  const read: ReadAmounts = (list, what) => readAmounts(list, what, (problem) => void problems.push(problem));
   const requests = podRequests(pod, read);
   const requested = requests.get("memory") ?? 0n;
   const held = withRamVolumes(pod, requested, read);
-  const taken = wholeResources(held === requested ? requests : new Map(requests).set("memory", held));
+  const resources = wholeResources(held === requested ? requests : new Map(requests).set("memory", held));
   const [problem] = problems;
-  return problem === undefined ? taken : { ...taken, problem };
+  return problem === undefined ? resources : { ...resources, problem };
 }
 
 /**
  * Memory of the pod in 10⁻⁹ bytes. RAM volumes (emptyDir, medium Memory) count against limits and are not requested, so
- * they are added to the requests, up to the limit. A volume without a size may grow to that limit; without a limit the
- * requests stand.
+ * they are added to the requests, up to the limit; one without a size may grow to the limit.
  */
 function withRamVolumes(pod: KubeObject, requested: bigint, read: ReadAmounts): bigint {
   const volumes = listOf(fieldsOf(pod["spec"])["volumes"]).filter(isInRam);
@@ -65,11 +62,9 @@ function withRamVolumes(pod: KubeObject, requested: bigint, read: ReadAmounts): 
   let filled = requested;
   for (const { name, emptyDir } of volumes.map(fieldsOf)) {
     const size = read({ memory: fieldsOf(emptyDir)["sizeLimit"] }, `sizeLimit of RAM volume ${name}`).get("memory");
-    // To the kubelet a size of zero is none.
     filled += size || limit || 0n;
   }
-  if (limit === undefined || filled <= limit) return filled;
-  return limit > requested ? limit : requested;
+  return limit === undefined ? filled : largest(requested, smallest(filled, limit));
 }
 
 function isInRam(volume: unknown): boolean {

@@ -1,5 +1,4 @@
-/** The configuration in force, and what is wrong with the one that should be. */
-
+/** The configuration in force, and what is wrong with a newer one. */
 import { formatTime } from "../../../runtime/clock.ts";
 import { type Condition, condition } from "../../../runtime/condition.ts";
 import { followFile } from "../../../runtime/followed-file.ts";
@@ -12,7 +11,7 @@ interface ConfigSourceDeps extends Pick<OperatorDeps, "clock" | "log"> {
 
 export interface ConfigSource {
   readonly current: InventoryConfig;
-  /** False while a file is named but nothing good was read from it yet: what it excludes is not known. */
+  /** False until a named file was read once: what it excludes is unknown. */
   readonly settled: boolean;
   readonly conditions: readonly Condition[];
   close(): void;
@@ -24,7 +23,7 @@ export function createConfigSource(source: string | undefined, deps: ConfigSourc
   return isPath(source) ? fromFile(source, deps) : fixed(parseInventoryConfig(source));
 }
 
-/** As on the network, but a path is one word: the last line of YAML may well name a file, too. */
+/** As on the network, but in one word: the last line of YAML may end in .yaml, too. */
 function isPath(source: string): boolean {
   return /^\S*\.ya?ml$/.test(source);
 }

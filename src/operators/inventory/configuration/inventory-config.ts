@@ -9,7 +9,7 @@ export interface InventoryConfig {
   readonly clusterStorage: readonly string[];
   readonly excludedNodes: readonly NodePattern[];
   readonly excludedStorage: readonly { readonly nodes: NodePattern; readonly classes: readonly string[] }[];
-  /** Where the names of GPUs come from: a URL or a file. Ours beyond the network's format. */
+  /** URL or file of a GPU registry. Not in the network's format. */
   readonly gpuRegistry?: string;
 }
 
@@ -19,21 +19,17 @@ export function excludedBy(config: InventoryConfig, node: string): string | unde
   return config.excludedNodes.find((pattern) => pattern.matches(node))?.source;
 }
 
-/**
- * Classes that workloads on this node may use. Nodes without a disk keep them: Ceph and Longhorn are reached over the
- * network, and `exclude.node_storage` is for nodes that cannot.
- */
+/** Nodes without a disk keep them: Ceph and Longhorn are network storage. */
 export function classesOnNode(config: InventoryConfig, present: ReadonlySet<string>, node: string): string[] {
   const excluded = config.excludedStorage.filter(({ nodes }) => nodes.matches(node)).flatMap(({ classes }) => classes);
   return config.clusterStorage.filter((name) => present.has(name) && !excluded.includes(name));
 }
 
-/** A pattern of node names; nobody can read a longer one. */
 const inventoryPatternChars = 256;
 
 interface NodePattern {
   readonly source: string;
-  /** Found anywhere in the name, unless the pattern says ^ or $. */
+  /** Anywhere in the name, unless anchored. */
   matches(name: string): boolean;
 }
 
@@ -42,11 +38,11 @@ export class PatternFault extends Error {
 }
 
 export function compileNodePattern(source: string): NodePattern {
-  if (source === "") throw new PatternFault("it is empty, and would fit every node");
+  if (source === "") throw new PatternFault("it is empty, and would match every node");
   if (source.length > inventoryPatternChars)
     throw new PatternFault(`it is longer than ${inventoryPatternChars} characters`);
   try {
-    // RE2 as on the network: its time grows with the name only.
+    // RE2 as on the network: linear time.
     const pattern = RE2JS.compile(source);
     return { source, matches: (name) => pattern.matcher(name).find() };
   } catch (thrown) {
@@ -55,12 +51,11 @@ export function compileNodePattern(source: string): NodePattern {
   }
 }
 
-/** `source` is how a person calls the text: the path of its file. */
 export function parseInventoryConfig(text: string, source = "inline"): InventoryConfig {
   const { value, problems } = readYamlText(text, configShape, "for the defaults write `version: v1`");
   if (!problems) return value;
-  const told = problems.slice(0, settingsFileFaults).join("; ");
-  throw new ProviderError("AKP_INVENTORY_CONFIG_REFUSED", { source, reason: told, problems });
+  const reason = problems.slice(0, settingsFileFaults).join("; ");
+  throw new ProviderError("AKP_INVENTORY_CONFIG_REFUSED", { source, reason, problems });
 }
 
 const nodePattern = z.string().transform((source, context) => {
@@ -80,7 +75,7 @@ const className = z
 
 const configShape = z
   .strictObject({
-    // Tolerant as on the network: it is looked at, and says nothing yet.
+    // Checked as on the network, and not used.
     version: z.union([z.string().regex(/^v?\d+(\.\d+){0,2}([-+].*)?$/, "a version is like v1 or 1.0.0"), z.number()]),
     cluster_storage: z.array(className).default([]),
     exclude: z
@@ -106,6 +101,6 @@ const configShape = z
       clusterStorage: [...new Set(sold)].sort(),
       excludedNodes: exclude.nodes,
       excludedStorage: exclude.node_storage.map(({ node_filter, classes }) => ({ nodes: node_filter, classes })),
-      ...(gpu_registry === undefined ? {} : { gpuRegistry: gpu_registry }),
+      ...(gpu_registry !== undefined && { gpuRegistry: gpu_registry }),
     };
   });

@@ -15,7 +15,8 @@ import {
 import { filesFromFacts } from "../../../../test/node-facts.ts";
 import { readRecording } from "../../../../test/recordings.ts";
 import { runs } from "../../../../test/runs.ts";
-import { builtInRegistry, interfaceKind, nameGpu } from "../gpu-names/registry.ts";
+import { builtInRegistry } from "../gpu-names/parse-registry.ts";
+import { interfaceKind, nameGpu } from "../gpu-names/registry.ts";
 import { readHardwareAnswer } from "../hardware.ts";
 import { readInterfaces } from "./discover.ts";
 import {

@@ -4,14 +4,14 @@ import fc from "fast-check";
 import { runs } from "../../../../test/runs.ts";
 import { computeCapabilityOf } from "../discovery/gpus.ts";
 import type { DiscoveredGpu } from "../hardware.ts";
-import { parseRegistry } from "./parse-registry.ts";
-import { builtInRegistry, interfaceKind, mergeRegistries, nameGpu } from "./registry.ts";
+import { builtInRegistry, parseRegistry } from "./parse-registry.ts";
+import { interfaceKind, mergeRegistries, nameGpu } from "./registry.ts";
 
 function card(vendorId: string, deviceId: string, more: Partial<DiscoveredGpu> = {}): DiscoveredGpu {
   return { address: "0000:01:00.0", vendorId, deviceId, ...more };
 }
 
-test("the cards known without a registry are sound, and so are their chips", () => {
+test("the GPUs known without a registry are sound, and so are their chips", () => {
   for (const [vendorId, { devices }] of builtInRegistry.vendors) {
     for (const [deviceId, device] of devices) {
       assert.match(`${vendorId}:${deviceId}`, /^[0-9a-f]{4}:[0-9a-f]{4}$/);
@@ -37,7 +37,7 @@ test("the cards known without a registry are sound, and so are their chips", () 
   assert.deepEqual(["f297", "147f", "0000"].map(computeCapabilityOf), [undefined, undefined, undefined]);
 });
 
-test("a known card has the market's name, interface and memory", () => {
+test("a known GPU has the market's name, interface and memory", () => {
   assert.deepEqual(nameGpu(builtInRegistry, card("10de", "2684", { driver: "nvidia" })), {
     address: "0000:01:00.0",
     vendorId: "10de",
@@ -51,7 +51,7 @@ test("a known card has the market's name, interface and memory", () => {
   assert.equal(nameGpu(builtInRegistry, card("10de", "26b9")).name, "l40s");
 });
 
-test("an unknown card has the line that would name it, made of what its driver calls it", () => {
+test("an unknown GPU has the line that would name it, made of what its driver calls it", () => {
   const line = (driverModel: string | undefined, more: Partial<DiscoveredGpu> = {}) =>
     nameGpu(builtInRegistry, card("10de", "0bad", { ...(driverModel ? { driverModel } : {}), ...more })).registryLine;
   const expected = (device: Record<string, string>) =>
@@ -67,7 +67,7 @@ test("an unknown card has the line that would name it, made of what its driver c
   );
 });
 
-test("the line for an unknown card is a registry that names it", () => {
+test("the line for an unknown GPU is a registry that names it", () => {
   const id = fc.integer({ min: 0, max: 0xffff }).map((value) => value.toString(16).padStart(4, "0"));
   const told = { driverModel: fc.string({ unit: "grapheme", maxLength: 128 }), memoryBytes: fc.maxSafeNat() };
   fc.assert(
@@ -85,7 +85,7 @@ test("the line for an unknown card is a registry that names it", () => {
   );
 });
 
-test("what the configured registry says wins over what is known without it, card by card", () => {
+test("what the configured registry says wins over what is known without it, GPU by card", () => {
   const own = parseRegistry(
     '{"10de":{"name":"nvidia","devices":{"2684":{"name":"rtx4090d","interface":"PCIe"},"0bad":{"name":"new","interface":"SXM9"}}}}',
   );

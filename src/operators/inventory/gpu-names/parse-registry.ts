@@ -1,11 +1,23 @@
 /** Parses a registry in the network's form. It is maintained by hand, so an invalid entry is left out alone. */
+import { readFileSync } from "node:fs";
 import { z } from "zod";
 import { parseBytes } from "../../../market/quantity.ts";
 import { ProviderError, reasonOf } from "../../../runtime/errors.ts";
 import { isRecord } from "../../../runtime/is-record.ts";
 import { plainName } from "../discovery/tree.ts";
 import type { MarketName } from "../inventory.ts";
-import type { Registry } from "./registry.ts";
+
+interface RegistryVendor {
+  readonly name: string;
+  /** By device id, four lower-case hex digits. */
+  readonly devices: ReadonlyMap<string, MarketName>;
+}
+
+export interface Registry {
+  readonly vendors: ReadonlyMap<string, RegistryVendor>;
+  /** Why entries were left out. */
+  readonly problems: readonly string[];
+}
 
 /** Most problems that are reported. */
 export const registryProblems = 20;
@@ -73,3 +85,5 @@ function readEntries<T>(what: string, entries: Record<string, unknown>, shape: z
 function malformed(from: string, reason: string): ProviderError {
   return new ProviderError("AKP_GPU_REGISTRY_MALFORMED", { from, reason });
 }
+
+export const builtInRegistry = parseRegistry(readFileSync(new URL("gpus.json", import.meta.url), "utf8"), "gpus.json");

@@ -10,7 +10,8 @@ import { temporaryFolder } from "../../../../test/folder.ts";
 import { createVirtualClock, type VirtualClock } from "../../../../test/virtual-clock.ts";
 import { condition } from "../../../runtime/condition.ts";
 import { silentLog } from "../../../runtime/log.ts";
-import { builtInRegistry, nameGpu } from "./registry.ts";
+import { builtInRegistry } from "./parse-registry.ts";
+import { nameGpu } from "./registry.ts";
 import {
   createRegistrySource,
   type RegistryLocation,

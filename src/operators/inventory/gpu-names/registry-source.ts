@@ -7,8 +7,8 @@ import { type FetchedText, fetchText, showUrl } from "../../../runtime/fetch-tex
 import { createWakeSignal } from "../../../runtime/wake-signal.ts";
 import type { OperatorDeps } from "../../operator-service.ts";
 import { readBoundedFile } from "../discovery/tree.ts";
-import { parseRegistry } from "./parse-registry.ts";
-import { builtInRegistry, mergeRegistries, type Registry } from "./registry.ts";
+import { builtInRegistry, parseRegistry, type Registry } from "./parse-registry.ts";
+import { mergeRegistries } from "./registry.ts";
 
 export const registryFileMs = 5 * second;
 /** First pause after a failed read; it grows up to the period. */

@@ -1,8 +1,7 @@
 /** The network's own registry, gpus.json in its provider-configs. */
 import assert from "node:assert/strict";
 import { readVector, vectorTest } from "../../../../test/vectors.ts";
-import { parseRegistry } from "./parse-registry.ts";
-import { builtInRegistry } from "./registry.ts";
+import { builtInRegistry, parseRegistry } from "./parse-registry.ts";
 
 const networkRegistry = () => parseRegistry(readVector("gpus.json").toString());
 

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { createVirtualClock } from "../../../../test/virtual-clock.ts";
-import { createGtMemory, gtSelectedKeys } from "./wanted-labels.ts";
+import { createGtMemory, gtSelectedKeys, inventoryGtKeptMs } from "./wanted-labels.ts";
 
 const beta2 = "akash.network/capabilities.storage.class.beta2";
 const beta3 = "akash.network/capabilities.storage.class.beta3";
@@ -37,9 +37,9 @@ test("a spec of any shape selects nothing", () => {
 
 test("a label that was selected a moment ago still counts as selected, and one of long ago does not", async () => {
   const clock = createVirtualClock();
-  const select = createGtMemory(clock, 60_000);
+  const select = createGtMemory(clock);
   assert.deepEqual(select(new Set(["beta3"])), new Set(["beta3"]));
-  await clock.advance(59_999);
+  await clock.advance(inventoryGtKeptMs - 1);
   assert.deepEqual(select(new Set(["beta2"])), new Set(["beta3", "beta2"]));
   await clock.advance(1);
   assert.deepEqual(select(new Set(["beta2"])), new Set(["beta2"]));

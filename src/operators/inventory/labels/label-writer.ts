@@ -1,8 +1,7 @@
-/** Keeps the labels of the nodes as they should be. A node whose labels are right costs no request. */
-
+/** Writes node labels. A node whose labels are as desired costs no request. */
 import { fieldsOf } from "../../../kube/json-fields.ts";
 import { kinds } from "../../../kube/kinds.ts";
-import type { Applied, KubeObject, ManagedFields } from "../../../kube/kube.ts";
+import type { KubeObject, ManagedFields } from "../../../kube/kube.ts";
 import { isCapabilityLabel, labelKeys } from "../../../kube/node-labels.ts";
 import { isAppliedBy, type OwnedFields, ownedFields } from "../../../kube/owned-fields.ts";
 import { done, type Outcome } from "../../../runtime/outcome.ts";
@@ -10,24 +9,25 @@ import { createQueue } from "../../../runtime/queue.ts";
 import type { OperatorDeps } from "../../operator-service.ts";
 import type { NodeLabels } from "./wanted-labels.ts";
 
-/** Nodes whose labels are written at once: a thousand nodes at start must not hold up the other calls. */
+/** A thousand nodes at start must not delay other requests. */
 const inventoryLabelWrites = 4;
 
 interface LabelWriterDeps extends OperatorDeps {
-  /** What the node should carry; undefined while that cannot be said, and then nothing is written. */
+  /** Undefined while unknown; then nothing is written. */
   readonly wanted: (node: string) => NodeLabels | undefined;
-  /** What it carries as far as we have heard; undefined when there is no such node. */
+  /** From the cache; undefined when there is no such node. */
   readonly live: (node: string) => NodeLabels | undefined;
 }
 
-export function createLabelWriter({ kube, clock, random, log, wanted, live }: LabelWriterDeps) {
+export function createLabelWriter({ wanted, live, ...deps }: LabelWriterDeps) {
+  const { kube, log } = deps;
   let written = 0;
   let seized = 0;
 
   async function work(name: string, signal: AbortSignal): Promise<Outcome> {
-    const [desired, heard] = [wanted(name), live(name)];
-    if (!desired || !heard || !labelsDiffer(desired, heard)) return done();
-    // Who owns a label stands on the server; it is asked only about nodes that have something to be done.
+    const [desired, cached] = [wanted(name), live(name)];
+    if (!desired || !cached || !labelsDiffer(desired, cached)) return done();
+    // The cache has no managed fields.
     const node = await kube.get(kinds.node, { name }, { signal });
     if (!node) return done();
     const { seize, apply } = planLabels(desired, node, kube.fieldManager);
@@ -44,33 +44,27 @@ export function createLabelWriter({ kube, clock, random, log, wanted, live }: La
     return done();
   }
 
-  /** With its uid: apply would create a node that was deleted meanwhile. */
-  function applyLabels(
-    { metadata }: KubeObject,
-    labels: NodeLabels,
-    owned: OwnedFields | undefined,
-    signal: AbortSignal,
-  ): Promise<Applied> {
-    const { name, uid } = metadata;
-    const listed = Object.keys(labels).length > 0 ? { labels } : {};
+  function applyLabels(node: KubeObject, labels: NodeLabels, live: OwnedFields | undefined, signal: AbortSignal) {
+    const { name, uid } = node.metadata;
+    const listed = Object.keys(labels).length > 0 && { labels };
+    // Without the uid, apply would create a node that was deleted meanwhile.
     const desired = { metadata: { name, ...(uid !== undefined && { uid }), ...listed } };
-    return kube.apply(kinds.node, desired, { force: true, signal, ...(owned && { live: owned }) });
+    return kube.apply(kinds.node, desired, { force: true, signal, ...(live && { live }) });
   }
 
-  const queue = createQueue({ name: "labels", work, clock, random, log, concurrency: inventoryLabelWrites });
+  const queue = createQueue({ ...deps, name: "labels", work, concurrency: inventoryLabelWrites });
   return {
-    look: (node: string) => void queue.add(node),
+    add: (node: string) => void queue.add(node),
     queue,
-    /** Nodes whose labels were written, and labels of another program that no longer held and were removed. */
+    /** Nodes written, and stale labels of other programs that were removed. */
     get counts() {
       return { written, seized };
     },
   };
 }
 
-// What must be written so that a node carries the wanted labels. Server-side apply removes a label that we stop listing
-// only if nobody else owns it. One that another program wrote is therefore first seized: written with another value,
-// by force, which makes it ours alone. Then it is no longer listed, and goes.
+// Server-side apply removes a label that is no longer listed only if we alone own it. One of another program is therefore
+// seized first: written by force with another value. Then it is no longer listed, and goes.
 
 export function labelsDiffer(wanted: NodeLabels, live: NodeLabels): boolean {
   return isMissing(wanted, live) || staleKeys(wanted, live).length > 0;
@@ -98,14 +92,14 @@ function staleKeys(wanted: NodeLabels, live: NodeLabels): string[] {
   return Object.keys(live).filter((key) => isCapabilityLabel(key) && !Object.hasOwn(wanted, key));
 }
 
-/** NVIDIA's label may be from NVIDIA's tools: seized only from a manager that also wrote labels of ours. */
+/** NVIDIA's label may be from NVIDIA's tools: it is seized only from a manager that also owns labels of ours. */
 function mayBeSeized(key: string, others: readonly ManagedFields[]): boolean {
   if (key !== labelKeys.nvidiaPresent) return true;
   const owners = others.filter((entry) => owns(entry, key));
   return owners.length > 0 && owners.every((entry) => owns(entry, labelKeys.node));
 }
 
-/** Every reader takes both for a no, and it must differ from what is there: the same value would only be shared. */
+/** False to every reader, and another value than the live one, which would only be shared. */
 function seizingValue(live: string | undefined): string {
   return live === "0" ? "" : "0";
 }

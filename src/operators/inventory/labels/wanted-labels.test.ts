@@ -52,7 +52,7 @@ function labels(more: Partial<NodeInventory>, context: Partial<LabelContext> = {
 const gpu = "akash.network/capabilities.gpu";
 const cordoned = { type: "Cordoned", message: "cordoned" } as const;
 
-test("a card that is not sold as one has no labels but that it is there", () => {
+test("a GPU that is not sold as one has no labels but that it is there", () => {
   const parts = [h100, h100].map((card) => ({ ...card, notSold: "it is shared" }));
   const found = labels({ namedGpus: parts, pluginVendors: ["nvidia"] }, { live: { [`${gpu}.vendor.nvidia`]: "true" } });
   assert.deepEqual(found, { "akash.network": "true", "nvidia.com/gpu.present": "true" });
@@ -80,7 +80,7 @@ test("eight H100 and a storage class have the labels of both families", () => {
   });
 });
 
-test("cards of one model with different memory and interface are counted apart and together", () => {
+test("GPUs of one model with different memory and interface are counted apart and together", () => {
   const pcie = { ...h100, interface: "PCIe", memorySize: "94Gi" };
   const found = labels({ namedGpus: [h100, pcie, pcie] });
   assert.equal(found[`${gpu}.vendor.nvidia.model.h100`], "3");
@@ -90,7 +90,7 @@ test("cards of one model with different memory and interface are counted apart a
   assert.equal(found[mixed], undefined);
 });
 
-test("a card of AMD has its vendor's labels and not NVIDIA's", () => {
+test("a GPU of AMD has its vendor's labels and not NVIDIA's", () => {
   const { memorySize: _, interface: __, ...bare } = h100;
   const found = labels({ namedGpus: [{ ...bare, vendorId: "1002", vendor: "amd", name: "mi100" }] });
   assert.deepEqual(found, {
@@ -101,7 +101,7 @@ test("a card of AMD has its vendor's labels and not NVIDIA's", () => {
   });
 });
 
-test("a card that no registry names has a vendor and no model, once its device plugin counts it", () => {
+test("a GPU that no registry names has a vendor and no model, once its device plugin counts it", () => {
   const { name: _, ...unknown } = h100;
   const present = { "akash.network": "true", "nvidia.com/gpu.present": "true" };
   assert.deepEqual(labels({ namedGpus: [unknown] }), present);
@@ -113,13 +113,13 @@ test("a card that no registry names has a vendor and no model, once its device p
 
 const sick: NamedGpu = { ...h100, health: { healthy: false, reason: "off the bus" } };
 
-test("an unhealthy card is not counted", () => {
+test("an unhealthy GPU is not counted", () => {
   const found = labels({ namedGpus: [h100, sick, { ...h100, health: { healthy: true } }] });
   assert.equal(found[`${gpu}.vendor.nvidia.model.h100`], "2");
   assert.equal(found[`${gpu}.vendor.nvidia.model.h100.ram.80Gi`], "2");
 });
 
-test("where all cards are unhealthy nothing can select them, and their device plugin stays", () => {
+test("where all GPUs are unhealthy nothing can select them, and their device plugin stays", () => {
   const live = { [`${gpu}.vendor.nvidia`]: "true", [`${gpu}.model.h100`]: "true", "nvidia.com/gpu.present": "true" };
   assert.deepEqual(labels({ namedGpus: [sick], pluginVendors: ["nvidia"] }, { live }), {
     "akash.network": "true",
@@ -160,18 +160,18 @@ test("until discovery has answered, labels about gpus stay as they are, and only
   assert.deepEqual(wantedLabels(unseen, { live, gtSelected: new Set() }), kept);
 });
 
-test("discovery that sees no card where the device plugin has some proves nothing", () => {
+test("discovery that sees no GPU where the device plugin has some proves nothing", () => {
   assert.deepEqual(labels({ pluginVendors: ["nvidia"] }, { live }), kept);
 });
 
 const { name: _name, memorySize: _size, interface: _kind, ...bareCard } = h100;
 const integrated: NamedGpu = { ...bareCard, vendorId: "1002", deviceId: "164e", vendor: "amd" };
 
-test("a processor's own graphics are no card for sale", () => {
+test("a processor's own graphics are no GPU for sale", () => {
   assert.deepEqual(labels({ namedGpus: [integrated] }), { "akash.network": "true" });
 });
 
-test("cards of one vendor prove nothing about those of another that were not seen", () => {
+test("GPUs of one vendor prove nothing about those of another that were not seen", () => {
   const counted = { [`${gpu}.vendor.nvidia`]: "true", [`${gpu}.vendor.nvidia.model.h100`]: "8" };
   const stale = { [`${gpu}.vendor.amd`]: "true", [`${gpu}.vendor.amd.model.mi60`]: "2" };
   const context = { live: { ...live, ...counted, ...stale } };

@@ -1,8 +1,7 @@
 /**
- * A node's labels. One that is unavailable keeps what it has: a restarting kubelet ends pods whose required labels are
- * missing. An excluded node has none.
+ * A node's labels. An unavailable node keeps them: a restarting kubelet ends pods whose required labels are missing. An
+ * excluded node has none.
  */
-
 import { fieldsOf, recordsOf, textOf } from "../../../kube/json-fields.ts";
 import {
   type GpuSelection,
@@ -46,24 +45,22 @@ function unprovenGpuLabels({ hardware, namedGpus, pluginVendors }: NodeInventory
   return Object.fromEntries(Object.entries(live).filter(([key]) => isGpuLabel(key) && isUnproven(key)));
 }
 
-/** This one says that a GPU is there, not that it is for sale, and its device plugin does not come without it. */
+/** Its device plugin runs only on nodes with this label. */
 function presenceOnly(gpus: NodeLabels): NodeLabels {
   const { nvidiaPresent } = labelKeys;
   const present = gpus[nvidiaPresent];
   return present === undefined ? {} : { [nvidiaPresent]: present };
 }
 
-/**
- * Counts of GPUs with a market name. Affinity only checks that there are any; the scheduler knows how many are free.
- */
+/** Counts of GPUs with a market name. */
 function gpuLabels({ namedGpus, pluginVendors }: NodeInventory): NodeLabels {
   const labels: Record<string, string> = {};
   const counts = new Map<string, number>();
   for (const gpu of namedGpus) {
-    // Also for a GPU that is not for sale: without this label its device plugin would never come to count it.
+    // Also for a GPU that is not sold: its device plugin runs only with this label.
     if (gpu.vendor === "nvidia") labels[labelKeys.nvidiaPresent] = "true";
     if (!isForSale(gpu)) continue;
-    // A processor's own graphics have no name either, and no device plugin counts them.
+    // Graphics of a processor have no name either, and no device plugin.
     if (gpu.name === undefined && !pluginVendors.includes(gpu.vendor)) continue;
     labels[labelKeys.gpuVendor(gpu.vendor)] = "true";
     if (gpu.name === undefined) continue;
@@ -74,7 +71,7 @@ function gpuLabels({ namedGpus, pluginVendors }: NodeInventory): NodeLabels {
   return labels;
 }
 
-/** Each part alone and both together: a node may hold one model with two sizes of memory on two interfaces. */
+/** A node may have one model with two memory sizes on two interfaces. */
 function countedKeys(vendor: string, model: string, { memorySize, interface: kind }: NamedGpu): Set<string> {
   const ram = memorySize || undefined;
   const shortKind = kind ? interfaceKind(kind) : undefined;
@@ -87,7 +84,7 @@ function countedKeys(vendor: string, model: string, { memorySize, interface: kin
   return new Set(selections.map(labelKeys.gpuCount));
 }
 
-/** A workload that is restarted or moved has its next pod well within this. */
+/** A restarted or moved workload has its next pod within this. */
 export const inventoryGtKeptMs = 10 * minute;
 
 const none: readonly string[] = [];
@@ -103,16 +100,12 @@ export function gtSelectedKeys(podSpec: unknown): readonly string[] {
   return keys.length === 0 ? none : [...new Set(keys)];
 }
 
-/** Keeps a key for a while after the last pod with it: a workload that restarts has no pod for a moment. */
-export function createGtMemory(
-  clock: Pick<Clock, "monotonicMs">,
-  keptMs: number = inventoryGtKeptMs,
-): (selected: ReadonlySet<string>) => ReadonlySet<string> {
+export function createGtMemory(clock: Pick<Clock, "monotonicMs">) {
   const lastSeenMs = new Map<string, number>();
-  return (selected) => {
+  return (selected: ReadonlySet<string>): ReadonlySet<string> => {
     const nowMs = clock.monotonicMs();
     for (const key of selected) lastSeenMs.set(key, nowMs);
-    for (const [key, seenMs] of lastSeenMs) if (nowMs - seenMs >= keptMs) lastSeenMs.delete(key);
+    for (const [key, seenMs] of lastSeenMs) if (nowMs - seenMs >= inventoryGtKeptMs) lastSeenMs.delete(key);
     return new Set(lastSeenMs.keys());
   };
 }

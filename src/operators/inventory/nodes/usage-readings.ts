@@ -1,7 +1,8 @@
-/** What nodes use right now, where the cluster has a metrics API. It cannot be watched, so it is read again and again. */
+/** Measured use of nodes, where the cluster has a metrics API, which cannot be watched. */
+import { isDeepStrictEqual } from "node:util";
 import { fieldsOf } from "../../../kube/json-fields.ts";
 import { kinds } from "../../../kube/kinds.ts";
-import type { Kube, KubeObject } from "../../../kube/kube.ts";
+import type { KubeObject } from "../../../kube/kube.ts";
 import { sleep } from "../../../runtime/clock.ts";
 import { second } from "../../../runtime/durations.ts";
 import type { OperatorDeps } from "../../operator-service.ts";
@@ -14,7 +15,7 @@ export const inventoryUsagePeriodMs = 30 * second;
 type MeasuredUsage = NonNullable<NodeInventory["usage"]>;
 
 interface UsageReadingsDeps extends Pick<OperatorDeps, "clock"> {
-  readonly kube: Pick<Kube, "list">;
+  readonly kube: Pick<OperatorDeps["kube"], "list">;
   readonly onChange: (node: string) => void;
 }
 
@@ -23,13 +24,10 @@ export type UsageReadings = ReturnType<typeof createUsageReadings>;
 export function createUsageReadings({ kube, clock, onChange }: UsageReadingsDeps) {
   let readings: ReadonlyMap<string, MeasuredUsage> = new Map();
 
-  async function read(signal: AbortSignal): Promise<ReadonlyMap<string, MeasuredUsage>> {
-    const found = new Map<string, MeasuredUsage>();
-    for (const metrics of await kube.list(kinds.nodeMetrics, { signal })) {
-      const usage = measuredUsage(metrics);
-      if (usage) found.set(metrics.metadata.name, usage);
-    }
-    return found;
+  async function read(signal: AbortSignal): Promise<typeof readings> {
+    const metrics = await kube.list(kinds.nodeMetrics, { signal });
+    const usages = metrics.map((each) => [each.metadata.name, measuredUsage(each)] as const);
+    return new Map(usages.flatMap(([name, usage]) => (usage ? [[name, usage]] : [])));
   }
 
   return {
@@ -37,29 +35,23 @@ export function createUsageReadings({ kube, clock, onChange }: UsageReadingsDeps
     async run(signal: AbortSignal): Promise<never> {
       for (;;) {
         const before = readings;
-        // Most clusters without it never get it; an old measurement says nothing about now.
-        readings = await read(signal).catch(() => new Map<string, MeasuredUsage>());
-        for (const node of new Set([...before.keys(), ...readings.keys()])) {
-          if (!same(before.get(node), readings.get(node))) onChange(node);
-        }
+        // Most clusters without the API never get it; an old measurement is worthless.
+        readings = await read(signal).catch(() => new Map());
+        for (const node of new Set([...before.keys(), ...readings.keys()]))
+          if (!isDeepStrictEqual(before.get(node), readings.get(node))) onChange(node);
         await sleep(clock, inventoryUsagePeriodMs, signal);
       }
     },
   };
 }
 
-function same(a: MeasuredUsage | undefined, b: MeasuredUsage | undefined): boolean {
-  return a?.cpuMilli === b?.cpuMilli && a?.memoryBytes === b?.memoryBytes;
-}
-
-/** Undefined where the measurement is incomplete or makes no sense: it is shown beside the allocation, never instead. */
+/** Undefined where it is incomplete or invalid. */
 export function measuredUsage(metrics: KubeObject): MeasuredUsage | undefined {
   const usage = fieldsOf(metrics["usage"]);
   if (usage["cpu"] === undefined || usage["memory"] === undefined) return undefined;
-  let readable = true;
-  const amounts = readAmounts(usage, "usage", () => {
-    readable = false;
-  });
-  const { cpuMilli, memoryBytes } = wholeResources(amounts);
-  return readable ? { cpuMilli, memoryBytes } : undefined;
+  const problems: string[] = [];
+  const { cpuMilli, memoryBytes } = wholeResources(
+    readAmounts(usage, "usage", (problem) => void problems.push(problem)),
+  );
+  return problems.length === 0 ? { cpuMilli, memoryBytes } : undefined;
 }

@@ -129,7 +129,7 @@ const unknownCard: NamedGpu = {
   registryLine: '{"10de":{}}',
 };
 
-test("a card without a name is shown to people and not to the network", () => {
+test("a GPU without a name is shown to people and not to the network", () => {
   const node = sampleNode("n1", { namedGpus: [unknownCard, rtx4090("0000:01:00.0")] });
   assert.deepEqual(
     networkNode(node).resources.gpu.info.map(({ name }) => name),
@@ -140,7 +140,7 @@ test("a card without a name is shown to people and not to the network", () => {
   assert.partialDeepStrictEqual(unknown, [{ vendor_id: "10de", modelid: "ffff", registry_line: '{"10de":{}}' }]);
 });
 
-test("an unhealthy card is shown to people and not to the network", () => {
+test("an unhealthy GPU is shown to people and not to the network", () => {
   const sick = { ...rtx4090("0000:02:00.0"), health: { healthy: false, reason: "off the bus" } };
   const sound = { ...rtx4090("0000:03:00.0"), health: { healthy: true } };
   const node = sampleNode("n1", { namedGpus: [rtx4090("0000:01:00.0"), sick, sound] });
@@ -157,7 +157,7 @@ test("an unhealthy card is shown to people and not to the network", () => {
   assert.deepEqual(networkNode(sampleNode("n1", { namedGpus: [sick] })).resources.gpu.info, []);
 });
 
-test("a card that is not sold as one is shown to people with the reason, and not to the network", () => {
+test("a GPU that is not sold as one is shown to people with the reason, and not to the network", () => {
   const parts = { ...rtx4090("0000:02:00.0"), migInstances: 7, notSold: "has 7 MIG instances" };
   const node = sampleNode("n1", { namedGpus: [rtx4090("0000:01:00.0"), parts] });
   assert.equal(networkNode(node).resources.gpu.info.length, 1);
@@ -191,7 +191,7 @@ test("the largest node there can be is a small part of what clients of gRPC take
   assert.ok(picture.clusterMessage().length < grpcClientBytes / 2, `${picture.clusterMessage().length} bytes`);
 });
 
-test("the cards of a node are listed by vendor, name and memory, whatever their slots", () => {
+test("the GPUs of a node are listed by vendor, name and memory, whatever their slots", () => {
   const card = (vendor: string, name: string, memorySize: string) => ({ ...rtx4090("a"), vendor, name, memorySize });
   const cards = [card("nvidia", "a100", "80Gi"), card("amd", "mi60", "32Gi"), card("nvidia", "a100", "40Gi")];
   const listed = networkNode(sampleNode("n1", { namedGpus: cards })).resources.gpu.info;
