@@ -1,9 +1,8 @@
 /**
- * Whether an apply would change nothing, told without asking the server: by managedFields we own exactly what we want to own, and
- * each of these fields means what we want. An owned field that is absent was dropped as empty. Where managedFields shows no fields,
- * defaults must be known (`serverWords`); where they are not, the object is sent once too often, never too seldom.
+ * Whether an apply would change nothing: by managedFields we own exactly the desired fields, and each has the desired value. An owned
+ * field that is absent was dropped as empty. Inside atomic values the server's defaults must be known (`serverRules`); an unknown
+ * default costs a needless apply, never a missed one.
  */
-
 import { parseQuantity } from "../market/quantity.ts";
 import { ProviderError } from "../runtime/errors.ts";
 import { isRecord } from "../runtime/is-record.ts";
@@ -13,10 +12,10 @@ import type { Owned, OwnedFields, OwnedRecord } from "./owned-fields.ts";
 
 export function isAsDesired(kind: Kind, desired: KubeObject, { deleting, fields }: OwnedFields): boolean {
   if (deleting) return false;
-  return isOwned(desiredFields(desired), fields, "", serverWords(kind));
+  return isOwned(desiredFields(desired), fields, "", serverRules(kind));
 }
 
-/** As it is sent: the text of secrets in the form in which they keep it, or the book would not show what is whose. */
+/** With the stringData of a Secret as data, which is what managedFields show. */
 export function asSent(kind: Kind, desired: KubeObject): KubeObject {
   const { stringData, ...rest } = desired;
   if (resourceOf(kind) !== resourceOf(kinds.secret) || !isRecord(stringData)) return desired;
@@ -24,26 +23,26 @@ export function asSent(kind: Kind, desired: KubeObject): KubeObject {
   return { ...rest, data: { ...(rest["data"] as object | undefined), ...Object.fromEntries(encoded) } } as KubeObject;
 }
 
-/** What an apply would make ours: all but the identity, which belongs to nobody. */
+/** What an apply would own: all but the identity. */
 function desiredFields({ apiVersion: _, kind: __, metadata, ...rest }: KubeObject): Record<string, unknown> {
   const { labels, annotations, finalizers } = metadata;
   const ownerReferences = (metadata as { ownerReferences?: unknown }).ownerReferences;
   return { ...rest, metadata: { labels, annotations, finalizers, ownerReferences } };
 }
 
-function isOwned(desired: unknown, owned: Owned, place: string, words: ServerWords): boolean {
-  // No field of it is desired, and whoever puts one there takes the rest from us, empty as it was.
-  if (owned.is !== "record" && isEmptyRecord(desired) && words.isShared(place)) return true;
+function isOwned(desired: unknown, owned: Owned, place: string, rules: ServerRules): boolean {
+  // An empty shared record is not shown in managedFields.
+  if (owned.is !== "record" && isEmptyRecord(desired) && rules.isShared(place)) return true;
   switch (owned.is) {
     case "whole":
-      return isWhole(desired, owned.value, place, words);
+      return isWhole(desired, owned.value, place, rules);
     case "record":
-      return isRecord(desired) && isOwnedRecord(desired, owned, place, words);
+      return isRecord(desired) && isOwnedRecord(desired, owned, place, rules);
     case "list":
       return (
         Array.isArray(desired) &&
         desired.length === owned.elements.length &&
-        owned.elements.every((element, index) => isOwned(desired[index], element, place, words))
+        owned.elements.every((element, index) => isOwned(desired[index], element, place, rules))
       );
     case "foreign":
       return false;
@@ -54,25 +53,25 @@ function isOwnedRecord(
   desired: Record<string, unknown>,
   { fields }: OwnedRecord,
   place: string,
-  words: ServerWords,
+  rules: ServerRules,
 ): boolean {
   for (const name in fields) if (desired[name] === undefined && fields[name]?.is !== "foreign") return false;
   for (const name in desired) {
     const [value, owned] = [desired[name], fields[name]];
     const here = `${place} ${name}`;
     if (value === undefined) continue;
-    if (owned ? !isOwned(value, owned, here, words) : !isNothing(value, here, words)) return false;
+    if (owned ? !isOwned(value, owned, here, rules) : !isNothing(value, here, rules)) return false;
   }
   return true;
 }
 
-/** Built-in kinds leave an empty list out, so that owning one would be owning nothing; so would what holds nothing else. */
-function isNothing(desired: unknown, place: string, words: ServerWords): boolean {
-  if (Array.isArray(desired)) return desired.length === 0 && words.dropsEmpty;
-  if (isEmptyRecord(desired)) return words.isShared(place);
+/** Built-in kinds drop empty lists, and records of them. */
+function isNothing(desired: unknown, place: string, rules: ServerRules): boolean {
+  if (Array.isArray(desired)) return desired.length === 0 && rules.dropsEmpty;
+  if (isEmptyRecord(desired)) return rules.isShared(place);
   return (
     isRecord(desired) &&
-    Object.entries(desired).every(([name, part]) => part === undefined || isNothing(part, `${place} ${name}`, words))
+    Object.entries(desired).every(([name, part]) => part === undefined || isNothing(part, `${place} ${name}`, rules))
   );
 }
 
@@ -80,66 +79,65 @@ function isEmptyRecord(value: unknown): boolean {
   return isRecord(value) && Object.values(value).every((part) => part === undefined);
 }
 
-function isWhole(desired: unknown, live: unknown, place: string, words: ServerWords): boolean {
-  if (words.dropsEmpty && (live === undefined || live === null)) return isEmpty(desired);
-  return isSame(desired, live, place, words);
+function isWhole(desired: unknown, live: unknown, place: string, rules: ServerRules): boolean {
+  if (rules.dropsEmpty && (live === undefined || live === null)) return isEmpty(desired);
+  return isSame(desired, live, place, rules);
 }
 
-/** Go's zero values, which the server leaves out. */
+/** Go's zero values, which the server drops. */
 function isEmpty(value: unknown): boolean {
   if (isEmptyRecord(value) || isEmptyList(value)) return true;
   return value === undefined || value === null || value === "" || value === 0 || value === false;
 }
 
-function isSame(desired: unknown, live: unknown, place: string, words: ServerWords): boolean {
+function isSame(desired: unknown, live: unknown, place: string, rules: ServerRules): boolean {
   if (desired === live) return true;
-  const [a, b] = [meant(desired, place, words), meant(live, place, words)];
+  const [a, b] = [withDefault(desired, place, rules), withDefault(live, place, rules)];
   if (a === b) return true;
-  if (a === undefined || b === undefined) return words.dropsEmpty && isEmptyList(a ?? b);
-  if (Array.isArray(a) && Array.isArray(b)) return isSameList(a, b, place, words);
-  if (!isRecord(a) || !isRecord(b)) return words.isSameAmount(a, b, place);
+  if (a === undefined || b === undefined) return rules.dropsEmpty && isEmptyList(a ?? b);
+  if (Array.isArray(a) && Array.isArray(b)) return isSameList(a, b, place, rules);
+  if (!isRecord(a) || !isRecord(b)) return rules.isSameAmount(a, b, place);
   const names = new Set([...Object.keys(a), ...Object.keys(b)]);
-  return [...names].every((name) => isSame(a[name], b[name], `${place} ${name}`, words));
+  return [...names].every((name) => isSame(a[name], b[name], `${place} ${name}`, rules));
 }
 
-function isSameList(desired: readonly unknown[], live: readonly unknown[], place: string, words: ServerWords): boolean {
-  if (!desired.every((element, index) => index < live.length && isSame(element, live[index], place, words)))
+function isSameList(desired: readonly unknown[], live: readonly unknown[], place: string, rules: ServerRules): boolean {
+  if (!desired.every((element, index) => index < live.length && isSame(element, live[index], place, rules)))
     return false;
-  const added = words.added(place);
-  return live.slice(desired.length).every((element) => added.some((each) => isSame(each, element, place, words)));
+  const added = rules.added(place);
+  return live.slice(desired.length).every((element) => added.some((each) => isSame(each, element, place, rules)));
 }
 
-/** An absent value is what the server takes it for, and so is an empty text where that stands for none. */
-function meant(value: unknown, place: string, words: ServerWords): unknown {
+/** The default for an absent value or an empty text. */
+function withDefault(value: unknown, place: string, rules: ServerRules): unknown {
   if (value !== undefined && value !== null && value !== "") return value;
-  return words.absent(place) ?? value ?? undefined;
+  return rules.absent(place) ?? value ?? undefined;
 }
 
 function isEmptyList(value: unknown): boolean {
   return Array.isArray(value) && value.length === 0;
 }
 
-/** What the API server writes for a value. A place is the path of fields, with a space before each name, since no name has one. */
-interface ServerWords {
-  /** A record whose fields may each have another owner. Of most of them the book of owners shows it, but not of empty ones. */
+/** How the API server changes values. A place is the path of fields, with a space before each name. */
+interface ServerRules {
+  /** A record whose fields may have different owners, which managedFields do not show of an empty one. */
   isShared(place: string): boolean;
-  /** What the server takes an absent value for, inside of what belongs to one owner as a whole. */
+  /** The default of an absent value inside an atomic value. */
   absent(place: string): unknown;
-  /** Elements that it may put at the end of such a list. */
+  /** Elements that it may append to an atomic list. */
   added(place: string): readonly unknown[];
-  /** Whether these two are the same amount, where the kind has amounts. */
+  /** Whether both are the same quantity. */
   isSameAmount(a: unknown, b: unknown, place: string): boolean;
-  /** What is empty is left out where Go writes it. A custom resource is kept as it was given. */
+  /** Empty values are dropped, except in custom resources. */
   readonly dropsEmpty: boolean;
 }
 
-function serverWords(kind: Kind): ServerWords {
-  if (resourceOf(kind) === resourceOf(kinds.pod)) return podWords;
-  if (resourceOf(kind) === resourceOf(kinds.httpRoute)) return routeWords;
-  return builtInGroups.has(kind.group) ? builtInWords : customWords;
+function serverRules(kind: Kind): ServerRules {
+  if (resourceOf(kind) === resourceOf(kinds.pod)) return podRules;
+  if (resourceOf(kind) === resourceOf(kinds.httpRoute)) return routeRules;
+  return builtInGroups.has(kind.group) ? builtInRules : customRules;
 }
 
-/** All others hold custom resources, which mean what they say. */
 const builtInGroups: ReadonlySet<string> = new Set([
   "",
   "apps",
@@ -153,7 +151,7 @@ type Defaults = readonly (readonly [place: RegExp, value: unknown])[];
 
 const rbac = kinds.role.group;
 
-/** In lists and records with one owner managedFields shows no fields, so the server's defaults there must be known. */
+/** Defaults inside atomic lists and records. */
 const builtInDefaults: Defaults = [
   [/ ports protocol$/, "TCP"],
   [/ fieldRef apiVersion$/, "v1"],
@@ -174,7 +172,7 @@ const builtInDefaults: Defaults = [
   [/ paths path$/, ""],
 ];
 
-/** What the definition of the Gateway API fills in. */
+/** Defaults in the definitions of the Gateway API. */
 const anyPath = { type: "PathPrefix", value: "/" };
 const routeDefaults: Defaults = [
   [/ parentRefs group$/, kinds.gateway.group],
@@ -195,7 +193,7 @@ const sharedMetadata = / metadata (labels|annotations)$/;
 const shared =
   /^ (data|binaryData)$| spec (strategy|updateStrategy)$| (securityContext|resources)$| resources (limits|requests)$/;
 
-const builtInWords: ServerWords = {
+const builtInRules: ServerRules = {
   isShared: (place) => sharedMetadata.test(place) || shared.test(place),
   absent: (place) => find(builtInDefaults, place),
   added: () => [],
@@ -203,29 +201,32 @@ const builtInWords: ServerWords = {
   dropsEmpty: true,
 };
 
-/** How long a pod stays on a node that is lost, where it does not say. */
-const patience = ["not-ready", "unreachable"].map((state) => ({
+/** Appended by the admission plugin DefaultTolerationSeconds. */
+const defaultTolerations = ["not-ready", "unreachable"].map((state) => ({
   key: `node.kubernetes.io/${state}`,
   operator: "Exists",
   effect: "NoExecute",
   tolerationSeconds: 300,
 }));
-const podWords: ServerWords = { ...builtInWords, added: (place) => (place === " spec tolerations" ? patience : []) };
+const podRules: ServerRules = {
+  ...builtInRules,
+  added: (place) => (place === " spec tolerations" ? defaultTolerations : []),
+};
 
-const customWords: ServerWords = {
+const customRules: ServerRules = {
   isShared: (place) => sharedMetadata.test(place),
   absent: () => undefined,
   added: () => [],
   isSameAmount: () => false,
   dropsEmpty: false,
 };
-const routeWords: ServerWords = { ...customWords, absent: (place) => find(routeDefaults, place) };
+const routeRules: ServerRules = { ...customRules, absent: (place) => find(routeDefaults, place) };
 
 function find(defaults: Defaults, place: string): unknown {
   return defaults.find(([pattern]) => pattern.test(place))?.[1];
 }
 
-/** What is no amount is only itself; the server will refuse it. */
+/** An invalid quantity equals only itself. */
 function nanoOf(value: unknown): unknown {
   if (typeof value !== "string" && typeof value !== "number") return value;
   try {

@@ -4,49 +4,58 @@ import { reasonOf } from "../runtime/errors.ts";
 import type { Kind } from "./kinds.ts";
 
 export interface Kube {
-  /** Whose fields are ours: the name our writes carry. */
+  /** The field manager of our writes. */
   readonly fieldManager: string;
-  /** A cache of all objects of a kind (in a namespace, with a selector) that is kept up to date until it is closed. */
+  /** A cache of all selected objects of a kind, kept up to date until it is closed. */
   watch<T, Index extends string = never>(options: WatchOptions<T, Index>): WatchCache<T, Index>;
-  /** Whether the server offers this kind now, or did some seconds ago; what a definition has to bring may not be there. */
+  /** Whether the server serves this kind; cached for some seconds. */
   serves(kind: Kind, signal?: AbortSignal): Promise<boolean>;
-  /** The object itself, from the server; undefined when there is none. */
+  /** Undefined where it does not exist. */
   get(kind: Kind, at: ObjectAt, options?: CallOptions): Promise<KubeObject | undefined>;
-  /** Every object, page by page, all of one moment. */
+  /** All pages, of one version. */
   list(kind: Kind, options?: Selection & CallOptions): Promise<KubeObject[]>;
-  /** For what must not be there yet; AKP_KUBE_EXISTS when it is. */
+  /** AKP_KUBE_EXISTS where it exists. */
   create(kind: Kind, object: KubeObject, options?: WriteOptions): Promise<KubeObject>;
   apply(kind: Kind, desired: KubeObject, options?: ApplyOptions): Promise<Applied>;
-  /** Replaces at its resourceVersion. AKP_KUBE_CONFLICT where it changed (or our lost try did it), AKP_KUBE_OTHER_UID for another object. */
+  /** Replaces at its resourceVersion. AKP_KUBE_CONFLICT where it changed (or a lost try of ours did it), AKP_KUBE_OTHER_UID for another object. */
   replace(kind: Kind, object: KubeObject, options?: SubresourceOptions): Promise<KubeObject>;
-  /** JSON patch (RFC 6902). AKP_KUBE_CONFLICT when a test or path fails. Not retried where it may have happened. */
+  /** JSON patch (RFC 6902). AKP_KUBE_CONFLICT where a test or path fails. Not retried where it may have happened. */
   patch(
     kind: Kind,
     at: ObjectAt,
     operations: readonly PatchOperation[],
     options?: SubresourceOptions,
   ): Promise<KubeObject>;
-  /** False when it was not there; true also where the answer to a try was lost. A namespace is deleted by uid only. */
+  /** False where it did not exist; true also where the response of a try was lost. A namespace is deleted by uid only. */
   delete(kind: Kind, at: ObjectAt, options?: DeleteOptions): Promise<boolean>;
-  /** The lines of a container, oldest first, several at a time. With `follow` it goes on until the container ends or the signal. */
+  /** The lines of a container, oldest first, in batches. With `follow` until the container ends or the signal is aborted. */
   logs(at: ObjectAt, options?: PodLogOptions): AsyncIterable<readonly LogLine[]>;
   /** Runs a command in a container. */
   exec(at: ObjectAt, options: ExecOptions): Promise<ExecSession>;
   /** A connection to a port of a pod, through the API server. */
   forwardPort(at: ObjectAt, port: number, options?: CallOptions): Promise<Duplex>;
-  /** A GET to a pod or a service inside the cluster, through the API server. */
-  proxy(target: ProxyTarget, request?: ProxyRequest): Promise<ProxyAnswer>;
-  version(options?: CallOptions): Promise<KubeVersion>;
+  /** A GET to a pod or a service inside the cluster, through the API server. The path has its query. */
+  proxy(
+    target: {
+      readonly kind: "pod" | "service";
+      readonly namespace: string;
+      readonly name: string;
+      readonly port: number | string;
+    },
+    request?: CallOptions & { readonly path?: string; readonly mostBytes?: number },
+  ): Promise<ProxyAnswer>;
+  version(
+    options?: CallOptions,
+  ): Promise<{ readonly major: string; readonly minor: string; readonly gitVersion: string }>;
   readonly counts: Readonly<KubeCounts>;
-  /** Those that were not closed. */
+  /** Open ones. */
   readonly watches: Iterable<WatchCache<unknown>>;
   /** Ends every watch and connection. */
   close(): Promise<void>;
 }
 
-/** Of every call. */
 export interface CallOptions {
-  /** Ends the call, which then rejects with the signal's reason. */
+  /** The call rejects with its reason. */
   readonly signal?: AbortSignal | undefined;
   /** Limit for the call with its retries (kubeWholeCallMs by default); of logs and commands, until they begin. */
   readonly deadlineMs?: number | undefined;
@@ -56,7 +65,7 @@ export interface ObjectMeta {
   readonly name: string;
   readonly namespace?: string;
   readonly uid?: string;
-  /** Opaque: equal or not. Which of two is later, where that can be told, says `isLaterVersion`. */
+  /** Opaque; see `isLaterVersion`. */
   readonly resourceVersion?: string;
   readonly generation?: number;
   readonly labels?: Readonly<Record<string, string>>;
@@ -72,7 +81,7 @@ export interface ManagedFields {
   readonly operation?: string;
   readonly apiVersion?: string;
   readonly subresource?: string;
-  /** RFC 3339: when it last changed what it owns. */
+  /** RFC 3339, of its last change. */
   readonly time?: string;
   readonly fieldsV1?: Readonly<Record<string, unknown>>;
 }
@@ -98,27 +107,27 @@ export interface Selection {
 
 export interface WatchOptions<T, Index extends string = never> extends Selection {
   readonly kind: Kind;
-  /** What is kept of an object. It must not throw, and sees no managedFields unless asked for. */
+  /** What is cached of an object; must not throw. Without `withManagedFields` it gets none. */
   readonly project: (object: KubeObject) => T;
   readonly withManagedFields?: boolean;
-  /** Keeps nothing: what is listed or seen is handed over as added, again after every list. Deletions are not reported. */
+  /** Objects are only handed over as added, again after every list. Deletions are not reported. */
   readonly uncached?: boolean;
-  /** By what else than its name an object is looked up (`by`): the key that its value has there, or undefined for none. */
+  /** Indexes for `by`: the key of a value, or undefined for none. */
   readonly indexes?: KeyFunctions<T> & Readonly<Record<Index, unknown>>;
-  /** Called for each change in order, after the cache shows it. A handler that fails is retried, one that takes longer than kubeHandlerMs skipped. */
+  /** Called for each change in order, after the cache has it. Retried when it fails, skipped after kubeHandlerMs. */
   readonly handle?: (change: Change<T>) => void | Promise<void>;
-  /** Told, before it lists again, that the server has another past than what it shows: etcd was restored, for instance. */
+  /** Called before a relist because the server went back in time: etcd was restored, for instance. */
   readonly onServerRestored?: (reason: string) => void;
 }
 
-/** Apart from the names, which are inferred: together the compiler would not know T in time. */
+/** Separate from the inferred names, or T would not be inferred in time. */
 type KeyFunctions<T> = Readonly<Record<string, (value: NoInfer<T>) => string | undefined>>;
 
 export interface Change<T> extends ObjectAt {
   readonly type: "added" | "modified" | "deleted";
-  /** As it is now; of a deleted object, the last that was seen. */
+  /** Of a deleted object, the last one seen. */
   readonly value: T;
-  /** Of a modified object: the value that this one replaces. */
+  /** Of a modified object, the replaced value. */
   readonly before?: T;
 }
 
@@ -127,23 +136,23 @@ export interface WatchCache<T, Index extends string = never> {
   readonly resource: string;
   get(at: ObjectAt): T | undefined;
   list(): Iterable<T>;
-  /** All that have this key in an index of the watch. */
+  /** All with this key in an index. */
   by(index: Index, key: string): Iterable<T>;
   readonly size: number;
-  /** Filled at least once. Until then it is empty, and that means nothing. */
+  /** Listed at least once. */
   readonly ready: boolean;
   /** Resolves when it is ready. */
   synced(signal?: AbortSignal): Promise<void>;
-  /** All that happened up to this version of the server is in it; undefined until it was filled. */
+  /** It includes all changes up to this version; undefined before the first list. */
   readonly version: string | undefined;
-  /** Resolves when it shows this version or a later one; versions of what it does not watch arrive only now and then. */
+  /** Resolves when it has this version or a later one; versions of other objects come by bookmarks only. */
   seen(version: string, signal?: AbortSignal): Promise<void>;
-  /** Why it may be out of date right now, if it may: what went wrong, or that nothing was heard for too long. */
+  /** Why it may be stale: the last failure, or AKP_KUBE_STALE. */
   readonly error: Error | undefined;
-  /** How long ago the server was last heard of. While changes wait for a handler, it is not listened to. */
+  /** Time since the server last sent anything. While a handler runs, nothing is read. */
   readonly ageMs: number;
   readonly counts: Readonly<WatchCounts>;
-  /** Lists again, believing nothing that it shows: for who has seen that it lies. Until then it is in trouble. */
+  /** Lists again and replaces everything, for callers that found it wrong. Until then `error` is set. */
   relist(reason: string): void;
   close(): Promise<void>;
 }
@@ -152,23 +161,22 @@ export interface WatchCounts {
   events: number;
   bookmarks: number;
   lists: number;
-  /** Lists after the first: the version we had was gone or in doubt. */
+  /** Lists after the first one. */
   relists: number;
   connections: number;
-  /** Connections that were silent for too long. */
+  /** Connections that were silent too long. */
   silences: number;
   errors: number;
   handlerErrors: number;
 }
 
-/** Of every write. */
 export interface WriteOptions extends CallOptions {
-  /** Nothing is written; the server says what would come of it, with every refusal that the write itself would get. */
+  /** The server only validates the write and returns its result. */
   readonly dryRun?: boolean;
 }
 
 export interface SubresourceOptions extends WriteOptions {
-  /** Writes the status of an object that is there, and nothing else; without it, all but the status. */
+  /** Writes only the status of an existing object; without it, all but the status. */
   readonly subresource?: "status";
 }
 
@@ -178,26 +186,25 @@ export type PatchOperation =
   | { readonly op: "remove"; readonly path: string };
 
 export interface ApplyOptions extends SubresourceOptions {
-  /** Takes fields of ours back from whoever else owns them. */
+  /** Takes over fields that others own. */
   readonly force?: boolean;
-  /** Our fields as a cache knows them (`ownedFields`, with the same subresource), or null where it knows of no object; else the server is asked. */
+  /** Our fields as a cache has them (`ownedFields`, of the same subresource), null for no object; without it the server is asked. */
   readonly live?: OwnedFields | null;
 }
 
 export interface Applied {
-  /** False when nothing had to be written. Of a dry run: whether it would have been. */
+  /** False where nothing had to be written. */
   readonly written: boolean;
-  /** Absent when nothing was written and `live` was given, and of a dry run that an admission webhook does not support. */
+  /** Undefined where nothing was written and `live` was given, and for a dry run that an admission webhook does not support. */
   readonly object: KubeObject | undefined;
-  /** What the server has to say about it, although it did it: for instance that pods of it will be refused. */
+  /** Warnings of the server. */
   readonly warnings: readonly string[];
 }
 
 export interface DeleteOptions extends WriteOptions {
-  /** The very object that was looked at, not one that took its name; AKP_KUBE_OTHER_UID when it is another. */
+  /** Precondition: AKP_KUBE_OTHER_UID for another object of the name. */
   readonly uid?: string;
   readonly resourceVersion?: string;
-  /** Foreground: what it owns goes first. Orphan: what it owns stays. */
   readonly propagation?: "Background" | "Foreground" | "Orphan";
   readonly graceSeconds?: number;
 }
@@ -206,9 +213,9 @@ export interface PodLogOptions extends CallOptions {
   readonly container?: string;
   readonly follow?: boolean;
   readonly tailLines?: number;
-  /** Of the container before this one, which ended. */
+  /** Of the previous container. */
   readonly previous?: boolean;
-  /** Called with `follow` when the container has ended or not begun; true goes on with the next one. */
+  /** With `follow`: called when the container has ended or not begun; true continues with the next one. */
   readonly next?: (signal: AbortSignal) => Promise<boolean>;
 }
 
@@ -228,28 +235,15 @@ export interface ExecOptions extends CallOptions {
 }
 
 export interface ExecSession {
-  /** Ending it tells the command that no more comes; the output still does. */
+  /** Ending it closes the stdin of the command. */
   readonly stdin: Writable;
   readonly stdout: Readable;
   readonly stderr: Readable;
   resize(size: { readonly columns: number; readonly rows: number }): void;
-  /** The exit code; rejects when the connection breaks before the command has ended. */
+  /** The exit code; rejects where the connection breaks before. */
   readonly exit: Promise<number>;
   /** Ends the connection. */
   close(): void;
-}
-
-export interface ProxyTarget extends ObjectAt {
-  readonly kind: "pod" | "service";
-  readonly namespace: string;
-  readonly port: number | string;
-}
-
-export interface ProxyRequest extends CallOptions {
-  /** With its query: "/status?full=1". */
-  readonly path?: string;
-  /** A longer answer is refused. */
-  readonly mostBytes?: number;
 }
 
 export interface ProxyAnswer {
@@ -266,28 +260,26 @@ export interface KubeVersion {
 
 export interface KubeCounts {
   requests: number;
-  /** Calls that were sent again. */
   retries: number;
   applied: number;
   /** Applies that had nothing to write. */
   unchanged: number;
-  /** That came with answers; each text is logged once. */
+  /** Of the server; each text is logged once. */
   warnings: number;
 }
 
-/** Versions are numbers that only grow in every API server we know of; of others none is later. */
+/** Versions of all known API servers are growing numbers; of others none is later. */
 export function isLaterVersion(version: string, than: string): boolean {
   const isNumber = /^\d+$/;
   return isNumber.test(version) && isNumber.test(than) && BigInt(version) > BigInt(than);
 }
 
-/** Why nothing may be judged by a cache right now, in words for an operator; undefined where it may. */
+/** Why decisions cannot rely on a cache now, for operators. */
 export function cacheProblem({ resource, ready, error: trouble }: WatchCache<unknown>): string | undefined {
   if (trouble) return `${resource} are not followed: ${reasonOf(trouble)}`;
   return ready ? undefined : `the ${resource} of the cluster have not been read yet`;
 }
 
-/** The first of several. */
 export function firstCacheProblem(caches: readonly WatchCache<unknown>[]): string | undefined {
   return caches.map(cacheProblem).find((trouble) => trouble !== undefined);
 }
@@ -296,22 +288,18 @@ export function firstCacheProblem(caches: readonly WatchCache<unknown>[]): strin
 export interface OwnedFields {
   readonly uid: string | undefined;
   readonly resourceVersion: string | undefined;
-  /** It is on its way out, whatever it looks like. */
   readonly deleting: boolean;
   readonly fields: Owned;
 }
 
-/** What we own of a value. */
+/** Of a value. */
 export type Owned =
-  // All of it: a scalar, or a list or record that belongs to one owner. The live value, undefined where there is none.
+  // The live value, undefined where there is none: a scalar, or an atomic list or map.
   | { readonly is: "whole"; readonly value: unknown }
-  | OwnedRecord
+  | { readonly is: "record"; readonly fields: Readonly<Record<string, Owned>> }
   // Some elements of it, in their live order.
   | { readonly is: "list"; readonly elements: readonly Owned[] }
-  // Nothing of it, and there is something: the server's, or somebody else's.
+  // The value has other owners only.
   | { readonly is: "foreign" };
 
-export interface OwnedRecord {
-  readonly is: "record";
-  readonly fields: Readonly<Record<string, Owned>>;
-}
+export type OwnedRecord = Extract<Owned, { is: "record" }>;

@@ -1,5 +1,4 @@
-/** Which fields of a live object are ours, by the server's managedFields. */
-
+/** Which fields of a live object are ours, by managedFields. */
 import { ProviderError } from "../runtime/errors.ts";
 import { isRecord } from "../runtime/is-record.ts";
 import { apiVersionOf, type Kind } from "./kinds.ts";
@@ -17,7 +16,7 @@ import type {
 
 export type { Owned, OwnedFields, OwnedRecord } from "./kube.ts";
 
-/** Of the status, where that is what is applied; it has owners of its own. */
+/** `of` is the subresource. */
 export function isAppliedBy(
   { manager, operation, subresource }: ManagedFields,
   fieldManager: string,
@@ -29,7 +28,7 @@ export function isAppliedBy(
 export function ownedFields(object: KubeObject, fieldManager: string, of?: "status"): OwnedFields {
   const { uid, resourceVersion, deletionTimestamp, managedFields = [] } = object.metadata;
   const paths = managedFields.find((entry) => isAppliedBy(entry, fieldManager, of))?.fieldsV1;
-  // Nobody owns these two themselves, so they are looked into even if nothing in them is ours.
+  // Metadata has no owner itself, so its fields are read even if none is ours.
   const metadata = ownedRecord(object.metadata, stepsOf(paths?.["f:metadata"]));
   const { fields } = ownedRecord(object, stepsOf(paths));
   const deleting = deletionTimestamp !== undefined;
@@ -38,7 +37,7 @@ export function ownedFields(object: KubeObject, fieldManager: string, of?: "stat
 
 type Step = readonly [step: string, below: unknown];
 
-/** Follows a field set: f:name is a field, k:{…} the element of a list with that key, v:… an element of a set. */
+/** Of a fieldsV1 set: f:name is a field, k:{…} a list element by its key, v:… an element of a set. */
 function owned(value: unknown, paths: unknown): Owned {
   const steps = stepsOf(paths);
   const [first] = steps;
@@ -77,7 +76,7 @@ function ownedList(value: unknown, steps: readonly Step[], first: string): Owned
   return { is: "list", elements };
 }
 
-/** What tells the elements of a list apart: themselves, or some of their fields, which all steps name alike. */
+/** The key of list elements: some of their fields, which all steps name alike, or the whole element. */
 function elementKey(step: string): (element: unknown) => string {
   if (!step.startsWith("k:")) return (element) => JSON.stringify(element);
   const names = Object.keys(JSON.parse(step.slice("k:".length)));
@@ -88,10 +87,10 @@ function hasParts(value: unknown): boolean {
   return typeof value === "object" && value !== null && Object.keys(value).length > 0;
 }
 
-/** The name under which the network's own provider writes. */
+/** The field manager of the Go provider. */
 export const goProvider = "provider-services";
 
-/** What the network's provider owns of an object, as it wrote it; undefined where that is nothing. */
+/** What the Go provider owns of an object. */
 export function goProviderEntry({ managedFields = [] }: Pick<ObjectMeta, "managedFields">): ManagedFields | undefined {
   return managedFields.find((entry) => isUpdateOf(entry, goProvider));
 }
@@ -120,7 +119,7 @@ function isUpdateOf({ manager, operation, subresource }: ManagedFields, name: st
   return manager === name && operation === "Update" && !subresource;
 }
 
-/** What the server gave: a Service's, which its tenant told others, and a namespace's label. Were it ours, it would go with our next apply. */
+/** Assigned by the server: our next apply would remove them if we owned them. */
 const given = new Set([
   ...["f:nodePort", "f:healthCheckNodePort", "f:clusterIP", "f:clusterIPs"],
   "f:kubernetes.io/metadata.name",
@@ -133,7 +132,7 @@ function withoutGiven(fields: Fields): Fields {
 
 type Fields = Readonly<Record<string, unknown>>;
 
-/** Who owns nothing below a field owns the field itself, which beside others below it is written as ".". */
+/** An empty set is the field itself, which beside fields below it is written as ".". */
 function joined(a: Fields, b: Fields): Fields {
   const all: Record<string, unknown> = { ...a };
   for (const [step, below] of Object.entries(b)) {
@@ -149,21 +148,19 @@ function joinedBelow(a: Fields, b: Fields): Fields {
   return joined(isItself(a) || isItself(b) ? { ".": {} } : {}, joined(a, b));
 }
 
-/** Tries to move the fields of an object that somebody else writes to as well, each after a new look at it. */
+/** Tries to adopt an object that others write to at the same time. */
 const adoptTries = 4;
-
-type AdoptingKube = Pick<Kube, "get" | "patch" | "fieldManager">;
 
 interface AdoptOptions {
   readonly also?: (live: KubeObject) => PatchOperation[];
-  /** Neither the network's provider nor we own anything of it. */
+  /** Also where neither the Go provider nor we own anything of it. */
   readonly isUnowned?: boolean;
   readonly signal: AbortSignal;
 }
 
-/** Returns the object afterwards, undefined where there is none. `also` is written in the same patch. */
+/** Returns the adopted object, undefined where there is none. `also` is written in the same patch. */
 export async function adoptObject(
-  kube: AdoptingKube,
+  kube: Pick<Kube, "get" | "patch" | "fieldManager">,
   kind: Kind,
   at: ObjectAt,
   { also = () => [], isUnowned = false, signal }: AdoptOptions,
@@ -174,7 +171,7 @@ export async function adoptObject(
     if (!live || (!managedFields && !isUnowned)) return live;
     const { resourceVersion, name, namespace } = live.metadata;
     const operations: PatchOperation[] = [
-      // Whoever wrote meanwhile owns what he wrote.
+      // A concurrent writer keeps what it wrote.
       { op: "test", path: "/metadata/resourceVersion", value: resourceVersion },
       ...(managedFields ? [{ op: "replace", path: "/metadata/managedFields", value: managedFields } as const] : []),
       ...also(live),
