@@ -1,4 +1,4 @@
-/** The kinds of objects we work with, and where the API keeps them. */
+/** The kinds of objects that we use, with their API groups. */
 export interface Kind {
   /** Empty for the core kinds. */
   readonly group: string;
@@ -68,17 +68,17 @@ export const kinds = {
   providerLeasedIp: kind("akash.network", "v2beta2", "ProviderLeasedIP", "providerleasedips"),
 } as const satisfies Record<string, Kind>;
 
-/** "v1" or "apps/v1", as objects carry it. */
+/** "v1" or "apps/v1" */
 export function apiVersionOf({ group, version }: Kind): string {
   return group === "" ? version : `${group}/${version}`;
 }
 
-/** "pods" or "deployments.apps", as people and RBAC rules say it. */
+/** "pods" or "deployments.apps", as in RBAC rules. */
 export function resourceOf({ group, plural }: Kind): string {
   return group === "" ? plural : `${plural}.${group}`;
 }
 
-/** "deployments.apps web of q9f6b2s…": one object, for messages. */
+/** "deployments.apps web of q9f6b2s…", for messages. */
 export function objectText(kind: Kind, { namespace, name }: { namespace?: string | undefined; name: string }): string {
   return `${resourceOf(kind)} ${name}${namespace === undefined ? "" : ` of ${namespace}`}`;
 }

@@ -1,4 +1,4 @@
-/** Node labels of capabilities, in the seeds' form ("true") and the network's (a count). Affinity takes its keys from here. */
+/** Node labels of capabilities, with "true" or a count as value. */
 import { createHash } from "node:crypto";
 
 const prefix = "akash.network/";
@@ -18,7 +18,7 @@ export interface GpuSelection {
 export const labelKeys = {
   /** The node belongs to the provider. */
   node: "akash.network",
-  /** What the device plugin of NVIDIA looks for: the only label of ours outside our own prefix. */
+  /** Read by NVIDIA's device plugin: our only label outside our own prefix. */
   nvidiaPresent: "nvidia.com/gpu.present",
   gpuVendor: (vendor: string) => labelKey(`capabilities.gpu.vendor.${vendor}`),
   gpuModel: (model: string) => labelKey(`capabilities.gpu.model.${model}`),
@@ -30,10 +30,10 @@ export const labelKeys = {
   storageClass: (name: string) => labelKey(`capabilities.storage.class.${name}`),
 };
 
-/** The values of a storage class label that mean yes: our own affinity is `In` these two, whichever is written. */
+/** Values of a storage class label that mean yes. */
 export const storageClassReadings = ["true", "1"] as const;
 
-/** Labels whose truth we know. All others on a node are foreign, also those that begin with "akash.network/". */
+/** Labels that we manage. All others on a node are foreign, also those with the prefix "akash.network/". */
 export function isCapabilityLabel(key: string): boolean {
   return (
     key === labelKeys.node ||
@@ -43,26 +43,26 @@ export function isCapabilityLabel(key: string): boolean {
   );
 }
 
-/** Labels about gpus, which only discovery can tell. */
+/** Labels about GPUs, which come from discovery. */
 export function isGpuLabel(key: string): boolean {
   return key === labelKeys.nvidiaPresent || key.startsWith(gpuPrefix);
 }
 
-/** Whether a label about gpus may be about this vendor's: that of a model alone does not say whose it is. */
+/** Whether a GPU label may be about this vendor: that of a model does not name the vendor. */
 export function mayBeOfVendor(key: string, vendor: string): boolean {
   if (key === labelKeys.nvidiaPresent) return vendor === "nvidia";
   const vendorKey = labelKeys.gpuVendor(vendor);
   return key === vendorKey || key.startsWith(`${vendorKey}.`) || key.startsWith(`${gpuPrefix}model.`);
 }
 
-/** What Kubernetes allows of a key behind its prefix. */
+/** Limit of a label key after its prefix. */
 const longestName = 63;
 const validName = /^[A-Za-z0-9](?:[-A-Za-z0-9_.]*[A-Za-z0-9])?$/;
-/** 48 bits of a hash: among a thousand names the chance of two alike is one in five hundred million. */
+/** 48 bits: among a thousand names a collision has a chance of one in five hundred million. */
 const hashChars = 12;
 const shortened = /_[0-9a-f]{12}$/;
 
-/** A name that is no label is cut and gets a hash of the whole. One that looks hashed is hashed as well, so that none collide. */
+/** An invalid label name is truncated and gets a hash. One that looks hashed is hashed as well, so that none collide. */
 function labelKey(name: string): string {
   if (name.length <= longestName && validName.test(name) && !shortened.test(name)) return prefix + name;
   const hash = createHash("sha256").update(name).digest("hex").slice(0, hashChars);

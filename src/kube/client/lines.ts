@@ -1,13 +1,13 @@
-/** The lines of an answer while they come. Nothing more is read from the wire until the last ones were taken. */
+/** The lines of a response as they come, with back-pressure. */
 import type { Readable } from "node:stream";
 import { chunksOf } from "../../runtime/chunks.ts";
 import type { Clock } from "../../runtime/clock.ts";
 import { ownCopy } from "../../runtime/own-copy.ts";
 
-/** Of an answer that is read line by line, at a time: some hundred lines, and twice as much is held for each of many slow readers. */
+/** Chunk size of a response read by lines: some hundred lines, and twice as much is held for each slow reader. */
 export const kubePieceBytes = 8 * 1024;
 
-/** The server said nothing for too long: the connection may be dead without knowing it. */
+/** No data for too long: the connection may be dead. */
 export class Silence extends Error {
   constructor(silenceMs: number) {
     super(`silent for ${silenceMs} ms`);
@@ -24,25 +24,25 @@ interface LineOptions {
   readonly clock: Clock;
   readonly silenceMs: number;
   readonly mostBytes: number;
-  /** What to do with a line that is longer. It is always cut at the same places, however it comes in. */
+  /** Of a longer line. It is cut at the same places however it is chunked. */
   readonly tooLong: "fail" | "cut";
 }
 
 export interface Lines {
   readonly texts: readonly string[];
-  /** The first of them goes on with the last one before it, which was cut. */
+  /** The first text continues the last one before, which was cut. */
   readonly isRest: boolean;
-  /** The answer ended in the middle of the last of them. */
+  /** The response ended within the last text. */
   readonly isBroken: boolean;
 }
 
 const newline = 0x0a;
 
-/** Several lines at a time. While the consumer waits, only the lines are held: their bytes stay in functions that have returned. */
+/** Lines in batches. While the consumer waits, only the lines are held: their bytes stay in functions that have returned. */
 export async function* linesOf(body: Readable, options: LineOptions): AsyncGenerator<Lines> {
   const { mostBytes, tooLong, clock, silenceMs } = options;
   const pieces = chunksOf(body, kubePieceBytes);
-  /** What came of the line that has not ended; joined only then, or a long line would be copied with every piece of it. */
+  /** Chunks of the unfinished line, joined at its end, or a long line would be copied with every chunk. */
   let begun: Buffer[] = [];
   let begunBytes = 0;
   let isRest = false;
@@ -97,7 +97,7 @@ export async function* linesOf(body: Readable, options: LineOptions): AsyncGener
     if (begunBytes > mostBytes) yield* cut(Buffer.concat(begun));
   }
 
-  /** Of what is there now; undefined where nothing is. */
+  /** Of the data at hand; undefined where there is none. */
   function next(): readonly Lines[] | undefined {
     const chunk = pieces.read();
     return chunk && [...linesIn(chunk)];

@@ -1,4 +1,4 @@
-/** Accounts, permissions and pull secrets of a service. Only one with permissions has an account: the Go provider deletes others. */
+/** Service accounts, roles and pull secrets of a service. Only a service with permissions has an account: the Go provider deletes others. */
 import type { LeaseId } from "../../market/ids.ts";
 import { leaseNamespace } from "../../market/lease-namespace.ts";
 import type { ImageCredentials, ManifestService } from "../../market/manifest.ts";
@@ -24,14 +24,14 @@ export function pullSecretName(service: string): string {
   return `docker-creds-${service}`;
 }
 
-/** The namespace's own account has no rights and comes with it. */
+/** The namespace's own account, which has no permissions. */
 export const defaultAccount = "default";
 
 export function accountName(service: ManifestService): string {
   return hasPermissions(service) ? service.name : defaultAccount;
 }
 
-/** An account that pods still use, without the label by which the Go provider finds accounts to delete. */
+/** An account still in use by pods, without the label by which the Go provider deletes accounts. */
 export function leftAccount(lease: LeaseId, name: string): DesiredObject {
   const { [managedLabel]: _, ...labels } = { ...serviceLabels(lease, name), ...idLabels(lease) };
   return {
@@ -40,19 +40,19 @@ export function leftAccount(lease: LeaseId, name: string): DesiredObject {
   };
 }
 
-const look = ["get", "list", "watch"];
+const readVerbs = ["get", "list", "watch"];
 
-/** What a tenant may ask to read in the lease's namespace. Other words mean nothing, as they do on the network. */
+/** Rules of the read permissions in a manifest. Unknown ones are ignored, as by the Go provider. */
 const rulesOf: ReadonlyMap<string, readonly object[]> = new Map([
   [
     "logs",
     [
-      { apiGroups: [""], resources: ["pods"], verbs: look },
+      { apiGroups: [""], resources: ["pods"], verbs: readVerbs },
       { apiGroups: [""], resources: ["pods/log"], verbs: ["get"] },
-      { apiGroups: ["apps"], resources: ["deployments"], verbs: look },
+      { apiGroups: ["apps"], resources: ["deployments"], verbs: readVerbs },
     ],
   ],
-  ["events", [{ apiGroups: [""], resources: ["events"], verbs: look }]],
+  ["events", [{ apiGroups: [""], resources: ["events"], verbs: readVerbs }]],
 ]);
 
 function permissionObjects(workload: ServiceWorkload): DesiredObject[] {
@@ -79,7 +79,7 @@ function pullSecret(workload: ServiceWorkload, credentials: ImageCredentials): D
   });
 }
 
-/** In the very bytes of the network's providers, so that taking over one of their leases changes no secret. */
+/** The same bytes as the Go provider's, so that adopting its leases changes no secret. */
 function dockerConfig({ host, ...given }: ImageCredentials): string {
   const [username, password, email] = [given.username.trim(), given.password.trim(), given.email.trim()];
   const auth = Buffer.from(`${username}:${password}`).toString("base64");

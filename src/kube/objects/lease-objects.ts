@@ -1,4 +1,4 @@
-/** From a lease to its objects. Those of a service depend on it alone, so a change leaves other pods as they are. */
+/** The objects of a lease. Those of a service depend on it alone, so other pods keep running when it changes. */
 import { leaseNamespace } from "../../market/lease-namespace.ts";
 import { isIngress, type ManifestExpose } from "../../market/manifest.ts";
 import { kinds, objectText } from "../kinds.ts";
@@ -31,7 +31,7 @@ export function leaseObjects(workload: LeaseWorkload, settings: ObjectSettings):
   };
 }
 
-/** Odd names can collide ("apiserver-x" and "x-np"). The first wins: two would overwrite each other without end. */
+/** Names can collide ("apiserver-x" and "x-np"). The first wins, or two would overwrite each other forever. */
 function eachOnce(objects: readonly DesiredObject[]): DesiredObject[] {
   const named = new Map<string, DesiredObject>();
   for (const each of objects) {
@@ -41,7 +41,7 @@ function eachOnce(objects: readonly DesiredObject[]): DesiredObject[] {
   return [...named.values()];
 }
 
-/** What Kubernetes refuses there, whoever asks for it: host access, privileged containers. */
+/** Forbids host access and privileged containers. */
 const podSecurity = { "pod-security.kubernetes.io/enforce": "baseline" };
 
 function leaseNamespaceObject({ lease }: LeaseWorkload): DesiredObject {
@@ -76,7 +76,7 @@ function networkService(
   return [serviceObject(workload, kinds.service, name, { spec })];
 }
 
-/** One port and protocol leads to the first target. The name is stable, since Kubernetes keeps a node port for a name. */
+/** A port and protocol has its first target. Names are stable, since Kubernetes keeps the node port of a name. */
 function servicePorts(expose: readonly ManifestExpose[]): object[] {
   const ports = new Map<string, object>();
   for (const { port: targetPort, externalPort, proto: protocol } of expose) {

@@ -1,5 +1,4 @@
-/** What a lease is to run, and all else that its objects depend on. The same workload gives the same objects, always. */
-
+/** The desired workload of a lease. Its objects depend on nothing else but the settings. */
 import type { UnitResources } from "../../market/group-spec.ts";
 import type { LeaseId } from "../../market/ids.ts";
 import { leaseNamespace } from "../../market/lease-namespace.ts";
@@ -11,35 +10,33 @@ import { type Labels, serviceLabels } from "./lease-labels.ts";
 export interface LeaseWorkload {
   readonly lease: LeaseId;
   readonly group: ManifestGroup;
-  /** What we offered for each unit of the group: which card a GPU is. A unit is named by its id. */
+  /** Our offer for each unit of the group by its id, which names the GPU model. */
   readonly offer: readonly UnitResources[];
 }
 
-/** An object as we want it. */
 export interface DesiredObject {
   readonly kind: Kind;
   readonly object: KubeObject;
 }
 
-/** In the order in which they are made: nothing comes before what it needs. */
+/** In order of creation. */
 export interface LeaseObjects {
   readonly namespace: DesiredObject;
   readonly policies: readonly DesiredObject[];
-  /** Service accounts, what they may do, and the secrets that images are pulled with. */
+  /** Service accounts, roles, and image pull secrets. */
   readonly credentials: readonly DesiredObject[];
   readonly workloads: readonly DesiredObject[];
   readonly services: readonly DesiredObject[];
 }
 
-/** One service of a lease: all that its objects are made of, besides the settings. */
 export interface ServiceWorkload {
   readonly lease: LeaseId;
   readonly service: ManifestService;
-  /** What we offered for a replica of it; undefined where nobody knows any more. */
+  /** Our offer for a replica; undefined where it is not known any more. */
   readonly offer: UnitResources | undefined;
 }
 
-/** An object of this service, with the labels of it and these besides. */
+/** An object of this service, with its labels and additional ones. */
 export function serviceObject(
   { lease, service }: ServiceWorkload,
   kind: Kind,

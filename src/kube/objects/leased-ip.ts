@@ -1,4 +1,4 @@
-/** A port of a lease on an address of its own, as the IP operator is told of it. */
+/** ProviderLeasedIP resources: ports of leases on addresses of their own, read by the IP operator. */
 import { createHash } from "node:crypto";
 import type { Address } from "../../market/address.ts";
 import type { LeaseId } from "../../market/ids.ts";
@@ -24,18 +24,18 @@ export interface IpDeclaration {
   readonly sharingKey: string;
 }
 
-/** The second of the two labels by which operators select what is managed; the first is on everything. */
+/** The second of the two labels by which operators select managed objects. */
 const alsoManaged = { "akash.network/managed": "true" };
-/** The network hashes no name for its length; but a longer one would make a name that Kubernetes refuses. */
+/** Longer names would make invalid object names, so they are hashed. */
 const longestEndpoint = 63;
 const hashedBytes = 15;
 
-/** What an owner calls an endpoint is his own: the same word of another owner is another address. */
+/** Endpoint names are per owner. */
 export function sharingKey(owner: Address, endpoint: string): string {
   return `${owner}-ip-${endpointKey(endpoint)}`;
 }
 
-/** An endpoint's name where it can be a part of one, otherwise its hash. */
+/** The endpoint's name where it can be part of an object name, otherwise its hash. */
 export function endpointKey(endpoint: string): string {
   const isPlain = /^[a-z\d-]+$/.test(endpoint) && endpoint.length <= longestEndpoint;
   return isPlain ? endpoint : base32Hex(createHash("sha256").update(endpoint).digest().subarray(0, hashedBytes));
@@ -134,14 +134,14 @@ interface AddressVariable {
   };
 }
 
-/** AKASH_IP_<ENDPOINT> for each endpoint that the service is exposed on; of two that are written alike, the first. */
+/** AKASH_IP_<ENDPOINT> for each endpoint of the service; of equal variable names, the first. */
 export function addressVariables({ expose }: Pick<ManifestService, "expose">): AddressVariable[] {
   const variables = new Map<string, AddressVariable>();
   for (const { global, ip } of expose) {
     if (!global || ip === "") continue;
     const variable = `AKASH_IP_${ip.toUpperCase().replace(/[^A-Z0-9]/g, "_")}`;
     if (variables.has(variable)) continue;
-    // Optional: a pod does not wait for an address that may never come.
+    // Optional, or a pod would wait for an address that may never come.
     variables.set(variable, {
       name: variable,
       valueFrom: { configMapKeyRef: { name: addressesName, key: endpointKey(ip), optional: true } },
@@ -150,7 +150,7 @@ export function addressVariables({ expose }: Pick<ManifestService, "expose">): A
   return [...variables.values()];
 }
 
-/** By endpoint, those that are known. */
+/** Known addresses by endpoint. */
 export function leaseAddresses(lease: LeaseId, addresses: ReadonlyMap<string, string>): DesiredObject {
   const data = Object.fromEntries([...addresses].map(([endpoint, address]) => [endpointKey(endpoint), address]));
   return {

@@ -1,11 +1,10 @@
-/** MetalLB's words on Services, and its pools of addresses as it reads them. */
+/** MetalLB's annotations on Services, and its address pools. */
 import { type AddressRange, type IpAddress, isWithin, mergedRanges, readAddressRange } from "../../market/ip-range.ts";
 import { ProviderError } from "../../runtime/errors.ts";
 import { conditionHolds, fieldsOf, listOf, recordsOf, textOf } from "../json-fields.ts";
 import type { KubeObject } from "../kube.ts";
 import type { Labels } from "./lease-labels.ts";
 
-/** Where MetalLB and its pools are. */
 export const metalLbNamespace = "metallb-system";
 
 /** As the Go provider's IP operator writes it. */
@@ -24,14 +23,13 @@ export function metalLbAnnotations(word: Word, value: string): Labels {
   return { [`metallb.io/${word}`]: value, [`metallb.universe.tf/${word}`]: value };
 }
 
-/** The address that a Service asks for; empty where any will do. */
+/** The address that a Service requests; empty for any. */
 export function requestedAddress({ metadata, ...object }: KubeObject): string {
   return (
     metalLbWord(metadata.annotations, "loadBalancerIPs") || (textOf(fieldsOf(object["spec"])["loadBalancerIP"]) ?? "")
   );
 }
 
-/** Those that a Service has. */
 export function assignedAddresses(service: KubeObject): string[] {
   const { ingress } = fieldsOf(fieldsOf(service["status"])["loadBalancer"]);
   return recordsOf(ingress).flatMap(({ ip }) => textOf(ip) || []);
@@ -39,19 +37,19 @@ export function assignedAddresses(service: KubeObject): string[] {
 
 export interface MetalLbPool {
   readonly name: string;
-  /** In the order in which they are gone through. */
+  /** In order of use. */
   readonly ranges: readonly AddressRange[];
-  /** Gives addresses to Services that name no pool. */
+  /** Used for Services that name no pool. */
   readonly autoAssign: boolean;
-  /** Of IPv4, those that end in .0 and .255 are not used. */
+  /** IPv4 addresses ending in .0 and .255 are not used. */
   readonly avoidsBuggy: boolean;
-  /** Only for some namespaces or Services. */
+  /** For some namespaces or Services only. */
   readonly isRestricted: boolean;
-  /** Only for namespaces by name: those of leases come and go. */
+  /** For namespaces by name only, which lease namespaces cannot be. */
   readonly isForNamed: boolean;
 }
 
-/** What is no range is left out: MetalLB takes no pool that has one. */
+/** Invalid ranges are left out: MetalLB rejects such a pool. */
 export function readPool({ metadata: { name }, ...object }: KubeObject): MetalLbPool {
   const spec = fieldsOf(object["spec"]);
   const { namespaces, namespaceSelectors } = fieldsOf(spec["serviceAllocation"]);
@@ -89,7 +87,7 @@ export function isBuggy({ family, value }: IpAddress): boolean {
   return family === 4 && [0n, 255n].includes(value & 255n);
 }
 
-/** How many addresses a pool has of a family. */
+/** Number of addresses of a family. */
 export function poolSize({ ranges, avoidsBuggy }: Pick<MetalLbPool, "ranges" | "avoidsBuggy">, family: 4 | 6): bigint {
   const ofFamily = mergedRanges(ranges.filter((range) => range.family === family));
   const buggy = family === 4 && avoidsBuggy ? buggyIn : () => 0n;

@@ -1,4 +1,4 @@
-/** What pods of a lease may reach: each other, DNS, and the internet without the cluster. Ports, addresses and permissions add to it. */
+/** Network policies of a lease: pods reach each other, DNS, and the internet without the cluster's networks. */
 import type { LeaseId } from "../../market/ids.ts";
 import { compareRanges, type IpRange, rangeText, readRange } from "../../market/ip-range.ts";
 import { leaseNamespace } from "../../market/lease-namespace.ts";
@@ -9,21 +9,21 @@ import { memberLabels, namespaceLabel, serviceLabel } from "./lease-labels.ts";
 import type { DesiredObject } from "./lease-workload.ts";
 
 export interface PolicySettings {
-  /** Without it there are no policies, and those that were are no longer wanted. */
+  /** Without it there are no policies, and existing ones are deleted. */
   readonly enabled: boolean;
   readonly admitted: readonly AdmittedController[];
   readonly facts: NetworkFacts;
 }
 
-/** Who brings requests from outside to workloads: pods by their name, all pods of a namespace, or addresses. */
+/** Ingress controllers: pods by their name, all pods of a namespace, or an address range. */
 export type AdmittedController =
   | { readonly pods: string }
   | { readonly namespace: string }
   | { readonly range: string };
 
-/** What is to know of the cluster's network. */
+/** Observed facts of the cluster's network. */
 export interface NetworkFacts {
-  /** Ranges of the cluster that `closedRanges` does not cover already, sorted. */
+  /** Ranges of the cluster outside of `closedRanges`, sorted. */
   readonly ranges: readonly string[];
   readonly apiServer: readonly ApiServerAddress[];
 }
@@ -33,7 +33,7 @@ export interface ApiServerAddress {
   readonly port: number;
 }
 
-/** What is never the internet. Nodes, pods, Services and the metadata of most clouds are in one of them. */
+/** Private ranges. Nodes, pods, Services and the metadata of most clouds are in one of them. */
 export const closedRanges: readonly string[] = [
   "10.0.0.0/8",
   "100.64.0.0/10", // carriers' networks; some clouds have nodes, pods and metadata there
@@ -75,7 +75,7 @@ export function networkPolicies(
 }
 
 const anywhere = ["0.0.0.0/0", "::/0"].map((cidr) => ({ ipBlock: { cidr } }));
-/** No pod of a tenant has that label, so the namespace need not be known. */
+/** In any namespace, since pods of tenants never have this label. */
 const podsNamed = (name: string) => ({
   namespaceSelector: {},
   podSelector: { matchLabels: { "app.kubernetes.io/name": name } },
@@ -108,20 +108,20 @@ function peerOf(admitted: AdmittedController) {
   return "namespace" in admitted ? namespaceNamed(admitted.namespace) : podsNamed(admitted.pods);
 }
 
-/** Under these a network that translates between the two families has all addresses of the older one: RFC 6052. */
+/** NAT64 (RFC 6052): IPv4 addresses inside IPv6. */
 const translated = readRange("64:ff9b::/96");
 
-/** What is closed is closed under its other name too. */
+/** With the NAT64 range of an IPv4 range. */
 function withTranslated(range: IpRange): IpRange[] {
   if (range.family === 6) return [range];
   return [range, { family: 6, first: translated.first | range.first, prefix: translated.prefix + range.prefix }];
 }
 
-/** Nothing at all where an operator has closed it as a whole: a list without a block would mean everywhere. */
+/** No rule where everything is closed: an empty list of blocks would mean everywhere. */
 function internet(closed: readonly IpRange[]) {
   const blocks = ([4, 6] as const).flatMap((family) => {
     const ranges = closed.filter((range) => range.family === family).sort(compareRanges);
-    // Kubernetes refuses a block of which nothing is left.
+    // Kubernetes rejects a block whose exceptions cover all of it.
     if (ranges.some(({ prefix }) => prefix === 0)) return [];
     return [{ ipBlock: { cidr: family === 4 ? "0.0.0.0/0" : "::/0", except: ranges.map(rangeText) } }];
   });
@@ -146,7 +146,7 @@ function podsOf(service: string) {
   return { matchLabels: { [serviceLabel]: service } };
 }
 
-/** Of the container, where a policy looks; each once. */
+/** Container ports, each once. */
 function portsOf(expose: readonly ManifestExpose[]) {
   const ports = new Map(expose.map(({ port, proto }) => [`${port}/${proto}`, { port, protocol: proto }]));
   return [...ports.values()];

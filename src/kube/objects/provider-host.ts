@@ -1,4 +1,4 @@
-/** A host name that a lease has, as the hostname operator is told of it. */
+/** ProviderHost resources: host names of leases, read by the hostname operator. */
 import { createHash } from "node:crypto";
 import type { LeaseId } from "../../market/ids.ts";
 import { base32Hex } from "../../market/lease-namespace.ts";
@@ -19,10 +19,10 @@ export interface HostDeclaration {
 
 const longestName = 253;
 const plainHost = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/;
-/** A sha256 in base 32, as below. */
+/** A sha256 in base32hex. */
 const hashedName = /^hashed-[0-9a-v]{52}$/;
 
-/** The host itself, as the network does. What is no object name (a wildcard), or looks like a hashed one, is hashed. */
+/** The host itself, or its hash where it is no object name (a wildcard) or looks like a hash. */
 export function providerHostName(host: string): string {
   if (host.length <= longestName && plainHost.test(host) && !hashedName.test(host)) return host;
   return `hashed-${base32Hex(createHash("sha256").update(host).digest())}`;
@@ -33,7 +33,7 @@ export function providerHost(
   { manifestNamespace }: { readonly manifestNamespace: string },
 ): DesiredObject {
   const { owner, dseq, gseq, oseq, provider } = lease;
-  // Here it is a number, and a larger one would name another lease or be refused; the labels have it in any case.
+  // A number in this resource, where a larger one would lose digits; the labels have it in any case.
   const exactDseq = dseq <= BigInt(Number.MAX_SAFE_INTEGER) ? { dseq: Number(dseq) } : {};
   return {
     kind: kinds.providerHost,
@@ -53,7 +53,7 @@ export function providerHost(
   };
 }
 
-/** Undefined where it says neither whose it is nor which host. */
+/** Undefined without a lease or host. */
 export function readProviderHost({ metadata, ...object }: KubeObject): HostDeclaration | undefined {
   const spec = fieldsOf(object["spec"]);
   const lease = leaseOfLabels(metadata.labels) ?? leaseIn(spec);

@@ -1,5 +1,4 @@
-/** The Deployment of a service, or its StatefulSet where it has volumes that outlive its pods. */
-
+/** The Deployment of a service, or its StatefulSet where it has persistent volumes. */
 import { createHash } from "node:crypto";
 import { volumeKind } from "../../market/attributes.ts";
 import type { GpuDemand } from "../../market/gpu-attributes.ts";
@@ -21,7 +20,7 @@ export function workloadObject(workload: ServiceWorkload, settings: ObjectSettin
   const labels = serviceLabels(lease, service.name);
   const template = { metadata: { labels }, spec: podSpec(workload, settings) };
   const common = { replicas: service.count, selector: { matchLabels: labels }, template };
-  const made = { [madeForLabel]: serviceDigest(service), [templateLabel]: templateDigest(template) };
+  const made = { [madeForLabel]: serviceDigest(service), [templateLabel]: digestOf(template) };
   const claims = claimTemplates(service);
   const rollout = claims.length > 0 ? inTurn(claims) : oneByOne;
   return serviceObject(workload, workloadKind(service), service.name, { spec: { ...common, ...rollout } }, made);
@@ -31,7 +30,7 @@ export function workloadKind({ resources }: ManifestService): Kind {
   return resources.storage?.some((volume) => volumeKind(volume).persistent) ? kinds.statefulSet : kinds.deployment;
 }
 
-/** No pod more than was paid for, not even while they are replaced: the node may have no room, or no second card. */
+/** Never an additional pod: the node may have no capacity, or no second GPU. */
 const oneByOne = {
   revisionHistoryLimit: 10,
   strategy: { type: "RollingUpdate", rollingUpdate: { maxSurge: 0, maxUnavailable: 1 } },
@@ -45,7 +44,7 @@ function inTurn(volumeClaimTemplates: readonly object[]) {
   };
 }
 
-/** The pods of a service: one container, on a node of ours, with no more rights than it needs. */
+/** The pod spec of a service. */
 export function podSpec(workload: ServiceWorkload, settings: ObjectSettings): Readonly<Record<string, unknown>> {
   const { service } = workload;
   const runtimeClassName = runtimeClass(workload, settings);
@@ -53,9 +52,9 @@ export function podSpec(workload: ServiceWorkload, settings: ObjectSettings): Re
   const volumes = podVolumes(service);
   return {
     affinity: nodeAffinity(workload),
-    // Named also where it is the default: the API server puts back what an apply merely leaves out.
+    // Also where it is the default, which the API server would set anyway.
     serviceAccountName: accountName(service),
-    // Without permissions there is nothing to ask the API server, so nobody gets the means to.
+    // Without permissions a token is of no use.
     automountServiceAccountToken: hasPermissions(workload.service),
     // Images that run as root are the rule on this network.
     securityContext: { runAsNonRoot: false, seccompProfile: { type: "RuntimeDefault" } },
@@ -66,12 +65,12 @@ export function podSpec(workload: ServiceWorkload, settings: ObjectSettings): Re
   };
 }
 
-/** A card works with the runtime of its vendor alone; all else runs in the operator's sandbox, where there is one. */
+/** A GPU needs the runtime of its vendor; other workloads run in the operator's sandbox, if any. */
 function runtimeClass(workload: ServiceWorkload, settings: ObjectSettings): string | undefined {
   return gpuVendor(workload) === "nvidia" ? "nvidia" : settings.runtimeClass;
 }
 
-/** On which nodes a service may run. The inventory operator labels them, ours or another's: both must match. */
+/** Node labels are those of the inventory operator, ours or the Go provider's. */
 interface Expression {
   readonly key: string;
   readonly operator: "In" | "Gt";
@@ -93,7 +92,7 @@ function hasClass(name: string): Expression {
   return { key: labelKeys.storageClass(name), operator: "In", values: storageClassReadings };
 }
 
-/** Memory and interface each by itself: no operator but ours has a label for both together. */
+/** Memory and interface are separate labels: only our operator has one for both. */
 function hasGpu({ vendor, model, memoryGi, interface: kind }: GpuDemand): Expression[] {
   if (model === "*") return [];
   const selections = [
@@ -110,17 +109,17 @@ function hasGpu({ vendor, model, memoryGi, interface: kind }: GpuDemand): Expres
  */
 export const madeForLabel = "provider.akash.network/made-for";
 export const templateLabel = "provider.akash.network/template";
-/** What versions before these labels wrote in place of the first, on workloads that they took over. */
+/** The predecessor of the first label, on workloads adopted by older versions. */
 export const keptForLabel = "akash.network/kept-for";
 
-/** No label has room for all of a hash. */
+/** A label value has at most 63 characters. */
 const digestDigits = 40;
 
-/** A service as the Manifest resource has it, without its count: what that lacks cannot be in the workload. */
+/** Of a service as in the Manifest resource, without its count. */
 export function serviceDigest(service: ManifestService): string {
   const { params, expose } = service;
   const { tee: _, ...known } = params ?? { storage: null };
-  const told = writeService(
+  const written = writeService(
     {
       ...service,
       count: 0,
@@ -132,24 +131,20 @@ export function serviceDigest(service: ManifestService): string {
     },
     [],
   );
-  return digestOf(told);
-}
-
-function templateDigest(template: object): string {
-  return digestOf(template);
+  return digestOf(written);
 }
 
 function digestOf(value: object): string {
   return createHash("sha256").update(sortedJson(value)).digest("hex").slice(0, digestDigits);
 }
 
-/** Whether a workload runs what a service says: image, command, arguments, variables. The Go provider writes both values of a repeated variable. */
+/** Whether a workload has the image, command, arguments and variables of a service. The Go provider writes both values of a repeated variable. */
 export function runsService(workload: KubeObject, { image, command, args, env }: ManifestService): boolean {
   const { spec } = fieldsOf(fieldsOf(workload["spec"])["template"]);
   const [container = {}] = recordsOf(fieldsOf(spec)["containers"]);
   const variables = new Set(recordsOf(container["env"]).map(({ name, value = "" }) => `${name}=${value}`));
-  const isSame = (told: unknown, wanted: readonly string[] | null) =>
-    JSON.stringify(listOf(told)) === JSON.stringify(wanted ?? []);
+  const isSame = (live: unknown, wanted: readonly string[] | null) =>
+    JSON.stringify(listOf(live)) === JSON.stringify(wanted ?? []);
   return (
     container["image"] === image &&
     isSame(container["command"], command) &&

@@ -1,4 +1,4 @@
-/** What the headers of a call say of how it is to be answered; or why it is no call, in the network's words and codes. */
+/** The headers, messages and status of a call; invalid calls are rejected with grpc-go's messages and codes. */
 import { constants, type IncomingHttpHeaders, type OutgoingHttpHeaders, type ServerHttp2Stream } from "node:http2";
 import type { Socket } from "node:net";
 import type { ByteHolding, RequestBudget } from "../byte-budget.ts";
@@ -11,20 +11,19 @@ import { framed, framedGzip, gunzipMessage } from "./framing.ts";
 import { GrpcError, type GrpcStatus, grpcCodes, grpcOk, statusHeaders } from "./grpc-status.ts";
 import type { GrpcCall } from "./methods.ts";
 
-/** A request is small, and whoever sends it has it ready. */
+/** Time for a request to arrive. */
 export const grpcRequestMs = 10 * second;
 
 export interface RequestHead {
   readonly path: string;
-  /** As the client said it; it gets the same back. */
+  /** Of the request and of the response. */
   readonly contentType: string;
-  /** Whether the client compresses, and so can read what is compressed. */
+  /** Whether the client compresses, and so accepts compression. */
   readonly gzip: boolean;
-  /** The time that the client gives; undefined when it has all the time in the world. */
+  /** The client's deadline. */
   readonly timeoutMs: number | undefined;
 }
 
-/** Answered with headers alone. */
 interface NoCall {
   /** The same as in the headers. */
   readonly code: number;
@@ -36,7 +35,7 @@ const grpc = "application/grpc";
 export function readCallHead(headers: IncomingHttpHeaders): RequestHead | NoCall {
   const asked = headers["content-type"] ?? "";
   const contentType = asked === grpc ? grpc : answeredType(asked);
-  // Probes of operators look for this very type in the answer to whatever they send.
+  // Health probes of operators expect this type in any response.
   if (contentType === undefined) {
     return noCall(415, grpcCodes.InvalidArgument, `invalid gRPC request content-type "${asked}"`);
   }
@@ -54,7 +53,7 @@ export function readCallHead(headers: IncomingHttpHeaders): RequestHead | NoCall
   return { path: headers[":path"] ?? "", contentType, gzip: headers["grpc-encoding"] === "gzip", timeoutMs };
 }
 
-/** "application/grpc+proto" and "application/grpc;proto" are answered alike; what goes on otherwise is something else. */
+/** "application/grpc+proto" and "application/grpc;proto" are equal; other suffixes are invalid. */
 function answeredType(asked: string): string | undefined {
   if (!asked.startsWith(grpc) || !/^[+;]/.test(asked.slice(grpc.length))) return undefined;
   return `${grpc}+${asked.slice(grpc.length + 1)}`;
@@ -62,7 +61,7 @@ function answeredType(asked: string): string | undefined {
 
 const unitMs: Readonly<Record<string, number>> = { H: 3_600_000, M: 60_000, S: 1_000, m: 1, u: 1e-3, n: 1e-6 };
 
-/** "100m" is a hundred milliseconds. What is wrong with it, in words, where it is no time. */
+/** "100m" is a hundred milliseconds. Returns a message for an invalid timeout. */
 function readTimeout(text: string): number | string {
   if (text.length < 2) return `transport: timeout string is too short: "${text}"`;
   if (text.length > 9) return `transport: timeout string is too long: "${text.slice(0, 20)}"`;
@@ -310,7 +309,7 @@ function answerHeaders({ contentType, gzip }: RequestHead, more?: OutgoingHttpHe
   return { ...usual, "content-type": contentType, ...(gzip && { "grpc-encoding": "gzip" }), ...more };
 }
 
-/** Without a message the status stands in the headers already. */
+/** Without messages the status is in the headers. */
 export function rejectCall(
   stream: ServerHttp2Stream,
   { contentType }: RequestHead,
@@ -321,19 +320,19 @@ export function rejectCall(
   respondOnly(stream, clock, { ":status": 200, "content-type": contentType, ...headers, ...statusHeaders(status) });
 }
 
-/** An answer of headers alone. */
+/** A response of headers alone. */
 export function respondOnly(stream: ServerHttp2Stream, clock: Clock, headers: OutgoingHttpHeaders): void {
   if (isGone(stream) || stream.headersSent) return;
   stream.respond(headers, { endStream: true });
   hangUp(stream, clock);
 }
 
-/** A stream that was reset is closed some turns before it is destroyed, and to answer it then is an error. */
+/** A reset stream is closed before it is destroyed, and writing to it is an error. */
 export function isGone(stream: ServerHttp2Stream): boolean {
   return stream.closed || stream.destroyed;
 }
 
-/** Whatever the client still sends is not looked at. Told so at once, it might not see its answer for that. */
+/** The rest of the request is discarded. Closing the stream at once could overtake the response. */
 function hangUp(stream: ServerHttp2Stream, clock: Clock): void {
   if (stream.readableEnded) return;
   stream.resume();

@@ -1,4 +1,4 @@
-/** Messages on a gRPC call: each has a head that says whether it is compressed, and how long it is. */
+/** Framing of gRPC messages: each has a prefix with a compression flag and its length. */
 import type { Http2Stream, IncomingHttpHeaders } from "node:http2";
 import { promisify } from "node:util";
 import { gunzip, gzip } from "node:zlib";
@@ -7,11 +7,11 @@ import { GrpcError, grpcCodes } from "./grpc-status.ts";
 
 export const headBytes = 5;
 
-/** From here on the last one is kept with its frame. */
+/** Of larger messages the last frame is cached. */
 const largeBytes = 4_096;
 let last: { readonly message: Uint8Array; readonly frame: Buffer } | undefined;
 
-/** A message with its head, ready to be sent. One large message has one frame, however many calls wait to send it. */
+/** A message with its prefix. Calls that send the same large message share one frame. */
 export function framed(message: Uint8Array): Buffer {
   if (message.length < largeBytes) return frameOf(message, false);
   if (last?.message !== message) last = { message, frame: frameOf(message, false) };
@@ -28,7 +28,7 @@ function frameOf(message: Uint8Array, isCompressed: boolean): Buffer {
 
 const [compress, decompress] = [promisify(gzip), promisify(gunzip)];
 
-/** The same compressed: by other threads, so that a large one holds nobody up. */
+/** Compressed in the thread pool. */
 export async function framedGzip(message: Uint8Array): Promise<Buffer> {
   return frameOf(await compress(message), true);
 }
@@ -37,11 +37,11 @@ interface Reading {
   readonly headers: () => IncomingHttpHeaders;
   readonly mostBytes: number;
   readonly unpack?: (packed: Uint8Array) => Promise<Uint8Array>;
-  /** Called with the bytes that are kept of what came; what it throws ends the reading. */
+  /** Called with the bytes held of incomplete messages; may throw to end the reading. */
   readonly onKept?: (bytes: number) => void;
 }
 
-/** The messages of one side of a call, each as soon as it is whole. The caller closes the stream. */
+/** The messages of one side of a call. The caller closes the stream. */
 export async function* readMessages(
   stream: Http2Stream,
   { headers, mostBytes, unpack = (packed) => gunzipMessage(packed, mostBytes), onKept }: Reading,
@@ -57,20 +57,20 @@ export async function* readMessages(
   if (cut.held > 0) throw new GrpcError(grpcCodes.Internal, "grpc: the call ends within a message");
 }
 
-/** Up to here a piece is copied. */
+/** Smaller chunks are copied. */
 const smallBytes = 1_024;
 const blockBytes = 16 * smallBytes;
-/** Of a request as clients send it. */
+/** Chunks of a request as clients send it. */
 const fewPieces = 8;
 
-/** A buffer of chunks, joined on demand. Small chunks are copied together: one of a single byte costs two hundred. */
+/** A buffer of chunks, joined on demand. Small chunks are copied together: one of a single byte costs 200 bytes. */
 export class ByteBuffer {
   #pieces: Buffer[] = [];
-  /** Where small ones go; as far as it is filled it is the last piece. */
+  /** For small chunks; its filled part is the last chunk. */
   #block: Buffer | undefined;
   #filled = 0;
   size = 0;
-  /** The memory that is kept: a piece keeps all that was received with it. */
+  /** Memory held: a chunk keeps the whole buffer that it is part of. */
   kept = 0;
 
   add(piece: Buffer): void {
@@ -109,7 +109,7 @@ export class ByteBuffer {
   }
 }
 
-/** Cuts what comes in into frames. Pieces are joined once one is whole: a large one comes in hundreds of them. */
+/** Splits chunks into frames. Chunks are joined once per frame: a large one comes in hundreds of them. */
 export function createCutter(mostBytes: number) {
   let buffer = new ByteBuffer();
   let needed = headBytes;
@@ -126,7 +126,7 @@ export function createCutter(mostBytes: number) {
         needed = headBytes;
       }
     },
-    /** Bytes of a message that is not whole yet. */
+    /** Bytes of an incomplete message. */
     get held() {
       return buffer.size;
     },
@@ -136,7 +136,7 @@ export function createCutter(mostBytes: number) {
   };
 }
 
-/** How long the frame is that begins so. */
+/** Length of the frame with this prefix. */
 export function frameBytes(start: Buffer, mostBytes: number): number {
   const size = start.readUInt32BE(1);
   if (size > mostBytes) {
@@ -146,7 +146,7 @@ export function frameBytes(start: Buffer, mostBytes: number): number {
   return headBytes + size;
 }
 
-/** What a frame holds; later where it has to be unpacked. */
+/** The message in a frame; a promise where it is compressed. */
 export function messageIn(
   frame: Buffer,
   headers: IncomingHttpHeaders,

@@ -1,4 +1,4 @@
-/** A gRPC server: HTTP/2 in clear text, or behind whatever makes connections safe first. */
+/** A gRPC server: HTTP/2 in clear text, or behind a TLS server. */
 import {
   constants,
   createServer,
@@ -32,29 +32,29 @@ import { type GrpcMethods, grpcServiceOf } from "./methods.ts";
 import { anyClient, createStreamingCalls, type GrpcBounds } from "./streaming-calls.ts";
 import { createUnaryCalls } from "./unary-call.ts";
 
-/** A client that does not answer a ping before the next one is gone. */
+/** Interval of keep-alive pings; a client that does not answer before the next one is disconnected. */
 export const grpcPingMs = 30 * second;
-/** A client takes what it asked for at once; one that keeps it waiting for so long has gone, or means to hold it. */
+/** Time for a client to read what it was sent. */
 const grpcStalledMs = 30 * second;
-/** Clients are told that the server stops; one that does not listen is not waited for. */
+/** Time for clients to end their calls when the server stops. */
 const grpcStopMs = second;
 
 interface GrpcServerOptions {
   readonly methods: GrpcMethods;
   readonly bounds: GrpcBounds;
-  /** The server that listens, where that is another one; it hands on what speaks HTTP/2. */
+  /** Another server that listens, and hands over HTTP/2 connections. */
   readonly front?: (accept: (socket: Socket) => void) => Server;
   readonly connections?: {
-    /** A call that holds so many bytes of headers. Returns what ends it; undefined where it may not begin. */
+    /** Registers a call with the size of its headers. Returns what ends it; undefined where it is rejected. */
     beginCall(socket: Socket, bytes: number): (() => void) | undefined;
   };
-  /** A connection was ended because nothing but pings came, and many of them. */
+  /** A connection was ended because of too many pings. */
   readonly onPingFlood?: () => void;
   readonly clock: Clock;
   readonly log: Log;
 }
 
-/** Of the headers of one call: a token has at most half of it. */
+/** Bytes of the headers of one call; a token has at most half of it. */
 const headerListBound = { maxHeaderListSize: 32 * 1024 };
 
 export type GrpcServer = ReturnType<typeof createGrpcServer>;
@@ -181,10 +181,10 @@ function unknown(path: string, methods: GrpcMethods): string {
 const stopping = { code: grpcCodes.Unavailable, message: "the server stops" };
 const requestLate = { code: grpcCodes.DeadlineExceeded, message: "the request did not arrive in time" };
 
-/** Keepalives are minutes apart; who measures the way pings once per round trip, while it is sent something. */
+/** Keep-alive pings are minutes apart; clients that measure bandwidth ping once per round trip. */
 export const grpcPings = { atOnce: 1_000, perS: 50 };
 
-/** Ends a connection whose client does not answer one ping before the next, or that stays open after its session has ended. */
+/** Ends a connection whose client does not answer a ping, or that stays open after its session. */
 function keepHeartbeat(session: ServerHttp2Session, socket: Socket, clock: Clock): void {
   let answered = true;
   let timer: Timer;
@@ -214,7 +214,7 @@ function boundPings(session: ServerHttp2Session, clock: Clock, onFlood?: () => v
     isFlood = true;
     onFlood?.();
     session.goaway(constants.NGHTTP2_ENHANCE_YOUR_CALM, 0, Buffer.from("too_many_pings"));
-    // In a later turn: at once it would overtake what it was told.
+    // Later, so that the GOAWAY frame is sent first.
     clock.timer(0, () => session.destroy());
   };
   session.on("ping", count);

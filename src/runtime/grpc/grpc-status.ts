@@ -1,9 +1,9 @@
-/** How a gRPC call ends: a code for programs and words for people. */
+/** Status codes and messages of gRPC calls. */
 import type { OutgoingHttpHeaders } from "node:http2";
 import { ProviderError, reasonOf } from "../errors.ts";
 import type { Codec } from "../protobuf.ts";
 
-/** Of what a status says to people, which travels as a header and may repeat what the client sent: a longer one ends its connection. */
+/** Limit of a status message. It is a header and may repeat the request; a longer one would end the connection. */
 export const grpcStatusChars = 2_048;
 
 export interface GrpcStatus {
@@ -46,12 +46,11 @@ export class GrpcError extends Error {
   }
 }
 
-/** In the words that clients know. */
+/** With grpc-go's message. */
 export function late(): GrpcError {
   return new GrpcError(grpcCodes.DeadlineExceeded, "context deadline exceeded");
 }
 
-/** What a client sent and cannot be read is its own fault. */
 export function readRequest<T>(name: string, codec: Codec<T>, request: Uint8Array): T {
   try {
     return codec.decode(request);
@@ -60,7 +59,7 @@ export function readRequest<T>(name: string, codec: Codec<T>, request: Uint8Arra
   }
 }
 
-/** By the names that the error catalogue uses: "NOT_FOUND". */
+/** By the names of the error catalogue: "NOT_FOUND". */
 const codesByName = new Map(
   Object.entries(grpcCodes).map(([name, code]) => [name.replace(/([a-z])([A-Z])/g, "$1_$2").toUpperCase(), code]),
 );
@@ -76,7 +75,7 @@ export function statusHeaders({ code, message }: GrpcStatus): OutgoingHttpHeader
   return { "grpc-status": `${code}`, "grpc-message": encodeMessage(message.slice(0, grpcStatusChars)) };
 }
 
-/** Text for the grpc-message header: what is not plain ASCII travels percent-encoded. */
+/** For the grpc-message header: other than printable ASCII is percent-encoded. */
 function encodeMessage(message: string): string {
   const plain = (byte: number) => byte >= 0x20 && byte <= 0x7e && byte !== 0x25;
   const encode = (byte: number) => `%${byte.toString(16).toUpperCase().padStart(2, "0")}`;
