@@ -4,7 +4,7 @@ import { test } from "node:test";
 import fc from "fast-check";
 import type { SimulatedCluster } from "../src/box/cluster/simulated-kube.ts";
 import { kubeStaleMs } from "../src/kube/client/list-watch.ts";
-import { kubeBelievedMs } from "../src/kube/client/relist-check.ts";
+import { kubeBelievedMs } from "../src/kube/client/watch-stream.ts";
 import { createHttpKube } from "../src/kube/http/http-kube.ts";
 import { kinds } from "../src/kube/kinds.ts";
 import type { Change, Kube, WatchCache } from "../src/kube/kube.ts";

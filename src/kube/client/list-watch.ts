@@ -18,8 +18,15 @@ import {
 import { type Cache, type CachedObject, createCache, createHandOver } from "./cache.ts";
 import { linesOf, Silence, TooLong } from "./lines.ts";
 import { createListing, type Listing } from "./pages.ts";
-import { createRelistCheck, createShownVersion, type RelistReason } from "./relist-check.ts";
-import { openWatch, parseEvent, type WatchDeps, type WatchEvent } from "./watch-stream.ts";
+import {
+  createRelistCheck,
+  createShownVersion,
+  openWatch,
+  parseEvent,
+  type RelistReason,
+  type WatchDeps,
+  type WatchEvent,
+} from "./watch-stream.ts";
 
 /** A cache that was not confirmed for so long says so. A dead connection is noticed and made anew before. */
 export const kubeStaleMs = minute;

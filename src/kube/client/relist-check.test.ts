@@ -9,9 +9,8 @@ import { namespace, simulateKube } from "../../../test/simulated-kube.ts";
 import { createVirtualClock } from "../../../test/virtual-clock.ts";
 import type { SimulatedCluster } from "../../box/cluster/simulated-kube.ts";
 import { kinds } from "../kinds.ts";
-import { kubeBelievedMs } from "./relist-check.ts";
 import type { KubeAnswer, SentRequest, Transport } from "./transport.ts";
-import { kubeWatchMostMs } from "./watch-stream.ts";
+import { kubeBelievedMs, kubeWatchMostMs } from "./watch-stream.ts";
 
 const at = { namespace, name: "one" };
 

@@ -36,7 +36,7 @@ export interface RequestLimits {
   readonly untilMs?: number | undefined;
 }
 
-interface Request extends Operation, RequestLimits {
+export interface Request extends Operation, RequestLimits {
   readonly method?: "GET" | "POST" | "PATCH" | "PUT" | "DELETE";
   /** With its query. */
   readonly path: string;

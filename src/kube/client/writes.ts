@@ -6,11 +6,17 @@ import { invariant } from "../../runtime/invariant.ts";
 import { createLruCache } from "../../runtime/lru-cache.ts";
 import { asSent, isAsDesired } from "../as-desired.ts";
 import { apiVersionOf, type Kind, kinds, objectText } from "../kinds.ts";
-import type { CallOptions, DeleteOptions, Kube, KubeObject, ObjectAt, SubresourceOptions } from "../kube.ts";
-import { isLaterVersion } from "../kube.ts";
+import {
+  type DeleteOptions,
+  isLaterVersion,
+  type Kube,
+  type KubeObject,
+  type ObjectAt,
+  type WriteOptions,
+} from "../kube.ts";
 import { type OwnedFields, ownedFields } from "../owned-fields.ts";
 import { isDryRunUnsupported } from "./api-errors.ts";
-import type { RequestLimits, Requests } from "./requests.ts";
+import type { Request, RequestLimits, Requests } from "./requests.ts";
 import { collectionPath, dryRunQuery, objectPath, requestPath, withQuery } from "./transport.ts";
 
 interface WriteDeps {
@@ -24,75 +30,58 @@ interface WriteDeps {
 type Writes = Pick<Kube, "create" | "replace" | "patch" | "delete">;
 
 export function createWrites({ requests, fieldManager, boundary, lastWrites }: WriteDeps): Writes {
-  /** Crash tests end the program before or after a write. A dry run is none. */
-  async function write<T>(point: string, dryRun: boolean, work: () => Promise<T>): Promise<T> {
-    if (dryRun) return work();
-    boundary.cross("kube", `${point}:before`);
-    const result = await work();
-    boundary.cross("kube", `${point}:after`);
-    return result;
-  }
-
-  /** A cache that shows the object from before is not used for the next apply. */
-  async function change(
-    point: "replace" | "patch",
-    path: string,
-    dryRun: boolean,
-    work: () => Promise<unknown>,
+  async function write(
+    verb: "create" | "replace" | "patch",
+    kind: Kind,
+    at: ObjectAt,
+    { dryRun = false, ...call }: WriteOptions,
+    { path, ...request }: Pick<Request, "method" | "path" | "body" | "contentType" | "neverTwice">,
   ): Promise<KubeObject> {
-    return write(point, dryRun, async () => {
-      if (!dryRun) lastWrites.begin(path);
-      const written = (await work()) as KubeObject;
-      if (!dryRun) lastWrites.note(path, { version: written.metadata.resourceVersion });
-      return written;
-    });
-  }
-
-  function operation(verb: string, kind: Kind, at: ObjectAt, options: CallOptions) {
-    return { verb, resource: objectText(kind, at), ...requests.begin(options) };
-  }
-
-  function addressed(kind: Kind, at: ObjectAt, { subresource, dryRun = false }: SubresourceOptions): string {
-    return withQuery(requestPath(kind, at, subresource), { fieldManager, ...dryRunQuery(dryRun) });
+    const query = { fieldManager, ...dryRunQuery(dryRun) };
+    const sent = {
+      ...request,
+      verb,
+      resource: objectText(kind, at),
+      path: withQuery(path, query),
+      ...requests.begin(call),
+    };
+    if (dryRun) return requests.json(sent) as Promise<KubeObject>;
+    boundary.cross("kube", `${verb}:before`);
+    // A cache that shows the object from before is not used for the next apply.
+    if (verb !== "create") lastWrites.begin(objectPath(kind, at));
+    const written = (await requests.json(sent)) as KubeObject;
+    if (verb !== "create") lastWrites.note(objectPath(kind, at), { version: written.metadata.resourceVersion });
+    boundary.cross("kube", `${verb}:after`);
+    return written;
   }
 
   return {
     create(kind, object, options = {}) {
-      const { dryRun = false } = options;
-      const path = withQuery(collectionPath(kind, object.metadata.namespace), { fieldManager, ...dryRunQuery(dryRun) });
-      const asked = { ...operation("create", kind, object.metadata, options), method: "POST", path } as const;
-      const body = whole(kind, object);
-      return write("create", dryRun, () => requests.json({ ...asked, body }) as Promise<KubeObject>);
+      const path = collectionPath(kind, object.metadata.namespace);
+      return write("create", kind, object.metadata, options, { method: "POST", path, body: whole(kind, object) });
     },
     replace(kind, object, options = {}) {
       const { metadata } = object;
-      const { dryRun = false } = options;
       // Without one it would silently undo the writes of others.
       invariant(metadata.resourceVersion, "an object is replaced at a version", {
         kind: kind.kind,
         name: metadata.name,
       });
-      const path = addressed(kind, metadata, options);
-      const asked = { ...operation("replace", kind, metadata, options), method: "PUT", path } as const;
-      const body = whole(kind, object);
-      return change("replace", objectPath(kind, metadata), dryRun, () => requests.json({ ...asked, body }));
+      const path = requestPath(kind, metadata, options.subresource);
+      return write("replace", kind, metadata, options, { method: "PUT", path, body: whole(kind, object) });
     },
     patch(kind, at, operations, options = {}) {
-      const { dryRun = false } = options;
-      const path = addressed(kind, at, options);
-      const asked = {
-        ...operation("patch", kind, at, options),
-        method: "PATCH",
-        path,
-        contentType: jsonPatch,
-      } as const;
-      const request = { ...asked, body: operations, neverTwice: true };
-      return change("patch", objectPath(kind, at), dryRun, () => requests.json(request));
+      const path = requestPath(kind, at, options.subresource);
+      const request = { method: "PATCH", path, contentType: jsonPatch, body: operations, neverTwice: true } as const;
+      return write("patch", kind, at, options, request);
     },
     async delete(kind, at, options = {}) {
-      const { dryRun = false } = options;
-      if (!dryRun) lastWrites.begin(objectPath(kind, at));
-      return write("delete", dryRun, () => deleteObject(requests, kind, at, options));
+      if (options.dryRun) return deleteObject(requests, kind, at, options);
+      boundary.cross("kube", "delete:before");
+      lastWrites.begin(objectPath(kind, at));
+      const deleted = await deleteObject(requests, kind, at, options);
+      boundary.cross("kube", "delete:after");
+      return deleted;
     },
   };
 }
@@ -105,7 +94,7 @@ function whole(kind: Kind, object: KubeObject): KubeObject {
 
 /** The outcome of a try whose response was lost is seen from the response to the next one. */
 async function deleteObject(requests: Requests, kind: Kind, at: ObjectAt, options: DeleteOptions): Promise<boolean> {
-  const { uid } = options;
+  const { uid, resourceVersion, propagation = "Background", graceSeconds, dryRun } = options;
   // By its name alone, a retry could delete a later namespace of that name.
   invariant(kind !== kinds.namespace || uid, "a namespace is deleted by its uid", { name: at.name });
   const asked = { verb: "delete", resource: objectText(kind, at), ...requests.begin(options) };
@@ -114,7 +103,14 @@ async function deleteObject(requests: Requests, kind: Kind, at: ObjectAt, option
     lost = true;
   };
   try {
-    const body = deleteBody(options);
+    const body = {
+      apiVersion: "v1",
+      kind: "DeleteOptions",
+      propagationPolicy: propagation,
+      preconditions: { uid, resourceVersion },
+      gracePeriodSeconds: graceSeconds,
+      ...(dryRun && { dryRun: ["All"] }),
+    };
     await requests.json({ ...asked, method: "DELETE", path: objectPath(kind, at), body, onLost });
     return true;
   } catch (thrown) {
@@ -123,23 +119,6 @@ async function deleteObject(requests: Requests, kind: Kind, at: ObjectAt, option
     if (lost && ProviderError.is(thrown, "AKP_KUBE_OTHER_UID")) return true;
     throw thrown;
   }
-}
-
-function deleteBody({
-  uid,
-  resourceVersion,
-  propagation = "Background",
-  graceSeconds,
-  dryRun,
-}: DeleteOptions): unknown {
-  return {
-    apiVersion: "v1",
-    kind: "DeleteOptions",
-    propagationPolicy: propagation,
-    preconditions: { uid, resourceVersion },
-    gracePeriodSeconds: graceSeconds,
-    ...(dryRun && { dryRun: ["All"] }),
-  };
 }
 
 /** Server-side apply, skipped where it would change nothing. */
@@ -191,7 +170,7 @@ export function createApply({ requests, fieldManager, boundary, lastWrites, get 
       method: "PATCH",
       path: withQuery(path, { fieldManager, force, ...dryRunQuery(dryRun) }),
       contentType: "application/apply-patch+yaml",
-      body: { ...desired, apiVersion: apiVersionOf(kind), kind: kind.kind },
+      body: whole(kind, desired),
       onWarnings: (texts: readonly string[]) => {
         warnings = texts;
       },
