@@ -213,7 +213,7 @@ test("an operator's rules and the hosts of others refuse a manifest in words; wh
     rules = { ...rules, tenant: () => no("the tenant is refused by the policy", true) };
     assert.equal((await send()).changed.length, 1);
     assert.deepEqual(stage.cluster.allowed, ["web.example.com"]);
-    assert.ok(lines.some((line) => line.includes("policy would refuse the manifest")));
+    assert.ok(lines.some((line) => line.includes("policy would reject the manifest")));
     const nameless = webWish();
     const second = await stage.leased(2n, nameless);
     await assert.rejects(manifests.submit(deploymentOf(second), bodyOf(nameless.manifest)), {

@@ -17,7 +17,7 @@ export interface ClusterStatus {
   /** Of ours that run. */
   readonly leases: number;
   readonly reservations: number;
-  /** Replicas that run and are in no picture yet. */
+  /** Replicas that run and are in no snapshot yet. */
   readonly awaited: number;
   readonly ageMs: number | undefined;
   /** Why nothing may be promised now. */

@@ -16,7 +16,7 @@ import type { Reconciler } from "./leases/reconcile/reconciler.ts";
 /** Conditions of leases that are listed: the first ones say what is wrong with the others too. */
 export const listedLeases = 50;
 
-/** Conditions of a picture that are told: one foreign version of the operator gives as many as there are nodes. */
+/** Messages of a snapshot that are quoted: an operator of another version can give one for each node. */
 const feedConditions = 20;
 /** Conditions that name a drift; one more says how many there are. */
 const reconcileConditions = 20;
@@ -46,15 +46,15 @@ export function* clusterConditions(parts: ClusterStatusParts): Iterable<Conditio
 
 function* inventoryConditions(
   trouble: string | undefined,
-  picture: Pick<ClusterSnapshot, "nodes" | "conditions"> | undefined,
+  snapshot: Pick<ClusterSnapshot, "nodes" | "conditions"> | undefined,
 ): Iterable<Condition> {
-  if (trouble !== undefined) yield condition("InventoryOld", trouble, { reason: picture ? "Silent" : "NeverSeen" });
+  if (trouble !== undefined) yield condition("InventoryOld", trouble, { reason: snapshot ? "Silent" : "NeverSeen" });
   // One that is sold out has capacity; one whose nodes are all cordoned has none.
-  if (picture && !picture.nodes.some(({ cpuMilli }) => cpuMilli.allocatable !== 0n)) {
+  if (snapshot && !snapshot.nodes.some(({ cpuMilli }) => cpuMilli.allocatable !== 0n)) {
     const message = "the inventory offers no node: each is cordoned, excluded, tainted or not ready";
     yield condition("NothingSellable", message, { reason: "NoNodeOffered" });
   }
-  const invalid = picture?.conditions ?? [];
+  const invalid = snapshot?.conditions ?? [];
   if (invalid.length === 0) return;
   const messages = invalid.slice(0, feedConditions).map(({ message }) => message);
   const text = `${invalid.length} entries of the inventory are ignored: ${messages.join("; ")}`;
@@ -70,7 +70,7 @@ function* addressConditions({ usage, free, error }: Pick<AddressPool, "usage" | 
   yield condition("AddressesUnavailable", message, { reason });
 }
 
-/** While the cluster cannot be seen, that is listed beside what was last known: nothing is over because nobody can look. */
+/** While the caches are not current, that is listed beside what was last known. */
 export function leaseConditions({ states, trouble }: Pick<LeaseKeeper, "states" | "trouble">): Condition[] {
   const found = Array.from(states.lastKnown(), ([subject, state]) =>
     Array.from(conditionsOfLease(state), ([type, message]) => ofLease(type, subject, message)),

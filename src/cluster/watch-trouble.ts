@@ -30,7 +30,7 @@ export function checkKnown(reason: string | undefined): void {
   if (reason !== undefined) throw new ProviderError("AKP_CLUSTER_UNKNOWN", { reason });
 }
 
-/** Looks time and again: nobody says so when what is known may not be relied on any more, or may again. */
+/** Polls: no event says that a cache has become too old. */
 export async function followTrouble(
   trouble: () => string | undefined,
   onLook: (now: string | undefined, before: string | undefined) => void,

@@ -13,7 +13,7 @@ import type { Log } from "../runtime/log.ts";
 
 /** What the manifest service needs of the cluster. */
 export interface ClusterSide {
-  /** Why this owner may not have one of these host names, in the network's words; undefined where he may have them all. */
+  /** Why this owner may not have one of these host names, in the network's words; undefined where all are allowed. */
   hostRefusal(hosts: readonly string[], owner: Address): string | undefined;
   /** Throws while it is unknown who has which host name. */
   checkHostsKnown(): void;
@@ -122,7 +122,7 @@ export function createChecks({ chain, cluster, rules, requireHost, log }: CheckD
     const { tenant, image, hostname } = rules();
     const deployment = formatDeploymentId(id);
     const mayPass = ({ yes, reason, dryRun }: Ruling): boolean => {
-      if (!yes && dryRun) log.info("policy would refuse the manifest", { deployment, reason });
+      if (!yes && dryRun) log.info("policy would reject the manifest", { deployment, reason });
       return yes || dryRun;
     };
     const images = new Set(groups.flatMap(({ services }) => services.map(({ image }) => image)));

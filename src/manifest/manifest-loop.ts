@@ -27,7 +27,7 @@ import type { ClusterSide } from "./checks.ts";
 import type { ManifestStates } from "./manifest-status.ts";
 import type { MissedTime } from "./missed-time.ts";
 
-/** How often the cluster's memory of a manifest is held against the journal's. It asks nobody for anything. */
+/** How often the manifest in the cluster is compared with the journal's, from caches. */
 export const manifestRecheckMs = 10 * minute;
 
 interface LoopDeps {
@@ -89,7 +89,7 @@ export function createManifestLoop(deps: LoopDeps) {
   async function settle(key: string, row: ManifestRow | undefined): Promise<Outcome> {
     states.note(key, row ? (row.withdrawnAtMs === undefined ? "received" : "withdrawn") : "waiting");
     await disarm(key);
-    // Somebody may restore or edit what the cluster has of it, and the lease's own loop then waits for us.
+    // The Manifest resource may be restored or edited, and the lease's own loop then waits for us.
     return recheck(manifestRecheckMs);
   }
 
@@ -120,14 +120,14 @@ export function createManifestLoop(deps: LoopDeps) {
   /** By proof: the chain says that it runs, cluster and journal that nothing was ever sent. */
   async function end({ id }: Lease, key: string, signal: AbortSignal): Promise<Outcome> {
     const pauseMs = endingPauseMs(key, read.intents, journal.nowMs());
-    // Whoever ends it: when that is settled it is looked at again.
+    // It is being ended; when that is settled it is looked at again.
     if (pauseMs === undefined) return done();
     if (pauseMs > 0) return recheck(pauseMs);
     if (cluster.hasNamespace(id)) return stalled("its namespace is there, and no Manifest resource says what was sent");
     const { value: lease } = await queries.lease(id, { atOrAbove: mirror.height, signal });
     if (!lease) return waiting("chain", "the chain does not know the lease that the mirror has");
     if (!runs(lease)) return recheck(leaseCloseRetryMs);
-    // Its tenant has been told, and once he has had his time it is closed with all others of that kind.
+    // Its tenant was notified; it is closed with all others of that kind when the window has passed.
     if (lease.state === "reclaiming") return recheck(manifestRecheckMs);
     const isFiled = await fileEnding(
       {

@@ -80,7 +80,7 @@ export function createManifestService(
           }),
         );
         for (const { id } of mirror.leases()) add(formatLeaseId(id));
-        // Of leases that ended while nobody looked, the deadlines are left.
+        // Deadlines are left of leases that ended while we were down.
         addWaiting();
       },
       status,

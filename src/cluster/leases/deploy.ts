@@ -45,7 +45,7 @@ export function createDeploy(deps: DeployDeps) {
     const wanted = wantedOf(lease, chain);
     if (!wanted) return wait(key, "chain", "neither the bid nor the deployment says what was promised");
     if (namespace?.deletingSinceMs !== undefined) {
-      return wait(key, "cluster", "somebody has deleted its namespace, which is made again once it is gone");
+      return wait(key, "cluster", "its namespace is being deleted, and is made again once it is gone");
     }
     const unknown = whyUnknown(wanted, deps);
     if (unknown !== undefined) {
@@ -159,7 +159,7 @@ async function applyLease(
   const credentials = [...objects.credentials, ...leftAccounts(deps, lease, objects.credentials)];
   const hostsNeeded = hostsWanted(workload, options.hosts);
   const addressesNeeded = addressesWanted(workload, options.addressSharing);
-  // Nobody else may get them while it is on its way.
+  // No other lease may get them meanwhile.
   if (hostnames.trouble === undefined) hostnames.settle(id, hostsNeeded);
   if (isNew) states.note(key, { state: "deploying" });
   const isLeft = note?.version === "" && note.withdrawnAtMs === undefined;
@@ -225,7 +225,7 @@ async function applyStep(
   );
 }
 
-/** For a while only: a pool may have none left, or nobody gives them. A Service that gets its address wakes the lease. */
+/** For a while only: a pool may be exhausted, or no load balancer assigns them. A Service that gets its address wakes the lease. */
 function addressWaitMs({ row }: ObservedLease, { journal }: DeployDeps): number {
   const agoMs = row ? journal.nowMs() - row.receivedAtMs : -1;
   // A clock that was set back says nothing.
@@ -261,7 +261,7 @@ function isBinding({ kind }: DesiredObject): boolean {
 // What a lease no longer wants: objects, its Manifest resource, and pods that block an update.
 
 /**
- * Returns what has our label, is not wanted, and was made by somebody else or is spared: it is left alone. Volume claims are not
+ * Returns what has our label, is not wanted, and was made by another program or is spared: it is left alone. Volume claims are not
  * looked at: they hold a tenant's data.
  */
 async function prune(

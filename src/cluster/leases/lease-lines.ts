@@ -29,7 +29,7 @@ export interface LeaseLine extends LeaseStatus, Partial<LeaseUsage> {
   readonly reclaimedAtMs?: number;
   /** Services some of whose pods are of an older template than the one that is being rolled out. */
   readonly rolling?: readonly string[];
-  /** Absent where it has nothing to run, or nobody has looked. */
+  /** Absent where it has nothing to run, or is not judged yet. */
   readonly health?: LeaseHealth;
   /** While it does not work: how long it was seen so. */
   readonly unwell?: SeenUnhealthy;

@@ -26,7 +26,7 @@ import { type LeaseDeps, type LeaseSettings, type Refreshes, watchCluster } from
 const leaseRuns = 16;
 /** Longest pause between tries: a lease that is over is gone within a minute of the cluster's healing. */
 const leasePauseMostMs = 30 * second;
-/** How often a lease is looked at that nothing has happened to. It asks nobody for anything. */
+/** How often a lease is reconciled without an event. It costs no request. */
 export const leaseRecheckMs = 10 * minute;
 /** How often a lease without a manifest is looked at, in case the bus lost the message that one came. */
 export const awaitedManifestRecheckMs = 15 * second;
@@ -133,13 +133,13 @@ export function createLeaseKeeper(deps: LeaseKeeperDeps) {
 }
 
 // The loop of one lease, from its manifest to its end. It runs alike at start, on an event, after an error and on a
-// timer: it reads what chain, journal and cluster say, and makes the smallest change that brings them together.
+// timer: it reads what chain, journal and cluster say, and makes the smallest change between them.
 // runs, no manifest        nothing is made; the manifest service waits for it
 // runs, manifest           its objects are made, put back or taken away, step by step
 // runs, refused            what ran before goes on
 // runs, withdrawn          its isolation stays, and its volumes
 // does not run             torn down, where the chain itself says that it is over
-// nobody knows             nothing is touched, and that is said
+// unknown                  nothing is touched, and the state says so
 
 function createLeaseLoop(deps: LeaseDeps) {
   const { chain, states, live, network } = deps;

@@ -29,7 +29,7 @@ export function createLeaseMoves(deps: LeaseDeps) {
     const observed = observeLease(formatLeaseId(to), deps);
     if (!runs(observed.lease)) throw new ProviderError("AKP_DESTINATION_UNKNOWN", {});
     checkKnown(isBehindCluster(observed, chain) ? "its manifest is not in the journal yet" : undefined);
-    // A lease that nobody has sent anything for has nothing that a name could lead to.
+    // A lease without a manifest has no service that a name could lead to.
     const wanted = observed.row && wantedOf(observed, chain);
     if (!wanted) throw new ProviderError("AKP_DESTINATION_UNKNOWN", {});
     return wanted.workload;

@@ -17,7 +17,7 @@ export interface LeaseStatus {
   readonly withheld?: readonly string[];
   /** Those of them that no other lease of its tenant has. */
   readonly heldByOthers?: readonly string[];
-  /** Endpoints that have no leased address, although nobody else has them. */
+  /** Endpoints without a leased address that no other lease holds. */
   readonly addressless?: readonly string[];
   /** Services whose pod template is not what we would make now; they keep it until their tenant or a refresh changes it. */
   readonly kept?: readonly string[];
@@ -42,7 +42,7 @@ export type LeaseStates = ReturnType<typeof createLeaseStates>;
 
 export function createLeaseStates(onChange: () => void) {
   const states = new Map<string, LeaseStatus>();
-  /** What was wrong with a lease is not over because nobody can look. */
+  /** The last state before it became unknown. */
   const known = new Map<string, LeaseStatus>();
   return {
     tally: { deploy: { success: 0, fail: 0 }, teardown: { success: 0, fail: 0 } },

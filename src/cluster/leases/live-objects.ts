@@ -115,7 +115,7 @@ export function watchLiveObjects(
   return {
     namespace: (name: string) => namespaces.get({ name }),
     manifest: (name: string) => manifests.get({ namespace: manifestNamespace, name }),
-    /** Every one with the network's label, whoever made it. */
+    /** Every one with the network's label, also those of other programs. */
     namespaces: () => namespaces.list(),
     manifests: () => manifests.list(),
     /** What is known of an object, as `apply` wants to hear it. */

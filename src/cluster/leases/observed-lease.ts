@@ -54,7 +54,7 @@ export interface WantedWorkload {
   readonly isNew: boolean;
 }
 
-/** Undefined where nobody can say what was promised. */
+/** Undefined where neither bid nor deployment says what was promised. */
 export function wantedOf(
   { id, row, recorded }: ObservedLease,
   chain: Pick<Chain, "mirror">,
@@ -79,7 +79,7 @@ export function wantedOf(
   return { workload: workload(groupIn(deployed.body)), note, isNew: false };
 }
 
-/** The journal is older than what runs: whoever keeps it brings it up to date first, or we would go back in time. */
+/** The journal is older than what runs: the manifest service updates it first, or an older manifest would be applied. */
 export function isBehindCluster({ id, row, recorded }: ObservedLease, { mirror }: Pick<Chain, "mirror">): boolean {
   return isNewerInCluster(recorded, row, mirror.deployment(deploymentOf(id))?.hash);
 }

@@ -17,7 +17,7 @@ import type { LeaseDeps } from "./watched-cluster.ts";
 
 /** While its namespace goes away, of which the cache tells: only for the words about what holds it. */
 const leaseGoingRecheckMs = 15 * second;
-/** A namespace whose pods stop in their usual 30 seconds is gone by then; what holds it longer is told. */
+/** A namespace whose pods stop in their usual 30 seconds is gone by then; what holds it longer is shown. */
 const leaseHeldMs = minute;
 /** A release waits until the cache shows what was written, and a watch may be interrupted; usually that takes milliseconds. */
 const releaseWithinMs = 30_000;
@@ -146,7 +146,7 @@ async function removeNamespace(
   return recheck(leaseGoingRecheckMs);
 }
 
-/** Judged by its cache alone. What holds it is told once that is more than its pods. */
+/** Judged by its cache alone. What holds it is shown once that is more than its pods. */
 function awaitEnd(key: string, { deletingSinceMs = 0, heldBy }: LiveNamespace, { states, clock }: LeaseDeps): Outcome {
   const seconds = Math.floor((clock.now() - deletingSinceMs) / 1_000);
   const isHeld = heldBy.length > 0 && seconds * 1_000 >= leaseHeldMs;

@@ -1,4 +1,4 @@
-/** What runs for a lease, as its tenant may see it: read from caches at one moment, so that asking costs nobody anything. */
+/** What runs for a lease, as its tenant may see it: read from caches at one moment. */
 
 import { type Chain, mirrorTrouble } from "../../chain/chain.ts";
 import { runs } from "../../chain/records.ts";
@@ -25,7 +25,7 @@ interface TenantLeasesDeps {
   readonly health: HealthView;
   readonly leasesAddresses: boolean;
   readonly staticHosts: StaticHosts;
-  /** How a name is doing; undefined where nobody knows. */
+  /** The health of a name; undefined where it is unknown. */
   readonly hostHealth: (host: string) => HostHealth | undefined;
   /** By which ports of the nodes are reached. */
   readonly publicHost: string;
@@ -111,7 +111,7 @@ export function createTenantLeases(deps: TenantLeasesDeps): TenantLeases {
 
 type Live = TenantLeasesDeps["leases"]["live"];
 
-/** In the order of their services. One of the other kind that is on its way out is not told. */
+/** In the order of their services. One of the other kind that is being deleted is left out. */
 function workloadsIn(live: Live, namespace: string) {
   const found = [...live.workloads(namespace)].flatMap(({ labels, name, isOurs, deletingSinceMs, counts }) =>
     isOurs && deletingSinceMs === undefined && counts ? [{ service: labels[serviceLabel] ?? name, counts }] : [],

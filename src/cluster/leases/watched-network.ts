@@ -27,7 +27,7 @@ const networkRanges = 500;
 export interface NetworkSettings {
   readonly enabled: boolean;
   readonly admitted: readonly AdmittedController[];
-  /** Of the cluster or its surroundings, where nobody can see them. */
+  /** Of the cluster or its surroundings, which cannot be discovered. */
   readonly closedRanges: readonly string[];
 }
 
@@ -91,7 +91,7 @@ export function watchNetwork(
   };
 }
 
-/** In one order, whatever the order in which they were told: else policies would be written anew for nothing. */
+/** Sorted: another order would write every policy anew. */
 function factsOf(
   given: readonly IpRange[],
   nodes: readonly IpRange[],
@@ -155,14 +155,20 @@ export function watchNodes(kube: Pick<Kube, "watch">) {
     cache,
     onChange: (listener: (name: string) => void) => void listeners.push(listener),
     isReady: (name: string) => cache.get({ name })?.isReady ?? false,
-    takesPods(name: string): boolean {
-      const node = cache.get({ name });
-      return node?.isReady === true && !node.isClosed;
-    },
+    takesPods: (name: string) => takesPods(cache.get({ name })),
   };
 }
 
-/** The effects of taints; another one only asks for other nodes first. */
+/** Workloads of tenants tolerate nothing. */
+export function nodeTakesPods(node: KubeObject): boolean {
+  return takesPods(projectNode(node));
+}
+
+function takesPods(node: WatchedNode | undefined): boolean {
+  return node?.isReady === true && !node.isClosed;
+}
+
+/** The effects of taints; another one only prefers other nodes. */
 const closing = new Set(["NoSchedule", "NoExecute"]);
 
 function projectNode(node: KubeObject): WatchedNode {

@@ -29,7 +29,7 @@ export const leaseWrites = 4;
 export interface Adopted {
   /** By workload (`liveText`): what its labels say of how it was made. */
   readonly made: ReadonlyMap<string, MadeAs>;
-  /** Workloads of which the recorded manifest knows no service, so that nobody can say what they were made for. */
+  /** Workloads of which the recorded manifest has no service. */
   readonly unplaced: readonly string[];
   /** How many objects were moved to us just now. */
   readonly moved: number;
@@ -51,7 +51,7 @@ export type Adoption = ReturnType<typeof createAdoption>;
 export function createAdoption({ kube, live, options }: Pick<LeaseDeps, "kube" | "live" | "options">) {
   const { manifestNamespace } = options;
 
-  /** Before anything else is written: what made a workload is told by the Manifest resource, and that only until it is written over. */
+  /** Before anything else is written: only the Manifest resource shows what made a workload, until it is written over. */
   async function take(lease: ObservedLease, wanted: readonly DesiredObject[], signal: AbortSignal): Promise<Adopted> {
     const { name, namespace } = lease;
     const { services, applied, isTheirs } = madeOf(lease);
@@ -167,9 +167,9 @@ function sortObjects(lease: ObservedLease, wanted: readonly DesiredObject[], liv
   const unmarked: LiveObject[] = [];
   for (const object of live.contents(lease.name)) {
     if (object.deletingSinceMs !== undefined || object.labels[namespaceLabel] !== lease.name) continue;
-    // Brought back from a backup, it is whoever's brought it.
-    const isBroughtBack = isTheirs && isWorkload(object) && !object.isOurs;
-    if (!object.isFromBefore && !isBroughtBack) {
+    // Restored from a backup, it is owned by the tool that restored it.
+    const isRestored = isTheirs && isWorkload(object) && !object.isOurs;
+    if (!object.isFromBefore && !isRestored) {
       if (!isWorkload(object) || !object.isOurs) continue;
       const marked = madeAs(object);
       if (marked) made.set(liveText(object), marked);

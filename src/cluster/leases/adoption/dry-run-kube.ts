@@ -43,7 +43,7 @@ export function createDryRunKube(
       }
       return { written: !isSo, object: undefined, warnings: [] };
     },
-    /** Those of owners and labels change nothing by themselves; what goes with them is told by the apply that follows. */
+    /** Those of owners and labels change nothing by themselves; the apply that follows notes what goes with them. */
     async patch(kind, at, operations, { signal } = {}) {
       const object = await get(kind, at, { signal });
       const next = operations.reduce<unknown>(patchedBy, object ?? {}) as KubeObject;

@@ -55,7 +55,7 @@ export interface DryRunLease {
   readonly namespace: string;
   readonly kept: readonly KeptWorkload[];
   readonly changes: readonly (Pick<DryRunWrite, "does" | "fields"> & { readonly object: string })[];
-  /** What nobody can say what to do with, and what it would not get. */
+  /** Objects without a service or lease, and what the lease would not get. */
   readonly unplaced: readonly string[];
 }
 

@@ -1,8 +1,8 @@
 /**
  * What the nodes have free by their own word and their pods' requests: cpu, memory and ephemeral storage. That can be read of any
- * cluster; cards and storage classes are known to the inventory operator, and are left out here.
+ * cluster; GPUs and storage classes are known to the inventory operator, and are left out here.
  */
-import { conditionHolds, fieldsOf, recordsOf } from "../../../kube/json-fields.ts";
+import { fieldsOf } from "../../../kube/json-fields.ts";
 import type { KubeObject } from "../../../kube/kube.ts";
 import { serviceLabel } from "../../../kube/objects/lease-labels.ts";
 import { type ExactAmounts, podRequests, readAllAmounts, wholeAmount } from "../../../kube/pod-requests.ts";
@@ -12,10 +12,11 @@ import type { ResourceUnit } from "../../../market/group-spec.ts";
 import { place } from "../../capacity/placement/place.ts";
 import { openRoom, type Room } from "../../capacity/placement/room.ts";
 import { claimsOf } from "../../capacity/placement/task.ts";
+import { nodeTakesPods } from "../watched-network.ts";
 
 export function freeRoom(nodes: readonly KubeObject[], pods: readonly KubeObject[]): Room {
   const byNode = Map.groupBy(pods.filter(hasNode), (pod) => fieldsOf(pod["spec"])["nodeName"]);
-  const rooms = nodes.filter(takesPods).map((node) => {
+  const rooms = nodes.filter(nodeTakesPods).map((node) => {
     const { name } = node.metadata;
     const has = readAllAmounts(fieldsOf(node["status"])["allocatable"], `allocatable of ${name}`);
     const taken = (byNode.get(name) ?? []).map((pod) => podRequests(pod, readAllAmounts));
@@ -62,11 +63,4 @@ export function takeRoom(room: Room, units: readonly ResourceUnit[], overcommit:
 
 function whole(amounts: ExactAmounts, name: string): bigint {
   return wholeAmount(name, amounts.get(name) ?? 0n);
-}
-
-/** Workloads of tenants tolerate nothing. */
-function takesPods(node: KubeObject): boolean {
-  const { unschedulable, taints } = fieldsOf(node["spec"]);
-  const keepsAway = recordsOf(taints).some(({ effect }) => effect === "NoSchedule" || effect === "NoExecute");
-  return unschedulable !== true && !keepsAway && conditionHolds(fieldsOf(node["status"])["conditions"], "Ready");
 }

@@ -1,5 +1,5 @@
 /**
- * Custom resources by which operators are told what a lease has: a host name, a port of a leased address. One lease has a
+ * Custom resources that declare to operators what a lease has: a host name, a port of a leased address. One lease has a
  * name at a time. The cluster says who has what, and is all that a new process starts from; beside it stand the grants of
  * this one, which are settled in one step before anything is written, so that of two who want a name at once one gets it.
  */
@@ -24,13 +24,13 @@ export interface DeclarationDeps<Wanted> {
   readonly objectName: (subject: string) => string;
   readonly build: (lease: LeaseId, wanted: Wanted) => KubeObject;
   readonly read: (object: KubeObject) => { readonly lease: LeaseId; readonly subject: string } | undefined;
-  /** Why a lease may not have what nobody has so far; undefined where it may. */
+  /** Why a lease may not have what is free; undefined where it may. */
   readonly objection: (lease: LeaseId, wanted: Wanted) => string | undefined;
   /** Whether one subject may be free, or not, because the other one changed hands. */
   readonly concerns: (subject: string, changed: string) => boolean;
 }
 
-/** Who has what. Without a lease: an object that says nothing we understand, and that nobody of ours may touch. */
+/** Who has what. Without a lease: an object that we cannot read, and leave alone. */
 interface Holder {
   readonly subject: string;
   readonly lease: LeaseId | undefined;
@@ -154,7 +154,7 @@ function createDeclared<Wanted>(
   }
 
   function trouble(): string | undefined {
-    return opened ? watchTrouble([opened]) : `nobody has begun to read ${resourceOf(kind)}`;
+    return opened ? watchTrouble([opened]) : `${resourceOf(kind)} are not watched yet`;
   }
 
   function cache(): WatchCache<Declared, "lease"> {
@@ -191,7 +191,7 @@ interface UnseenWrite {
 /**
  * What we wrote and the cache does not show yet. A name is its lease's from before the write is sent until the cache shows
  * what became of it. Only what the cache shows is removed, and the cache goes on to show it until it hears of that: so a name
- * is never free before the cache shows it so, and no cache that lags can show as somebody's what others were given.
+ * is never free before the cache shows it so, and no cache that lags can show as one lease's what another was given.
  */
 export function createUnseenWrites(
   ask: (subject: string, signal: AbortSignal) => Promise<KubeObject | undefined>,
@@ -228,7 +228,7 @@ export function createUnseenWrites(
         write.object = object;
         void seen(object).then(
           () => forget(write),
-          // The watch was closed, and nobody asks any more.
+          // The watch was closed.
           () => undefined,
         );
       } finally {
@@ -266,7 +266,7 @@ function createGrants<Wanted>(
     }
   }
 
-  /** Nobody is on the way to it any more. The lease that the cache shows may have left it for whoever was. */
+  /** No lease claims it any more. The lease that the cache shows may have given it up for the one that did. */
   function wakeAround(subject: string): void {
     const lease = declared.get(subject)?.lease;
     if (lease?.provider === provider) wake(formatLeaseId(lease));
@@ -310,7 +310,7 @@ function createGrants<Wanted>(
     handle({ type, value: { lease, subject } }: Change<Declared>): void {
       const leaseId = lease?.provider === provider ? formatLeaseId(lease) : undefined;
       if (leaseId !== undefined) wake(leaseId);
-      // A write from before the name changed hands, or somebody else's.
+      // A write from before the name changed hands, or of another program.
       const grant = grants.get(subject);
       if (grant && grant.leaseId !== leaseId) wake(grant.leaseId);
       if (type !== "added") wakeThoseWithout(subject);

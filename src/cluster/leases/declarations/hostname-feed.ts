@@ -101,7 +101,7 @@ export function createHostnameFeed(deps: OperatorFeedDeps) {
     const status = await client.call(`${service}/GetStatus`, new Uint8Array(), feedAnswerMs);
     wasWaiting = waitingFor !== "";
     ({ waitingFor } = operatorHostnameV1Status.decode(status));
-    // One that has just read the cluster has yet to look at each name; what it has not told by the next time is gone.
+    // One that has just read the cluster has yet to look at each name; what it has not reported by the next time is gone.
     if (waitingFor === "" && !wasWaiting) known.forgetBefore();
   }
 
@@ -130,7 +130,7 @@ export function createHostnameFeed(deps: OperatorFeedDeps) {
   }
 
   return {
-    /** Undefined where nothing is known of it. What was told before the connection broke may be otherwise by now. */
+    /** Undefined where nothing is known of it. What was reported before the connection broke may be out of date. */
     of: (host: string): HostHealth | undefined => (isConnected ? known.hosts.get(host) : undefined),
     all: (): Iterable<HostHealth> => (isConnected ? known.hosts.values() : []),
     /** Unhealthy for longer than it takes to start something, and not known to be healthy again. */
@@ -159,10 +159,10 @@ function isLongAgo(sinceMs: number | undefined, clock: Pick<Clock, "monotonicMs"
   return sinceMs !== undefined && clock.monotonicMs() - sinceMs >= healthStartingMs;
 }
 
-/** What the operator has told of each name. */
+/** What the operator has reported of each name. */
 function createKnownHosts(clock: Clock) {
   const hosts = new Map<string, Known>();
-  /** What was unhealthy by the connections before, and this one has not told of yet: it is so since then. */
+  /** What was unhealthy by the connections before, and this one has not reported yet: it is so since then. */
   const before = new Map<string, Known>();
   return {
     hosts: hosts as ReadonlyMap<string, HostHealth>,

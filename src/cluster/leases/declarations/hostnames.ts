@@ -94,7 +94,7 @@ export function createHostnames({ kube, provider, settings, clock }: HostnameDep
   };
 }
 
-/** Why a lease may not have a name, whoever has it. */
+/** Why a lease may not have a name, even if it is free. */
 function barred(lease: LeaseId, { host, service }: HostWanted, settings: HostnameSettings): string | undefined {
   const { ingressDomain } = settings;
   if (ingressDomain !== undefined && host === staticHost(lease, service, ingressDomain)) return undefined;
@@ -133,8 +133,8 @@ function createClaims(
       return false;
     },
     /**
-     * No other owner is allowed these for a moment, so that of two who ask at once one is told. Only for names that nothing is
-     * against and that are about to be declared: whoever is not to have them would keep them from everybody else.
+     * No other owner is allowed these for a moment, so that one of two concurrent requests is rejected. Only for names that
+     * passed all checks and are about to be declared: a claim keeps them from all others.
      */
     allow(given: readonly string[], owner: string): void {
       const nowMs = clock.monotonicMs();

@@ -1,4 +1,4 @@
-/** Keeps what happens to our leases in the cluster, writes Events of our own, and notifies whoever follows a lease. */
+/** Keeps what happens to our leases in the cluster, writes Events of our own, and notifies clients that follow a lease. */
 import { hostname } from "node:os";
 import type { Chain } from "../../../chain/chain.ts";
 import type { Journal } from "../../../journal/journal.ts";

@@ -61,8 +61,8 @@ export function historyEvent({ id, line, atMs }: HistoryLine): LeaseEvent {
 }
 
 export function toLeaseEvent(row: OccurrenceRow): LeaseEvent {
-  const { leaseId: _, counted: __, lastAtMs: atMs, ...told } = row;
-  return { ...told, atMs };
+  const { leaseId: _, counted: __, lastAtMs: atMs, ...event } = row;
+  return { ...event, atMs };
 }
 
 /** The id of a lease by that of its order, as people have it at hand; undefined where nothing is known of it. */
@@ -70,7 +70,7 @@ export function leaseNamed({ history }: Reads, text: string): string | undefined
   return text.split("/").length <= 4 ? history.subjectUnder(text) : text;
 }
 
-/** A short key, whatever somebody has written. */
+/** A key of fixed length. */
 export function keyOf(...parts: readonly string[]): string {
   return createHash("sha256").update(parts.join("\n")).digest("hex").slice(0, 24);
 }
@@ -79,7 +79,7 @@ export function keyOf(...parts: readonly string[]): string {
 
 /** What would move a cursor, break a line or turn the text around. */
 const unprintable = /[\p{Cc}\p{Cf}\p{Cs}\p{Co}\p{Zl}\p{Zp}]+/gu;
-/** Of an address, what a registry signs for whoever may read there. */
+/** Of a URL, the query in which registries put signatures. */
 const query = /(https?:\/\/[^\s?"'<>]{1,512})\?[^\s"'<>]+/g;
 /** Passwords in addresses, keys and tokens, by their looks. */
 const { text: withoutSecrets } = createRedactor();

@@ -23,7 +23,7 @@ export const driftKinds = {
   // A lease that runs
   "namespace-missing": heals("lease", "its loop is woken, which makes it again"),
   "resource-missing": heals("lease", "its loop is woken, which writes it again"),
-  "resource-outdated": heals("lease", "its loop is woken, which brings the newest manifest"),
+  "resource-outdated": heals("lease", "its loop is woken, which applies the newest manifest"),
   "manifest-behind": heals("lease", "the journal takes it up from the cluster"),
   "manifest-missing": stays("lease", "only its tenant can send the manifest again"),
   "reservation-missing": heals("reservation", "its reservation is looked at, and made again from the chain"),
@@ -38,7 +38,7 @@ export const driftKinds = {
   "namespace-unknown": stays("lease", noProof),
   "resource-unknown": stays("lease", noProof),
   "manifest-unknown": stays("lease", noProof),
-  // Not ours, or nobody knows whose
+  // Of another provider, or of no lease that is named
   "namespace-foreign": stays("none", "it is another provider's"),
   "resource-foreign": stays("none", "it is another provider's"),
   "namespace-mislabelled": stays("none", noProof),
@@ -46,7 +46,7 @@ export const driftKinds = {
   // Of any lease, whether it runs or not
   "namespace-stuck": stays("none", "whatever holds it must let go"),
   // The cluster as a whole
-  "cluster-restored": heals("none", "each lease is brought to what it should be, as its loop finds it"),
+  "cluster-restored": heals("none", "the loop of each lease repairs what it finds"),
   // What we believe
   "mirror-differs": heals("mirror", "the mirror is compared with the chain and built anew"),
   "cache-differs": heals("caches", "the caches list again"),

@@ -1,8 +1,8 @@
 /**
  * A command in a container that we can end. A node leaves a command alone when the connection to it goes, with a terminal and
  * without: it would run on for as long as the container. So a shell of the container starts it, and first tells us the process
- * that it then becomes; another one ends that process. Where there is no shell, the command is started as it is, and nobody
- * can end it.
+ * that it then becomes; another one ends that process. Where there is no shell, the command is started as it is, and it
+ * cannot be ended.
  */
 import type { Readable } from "node:stream";
 import type { ExecOptions, Kube, ObjectAt } from "../../../kube/kube.ts";
@@ -19,7 +19,7 @@ const shellHangUpMs = second;
 const shell = ["/bin/sh", "-c"];
 
 /**
- * Given a mark and the command. What cannot be run is told apart here, since a shell would have other words for it than a node.
+ * Given a mark and the command. What cannot be run is detected here, since a shell would have other words for it than a node.
  * It sets no variable: one that the image exports too would reach the command.
  */
 export const startScript = `
@@ -50,17 +50,17 @@ interface ExecDeps {
 export async function startHeld(at: ObjectAt, options: ExecOptions, mark: string, { kube, clock }: ExecDeps) {
   const command = [...shell, startScript, "sh", mark, ...options.command];
   const session = await kube.exec(at, { ...options, command });
-  const told = await withDeadline(clock, kubeCallMs, firstWords(session.stdout, mark), () => "late");
-  if (told !== undefined && /^\d+$/.test(told)) return { session, process: told };
+  const reported = await withDeadline(clock, kubeCallMs, firstWords(session.stdout, mark), () => "late");
+  if (reported !== undefined && /^\d+$/.test(reported)) return { session, process: reported };
   try {
-    if (told === "missing") throw new ProviderError("AKP_SHELL_NO_SUCH_COMMAND", {});
-    if (told !== undefined) throw notStarted();
+    if (reported === "missing") throw new ProviderError("AKP_SHELL_NO_SUCH_COMMAND", {});
+    if (reported !== undefined) throw notStarted();
     // It ended without a word of ours: there is no such shell, unless there is worse.
     const over = session.exit.then(() => undefined, shellError);
     const failed = await withDeadline(clock, kubeCallMs, over, () => Promise.reject(notStarted()));
     if (failed && !failed.code.startsWith("AKP_SHELL_NO")) throw failed;
   } finally {
-    // The shell is the tenant's: one of his own making may stay for ever.
+    // The shell is the tenant's: one of their own making may stay for ever.
     session.close();
   }
   return { session: await kube.exec(at, options), process: undefined };
@@ -75,7 +75,7 @@ function firstWords(stdout: Readable, mark: string): Promise<string | undefined>
       if (rest.length > 0) stdout.unshift(rest);
       resolve(words);
     }
-    // Nothing can be put back into what has ended: that would be an error that nobody listens for.
+    // Nothing can be put back into what has ended: that would be an unhandled error.
     const ended = () => done(undefined, Buffer.alloc(0));
     function look(): void {
       for (let piece = stdout.read() as Buffer | null; piece !== null; piece = stdout.read() as Buffer | null) {

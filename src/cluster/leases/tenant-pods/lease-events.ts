@@ -1,5 +1,5 @@
 /**
- * What happened to a lease, then what happens to it, for its tenant. Nobody is asked for it: what happened is in the
+ * What happened to a lease, then what happens to it, for its tenant. It needs no request: what happened is in the
  * journal, for longer than the cluster keeps its Events, and what happens comes from the one watch that all leases share.
  */
 
@@ -29,13 +29,13 @@ export function createLeaseEvents(
     const isAsked = (each: LeaseEvent) => isOf(each, services, workloadNames());
     const shown = (batch: readonly LeaseEvent[]) => batch.filter(isAsked).map(eventOf);
     const waiting = createWaiting(signal);
-    // Heard from before it is read, so that nothing falls between; what is in both is told once.
-    const unhear = follow ? keeper.onEvent(key, waiting.add) : () => undefined;
+    // Subscribed before it is read, so that nothing falls between; what is in both is sent once.
+    const unsubscribe = follow ? keeper.onEvent(key, waiting.add) : () => undefined;
     try {
       const happened = keeper.of(key);
-      const told = new Map(happened.map(({ key, count, atMs }) => [key, { count, atMs }]));
+      const sent = new Map(happened.map(({ key, count, atMs }) => [key, { count, atMs }]));
       const isNew = ({ key, count, atMs }: LeaseEvent) => {
-        const before = told.get(key);
+        const before = sent.get(key);
         // What was forgotten since then counts from one.
         return !before || count > before.count || atMs > before.atMs;
       };
@@ -45,7 +45,7 @@ export function createLeaseEvents(
         if (batch.length > 0) yield batch;
       }
     } finally {
-      unhear();
+      unsubscribe();
       waiting.close();
     }
 
@@ -88,7 +88,7 @@ function createWaiting(signal: AbortSignal) {
       if (waiting.length <= eventsWaiting) waiting.push(event);
       wake();
     },
-    /** Empty where there is nobody any more to whom it could be told. */
+    /** Empty once the client is gone. */
     async take(): Promise<readonly LeaseEvent[]> {
       if (waiting.length === 0 && !signal.aborted) await arrived.promise;
       if (waiting.length > eventsWaiting) throw new ProviderError("AKP_STREAM_TOO_SLOW", {});

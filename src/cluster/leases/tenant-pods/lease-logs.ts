@@ -116,11 +116,12 @@ export function createPodNews(pods: Pick<LeasePods, "onChange">) {
     /** Resolves with the next one, or with the signal. */
     async next(namespace: string, signal: AbortSignal): Promise<void> {
       if (signal.aborted) return;
-      const told = Promise.withResolvers<void>();
-      const stop = on(namespace, told.resolve);
-      signal.addEventListener("abort", told.resolve as () => void, { once: true });
-      await told.promise;
-      signal.removeEventListener("abort", told.resolve as () => void);
+      const { promise, resolve } = Promise.withResolvers<void>();
+      const stop = on(namespace, resolve);
+      const onAbort = () => resolve();
+      signal.addEventListener("abort", onAbort, { once: true });
+      await promise;
+      signal.removeEventListener("abort", onAbort);
       stop();
     },
   };

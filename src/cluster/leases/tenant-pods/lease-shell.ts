@@ -89,7 +89,7 @@ export function createLeaseShell({ kube, pods, clock, random, log }: LeaseShellD
         signal.removeEventListener("abort", leave);
       };
       const exit = session.exit.finally(over).catch((thrown: unknown) => {
-        // Nobody has seen its end.
+        // Its end is unknown.
         if (process !== undefined) {
           const task = end(at, { container: service, process }).finally(() => ending.delete(task));
           ending.add(task);
