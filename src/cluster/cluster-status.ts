@@ -1,34 +1,15 @@
 /** How the cluster stands: the status of the service, and what the bus is reported of it. */
 import type { Bus } from "../bus/bus.ts";
-import type { JsonObject } from "../bus/topics.ts";
 import type { Clock, Timer } from "../runtime/clock.ts";
-import type { Condition } from "../runtime/condition.ts";
 import { second } from "../runtime/durations.ts";
 import { changedStatuses } from "../runtime/throttle.ts";
 import { resourceSums, sumJson } from "./capacity/inventory-status.ts";
 import { type ClusterStatusParts, clusterConditions } from "./conditions.ts";
 import type { HealthKeeper } from "./health/health-keeper.ts";
-import type { LeaseHealth } from "./health/lease-health.ts";
 import type { LeaseKeeper } from "./leases/lease-loop.ts";
-import { type LeaseStatus, leaseStates } from "./leases/lease-states.ts";
+import { leaseStates } from "./leases/lease-states.ts";
 
-export interface ClusterStatus {
-  readonly nodes: number;
-  /** Of ours that run. */
-  readonly leases: number;
-  readonly reservations: number;
-  /** Replicas that run and are in no snapshot yet. */
-  readonly awaited: number;
-  readonly ageMs: number | undefined;
-  /** Why nothing may be promised now. */
-  readonly trouble: string | undefined;
-  readonly resources: readonly JsonObject[];
-  /** How many leases are in which state; those that are over and not gone yet among them. */
-  readonly leaseStates: Readonly<Record<LeaseStatus["state"], number>>;
-  /** Of those that run something. */
-  readonly leaseHealth: Readonly<Record<LeaseHealth["state"], number>>;
-  readonly conditions: readonly Condition[];
-}
+export type ClusterStatus = ReturnType<typeof clusterStatus>;
 
 /** How many there are of each, also of those that there are none of. */
 export function countEach<Key extends string, T>(
@@ -41,25 +22,25 @@ export function countEach<Key extends string, T>(
   return counts;
 }
 
-export function countStates({ states }: Pick<LeaseKeeper, "states">): ClusterStatus["leaseStates"] {
+export function countStates({ states }: Pick<LeaseKeeper, "states">) {
   return countEach(leaseStates, states.all(), ([, { state }]) => state);
 }
 
-export function countHealth({ all }: Pick<HealthKeeper, "all">): ClusterStatus["leaseHealth"] {
+export function countHealth({ all }: Pick<HealthKeeper, "all">) {
   return countEach(["healthy", "unhealthy", "unknown"], all(), ([, { state }]) => state);
 }
 
-export function clusterStatus(parts: ClusterStatusParts): ClusterStatus {
+export function clusterStatus(parts: ClusterStatusParts) {
   const { book, leases, inventory } = parts.keeper;
   const { ageMs, error: trouble } = inventory;
   return {
-    nodes: book.snapshot?.nodes.length ?? 0,
-    leases,
-    reservations: book.size,
+    ...{ nodes: book.snapshot?.nodes.length ?? 0, leases, reservations: book.size, ageMs },
+    /** Replicas that run and are in no snapshot yet. */
     awaited: book.awaited,
-    ageMs,
+    /** Why nothing may be promised now. */
     trouble,
     resources: resourceSums(book).map(sumJson),
+    /** Those that are over and not gone yet among them. */
     leaseStates: countStates(parts.leaseKeeper),
     leaseHealth: countHealth(parts.health),
     conditions: [...clusterConditions(parts)],

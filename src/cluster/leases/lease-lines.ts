@@ -8,39 +8,20 @@ import { type LeaseId, parseLeaseId } from "../../market/ids.ts";
 import { leaseNamespace } from "../../market/lease-namespace.ts";
 import { leasedAddress } from "../capacity/addresses/lease-addresses.ts";
 import type { HealthKeeper } from "../health/health-keeper.ts";
-import type { LeaseHealth } from "../health/lease-health.ts";
-import type { SeenUnhealthy } from "../health/monitoring.ts";
 import type { HostHealth } from "./declarations/hostname-feed.ts";
 import { hostsWanted } from "./declarations/hostnames.ts";
 import type { LeaseKeeper } from "./lease-loop.ts";
 import { type LeaseStatus, leaseNamesListed } from "./lease-states.ts";
 import type { LeaseUsage } from "./lease-usage.ts";
 
-export interface LeaseLine extends LeaseStatus, Partial<LeaseUsage> {
-  readonly lease: string;
-  readonly namespace: string;
-  readonly hosts: readonly string[];
-  readonly addresses?: readonly string[];
-  /** Those among them that are not well, with the reason. */
-  readonly hostTroubles?: readonly string[];
-  /** Since it was made on the chain; undefined where the mirror does not know it. */
-  readonly ageMs: number | undefined;
-  /** While it is being reclaimed: until when its tenant was promised it. Then it is closed. */
-  readonly reclaimedAtMs?: number;
-  /** Services some of whose pods are of an older template than the one that is being rolled out. */
-  readonly rolling?: readonly string[];
-  /** Absent where it has nothing to run, or is not judged yet. */
-  readonly health?: LeaseHealth;
-  /** While it does not work: how long it was seen so. */
-  readonly unwell?: SeenUnhealthy;
-}
+export type LeaseLine = ReturnType<typeof leaseLines>[number] & Partial<LeaseUsage>;
 
 export function leaseLines(
   { states, live, hostnames }: Pick<LeaseKeeper, "states" | "live" | "hostnames">,
   { get: healthOf, unhealthy: unhealthyOf }: Pick<HealthKeeper, "get" | "unhealthy">,
   chain: Pick<Chain, "mirror" | "status">,
   hostHealth: (host: string) => HostHealth | undefined = () => undefined,
-): LeaseLine[] {
+) {
   const keys = [...states.all()].sort(([a], [b]) => (a < b ? -1 : 1));
   return keys.map(([lease, state]) => {
     const id = parseLeaseId(lease);
@@ -50,10 +31,13 @@ export function leaseLines(
     const namespace = leaseNamespace(id);
     const rolling = Array.from(live.workloads(namespace), ({ name, isRolling }) => (isRolling ? [name] : [])).flat();
     const addresses = new Set(Array.from(live.services(namespace), leasedAddress).flat());
+    // What is absent is empty or unknown.
     const shown = {
       ...(addresses.size > 0 && { addresses: [...addresses].sort() }),
       ...(health && { health }),
+      // How long it was seen unhealthy.
       ...(unwell && { unwell }),
+      // Services some of whose pods are of an older template than the one that is being rolled out.
       ...(rolling.length > 0 && { rolling: rolling.sort() }),
       ...(hostTroubles.length > 0 && { hostTroubles: hostTroubles.slice(0, leaseNamesListed) }),
     };
@@ -67,11 +51,13 @@ function troubleOf(known: HostHealth | undefined): string[] {
   return [`${known.host} is ${known.health}${known.why && `: ${known.why}`}`];
 }
 
-function endOf(id: LeaseId, { mirror }: Pick<Chain, "mirror">): Pick<LeaseLine, "reclaimedAtMs"> {
+/** While it is being reclaimed: when the notice of its tenant has passed. */
+function endOf(id: LeaseId, { mirror }: Pick<Chain, "mirror">): { readonly reclaimedAtMs?: number } {
   const { state, reclamation } = mirror.lease(id) ?? {};
   return state === "reclaiming" && reclamation ? { reclaimedAtMs: reclaimedAtMs(reclamation) } : {};
 }
 
+/** Since it was made on the chain; undefined where the mirror does not know it. */
 function ageOf(id: LeaseId, { mirror, status }: Pick<Chain, "mirror" | "status">): number | undefined {
   const lease = mirror.lease(id);
   return lease && Number(mirror.height - lease.createdAt) * status.blockTimeMs;
@@ -95,7 +81,7 @@ function lineOf(lease: string, row: ManifestRow | undefined): LeaseLine {
   return { lease, namespace: leaseNamespace(id), ...stateOf(row), hosts, ageMs: undefined };
 }
 
-function stateOf(row: ManifestRow | undefined): Pick<LeaseLine, "state" | "why"> {
+function stateOf(row: ManifestRow | undefined): LeaseStatus {
   if (!row) return { state: "waiting for manifest" };
   if (row.withdrawnAtMs !== undefined) return { state: "withdrawn" };
   if (row.refusal !== undefined) return { state: "refused", why: row.refusal };

@@ -1,46 +1,32 @@
 /** What chain, journal and cluster say of one lease at one moment, and what should run by that. */
 import type { Chain } from "../../chain/chain.ts";
-import type { Lease } from "../../chain/records.ts";
-import { groupIn, type ManifestRow } from "../../journal/manifests.ts";
+import { groupIn } from "../../journal/manifests.ts";
 import type { LeaseWorkload } from "../../kube/objects/lease-workload.ts";
 import type { ManifestNote } from "../../kube/objects/manifest-resource.ts";
-import { type RecordedManifest, readManifestResource } from "../../kube/objects/read-manifest-resource.ts";
-import { deploymentOf, type LeaseId, parseLeaseId } from "../../market/ids.ts";
+import { readManifestResource } from "../../kube/objects/read-manifest-resource.ts";
+import { deploymentOf, parseLeaseId } from "../../market/ids.ts";
 import { leaseNamespace } from "../../market/lease-namespace.ts";
 import type { ManifestGroup } from "../../market/manifest.ts";
 import { isNewerInCluster } from "../../market/manifest.ts";
 import { invariant } from "../../runtime/invariant.ts";
 import { promisedUnits } from "../capacity/reservations/reservation.ts";
-import type { LiveNamespace } from "./live-objects.ts";
 import type { LeaseDeps } from "./watched-cluster.ts";
 
-export interface ObservedLease {
-  readonly key: string;
-  readonly id: LeaseId;
-  /** Of the lease, whether it is there or not. */
-  readonly name: string;
-  /** As the mirror has it. */
-  readonly lease: Lease | undefined;
-  readonly row: ManifestRow | undefined;
-  readonly namespace: LiveNamespace | undefined;
-  /** What the cluster itself has as the lease's manifest. */
-  readonly recorded: RecordedManifest | undefined;
-}
+export type ObservedLease = ReturnType<typeof observeLease>;
 
-export function observeLease(
-  key: string,
-  { chain, journal, live }: Pick<LeaseDeps, "chain" | "journal" | "live">,
-): ObservedLease {
+export function observeLease(key: string, { chain, journal, live }: Pick<LeaseDeps, "chain" | "journal" | "live">) {
   const id = parseLeaseId(key);
   const name = leaseNamespace(id);
   const resource = live.manifest(name);
   return {
-    key,
-    id,
+    ...{ key, id },
+    /** Of its namespace, whether it is there or not. */
     name,
+    /** As the mirror has it. */
     lease: chain.mirror.lease(id),
     row: journal.read.manifests.get(key),
     namespace: live.namespace(name),
+    /** What the cluster itself has as the lease's manifest. */
     recorded: resource && readManifestResource(resource),
   };
 }
