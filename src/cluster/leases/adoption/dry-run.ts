@@ -18,6 +18,7 @@ import { type Clock, sleep } from "../../../runtime/clock.ts";
 import { minute } from "../../../runtime/durations.ts";
 import { ProviderError, reasonOf } from "../../../runtime/errors.ts";
 import { inParallel } from "../../../runtime/in-parallel.ts";
+import type { Scope } from "../../../runtime/lifecycle.ts";
 import { silentLog } from "../../../runtime/log.ts";
 import { promisedUnits } from "../../capacity/reservations/reservation.ts";
 import { createDeploy } from "../deploy.ts";
@@ -42,40 +43,24 @@ interface DryRunDeps {
   readonly clock: Clock;
 }
 
-export interface AdoptionDryRun {
-  /** Of the chain's list of leases. */
-  readonly height: bigint;
-  readonly leases: readonly DryRunLease[];
-  /** What belongs to no lease that runs, and what becomes of it. */
-  readonly strays: readonly string[];
-}
+export type AdoptionDryRun = Awaited<ReturnType<typeof dryRunAdoption>>;
 
 export interface DryRunLease {
   readonly lease: string;
   readonly namespace: string;
-  readonly kept: readonly KeptWorkload[];
+  /** `pods`: those that are on a node. */
+  readonly kept: readonly { readonly workload: string; readonly replicas: number; readonly pods: number }[];
   readonly changes: readonly (Pick<DryRunWrite, "does" | "fields"> & { readonly object: string })[];
   /** Objects without a service or lease, and what the lease would not get. */
   readonly unplaced: readonly string[];
 }
 
-interface KeptWorkload {
-  readonly workload: string;
-  readonly replicas: number;
-  /** Of these, the ones that are on a node. */
-  readonly pods: number;
-}
-
-export async function dryRunAdoption(deps: DryRunDeps, signal: AbortSignal): Promise<AdoptionDryRun> {
+export async function dryRunAdoption(deps: DryRunDeps, signal: AbortSignal) {
   const { queries, provider, options, clock } = deps;
   let writes: DryRunWrite[] = [];
   const { kube, shown } = createDryRunKube(deps.kube, (write) => writes.push(write));
-  const closing: (() => Promise<void> | void)[] = [];
-  const scope = {
-    signal,
-    task: () => undefined,
-    onStop: (close: () => Promise<void> | void) => void closing.push(close),
-  };
+  const closing: Parameters<Scope["onStop"]>[0][] = [];
+  const scope: Scope = { signal, task: () => undefined, onStop: (close) => void closing.push(close) };
   try {
     const listed = await listRunningLeases(queries, provider, { signal });
     const running = new Map(listed.items.map((lease) => [formatLeaseId(lease.id), lease]));
@@ -93,7 +78,7 @@ export async function dryRunAdoption(deps: DryRunDeps, signal: AbortSignal): Pro
     const room = freeRoom(await kube.list(kinds.node, { signal }), allPods);
     const pods = podsOnNodes(allPods);
 
-    async function lookAt({ id }: Lease): Promise<DryRunLease> {
+    async function check({ id }: Lease): Promise<DryRunLease> {
       writes = [];
       const key = formatLeaseId(id);
       const name = leaseNamespace(id);
@@ -112,7 +97,7 @@ export async function dryRunAdoption(deps: DryRunDeps, signal: AbortSignal): Pro
         (thrown) => [reasonOf(thrown)],
       );
       const { withheld = [], foreign = [] } = states.get(key) ?? {};
-      const kept = [...live.contents(name)].flatMap((object) => keptOf(object));
+      const kept = [...live.contents(name)].flatMap(keptOf);
       return {
         ...{ lease: key, namespace: name, kept },
         changes: writes.filter((write) => !isMark(write)).map(changeOf),
@@ -136,7 +121,7 @@ export async function dryRunAdoption(deps: DryRunDeps, signal: AbortSignal): Pro
       return reason === undefined ? [] : [`its replicas have no room now: ${reason}`];
     }
 
-    function keptOf(object: LiveObject): KeptWorkload[] {
+    function keptOf(object: LiveObject) {
       if (!isWorkload(object)) return [];
       const labels = shown(object.kind, object)?.metadata.labels ?? object.labels;
       if (labels[madeForLabel] === undefined) return [];
@@ -145,13 +130,9 @@ export async function dryRunAdoption(deps: DryRunDeps, signal: AbortSignal): Pro
     }
 
     const leases: DryRunLease[] = [];
-    // One after the other: what one of them is granted, another is not.
-    for (const [, lease] of [...running].sort(([a], [b]) => (a < b ? -1 : 1))) leases.push(await lookAt(lease));
-    return {
-      height: listed.height,
-      leases,
-      strays: await findStrays(live, running, deps, signal),
-    };
+    // One after the other: what one of them gets, another does not.
+    for (const [, lease] of [...running].sort(([a], [b]) => (a < b ? -1 : 1))) leases.push(await check(lease));
+    return { height: listed.height, leases, strays: await findStrays(live, running, deps, signal) };
   } finally {
     for (const close of closing) await close();
   }

@@ -102,7 +102,7 @@ export function createHostnameFeed(deps: OperatorFeedDeps) {
     wasWaiting = waitingFor !== "";
     ({ waitingFor } = operatorHostnameV1Status.decode(status));
     // One that has just read the cluster has yet to look at each name; what it has not reported by the next time is gone.
-    if (waitingFor === "" && !wasWaiting) known.forgetBefore();
+    if (waitingFor === "" && !wasWaiting) known.forgetStale();
   }
 
   /** A stream is silent while nothing changes; a connection that died without a word is noticed by asking. */
@@ -131,8 +131,8 @@ export function createHostnameFeed(deps: OperatorFeedDeps) {
 
   return {
     /** Undefined where nothing is known of it. What was reported before the connection broke may be out of date. */
-    of: (host: string): HostHealth | undefined => (isConnected ? known.hosts.get(host) : undefined),
-    all: (): Iterable<HostHealth> => (isConnected ? known.hosts.values() : []),
+    of: (host: string): HostHealth | undefined => (isConnected ? known.get(host) : undefined),
+    all: (): Iterable<HostHealth> => (isConnected ? known.current() : []),
     /** Unhealthy for longer than it takes to start something, and not known to be healthy again. */
     unwell: (): HostHealth[] => (isConnected ? known.unhealthy() : []),
     /**
@@ -162,42 +162,40 @@ function isLongAgo(sinceMs: number | undefined, clock: Pick<Clock, "monotonicMs"
 /** What the operator has reported of each name. */
 function createKnownHosts(clock: Clock) {
   const hosts = new Map<string, Known>();
-  /** What was unhealthy by the connections before, and this one has not reported yet: it is so since then. */
-  const before = new Map<string, Known>();
+  /** Reported over connections before, and not yet over this one: an unhealthy one counts as unhealthy since then. */
+  const stale = new Set<string>();
+  const current = () => [...hosts.values()].filter(({ host }) => !stale.has(host));
   return {
-    hosts: hosts as ReadonlyMap<string, HostHealth>,
+    current,
+    get: (host: string): HostHealth | undefined => (stale.has(host) ? undefined : hosts.get(host)),
     take(state: StreamedState): void {
-      if (state.whole) {
-        for (const [host, known] of hosts)
-          if (known.unhealthySinceMs !== undefined && before.size < hostnamesKnown) before.set(host, known);
-        hosts.clear();
-      }
-      for (const host of state.gone) {
-        hosts.delete(host);
-        before.delete(host);
-      }
+      if (state.whole) for (const host of hosts.keys()) stale.add(host);
+      for (const host of state.gone) forget(host);
       for (const each of state.hostnames) {
-        if (hosts.size >= hostnamesKnown && !hosts.has(each.hostname)) continue;
         const now = healthOf(each);
-        const known = hosts.get(now.host) ?? before.get(now.host);
-        before.delete(now.host);
+        const known = hosts.get(now.host);
+        if (!known && hosts.size >= hostnamesKnown) continue;
+        stale.delete(now.host);
         const nowMs = clock.monotonicMs();
         const unknownSinceMs = now.health === "unknown" ? (known?.unknownSinceMs ?? nowMs) : undefined;
         hosts.set(now.host, { ...now, unhealthySinceMs: unhealthySince(now, known, nowMs), unknownSinceMs });
       }
     },
-    forgetBefore: () => before.clear(),
-    unhealthy: () =>
-      [...hosts.values(), ...before.values()].filter(({ unhealthySinceMs }) => isLongAgo(unhealthySinceMs, clock)),
+    forgetStale: () => stale.forEach(forget),
+    unhealthy: () => [...hosts.values()].filter(({ unhealthySinceMs }) => isLongAgo(unhealthySinceMs, clock)),
     unserved: () =>
-      [...hosts.values()].filter(({ unknownSinceMs }) => isLongAgo(unknownSinceMs, clock)).map(({ host }) => host),
+      current()
+        .filter(({ unknownSinceMs }) => isLongAgo(unknownSinceMs, clock))
+        .map(({ host }) => host),
   };
+
+  function forget(host: string): void {
+    hosts.delete(host);
+    stale.delete(host);
+  }
 }
 
-/**
- * Unknown is no word that it is well: what was unhealthy stays so until it is seen to be well. What was not served at all
- * and is now is better off.
- */
+/** What was unhealthy and is unknown stays unhealthy, unless it was not served at all and is now. */
 function unhealthySince({ health }: HostHealth, known: Known | undefined, nowMs: number): number | undefined {
   if (health === "healthy") return undefined;
   if (health !== "unknown") return known?.unhealthySinceMs ?? nowMs;
