@@ -77,7 +77,7 @@ export async function openStage(
   async function start(crossing?: Boundary) {
     const kube = cluster.connect("akash-provider", crossing && { boundary: crossing });
     const hostnames = createHostnames({ kube, provider, settings, clock });
-    const addresses = createLeasedAddresses({ kube, provider, manifestNamespace });
+    const addresses = createLeasedAddresses(kube, provider, manifestNamespace);
     const stopping = new AbortController();
     const { signal } = stopping;
     const scope = { signal, task: () => undefined, onStop: () => undefined };

@@ -59,7 +59,7 @@ export function createManifestService(
     };
     const checks = createChecks({ chain, cluster, rules, requireHost: options.requireHost, log });
     const graceMs = Math.min(options.timeoutMs, resendGraceMs);
-    const missed = createMissedTime({ chain, journal, graceMs });
+    const missed = createMissedTime(chain, journal, graceMs);
     const loop = createManifestLoop({
       ...{ chain, journal, cluster, missed, states: own, log },
       timeoutMs: options.timeoutMs,

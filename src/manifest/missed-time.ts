@@ -7,15 +7,6 @@ import type { Journal } from "../journal/journal.ts";
 import { nsToMs } from "../runtime/clock.ts";
 import { ProviderError } from "../runtime/errors.ts";
 
-interface MissedTimeDeps {
-  readonly chain: Pick<Chain, "mirror" | "queries" | "status" | "resumedAt">;
-  readonly journal: Pick<Journal, "durable">;
-  /**
-   * Left of each deadline after an outage, or the outage's length if that is less: repeated short outages hold no lease for ever.
-   */
-  readonly graceMs: number;
-}
-
 /** The mirror is usually one block behind the head: that one is being read. */
 const lagBlocks = 3n;
 /** Block times without a block after which manifests were not received either: a slow block or two is not an outage. */
@@ -23,7 +14,15 @@ const missedBlocks = 5;
 
 export type MissedTime = ReturnType<typeof createMissedTime>;
 
-export function createMissedTime({ chain, journal, graceMs }: MissedTimeDeps) {
+/**
+ * `graceMs`: left of each deadline after an outage, or the outage's length if that is less: repeated short outages hold no
+ * lease for ever.
+ */
+export function createMissedTime(
+  chain: Pick<Chain, "mirror" | "queries" | "status" | "resumedAt">,
+  journal: Pick<Journal, "durable">,
+  graceMs: number,
+) {
   const { mirror, queries, resumedAt } = chain;
   /** Chain time up to which manifests could be sent; undefined until that of the last run is known. */
   let reachableMs: number | undefined;

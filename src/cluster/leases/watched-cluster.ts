@@ -33,7 +33,7 @@ export function watchCluster({ kube, provider, options, clock, onChange }: Watch
   const live = watchLiveObjects(kube, manifestNamespace, onChange);
   const publicHost = clusterPublicHostname === "" ? undefined : clusterPublicHostname;
   const hostnames = createHostnames({ kube, provider, settings: { ...hosts, publicHost, manifestNamespace }, clock });
-  const addresses = createLeasedAddresses({ kube, provider, manifestNamespace });
+  const addresses = createLeasedAddresses(kube, provider, manifestNamespace);
   const nodes = watchNodes(kube);
   const network = watchNetwork(options.network, { kube, nodes, clock });
   return {

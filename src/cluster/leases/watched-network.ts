@@ -132,13 +132,7 @@ export function admittedControllers(
 
 // The cluster's nodes, watched once for all who need them: the addresses that are theirs, and whether they are heard of.
 
-interface WatchedNode {
-  readonly ranges: readonly IpRange[];
-  /** Its kubelet tells how its pods are doing. */
-  readonly isReady: boolean;
-  /** Cordoned, or tainted so that it takes no pods or keeps none. */
-  readonly isClosed: boolean;
-}
+type WatchedNode = ReturnType<typeof projectNode>;
 
 type WatchedNodes = ReturnType<typeof watchNodes>;
 
@@ -171,11 +165,13 @@ function takesPods(node: WatchedNode | undefined): boolean {
 /** The effects of taints; another one only prefers other nodes. */
 const closing = new Set(["NoSchedule", "NoExecute"]);
 
-function projectNode(node: KubeObject): WatchedNode {
+function projectNode(node: KubeObject) {
   const { unschedulable, taints } = fieldsOf(node["spec"]);
   return {
     ranges: nodeRanges(node),
+    /** Its kubelet reports how its pods are doing. */
     isReady: conditionHolds(fieldsOf(node["status"])["conditions"], "Ready"),
+    /** Cordoned, or tainted so that it takes no pods or keeps none. */
     isClosed: unschedulable === true || recordsOf(taints).some(({ effect }) => closing.has(textOf(effect) ?? "")),
   };
 }

@@ -2,24 +2,22 @@
 import { kinds } from "../../../kube/kinds.ts";
 import type { KubeObject } from "../../../kube/kube.ts";
 import { leasedIp, leasedIpName, readLeasedIp } from "../../../kube/objects/leased-ip.ts";
+import type { Address } from "../../../market/address.ts";
 import { goQuote } from "../../../market/go-json.ts";
 import type { LeaseId } from "../../../market/ids.ts";
 import { ProviderError } from "../../../runtime/errors.ts";
 import type { AddressWanted } from "../../capacity/addresses/lease-addresses.ts";
 import { createDeclarations, type DeclarationDeps } from "./declarations.ts";
 
-interface LeasedAddressDeps extends Pick<DeclarationDeps<never>, "kube" | "provider"> {
-  readonly manifestNamespace: string;
-}
-
 export type LeasedAddresses = ReturnType<typeof createLeasedAddresses>;
 
-export function createLeasedAddresses({ kube, provider, manifestNamespace }: LeasedAddressDeps) {
+export function createLeasedAddresses(
+  kube: DeclarationDeps<never>["kube"],
+  provider: Address,
+  manifestNamespace: string,
+) {
   const declarations = createDeclarations<AddressWanted>({
-    kube,
-    kind: kinds.providerLeasedIp,
-    namespace: manifestNamespace,
-    provider,
+    ...{ kube, kind: kinds.providerLeasedIp, namespace: manifestNamespace, provider },
     subjectOf: leasedIpName,
     objectName: (subject) => subject,
     build: (lease, port) => leasedIp({ lease, ...port }, { manifestNamespace }).object,
