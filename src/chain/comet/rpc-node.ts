@@ -98,29 +98,25 @@ export class RpcNode {
   }
 
   get condition(): NodeCondition {
-    const { status } = this;
-    if (this.#breaker.open) return "down";
-    if (!status) return "unknown";
-    const wanted = this.#chainId();
-    if (wanted !== undefined && status.chainId !== wanted) return "other chain";
-    if (status.catchingUp) return "catching up";
-    if (this.lag >= rpcLagBlocks) return "behind";
-    return this.#failing.size > 0 ? "failing" : "good";
+    return this.#health()[0];
   }
 
   stateNow() {
-    const { condition, lag, latencyMs } = this;
-    const { height, earliestHeight } = this.status ?? {};
-    const { name } = this.transport;
-    return { name, condition, height, earliestHeight, lag, latencyMs, trouble: this.#trouble(condition) };
+    const { lag, latencyMs, status } = this;
+    const [condition, trouble] = this.#health();
+    const { height, earliestHeight } = status ?? {};
+    return { name: this.transport.name, condition, height, earliestHeight, lag, latencyMs, trouble };
   }
 
-  #trouble(condition: NodeCondition): string | undefined {
-    if (condition === "other chain") return `it belongs to the chain ${this.status?.chainId}`;
-    if (condition === "behind") return `it is ${this.lag} blocks behind`;
-    if (condition === "catching up") return "it is still loading older blocks";
-    if (condition === "failing") return [...this.#failing.values()].join("; ");
-    return condition === "good" ? undefined : this.#lastFailure;
+  #health(): readonly [NodeCondition, reason: string | undefined] {
+    const { status } = this;
+    if (this.#breaker.open) return ["down", this.#lastFailure];
+    if (!status) return ["unknown", this.#lastFailure];
+    const wanted = this.#chainId() ?? status.chainId;
+    if (status.chainId !== wanted) return ["other chain", `it belongs to the chain ${status.chainId}`];
+    if (status.catchingUp) return ["catching up", "it is still loading older blocks"];
+    if (this.lag >= rpcLagBlocks) return ["behind", `it is ${this.lag} blocks behind`];
+    return this.#failing.size > 0 ? ["failing", [...this.#failing.values()].join("; ")] : ["good", undefined];
   }
 
   /** Whether the last call of this method, or without one of any method, was answered with nothing of use. */

@@ -26,7 +26,14 @@ export function createCometBroadcaster(pool: Pool, signal?: AbortSignal): Broadc
     async simulate(tx, atOrAbove) {
       try {
         const { value: gasUsed } = await queryOne(pool, simulateQuery, tx, { atOrAbove, signal });
-        if (gasUsed === undefined) throw unableToSimulate();
+        if (gasUsed === undefined) {
+          const details = {
+            node: "a node",
+            method: `abci_query ${simulateQuery.path}`,
+            reason: "it knows no simulation",
+          };
+          throw new ProviderError("AKP_CHAIN_ANSWER_MALFORMED", details);
+        }
         return { kind: "ran", gasUsed };
       } catch (thrown) {
         if (!ProviderError.is(thrown, "AKP_CHAIN_QUERY_REFUSED")) throw thrown;
@@ -40,43 +47,41 @@ export function createCometBroadcaster(pool: Pool, signal?: AbortSignal): Broadc
   };
 }
 
-type Offered = { readonly receipt: Receipt } | { readonly failure: ProviderError };
+type Offered = Receipt | ProviderError;
 
-/** One node after the other until one takes it: what one has against it, as a price of its own, another may not have. */
+/** One node after the other until one takes it: another may not share its objection, as to the price of gas. */
 async function toOne(pool: Pool, tx: Uint8Array, signal: AbortSignal | undefined): Promise<Receipt> {
   const offers: Offered[] = [];
   for (const node of inTurn(pool)) {
     const offered = await offer(pool, tx, node, signal);
     offers.push(offered);
-    if ("receipt" in offered && offered.receipt.kind === "taken") break;
+    if ("kind" in offered && offered.kind === "taken") break;
   }
   return together(offers);
 }
 
-/** One that takes it is enough, but each has had it: who takes it may keep it to himself. */
+/** One that takes it is enough, but each gets it: a node may not pass it on. */
 async function toAll(pool: Pool, tx: Uint8Array, signal: AbortSignal | undefined): Promise<Receipt> {
   return together(await Promise.all(inTurn(pool).map((node) => offer(pool, tx, node, signal))));
 }
 
 function together(offers: readonly Offered[]): Receipt {
-  const receipts = offers.flatMap((offered) => ("receipt" in offered ? [offered.receipt] : []));
+  const receipts = offers.filter((offered) => "kind" in offered);
   const refusal = receipts.find((receipt) => receipt.kind === "refused");
-  if (receipts.some(({ kind }) => kind === "taken")) {
-    if (!refusal) return { kind: "taken" };
-    const { code, codespace, log } = refusal;
-    return { kind: "taken", objection: { code, codespace, log } };
-  }
-  return refusal ?? refusedByAll(offers.flatMap((offered) => ("failure" in offered ? [offered.failure] : [])));
+  if (receipts.length === 0) return refusedByAll(offers.filter((offered) => offered instanceof ProviderError));
+  if (!refusal || receipts.every(({ kind }) => kind === "refused")) return refusal ?? { kind: "taken" };
+  const { kind: _, ...objection } = refusal;
+  return { kind: "taken", objection };
 }
 
 async function offer(pool: Pool, tx: Uint8Array, node: string, signal: AbortSignal | undefined): Promise<Offered> {
   const params = { tx: Buffer.from(tx).toString("base64") };
   try {
     const read = checked("broadcast_tx_sync", readReceipt);
-    return { receipt: (await pool.call("broadcast_tx_sync", params, read, { node, signal })).result };
+    return (await pool.call("broadcast_tx_sync", params, read, { node, signal })).result;
   } catch (thrown) {
-    if (refusalReason(thrown)?.includes("tx already exists in cache")) return { receipt: { kind: "taken" } };
-    return { failure: onlyOurs(thrown) };
+    if (refusalReason(thrown)?.includes("tx already exists in cache")) return { kind: "taken" };
+    return onlyOurs(thrown);
   }
 }
 
@@ -87,7 +92,7 @@ function refusedByAll(failures: readonly ProviderError[]): Receipt {
     if (log === undefined || !isAnswer("broadcast_tx_sync", log)) continue;
     return { kind: "refused", code: Number(failure.details["rpcCode"]), codespace: rpcCodespace, log };
   }
-  throw nobody("broadcast_tx_sync", failures);
+  throw noEndpoint("broadcast_tx_sync", failures);
 }
 
 /** A node proves nothing that began after the transaction left or has no index, nor does a failure before the messages. */
@@ -119,11 +124,11 @@ async function findTx(
     }
   }
   if (unknowing > 0) return undefined;
-  if (unable.length === 0) throw nobody("tx", failures);
+  if (unable.length === 0) throw noEndpoint("tx", failures);
   throw new ProviderError("AKP_TX_UNPROVEN", { hash, height: firstHeight ?? 0n, reasons: unable.join("; ") });
 }
 
-/** An index can be late or stuck: who does not know a transaction is believed when a second node, if there is one, agrees. */
+/** An index can be late or stuck: "not found" counts when a second node, if there is one, agrees. */
 const witnesses = 2;
 
 /** In words, if the node does not have every block from this one on. */
@@ -142,23 +147,18 @@ function inTurn(pool: Pool): string[] {
   return names.sort((a, b) => Number(isFailing(a)) - Number(isFailing(b)));
 }
 
-function unableToSimulate(): ProviderError {
-  const details = { node: "a node", method: `abci_query ${simulateQuery.path}`, reason: "it knows no simulation" };
-  return new ProviderError("AKP_CHAIN_ANSWER_MALFORMED", details);
-}
-
 function onlyOurs(thrown: unknown): ProviderError {
   if (thrown instanceof ProviderError) return thrown;
   throw thrown;
 }
 
-function nobody(what: string, failures: readonly ProviderError[]): ProviderError {
+function noEndpoint(what: string, failures: readonly ProviderError[]): ProviderError {
   const [first] = failures;
   if (first && failures.length === 1) return first;
   return new ProviderError("AKP_CHAIN_NO_ENDPOINT", { what, reasons: failures.map(reasonOf).join("; "), failures });
 }
 
-/** The application ran it, or could not read it; anything else is a node in trouble. */
+/** The application ran it, or could not read it; anything else is an error of the node. */
 const isAboutTheTransaction = /with gas used|errUnknownField|tx parse error/;
 
 const simulateQuery: Query<Uint8Array, bigint> = {
@@ -172,7 +172,7 @@ const simulateQuery: Query<Uint8Array, bigint> = {
   },
 };
 
-/** An answer that cannot be read is the node's failure, so that another one is asked. */
+/** An answer that cannot be read is the node's failure, so that another one is called. */
 function checked<T>(method: string, read: (result: unknown) => T): (result: unknown, node: string) => T {
   return (result, node) => reading(node, method, () => read(result));
 }

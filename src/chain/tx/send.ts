@@ -1,5 +1,6 @@
 /** Sends a transaction from a shell and waits for its result. The provider itself sends through the outbox. */
-import { type Clock, msToNs, sleep } from "../../runtime/clock.ts";
+import { msToNs, sleep } from "../../runtime/clock.ts";
+import type { RuntimeDeps } from "../../runtime/deps.ts";
 import { minute } from "../../runtime/durations.ts";
 import { ProviderError, reasonOf } from "../../runtime/errors.ts";
 import type { Random } from "../../runtime/random.ts";
@@ -25,13 +26,11 @@ const sendLookEveryMs = 500;
 /** A node's index follows its blocks, and behind one name there may be nodes that lag; so much later all are past it. */
 export const outboxProofBlocks = 5;
 
-export interface SendDeps {
+export interface SendDeps extends Pick<RuntimeDeps, "clock" | "random"> {
   readonly chainId: string;
   readonly chain: Broadcaster;
   readonly signer: Signer;
   readonly settings: FeeSettings & { readonly feeGranter?: string | undefined; readonly note?: string | undefined };
-  readonly clock: Clock;
-  readonly random: Random;
   /** Ends the wait for the block, not what was sent already. */
   readonly signal?: AbortSignal;
 }

@@ -1,5 +1,5 @@
 /** Transactions from messages to signed bytes, in the chain's direct sign mode, and what they ask for and pay. */
-import { createHash } from "node:crypto";
+import { hash } from "node:crypto";
 import { PubKey } from "@akashnetwork/chain-sdk/private-types/cosmos.secp256k1";
 import { AuthInfo, SignDoc, SignMode, TxBody, TxRaw } from "@akashnetwork/chain-sdk/private-types/cosmos.v1beta1";
 import { type Coin, type DecCoin, sumCoins } from "../../market/coin.ts";
@@ -25,17 +25,11 @@ export interface Draft {
   readonly note?: string | undefined;
 }
 
-interface SignedTransaction {
-  readonly bytes: Uint8Array;
-  /** As the chain writes it: upper-case hex. */
-  readonly hash: string;
-}
-
 export function signTransaction(
   draft: Draft,
   signer: Signer,
   { chainId, accountNumber }: { readonly chainId: string; readonly accountNumber: bigint },
-): SignedTransaction {
+) {
   const bodyBytes = writeBody(draft);
   const authInfoBytes = writeAuthInfo(draft, signer.publicKey);
   const doc = SignDoc.fromPartial({ bodyBytes, authInfoBytes, chainId, accountNumber });
@@ -44,15 +38,16 @@ export function signTransaction(
   return { bytes, hash: transactionHash(bytes) };
 }
 
-/** The same transaction for a simulation: the signature is left empty, since nobody looks at it. */
+/** The same transaction for a simulation: the signature is left empty, since it is not checked. */
 export function unsignedTransaction(draft: Draft, publicKey: Uint8Array): Uint8Array {
   const signatures = [new Uint8Array()];
   const authInfoBytes = writeAuthInfo(draft, publicKey);
   return TxRaw.encode({ bodyBytes: writeBody(draft), authInfoBytes, signatures }).finish();
 }
 
+/** As the chain writes it: upper-case hex. */
 export function transactionHash(bytes: Uint8Array): string {
-  return createHash("sha256").update(bytes).digest("hex").toUpperCase();
+  return hash("sha256", bytes, "hex").toUpperCase();
 }
 
 /** The package's own timeout_timestamp would be a Date, which knows no nanoseconds. */

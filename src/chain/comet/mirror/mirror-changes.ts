@@ -37,19 +37,14 @@ export interface MirrorChanges {
 interface Known {
   readonly provider: Address;
   readonly state: MirrorState;
-  /** It is ahead of the block, so a bid that the block ended is no longer in it. */
+  /** The mirror is ahead of the block, so a bid that the block ended is no longer in it. */
   readonly isAhead: boolean;
 }
 
 export function changesOf(block: ChainBlock, known: Known): MirrorChanges {
   const changes: MirrorChanges = {
-    orders: new Map(),
-    bids: new Map(),
-    leases: new Map(),
-    deployments: new Map(),
-    coinsMoved: block.coinsMovedOf.has(known.provider),
-    endedOrders: new Set(),
-    keys: [],
+    ...{ orders: new Map(), bids: new Map(), leases: new Map(), deployments: new Map() },
+    ...{ endedOrders: new Set(), keys: [], coinsMoved: block.coinsMovedOf.has(known.provider) },
   };
   for (const { event } of block.events) note(event, changes, known);
   return changes;
@@ -61,12 +56,10 @@ function note(event: MarketEvent, changes: MirrorChanges, { provider, state, isA
     return;
   }
   switch (event.kind) {
-    case "OrderCreated": {
-      const key = formatOrderId(event.id);
-      changes.orders.set(key, event.id);
-      changes.keys.push({ kind: "order", key });
+    case "OrderCreated":
+      changes.orders.set(formatOrderId(event.id), event.id);
+      changes.keys.push({ kind: "order", key: formatOrderId(event.id) });
       break;
-    }
     case "OrderClosed":
       endOrder(event.id, changes);
       break;
@@ -76,7 +69,7 @@ function note(event: MarketEvent, changes: MirrorChanges, { provider, state, isA
       break;
     case "LeaseCreated": {
       endOrder(event.id, changes);
-      // The losers are not told: our bid on that order, if there is one, is another thing now.
+      // There is no event for lost bids: our bid on that order, if there is one, has changed too.
       const ours = bidOn(event.id, provider);
       const mayBe = isAhead || state.bids.has(formatBidId(ours)) || changes.bids.has(formatBidId(ours));
       if (event.id.provider === provider) noteLease(event.id, changes);
@@ -211,8 +204,10 @@ async function readRest(
   const rest = { ...first, node };
   let steady = orders.steady && (wanted ?? height) === height;
 
+  const here = (): QueryOptions => ({ ...rest, height: steady ? height : undefined });
+
   async function read<T>(list: List<T>): Promise<readonly T[]> {
-    const listed = await unlessGone({ ...rest, height: steady ? height : undefined }, list);
+    const listed = await unlessGone(here(), list);
     steady &&= listed.steady && listed.height === height;
     return listed.items;
   }
@@ -222,10 +217,9 @@ async function readRest(
   const active = await read((each) => queries.leases({ provider, state: "active" }, each));
   const reclaiming = await read((each) => listReclaimingLeases(queries, provider, each));
   const leases = [...active, ...reclaiming];
-  const deployments = await deploymentsOf(queries, leases, read, (id) =>
-    unlessGone({ ...rest, height: steady ? height : undefined }, (each) => queries.deployment(id, each)),
-  );
-  const balances = await readBalances(queries, provider, { ...rest, height: steady ? height : undefined });
+  const readOne = (id: DeploymentId) => unlessGone(here(), (each) => queries.deployment(id, each));
+  const deployments = await deploymentsOf(queries, leases, read, readOne);
+  const balances = await readBalances(queries, provider, here());
   const state = stateOf(orders.items, [...openBids, ...wonBids], leases, deployments, balances);
   return { state, height, steady };
 }
