@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { orderTimeRecheckMs } from "../src/bidengine/bidengine.ts";
 import { bidSnapshotAgeMs } from "../src/bidengine/decision/readiness-checks.ts";
-import { outboxStampMs } from "../src/chain/outbox/preparation.ts";
+import { outboxTimeoutMs } from "../src/chain/outbox/preparation.ts";
 import type { GroupSpec } from "../src/market/group-spec.ts";
 import { formatOrderId, type OrderId } from "../src/market/ids.ts";
 import { sleep } from "../src/runtime/clock.ts";
@@ -58,7 +58,7 @@ test("a bid whose transaction comes to nothing during a pause is not signed agai
     const states = () => intents.about(formatOrderId(order)).map(({ state }) => state);
     await stage.until("one on its way", () => states().includes("sent"));
     await one.engine.pause("maintenance");
-    await sleep(stage.clock, outboxStampMs + 12_000);
+    await sleep(stage.clock, outboxTimeoutMs + 12_000);
     only.hangs = () => false;
     await stage.blocks(20);
     assert.equal(one.chain.outbox.counts.broadcasts, 0);
@@ -262,8 +262,8 @@ for (const count of [1, 2, 3]) {
       await stage.until("the close", isClosed(order));
       overstate(nodes[0], 0n, 0);
       await stage.until("the next close", isClosed(await stage.post(2n)));
-      const stamp = one.journal.read.transactions.lastStampNs("bids-1", one.signer.address) ?? 0n;
-      assert.ok(stamp < BigInt(stage.clock.now() + outboxStampMs) * 1_000_000n);
+      const stamp = one.journal.read.transactions.lastTimeoutNs("bids-1", one.signer.address) ?? 0n;
+      assert.ok(stamp < BigInt(stage.clock.now() + outboxTimeoutMs) * 1_000_000n);
       assert.equal(one.chain.outbox.state.stalled, undefined);
     };
     await onBidStage(t, play, { blockMs: 6_000 });

@@ -70,9 +70,9 @@ function writeBody(tx: Unsigned): Uint8Array {
     unordered: tx.unorderedNs !== undefined,
     extensionOptions: [...(tx.extensionOptions ?? [])],
   });
-  const stampNs = tx.unorderedNs ?? tx.timeoutNs;
+  const timeoutNs = tx.unorderedNs ?? tx.timeoutNs;
   const bytes = TxBody.encode(body).finish();
-  return stampNs === undefined ? bytes : Buffer.concat([bytes, writeStamp(stampNs)]);
+  return timeoutNs === undefined ? bytes : Buffer.concat([bytes, writeStamp(timeoutNs)]);
 }
 
 /** Field 5 of the body by hand: the codec's Date knows no nanoseconds. */

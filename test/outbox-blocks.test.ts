@@ -3,8 +3,8 @@ import assert from "node:assert/strict";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { test } from "node:test";
-import { outboxStampMs, outboxTimeoutBlocks } from "../src/chain/outbox/preparation.ts";
-import { outboxFlights } from "../src/chain/outbox/sender.ts";
+import { outboxTimeoutBlocks, outboxTimeoutMs } from "../src/chain/outbox/preparation.ts";
+import { outboxPendingTxs } from "../src/chain/outbox/sender.ts";
 import { outboxSilenceFirstMs } from "../src/chain/outbox/tracker.ts";
 import { outboxProofBlocks } from "../src/chain/tx/send.ts";
 import { memoryFolder } from "./folder.ts";
@@ -21,7 +21,7 @@ import {
 import { followedBlock } from "./outbox-stage.ts";
 
 async function untilPassed(run: OutboxRun): Promise<void> {
-  await run.block(outboxStampMs + 60_000);
+  await run.block(outboxTimeoutMs + 60_000);
   await run.blocks(outboxProofBlocks + 1);
 }
 
@@ -58,7 +58,7 @@ test("a transaction that no block up to its time-out holds is dead, and no node 
   const ids = await fileBids(run, await run.stage.orders(3));
   await run.settle();
   run.faults.mishap = () => undefined;
-  await run.block(outboxStampMs + 1_000);
+  await run.block(outboxTimeoutMs + 1_000);
   await run.block();
   assert.deepEqual(statesOf(run, ids), all(3, "done"));
   assert.equal(run.outbox.counts.dead, 1);
@@ -144,7 +144,7 @@ for (const ordering of ["unordered", "ordered"] as const) {
     const run = await startOutbox(t, {
       stage: { genesis: { unordered: ordering === "unordered" } },
     });
-    const most = ordering === "unordered" ? outboxFlights : 1;
+    const most = ordering === "unordered" ? outboxPendingTxs : 1;
     const orders = await run.stage.orders(most + 2);
     run.faults.shortHistory = true;
     run.faults.blocks = "lost";

@@ -69,9 +69,9 @@ function failTransactions(proxy: FaultProxy | undefined): void {
 const send = (amount: bigint) => sendMessage(providerKey.address, tenantKey.address, amount);
 let ties = 0n;
 
-function sign(stampNs: bigint, amount: bigint, more: Partial<Unsigned> = {}): Uint8Array {
+function sign(timeoutNs: bigint, amount: bigint, more: Partial<Unsigned> = {}): Uint8Array {
   const signers = [{ key: providerKey, accountNumber: 0n }];
-  return signTransaction({ messages: [send(amount)], signers, chainId, unorderedNs: stampNs + ties++, ...more });
+  return signTransaction({ messages: [send(amount)], signers, chainId, unorderedNs: timeoutNs + ties++, ...more });
 }
 
 test("head and accounts are as the node tells them, and an account without money does not exist", async (t) => {
@@ -87,7 +87,7 @@ test("head and accounts are as the node tells them, and an account without money
 test("a simulation tells the gas, or what is wrong with the transaction", async (t) => {
   const { chain } = await start(t);
   const { height, timeNs } = await chain.head();
-  const validity = { kind: "unordered", stampNs: timeNs + 60_000_000_000n } as const;
+  const validity = { kind: "unordered", timeoutNs: timeNs + 60_000_000_000n } as const;
   const draft = (amount: bigint) => ({ messages: [send(amount)], validity, gas: 0n, fee: [] });
   const fine = await chain.simulate(unsignedTransaction(draft(1n), providerSigner.publicKey), height);
   assert.ok(fine.kind === "ran" && fine.gasUsed > 10_000n);
@@ -99,9 +99,9 @@ test("a simulation tells the gas, or what is wrong with the transaction", async 
 test("a transaction is taken once and again, found once it is in a block, and says how it ended", async (t) => {
   const { node, chain } = await start(t);
   const { height, timeNs } = await chain.head();
-  const stampNs = timeNs + 120_000_000_000n;
-  const fine = sign(stampNs, 1n);
-  const fails = sign(stampNs, 10n ** 12n);
+  const timeoutNs = timeNs + 120_000_000_000n;
+  const fine = sign(timeoutNs, 1n);
+  const fails = sign(timeoutNs, 10n ** 12n);
   for (const tx of [fine, fine, fails]) assert.deepEqual(await chain.broadcast(tx), { kind: "taken" });
   assert.equal(await chain.findTx(transactionHash(fine), height), undefined);
   node.step();
@@ -111,7 +111,7 @@ test("a transaction is taken once and again, found once it is in a block, and sa
   const failed = await chain.findTx(transactionHash(fails), height + 1n);
   assert.deepEqual([failed?.codespace, failed?.code, failed?.admitted], ["sdk", 5, true]);
   assert.match(failed?.log ?? "", /message index: 0/);
-  const poor = await chain.broadcast(sign(stampNs, 1n, { fee: [{ denom: "uakt", amount: "1" }] }));
+  const poor = await chain.broadcast(sign(timeoutNs, 1n, { fee: [{ denom: "uakt", amount: "1" }] }));
   assert.ok(poor.kind === "refused");
   assert.deepEqual([poor.codespace, poor.code], ["sdk", 13]);
 });

@@ -215,7 +215,7 @@ export function statesOf({ journal }: OutboxRun, ids: readonly number[]): string
 /** The stamp of the transaction that carries the intent now. */
 export function stampOf({ journal: { read } }: OutboxRun, id: number): bigint | undefined {
   const hash = read.intents.get(id)?.txHash;
-  return read.transactions.all().find((tx) => tx.hash === hash)?.stampNs;
+  return read.transactions.all().find((tx) => tx.hash === hash)?.timeoutNs;
 }
 
 export async function resultsOf({ outbox }: OutboxRun, ids: readonly number[]): Promise<SettledResult[]> {

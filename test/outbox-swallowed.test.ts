@@ -1,8 +1,8 @@
 /** Nodes that take transactions and never bring them into a block. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { outboxRebroadcastBlocks } from "../src/chain/outbox/flights.ts";
-import { outboxStampMs } from "../src/chain/outbox/preparation.ts";
+import { outboxRebroadcastBlocks } from "../src/chain/outbox/pending-txs.ts";
+import { outboxTimeoutMs } from "../src/chain/outbox/preparation.ts";
 import { type Log, silentLog } from "../src/runtime/log.ts";
 import { all, fileBids, startOutbox, statesOf } from "./outbox-run.ts";
 
@@ -26,10 +26,10 @@ test("each transaction that died is told, and the second in a row is a condition
   const orders = await run.stage.orders(150);
   const ids = await fileBids(run, orders.slice(0, 2));
   await run.settle();
-  await run.block(outboxStampMs + 1_000);
+  await run.block(outboxTimeoutMs + 1_000);
   assert.deepEqual(lines, [died]);
   assert.equal(stalled(), undefined, "once may be bad luck");
-  await run.block(outboxStampMs + 1_000);
+  await run.block(outboxTimeoutMs + 1_000);
   assert.equal(stalled()?.code, "AKP_TX_SWALLOWED");
   assert.match(stalled()?.advice ?? "", /--gas-prices.*--node/);
   assert.deepEqual(lines, [died, died, ["transactions stalled", stalled()?.message]]);
@@ -48,7 +48,7 @@ test("what never reached a node was not swallowed", async (t) => {
   run.faults.mishap = () => "lost on the way";
   const ids = await fileBids(run, await run.stage.orders(2));
   await run.settle();
-  await run.blocks(3, outboxStampMs + 1_000);
+  await run.blocks(3, outboxTimeoutMs + 1_000);
   assert.ok(run.outbox.counts.dead >= 2);
   assert.equal(run.outbox.state.stalled, undefined);
   run.faults.mishap = () => undefined;

@@ -133,8 +133,8 @@ test("a transaction that nobody ever includes is dead when its stamp has passed,
   assert.deepEqual(statesOf(run, ids), all(3, "done"));
   const second = run.journal.read.intents.get(ids[0] as number);
   assert.notEqual(second?.txHash, first?.txHash);
-  const lastStampNs = run.journal.read.transactions.lastStampNs(chainId, providerKey.address) ?? 0n;
-  assert.ok(lastStampNs > (firstStampNs ?? 0n));
+  const lastTimeoutNs = run.journal.read.transactions.lastTimeoutNs(chainId, providerKey.address) ?? 0n;
+  assert.ok(lastTimeoutNs > (firstStampNs ?? 0n));
   assert.equal(run.outbox.counts.refiled, 3);
 });
 

@@ -12,7 +12,7 @@ const unordered: SentTransaction = {
   sender: "akash1a",
   bytes: Buffer.from([1, 2, 3]),
   firstHeight: 2n ** 53n + 1n,
-  stampNs: 1_767_225_600_000_000_007n,
+  timeoutNs: 1_767_225_600_000_000_007n,
 };
 const ordered: SentTransaction = {
   hash: "BB",
@@ -31,7 +31,7 @@ test("transactions are kept as they were sent until their fate is known, and the
   await journal.durable("add", ({ transactions }) => {
     transactions.add(unordered);
     transactions.add(ordered);
-    transactions.add({ ...unordered, hash: "CC", stampNs: 5n });
+    transactions.add({ ...unordered, hash: "CC", timeoutNs: 5n });
   });
   await journal.durable("remove", ({ transactions }) => transactions.remove("CC"));
   await journal.close();
@@ -44,8 +44,8 @@ test("transactions are kept as they were sent until their fate is known, and the
     [unordered, ordered],
   );
   await next.durable("remove", (tables) => tables.transactions.remove("AA"));
-  assert.equal(transactions.lastStampNs("c-1", "akash1a"), unordered.stampNs);
-  assert.equal(transactions.lastStampNs("c-1", "akash1b"), undefined);
+  assert.equal(transactions.lastTimeoutNs("c-1", "akash1a"), unordered.timeoutNs);
+  assert.equal(transactions.lastTimeoutNs("c-1", "akash1b"), undefined);
 });
 
 test("an intent that is filed again remembers its failures, the gas that it needs and what it has cost", async (t) => {

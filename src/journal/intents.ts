@@ -142,8 +142,8 @@ export interface SentTransaction {
   readonly bytes: Uint8Array;
   /** The first block that may hold it: who lacks that one cannot know that none does. */
   readonly firstHeight: bigint;
-  /** Of an unordered transaction: the chain accepts one stamp once, and none that has passed. */
-  readonly stampNs?: bigint;
+  /** Of an unordered transaction: the chain accepts one timeout timestamp once, and none that has passed. */
+  readonly timeoutNs?: bigint;
   /** Of an ordered one: its place, and the last height that may hold it. */
   readonly sequence?: bigint;
   readonly timeoutHeight?: bigint;
@@ -151,14 +151,14 @@ export interface SentTransaction {
   readonly gapped?: boolean;
 }
 
-/** Those that are not settled, and the stamps that were ever used. */
+/** Those that are not settled, and the timeout timestamps that were ever used. */
 export function createTransactions(sql: Sql) {
   const all = sql.all<SentTransaction>(
-    `SELECT hash, chain_id AS chainId, sender, bytes, first_height AS firstHeight, stamp_ns AS stampNs, sequence,
+    `SELECT hash, chain_id AS chainId, sender, bytes, first_height AS firstHeight, stamp_ns AS timeoutNs, sequence,
        timeout_height AS timeoutHeight, nullif(gapped, 0) AS gapped FROM transactions ORDER BY id`,
-    { bigint: ["firstHeight", "stampNs", "sequence", "timeoutHeight"], boolean: ["gapped"] },
+    { bigint: ["firstHeight", "timeoutNs", "sequence", "timeoutHeight"], boolean: ["gapped"] },
   );
-  const lastStamp = sql.one<{ ns: bigint }>("SELECT last_ns AS ns FROM stamps WHERE chain_id = ? AND sender = ?", {
+  const lastTimeout = sql.one<{ ns: bigint }>("SELECT last_ns AS ns FROM stamps WHERE chain_id = ? AND sender = ?", {
     bigint: ["ns"],
   });
   const add = sql.run(
@@ -173,13 +173,13 @@ export function createTransactions(sql: Sql) {
   return {
     /** Every transaction that is not settled, the oldest first. */
     all: () => all(),
-    /** The highest stamp that was ever written down for this key, also of transactions long settled. */
-    lastStampNs: (chainId: string, sender: string) => lastStamp(chainId, sender)?.ns,
-    /** Notes a transaction, and its stamp for ever, before it is broadcast. */
+    /** The highest timeout timestamp that was ever written down for this key, also of transactions long settled. */
+    lastTimeoutNs: (chainId: string, sender: string) => lastTimeout(chainId, sender)?.ns,
+    /** Notes a transaction, and its timeout timestamp for ever, before it is broadcast. */
     add(tx: SentTransaction): void {
-      const { hash, chainId, sender, bytes, firstHeight, stampNs = null, sequence = null, timeoutHeight = null } = tx;
-      add(hash, chainId, sender, bytes, firstHeight, stampNs, sequence, timeoutHeight, tx.gapped ? 1 : 0);
-      if (stampNs !== null) mark(chainId, sender, stampNs);
+      const { hash, chainId, sender, bytes, firstHeight, timeoutNs = null, sequence = null, timeoutHeight = null } = tx;
+      add(hash, chainId, sender, bytes, firstHeight, timeoutNs, sequence, timeoutHeight, tx.gapped ? 1 : 0);
+      if (timeoutNs !== null) mark(chainId, sender, timeoutNs);
     },
     /** Blocks that might hold it are lost to us. */
     markGapped: (hash: string) => void markGapped(hash),

@@ -34,7 +34,7 @@ export function createBlockTime() {
   };
 }
 
-/** Reports a wrong local clock: stamps, tokens and certificates depend on it. One odd block or a halted chain proves nothing. */
+/** Reports a wrong local clock: timeout timestamps, tokens and certificates depend on it. One odd block or a halted chain proves nothing. */
 export function createClockCheck(clock: Clock, log: Log) {
   let oddInRow = 0;
   let doubt: ProviderError | undefined;

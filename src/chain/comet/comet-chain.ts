@@ -57,15 +57,15 @@ export function createCometChain(options: CometChainOptions): CometChain {
   let chainId: string | undefined;
   let resumedAt: bigint | undefined;
   /** Until the start is over. */
-  let startTrouble: string | undefined = "no RPC node has answered yet";
+  let startError: string | undefined = "no RPC node has answered yet";
 
-  async function compareNowAndThen(signal: AbortSignal): Promise<void> {
+  async function comparePeriodically(signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
       await sleep(clock, jitter(random, rpcMirrorRelistMs), signal);
       try {
         await steps.compare(signal);
       } catch (thrown) {
-        if (signal.aborted || !mayPass(thrown)) throw thrown;
+        if (signal.aborted || !isTransient(thrown)) throw thrown;
         log.warn("cannot compare the mirror with the chain, retrying later", { error: thrown });
       }
     }
@@ -90,12 +90,12 @@ export function createCometChain(options: CometChainOptions): CometChain {
         try {
           await openOnce(signal);
           if (tries > 1) log.info("chain is readable, the start continues", { tries });
-          startTrouble = undefined;
+          startError = undefined;
           return;
         } catch (thrown) {
           if (signal.aborted || !isOfChain(thrown) || thrown.entry.exit === exitCodes.settings) throw thrown;
           if (tries === 1) log.warn("cannot read the chain, the start waits", { error: thrown });
-          startTrouble = thrown.message;
+          startError = thrown.message;
         }
         await sleep(clock, growingPauseMs(rpcRetryFirstMs, rpcRetryMostMs, tries), signal);
       }
@@ -104,7 +104,7 @@ export function createCometChain(options: CometChainOptions): CometChain {
       task("nodes", (signal) => pool.run(signal));
       task("follower", (signal) => follower.run(mirror.height, signal));
       task("wake-up", wakeup.run);
-      task("mirror", (signal) => compareNowAndThen(signal).catch(unlessAborted(signal)));
+      task("mirror", (signal) => comparePeriodically(signal).catch(unlessAborted(signal)));
     },
     pool,
     provider,
@@ -122,7 +122,7 @@ export function createCometChain(options: CometChainOptions): CometChain {
     get status() {
       const { head, blockTimeMs } = follower;
       const mirrorAgeMs = mirror.ready ? clock.now() - nsToMs(mirror.timeNs) : undefined;
-      const trouble = startTrouble ?? follower.trouble;
+      const trouble = startError ?? follower.trouble;
       return { chainId, nodes: pool.nodes, head, blockTimeMs, mirrorAgeMs, trouble };
     },
     compareMirror: steps.compare,
@@ -132,7 +132,7 @@ export function createCometChain(options: CometChainOptions): CometChain {
 }
 
 /** Errors of nodes, and a journal that another program holds for an instant. */
-function mayPass(thrown: unknown): boolean {
+function isTransient(thrown: unknown): boolean {
   return isOfChain(thrown) || ProviderError.is(thrown, "AKP_JOURNAL_BUSY");
 }
 
@@ -145,14 +145,14 @@ export function createSteps(mirror: Pick<Mirror, "apply" | "build" | "compare">)
   function take(make: () => Promise<Step>): Promise<readonly MirrorKey[]> {
     const mine = turn.then(async () => {
       const step = await make();
-      if (step.block || step.gap || step.changed.length > 0) await tell(step);
+      if (step.block || step.gap || step.changed.length > 0) await notify(step);
       return step.changed;
     });
     turn = mine.catch(() => undefined);
     return mine;
   }
 
-  async function tell(step: Step): Promise<void> {
+  async function notify(step: Step): Promise<void> {
     for (const each of step.changed) owed.set(`${each.kind} ${each.key}`, each);
     const whole = { ...step, changed: [...owed.values()] };
     for (const listener of listeners) await listener(whole);

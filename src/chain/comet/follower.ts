@@ -58,12 +58,12 @@ export class Follower {
   readonly #gaps: ReturnType<typeof createGapJudge>;
   readonly #clockCheck: ReturnType<typeof createClockCheck>;
   #reported: ReportedHead | undefined;
-  #newsAtMs = 0;
+  #lastBlockAtMs = 0;
   #failuresInRow = 0;
   #trouble: string | undefined;
-  #toldStillAt: bigint | undefined;
+  #loggedHaltAt: bigint | undefined;
   /** Since when the block after this height has been there in name only. */
-  #unready: { readonly height: bigint; readonly sinceMs: number } | undefined;
+  #notReady: { readonly height: bigint; readonly sinceMs: number } | undefined;
   height = 0n;
   readonly counts = {
     ...{ blocks: 0, events: 0, otherEvents: 0, malformedEvents: 0 },
@@ -84,17 +84,17 @@ export class Follower {
     const cursor = createCursorWriter(kept, chainId);
     const known = kept.load(chainId);
     this.height = known ?? start;
-    this.#newsAtMs = clock.monotonicMs();
+    this.#lastBlockAtMs = clock.monotonicMs();
     // Written at once: were we to die before the next block, the next start would begin later and miss some.
     if (known === undefined) cursor.moveTo(start);
     try {
       while (!signal.aborted) {
         try {
-          await this.#look(cursor, signal);
+          await this.#poll(cursor, signal);
         } catch (thrown) {
           if (signal.aborted) break;
           if (!isOfChain(thrown)) throw thrown;
-          if (this.#comesSoon(thrown)) await this.#pause.wait(Math.min(this.#pollMs(), rpcRetryFirstMs), signal);
+          if (this.#isExpectedSoon(thrown)) await this.#pause.wait(Math.min(this.#pollMs(), rpcRetryFirstMs), signal);
           else await this.#retryLater(thrown, signal);
         }
       }
@@ -130,14 +130,15 @@ export class Follower {
     return fetchBlock(this.#deps.pool, at, this.#bounds(signal, took), this.#deps.clock);
   }
 
-  async #look(cursor: CursorWriter, signal: AbortSignal): Promise<void> {
+  async #poll(cursor: CursorWriter, signal: AbortSignal): Promise<void> {
     const { pool, clock } = this.#deps;
     const seen = await pool.head(this.#bounds(signal));
     this.#noteHead();
     if (seen.height > this.height) return this.#follow(seen.height, cursor, signal);
     mustNotBeAhead(pool.chainId, this.height, seen.height);
-    this.#settleDown();
-    if (clock.monotonicMs() - this.#newsAtMs > rpcStandStillBlocks * this.blockTimeMs) await this.#changeNode(signal);
+    this.#recovered();
+    if (clock.monotonicMs() - this.#lastBlockAtMs > rpcStandStillBlocks * this.blockTimeMs)
+      await this.#changeNode(signal);
     await this.#pause.wait(this.#pollMs(), signal);
   }
 
@@ -164,12 +165,12 @@ export class Follower {
         await this.#handOver(block);
         this.height = block.height;
         cursor.moveTo(block.height);
-        this.#settleDown();
+        this.#recovered();
         // A replay may take long, and how far the chain has come meanwhile matters to whoever follows it.
         this.#noteHead();
         isHandedOver = false;
       }
-      this.#newsAtMs = this.#deps.clock.monotonicMs();
+      this.#lastBlockAtMs = this.#deps.clock.monotonicMs();
     } catch (thrown) {
       if (isHandedOver || !isOfChain(thrown) || isNotYet(thrown)) throw thrown;
       const has = (at: bigint) => fetch(at, { signal, took: () => undefined }).then(() => true, isRefused);
@@ -205,26 +206,26 @@ export class Follower {
     const { height } = this;
     this.counts.standStills += 1;
     // A halted chain is told once, and not every few seconds for as long as it is halted.
-    if (this.#toldStillAt !== height) {
+    if (this.#loggedHaltAt !== height) {
       log.warn("no new block, probing other RPC nodes", { node: pool.preferred.name, height });
-      this.#toldStillAt = height;
+      this.#loggedHaltAt = height;
     }
     await pool.standsStill(this.#bounds(signal));
-    this.#newsAtMs = clock.monotonicMs();
+    this.#lastBlockAtMs = clock.monotonicMs();
   }
 
-  #settleDown(): void {
+  #recovered(): void {
     if (this.#failuresInRow > 0) this.#deps.log.info("following the chain again", { height: this.height });
     this.#failuresInRow = 0;
     this.#trouble = undefined;
   }
 
   /** A node tells of a block before its results can be read: after every large one, for as long as it takes to run it. */
-  #comesSoon(thrown: unknown): boolean {
+  #isExpectedSoon(thrown: unknown): boolean {
     if (!isNotYet(thrown)) return false;
     const nowMs = this.#deps.clock.monotonicMs();
-    if (this.#unready?.height !== this.height) this.#unready = { height: this.height, sinceMs: nowMs };
-    return nowMs - this.#unready.sinceMs < rpcNotYetMs;
+    if (this.#notReady?.height !== this.height) this.#notReady = { height: this.height, sinceMs: nowMs };
+    return nowMs - this.#notReady.sinceMs < rpcNotYetMs;
   }
 
   /** Told once; then tried again in silence, ever more slowly. */

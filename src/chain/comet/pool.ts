@@ -55,7 +55,7 @@ interface NodeAnswer<T> {
 export class Pool {
   readonly #nodes: readonly RpcNode[];
   readonly #deps: PoolOptions;
-  readonly #told = new Map<RpcNode, NodeCondition>();
+  readonly #logged = new Map<RpcNode, NodeCondition>();
   readonly #listeners: (() => void)[] = [];
   #chainId: string | undefined;
   #preferred: RpcNode;
@@ -73,12 +73,12 @@ export class Pool {
   /** Asks every node how it is and learns the chain's id; throws when none can be used. */
   async open(signal?: AbortSignal): Promise<void> {
     await this.probe({ signal });
-    await this.#ask("status", async () => undefined, { signal });
+    await this.#callFirst("status", async () => undefined, { signal });
   }
 
   /** Known once the pool is open. */
   get chainId(): string {
-    if (this.#chainId === undefined) throw this.#nobody("which chain this is", [], undefined);
+    if (this.#chainId === undefined) throw this.#noEndpoint("which chain this is", [], undefined);
     return this.#chainId;
   }
 
@@ -98,11 +98,11 @@ export class Pool {
     options: NodeCallOptions = {},
   ): Promise<NodeAnswer<T>> {
     const work = (node: RpcNode) => node.call(method, params, (result) => read(result, node.transport.name), options);
-    return this.#ask(method, work, options);
+    return this.#callFirst(method, work, options);
   }
 
   async head(bounds: RpcLimits = {}): Promise<NodeStatus> {
-    const { result } = await this.#ask("status", (node) => readUsable(node, bounds), bounds);
+    const { result } = await this.#callFirst("status", (node) => readUsable(node, bounds), bounds);
     return result;
   }
 
@@ -118,10 +118,10 @@ export class Pool {
 
   /** Asks every node how it is; gives those that said so. */
   async probe(bounds: RpcLimits = {}): Promise<readonly RpcNodeState[]> {
-    const asked = this.#nodes.filter((node) => node.admit());
+    const probed = this.#nodes.filter((node) => node.admit());
     const within = { timeoutMs: rpcProbeMs, ...bounds };
     const answers = await Promise.allSettled(
-      asked.map(async (node) => {
+      probed.map(async (node) => {
         await node.read(within);
         await node.recheck(within);
       }),
@@ -129,9 +129,9 @@ export class Pool {
     bounds.signal?.throwIfAborted();
     for (const answer of answers) if (answer.status === "rejected") unlessOfNode(answer.reason);
     this.#chainId ??= this.#nodes.find(({ status }) => status)?.status?.chainId;
-    const present = asked.filter((_, index) => answers[index]?.status === "fulfilled");
+    const present = probed.filter((_, index) => answers[index]?.status === "fulfilled");
     this.#judgeLag(present.filter(({ status }) => status?.chainId === this.#chainId));
-    for (const node of this.#nodes) this.#tell(node);
+    for (const node of this.#nodes) this.#logCondition(node);
     return present.map((node) => node.stateNow());
   }
 
@@ -174,9 +174,9 @@ export class Pool {
 
   /** Those that may be asked, best first. The breaker is asked last: it lets one call through. */
   *#candidates(method: string, only: string | undefined): IterableIterator<RpcNode> {
-    const place = (node: RpcNode) =>
+    const score = (node: RpcNode) =>
       (node.isFailing(method) ? 10 : 0) + 2 * rank(node) + Number(node !== this.#preferred);
-    const inOrder = [...this.#nodes].sort((a, b) => place(a) - place(b) || (a.latencyMs ?? 0) - (b.latencyMs ?? 0));
+    const inOrder = [...this.#nodes].sort((a, b) => score(a) - score(b) || (a.latencyMs ?? 0) - (b.latencyMs ?? 0));
     for (const node of inOrder) {
       if (only !== undefined && node.transport.name !== only) continue;
       if (["behind", "catching up", "other chain"].includes(node.condition)) continue;
@@ -184,7 +184,11 @@ export class Pool {
     }
   }
 
-  async #ask<T>(method: string, work: (node: RpcNode) => Promise<T>, options: NodeCallOptions): Promise<NodeAnswer<T>> {
+  async #callFirst<T>(
+    method: string,
+    work: (node: RpcNode) => Promise<T>,
+    options: NodeCallOptions,
+  ): Promise<NodeAnswer<T>> {
     const failures: unknown[] = [];
     for (const node of this.#candidates(method, options.node)) {
       try {
@@ -201,7 +205,7 @@ export class Pool {
         failures.push(thrown);
       }
     }
-    throw this.#nobody(method, failures, options.node);
+    throw this.#noEndpoint(method, failures, options.node);
   }
 
   /** No answer is taken from a node whose chain we do not know, nor from one that may be too far behind. */
@@ -218,8 +222,8 @@ export class Pool {
     return height;
   }
 
-  /** The one failure as it is, several of them together, or why nobody was asked at all. */
-  #nobody(what: string, failures: readonly unknown[], only: string | undefined): ProviderError {
+  /** The one failure as it is, several of them together, or why none was called. */
+  #noEndpoint(what: string, failures: readonly unknown[], only: string | undefined): ProviderError {
     const [first, ...more] = failures;
     if (first instanceof ProviderError && more.length === 0 && this.#nodes.length === 1) return first;
     const others = this.#nodes.filter(({ condition }) => condition === "other chain");
@@ -252,10 +256,10 @@ export class Pool {
     return { height: median(votes.map(({ height }) => height)), timeNs: median(votes.map(({ timeNs }) => timeNs)) };
   }
 
-  #tell(node: RpcNode): void {
+  #logCondition(node: RpcNode): void {
     const { name, condition, trouble } = node.stateNow();
-    if (this.#told.get(node) === condition) return;
-    this.#told.set(node, condition);
+    if (this.#logged.get(node) === condition) return;
+    this.#logged.set(node, condition);
     const fields = { node: name, condition, ...(trouble !== undefined && { trouble }) };
     if (condition === "good") this.#deps.log.info("RPC node can be used", fields);
     else this.#deps.log.warn("RPC node is avoided", fields);

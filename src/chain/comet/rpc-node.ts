@@ -46,7 +46,7 @@ export function refusalReason(thrown: unknown): string | undefined {
   return ProviderError.is(thrown, "AKP_CHAIN_CALL_REFUSED") ? String(thrown.details["reason"]) : undefined;
 }
 
-function heightAsked(method: string, { height }: RpcParams): bigint | undefined {
+function requestedHeight(method: string, { height }: RpcParams): bigint | undefined {
   const isOfBlock = method === "block" || method === "block_results" || method === "header";
   return isOfBlock && typeof height === "string" ? BigInt(height) : undefined;
 }
@@ -70,7 +70,7 @@ export class RpcNode {
   readonly transport: RpcTransport;
   readonly #chainId: () => string | undefined;
   readonly #clock: Clock;
-  readonly #ask: RpcCall;
+  readonly #send: RpcCall;
   readonly #breaker: Breaker;
   readonly #failing = new Map<string, string>();
   #lastFailure: string | undefined;
@@ -88,7 +88,7 @@ export class RpcNode {
     this.transport = transport;
     this.#chainId = chainId;
     this.#clock = clock;
-    this.#ask = createRpcCall(transport, clock);
+    this.#send = createRpcCall(transport, clock);
     this.#breaker = createBreaker(clock, random);
   }
 
@@ -133,7 +133,7 @@ export class RpcNode {
     const startMs = this.#clock.monotonicMs();
     let answer: unknown;
     try {
-      answer = await this.#ask(method, params, bounds);
+      answer = await this.#send(method, params, bounds);
     } catch (thrown) {
       if (ProviderError.is(thrown, "AKP_CHAIN_CALL_REFUSED")) throw this.#refused(thrown, method, params, startMs);
       if (thrown instanceof ProviderError) {
@@ -161,11 +161,11 @@ export class RpcNode {
     this.#breaker.succeeded();
   }
 
-  /** Whoever refuses is there. Whether its method works is another question. */
+  /** A node that answers with an error is there. Whether its method works is another question. */
   #refused(error: ProviderError, method: string, params: RpcParams, startMs: number): ProviderError {
     const { status } = this;
     this.#answered(startMs);
-    const height = heightAsked(method, params);
+    const height = requestedHeight(method, params);
     // That it has thrown a block away, or may not have worked through it yet, is no fault of the node.
     if (status && height !== undefined && height < status.earliestHeight) return error;
     if (status && height !== undefined && height >= status.height)
@@ -187,7 +187,7 @@ export class RpcNode {
     return this.status;
   }
 
-  /** Asks the methods that failed for something simple: where other nodes do well, nobody else would ask them again. */
+  /** Asks the methods that failed for something simple: where other nodes do well, they would not be called again. */
   async recheck(bounds: RpcLimits): Promise<void> {
     const asked = [...this.#failing.keys()].map((method) => {
       // Every application tells its version, and every other method that we use has something to say without a question.

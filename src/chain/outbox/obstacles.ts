@@ -5,7 +5,7 @@ import { second } from "../../runtime/durations.ts";
 import { ProviderError } from "../../runtime/errors.ts";
 import type { Log } from "../../runtime/log.ts";
 import { causeOf, type Head, rpcCodespace, type TxRefusal } from "../tx/broadcaster.ts";
-import type { Flight } from "./flights.ts";
+import type { PendingTx } from "./pending-txs.ts";
 
 /** Transactions in a row that nodes take and no block holds before that is a condition: one may be bad luck. */
 const outboxSwallowed = 2;
@@ -50,7 +50,7 @@ export function createStall(clock: Clock, log: Log) {
       swallowed = 0;
       end();
     },
-    died({ hash, subjects, taken = false, refusal }: Flight): void {
+    died({ hash, subjects, taken = false, refusal }: PendingTx): void {
       log.error("transaction never came into a block", { hash, messages: subjects.length, taken, ...refusal });
       if (!taken) return;
       swallowed += 1;
@@ -74,10 +74,10 @@ export function stallOf(refusal: TxRefusal, address: string, fee: string): Provi
   return new ProviderError("AKP_TX_FAILED", { reason, code: refusal.code, codespace: refusal.codespace });
 }
 
-export type Purse = ReturnType<typeof createPurse>;
+export type WalletGuard = ReturnType<typeof createWalletGuard>;
 
 /** Whether the wallet pays deposits. If not, only messages that cost more than a fee wait; closes and withdrawals go on. */
-export function createPurse(address: string, clock: Clock, log: Log) {
+export function createWalletGuard(address: string, clock: Clock, log: Log) {
   let short: ProviderError | undefined;
   let retryAtMs = 0;
   /** Since it was short: simulations do not see pending transactions, so one at a time until all have left. */

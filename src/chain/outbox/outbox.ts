@@ -10,11 +10,17 @@ import { outboxIntents } from "../../runtime/limits.ts";
 import { createWakeSignal } from "../../runtime/wake-signal.ts";
 import type { Outbox, OutboxState, Step } from "../chain.ts";
 import { type Head, isSilence } from "../tx/broadcaster.ts";
-import { createFlights } from "./flights.ts";
 import { createGasMemory } from "./gas-memory.ts";
 import { bodyOf, intentOf, type OutboxDeps, type Owner, priorities } from "./intent.ts";
-import { createPurse, createRefusedIntents, createStall } from "./obstacles.ts";
-import { createPreparation, createStamps, type Ordering, type Preparation, type SendSettings } from "./preparation.ts";
+import { createRefusedIntents, createStall, createWalletGuard } from "./obstacles.ts";
+import { createPendingTxs } from "./pending-txs.ts";
+import {
+  createPreparation,
+  createTimeouts,
+  type Ordering,
+  type Preparation,
+  type SendSettings,
+} from "./preparation.ts";
 import { createSender, type Sender } from "./sender.ts";
 import { createSettlement, type Settlement } from "./settlement.ts";
 import { createTracker, outboxFollowBlocks, outboxSilenceFirstMs } from "./tracker.ts";
@@ -56,20 +62,20 @@ type OutboxCounts = Outbox["counts"] & Settlement["counts"] & Sender["counts"] &
 function createParts(options: OutboxOptions) {
   const { chainId, signer, journal, clock, log, boundary = openBoundary, bidsToClose = anyBids } = options;
   const stall = createStall(clock, log);
-  const purse = createPurse(signer.address, clock, log);
+  const walletGuard = createWalletGuard(signer.address, clock, log);
   const refused = createRefusedIntents();
   const gasMemory = createGasMemory();
   const settlement = createSettlement({ journal, signer, log, refused, gasMemory });
-  const flights = createFlights(journal, chainId);
-  const stampsInUse = flights.all().flatMap(({ stampNs }) => stampNs ?? []);
-  const lastStampNs = journal.read.transactions.lastStampNs(chainId, signer.address) ?? 0n;
-  const stamps = createStamps(lastStampNs, stampsInUse, clock.now());
-  const shared = { ...options, settlement, stall, purse, refused, flights };
-  const preparation = createPreparation({ ...shared, stamps, gasMemory });
-  const sending = { ...shared, stamps, gasMemory, preparation, boundary, bidsToClose };
+  const pendingTxs = createPendingTxs(journal, chainId);
+  const timeoutsInUse = pendingTxs.all().flatMap(({ timeoutNs }) => timeoutNs ?? []);
+  const lastTimeoutNs = journal.read.transactions.lastTimeoutNs(chainId, signer.address) ?? 0n;
+  const timeouts = createTimeouts(lastTimeoutNs, timeoutsInUse, clock.now());
+  const shared = { ...options, settlement, stall, walletGuard, refused, pendingTxs };
+  const preparation = createPreparation({ ...shared, timeouts, gasMemory });
+  const sending = { ...shared, timeouts, gasMemory, preparation, boundary, bidsToClose };
   const sender = createSender(sending);
   const tracker = createTracker({ ...sending, sender });
-  return { stall, purse, settlement, flights, preparation, sender, tracker };
+  return { stall, walletGuard, settlement, pendingTxs, preparation, sender, tracker };
 }
 
 export function createOutbox(options: OutboxOptions): OutboxLoop {
@@ -77,7 +83,7 @@ export function createOutbox(options: OutboxOptions): OutboxLoop {
   const owner: Owner = { chainId, sender: signer.address };
   rejectOtherOwners(journal, owner);
   const pause = createWakeSignal(clock);
-  const { stall, purse, settlement, flights, preparation, sender, tracker } = createParts(options);
+  const { stall, walletGuard, settlement, pendingTxs, preparation, sender, tracker } = createParts(options);
   let announced: Head | undefined;
   let batching: Timer | undefined;
   let silent: string | undefined;
@@ -124,8 +130,8 @@ export function createOutbox(options: OutboxOptions): OutboxLoop {
   }
 
   async function pass(): Promise<void> {
-    if (flights.size === 0 && journal.read.intents.owed() === 0) return;
-    const head = surer(announced, await chain.head());
+    if (pendingTxs.size === 0 && journal.read.intents.owed() === 0) return;
+    const head = newerHead(announced, await chain.head());
     const lookSilence = await tracker.look(head);
     const { ordering } = sender;
     const sendSilence = await sender.send(await worthSending(head, options, settlement), head);
@@ -157,21 +163,21 @@ export function createOutbox(options: OutboxOptions): OutboxLoop {
     },
     intentOf: (request) => intentOf(request, owner),
     wake: wakeSoon,
-    isOurs: flights.isOurs,
+    isOurs: pendingTxs.isOurs,
     run,
     get state() {
-      const stalled = stall.error ?? purse.short;
-      return { ordering: sender.ordering, stalled, silent: silent ?? tracker.heldUp, unproven: flights.unproven };
+      const stalled = stall.error ?? walletGuard.short;
+      return { ordering: sender.ordering, stalled, silent: silent ?? tracker.heldUp, unproven: pendingTxs.unproven };
     },
     get counts() {
       const owed = journal.read.intents.owed();
-      return { ...settlement.counts, ...sender.counts, ...preparation.counts, owed, inFlight: flights.size };
+      return { ...settlement.counts, ...sender.counts, ...preparation.counts, owed, inFlight: pendingTxs.size };
     },
   };
 }
 
 /** A block that was followed is certain; what nodes report, of which the time may be wrong, counts where following is late. */
-function surer(announced: Head | undefined, reported: Head): Head {
+function newerHead(announced: Head | undefined, reported: Head): Head {
   return announced && reported.height <= announced.height + BigInt(outboxFollowBlocks) ? announced : reported;
 }
 

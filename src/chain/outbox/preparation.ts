@@ -17,7 +17,7 @@ import {
 } from "../tx/transaction.ts";
 import type { GasMemory } from "./gas-memory.ts";
 import { type OutboxDeps, packedMessageOf } from "./intent.ts";
-import { type Purse, type RefusedIntents, type Stall, stallOf } from "./obstacles.ts";
+import { type RefusedIntents, type Stall, stallOf, type WalletGuard } from "./obstacles.ts";
 import type { Settlement } from "./settlement.ts";
 
 /** Gas of one transaction: fifty bids with room to spare, and a tenth of a second of a validator's time. */
@@ -25,11 +25,11 @@ const outboxTxGas = 25_000_000n;
 /** Of one transaction: a simulation sends it in hex, and a node takes requests of a million bytes. */
 export const outboxTxBytes = 480_000;
 /** How long a transaction may wait for its block: ten blocks. Then it is dead for sure and its intents go on. */
-export const outboxStampMs = minute;
+export const outboxTimeoutMs = minute;
 /** The same for transactions with a sequence, in blocks. */
 export const outboxTimeoutBlocks = 10;
-/** The chain refuses stamps more than ten minutes ahead of its own time; a minute less for nodes that lag. */
-const outboxStampAheadMs = 9 * minute;
+/** The chain refuses timeouts more than ten minutes ahead of its own time; a minute less for nodes that lag. */
+const outboxTimeoutAheadMs = 9 * minute;
 
 /** Unordered where the chain takes it: such transactions need no turn and are all under way at once. */
 export type Ordering = "unordered" | "ordered";
@@ -44,10 +44,10 @@ export interface SendSettings extends FeeSettings {
 
 export interface PreparationDeps extends OutboxDeps {
   readonly settings: SendSettings;
-  readonly stamps: ReturnType<typeof createStamps>;
+  readonly timeouts: ReturnType<typeof createTimeouts>;
   readonly settlement: Settlement;
   readonly stall: Stall;
-  readonly purse: Purse;
+  readonly walletGuard: WalletGuard;
   readonly refused: RefusedIntents;
   readonly gasMemory: GasMemory;
 }
@@ -96,11 +96,11 @@ export function createPreparation(deps: PreparationDeps) {
     for (;;) {
       const draft: Draft = { ...base, gas: 0n, fee: feeFor(expected, settings) };
       const unsigned = unsignedTransaction(draft, signer.publicKey);
-      if (unsigned.length > outboxTxBytes) return withoutTheBulk(intents, unsigned.length);
+      if (unsigned.length > outboxTxBytes) return splitTooLarge(intents, unsigned.length);
       const spared = withoutNode(load, deps);
       counts[spared ? "spared" : "simulations"] += 1;
       const answer = spared ?? (await chain.simulate(unsigned, point.head.height));
-      if (answer.kind === "refused") return withoutTheGuilty(intents, answer.log, point);
+      if (answer.kind === "refused") return withoutFailing(intents, answer.log, point);
       for (const { id } of intents) refused.forget(id);
       gasMemory.simulated(intents, answer.gasUsed);
       if (intents.length > 1 && largest(adjustedGas(answer.gasUsed, settings), floor) > mostGas) return halve(intents);
@@ -111,18 +111,18 @@ export function createPreparation(deps: PreparationDeps) {
   }
 
   /** No node would take it, nor even read it. */
-  async function withoutTheBulk(intents: readonly Intent[], bytes: number): Promise<Prepared> {
+  async function splitTooLarge(intents: readonly Intent[], bytes: number): Promise<Prepared> {
     if (intents.length > 1) return halve(intents);
     await settlement.impossible(intents[0] as Intent, `${bytes} bytes are more than a node takes`);
     return retry();
   }
 
   /** Fees are never spent on a message that would fail: it is set aside, and the others try again without it. */
-  async function withoutTheGuilty(intents: readonly Intent[], log: string, point: SendPoint): Promise<Prepared> {
+  async function withoutFailing(intents: readonly Intent[], log: string, point: SendPoint): Promise<Prepared> {
     const { head } = point;
     const cause = causeOf(log);
     const named = "index" in cause && cause.index !== undefined ? intents[cause.index] : undefined;
-    const guilty = named ?? (intents.length === 1 ? intents[0] : undefined);
+    const failing = named ?? (intents.length === 1 ? intents[0] : undefined);
     switch (cause.kind) {
       case "unordered":
         if (point.ordering === "ordered") break;
@@ -131,7 +131,7 @@ export function createPreparation(deps: PreparationDeps) {
         // What costs us nothing is short of somebody else's money.
         return named && !isCostly(named.what)
           ? notNow(intents, named, log, head)
-          : withinMeans(intents, named, log, deps);
+          : affordable(intents, named, log, deps);
       case "price":
       case "account":
         stallFor(log, deps);
@@ -139,16 +139,16 @@ export function createPreparation(deps: PreparationDeps) {
       case "stale":
         return stop;
       case "not now":
-        if (guilty) return notNow(intents, guilty, log, head);
+        if (failing) return notNow(intents, failing, log, head);
     }
-    if (!guilty) return halve(intents);
-    if (refused.refused(guilty, head, named !== undefined)) await settlement.impossible(guilty, log);
-    return retry(intents.filter((intent) => intent !== guilty));
+    if (!failing) return halve(intents);
+    if (refused.refused(failing, head, named !== undefined)) await settlement.impossible(failing, log);
+    return retry(intents.filter((intent) => intent !== failing));
   }
 
-  async function notNow(intents: readonly Intent[], guilty: Intent, log: string, head: Head): Promise<Prepared> {
-    if (refused.notNow(guilty, head)) await settlement.impossible(guilty, log);
-    return retry(intents.filter((intent) => intent !== guilty));
+  async function notNow(intents: readonly Intent[], failing: Intent, log: string, head: Head): Promise<Prepared> {
+    if (refused.notNow(failing, head)) await settlement.impossible(failing, log);
+    return retry(intents.filter((intent) => intent !== failing));
   }
 
   function halve(intents: readonly Intent[]): Prepared {
@@ -168,9 +168,9 @@ export function createPreparation(deps: PreparationDeps) {
 /** Nothing is in doubt about them: not the wallet, not the nodes, and not what they cost. */
 function withoutNode(
   { intents, cut }: Load,
-  { purse, stall, refused, gasMemory }: PreparationDeps,
+  { walletGuard, stall, refused, gasMemory }: PreparationDeps,
 ): Simulation | undefined {
-  if (cut || purse.careful || stall.error || intents.some(refused.knows)) return undefined;
+  if (cut || walletGuard.careful || stall.error || intents.some(refused.knows)) return undefined;
   const gasUsed = gasMemory.expected(intents);
   return gasUsed === undefined ? undefined : { kind: "ran", gasUsed };
 }
@@ -178,29 +178,29 @@ function withoutNode(
 function nextValidity(
   intents: readonly Intent[],
   { head, account, ordering }: SendPoint,
-  { chainId, signer, clock, stamps, stall }: PreparationDeps,
+  { chainId, signer, clock, timeouts, stall }: PreparationDeps,
 ): Validity | undefined {
   const latestMs = Math.min(...intents.map(({ expiresAtMs }) => expiresAtMs ?? Number.POSITIVE_INFINITY));
   if (ordering === "ordered") {
     const timeoutHeight = head.height + BigInt(blocksUntil(latestMs, head));
     return { kind: "ordered", sequence: account.sequence, timeoutHeight };
   }
-  const stampNs = stamps.next(head, clock.now(), Number.isFinite(latestMs) ? msToNs(latestMs) : undefined);
-  if (stampNs !== undefined) return { kind: "unordered", stampNs };
+  const timeoutNs = timeouts.next(head, clock.now(), Number.isFinite(latestMs) ? msToNs(latestMs) : undefined);
+  if (timeoutNs !== undefined) return { kind: "unordered", timeoutNs };
   stall.begin(new ProviderError("AKP_STAMPS_AHEAD", { chainId, address: signer.address }));
   return undefined;
 }
 
 /** What the wallet has money for, in the order in which it was filed. The rest waits for more. */
-function withinMeans(
+function affordable(
   intents: readonly Intent[],
   short: Intent | undefined,
   log: string,
   deps: PreparationDeps,
 ): Prepared {
-  const { purse } = deps;
+  const { walletGuard } = deps;
   if (short) {
-    purse.runShort(log);
+    walletGuard.runShort(log);
     const message = packedMessageOf(short);
     const before = intents.slice(0, intents.indexOf(short));
     const after = intents.slice(before.length + 1).filter((intent) => mayFit(packedMessageOf(intent), message));
@@ -208,7 +208,7 @@ function withinMeans(
   }
   // Not even the fee: less of it for fewer messages.
   const free = intents.filter(({ what }) => !isCostly(what));
-  if (free.length < intents.length) purse.runShort(log);
+  if (free.length < intents.length) walletGuard.runShort(log);
   if (free.length > 0 && free.length < intents.length) return cut(free);
   if (intents.length > 1) return cut(intents.slice(0, Math.ceil(intents.length / 2)));
   stallFor(log, deps);
@@ -228,9 +228,9 @@ function cut(intents: readonly Intent[]): Prepared {
   return { kind: "retry", loads: [{ intents, cut: true }] };
 }
 
-/** A height knows no time; blocks are reckoned to take as long as the life of a stamp allows them. */
+/** A height knows no time; blocks are reckoned to take as long as the life of a timeout timestamp allows them. */
 function blocksUntil(latestMs: number, { timeNs }: Head): number {
-  const perBlockMs = outboxStampMs / outboxTimeoutBlocks;
+  const perBlockMs = outboxTimeoutMs / outboxTimeoutBlocks;
   const blocks = Math.floor((latestMs - nsToMs(timeNs)) / perBlockMs);
   return Math.min(Math.max(blocks, 1), outboxTimeoutBlocks);
 }
@@ -240,26 +240,26 @@ function sum(intents: readonly Intent[], of: (intent: Intent) => bigint): bigint
 }
 
 /**
- * Time-out stamps for unordered transactions, never used twice. They increase; the journal keeps the highest. One bounded by
+ * Time-out timeouts for unordered transactions, never used twice. They increase; the journal keeps the highest. One bounded by
  * an expiry may be lower: its distance from the expiry differs in every run, as the chain may know the same one from before.
  */
-export function createStamps(lastNs: bigint, inUse: Iterable<bigint> = [], startMs = 0) {
+export function createTimeouts(lastNs: bigint, inUse: Iterable<bigint> = [], startMs = 0) {
   let highestNs = lastNs;
   /** Less than a millisecond, which is as exact as an expiry. */
   const distanceNs = BigInt(Math.floor(startMs)) % nsPerMs;
   const used = new Set(inUse);
 
   function free(fromNs: bigint, step: bigint): bigint {
-    let stampNs = fromNs;
-    while (used.has(stampNs)) stampNs += step;
-    return stampNs;
+    let timeoutNs = fromNs;
+    while (used.has(timeoutNs)) timeoutNs += step;
+    return timeoutNs;
   }
 
   return {
     /** Not after `latestNs`. Undefined while the next one would lie further ahead than the chain takes. */
     next(head: Head, nowMs: number, latestNs?: bigint): bigint | undefined {
-      const lifeNs = msToNs(outboxStampMs);
-      const furthestNs = head.timeNs + msToNs(outboxStampAheadMs);
+      const lifeNs = msToNs(outboxTimeoutMs);
+      const furthestNs = head.timeNs + msToNs(outboxTimeoutAheadMs);
       // Our clock counts as long as the chain's agrees: after a halt the next block's time is now, not the last one's.
       const byClockNs = msToNs(nowMs) + lifeNs;
       const byChainNs = head.timeNs + lifeNs;
@@ -267,11 +267,11 @@ export function createStamps(lastNs: bigint, inUse: Iterable<bigint> = [], start
       const growingNs = free(largest(wantedNs, highestNs + 1n), 1n);
       const isBounded = latestNs !== undefined && latestNs < growingNs;
       if (!isBounded && growingNs > furthestNs + tieBreakNs) return undefined;
-      const stampNs = isBounded ? free(latestNs - distanceNs, -1n) : growingNs;
+      const timeoutNs = isBounded ? free(latestNs - distanceNs, -1n) : growingNs;
       for (const each of used) if (each < head.timeNs) used.delete(each);
-      used.add(stampNs);
-      highestNs = largest(highestNs, stampNs);
-      return stampNs;
+      used.add(timeoutNs);
+      highestNs = largest(highestNs, timeoutNs);
+      return timeoutNs;
     },
   };
 }

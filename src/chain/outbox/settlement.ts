@@ -8,10 +8,10 @@ import { ProviderError } from "../../runtime/errors.ts";
 import type { Settled, SettledResult } from "../chain.ts";
 import type { AbciEvent } from "../comet/events.ts";
 import { causeOf, fateOf, type Included, type TxRefusal } from "../tx/broadcaster.ts";
-import type { Flight } from "./flights.ts";
 import type { GasMemory } from "./gas-memory.ts";
 import type { OutboxDeps } from "./intent.ts";
 import type { RefusedIntents } from "./obstacles.ts";
+import type { PendingTx } from "./pending-txs.ts";
 
 /** Times a message may fail without being named: enough to halve fifty down to one, and two more. */
 const outboxFailures = 8;
@@ -40,14 +40,14 @@ export function createSettlement({ journal, signer, log, refused, gasMemory }: S
 
   /** One unit for all intents of a transaction. Resolves with them, or with undefined if it was closed before. */
   async function close(
-    flight: Flight,
+    pendingTx: PendingTx,
     judge: (place: Place) => Verdict,
     paid?: PaidFee,
   ): Promise<readonly Intent[] | undefined> {
     const closed = await journal.durable("settle transaction", (tables) => {
-      if (!tables.transactions.remove(flight.hash)) return undefined;
+      if (!tables.transactions.remove(pendingTx.hash)) return undefined;
       // Also those that somebody has settled meanwhile: their messages have kept their places.
-      const carried = tables.intents.byTxHash(flight.hash);
+      const carried = tables.intents.byTxHash(pendingTx.hash);
       if (paid) bookFee(tables, carried, paid);
       const ended = carried.map((intent, index) => {
         if (intent.state !== "sent") return undefined;
@@ -74,22 +74,22 @@ export function createSettlement({ journal, signer, log, refused, gasMemory }: S
     counts: counts as Readonly<typeof counts>,
     wait,
     onSettled,
-    async included(flight: Flight, included: Included, blockNs: bigint): Promise<void> {
+    async included(pendingTx: PendingTx, included: Included, blockNs: bigint): Promise<void> {
       const bill = billOf(included, account);
       const paid = { fee: bill.fee, account, height: included.height, atMs: nsToMs(blockNs) };
-      const judge = (place: Place) => verdictOf(place, flight, included, bill, account);
-      const carried = await close(flight, judge, bill.feePayer === account ? paid : undefined);
+      const judge = (place: Place) => verdictOf(place, pendingTx, included, bill, account);
+      const carried = await close(pendingTx, judge, bill.feePayer === account ? paid : undefined);
       if (!carried) return;
       if (included.code === 0) return gasMemory.landed(carried, included.gasUsed);
       gasMemory.failed(carried);
       if (carried.length > 1) counts.splits += 1;
     },
     /** No block holds the transaction and none ever will. */
-    async dead(flight: Flight): Promise<void> {
-      const { refusal } = flight;
-      // Money, price or a stamp that came too late are not the messages' fault; anything else may be.
+    async dead(pendingTx: PendingTx): Promise<void> {
+      const { refusal } = pendingTx;
+      // Money, price or a timeout timestamp that came too late are not the messages' fault; anything else may be.
       const suspect = refusal && ["unexplained", "gas"].includes(causeOf(refusal.log).kind);
-      const closed = await close(flight, ({ intent }) => {
+      const closed = await close(pendingTx, ({ intent }) => {
         if (!suspect) return { kind: "refile" };
         return isExhausted(intent) ? failed(refusal, feesOf(intent)) : { kind: "refile", failure: {} };
       });
@@ -150,7 +150,7 @@ function apply({ intents }: Tables, { id }: Intent, verdict: Verdict): Ended {
   return intents.settle(id, state, result) ? { id, state, result } : undefined;
 }
 
-function verdictOf(place: Place, { hash }: Flight, included: Included, bill: Bill, account: string): Verdict {
+function verdictOf(place: Place, { hash }: PendingTx, included: Included, bill: Bill, account: string): Verdict {
   const { intent, index, count } = place;
   const billed = billedSoFar(place, bill);
   const result: SettledResult = {
@@ -171,7 +171,7 @@ function verdictOf(place: Place, { hash }: Flight, included: Included, bill: Bil
   if (fate.kind === "out of gas") {
     return isExhausted(intent) ? fail : retry({ gasFloor: gasShare(included.gasUsed, count) });
   }
-  // Nothing names the guilty one. Alone it is guilty; several go on in smaller groups.
+  // Nothing names the guilty one. Alone it is failing; several go on in smaller groups.
   return count === 1 ? fail : retry({});
 }
 

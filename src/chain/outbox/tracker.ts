@@ -11,8 +11,8 @@ import {
   includedAt,
   type SenderAccount,
 } from "../tx/broadcaster.ts";
-import { type Flight, nextAction } from "./flights.ts";
 import { logError } from "./obstacles.ts";
+import { nextAction, type PendingTx } from "./pending-txs.ts";
 import type { Sender, SenderDeps } from "./sender.ts";
 
 /** Blocks that we may be behind in following before nodes are asked for transactions: a block or two is usual. */
@@ -21,67 +21,67 @@ export const outboxFollowBlocks = 3;
 export const outboxSilenceFirstMs = 250;
 
 export function createTracker(deps: SenderDeps & { readonly sender: Sender }) {
-  const { signer, chain, clock, log, flights, sender, settlement, stall, purse } = deps;
+  const { signer, chain, clock, log, pendingTxs, sender, settlement, stall, walletGuard } = deps;
   let loggedUnproven: unknown;
   let heldUp: string | undefined;
 
   async function followNow({ block, gap }: Pick<Step, "block" | "gap">): Promise<void> {
-    if (gap) await flights.lose(gap.to);
+    if (gap) await pendingTxs.lose(gap.to);
     if (!block) return;
     const { height, timeNs, txs } = block;
     // Blocks that nobody handed over are lost as well.
-    if (flights.followed === undefined || height > flights.followed + 1n) await flights.lose(height - 1n);
-    for (const tx of flights.size > 0 ? txs : []) {
-      const flight = flights.get(tx.hash);
-      if (flight) await land(flight, includedAt(height, tx), timeNs);
+    if (pendingTxs.followed === undefined || height > pendingTxs.followed + 1n) await pendingTxs.lose(height - 1n);
+    for (const tx of pendingTxs.size > 0 ? txs : []) {
+      const pendingTx = pendingTxs.get(tx.hash);
+      if (pendingTx) await land(pendingTx, includedAt(height, tx), timeNs);
     }
-    flights.follow(height);
+    pendingTxs.follow(height);
   }
 
-  async function land(flight: Flight, included: Included, blockNs: bigint): Promise<void> {
+  async function land(pendingTx: PendingTx, included: Included, blockNs: bigint): Promise<void> {
     if (fateOf(included).kind === "undecided") return;
-    await settlement.included(flight, included, blockNs);
-    flights.remove(flight);
+    await settlement.included(pendingTx, included, blockNs);
+    pendingTxs.remove(pendingTx);
     stall.landed();
     const { code, log: reason } = included;
-    if (code !== 0 && flight.costly && causeOf(reason).kind === "funds") purse.runShort(reason);
+    if (code !== 0 && pendingTx.costly && causeOf(reason).kind === "funds") walletGuard.runShort(reason);
   }
 
-  async function bury(flight: Flight): Promise<void> {
-    await settlement.dead(flight);
-    flights.remove(flight);
-    stall.died(flight);
+  async function bury(pendingTx: PendingTx): Promise<void> {
+    await settlement.dead(pendingTx);
+    pendingTxs.remove(pendingTx);
+    stall.died(pendingTx);
   }
 
-  async function lookAt(flight: Flight, head: Head, account: SenderAccount | undefined): Promise<void> {
-    const followed = flights.followedFor(flight);
+  async function lookAt(pendingTx: PendingTx, head: Head, account: SenderAccount | undefined): Promise<void> {
+    const followed = pendingTxs.followedFor(pendingTx);
     const isLate = followed === undefined || head.height > followed + BigInt(outboxFollowBlocks);
-    const found = isLate ? await find(flight, head) : undefined;
+    const found = isLate ? await find(pendingTx, head) : undefined;
     // A block may have settled it while the node was asked.
-    if (!flights.get(flight.hash)) return;
-    const action = nextAction(flight, { head, found, account, followed: flights.followedFor(flight) });
-    if (action.kind === "broadcast") await sender.rebroadcast(flight, head);
+    if (!pendingTxs.get(pendingTx.hash)) return;
+    const action = nextAction(pendingTx, { head, found, account, followed: pendingTxs.followedFor(pendingTx) });
+    if (action.kind === "broadcast") await sender.rebroadcast(pendingTx, head);
     // The block itself is lost to us: of its time we know that it is no later than the head's.
-    if (action.kind === "settle") await land(flight, action.included, head.timeNs);
-    if (action.kind === "refile") await bury(flight);
-    flight.lookedAt = head.height;
+    if (action.kind === "settle") await land(pendingTx, action.included, head.timeNs);
+    if (action.kind === "refile") await bury(pendingTx);
+    pendingTx.lookedAt = head.height;
   }
 
-  async function find(flight: Flight, head: Head): Promise<Included | undefined> {
+  async function find(pendingTx: PendingTx, head: Head): Promise<Included | undefined> {
     try {
-      const found = await chain.findTx(flight.hash, head.height, flight.firstHeight);
-      flight.unproven = undefined;
+      const found = await chain.findTx(pendingTx.hash, head.height, pendingTx.firstHeight);
+      pendingTx.unproven = undefined;
       return found;
     } catch (thrown) {
       if (!ProviderError.is(thrown, "AKP_TX_UNPROVEN")) throw thrown;
       // What the blocks are going to say needs no other proof.
-      flight.unproven = flights.followedFor(flight) === undefined ? thrown : undefined;
+      pendingTx.unproven = pendingTxs.followedFor(pendingTx) === undefined ? thrown : undefined;
       return undefined;
     }
   }
 
   function logUnproven(): void {
-    const error = flights.unproven;
+    const error = pendingTxs.unproven;
     const hash = error?.details["hash"];
     if (error && hash !== loggedUnproven) logError(log, "transaction result cannot be proven", error);
     loggedUnproven = hash;
@@ -105,10 +105,10 @@ export function createTracker(deps: SenderDeps & { readonly sender: Sender }) {
     },
     /** Does what is to be done about each transaction under way. Resolves with why a node was not heard, if one was not. */
     async look(head: Head): Promise<Error | undefined> {
-      const due = flights.due(head);
+      const due = pendingTxs.due(head);
       const ordered = due.some(({ sequence }) => sequence !== undefined);
       const account = ordered ? await chain.account(signer.address, head.height) : undefined;
-      const silence = await eachApart(due, (flight) => lookAt(flight, head, account));
+      const silence = await eachApart(due, (pendingTx) => lookAt(pendingTx, head, account));
       logUnproven();
       return silence;
     },

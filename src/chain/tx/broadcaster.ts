@@ -61,7 +61,7 @@ export interface Included extends TxRefusal {
   readonly height: bigint;
   readonly gasUsed: bigint;
   readonly events: TxResult["events"];
-  /** Passed the checks before its messages, so stamp or sequence are used up. If not, the same bytes may still succeed later. */
+  /** Passed the checks before its messages, so timeout timestamp or sequence are used up. If not, the same bytes may still succeed later. */
   readonly admitted: boolean;
 }
 
@@ -102,7 +102,7 @@ type Cause =
   | { readonly kind: "account" }
   /** The chain takes no transaction without a sequence. */
   | { readonly kind: "unordered" }
-  /** Its stamp, height or sequence is used up or has passed: another one with the same messages may do. */
+  /** Its timeout timestamp, height or sequence is used up or has passed: another one with the same messages may do. */
   | { readonly kind: "stale" }
   | { readonly kind: "unexplained" };
 

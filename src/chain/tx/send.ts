@@ -81,10 +81,10 @@ async function prepare(
   return { ...base, gas, fee: feeFor(gas, settings) };
 }
 
-/** The chain remembers the pair of stamp and sender: random nanoseconds keep two commands of one moment apart. */
+/** The chain remembers the pair of timeout timestamp and sender: random nanoseconds keep two commands of one moment apart. */
 function unorderedAt({ timeNs }: Head, random: Random): Validity {
-  const stampNs = timeNs + msToNs(sendValidMs) + BigInt(random.int(1_000_000));
-  return { kind: "unordered", stampNs };
+  const timeoutNs = timeNs + msToNs(sendValidMs) + BigInt(random.int(1_000_000));
+  return { kind: "unordered", timeoutNs };
 }
 
 function orderedAt({ height }: Head, { sequence }: SenderAccount): Validity {
@@ -92,7 +92,7 @@ function orderedAt({ height }: Head, { sequence }: SenderAccount): Validity {
 }
 
 function hasPassed(validity: Validity, { height, timeNs }: Head): boolean {
-  return validity.kind === "unordered" ? timeNs > validity.stampNs : height > validity.timeoutHeight;
+  return validity.kind === "unordered" ? timeNs > validity.timeoutNs : height > validity.timeoutHeight;
 }
 
 /** Once it has left, nobody may be told to send it again before it is certain that no block holds it. */

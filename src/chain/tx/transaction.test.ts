@@ -30,7 +30,7 @@ const messages = [sendMessage(key.address, key.address, 1)];
 const fee = [{ denom: "uakt", amount: 20_000n }];
 const place = { chainId: "lab-1", accountNumber: 6n };
 
-const unordered: Draft = { messages, validity: { kind: "unordered", stampNs: 1_000_000_001n }, gas: 200_000n, fee };
+const unordered: Draft = { messages, validity: { kind: "unordered", timeoutNs: 1_000_000_001n }, gas: 200_000n, fee };
 const ordered: Draft = {
   messages,
   validity: { kind: "ordered", sequence: 6n, timeoutHeight: 90n },
@@ -48,7 +48,7 @@ test("a transaction that a real node took comes out byte for byte, save for the 
   const publicKey = PubKey.decode(signerInfos[0]?.publicKey?.value ?? new Uint8Array()).key;
   const entry = { signers: () => [], handle: () => new Uint8Array() };
   const { timeoutNs } = decodeTransaction(bytes, new Map([["/cosmos.bank.v1beta1.MsgSend", entry]]));
-  const draft: Draft = { messages, validity: { kind: "unordered", stampNs: timeoutNs }, gas: 200_000n, fee };
+  const draft: Draft = { messages, validity: { kind: "unordered", timeoutNs: timeoutNs }, gas: 200_000n, fee };
   const stranger: Signer = { ...signer, publicKey, sign: () => raw.signatures[0] ?? new Uint8Array() };
   const made = signTransaction(draft, stranger, place);
   assert.deepEqual(Buffer.from(made.bytes), bytes);
@@ -71,11 +71,11 @@ test("an ordered transaction is signed as cosmjs signs it", () => {
 
 test("a stamp keeps every nanosecond", () => {
   fc.assert(
-    fc.property(fc.bigInt(1n, 2n ** 62n), (stampNs) => {
-      const { bytes } = signTransaction({ ...unordered, validity: { kind: "unordered", stampNs } }, signer, place);
+    fc.property(fc.bigInt(1n, 2n ** 62n), (timeoutNs) => {
+      const { bytes } = signTransaction({ ...unordered, validity: { kind: "unordered", timeoutNs } }, signer, place);
       const entry = { signers: () => [key.address], handle: () => new Uint8Array() };
       const tx = decodeTransaction(bytes, new Map([["/cosmos.bank.v1beta1.MsgSend", entry]]));
-      assert.deepEqual({ ns: tx.timeoutNs, unordered: tx.unordered }, { ns: stampNs, unordered: true });
+      assert.deepEqual({ ns: tx.timeoutNs, unordered: tx.unordered }, { ns: timeoutNs, unordered: true });
     }),
     { numRuns: runs(50, 2_000) },
   );

@@ -9,10 +9,10 @@ import type { Signer } from "../keys/signer.ts";
 import type { PackedMessage } from "./messages.ts";
 
 /**
- * Makes a transaction unique. Unordered: an unused stamp at most ten minutes ahead. Ordered: the next sequence, up to a height.
+ * Makes a transaction unique. Unordered: an unused timeout timestamp at most ten minutes ahead. Ordered: the next sequence, up to a height.
  */
 export type Validity =
-  | { readonly kind: "unordered"; readonly stampNs: bigint }
+  | { readonly kind: "unordered"; readonly timeoutNs: bigint }
   | { readonly kind: "ordered"; readonly sequence: bigint; readonly timeoutHeight: bigint };
 
 export interface Draft {
@@ -51,7 +51,7 @@ export function transactionHash(bytes: Uint8Array): string {
 }
 
 /** The package's own timeout_timestamp would be a Date, which knows no nanoseconds. */
-const txBody = extended(TxBody, { stampNs: optional(5, nanoseconds) });
+const txBody = extended(TxBody, { timeoutNs: optional(5, nanoseconds) });
 
 function writeBody({ messages, validity, note = "" }: Draft): Uint8Array {
   const unordered = validity.kind === "unordered";
@@ -61,7 +61,7 @@ function writeBody({ messages, validity, note = "" }: Draft): Uint8Array {
     timeoutHeight: unordered ? 0 : validity.timeoutHeight.toString(),
     unordered,
   });
-  return txBody.encode({ ...body, stampNs: unordered ? validity.stampNs : undefined });
+  return txBody.encode({ ...body, timeoutNs: unordered ? validity.timeoutNs : undefined });
 }
 
 function writeAuthInfo({ validity, gas, fee, feeGranter = "" }: Draft, publicKey: Uint8Array): Uint8Array {

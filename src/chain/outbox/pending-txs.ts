@@ -14,7 +14,7 @@ const outboxHashes = 10_000;
 /** A transaction that is not in a block by then is handed over again: the pool may have lost it. */
 export const outboxRebroadcastBlocks = 2;
 
-export interface Flight extends SentTransaction {
+export interface PendingTx extends SentTransaction {
   /** Its messages' subjects: nothing else about them is sent meanwhile. */
   readonly subjects: readonly string[];
   /** Escrow accounts that its messages settle: nothing is withdrawn from them meanwhile. */
@@ -30,56 +30,56 @@ export interface Flight extends SentTransaction {
   lookedAt?: bigint;
   /** Why no node can know whether a block holds it, while that is so. */
   unproven?: ProviderError | undefined;
-  /** First height seen after which its stamp, height or sequence was over: no later block holds it. */
+  /** First height seen after which its timeout timestamp, height or sequence was over: no later block holds it. */
   passedAt?: bigint;
 }
 
-export type Flights = ReturnType<typeof createFlights>;
+export type PendingTxs = ReturnType<typeof createPendingTxs>;
 
-export function createFlights(journal: Journal, chainId: string) {
-  const flights = new Map<string, Flight>();
+export function createPendingTxs(journal: Journal, chainId: string) {
+  const pendingTxs = new Map<string, PendingTx>();
   for (const tx of journal.read.transactions.all()) {
-    flights.set(tx.hash, flightOf(tx, journal.read.intents.byTxHash(tx.hash)));
+    pendingTxs.set(tx.hash, pendingTxOf(tx, journal.read.intents.byTxHash(tx.hash)));
   }
   /** Until there was a block, what an earlier run looked through: the cursor moves only behind that. */
   let followed = journal.read.cursor.get(chainId);
   /** An intent that is filed again forgets its transaction. */
   const sent = createLruCache<true>({ most: outboxHashes });
-  for (const hash of flights.keys()) sent.set(hash, true);
+  for (const hash of pendingTxs.keys()) sent.set(hash, true);
 
-  const all = (): readonly Flight[] => [...flights.values()];
+  const all = (): readonly PendingTx[] => [...pendingTxs.values()];
 
   /** Up to where every block that might hold it was looked through; undefined when some were not. */
-  const followedFor = ({ gapped }: Flight) => (gapped ? undefined : followed);
+  const followedFor = ({ gapped }: PendingTx) => (gapped ? undefined : followed);
 
   return {
     get size(): number {
-      return flights.size;
+      return pendingTxs.size;
     },
     all,
-    get: (hash: string) => flights.get(hash),
+    get: (hash: string) => pendingTxs.get(hash),
     /** Those that may still come into a block. The others wait for proof and hold up only their own subjects. */
-    get airborne(): readonly Flight[] {
+    get undecided(): readonly PendingTx[] {
       return all().filter(({ passedAt }) => passedAt === undefined);
     },
     /** Those about which something may be done at this head. */
-    due: ({ height }: Head): readonly Flight[] =>
-      all().filter((flight) => {
-        const { lookedAt, passedAt } = flight;
+    due: ({ height }: Head): readonly PendingTx[] =>
+      all().filter((pendingTx) => {
+        const { lookedAt, passedAt } = pendingTx;
         if (lookedAt === undefined || lookedAt < height) return true;
-        return passedAt !== undefined && (followedFor(flight) ?? 0n) >= passedAt;
+        return passedAt !== undefined && (followedFor(pendingTx) ?? 0n) >= passedAt;
       }),
     /** One whose time has passed and whose result no node can know. */
     get unproven(): ProviderError | undefined {
-      return all().find((flight) => flight.passedAt !== undefined && flight.unproven)?.unproven;
+      return all().find((pendingTx) => pendingTx.passedAt !== undefined && pendingTx.unproven)?.unproven;
     },
-    add(flight: Flight): void {
-      flights.set(flight.hash, flight);
-      sent.set(flight.hash, true);
+    add(pendingTx: PendingTx): void {
+      pendingTxs.set(pendingTx.hash, pendingTx);
+      sent.set(pendingTx.hash, true);
     },
     /** Also one that is not under way any more. */
     isOurs: (hash: string): boolean => sent.get(hash) !== undefined || journal.read.intents.byTxHash(hash).length > 0,
-    remove: ({ hash }: Flight) => void flights.delete(hash),
+    remove: ({ hash }: PendingTx) => void pendingTxs.delete(hash),
     followedFor,
     get followed(): bigint | undefined {
       return followed;
@@ -97,13 +97,13 @@ export function createFlights(journal: Journal, chainId: string) {
           for (const { hash } of missed) transactions.markGapped(hash);
         });
       }
-      for (const flight of missed) flight.gapped = true;
+      for (const pendingTx of missed) pendingTx.gapped = true;
       followed = to;
     },
   };
 }
 
-export function flightOf(tx: SentTransaction, intents: readonly Intent[]): Flight {
+export function pendingTxOf(tx: SentTransaction, intents: readonly Intent[]): PendingTx {
   return {
     ...tx,
     subjects: intents.map(({ subject }) => subject),
@@ -112,7 +112,7 @@ export function flightOf(tx: SentTransaction, intents: readonly Intent[]): Fligh
   };
 }
 
-type FlightAction =
+type TxAction =
   | { readonly kind: "settle"; readonly included: Included }
   /** Dead beyond doubt: no block holds it, and none to come can. */
   | { readonly kind: "refile" }
@@ -129,14 +129,14 @@ interface Evidence {
   readonly followed?: bigint | undefined;
 }
 
-/** What to do about a flight. Handing it over again is safe without proof; giving its intents another transaction is not. */
-export function nextAction(flight: Flight, { head, found, account, followed }: Evidence): FlightAction {
+/** What to do about a pending transaction. Handing it over again is safe without proof; giving its intents another transaction is not. */
+export function nextAction(pendingTx: PendingTx, { head, found, account, followed }: Evidence): TxAction {
   if (found && fateOf(found).kind !== "undecided") return { kind: "settle", included: found };
   // The lowest of them: a head may have been overstated.
-  const known = [flight.passedAt, passedBy(flight, head, account)].filter((height) => height !== undefined);
+  const known = [pendingTx.passedAt, passedBy(pendingTx, head, account)].filter((height) => height !== undefined);
   const passedAt = known.length > 0 ? smallest(...known) : undefined;
-  if (passedAt !== undefined) flight.passedAt = passedAt;
-  const { askedAt, unproven } = flight;
+  if (passedAt !== undefined) pendingTx.passedAt = passedAt;
+  const { askedAt, unproven } = pendingTx;
   if (passedAt === undefined) {
     const due = askedAt === undefined || head.height >= askedAt + BigInt(outboxRebroadcastBlocks);
     return { kind: due ? "broadcast" : "wait" };
@@ -149,11 +149,11 @@ export function nextAction(flight: Flight, { head, found, account, followed }: E
 
 /** A height after which no block can hold it, if there is one by now. */
 function passedBy(
-  { stampNs, timeoutHeight, sequence }: Flight,
+  { timeoutNs, timeoutHeight, sequence }: PendingTx,
   head: Head,
   account?: SenderAccount,
 ): bigint | undefined {
-  if (stampNs !== undefined) return head.timeNs > stampNs ? head.height : undefined;
+  if (timeoutNs !== undefined) return head.timeNs > timeoutNs ? head.height : undefined;
   if (timeoutHeight !== undefined && head.height > timeoutHeight) return head.height;
   // The block that used the sequence up may be later than the head, and may hold this very transaction.
   return sequence !== undefined && account && account.sequence > sequence ? account.height : undefined;

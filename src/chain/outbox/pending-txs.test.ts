@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { ProviderError } from "../../runtime/errors.ts";
 import type { Included } from "../tx/broadcaster.ts";
 import { outboxProofBlocks } from "../tx/send.ts";
-import { type Flight, nextAction, outboxRebroadcastBlocks } from "./flights.ts";
+import { nextAction, outboxRebroadcastBlocks, type PendingTx } from "./pending-txs.ts";
 
 const sent = {
   hash: "AB",
@@ -16,8 +16,8 @@ const sent = {
   costly: true,
 };
 const proof = BigInt(outboxProofBlocks);
-const unordered = (more: Partial<Flight> = {}): Flight => ({ ...sent, stampNs: 1_000n, askedAt: 10n, ...more });
-const ordered = (more: Partial<Flight> = {}): Flight => ({
+const unordered = (more: Partial<PendingTx> = {}): PendingTx => ({ ...sent, timeoutNs: 1_000n, askedAt: 10n, ...more });
+const ordered = (more: Partial<PendingTx> = {}): PendingTx => ({
   ...sent,
   sequence: 7n,
   timeoutHeight: 20n,
@@ -29,7 +29,7 @@ const used = (sequence: bigint, height: bigint) => ({ number: 0n, sequence, heig
 const included: Included = { height: 11n, code: 0, codespace: "", log: "", gasUsed: 1n, events: [], admitted: true };
 const notAdmitted: Included = { ...included, code: 5, codespace: "sdk", log: "insufficient funds", admitted: false };
 
-test("what a block holds is settled, also when its stamp has passed long ago", () => {
+test("what a block holds is settled, also when its timeout timestamp has passed long ago", () => {
   assert.deepEqual(nextAction(unordered(), { head: at(99n, 9_999n), found: included }), { kind: "settle", included });
 });
 
@@ -40,37 +40,37 @@ test("one that no node has heard of yet is broadcast, and again after a while", 
   assert.equal(nextAction(unordered(), { head: at(10n + BigInt(outboxRebroadcastBlocks)) }).kind, "broadcast");
 });
 
-test("a block whose time equals the stamp may still hold it; only a later one proves that none will", () => {
-  const flight = unordered();
-  assert.equal(nextAction(flight, { head: at(11n, 1_000n) }).kind, "wait");
-  assert.equal(flight.passedAt, undefined);
-  assert.equal(nextAction(flight, { head: at(12n, 1_001n) }).kind, "wait");
-  assert.equal(flight.passedAt, 12n);
+test("a block whose time equals the timeout timestamp may still hold it; only a later one proves that none will", () => {
+  const pendingTx = unordered();
+  assert.equal(nextAction(pendingTx, { head: at(11n, 1_000n) }).kind, "wait");
+  assert.equal(pendingTx.passedAt, undefined);
+  assert.equal(nextAction(pendingTx, { head: at(12n, 1_001n) }).kind, "wait");
+  assert.equal(pendingTx.passedAt, 12n);
 });
 
 test("it is dead when it was not found again so many blocks later, and not before", () => {
-  const flight = unordered();
+  const pendingTx = unordered();
   for (let height = 12n; height < 12n + proof; height += 1n) {
-    assert.equal(nextAction(flight, { head: at(height, 2_000n) }).kind, "wait");
+    assert.equal(nextAction(pendingTx, { head: at(height, 2_000n) }).kind, "wait");
   }
-  assert.equal(nextAction(flight, { head: at(12n + proof, 2_000n) }).kind, "refile");
+  assert.equal(nextAction(pendingTx, { head: at(12n + proof, 2_000n) }).kind, "refile");
 });
 
 test("while nobody can know whether a block holds it, it is handed over again but never given up", () => {
   const unproven = new ProviderError("AKP_TX_UNPROVEN", { hash: "AB", height: 10n, reasons: "no node has that block" });
-  const flight = unordered({ unproven });
-  assert.equal(nextAction(flight, { head: at(10n + BigInt(outboxRebroadcastBlocks)) }).kind, "broadcast");
-  assert.equal(nextAction(flight, { head: at(20n, 2_000n) }).kind, "wait");
-  assert.equal(nextAction(flight, { head: at(99n + proof, 2_000n) }).kind, "wait");
-  const proven = { ...flight, unproven: undefined };
+  const pendingTx = unordered({ unproven });
+  assert.equal(nextAction(pendingTx, { head: at(10n + BigInt(outboxRebroadcastBlocks)) }).kind, "broadcast");
+  assert.equal(nextAction(pendingTx, { head: at(20n, 2_000n) }).kind, "wait");
+  assert.equal(nextAction(pendingTx, { head: at(99n + proof, 2_000n) }).kind, "wait");
+  const proven = { ...pendingTx, unproven: undefined };
   assert.equal(nextAction(proven, { head: at(100n + proof, 2_000n) }).kind, "refile");
 });
 
-test("a failure before its messages leaves it alive until its stamp has passed", () => {
-  const flight = unordered();
-  assert.equal(nextAction(flight, { head: at(11n), found: notAdmitted }).kind, "wait");
-  assert.equal(nextAction(flight, { head: at(12n, 1_001n), found: notAdmitted }).kind, "wait");
-  assert.equal(nextAction(flight, { head: at(12n + proof, 2_000n), found: notAdmitted }).kind, "refile");
+test("a failure before its messages leaves it alive until its timeout timestamp has passed", () => {
+  const pendingTx = unordered();
+  assert.equal(nextAction(pendingTx, { head: at(11n), found: notAdmitted }).kind, "wait");
+  assert.equal(nextAction(pendingTx, { head: at(12n, 1_001n), found: notAdmitted }).kind, "wait");
+  assert.equal(nextAction(pendingTx, { head: at(12n + proof, 2_000n), found: notAdmitted }).kind, "refile");
 });
 
 test("an ordered one is over when its height or its sequence has passed", () => {
@@ -84,8 +84,8 @@ test("an ordered one is over when its height or its sequence has passed", () => 
   assert.equal(nextAction(bySequence, { head: at(11n + proof), account: used(8n, 11n + proof) }).kind, "refile");
 });
 
-test("a height that was overstated when the stamp had passed does not hold the flight until the chain is there", () => {
-  const flight = unordered();
-  assert.equal(nextAction(flight, { head: at(1_012n, 1_001n), followed: 12n }).kind, "wait");
-  assert.equal(nextAction(flight, { head: at(13n, 1_001n), followed: 13n }).kind, "refile");
+test("a height that was overstated when the timeout timestamp had passed does not hold the transaction until the chain is there", () => {
+  const pendingTx = unordered();
+  assert.equal(nextAction(pendingTx, { head: at(1_012n, 1_001n), followed: 12n }).kind, "wait");
+  assert.equal(nextAction(pendingTx, { head: at(13n, 1_001n), followed: 13n }).kind, "refile");
 });
