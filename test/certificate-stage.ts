@@ -149,10 +149,10 @@ export async function setUpCertificates(
       async untilServed() {
         for (let blocks = 0; blocks < 20; blocks++) {
           const { current: served } = keeper;
-          if (served && run.outbox.counts.owed === 0 && keeper.trouble === undefined) return served;
+          if (served && run.outbox.counts.owed === 0 && keeper.error === undefined) return served;
           await block();
         }
-        throw new Error(`nothing is served: ${keeper.trouble}`);
+        throw new Error(`nothing is served: ${keeper.error}`);
       },
       async stop() {
         abort.abort();

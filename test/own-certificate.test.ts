@@ -83,7 +83,7 @@ test("the first certificate is made as soon as the clock is right, and a wrong c
   stage.aheadMs = -5 * 365 * day;
   const life = await stage.start();
   await life.blocks(8);
-  assert.match(life.keeper.trouble ?? "", /^the clock is at .*, and the last block at .*: set the clock$/);
+  assert.match(life.keeper.error ?? "", /^the clock is at .*, and the last block at .*: set the clock$/);
   assert.equal(stage.onChain().length, 0);
   stage.aheadMs = 0;
   assert.ok((await life.untilServed()).fromMs <= stage.clock.now());
@@ -142,7 +142,7 @@ test("while the chain cannot be asked what is served stays, and nothing that is 
   stage.isChainAway = true;
   await life.pass(100 * day);
   assert.equal(life.keeper.current?.serial, serial);
-  assert.match(life.keeper.trouble ?? "", /no route to host/);
+  assert.match(life.keeper.error ?? "", /no route to host/);
   await life.stop();
   const blind = await stage.start();
   await blind.block();
@@ -216,7 +216,7 @@ test("a wallet without money for the fee has it wait, and it goes out when there
   const life = await stage.start();
   await life.blocks(3);
   assert.equal(life.keeper.current, undefined);
-  assert.match(life.keeper.trouble ?? "", /on its way to the chain/);
+  assert.match(life.keeper.error ?? "", /on its way to the chain/);
   const amount = [{ denom: "uakt", amount: "10000000" }];
   await stage.act(packMessage("send", { fromAddress: tenantKey.address, toAddress: owner, amount }), tenantKey);
   await life.untilServed();
@@ -250,7 +250,7 @@ test("while the store cannot be read what is served goes on, and one that is rev
   isAway = true;
   await life.pass(day);
   assert.equal(life.keeper.current?.serial, serial);
-  assert.match(life.keeper.trouble ?? "", /the API server is away/);
+  assert.match(life.keeper.error ?? "", /the API server is away/);
   stage.revoke(serial);
   await life.block();
   assert.equal(life.keeper.current, undefined);

@@ -59,7 +59,7 @@ for (const [kind, ports] of [
     const options = optionsOf(pebble, temporaryFolder(t), ports(pebble));
     const first = start(t, options);
     const { certificate } = await eventually("a certificate", () => {
-      if (first.issuer.trouble) throw new Error(first.issuer.trouble);
+      if (first.issuer.error) throw new Error(first.issuer.error);
       return first.issuer.current;
     });
     const leaf = new X509Certificate(certificate);
@@ -79,11 +79,11 @@ test("where the authority wants accounts to be bound, one without a binding is t
   const pebble = await startPebble(t, { bindings: { "kid-1": hmacKey } });
   const options = optionsOf(pebble, temporaryFolder(t), { httpPort: pebble.httpPort });
   const unbound = start(t, options);
-  const trouble = await eventually("a refusal", () => unbound.issuer.trouble);
+  const trouble = await eventually("a refusal", () => unbound.issuer.error);
   assert.match(trouble, /refused at .*: externalAccountRequired: /);
   await unbound.stop();
   const wrong = start(t, { ...options, dir: temporaryFolder(t), binding: { kid: "kid-1", hmacKey: "d3Jvbmc" } });
-  assert.match(await eventually("a refusal", () => wrong.issuer.trouble), /refused at .*unauthorized|malformed/);
+  assert.match(await eventually("a refusal", () => wrong.issuer.error), /refused at .*unauthorized|malformed/);
   await wrong.stop();
   const bound = start(t, { ...options, dir: temporaryFolder(t), binding: { kid: "kid-1", hmacKey } });
   await eventually("a certificate", () => bound.issuer.current);
@@ -95,7 +95,7 @@ test("what the authority did not find is told in its words with the port to look
   const pebble = await startPebble(t);
   const dir = temporaryFolder(t);
   const { issuer } = start(t, optionsOf(pebble, dir, { httpPort: pebble.tlsPort }));
-  const trouble = await eventually("a failure", () => issuer.trouble);
+  const trouble = await eventually("a failure", () => issuer.error);
   assert.match(trouble, /did not find our answer to http-01 at provider.example.com, port \d+: .*connection refused/);
   assert.throws(() => readFileSync(join(dir, "orders", `${host}.json`)), { code: "ENOENT" });
   assert.deepEqual(issuer.counts, { issued: 0, failed: 1 });
@@ -116,7 +116,7 @@ test("cut short after the authority has issued, the next start fetches that cert
     },
   };
   const cut = start(t, options, boundary);
-  await eventually("the crash", () => cut.issuer.trouble);
+  await eventually("the crash", () => cut.issuer.error);
   await cut.stop();
   const order = JSON.parse(readFileSync(join(dir, "orders", `${host}.json`), "utf8")) as { key: string; url: string };
   assert.match(order.url, /^https:/);

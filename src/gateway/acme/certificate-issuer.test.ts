@@ -22,7 +22,7 @@ test("a certificate is issued and shown, and the next start shows the same one a
   const first = start();
   await clock.settle();
   assert.deepEqual(first.shown, [...authority.issued.values()]);
-  assert.deepEqual([first.issuer.trouble, first.issuer.counts], [undefined, { issued: 1, failed: 0 }]);
+  assert.deepEqual([first.issuer.error, first.issuer.counts], [undefined, { issued: 1, failed: 0 }]);
   await first.stop();
   const second = start();
   await clock.settle();
@@ -37,7 +37,7 @@ for (const days of [90, 6]) {
     await clock.advance(1.5 * days * day);
     assert.deepEqual(differences(authority.asked), [(days * day * 2) / 3, (days * day * 2) / 3]);
     assert.deepEqual(shown, [...authority.issued.values()], "at no time none");
-    assert.equal(issuer.trouble, undefined);
+    assert.equal(issuer.error, undefined);
   });
 }
 
@@ -49,7 +49,7 @@ test("an authority that fails is asked for ever, each time after a longer pause;
   authority.trouble = unreachable;
   await clock.advance(8 * day);
   assert.ok(issuer.current);
-  assert.match(issuer.trouble ?? "", /cannot be reached at https:\/\/x\.example: no route to host/);
+  assert.match(issuer.error ?? "", /cannot be reached at https:\/\/x\.example: no route to host/);
   const pauses = differences(authority.asked.slice(1));
   assert.deepEqual(
     pauses.slice(0, 11),
@@ -65,7 +65,7 @@ test("an authority that fails is asked for ever, each time after a longer pause;
   );
   authority.trouble = undefined;
   await clock.advance(6 * hour);
-  assert.deepEqual([shown.length, issuer.trouble], [3, undefined]);
+  assert.deepEqual([shown.length, issuer.error], [3, undefined]);
 });
 
 test("it waits as long as the authority asks for, and no longer than six hours", async (t) => {
@@ -89,7 +89,7 @@ test("a provider that starts again and again asks no more often than authorities
   for (let minutes = 0; minutes < 180; minutes++) {
     const life = start();
     await clock.advance(minute);
-    assert.match(life.issuer.trouble ?? "", /no route to host/, "also of an attempt before this start");
+    assert.match(life.issuer.error ?? "", /no route to host/, "also of an attempt before this start");
     await life.stop();
   }
   assert.ok(authority.asked.length <= 5 + 180 / 12, `${authority.asked.length} attempts in three hours`);
@@ -173,7 +173,7 @@ test("a certificate that cannot be served is never kept or shown, and its order 
   authority.host = "other.example";
   const { shown, issuer } = start();
   await clock.settle();
-  assert.match(issuer.trouble ?? "", /issued what cannot be served: the certificate is not for provider.example/);
+  assert.match(issuer.error ?? "", /issued certificate cannot be served: the certificate is not for provider.example/);
   assert.deepEqual([shown, storage().certificate()], [[], undefined]);
   authority.host = host;
   await clock.advance(minute);
@@ -190,7 +190,7 @@ test("an authority that never finishes an order is left, and asked again for the
   assert.equal(storage().attempts.failures, 0, "to be asked to stop is no failure");
   const { issuer, shown } = start();
   await clock.advance(10 * minute);
-  assert.match(issuer.trouble ?? "", /has not finished our order within 10 minutes/);
+  assert.match(issuer.error ?? "", /has not finished our order within 10 minutes/);
   const { url = "" } = storage().order();
   authority.hangs = false;
   await clock.advance(minute);
@@ -235,7 +235,7 @@ test("a clock that is wrong does not make us order one certificate after the oth
   authority.behindMs = 70 * day;
   const { issuer, shown } = start();
   await clock.advance(7 * hour);
-  assert.match(issuer.trouble ?? "", /by our clock it is to be renewed already/);
+  assert.match(issuer.error ?? "", /due for renewal already by the local clock/);
   assert.ok(authority.issued.size < 10, `${authority.issued.size} in seven hours`);
   assert.equal(shown.length, authority.issued.size, "and what there is, is shown");
 });
@@ -246,6 +246,6 @@ test("where nothing can be kept, the authority is not asked", async (t) => {
   writeFileSync(join(dir, "orders"), "a file where a folder should be");
   const { issuer } = start();
   await clock.advance(hour);
-  assert.match(issuer.trouble ?? "", /orders/);
+  assert.match(issuer.error ?? "", /orders/);
   assert.deepEqual([authority.asked, issuer.current], [[], undefined]);
 });

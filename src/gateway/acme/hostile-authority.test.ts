@@ -234,7 +234,7 @@ const cases: Readonly<Record<string, readonly [Hostility, RegExp]>> = {
 for (const [what, [hostility, told]] of Object.entries(cases))
   test(`${what} does no harm, and is over when the authority is itself again`, async (t) => {
     const { issuer, inTime, requests, attempts, isKept, heal } = await stage(t, hostility);
-    const trouble = await inTime("trouble", () => issuer.trouble);
+    const trouble = await inTime("trouble", () => issuer.error);
     assert.match(trouble, told);
     assert.deepEqual([issuer.current, isKept(), issuer.counts.failed], [undefined, false, 1]);
     assert.ok(trouble.length <= acmeErrorChars, `${trouble.length} characters`);
@@ -243,5 +243,5 @@ for (const [what, [hostility, told]] of Object.entries(cases))
     heal();
     const { certificate } = await inTime("a certificate", () => issuer.current);
     assert.match(certificate, /BEGIN CERTIFICATE/);
-    await inTime("no trouble", () => issuer.trouble === undefined);
+    await inTime("no trouble", () => issuer.error === undefined);
   });

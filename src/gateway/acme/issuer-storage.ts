@@ -1,13 +1,10 @@
-/** The issuer's folder, laid out like that of the network's provider: sets change together, and two programs may share it. */
+/** The issuer's directory, with the layout of the Go provider's. Files of a set change atomically; two processes may share it. */
 import { generateKeyPairSync } from "node:crypto";
 import {
-  closeSync,
   existsSync,
-  fsyncSync,
   linkSync,
   mkdirSync,
   mkdtempSync,
-  openSync,
   readdirSync,
   readFileSync,
   renameSync,
@@ -32,30 +29,21 @@ interface StorageOptions {
   readonly host: string;
 }
 
-interface IssuerAccount {
-  readonly key: string;
-  readonly url: string | undefined;
-}
-
 interface IssuerOrder {
-  /** Kept before the authority hears of it, so that what it issues is never lost. */
+  /** Written before the order is placed, so that no issued certificate is lost. */
   readonly key: string;
   readonly url?: string;
 }
 
-/** Failures in a row, kept so that a provider that restarts again and again does not use up its attempts. */
+/** Consecutive failures, kept so that repeated restarts do not exhaust the authority's rate limit. */
 interface Attempts {
   readonly failures: number;
   readonly failedAtMs: number;
   readonly why: string;
 }
 
-interface IssuedCertificate extends CertificateWithKey {
-  readonly url: string;
-}
-
 export interface StoredCertificate extends CertificateWithKey {
-  /** The authority's directory or, where the network's provider kept it, the certificate's address there. */
+  /** URL of the authority's directory or, as written by the Go provider, of the certificate. */
   readonly from: string | undefined;
 }
 
@@ -73,11 +61,11 @@ export function openIssuerStorage(
   const keyPath = join(accountDir, "keys", `${email}.key`);
   const certificates = join(dir, "certificates");
   const certificatePath = (kind: string) => join(certificates, `${host}.${kind}`);
-  // Not of the network's layout: its provider forgets what is under way.
+  // Not of the Go provider's layout, which does not keep orders.
   const orderPath = join(dir, "orders", `${host}.json`);
   const attemptsPath = join(dir, "orders", `${host}.attempts.json`);
 
-  function account(): IssuerAccount {
+  function account() {
     const key = read(keyPath) ?? addFile(keyPath, newKey(), boundary);
     const { registration } = readRecord(accountPath);
     const url = isRecord(registration) ? registration["uri"] : undefined;
@@ -89,7 +77,7 @@ export function openIssuerStorage(
       const folders = [accountPath, keyPath, certificatePath("crt"), orderPath].map(dirname);
       for (const folder of folders) removeLeftovers(folder, clock.now());
     },
-    /** Its key is made first where there is none. */
+    /** Creates its key where there is none. */
     account,
     keepRegistration: (registration: { readonly uri: string; readonly body: unknown }) =>
       replaceFile(accountPath, json({ email, registration }), boundary),
@@ -101,14 +89,14 @@ export function openIssuerStorage(
       const from = [authority, certUrl].find((each) => typeof each === "string");
       return { certificate, key, from };
     },
-    keepCertificate({ certificate, key, url }: IssuedCertificate): void {
+    keepCertificate({ certificate, key, url }: CertificateWithKey & { readonly url: string }): void {
       const behind = certificate.indexOf("-----BEGIN CERTIFICATE-----", 1);
       const issuer = behind < 0 ? "" : certificate.slice(behind);
       const resource = { domain: host, certUrl: url, certStableUrl: url, authority: directoryUrl };
       const files = { key, "issuer.crt": issuer, json: json(resource), crt: certificate };
       putSet(certificates, host, files, boundary);
     },
-    /** The one under way, or a new one. */
+    /** The pending one, or a new one. */
     order(): IssuerOrder {
       const { authority, key, url } = readRecord(orderPath);
       if (authority === directoryUrl && typeof key === "string")
@@ -137,7 +125,7 @@ function read(path: string): string | undefined {
   return existsSync(path) ? readFileSync(path, "utf8") : undefined;
 }
 
-/** What is no JSON counts as missing: all of it can be had again but the keys, which are files of their own. */
+/** Invalid JSON counts as missing: all but the keys, which are separate files, can be fetched again. */
 function readRecord(path: string): Record<string, unknown> {
   const value = parseJson(read(path) ?? "");
   return isRecord(value) ? value : {};
@@ -147,16 +135,16 @@ function json(value: unknown): string {
   return `${JSON.stringify(value, undefined, 2)}\n`;
 }
 
-/** Of the kind and in the form that the network's provider makes them. */
+/** In the format of the Go provider. */
 function newKey(): string {
   const { privateKey } = generateKeyPairSync("ec", { namedCurve: "P-384" });
   return privateKey.export({ type: "sec1", format: "pem" }).toString();
 }
 
-/** What a crash left half written is taken away when it is older than any write lasts. */
+/** Age of temporary files after which they are left over from a crash. */
 const acmeLeftoverMs = hour;
 
-const unfinished = ".new-";
+const temporary = ".new-";
 
 function replaceFile(path: string, text: string, boundary: Boundary): void {
   staged(dirname(path), { [basename(path)]: text }, (folder) => {
@@ -167,7 +155,7 @@ function replaceFile(path: string, text: string, boundary: Boundary): void {
   });
 }
 
-/** What the file holds afterwards: of two who add it at once, both get what the first one wrote. */
+/** Returns the content of the file: of two processes that add it at once, both get the first one's. */
 function addFile(path: string, text: string, boundary: Boundary): string {
   staged(dirname(path), { [basename(path)]: text }, (folder) => {
     boundary.cross("file", `${path}:before`);
@@ -182,7 +170,7 @@ function addFile(path: string, text: string, boundary: Boundary): string {
   return readFileSync(path, "utf8");
 }
 
-/** `<name>.<kind>` of every kind. From the renaming of their folder on, whoever reads finishes what was begun. */
+/** Writes `<name>.<kind>` for every kind. Committed by renaming their directory; readers complete an interrupted commit. */
 function putSet(dir: string, name: string, texts: Readonly<Record<string, string>>, boundary: Boundary): void {
   const files = Object.fromEntries(Object.entries(texts).map(([kind, text]) => [`${name}.${kind}`, text]));
   staged(dir, files, (folder) => {
@@ -203,7 +191,7 @@ function completeSet(dir: string, name: string, boundary: Boundary): void {
     try {
       renameSync(join(ready, file), join(dir, file));
     } catch (thrown) {
-      // Somebody else is at it too.
+      // Another process has moved it.
       if (systemCodeOf(thrown) !== "ENOENT") throw thrown;
     }
     boundary.cross("file", `${file}:after`);
@@ -218,27 +206,20 @@ function readyFolder(dir: string, name: string): string {
 
 function removeLeftovers(dir: string, nowMs: number): void {
   if (!existsSync(dir)) return;
-  for (const name of readdirSync(dir).filter((each) => each.startsWith(unfinished))) {
+  for (const name of readdirSync(dir).filter((each) => each.startsWith(temporary))) {
     const path = join(dir, name);
-    // Somebody else may be writing now.
+    // Another process may be writing now.
     if (statSync(path).mtimeMs < nowMs - acmeLeftoverMs) rmSync(path, { recursive: true, force: true });
   }
 }
 
-/** Writes them into a folder of their own beside where they are to be, which nobody else knows, and is gone afterwards. */
+/** Writes files into a temporary directory beside their destination. */
 function staged(dir: string, files: Readonly<Record<string, string>>, use: (folder: string) => void): void {
   mkdirSync(dir, { recursive: true, mode: 0o700 });
-  const folder = mkdtempSync(join(dir, unfinished));
+  const folder = mkdtempSync(join(dir, temporary));
   try {
-    for (const [name, text] of Object.entries(files)) {
-      const file = openSync(join(folder, name), "wx", 0o600);
-      try {
-        writeFileSync(file, text);
-        fsyncSync(file);
-      } finally {
-        closeSync(file);
-      }
-    }
+    for (const [name, text] of Object.entries(files))
+      writeFileSync(join(folder, name), text, { flag: "wx", mode: 0o600, flush: true });
     syncFolder(folder);
     use(folder);
   } finally {

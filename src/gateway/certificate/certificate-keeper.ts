@@ -1,4 +1,4 @@
-/** Makes, keeps, publishes and serves our own certificate. What is served goes on while chain or cluster are silent, until its end. */
+/** Makes, stores, publishes and serves the provider's certificate, which stays served while chain or cluster do not answer. */
 import { X509Certificate } from "node:crypto";
 import { Cert_State } from "@akashnetwork/chain-sdk/private-types/akash.v1";
 import { type CertificateWithKey, readCertificateFile } from "../../chain/certificates/certificate-file.ts";
@@ -11,12 +11,12 @@ import type { Journal } from "../../journal/journal.ts";
 import type { Address } from "../../market/address.ts";
 import { largest } from "../../runtime/bigint.ts";
 import { type Clock, formatTime, nsToMs } from "../../runtime/clock.ts";
+import type { RuntimeDeps } from "../../runtime/deps.ts";
 import { hour } from "../../runtime/durations.ts";
 import { reasonOf } from "../../runtime/errors.ts";
 import type { Log } from "../../runtime/log.ts";
 import { type Outcome, recheck, waiting } from "../../runtime/outcome.ts";
 import { createQueue } from "../../runtime/queue.ts";
-import type { Random } from "../../runtime/random.ts";
 import { certificateCheckMs, certificateRetryMs } from "../acme/certificate-issuer.ts";
 import type { CertificateStore, StoredCertificates } from "./certificate-store.ts";
 import { createSource } from "./file-certificate.ts";
@@ -32,27 +32,23 @@ import {
   readKept,
 } from "./own-certificate.ts";
 
-/** By how much our clock and block time may differ before no certificate is made or dropped: more than any block is late. */
+/** Difference between clock and block time from which no certificate is made or removed. */
 const certificateClockMs = hour;
 
-/** What the keeper needs of the chain. */
 interface CertificateChain extends Pick<Chain, "provider"> {
   readonly mirror: Pick<Chain["mirror"], "ready" | "height" | "timeNs">;
   readonly queries: Pick<Chain["queries"], "certificates">;
   readonly outbox: Pick<Chain["outbox"], "intentOf" | "wake">;
 }
 
-interface KeeperDeps {
+interface KeeperDeps extends RuntimeDeps {
   readonly chain: CertificateChain;
   readonly journal: Journal;
   readonly signer: Signer;
   readonly store: CertificateStore;
   readonly homePath: string | undefined;
-  /** What clients call us. */
+  /** Public host names. */
   readonly hosts: readonly string[];
-  readonly clock: Clock;
-  readonly random: Random;
-  readonly log: Log;
 }
 
 export type CertificateKeeper = ReturnType<typeof createCertificateKeeper>;
@@ -60,14 +56,14 @@ export type CertificateKeeper = ReturnType<typeof createCertificateKeeper>;
 const key = "own";
 
 export function createCertificateKeeper(deps: KeeperDeps) {
-  const { chain, journal, signer, store, homePath, hosts, clock, random, log } = deps;
+  const { chain, journal, signer, store, homePath, hosts, clock, log } = deps;
   const owner = chain.provider;
   const source = createSource<KeptCertificate>();
-  const { held, takeUp } = createHoldings(owner, log);
-  let trouble: string | undefined;
-  /** Why the last look may have changed nothing. */
-  let heldBy: string | undefined;
-  /** The newest block in which something of ours may have changed. */
+  const { held, take } = createHeldCertificates(owner, log);
+  let error: string | undefined;
+  /** Why the last check changed nothing. */
+  let blockedBy: string | undefined;
+  /** The newest block that may have changed a certificate of this account. */
   let changedAt = 0n;
 
   const { clockFault, nowMs } = createChainClock(chain, clock);
@@ -75,38 +71,37 @@ export function createCertificateKeeper(deps: KeeperDeps) {
   function serve(next: KeptCertificate | undefined): void {
     if (!source.show(next)) return;
     if (next) log.info("serving own certificate", { serial: next.serial, until: formatTime(next.untilMs) });
-    else log.error("no certificate of ours may be served", { reason: trouble });
+    else log.error("no certificate to serve", { reason: error });
   }
 
   async function work(_: string, signal: AbortSignal): Promise<Outcome> {
     if (source.current && source.current.untilMs <= nowMs()) serve(undefined);
     try {
-      const outcome = await look(signal);
-      trouble = outcome.kind === "waiting" ? outcome.why : undefined;
+      const outcome = await reconcile(signal);
+      error = outcome.kind === "waiting" ? outcome.why : undefined;
       return outcome;
     } catch (thrown) {
-      trouble = reasonOf(thrown);
+      error = reasonOf(thrown);
       throw thrown;
     }
   }
 
-  async function look(signal: AbortSignal): Promise<Outcome> {
-    if (homePath !== undefined)
-      takeUp(homePath, () => [readCertificateFile(homePath, signer)].filter((each) => !!each));
+  async function reconcile(signal: AbortSignal): Promise<Outcome> {
+    if (homePath !== undefined) take(homePath, () => [readCertificateFile(homePath, signer)].filter((each) => !!each));
     const onChain = await readChain(chain, changedAt, signal);
     const decide = (kept: ReadonlySet<string>) =>
       decideOn(onChain, { held: [...held.values()], kept, hosts, nowMs: nowMs() }, journal);
-    // First what is known already: one that was revoked goes, whether or not anything else can be read.
+    // First by what is held: a revoked one goes, also where the store cannot be read.
     serve(decide(new Set(held.keys())).serve);
     const stored = await store.read(signal);
-    const kept = new Set(stored.certificates.flatMap((each) => [...takeUp(store.where, () => [each])]));
+    const kept = new Set(stored.certificates.flatMap((each) => [...take(store.where, () => [each])]));
     const verdict = decide(kept);
     serve(verdict.serve);
     const { next, keep: wanted } = verdict;
     const isKept = wanted.length === kept.size && wanted.every(({ serial }) => kept.has(serial));
-    heldBy = clockFault();
-    // By a wrong clock a good one is over, and a new one never begins.
-    if (heldBy !== undefined && (next.kind === "make" || !isKept)) return waiting("chain", heldBy);
+    blockedBy = clockFault();
+    // By a wrong clock a valid one is expired, and a new one not valid yet.
+    if (blockedBy !== undefined && (next.kind === "make" || !isKept)) return waiting("chain", blockedBy);
     if (next.kind === "make" || !isKept) {
       const made = next.kind === "make" ? [makeAnother(next.why, deps)] : [];
       await keep([...wanted, ...made], stored, signal);
@@ -126,13 +121,13 @@ export function createCertificateKeeper(deps: KeeperDeps) {
     for (const each of certificates) held.set(each.serial, each);
   }
 
-  const queue = createQueue({ name: "certificate", work, clock, random, log, pauseMostMs: certificateRetryMs });
+  const queue = createQueue({ ...deps, name: "certificate", work, pauseMostMs: certificateRetryMs });
   return {
     queue,
     onStep({ block, gap }: Step): void {
-      // Its end has come, or the clock is right.
+      // It has expired, or the clock is correct now.
       const isOver = source.current && !isValidAt(source.current, nowMs());
-      if (isOver || (heldBy !== undefined && clockFault() === undefined)) queue.add(key, "high");
+      if (isOver || (blockedBy !== undefined && clockFault() === undefined)) queue.add(key, "high");
       if (!gap && !block?.certificatesOf.has(owner)) return;
       changedAt = largest(changedAt, block?.height ?? gap?.to ?? 0n);
       queue.add(key, "high");
@@ -148,8 +143,8 @@ export function createCertificateKeeper(deps: KeeperDeps) {
     get current() {
       return source.current;
     },
-    get trouble() {
-      return trouble;
+    get error() {
+      return error;
     },
   };
 }
@@ -162,13 +157,13 @@ function makeAnother(why: string, { chain, hosts, clock, random, log }: KeeperDe
   return made;
 }
 
-function createHoldings(owner: Address, log: Log) {
-  /** All that we have the key of, by serial: also what the store has lost meanwhile. */
+function createHeldCertificates(owner: Address, log: Log) {
+  /** By serial; kept although the store may lose them. */
   const held = new Map<string, KeptCertificate>();
   const unusable = new Map<string, string>();
 
-  /** Adds what can be used of what was found, and returns its serials. */
-  function takeUp(where: string, read: () => readonly CertificateWithKey[]): Set<string> {
+  /** Adds usable certificates, and returns their serials. */
+  function take(where: string, read: () => readonly CertificateWithKey[]): Set<string> {
     const serials = new Set<string>();
     try {
       for (const each of read()) {
@@ -184,10 +179,10 @@ function createHoldings(owner: Address, log: Log) {
     return serials;
   }
 
-  return { held, takeUp };
+  return { held, take };
 }
 
-async function readChain(chain: CertificateChain, changedAt: bigint, signal: AbortSignal): Promise<OnChain> {
+async function readChain(chain: CertificateChain, changedAt: bigint, signal: AbortSignal) {
   const atOrAbove = largest(chain.mirror.height, changedAt);
   const { items, height } = await chain.queries.certificates({ owner: chain.provider }, { atOrAbove, signal });
   const valid = new Map<string, Uint8Array>();
@@ -199,12 +194,11 @@ async function readChain(chain: CertificateChain, changedAt: bigint, signal: Abo
   return { valid, revoked, height };
 }
 
-/** The time, as far as our clock and the chain agree on it. */
+/** The local clock while it agrees with the chain, else block time. */
 function createChainClock(chain: CertificateChain, clock: Clock) {
   /** Undefined until the first block is read. */
   const chainNowMs = () => (chain.mirror.ready ? nsToMs(chain.mirror.timeNs) : undefined);
 
-  /** Our clock may be wrong, and block time is late while the chain is not followed. */
   function clockFault(): string | undefined {
     const chainMs = chainNowMs();
     if (chainMs === undefined) return "the time of the chain is not known yet";
@@ -218,7 +212,7 @@ function createChainClock(chain: CertificateChain, clock: Clock) {
 }
 
 function decideOn(
-  { valid, revoked, height }: OnChain,
+  { valid, revoked, height }: Awaited<ReturnType<typeof readChain>>,
   ours: Pick<CertificateState, "held" | "kept" | "hosts" | "nowMs">,
   journal: Journal,
 ): CertificateDecision {
@@ -227,7 +221,7 @@ function decideOn(
     return found !== undefined && Buffer.from(der).equals(new X509Certificate(found).raw);
   };
   const serials = (some: readonly KeptCertificate[]) => some.map(({ serial }) => serial);
-  // Where another one has its number, it can never be put there.
+  // Displaced by another one with the same serial, which is final.
   const displaced = ours.held.filter((each) => valid.has(each.serial) && !isTheSame(each));
   return decideOnCertificate({
     ...ours,
@@ -240,7 +234,7 @@ function decideOn(
 async function publish(certificate: KeptCertificate, { chain, journal, log }: KeeperDeps): Promise<void> {
   const { serial } = certificate;
   const message = createCertificateMessage(chain.provider, { ...certificate, publicKey: publicKeyOf(certificate) });
-  const why = "clients look our certificate up on the chain";
+  const why = "clients look up the certificate on the chain";
   await journal.durable("publish certificate", ({ intents }) => {
     const [last] = intents.about(subjectOf(serial));
     if (isUnderWay(last)) return;
@@ -250,17 +244,11 @@ async function publish(certificate: KeptCertificate, { chain, journal, log }: Ke
   log.info("publishing certificate", { serial });
 }
 
-interface OnChain {
-  readonly valid: ReadonlyMap<string, Uint8Array>;
-  readonly revoked: ReadonlySet<string>;
-  readonly height: bigint;
-}
-
 function subjectOf(serial: string): string {
   return `certificate/${serial}`;
 }
 
-/** `height` is that of the reading which does not show it as valid. */
+/** `height` is that of the query which does not list it as valid. */
 function publicationOf(intent: Intent | undefined, height: bigint): Publication {
   if (!intent) return { kind: "none" };
   if (isUnderWay(intent)) return { kind: "under way" };

@@ -1,5 +1,4 @@
-/** What clients are shown in handshakes, as a service: our own certificate, and one of a public authority. */
-
+/** The certificates of the TLS servers, as a service: the provider's own on the chain, and one of a public authority. */
 import { certificateFilePath } from "../../chain/certificates/certificate-file.ts";
 import type { Chain } from "../../chain/chain.ts";
 import type { Signer } from "../../chain/keys/signer.ts";
@@ -8,13 +7,12 @@ import type { Kube } from "../../kube/kube.ts";
 import type { Boundary } from "../../runtime/boundary.ts";
 import { type Clock, formatDay } from "../../runtime/clock.ts";
 import { condition } from "../../runtime/condition.ts";
+import type { RuntimeDeps } from "../../runtime/deps.ts";
 import { day } from "../../runtime/durations.ts";
 import { invariant } from "../../runtime/invariant.ts";
 import type { ResourceService, Scope } from "../../runtime/lifecycle.ts";
-import type { Log } from "../../runtime/log.ts";
 import type { Metrics } from "../../runtime/metrics.ts";
 import type { Queue } from "../../runtime/queue.ts";
-import type { Random } from "../../runtime/random.ts";
 import { type CertificateIssuer, type IssuerOptions, openIssuer } from "../acme/certificate-issuer.ts";
 import { type CertificateKeeper, createCertificateKeeper } from "./certificate-keeper.ts";
 import { type CertificateStore, createFileStore, createSecretStore } from "./certificate-store.ts";
@@ -26,28 +24,25 @@ import {
   type PublicCertificate,
 } from "./file-certificate.ts";
 
-/** A certificate that ends this soon and has no successor: ours is renewed a month before, a public one at a third of its life. */
+/** Without a successor so soon before its end, a condition is raised: renewal begins much earlier. */
 const certificateEndsSoonMs = 14 * day;
 
 export interface CertificateOptions {
-  /** Where ours is kept: in a Secret of this namespace, or outside of a cluster in a file. */
+  /** Where the own one is stored: in a Secret of this namespace, or in a file. */
   readonly keptIn: { readonly namespace: string } | { readonly path: string };
   readonly home?: string;
   readonly files?: CertificateFiles;
-  /** Has one issued by a public authority; files are left alone then. */
+  /** Instead of files. */
   readonly issuer?: IssuerOptions;
 }
 
-interface CertificateDeps {
+interface CertificateDeps extends RuntimeDeps {
   readonly publicHost: string | undefined;
   readonly signer: Signer;
   readonly chain: Promise<Chain>;
   readonly journal: Promise<Journal>;
   readonly kube: Promise<Kube> | undefined;
   readonly boundary: Boundary;
-  readonly clock: Clock;
-  readonly random: Random;
-  readonly log: Log;
 }
 
 export interface Certificates {
@@ -77,7 +72,7 @@ export function createCertificateService(
     const { keptIn } = options;
     if ("path" in keptIn) return createFileStore(keptIn.path, deps.boundary);
     const kube = await deps.kube;
-    invariant(kube, "a certificate is to be kept in a cluster, and there is none");
+    invariant(kube, "a certificate is stored in a cluster, and there is none");
     return createSecretStore(kube, keptIn.namespace, signer.address);
   }
 
@@ -94,13 +89,13 @@ export function createCertificateService(
     return followed;
   }
 
-  function look(): CertificateStatus {
-    const own = keeper?.current;
-    const untilMs = given?.untilMs;
+  function status(): CertificateStatus {
+    const { current: own } = keeper ?? {};
+    const { current: shown } = given ?? {};
     return {
       own: own && { serial: own.serial, untilMs: own.untilMs },
-      public: untilMs === undefined ? undefined : { untilMs },
-      troubles: [keeper?.trouble, given?.trouble].filter((each) => each !== undefined),
+      public: shown && { untilMs: shown.untilMs },
+      troubles: [keeper?.error, given?.error].filter((each) => each !== undefined),
     };
   }
 
@@ -124,16 +119,16 @@ export function createCertificateService(
     },
     opened: promise,
     detail() {
-      const { own, public: shown, troubles } = look();
+      const { own, public: shown, troubles } = status();
       return [
-        own ? `ours until ${formatDay(own.untilMs)}` : "none of ours yet",
-        ...(shown ? [`public one until ${formatDay(shown.untilMs)}`] : []),
+        own ? `own until ${formatDay(own.untilMs)}` : "no own certificate yet",
+        ...(shown ? [`public until ${formatDay(shown.untilMs)}`] : []),
         ...troubles,
       ].join("; ");
     },
-    status: look,
+    status,
     *conditions() {
-      const { troubles, ...shown } = look();
+      const { troubles, ...shown } = status();
       for (const subject of ["own", "public"] as const) {
         const untilMs = shown[subject]?.untilMs;
         if (untilMs === undefined || untilMs - clock.now() > certificateEndsSoonMs) continue;
@@ -142,15 +137,13 @@ export function createCertificateService(
       if (troubles.length > 0) yield condition("CertificateTrouble", troubles.join("; "));
     },
     measure(metrics) {
-      measureCertificates(metrics, look, { clock, source: options.issuer ? "issuer" : "files" });
-      metrics.read(
-        {
-          name: "akash_provider_certificate_orders_total",
-          help: "Attempts to have a certificate issued by ACME, by result: issued or failed",
-          kind: "counter",
-          labels: ["result"],
-        },
-        () => Object.entries(issuer?.counts ?? {}).map(([result, count]) => [{ result }, count] as const),
+      measureCertificates(metrics, status, { clock, source: options.issuer ? "issuer" : "files" });
+      const orders = {
+        name: "akash_provider_certificate_orders_total",
+        help: "ACME orders, by result: issued or failed",
+      };
+      metrics.read({ ...orders, kind: "counter", labels: ["result"] }, () =>
+        Object.entries(issuer?.counts ?? {}).map(([result, count]) => [{ result }, count] as const),
       );
     },
   };
@@ -158,26 +151,18 @@ export function createCertificateService(
 
 function measureCertificates(
   metrics: Metrics,
-  look: () => CertificateStatus,
-  { clock, source }: { readonly clock: Clock; readonly source: "files" | "issuer" },
+  status: () => CertificateStatus,
+  { clock, source: publicSource }: { readonly clock: Clock; readonly source: string },
 ): void {
-  metrics.read(
-    {
-      name: "akash_provider_certificate_expiry_seconds",
-      help: "Time until the certificate that clients are shown expires, by source: own (on the chain), files or issuer",
-      kind: "gauge",
-      labels: ["source"],
-    },
-    () => {
-      const { own, public: given } = look();
-      const secondsLeft = (untilMs: number) => (untilMs - clock.now()) / 1_000;
-      return [
-        ...(own ? [[{ source: "own" }, secondsLeft(own.untilMs)] as const] : []),
-        ...(given ? [[{ source }, secondsLeft(given.untilMs)] as const] : []),
-      ];
-    },
-  );
+  const help = "Seconds until the served certificate expires, by source: own (on the chain), files or issuer";
+  const expiry = { name: "akash_provider_certificate_expiry_seconds", help, labels: ["source"] } as const;
+  metrics.read({ ...expiry, kind: "gauge" }, () => {
+    const { own, public: shown } = status();
+    return Object.entries({ own, [publicSource]: shown }).flatMap(([source, each]) =>
+      each ? [[{ source }, (each.untilMs - clock.now()) / 1_000] as const] : [],
+    );
+  });
   metrics.readEach("gauge", "akash_provider_certificate", [
-    ["troubles", "What keeps a certificate from being served or renewed now", () => look().troubles.length],
+    ["troubles", "Errors that keep a certificate from being served or renewed", () => status().troubles.length],
   ]);
 }

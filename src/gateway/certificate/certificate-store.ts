@@ -1,7 +1,6 @@
-/** Where our certificates and their keys are kept, so that the next start finds them: before the chain hears of them. */
-
+/** Stores the provider's certificates with their keys, before they are published on the chain. */
 import { X509Certificate } from "node:crypto";
-import { closeSync, existsSync, fsyncSync, openSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";
 import { type CertificateWithKey, serialOf } from "../../chain/certificates/certificate-file.ts";
 import { syncFolder } from "../../journal/lock.ts";
@@ -15,17 +14,17 @@ import { isRecord } from "../../runtime/is-record.ts";
 export interface CertificateStore {
   readonly where: string;
   read(signal: AbortSignal): Promise<StoredCertificates>;
-  /** In the place of what was read, and of nothing else: it fails where somebody has written since. */
+  /** Replaces what was read; fails where another process has written since. */
   write(certificates: readonly CertificateWithKey[], read: StoredCertificates, signal: AbortSignal): Promise<void>;
 }
 
 export interface StoredCertificates {
   readonly certificates: readonly CertificateWithKey[];
-  /** Which state of the store that was; undefined where there was nothing at all. */
+  /** Undefined where nothing is stored. */
   readonly version: string | undefined;
 }
 
-/** A file for us alone. The data directory's lock keeps everybody else from writing it. */
+/** In a file, which the data directory's lock protects from other processes. */
 export function createFileStore(path: string, boundary: Boundary): CertificateStore {
   return {
     where: path,
@@ -36,15 +35,9 @@ export function createFileStore(path: string, boundary: Boundary): CertificateSt
     async write(certificates) {
       const text = certificates.map(({ certificate, key }) => `${certificate}${key}`).join("");
       boundary.cross("file", "certificates:before");
-      // A file that is there already would keep its mode, and a link would lead elsewhere.
+      // An existing file would keep its mode, and a link would be followed.
       rmSync(`${path}.new`, { force: true });
-      const file = openSync(`${path}.new`, "wx", 0o600);
-      try {
-        writeFileSync(file, text);
-        fsyncSync(file);
-      } finally {
-        closeSync(file);
-      }
+      writeFileSync(`${path}.new`, text, { flag: "wx", mode: 0o600, flush: true });
       renameSync(`${path}.new`, path);
       syncFolder(dirname(path));
       boundary.cross("file", "certificates:after");
@@ -64,7 +57,7 @@ function inPairs(text: string): CertificateWithKey[] {
 
 // In a Secret: `<serial>.crt` and `<serial>.key`.
 
-/** One for each account: whoever changes the account leaves the other's keys alone. */
+/** One per account. */
 export function secretNameOf(owner: Address): string {
   return `akash-provider-certificate-${owner}`;
 }
@@ -97,10 +90,7 @@ function dataOf(certificates: readonly CertificateWithKey[]): Record<string, str
   return Object.fromEntries(
     certificates.flatMap(({ certificate, key }) => {
       const serial = serialOf(new X509Certificate(certificate));
-      return [
-        [`${serial}.crt`, inBase64(certificate)],
-        [`${serial}.key`, inBase64(key)],
-      ];
+      return Object.entries({ [`${serial}.crt`]: inBase64(certificate), [`${serial}.key`]: inBase64(key) });
     }),
   );
 }

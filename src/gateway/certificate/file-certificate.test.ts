@@ -45,12 +45,12 @@ test("files that come later are served, and read again when they change", async 
   const { make, write, follow, look, changes } = setUp(t);
   const followed = follow();
   assert.equal(followed.current, undefined);
-  assert.match(followed.trouble ?? "", /is not there/);
+  assert.match(followed.error ?? "", /is not there/);
   const [first, second] = [make(90), make(180)];
   write(first);
   await look();
   assert.partialDeepStrictEqual(followed.current, { certificate: first.certificate, key: first.key });
-  assert.equal(followed.trouble, undefined);
+  assert.equal(followed.error, undefined);
   await look();
   write(second);
   await look();
@@ -66,10 +66,10 @@ test("one whose way to the authority is half written is not called served, and t
   write({ certificate: `${second.certificate}${half}`, key: second.key });
   await look();
   assert.partialDeepStrictEqual(followed.current, { certificate: first.certificate, key: first.key });
-  assert.match(followed.trouble ?? "", /PEM/);
+  assert.match(followed.error ?? "", /PEM/);
   write(second);
   await look();
-  assert.deepEqual([changes, followed.trouble], [[second.certificate], undefined]);
+  assert.deepEqual([changes, followed.error], [[second.certificate], undefined]);
 });
 
 test("a swap of links, as Kubernetes makes it, is one change", async (t) => {
@@ -107,7 +107,7 @@ test("what cannot be served is told of, and what was good stays", async (t) => {
   for (const [pair, reason] of cases) {
     write(pair);
     await look();
-    assert.match(followed.trouble ?? "", reason);
+    assert.match(followed.error ?? "", reason);
     assert.equal(followed.current?.certificate, good.certificate);
   }
 });
@@ -120,7 +120,7 @@ test("one that is over is not served any more", async (t) => {
   clock.jump(2 * day);
   await look();
   assert.equal(followed.current, undefined);
-  assert.match(followed.trouble ?? "", /the certificate ended at/);
+  assert.match(followed.error ?? "", /the certificate ended at/);
   assert.deepEqual(changes, [undefined]);
 });
 
@@ -134,7 +134,7 @@ test("one that begins later is served from then on, and what was good stays unti
   write(next);
   await look();
   assert.partialDeepStrictEqual(followed.current, { certificate: first.certificate });
-  assert.match(followed.trouble ?? "", /the certificate begins at/);
+  assert.match(followed.error ?? "", /the certificate begins at/);
   await clock.advance(hour);
-  assert.deepEqual([changes, followed.trouble], [[next.certificate], undefined]);
+  assert.deepEqual([changes, followed.error], [[next.certificate], undefined]);
 });

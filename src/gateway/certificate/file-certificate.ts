@@ -1,4 +1,4 @@
-/** A public certificate from two files that something else renews; the last good one is shown until it ends. */
+/** A public certificate from two files that another program renews; the last valid one is served until it expires. */
 import { createPrivateKey, X509Certificate } from "node:crypto";
 import { createSecureContext } from "node:tls";
 import type { CertificateWithKey } from "../../chain/certificates/certificate-file.ts";
@@ -8,9 +8,8 @@ import { reasonOf } from "../../runtime/errors.ts";
 import { followFile } from "../../runtime/followed-file.ts";
 import type { Log } from "../../runtime/log.ts";
 
-/** Where certificates that clients are shown come from: our own, which is on the chain, and one of a public authority. */
 export interface CertificateSource {
-  /** Undefined while there is none that may be served. */
+  /** Undefined while there is none to serve. */
   readonly current: CertificateWithKey | undefined;
   /** Called after every change. */
   onChange(listener: () => void): void;
@@ -35,23 +34,23 @@ export function createSource<T extends CertificateWithKey>() {
   };
 }
 
-/** How far our clock may be behind that of who made a certificate; authorities date theirs back by an hour besides. */
+/** How far the local clock may be behind the issuer's. */
 const certificateSkewMs = 10 * minute;
 
 export interface CertificateFiles {
-  /** The certificate first; those that lead to the authority behind it. */
+  /** With the chain of issuers behind it. */
   readonly certificate: string;
   readonly key: string;
 }
 
-export interface PublicCertificate extends CertificateSource {
-  readonly untilMs: number | undefined;
-  readonly trouble: string | undefined;
-}
-
-interface Good extends CertificateWithKey {
+export interface DatedCertificate extends CertificateWithKey {
   readonly fromMs: number;
   readonly untilMs: number;
+}
+
+export interface PublicCertificate extends CertificateSource {
+  readonly current: DatedCertificate | undefined;
+  readonly error: string | undefined;
 }
 
 export function followCertificateFiles(
@@ -62,45 +61,42 @@ export function followCertificateFiles(
   const asItIs = (text: string) => text;
   const certificate = followFile({ path: files.certificate, read: asItIs, what: "certificate" }, { clock, log });
   const key = followFile({ path: files.key, read: asItIs, what: "key of the certificate" }, { clock, log });
-  const source = createSource<Good>();
-  let trouble: string | undefined;
+  const source = createSource<DatedCertificate>();
+  let error: string | undefined;
 
-  function look(): void {
-    const good = judge() ?? source.current;
+  function check(): void {
+    const good = read() ?? source.current;
     const isOver = good && good.untilMs <= clock.now();
     if (source.show(isOver ? undefined : good) && good && !isOver)
       log.info("serving certificate from files", { path: files.certificate, until: formatTime(good.untilMs) });
   }
 
-  function judge(): Good | undefined {
-    const was = trouble;
+  function read(): DatedCertificate | undefined {
+    const before = error;
     try {
       const missing = certificate.trouble ?? key.trouble;
       if (missing !== undefined) throw new Error(missing);
-      const read = readPair(certificate.current ?? "", key.current ?? "", host, clock.now());
-      trouble = undefined;
-      return read;
+      const pair = readPair(certificate.current ?? "", key.current ?? "", host, clock.now());
+      error = undefined;
+      return pair;
     } catch (thrown) {
-      trouble = reasonOf(thrown);
-      if (trouble !== was)
-        log.error("certificate from files cannot be served", { path: files.certificate, reason: trouble });
+      error = reasonOf(thrown);
+      if (error !== before)
+        log.error("certificate from files cannot be served", { path: files.certificate, reason: error });
       return undefined;
     }
   }
 
-  look();
-  // The key is read last: when it is looked at, both are as they were found just now.
-  key.onLook(look);
+  check();
+  // The key is read last: both are current then.
+  key.onLook(check);
   return {
     onChange: source.onChange,
     get current() {
       return source.current;
     },
-    get untilMs() {
-      return source.current?.untilMs;
-    },
-    get trouble() {
-      return trouble;
+    get error() {
+      return error;
     },
     close() {
       certificate.close();
@@ -109,7 +105,7 @@ export function followCertificateFiles(
   };
 }
 
-export function readPair(certificate: string, key: string, host: string | undefined, nowMs: number): Good {
+export function readPair(certificate: string, key: string, host: string | undefined, nowMs: number): DatedCertificate {
   const leaf = new X509Certificate(certificate);
   const [fromMs, untilMs] = [leaf.validFromDate.getTime(), leaf.validToDate.getTime()];
   if (!leaf.checkPrivateKey(createPrivateKey(key))) throw new Error("the key does not belong to the certificate");
@@ -117,7 +113,7 @@ export function readPair(certificate: string, key: string, host: string | undefi
   if (fromMs > nowMs + certificateSkewMs) throw new Error(`the certificate begins at ${formatTime(fromMs)}`);
   if (host === undefined) throw new Error("it is for a public host name, and cluster-public-hostname is not set");
   if (leaf.checkHost(host) === undefined) throw new Error(`the certificate is not for ${host}`);
-  // Those behind it must be readable too.
+  // The chain must be readable too.
   createSecureContext({ cert: certificate, key });
   return { certificate, key, fromMs, untilMs };
 }

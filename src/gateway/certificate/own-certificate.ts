@@ -1,5 +1,4 @@
-/** What to serve and what to do next: kept before published, served once the chain shows it, and one at a time under way. */
-
+/** Decides on the provider's certificate: stored before it is published, served once it is on the chain, one pending at a time. */
 import { createPrivateKey, X509Certificate } from "node:crypto";
 import { isIP } from "node:net";
 import {
@@ -14,17 +13,17 @@ import type { Clock } from "../../runtime/clock.ts";
 import { day, minute } from "../../runtime/durations.ts";
 import { certificateRenewShare } from "../acme/certificate-issuer.ts";
 
-/** What the network's tools give theirs, too. */
+/** As the network's tools. */
 const certificateLifeMs = 365 * day;
-/** It begins before it is made, for clients whose clock is behind. */
+/** For clients whose clock is behind. */
 const certificateBackdateMs = 10 * minute;
-/** Of ours at once: the one that is served, those before it until they end, and the one that is to be. */
+/** The served one, its predecessors until they expire, and the next one. */
 const certificatesKept = 4;
 
 export interface CertificateState {
   readonly held: readonly KeptCertificate[];
   readonly kept: ReadonlySet<string>;
-  /** Serials of those that the chain shows as valid, or as revoked. */
+  /** Serials that are valid, or revoked, on the chain. */
   readonly valid: ReadonlySet<string>;
   readonly revoked: ReadonlySet<string>;
   publication(serial: string): Publication;
@@ -34,7 +33,6 @@ export interface CertificateState {
 
 export type Publication =
   | { readonly kind: "none" | "under way" }
-  /** It came to nothing; tried again from then on. */
   | { readonly kind: "failed"; readonly againAtMs: number; readonly why: string };
 
 type NextStep =
@@ -45,21 +43,21 @@ type NextStep =
 
 export interface CertificateDecision {
   readonly serve: KeptCertificate | undefined;
-  /** All that should be kept; what is not among them is done with. */
+  /** All others are removed. */
   readonly keep: readonly KeptCertificate[];
   readonly next: NextStep;
 }
 
-export function decideOnCertificate(truths: CertificateState): CertificateDecision {
-  const { held, kept, valid, revoked, publication, hosts, nowMs } = truths;
+export function decideOnCertificate(state: CertificateState): CertificateDecision {
+  const { held, kept, valid, revoked, publication, hosts, nowMs } = state;
   const isOver = ({ serial, untilMs }: KeptCertificate) => revoked.has(serial) || untilMs <= nowMs;
   const onChain = held.filter((each) => valid.has(each.serial) && !isOver(each)).sort(byUse(hosts, nowMs));
   const [serve] = onChain;
-  // Made by us, and not on the chain yet. What a person left unpublished is not ours to publish.
+  // Only those made here: a certificate file of the operator is not published.
   const pending = held.filter((each) => kept.has(each.serial) && !valid.has(each.serial) && !isOver(each));
   const wanted = pending.find((each) => isGood(each, hosts, nowMs));
   const isUnderWay = (each: KeptCertificate) => publication(each.serial).kind === "under way";
-  // A superseded one stays while it is valid on the chain: should the newer one be revoked, it is there at once.
+  // Superseded ones are kept while they are valid, in case the newer one is revoked.
   const keep = [
     ...onChain.filter((each) => kept.has(each.serial) || each === serve).slice(0, certificatesKept),
     ...pending.filter((each) => each === wanted || isUnderWay(each)),
@@ -70,7 +68,7 @@ export function decideOnCertificate(truths: CertificateState): CertificateDecisi
     if (serve && isGood(serve, hosts, nowMs)) return { kind: "nothing", untilMs: renewAtMs(serve) };
     const waitedFor = pending.find(isUnderWay);
     if (waitedFor) return { kind: "wait", why: `certificate ${waitedFor.serial} is on its way to the chain` };
-    if (!wanted) return { kind: "make", why: whyAnother(serve, truths) };
+    if (!wanted) return { kind: "make", why: whyAnother(serve, state) };
     const published = publication(wanted.serial);
     if (published.kind !== "failed" || published.againAtMs <= nowMs) return { kind: "publish", certificate: wanted };
     return { kind: "wait", why: published.why };
@@ -81,7 +79,6 @@ function isGood(certificate: KeptCertificate, hosts: readonly string[], nowMs: n
   return certificate.serves(hosts) && isValidAt(certificate, nowMs) && nowMs < renewAtMs(certificate);
 }
 
-/** Not so where the clock is another than when it was made, or at its end: clients do not take it then. */
 export function isValidAt({ fromMs, untilMs }: KeptCertificate, nowMs: number): boolean {
   return fromMs <= nowMs && nowMs < untilMs;
 }
@@ -107,31 +104,25 @@ export function newValidity(clock: Pick<Clock, "now">): { readonly fromMs: numbe
   return { fromMs: nowMs - certificateBackdateMs, untilMs: nowMs + certificateLifeMs };
 }
 
-/** … and of one that was given a short life, a week. */
+/** Or at least a week before its end. */
 const certificateRenewLeastMs = 7 * day;
 
-export interface KeptCertificate extends CertificateWithKey {
-  /** In decimal digits, as the chain writes it: within an account, its name. */
-  readonly serial: string;
-  readonly fromMs: number;
-  readonly untilMs: number;
-  readonly der: Uint8Array;
-  /** Clients accept it from a server, and it is for all of these names. */
-  serves(hosts: readonly string[]): boolean;
-}
+export type KeptCertificate = ReturnType<typeof readKept>;
 
-export function readKept({ certificate, key }: CertificateWithKey, owner: Address): KeptCertificate {
+export function readKept({ certificate, key }: CertificateWithKey, owner: Address) {
   const read = new X509Certificate(certificate);
   if (commonName(read.subject) !== owner) throw new Error(`the certificate is not that of ${owner}`);
   if (!read.checkPrivateKey(createPrivateKey(key))) throw new Error("the key does not belong to the certificate");
   return {
-    certificate,
-    key,
+    ...{ certificate, key },
+    /** Decimal, as on the chain; unique within an account. */
     serial: `${serialOf(read)}`,
     fromMs: read.validFromDate.getTime(),
     untilMs: read.validToDate.getTime(),
     der: read.raw,
-    serves: (hosts) => (read.keyUsage ?? []).includes(serverAuth) && hosts.every((host) => isFor(read, host)),
+    /** Whether it is a server certificate for all of these names. */
+    serves: (hosts: readonly string[]) =>
+      (read.keyUsage ?? []).includes(serverAuth) && hosts.every((host) => isFor(read, host)),
   };
 }
 
@@ -139,7 +130,7 @@ function isFor(certificate: X509Certificate, host: string): boolean {
   return (isIP(host) === 0 ? certificate.checkHost(host) : certificate.checkIP(host)) !== undefined;
 }
 
-/** With the label that the chain insists on. */
+/** With the label that the chain requires. */
 export function publicKeyOf({ certificate }: CertificateWithKey): string {
   return pem("EC PUBLIC KEY", new X509Certificate(certificate).publicKey.export({ type: "spki", format: "der" }));
 }
