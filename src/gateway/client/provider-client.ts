@@ -1,4 +1,4 @@
-/** A tenant's way to a provider's gateway: questions with an answer, and streams. */
+/** A tenant's client of a provider's gateway: requests and streams. */
 import { Agent, type ClientRequestArgs, request as httpRequest, type IncomingMessage } from "node:http";
 import type { Duplex } from "node:stream";
 import type { Signer } from "../../chain/keys/signer.ts";
@@ -7,7 +7,7 @@ import type { TokenScope } from "../auth/identity.ts";
 import { type ClientOptions, createConnector } from "./provider-connection.ts";
 import { openStream, type ProviderStream, readAnswer, rejectionOf, type StreamRequest } from "./provider-stream.ts";
 
-/** A provider may take two minutes to take a manifest; more is for the way. */
+/** A provider may take two minutes for a manifest. */
 export const clientRequestMs = 150_000;
 
 interface ClientRequest {
@@ -18,16 +18,9 @@ interface ClientRequest {
   readonly signal?: AbortSignal | undefined;
 }
 
-export interface ProviderClient {
-  /** The body of an answer of 200; any other is thrown, with what the provider says. Redirects are not followed. */
-  request(request: ClientRequest): Promise<string>;
-  /** A WebSocket, on a connection of its own. Throws as `ask` does where the provider does not begin one. */
-  stream(request: StreamRequest): Promise<ProviderStream>;
-  /** Streams go on. */
-  close(): void;
-}
+export type ProviderClient = ReturnType<typeof createProviderClient>;
 
-export function createProviderClient(options: ClientOptions): ProviderClient {
+export function createProviderClient(options: ClientOptions) {
   const { credentials, clock, provider } = options;
   const { url, open } = createConnector(options);
   const agent = new Agent({ keepAlive: true, maxSockets: 1 });
@@ -47,7 +40,7 @@ export function createProviderClient(options: ClientOptions): ProviderClient {
       return await work(signal ? AbortSignal.any([signal, late.signal]) : late.signal);
     } catch (thrown) {
       if (thrown instanceof ProviderError) throw thrown;
-      // Node wraps it in an error of its own, which the caller does not know.
+      // Node wraps the signal's reason.
       signal?.throwIfAborted();
       const reason = late.signal.aborted ? "no answer in time" : reasonOf(thrown);
       throw new ProviderError("AKP_PROVIDER_UNREACHABLE", { url: url.origin, reason }, { cause: thrown });
@@ -57,7 +50,8 @@ export function createProviderClient(options: ClientOptions): ProviderClient {
   }
 
   return {
-    request: ({ method, path, body, contentType = "application/json", signal }) =>
+    /** The body of a 200 response; others are thrown, and redirects are not followed. */
+    request: ({ method, path, body, contentType = "application/json", signal }: ClientRequest): Promise<string> =>
       inTime(signal, async (until) => {
         const headers = {
           host: url.host,
@@ -65,49 +59,51 @@ export function createProviderClient(options: ClientOptions): ProviderClient {
           ...(body !== undefined && { "content-type": contentType, "content-length": Buffer.byteLength(body) }),
         };
         const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>();
-        // Node does not hand a request's signal on to what connects it, but whatever else is there.
-        const given = { agent, method, path: pathOf(path), headers, signal: until, until };
-        httpRequest(given).once("error", reject).once("response", resolve).end(body);
+        // Node passes `until`, but not the signal, to createConnection.
+        const options = { agent, method, path: pathOf(path), headers, signal: until, until };
+        httpRequest(options).once("error", reject).once("response", resolve).end(body);
         const answer = await promise;
         const text = await readAnswer(answer);
         if (answer.statusCode === 200) return text;
         throw rejectionOf({ method, url: `${url.origin}${path}` }, answer, text);
       }),
-    stream: (request) =>
+    /** A WebSocket on a connection of its own; throws as `request` does. */
+    stream: (request: StreamRequest): Promise<ProviderStream> =>
       inTime(request.signal, async (until) => {
         const { scope, path } = request;
         const socket = await open(until);
         const token =
           credentials.kind === "jwt" && issueStreamToken(credentials.signer, clock.now(), { scope, provider });
         const headers = { ...(token && { authorization: `Bearer ${token}` }) };
-        const asked = { ...request, path: pathOf(path) };
-        return openStream(asked, { socket, origin: url.origin, host: url.host, headers, clock, until });
+        return openStream(
+          { ...request, path: pathOf(path) },
+          { socket, origin: url.origin, host: url.host, headers, clock, until },
+        );
       }),
+    /** Streams stay open. */
     close: () => agent.destroy(),
   };
 }
 
 type TokenSigner = Pick<Signer, "address" | "sign">;
 
-/** Long enough for any request and for clocks that differ; who steals one has no more time than that. */
+/** Long enough for any request and for clock skew. */
 const lifeSeconds = 15 * 60;
 
-/** A stream ends with its token: a day's work at a shell, or a log that is followed over night. */
+/** A stream ends with its token. */
 const streamLifeSeconds = 24 * 3_600;
 
-/** As the network's CLI issues them: good for everything that the account may do, for a quarter of an hour. */
+/** As the network's CLI issues them, with full access. */
 export function issueToken(signer: TokenSigner, nowMs: number): string {
   return issue(signer, nowMs, lifeSeconds, { access: "full" });
 }
 
-interface StreamLimits {
-  readonly scope: TokenScope;
-  /** Undefined where nobody knows whose server it is. */
-  readonly provider: string | undefined;
-}
-
-/** It lasts, so it opens no more than its stream needs. */
-function issueStreamToken(signer: TokenSigner, nowMs: number, { scope, provider }: StreamLimits): string {
+/** Long-lived, so limited to its stream. */
+function issueStreamToken(
+  signer: TokenSigner,
+  nowMs: number,
+  { scope, provider }: { readonly scope: TokenScope; readonly provider: string | undefined },
+): string {
   const scoped = { access: "scoped", scope: [scope] };
   const leases = provider === undefined ? scoped : { access: "granular", permissions: [{ provider, ...scoped }] };
   return issue(signer, nowMs, streamLifeSeconds, leases);

@@ -1,5 +1,4 @@
-/** A tenant's connections to one gateway: over TLS 1.3 to a server that has proved who it is, before anything is said to it. */
-
+/** Connections of a tenant to a gateway: over TLS 1.3, with the server verified before anything is sent. */
 import { X509Certificate } from "node:crypto";
 import { isIP } from "node:net";
 import { checkServerIdentity, connect, type PeerCertificate, type TLSSocket } from "node:tls";
@@ -10,10 +9,9 @@ import { type Address, findAddress } from "../../market/address.ts";
 import type { Clock } from "../../runtime/clock.ts";
 import { ProviderError } from "../../runtime/errors.ts";
 
-/** What a tenant's command waits for, until a provider far away has said hello. */
 const clientHandshakeMs = 15_000;
 
-/** By what a tenant is known: a new token with every request, a certificate in the handshake, or nothing. */
+/** A new token for every request, a certificate in the handshake, or none. */
 export type ClientCredentials =
   | { readonly kind: "jwt"; readonly signer: Pick<Signer, "address" | "sign"> }
   | { readonly kind: "mtls"; readonly certificate: CertificateWithKey }
@@ -24,25 +22,13 @@ export interface ClientOptions {
   readonly provider?: string | undefined;
   readonly credentials: ClientCredentials;
   readonly onChain: CertificatesOnChain | undefined;
-  /** Authorities that are trusted, as PEM; those of Node if not said. */
+  /** Trusted root certificates as PEM; default Node's. */
   readonly roots?: readonly string[];
   readonly clock: Clock;
 }
 
-interface Connector {
-  readonly url: URL;
-  open(signal?: AbortSignal): Promise<TLSSocket>;
-}
-
-export function createConnector({
-  credentials,
-  clock,
-  provider,
-  onChain,
-  roots,
-  ...options
-}: ClientOptions): Connector {
-  // The network's clients append a path to what the chain has, where a slash at the end leads nowhere.
+export function createConnector({ credentials, clock, provider, onChain, roots, ...options }: ClientOptions) {
+  // Paths are appended to the URL on the chain.
   const url = readUrl(options.url.replace(/\/+$/, ""));
   const host = url.hostname.replace(/^\[(.*)\]$/, "$1");
   const hasCertificate = credentials.kind === "mtls";
@@ -50,8 +36,7 @@ export function createConnector({
   async function open(signal?: AbortSignal): Promise<TLSSocket> {
     const socket = await handshake(signal);
     try {
-      const shown = { certificate: socket.getPeerX509Certificate(), isAuthorized: socket.authorized };
-      await checkServer(shown, { url: url.origin, host, provider, onChain, nowMs: clock.now() });
+      await checkServer(socket, { url: url.origin, host, provider, onChain, nowMs: clock.now() });
       signal?.throwIfAborted();
       return socket;
     } catch (thrown) {
@@ -65,23 +50,23 @@ export function createConnector({
     const socket = connect({
       host,
       port: Number(url.port || 443),
-      // On its public name a provider may not ask for certificates; on this one it does.
+      // With this name a provider requests a client certificate.
       ...(hasCertificate ? { servername: `mtls.${host}` } : isName(host) && { servername: host }),
       ...(hasCertificate && { cert: credentials.certificate.certificate, key: credentials.certificate.key }),
       ...(roots && { ca: [...roots] }),
       minVersion: "TLSv1.3",
       ALPNProtocols: ["http/1.1"],
-      // Judged by `checkServer`, before anything is sent; the name too.
+      // Verified by `checkServer`, with the name.
       rejectUnauthorized: false,
       checkServerIdentity: () => undefined,
     });
     socket.setTimeout(clientHandshakeMs, () => socket.destroy(new Error("no answer in time")));
-    // A request that has no connection yet does not end by its signal.
+    // Node does not abort a request without a connection.
     const leave = () => socket.destroy(signal?.reason);
     const stay = () => signal?.removeEventListener("abort", leave);
     signal?.addEventListener("abort", leave);
     socket.once("close", stay);
-    // It stays: between the handshake and the request nobody else listens.
+    // It stays, as there is no other listener until the request.
     socket.on("error", reject);
     socket.once("secureConnect", () => {
       stay();
@@ -97,7 +82,7 @@ export function createConnector({
 function readUrl(text: string): URL {
   const url = URL.parse(text);
   if (url?.protocol === "https:") return url;
-  const reason = "that is no address that begins with https://";
+  const reason = "the URL does not begin with https://";
   throw new ProviderError("AKP_PROVIDER_UNREACHABLE", { url: text, reason });
 }
 
@@ -105,50 +90,44 @@ function isName(host: string): boolean {
   return isIP(host) === 0;
 }
 
-// Providers show a certificate of an authority for their host name, or one of their own that is on the chain; nothing else is trusted.
-
-/** The certificates of an account with that number that are valid on the chain, as DER. */
+/** The valid certificates of an account with that serial on the chain, as DER. */
 export type CertificatesOnChain = (owner: Address, serial: string) => Promise<readonly Uint8Array[]>;
 
 interface ServerCheck {
   readonly url: string;
   readonly host: string;
-  /** Whose server it is; undefined where anybody's will do. */
+  /** Undefined: any. */
   readonly provider: string | undefined;
-  /** Undefined where the chain may not be asked. */
+  /** Undefined: offline. */
   readonly onChain: CertificatesOnChain | undefined;
   readonly nowMs: number;
 }
 
-interface Shown {
-  readonly certificate: X509Certificate | undefined;
-  /** What the roots of this machine say to it. */
-  readonly isAuthorized: boolean;
-}
-
-async function checkServer({ certificate, isAuthorized }: Shown, check: ServerCheck): Promise<void> {
-  const refuse = (reason: string): never => {
+/** Trusts a certificate of an authority for the host name, or the provider's own that is on the chain. */
+async function checkServer(socket: TLSSocket, check: ServerCheck): Promise<void> {
+  const certificate = socket.getPeerX509Certificate();
+  const reject = (reason: string): never => {
     throw new ProviderError("AKP_PROVIDER_UNPROVEN", { url: check.url, reason });
   };
-  if (!certificate) return refuse("it shows no certificate");
-  // Not by the name that was asked for in the handshake: with a certificate of ours that is another one.
+  if (!certificate) return reject("it has no certificate");
+  // Not by the server name of the handshake, which differs with a client certificate.
   const named = checkServerIdentity(check.host, certificate.toLegacyObject() as PeerCertificate);
-  if (isAuthorized && named === undefined) return;
+  if (socket.authorized && named === undefined) return;
   const { subject, issuer } = certificate.toLegacyObject();
   const owner = findAddress([subject.CN].flat()[0] ?? "");
-  if (!owner) return refuse("no authority that this machine trusts has signed its certificate for this host");
-  if (owner !== [issuer.CN].flat()[0]) refuse("its certificate was not signed by the account that it names");
+  if (!owner) return reject("no authority that this machine trusts has signed its certificate for this host");
+  if (owner !== [issuer.CN].flat()[0]) reject("its certificate was not signed by the account that it names");
   if (check.provider !== undefined && owner !== check.provider) {
-    refuse(`its certificate is that of ${owner}, and not of ${check.provider}`);
+    reject(`its certificate is that of ${owner}, and not of ${check.provider}`);
   }
-  if (check.nowMs < certificate.validFromDate.getTime()) refuse("its certificate is not valid yet");
-  if (check.nowMs > certificate.validToDate.getTime()) refuse("its certificate has expired");
-  if (!(certificate.keyUsage ?? []).includes(serverAuth)) refuse("its certificate is not for servers");
-  if (!check.onChain) return refuse("its certificate is its own, and the chain may not be asked for it (--offline)");
+  if (check.nowMs < certificate.validFromDate.getTime()) reject("its certificate is not valid yet");
+  if (check.nowMs > certificate.validToDate.getTime()) reject("its certificate has expired");
+  if (!(certificate.keyUsage ?? []).includes(serverAuth)) reject("its certificate is not for servers");
+  if (!check.onChain) return reject("its certificate is its own, and the chain may not be asked for it (--offline)");
   const serial = `${serialOf(certificate)}`;
   const known = await check.onChain(owner, serial);
   if (!known.some((der) => certificate.raw.equals(der))) {
-    refuse(`the chain has no valid certificate of ${owner} like it`);
+    reject(`the chain has no valid certificate of ${owner} like it`);
   }
 }
 

@@ -1,6 +1,7 @@
-/** A command in a tenant's container, run over a provider's gateway: the first byte of each frame says what the rest is. */
+/** Runs a command in a tenant's container over a provider's gateway. */
 import { printable } from "../../market/printable.ts";
 import { ProviderError } from "../../runtime/errors.ts";
+import { isRecord } from "../../runtime/is-record.ts";
 import { parseJson } from "../../runtime/parse-json.ts";
 import { resizeFrame, type ShellSize, shellCodes, shellFrame } from "../streams/shell-frames.ts";
 import type { ProviderClient } from "./provider-client.ts";
@@ -13,20 +14,14 @@ export interface ShellRequest {
   readonly command: readonly string[];
   readonly tty: boolean;
   readonly stdin: boolean;
-  /** No more is read until the answer resolves. */
+  /** No more is read until the result resolves. */
   readonly onOutput: (channel: "stdout" | "stderr", bytes: Buffer) => Promise<void> | undefined;
   readonly signal?: AbortSignal | undefined;
 }
 
-export interface ProviderShell {
-  write(bytes: Uint8Array): Promise<void>;
-  endInput(): Promise<void>;
-  resize(size: ShellSize): Promise<void>;
-  /** The exit code. Rejects where the command could not be run, or the connection ended before it did. */
-  readonly exit: Promise<number>;
-}
+export type ProviderShell = Awaited<ReturnType<typeof openShell>>;
 
-export async function openShell(client: ProviderClient, request: ShellRequest): Promise<ProviderShell> {
+export async function openShell(client: ProviderClient, request: ShellRequest) {
   const { promise: exit, resolve, reject } = Promise.withResolvers<number>();
   const { onOutput, signal } = request;
   const stream = await client.stream({
@@ -42,7 +37,7 @@ export async function openShell(client: ProviderClient, request: ShellRequest): 
       return undefined;
     },
   });
-  // After a result this changes nothing any more.
+  // Without effect after a result.
   stream.ended
     .then((close) => {
       checkClose(close);
@@ -50,28 +45,25 @@ export async function openShell(client: ProviderClient, request: ShellRequest): 
     })
     .catch(reject);
   exit.then(stream.leave, stream.leave);
-  const type = (bytes: Uint8Array) => stream.send(shellFrame(shellCodes.stdin, bytes));
+  const write = (bytes: Uint8Array): Promise<void> => stream.send(shellFrame(shellCodes.stdin, bytes));
   return {
-    write: type,
-    endInput: () => type(new Uint8Array()),
-    resize: (size) => stream.send(resizeFrame(size)),
+    write,
+    endInput: () => write(new Uint8Array()),
+    resize: (size: ShellSize): Promise<void> => stream.send(resizeFrame(size)),
+    /** The exit code. Rejects where the command could not be run, or the connection ended before it did. */
     exit,
   };
 }
 
 function queryOf({ service, podIndex, command, tty, stdin }: ShellRequest): URLSearchParams {
-  const asked = { service, podIndex: String(podIndex), tty: tty ? "1" : "0", stdin: stdin ? "1" : "0" };
-  return new URLSearchParams([
-    ...Object.entries(asked),
-    ...command.map((word, n): [string, string] => [`cmd${n}`, word]),
-  ]);
+  const words = Object.fromEntries(command.map((word, n) => [`cmd${n}`, word]));
+  const flags = { tty: tty ? "1" : "0", stdin: stdin ? "1" : "0" };
+  return new URLSearchParams({ service, podIndex: `${podIndex}`, ...flags, ...words });
 }
 
 async function resultOf(bytes: Buffer): Promise<number> {
-  const { exit_code: code, message } = (parseJson(bytes.toString()) ?? {}) as {
-    exit_code?: unknown;
-    message?: unknown;
-  };
+  const result = parseJson(bytes.toString());
+  const { exit_code: code, message } = isRecord(result) ? result : {};
   if (message) throw failed(printable(String(message)));
   if (typeof code !== "number") throw failed("its result cannot be read");
   return code;

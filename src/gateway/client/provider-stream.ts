@@ -1,4 +1,4 @@
-/** A WebSocket to a provider, as a tenant's command has it: frames in order, at the pace of whoever takes them. */
+/** A WebSocket to a provider, with back-pressure. */
 import type { IncomingMessage } from "node:http";
 import type { TLSSocket } from "node:tls";
 import { WebSocket } from "ws";
@@ -9,26 +9,20 @@ import { ProviderError, reasonOf } from "../../runtime/errors.ts";
 import type { TokenScope } from "../auth/identity.ts";
 import { type Close, closeCodes } from "../streams/tenant-stream.ts";
 
-/** Of one frame of a stream: a line of a log, and nobody reads a longer one. */
+/** Largest frame: a line of a log. */
 const clientFrameBytes = 16 * 2 ** 20;
-/** A provider that was not heard for so long is gone: four of its pings are missing. */
+/** Timeout without any frame: four pings are missing. */
 export const clientSilenceMs = 45 * second;
 
 export interface StreamRequest {
   readonly path: string;
   readonly scope: TokenScope;
-  /** No more is read until the answer resolves; what it throws ends the stream. */
+  /** No more is read until the result resolves; an error ends the stream. */
   readonly onFrame: (bytes: Buffer) => Promise<void> | undefined;
   readonly signal?: AbortSignal | undefined;
 }
 
-export interface ProviderStream {
-  /** Resolves when it has left; at once, and unsent, where nobody is there any more. */
-  send(frame: Uint8Array): Promise<void>;
-  /** How the provider ended it; 1006 where it said no word. */
-  readonly ended: Promise<Close>;
-  leave(): void;
-}
+export type ProviderStream = ReturnType<typeof listen>;
 
 interface ProviderStreamDeps {
   readonly socket: TLSSocket;
@@ -41,27 +35,27 @@ interface ProviderStreamDeps {
 
 export async function openStream(request: StreamRequest, deps: ProviderStreamDeps): Promise<ProviderStream> {
   const { socket, host, headers, clock, until } = deps;
-  // By that scheme the library adds no TLS of its own to what is TLS already.
+  // Not wss, as the socket is TLS already.
   const webSocket = new WebSocket(`ws://${host}${request.path}`, {
     ...{ headers, createConnection: () => socket, perMessageDeflate: false, maxPayload: clientFrameBytes },
   });
   const stream = listen(webSocket, request, clock);
-  const give = () => webSocket.terminate();
-  until.addEventListener("abort", give);
+  const abort = () => webSocket.terminate();
+  until.addEventListener("abort", abort);
   try {
-    await begun(webSocket, { method: "GET", url: `${deps.origin}${request.path}` });
+    await untilOpen(webSocket, { method: "GET", url: `${deps.origin}${request.path}` });
   } finally {
-    until.removeEventListener("abort", give);
+    until.removeEventListener("abort", abort);
   }
   request.signal?.addEventListener("abort", stream.leave);
   webSocket.once("close", () => request.signal?.removeEventListener("abort", stream.leave));
   return stream;
 }
 
-/** From the start: the first frame may come with the very packet that begins it. */
-function listen(webSocket: WebSocket, { onFrame }: StreamRequest, clock: Clock): ProviderStream {
+/** Called before it is open: the first frame may come in the same packet as the response. */
+function listen(webSocket: WebSocket, { onFrame }: StreamRequest, clock: Clock) {
   const { promise: ended, resolve, reject } = Promise.withResolvers<Close>();
-  // Who only sends need not hear of it.
+  // Callers that only send do not await it.
   ended.catch(() => undefined);
   let why: string | undefined;
   let heardMs = clock.monotonicMs();
@@ -75,16 +69,16 @@ function listen(webSocket: WebSocket, { onFrame }: StreamRequest, clock: Clock):
     webSocket.terminate();
   }
 
-  /** Providers ping every ten seconds, so one that is silent is gone. */
-  function look(): void {
+  /** Providers ping every ten seconds. */
+  function checkSilence(): void {
     const leftMs = heardMs + clientSilenceMs - clock.monotonicMs();
     if (leftMs <= 0 && !webSocket.isPaused) {
-      why = `nothing was heard of it for ${clientSilenceMs / 1_000} s`;
+      why = `nothing was received for ${clientSilenceMs / 1_000} s`;
       webSocket.terminate();
-    } else timer = clock.timer(Math.max(leftMs, 1_000), look);
+    } else timer = clock.timer(Math.max(leftMs, 1_000), checkSilence);
   }
 
-  webSocket.on("open", look).on("ping", heard);
+  webSocket.on("open", checkSilence).on("ping", heard);
   webSocket.on("message", (bytes: Buffer) => {
     heard();
     try {
@@ -107,8 +101,10 @@ function listen(webSocket: WebSocket, { onFrame }: StreamRequest, clock: Clock):
     resolve({ code, reason: reason.toString() || (why ?? "") });
   });
   return {
+    /** The provider's close frame; 1006 without one. */
     ended,
-    send: (frame) =>
+    /** Resolves when the frame is written, or at once where the stream is closed. */
+    send: (frame: Uint8Array): Promise<void> =>
       webSocket.readyState === WebSocket.OPEN
         ? new Promise((sent) => webSocket.send(frame, () => sent()))
         : Promise.resolve(),
@@ -116,23 +112,23 @@ function listen(webSocket: WebSocket, { onFrame }: StreamRequest, clock: Clock):
   };
 }
 
-function begun(webSocket: WebSocket, asked: { readonly method: string; readonly url: string }): Promise<void> {
+function untilOpen(webSocket: WebSocket, request: RequestName): Promise<void> {
   return new Promise((resolve, reject) => {
     webSocket.once("open", resolve).once("error", reject);
     webSocket.once("unexpected-response", (_, answer: IncomingMessage) => {
       readAnswer(answer)
-        .then((text) => reject(rejectionOf(asked, answer, text)), reject)
+        .then((text) => reject(rejectionOf(request, answer, text)), reject)
         .finally(() => webSocket.terminate());
     });
   });
 }
 
-/** Of a provider's answer to a command: the status of one with thousands of nodes has a tenth of it. */
+/** Largest response: the status of a provider with thousands of nodes has a tenth of it. */
 const clientAnswerBytes = 16 * 2 ** 20;
-/** Of what a provider says to a refusal: all that a person reads. */
+/** Of an error response, as shown to a person. */
 const clientErrorChars = 4_096;
 
-interface Asked {
+interface RequestName {
   readonly method: string;
   readonly url: string;
 }
@@ -142,13 +138,17 @@ export async function readAnswer(answer: IncomingMessage): Promise<string> {
   let bytes = 0;
   for await (const chunk of answer as AsyncIterable<Buffer>) {
     bytes += chunk.length;
-    if (bytes > clientAnswerBytes) throw new Error(`its answer is longer than ${clientAnswerBytes} bytes`);
+    if (bytes > clientAnswerBytes) throw new Error(`its response is longer than ${clientAnswerBytes} bytes`);
     chunks.push(chunk);
   }
   return Buffer.concat(chunks).toString();
 }
 
-export function rejectionOf({ method, url }: Asked, { statusCode = 0 }: IncomingMessage, text: string): ProviderError {
+export function rejectionOf(
+  { method, url }: RequestName,
+  { statusCode = 0 }: IncomingMessage,
+  text: string,
+): ProviderError {
   return new ProviderError("AKP_PROVIDER_REFUSED", { method, url, status: statusCode, body: shown(text) });
 }
 
@@ -157,14 +157,14 @@ function shown(text: string): string {
   return lines.join("\n").slice(0, clientErrorChars) || "(it says nothing more)";
 }
 
-/** Numbers that are never sent: a close frame need not have a code, and there may be none at all. */
+/** Reserved codes: a close frame without a code, and no close frame. */
 const [noCode, noCloseFrame] = [1005, 1006];
 
 const meanings: Readonly<Record<number, string>> = {
-  [closeCodes.goingAway]: "it stops",
-  [noCloseFrame]: "the connection ended without a word",
-  [closeCodes.policyViolation]: "it does not let us in any more",
-  [closeCodes.internal]: "something failed there",
+  [closeCodes.goingAway]: "it shuts down",
+  [noCloseFrame]: "the connection was lost",
+  [closeCodes.policyViolation]: "the credentials are not valid any more",
+  [closeCodes.internal]: "internal error",
   [closeCodes.notFound]: "there is no such lease, or nothing of it runs",
   [closeCodes.clusterAway]: "its cluster does not answer",
 };

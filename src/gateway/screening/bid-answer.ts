@@ -1,4 +1,4 @@
-/** Would we bid on such a group, with such host names? The same answer to everybody who asks, however they ask. */
+/** Screens a group and host names, for REST and gRPC alike: whether the provider would bid, and the reasons if not. */
 import type { Address } from "../../market/address.ts";
 import { type DecCoin, formatDecCoin } from "../../market/coin.ts";
 import type { Fits } from "../../market/fit.ts";
@@ -12,9 +12,8 @@ export interface ScreeningDeps {
   readonly hostRefusal: BidScreen["hostRefusal"];
 }
 
-interface AskedBid {
+interface ScreeningRequest {
   readonly owner: Address;
-  /** Undefined: it was forgotten. */
   readonly group: GroupSpec | undefined;
   readonly hosts: readonly string[];
 }
@@ -28,8 +27,11 @@ interface OfferedUnit {
   readonly count: number;
 }
 
-export async function screenBid(deps: ScreeningDeps, asked: AskedBid, signal: AbortSignal): Promise<ScreeningResult> {
-  const { owner, group, hosts } = asked;
+export async function screenBid(
+  deps: ScreeningDeps,
+  { owner, group, hosts }: ScreeningRequest,
+  signal: AbortSignal,
+): Promise<ScreeningResult> {
   if (!group) return { passed: false, reasons: ["missing group spec"] };
   const screened = await deps.screen(owner, group, signal);
   const host = hosts.length > 0 ? deps.hostRefusal(hosts, owner) : undefined;
@@ -43,17 +45,14 @@ export async function screenBid(deps: ScreeningDeps, asked: AskedBid, signal: Ab
   };
 }
 
-// Reasons in the network's words, by the check of the bid engine; what is ours to know, as our wallet, is not told.
-
-interface Refused {
+interface FailedCheck {
   readonly reason: string;
   readonly group: GroupSpec;
   readonly price: DecCoin | undefined;
 }
 
-type Tell = (refused: Refused) => string;
-
-export const screeningReasons: Readonly<Record<string, Tell>> = {
+/** Reasons in the words of the Go provider, by check of the bid engine; without internals, as the wallet. */
+export const screeningReasons: Readonly<Record<string, (failed: FailedCheck) => string>> = {
   biddingIsOn: () => capacity("the provider does not bid now"),
   settingsComplete: () => capacity("the provider does not bid now"),
   mirrorIsFresh: () => capacity("the provider is behind the chain"),
@@ -79,7 +78,6 @@ export const screeningReasons: Readonly<Record<string, Tell>> = {
   priceGiven: () => "pricing calculation failed: there is no price for it",
   priceWithinMax({ reason, group, price }) {
     const most = mostFor(group);
-    // In another denomination, or nothing at all.
     if (!price || price.denom !== most.denom || price.amount.atto <= 0n) return `pricing calculation failed: ${reason}`;
     return `price too high: calculated ${formatDecCoin(price)}, max-price ${formatDecCoin(most)}`;
   },
@@ -92,6 +90,6 @@ function capacity(why: string): string {
 export function reasonsOf({ checks, price }: Screened, group: GroupSpec): string[] {
   const failed = checks.filter(({ verdict }) => verdict === "fail");
   return failed.map(
-    ({ name, reason }) => screeningReasons[name]?.({ reason, group, price }) ?? capacity("it is refused"),
+    ({ name, reason }) => screeningReasons[name]?.({ reason, group, price }) ?? capacity("the order is rejected"),
   );
 }
