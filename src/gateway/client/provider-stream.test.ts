@@ -81,7 +81,7 @@ test("a provider that refuses a stream is shown with what it says", async (t) =>
   await assert.rejects(read(client), { code: "AKP_PROVIDER_REFUSED", message: /answered with 401\n.*\nwhy/ });
 });
 
-test("a stream that ends without a word is no end", async (t) => {
+test("connection lost without a close frame → error", async (t) => {
   const { client } = await serve(t, (webSocket) => webSocket.terminate());
   const { stream } = await read(client);
   const end = await stream.ended;
@@ -197,7 +197,7 @@ const failures: readonly { when: string; play: Play; says: RegExp }[] = [
     play: (webSocket) => webSocket.send(Buffer.from("f{}")),
     says: /^lease shell failed: its result cannot be read$/,
   },
-  { when: "the provider goes", play: (webSocket) => webSocket.terminate(), says: /without a word/ },
+  { when: "the provider goes", play: (webSocket) => webSocket.terminate(), says: /connection was lost/ },
   {
     when: "the provider ends the stream before the command",
     play: (webSocket) => webSocket.close(1000),
