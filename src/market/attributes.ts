@@ -82,12 +82,3 @@ export function signaturesFor({ attributes, allOf, anyOf }: Requirements, audite
   const anyOfMissing = anyOf.some(hasSigned) ? [] : anyOf;
   return { signed: allOfMissing.length === 0 && anyOfMissing.length === 0, allOfMissing, anyOfMissing };
 }
-
-/** What is neither persistent nor of the class "ram" lies on the node's own disk. */
-export function volumeKind({ attributes = [] }: { readonly attributes?: readonly Attribute[] }): {
-  persistent: boolean;
-  storageClass: string | undefined;
-} {
-  const value = (name: string) => attributes.find(({ key }) => key === name)?.value;
-  return { persistent: value("persistent") === "true", storageClass: value("class") || undefined };
-}

@@ -1,10 +1,10 @@
-/** The form of a JSON that Go reads: which fields there are, of which types in Go, and which are left out when empty. */
+/** The shape of JSON that Go reads: its fields, their Go types, and which are omitted when empty. */
 import { type GoJson, type GoObject, goQuote, isList, isNumber, kindOf } from "./go-json.ts";
 
 export type Shape =
-  | { readonly kind: "text"; readonly go: string }
-  | { readonly kind: "whole"; readonly go: string; readonly least: number; readonly most: number }
-  | { readonly kind: "flag"; readonly go: "bool" }
+  | { readonly kind: "string"; readonly go: string }
+  | { readonly kind: "integer"; readonly go: string; readonly least: number; readonly most: number }
+  | { readonly kind: "boolean"; readonly go: "bool" }
   /** A whole number of any size, as text. */
   | { readonly kind: "amount"; readonly go: "string" }
   | { readonly kind: "list"; readonly go: string; readonly of: Shape }
@@ -27,9 +27,9 @@ export interface GoField {
   readonly nullable: boolean;
 }
 
-export const goString: Shape = { kind: "text", go: "string" };
-export const goUint32: Shape = { kind: "whole", go: "uint32", least: 0, most: 2 ** 32 - 1 };
-export const goBool: Shape = { kind: "flag", go: "bool" };
+export const goString: Shape = { kind: "string", go: "string" };
+export const goUint32: Shape = { kind: "integer", go: "uint32", least: 0, most: 2 ** 32 - 1 };
+export const goBool: Shape = { kind: "boolean", go: "bool" };
 export const amount: Shape = { kind: "amount", go: "string" };
 export const goStrings = list(goString, "[]string");
 
@@ -57,7 +57,7 @@ function asPart(part: Shape | Part): Part {
   return "shape" in part ? part : { shape: part, omits: false, nullable: part.kind === "list" };
 }
 
-/** The same for names that Go takes for the same: case is nothing, and two signs are letters of ASCII in another case. */
+/** Equal for names that Go takes for equal: case is ignored, and two characters fold to ASCII letters. */
 export function foldName(name: string): string {
   return name
     .replaceAll("\u017f", "s")
@@ -70,7 +70,7 @@ const value = record("v1beta4.ResourceValue", { val: amount });
 const attribute = record("v1.Attribute", { key: omits(goString), value: omits(goString) });
 export const attributeList = list(attribute, "v1.Attributes");
 const attributes = omits(attributeList);
-const kind: Shape = { kind: "whole", go: "v1beta4.Endpoint_Kind", least: -(2 ** 31), most: 2 ** 31 - 1 };
+const kind: Shape = { kind: "integer", go: "v1beta4.Endpoint_Kind", least: -(2 ** 31), most: 2 ** 31 - 1 };
 export const resourcesShape = record("v1beta4.Resources", {
   id: goUint32,
   cpu: pointer(omits(record("v1beta4.CPU", { units: value, attributes }))),
@@ -85,10 +85,10 @@ const mostRecords = 10_000;
 /** Go's amounts have at most 256 bits, in binary digits at the longest. */
 const mostAmountChars = 300;
 const mostAmountBits = 256;
-/** Of a number that a stranger wrote, in one sentence. */
+/** Of a number, in an error. */
 const shownDigits = 64;
 
-/** Like Go's: the first thing of a wrong type is told at the end, what is wrong with an amount at once. Throws a SyntaxError with its words. */
+/** Like Go: the first wrong type is reported at the end, a wrong amount at once. Throws a SyntaxError with Go's words. */
 export function decodeRecords(whole: Shape, json: GoJson): unknown {
   const path: string[] = [];
   let inside: RecordShape | undefined;
@@ -105,12 +105,12 @@ export function decodeRecords(whole: Shape, json: GoJson): unknown {
     if (shape.kind === "record") records += 1;
     if (records > mostRecords) throw new SyntaxError(`it has more than ${mostRecords} parts`);
     if (json === null) return emptyOf(shape);
-    if (shape.kind === "text" && typeof json === "string") return json;
-    if (shape.kind === "flag" && typeof json === "boolean") return json;
+    if (shape.kind === "string" && typeof json === "string") return json;
+    if (shape.kind === "boolean" && typeof json === "boolean") return json;
     if (shape.kind === "list" && isList(json)) return json.map((item) => decode(shape.of, item));
     if (shape.kind === "record" && kindOf(json) === "object") return decodeRecord(shape, json as GoObject);
     let given = kindOf(json);
-    if (shape.kind === "whole" && isNumber(json)) {
+    if (shape.kind === "integer" && isNumber(json)) {
       const number = /^-?\d{1,10}$/.test(json.digits) ? Number(json.digits) : Number.NaN;
       if (number >= shape.least && number <= shape.most) return number;
       given = `number ${json.digits.slice(0, shownDigits)}`;
@@ -159,24 +159,11 @@ function decodeAmount(json: GoJson, mismatch: () => string): string {
 /** Numbers as Go's literals: a sign, a base, and underscores between digits. A zero in front means base eight. */
 const amountPattern = /^([+-]?)(?:0[oO]?((?:_?[0-7])+)|(0|[1-9](?:_?\d)*|0[xX](?:_?[\da-fA-F])+|0[bB](?:_?[01])+))$/;
 
+const empty = { string: "", integer: 0, boolean: false, amount: "0", list: null };
+
 function emptyOf(shape: Shape): unknown {
-  switch (shape.kind) {
-    case "text":
-      return "";
-    case "whole":
-      return 0;
-    case "flag":
-      return false;
-    case "amount":
-      return "0";
-    case "list":
-      return null;
-    case "record": {
-      const record: Record<string, unknown> = {};
-      for (const { name, shape: part, nullable } of shape.fields) record[name] = nullable ? null : emptyOf(part);
-      return record;
-    }
-  }
+  if (shape.kind !== "record") return empty[shape.kind];
+  return Object.fromEntries(shape.fields.map((part) => [part.name, part.nullable ? null : emptyOf(part.shape)]));
 }
 
 function nameOf({ go }: RecordShape): string {
@@ -189,12 +176,11 @@ export function writeRecords(shape: Shape, value: unknown): unknown {
   if (shape.kind === "list") return (value as unknown[]).map((item) => writeRecords(shape.of, item));
   if (shape.kind !== "record") return value;
   const record = value as Readonly<Record<string, unknown>>;
-  const written: Record<string, unknown> = {};
-  for (const field of shape.fields) {
+  const written = shape.fields.flatMap((field) => {
     const given = record[field.name] ?? null;
-    if (!(field.omits && isEmpty(field, given))) written[field.name] = writeRecords(field.shape, given);
-  }
-  return written;
+    return field.omits && isEmpty(field, given) ? [] : [[field.name, writeRecords(field.shape, given)]];
+  });
+  return Object.fromEntries(written);
 }
 
 function isEmpty({ shape }: GoField, value: unknown): boolean {

@@ -49,7 +49,7 @@ export function groupFromJson({ units, ...group }: GroupJson): GroupSpec {
 }
 
 /** A group as the network's clients write it in JSON: read as Go reads it, and written as Go writes it. */
-const decimal: Shape = { kind: "text", go: "math.LegacyDec" };
+const decimal: Shape = { kind: "string", go: "math.LegacyDec" };
 const signedBy = record("v1.SignedBy", { all_of: goStrings, any_of: goStrings });
 const unit = record("v1beta4.ResourceUnit", {
   resource: resourcesShape,

@@ -1,4 +1,4 @@
-/** What a tenant asks for on chain: one group of a deployment, which becomes an order. Amounts are exact. */
+/** What a tenant requests on chain: one group of a deployment, which becomes an order. Amounts are exact. */
 import type { DecCoin } from "./coin.ts";
 import { formatBytes, formatCpuMilli } from "./quantity.ts";
 
@@ -50,23 +50,26 @@ export interface Endpoint {
   readonly sequenceNumber: number;
 }
 
-/** The chain lets a tenant write any number; one that means nothing is unknown, and nobody can offer it. */
+/** The chain accepts any number; one without a meaning is unknown and cannot be offered. */
 export type EndpointKind = "shared-http" | "random-port" | "leased-ip" | "unknown";
 
 /** In the order of the chain's numbers for them. */
 export const endpointKinds: readonly EndpointKind[] = ["shared-http", "random-port", "leased-ip"];
 
-/** What an order asks for, in as few words as a line has room for: "2 × 0.5 cpu 512Mi". */
+/** What an order requests, on one line: "2 × 0.5 cpu 512Mi". */
 export function groupSummary({ units }: GroupSpec): string {
   return units.map(unitText).join(" + ");
 }
 
-/** What is rare comes first: the end of a line is cut off. */
+/** Rare resources come first: the end of a line is cut off. */
 function unitText({ count, cpu, memory, gpu, storage, endpoints }: ResourceUnit): string {
   const parts = [
-    ...(gpu.count > 0n ? [`${gpu.count} ${cardNames(gpu.attributes.map(({ key }) => key))}`] : []),
+    ...(gpu.count > 0n ? [`${gpu.count} ${gpuNames(gpu.attributes.map(({ key }) => key))}`] : []),
     ...(endpoints.some(({ kind }) => kind === "leased-ip") ? ["ip"] : []),
-    ...storage.filter(isPersistent).map((volume) => `${formatBytes(volume.bytes)} ${classOf(volume)}`),
+    ...storage.flatMap((volume) => {
+      const { persistent, storageClass = "default" } = volumeKind(volume);
+      return persistent ? `${formatBytes(volume.bytes)} ${storageClass}` : [];
+    }),
     `${formatCpuMilli(cpu.milli)} cpu`,
     formatBytes(memory.bytes),
   ];
@@ -74,14 +77,12 @@ function unitText({ count, cpu, memory, gpu, storage, endpoints }: ResourceUnit)
 }
 
 /** "vendor/nvidia/model/h100/ram/80Gi": "h100". */
-function cardNames(keys: readonly string[]): string {
+function gpuNames(keys: readonly string[]): string {
   return keys.map((key) => /model\/([^/]+)/.exec(key)?.[1]?.replace("*", "gpu") ?? "gpu").join("|");
 }
 
-function isPersistent({ attributes }: Volume): boolean {
-  return attributes.some(({ key, value }) => key === "persistent" && value === "true");
-}
-
-function classOf({ attributes }: Volume): string {
-  return attributes.find(({ key }) => key === "class")?.value ?? "default";
+/** What is neither persistent nor of the class "ram" is on the node's own disk. */
+export function volumeKind({ attributes = [] }: { readonly attributes?: readonly Attribute[] }) {
+  const value = (name: string) => attributes.find(({ key }) => key === name)?.value;
+  return { persistent: value("persistent") === "true", storageClass: value("class") || undefined };
 }

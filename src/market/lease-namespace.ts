@@ -2,9 +2,7 @@
 import { createHash } from "node:crypto";
 import { type BidId, formatOrderId, type LeaseId } from "./ids.ts";
 
-const alphabet = "0123456789abcdefghijklmnopqrstuv";
-
-/** Every object of a lease asks for it, more than once. */
+/** Every object of a lease needs it, more than once. */
 const known = new WeakMap<BidId, string>();
 
 export function leaseNamespace(lease: BidId): string {
@@ -14,26 +12,16 @@ export function leaseNamespace(lease: BidId): string {
 }
 
 function hashedName(lease: BidId): string {
-  // The bid's own number is no part of it.
-  return base32Hex(
-    createHash("sha224")
-      .update(`${formatOrderId(lease)}/${lease.provider}`)
-      .digest(),
-  );
+  // Without the bid's own number.
+  const name = `${formatOrderId(lease)}/${lease.provider}`;
+  return base32Hex(createHash("sha224").update(name).digest());
 }
 
 /** Base 32 with the "extended hex" alphabet in lower case and without padding. */
 export function base32Hex(bytes: Uint8Array): string {
-  let text = "";
-  /** Bits that are not written yet, and how many. */
-  let [held, count] = [0, 0];
-  for (const byte of bytes) {
-    held = (held << 8) | byte;
-    count += 8;
-    for (; count >= 5; count -= 5) text += alphabet[(held >> (count - 5)) & 31];
-    held &= (1 << count) - 1;
-  }
-  return count > 0 ? text + alphabet[(held << (5 - count)) & 31] : text;
+  const chars = Math.ceil((bytes.length * 8) / 5);
+  const value = BigInt(`0x${Buffer.from(bytes).toString("hex") || "0"}`);
+  return (value << BigInt(chars * 5 - bytes.length * 8)).toString(32).padStart(chars, "0");
 }
 
 /** The namespace of names in the DNS, from RFC 9562. */

@@ -142,7 +142,7 @@ const httpOptions = record("v2beta3.ServiceExposeHTTPOptions", {
 const expose = record("v2beta3.ServiceExpose", {
   port: goUint32,
   externalPort: goUint32,
-  proto: { kind: "text", go: "v2beta3.ServiceProtocol" },
+  proto: { kind: "string", go: "v2beta3.ServiceProtocol" },
   service: goString,
   global: goBool,
   hosts: goStrings,

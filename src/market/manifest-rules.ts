@@ -1,8 +1,7 @@
-/** What every manifest must be like, whoever sent it. The words are the network's: tenants' tools look for them. */
+/** The rules of every manifest. The messages are the network's: tenants' tools look for them. */
 
-import { volumeKind } from "./attributes.ts";
 import { goQuote } from "./go-json.ts";
-import type { GroupSpec } from "./group-spec.ts";
+import { type GroupSpec, volumeKind } from "./group-spec.ts";
 import { isHostName, isWildcard } from "./host-names.ts";
 import type { Manifest, ManifestExpose, ManifestService } from "./manifest.ts";
 import { shorten } from "./printable.ts";
@@ -10,7 +9,7 @@ import { shorten } from "./printable.ts";
 const serviceName = /^[a-z]([-a-z0-9]*[a-z0-9])?$/;
 const variableName = /^[-._a-zA-Z][-._a-zA-Z0-9]*$/;
 const volumeName = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?$/;
-/** No reference to an image has a space or anything unseen. Kubernetes takes one for a workload, and then makes no pod of it. */
+/** Kubernetes accepts a workload with an invalid image reference, and then makes no pod of it. */
 const imageName = /^[!-~]+$/;
 const endpointName = /^[a-z]+[-_a-z0-9]+$/;
 const mostPort = 65_535;
@@ -18,9 +17,9 @@ const mostPort = 65_535;
 const mostLabelChars = 63;
 /** An object of a service may be named with "-np" or "-ip" behind it. */
 const mostServiceChars = mostLabelChars - 3;
-/** What opens a service to the world is called so in the cluster; a service of that name would be in its place. */
+/** Names of the Services of open ports; a service of that name would replace one. */
 const openPortsName = /^(.+)-(?:np|ip-\d+-(?:tcp|udp))$/;
-/** Pods of a service with volumes are labelled with its name and eleven signs more. */
+/** Pods of a service with volumes are labelled with its name and eleven more characters. */
 const mostStatefulChars = mostLabelChars - 11;
 const mostPathChars = 1_024;
 /** Each becomes objects of the cluster, and replicas of zero are not bounded by what was bid on. */
@@ -28,16 +27,16 @@ const mostServices = 300;
 const mostExposes = 300;
 /** Each is an object of the cluster. */
 const mostHosts = 1_000;
-/** Each is held against every host name of every tenant. */
+/** Each is compared with every host name of every tenant. */
 const mostWildcards = 100;
-/** A name of 255 signs, with a registry, a tag and a digest. */
+/** A name of 255 characters, with a registry, a tag and a digest. */
 const mostImageChars = 1_024;
-/** What references to variables may make of a service's texts. Linux starts nothing with more, and a node that tried would run out of memory. */
+/** Of a service's texts with expanded references. Linux starts no process with more, and a node that tried would run out of memory. */
 const mostExpandedChars = 1024 * 1024;
 /** As Kubernetes reads one; two dollars are a dollar. */
 const reference = /\$\$|\$\(([^)]*)\)/g;
 const shortestService = "a";
-/** Of what a stranger wrote, in one sentence. */
+/** Of a tenant's text, in an error. */
 const shownChars = 512;
 
 export function isExposed({ units }: Pick<GroupSpec, "units">): boolean {
@@ -66,13 +65,13 @@ export function faultsOfEveryManifest(group: Pick<GroupSpec, "units">, isOnlyGro
 
 type Lacks = ReadonlyMap<ManifestService, string>;
 
-/** The first thing that is wrong, in the order in which the network's own provider looks. `lacks` is what its reader missed. */
+/** The first fault, in the order of the network's own provider. `lacks` is what the reader missed. */
 export function faultOfManifest(manifest: Manifest, lacks: Lacks = new Map()): string | undefined {
   const [first] = faultsOf(manifest, lacks);
   return first;
 }
 
-/** All that is wrong, for whoever writes one. */
+/** All faults. */
 export function faultsOfManifest(manifest: Manifest): string[] {
   return [...faultsOf(manifest, new Map())];
 }
@@ -153,7 +152,7 @@ function* faultsOfExpose(
   if (externalPort > mostPort) yield "external port value must be 0 <= value <= 65535";
   if (proto !== "TCP" && proto !== "UDP") yield `protocol ${show(proto)} unknown`;
   for (const host of hosts ?? []) {
-    // No ingress is made for an address, and nobody would say why.
+    // No ingress is made for an IP address.
     if (!isHostName(host)) yield `has invalid hostname ${show(host)}`;
     if (taken.has(host)) yield `hostname ${show(host)} is duplicated, this is not allowed`;
     taken.add(host);
@@ -167,7 +166,7 @@ function* faultsOfExpose(
   if (ip !== "" && !isName(ip, endpointName)) yield `has an invalid endpoint name ${show(ip)}`;
 }
 
-/** They become names and paths in the cluster, of which the network's own provider looks at none. */
+/** They become names and paths in the cluster, which the network's own provider does not check. */
 function* faultsOfVolumes({ name, resources, params }: ManifestService): Generator<string> {
   const mounted = new Set((params?.storage ?? []).flatMap((volume) => (volume.mount === "" ? [] : [volume.name])));
   const volumes = new Set<string>();
@@ -208,9 +207,7 @@ function isName(name: string, pattern: RegExp): boolean {
 }
 
 function longestName({ resources }: ManifestService): number {
-  const isStateful = resources.storage?.some(({ attributes }) =>
-    attributes?.some(({ key, value }) => key === "persistent" && value === "true"),
-  );
+  const isStateful = resources.storage?.some((volume) => volumeKind(volume).persistent);
   return isStateful ? mostStatefulChars : mostServiceChars;
 }
 

@@ -13,8 +13,8 @@ import {
 import { type Lease, runs } from "../../chain/records.ts";
 import type { Journal } from "../../journal/journal.ts";
 import { groupIn } from "../../journal/manifests.ts";
-import { volumeKind } from "../../market/attributes.ts";
 import { showDecCoin } from "../../market/coin.ts";
+import { volumeKind } from "../../market/group-spec.ts";
 import { bidOn, formatLeaseId, type LeaseId, parseLeaseId, parseOrderId } from "../../market/ids.ts";
 import { leaseNamespace } from "../../market/lease-namespace.ts";
 import type { ManifestService } from "../../market/manifest.ts";

@@ -1,10 +1,9 @@
 /** The one container of a service's pods. */
 
-import { volumeKind } from "../../market/attributes.ts";
 import type { Overcommit } from "../../market/fit.ts";
 import { committed, diskBytesOf } from "../../market/fit.ts";
 import { type GpuDemand, readGpuDemands } from "../../market/gpu-attributes.ts";
-import type { Attribute } from "../../market/group-spec.ts";
+import { type Attribute, volumeKind } from "../../market/group-spec.ts";
 import type { ManifestService } from "../../market/manifest.ts";
 import type { ServiceWorkload } from "./lease-workload.ts";
 import { addressVariables } from "./leased-ip.ts";

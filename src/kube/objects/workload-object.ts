@@ -1,7 +1,7 @@
 /** The Deployment of a service, or its StatefulSet where it has persistent volumes. */
 import { createHash } from "node:crypto";
-import { volumeKind } from "../../market/attributes.ts";
 import type { GpuDemand } from "../../market/gpu-attributes.ts";
+import { volumeKind } from "../../market/group-spec.ts";
 import type { ManifestService } from "../../market/manifest.ts";
 import { sortedJson } from "../../market/sorted-json.ts";
 import { fieldsOf, listOf, recordsOf } from "../json-fields.ts";

@@ -13,9 +13,9 @@ import { createChangeSignal, unary } from "../serving/grpc.ts";
 import { leaseFields } from "../serving/rest.ts";
 import type { HostState, HostStates } from "./host-states.ts";
 
-/** Host names in one message of a stream: clients accept four megabytes, and each is a few hundred bytes. */
+/** Host names in one message of a stream: clients accept 4 MB, and each is a few hundred bytes. */
 const messageHosts = 1_000;
-/** Names with many conditions come in smaller messages: a quarter of the four megabytes. */
+/** Names with many conditions come in smaller messages. */
 export const messageBytes = 1_048_576;
 
 interface Served {
@@ -25,16 +25,21 @@ interface Served {
   readonly backend: string;
 }
 
-export function hostnameMethods({ states, ...served }: Served): [path: string, method: GrpcMethod][] {
+export function hostnameMethods({
+  states,
+  waitingFor,
+  leading,
+  backend,
+}: Served): [path: string, method: GrpcMethod][] {
   const getStatus = unary(() => {
-    const [waitingFor, leading, { backend }] = [served.waitingFor() ?? "", served.leading(), served];
-    return operatorHostnameV1Status.encode({ waitingFor, leading, backend, ...countsOf(states) });
+    const status = { waitingFor: waitingFor() ?? "", leading: leading(), backend };
+    return operatorHostnameV1Status.encode({ ...status, ...countsOf(states) });
   });
   const getState = unary((request) => {
     const { hostnames } = readRequest("StateRequest", operatorHostnameV1StateRequest, request);
     const whole = hostnames.length === 0;
     const chosen = whole ? [...states.list()] : hostnames.flatMap((host) => states.get(host) ?? []);
-    return messageOf({ whole, states: chosen, gone: [], settled: true });
+    return messageOf(chosen, [], whole, true);
   });
   const streamState: GrpcMethod = { kind: "stream", answers: (_, { signal }) => changesOf(states, signal) };
   const service = "/akash.operator.hostname.v1.HostnameRPC";
@@ -56,7 +61,7 @@ async function* changesOf(states: HostStates, signal: AbortSignal): AsyncIterabl
     for (let whole = true; !signal.aborted; whole = false) {
       const parts = nextSlice(states, changed);
       // Concatenated protobuf messages are one message with the fields of all.
-      yield Buffer.concat([...parts, messageOf({ whole, states: [], gone: [], settled: changed.size === 0 })]);
+      yield Buffer.concat([...parts, messageOf([], [], whole, changed.size === 0)]);
       while (changed.size === 0) await pause.next(signal);
     }
   } finally {
@@ -71,25 +76,16 @@ function nextSlice(states: HostStates, changed: Set<string>): Uint8Array[] {
     if (parts.length >= messageHosts || bytes >= messageBytes) break;
     changed.delete(host);
     const state = states.get(host);
-    const change = state ? { states: [state], gone: [] } : { states: [], gone: [host] };
-    const part = messageOf({ whole: false, settled: false, ...change });
+    const part = messageOf(state ? [state] : [], state ? [] : [host], false, false);
     parts.push(part);
     bytes += part.length;
   }
   return parts;
 }
 
-interface Message {
-  /** It replaces all that was sent before. */
-  readonly whole: boolean;
-  readonly states: readonly HostState[];
-  readonly gone: readonly string[];
-  /** Nothing more is to be sent for now. */
-  readonly settled: boolean;
-}
-
-function messageOf({ states, gone, ...rest }: Message): Uint8Array {
-  return operatorHostnameV1State.encode({ ...rest, gone: [...gone], hostnames: states.map(hostnameOf) });
+/** Whole: it replaces all earlier messages. Settled: nothing more is to be sent for now. */
+function messageOf(states: readonly HostState[], gone: string[], whole: boolean, settled: boolean): Uint8Array {
+  return operatorHostnameV1State.encode({ hostnames: states.map(hostnameOf), gone, whole, settled });
 }
 
 const nanoPerMs = 1_000_000n;
@@ -134,13 +130,9 @@ function managed({ lease, namespace, externalPort, service, changedAtMs }: HostS
 
 /** `/hostnames`: all of them, with health and conditions. */
 export function hostnamesView(states: HostStates): readonly object[] {
-  return sorted(states).map(({ host, lease, namespace, service, externalPort, endpoints, changedAtMs, ...rest }) => ({
-    hostname: host,
-    lease: lease && leaseFields(lease),
-    ...{ namespace, service, external_port: externalPort },
-    ...{ state: rest.state, health: rest.health, route: rest.route },
-    endpoints: endpoints ?? null,
-    conditions: rest.conditions,
+  return sorted(states).map(({ host, lease, externalPort, changedAtMs, gap: _, ...state }) => ({
+    ...{ ...state, hostname: host, lease: lease && leaseFields(lease), external_port: externalPort },
+    endpoints: state.endpoints ?? null,
     changed_at: formatTime(changedAtMs),
   }));
 }

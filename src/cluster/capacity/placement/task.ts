@@ -1,10 +1,9 @@
 /** What is to be placed: what each unit takes, and the nodes on which one of its replicas fits. */
 
-import { volumeKind } from "../../../market/attributes.ts";
 import type { Fits } from "../../../market/fit.ts";
 import { committed, diskBytesOf, type Overcommit } from "../../../market/fit.ts";
 import { type GpuDemand, modelsFor, readGpuDemands } from "../../../market/gpu-attributes.ts";
-import type { ResourceUnit, UnitResources } from "../../../market/group-spec.ts";
+import { type ResourceUnit, type UnitResources, volumeKind } from "../../../market/group-spec.ts";
 import { addTo } from "../../../market/group-totals.ts";
 import {
   countOf,
