@@ -8,13 +8,7 @@ import { condition } from "../runtime/condition.ts";
 import type { Service } from "../runtime/lifecycle.ts";
 import type { Log } from "../runtime/log.ts";
 import type { Metrics } from "../runtime/metrics.ts";
-import {
-  type BalanceOptions,
-  type BalanceStatus,
-  lookAtBalance,
-  type MoneyLine,
-  tellBalance,
-} from "./balance-status.ts";
+import { type BalanceOptions, type BalanceStatus, lookAtBalance, tellBalance } from "./balance-status.ts";
 import { createBookkeeper } from "./bookkeeper.ts";
 import { EscrowRounds } from "./escrow-rounds.ts";
 import { type BidNeed, createWallet, isLow, type MarkedLine, type OwnWallet } from "./wallet.ts";
@@ -23,9 +17,9 @@ interface BalanceDeps {
   readonly chain: Promise<Chain>;
   readonly journal: Promise<Journal>;
   readonly bus: Promise<Bus>;
-  /** Who says what the next bid takes of the wallet; undefined where nothing is bid. */
+  /** Undefined where nothing is bid. */
   readonly bidengine: Promise<{ needs(): readonly BidNeed[] }> | undefined;
-  /** What one AKT is worth in dollars; undefined where nobody knows. */
+  /** Dollars per AKT, if known. */
   readonly tokenPrice: () => Decimal | undefined;
   readonly clock: Clock;
   readonly log: Log;
@@ -56,7 +50,7 @@ export function createBalanceService(options: BalanceOptions, deps: BalanceDeps)
       scope.task("escrows", (signal) => rounds.run(signal));
       chain.onStep(bookkeeper.onStep);
       scope.task("books", bookkeeper.run);
-      // Whoever asks after the end gets the last word; the journal is closed by then.
+      // The journal is closed when the status is read after the end.
       scope.onStop(() => {
         const last = here.look();
         here.look = () => last;
@@ -80,13 +74,19 @@ export function createBalanceService(options: BalanceOptions, deps: BalanceDeps)
   };
 }
 
-// What is measured of our money. The network has no metrics about it.
-
 interface Measured {
   readonly look: () => BalanceStatus;
   readonly wallet: () => readonly MarkedLine[];
   readonly nowMs: () => number;
 }
+
+const moneyMetrics = [
+  ["earned", "gauge", "Smallest units of a token that leases have earned; the chain may take some of it back"],
+  ["withdrawn", "counter", "The same that has come in from escrow"],
+  ["owed", "gauge", "The same that is still in escrow"],
+  ["locked", "gauge", "Smallest units of a token in deposits of our bids and leases"],
+  ["fees", "counter", "Smallest units of a token spent on fees"],
+] as const;
 
 /** Amounts are in the smallest unit of a token. The names of bridged tokens are long. */
 const ofDenom = { labels: ["denom"], clusterNames: true } as const;
@@ -94,52 +94,37 @@ const ofDenom = { labels: ["denom"], clusterNames: true } as const;
 export function measureBalance(metrics: Metrics, { look, wallet, nowMs }: Measured): void {
   const prefix = "akash_provider_balance";
   const gauge = (name: string, help: string) => ({ name: `${prefix}_${name}`, help, kind: "gauge" }) as const;
-  const counter = (name: string, help: string) => ({ name: `${prefix}_${name}_total`, help, kind: "counter" }) as const;
-  const money = (what: ReturnType<typeof gauge | typeof counter>, column: Exclude<keyof MoneyLine, "denom">) =>
-    metrics.read({ ...what, ...ofDenom }, () =>
+  for (const [column, kind, help] of moneyMetrics) {
+    const name = kind === "counter" ? `${prefix}_${column}_total` : `${prefix}_${column}`;
+    metrics.read({ name, help, kind, ...ofDenom }, () =>
       look().money.map((line) => [{ denom: line.denom }, Number(line[column])]),
     );
-
+  }
   metrics.read({ ...gauge("wallet", "Smallest units of a token in the wallet"), ...ofDenom }, () =>
     wallet().map(({ denom, amount }) => [{ denom }, Number(amount)]),
   );
-  metrics.read(
-    {
-      ...gauge("wallet_low", "1 while the wallet is below a threshold; below minimum and bid nothing is bid"),
-      labels: ["denom", "threshold"],
-      clusterNames: true,
-    },
-    () =>
-      wallet().flatMap((line) =>
-        line.marks.map((mark) => {
-          const labels = { denom: line.denom, threshold: mark.threshold };
-          return [labels, isLow(line, mark) ? 1 : 0] as const;
-        }),
-      ),
+  const low = gauge("wallet_low", "1 while the wallet is below a threshold; below minimum and bid nothing is bid");
+  metrics.read({ ...low, labels: ["denom", "threshold"], clusterNames: true }, () =>
+    wallet().flatMap((line) =>
+      line.marks.map((mark) => {
+        const labels = { denom: line.denom, threshold: mark.threshold };
+        return [labels, isLow(line, mark) ? 1 : 0] as const;
+      }),
+    ),
   );
-  money(
-    gauge("earned", "Smallest units of a token that leases have earned; the chain may take some of it back"),
-    "earned",
-  );
-  money(counter("withdrawn", "The same that has come in from escrow"), "withdrawn");
-  money(gauge("owed", "The same that is still in escrow"), "owed");
-  money(gauge("locked", "Smallest units of a token in deposits of our bids and leases"), "locked");
-  money(counter("fees", "Smallest units of a token spent on fees"), "fees");
-  metrics.read(gauge("leases", "Leases paid out of escrow"), () => look().leases);
-  metrics.read(gauge("spent_leases", "Leases that run although their escrow is spent"), () => look().spent);
-  metrics.read(
-    gauge("next_run_out_seconds", "Time until the next escrow runs out, by block arithmetic; absent while none will"),
-    () => {
-      const { next } = look();
-      return next ? [[{}, Math.max(0, (next.atMs - nowMs()) / 1_000)]] : [];
-    },
-  );
-  metrics.read(gauge("withdrawals_waiting", "Withdrawals filed and not settled yet"), () => look().withdrawals.waiting);
-  metrics.read(
-    { ...counter("withdrawals", "Withdrawals settled since the start, by outcome"), labels: ["outcome"] },
-    () => {
-      const { done, failed } = look().withdrawals;
-      return Object.entries({ done, failed }).map(([outcome, count]) => [{ outcome }, count] as const);
-    },
-  );
+  metrics.readEach("gauge", prefix, [
+    ["leases", "Leases paid out of escrow", () => look().leases],
+    ["spent_leases", "Leases that run although their escrow is spent", () => look().spent],
+    ["withdrawals_waiting", "Withdrawals filed and not settled yet", () => look().withdrawals.waiting],
+  ]);
+  const runsOut = "Time until the next escrow runs out, by block arithmetic; absent while none will";
+  metrics.read(gauge("next_run_out_seconds", runsOut), () => {
+    const { next } = look();
+    return next ? [[{}, Math.max(0, (next.atMs - nowMs()) / 1_000)]] : [];
+  });
+  const help = "Withdrawals settled since the start, by outcome";
+  metrics.read({ name: `${prefix}_withdrawals_total`, help, kind: "counter", labels: ["outcome"] }, () => {
+    const { done, failed } = look().withdrawals;
+    return Object.entries({ done, failed }).map(([outcome, count]) => [{ outcome }, count] as const);
+  });
 }

@@ -1,4 +1,4 @@
-/** How things are with our money, for status, view and bus. Asked every second: no more than a few sums of the journal. */
+/** The status of our money, read every second: no more than a few sums of the journal. */
 import type { Journal } from "../journal/journal.ts";
 import type { LedgerKind } from "../journal/ledger.ts";
 import { type Coin, formatCoin } from "../market/coin.ts";
@@ -9,15 +9,14 @@ export interface BalanceStatus {
   /** Leases that are paid out of escrow, and those among them whose escrow is spent. */
   readonly leases: number;
   readonly spent: number;
-  /** The escrow that runs out next. */
-  readonly next: RunOut | undefined;
-  /** Withdrawals under way, and since the start those that brought something and those that failed. */
+  readonly next: { readonly lease: string; readonly height: bigint; readonly atMs: number } | undefined;
+  /** In flight, and settled since the start. */
   readonly withdrawals: { readonly waiting: number; readonly done: number; readonly failed: number };
   readonly trouble: string | undefined;
 }
 
 export interface WalletLine extends Coin {
-  /** Which threshold it is below, and by how much, in words; undefined where it is below none. */
+  /** Which threshold it is below, and by how much. */
   readonly low: string | undefined;
 }
 
@@ -33,13 +32,6 @@ export interface MoneyLine {
   readonly fees: bigint;
 }
 
-interface RunOut {
-  readonly lease: string;
-  readonly height: bigint;
-  readonly atMs: number;
-}
-
-/** What those know who watch the escrows. */
 export type EscrowsWatched = Pick<BalanceStatus, "spent" | "next" | "withdrawals" | "trouble">;
 
 export function lookAtBalance(
@@ -74,18 +66,16 @@ export function tellBalance({ wallet, money, leases, spent, withdrawals, trouble
   ].join("; ");
 }
 
-// What the operator has decided about money.
-
 export interface BalanceOptions {
   /** What bids leave in the wallet, and below what it is low. */
   readonly minimumBalance: readonly Coin[];
   readonly warnBalance: readonly Coin[];
-  /** How often each escrow is looked at, at the latest. */
+  /** Longest time between two reads of an escrow. */
   readonly intervalMs: number;
-  /** How often earnings come home where that is worth its fee; 0 for no such time. */
+  /** How often earnings are withdrawn where that is worth the fee; 0 for never. */
   readonly periodMs: number;
-  /** What a withdrawal must bring where no price says whether it is worth its fee. */
+  /** What a withdrawal must bring without a price. */
   readonly threshold: readonly Coin[];
-  /** About what one withdrawal costs; undefined where somebody else pays. */
+  /** Estimated fee of one withdrawal; undefined with a fee grant. */
   readonly fee: Coin | undefined;
 }

@@ -1,4 +1,4 @@
-/** Books leases and bids that come and end, before the cursor passes their block; asks the chain for what ended unseen. */
+/** Books leases and bids that come and end, before the cursor passes their block, and reads from the chain what was missed. */
 import type { Chain, MirrorKey, Step } from "../chain/chain.ts";
 import { isOfChain } from "../chain/chain-failure.ts";
 import { type Bid, type Lease, runs } from "../chain/records.ts";
@@ -23,13 +23,12 @@ import type { Log } from "../runtime/log.ts";
 import { createWakeSignal } from "../runtime/wake-signal.ts";
 import { type BidDeposit, bidDepositOf, bookDeposits, bookPayments, type Figures, lastFigures } from "./bookkeeping.ts";
 
-/** Leases and bids that are asked about at once, to bring the books up to date: beside what else the nodes are asked. */
+/** Concurrent queries to bring the books up to date. */
 const booksQueries = 4;
-/** Those that are asked about before what was found is booked: a failure costs no more than these. */
+/** Leases and bids that are read before they are booked. */
 const booksSlice = 100;
-/** Ended leases that something may still come in for, and that are asked about at once: of the newest, and of those not asked about for longest. */
+/** Ended leases with unpaid debt that are read at once: the newest, and those not read for longest. */
 export const booksDebts = 25;
-/** How often these are asked about at most, after coins have moved: less than one a second, and nobody waits for it. */
 export const booksDebtsEveryMs = minute;
 
 interface BookkeeperDeps {
@@ -48,25 +47,19 @@ export function createBookkeeper(deps: BookkeeperDeps) {
   const { chain, journal, clock, log } = deps;
   const { mirror, provider } = chain;
   const pause = createWakeSignal(clock);
-  /** Something may have ended unseen. */
+  /** Ends may have been missed. */
   let behind = false;
-  /** At which coins last came or went, so that old debt may have been paid; undefined once all was looked at since then. */
+  /** The height at which coins last moved, so that old debt may have been paid; undefined once all debts were read. */
   let coinsMovedAt: bigint | undefined;
   let debtsReadAtMs = Number.NEGATIVE_INFINITY;
-  /** Bids that were on their way when blocks were lost: in these they may have come, been won, and ended. */
-  const onTheirWay = new Set<string>();
+  /** Bids in flight when blocks were lost: they may have come, been won, and ended in these. */
+  const inFlightBids = new Set<string>();
   let ending: AbortSignal | undefined;
 
   async function catchUp(sent: readonly string[]): Promise<void> {
-    // Not those that ended: their rows may be gone already, and they would be booked again.
-    await book(
-      inMirror(
-        [...mirror.bids()].filter(isOut).map(({ id }) => id),
-        mirror,
-      ),
-      deps,
-      ending,
-    );
+    // The rows of those that ended may be gone already: they would be booked again.
+    const lockedBids = [...mirror.bids()].filter(isLocked).map(({ id }) => id);
+    await book(inMirror(lockedBids, mirror), deps, ending);
     const ids = endedUnseen(sent, deps);
     for (let from = 0; from < ids.length; from += booksSlice) {
       const slice = ids.slice(from, from + booksSlice);
@@ -78,20 +71,19 @@ export function createBookkeeper(deps: BookkeeperDeps) {
     behind = true;
     const { intents } = journal.read;
     for (const { what, subject } of intents.unsettled(intents.owed())) {
-      if (what === "createBid") onTheirWay.add(formatBidId(bidOn(parseOrderId(subject), provider)));
+      if (what === "createBid") inFlightBids.add(formatBidId(bidOn(parseOrderId(subject), provider)));
     }
   }
 
-  async function look(): Promise<void> {
+  async function update(): Promise<void> {
     if (behind) {
       behind = false;
       coinsMovedAt = mirror.height;
-      // Blocks may be lost again meanwhile.
-      const sent = [...onTheirWay];
-      onTheirWay.clear();
+      const sent = [...inFlightBids];
+      inFlightBids.clear();
       await catchUp(sent).catch((thrown: unknown) => {
         behind = true;
-        for (const each of sent) onTheirWay.add(each);
+        for (const each of sent) inFlightBids.add(each);
         throw thrown;
       });
     }
@@ -105,7 +97,7 @@ export function createBookkeeper(deps: BookkeeperDeps) {
     async onStep({ block, gap, changed }: Step): Promise<void> {
       const [bids, leases] = [changedOf(changed, "bid"), changedOf(changed, "lease")];
       const { goneBids, goneLeases } = goneOf(bids, leases, deps);
-      // A bid that is gone may have been won, and its lease have ended, in the same lost blocks.
+      // A bid that is gone may have been won, and its lease ended, in the same lost blocks.
       const unseen = await onChain(goneBids, unique([...goneLeases, ...goneBids].map(formatBidId)), chain, ending);
       const seen = inMirror([...bids, ...leases], mirror);
       const payments = [...seen.payments, ...unseen.payments];
@@ -115,13 +107,13 @@ export function createBookkeeper(deps: BookkeeperDeps) {
       fallBehind();
       pause.notify();
     },
-    /** Catches up at the start and after a gap, and looks after old debt, until the signal. */
+    /** Catches up at the start and after a gap, and reads old debts. */
     async run(signal: AbortSignal): Promise<void> {
       ending = signal;
       fallBehind();
       for (let failures = 0; !signal.aborted; ) {
         try {
-          await look();
+          await update();
           if (failures > 0) log.info("books are up to date again");
           failures = 0;
         } catch (thrown) {
@@ -141,7 +133,7 @@ function changedOf(changed: readonly MirrorKey[], wanted: MirrorKey["kind"]): Bi
   return unique(changed.flatMap(({ kind, key }) => (kind === wanted ? [key] : [])));
 }
 
-/** Those that the mirror does not have any more and that are not booked as ended. */
+/** No longer in the mirror, and not booked as ended. */
 function goneOf(
   bids: readonly BidId[],
   leases: readonly BidId[],
@@ -162,7 +154,7 @@ function inMirror(ids: readonly BidId[], mirror: Chain["mirror"]): News {
   );
 }
 
-/** As the chain shows them now. That it does not know one proves nothing: such a one is passed over. */
+/** Those that the chain does not have prove nothing, and are left out. */
 async function onChain(
   bidIds: readonly BidId[],
   leaseIds: readonly LeaseId[],
@@ -174,16 +166,14 @@ async function onChain(
   const leases = await inParallel(leaseIds, booksQueries, async (id) => (await queries.lease(id, options)).value);
   const heights = [...bids.map((bid) => bid?.escrow?.height), ...leases.map((lease) => lease?.payment?.height)];
   const times = new Map<bigint, number>();
-  for (const height of heights) {
-    if (height === undefined || times.has(height)) continue;
-    times.set(height, nsToMs(await queries.blockTimeNs(height, { signal })));
-  }
+  for (const height of new Set(heights))
+    if (height !== undefined) times.set(height, nsToMs(await queries.blockTimeNs(height, { signal })));
   const { payments, deposits } = newsOf(bids, leases, (height) => times.get(height) ?? 0);
-  // That a deposit went out is the mirror's to say: this reading may be older than its next step.
+  // The mirror decides that a deposit is locked: this reading may be older than its next step.
   return { payments, deposits: deposits.filter(({ locked }) => !locked) };
 }
 
-/** Without what is booked already, since a unit of work costs a wait for the disk. */
+/** A unit of the journal waits for the disk. */
 function unbooked({ payments, deposits }: News, { read }: Journal): News {
   return {
     payments: payments.filter((figures) => {
@@ -207,7 +197,7 @@ async function book(news: News, { journal, clock, log }: BookkeeperDeps, signal?
         bookDeposits(tables, deposits);
       });
     } catch (thrown) {
-      // Another program holds the journal for an instant; the chain's steps must not end with that.
+      // Another program holds the journal for an instant.
       if (!ProviderError.is(thrown, "AKP_JOURNAL_BUSY")) throw thrown;
       if (failures === 1) log.warn("books wait for the journal, retrying", { reason: thrown.message });
       await sleep(clock, growingPauseMs(rpcRetryFirstMs, rpcRetryMostMs, failures), signal);
@@ -215,22 +205,22 @@ async function book(news: News, { journal, clock, log }: BookkeeperDeps, signal?
   }
 }
 
-/** An ended lease is still paid when somebody funds its escrow, or settles an open payment. False if there is none such. */
+/** An ended lease is paid when its escrow is funded, or an open payment settled. False without such leases. */
 async function readDebts(movedAt: bigint, deps: BookkeeperDeps, signal: AbortSignal | undefined): Promise<boolean> {
   const owing = deps.journal.read.payments.mayGrow(movedAt, booksDebts).map(({ leaseId }) => parseLeaseId(leaseId));
   if (owing.length > 0) await book(await onChain([], owing, deps.chain, signal), deps, signal);
   return owing.length > 0;
 }
 
-/** What is running or out by our books, but not by the mirror. */
+/** Running or locked by our books, but not by the mirror. */
 function endedUnseen(sent: readonly string[], { journal, chain: { mirror } }: BookkeeperDeps): BidId[] {
   const { payments, deposits } = journal.read;
   const leases = payments.running().map(({ leaseId }) => leaseId);
   const bids = deposits.all().map(({ bidId }) => bidId);
-  return unique([...leases, ...bids, ...sent]).filter((id) => !runs(mirror.lease(id)) && !isOut(mirror.bid(id)));
+  return unique([...leases, ...bids, ...sent]).filter((id) => !runs(mirror.lease(id)) && !isLocked(mirror.bid(id)));
 }
 
-/** Leases that run are the escrow rounds' to book: only with their account is it known what they have earned. */
+/** Running leases are booked by the escrow rounds, with their account. */
 function newsOf(
   bids: readonly (Bid | undefined)[],
   leases: readonly (Lease | undefined)[],
@@ -242,8 +232,7 @@ function newsOf(
   };
 }
 
-/** Its deposit is locked. */
-function isOut(bid: Bid | undefined): boolean {
+function isLocked(bid: Bid | undefined): boolean {
   return bid?.state === "open" || bid?.state === "active";
 }
 

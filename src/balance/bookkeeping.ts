@@ -1,4 +1,4 @@
-/** Books the difference between chain and journal together with the new figures, so a repeated or missed step changes nothing. */
+/** Books the difference between chain and journal with the new figures, so a repeated or missed step changes nothing. */
 import { type Bid, type EscrowPayment, type Lease, openingOf } from "../chain/records.ts";
 import type { LedgerKind } from "../journal/ledger.ts";
 import type { PaymentEnd, PaymentRow } from "../journal/payments.ts";
@@ -14,13 +14,13 @@ export interface Figures {
   readonly denom: string;
   /** Per block, as the chain writes decimals. */
   readonly rate: string;
-  /** All that it has earned up to this height, and all of that which has come in. */
+  /** Earned up to this height, and the part that has come in. */
   readonly accrued: bigint;
   readonly withdrawn: bigint;
   readonly height: bigint;
   /** The time of that block. */
   readonly timeMs: number;
-  /** The first height at which its escrow no longer pays all that draws on it; undefined once it has ended. */
+  /** The first height at which its escrow is spent; undefined once it has ended. */
   readonly spentAt: bigint | undefined;
   readonly ended: PaymentEnd["how"] | undefined;
 }
@@ -34,7 +34,7 @@ export interface BidDeposit {
   readonly timeMs: number;
 }
 
-/** In a unit of the journal. Figures that are older than what is booked are passed over, but for the end of a lease. */
+/** In a unit of the journal. Of figures older than what is booked, only the end of a lease counts. */
 export function bookPayments(tables: Pick<Books, "ledger" | "payments">, figures: readonly Figures[]): void {
   for (const each of figures) bookPayment(tables, each);
 }
@@ -44,7 +44,7 @@ function bookPayment({ ledger, payments }: Pick<Books, "ledger" | "payments">, f
   const leaseId = formatLeaseId(lease);
   const booked = payments.get(leaseId);
   if (booked && booked.height > height) {
-    // That it is over stays true, and comes late where its payment was read from a newer account that still had it open.
+    // Its payment was read from a newer account that still had it open.
     const ended = endOf(figures, booked);
     if (ended && !booked.ended) payments.put({ ...booked, spentAt: undefined, ended });
     return;
@@ -52,8 +52,7 @@ function bookPayment({ ledger, payments }: Pick<Books, "ledger" | "payments">, f
   const add = (kind: LedgerKind, amount: bigint) => {
     if (amount !== 0n) ledger.add({ kind, subject: leaseId, denom, amount, height, atMs });
   };
-  // Less than before, where the chain has lost it: a new lease on the same account loses what had accrued since the last
-  // settlement.
+  // May be negative: a new lease on the same account loses what had accrued since the last settlement.
   add("accrued", accrued - (booked?.accrued ?? 0n));
   const cameIn = withdrawn - (booked?.withdrawn ?? 0n);
   add("withdrawn", cameIn);
@@ -73,13 +72,13 @@ function bookPayment({ ledger, payments }: Pick<Books, "ledger" | "payments">, f
   });
 }
 
-/** A lease ends once. Its payment can show later than that as open, and an overdrawn one be closed by what came in. */
+/** A lease ends once; its payment may be open after that, and an overdrawn one be closed by what came in. */
 function endOf({ ended, timeMs }: Figures, booked: PaymentRow | undefined): PaymentRow["ended"] {
   if (!booked?.ended) return ended && { how: ended, atMs: timeMs };
   return { ...booked.ended, how: ended ?? booked.ended.how };
 }
 
-/** In a unit of the journal. What a bid locks is booked under its order, with what else the bid cost. */
+/** In a unit of the journal. A deposit is booked under its order, with the bid's other costs. */
 export function bookDeposits(
   { ledger, deposits }: Pick<Books, "ledger" | "deposits">,
   bids: readonly BidDeposit[],
@@ -100,15 +99,11 @@ export function bookDeposits(
   }
 }
 
-interface Circumstances extends Pick<Figures, "height" | "timeMs" | "spentAt" | "ended"> {
-  /** What it has earned since the last settlement. */
-  readonly due: bigint;
-}
-
+/** `due` was earned since the last settlement. */
 export function figuresOf(
   lease: LeaseId,
   { rate, balance, withdrawn: { amount: withdrawn } }: EscrowPayment,
-  { due, ...rest }: Circumstances,
+  { due, ...rest }: Pick<Figures, "height" | "timeMs" | "spentAt" | "ended"> & { readonly due: bigint },
 ): Figures {
   const accrued = withdrawn + toInteger(balance.amount, "truncate") + due;
   return { lease, denom: rate.denom, rate: formatDecimal(rate.amount), accrued, withdrawn, ...rest };

@@ -1,4 +1,4 @@
-/** What was earned and spent in a time, summed up from the ledger page by page: it may hold millions of lines. */
+/** What was earned and spent, summed up from the ledger page by page: it may have millions of lines. */
 import { dayMs, type LedgerKind, type LedgerLine } from "../journal/ledger.ts";
 import type { PaymentRow } from "../journal/payments.ts";
 import type { TableReads } from "../journal/tables.ts";
@@ -8,7 +8,7 @@ import { largest, smallest } from "../runtime/bigint.ts";
 import { formatDay } from "../runtime/clock.ts";
 import { second } from "../runtime/durations.ts";
 
-/** Lines of the ledger that are read at once to sum them up: a megabyte or two. */
+/** A megabyte or two. */
 const earningsPageLines = 5_000;
 
 export const groupings = ["day", "lease", "denom"] as const;
@@ -45,7 +45,7 @@ export interface Earnings {
   readonly begun: boolean;
 }
 
-interface EarningsQuestion {
+interface EarningsQuery {
   readonly by: Grouping;
   /** From then on, up to and without the end. */
   readonly fromMs: number;
@@ -54,38 +54,37 @@ interface EarningsQuestion {
   readonly pageLines?: number;
 }
 
-/** What a bid cost that no lease came of. */
 export const withoutLease = "bids without a lease";
-/** For instance the fee of a registration. */
+/** Registration fees, for instance. */
 export const ofAccount = "account";
 
-export function earningsOf(read: TableReads, question: EarningsQuestion): Earnings {
-  const { by, fromMs, toMs, nowMs } = question;
+export function earningsOf(read: TableReads, query: EarningsQuery): Earnings {
+  const { by, fromMs, toMs, nowMs } = query;
   const pace = createBlockPace();
   const sums = createSums();
-  /** By the order. A row of the payments tells as well, but goes before the last line of a lease may. */
+  /** By order; a row of the payments may be gone before the last ledger line of its lease. */
   const leases = new Map<string, string>();
-  for (const line of linesOf(read, question)) {
+  for (const line of linesOf(read, query)) {
     const group = groupOf(line, by);
     pace.note(line);
     sums.add(group, line);
     if (by === "lease" && isLeaseKey(line.subject)) leases.set(group, line.subject);
   }
   const leaseOf = (order: string) => leases.get(order) ?? read.payments.leaseOf(order) ?? withoutLease;
-  const rows = by === "lease" ? nameLeases(sums.all(), leaseOf) : sums.all();
+  const rows = mergedBy(sums.all(), ({ of }) => (by === "lease" && isOrderKey(of) ? leaseOf(of) : of));
   return {
     ...{ by, fromMs, toMs },
     rows: sorted(rows),
-    totals: sorted(totalsOf(rows)),
+    totals: sorted(mergedBy(rows, () => "total")),
     projection: projectionOf(read.payments.running(), pace, nowMs),
     begun: read.ledger.totals().length > 0,
   };
 }
 
-function* linesOf({ ledger }: TableReads, question: EarningsQuestion): IterableIterator<LedgerLine> {
-  const { pageLines = earningsPageLines } = question;
-  for (let id = ledger.beginning(question.fromMs); ; ) {
-    const page = ledger.after(id, question, pageLines);
+function* linesOf({ ledger }: TableReads, query: EarningsQuery): IterableIterator<LedgerLine> {
+  const { pageLines = earningsPageLines } = query;
+  for (let id = ledger.beginning(query.fromMs); ; ) {
+    const page = ledger.after(id, query, pageLines);
     yield* page;
     const last = page.at(-1);
     if (!last || page.length < pageLines) return;
@@ -93,7 +92,7 @@ function* linesOf({ ledger }: TableReads, question: EarningsQuestion): IterableI
   }
 }
 
-/** What a lease brought stands under its id, what its bid cost under the order: both begin with the order's. */
+/** Lines of a lease are under its id, those of its bid under the order: both begin with the order's id. */
 function groupOf({ subject, atMs }: LedgerLine, by: Grouping): string {
   if (by === "day") return formatDay(atMs);
   if (by === "denom") return "";
@@ -101,16 +100,10 @@ function groupOf({ subject, atMs }: LedgerLine, by: Grouping): string {
   return subject.split("/").slice(0, 4).join("/");
 }
 
-function nameLeases(rows: readonly EarningsRow[], leaseOf: (order: string) => string): EarningsRow[] {
-  const named = createSums();
-  for (const row of rows) named.merge(isOrderKey(row.of) ? leaseOf(row.of) : row.of, row);
-  return named.all();
-}
-
-function totalsOf(rows: readonly EarningsRow[]): EarningsRow[] {
-  const totals = createSums();
-  for (const row of rows) totals.merge("total", row);
-  return totals.all();
+function mergedBy(rows: readonly EarningsRow[], groupOf: (row: EarningsRow) => string): EarningsRow[] {
+  const merged = createSums();
+  for (const row of rows) merged.merge(groupOf(row), row);
+  return merged.all();
 }
 
 const columnOf = {
@@ -153,33 +146,25 @@ function sorted(rows: readonly EarningsRow[]): EarningsRow[] {
   return rows.toSorted((left, right) => compare(left.of, right.of) || compare(left.denom, right.denom));
 }
 
-// What the running leases will bring if nothing changes: nobody funds them any more, and nobody closes them.
-
-/** How far apart blocks must be to tell how fast the chain makes them: about ten minutes. */
+/** Blocks between two moments from which the block time is derived: about ten minutes. */
 const earningsPaceBlocks = 100n;
-/** How long a block takes where nothing tells: what the network aims at. */
+/** The network's target block time. */
 const earningsBlockMs = 6 * second;
 
-/** Of one denomination, in micro-units. */
+/** What the running leases of one denomination will earn if nothing changes, in micro-units. */
 export interface Projection {
   readonly denom: string;
   readonly leases: number;
-  /** In the next day and in the next thirty, as far as the escrows reach. */
+  /** As far as the escrows reach. */
   readonly perDay: bigint;
   readonly in30Days: bigint;
   /** Leases whose escrow does not reach that far. */
   readonly runOut: number;
 }
 
-/** A block that we know the height and the time of. */
-interface Moment {
-  readonly height: bigint;
-  readonly atMs: number;
-}
-
+type Moment = Pick<PaymentRow, "height" | "atMs">;
 type BlockPace = ReturnType<typeof createBlockPace>;
 
-/** How many blocks there are in a time, learned from blocks far enough apart. */
 export function createBlockPace() {
   let [first, last]: (Moment | undefined)[] = [];
   return {
@@ -217,7 +202,7 @@ export function projectionOf(running: readonly PaymentRow[], pace: BlockPace, no
     });
 }
 
-/** From now on until the escrow is spent; undefined where that is not known. */
+/** Until the escrow is spent, if known. */
 function blocksPaid({ spentAt, height, atMs }: PaymentRow, pace: BlockPace, nowMs: number): bigint | undefined {
   if (spentAt === undefined) return undefined;
   return largest(0n, spentAt - height - pace.blocksIn(nowMs - atMs));

@@ -1,4 +1,4 @@
-/** What our account holds, against what is wanted in it. Whoever should know is told once when it is low, and once when it no longer is. */
+/** The balance of our account against its thresholds; reports once when it falls below one, and once when it recovers. */
 import type { Bus } from "../bus/bus.ts";
 import type { MirrorView } from "../chain/chain.ts";
 import { amountOf, type Coin, formatCoin, isDollar, uakt } from "../market/coin.ts";
@@ -8,23 +8,22 @@ import type { Log } from "../runtime/log.ts";
 import { changedStatuses } from "../runtime/throttle.ts";
 import type { BalanceOptions, WalletLine } from "./balance-status.ts";
 
-/** Below "minimum" and "bid" nothing is bid: it is what the wallet keeps, and what it must have for the next bid. */
+/** What the wallet keeps, what the next bid needs, and a warning; below the first two nothing is bid. */
 const thresholds = ["minimum", "bid", "warn"] as const;
 type Threshold = (typeof thresholds)[number];
 
-/** `low` tells of the most urgent threshold that it is below. */
+/** `low` is about the most urgent threshold that it is below. */
 export interface MarkedLine extends WalletLine {
-  /** The thresholds that there are for it, the most urgent first. */
+  /** The most urgent first. */
   readonly marks: readonly Mark[];
 }
 
 interface Mark {
   readonly threshold: Threshold;
-  /** With less it is low. */
   readonly least: bigint;
 }
 
-/** What the next bid takes of a denomination, and what must be there for it; of the bid engine. */
+/** What the next bid takes of a denomination, and the balance it needs. */
 export interface BidNeed {
   readonly denom: string;
   readonly needed: bigint;
@@ -46,7 +45,7 @@ export function createWallet({ options, mirror, needs, bus, clock, log }: Wallet
   let lines: readonly MarkedLine[] = [];
   const status = changedStatuses(clock, () => ({ "akash.provider.balance.wallet": { wallet: lines } }), bus.publish);
 
-  function tell({ denom, amount }: MarkedLine, { threshold, least }: Mark, low: boolean): void {
+  function report({ denom, amount }: MarkedLine, { threshold, least }: Mark, low: boolean): void {
     const fields = { denom, threshold, balance: amount, least };
     if (low) log.warn("wallet below threshold", fields);
     else log.info("wallet above threshold again", fields);
@@ -55,7 +54,6 @@ export function createWallet({ options, mirror, needs, bus, clock, log }: Wallet
 
   return {
     look(): void {
-      // Until it was built, it is empty, and that means nothing.
       if (!mirror.ready) return;
       const before = lines;
       lines = walletLines([...mirror.balances()], options, needs(), before);
@@ -63,10 +61,10 @@ export function createWallet({ options, mirror, needs, bus, clock, log }: Wallet
         const known = before.find(({ denom }) => denom === line.denom);
         for (const mark of line.marks) {
           const low = isLow(line, mark);
-          if (low !== wasLow(known, mark)) tell(line, mark, low);
+          if (low !== wasLow(known, mark)) report(line, mark, low);
         }
       }
-      // A look that finds nothing new would delay the next one.
+      // A request without a change would delay the next.
       if (jsonText(lines) !== jsonText(before)) status.ask();
     },
     get lines() {
@@ -76,7 +74,7 @@ export function createWallet({ options, mirror, needs, bus, clock, log }: Wallet
   };
 }
 
-/** One per denomination that we deal in or have held. Others are ignored: anybody can send us any number of denominations. */
+/** One per denomination that we deal in or have held: anyone can send us others. */
 export function walletLines(
   balances: readonly Coin[],
   { minimumBalance, warnBalance }: WalletDeps["options"],
@@ -85,7 +83,6 @@ export function walletLines(
 ): MarkedLine[] {
   const ours = balances.map(({ denom }) => denom).filter((denom) => denom === uakt || isDollar(denom));
   const wanted = [...minimumBalance, ...warnBalance, ...needs, ...before].map(({ denom }) => denom);
-  // Of what a bid does not cost it needs no more than is to be kept.
   const bid = needs.filter(({ needed }) => needed > 0n).map(({ denom, least }) => ({ denom, amount: least }));
   const leasts: Readonly<Record<Threshold, readonly Coin[]>> = { minimum: minimumBalance, bid, warn: warnBalance };
   return [...new Set([...ours, ...wanted])].sort().map((denom) => {
@@ -95,7 +92,7 @@ export function walletLines(
       return least === undefined ? [] : [{ threshold, least }];
     });
     const mark = marks.find((each) => isLow(coin, each));
-    return { ...coin, marks, low: mark && tellLow(coin, mark) };
+    return { ...coin, marks, low: mark && lowText(coin, mark) };
   });
 }
 
@@ -103,7 +100,7 @@ export function isLow({ amount }: Pick<Coin, "amount">, { least }: Mark): boolea
   return amount < least;
 }
 
-/** What a bid needs may come and go: who was not below it then was not low. */
+/** A mark of a bid may be new. */
 function wasLow(before: MarkedLine | undefined, { threshold }: Mark): boolean {
   return before?.marks.some((mark) => mark.threshold === threshold && isLow(before, mark)) ?? false;
 }
@@ -114,6 +111,6 @@ const words: Readonly<Record<Threshold, string>> = {
   warn: "below warn-balance",
 };
 
-function tellLow({ denom, amount }: Coin, { threshold, least }: Mark): string {
+function lowText({ denom, amount }: Coin, { threshold, least }: Mark): string {
   return `${formatCoin({ denom, amount: least - amount })} ${words[threshold]}`;
 }

@@ -1,16 +1,16 @@
-/** The pod that looks at one node's hardware: what it is made of, and what of a live one we want to know. */
+/** The pod that reads one node's hardware: its object, and what is kept of a live one. */
 import { createHash } from "node:crypto";
 import { conditionHolds, fieldsOf, recordsOf, textOf } from "../../../kube/json-fields.ts";
 import type { KubeObject } from "../../../kube/kube.ts";
 
 export interface DiscoveryPodOptions {
   readonly namespace: string;
-  /** The operator's own, so that both always speak the same language. */
+  /** The operator's own, so that both have the same version. */
   readonly image: string;
   /** For that image: Secrets in the same namespace. */
   readonly pullSecrets?: readonly string[];
   readonly port: number;
-  /** Else it runs as nobody, without any capability. */
+  /** Else it runs as nobody, without capabilities. */
   readonly privileged: boolean;
 }
 
@@ -31,7 +31,7 @@ export const discoverySelector = Object.entries(discoveryLabels)
   .join(",");
 
 const hostRoot = "/host";
-/** Of the pod's making; a pod that was made otherwise is replaced. */
+/** Hash of the pod's spec; a pod with another one is replaced. */
 const recipeAnnotation = "akash.network/discovery-recipe";
 const namePrefix = "operator-inventory-hardware-discovery-";
 const longestName = 253;
@@ -66,11 +66,10 @@ function podSpec(
   const mount = (name: string) => ({ name, mountPath: `${hostRoot}/${name}`, readOnly: true });
   const volume = (name: string) => ({ name, hostPath: { path: `/${name}`, type: "Directory" } });
   return {
-    // Not the scheduler's business: it belongs on this node, full or not. It has no priority class either: the kubelet
-    // makes room for a critical pod by ending others, and those are the tenants'.
+    // Without the scheduler: it belongs on this node, full or not. Without a priority class: the kubelet makes room for a
+    // critical pod by ending others, the tenants'.
     nodeName,
     tolerations: [{ operator: "Exists" }],
-    // It never speaks to the API server; the operator asks it.
     automountServiceAccountToken: false,
     enableServiceLinks: false,
     terminationGracePeriodSeconds: 1,
@@ -83,8 +82,7 @@ function podSpec(
         ports: [{ name: "api", containerPort: port }],
         securityContext: privileged ? asRoot : asNobody,
         volumeMounts: ["proc", "sys"].map(mount),
-        // The kubelet turns away what a full node has no room for, and without a request the limit would be one. The
-        // limit is a few times what a small Node.js process takes.
+        // The kubelet rejects what a full node has no room for, and without a request the limit would be the request.
         resources: { requests: { cpu: "0", memory: "0" }, limits: { memory: "256Mi" } },
         readinessProbe: { ...probe, periodSeconds: 2 },
         livenessProbe: { ...probe, periodSeconds: 30, failureThreshold: 3 },
@@ -123,7 +121,7 @@ export function livePod(object: KubeObject) {
     ready: conditionHolds(conditions, "Ready"),
     finished: phase === "Succeeded" || phase === "Failed",
     deleting: deletionTimestamp !== undefined,
-    /** Why it is not ready or has ended, as the kubelet says it. */
+    /** Why it is not ready or has ended, from the kubelet. */
     reason: [status["reason"] ?? phase, status["message"], waiting["reason"], waiting["message"]]
       .filter(Boolean)
       .join(": "),

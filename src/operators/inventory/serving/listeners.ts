@@ -1,6 +1,6 @@
 /**
  * REST for people, probes and Prometheus, and akash.inventory.v1 over gRPC. A slow stream skips to the newest snapshot.
- * NodeRPC requests name no node: the metadata `node` does, else the answer is the first node by name.
+ * NodeRPC requests have no node: its name is in the metadata `node`; without it, it is the first node by name.
  */
 import type { IncomingHttpHeaders } from "node:http2";
 import { withDeadline } from "../../../runtime/clock.ts";
@@ -33,9 +33,9 @@ export function startInventoryGrpc(publisher: Publisher, options: ListenOptions)
 export const ageHeader = "akash-inventory-age-ms";
 
 function inventoryMethods(publisher: Publisher): [path: string, method: GrpcMethod][] {
-  /** The network's messages have no place for the age of the snapshot. */
+  /** The network's messages have no field for the age. */
   const headers = () => ({ [ageHeader]: `${publisher.ageMs}` });
-  /** A stream has its headers once, and our own provider wants the age of every snapshot. */
+  /** A stream has its headers once, and our provider needs the age of every snapshot. */
   const cluster = (snapshot: InventorySnapshot) => {
     const { podsVersion = "", volumesVersion = "", defaultClass = "" } = snapshot.inventory;
     const ages = { ageMs: BigInt(publisher.ageMs), volumesAgeMs: BigInt(publisher.volumesAgeMs) };
@@ -74,9 +74,8 @@ function nodeMessage(snapshot: InventorySnapshot, headers: IncomingHttpHeaders):
   const message = name === undefined ? undefined : snapshot.nodeMessage(name);
   if (message) return message;
   const known = inventory.nodes.find((node) => node.name === name);
-  const reason =
-    known?.notOffered.map(({ message }) => message).join(", ") ??
-    `of ${inventory.nodes.length} nodes, ${offered.length} are`;
+  const counts = `of ${inventory.nodes.length} nodes, ${offered.length} are`;
+  const reason = known?.notOffered.map(({ message }) => message).join(", ") ?? counts;
   throw new ProviderError("AKP_INVENTORY_NODE_UNKNOWN", { node: name ?? "at all", reason });
 }
 
