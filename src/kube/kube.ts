@@ -188,7 +188,7 @@ export type PatchOperation =
 export interface ApplyOptions extends SubresourceOptions {
   /** Takes over fields that others own. */
   readonly force?: boolean;
-  /** Our fields as a cache has them (`ownedFields`, of the same subresource), null for no object; without it the server is asked. */
+  /** Our fields as a cache has them (`ownedFields`, of the same subresource), null for no object; without it the object is read. */
   readonly live?: OwnedFields | null;
 }
 
@@ -275,13 +275,13 @@ export function isLaterVersion(version: string, than: string): boolean {
 }
 
 /** Why decisions cannot rely on a cache now, for operators. */
-export function cacheProblem({ resource, ready, error: trouble }: WatchCache<unknown>): string | undefined {
-  if (trouble) return `${resource} are not followed: ${reasonOf(trouble)}`;
+export function cacheProblem({ resource, ready, error }: WatchCache<unknown>): string | undefined {
+  if (error) return `${resource} are not followed: ${reasonOf(error)}`;
   return ready ? undefined : `the ${resource} of the cluster have not been read yet`;
 }
 
 export function firstCacheProblem(caches: readonly WatchCache<unknown>[]): string | undefined {
-  return caches.map(cacheProblem).find((trouble) => trouble !== undefined);
+  return caches.map(cacheProblem).find((problem) => problem !== undefined);
 }
 
 /** Which fields of a live object are ours, and what the object has there. */

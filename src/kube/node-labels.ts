@@ -5,7 +5,7 @@ const prefix = "akash.network/";
 const gpuPrefix = `${prefix}capabilities.gpu.`;
 export const storageClassPrefix = `${prefix}capabilities.storage.class.`;
 
-/** One model of a card, perhaps only those with so much memory or of that interface. */
+/** A GPU model, optionally with a memory size or interface. */
 export interface GpuSelection {
   readonly vendor: string;
   readonly model: string;

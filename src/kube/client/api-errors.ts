@@ -9,7 +9,7 @@ import { fieldsOf } from "../json-fields.ts";
 /** Bounds of what is kept of an error response: characters of its message, and causes. */
 export const kubeReasonChars = 2_000;
 export const kubeCauses = 20;
-/** Upper bound of the server's Retry-After; flow control asks for seconds. */
+/** Upper bound of the server's Retry-After; flow control sends seconds. */
 const kubeRetryAfterMostMs = 30 * second;
 
 /** For messages: "watch" "pods", "delete" "services web of q9f6…". */
@@ -50,7 +50,7 @@ interface ErrorResponse {
   readonly hide?: (text: string) => string;
 }
 
-export function apiError(response: ErrorResponse, asked: Operation, peer: Peer): ProviderError {
+export function apiError(response: ErrorResponse, operation: Operation, peer: Peer): ProviderError {
   const { status, headers = {}, hide = (text) => text } = response;
   const body = peer.mask?.(response.body) ?? response.body;
   const said = readStatus(body);
@@ -62,8 +62,8 @@ export function apiError(response: ErrorResponse, asked: Operation, peer: Peer):
     ...cause,
     ...(message && { message: cut(hide(message)) }),
   }));
-  const details = { ...wordsOf(asked), status, reason: shown, statusReason: said.reason, causes: shownCauses };
-  if (status === 401) return new ProviderError("AKP_KUBE_UNAUTHORIZED", { ...wordsOf(asked), ...about(peer) });
+  const details = { ...wordsOf(operation), status, reason: shown, statusReason: said.reason, causes: shownCauses };
+  if (status === 401) return new ProviderError("AKP_KUBE_UNAUTHORIZED", { ...wordsOf(operation), ...about(peer) });
   if (status === 403) return new ProviderError(forbiddenBy(causes, reason), details);
   // The status names an object; without a name the path is not served.
   if (status === 404)
@@ -86,7 +86,7 @@ function cut(text: string): string {
   return text.slice(0, kubeReasonChars);
 }
 
-/** RBAC, a terminating namespace, an admission policy, or a quota, which are told apart by the message. */
+/** RBAC, a terminating namespace, an admission policy, or a quota, distinguished by the message. */
 function forbiddenBy(causes: readonly Cause[], message: string) {
   if (causes.some(({ reason }) => reason === "NamespaceTerminating")) return "AKP_KUBE_TERMINATING";
   if (deniedByRule.test(message)) return "AKP_KUBE_REFUSED";
@@ -112,27 +112,27 @@ const patchMissed = /^the server rejected our request due to an error in our req
 const notOfItsKind = /^failed to create typed patch object/;
 
 /** An ERROR event of a watch. */
-export function statusEventError(object: unknown, asked: Operation, peer: Peer): ProviderError {
+export function statusEventError(object: unknown, operation: Operation, peer: Peer): ProviderError {
   const status = Number(fieldsOf(object)["code"]) || 500;
-  return apiError({ status, body: JSON.stringify(object ?? null) }, asked, peer);
+  return apiError({ status, body: JSON.stringify(object ?? null) }, operation, peer);
 }
 
 /** Codes of OpenSSL for certificates that do not verify. */
 const distrust = /^(CERT_|ERR_TLS_CERT|UNABLE_TO_|SELF_SIGNED|DEPTH_ZERO|HOSTNAME_MISMATCH|INVALID_CA|PATH_LENGTH)/;
 
-export function connectionError(thrown: unknown, asked: Operation, peer: Peer): ProviderError {
+export function connectionError(thrown: unknown, operation: Operation, peer: Peer): ProviderError {
   if (thrown instanceof ProviderError) return thrown;
-  const details = { ...wordsOf(asked), ...about(peer), reason: reasonOf(thrown) };
+  const details = { ...wordsOf(operation), ...about(peer), reason: reasonOf(thrown) };
   const code = distrust.test(systemCodeOf(thrown) ?? "") ? "AKP_KUBE_UNTRUSTED" : "AKP_KUBE_UNREACHABLE";
   return new ProviderError(code, details, { cause: thrown });
 }
 
-export function answerTooLarge(bytes: number, asked: Operation, peer: Peer): ProviderError {
-  return new ProviderError("AKP_KUBE_ANSWER_TOO_LARGE", { ...wordsOf(asked), ...about(peer), bytes });
+export function answerTooLarge(bytes: number, operation: Operation, peer: Peer): ProviderError {
+  return new ProviderError("AKP_KUBE_ANSWER_TOO_LARGE", { ...wordsOf(operation), ...about(peer), bytes });
 }
 
-export function malformedAnswer(reason: string, asked: Operation, peer: Peer): ProviderError {
-  return new ProviderError("AKP_KUBE_ANSWER_MALFORMED", { ...wordsOf(asked), ...about(peer), reason });
+export function malformedAnswer(reason: string, operation: Operation, peer: Peer): ProviderError {
+  return new ProviderError("AKP_KUBE_ANSWER_MALFORMED", { ...wordsOf(operation), ...about(peer), reason });
 }
 
 /** Transient: a restart of the API server or of the kubelet. */

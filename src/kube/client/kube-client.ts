@@ -31,8 +31,8 @@ export function createKubeClient(transport: Transport, fieldManager: string, dep
   const lastWrites = createLastWrites(kubeAppliedObjects);
 
   async function get(kind: Kind, at: ObjectAt, call: RequestLimits): Promise<KubeObject | undefined> {
-    const asked = { verb: "get", resource: objectText(kind, at), ...call };
-    return absentAsUndefined(requests.json({ ...asked, path: objectPath(kind, at) }));
+    const operation = { verb: "get", resource: objectText(kind, at), ...call };
+    return absentAsUndefined(requests.json({ ...operation, path: objectPath(kind, at) }));
   }
 
   const writeDeps = { requests, fieldManager, boundary, lastWrites, get };
@@ -58,12 +58,12 @@ export function createKubeClient(transport: Transport, fieldManager: string, dep
       const outside = objectPath(kind, { namespace: target.namespace, name: `${target.name}:${target.port}` });
       // Made plain before it is put behind ours: dots in it must not lead to other parts of the API.
       const inside = new URL(path, "http://inside");
-      const asked = { verb: "reach", resource: objectText(kind, target), ...requests.begin(request) };
-      return requests.proxied({ ...asked, path: `${outside}/proxy${inside.pathname}${inside.search}`, mostBytes });
+      const operation = { verb: "reach", resource: objectText(kind, target), ...requests.begin(request) };
+      return requests.proxied({ ...operation, path: `${outside}/proxy${inside.pathname}${inside.search}`, mostBytes });
     },
     version(options = {}) {
-      const asked = { verb: "get", resource: "version", ...requests.begin(options) };
-      return requests.json({ ...asked, path: "/version" }) as Promise<KubeVersion>;
+      const operation = { verb: "get", resource: "version", ...requests.begin(options) };
+      return requests.json({ ...operation, path: "/version" }) as Promise<KubeVersion>;
     },
     counts: requests.counts,
     watches,

@@ -49,7 +49,7 @@ export class ListWatch<T, Index extends string> implements WatchCache<T, Index> 
   readonly #onClosed: () => void;
   readonly #ending = new AbortController();
   readonly #deps: WatchDeps;
-  readonly #asked: { readonly verb: string; readonly resource: string };
+  readonly #operation: { readonly verb: string; readonly resource: string };
   readonly #cache: Cache<T>;
   readonly #indexes: readonly string[];
   readonly #relistCheck: ReturnType<typeof createRelistCheck>;
@@ -85,7 +85,7 @@ export class ListWatch<T, Index extends string> implements WatchCache<T, Index> 
     this.#onClosed = onClosed;
     const log = given.log.with({ resource: this.resource });
     this.#deps = { ...given, log, signal: this.#ending.signal };
-    this.#asked = { verb: "watch", resource: this.resource };
+    this.#operation = { verb: "watch", resource: this.resource };
     this.#cache = createCache<T>(options);
     this.#indexes = Object.keys(options.indexes ?? {});
     this.#heardMs = given.clock.monotonicMs();
@@ -178,9 +178,15 @@ export class ListWatch<T, Index extends string> implements WatchCache<T, Index> 
     };
     // Without a cache a list of any length takes the memory of a page.
     const pass = async (page: readonly CachedObject<T>[]) => this.#handOver(this.#cache.replaced(page, serverRestored));
-    const asking = { ...this.#options, signal: this.#deps.signal, once: true };
+    const selection = { ...this.#options, signal: this.#deps.signal, once: true };
     return {
-      listing: createListing(this.#deps.requests, this.#kind, asking, make, this.#options.uncached ? pass : undefined),
+      listing: createListing(
+        this.#deps.requests,
+        this.#kind,
+        selection,
+        make,
+        this.#options.uncached ? pass : undefined,
+      ),
       serverRestored,
     };
   }
@@ -192,7 +198,7 @@ export class ListWatch<T, Index extends string> implements WatchCache<T, Index> 
     const { version: listed, found } = await listing.read();
     this.#reading = undefined;
     if (listed === undefined)
-      throw malformedAnswer("a list without a version", this.#asked, await this.#deps.requests.peer());
+      throw malformedAnswer("a list without a version", this.#operation, await this.#deps.requests.peer());
     this.counts.lists += 1;
     if (this.counts.lists > 1) this.counts.relists += 1;
     this.#relisting = undefined;
@@ -233,8 +239,8 @@ export class ListWatch<T, Index extends string> implements WatchCache<T, Index> 
         for (const line of lines) if (line !== "") await this.#take(line, peer);
       }
     } catch (thrown) {
-      if (thrown instanceof TooLong) throw answerTooLarge(lineBounds.mostBytes, this.#asked, peer);
-      throw thrown instanceof Silence ? thrown : connectionError(thrown, this.#asked, peer);
+      if (thrown instanceof TooLong) throw answerTooLarge(lineBounds.mostBytes, this.#operation, peer);
+      throw thrown instanceof Silence ? thrown : connectionError(thrown, this.#operation, peer);
     } finally {
       this.#stream = undefined;
     }
@@ -243,9 +249,9 @@ export class ListWatch<T, Index extends string> implements WatchCache<T, Index> 
   async #take(line: string, peer: Peer): Promise<void> {
     const event = parseEvent(line);
     // Also of a connection that was cut within a line; the event comes again.
-    if (!event) throw malformedAnswer("half an event", this.#asked, peer);
+    if (!event) throw malformedAnswer("half an event", this.#operation, peer);
     const { type, object } = event;
-    if (type === "ERROR") throw statusEventError(object, this.#asked, peer);
+    if (type === "ERROR") throw statusEventError(object, this.#operation, peer);
     if (type === "BOOKMARK") {
       this.counts.bookmarks += 1;
     } else {

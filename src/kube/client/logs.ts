@@ -35,19 +35,19 @@ interface Reading {
 
 export async function* followLogs(
   at: ObjectAt,
-  asked: PodLogOptions,
+  request: PodLogOptions,
   deps: LogDeps,
 ): AsyncGenerator<readonly LogLine[]> {
   const { clock, random, closing } = deps;
-  const { follow, previous } = asked;
+  const { follow, previous } = request;
   // The previous container has ended, so its log does not go on.
   const goesOn = follow && !previous;
   // Closing the client ends a followed log normally, and any other with an error.
-  const endings = goesOn ? [asked.signal, closing] : [asked.signal];
+  const endings = goesOn ? [request.signal, closing] : [request.signal];
   const signal = AbortSignal.any(endings.filter((each) => each !== undefined));
-  const options = { ...asked, signal };
+  const options = { ...request, signal };
   const log = createLogReader((reading: Reading) => oneStream(at, options, reading, deps));
-  let { tailLines } = asked;
+  let { tailLines } = request;
 
   async function* resumed(isAgain: boolean): AsyncGenerator<readonly LogLine[]> {
     if (goesOn && tailLines === 0) {
@@ -120,24 +120,24 @@ async function* oneStream(at: ObjectAt, options: PodLogOptions, reading: Reading
   const { requests, clock } = deps;
   const { container, signal, deadlineMs } = options;
   const { follow = false, previous, tailLines, sinceTime } = reading;
-  const asked = { verb: "read the log of", resource: objectText(kinds.pod, at) };
+  const operation = { verb: "read the log of", resource: objectText(kinds.pod, at) };
   const wanted = { container, follow, previous, timestamps: true, tailLines, sinceTime };
   const path = withQuery(`${objectPath(kinds.pod, at)}/log`, wanted);
-  const { body, peer } = await requests.stream({ ...asked, ...requests.begin({ signal, deadlineMs }), path });
+  const { body, peer } = await requests.stream({ ...operation, ...requests.begin({ signal, deadlineMs }), path });
   // A log that is not followed is complete already, so silence is a failure.
   const silenceMs = follow ? kubeLogSilenceMs : kubeCallMs;
   try {
     yield* linesOf(body, { clock, mostBytes: kubeLogLineBytes, tooLong: "cut", silenceMs });
   } catch (thrown) {
-    throw follow && thrown instanceof Silence ? thrown : connectionError(thrown, asked, peer);
+    throw follow && thrown instanceof Silence ? thrown : connectionError(thrown, operation, peer);
   }
 }
 
 /** Whether more lines may come; also where the API server is unavailable. */
 async function isRunning(at: ObjectAt, { container, signal }: PodLogOptions, { requests }: LogDeps): Promise<boolean> {
   try {
-    const asked = { verb: "get", resource: objectText(kinds.pod, at) };
-    const pod = await requests.json({ ...asked, path: objectPath(kinds.pod, at), signal });
+    const operation = { verb: "get", resource: objectText(kinds.pod, at) };
+    const pod = await requests.json({ ...operation, path: objectPath(kinds.pod, at), signal });
     const status = fieldsOf(fieldsOf(pod)["status"]);
     // Without a name the one ordinary container is meant.
     const ofAll = ["containerStatuses", "initContainerStatuses", "ephemeralContainerStatuses"];

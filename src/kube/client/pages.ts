@@ -64,7 +64,7 @@ export function createListing<T>(
         if (next === undefined) return { version: metadata.resourceVersion, found };
         pages += 1;
         if (pages < kubePages) continue;
-        throw malformedAnswer(`more than ${kubePages} pages`, askedOf(kind), await requests.peer());
+        throw malformedAnswer(`more than ${kubePages} pages`, operationOf(kind), await requests.peer());
       }
     },
   };
@@ -98,16 +98,16 @@ interface PageOptions extends ListOptions {
 
 async function readPage<T>(requests: Requests, kind: Kind, options: PageOptions, make: (object: KubeObject) => T) {
   const { namespace, signal, untilMs, once = false, token, limit = kubePageObjects } = options;
-  const asked = askedOf(kind);
+  const operation = operationOf(kind);
   const path = withQuery(collectionPath(kind, namespace), { ...selectionQuery(options), limit, continue: token });
-  const page = await requests.json({ ...asked, path, signal, untilMs, once, mostBytes: kubePageBytes });
-  if (!isPage(page)) throw malformedAnswer("not a list of objects", asked, await requests.peer());
+  const page = await requests.json({ ...operation, path, signal, untilMs, once, mostBytes: kubePageBytes });
+  if (!isPage(page)) throw malformedAnswer("not a list of objects", operation, await requests.peer());
   // Items of a list lack their kind.
   const whole = { apiVersion: apiVersionOf(kind), kind: kind.kind };
   return { made: (page.items ?? []).map((item) => make({ ...whole, ...item })), metadata: page.metadata };
 }
 
-function askedOf(kind: Kind) {
+function operationOf(kind: Kind) {
   return { verb: "list", resource: resourceOf(kind) };
 }
 

@@ -44,8 +44,8 @@ export function openWatch(
     resourceVersion: from,
     timeoutSeconds: Math.round(lastsMs / 1_000),
   });
-  const asked = { verb: "watch", resource: resourceOf(kind) };
-  return requests.stream({ ...asked, path, signal, once: true, answerMs: kubeWatchOpenMs });
+  const operation = { verb: "watch", resource: resourceOf(kind) };
+  return requests.stream({ ...operation, path, signal, once: true, answerMs: kubeWatchOpenMs });
 }
 
 /** Undefined where the line is no event. */

@@ -97,7 +97,7 @@ async function deleteObject(requests: Requests, kind: Kind, at: ObjectAt, option
   const { uid, resourceVersion, propagation = "Background", graceSeconds, dryRun } = options;
   // By its name alone, a retry could delete a later namespace of that name.
   invariant(kind !== kinds.namespace || uid, "a namespace is deleted by its uid", { name: at.name });
-  const asked = { verb: "delete", resource: objectText(kind, at), ...requests.begin(options) };
+  const operation = { verb: "delete", resource: objectText(kind, at), ...requests.begin(options) };
   let lost = false;
   const onLost = () => {
     lost = true;
@@ -111,7 +111,7 @@ async function deleteObject(requests: Requests, kind: Kind, at: ObjectAt, option
       gracePeriodSeconds: graceSeconds,
       ...(dryRun && { dryRun: ["All"] }),
     };
-    await requests.json({ ...asked, method: "DELETE", path: objectPath(kind, at), body, onLost });
+    await requests.json({ ...operation, method: "DELETE", path: objectPath(kind, at), body, onLost });
     return true;
   } catch (thrown) {
     if (ProviderError.is(thrown, "AKP_KUBE_NOT_FOUND")) return lost;

@@ -43,13 +43,13 @@ export async function openPodSocket<T>(
   { verb, at, path, protocols }: PodSocketRequest,
   { signal, deadlineMs = kubeCallMs }: CallOptions,
   { credentials, agents, clock, closing }: PodSocketDeps,
-  use: (socket: WebSocket, asked: Operation, access: Access) => T,
+  use: (socket: WebSocket, operation: Operation, access: Access) => T,
 ): Promise<T> {
-  const asked = { verb, resource: objectText(kinds.pod, at) };
+  const operation = { verb, resource: objectText(kinds.pod, at) };
   signal?.throwIfAborted();
   const begunMs = clock.monotonicMs();
   const access = await credentials.current({ signal, answerMs: deadlineMs });
-  if (closing.aborted) throw connectionError(closing.reason, asked, access);
+  if (closing.aborted) throw connectionError(closing.reason, operation, access);
   const authorization = access.authorization === undefined ? {} : { authorization: access.authorization };
   const root = access.server.href.replace(/^http/, "ws").replace(/\/$/, "");
   const socket = new WebSocket(`${root}${objectPath(kinds.pod, at)}/${path}`, [...protocols], {
@@ -59,7 +59,7 @@ export async function openPodSocket<T>(
     maxPayload: messageBytes,
     perMessageDeflate: false,
   });
-  const used = use(socket, asked, access);
+  const used = use(socket, operation, access);
   const end = () => socket.terminate();
   closing.addEventListener("abort", end, { once: true });
   signal?.addEventListener("abort", end, { once: true });
@@ -69,10 +69,10 @@ export async function openPodSocket<T>(
   });
   const late = () => {
     end();
-    throw connectionError(new Error(`no answer within ${deadlineMs} ms`), asked, access);
+    throw connectionError(new Error(`no answer within ${deadlineMs} ms`), operation, access);
   };
   const leftMs = Math.max(0, deadlineMs - (clock.monotonicMs() - begunMs));
-  await endedBy(withDeadline(clock, leftMs, opened(socket, asked, access, credentials), late), signal);
+  await endedBy(withDeadline(clock, leftMs, opened(socket, operation, access, credentials), late), signal);
   keepAlive(socket, clock);
   return used;
 }
@@ -93,11 +93,11 @@ export function sendPieces(
   }
 }
 
-function opened(socket: WebSocket, asked: Operation, access: Access, credentials: KubeCredentials): Promise<void> {
+function opened(socket: WebSocket, operation: Operation, access: Access, credentials: KubeCredentials): Promise<void> {
   return new Promise((resolve, reject) => {
     socket.once("open", resolve);
-    socket.once("error", (thrown) => reject(connectionError(thrown, asked, access)));
-    socket.once("close", () => reject(connectionError(new Error("the connection was closed"), asked, access)));
+    socket.once("error", (thrown) => reject(connectionError(thrown, operation, access)));
+    socket.once("close", () => reject(connectionError(new Error("the connection was closed"), operation, access)));
     socket.once("unexpected-response", (_request, response: IncomingMessage) => {
       const { statusCode: status = 0, headers } = response;
       if (status === 401) credentials.rejected();
@@ -106,7 +106,7 @@ function opened(socket: WebSocket, asked: Operation, access: Access, credentials
         if (body.length < errorBytes) body += text;
       });
       response.on("close", () => {
-        reject(apiError({ status, headers, body }, asked, access));
+        reject(apiError({ status, headers, body }, operation, access));
         socket.terminate();
       });
     });
@@ -162,7 +162,7 @@ function execQuery({ command, container, stdin = false, tty = false }: ExecOptio
 }
 
 /** Listeners are attached at once: the first output may come with the very first packet. */
-function createSession(socket: WebSocket, asked: Operation, access: Access): ExecSession {
+function createSession(socket: WebSocket, operation: Operation, access: Access): ExecSession {
   const exit = Promise.withResolvers<number>();
   // A caller may not read the exit code.
   exit.promise.catch(() => undefined);
@@ -173,14 +173,14 @@ function createSession(socket: WebSocket, asked: Operation, access: Access): Exe
     const rest = data.subarray(1);
     if (data[0] === shellChannels.stdout) deliver(stdout, rest, socket);
     else if (data[0] === shellChannels.stderr) deliver(stderr, rest, socket);
-    else if (data[0] === shellChannels.status) exitCodeOf(rest, asked, access).then(exit.resolve, exit.reject);
+    else if (data[0] === shellChannels.status) exitCodeOf(rest, operation, access).then(exit.resolve, exit.reject);
   });
-  socket.on("error", (thrown) => exit.reject(connectionError(thrown, asked, access)));
+  socket.on("error", (thrown) => exit.reject(connectionError(thrown, operation, access)));
   socket.on("close", (code) => {
     stdout.push(null);
     stderr.push(null);
     const reason = new Error(`the connection ended (${code}) before the command did`);
-    exit.reject(connectionError(reason, asked, access));
+    exit.reject(connectionError(reason, operation, access));
   });
   return {
     stdin: input(socket),
@@ -203,13 +203,13 @@ interface ExecStatus {
   readonly details?: { readonly causes?: readonly { readonly reason?: string; readonly message?: string }[] };
 }
 
-async function exitCodeOf(bytes: Buffer, asked: Operation, peer: Peer): Promise<number> {
+async function exitCodeOf(bytes: Buffer, operation: Operation, peer: Peer): Promise<number> {
   const status = parseJson(bytes.toString()) as ExecStatus | undefined;
-  if (status === undefined) throw malformedAnswer("no exit status", asked, peer);
+  if (status === undefined) throw malformedAnswer("no exit status", operation, peer);
   if (status.status === "Success") return 0;
   const cause = status.details?.causes?.find(({ reason }) => reason === "ExitCode");
   if (status.reason === "NonZeroExitCode" && cause?.message !== undefined) return Number(cause.message);
-  throw apiError({ status: status.code ?? 500, body: bytes.toString() }, asked, peer);
+  throw apiError({ status: status.code ?? 500, body: bytes.toString() }, operation, peer);
 }
 
 /** A slow reader slows the command down, as a pipe would. Both outputs share the connection, so one that is not read blocks the other. */
@@ -252,8 +252,8 @@ export function forwardPort(at: ObjectAt, port: number, options: CallOptions, de
   return openPodSocket({ verb: "connect to", at, path, protocols: ["v4.channel.k8s.io"] }, options, deps, duplexOf);
 }
 
-function duplexOf(socket: WebSocket, asked: Operation, access: Access): Duplex {
-  const failed = (reason: string) => connectionError(new Error(reason), asked, access);
+function duplexOf(socket: WebSocket, operation: Operation, access: Access): Duplex {
+  const failed = (reason: string) => connectionError(new Error(reason), operation, access);
   const duplex = new Duplex({
     read: () => socket.resume(),
     write(chunk: Buffer, _encoding, done) {
@@ -279,7 +279,7 @@ function duplexOf(socket: WebSocket, asked: Operation, access: Access): Duplex {
     if (channel === portChannels.error) duplex.destroy(failed(bytes.toString()));
     else if (channel === portChannels.data && !duplex.push(bytes)) socket.pause();
   });
-  socket.on("error", (thrown) => duplex.destroy(connectionError(thrown, asked, access)));
+  socket.on("error", (thrown) => duplex.destroy(connectionError(thrown, operation, access)));
   socket.on("close", () => duplex.push(null));
   // A failure to open rejects the promise of `openPodSocket`.
   duplex.on("error", () => undefined);

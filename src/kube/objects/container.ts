@@ -16,7 +16,7 @@ export interface ObjectSettings {
   readonly clusterPublicHostname: string;
   /** The pull secret of workloads without credentials. */
   readonly pullSecret?: string | undefined;
-  /** The sandbox of every workload that has no NVIDIA card: those need the runtime of their vendor. */
+  /** The runtime class of workloads without NVIDIA GPU, which needs its own. */
   readonly runtimeClass?: string | undefined;
   readonly policies: PolicySettings;
 }
@@ -81,8 +81,8 @@ export function workloadGpus(workload: ServiceWorkload): readonly GpuDemand[] {
 
 /** Empty for invalid attributes, on which we never bid. */
 function readable(attributes: readonly Attribute[]): readonly GpuDemand[] {
-  const cards = readGpuDemands(attributes);
-  return typeof cards === "string" ? [] : cards;
+  const demands = readGpuDemands(attributes);
+  return typeof demands === "string" ? [] : demands;
 }
 
 export function gpuVendor(workload: ServiceWorkload): string | undefined {

@@ -103,9 +103,9 @@ function writeParams({ storage, permissions, tee }: NonNullable<ManifestService[
 function schedulerParams({ resources }: ManifestService, offer: readonly UnitResources[]) {
   if (resources.gpu.units.val === "0") return undefined;
   const offered = readGpuDemands(offer.find(({ id }) => id === resources.id)?.gpu.attributes ?? []);
-  const [card] = typeof offered === "string" ? [] : offered;
-  if (!card) return undefined;
-  const { vendor, model } = card;
+  const [gpuDemand] = typeof offered === "string" ? [] : offered;
+  if (!gpuDemand) return undefined;
+  const { vendor, model } = gpuDemand;
   const gpu = { vendor, model, interface: "", memory_size: "" };
   return { ...given({ runtime_class: vendor === "nvidia" ? "nvidia" : "" }), resources: { gpu } };
 }
@@ -123,5 +123,5 @@ function snakeCased(fields: object): object {
 }
 
 export function snakeCase(name: string): string {
-  return name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+  return name.replace(/[A-Z]/g, (char) => `_${char.toLowerCase()}`);
 }

@@ -64,11 +64,11 @@ export function networkPolicies(
       const { name, expose } = service;
       const ports = portsOf(expose.filter((each) => each.global && !isIngress(each)));
       const ipPorts = portsOf(expose.filter((each) => each.global && each.ip !== ""));
-      const asksApi = hasPermissions(service) && facts.apiServer.length > 0;
+      const usesApi = hasPermissions(service) && facts.apiServer.length > 0;
       return [
         ...(ports.length > 0 ? [policy(`${name}-np`, openPorts(name, { ports }))] : []),
         ...(ipPorts.length > 0 ? [policy(`${name}-ip`, openPorts(name, { from: anywhere, ports: ipPorts }))] : []),
-        ...(asksApi ? [policy(`apiserver-${name}`, openApiServer(name, facts.apiServer))] : []),
+        ...(usesApi ? [policy(`apiserver-${name}`, openApiServer(name, facts.apiServer))] : []),
       ];
     }),
   ];

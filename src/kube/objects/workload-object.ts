@@ -78,11 +78,11 @@ interface Expression {
 }
 
 function nodeAffinity(workload: ServiceWorkload): object {
-  const cards = workloadGpus(workload);
+  const gpus = workloadGpus(workload);
   const classes = persistentClasses(workload.service).map(hasClass);
   const termOf = (gpu: readonly Expression[]) => ({ matchExpressions: [ours, ...gpu, ...classes] });
   // Any one of the terms will do.
-  const nodeSelectorTerms = cards.length === 0 ? [termOf([])] : cards.map((card) => termOf(hasGpu(card)));
+  const nodeSelectorTerms = gpus.length === 0 ? [termOf([])] : gpus.map((gpu) => termOf(hasGpu(gpu)));
   return { nodeAffinity: { requiredDuringSchedulingIgnoredDuringExecution: { nodeSelectorTerms } } };
 }
 

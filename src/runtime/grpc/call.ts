@@ -27,26 +27,26 @@ export interface RequestHead {
 interface NoCall {
   /** The same as in the headers. */
   readonly code: number;
-  readonly refusal: OutgoingHttpHeaders;
+  readonly rejection: OutgoingHttpHeaders;
 }
 
 const grpc = "application/grpc";
 
 export function readCallHead(headers: IncomingHttpHeaders): RequestHead | NoCall {
-  const asked = headers["content-type"] ?? "";
-  const contentType = asked === grpc ? grpc : answeredType(asked);
+  const given = headers["content-type"] ?? "";
+  const contentType = given === grpc ? grpc : answeredType(given);
   // Health probes of operators expect this type in any response.
   if (contentType === undefined) {
-    return noCall(415, grpcCodes.InvalidArgument, `invalid gRPC request content-type "${asked}"`);
+    return noCall(415, grpcCodes.InvalidArgument, `invalid gRPC request content-type "${given}"`);
   }
   const method = headers[":method"];
   if (method !== "POST") {
     return noCall(405, grpcCodes.Internal, `Received a HEADERS frame with :method "${method}" which should be POST`);
   }
-  const given = headers["grpc-timeout"];
+  const timeout = headers["grpc-timeout"];
   let timeoutMs: number | undefined;
-  if (given !== undefined) {
-    const read = readTimeout(String(given));
+  if (timeout !== undefined) {
+    const read = readTimeout(String(timeout));
     if (typeof read === "string") return noCall(400, grpcCodes.Internal, `malformed grpc-timeout: ${read}`);
     timeoutMs = read;
   }
@@ -54,9 +54,9 @@ export function readCallHead(headers: IncomingHttpHeaders): RequestHead | NoCall
 }
 
 /** "application/grpc+proto" and "application/grpc;proto" are equal; other suffixes are invalid. */
-function answeredType(asked: string): string | undefined {
-  if (!asked.startsWith(grpc) || !/^[+;]/.test(asked.slice(grpc.length))) return undefined;
-  return `${grpc}+${asked.slice(grpc.length + 1)}`;
+function answeredType(given: string): string | undefined {
+  if (!given.startsWith(grpc) || !/^[+;]/.test(given.slice(grpc.length))) return undefined;
+  return `${grpc}+${given.slice(grpc.length + 1)}`;
 }
 
 const unitMs: Readonly<Record<string, number>> = { H: 3_600_000, M: 60_000, S: 1_000, m: 1, u: 1e-3, n: 1e-6 };
@@ -72,7 +72,7 @@ function readTimeout(text: string): number | string {
 }
 
 function noCall(http: number, code: number, message: string): NoCall {
-  return { code, refusal: { ":status": http, "content-type": grpc, ...statusHeaders({ code, message }) } };
+  return { code, rejection: { ":status": http, "content-type": grpc, ...statusHeaders({ code, message }) } };
 }
 
 /** How often calls ended with each code. A method has one row, since there are thousands of calls a second. */
@@ -237,7 +237,7 @@ export class ServerCall implements GrpcCall {
 
   #respond(headers?: OutgoingHttpHeaders): void {
     this.stream.respond(answerHeaders(this.head, headers), { waitForTrailers: true });
-    // No sooner than Node asks for them, or they would overtake the messages.
+    // No sooner than the event, or they would overtake the messages.
     this.stream.once("wantTrailers", () => {
       const status = this.#status ?? grpcOk;
       this.stream.sendTrailers(status === grpcOk ? okTrailers : statusHeaders(status));

@@ -144,9 +144,9 @@ function createCalls({ methods, bounds, connections, clock, log }: GrpcServerOpt
     serve(stream: ServerHttp2Stream, headers: IncomingHttpHeaders, rawHeaders: readonly string[], socket: Socket) {
       stream.on("error", (error) => log.debug("gRPC call failed", { reason: reasonOf(error) }));
       const head = readCallHead(headers);
-      if ("refusal" in head) {
+      if ("rejection" in head) {
         countEnd(ends.others, head.code);
-        return respondOnly(stream, clock, head.refusal);
+        return respondOnly(stream, clock, head.rejection);
       }
       const release = connections ? connections.beginCall(socket, requestBytes(rawHeaders)) : () => undefined;
       if (!release) {

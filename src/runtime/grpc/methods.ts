@@ -49,7 +49,7 @@ export type GrpcMethod =
 export interface GrpcMethods {
   /** By path: "/grpc.health.v1.Health/Check". */
   find(path: string): GrpcMethod | undefined;
-  /** For telling an unknown service from an unknown method. */
+  /** Distinguishes an unknown service from an unknown method. */
   hasService(name: string): boolean;
 }
 

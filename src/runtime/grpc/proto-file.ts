@@ -95,7 +95,7 @@ function fieldOf(text: string, message: string, file: ProtoFile) {
   const named = isEnum(whole, file) ? FieldDescriptorProto_Type.ENUM : FieldDescriptorProto_Type.MESSAGE;
   return {
     name,
-    jsonName: name.replace(/_(\w)/g, (_, letter: string) => letter.toUpperCase()),
+    jsonName: name.replace(/_(\w)/g, (_, char: string) => char.toUpperCase()),
     number: Number(number),
     label: repeated ? FieldDescriptorProto_Label.REPEATED : FieldDescriptorProto_Label.OPTIONAL,
     type: scalar ?? named,
@@ -112,7 +112,7 @@ function entryOf(text: string, file: ProtoFile) {
 }
 
 function entryName(field: string): string {
-  return `${field.replace(/(?:^|_)(\w)/g, (_, letter: string) => letter.toUpperCase())}Entry`;
+  return `${field.replace(/(?:^|_)(\w)/g, (_, char: string) => char.toUpperCase())}Entry`;
 }
 
 /** With a leading dot: of this message, of this package, or given with its package. */

@@ -20,15 +20,15 @@ export function reflectionMethods(served: readonly ProtoFile[]): [path: string, 
   const descriptors = new Map<ProtoFile, Uint8Array[]>();
 
   function answerTo(request: Uint8Array): Uint8Array {
-    const { host = "", ...asked } = readRequest("ServerReflectionRequest", requestCodec, request);
+    const { host = "", ...query } = readRequest("ServerReflectionRequest", requestCodec, request);
     const answer = ({ files, services, error }: Partial<Decoded<typeof responseCodec>>) =>
       responseCodec.encode({ validHost: host, originalRequest: request, files, services, error });
-    if (asked.services !== undefined) return answer({ services: { service: services.map((name) => ({ name })) } });
-    const file = files.get(asked.file ?? "") ?? bySymbol.get(asked.symbol ?? "");
+    if (query.services !== undefined) return answer({ services: { service: services.map((name) => ({ name })) } });
+    const file = files.get(query.file ?? "") ?? bySymbol.get(query.symbol ?? "");
     if (!file) {
       // proto3 has no extensions.
-      const what = ["file" as const, "symbol" as const].find((each) => asked[each] !== undefined);
-      const message = `unknown ${what ?? "extension"}: ${(what && asked[what]) ?? ""}`;
+      const what = ["file" as const, "symbol" as const].find((each) => query[each] !== undefined);
+      const message = `unknown ${what ?? "extension"}: ${(what && query[what]) ?? ""}`;
       return answer({ error: { code: grpcCodes.NotFound, message } });
     }
     const descriptor = descriptors.get(file) ?? withImports(file).toReversed().map(descriptorOf);
