@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { orderTimeRecheckMs } from "../src/bidengine/bidengine.ts";
-import { bidSnapshotAgeMs } from "../src/bidengine/decision/readiness-checks.ts";
+import { bidSnapshotAgeMs } from "../src/bidengine/decision/decide.ts";
 import { outboxTimeoutMs } from "../src/chain/outbox/preparation.ts";
 import type { GroupSpec } from "../src/market/group-spec.ts";
 import { formatOrderId, type OrderId } from "../src/market/ids.ts";

@@ -12,7 +12,7 @@ import {
   openBidEngine,
 } from "./bidengine.ts";
 import { bidControlHandlers } from "./control-handlers.ts";
-import { missingSettingsText, pausedText } from "./decision/readiness-checks.ts";
+import { missingSettingsText, pausedText } from "./decision/decide.ts";
 
 export function createBidEngineService(
   options: BidEngineOptions,

@@ -17,7 +17,7 @@ import { type Clock, msToNs } from "../runtime/clock.ts";
 import type { RuntimeDeps } from "../runtime/deps.ts";
 import type { BidCounters } from "./bid-status.ts";
 import type { Capacity } from "./capacity.ts";
-import { decide, screen } from "./decision/decide.ts";
+import { bidMirrorBlocksBehind, decide, screen } from "./decision/decide.ts";
 import type { Decision } from "./decision/decision.ts";
 import { type BidContext, type BidRequest, withOffer } from "./decision/inputs.ts";
 import {
@@ -28,7 +28,6 @@ import {
   type WalletNeed,
   walletNeeds,
 } from "./decision/money-checks.ts";
-import { bidMirrorBlocksBehind } from "./decision/readiness-checks.ts";
 import type { BidCounts } from "./order-ends.ts";
 import type { Pricing } from "./pricing/pricing.ts";
 import type { FollowedProviderRecord } from "./provider-record.ts";

@@ -9,7 +9,7 @@ import { parseTime } from "../../../runtime/clock.ts";
 import { ProviderError } from "../../../runtime/errors.ts";
 import type { Scope } from "../../../runtime/lifecycle.ts";
 import type { ClaimFacts } from "../../health/judge.ts";
-import { type PodFacts, podFacts } from "../../health/pod-health.ts";
+import { podFacts } from "../../health/pod-health.ts";
 
 type LeaseWatch<T extends { readonly namespace: string }> = ReturnType<typeof createLeaseWatch<T>>;
 
@@ -21,7 +21,7 @@ function createLeaseWatch<T extends { readonly namespace: string }>(
   const listeners: ((change: Change<T>) => void)[] = [];
   let cache: WatchCache<T, "lease"> | undefined;
   return {
-    /** Before it is opened; then every listener gets all that there is. */
+    /** Called before it is opened; then every listener gets all existing objects. */
     onChange: (listener: (change: Change<T>) => void) => void listeners.push(listener),
     /** In the namespace of a lease. */
     in: (namespace: string): Iterable<T> => cache?.by("lease", namespace) ?? [],
@@ -30,7 +30,7 @@ function createLeaseWatch<T extends { readonly namespace: string }>(
     get cache(): WatchCache<T> | undefined {
       return cache;
     },
-    /** Resolves when it is known what there is. */
+    /** Resolves when the cache is synced. */
     async open({ signal, onStop }: Pick<Scope, "signal" | "onStop">): Promise<void> {
       const opened = kube.watch<T, "lease">({
         kind,
@@ -58,61 +58,35 @@ function readable<T>(read: () => T): T | undefined {
   }
 }
 
-export interface LeasePod {
-  readonly uid: string;
-  readonly name: string;
-  /** The lease's. */
-  readonly namespace: string;
-  /**
-   * Where it runs; undefined before it is bound, once it has finished, and as soon as it is on its way out: its successor
-   * needs room beside it.
-   */
-  readonly node: string | undefined;
-  /** When it was bound, by the clock of the cluster; undefined where that is not told. */
-  readonly boundAtMs: number | undefined;
-  readonly requests: PodRequests;
-  /** Of the object when it was seen like this. */
-  readonly version: string;
-  /** How it is doing. */
-  readonly facts: PodFacts;
-  /** How often its container was started. */
-  readonly runs: number;
-}
-
-/** By these a pod is told from those of another unit. */
-export interface PodRequests {
-  readonly cpuMilli: bigint;
-  readonly memoryBytes: bigint;
-  readonly gpus: bigint;
-  /** How many persistent ones it mounts. */
-  readonly volumes: bigint;
-}
-
+export type LeasePod = ReturnType<typeof projectLeasePod>;
+export type PodRequests = ReturnType<typeof requestsOf>;
 export type LeasePods = LeaseWatch<LeasePod>;
 
 export function createLeasePods(kube: Pick<Kube, "watch">): LeasePods {
   return createLeaseWatch(kube, kinds.pod, projectLeasePod);
 }
 
-export function projectLeasePod(pod: KubeObject): LeasePod {
-  const { name, namespace = "", uid, resourceVersion, deletionTimestamp } = pod.metadata;
-  const phase = fieldsOf(pod["status"])["phase"];
-  const hasEnded = phase === "Succeeded" || phase === "Failed" || deletionTimestamp !== undefined;
+export function projectLeasePod(pod: KubeObject) {
+  const { name, namespace = "", uid = `${namespace}/${name}`, resourceVersion: version = "" } = pod.metadata;
+  const { phase, conditions } = fieldsOf(pod["status"]);
+  const hasEnded = phase === "Succeeded" || phase === "Failed" || pod.metadata.deletionTimestamp !== undefined;
   const bound = textOf(fieldsOf(pod["spec"])["nodeName"]) || undefined;
+  const scheduled = recordsOf(conditions).find(({ type, status }) => type === "PodScheduled" && status === "True");
+  const boundAtMs = parseTime(textOf(scheduled?.["lastTransitionTime"]) ?? "");
   return {
-    uid: uid ?? `${namespace}/${name}`,
-    name,
-    namespace,
+    ...{ uid, name, namespace, version },
+    /** Undefined before it is bound, when it has finished, and while it terminates: its successor needs room beside it. */
     node: hasEnded ? undefined : bound,
-    boundAtMs: boundAt(pod),
+    /** By the clock of the cluster; undefined where it is not reported. */
+    boundAtMs: Number.isNaN(boundAtMs) ? undefined : boundAtMs,
     requests: requestsOf(pod),
-    version: resourceVersion ?? "",
     facts: podFacts(pod),
+    /** How often its container was started. */
     runs: runsOf(pod),
   };
 }
 
-/** Of the container with the service's name: others may have been put beside it. */
+/** Of the container with the service's name: a webhook may have added others. */
 function runsOf(pod: KubeObject): number {
   const service = pod.metadata.labels?.[serviceLabel];
   const own = recordsOf(fieldsOf(pod["status"])["containerStatuses"]).find(({ name }) => name === service);
@@ -122,14 +96,8 @@ function runsOf(pod: KubeObject): number {
   return Number(own["restartCount"] ?? 0) + (hasBegun ? 1 : 0);
 }
 
-function boundAt(pod: KubeObject): number | undefined {
-  const conditions = recordsOf(fieldsOf(pod["status"])["conditions"]);
-  const scheduled = conditions.find(({ type, status }) => type === "PodScheduled" && status === "True");
-  const atMs = parseTime(textOf(scheduled?.["lastTransitionTime"]) ?? "");
-  return Number.isNaN(atMs) ? undefined : atMs;
-}
-
-function requestsOf(pod: KubeObject): PodRequests {
+/** They tell a pod from those of other units. */
+function requestsOf(pod: KubeObject) {
   const amounts = podRequests(pod, readAmounts);
   const volumes = recordsOf(fieldsOf(pod["spec"])["volumes"]);
   const whole = (resource: string) => wholeAmount(resource, amounts.get(resource) ?? 0n);
@@ -137,25 +105,24 @@ function requestsOf(pod: KubeObject): PodRequests {
     cpuMilli: whole("cpu"),
     memoryBytes: whole("memory"),
     gpus: whole("nvidia.com/gpu") + whole("amd.com/gpu"),
+    /** Persistent volumes that it mounts. */
     volumes: BigInt(volumes.filter((volume) => volume["persistentVolumeClaim"] !== undefined).length),
   };
 }
 
-/** What cannot be read counts as nothing: the pod then stands for the smallest replica that none stands for yet. */
-const readAmounts: ReadAmounts = (list) => {
-  const read = Object.entries(fieldsOf(list)).map(([resource, value]) => {
-    return [resource, readable(() => parseQuantity(String(value)).nano) ?? 0n] as const;
-  });
-  return new Map(read);
-};
+/** An unreadable amount counts as nothing: the pod then matches the smallest free replica. */
+const readAmounts: ReadAmounts = (list) =>
+  new Map(
+    Object.entries(fieldsOf(list)).map(([resource, value]) => {
+      return [resource, readable(() => parseQuantity(String(value)).nano) ?? 0n];
+    }),
+  );
 
 export interface LeaseClaim extends ClaimFacts {
   readonly uid: string;
-  /** The lease's. */
   readonly namespace: string;
-  /** What its volume takes; undefined while it has none. */
+  /** Undefined while it has no volume. */
   readonly bytes: bigint | undefined;
-  /** Of the object when it was seen like this. */
   readonly version: string;
 }
 
@@ -165,20 +132,17 @@ export function createLeaseClaims(kube: Pick<Kube, "watch">): LeaseClaims {
   return createLeaseWatch(kube, kinds.persistentVolumeClaim, projectLeaseClaim);
 }
 
-function projectLeaseClaim(claim: KubeObject): LeaseClaim {
-  const { name, namespace = "", uid, resourceVersion, labels } = claim.metadata;
+function projectLeaseClaim({ metadata, ...claim }: KubeObject): LeaseClaim {
+  const { name, namespace = "", uid = `${namespace}/${name}`, resourceVersion: version = "", labels } = metadata;
   const [spec, status] = [fieldsOf(claim["spec"]), fieldsOf(claim["status"])];
   const phase = textOf(status["phase"]) ?? "Pending";
-  // A volume may be larger than what was asked for, and the claim says so once it has it.
+  // The volume may be larger than requested; then the capacity says so.
   const size = fieldsOf(status["capacity"])["storage"] ?? fieldsOf(fieldsOf(spec["resources"])["requests"])["storage"];
   return {
-    uid: uid ?? `${namespace}/${name}`,
-    namespace,
+    ...{ uid, namespace, version, phase },
     service: labels?.[serviceLabel] ?? "",
     storageClass: textOf(spec["storageClassName"]),
-    phase,
-    // Without a size it is as if it were not there: then more is kept than needed, and nothing is sold twice.
+    // An unreadable size counts as no volume, so that its room stays reserved.
     bytes: phase === "Bound" ? readable(() => parseBytes(String(size))) : undefined,
-    version: resourceVersion ?? "",
   };
 }
