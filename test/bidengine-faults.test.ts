@@ -360,7 +360,7 @@ test("what became of a bid is right also where the answer about it is newer than
   });
 });
 
-test("nothing is bid by a picture that is too old, nothing reserved is lost, and a new one brings the bid", async (t) => {
+test("snapshot too old → no bids, reservations stay; a new snapshot → the bid", async (t) => {
   await onBidStage(t, async (stage) => {
     const one = await stage.provider("one");
     await stage.post(1n);
@@ -382,7 +382,7 @@ test("nothing is bid by a picture that is too old, nothing reserved is lost, and
   });
 });
 
-test("an order is bid on soon after an old picture is proven again, also where nothing in it has changed", async (t) => {
+test("old snapshot confirmed unchanged → the order is bid on soon", async (t) => {
   await onBidStage(t, async (stage) => {
     const one = await stage.provider("one");
     one.feed.silence();
@@ -395,7 +395,7 @@ test("an order is bid on soon after an old picture is proven again, also where n
   });
 });
 
-test("a time-out that passed while nobody ran is made up for at the start", async (t) => {
+test("bid timeout passed while the provider was down → handled at the start", async (t) => {
   await onBidStage(t, async (stage) => {
     const options = { bidTimeoutMs: 20_000 };
     const one = await stage.provider("one", { options });

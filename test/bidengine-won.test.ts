@@ -22,7 +22,7 @@ function slowly({ node, clock }: BidStage): RpcTransport {
   };
 }
 
-test("a bid that is won while nobody runs stays won, also where it was about to be closed", async (t) => {
+test("bid won while the provider was down → stays won, also if it was about to be closed", async (t) => {
   await onBidStage(t, async (stage) => {
     const options = { bidTimeoutMs: 20_000 };
     const dir = join(memoryFolder(t), "provider");
@@ -130,7 +130,7 @@ for (const others of [1, 2]) {
   });
 }
 
-test("a bid that is won, and its lease closed, while nobody runs was not lost", async (t) => {
+test("bid won and its lease closed while the provider was down → recorded as won", async (t) => {
   await onBidStage(t, async (stage) => {
     const dir = join(memoryFolder(t), "provider");
     await stage.register("one");

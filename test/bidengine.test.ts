@@ -280,7 +280,7 @@ test("with four bidders, a lost bid's capacity is free within a block and every 
   });
 });
 
-test("a bid that nobody takes is closed when its time is up, and its capacity free when the chain has closed it", async (t) => {
+test("bid not accepted in time → closed, and its capacity released when the chain has closed it", async (t) => {
   await onBidStage(t, async (stage) => {
     const one = await stage.provider("one", { options: { bidTimeoutMs: 20_000 } });
     const order = await stage.post(1n);
@@ -421,7 +421,7 @@ test("a unit of count 0 is bid on beside another, and no room is taken for it", 
   });
 });
 
-test("who pauses while a price is being asked for sees no bid after that", async (t) => {
+test("paused while a price is pending → no bid", async (t) => {
   await onBidStage(t, async (stage) => {
     const asked = Promise.withResolvers<void>();
     const price = Promise.withResolvers<void>();
@@ -458,7 +458,7 @@ test("an order of our own account is a no: the chain takes no bid on it", async 
   });
 });
 
-test("nobody is asked any longer for the price of an order that is gone", async (t) => {
+test("order gone → its pending price is aborted", async (t) => {
   await onBidStage(t, async (stage) => {
     const asked: AbortSignal[] = [];
     const pricing: Pricing = {

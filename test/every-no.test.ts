@@ -18,7 +18,7 @@ import { memoryFolder } from "./folder.ts";
 
 const { signal } = new AbortController();
 
-test("of every check's no, the journal tells what screening told", async (t) => {
+test("every failing check → the journal records what screening returned", async (t) => {
   const { journal } = await openJournal({ dir: memoryFolder(t), clock: realClock, log: silentLog });
   t.after(() => journal.close());
   let dseq = 0n;
@@ -85,7 +85,7 @@ test("an order with thousands of attributes is a short no in the journal, and ot
   });
 });
 
-test("of orders on a chain, a running provider tells by why what it tells by screen, and bids at the screened price", async (t) => {
+test("orders on a chain → `why` and `screen` agree, and the bid has the screened price", async (t) => {
   await onBidStage(t, async (stage) => {
     const { engine } = await stage.provider("one");
     let owner = "";

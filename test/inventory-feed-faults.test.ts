@@ -63,7 +63,7 @@ async function stage(owner: Owner, picture?: Uint8Array) {
   return { operator, ...follow(owner, addressOf(operator)) };
 }
 
-test("the network's own operator is understood: it says nothing of how new its pictures are", async (t) => {
+test("the Go provider's operator, which reports no versions, is followed", async (t) => {
   const { feed } = await stage(t, two);
   const picture = await eventually("the picture", () => feed.snapshot);
   assert.deepEqual(picture.nodes[0], {
@@ -82,7 +82,7 @@ test("the network's own operator is understood: it says nothing of how new its p
   assert.equal(picture.podsVersion, undefined);
 });
 
-test("an operator that is restarted leaves the last picture standing until it is back with the next", async (t) => {
+test("operator restarted → the last snapshot stays until the next", async (t) => {
   const { operator, feed, until } = await stage(t, two);
   await eventually("the picture", () => feed.snapshot);
   await operator.kill();
@@ -131,7 +131,7 @@ test("while the operator is gone the tries grow apart, and after two minutes not
   assert.equal(feed.snapshot?.nodes.length, 2);
 });
 
-test("an operator that falls silent without a word is asked, left, and tried again", async (t) => {
+test("silent operator → queried, disconnected and reconnected", async (t) => {
   const { operator, clock, feed, until } = await stage(t, two);
   await eventually("the picture", () => feed.snapshot);
   const { onQuery, onStream } = operator;
@@ -151,7 +151,7 @@ test("an operator that falls silent without a word is asked, left, and tried aga
   await until("the trouble to end", () => feed.error === undefined);
 });
 
-test("a connection that died without a word is noticed before the picture is too old", async (t) => {
+test("dead connection → noticed before the snapshot is too old", async (t) => {
   const operator = await startRawOperator(t, two);
   const proxy = await startProxy(t, operator.port);
   const { feed, until, pictures } = follow(t, { host: "127.0.0.1", port: proxy.port });
@@ -204,7 +204,7 @@ for (const [what, bytes] of Object.entries(garbage)) {
   });
 }
 
-test("a web server in the operator's place is told of in words", async (t) => {
+test("a web server at the operator's address → an error that says so", async (t) => {
   const operator = await startRawOperator(t);
   operator.onStream = (stream) => {
     stream.respond({ ":status": 404, "content-type": "text/html" });
@@ -215,7 +215,7 @@ test("a web server in the operator's place is told of in words", async (t) => {
   assert.equal(feed.lastError, "the server answered HTTP 404");
 });
 
-test("an operator that has no picture yet says what it waits for", async (t) => {
+test("operator without a snapshot yet → its reason is the error", async (t) => {
   const { operator, feed, until } = await stage(t);
   operator.onQuery = (stream) =>
     stream.respond(
@@ -234,7 +234,7 @@ test("a stream that the operator ends in order is opened again", async (t) => {
   assert.equal(feed.error, undefined);
 });
 
-test("two pictures may come in one piece, and one in many", async (t) => {
+test("two messages in one chunk, and one message in many → all are read", async (t) => {
   const { operator, feed, pictures } = await stage(t, two);
   await eventually("the first", () => feed.snapshot);
   operator.write(Buffer.concat([framed(one), framed(two)]));
@@ -248,7 +248,7 @@ test("two pictures may come in one piece, and one in many", async (t) => {
   assert.equal(feed.snapshot?.nodes.length, 1);
 });
 
-test("what makes no sense in a picture is left out, and said", async (t) => {
+test("invalid entries → left out, with a condition", async (t) => {
   const broken = networkNode("broken", "12 apples");
   const less = networkNode("less", "-1");
   const { feed } = await stage(
@@ -271,7 +271,7 @@ test("what makes no sense in a picture is left out, and said", async (t) => {
   );
 });
 
-test("a picture of 5,000 nodes comes whole, and the next one costs little", async (t) => {
+test("snapshot of 5,000 nodes → read whole, and the next one is cheap", async (t) => {
   const nodes = Array.from({ length: 5_000 }, (_, n) => networkNode(`gpu-${n}.eu-west.example.com`));
   const large = networkPicture(nodes);
   assert.ok(large.length > 2 * 1024 * 1024, `${large.length}`);
@@ -288,7 +288,7 @@ function withVersion(picture: Uint8Array, podsVersion: string): Uint8Array {
   return Buffer.concat([picture, encodeProof({ podsVersion, ageMs: 0n })]);
 }
 
-test("a picture that was overtaken by a newer one is not taken for the newest", async (t) => {
+test("snapshot on the stream older than the last query → ignored", async (t) => {
   const { operator, clock, feed, pictures } = await stage(t, withVersion(one, "10"));
   await eventually("the picture", () => feed.snapshot);
   operator.picture = withVersion(two, "30");
@@ -303,7 +303,7 @@ test("a picture that was overtaken by a newer one is not taken for the newest", 
   );
 });
 
-test("when versions begin anew, as after a restored backup, pictures that are left out do not make the last one look fresh", async (t) => {
+test("versions begin anew after a restored backup → ignored snapshots do not renew the age of the last one", async (t) => {
   const { operator, clock, feed, until } = await stage(t, withVersion(one, "10"));
   await eventually("the picture", () => feed.snapshot);
   operator.picture = withVersion(one, "5000");
@@ -320,7 +320,7 @@ test("when versions begin anew, as after a restored backup, pictures that are le
   assert.ok(clock.monotonicMs() <= minute + feedOldMs, `it took ${clock.monotonicMs() - minute} ms`);
 });
 
-test("an operator that is asked where it is in vain is looked for again", async (t) => {
+test("failed look-up of the operator → tried again", async (t) => {
   const clock = createVirtualClock();
   const operator = await startRawOperator(t, one);
   let known = false;

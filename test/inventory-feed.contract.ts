@@ -54,14 +54,14 @@ export function checkFeed(contract: FeedContract): void {
   const check = (sentence: string, run: (s: Awaited<ReturnType<typeof stage>>) => Promise<void>) =>
     test(`${contract.name}: ${sentence}`, async (t) => run(await stage(t, contract)));
 
-  check("until a picture has come nothing is promised, and it says since when", async ({ clock, feed }) => {
+  check("no snapshot yet → an error with its duration", async ({ clock, feed }) => {
     assert.deepEqual([feed.snapshot, feed.ageMs], [undefined, undefined]);
     assert.equal(feed.error, "no inventory snapshot has come for 0 s");
     await clock.advance(4_000);
     assert.equal(feed.error, "no inventory snapshot has come for 4 s");
   });
 
-  check("a picture has what is offered, in exact numbers", async ({ publisher, feed }) => {
+  check("a snapshot has exact amounts of what is offered", async ({ publisher, feed }) => {
     const away = sampleNode("away", { offered: false, notOffered: [{ type: "Cordoned", message: "cordoned" }] });
     const odd = sampleNode("odd", {
       cpuMilli: amounts(3_999n, 1n),
@@ -109,7 +109,7 @@ export function checkFeed(contract: FeedContract): void {
     assert.equal(pictures[0]?.nodes[1], pictures[1]?.nodes[1]);
   });
 
-  check("a picture with fewer nodes, or none at all, is taken as it is", async ({ publisher, feed, pictures }) => {
+  check("snapshot with fewer or no nodes → accepted", async ({ publisher, feed, pictures }) => {
     publisher.show(sampleInventory([sampleNode("one"), sampleNode("two")]));
     await eventually("both", () => feed.snapshot?.nodes.length === 2);
     publisher.show(
@@ -144,7 +144,7 @@ export function checkFeed(contract: FeedContract): void {
     assert.equal(feed.error, undefined);
   });
 
-  check("what changes only how new the picture is comes within a minute", async ({ publisher, clock, feed }) => {
+  check("only the version changed → read within a minute", async ({ publisher, clock, feed }) => {
     const node = sampleNode();
     publisher.show(sampleInventory([node], { podsVersion: "99" }));
     await eventually("the picture", () => feed.snapshot?.podsVersion === "99");
@@ -154,7 +154,7 @@ export function checkFeed(contract: FeedContract): void {
     await eventually("the version", () => feed.snapshot?.podsVersion === "100");
   });
 
-  check("what changes only how new the picture is comes at once where somebody asks", async ({ publisher, feed }) => {
+  check("only the version changed, and ask() → read at once", async ({ publisher, feed }) => {
     const node = sampleNode();
     publisher.show(sampleInventory([node], { podsVersion: "99" }));
     await eventually("the picture", () => feed.snapshot?.podsVersion === "99");

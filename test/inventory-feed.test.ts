@@ -32,7 +32,7 @@ checkFeed({
   open: async (_, publisher, clock) => createMemoryFeed({ source: Promise.resolve(publisher), clock, log: silentLog }),
 });
 
-test("our operator may be restarted, and what is known stays until it has a picture again", async (t) => {
+test("our operator restarted → the last snapshot stays until the next", async (t) => {
   const clock = createVirtualClock();
   let port = 0;
   const start = async () => {
@@ -86,7 +86,7 @@ test("a feed whose operator never starts can be stopped all the same", async () 
   assert.match(feed.error ?? "", /^no inventory snapshot has come/);
 });
 
-test("a pod whose binding a picture is said to include is counted in it, over the wire and without", async (t) => {
+test("a pod bound by the snapshot's version is counted in it, over gRPC and in memory", async (t) => {
   const publisher = createPublisher({
     clock: realClock,
     log: silentLog,

@@ -90,13 +90,13 @@ test("an auditor's signature counts from the block that holds it, until it is ta
   await eventually("the signature is gone", () => record.current.audited.size === 0);
 });
 
-test("who is not registered is told to register", async (t) => {
+test("provider not registered → the error names the register command", async (t) => {
   const { record } = await follow(t, { provider: tenantAddress });
   await eventually("the entry was read", () => record.current.state === "not registered");
   assert.equal(record.error, "we are not registered on the chain: run akash-provider register");
 });
 
-test("when nobody answers, the last good answer stays, with its age and the reason", async (t) => {
+test("queries fail → the last record stays, with its age and the reason", async (t) => {
   const { market, proxy, record } = await follow(t);
   await eventually("the entry was read", () => record.current.state === "registered");
   proxy.fault = (method) => (method === "abci_query" ? "cut" : undefined);

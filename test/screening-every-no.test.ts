@@ -128,7 +128,7 @@ test("of every check, REST and gRPC tell what `screen` says", async (t) => {
   }
 });
 
-test("a host that cannot be had, a missing group, too many who ask and what cannot be read are told alike", async (t) => {
+test("host taken, group missing, too many requests, unreadable → the same answer in all APIs", async (t) => {
   const stage = await startScreening(t);
   const { group } = someInputs().request;
   for (const told of [

@@ -74,7 +74,7 @@ test("an order waits longer after each failed decision, and longest where the se
   assert.equal(looked.at(-1), "plain", "a closed and forgotten order starts anew");
 });
 
-test("what waits is looked at after a while also where nothing was told, and forgetting ends that", async () => {
+test("waiting orders → rechecked periodically without a change; forget() ends that", async () => {
   const { clock, looked, waits } = stage();
   waits.start();
   waits.wait("a", new Set(["prices"]), waits.mark);

@@ -39,7 +39,7 @@ test("the mirror may be 5 blocks behind, and must have been built", async () => 
   assert.equal((await at(undefined)).verdict, "fail");
 });
 
-test("a picture may be 2 minutes old, and its source must not be in trouble", async () => {
+test("snapshot older than 2 minutes or source with an error → fail", async () => {
   const of = (ageMs: number | undefined, trouble?: string) =>
     check(
       "inventoryFresh",
@@ -51,7 +51,7 @@ test("a picture may be 2 minutes old, and its source must not be in trouble", as
   assert.equal((await of(1, "the inventory operator is silent")).reason, "the inventory operator is silent");
 });
 
-test("who is not registered is told to register, by name of the command", async () => {
+test("provider not registered → the reason names the register command", async () => {
   const record = { state: "not registered", attributes: [], audited: new Map() } as const;
   const { verdict, reason, until } = await check("attributesMatch", someInputs({ context: { record } }));
   assert.deepEqual([verdict, until], ["fail", "attributes"]);
@@ -152,7 +152,7 @@ test("an order takes one bid more than its limit, as the chain counts", async ()
   assert.equal((await check("bidsLeft", someInputs())).verdict, "pass");
 });
 
-test("a cap on a model counts the cards that would be given", async () => {
+test("cap on a GPU model → counts the GPUs of the offer", async () => {
   const wanted = { count: 2n, attributes: [{ key: "vendor/nvidia/model/*", value: "true" }] };
   const given = { count: 2n, attributes: [{ key: "vendor/nvidia/model/a100", value: "true" }] };
   const policies = judgeBy({ ...noPolicies, caps: { most: new Map([["gpu a100", 3n]]), dryRun: false } });
@@ -176,7 +176,7 @@ test("a price must be above zero, in the order's money, and at most what it pays
   assert.match((await of("1uact")).reason, /our price is in uact, and it pays in uakt/);
 });
 
-test("the price is not asked for while another check says no, and why says so", async () => {
+test("another check fails → no price is requested, and the checks say so", async () => {
   let asked = 0;
   const pricing = {
     ...fixedPrice("1uakt"),

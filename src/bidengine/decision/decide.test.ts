@@ -80,7 +80,7 @@ test("a no that comes only from what it would cost keeps the price that was want
   assert.deepEqual([verdict, price], ["no", wanted]);
 });
 
-test("the deposit is the larger of ours and the chain's, and a window is promised only where one is asked for", () => {
+test("deposit → the larger of ours and the chain's; reclamation window → only where requested", () => {
   const small = someInputs({ context: { bidDeposit: { denom: "uakt", amount: 1n } } });
   assert.deepEqual(bidTerms(small.request, small.context), {
     deposit: { denom: "uakt", amount: 500_000n },

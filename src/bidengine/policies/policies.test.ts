@@ -48,7 +48,7 @@ function refusal(text: string): string {
   return assert.fail("it was not refused");
 }
 
-test("tenants are allowed and refused by their address, and a refusal goes before", () => {
+test("tenants are allowed and refused by address; refuse wins over allow", () => {
   assert.equal(judge("{}").tenant(bob).yes, true);
   const only = judge(`tenants: { allow: [${alice}] }`);
   assert.deepEqual([only.tenant(alice).yes, only.tenant(bob).yes], [true, false]);
@@ -59,7 +59,7 @@ test("tenants are allowed and refused by their address, and a refusal goes befor
   assert.equal(judge("tenants: { allow: [] }").tenant(alice).yes, false, "an empty list allows nobody");
 });
 
-test("images are allowed and refused by patterns, however their names are shortened", () => {
+test("images match patterns by every short form of their name", () => {
   const { image } = judge(`images:
   allow: ["docker.io/library/*", "ghcr.io/acme/*", "registry.example.com:5000/*"]
   refuse: ["*miner*", "ghcr.io/acme/old"]
@@ -105,7 +105,7 @@ test("an image is the same by every name that it can be pulled by", () => {
     assert.equal(allows.image(name).yes, false, name);
 });
 
-test("a whole domain is refused where a name in it could be, wherever the pattern has its stars", () => {
+test("wildcard host → refused where a host in it could be refused, wherever the pattern has its stars", () => {
   const { hostname } = judge("hostnames: { refuse: ['www.*.com', '*paypal*', 'mail.example.org'] }");
   for (const name of ["*.bank.com", "*.example.net", "*.example.org", "*.a.example.org"])
     assert.equal(hostname(name).yes, false, name);
@@ -115,7 +115,7 @@ test("a whole domain is refused where a name in it could be, wherever the patter
   for (const name of ["*.shop.example", "*.example", "*.a.shop.example"]) assert.equal(narrow(name).yes, false, name);
 });
 
-test("host names are refused in the network's words, also within a domain that covers them", () => {
+test("refused host name → the recorded reason, also by a wildcard that covers it", () => {
   const { hostname } = judge("hostnames: { refuse: ['*.bank.example', 'login.example.com'] }");
   for (const name of ["a.example.com", "bank.example", "xlogin.example.com"])
     assert.equal(hostname(name).yes, true, name);
@@ -151,7 +151,7 @@ test("caps bound what is sold, all replicas together, and say what is too much",
   assert.equal(caps(groupOf({ storage: { ephemeral: gibi, beta2: 9_000n * gibi } })).yes, true, "beta2 is not capped");
 });
 
-test("caps count what is sold already, and an order that asks for none of it does not mind", () => {
+test("caps count what is sold already; an order that requests none of it passes", () => {
   const { caps } = judge("caps: { cpu: 8, gpu: { h100: 2 } }");
   const sold = new Map([
     ["cpu", 6_000n],
@@ -196,7 +196,7 @@ demand-configured-attributes: { enabled: true, dry-run: true }
   assert.equal(both.bidding(now).dryRun, false);
 });
 
-test("what is wrong is told with its line, all of it at once, and an unknown word is wrong", () => {
+test("invalid policy file → every fault with its line; unknown keys are faults", () => {
   const cases: [string, RegExp][] = [
     ["tenants:\n  alow: []\n", /policies\.yaml is refused: line 2: there is no tenants\.alow/],
     ["pause: true\n", /line 1: there is no pause/],
@@ -275,7 +275,7 @@ test("a change is in force within seconds, also through the links of a ConfigMap
   assert.deepEqual([source.judge.tenant(bob).yes, source.error], [true, undefined]);
 });
 
-test("whoever waits is told when a maintenance begins and when it ends", async (t) => {
+test("maintenance window begins or ends → listeners are notified", async (t) => {
   const path = join(temporaryFolder(t), "policies.yaml");
   const clock = createVirtualClock();
   const iso = (ms: number) => new Date(clock.now() + ms).toISOString();

@@ -42,7 +42,7 @@ test("the setting says which strategy prices, and none of them rejects", async (
   }
 });
 
-test("settings that change are in force at once, whoever waits is told, and their trouble is ours", async () => {
+test("changed settings → in force at once, listeners notified, their error reported", async () => {
   let change: () => void = () => undefined;
   const settings = {
     current: priceSettings({ "bid-price-cpu-scale": "0.01" }),
@@ -69,7 +69,7 @@ test("settings that change are in force at once, whoever waits is told, and thei
   assert.equal(pricing.error, "provider.yaml is bad");
 });
 
-test("orders in uakt are priced once the token has a price, and those who wait for it are told", async (t) => {
+test("token price known → orders in uakt are priced and listeners notified", async (t) => {
   const path = join(temporaryFolder(t), "akt");
   const clock = createVirtualClock();
   const flags = { "bid-price-strategy": "table", "token-price-file": path, "price-target-cpu": "4.29909" };

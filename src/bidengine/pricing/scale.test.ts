@@ -26,7 +26,7 @@ async function refused(flags: Record<string, string>, units: UnitWish[], most?: 
   return answer.price === undefined ? answer.reason : assert.fail(showDecCoin(answer.price));
 }
 
-test("everything that is asked for has its price, as often as it is wanted", async () => {
+test("every requested resource has its price, times its count", async () => {
   const flags = {
     "bid-price-cpu-scale": "0.004",
     "bid-price-memory-scale": "0.0016",

@@ -37,7 +37,7 @@ function reasonOf(answer: Quote): string {
   return answer.price === undefined ? answer.reason : assert.fail(`a price of ${showDecCoin(answer.price)}`);
 }
 
-test("a script is told the order as the network's scripts read it, and nothing as an argument", async (t) => {
+test("a script gets the order on standard input in the network's format, and no arguments", async (t) => {
   const folder = temporaryFolder(t);
   const path = writeScript(folder, `cat > ${folder}/in; env > ${folder}/env; echo "$#" > ${folder}/args; echo 1`);
   const leased = { kind: "leased-ip", sequenceNumber: 1 } as const;
@@ -73,7 +73,7 @@ test("a script is told the order as the network's scripts read it, and nothing a
   assert.deepEqual(linesOf(`${folder}/args`), ["0"]);
 });
 
-test("of several models of one vendor the last is told, and an order without attributes has none", () => {
+test("several models of a vendor → the last is in the input; no attributes → none", () => {
   const keys = ["vendor/nvidia/model/t4", "vendor/amd/model/mi100", "vendor/nvidia/model/a100"];
   const told = (group: ReturnType<typeof groupOf>) => JSON.parse(scriptInput(priceRequest(group))).resources[0].gpu;
   assert.deepEqual(told(groupOf({ gpus: 1n, gpuKeys: keys })), {
@@ -115,7 +115,7 @@ test("what is not a price is a no that shows what was printed", async (t) => {
   for (const [body, expected] of cases) assert.match(reasonOf(await ask(t, body)), expected);
 });
 
-test("a script that is missing, not executable or a folder is a no and a trouble, until it is mended", async (t) => {
+test("script missing, not executable or a folder → a no and an error until it is fixed", async (t) => {
   const folder = temporaryFolder(t);
   const path = join(folder, "price.sh");
   const script = scriptOf(path);
@@ -130,7 +130,7 @@ test("a script that is missing, not executable or a folder is a no and a trouble
   assert.match(reasonOf(await scriptOf(folder).quote(priceRequest(groupOf()), never)), /cannot be started: .*EACCES/);
 });
 
-test("one that turns orders down is sound; one that gives no answer is a trouble until it gives one", async (t) => {
+test("script declines → no error; script without a price → an error until it prints one", async (t) => {
   const folder = temporaryFolder(t);
   const clock = createVirtualClock();
   const script = scriptOf(join(folder, "price.sh"), { clock });
@@ -189,7 +189,7 @@ test("one that floods its output is cut and ended", async (t) => {
   await eventually("that nothing is left", () => processesWith(word) === 0);
 });
 
-test("whoever no longer waits ends the script, or leaves the line before it began", async (t) => {
+test("aborted caller → its script is ended, or never started", async (t) => {
   const folder = temporaryFolder(t);
   const script = scriptOf(writeScript(folder, `echo >> ${folder}/runs; ${asleep}`), { limit: 1 });
   const [running, waiting] = [new AbortController(), new AbortController()];

@@ -63,7 +63,7 @@ test("a gpu that has no price costs as much as the dearest, and at least 100 dol
   assert.equal(await perMonth("h100.sxm=400,h100=200"), 200, "only the last part is left away, then all");
 });
 
-test("without a price of the token there is no bid in uakt, and the reason is told", async () => {
+test("no token price → no bid in uakt, with the reason", async () => {
   const table = createTable(priceSettings({}), () => ({ price: undefined, why: "there is no price of AKT" }));
   const answer = await table.quote(priceRequest(groupOf(), "100uakt"), signal);
   assert.ok(answer.price === undefined && answer.reason === "there is no price of AKT");

@@ -51,7 +51,7 @@ function shown(token: TokenPrice): string {
   return answer.price ? showDecimal(answer.price) : answer.why;
 }
 
-test("a number is read as it is written, alone or at a place in JSON, and nonsense is told", () => {
+test("token price → read alone or at a path in JSON; invalid input → an error that quotes it", () => {
   assert.equal(showDecimal(readTokenPrice(" 0.4231\n", undefined)), "0.4231");
   assert.equal(showDecimal(readTokenPrice('{"akash-network":{"usd":0.42}}', "akash-network.usd")), "0.42");
   assert.equal(showDecimal(readTokenPrice('[{"price":"3.25"}]', "0.price")), "3.25");
@@ -133,7 +133,7 @@ test("a file is read when it changes, its age is that of its last change, and an
   assert.match(token.error ?? "", /it is of 2026-01-02T.*, which is yet to come/);
 });
 
-test("a URL is asked at its period and no more often, and what it cannot give leaves the last good price", async (t) => {
+test("a URL is polled at its period; a failure keeps the last good price", async (t) => {
   let answer: { status?: number; body?: string; hang?: true } = { body: '{"usd": 0.5}' };
   let asked = 0;
   const server = createServer((_, response) => {

@@ -48,7 +48,7 @@ async function stage(t: Owner, total?: number) {
   return { operator, clock, pool, leased, next, stop };
 }
 
-test("what is free is told at once, with its age, and asked for again after a pause", async (t) => {
+test("free addresses are polled at once and periodically, and have an age", async (t) => {
   const { operator, clock, pool, next, stop } = await stage(t, 4);
   assert.equal(pool.error, "the IP operator has not reported how many addresses are free yet");
   assert.deepEqual([pool.usage, pool.free, pool.ageMs], [undefined, 0n, undefined]);
@@ -87,7 +87,7 @@ test("an operator that fails keeps its last answer for two minutes, and then not
   assert.equal(clock.pendingTimers, 2);
 });
 
-test("answers that nobody can use are told of, and asked for again", async (t) => {
+test("invalid answers → an error, and polled again", async (t) => {
   const { operator, pool, next } = await stage(t);
   await eventually("the first answer", () => pool.lastError);
   assert.equal(pool.lastError, "/usage was answered with HTTP 204");
@@ -160,7 +160,7 @@ test("a lease is confirmed by its distinct addresses, however many ports share o
   await eventually("it to be forgotten", () => pool.confirmed(shared) === undefined);
 });
 
-test("a lease that cannot be told of holds up neither the others nor what is free", async (t) => {
+test("one lease fails → the others and the usage are still polled", async (t) => {
   const { operator, clock, pool, leased, next } = await stage(t, 4);
   const [pending, hanging, good] = [`${owner}/1/1/1`, `${owner}/2/1/1`, `${owner}/3/1/1`];
   operator.leases.set(pending, [undefined]);
@@ -181,7 +181,7 @@ test("a lease that cannot be told of holds up neither the others nor what is fre
   await eventually("the others", () => pool.confirmed(pending) === 1n && pool.confirmed(hanging) === 0n);
 });
 
-test("where addresses are not leased it says so, and nothing is asked", async () => {
+test("addresses are not leased → an error that says so, and no requests", async () => {
   const deps = { leased: () => [], provider: owner, clock: createVirtualClock(), log: silentLog };
   const pool = createAddressPool({ ...deps, operator: undefined });
   assert.match(pool.error ?? "", /--ip-operator is off/);
@@ -203,7 +203,7 @@ test("without an address in the settings the operator is found by its Service", 
   await assert.rejects(ask(), /the Service operator-ip in akash-services has no port named rest/);
 });
 
-test("from outside of the cluster the operator is asked through the API server", async (t) => {
+test("outside the cluster → requests go through the API server", async (t) => {
   const clock = createVirtualClock();
   const deps = { clock, random: createSeededRandom(1), log: silentLog };
   const node = { name: "one", cpuMilli: 4_000n, memoryBytes: 2n ** 33n, ephemeralBytes: 2n ** 36n };
@@ -235,7 +235,7 @@ interface Recorded {
   }[];
 }
 
-test("every answer of the network's IP operator is understood, or refused in words", async () => {
+test("every recorded answer of the Go provider's IP operator is read, or rejected with a reason", async () => {
   const { vectors } = readJsonRecording<Recorded>("operators/ip.json");
   const { signal } = new AbortController();
   const asked = vectors.filter(({ request }) => request.method === "GET");

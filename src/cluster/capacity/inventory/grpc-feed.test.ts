@@ -23,7 +23,7 @@ const labels = {
 };
 const noKube = new Promise<Kube>(() => undefined);
 
-test("where the settings say it is, nobody else is asked", async () => {
+test("endpoint in the settings → no look-up in the cluster", async () => {
   const endpoint = { host: "10.0.0.5", port: 8081 };
   assert.deepEqual(await locateInventory({ endpoint, inCluster: false, kube: noKube }, signal), endpoint);
 });

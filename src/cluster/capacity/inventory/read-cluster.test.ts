@@ -98,7 +98,7 @@ test("no message is kept once the next was read, though most nodes came with it"
   assert.equal(first.deref(), undefined);
 });
 
-test("bytes that are no picture are refused or read, and nothing else happens", () => {
+test("arbitrary bytes → an error or a snapshot, nothing else", () => {
   const read = createClusterReader();
   const whole = networkPicture([networkNode("one"), networkNode("two")]);
   const check = fc.property(fc.nat(whole.length - 1), fc.nat(255), (at, byte) => {
@@ -153,7 +153,7 @@ interface RecordedClass {
 type RecordedPair = Record<"allocatable" | "allocated" | "capacity", string>;
 type RecordedCard = Record<"vendor" | "vendor_id" | "name" | "model_id" | "interface" | "memory_size", string>;
 
-test("what the network's operator told of real and pretended nodes is understood", () => {
+test("recorded messages of the Go provider's operator are read", () => {
   const { inventory } = readJsonRecording<Recorded>("objects/gpu-inventory.json");
   const pair = ({ allocatable, allocated, capacity }: RecordedPair): ResourcePair => ({
     allocatable: { string: allocatable },

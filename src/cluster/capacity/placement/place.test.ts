@@ -61,7 +61,7 @@ test("the network's own cases of what fits on four nodes come out the same", () 
   assert.deepEqual(nodesOf(placed(four, { cpuMilli: 68_780n, ...a100 })), ["1@node2"]);
 });
 
-test("an offer is what was asked for, with one model of one real card", () => {
+test("an offer is the request with one model of an existing GPU", () => {
   const room = cluster([sampleNode("a", { gpuCounts: [cards("a100", 2n, "80Gi", "SXM4")] })]);
   const asked: [string, string][] = [
     ["nvidia/model/*", "vendor/nvidia/model/a100"],
@@ -111,7 +111,7 @@ test("offers in which units that are alike only swap their GPU models count as o
   assert.equal(new Set(offers).size, offers.length, offers.join("\n"));
 });
 
-test("a wildcard is not pinned to the cards of a node that is short of something else", () => {
+test("a wildcard is not bound to GPUs of a node that is short of another resource", () => {
   const room = cluster([
     sampleNode("a", { gpuCounts: [cards("a100", 8n)], memoryBytes: gi }),
     sampleNode("b", { gpuCounts: [cards("h100", 8n)] }),
@@ -133,7 +133,7 @@ test("all replicas of a unit get the same model, and another unit may get anothe
   assert.deepEqual(nodesOf(placed(room, any, { ...any, count: 2 })), ["1@a", "2@b", "2@c"]);
 });
 
-test("a named model is asked for what its name says, and the wildcard beside it for what it says", () => {
+test("a named model and a wildcard beside it are each matched by their own attributes", () => {
   const room = cluster([sampleNode("a", { gpuCounts: [cards("a100", 1n, "40Gi")] })]);
   const models = ["nvidia/model/*", "nvidia/model/a100/ram/80Gi"];
   assert.equal(placed(room, { gpus: 1n, models }).fits, false, "the a100 must have 80Gi");
@@ -141,7 +141,7 @@ test("a named model is asked for what its name says, and the wildcard beside it 
   assert.equal(placed(other, { gpus: 1n, models }).fits, true);
 });
 
-test("of a mixed node no more is promised than is there whichever cards are taken", () => {
+test("mixed node → no more is promised than is left in the worst case", () => {
   const mixed = (takenCards: bigint) =>
     cluster([sampleNode("a", { gpuCounts: [cards("a100", 4n), cards("h100", 4n)], takenCards })]);
   const h100 = (gpus: bigint): SampleUnit => ({ gpus, models: ["nvidia/model/h100"] });
@@ -153,7 +153,7 @@ test("of a mixed node no more is promised than is there whichever cards are take
   assert.equal(placed(mixed(0n), { gpus: 4n, models: ["nvidia/model/a100"] }, h100(4n)).fits, true);
 });
 
-test("of what a picture counts as taken, the cards of our own are known", () => {
+test("GPUs that the snapshot counts as taken → the kinds of our own are known", () => {
   const room = openRoom(
     cluster([sampleNode("a", { gpuCounts: [cards("a100", 4n), cards("h100", 4n)], takenCards: 3n })]),
   );
@@ -169,7 +169,7 @@ test("of what a picture counts as taken, the cards of our own are known", () => 
   assert.equal(room.nodes[0]?.gpus.takings.get(1), 3, "no more is known than is taken");
 });
 
-test("an order that names each card in four ways is refused as quickly as one that names it once", async () => {
+test("a GPU named in four ways → as fast as named once", async () => {
   const models = ["a100", "h100", "h200", "l40s", "t4"];
   const inFourWays = models
     .map((model) => `nvidia/model/${model}`)
@@ -240,7 +240,7 @@ test("a group of as many units as there may be, each with many GPU models, costs
   await assertCost(() => place(room, units), { times: 4, of: () => place(one.room, one.units) });
 });
 
-test("who asks for any memory may get either, so neither is promised to another", () => {
+test("GPU demand without memory → may take either kind, so neither is promised twice", () => {
   const room = cluster([sampleNode("a", { gpuCounts: [cards("a100", 1n, "40Gi"), cards("a100", 1n, "80Gi")] })]);
   const large = { gpus: 1n, models: ["nvidia/model/a100/ram/80Gi"] };
   const any = { gpus: 1n, models: ["nvidia/model/a100"] };
@@ -278,7 +278,7 @@ test("volumes in memory are memory, ephemeral ones are summed, persistent ones b
   assert.equal(placed(room({ ...mounts, volumes: 1n }, { beta3: 10n * gi }), disk).fits, false);
 });
 
-test("with overcommit, less is set aside than was asked for", () => {
+test("overcommit → less is set aside than requested", () => {
   const room = openRoom(cluster([sampleNode("a", { cpuMilli: 10_000n, memoryBytes: 2n * gi })]));
   const overcommit = { ...noOvercommit, cpuPercent: 50, memoryPercent: 100, storagePercent: 0 };
   const units = [sampleUnit({ cpuMilli: 15_000n, memoryBytes: 4n * gi })];

@@ -26,7 +26,7 @@ const two = cluster([
   sampleNode("b", { cpuMilli: 2_000n, memoryBytes: 8n * gi }),
 ]);
 
-test("a replica that is larger than any node is told with the most there is, and where", () => {
+test("replica larger than any node → the largest free amount and its node", () => {
   assert.deepEqual(misfit(two, [{ cpuMilli: 8_000n }]), {
     fits: false,
     reason: "unit 1: no node has 8 of cpu free; the most is 3500m, on a",
@@ -51,7 +51,7 @@ test("what blocks is named, and not what is scarce as well", () => {
   );
 });
 
-test("each node may lack something else, and then both are told", () => {
+test("nodes lack different resources → both are named", () => {
   const apart = cluster([
     sampleNode("a", { cpuMilli: 1_000n }),
     sampleNode("b", { memoryBytes: gi }),
@@ -76,7 +76,7 @@ test("where the gpus are free and their nodes lack cpu, it is cpu that is short"
   });
 });
 
-test("a card that is nowhere is told beside those that are", () => {
+test("GPU model that no node has → named beside the existing ones", () => {
   const picture = cluster([sampleNode("a", { gpuCounts: [cards("a100", 4n)] }), sampleNode("b")]);
   const { reason, shortages } = misfit(picture, [{ gpus: 2n, models: ["nvidia/model/h100/ram/80Gi"] }]);
   assert.equal(reason, "unit 1: no node has 2 × nvidia/h100 with 80Gi; there are 4 × nvidia/a100 with 80Gi, pcie");
@@ -93,14 +93,14 @@ test("a card that is nowhere is told beside those that are", () => {
   );
 });
 
-test("cards that are all taken are short, and not missing", () => {
+test("all GPUs taken → short, not missing", () => {
   const picture = cluster([sampleNode("a", { gpuCounts: [cards("a100", 4n)], takenCards: 3n }), sampleNode("b")]);
   assert.deepEqual(misfit(picture, [{ gpus: 2n, models: ["nvidia/model/a100"] }]).shortages, [
     { unit: 1, resource: "gpu nvidia/a100", wanted: 2n, available: 1n, where: "a", nodes: 1 },
   ]);
 });
 
-test("a class that nobody knows, that no node mounts, or that is full, is told as that", () => {
+test("storage class unknown, not mountable or full → each has its own reason", () => {
   const disk = { count: 2, volumes: [volume("beta3", 5n * gi)] };
   const picture = (mounted: string[], classes: Record<string, bigint>) =>
     cluster([sampleNode("a", { storageClasses: mounted })], classes);
@@ -132,7 +132,7 @@ test("a persistent volume needs a class that keeps something", () => {
   );
 });
 
-test("where some replicas fit and not all, it is told how many do and what it takes", () => {
+test("only some replicas fit → how many, and which resource is short", () => {
   assert.deepEqual(misfit(two, [{ count: 4, cpuMilli: 1_500n }]), {
     fits: false,
     reason: "unit 1: 3 of its 4 replicas fit; it takes more cpu",
@@ -140,7 +140,7 @@ test("where some replicas fit and not all, it is told how many do and what it ta
   });
 });
 
-test("of many replicas only that is told of which there is too little", () => {
+test("many replicas → only the short resource is named", () => {
   const picture = cluster([
     sampleNode("a", { cpuMilli: 2_000n, gpuCounts: [cards("a100", 2n)] }),
     sampleNode("b", { cpuMilli: 2_000n, gpuCounts: [cards("a100", 2n)] }),
@@ -151,7 +151,7 @@ test("of many replicas only that is told of which there is too little", () => {
   );
 });
 
-test("units that fit alone and not together are told so, with what is short of all", () => {
+test("units fit alone but not together → the resource short for all", () => {
   assert.equal(
     misfit(two, [{ cpuMilli: 3_000n }, { cpuMilli: 2_000n }, { cpuMilli: 1_000n }]).reason,
     "each unit fits alone, all together do not: 6 of cpu is wanted, 5500m is free",
@@ -167,11 +167,11 @@ test("units that fit alone and not together are told so, with what is short of a
   );
 });
 
-test("without a node nothing fits, and it is told why", () => {
+test("no nodes → nothing fits, with the reason", () => {
   assert.equal(misfit(cluster([]), [{}]).reason, "unit 1: no node is offered");
 });
 
-test("groups that nobody could have meant are refused at little more than what an ordinary one costs", async () => {
+test("oversized groups → rejected at about the cost of an ordinary one", async () => {
   const nodes = Array.from({ length: 1_000 }, (_, at) => sampleNode(`n${at}`, { gpuCounts: [cards("a100", 8n)] }));
   const room = openRoom(cluster(nodes, { beta3: undefined }));
   const many = (length: number, unit: SampleUnit = {}) =>

@@ -22,7 +22,7 @@ test("gpus and persistent volumes are never overcommitted, everything on a node 
   assert.deepEqual(volumesOf(demands, { classOf: (name) => name }), new Map([["beta3", 15n * gi]]));
 });
 
-test("a replica that asks for no disk of its node has the default set aside, as its pod requests it", () => {
+test("replica without ephemeral storage → the default is set aside, as its pod requests it", () => {
   const unit = sampleUnit({ cpuMilli: 7n, memoryBytes: 11n, volumes: [volume("beta3", gi)] });
   const none = { ...unit, storage: unit.storage.slice(1) };
   const overcommit = { ...noOvercommit, storagePercent: 100, defaultDiskBytes: 4n * gi };
@@ -34,7 +34,7 @@ test("a replica that asks for no disk of its node has the default set aside, as 
   assert.deepEqual(amountsOf(overcommit), [7n, 11n, 2n * gi, 0n, 1n]);
 });
 
-test("a demand without overcommit is what was asked for", () => {
+test("no overcommit → the demand equals the request", () => {
   const demands = demandsOf([sampleUnit({ cpuMilli: 7n, memoryBytes: 11n, ephemeralBytes: 13n })], noOvercommit);
   assert.deepEqual(Array.isArray(demands) && demands[0]?.amounts, [7n, 11n, 13n, 0n, 0n]);
 });

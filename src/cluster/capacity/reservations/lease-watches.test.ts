@@ -19,7 +19,7 @@ const running = {
   boundAt: "2026-01-01T00:00:00Z",
 };
 
-test("of a pod it is kept whose it is, where it runs and what it asks for", () => {
+test("a pod is projected to its lease, node and requests", () => {
   const { facts: _, ...kept } = projectLeasePod(leasePod(order, "web", running));
   assert.deepEqual(kept, {
     uid: "uid-web",

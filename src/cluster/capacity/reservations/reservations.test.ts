@@ -80,7 +80,7 @@ async function leased(t: TestContext) {
 
 const threeCpus = { cpuMilli: 3_000n, memoryBytes: gi };
 
-test("a replica is counted once when its pod is seen before the picture that has it", async (t) => {
+test("pod seen before the snapshot that counts it → counted once", async (t) => {
   const stage = await leased(t);
   const free = stage.freeCpu();
   stage.pod("web", leasePod(order, "web", { cpu: "3", version: "11" }));
@@ -92,7 +92,7 @@ test("a replica is counted once when its pod is seen before the picture that has
   assert.deepEqual([stage.freeCpu(), stage.keeper.book.awaited], [free, 0]);
 });
 
-test("a replica is counted once when the picture that has it comes before its pod is seen", async (t) => {
+test("snapshot that counts a pod comes before the pod is seen → counted once", async (t) => {
   const stage = await leased(t);
   const free = stage.freeCpu();
   stage.show({ nodes: [pictureNode(stage.node, {}, threeCpus), pictureNode(stage.other)], podsVersion: "15" });
@@ -100,7 +100,7 @@ test("a replica is counted once when the picture that has it comes before its po
   assert.deepEqual([stage.freeCpu(), stage.keeper.book.awaited], [free, 0]);
 });
 
-test("a picture from before the last one, as of another operator, counts nothing that was bound since", async (t) => {
+test("snapshot older than the last one → counts nothing that was bound since", async (t) => {
   const stage = await leased(t);
   const free = stage.freeCpu();
   const older = { nodes: [pictureNode("a"), pictureNode("b")], podsVersion: "11" };
@@ -113,7 +113,7 @@ test("a picture from before the last one, as of another operator, counts nothing
   assert.deepEqual([stage.freeCpu(), stage.keeper.book.awaited], [free, 0]);
 });
 
-test("where the operator does not tell how new its picture is, one that is true long enough after the binding counts", async (t) => {
+test("operator without versions → a snapshot current long enough after the binding counts it", async (t) => {
   const stage = await leased(t);
   const { clock } = stage.world;
   const free = stage.freeCpu();
@@ -166,7 +166,7 @@ test("a pod beyond the replicas takes the place of one that goes", async (t) => 
   assert.deepEqual([stage.freeCpu(), stage.keeper.book.awaited], [free, 0]);
 });
 
-test("a pod stands for the replica that asks for the same, else for one that it covers, else for the smallest", async (t) => {
+test("a pod matches the replica with the same requests, else one that it covers, else the smallest", async (t) => {
   const stage = await stageOf(t);
   stage.show({ nodes: [pictureNode("a")], podsVersion: "1" });
   reserve(stage, order, sampleUnit({ id: 1, cpuMilli: 1_000n }), sampleUnit({ id: 2, cpuMilli: 4_000n }));
@@ -200,7 +200,7 @@ test("a pod that stood for a replica of another unit goes back to its own as soo
   assert.equal(stage.freeCpu(), 4_000n);
 });
 
-test("a pod that asks for more than its unit lets go of no larger replica than it takes", async (t) => {
+test("pod with larger requests than its unit → releases no larger replica than it takes", async (t) => {
   const stage = await stageOf(t);
   stage.show({ nodes: [pictureNode("a")], podsVersion: "1" });
   reserve(stage, order, sampleUnit({ id: 1, cpuMilli: 1_000n }), sampleUnit({ id: 2, cpuMilli: 6_000n }));
@@ -245,7 +245,7 @@ test("a replica that comes again takes up its volume, and not those that another
   assert.equal(stage.keeper.book.room.classes.get("beta3"), 80n * gi);
 });
 
-test("volumes stay in the picture when the pod that uses them goes", async (t) => {
+test("pod deleted → its volumes stay counted", async (t) => {
   const stage = await stageOf(t);
   const size = { storageClasses: ["beta3"] };
   const storage = (allocated: bigint) => [{ class: "beta3", bytes: { allocatable: 100n * gi, allocated } }];
@@ -268,7 +268,7 @@ test("volumes stay in the picture when the pod that uses them goes", async (t) =
   assert.deepEqual(free(), [5_000n, 70n]);
 });
 
-test("volumes beyond what a lease was promised are counted by the picture alone, and told; a claim that goes is promised again", async (t) => {
+test("spare volumes → counted by the snapshot alone, with a condition; claim deleted → promised again", async (t) => {
   const stage = await stageOf(t);
   const size = { storageClasses: ["beta3"] };
   const show = (allocated: bigint, podsVersion: string) => {
@@ -293,7 +293,7 @@ test("volumes beyond what a lease was promised are counted by the picture alone,
   assert.deepEqual(stage.status().conditions, []);
 });
 
-test("a volume that no picture counts yet keeps its room when its lease is closed, until one does", async (t) => {
+test("lease closed → a volume that no snapshot counts yet keeps its room until one does", async (t) => {
   const stage = await stageOf(t);
   const size = { storageClasses: ["beta3"] };
   const storage = (allocated: bigint) => [{ class: "beta3", bytes: { allocatable: 100n * gi, allocated } }];
@@ -408,7 +408,7 @@ test("claims of a lease count against both the class they name and default, wher
   assert.deepEqual(stage.status().conditions, []);
 });
 
-test("a picture with fewer nodes loses no reservation: what it can it moves, the rest waits and is said aloud", async (t) => {
+test("snapshot with fewer nodes → reservations move, or stay with a condition", async (t) => {
   const stage = await stageOf(t);
   const { capacity } = stage;
   stage.show({ nodes: [pictureNode("a"), pictureNode("b")] });
@@ -447,7 +447,7 @@ test("however many promises a node leaves behind, all that fit elsewhere move at
   assert.equal(stage.freeCpu(), 14_000n - 100n * BigInt(many));
 });
 
-test("a promise without a place gets the room that another gives back, before anybody else is told of it", async (t) => {
+test("room released → goes to a displaced replica before listeners are notified", async (t) => {
   const stage = await stageOf(t);
   stage.show({ nodes: [pictureNode("a"), pictureNode("b")] });
   reserve(stage, orderKey(1), sampleUnit({ cpuMilli: 5_000n }));
@@ -505,7 +505,7 @@ test("reserving an order again takes nothing more, and with another offer takes 
   assert.equal(stage.freeCpu(), 3_000n, "what it had it keeps");
 });
 
-test("nothing is promised by a picture that may not be trusted", async (t) => {
+test("inventory error → nothing is reserved", async (t) => {
   const stage = await stageOf(t);
   const group = groupOf(sampleUnit());
   const none = stage.capacity.fit(group);
@@ -587,7 +587,7 @@ test("a reservation is given back when its lease is closed on chain, and not bef
   assert.deepEqual(stage.journal.read.reservations.all(), []);
 });
 
-test("a pod that no picture counts yet keeps its room when its lease is closed, until one does", async (t) => {
+test("lease closed → a pod that no snapshot counts yet keeps its room until one does", async (t) => {
   const stage = await leased(t);
   const free = stage.freeCpu();
   stage.pod("web", leasePod(order, "web", { cpu: "3", version: "12", node: stage.node }));
@@ -665,7 +665,7 @@ test("what is bound now is not taken for long counted by a machine whose time of
   assert.equal(stage.freeCpu(), 5_000n, "the picture is from before");
 });
 
-test("what was bound a moment before a restart is counted once as soon as the same picture has been true for long enough", async (t) => {
+test("pod bound just before a restart → counted once, when the snapshot has been current for long enough", async (t) => {
   const world = createWorld();
   world.leases.set(formatBidId(bidOf(order)), leaseOf(order));
   const { owner, dseq, gseq } = bidOf(order);
@@ -683,7 +683,7 @@ test("what was bound a moment before a restart is counted once as soon as the sa
   assert.equal(stage.freeCpu(), 5_000n);
 });
 
-test("a pod that leaves a node which is not for sale has its room elsewhere at once, before any picture comes", async (t) => {
+test("pod leaves a node that is not for sale → its replica moves at once, before the next snapshot", async (t) => {
   const stage = await stageOf(t);
   stage.show({ nodes: [pictureNode("a"), pictureNode("b")], podsVersion: "1" });
   reserve(stage, order, sampleUnit({ cpuMilli: 3_000n }));
