@@ -10,8 +10,7 @@ import { ProviderError } from "../../../runtime/errors.ts";
 import { kubeCallMs } from "../../../runtime/limits.ts";
 import { silentLog } from "../../../runtime/log.ts";
 import type { LeasePod } from "../../capacity/reservations/lease-watches.ts";
-import { endScript } from "./held-command.ts";
-import { createLeaseShell, shellCloseMs, shellEndsAtOnce } from "./lease-shell.ts";
+import { createLeaseShell, endScript, shellCloseMs, shellEndsAtOnce } from "./lease-shell.ts";
 
 const leaseOf = (dseq: bigint) => ({
   owner: "akash1tenant" as Address,

@@ -1,6 +1,6 @@
 /** A shell that knows enough to look around in a container that is none, and to test what carries it. */
 import { PassThrough } from "node:stream";
-import { endScript, startScript } from "../../../../cluster/leases/tenant-pods/held-command.ts";
+import { endScript, startScript } from "../../../../cluster/leases/tenant-pods/lease-shell.ts";
 import type { ExecStreams, TerminalSize } from "./pod-runtime.ts";
 import type { Process, Processes } from "./processes.ts";
 import { print, programs } from "./programs.ts";
