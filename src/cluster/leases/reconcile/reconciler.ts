@@ -2,17 +2,13 @@
  * Compares chain, cluster and journal periodically and on request. It deletes and writes nothing: what it finds wakes the loops
  * that have the rules. A drift counts once two checks have seen it, since one may meet a write that is under way.
  */
-import type { Chain } from "../../../chain/chain.ts";
-import type { Journal } from "../../../journal/journal.ts";
 import { type Clock, sleep } from "../../../runtime/clock.ts";
 import { minute, second } from "../../../runtime/durations.ts";
 import { reasonOf } from "../../../runtime/errors.ts";
-import type { Log } from "../../../runtime/log.ts";
 import { createWakeSignal } from "../../../runtime/wake-signal.ts";
-import type { CapacityKeeper } from "../../capacity/capacity-keeper.ts";
 import type { LeaseKeeper } from "../lease-loop.ts";
 import { compare, type Drift, driftKey, driftKinds, reconcileUnderWayMs, type Waker } from "./drift.ts";
-import { type ReconcileSnapshot, readSnapshot, type SnapshotDeps } from "./snapshot.ts";
+import { type ReconcilerDeps, type ReconcileSnapshot, readSnapshot } from "./snapshot.ts";
 
 /** Events report most changes at once; this finds those that none reported. */
 export const reconcileEveryMs = 5 * minute;
@@ -24,16 +20,6 @@ const reconcileHealMs = 6 * minute;
 const reconcileNamed = 1_000;
 /** Lines for history and log from one report: if all leases drift at once, a hundred say so. */
 const reconcileLines = 100;
-
-interface ReconcilerDeps extends SnapshotDeps {
-  readonly chain: SnapshotDeps["chain"] & Pick<Chain, "compareMirror">;
-  readonly journal: Pick<Journal, "read" | "relaxed">;
-  readonly leases: Pick<LeaseKeeper, "live" | "wake" | "trouble">;
-  readonly capacity: Pick<CapacityKeeper, "book" | "wake">;
-  readonly log: Log;
-  /** Called when what is known of drift has changed. */
-  readonly onChange: () => void;
-}
 
 interface ReconcileRequest {
   /** Only report: nothing is woken or kept. */

@@ -13,33 +13,35 @@ import { type Clock, nsToMs, parseTime } from "../../../runtime/clock.ts";
 import { second } from "../../../runtime/durations.ts";
 import { inParallel } from "../../../runtime/in-parallel.ts";
 import { rpcMirrorQueries } from "../../../runtime/limits.ts";
+import type { Log } from "../../../runtime/log.ts";
 import type { CapacityKeeper } from "../../capacity/capacity-keeper.ts";
 import { isReservationNeeded } from "../../capacity/reservations/upkeep.ts";
 import { checkKnown } from "../../watch-trouble.ts";
-import { heldBy, type LiveObjects } from "../live-objects.ts";
+import type { LeaseKeeper } from "../lease-loop.ts";
+import { heldBy } from "../live-objects.ts";
 
 /** Deadline of one list: a command waits for it, and the periodic reconcile asks again in minutes. */
 export const reconcileListMs = 30 * second;
 /** Leases asked about in one check, each by a query to the chain. */
 const reconcileAsks = 200;
 
-export interface SnapshotDeps {
-  readonly chain: Pick<Chain, "mirror" | "queries" | "provider" | "status">;
-  readonly journal: Pick<Journal, "read">;
+export interface ReconcilerDeps {
+  readonly chain: Pick<Chain, "mirror" | "queries" | "provider" | "status" | "compareMirror">;
+  readonly journal: Pick<Journal, "read" | "relaxed">;
   readonly kube: Pick<Kube, "list">;
-  readonly leases: {
-    readonly live: Pick<LiveObjects, "namespaces" | "manifests">;
-    readonly trouble: string | undefined;
-  };
-  readonly capacity: { readonly book: Pick<CapacityKeeper["book"], "all"> };
+  readonly leases: Pick<LeaseKeeper, "live" | "wake" | "trouble">;
+  readonly capacity: Pick<CapacityKeeper, "book" | "wake">;
   readonly manifestNamespace: string;
   readonly clock: Clock;
+  readonly log: Log;
+  /** Called when what is known of drift has changed. */
+  readonly onChange: () => void;
 }
 
 export type ReconcileSnapshot = Omit<Awaited<ReturnType<typeof readSnapshot>>, "unasked">;
 
 /** `isRestored`: the caches found the server at an earlier state than they had seen. */
-export async function readSnapshot(deps: SnapshotDeps, isRestored: boolean, signal: AbortSignal) {
+export async function readSnapshot(deps: ReconcilerDeps, isRestored: boolean, signal: AbortSignal) {
   const { chain, journal, leases, clock } = deps;
   const { provider, mirror, queries } = chain;
   // Before the mirror is built every lease would seem to have no reservation.
@@ -107,7 +109,7 @@ function readMirror(mirror: Chain["mirror"]) {
   return { height: mirror.height, running: new Set(leases.map(({ key }) => key)), hashes: new Map(hashes) };
 }
 
-async function readCluster({ kube, manifestNamespace, clock }: SnapshotDeps, signal: AbortSignal) {
+async function readCluster({ kube, manifestNamespace, clock }: ReconcilerDeps, signal: AbortSignal) {
   const selection = { labelSelector: managedSelector, signal, deadlineMs: reconcileListMs };
   const [namespaces, resources] = await Promise.all([
     kube.list(kinds.namespace, selection),
@@ -131,7 +133,7 @@ function readNamespace(object: KubeObject) {
 }
 
 /** Uids by name. */
-function readCaches(live: SnapshotDeps["leases"]["live"]) {
+function readCaches(live: LeaseKeeper["live"]) {
   const namespaces = [...live.namespaces()].filter(({ name, labels }) => looksLikeLease(name, labels));
   return {
     namespaces: new Map(namespaces.map(({ name, uid }) => [name, uid])),
@@ -150,7 +152,7 @@ function readJournal({ read }: Pick<Journal, "read">) {
 }
 
 /** By order: how long ago it expired by the chain's time, and whether a bid or a pending transaction still needs it. */
-function readBook({ capacity, chain: { mirror, provider }, journal }: SnapshotDeps) {
+function readBook({ capacity, chain: { mirror, provider }, journal }: ReconcilerDeps) {
   return new Map(
     Array.from(capacity.book.all(), ({ orderId, expiresAtMs }) => {
       const isNeeded = isReservationNeeded(orderId, bidOn(parseOrderId(orderId), provider), { mirror, journal });
