@@ -15,7 +15,7 @@ import { cell } from "./lease-sdl.ts";
 import { machine, prepareCluster } from "./lease-stage.ts";
 import { startProgram } from "./program.ts";
 
-test("before a cluster changes hands one command tells what is kept, what changes and what has no place, and writes nothing", async (t) => {
+test("adopt --dry-run shows what is kept, what changes and what has no place, and writes nothing", async (t) => {
   await onRealBidStage(t, async (stage) => {
     const { cluster, node, queries } = stage;
     const orders = [await stage.post(1n), await stage.post(2n)];

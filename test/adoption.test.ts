@@ -98,7 +98,7 @@ test("a kept workload is scaled in place, and stays kept", async (t) => {
   );
 });
 
-test("a kept workload that somebody deletes is made by us, and its label is gone", async (t) => {
+test("a kept workload that is deleted is made by us, without its label", async (t) => {
   const { theirs, start, lease, at } = await open(t);
   const life = await start();
   await life.atRest(lease);
@@ -174,7 +174,7 @@ test("an update that comes before our first look rolls only what it changes", as
   assert.ok(!isKept(await theirs.get(kinds.deployment, at("page"))));
 });
 
-test("a workload that the manifest does not know is left alone and told, and nothing is made beside it", async (t) => {
+test("a workload that the manifest does not know is left alone and reported, and nothing is made beside it", async (t) => {
   const { theirs, start, lease, at } = await open(t);
   const page = (await theirs.get(kinds.deployment, at("page"))) as KubeObject;
   await theirs.create(kinds.deployment, {
@@ -189,7 +189,7 @@ test("a workload that the manifest does not know is left alone and told, and not
   assert.equal(await theirs.get(kinds.deployment, at("page")), undefined);
 });
 
-test("a name that the network's provider declared is nobody else's, also while it is taken over", async (t) => {
+test("a name that the Go provider declared stays its lease's, also while it is adopted", async (t) => {
   const other = workloadOf(2);
   const someone = { ...other, lease: { ...other.lease, owner: bidOf(orderKey(1)).provider } };
   const { start, leases, lease } = await open(t, [workloadOf(1)]);
@@ -236,7 +236,7 @@ test("what the network's provider writes over ours is read as its own, and taken
   assert.match(row?.body ?? "", /store:9/);
 });
 
-test("workloads that were brought back from a backup, by another's hand, are kept too", async (t) => {
+test("workloads that another program restored from a backup are kept too", async (t) => {
   const { theirs, start, lease, group, objects, at } = await open(t);
   for (const [kind, name] of [[kinds.deployment, "page"] as const, [kinds.statefulSet, "store"] as const]) {
     const { managedFields = [] } = (await theirs.get(kind, at(name)))?.metadata ?? {};

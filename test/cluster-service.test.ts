@@ -153,7 +153,7 @@ function freeIn(status: JsonObject, resource: string) {
   return sums.find((sum) => sum["resource"] === resource)?.["free"];
 }
 
-test("that a picture has become too old is told, and that a new one has come", async (t) => {
+test("an old snapshot is reported, and so is a new one", async (t) => {
   const { clock, told, operator, until } = await start(t);
   await clock.advance(10_000);
   assert.equal(told.at(-1)?.["trouble"], null);
@@ -164,7 +164,7 @@ test("that a picture has become too old is told, and that a new one has come", a
   await until("the end of it", () => told.at(-1)?.["trouble"] === null);
 });
 
-test("the status is told when it changes, at most once a second, and measured under the network's names", async (t) => {
+test("the status is published when it changes, at most once a second, and measured under the network's names", async (t) => {
   const { clock, service, capacity, told } = await start(t);
   await clock.advance(10_000);
   const quiet = told.length;

@@ -85,7 +85,7 @@ test("a workload is made when its address is there, and refers to it in its envi
   assert.deepEqual(env?.valueFrom, { configMapKeyRef: { name, key, optional: true } });
 });
 
-test("an address that does not come holds nothing up for long, is told, and is there for whatever starts later", async (t) => {
+test("a missing address delays a deploy for a while only, is reported, and reaches what starts later", async (t) => {
   const stage = await leaseStage(t, { dir: memoryFolder(t) });
   let hasAddresses = false;
   const giver = giveAddresses(t, stage.cluster, () => hasAddresses);
@@ -112,7 +112,7 @@ test("an address that does not come holds nothing up for long, is told, and is t
   await stage.until("the other is deployed", () => life.state(other) === "deployed", 5_000);
 });
 
-test("an address that does not come is told on while the cluster is away, beside that", async (t) => {
+test("a missing address stays reported while the cluster is unknown", async (t) => {
   const stage = await leaseStage(t, { dir: memoryFolder(t) });
   giveAddresses(t, stage.cluster, () => false);
   const lease = stage.won(1, site("blue"));
@@ -133,7 +133,7 @@ test("an address that does not come is told on while the cluster is away, beside
   assert.deepEqual(told(), ["AddressPending"]);
 });
 
-test("a port that gets no address is told although another port of its endpoint is withheld", async (t) => {
+test("a port without address is reported although another port of its endpoint is withheld", async (t) => {
   const stage = await leaseStage(t, { dir: memoryFolder(t) });
   giveAddresses(t, stage.cluster, () => false);
   const [one, both] = [site("blue"), site("blue", 7000, ["blue"], 1)];
@@ -196,7 +196,7 @@ test("a changed port of a leased address is followed in the declaration, and the
   await stage.until("it is followed", () => ports().join() === "7005");
 });
 
-test("two endpoints with the same port of a service are each told with their own address", async (t) => {
+test("two endpoints with the same port of a service are each shown with their own address", async (t) => {
   const { stage, lease } = await deployedStage(t, site("blue", 7000, ["red"]));
   const told = addressesOf(stage, lease) as Record<string, string>;
   assert.deepEqual(Object.keys(told).sort(), ["blue", "red"]);

@@ -114,7 +114,7 @@ test("a process that ends at any write of the journal counts nothing twice, and 
   }
 });
 
-test("Events that cannot be written down end nobody: those of a busy journal wait, and the next ones are written", async (t) => {
+test("Events that cannot be written stop nothing: those of a busy journal wait, and the next ones are written", async (t) => {
   const { clock, happens, start } = leaseEventStage(t);
   const faults: Error[] = [];
   const life = await start(openBoundary, (sound) => ({
@@ -141,7 +141,7 @@ test("Events that cannot be written down end nobody: those of a busy journal wai
   await life.stop();
 });
 
-test("a tenant whose pods fail in a thousand ways has the newest rows of his own lease, and nobody else has fewer", async (t) => {
+test("a lease whose pods fail in a thousand ways keeps its newest rows, and no other lease has fewer", async (t) => {
   const { clock, happens, start } = leaseEventStage(t);
   const leases = runs(20, 1_000);
   const ways = runs(300, 3_000);
@@ -187,7 +187,7 @@ test("a cluster full of Events is read in slices, whatever they are about, and k
   await life.stop();
 });
 
-test("of a lease that cannot run, what the kubelet says and what we say is told to tenant, operator and kubectl, and outlives it", async (t) => {
+test("Events of kubelet and provider about a lease that cannot run reach tenant, operator and kubectl, and outlive it", async (t) => {
   const dir = memoryFolder(t);
   await onLeaseStage({ dir }, async (stage) => {
     const { server } = stage.cluster;

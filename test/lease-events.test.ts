@@ -80,7 +80,7 @@ async function readersStage(t: TestContext) {
 /** Letters, since two notes that differ in numbers alone are the same. */
 const word = (at: number) => at.toString().replace(/\d/g, (digit) => "ghijklmnop"[Number(digit)] ?? "");
 
-test("whoever begins to read while much happens is told each of it once, however the moments fall", async (t) => {
+test("a reader who starts amid events is sent each of them once", async (t) => {
   const { clock, happens, read, listening, stop } = await readersStage(t);
   const random = createSeededRandom(7);
   const readers: ReturnType<typeof read>[] = [];
@@ -102,7 +102,7 @@ test("whoever begins to read while much happens is told each of it once, however
   await stop();
 });
 
-test("what the cluster has forgotten is told from the journal, what it says again is not, and each pod is told of live", async (t) => {
+test("forgotten Events are sent from the journal, repeated ones are not, and those of each pod are sent live", async (t) => {
   const { clock, cluster, happens, read, restart, stop } = await readersStage(t);
   const [first, second] = ["web-5d9c7bf6c8-x2kqz", "web-5d9c7bf6c8-4vwxz"];
   happens(namespace, first, "Started container web", { type: "Normal", reason: "Started", reportingInstance: "n1" });
@@ -126,7 +126,7 @@ test("what the cluster has forgotten is told from the journal, what it says agai
   await stop();
 });
 
-test("an event is shown as the cluster told it, and without one's name where nobody gave it", async (t) => {
+test("an event is shown as the cluster has it", async (t) => {
   const { clock, happens, events, stop } = await readersStage(t);
   const stopping = new AbortController();
   happens(namespace, "web-0", "Started <web>", { type: "Normal", reason: "Started", reportingInstance: "node-1" });
@@ -144,7 +144,7 @@ test("an event is shown as the cluster told it, and without one's name where nob
   await stop();
 });
 
-test("who asks for a service is told of what is called after it, and of nothing else", async (t) => {
+test("events of a service are those of objects that are named after it", async (t) => {
   const { clock, happens, read, stop } = await readersStage(t);
   const pods = ["web-5d9c7bf6c8-x2kqz", "web-2-5d9c7bf6c8-x2kqz", "store-0"];
   for (const pod of pods) happens(namespace, pod, `Started ${pod.split("-")[0]}${word(pod.length)}`);

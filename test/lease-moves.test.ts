@@ -268,7 +268,7 @@ async function tell(crashAt: number) {
   };
 }
 
-test("a crash at any write of a move leaves each name with one lease, and the tenant can ask again", async (t) => {
+test("a crash at any write of a move leaves each name with one lease, and the request can be repeated", async (t) => {
   const moved = { hosts: { ...before.hosts, [a]: 2, [b]: 2 }, ports: { "blue-tcp-7000": 2, "red-tcp-7001": 2 } };
   const { "own.example.com": _, ...left } = moved.hosts;
   function check({ answer, found, ...told }: Awaited<ReturnType<typeof tell>>): void {

@@ -14,7 +14,7 @@ const longMs = counts(5, 10, 60) * 60_000;
 const outageMs = counts(5, 10, 30) * 60_000;
 const leases = counts(3, 8, 100);
 
-test("an API server that is away for long while leases close and open: nothing is wrongly destroyed, all converges", async (t) => {
+test("an API server is down for long while leases close and open: nothing is wrongly destroyed, all converges", async (t) => {
   await onLeaseStage({ dir: memoryFolder(t), manifestTimeoutMs: 2 * longMs, blockMs: 6_000 }, async (stage) => {
     stage.start();
     const [kept, closed, opened] = [1n, 2n, 3n].map((dseq) => createTenant(stage, dseq));
@@ -106,7 +106,7 @@ test(`${leases} leases, and for long`, async (t) => {
   });
 });
 
-test("machines that fall silent for longer than any lease may be unwell, also while nobody can look: none is closed, all runs again", async (t) => {
+test("nodes silent for longer than any lease may be unhealthy, also during an outage of the API server: none is closed, all runs again", async (t) => {
   await onLeaseStage({ dir: memoryFolder(t), blockMs: 6_000 }, async (stage) => {
     stage.start();
     const tenants = Array.from({ length: counts(1, 4, 20) }, (_, n) => createTenant(stage, BigInt(100 + n)));

@@ -123,7 +123,7 @@ for (const { name, lose } of [
   });
 }
 
-test("leases that were closed while nobody looked are torn down within a minute of the start", async (t) => {
+test("leases that were closed while we were down are torn down within a minute of the start", async (t) => {
   await onLeaseStage({ dir: memoryFolder(t) }, async (stage) => {
     const before = snapshotOf(stage.cluster);
     const first = stage.start();

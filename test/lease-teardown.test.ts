@@ -116,7 +116,7 @@ test("a lease that the mirror does not have yet and the chain does is left to ru
   assert.equal(stage.pods(lease).length, 2);
 });
 
-test("a finalizer that holds the namespace is told by its name with how long, and the rest waits for its end", async (t) => {
+test("a finalizer that holds the namespace is reported with its name and age, and the rest waits for its end", async (t) => {
   const { stage, life, lease } = await deployed(t);
   const { server } = stage.cluster;
   const at = { namespace: leaseNamespace(lease), name: "held" };
@@ -259,7 +259,7 @@ test("a cache that becomes old makes the leases that use its kind unknown, and n
   assert.equal(life.state(plain), "deployed");
 });
 
-test("a namespace that took the place of the one that was meant is looked at anew", async (t) => {
+test("a namespace that replaced the intended one is judged anew", async (t) => {
   const { stage, life, lease } = await deployed(t);
   const { server } = stage.cluster;
   // Watches lag, so that what is deleted and made again behind our back is not seen.

@@ -10,7 +10,7 @@ import { createTenant } from "./lease-tenant.ts";
 
 const mi = 2n ** 20n;
 
-test("a lease's usage is that of its pods, beside all that its group leases; without it the rest is told", async (t) => {
+test("a lease's usage is that of its pods, beside all that its group leases; without it the rest is shown", async (t) => {
   await onLeaseStage({ dir: memoryFolder(t), blockMs: 2_000 }, async (stage) => {
     const tenant = createTenant(stage, 1n);
     const { cluster } = await stage.start().services;

@@ -68,7 +68,7 @@ const lies: Readonly<Record<string, Lie>> = {
   "half of it": { body: body.slice(0, body.length / 2), words: "unexpected EOF" },
 };
 
-test("a manifest that lies is refused in the network's words, and leaves nothing behind", async (t) => {
+test("a manifest that does not match the chain is rejected in the network's words, and leaves nothing behind", async (t) => {
   await onManifestStage(t, async (stage) => {
     const { manifests, journal } = await stage.running();
     const told = stage.cluster.woken;

@@ -377,7 +377,7 @@ quickTest(
   },
 );
 
-test("a tenant who is to be told before a reclamation is told, and the end of that time is left to who watches over it", async (t) => {
+test("a reclamation window is announced on timeout, and the reclaimer ends the lease", async (t) => {
   const windowNs = 3_600_000_000_000n;
   const play = async (stage: ManifestStage) => {
     const { journal } = await stage.running({ timeoutMs });

@@ -12,7 +12,7 @@ import { statusEveryMs } from "../src/runtime/throttle.ts";
 import { noRules, onManifestStage } from "./manifest-stage.ts";
 import { bodyOf, hashOfJson, registryPassword, secret, versionOf, webWish } from "./manifest-wishes.ts";
 
-test("a manifest is taken for its lease, told of once, and sent again changes nothing", async (t) => {
+test("a manifest is accepted for its lease and published once; sent again it changes nothing", async (t) => {
   await onManifestStage(t, async (stage) => {
     const wish = webWish();
     const { manifests, journal, bus } = await stage.running();
@@ -37,7 +37,7 @@ test("a manifest is taken for its lease, told of once, and sent again changes no
   });
 });
 
-test("an update takes the place of what was there as soon as the chain has it, and not before; the old one is refused from then on", async (t) => {
+test("an update replaces the manifest as soon as the chain has it, and not before; the old one is rejected from then on", async (t) => {
   await onManifestStage(t, async (stage) => {
     const [old, next] = [webWish(), webWish({ image: "web:2" })];
     const { manifests, journal } = await stage.running();
@@ -71,7 +71,7 @@ test("a manifest with fields that are newer than we are is known by the hash of 
   });
 });
 
-test("each of our leases gets its own group, and whoever has none here is told so last", async (t) => {
+test("each of our leases gets its own group, and a deployment without lease is rejected last", async (t) => {
   await onManifestStage(t, async (stage) => {
     const wish = webWish({ placements: ["east", "west"] });
     const { manifests, journal } = await stage.running();
@@ -118,7 +118,7 @@ test("a lease that the mirror has not seen yet gets its group too, beside anothe
   });
 });
 
-test("what the owner takes back is not waited for again, and taken up when it is sent again; so is what the cluster refused", async (t) => {
+test("a withdrawn manifest is not waited for again, and accepted when it is sent again; so is one that the cluster refused", async (t) => {
   await onManifestStage(t, async (stage) => {
     const wish = webWish();
     const { manifests, journal, status, stop } = await stage.running({ timeoutMs: 15_000 });
@@ -182,7 +182,7 @@ test("what is sent at once for one deployment is taken in turn, up to a bound; o
   });
 });
 
-test("an operator's rules and the hosts of others refuse a manifest in words; what is only tried passes and is told", async (t) => {
+test("policies and host names of others reject a manifest with a reason; a policy in dry run passes and is logged", async (t) => {
   await onManifestStage(t, async (stage) => {
     const no = (reason: string, dryRun = false) => ({ yes: false, reason, dryRun });
     const yes = { yes: true, reason: "", dryRun: false };
@@ -222,7 +222,7 @@ test("an operator's rules and the hosts of others refuse a manifest in words; wh
   });
 });
 
-test("secrets of tenants are taken and never told: not in the log, the status, the metrics or the history", async (t) => {
+test("secrets of tenants appear neither in log, status, metrics nor history", async (t) => {
   await onManifestStage(t, async (stage) => {
     const lines: string[] = [];
     const log = createLog({ level: "debug", destination: { write: (line) => void lines.push(line), lost: 0 } });

@@ -40,7 +40,7 @@ async function openStage(owner: Owner) {
 
 const kindsOf = ({ drifts }: Report) => drifts.map(({ kind }) => kind).sort();
 
-test("a cache that does not hear of what happens is told to list again, and what is missing is made", async (t) => {
+test("a deaf cache is listed again, and what is missing is made", async (t) => {
   const { stage, life, deployed, report } = await openStage(t);
   const lease = await deployed(1);
   const { server, faults } = stage.cluster;
@@ -92,7 +92,7 @@ test("a lease that the mirror has missed is found, and deployed once the mirror 
   assert.deepEqual(kindsOf(await report(reconciler)), []);
 });
 
-test("while the cluster cannot be asked nothing is compared, which is said, and made up for afterwards", async (t) => {
+test("while the cluster does not answer nothing is compared; that is reported, and made up for afterwards", async (t) => {
   const { stage, life, deployed, clock } = await openStage(t);
   const lease = await deployed(1);
   const { faults } = stage.cluster;

@@ -96,7 +96,7 @@ async function play(dir: string, { fates, isDeaf }: typeof world extends fc.Arbi
   assert.ok(server.get(kinds.namespace, { name: stray.name }));
 }
 
-test("whatever chain, cluster and journal have, they agree in the end or it is told; without proof nothing goes", async (t) => {
+test("chain, cluster and journal agree in the end or the drift is reported; without proof nothing goes", async (t) => {
   const property = fc.asyncProperty(world, (given) => play(memoryFolder(t), given));
   await fc.assert(property, { numRuns: runs(4, 80), endOnFailure: true });
 });

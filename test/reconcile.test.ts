@@ -42,7 +42,7 @@ test("where all three agree there is nothing to tell, also while a lease is youn
   });
 });
 
-test("namespaces that look like ours and belong to no lease that we know are told and left alone", async (t) => {
+test("namespaces that look like ours and belong to no known lease are reported and left alone", async (t) => {
   await onLeaseStage({ dir: memoryFolder(t), blockMs: 6_000 }, async (stage) => {
     stage.start();
     const tenant = createTenant(stage, 1n);
@@ -81,7 +81,7 @@ test("namespaces that look like ours and belong to no lease that we know are tol
   });
 });
 
-test("etcd restored from a while ago: drift is told, each lease becomes what it should be, and nothing else is touched", async (t) => {
+test("etcd restored from a while ago: drift is reported, each lease is repaired, and nothing else is touched", async (t) => {
   await onLeaseStage({ dir: memoryFolder(t), blockMs: 6_000 }, async (stage) => {
     stage.start();
     const { server, faults } = stage.cluster;

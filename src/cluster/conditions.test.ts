@@ -15,7 +15,7 @@ function statesOf(all: Iterable<readonly [string, LeaseStatus]>) {
   return states;
 }
 
-test("while the cluster is away that is told beside what was last known of each lease", () => {
+test("caches not current → ClusterUnknown beside the last known conditions of each lease", () => {
   const key = leaseOf(ann, 1);
   const states = statesOf([[key, { state: "deployed", addressless: ["blue"] }]]);
   const trouble = "the API server does not answer";
@@ -30,7 +30,7 @@ test("while the cluster is away that is told beside what was last known of each 
   assert.deepEqual(leaseConditions({ states, trouble: undefined }), []);
 });
 
-test("nothing is told of a lease that is gone, or of which nothing was ever known", () => {
+test("no condition for a lease that is gone or was never known", () => {
   const [gone, blank] = [leaseOf(ann, 1), leaseOf(ann, 2)];
   const states = statesOf([
     [gone, { state: "deployed", addressless: ["blue"] }],
@@ -40,7 +40,7 @@ test("nothing is told of a lease that is gone, or of which nothing was ever know
   assert.deepEqual(leaseConditions({ states, trouble: undefined }), []);
 });
 
-test("one tenant's many leases hide nobody else's, and what is left out is counted", () => {
+test("many leases of one tenant do not hide those of others, and the rest is counted", () => {
   const many = Array.from({ length: listedLeases + 10 }, (_, at) => leaseOf(mallory, at + 1));
   const state: LeaseStatus = { state: "deployed", heldByOthers: ["a.com: held"] };
   const one = leaseOf(ann, 1);
@@ -55,7 +55,7 @@ test("one tenant's many leases hide nobody else's, and what is left out is count
   );
 });
 
-test("one tenant's many unhealthy leases hide nobody else's either", () => {
+test("many unhealthy leases of one tenant do not hide those of others", () => {
   const trouble: Trouble = {
     service: "web",
     reason: "CrashLoop",
@@ -77,7 +77,7 @@ test("a name that another lease of the same tenant has, as after a move, is no c
   assert.deepEqual(leaseConditions({ states, trouble: undefined }), []);
 });
 
-test("one tenant's many unhealthy host names hide nobody else's, and the rest is counted", () => {
+test("many unhealthy host names of one tenant do not hide those of others, and the rest is counted", () => {
   const unhealthy = (host: string, lease: string) => ({ host, lease, health: "refused", why: "" }) as const;
   const many = Array.from({ length: listedLeases + 1 }, (_, at) => unhealthy(`a${at}.com`, leaseOf(mallory, at)));
   const unwell = () => [...many, unhealthy("b.com", leaseOf(ann, 1))];

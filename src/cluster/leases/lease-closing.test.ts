@@ -40,7 +40,7 @@ async function open(owner: Owner, lease: Partial<Lease> | undefined) {
   return { close, reclaim, sent: () => journal.read.intents.about(key).map(({ what }) => what) };
 }
 
-test("what is lost is told before and with the close: income, services, names and data", async (t) => {
+test("a close shows what is lost, in a dry run too: income, services, names and data", async (t) => {
   const { close, sent } = await open(t, {});
   const { loses, ...about } = await close(key, true);
   assert.deepEqual(about, { lease: key, message: "closeBid", reason: "decommission", dryRun: true, underWay: false });
@@ -68,7 +68,7 @@ test("of several who close it at once one does", async (t) => {
   assert.deepEqual([sent(), (await close(key, true)).underWay], [["closeBid"], true]);
 });
 
-test("a tenant who agreed to be told first is told, and the lease is closed when that time has passed", async (t) => {
+test("a lease with a reclamation window is announced, and closed when the window has passed", async (t) => {
   const reclamation = { windowNs: 60n, startedAt: 0n, deadline: 0n, reason: 0 };
   const fresh = await open(t, { reclamation });
   assert.equal((await fresh.close(key)).message, "startReclaim");
@@ -94,7 +94,7 @@ test("only a lease with such an agreement is reclaimed, and only once", async (t
   }
 });
 
-test("what is not ours, not there or over is refused, and nothing is sent", async (t) => {
+test("a lease that is not ours, unknown or over is rejected, and nothing is sent", async (t) => {
   const closed = await open(t, { state: "insufficient_funds", closedOn: 9n });
   await assert.rejects(closed.close(key), { code: "AKP_LEASE_OVER", message: /insufficient_funds since height 9/ });
   const none = await open(t, undefined);

@@ -8,7 +8,7 @@ import { formatLeaseId } from "../../market/ids.ts";
 import { silentLog } from "../../runtime/log.ts";
 import { readLeases } from "./lease-lines.ts";
 
-test("the journal alone tells which leases there are, what became of their manifests, and their host names", async (t) => {
+test("leases, states of their manifests and host names are read from the journal alone", async (t) => {
   const { journal } = await openJournal({ dir: memoryFolder(t), clock: createVirtualClock(), log: silentLog });
   t.after(() => journal.close());
   const [runs, waits, refused, withdrawn, sent] = [1, 2, 3, 4, 5].map((dseq) => formatLeaseId(leaseOf(1, dseq)));

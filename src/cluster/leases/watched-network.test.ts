@@ -8,7 +8,7 @@ import { type NetworkSettings, networkEveryMs, watchNetwork, watchNodes } from "
 
 const settings: NetworkSettings = { enabled: true, admitted: [{ pods: "traefik" }], closedRanges: [] };
 
-test("what nodes say of their addresses and pods is closed, once each and in one order, whoever comes first", async (t) => {
+test("addresses and pod ranges of nodes are closed, once each and sorted", async (t) => {
   const { server, network, told, passes } = await open(t, {
     ...settings,
     closedRanges: ["198.51.100.0/24", "10.96.0.0/12"],
@@ -67,7 +67,7 @@ test("where the API server answers is followed as it moves", async (t) => {
   assert.equal(told(), 1);
 });
 
-test("an API server on a public address is closed to all that have no permission to ask it", async (t) => {
+test("an API server on a public address is closed to workloads without permission", async (t) => {
   const { server, network, passes } = await open(t, settings);
   const metadata = { namespace: "default", name: "kubernetes", labels: { "kubernetes.io/service-name": "kubernetes" } };
   const endpoints = [{ addresses: ["203.0.113.5"] }];

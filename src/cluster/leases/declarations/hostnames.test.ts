@@ -92,7 +92,7 @@ test("a name of another lease of the same owner is withheld, and had as soon as 
   assert.deepEqual(stage.hostnames.withheldFrom(formatLeaseId(annToo)), []);
 });
 
-test("another owner's name is refused in the network's words, and nothing of his is touched", async (t) => {
+test("a name of another owner is rejected in the network's words, and stays as it is", async (t) => {
   const stage = await openStage(t);
   stage.want(ann, hosts("a.example.com"));
   await stage.settled();
@@ -112,7 +112,7 @@ test("another owner's name is refused in the network's words, and nothing of his
   );
 });
 
-test("of two tenants who send the same name at once one gets it, and the other is told at once", async (t) => {
+test("two tenants send the same name at once → one gets it, the other is rejected at once", async (t) => {
   const stage = await openStage(t);
   stage.hostnames.allow(...refuse(ben, "A.example.com"));
   const inUse = 'hostname not allowed: host "a.example.com" in use';
@@ -134,7 +134,7 @@ test("what was allowed and never came is free again after a while", async (t) =>
   assert.equal(stage.hostnames.refusal(...refuse(ann, "a.example.com")), undefined);
 });
 
-test("who only asks for a name keeps nobody from it", async (t) => {
+test("a check for a name does not claim it", async (t) => {
   const stage = await openStage(t);
   for (const lease of [ben, ann]) assert.equal(stage.hostnames.refusal(...refuse(lease, "*.example.com")), undefined);
 });
@@ -148,7 +148,7 @@ test("two loops that declare one name at once: one gets it, whatever the cluster
   assert.equal(owners.size, 1);
 });
 
-test("blocked names, the provider's own, and those below the ingress domain are refused", async (t) => {
+test("blocked names, the provider's own, and those below the ingress domain are rejected", async (t) => {
   const stage = await openStage(t, {
     blockedHosts: ["www.foo.com", ".bar.com"],
     ingressDomain: "ingress.example.com",
@@ -237,7 +237,7 @@ test("where host names are proven, only names of the same kind overlap between o
   assert.equal(stage.hostnames.refusal(...refuse(ann, "*.example.com")), undefined);
 });
 
-test("a transfer gives the asked-for names to the other lease in the same objects", async (t) => {
+test("a transfer gives the requested names to the other lease in the same objects", async (t) => {
   const stage = await openStage(t);
   const objects = () => stage.objects(kinds.providerHost);
   stage.want(ann, hosts("a.example.com", "b.example.com"));
@@ -281,7 +281,7 @@ test("a transfer gives the asked-for names to the other lease in the same object
 
 // One that begins as our hashed names do is named by its host all the same, as the network's provider does it.
 for (const name of ["a.example.com", "hashed-potatoes.com"]) {
-  test(`what another provider or nobody we know has is in use, and stays as it is: ${name}`, async (t) => {
+  test(`a name of another or an unknown provider is in use, and stays as it is: ${name}`, async (t) => {
     const stage = await openStage(t);
     const labels = { "akash.network": "true" };
     const strange = { metadata: { name, namespace: manifestNamespace, labels }, spec: {} };
@@ -297,7 +297,7 @@ for (const name of ["a.example.com", "hashed-potatoes.com"]) {
   });
 }
 
-test("a name that somebody deletes or edits comes back", async (t) => {
+test("a ProviderHost that is deleted or edited is restored", async (t) => {
   const stage = await openStage(t);
   stage.want(ann, hosts("a.example.com"));
   await stage.settled();

@@ -126,7 +126,7 @@ test("a port that another lease of the owner has is withheld, and had when that 
   assert.deepEqual(withheldFrom(annToo), []);
 });
 
-test("a transfer moves the ports of the endpoints that were asked for, in the same objects", async (t) => {
+test("a transfer moves the ports of the requested endpoints in the same objects", async (t) => {
   const { stage, of, uids, during } = await openWith(t);
   stage.want(ann, groupOf(blue, { ip: "green", externalPort: 443 }));
   await stage.settled();

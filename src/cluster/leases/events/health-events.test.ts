@@ -63,7 +63,7 @@ const well: LeaseHealth = { state: "healthy", services: [], troubles: [] };
 const unknown: LeaseHealth = { state: "unknown", services: [], troubles: [] };
 const [begun, over] = ["Warning CrashLoop web: it ends again and again", "Normal Recovered web: CrashLoop is over"];
 
-test("a trouble that lasts is told once, and that it is over once that lasts too", async (t) => {
+test("a lasting error is recorded once, and its recovery once that lasts too", async (t) => {
   const { clock, start, becomes, told, ill } = healthEventStage(t);
   const life = await start();
   becomes(ill());
@@ -93,7 +93,7 @@ test("a trouble that lasts is told once, and that it is over once that lasts too
   await life.stop();
 });
 
-test("of more services in trouble than a lease has rows, each is told once, and that it is over too", async (t) => {
+test("more failing services than rows of a lease → each is recorded once, and its recovery too", async (t) => {
   const { clock, start, becomes, told } = healthEventStage(t);
   const life = await start();
   const services = eventRowsOfLease + 50;
@@ -113,7 +113,7 @@ test("of more services in trouble than a lease has rows, each is told once, and 
   await life.stop();
 });
 
-test("a restart tells nothing again, and what ended while nobody looked is over then", async (t) => {
+test("a restart records nothing again, and what ended meanwhile is over then", async (t) => {
   const { clock, start, becomes, told, ill } = healthEventStage(t);
   let life = await start();
   becomes(ill());
@@ -136,7 +136,7 @@ test("a restart tells nothing again, and what ended while nobody looked is over 
   await life.stop();
 });
 
-test("while nobody knows, nothing begins and nothing is over; what is not to run any more is not well again", async (t) => {
+test("unknown health begins and ends nothing; what is not to run any more does not recover", async (t) => {
   const { clock, start, becomes, told, ill } = healthEventStage(t);
   const life = await start();
   becomes(ill());
@@ -153,7 +153,7 @@ test("while nobody knows, nothing begins and nothing is over; what is not to run
   await life.stop();
 });
 
-test("a workload that starts is given time, and is then told as not ready", async (t) => {
+test("a starting workload is reported as not ready after a grace period only", async (t) => {
   const { clock, start, becomes, told, ill } = healthEventStage(t);
   const life = await start();
   becomes(ill("NotReady"));

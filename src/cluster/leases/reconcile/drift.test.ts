@@ -192,7 +192,7 @@ test("caches that say themselves that they may be old, and a mirror of another h
   assert.deepEqual(compare({ ...snapshot, caches: undefined, mirrored: undefined }), []);
 });
 
-test("the chain is asked about what does not run by its list and is of ours, once each", () => {
+test("the chain is queried once for each lease of ours that its list does not have", () => {
   const asked = (world: World) => leasesToAsk(worldOf(world)).map(formatLeaseId);
   assert.deepEqual(asked(runs), []);
   assert.deepEqual(asked({ namespace: {}, resource: {}, manifest: {}, deadline: true, mirrored: true }), [key]);

@@ -93,7 +93,7 @@ function open() {
   return { clock, world, reconciler, told: () => reconciler.last?.drifts.map(({ kind }) => kind) };
 }
 
-test("a restored cluster is told of once the chain answers, however long that takes, and then no more", async () => {
+test("a restored cluster is reported once, when the chain answers", async () => {
   const { clock, world, reconciler, told } = open();
   const stop = new AbortController();
   const running = reconciler.run(stop.signal);
@@ -147,7 +147,7 @@ test("a mirror that cannot be compared now makes no report undone", async () => 
   await running;
 });
 
-test("nothing is compared with a mirror that is not built yet: whoever asks is told so", async () => {
+test("a mirror that is not built yet → AKP_CLUSTER_UNKNOWN", async () => {
   const { world, clock, reconciler } = open();
   world.isBuilt = false;
   world.running = [{ id: bidOf(orderKey(1)), state: "active", createdAt: -1_000n }];

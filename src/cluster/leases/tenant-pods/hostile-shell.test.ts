@@ -78,7 +78,7 @@ test("a shell of a container that ends in the middle of its first word fails alo
   assert.equal(open.size, 0);
 });
 
-test("commands that one tenant's shells do not end keep nobody else's from being ended", async () => {
+test("commands that one tenant's shells do not end do not delay the end of others", async () => {
   const { clock, ends, run, shells, open } = stage((mark) => `${mark} 7;`);
   const left = new AbortController();
   const hostile = Array.from({ length: 2 * shellEndsAtOnce }, () => run(lease, left.signal));

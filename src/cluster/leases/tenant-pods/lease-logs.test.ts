@@ -104,7 +104,7 @@ test("numbered lines come each once and in their order over an API server that r
   assert.deepEqual(lines, numbered("web-0", lines.length));
 });
 
-test("a pod that cannot start ends nobody else's log, and one that comes later is read from its first line", async (t) => {
+test("a pod that cannot start ends no other log, and a later one is read from its first line", async (t) => {
   const lines = (n: number) => (n < 3 ? `line ${n}` : undefined);
   const { clock, run, read } = await stage(t, (image) => ({ ...quick, logs: lines, missing: /bad/.test(image) }));
   run("bad");
@@ -165,7 +165,7 @@ test("services are read by name, and their tails alone; a tail of nothing is wha
   assert.ok(fromNow.lines.length > 60);
 });
 
-test("a node that does not answer keeps no other pod's log from being read to its end, and then it is told", async (t) => {
+test("a silent node → the logs of other pods are read to their end, then the error is thrown", async (t) => {
   const { clock, cluster, run, read } = await stage(t, () => ({
     ...quick,
     logs: (n) => (n < 2 ? `line ${n}` : undefined),
