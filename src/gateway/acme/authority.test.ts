@@ -31,7 +31,7 @@ async function refusal(asked: Promise<unknown>): Promise<ProviderError> {
   return thrown;
 }
 
-test("what an authority refuses is told in its words, bounded, with how long it wants us to wait", async (t) => {
+test("error of the authority → its message, shortened, with Retry-After", async (t) => {
   const problem = {
     type: "urn:ietf:params:acme:error:rateLimited",
     detail: `too many\ncertificates ${"x".repeat(5_000)}`,
@@ -54,14 +54,14 @@ test("no authority makes us wait longer than we would by ourselves", async (t) =
   }
 });
 
-test("a nonce that is refused is left to the client, which asks again", async (t) => {
+test("badNonce → left to acme-client, which retries", async (t) => {
   const body = JSON.stringify({ type: "urn:ietf:params:acme:error:badNonce" });
   const url = await serve(t, (_, answer) => void answer.writeHead(400, { "replay-nonce": "next" }).end(body));
   const { status, headers, data } = await ask(url);
   assert.deepEqual([status, headers["replay-nonce"], data], [400, "next", body]);
 });
 
-test("an authority that is away, moves what is signed elsewhere, or never ends is unreachable, and why is told", async (t) => {
+test("no connection, redirect of a POST, endless response → unreachable with the reason", async (t) => {
   const gone = await serve(t, (_, answer) => void answer.destroy());
   assert.match((await refusal(ask(gone))).message, /cannot be reached at http:.*: other side closed/);
   const moved = await serve(t, (_, answer) => void answer.writeHead(307, { location: "/elsewhere" }).end());
@@ -76,7 +76,7 @@ test("a question ends with its signal", async (t) => {
   await assert.rejects(ask(url, abort.signal), { name: "AbortError" });
 });
 
-test("only the token that was asked for is answered, and nobody once it is over", async (t) => {
+test("only the challenge's token is served, and none after it", async (t) => {
   const where = { host: "127.0.0.1", port: 0, log: silentLog };
   const listener = await answerOverHttp({ token: "abc", proof: "abc.thumbprint" }, where);
   t.after(() => listener.close());

@@ -17,7 +17,7 @@ function differences(times: readonly number[]): number[] {
   return times.slice(1).map((time, at) => time - (times[at] ?? 0));
 }
 
-test("a certificate is issued and shown, and the next start shows the same one and asks nobody", async (t) => {
+test("certificate is issued and served, and served again after a restart without a request", async (t) => {
   const { clock, authority, start } = setUpIssuer(t);
   const first = start();
   await clock.settle();
@@ -30,7 +30,7 @@ test("a certificate is issued and shown, and the next start shows the same one a
 });
 
 for (const days of [90, 6]) {
-  test(`one of ${days} days is renewed when a third of its life is left, and changed in one step`, async (t) => {
+  test(`certificate of ${days} days → renewed with a third of its lifetime left, without a gap`, async (t) => {
     const { clock, authority, start } = setUpIssuer(t);
     authority.lifeMs = days * day;
     const { shown, issuer } = start();
@@ -41,7 +41,7 @@ for (const days of [90, 6]) {
   });
 }
 
-test("an authority that fails is asked for ever, each time after a longer pause; what is shown stays until its end", async (t) => {
+test("failing authority → retries with growing pauses; the certificate is served until it expires", async (t) => {
   const { clock, authority, start } = setUpIssuer(t);
   authority.lifeMs = 9 * day;
   const { shown, issuer } = start();
@@ -68,7 +68,7 @@ test("an authority that fails is asked for ever, each time after a longer pause;
   assert.deepEqual([shown.length, issuer.error], [3, undefined]);
 });
 
-test("it waits as long as the authority asks for, and no longer than six hours", async (t) => {
+test("Retry-After is respected up to six hours", async (t) => {
   for (const [wantedMs, waitedMs] of [
     [30 * minute, 30 * minute],
     [7 * day, 6 * hour],
@@ -83,7 +83,7 @@ test("it waits as long as the authority asks for, and no longer than six hours",
   }
 });
 
-test("a provider that starts again and again asks no more often than authorities allow", async (t) => {
+test("repeated restarts stay within the authority's rate limit", async (t) => {
   const { clock, authority, start } = setUpIssuer(t);
   authority.trouble = unreachable;
   for (let minutes = 0; minutes < 180; minutes++) {
@@ -96,7 +96,7 @@ test("a provider that starts again and again asks no more often than authorities
   assert.ok(Math.max(...differences(authority.asked)) <= 13 * minute, "and yet soon after each start");
 });
 
-test("wherever it is cut short, the next start has one certificate and the key that belongs to it", async (t) => {
+test("crash at any boundary → the next start has a certificate with its key", async (t) => {
   const rehearsal = createCountingBoundary();
   const { clock, start } = setUpIssuer(t);
   start({ boundary: rehearsal });
@@ -127,7 +127,7 @@ test("two that share a folder come to the same certificate", async (t) => {
   assert.equal(authority.issued.size, 1);
 });
 
-test("one that was renewed by somebody else is shown within hours", async (t) => {
+test("certificate renewed by another process → served within hours", async (t) => {
   const { clock, authority, storage, start } = setUpIssuer(t);
   const { shown } = start();
   await clock.settle();
@@ -181,7 +181,7 @@ test("a certificate that cannot be served is never kept or shown, and its order 
   assert.deepEqual(shown, [[...authority.issued.values()][1]]);
 });
 
-test("an authority that never finishes an order is left, and asked again for the same one", async (t) => {
+test("order that does not finish → timeout, then the same order is continued", async (t) => {
   const { clock, authority, storage, start } = setUpIssuer(t);
   authority.hangs = true;
   const asked = start();
@@ -197,7 +197,7 @@ test("an authority that never finishes an order is left, and asked again for the
   assert.deepEqual(shown, [authority.issued.get(url)]);
 });
 
-test("an order that the authority refuses to go on with is left for another; one that it has no time for is not", async (t) => {
+test("rejected order → a new order; rate-limited order → the same one", async (t) => {
   for (const [status, orders] of [
     [403, 2],
     [429, 1],
@@ -214,7 +214,7 @@ test("an order that the authority refuses to go on with is left for another; one
   }
 });
 
-test("an order that nobody could be reached for, time and again, is left for another", async (t) => {
+test("authority unreachable repeatedly → a new order", async (t) => {
   for (const [failures, order] of [
     [acmeOrderTries - 1, 1],
     [acmeOrderTries, 2],
@@ -230,7 +230,7 @@ test("an order that nobody could be reached for, time and again, is left for ano
   }
 });
 
-test("a clock that is wrong does not make us order one certificate after the other", async (t) => {
+test("wrong clock → no repeated orders", async (t) => {
   const { clock, authority, start } = setUpIssuer(t);
   authority.behindMs = 70 * day;
   const { issuer, shown } = start();
@@ -240,7 +240,7 @@ test("a clock that is wrong does not make us order one certificate after the oth
   assert.equal(shown.length, authority.issued.size, "and what there is, is shown");
 });
 
-test("where nothing can be kept, the authority is not asked", async (t) => {
+test("storage not writable → no request to the authority", async (t) => {
   const { clock, dir, authority, start } = setUpIssuer(t);
   mkdirSync(dir, { recursive: true });
   writeFileSync(join(dir, "orders"), "a file where a folder should be");

@@ -68,12 +68,12 @@ test("the account of the network's provider is used as it is, and registered ane
   assert.deepEqual(open().account(), { key: keyPem, url: undefined });
 });
 
-test("of two that make an account at once both have the same one", (t) => {
+test("two processes create an account at once → the same one", (t) => {
   const { open } = setUp(t);
   assert.equal(open().account().key, open().account().key);
 });
 
-test("an order is found again with its key, but not one at another authority", (t) => {
+test("pending order is found with its key, but not one of another authority", (t) => {
   const { dir, open } = setUp(t);
   const { key } = open().order();
   open().keepOrder({ key, url: "https://acme.example:14000/order/1" });
@@ -85,7 +85,7 @@ test("an order is found again with its key, but not one at another authority", (
   assert.equal(anew.url, undefined);
 });
 
-test("what a crash left half written is taken away later, and nothing else", (t) => {
+test("temporary files of a crash are removed later, and nothing else", (t) => {
   const { open, file } = setUp(t);
   const { key } = open().order();
   for (const [name, ageMs] of [

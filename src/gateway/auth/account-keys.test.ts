@@ -34,13 +34,13 @@ function accountOf(pubKey: BaseAccount["pubKey"]): Queries["account"] {
 const packed = (key: Uint8Array) => Uint8Array.from([0x0a, key.length, ...key]);
 const secp256k1 = (key: Uint8Array) => ({ typeUrl: "/cosmos.crypto.secp256k1.PubKey", value: packed(key) });
 
-test("an account of several who sign together has no key that a token could be checked with", async () => {
+test("multisig account → no signing key", async () => {
   const typeUrl = "/cosmos.crypto.multisig.LegacyAminoPubKey";
   const { keys } = answered(accountOf({ typeUrl, value: packed(alice.publicKey) }));
   assert.deepEqual(await keys.keyOf(address, ""), undefined);
 });
 
-test("a node that gives an account somebody else's key, or half of one, is not believed", async () => {
+test("node returns another account's key, or half of one → rejected", async () => {
   for (const key of [testKey("mallory").publicKey, alice.publicKey.slice(0, 20)]) {
     const { keys } = answered(async (...asked) => accountOf(secp256k1(key))(...asked));
     await assert.rejects(async () => keys.keyOf(address, ""));
@@ -49,7 +49,7 @@ test("a node that gives an account somebody else's key, or half of one, is not b
   assert.deepEqual(await keys.keyOf(address, ""), alice.publicKey);
 });
 
-test("a tenant whose key is not known yet waits behind no stranger, even of the same place", async () => {
+test("lease owner's key look-up does not wait behind others of the same source", async () => {
   const { keys } = answered(async (...asked) => accountOf(secp256k1(alice.publicKey))(...asked));
   // No time passes, so the line does not move.
   const strangers = Array.from({ length: 60 }, async (_, number) => keys.keyOf(accountNumber(number), "192.0.2.7"));
@@ -57,7 +57,7 @@ test("a tenant whose key is not known yet waits behind no stranger, even of the 
   assert.deepEqual(await keys.keyOf(address, "192.0.2.7"), alice.publicKey);
 });
 
-test("however many accounts are asked for, a bounded number of them is remembered, and tenants always are", async () => {
+test("key cache is bounded, and lease owners stay cached", async () => {
   let asked = 0;
   const { keys } = answered(async () => {
     asked += 1;

@@ -10,7 +10,7 @@ import { tokenChars, tokenClockSkewMs } from "./token.ts";
 const unknown = "401 tls: attempt to use non-existing or revoked certificate";
 const lease = { dseq: 1n, gseq: 1, oseq: 1 };
 
-test("who sends nothing is nobody in particular, and so is who sends an empty header", async () => {
+test("no credentials or an empty header → anonymous", async () => {
   const stage = createAuthStage();
   for (const authorization of [undefined, ""]) {
     const { owner, mayUseProvider } = (await stage.ask({ authorization })) as CallerIdentity;
@@ -29,7 +29,7 @@ test("a token is good until its end and not a moment longer, however often it wa
   assert.equal(stage.lookups.length, 1);
 });
 
-test("a token of somebody whose clock is seconds ahead of ours is good", async () => {
+test("token issued by a clock that is seconds ahead → valid", async () => {
   const stage = createAuthStage();
   const nbf = stage.clock.now() / 1_000 + tokenClockSkewMs / 1_000;
   assert.equal(ownerOf(await stage.askWithToken(makeToken(stage.tenant, stage.claims({ nbf })))), stage.tenant.address);
@@ -46,7 +46,7 @@ test("a token that was found good is answered at once, without its key", async (
   assert.equal(stage.lookups.length, 1);
 });
 
-test("nobody is asked for the key of a token that is no good anyway", async () => {
+test("invalid token → no look-up of its key", async () => {
   const stage = createAuthStage();
   const bad: [string, string][] = [
     ["x", "401 JWT is invalid"],
@@ -66,7 +66,7 @@ test("token of an account without a known key → 401", async () => {
   assert.equal(await stage.askWithToken(makeToken(stage.tenant, stage.claims())), "401 JWT is invalid");
 });
 
-test("a token that ends while its key is looked for is over", async () => {
+test("token that expires during the key look-up → expired", async () => {
   const stage = createAuthStage();
   const token = makeToken(stage.tenant, stage.claims());
   const asked = stage.askWithToken(token);
@@ -82,7 +82,7 @@ test("a certificate opens what its owner has, everything of it", async () => {
   assert.equal((identity as CallerIdentity).servicesOf(lease, "shell"), undefined);
 });
 
-test("a certificate that was revoked opens nothing more, on a connection that is open already", async () => {
+test("revoked certificate → 401 on an open connection too", async () => {
   const stage = createAuthStage();
   const certificates = [stage.certificate(stage.tenant.address)];
   assert.equal(ownerOf(await stage.ask({ certificates })), stage.tenant.address);
@@ -101,7 +101,7 @@ test("a certificate is good in its time alone, on a connection that is open alre
   assert.equal(await stage.ask({ certificates }), over);
 });
 
-test("a certificate that is not on the chain byte by byte opens nothing", async () => {
+test("certificate that differs from the one on chain → 401", async () => {
   const stage = createAuthStage();
   const forged = stage.certificate(stage.tenant.address, { isPublished: false });
   assert.equal(await stage.ask({ certificates: [forged] }), unknown);
@@ -111,7 +111,7 @@ test("a certificate that is not on the chain byte by byte opens nothing", async 
   assert.equal(ownerOf(await stage.ask({ certificates: [genuine] })), stage.tenant.address);
 });
 
-test("one certificate is enough", async () => {
+test("two certificates → 401", async () => {
   const stage = createAuthStage();
   const certificates = [stage.tenant, stage.stranger].map(({ address }) => stage.certificate(address));
   assert.equal(await stage.ask({ certificates }), "401 tls: too many peer certificates");
@@ -128,7 +128,7 @@ test("a certificate and a token at once say two things", async () => {
   assert.equal(ownerOf(await stage.ask({ certificates, authorization: "" })), stage.tenant.address);
 });
 
-test("a flood of bad signatures from one place holds up nobody else", async () => {
+test("flood of bad signatures delays no other source", async () => {
   const stage = createAuthStage();
   const [header, payload] = makeToken(stage.tenant, stage.claims()).split(".");
   const forged = `Bearer ${header}.${payload}.${makeToken(stage.stranger, {}).split(".")[2]}`;
@@ -156,7 +156,7 @@ test("a certificate says whose it is, its number, and from when until when", () 
   assert.deepEqual([owner, serial, fromMs, untilMs - fromMs], [address, 1n, stage.clock.now(), 3_600_000]);
 });
 
-test("certificates that are not an account's are refused by name, without asking anybody", () => {
+test("certificate without an account's name → 401 without a look-up", () => {
   const wrongName = { status: 401, message: "tls: invalid certificate's subject common name" };
   const ca = makeCertificate({ name: "authority" });
   const refused: [string, object][] = [
@@ -170,7 +170,7 @@ test("certificates that are not an account's are refused by name, without asking
   for (const [pem, refusal] of refused) assert.throws(() => readClientCertificate(der(pem)), refusal);
 });
 
-test("bytes that are no certificate are refused", () => {
+test("bytes that are not a certificate → 401", () => {
   for (const bytes of [
     Buffer.of(),
     Buffer.from("hello"),
@@ -186,7 +186,7 @@ const text = "text";
 const signature = signer.sign(Buffer.from(text));
 const [r, s] = [signature.subarray(0, 32), signature.subarray(32)];
 
-test("a signature is that of one key and one text", async () => {
+test("signature is valid for its key and text only", async () => {
   assert.equal(await isSignedBy(signer.publicKey, text, signature), true);
   assert.equal(await isSignedBy(signer.publicKey, "test", signature), false);
   assert.equal(await isSignedBy(newSigner().publicKey, text, signature), false);
@@ -203,13 +203,13 @@ test("what is no signature is none", async () => {
   }
 });
 
-test("of the two that there are the one with the lower S counts", async () => {
+test("signature with the higher S → invalid", async () => {
   const order = 0xfffffffffffffffffffffffffffffffebaaedce6af48a03bbfd25e8cd0364141n;
   const high = (order - BigInt(`0x${Buffer.from(s).toString("hex")}`)).toString(16).padStart(64, "0");
   assert.equal(await isSignedBy(signer.publicKey, text, Buffer.concat([r, Buffer.from(high, "hex")])), false);
 });
 
-test("a key that is none has signed nothing", async () => {
+test("invalid key → signature invalid", async () => {
   for (const key of [Buffer.alloc(33), Buffer.alloc(0), signer.publicKey.subarray(1), Buffer.alloc(33, 0xff)]) {
     assert.equal(await isSignedBy(key, text, signature), false);
   }

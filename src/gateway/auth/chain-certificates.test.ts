@@ -61,7 +61,7 @@ function onStage(lookups?: Lookups) {
 
 const silence = () => new ProviderError("AKP_CHAIN_NO_ENDPOINT", { what: "abci_query", reasons: "none" });
 
-test("what is known is given at once, and blocks that do not concern its owner change nothing", async () => {
+test("cached certificate is returned at once, other accounts' blocks do not evict it", async () => {
   const { stage, find, block } = onStage();
   await find();
   block();
@@ -70,7 +70,7 @@ test("what is known is given at once, and blocks that do not concern its owner c
   assert.equal(stage.asked, 1);
 });
 
-test("after blocks that are lost it is asked for again, and counts on only if the chain does not answer", async () => {
+test("missed blocks → confirmed again; counts unconfirmed only if the chain does not answer", async () => {
   const { clock, stage, known, find, block } = onStage();
   await find();
   known.onStep({ gap: { from: 11n, to: 15n }, changed: [] });
@@ -109,7 +109,7 @@ test("while the chain hangs only the first request waits for it, and then what i
   assert.ok(find() instanceof Promise, "more blocks are lost");
 });
 
-test("who has a lease is confirmed though his neighbours flood us", async () => {
+test("lease owner's confirmation is not delayed by a flood from the same source", async () => {
   const { clock, stage, known, find } = onStage();
   known.keep(owner, [{ serial: "7", der: new X509Certificate(certificate).raw }], 0n);
   for (let serial = 100n; serial < 400n; serial += 1n) Promise.resolve(find(serial)).catch(() => undefined);
@@ -118,7 +118,7 @@ test("who has a lease is confirmed though his neighbours flood us", async () => 
   assert.equal(await find(), undefined, "revoked while we were away");
 });
 
-test("an answer of before the last change is not taken; one that never gets newer is no answer", async () => {
+test("response older than the last change → retried, then AKP_CHAIN_SILENT", async () => {
   const { clock, stage, find, block } = onStage();
   block([owner]);
   stage.answers = [
@@ -133,7 +133,7 @@ test("an answer of before the last change is not taken; one that never gets newe
   await assert.rejects(never, { code: "AKP_CHAIN_SILENT" });
 });
 
-test("a node that is behind where we began says nothing: what was revoked since would be good for it", async () => {
+test("response of a node behind the start height → retried", async () => {
   const { clock, stage, find } = onStage();
   stage.answers = [
     { items: [], height: 10n },
@@ -143,7 +143,7 @@ test("a node that is behind where we began says nothing: what was revoked since 
   assert.equal(stage.asked, 2);
 });
 
-test("one in use is confirmed now and then, beside the requests", async () => {
+test("certificate in use is refreshed in the background", async () => {
   const { clock, stage, find } = onStage();
   await find();
   await clock.advance(gatewayCertificateMs + 1);
@@ -154,7 +154,7 @@ test("one in use is confirmed now and then, beside the requests", async () => {
   assert.equal(stage.asked, 2);
 });
 
-test("nobody is asked for a serial number that no certificate has, nor believed who gives another one", async () => {
+test("serial out of range → no look-up; response with another serial → ignored", async () => {
   const { stage, find } = onStage();
   assert.equal(find(-1n), undefined);
   assert.equal(find(1n << 160n), undefined);
@@ -163,7 +163,7 @@ test("nobody is asked for a serial number that no certificate has, nor believed 
   assert.equal(stage.asked, 1);
 });
 
-test("however many certificates are asked for, a bounded number is remembered", async () => {
+test("certificate cache is bounded", async () => {
   const { stage, known } = onStage(askingAtOnce);
   const count = runs(4_200, 100_000);
   stage.answers = Array.from({ length: count }, () => ({ items: [], height: 10n }));

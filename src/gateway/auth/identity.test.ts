@@ -49,7 +49,7 @@ function granular(...deployments: readonly DeploymentGrant[]): Grant {
 }
 
 for (const [what, grant, opens, services] of table) {
-  test(`who is given ${what} may do that and no more`, () => {
+  test(`grant ${what} → permits that and no more`, () => {
     const identity = identityOf(address, grant, 0);
     const opened = [
       identity.mayUseProvider,
@@ -64,7 +64,7 @@ for (const [what, grant, opens, services] of table) {
   });
 }
 
-test("nobody may do nothing", () => {
+test("anonymous → no permissions", () => {
   for (const scope of [undefined, ...scopes]) {
     assert.equal(anonymous.mayUseDeployment(7n, scope), false);
     assert.equal(anonymous.mayUseLease(lease, scope), false);

@@ -39,7 +39,7 @@ function onStage() {
   return { clock, lookups, ends, ask, answer, never };
 }
 
-test("a flood from one place leaves another place its turn, and is itself answered or refused in time", async () => {
+test("look-up flood from one source → another source is served, the flood is answered or rejected in time", async () => {
   const { clock, lookups, ends, ask } = onStage();
   for (let number = 0; number < 600; number += 1) ask(`flood ${number}`, "192.0.2.1");
   ask("honest", "192.0.2.2");
@@ -56,7 +56,7 @@ test("a flood from one place leaves another place its turn, and is itself answer
   assert.equal(lookups.counts.waiting, 0);
 });
 
-test("one place asks the nodes no more often than it may, however fast they answer", async () => {
+test("look-up rate per source is limited, however fast nodes answer", async () => {
   const { clock, lookups, ask } = onStage();
   for (let number = 0; number < 50; number += 1) ask(`flood ${number}`, "192.0.2.1", async () => "answer");
   await clock.advance(gatewayLookupLeastMs - 1);
@@ -65,7 +65,7 @@ test("one place asks the nodes no more often than it may, however fast they answ
   assert.equal(lookups.counts.sent, 2 * gatewayLookupsPerClientAtOnce);
 });
 
-test("with a flood from hundreds of places, one more still gets its turn before its time is over", async () => {
+test("flood from hundreds of sources → one more is served before its timeout", async () => {
   const { clock, lookups, ends, ask } = onStage();
   for (let number = 0; number < 3_000; number += 1)
     ask(`flood ${number}`, `10.0.${(number % 300) >> 8}.${(number % 300) & 255}`);
@@ -75,7 +75,7 @@ test("with a flood from hundreds of places, one more still gets its turn before 
   assert.equal(ends.find(({ what }) => what === "honest")?.how, "answer");
 });
 
-test("places that fill all there is to wait in leave one more its turn, though its first and no second", async () => {
+test("full queue → a new source may queue one look-up, not two", async () => {
   const { clock, lookups, ends, ask } = onStage();
   const places = 100;
   for (let number = 0; number < places * gatewayLookupsPerClient; number += 1)
@@ -88,14 +88,14 @@ test("places that fill all there is to wait in leave one more its turn, though i
   assert.deepEqual(ends.find(({ what }) => what === "honest too")?.how, silent.code);
 });
 
-test("who asks for what is asked for already shares the answer", async () => {
+test("equal look-ups share one result", async () => {
   const { clock, lookups, ends, ask } = onStage();
   for (const source of ["192.0.2.1", "192.0.2.1", "192.0.2.2"]) ask("the same", source);
   await clock.advance(answerMs);
   assert.deepEqual([lookups.counts.sent, ends.map(({ how }) => how)], [1, ["answer", "answer", "answer"]]);
 });
 
-test("a name that a flood asks for too does not have its owner wait in the flood's line", async () => {
+test("look-up flood does not delay a lease owner", async () => {
   const { clock, ends, ask } = onStage();
   for (let number = 0; number < 40; number += 1) ask(`flood ${number}`, "192.0.2.1");
   ask("victim", "192.0.2.1");
@@ -107,7 +107,7 @@ test("a name that a flood asks for too does not have its owner wait in the flood
   );
 });
 
-test("a chain that does not answer is told in time, and each who joined gets his own time", async () => {
+test("chain does not answer → each caller fails after its own timeout", async () => {
   const { clock, lookups, ends, ask, never } = onStage();
   for (let number = 0; number < 100; number += 1) ask(`${number}`, `192.0.2.${number}`, never);
   await clock.advance(1_000);
@@ -119,7 +119,7 @@ test("a chain that does not answer is told in time, and each who joined gets his
   assert.deepEqual([lookups.counts.waiting, clock.pendingTimers], [0, 0]);
 });
 
-test("the chain's failures are told without what they say of our nodes; others are thrown as they are", async () => {
+test("chain errors → AKP_CHAIN_SILENT without node names; other errors are rethrown", async () => {
   const { lookups } = onStage();
   const unreachable = new ProviderError("AKP_CHAIN_UNREACHABLE", { node: "http://10.0.0.7", reason: "gone" });
   await assert.rejects(

@@ -6,7 +6,7 @@ import { bearerToken, readClaims, readToken } from "./token.ts";
 const signer = newSigner();
 const invalid = { status: 401, message: "JWT is invalid" };
 
-test("a header has a scheme in any case and one token", () => {
+test("authorization header: scheme in any case, one token", () => {
   for (const header of [undefined, ""]) assert.equal(bearerToken(header), undefined);
   for (const header of ["Bearer x", "bearer x", "BEARER \t x", "  Bearer x "]) assert.equal(bearerToken(header), "x");
   for (const header of ["x", "Bearer", "Bearer x y", "Basic x", "Bearer,x", "Bearer: x", " ", "Bearer\u00a0x"]) {
@@ -14,7 +14,7 @@ test("a header has a scheme in any case and one token", () => {
   }
 });
 
-test("a token has one text: what else would be read as the same bytes is none", () => {
+test("token in non-canonical base64 → invalid", () => {
   const token = makeToken(signer, {});
   const [header, payload, signature = ""] = token.split(".");
   assert.equal(readToken(token).signature.length, 64);
@@ -67,7 +67,7 @@ function granted(leases: unknown) {
 
 const deployment = { dseq: 7, scope: ["status"], services: ["web"] };
 
-test("what is given to others opens nothing here, and must make sense all the same", () => {
+test("permissions for other providers grant nothing, but must be valid", () => {
   const full = { provider: other, access: "full" };
   assert.deepEqual(granted({ access: "granular", permissions: [full] }), { access: "none" });
   const ours = { provider, access: "scoped", scope: ["logs"] };
@@ -95,7 +95,7 @@ test("a deployment's numbers are read whole, however large", () => {
   for (const none of ["0", "null"]) assert.throws(() => numbers(none), { status: 400 }, none);
 });
 
-test("scopes that we do not know open nothing, and take nothing from those that we know", () => {
+test("unknown scopes grant nothing, known ones still apply", () => {
   const scopes = new Set(["status"]);
   assert.deepEqual(granted({ access: "scoped", scope: ["status", "fly", "toString"] }), { access: "scoped", scopes });
   assert.deepEqual(granted({ access: "scoped", scope: ["fly"] }), { access: "scoped", scopes: new Set() });

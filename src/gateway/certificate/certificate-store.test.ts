@@ -9,7 +9,7 @@ import type { SimulatedCluster } from "../../box/cluster/simulated-kube.ts";
 import { openBoundary } from "../../runtime/boundary.ts";
 import { createFileStore } from "./certificate-store.ts";
 
-test("keys are written for us alone, whatever somebody left where they are written first", async (t) => {
+test("keys have mode 0600, whatever exists at the temporary path", async (t) => {
   const folder = temporaryFolder(t);
   const path = join(folder, "certificates.pem");
   const store = createFileStore(path, openBoundary);

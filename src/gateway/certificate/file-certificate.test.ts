@@ -57,7 +57,7 @@ test("files that come later are served, and read again when they change", async 
   assert.deepEqual(changes, [first.certificate, second.certificate]);
 });
 
-test("one whose way to the authority is half written is not called served, and the one before stays", async (t) => {
+test("incomplete chain → not served, the previous certificate stays", async (t) => {
   const { make, write, follow, look, changes } = setUp(t);
   const [first, second] = [make(90), make(180)];
   write(first);
@@ -72,7 +72,7 @@ test("one whose way to the authority is half written is not called served, and t
   assert.deepEqual([changes, followed.error], [[second.certificate], undefined]);
 });
 
-test("a swap of links, as Kubernetes makes it, is one change", async (t) => {
+test("symlink swap as by Kubernetes → one change", async (t) => {
   const { folder, make, follow, look, changes } = setUp(t);
   const put = (name: string, { certificate, key }: MadeCertificate) => {
     mkdirSync(join(folder, name));
@@ -92,7 +92,7 @@ test("a swap of links, as Kubernetes makes it, is one change", async (t) => {
   assert.deepEqual(changes, [second.certificate]);
 });
 
-test("what cannot be served is told of, and what was good stays", async (t) => {
+test("invalid certificate → error, the previous one stays", async (t) => {
   const { make, write, follow, look } = setUp(t);
   const good = make(90);
   write(good);
@@ -112,7 +112,7 @@ test("what cannot be served is told of, and what was good stays", async (t) => {
   }
 });
 
-test("one that is over is not served any more", async (t) => {
+test("expired certificate → not served", async (t) => {
   const { clock, make, write, follow, look, changes } = setUp(t);
   write(make(1));
   const followed = follow();
@@ -124,7 +124,7 @@ test("one that is over is not served any more", async (t) => {
   assert.deepEqual(changes, [undefined]);
 });
 
-test("one that begins later is served from then on, and what was good stays until then", async (t) => {
+test("certificate not valid yet → served from its begin, the previous one until then", async (t) => {
   const { clock, make, write, follow, look, changes } = setUp(t);
   const first = make(90);
   write(first);

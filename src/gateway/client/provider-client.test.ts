@@ -89,7 +89,7 @@ test("a server that shows its account's certificate of the chain is believed, an
   });
 });
 
-test("a certificate of ours is shown on the name on which it is asked for, and no token", async (t) => {
+test("client certificate → mtls server name and no token", async (t) => {
   const [server, client] = [own(), own({ owner: tenant.address, isServer: false, hosts: [], serial: 5n })];
   const served = { cert: server.certificate, key: server.key, requestCert: true, rejectUnauthorized: false };
   const { url, heard } = await serve(t, served, (request, response) => {
@@ -103,7 +103,7 @@ test("a certificate of ours is shown on the name on which it is asked for, and n
   assert.equal(heard.requests[0]?.headers.authorization, undefined);
 });
 
-test("two requests go over one connection, which was judged once, each with a token of its own", async (t) => {
+test("two requests share one verified connection, each with its own token", async (t) => {
   const certificate = own();
   let asked = 0;
   const onChain: CertificatesOnChain = (...about) => {
@@ -155,7 +155,7 @@ const unproven: readonly { is: string; shows: ReturnType<typeof own>; onChain?: 
   ];
 
 for (const { is, shows, says, ...rest } of unproven) {
-  test(`a server that shows a certificate ${is} is told nothing`, async (t) => {
+  test(`server certificate ${is} → nothing is sent`, async (t) => {
     const { url, heard } = await serve(t, { cert: shows.certificate, key: shows.key }, ok);
     const onChain = "onChain" in rest ? rest.onChain : chainWith(shows);
     const { status } = clientOf(t, { url, provider, onChain, credentials: { kind: "jwt", signer: tenant } });
@@ -164,13 +164,13 @@ for (const { is, shows, says, ...rest } of unproven) {
   });
 }
 
-test("a certificate of an account that another one signed is refused", async (t) => {
+test("account certificate signed by another one → rejected", async (t) => {
   const signed = makeTestCertificate({ name: provider, issuer: makeTestCertificate({ name: someoneElse }) });
   const { url } = await serve(t, { cert: signed.certPem, key: signed.keyPem }, ok);
   await assert.rejects(clientOf(t, { url, provider }).status(), /not signed by the account that it names/);
 });
 
-test("a server that speaks nothing newer than TLS 1.2 is not spoken to", async (t) => {
+test("TLS 1.2 server → rejected", async (t) => {
   const { url, heard } = await serve(t, { cert: shown.certificate, key: shown.key, maxVersion: "TLSv1.2" }, ok);
   await assert.rejects(clientOf(t, { url, onChain: chainWith(shown) }).status(), { code: "AKP_PROVIDER_UNREACHABLE" });
   assert.deepEqual(heard.names, []);
@@ -194,7 +194,7 @@ test("a redirect is an answer like any other, and not followed", async (t) => {
   assert.equal(heard.requests.length, 1);
 });
 
-test("an answer without an end, and one that does not come, are given up", async (t) => {
+test("endless or missing response → timeout", async (t) => {
   const flood = await serve(t, { cert: shown.certificate, key: shown.key }, (_, response) => {
     const more = () => void (response.destroyed || response.write(Buffer.alloc(2 ** 20), more));
     more();
@@ -237,7 +237,7 @@ test("a request that is aborted, also before it begins, fails with the reason it
   await assert.rejects(ask({ method: "GET", path: "/status", signal: abort.signal }), (thrown) => thrown === reason);
 });
 
-test("an address that is not one of TLS is refused before anything is opened", () => {
+test("URL without https → rejected before a connection is opened", () => {
   const options = { credentials: { kind: "none" }, onChain: undefined, clock: createVirtualClock(nowMs) } as const;
   assert.throws(() => createProviderClient({ ...options, url: "http://provider.example.com:8443" }), /https:/);
 });

@@ -58,7 +58,7 @@ async function read(client: ProviderClient, signal?: AbortSignal) {
   return { frames, stream };
 }
 
-test("a stream brings its frames in order and says how it ended, with a token that opens nothing else", async (t) => {
+test("stream delivers frames in order and its close, with a token for nothing else", async (t) => {
   const { client, requests } = await serve(t, (webSocket) => {
     webSocket.send("one");
     webSocket.send("two");
@@ -76,7 +76,7 @@ test("a stream brings its frames in order and says how it ended, with a token th
   assert.equal(exp - iat, 86_400);
 });
 
-test("a provider that refuses a stream is shown with what it says", async (t) => {
+test("rejected stream → error with the provider's response", async (t) => {
   const { client } = await serve(t, 401);
   await assert.rejects(read(client), { code: "AKP_PROVIDER_REFUSED", message: /answered with 401\n.*\nwhy/ });
 });
@@ -89,7 +89,7 @@ test("connection lost without a close frame → error", async (t) => {
   assert.throws(() => checkClose(end), { code: "AKP_PROVIDER_STREAM_ENDED", message: /connection was lost/ });
 });
 
-test("pings keep a silent stream, and one without them is given up", async (t) => {
+test("stream with pings stays open, one without times out", async (t) => {
   let there: WebSocket | undefined;
   const { client, clock } = await serve(t, (webSocket) => {
     there = webSocket;
@@ -135,7 +135,7 @@ test("a reader that does not keep up slows the provider, and gets everything", a
   assert.equal(frames, 256);
 });
 
-test("who leaves says so, and who left before it began is not waited for", async (t) => {
+test("client leaves → close frame; before the upgrade → connection is destroyed", async (t) => {
   const closed = Promise.withResolvers<number>();
   const { client } = await serve(t, (webSocket) => webSocket.on("close", closed.resolve));
   const abort = new AbortController();

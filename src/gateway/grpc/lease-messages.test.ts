@@ -55,7 +55,7 @@ test("what the npm package does not know yet keeps the hash as well, written by 
   assert.equal(read(written).version(), hashOf(newer));
 });
 
-test("a group of nothing is an empty one, whose parts are missing, and an amount that is no digits is refused", () => {
+test("empty group message → empty group; amount without digits → rejected", () => {
   const service = Buffer.from([0x12, 0x00]);
   const { manifest, lacks } = read([service]);
   assert.deepEqual(
@@ -83,7 +83,7 @@ test("the lines of a batch are together by pod, in their order", () => {
   assert.deepEqual([...logsMessages([], 100)], []);
 });
 
-test("what is too long for one message goes on in the next, byte by byte", () => {
+test("long logs continue in the next message", () => {
   const text = "äöü".repeat(50);
   const messages = [...logsMessages([line("web-1", text), line("api-1", "x")], 64)];
   const entries = messages.flatMap((each) => providerLeaseV1ServiceLogsResponse.decode(each).services);
@@ -99,14 +99,14 @@ test("short lines by turns from two pods make no message that is too large for i
   for (const { length } of messages) assert.ok(length < 11_000, `${length} bytes`);
 });
 
-test("of too much to tell at once each pod keeps its last lines, and a chatty one hides no quiet one", () => {
+test("too many logs → the last lines of each pod, in equal shares", () => {
   const gathered = gatherLogs(60);
   gathered.add([line("web-2", "quiet")]);
   for (let number = 0; number < 1_000; number += 1) gathered.add([line("web-1", `line ${number}`)]);
   assert.deepEqual(readLogs(gathered.message()), ["web: line 997\nline 998\nline 999\n", "web: quiet\n"]);
 });
 
-test("a single line that is too long is told by its end", () => {
+test("line longer than its share → its end", () => {
   const gathered = gatherLogs(8);
   gathered.add([line("web-1", "0123456789abcdef")]);
   assert.deepEqual(readLogs(gathered.message()), ["web: 9abcdef\n"]);

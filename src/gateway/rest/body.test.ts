@@ -31,7 +31,7 @@ test("of a body in crumbs none is kept, only what they say", async () => {
   assert.equal(Buffer.from(await body).toString(), text);
 });
 
-test("one client sends so much at once, others send all the same, and answered bodies are not counted", async () => {
+test("body bytes are limited per client, others still send, and finished requests are released", async () => {
   const most = 100;
   const budget = new ByteBudget({ perClient: 4 * most, total: 10 * most, assured: 0 });
   const read = createBodyReader({ ...createRequestBudget(), anonymous: budget });

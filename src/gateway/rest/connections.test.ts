@@ -64,7 +64,7 @@ function admitted(from: readonly string[], onIdle?: (socket: Socket) => void) {
   return { connections, refusals, admit, all, clock, budget };
 }
 
-test("one address has so many connections, and others are taken all the same", () => {
+test("connections per address are limited, other addresses still connect", () => {
   const from = Array.from({ length: connectionLimits.perAddress }, () => "192.0.2.1");
   const { connections, refusals, admit, all } = admitted(from);
   assert.deepEqual([admit("192.0.2.1").socket.isEnded, refusals], [true, ["address"]]);
@@ -75,7 +75,7 @@ test("one address has so many connections, and others are taken all the same", (
   assert.equal(connections.count, 2);
 });
 
-test("when all connections are taken, a new one takes the place of the oldest idle one of the client that has most", async () => {
+test("all connections in use → a new one replaces the oldest idle one of the client that has most", async () => {
   const heavy = Array.from({ length: connectionLimits.perAddress }, () => "192.0.2.1");
   const others = Array.from(
     { length: connectionLimits.secured.rest - heavy.length },
@@ -98,7 +98,7 @@ test("when all connections are taken, a new one takes the place of the oldest id
   assert.equal(all.filter(({ socket }) => socket.isEnded).length, 1);
 });
 
-test("when all connections have calls, a client with fewer than another takes the other's oldest, and no client takes from one with fewer", async () => {
+test("all connections busy → replaces the oldest of a client that has more, never of one that has fewer", async () => {
   const [one, other] = ["192.0.2.1", "192.0.2.2"].map((address) =>
     Array.from({ length: connectionLimits.secured.rest / 2 }, () => address),
   );
@@ -120,7 +120,7 @@ test("when all connections have calls, a client with fewer than another takes th
   assert.equal(first.socket.isEnded, false);
 });
 
-test("when each client has one connection with a call, a new one ends", () => {
+test("one busy connection per client → a new one is rejected", () => {
   const { refusals, admit, all } = admitted(addresses(connectionLimits.secured.rest));
   for (const one of all) one.begin();
   const late = admit("203.0.113.1");
@@ -137,7 +137,7 @@ test("connections that became streams make room too, after all others", () => {
   assert.deepEqual([all[0]?.socket.isEnded, all.at(-1)?.socket.isEnded], [true, false]);
 });
 
-test("when all handshakes are taken, a new one takes the place of the oldest of the client that has most", async () => {
+test("all handshakes in use → a new one replaces the oldest of the client that has most", async () => {
   const { connections, refusals, admit, clock } = admitted(["192.0.2.1", "192.0.2.2"]);
   const waiting = Array.from({ length: connectionLimits.handshakes }, (_, at) => admit(`198.51.100.${at % 4}`));
   assert(waiting.every(({ isIn }) => isIn));
@@ -153,7 +153,7 @@ test("when all handshakes are taken, a new one takes the place of the oldest of 
   assert.equal(connections.count, 4);
 });
 
-test("one client in its handshake as many times as it may be has no more", () => {
+test("handshakes per client are limited", () => {
   const { refusals, admit } = admitted([]);
   const waiting = Array.from({ length: connectionLimits.handshakesPerAddress }, () => admit("192.0.2.1"));
   assert.deepEqual([admit("192.0.2.1").isIn, refusals], [false, ["handshakes"]]);
@@ -172,7 +172,7 @@ test("the headers of a call count until it is over, also where its connection en
   assert.equal(budget.anonymous.used, 0);
 });
 
-test("every certificate that a client presents is seen, whether one signed the other or not", async (t) => {
+test("presented certificates are read, whether one signed the other or not", async (t) => {
   const [own, authority, self] = ["own", "authority", "self"].map((name) => makeCertificate({ name }));
   assert(own && authority && self);
   const leaf = makeCertificate({ name: "leaf", issuer: authority });
@@ -205,7 +205,7 @@ test("four clients that hold all they may leave room for another's largest compr
   assert.equal(budget.reserve("tenant", gatewayGrpcRequestBytes), true);
 });
 
-test("who has a whole network of addresses has no more connections than who has one", () => {
+test("addresses of one IPv6 /64 share a connection limit", () => {
   const from = Array.from({ length: connectionLimits.perAddress }, (_, at) => `2001:db8::${at.toString(16)}`);
   const { refusals, admit } = admitted(from);
   assert.deepEqual([admit("2001:db8::ffff").isIn, refusals], [false, ["address"]]);

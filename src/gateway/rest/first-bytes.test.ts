@@ -26,7 +26,7 @@ async function helloOf(servername: string | undefined): Promise<Buffer> {
 
 const hello = await helloOf("Provider.example.com");
 
-test("the name that a client asks for is read as it was spelt, and none where there is none", async () => {
+test("server name is read as spelled; none → undefined", async () => {
   assert.deepEqual(readClientHello(hello), { kind: "hello", serverName: "Provider.example.com" });
   assert.deepEqual(readClientHello(await helloOf(undefined)), { kind: "hello", serverName: undefined });
 });
@@ -60,7 +60,7 @@ test("HTTP without TLS is known by its first five bytes, and all else is garbage
   }
 });
 
-test("whatever a greeting is turned into, it is read or refused", () => {
+test("mutated ClientHello → parsed or rejected", () => {
   const random = createSeededRandom(3);
   const seen = new Set<string>();
   for (let run = 0; run < runs(3_000, 100_000); run += 1) {

@@ -33,7 +33,7 @@ function asking(lease: TenantLease, shown?: readonly string[]) {
   };
 }
 
-test("what is not there is told in the network's words, and why where there is a reason", () => {
+test("missing lease → the Go provider's message, with the reason if known", () => {
   const rows: [TenantLease, status: string, service: string][] = [
     [{ state: "unknown" }, "", "kube: lease not found\n"],
     [{ state: "bare" }, "", "kube: no manifest for lease\n"],
@@ -48,7 +48,7 @@ test("what is not there is told in the network's words, and why where there is a
   }
 });
 
-test("what nothing was asked of is null, and what is not there yet is empty", () => {
+test("nothing requested → null, not assigned yet → empty list", () => {
   const seen = (lease: RunningLease) => String(asking(lease)("status")[1]);
   assert.match(seen(running), /"uris":null,.*"uris":\["a\.example\.com"\],.*"forwarded_ports":null,"ips":null}$/);
   assert.match(seen({ ...running, forwardedPorts: [], addresses: [] }), /"forwarded_ports":{},"ips":{}}$/);
@@ -62,7 +62,7 @@ test("what nothing was asked of is null, and what is not there yet is empty", ()
   assert.match(reached, /"ips":{"web":\[{"Port":80,"ExternalPort":30000,"Protocol":"UDP","IP":"203\.0\.113\.7"}\]}}$/);
 });
 
-test("a token for one service sees nothing of the others, and what is wrong with the whole", () => {
+test("token for one service → that service, and errors of the whole lease", () => {
   const errors = [
     { service: "api", text: "api: CrashLoop: <it> ends" },
     { service: "web", text: "web: ImageError: no such image" },

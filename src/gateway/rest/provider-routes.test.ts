@@ -12,7 +12,7 @@ import type { RestAnswer } from "./answer.ts";
 import { followToken, gatewayVersionAgeMs, gatewayVersionMs, versionRoutes } from "./provider-routes.ts";
 import type { PublicRoute } from "./route.ts";
 
-test("the version of the API server is told once it was seen, also while it is away, and asked for again later", async (t) => {
+test("API server version is cached, served while the server is down, and refreshed later", async (t) => {
   const clock = createVirtualClock();
   const cluster = createSimulatedCluster({ nodes: [] }, { clock, random: createSeededRandom(1), log: silentLog });
   t.after(() => cluster.close());
@@ -39,7 +39,7 @@ test("the version of the API server is told once it was seen, also while it is a
   assert(cluster.counts.requests > before);
 });
 
-test("the token is what its file says now, and none where that is not there, empty or too short to be one", async (t) => {
+test("metrics token follows its file; missing, empty or short → none", async (t) => {
   const clock = createVirtualClock();
   const path = join(temporaryFolder(t), "token");
   const scope = { onStop: (close: () => void) => t.after(close) };

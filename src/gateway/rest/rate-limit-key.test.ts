@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { rateLimitKeyOfAddress } from "./rate-limit-key.ts";
 
-test("a place is an address of version 4, and a network of 2⁶⁴ of version 6", () => {
+test("rate limit key is an IPv4 address or an IPv6 /64", () => {
   const places: readonly [address: string, place: string][] = [
     ["192.0.2.7", "192.0.2.7"],
     ["::ffff:192.0.2.7", "192.0.2.7"],

@@ -26,7 +26,7 @@ test("a path is read as the network's router reads it", () => {
   }
 });
 
-test("a path that is not clean leads to the one that is", () => {
+test("unclean path → redirect to the clean one", () => {
   const locations: Record<string, string> = {
     "//status": "/status",
     "/status/../address": "/address",
@@ -49,7 +49,7 @@ test("a path that is not clean leads to the one that is", () => {
   }
 });
 
-test("a path as long as a request may be, all of it to be escaped, costs little more than one without escapes", async () => {
+test("longest path with escapes only costs little more than one without", async () => {
   const escapes = Math.floor(headerBytes / 3);
   const read = readPath(`/./${"%80".repeat(escapes)}`);
   assert.deepEqual(read, { kind: "unclean", location: `/${"%EF%BF%BD".repeat(escapes)}` });
@@ -57,7 +57,7 @@ test("a path as long as a request may be, all of it to be escaped, costs little 
   await assertCost(() => readPath(escaped), { times: 20, of: () => readPath(plain) });
 });
 
-test("numbers in paths are refused in Go's words", () => {
+test("invalid number in a path → Go's error message", () => {
   assert.equal(parsePathDseq("18446744073709551615"), 2n ** 64n - 1n);
   assert.deepEqual([parsePathDseq("0"), parsePathDseq("007"), parsePathSeq("4294967295")], [0n, 7n, 2 ** 32 - 1]);
   const refused = (read: () => unknown, words: string) =>

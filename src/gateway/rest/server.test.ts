@@ -131,7 +131,7 @@ test("without a certificate of ours handshakes end with an alert, except for the
   assert.equal(await shownBy(port, publicHost), "own");
 });
 
-test("a session of one name is none at the other", async (t) => {
+test("TLS session of one server name is not resumed at the other", async (t) => {
   const { port } = await serve(t, { open: changing(publicHost) });
   async function sessionOf(servername?: string): Promise<Buffer> {
     const socket = await connectGateway({ port, servername });
@@ -169,7 +169,7 @@ test("a body is read up to its bound, however it is framed, and what is too larg
   socket.destroy();
 });
 
-test("who sends more headers than there may be is told so, however many more he sends", async (t) => {
+test("headers above the limit → 431, however many more follow", async (t) => {
   const { port, counted } = await serve(t);
   for (const bytes of [64 * 1024, 128 * 1024]) {
     const headers = [["a", "x".repeat(bytes)]] as const;
@@ -258,7 +258,7 @@ test("a client that waits for leave to send its body is given it", async (t) => 
   socket.destroy();
 });
 
-test("a handler that fails or never answers is its client's trouble alone", async (t) => {
+test("handler that fails or hangs affects only its client", async (t) => {
   const forever = new Promise<RestAnswer>(() => undefined);
   const ended: string[] = [];
   const { port, clock } = await serve(t, {
@@ -287,7 +287,7 @@ test("a handler that fails or never answers is its client's trouble alone", asyn
   assert.equal((await ask({ port }, { path: "/hello" })).status, 200);
 });
 
-test("a client that leaves is told to the handler", async (t) => {
+test("client leaves → the handler's signal aborts", async (t) => {
   const left = Promise.withResolvers<void>();
   const asked = Promise.withResolvers<void>();
   const { port } = await serve(t, {
@@ -322,7 +322,7 @@ test("a client that does not take its answer loses its connection, and others do
   await isCut;
 });
 
-test("whoever asks again and again without hearing an answer is cut off", async (t) => {
+test("too many pipelined requests → connection is destroyed", async (t) => {
   const { port, counted } = await serve(t, {
     routes: [route("/never", () => new Promise<RestAnswer>(() => undefined))],
   });
@@ -334,7 +334,7 @@ test("whoever asks again and again without hearing an answer is cut off", async 
   assert.deepEqual(counted, ["pipelined"]);
 });
 
-test("requests that come one after the other before the first is answered are answered in their order", async (t) => {
+test("pipelined requests are answered in order", async (t) => {
   const { port } = await serve(t);
   const socket = await connectGateway({ port });
   const put = (body: string) => requestBytes({ method: "PUT", path: "/size", body });
@@ -345,7 +345,7 @@ test("requests that come one after the other before the first is answered are an
   socket.destroy();
 });
 
-test("at a stop what runs is finished, idle connections end and nobody new is taken", async (t) => {
+test("shutdown → running requests finish, idle connections close, new ones are rejected", async (t) => {
   const [gate, asked] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
   const { port, server, clock } = await serve(t, {
     routes: [
@@ -369,7 +369,7 @@ test("at a stop what runs is finished, idle connections end and nobody new is ta
   assert.equal(server.connections, 0);
 });
 
-test("clients that leave in the middle of their handshake leave nothing behind", async (t) => {
+test("clients that leave during the handshake leave no state", async (t) => {
   const { server } = await serve(t);
   for (let n = 0; n < 20; n += 1) {
     // By then it has all that it needs, and the server has not.
@@ -379,7 +379,7 @@ test("clients that leave in the middle of their handshake leave nothing behind",
   await eventually("nobody is left", () => server.connections === 0, gatewayHandshakeMs - 1_000);
 });
 
-test("a port scan's worth of garbage hurts nobody and leaves nothing", async (t) => {
+test("garbage on many connections leaves no state", async (t) => {
   const { port, server, counted, clock } = await serve(t);
   const random = createSeededRandom(7);
   const honest = await connectGateway({ port });
@@ -417,7 +417,7 @@ test("a port scan's worth of garbage hurts nobody and leaves nothing", async (t)
   }
 });
 
-test("who was told no and does not leave is not waited for", async (t) => {
+test("client that does not close after an error → destroyed", async (t) => {
   const { port, server, clock } = await serve(t, { own: changing() });
   const hello = await greeting();
   for (const first of [Buffer.from("GET / HTTP/1.1\r\n\r\n"), hello]) {
@@ -434,7 +434,7 @@ test("who was told no and does not leave is not waited for", async (t) => {
   }
 });
 
-test("one address that begins handshakes and goes no further leaves room for others", async (t) => {
+test("unfinished handshakes of one address leave room for others", async (t) => {
   const { port, counted } = await serve(t);
   const begun = await Promise.all(Array.from({ length: connectionLimits.handshakes }, () => connectPlain(port)));
   for (const socket of begun) socket.removeAllListeners("error").on("error", () => undefined);
@@ -444,7 +444,7 @@ test("one address that begins handshakes and goes no further leaves room for oth
   for (const socket of [...begun, other]) socket.destroy();
 });
 
-test("four addresses that hold all handshakes do not keep out a fifth, whose handshake takes the place of their oldest", async (t) => {
+test("four addresses with all handshakes → a fifth replaces their oldest", async (t) => {
   const { port, server, counted } = await serve(t);
   const hello = await greeting();
   const begun: Socket[] = [];
@@ -504,7 +504,7 @@ for (const [name, proxies, header] of [
   ["clients that a proxy names", { proxyProtocolFrom: ["127.0.0.1/32"] }, textProxyHeader],
   ["connections of a trusted proxy", { trustedProxies: ["127.0.0.0/8"] }, () => Buffer.alloc(0)],
 ] as const) {
-  test(`${name} are limited one by one: half-open connections of one do not keep out another`, async (t) => {
+  test(`${name} have limits of their own: half-open connections of one keep no other out`, async (t) => {
     const { port, counted } = await serve(t, { proxies });
     const begin = async (address: string) => {
       const socket = await connectPlain(port);

@@ -19,7 +19,7 @@ const owner = parseAddress(tenant);
 const { signal } = new AbortController();
 const decision: OfferedScreen = { verdict: "no", checks: [], price: undefined, offer: undefined };
 
-test("while orders wait a screening waits too, and is sent away when its patience is over", async () => {
+test("pending orders → screening waits, then ScreeningBusy", async () => {
   const clock = createVirtualClock();
   let ordersWait = true;
   const screen = createScreener({ screenBetweenOrders: async () => (ordersWait ? undefined : decision) }, clock);
@@ -34,7 +34,7 @@ test("while orders wait a screening waits too, and is sent away when its patienc
   await second;
 });
 
-test("no more run at once than are let, and beyond those that wait others are sent away", async () => {
+test("screenings at once and waiting are limited, others get ScreeningBusy", async () => {
   const clock = createVirtualClock();
   let [running, most] = [0, 0];
   const ended = Promise.withResolvers<OfferedScreen>();
@@ -59,7 +59,7 @@ test("no more run at once than are let, and beyond those that wait others are se
   assert.equal(most, screeningsAtOnce);
 });
 
-test("between screenings that came at once the event loop serves others", async () => {
+test("event loop runs between concurrent screenings", async () => {
   const accounts = screeningsWaiting;
   let decided = 0;
   const screen = createScreener(
@@ -80,7 +80,7 @@ test("between screenings that came at once the event loop serves others", async 
   await Promise.all(all);
 });
 
-test("whoever has asked for his share is told when to come again, and others are not kept from theirs", async () => {
+test("account above its rate → seconds to wait, other accounts are not affected", async () => {
   const clock = createVirtualClock();
   const take = createRateLimiter({ atOnce: 3, perMinute: 6, remembered: 10 }, clock);
   assert.deepEqual([take("a"), take("a"), take("a"), take("a")], [undefined, undefined, undefined, 10]);
@@ -91,7 +91,7 @@ test("whoever has asked for his share is told when to come again, and others are
   assert.deepEqual([take("a"), take("a")], [undefined, 10]);
 });
 
-test("of more than are remembered, whoever asked longest ago is forgotten", () => {
+test("rate limiter forgets the least recently used key", () => {
   const take = createRateLimiter({ atOnce: 1, perMinute: 1, remembered: 2 }, createVirtualClock());
   for (const key of ["a", "b"]) assert.equal(take(key), undefined);
   assert.equal(take("a"), 60);

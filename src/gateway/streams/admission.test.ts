@@ -32,7 +32,7 @@ test("a stream ends when its token does, and its last words come before the clos
   assert.deepEqual(client.frames.at(-2)?.bytes.toString(), "last words");
 });
 
-test("a stream to a lease of which nothing is in the cluster takes no slot of its account at any time", async (t) => {
+test("stream to a missing lease does not count for its account", async (t) => {
   const counts: number[] = [];
   const { port, admission, world } = await serveStreams(t, async () => {
     counts.push(admission.count);
@@ -49,7 +49,7 @@ test("a stream to a lease of which nothing is in the cluster takes no slot of it
   assert.deepEqual([counts, admission.count], [[streamsPerTenant], streamsPerTenant]);
 });
 
-test("credentials that are good for longer than a timer has are looked at in between", async (t) => {
+test("credentials valid longer than a timer → expiry checked in between", async (t) => {
   const { port, clock, world } = await serveStreams(t, idle);
   world.untilMs = clock.now() + streamExpiryCheckMs + 10_000;
   const client = await openStream(port);
@@ -70,7 +70,7 @@ test("a stream ends with the step of the chain that revokes its certificate", as
   assert.deepEqual(client.close, { code: 1008, reason: `${over} unauthorized access` });
 });
 
-test("a stream ends with the step of the chain that closes its lease, or with the next one if it was closed before", async (t) => {
+test("lease closed → stream ends with that step of the chain, or with the next one", async (t) => {
   const { port, step, world } = await serveStreams(t, idle);
   const client = await openStream(port);
   await step();
@@ -84,7 +84,7 @@ test("a stream ends with the step of the chain that closes its lease, or with th
   }
 });
 
-test("while the chain cannot be asked, no stream ends for it", async (t) => {
+test("chain does not answer → streams continue", async (t) => {
   const { port, step, world, admission } = await serveStreams(t, idle);
   const client = await openStream(port);
   for (const refusal of [
@@ -100,7 +100,7 @@ test("while the chain cannot be asked, no stream ends for it", async (t) => {
   assert.deepEqual([client.frames.length, admission.count], [1, 1]);
 });
 
-test("when we stop, streams are told so, and one that does not end by itself is ended", async (t) => {
+test("shutdown → streams are closed with 1001", async (t) => {
   const told = { code: 1001, reason: "the provider stops" };
   for (const handler of [idle, deaf]) {
     const { port, close } = await serveStreams(t, handler);
@@ -110,7 +110,7 @@ test("when we stop, streams are told so, and one that does not end by itself is 
   }
 });
 
-test("one tenant has so many streams, and others have theirs all the same", async (t) => {
+test("streams per tenant are limited, others still open theirs", async (t) => {
   const { port, admission } = await serveStreams(t, idle);
   const own = await Promise.all(Array.from({ length: streamsPerTenant }, () => openStream(port)));
   const refused = await openStream(port);

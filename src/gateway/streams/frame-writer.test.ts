@@ -19,7 +19,7 @@ function stage() {
   return { writes, taken, socket, writer: createFrameWriter(socket, createVirtualClock()) };
 }
 
-test("frames of every size are written whole, those that are sent together in one piece of their own", async () => {
+test("frames of any size are written whole, in batches", async () => {
   const { writes, writer } = stage();
   for (const frame of ["", "é", "x".repeat(125), "x".repeat(126), Buffer.alloc(3)]) writer.write(frame);
   await Promise.resolve().then(() => new Promise(process.nextTick));
@@ -30,7 +30,7 @@ test("frames of every size are written whole, those that are sent together in on
   assert.equal(piece.toString("hex"), heads.join(""));
 });
 
-test("a frame that is larger than a piece is one piece, and there is room again when it is taken", async () => {
+test("frame larger than a batch → one batch; room again once it is flushed", async () => {
   for (const size of [65_535, 65_536]) {
     const { writes, taken, writer } = stage();
     writer.write(Buffer.alloc(size, 7));
@@ -47,7 +47,7 @@ test("a frame that is larger than a piece is one piece, and there is room again 
   }
 });
 
-test("what is small waits for nobody, and what is written to somebody who has gone is let go of", async () => {
+test("small frames do not wait; frames to a closed socket are dropped", async () => {
   const { writes, socket, writer } = stage();
   writer.write("x".repeat(streamChunkBytes / 2));
   writer.flush();

@@ -5,7 +5,7 @@ import { permittedServices, readStreamParameters, type StreamParameters } from "
 const read = (query: string) => readStreamParameters(new URLSearchParams(query));
 const all = { services: undefined, follow: false, tail: undefined };
 
-test("what is asked of a stream is read as the network's clients say it", () => {
+test("stream parameters of the network's clients are parsed", () => {
   const asked: readonly [string, StreamParameters][] = [
     ["", all],
     ["service=&services=&follow=&tail=", all],
@@ -21,7 +21,7 @@ test("what is asked of a stream is read as the network's clients say it", () => 
   for (const [query, parameters] of asked) assert.deepEqual(read(query), parameters, query);
 });
 
-test("what makes no sense is refused in the network's words", () => {
+test("invalid parameters → the Go provider's error", () => {
   const refused: readonly [string, string][] = [
     ["service=web,", 'parameter "service" must not contain trailing comma'],
     ["services=,", 'parameter "service" must not contain trailing comma'],
@@ -38,7 +38,7 @@ test("what makes no sense is refused in the network's words", () => {
   }
 });
 
-test("a token for some services shows those, and no other that is asked for by name", () => {
+test("token for some services → those; another named one → 401", () => {
   const given = new Set(["web", "api"]);
   assert.equal(permittedServices(undefined, given), given);
   assert.deepEqual(permittedServices(new Set(["api"]), given), new Set(["api"]));

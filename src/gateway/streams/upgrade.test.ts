@@ -30,7 +30,7 @@ test("a request becomes a WebSocket with the recorded headers and no others, wha
   );
 });
 
-test("a request that cannot become a WebSocket is told why, and its connection stays", async (t) => {
+test("invalid upgrade request → error response, connection stays open", async (t) => {
   const { port, admission } = await serveStreams(t, async () => ({ code: 1000 }));
   const socket = await connectGateway({ port });
   const others = upgradeHeaders.filter(([name]) => name !== "Sec-WebSocket-Key");
@@ -67,7 +67,7 @@ test("a request that cannot become a WebSocket is told why, and its connection s
   socket.destroy();
 });
 
-test("who may is decided after what is asked was read", async (t) => {
+test("query is validated before authorization", async (t) => {
   const { port } = await serveStreams(t, async () => ({ code: 1000 }), { scope: "shell" });
   const asked = { authorization: "only logs" };
   const nonsense = { ...asked, path: `${streamPath}?nonsense=1` };
@@ -76,7 +76,7 @@ test("who may is decided after what is asked was read", async (t) => {
   assert.deepEqual(statuses, [400, 401]);
 });
 
-test("behind a request that has no answer yet, nothing becomes a WebSocket", async (t) => {
+test("upgrade behind a pending request → rejected", async (t) => {
   const { port, admission } = await serveStreams(t, async () => ({ code: 1000 }));
   const socket = await connectGateway({ port });
   const request = requestBytes({ path: streamPath, authorization: "later", headers: [] });

@@ -16,7 +16,7 @@ const idle: StreamHandler = async ({ signal }) => {
   return { code: 1000 };
 };
 
-test("a stream is pinged every ten seconds and lives for an hour, whether anybody answers or not", async (t) => {
+test("stream is pinged every ten seconds, with or without pongs", async (t) => {
   const { port, clock, admission, world } = await serveStreams(t, idle);
   world.untilMs = clock.now() + 2 * 3_600_000;
   const [silent, polite] = await Promise.all([openStream(port), openStream(port)]);
@@ -31,7 +31,7 @@ test("a stream is pinged every ten seconds and lives for an hour, whether anybod
   assert.equal(admission.count, 2);
 });
 
-test("who is behind with what he reads finds a ping for every ten seconds in it", async (t) => {
+test("slow reader → pings among pending frames", async (t) => {
   const line = "x".repeat(1_000);
   let [sent, isEnough] = [0, false];
   const { port, clock } = await serveStreams(t, async ({ send, signal }) => {
@@ -73,7 +73,7 @@ test("a close frame is echoed with its code and without its reason, then the con
   assert.deepEqual(reasons, Array(3).fill("AKP_STREAM_CLIENT_GONE"));
 });
 
-test("what a handler ends with is told in the close frame, what it throws by its kind", async (t) => {
+test("handler result → close frame; error → close code by its kind", async (t) => {
   let ending: () => { code: number; reason?: string };
   const { port, admission } = await serveStreams(t, async (stream) => {
     await stream.send(Buffer.from("last"));
@@ -102,7 +102,7 @@ test("what a handler ends with is told in the close frame, what it throws by its
   await eventually("no stream", () => admission.count === 0);
 });
 
-test("who does not answer a close frame is left all the same", async (t) => {
+test("close frame not confirmed → connection ends anyway", async (t) => {
   const { port, clock } = await serveStreams(t, async () => ({ code: 1000 }));
   const client = await openStream(port);
   await client.until(() => client.close !== undefined);
@@ -114,7 +114,7 @@ for (const [who, sendsFirst, sendsLater] of [
   ["who still sends something", false, true],
   ["whose input nobody takes", true, false],
 ] as const)
-  test(`the end of a stream reaches a reader who is behind and ${who}`, async (t) => {
+  test(`end of a stream reaches a slow reader: ${who}`, async (t) => {
     const count = 1_000;
     const begun = Promise.withResolvers<void>();
     let isDone = false;
@@ -143,7 +143,7 @@ for (const [who, sendsFirst, sendsLater] of [
     await eventually("no stream", () => admission.count === 0);
   });
 
-test("who neither reads the end of a stream nor leaves is left in the end", async (t) => {
+test("end of a stream never read → connection is destroyed", async (t) => {
   const { port, clock, admission } = await serveStreams(t, async () => ({ code: 1000 }));
   const client = await openStream(port);
   client.socket.pause();
@@ -155,7 +155,7 @@ test("who neither reads the end of a stream nor leaves is left in the end", asyn
   client.socket.destroy();
 });
 
-test("a handler waits for its reader, and a reader that takes nothing for ten minutes is cut off", async (t) => {
+test("slow reader delays the handler; without reading for ten minutes it is cut off", async (t) => {
   const line = "x".repeat(1_000);
   let sent = 0;
   let reason: unknown;
@@ -178,7 +178,7 @@ test("a handler waits for its reader, and a reader that takes nothing for ten mi
   client.socket.destroy();
 });
 
-test("who reads slowly, and reads, is not cut off", async (t) => {
+test("slow reader is not cut off", async (t) => {
   const whole = 2 * 2 ** 20;
   const frame = Buffer.alloc(16 * 1024);
   const { port, clock } = await serveStreams(t, async (stream) => {
@@ -196,7 +196,7 @@ test("who reads slowly, and reads, is not cut off", async (t) => {
   assert.equal(client.close?.code, 1000);
 });
 
-test("nor is one who reads all the time, and so little that the kernel has no room for minutes", async (t) => {
+test("reader of so little that the kernel buffer stays full for minutes is not cut off", async (t) => {
   let sent = 0;
   const { port, clock, admission } = await serveStreams(t, async ({ send, signal }) => {
     while (!signal.aborted) {
@@ -241,7 +241,7 @@ test("what a tenant sends is read no faster than it is taken, in its order, and 
   client.socket.destroy();
 });
 
-test("a tenant who leaves while what he sent is not taken is known to be gone at once", async (t) => {
+test("client leaves with unread input → detected at once", async (t) => {
   const { port, admission } = await serveStreams(t, async (stream) => {
     stream.onFrame(() => new Promise(() => undefined));
     return idle(stream);
@@ -253,7 +253,7 @@ test("a tenant who leaves while what he sent is not taken is known to be gone at
   await eventually("an end", () => admission.count === 0);
 });
 
-test("so is one who has sent more than is read ahead, when he is pinged", async (t) => {
+test("client leaves with input beyond the read-ahead → detected by a ping", async (t) => {
   const { port, clock, admission } = await serveStreams(t, async (stream) => {
     stream.onFrame(() => new Promise(() => undefined));
     return idle(stream);
@@ -269,7 +269,7 @@ test("so is one who has sent more than is read ahead, when he is pinged", async 
   });
 });
 
-test("a ping is answered with what it brought; who pings without reading makes us hold nothing", async (t) => {
+test("ping → pong with its payload; pings without reading hold no memory", async (t) => {
   let stream: TenantStream | undefined;
   const { port, admission } = await serveStreams(t, (own) => {
     stream = own;
@@ -286,7 +286,7 @@ test("a ping is answered with what it brought; who pings without reading makes u
   await eventually("an end", () => admission.count === 0);
 });
 
-test("a frame that is larger than anybody sends ends its own stream alone", async (t) => {
+test("oversized frame ends its own stream only", async (t) => {
   const { port, admission } = await serveStreams(t, idle);
   const [client, other] = await Promise.all([openStream(port), openStream(port)]);
   client.socket.write(Buffer.of(0x82, 0xff, 0, 0, 0, 0, 0, 0x20, 0, 0, 0, 0, 0, 0));
@@ -305,7 +305,7 @@ const deaf: StreamHandler = (stream) => {
 /** The head of a masked binary frame of a megabyte. */
 const largeHead = Buffer.of(0x82, 0xff, 0, 0, 0, 0, 0, 0x10, 0, 0, 0, 0, 0, 0);
 
-test("a frame that comes in one-byte TLS records ends its stream before it costs many times its size", async (t) => {
+test("frame in one-byte TLS records → stream ends before it costs much memory", async (t) => {
   const { port, admission } = await serveStreams(t, idle);
   const client = await openStream(port);
   client.socket.setNoDelay(true);
@@ -317,7 +317,7 @@ test("a frame that comes in one-byte TLS records ends its stream before it costs
   assert.deepEqual([...admission.endings], [["AKP_STREAM_INPUT_EXCESS", 1]]);
 });
 
-test("so does a message in one-byte fragments; one in pieces of a usual size is taken whole", async (t) => {
+test("message in one-byte fragments → stream ends; in usual fragments → delivered", async (t) => {
   const sizes: number[] = [];
   const { port, admission } = await serveStreams(t, async (stream) => {
     stream.onFrame((bytes) => void sizes.push(bytes.length));
@@ -343,7 +343,7 @@ for (const [what, handler, frames] of [
   ["frames that are not whole", idle, Buffer.concat([largeHead, Buffer.alloc(2 ** 20 - 1)])],
   ["frames that its commands do not take", deaf, Buffer.concat([largeHead, Buffer.alloc(2 ** 20)])],
 ] as const)
-  test(`what one tenant makes us hold in ${what} is bounded, and no other tenant's stream ends for it`, async (t) => {
+  test(`memory of one tenant in ${what} is bounded, and affects no other tenant's stream`, async (t) => {
     const { port, admission } = await serveStreams(t, handler);
     const other = await openStream(port, { authorization: "akash1other" });
     other.socket.write(frames);
@@ -382,7 +382,7 @@ for (const [what, bytes] of [
     assert.deepEqual([...admission.endings], [["AKP_STREAM_INPUT_EXCESS", 1]]);
   });
 
-test("a stream that is told its end counts no longer, whether its client answers or not", async (t) => {
+test("closed stream is not counted, whether its client confirms or not", async (t) => {
   const { port, admission } = await serveStreams(t, async () => ({ code: 4001 }));
   const silent = [];
   for (let left = streamsPerTenant + 1; left > 0; left -= 1) {
